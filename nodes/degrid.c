@@ -1,8 +1,7 @@
 /* degrid: visibilities from planes of the uv grid, the adjoint of grid. */
+#include "nodes/degrid.h"
 #include "nodes/form.h"
 #include "nodes/gridder_threads.h"
-#include "nodes/image_convolve.h"
-#include "nodes/image_functions.h"
 #include "nodes/image_method.h"
 
 #include "base/error.h"
@@ -12,16 +11,15 @@
 #include "keep.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLANES, UVW, FREQ, FUNCTIONS, MUELLER /* and those after it */ };
-
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "planes (w_plane, v, u), as of fft(grid_correction(image, ...))",
-     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_SCALAR | GROVE_VECTOR},
+    {"x", GROVE_VALUE,
+     "planes (w_plane, v, u), as of fft(grid_correction(image, ...)); with functions maybe of a "
+     "cube (freq)",
+     .own_axes = true, .handing = GROVE_AS_COMPLEX, .shapes = GROVE_SCALAR | GROVE_VECTOR},
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
@@ -33,30 +31,9 @@ static const grove_option options[] = {
      .linear = GROVE_SELECTOR},
     IMAGE_FUNCTIONS_OPTIONS,
     IMAGE_METHOD_OPTIONS,
+    IMAGE_INTERPOLATE_OPTION,
     {0},
 };
-
-typedef struct {
-    grove_gridder_plan plan;
-    bool has_functions;
-    grove_convolution_plan convolution;
-    image_mueller mueller; /* of the functions */
-    int32_t *index;        /* its sets; NULL: there is a single function */
-    char *expression;      /* what a call stands for; NULL: itself */
-} options_read;
-
-/* The planes that were last asked for, and functions, in one of two gridders. */
-typedef struct {
-    pthread_mutex_t lock;
-    grove_gridder *gridder;
-    grove_convolution *convolution;
-    grove_hash of;
-    int64_t outside;                /* visibilities */
-    grove_gridder_outside left_out; /* by the functions */
-    image_device *devices;          /* what each has */
-    image_convolve *convolving;     /* and of functions */
-    int device_count, convolving_count;
-} degridding;
 
 /* ---- check ---- */
 
@@ -79,8 +56,27 @@ static uint64_t memory_of(const options_read *o, const grove_axis *const axes[3]
                 : (uint64_t)(parameters * plan->planes * plan->grid[0] * plan->grid[1]) * cell);
 }
 
+/* Frequencies that planes have, beside those that visibilities have. */
+static int read_cube(const grove_node *node, options_read *o)
+{
+    const grove_axis *freq = grove_node_input_axis(node, FREQ, GROVE_AXIS_FREQ),
+                     *axis = grove_node_input_axis(node, PLANES, GROVE_AXIS_FREQ);
+
+    o->cube = (image_cube){.axis = axis,
+                           .same = axis && axis == freq,
+                           .linear = grove_node_choice(node, "interpolate") == 1,
+                           .planes = axis ? (int)axis->size : 1};
+    if (axis && !o->has_functions)
+        return grove_node_fail(node, GROVE_SHAPE,
+                               "its input varies with freq, which goes with functions only; "
+                               "predict_image has cubes without");
+    if (axis && !o->cube.same && !axis->centre)
+        return grove_node_fail(node, GROVE_SHAPE, "the cube has no frequencies");
+    return 0;
+}
+
 /* Planes have the Stokes parameters that the functions are for as elements, and no other axes. */
-static int check_planes(const grove_node *node, int parameters)
+static int check_planes(const grove_node *node, const options_read *o, int parameters)
 {
     const grove_form *form = grove_node_input_form(node, PLANES);
     const grove_axis *axes[GROVE_MAX_AXES];
@@ -92,10 +88,26 @@ static int check_planes(const grove_node *node, int parameters)
                                "%d Stokes parameter%s",
                                elements, elements == 1 ? "" : "s", parameters,
                                parameters == 1 ? "" : "s");
-    return grove_node_input_axes(node, PLANES, axes) == 3
+    return grove_node_input_axes(node, PLANES, axes) == (o->cube.axis ? 4 : 3)
                ? 0
-               : grove_node_fail(node, GROVE_SHAPE,
-                                 "its input varies with more than w_plane, v and u");
+               : grove_node_fail(
+                     node, GROVE_SHAPE,
+                     "its input varies with more than w_plane, v and u, and maybe freq");
+}
+
+/* The axes of the planes, outermost first, are consumed; that of channels is the result's. */
+static void consume_planes(grove_node *node, const options_read *o, const grove_axis *axes[3])
+{
+    const grove_axis *all[GROVE_MAX_AXES];
+    const int count = grove_node_input_axes(node, PLANES, all);
+
+    for (int d = 0, k = 0; d < count; d++)
+        if (all[d] != o->cube.axis) {
+            axes[k++] = all[d];
+            grove_node_consume(node, all[d]->kind);
+        }
+    if (o->cube.axis && !o->cube.same)
+        grove_node_consume_axis(node, o->cube.axis);
 }
 
 /* With jones: the same with functions. */
@@ -108,7 +120,7 @@ static void express(const grove_node *node, options_read *o)
     snprintf(stokes, sizeof(stokes), "%.*s", elements < 4 ? elements : 4, "IQUV");
     functions = image_method_functions(node, stokes, stage);
     o->expression = grove_format("degrid(x, obs, %s, uvw=uvw, freq=freq, gradient=gradient, "
-                                 "functions=%s)",
+                                 "interpolate=interpolate, functions=%s)",
                                  stage, functions);
     free(functions);
 }
@@ -143,12 +155,11 @@ static int check(grove_node *node)
     if (code)
         return code;
     const int parameters = o->has_functions ? image_mueller_parameters(&o->mueller) : 1;
-    code = check_planes(node, parameters);
+    code = read_cube(node, o);
+    code = code ? code : check_planes(node, o, parameters);
     if (code)
         return code;
-    grove_node_input_axes(node, PLANES, axes);
-    for (int d = 0; d < 3; d++)
-        grove_node_consume(node, axes[d]->kind);
+    consume_planes(node, o, axes);
     if (o->has_functions)
         o->index = image_mueller_index(&o->mueller, o->convolution.visibilities);
     if (o->index)
@@ -166,8 +177,8 @@ static int check(grove_node *node)
     uint64_t sets =
         2 * sizeof(int32_t) * (uint64_t)(o->convolution.visibilities * o->convolution.images);
     grove_node_set_scratch(node, 0,
-                           24 + 16 * (uint64_t)form.shape + (o->mueller.given ? sets : 0) +
-                               (o->has_functions ? 16 : 0));
+                           24 + (o->cube.axis ? 32 : 16) * (uint64_t)form.shape +
+                               (o->mueller.given ? sets : 0) + (o->has_functions ? 16 : 0));
     grove_node_set_device_memory(node, o->has_functions
                                            ? image_convolve_memory(&o->convolution, false)
                                            : image_device_memory(plan, false));
@@ -224,37 +235,36 @@ static void stop(const grove_node *node, void *run)
 
 /* ---- planes ---- */
 
-typedef struct {
-    const char *from;
-    int64_t step[3];      /* bytes along u, v, w_plane */
-    const int64_t *grid;  /* cells along u and v */
-    int64_t planes, cell; /* bytes of a cell */
-} given;
-
-static given given_planes(const grove_call *call, const grove_gridder_plan *plan)
+degrid_given degrid_planes(const grove_call *call, int plane)
 {
     static const char *const names[] = {"u", "v", "w_plane"};
+    const grove_args *args = call->args;
     const options_read *o = grove_node_user(call->node);
-    given g = {.from = call->args->in[PLANES].data,
-               .grid = plan->grid,
-               .planes = plan->planes,
-               .cell = 2 * (int64_t)(call->double_precision ? sizeof(double) : sizeof(float)) *
-                       image_mueller_parameters(&o->mueller)};
+    const int freq = grove_args_axis(args, GROVE_AXIS_FREQ);
+    const int64_t first = o->cube.same && freq >= 0 ? args->origin[freq] : 0;
+    degrid_given g = {.from = args->in[PLANES].data,
+                      .grid = o->plan.grid,
+                      .planes = o->plan.planes,
+                      .cell = 2 *
+                              (int64_t)(call->double_precision ? sizeof(double) : sizeof(float)) *
+                              image_mueller_parameters(&o->mueller)};
 
     for (int d = 0; d < 3; d++)
-        g.step[d] = image_stage_in_step(call->args, PLANES, names[d]);
+        g.step[d] = image_stage_in_step(args, PLANES, names[d]);
+    if (o->cube.axis)
+        g.from += (plane - first) * image_stage_in_step(args, PLANES, "freq");
     return g;
 }
 
 /* Where they lie they are [w_plane][v][u]: a step along an axis of one cell does not matter. */
-static bool are_dense(const given *g)
+static bool are_dense(const degrid_given *g)
 {
     return g->step[0] == g->cell && g->step[1] == g->grid[0] * g->cell &&
            (g->planes == 1 || g->step[2] == g->grid[1] * g->step[1]);
 }
 
 /* Of the numbers, row by row where they lie. */
-static grove_hash hash_planes(const given *g)
+static grove_hash hash_planes(const degrid_given *g)
 {
     const int64_t run = g->step[0] == g->cell ? g->grid[0] : 1;
     grove_hash hash = grove_hash_start();
@@ -269,7 +279,7 @@ static grove_hash hash_planes(const given *g)
 }
 
 /* Dense planes in the order of the gridder. NULL: no memory. */
-static void *copy_planes(const given *g)
+static void *copy_planes(const degrid_given *g)
 {
     char *copy = malloc((size_t)(g->planes * g->grid[0] * g->grid[1] * g->cell)), *to = copy;
 
@@ -310,7 +320,7 @@ static void free_planes(degridding *d)
     d->convolution = NULL;
 }
 
-static int set_planes(degridding *d, const given *g, const image_mueller *mueller,
+static int set_planes(degridding *d, const degrid_given *g, const image_mueller *mueller,
                       bool double_precision)
 {
     void *copy = are_dense(g) ? NULL : copy_planes(g);
@@ -326,13 +336,14 @@ static int set_planes(degridding *d, const given *g, const image_mueller *muelle
     return code;
 }
 
-/* Makes a gridder with these planes unless they are the ones that it has. */
-static int find_planes(const grove_call *call, degridding *d)
+/* Makes a gridder with these planes, of a cube at one of its frequencies, unless they are the ones
+ * that it has. */
+static int find_planes(const grove_call *call, degridding *d, int plane)
 {
     const options_read *o = grove_node_user(call->node);
     grove_gridder_plan plan = o->plan;
     grove_convolution_plan convolution = o->convolution;
-    const given g = given_planes(call, &plan);
+    const degrid_given g = degrid_planes(call, plane);
     grove_hash of = hash_planes(&g);
     grove_isa isa;
     char said[200];
@@ -404,12 +415,11 @@ static image_numbers numbers_of(const grove_args *args, int input)
                            .freq = image_axis_step(args, view, GROVE_AXIS_FREQ) / real};
 }
 
-/* Samples by functions, each by its own. */
-static int convolve(const grove_call *call, degridding *d, const grove_gridder_samples *samples)
+/* By which functions samples go. */
+static int begin_use(const grove_call *call, const grove_gridder_samples *samples, image_use *use)
 {
     const grove_args *args = call->args;
     const options_read *o = grove_node_user(call->node);
-    const grove_gridder_threads threads = gridder_threads(call);
     const int64_t baselines = image_axis_size(args, GROVE_AXIS_BASELINE);
     const image_mueller_part part = {.first_time = origin_of(args, GROVE_AXIS_TIME),
                                      .times = samples->rows / baselines,
@@ -418,17 +428,89 @@ static int convolve(const grove_call *call, degridding *d, const grove_gridder_s
                                      .first_channel = origin_of(args, GROVE_AXIS_FREQ),
                                      .channels = samples->channels};
     image_numbers numbers[3];
-    image_use use;
 
     for (int k = 0; k < 3; k++)
         numbers[k] = numbers_of(args, MUELLER + k);
-    int code =
-        image_use_begin(call->node, &o->mueller, o->index, &o->convolution, &part, numbers, &use);
+    return image_use_begin(call->node, &o->mueller, o->index, &o->convolution, &part, numbers, use);
+}
+
+/* Samples of planes, each by its own function; `use`: NULL: there is a single one. */
+static int convolve(const grove_call *call, degridding *d, int plane,
+                    const grove_gridder_samples *samples, const grove_convolution_mueller *use,
+                    grove_gridder_outside *outside)
+{
+    const grove_gridder_threads threads = gridder_threads(call);
+    int code = find_planes(call, d, plane);
+
+    if (!code && grove_convolution_predict(d->convolution, samples, use, &threads, outside))
+        code = GROVE_NO_MEMORY;
+    return code;
+}
+
+/* The sets and gradients of a part's channels; `gradient` and `channel` are to be freed. 0, or
+ * GROVE_NO_MEMORY. */
+static int select_channels(const image_cube_part *part, int64_t channels,
+                           grove_convolution_mueller *use, int32_t **channel, double **gradient)
+{
+    const int64_t count = part->samples.channels, cells = part->samples.rows * count;
+
+    *channel = malloc((size_t)count * sizeof(**channel));
+    *gradient = use->gradient ? malloc((size_t)cells * 2 * sizeof(**gradient)) : NULL;
+    if (!*channel || (use->gradient && !*gradient))
+        return GROVE_NO_MEMORY;
+    for (int64_t k = 0; k < count; k++)
+        (*channel)[k] = use->channel[part->channel[k]];
+    for (int64_t i = 0; i < cells && use->gradient; i++)
+        memcpy(*gradient + 2 * i,
+               use->gradient + 2 * (i / count * channels + part->channel[i % count]),
+               2 * sizeof(**gradient));
+    use->channel = *channel;
+    use->gradient = *gradient;
+    return 0;
+}
+
+/* Adds one of a cube's planes in all channels that have some of it. */
+static int add_plane(const grove_call *call, degridding *d, int plane,
+                     const grove_gridder_samples *all, const image_use *use)
+{
+    const options_read *o = grove_node_user(call->node);
+    const int numbers = 2 * o->convolution.visibilities;
+    grove_convolution_mueller mueller = use->mueller;
+    grove_gridder_outside outside = {0}; /* channels may have two planes */
+    image_cube_part part;
+    int32_t *channel = NULL;
+    double *gradient = NULL;
+    int code = image_cube_part_make(&o->cube, plane, origin_of(call->args, GROVE_AXIS_FREQ), all,
+                                    numbers, call->double_precision, &part)
+                   ? GROVE_NO_MEMORY
+                   : 0;
+
+    if (!code && part.samples.channels && use->needed)
+        code = select_channels(&part, all->channels, &mueller, &channel, &gradient);
+    if (!code && part.samples.channels)
+        code = convolve(call, d, plane, &part.samples, use->needed ? &mueller : NULL, &outside);
+    if (!code && part.samples.channels)
+        image_cube_part_add(&part, all, numbers, call->double_precision);
+    image_cube_part_free(&part);
+    free(channel);
+    free(gradient);
+    return code;
+}
+
+static int convolve_all(const grove_call *call, degridding *d, const grove_gridder_samples *samples)
+{
+    const options_read *o = grove_node_user(call->node);
+    image_use use;
+    int code = begin_use(call, samples, &use);
+
     if (code)
         return code;
-    if (grove_convolution_predict(d->convolution, samples, use.needed ? &use.mueller : NULL,
-                                  &threads, &d->left_out))
-        code = GROVE_NO_MEMORY;
+    if (!o->cube.axis)
+        code = convolve(call, d, 0, samples, use.needed ? &use.mueller : NULL, &d->left_out);
+    for (int plane = 0; plane < o->cube.planes && o->cube.axis && !code; plane++)
+        code = add_plane(call, d, plane, samples, &use);
+    if (!code && o->cube.axis)
+        d->left_out.samples += image_convolve_outside(&o->convolution, samples);
     image_use_end(&use);
     return code;
 }
@@ -452,9 +534,12 @@ static int predict(const grove_call *call, degridding *d)
     grove_gridder_outside outside = {0};
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
 
-    if (!code && d->convolution)
-        code = convolve(call, d, &samples);
-    else if (!code && grove_gridder_predict(d->gridder, &samples, &threads, &outside))
+    if (!code && o->has_functions)
+        code = convolve_all(call, d, &samples);
+    else if (!code)
+        code = find_planes(call, d, 0);
+    if (!code && !o->has_functions &&
+        grove_gridder_predict(d->gridder, &samples, &threads, &outside))
         code = GROVE_NO_MEMORY;
     if (!code)
         d->outside += image_leave_out(
@@ -473,96 +558,20 @@ static int eval(const grove_call *call)
     degridding *d = call->run;
 
     pthread_mutex_lock(&d->lock);
-    int code = find_planes(call, d);
-    if (!code)
-        code = predict(call, d);
+    int code = predict(call, d);
     pthread_mutex_unlock(&d->lock);
     return code == GROVE_NO_MEMORY
                ? grove_node_fail(call->node, code, "not enough memory for the planes")
                : code;
 }
 
-/* ---- on a device ---- */
-
-/* The cells in reach are copied there for each tile: whether they changed would take longer to
- * find out. */
-static int predict_planes(const grove_call *call, degridding *d, const image_device_inputs *in)
-{
-    grove_gridder_plan plan = ((const options_read *)grove_node_user(call->node))->plan;
-    void *devices = d->devices;
-    image_device *at = image_device_of(&devices, &d->device_count, call->device, sizeof(*at));
-
-    d->devices = devices;
-    plan.bounds.double_precision = call->double_precision;
-    const given g = given_planes(call, &plan);
-    int code = image_device_open(call, &plan, false, at);
-    if (!code)
-        code = image_device_from_planes(call, at, g.from, g.step);
-    return code ? code
-                : image_device_predict(call, at, in, &(image_device_part){.planes = at->planes}, 1,
-                                       &d->outside);
-}
-
-/* By functions, which are arranged for each tile, too. */
-static int predict_by_functions(const grove_call *call, degridding *d,
-                                const image_device_inputs *in)
-{
-    const options_read *o = grove_node_user(call->node);
-    void *devices = d->convolving;
-    image_convolve *at = image_device_of(&devices, &d->convolving_count, call->device, sizeof(*at));
-    image_convolving by = {
-        .plan = o->convolution, .mueller = &o->mueller, .index = o->index, .functions = FUNCTIONS};
-
-    d->convolving = devices;
-    by.plan.double_precision = call->double_precision;
-    const given g = given_planes(call, &o->plan);
-    int code = image_convolve_open(call, &by, at);
-    if (!code)
-        code = image_convolve_arrange(call, &by, at);
-    if (!code)
-        code = image_convolve_take(call, &by, at, g.from, g.step);
-    return code ? code : image_convolve_predict(call, &by, at, in, &d->outside, &d->left_out);
-}
-
-static int predict_on_device(const grove_call *call, degridding *d, const double *freq)
-{
-    const options_read *o = grove_node_user(call->node);
-    const grove_gridder_plan plan = o->plan;
-    const double longest[] = {plan.bounds.max_u, plan.bounds.max_v, plan.bounds.max_w};
-    const image_stokes stokes = {.count = 1, .elements = 1, .factor = {{{1}}}};
-    const image_device_inputs in = {.data = -1,
-                                    .weights = -1,
-                                    .uvw = UVW,
-                                    .freq =
-                                        grove_node_input_axis(call->node, FREQ, GROVE_AXIS_FREQ),
-                                    .centres = freq,
-                                    .longest = longest,
-                                    .stokes = &stokes};
-
-    return o->has_functions ? predict_by_functions(call, d, &in) : predict_planes(call, d, &in);
-}
-
-static int device(const grove_call *call)
-{
-    const int64_t step = image_axis_step(call->args, &call->args->in[FREQ], GROVE_AXIS_FREQ);
-    degridding *d = call->run;
-    const void *freqs = NULL;
-
-    pthread_mutex_lock(&d->lock);
-    int code = grove_call_host(call, FREQ, &freqs);
-    double *freq = code ? NULL : image_copy_freq(call->args, freqs, step);
-    if (!code)
-        code = freq ? predict_on_device(call, d, freq) : GROVE_MISSING;
-    free(freq);
-    pthread_mutex_unlock(&d->lock);
-    return code;
-}
-
 GROVE_CLASS(degrid) = {
     GROVE_CLASS_HEAD(degrid),
     .doc = "Visibilities from planes of the uv grid: the exact adjoint of grid.\nThe last stage of "
            "predict_image: each visibility is the sum over the cells in reach of its kernel in u, "
-           "v and w, or by a function of its own (convolution_functions). The options are those of "
+           "v and w, or by a function of its own (convolution_functions), then maybe from planes "
+           "at several "
+           "frequencies, of which a channel has the nearest or its own. The options are those of "
            "grid.",
     .output_doc = "a complex number per time, baseline and channel, in the unit of the planes",
     .group = "images",
@@ -571,7 +580,7 @@ GROVE_CLASS(degrid) = {
     .check = check,
     .expression = expression,
     .eval = eval,
-    .device = device,
+    .device = degrid_on_device,
     .start = start,
     .stop = stop,
     .close = close_node,

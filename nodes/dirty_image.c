@@ -271,7 +271,7 @@ static void express(const grove_node *node, imager *m)
 {
     const char *stokes = grove_node_text(node, "stokes"),
                *stage = "size=size, cell=cell, centre=centre, epsilon=epsilon",
-               *weights = "weights=weights, uvw=uvw";
+               *weights = "weights=weights, uvw=uvw, bands=bands";
     char *functions = image_method_functions(node, stokes, stage);
 
     m->expression = grove_format("grid_correction(fft(grid(data, obs, %s, %s, functions=%s)), obs, "
@@ -288,8 +288,8 @@ static int choose_method(grove_node *node, imager *m)
                            .baseline = image_longest_baseline(obs),
                            .stokes = grove_node_text(node, "stokes"),
                            .samples = m->samples,
+                           .bands = m->bands.count,
                            .only = m->exact                              ? "exact"
-                                   : m->bands.axis                       ? "bands"
                                    : grove_node_written(node, "max_uvw") ? "max_uvw"
                                                                          : NULL};
     bool aw;

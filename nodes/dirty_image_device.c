@@ -10,14 +10,10 @@ static bool find_channels(const grove_call *call, const imager *m, int band,
                           image_device_inputs *in)
 {
     const int axis = grove_args_axis(call->args, GROVE_AXIS_FREQ);
-    const int64_t origin = axis >= 0 ? call->args->origin[axis] : 0,
-                  end = origin + (axis >= 0 ? call->args->size[axis] : m->bands.freq->size);
-    const int64_t first = image_bands_first(&m->bands, band),
-                  last = image_bands_first(&m->bands, band + 1);
 
-    in->first_channel = (first > origin ? first : origin) - origin;
-    in->channels = (last < end ? last : end) - origin - in->first_channel;
-    return in->channels > 0;
+    return image_bands_find(&m->bands, band, axis >= 0 ? call->args->origin[axis] : 0,
+                            axis >= 0 ? call->args->size[axis] : m->bands.freq->size,
+                            &in->first_channel, &in->channels);
 }
 
 static int open_band(const grove_call *call, const imager *m, int band, const void *max_uvw,

@@ -37,6 +37,7 @@ static const grove_option options[] = {
     WEIGHT_OPTIONS,
     IMAGE_FUNCTIONS_OPTIONS,
     IMAGE_METHOD_OPTIONS,
+    IMAGE_BANDS_OPTION,
     {"normalise", GROVE_BOOL, "false",
      "true: planes are divided by the sum of weights times |sum of the numbers| of each function, "
      "in place of a division by sum_of_weights; with functions of numbers only"},
@@ -44,7 +45,8 @@ static const grove_option options[] = {
      "true: the same bits for any tiles and number of threads: planes in double precision, sums of "
      "integers, with one more walk over the data; not with functions"},
     {0}};
-static const grove_option sum_options[] = {WEIGHT_OPTIONS, IMAGE_STAGE_MAX_UVW, {0}};
+static const grove_option sum_options[] = {
+    WEIGHT_OPTIONS, IMAGE_STAGE_MAX_UVW, IMAGE_BANDS_OPTION, {0}};
 
 /* ---- check ---- */
 
@@ -117,6 +119,7 @@ static int read_stokes(const grove_node *node, const grove_form *data, bool circ
 static int prepare_functions(grove_node *node, gridding *g)
 {
     g->convolution.visibilities = g->stokes.count;
+    g->convolution.bands = g->bands.count;
     int code =
         image_functions_check_given(node, g->stokes.count, true, &g->mueller, &g->convolution);
     if (!code)
@@ -145,6 +148,7 @@ static int check_both(grove_node *node, gridding *g)
         code = image_samples_find_weights(node, grove_node_input(node, "data"), g->stokes.elements,
                                           &g->weights);
     code = code ? code : check_axes(node, obs, g->functions);
+    code = code ? code : image_bands_read(node, g->freq, &g->bands);
     if (!code)
         image_samples_consume_axes(node);
     return code;
@@ -174,7 +178,7 @@ static void express(const grove_node *node, gridding *g)
     char *functions = image_method_functions(node, one ? "I" : stokes, stage);
 
     g->expression = grove_format("grid(data, obs, %s, weights=weights, uvw=uvw, gradient=gradient, "
-                                 "normalise=normalise, functions=%s%s)",
+                                 "normalise=normalise, bands=bands, functions=%s%s)",
                                  stage, functions, one ? ", stokes=stokes" : "");
     free(functions);
 }
@@ -225,6 +229,9 @@ static int check(grove_node *node)
         code = image_functions_check_none(node);
     if (!code && g->functions < 0 && grove_node_bool(node, "normalise"))
         code = grove_node_fail_option(node, "normalise", "goes with functions only");
+    if (!code && g->functions < 0 && grove_node_given(node, "bands"))
+        code = grove_node_fail_option(node, "bands",
+                                      "goes with functions only; dirty_image has bands without");
     if (!code && g->functions >= 0 && g->exact)
         code = grove_node_fail_option(node, "exact", "goes without functions only");
     if (!code && g->functions >= 0)
@@ -254,7 +261,8 @@ static int check(grove_node *node)
         grove_node_set_first_walks(node, 1);
     else if (g->functions < 0)
         grove_node_set_device_memory(node, image_device_memory(&g->plan, false));
-    return image_stage_add_axes(node, &g->plan, IMAGE_STAGE_GRID);
+    code = image_stage_add_axes(node, &g->plan, IMAGE_STAGE_GRID);
+    return code ? code : image_bands_add_axis(node, &g->bands);
 }
 
 static int check_sum(grove_node *node)
@@ -264,10 +272,14 @@ static int check_sum(grove_node *node)
     *g = (gridding){.functions = -1};
     grove_node_set_user(node, g);
     int code = check_both(node, g);
-    grove_node_set_output(
-        node, &(grove_form){.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE});
-    grove_node_set_memory(node, chunk_bytes(node, g));
-    return code;
+    if (code)
+        return code;
+    grove_node_set_output(node, &(grove_form){.shape = GROVE_SCALAR,
+                                              .precision = GROVE_PRECISION_DOUBLE,
+                                              .flags = g->bands.count > 1}); /* empty bands */
+    grove_node_set_memory(node,
+                          chunk_bytes(node, g) + (uint64_t)g->bands.count * sizeof(image_sizes));
+    return image_bands_add_axis(node, &g->bands);
 }
 
 static void close_node(grove_node *node)
@@ -289,17 +301,21 @@ static const char *expression(const grove_node *node)
 
 /* ---- a run ---- */
 
-static int begin(const grove_call *call, void **state)
-{
-    (void)call;
-    *state = grove_alloc(sizeof(gridded));
-    *(gridded *)*state = (gridded){0};
-    return 0;
-}
-
 int grid_no_memory(const grove_call *call)
 {
     return grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory for the planes");
+}
+
+static int begin(const grove_call *call, void **state)
+{
+    const size_t bands = (size_t)((const gridding *)grove_node_user(call->node))->bands.count;
+    gridded *g = grove_alloc(sizeof(*g));
+
+    *g = (gridded){.sums = calloc(bands, sizeof(*g->sums)),
+                   .sizes = calloc(bands, sizeof(*g->sizes)),
+                   .totals = calloc(bands, sizeof(*g->totals))};
+    *state = g;
+    return g->sums && g->sizes && g->totals ? 0 : grid_no_memory(call);
 }
 
 /* `functions`: NULL, or those of the whole run. */
@@ -320,7 +336,7 @@ static int open_gridder(const grove_call *call, const gridding *g, const grove_a
     else
         to->gridder = grove_gridder_new(&plan, isa);
     if (to->gridder && g->exact)
-        grove_gridder_set_exact(to->gridder, to->sizes.largest, image_sum_value(&to->sizes.size));
+        grove_gridder_set_exact(to->gridder, to->sizes->largest, image_sum_value(&to->sizes->size));
     return to->gridder || to->convolution ? 0 : grid_no_memory(call);
 }
 
@@ -358,7 +374,8 @@ static image_numbers numbers_of(const grove_array *array, int64_t first)
 /* By functions, each sample by its own; `part`: the cells of the observation that they are, from
  * time `first` of the tile on. */
 static int convolve(const grove_call *call, gridded *to, const image_samples *s,
-                    const grove_array *const *arrays, const image_mueller_part *part, int64_t first)
+                    const grove_array *const *arrays, const image_mueller_part *part, int64_t first,
+                    int band)
 {
     const gridding *g = grove_node_user(call->node);
     const grove_gridder_threads threads = gridder_threads(call);
@@ -371,9 +388,10 @@ static int convolve(const grove_call *call, gridded *to, const image_samples *s,
         image_use_begin(call->node, &g->mueller, g->index, &g->convolution, part, numbers, &use);
     if (code)
         return code == GROVE_NO_MEMORY ? grid_no_memory(call) : code;
+    grove_convolution_choose_band(to->convolution, band);
     code = grove_convolution_add(to->convolution, &s->samples, use.needed ? &use.mueller : NULL,
                                  &threads, &to->left_out,
-                                 grove_node_bool(call->node, "normalise") ? to->sums : NULL);
+                                 grove_node_bool(call->node, "normalise") ? to->sums[band] : NULL);
     image_use_end(&use);
     return code ? grid_no_memory(call) : 0;
 }
@@ -396,28 +414,26 @@ static int64_t first_of(const grove_array *array, int kind)
     return 0;
 }
 
-/* `grids`: the samples are spread, too. */
-static int add_samples(const grove_call *call, gridded *to, const grove_array *const *arrays,
-                       bool grids)
+/* Of a band; `grids`: the samples are spread, too. */
+static int add_band(const grove_call *call, gridded *to, const grove_array *const *arrays, int band,
+                    bool grids)
 {
     const gridding *g = grove_node_user(call->node);
+    const int64_t channel = image_bands_first(&g->bands, band);
     const image_part part = {.data = arrays[grove_node_input(call->node, "data")],
                              .weights = g->weights >= 0 ? arrays[g->weights] : NULL,
                              .uvw = arrays[g->uvw],
                              .freq = g->freq,
-                             .channels = g->freq->size,
+                             .first_channel = channel,
+                             .channels = image_bands_first(&g->bands, band + 1) - channel,
                              .stokes = g->stokes,
                              .longest = {g->longest[0], g->longest[1], g->longest[2]}};
     const image_extent e = image_part_extent(&part);
-    int64_t step = CHUNK / (e.baselines * e.channels);
+    int64_t step = e.channels > 0 ? CHUNK / (e.baselines * e.channels) : 1;
     int code = 0;
 
-    grids = grids && (to->sized || !g->exact);
-    if (grids && !to->gridder && !to->convolution)
-        code = open_gridder(call, g, g->functions >= 0 ? arrays[g->functions] : NULL, to);
-
     step = step < 1 ? 1 : step;
-    for (int64_t first = 0; first < e.times && !code; first += step) {
+    for (int64_t first = 0; first < e.times && e.channels > 0 && !code; first += step) {
         image_samples s;
         if (image_samples_make(call, &part, first, e.times - first < step ? e.times - first : step,
                                call->double_precision, &s))
@@ -430,11 +446,11 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
             .first_channel = e.first_channel,
             .channels = e.channels};
         if (grids && to->convolution)
-            code = convolve(call, to, &s, arrays, &cells, first);
+            code = convolve(call, to, &s, arrays, &cells, first, band);
         else if (grids)
             code = spread(call, to, &s);
         else
-            image_sizes_add(&to->sizes, &s, 1);
+            image_sizes_add(&to->sizes[band], &s, 1);
         if (!to->sized) { /* else the walk before has counted them */
             to->outside += s.outside;
             to->not_finite += s.not_finite;
@@ -442,6 +458,20 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
         }
         image_samples_free(&s);
     }
+    return code;
+}
+
+static int add_samples(const grove_call *call, gridded *to, const grove_array *const *arrays,
+                       bool grids)
+{
+    const gridding *g = grove_node_user(call->node);
+    int code = 0;
+
+    grids = grids && (to->sized || !g->exact);
+    if (grids && !to->gridder && !to->convolution)
+        code = open_gridder(call, g, g->functions >= 0 ? arrays[g->functions] : NULL, to);
+    for (int band = 0; band < g->bands.count && !code; band++)
+        code = add_band(call, to, arrays, band, grids);
     return code;
 }
 
@@ -469,60 +499,26 @@ static int walk(const grove_call *call, void *state, grove_array *out, bool *aga
 
 /* ---- the result ---- */
 
-static void finish_planes(const grove_call *call, const gridded *from, grove_array *out)
-{
-    const grove_gridder_plan plan = grid_plan_of(call);
-    const gridding *g = grove_node_user(call->node);
-    const size_t bytes = (size_t)(out->cells * out->elements) * 2 *
-                         (call->double_precision ? sizeof(double) : sizeof(float));
-    void *grids = g->functions >= 0 ? grid_sum_of_grids(call, from) : NULL;
-
-    if (grids && grove_node_bool(call->node, "normalise"))
-        image_normalise(call, &g->mueller, &g->plan, from->sums, grids);
-    if (grids)
-        image_mueller_to_stokes(&g->mueller, grids, out->data, out->cells, call->double_precision);
-    else if (from->gridder)
-        grove_gridder_get_planes(from->gridder, 0, out->data);
-    else
-        memset(out->data, 0, bytes);
-    if (from->from_devices && g->functions < 0)
-        grove_gridder_device_give(&plan, from->from_devices, out->data);
-}
-
-void grid_warn(const grove_call *call, const gridded *from)
-{
-    const gridding *g = grove_node_user(call->node);
-
-    if (from->outside)
-        grove_node_warn(call->node,
-                        "%lld visibilities have baselines that are not numbers, or longer than "
-                        "%s, and are left out",
-                        (long long)from->outside, image_stage_limit(call->node));
-    image_samples_warn_not_finite(call->node, from->not_finite);
-    image_plane_check_cells(call->node, from->max_u, from->max_v, &g->plan.image);
-    image_functions_warn_outside(
-        call->node, &from->left_out,
-        g->functions >= 0 && grove_node_bool(call->node, "normalise")
-            ? "and are left out"
-            : "and are left out, though sum_of_weights counts them: the image is too faint");
-}
-
 static int finish(const grove_call *call, void *state, grove_array *out)
 {
     grid_warn(call, state);
-    finish_planes(call, state, out);
+    grid_finish_planes(call, state, out);
     return 0;
 }
 
 static int finish_sum(const grove_call *call, void *state, grove_array *out)
 {
     const gridded *from = state;
-    const double sum = image_sum_value(&from->sizes.weight);
+    double *sum = out->data;
+    bool any = false;
 
-    if (!(sum > 0))
-        return image_samples_none(call->node, from->outside, image_stage_limit(call->node));
-    *(double *)out->data = sum;
-    return 0;
+    for (int64_t band = 0; band < out->cells; band++) {
+        sum[band] = image_sum_value(&from->sizes[band].weight);
+        any = any || sum[band] > 0;
+        if (out->flags)
+            out->flags[band] = sum[band] > 0 ? 0 : 0xff;
+    }
+    return any ? 0 : image_samples_none(call->node, from->outside, image_stage_limit(call->node));
 }
 
 static void end(const grove_node *node, void *state)
@@ -534,19 +530,26 @@ static void end(const grove_node *node, void *state)
     grove_convolution_free(g->convolution);
     image_device_free(&g->device);
     free(g->from_devices);
+    free(g->sums);
+    free(g->sizes);
+    free(g->totals);
     free(g);
 }
 
 GROVE_CLASS(grid) = {
     GROVE_CLASS_HEAD(grid),
-    .doc = "Visibilities, times their weights, on planes of the uv grid.\nThe first stage of "
-           "dirty_image: samples are spread by a Kaiser-Bessel kernel in u, v and w, those with w "
-           "< 0 as their conjugates at (-u, -v, -w). fft and grid_correction make the image of it, "
-           "which is to be divided by sum_of_weights. Kernel, cells and planes are chosen by size, "
-           "cell, epsilon and the antennas' positions: give all stages the same options. With "
-           "functions each "
-           "visibility is spread by its own one (convolution_functions) on a single plane.",
-    .output_doc = "a complex number for each plane and cell (w_plane, v, u), in wavelengths",
+    .doc =
+        "Visibilities, times their weights, on planes of the uv grid.\nThe first stage of "
+        "dirty_image: samples are spread by a Kaiser-Bessel kernel in u, v and w, those with w "
+        "< 0 as their conjugates at (-u, -v, -w). fft and grid_correction make the image of it, "
+        "which is to be divided by sum_of_weights. Kernel, cells and planes are chosen by size, "
+        "cell, epsilon and the antennas' positions: give all stages the same options. With "
+        "functions each "
+        "visibility is spread by its own one (convolution_functions) on a single plane, or one for "
+        "each band of channels.",
+    .output_doc =
+        "a complex number for each plane and cell (w_plane, v, u), in wavelengths; with bands "
+        "along freq, too",
     .group = "images",
     .inputs = inputs,
     .options = options,
@@ -572,7 +575,7 @@ GROVE_CLASS(sum_of_weights) = {
         "parameter, as dirty_image and grid weigh it: of I, 4 / (1 / W_XX + 1 / W_YY) for each "
         "time, baseline and channel. Baselines that are not numbers, or longer than the antennas "
         "are apart or max_uvw, do not count; a sum of 0 is an error.",
-    .output_doc = "a number, double precision",
+    .output_doc = "a number, double precision; with bands one for each, along freq",
     .group = "images",
     .inputs = inputs,
     .options = sum_options,

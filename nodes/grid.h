@@ -3,6 +3,7 @@
 #define GROVE_NODES_GRID_H
 
 #include "../kernels/gridder/gridder.h"
+#include "nodes/image_bands.h"
 #include "nodes/image_convolve.h"
 #include "nodes/image_device.h"
 #include "nodes/image_functions.h"
@@ -16,6 +17,7 @@ typedef struct {
     int weights, uvw;
     int functions; /* the input; -1: none */
     bool exact;
+    image_bands bands; /* with functions, and of sum_of_weights; else one */
     grove_convolution_plan convolution;
     image_mueller mueller; /* of the functions */
     int32_t *index;        /* its sets; NULL: there is a single function */
@@ -27,14 +29,15 @@ typedef struct {
     grove_gridder *gridder;
     grove_convolution *convolution;
     grove_gridder_outside left_out; /* by the functions */
-    double sums[4];                 /* of weights, by the functions of each image */
-    image_sizes sizes;
-    bool sized;          /* of exact planes: the first walk is over */
-    double max_u, max_v; /* of |u|, |v|, wavelengths, as far as the antennas are apart */
+    double (*sums)[4];              /* [band] of weights, by the functions of each image */
+    image_sizes *sizes;             /* [band] */
+    bool sized;                     /* of exact planes: the first walk is over */
+    double max_u, max_v;            /* of |u|, |v|, wavelengths, as far as the antennas are apart */
     int64_t outside, not_finite;
     /* Of a state on a device; one of them. */
     image_device device;
     image_convolve convolve;
+    double **totals;    /* [band] of sum_of_weights */
     void *from_devices; /* the sum of their planes, or grids, as they keep them; NULL: none */
 } gridded;              /* the state of a run */
 
@@ -46,8 +49,10 @@ int grid_no_memory(const grove_call *call);
 /* Warns of what was left out, and of cells that are too large. */
 void grid_warn(const grove_call *call, const gridded *from);
 
-/* The grids of functions, of the host and of devices; NULL: there are none. */
-void *grid_sum_of_grids(const grove_call *call, const gridded *from);
+/* Real numbers of the grids of functions, of all bands. */
+int64_t grid_numbers(const gridding *g);
+/* The result, of the host's sums and of those that came from devices. */
+void grid_finish_planes(const grove_call *call, const gridded *from, grove_array *out);
 
 /* Of the classes, see keep.h. */
 int grid_add_on_device(const grove_call *call, void *state, int count);

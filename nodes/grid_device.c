@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 grove_gridder_plan grid_plan_of(const grove_call *call)
 {
@@ -54,6 +55,7 @@ static image_convolving convolving_of(const grove_call *call)
 {
     const gridding *g = grove_node_user(call->node);
     image_convolving by = {.plan = g->convolution,
+                           .bands = &g->bands,
                            .mueller = &g->mueller,
                            .index = g->index,
                            .functions = g->functions,
@@ -84,22 +86,19 @@ static int convolve_on_device(const grove_call *call, const image_device_inputs 
 /* What a device has counted. */
 static int take_convolved(const grove_call *call, const image_convolve *from, gridded *to)
 {
-    double got[GROVE_CONVOLVE_TOTALS];
-    int code = image_convolve_totals(call, from, got);
+    const gridding *g = grove_node_user(call->node);
+    int code = 0;
 
-    if (code)
-        return code;
-    to->not_finite += (int64_t)got[GROVE_GRIDDER_NO_NUMBERS];
-    to->outside += (int64_t)got[GROVE_GRIDDER_BEYOND];
-    to->left_out.samples += (int64_t)got[GROVE_CONVOLVE_LEFT_OUT];
-    for (int r = 0; r < GROVE_CONVOLVE_MOST; r++)
-        to->sums[r] += got[GROVE_CONVOLVE_SUMS + r];
-    return 0;
-}
-
-static int64_t grid_numbers(const gridding *g)
-{
-    return 2 * g->convolution.images * g->convolution.grid[0] * g->convolution.grid[1];
+    for (int band = 0; band < g->bands.count && !code; band++) {
+        double got[GROVE_CONVOLVE_TOTALS] = {0};
+        code = image_convolve_totals(call, from, band, got);
+        to->not_finite += (int64_t)got[GROVE_GRIDDER_NO_NUMBERS];
+        to->outside += (int64_t)got[GROVE_GRIDDER_BEYOND];
+        to->left_out.samples += (int64_t)got[GROVE_CONVOLVE_LEFT_OUT];
+        for (int r = 0; r < GROVE_CONVOLVE_MOST; r++)
+            to->sums[band][r] += got[GROVE_CONVOLVE_SUMS + r];
+    }
+    return code;
 }
 
 static int merge_convolved(const grove_call *call, const gridded *from, gridded *to)
@@ -116,35 +115,32 @@ static int merge_convolved(const grove_call *call, const gridded *from, gridded 
     return code ? code : take_convolved(call, &from->convolve, to);
 }
 
-void *grid_sum_of_grids(const grove_call *call, const gridded *from)
-{
-    void *grids = from->convolution ? grove_convolution_grid(from->convolution) : NULL;
-    const int64_t numbers = grid_numbers(grove_node_user(call->node));
-
-    if (!grids || !from->from_devices)
-        return grids ? grids : from->from_devices;
-    for (int64_t k = 0; k < numbers; k++)
-        if (call->double_precision)
-            ((double *)grids)[k] += ((const double *)from->from_devices)[k];
-        else
-            ((float *)grids)[k] += ((const float *)from->from_devices)[k];
-    return grids;
-}
-
 static int finish_convolved(const grove_call *call, gridded *from)
 {
     const gridding *g = grove_node_user(call->node);
     const image_convolving by = convolving_of(call);
-    double factor[4] = {1, 1, 1, 1};
-    gridded counted = *from;
-    int code = take_convolved(call, &from->convolve, &counted);
+    const int64_t pair = 2 * (call->double_precision ? sizeof(double) : sizeof(float)),
+                  bytes = g->convolution.grid[0] * g->convolution.grid[1] *
+                          image_mueller_parameters(&g->mueller) * pair;
+    double(*sums)[4] = calloc((size_t)g->bands.count, sizeof(*sums));
+    gridded counted = *from; /* the host may have to count anew */
+    int code = sums ? 0 : GROVE_MISSING;
 
-    for (int r = 0; r < g->mueller.images && by.normalises; r++)
-        factor[r] = image_normalising(&g->mueller, &g->plan, counted.sums[r]);
+    for (int band = 0; band < g->bands.count && !code; band++)
+        memcpy(sums[band], from->sums[band], sizeof(*sums));
+    counted.sums = sums;
     if (!code)
-        code = image_convolve_give(call, &by, &from->convolve, factor, call->args->out.data);
+        code = take_convolved(call, &from->convolve, &counted);
+    for (int band = 0; band < g->bands.count && !code; band++) {
+        double factor[4] = {1, 1, 1, 1};
+        for (int r = 0; r < g->mueller.images && by.normalises; r++)
+            factor[r] = image_normalising(&g->mueller, &g->plan, sums[band][r]);
+        code = image_convolve_give(call, &by, &from->convolve, band, factor,
+                                   (char *)call->args->out.data + band * bytes);
+    }
     if (!code)
         grid_warn(call, &counted);
+    free(sums);
     return code;
 }
 
@@ -168,14 +164,14 @@ int grid_add_on_device(const grove_call *call, void *state, int count)
 }
 
 /* What a device has counted. */
-static int take_totals(const grove_call *call, const double *totals, gridded *to)
+static int take_totals(const grove_call *call, const double *totals, int band, gridded *to)
 {
     double got[GROVE_GRIDDER_TOTALS];
     int code = grove_call_fetch(call, got, totals, sizeof(got));
 
     if (code)
         return code;
-    image_sum_add(&to->sizes.weight, got[GROVE_GRIDDER_WEIGHT_TOTAL]);
+    image_sum_add(&to->sizes[band].weight, got[GROVE_GRIDDER_WEIGHT_TOTAL]);
     to->not_finite += (int64_t)got[GROVE_GRIDDER_NO_NUMBERS];
     to->outside += (int64_t)got[GROVE_GRIDDER_BEYOND];
     return 0;
@@ -196,24 +192,50 @@ int grid_merge_device(const grove_call *call, void *state, void *other)
     int code = to->from_devices ? image_device_add_planes(call, &from->device, to->from_devices)
                                 : grid_no_memory(call);
     if (!code)
-        code = take_totals(call, from->device.totals, to);
+        code = take_totals(call, from->device.totals, 0, to);
     to->max_u = fmax(to->max_u, from->max_u);
     to->max_v = fmax(to->max_v, from->max_v);
     return code;
 }
 
+/* Which channels of the call a band has; false: none. */
+static bool find_channels(const grove_call *call, const gridding *g, int band,
+                          image_device_inputs *in)
+{
+    const int axis = grove_args_axis(call->args, GROVE_AXIS_FREQ);
+
+    return image_bands_find(&g->bands, band, axis >= 0 ? call->args->origin[axis] : 0,
+                            axis >= 0 ? call->args->size[axis] : g->freq->size, &in->first_channel,
+                            &in->channels);
+}
+
 int grid_add_sum_on_device(const grove_call *call, void *state, int count)
 {
-    const image_device_inputs in = inputs_of(call, grove_node_user(call->node), count);
+    const gridding *g = grove_node_user(call->node);
+    image_device_inputs in = inputs_of(call, g, count);
+    bool began = false;
+    int code = 0;
 
-    return image_device_weigh(call, &in, &((gridded *)state)->device.totals);
+    for (int band = 0; band < g->bands.count && !code; band++) {
+        if (!find_channels(call, g, band, &in))
+            continue;
+        code = image_device_weigh(call, &in, &((gridded *)state)->totals[band]);
+        code = began && code == GROVE_MISSING ? grid_no_memory(call) : code;
+        began = true;
+    }
+    return code;
 }
 
 int grid_merge_sum(const grove_call *call, void *state, void *other)
 {
+    const gridding *g = grove_node_user(call->node);
     const gridded *from = other;
+    int code = 0;
 
-    return from->device.totals ? take_totals(call, from->device.totals, state) : 0;
+    for (int band = 0; band < g->bands.count && !code; band++)
+        if (from->totals[band])
+            code = take_totals(call, from->totals[band], band, state);
+    return code;
 }
 
 int grid_finish_on_device(const grove_call *call, void *state)
@@ -226,7 +248,7 @@ int grid_finish_on_device(const grove_call *call, void *state)
         return GROVE_MISSING;
     int code = image_device_give_planes(call, &from->device, call->args->out.data);
     if (!code)
-        code = take_totals(call, from->device.totals, from);
+        code = take_totals(call, from->device.totals, 0, from);
     if (!code)
         grid_warn(call, from);
     return code;

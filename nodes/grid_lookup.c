@@ -334,10 +334,10 @@ void grove_lookup_fill(const grove_node *node, grove_lookup *t)
 
 /* The corners of the file's grid that a cell lies between, and their weights. */
 typedef struct {
-    int64_t cell[1 << GROVE_MAX_AXES];
-    double weight[1 << GROVE_MAX_AXES];
-    int next[1 << GROVE_MAX_AXES]; /* a corner along an edge, which comes before it */
-    int count;                     /* 0: nowhere */
+    int64_t cell[1 << GROVE_VALUE_AXES];
+    double weight[1 << GROVE_VALUE_AXES];
+    int next[1 << GROVE_VALUE_AXES]; /* a corner along an edge, which comes before it */
+    int count;                       /* 0: nowhere */
 } corners;
 
 static void find_corners(const grove_lookup *t, const int64_t index[GROVE_MAX_AXES], corners *c)
@@ -368,7 +368,7 @@ static void find_corners(const grove_lookup *t, const int64_t index[GROVE_MAX_AX
 static double interpolated(const grove_grid_column *column, const corners *c, int numbers, int n,
                            double period)
 {
-    double at[1 << GROVE_MAX_AXES], sum = 0;
+    double at[1 << GROVE_VALUE_AXES], sum = 0;
 
     for (int k = 0; k < c->count; k++) {
         at[k] = column->numbers[c->cell[k] * numbers + n];

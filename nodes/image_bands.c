@@ -24,6 +24,17 @@ int64_t image_bands_first(const image_bands *bands, int band)
     return bands->freq->size * band / bands->count;
 }
 
+bool image_bands_find(const image_bands *bands, int band, int64_t origin, int64_t count,
+                      int64_t *first, int64_t *channels)
+{
+    const int64_t low = image_bands_first(bands, band) - origin,
+                  high = image_bands_first(bands, band + 1) - origin;
+
+    *first = low > 0 ? low : 0;
+    *channels = (high < count ? high : count) - *first;
+    return *channels > 0;
+}
+
 double image_bands_highest(const image_bands *bands, int band)
 {
     double highest = 0;

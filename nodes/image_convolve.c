@@ -50,7 +50,8 @@ static int64_t number_count(const grove_convolution_plan *plan)
 
 static uint64_t grid_bytes(const grove_convolution_plan *plan)
 {
-    return (uint64_t)(plan->images * plan->grid[0] * plan->grid[1]) * pair_of(plan);
+    return (uint64_t)(grove_convolution_bands(plan) * grove_convolution_cells(plan)) *
+           pair_of(plan);
 }
 
 uint64_t image_convolve_memory(const grove_convolution_plan *plan, bool normalises)
@@ -73,8 +74,9 @@ static int keep(const grove_call *call, uint64_t bytes, void **at)
 
 int image_convolve_open(const grove_call *call, const image_convolving *by, image_convolve *d)
 {
-    enum { BYTES = GROVE_CONVOLVE_TOTALS * sizeof(double) };
     const grove_convolution_plan *plan = &by->plan;
+    const uint64_t bytes =
+        (uint64_t)grove_convolution_bands(plan) * GROVE_CONVOLVE_TOTALS * sizeof(double);
     void *totals = d->totals;
 
     if (d->open)
@@ -87,12 +89,12 @@ int image_convolve_open(const grove_call *call, const image_convolving *by, imag
     if (!code)
         code = keep(call, grid_bytes(plan), &d->grids);
     if (!code)
-        code = keep(call, BYTES, &totals);
+        code = keep(call, bytes, &totals);
     d->totals = totals;
     if (!code)
         code = grove_call_zero(call, d->grids, grid_bytes(plan));
     if (!code)
-        code = grove_call_zero(call, totals, BYTES);
+        code = grove_call_zero(call, totals, bytes);
     d->open = !code;
     return code;
 }
@@ -139,6 +141,8 @@ typedef struct {
     const image_device_inputs *in;
     int64_t times, baselines, channels;
     image_use use;
+    const double (*share)[2]; /* [part][channel]: see GROVE_CONVOLVE_SHARE */
+    int parts;
     grove_args args;
     grove_convolve_state state;
 } sampling;
@@ -229,7 +233,7 @@ static size_t given_bytes(const sampling *s)
 /* All that the kernels read beside visibilities, in one piece: a call sends few. */
 static int send_all(sampling *s)
 {
-    enum { COUNT = 6, ALIGNED = 256 };
+    enum { COUNT = 7, ALIGNED = 256 };
     const grove_convolution_mueller *m = &s->use.mueller;
     const size_t rows = s->use.needed ? (size_t)(s->times * s->baselines) : 0;
     const struct {
@@ -242,6 +246,7 @@ static int send_all(sampling *s)
         {GROVE_CONVOLVE_ROW, m->row, rows * sizeof(int32_t)},
         {GROVE_CONVOLVE_CHANNEL, m->channel, rows ? (size_t)s->channels * sizeof(int32_t) : 0},
         {GROVE_CONVOLVE_INDEX, s->use.index, given_bytes(s)},
+        {GROVE_CONVOLVE_SHARE, s->share, (size_t)(s->parts * s->channels) * sizeof(*s->share)},
         {GROVE_GRIDDER_SUMS, NULL,
          (size_t)s->state.samples.pieces * GROVE_CONVOLVE_TOTALS * sizeof(double)}};
     size_t begin[COUNT + 1] = {0};
@@ -263,13 +268,18 @@ static int send_all(sampling *s)
     return code;
 }
 
+static int32_t pieces_of(const sampling *s, int64_t channels)
+{
+    return (int32_t)((s->times * s->baselines * channels + GROVE_CONVOLVE_PIECE - 1) /
+                     GROVE_CONVOLVE_PIECE);
+}
+
 static void set_state(sampling *s)
 {
     const grove_convolution_plan *p = &s->by->plan;
     grove_gridder_state *to = &s->state.samples;
-    const int64_t samples = s->times * s->baselines * s->channels;
 
-    to->pieces = (int32_t)((samples + GROVE_CONVOLVE_PIECE - 1) / GROVE_CONVOLVE_PIECE);
+    to->pieces = pieces_of(s, s->channels);
     to->channels = (int32_t)s->channels;
     to->baselines = (int32_t)s->baselines;
     to->polarisations = p->visibilities;
@@ -304,7 +314,8 @@ static void set_arguments(sampling *s, const image_convolve *d)
     const int gradient = grove_node_input(s->call->node, image_use_names[2]);
     const image_device_inputs *in = s->in;
 
-    s->args.axes = args->axes;
+    /* those of visibilities come first */
+    s->args.axes = args->axes < GROVE_VALUE_AXES ? args->axes : GROVE_VALUE_AXES;
     s->args.inputs = GROVE_CONVOLVE_INPUTS;
     memcpy(s->args.size, args->size, sizeof(args->size));
     memcpy(s->args.axis, args->axis, sizeof(args->axis));
@@ -336,21 +347,147 @@ static int begin(sampling *s, const image_convolve *d)
     return code;
 }
 
+/* The arguments for so many channels of the call from `first` on. */
+static grove_args channels_of(const sampling *s, int64_t first, int64_t channels)
+{
+    static const int views[] = {GROVE_GRIDDER_DATA, GROVE_GRIDDER_WEIGHTS, GROVE_GRIDDER_FLAGS,
+                                GROVE_GRIDDER_WEIGHT_FLAGS, GROVE_CONVOLVE_GRADIENT};
+    const int axis = s->state.samples.axis[2];
+    grove_convolve_state state = s->state;
+    grove_args args = s->args;
+
+    for (int k = 0; k < (int)(sizeof(views) / sizeof(*views)) && first; k++) {
+        grove_view *view = &args.in[views[k]];
+        if (view->data && axis >= 0)
+            view->data = (char *)view->data + first * view->stride[axis];
+    }
+    args.in[GROVE_CONVOLVE_FREQ].data = (double *)args.in[GROVE_CONVOLVE_FREQ].data + first;
+    if (args.in[GROVE_CONVOLVE_CHANNEL].data)
+        args.in[GROVE_CONVOLVE_CHANNEL].data =
+            (int32_t *)args.in[GROVE_CONVOLVE_CHANNEL].data + first;
+    state.samples.channels = (int32_t)channels;
+    state.samples.pieces = pieces_of(s, channels);
+    memcpy(args.state.bytes, &state, sizeof(state));
+    return args;
+}
+
+static int add_band(const sampling *s, const image_convolve *d, int band)
+{
+    const grove_convolution_plan *plan = &s->by->plan;
+    const uint64_t bytes = grid_bytes(plan) / (uint64_t)grove_convolution_bands(plan);
+    int64_t first, channels;
+
+    if (!image_bands_find(s->by->bands, band, origin_of(s, 2), s->channels, &first, &channels))
+        return 0;
+    grove_args args = channels_of(s, first, channels);
+    const grove_gridder_image_state sums = {.row = grove_gridder_divide_by(32),
+                                            .pieces = pieces_of(s, channels),
+                                            .channels = GROVE_CONVOLVE_TOTALS};
+    args.out.data = (char *)d->grids + (uint64_t)band * bytes;
+    int code = grove_call_launch(s->call, &spread, &args, s->call->double_precision);
+    return code ? code
+                : launch_items(s->call, &total, 32, args.in[GROVE_GRIDDER_SUMS].data, NULL,
+                               d->totals + (ptrdiff_t)GROVE_CONVOLVE_TOTALS * band, &sums,
+                               sizeof(sums));
+}
+
 int image_convolve_add(const grove_call *call, const image_convolving *by, const image_convolve *d,
                        const image_device_inputs *in)
 {
     sampling s = {.call = call, .by = by, .in = in};
     int code = begin(&s, d);
-    const grove_gridder_image_state sums = {.row = grove_gridder_divide_by(32),
-                                            .pieces = s.state.samples.pieces,
-                                            .channels = GROVE_CONVOLVE_TOTALS};
 
-    s.args.out.data = d->grids;
-    if (!code)
-        code = grove_call_launch(call, &spread, &s.args, call->double_precision);
+    for (int band = 0; band < by->bands->count && !code; band++) {
+        code = add_band(&s, d, band);
+        if (band && code == GROVE_MISSING) /* the bands before are done */
+            code = grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory on the device");
+    }
+    return code;
+}
+
+/* ---- grids ---- */
+
+typedef struct {
+    double at[GROVE_CONVOLVE_MOST][GROVE_CONVOLVE_MOST][2]; /* [to][from] */
+} factors;
+
+static int mix_grids(const grove_call *call, const grove_convolution_plan *plan,
+                     const factors *matrix, const void *from, void *to,
+                     grove_convolve_mix_state *state)
+{
+    const void *table = NULL;
+    int code = grove_call_send(call, matrix, sizeof(*matrix), &table);
+
+    state->row = grove_gridder_divide_by((int32_t)plan->grid[0]);
     return code ? code
-                : launch_items(call, &total, 32, s.args.in[GROVE_GRIDDER_SUMS].data, NULL,
-                               d->totals, &sums, sizeof(sums));
+                : launch_items(call, &mix, plan->grid[0] * plan->grid[1], from, table, to, state,
+                               sizeof(*state));
+}
+
+/* Grids from a part's cells. */
+static int take(const grove_call *call, const image_convolving *by, const image_convolve *d,
+                const image_convolve_part *part)
+{
+    const grove_convolution_plan *plan = &by->plan;
+    const int64_t pair = (int64_t)pair_of(plan);
+    grove_convolve_mix_state state = {
+        .count = {image_mueller_parameters(by->mueller), plan->images},
+        .from_step = {part->step[0], part->step[1], pair},
+        .to_step = {pair, plan->grid[0] * pair, plan->grid[0] * plan->grid[1] * pair}};
+    factors matrix = {0};
+
+    for (int r = 0; r < plan->images; r++)
+        memcpy(matrix.at[r], by->mueller->basis[r], sizeof(matrix.at[r]));
+    return mix_grids(call, plan, &matrix, part->cells, d->grids, &state);
+}
+
+int image_convolve_give(const grove_call *call, const image_convolving *by, const image_convolve *d,
+                        int band, const double factor[4], void *to)
+{
+    const grove_convolution_plan *plan = &by->plan;
+    const int parameters = image_mueller_parameters(by->mueller);
+    const int64_t pair = (int64_t)pair_of(plan);
+    const double half = by->mueller->shape > 1 ? 0.5 : 1;
+    grove_convolve_mix_state state = {
+        .count = {plan->images, parameters},
+        .from_step = {pair, plan->grid[0] * pair, plan->grid[0] * plan->grid[1] * pair},
+        .to_step = {parameters * pair, plan->grid[0] * parameters * pair, pair}};
+    factors matrix = {0};
+
+    for (int s = 0; s < parameters; s++)
+        for (int r = 0; r < plan->images; r++) {
+            matrix.at[s][r][0] = half * factor[r] * by->mueller->basis[r][s][0];
+            matrix.at[s][r][1] = -half * factor[r] * by->mueller->basis[r][s][1];
+        }
+    return mix_grids(call, plan, &matrix,
+                     (const char *)d->grids + band * grove_convolution_cells(plan) * pair, to,
+                     &state);
+}
+
+int image_convolve_fetch(const grove_call *call, const image_convolving *by,
+                         const image_convolve *d, void *grids)
+{
+    const uint64_t bytes = grid_bytes(&by->plan);
+    const size_t count = bytes / (pair_of(&by->plan) / 2);
+    void *more = malloc(bytes);
+    int code = more ? grove_call_fetch(call, more, d->grids, bytes)
+                    : grove_node_fail(call->node, GROVE_NO_MEMORY,
+                                      "not enough memory for what the device has made");
+
+    for (size_t i = 0; i < count && !code; i++)
+        if (by->plan.double_precision)
+            ((double *)grids)[i] += ((const double *)more)[i];
+        else
+            ((float *)grids)[i] += ((const float *)more)[i];
+    free(more);
+    return code;
+}
+
+int image_convolve_totals(const grove_call *call, const image_convolve *d, int band,
+                          double totals[GROVE_CONVOLVE_TOTALS])
+{
+    return grove_call_fetch(call, totals, d->totals + (ptrdiff_t)GROVE_CONVOLVE_TOTALS * band,
+                            GROVE_CONVOLVE_TOTALS * sizeof(double));
 }
 
 /* ---- prediction ---- */
@@ -365,7 +502,7 @@ static bool is_inside(const grove_convolution_plan *plan, const double uvw[3], d
 }
 
 /* Places move with the frequency on one line: rows that are inside at its ends are inside. */
-static int64_t count_outside(const grove_convolution_plan *plan, const grove_gridder_samples *s)
+int64_t image_convolve_outside(const grove_convolution_plan *plan, const grove_gridder_samples *s)
 {
     double least = s->freq[0], most = least;
     int64_t count = 0;
@@ -398,102 +535,63 @@ static int count_left_out(const sampling *s, int64_t *outside, grove_gridder_out
     const grove_gridder_samples samples = {
         .rows = s->times * s->baselines, .channels = s->channels, .uvw = uvw, .freq = freq_of(s)};
     *outside += image_leave_out(&samples, s->in->longest, 0);
-    left_out->samples += count_outside(&s->by->plan, &samples);
+    left_out->samples += image_convolve_outside(&s->by->plan, &samples);
     free(uvw);
     return 0;
 }
 
+/* How much of a part each channel has, and whether parts before it have some of it. */
+static double (*find_shares(const image_convolve_part *parts, int count, int64_t channels))[2]
+{
+    double(*share)[2] = malloc((size_t)(count * channels) * sizeof(*share) + 1);
+
+    for (int64_t k = 0; k < count * channels && share; k++) {
+        const int64_t channel = k % channels;
+        share[k][0] = parts[k / channels].share ? parts[k / channels].share[channel] : 1;
+        share[k][1] = 0;
+        for (int64_t before = channel; before < k; before += channels)
+            share[k][1] = share[before][0] != 0 ? 1 : share[k][1];
+    }
+    return share;
+}
+
+static int predict_part(const sampling *s, const image_convolve *d, const image_convolve_part *of,
+                        int part)
+{
+    const double(*share)[2] = s->share + part * s->channels;
+    int64_t first = 0, end = s->channels;
+
+    while (first < end && share[first][0] == 0)
+        first++;
+    while (end > first && share[end - 1][0] == 0)
+        end--;
+    if (first == end)
+        return 0;
+    int code = take(s->call, s->by, d, of);
+    grove_args args = channels_of(s, first, end - first);
+    args.out = s->call->args->out;
+    if (s->state.samples.axis[2] >= 0)
+        args.out.data = (char *)args.out.data + first * args.out.stride[s->state.samples.axis[2]];
+    args.in[GROVE_CONVOLVE_GRIDS].data = d->grids;
+    args.in[GROVE_CONVOLVE_SHARE].data =
+        (double *)args.in[GROVE_CONVOLVE_SHARE].data + 2 * (part * s->channels + first);
+    return code ? code : grove_call_launch(s->call, &collect, &args, s->call->double_precision);
+}
+
 int image_convolve_predict(const grove_call *call, const image_convolving *by,
-                           const image_convolve *d, const image_device_inputs *in, int64_t *outside,
+                           const image_convolve *d, const image_device_inputs *in,
+                           const image_convolve_part *parts, int count, int64_t *outside,
                            grove_gridder_outside *left_out)
 {
-    sampling s = {.call = call, .by = by, .in = in};
-    int code = begin(&s, d);
+    sampling s = {.call = call, .by = by, .in = in, .parts = count};
 
-    s.args.out = call->args->out;
-    s.args.in[GROVE_CONVOLVE_GRIDS].data = d->grids;
-    if (!code)
-        code = grove_call_launch(call, &collect, &s.args, call->double_precision);
+    if (!find_extent(&s))
+        return GROVE_MISSING;
+    double(*share)[2] = find_shares(parts, count, s.channels);
+    s.share = (const double(*)[2])share;
+    int code = share ? begin(&s, d) : GROVE_MISSING;
+    for (int k = 0; k < count && !code; k++)
+        code = predict_part(&s, d, &parts[k], k);
+    free(share);
     return code ? code : count_left_out(&s, outside, left_out);
-}
-
-/* ---- grids ---- */
-
-typedef struct {
-    double at[GROVE_CONVOLVE_MOST][GROVE_CONVOLVE_MOST][2]; /* [to][from] */
-} factors;
-
-static int mix_grids(const grove_call *call, const grove_convolution_plan *plan,
-                     const factors *matrix, const void *from, void *to,
-                     grove_convolve_mix_state *state)
-{
-    const void *table = NULL;
-    int code = grove_call_send(call, matrix, sizeof(*matrix), &table);
-
-    state->row = grove_gridder_divide_by((int32_t)plan->grid[0]);
-    return code ? code
-                : launch_items(call, &mix, plan->grid[0] * plan->grid[1], from, table, to, state,
-                               sizeof(*state));
-}
-
-int image_convolve_take(const grove_call *call, const image_convolving *by, const image_convolve *d,
-                        const void *from, const int64_t step[2])
-{
-    const grove_convolution_plan *plan = &by->plan;
-    const int64_t pair = (int64_t)pair_of(plan);
-    grove_convolve_mix_state state = {
-        .count = {image_mueller_parameters(by->mueller), plan->images},
-        .from_step = {step[0], step[1], pair},
-        .to_step = {pair, plan->grid[0] * pair, plan->grid[0] * plan->grid[1] * pair}};
-    factors matrix = {0};
-
-    for (int r = 0; r < plan->images; r++)
-        memcpy(matrix.at[r], by->mueller->basis[r], sizeof(matrix.at[r]));
-    return mix_grids(call, plan, &matrix, from, d->grids, &state);
-}
-
-int image_convolve_give(const grove_call *call, const image_convolving *by, const image_convolve *d,
-                        const double factor[4], void *to)
-{
-    const grove_convolution_plan *plan = &by->plan;
-    const int parameters = image_mueller_parameters(by->mueller);
-    const int64_t pair = (int64_t)pair_of(plan);
-    const double half = by->mueller->shape > 1 ? 0.5 : 1;
-    grove_convolve_mix_state state = {
-        .count = {plan->images, parameters},
-        .from_step = {pair, plan->grid[0] * pair, plan->grid[0] * plan->grid[1] * pair},
-        .to_step = {parameters * pair, plan->grid[0] * parameters * pair, pair}};
-    factors matrix = {0};
-
-    for (int s = 0; s < parameters; s++)
-        for (int r = 0; r < plan->images; r++) {
-            matrix.at[s][r][0] = half * factor[r] * by->mueller->basis[r][s][0];
-            matrix.at[s][r][1] = -half * factor[r] * by->mueller->basis[r][s][1];
-        }
-    return mix_grids(call, plan, &matrix, d->grids, to, &state);
-}
-
-int image_convolve_fetch(const grove_call *call, const image_convolving *by,
-                         const image_convolve *d, void *grids)
-{
-    const uint64_t bytes = grid_bytes(&by->plan);
-    const size_t count = bytes / (pair_of(&by->plan) / 2);
-    void *more = malloc(bytes);
-    int code = more ? grove_call_fetch(call, more, d->grids, bytes)
-                    : grove_node_fail(call->node, GROVE_NO_MEMORY,
-                                      "not enough memory for what the device has made");
-
-    for (size_t i = 0; i < count && !code; i++)
-        if (by->plan.double_precision)
-            ((double *)grids)[i] += ((const double *)more)[i];
-        else
-            ((float *)grids)[i] += ((const float *)more)[i];
-    free(more);
-    return code;
-}
-
-int image_convolve_totals(const grove_call *call, const image_convolve *d,
-                          double totals[GROVE_CONVOLVE_TOTALS])
-{
-    return grove_call_fetch(call, totals, d->totals, GROVE_CONVOLVE_TOTALS * sizeof(double));
 }

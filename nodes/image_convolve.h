@@ -5,6 +5,7 @@
 #define GROVE_NODES_IMAGE_CONVOLVE_H
 
 #include "../kernels/gridder/gridder_convolve_cuda.h"
+#include "nodes/image_bands.h"
 #include "nodes/image_device.h"
 #include "nodes/image_functions.h"
 
@@ -12,8 +13,8 @@
 typedef struct {
     void *functions; /* in the order in which the kernels read them */
     void *norms;     /* of them; NULL: not wanted */
-    void *grids;     /* [image][v][u] */
-    double *totals;  /* [GROVE_CONVOLVE_TOTALS] */
+    void *grids;     /* [band][image][v][u] */
+    double *totals;  /* [band][GROVE_CONVOLVE_TOTALS] */
     bool open;
 } image_convolve;
 
@@ -21,6 +22,7 @@ typedef struct {
  * node's table; NULL: none. */
 typedef struct {
     grove_convolution_plan plan; /* of the call's precision */
+    const image_bands *bands;    /* which channels are added to which grids; NULL: none are */
     const image_mueller *mueller;
     const int32_t *index;
     int functions;
@@ -37,25 +39,35 @@ int image_convolve_open(const grove_call *call, const image_convolving *by, imag
 int image_convolve_arrange(const grove_call *call, const image_convolving *by,
                            const image_convolve *d);
 
-/* Spreads the visibilities of the call, and adds to the totals. */
+/* Spreads the visibilities of the call, those of each band to its grids, and adds to its totals. */
 int image_convolve_add(const grove_call *call, const image_convolving *by, const image_convolve *d,
                        const image_device_inputs *in);
-/* The visibilities to call->args->out. Those beyond the limits are 0, and counted in *outside;
- * those whose functions leave the grid, too, in *left_out. */
+/* Cells of Stokes parameters, so many bytes apart along u and v, and how much of them each channel
+ * of the call has; NULL: all of them. */
+typedef struct {
+    const void *cells;
+    int64_t step[2];
+    const double *share;
+} image_convolve_part;
+
+/* The visibilities of the sum of all parts to call->args->out; a channel has at least one. Those
+ * beyond the limits are 0, and counted in *outside; those whose functions leave the grid, too, in
+ * *left_out. */
 int image_convolve_predict(const grove_call *call, const image_convolving *by,
-                           const image_convolve *d, const image_device_inputs *in, int64_t *outside,
+                           const image_convolve *d, const image_device_inputs *in,
+                           const image_convolve_part *parts, int count, int64_t *outside,
                            grove_gridder_outside *left_out);
 
-/* Grids from cells of Stokes parameters, so many bytes apart along u and v; and back, to dense
- * cells [v][u][parameter], times a factor of each image. */
-int image_convolve_take(const grove_call *call, const image_convolving *by, const image_convolve *d,
-                        const void *from, const int64_t step[2]);
+/* Samples whose functions leave the grid. */
+int64_t image_convolve_outside(const grove_convolution_plan *plan, const grove_gridder_samples *s);
+
+/* From the grids of a band to dense cells [v][u][parameter], times a factor of each image. */
 int image_convolve_give(const grove_call *call, const image_convolving *by, const image_convolve *d,
-                        const double factor[4], void *to);
+                        int band, const double factor[4], void *to);
 /* Adds grids to the host's, and copies the totals there. */
 int image_convolve_fetch(const grove_call *call, const image_convolving *by,
                          const image_convolve *d, void *grids);
-int image_convolve_totals(const grove_call *call, const image_convolve *d,
+int image_convolve_totals(const grove_call *call, const image_convolve *d, int band,
                           double totals[GROVE_CONVOLVE_TOTALS]);
 
 #endif

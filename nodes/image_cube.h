@@ -5,6 +5,14 @@
 #include "../kernels/gridder/gridder.h"
 #include "plugin.h"
 
+/* clang-format off */
+#define IMAGE_INTERPOLATE_OPTION                                                                   \
+    {"interpolate", GROVE_CHOICE, "nearest",                                                       \
+     "along the frequency of a cube that has not the channels of obs; beyond its ends, its last "  \
+     "plane",                                                                                      \
+     .choices = "nearest linear"}
+/* clang-format on */
+
 typedef struct {
     const grove_axis *axis; /* frequencies of the planes; NULL: one image for all channels */
     bool same;              /* these are the channels of the observation */

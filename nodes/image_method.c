@@ -60,7 +60,7 @@ static int estimate(const grove_node *node, const image_method *m, estimates *to
     grove_gridder_bounds bounds = {.max_u = m->longest[0],
                                    .max_v = m->longest[1],
                                    .max_w = m->longest[2],
-                                   .samples = fmax(m->samples, 1),
+                                   .samples = fmax(m->samples / m->bands, 1),
                                    .polarisations = (int64_t)strlen(m->stokes),
                                    .without_w = !grove_node_bool(node, "w_terms")};
     convolution_making *c = &to->functions;
@@ -75,7 +75,7 @@ static int estimate(const grove_node *node, const image_method *m, estimates *to
     bounds.double_precision = image_precision(wanted.epsilon) == GROVE_PRECISION_DOUBLE;
     if (grove_gridder_plan_choose(&m->image, &bounds, wanted.epsilon, &to->stack))
         return 0; /* the class says so */
-    to->seconds[0] = to->stack.seconds;
+    to->seconds[0] = m->bands * to->stack.seconds;
     bounds.samples = 1;
     bounds.without_w = true;
     if (grove_gridder_plan_choose(&m->image, &bounds, wanted.epsilon, &flat))
@@ -94,7 +94,7 @@ static int estimate(const grove_node *node, const image_method *m, estimates *to
         c->raster[0] =
             grove_node_input_axis(node, grove_node_input(node, "jones"), grove_axis_kind("l"));
     if (!convolution_size(c, &wanted, said))
-        to->seconds[1] = flat.seconds + convolution_seconds(c, m->samples, each);
+        to->seconds[1] = m->bands * flat.seconds + convolution_seconds(c, m->samples, each);
     return 0;
 }
 

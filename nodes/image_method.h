@@ -37,6 +37,7 @@ typedef struct {
     double baseline;    /* the longest, wavelengths */
     const char *stokes; /* of the images */
     double samples;     /* visibilities of one polarisation */
+    int bands;          /* images that they are shared out among */
     const char *only;   /* an option that functions do not have; NULL: none is given */
 } image_method;
 

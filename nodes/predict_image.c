@@ -32,10 +32,7 @@ static const grove_input inputs[] = {
 static const grove_option options[] = {
     {"stokes", GROVE_TEXT, "none",
      "Stokes parameters of the image, such as IQUV; none: as many of IQUV as the image has"},
-    {"interpolate", GROVE_CHOICE, "nearest",
-     "along the frequency of a cube that has not the channels of obs; beyond its ends, its last "
-     "plane",
-     .choices = "nearest linear"},
+    IMAGE_INTERPOLATE_OPTION,
     {"epsilon", GROVE_NUMBER, "1e-4",
      "relative error of the visibilities, root mean square, at most, from 1e-12; below 1e-5 they "
      "are made in double precision in any run"},
@@ -145,7 +142,7 @@ static void find_direction(const grove_node *obs, const double cosine[2], double
 }
 
 /* By convolution functions: the stages that a call stands for. */
-static int express(const grove_node *node, predictor *p, const char *stokes)
+static void express(const grove_node *node, predictor *p, const char *stokes)
 {
     const grove_node *obs = grove_node_object(node, "obs");
     const grove_gridder_image *image = &p->image;
@@ -154,10 +151,6 @@ static int express(const grove_node *node, predictor *p, const char *stokes)
     char about[80] = "";
     double radec[2];
 
-    if (p->cube.axis)
-        return grove_node_fail(node, GROVE_SHAPE,
-                               "a cube goes with method=w_stack only; predict with aw from an "
-                               "image");
     find_direction(obs, middle, radec);
     if (fabs(middle[0]) > 1e-6 * image->cell[0] || fabs(middle[1]) > 1e-6 * image->cell[1])
         snprintf(about, sizeof(about), ", centre=\"%.15gdeg %.15gdeg\"", fmod(radec[0] + 720, 360),
@@ -169,12 +162,11 @@ static int express(const grove_node *node, predictor *p, const char *stokes)
 
     p->expression = grove_format(
         "degrid(fft(grid_correction(image, obs, %s, w_terms=false)), obs, "
-        "%s, uvw=uvw, freq=freq, functions=%s)%s",
+        "%s, uvw=uvw, freq=freq, interpolate=interpolate, functions=%s)%s",
         stage, stage, functions,
         image_method_is_scalar(node, stokes) ? " * constant([1, 0, 0, 1], shape=matrix)" : "");
     free(functions);
     free(stage);
-    return 0;
 }
 
 static int choose_method(grove_node *node, predictor *p)
@@ -195,6 +187,7 @@ static int choose_method(grove_node *node, predictor *p)
     image_method method = {.image = p->image,
                            .baseline = image_longest_baseline(obs),
                            .stokes = stokes,
+                           .bands = p->cube.planes,
                            .samples = time && baseline && freq
                                           ? (double)time->size * (double)baseline->size *
                                                 (double)freq->size
@@ -207,7 +200,9 @@ static int choose_method(grove_node *node, predictor *p)
             tracks.rows ? tracks.largest[d] * p->highest / GROVE_SPEED_OF_LIGHT : method.baseline;
     image_tracks_free(&tracks);
     int code = image_method_choose(node, &method, &aw, p->why);
-    return code || !aw ? code : express(node, p, stokes);
+    if (!code && aw)
+        express(node, p, stokes);
+    return code;
 }
 
 static int check(grove_node *node)

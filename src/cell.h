@@ -40,10 +40,11 @@
 
 /* A plugin loads if its major number is this one and its minor is not newer; while the major number
  * is 0, both must be equal. */
-enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 4 };
+enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 5 };
 
 enum {
-    GROVE_MAX_AXES = 8,
+    GROVE_VALUE_AXES = 8, /* maximum number of axes of a value */
+    GROVE_MAX_AXES = 10,  /* of an iteration space, with axes that a class consumes */
     GROVE_MAX_INPUTS = 16,
     GROVE_MAX_VECTOR = 64,  /* maximum number of elements of a vector */
     GROVE_MAX_SCRATCH = 16, /* maximum number of pieces of scratch memory in a call */

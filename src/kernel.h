@@ -31,7 +31,7 @@ GROVE_FN char *grove_cell_view(const grove_view *view, const int64_t *index, int
     int axis = view->gather ? view->gather_axis : -1;
 
 #pragma unroll
-    for (int d = 0; d < GROVE_MAX_AXES; d++)
+    for (int d = 0; d < GROVE_VALUE_AXES; d++)
         if (d < axes)
             offset += view->stride[d] * (d == axis ? (int64_t)view->gather[index[d]] : index[d]);
     return view->data ? (char *)view->data + offset : (char *)0;
@@ -47,7 +47,7 @@ GROVE_FN void grove_cell_find(grove_cell *cell, const grove_args *args, int64_t 
 
     cell->args = args;
 #pragma unroll
-    for (int d = GROVE_MAX_AXES - 1; d >= 0; d--) {
+    for (int d = GROVE_VALUE_AXES - 1; d >= 0; d--) {
         cell->index[d] = 0;
         if (d < args->axes && small) {
             cell->index[d] = few % (uint32_t)args->size[d];

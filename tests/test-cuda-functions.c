@@ -60,6 +60,8 @@ static const char *const of_functions[] = {
     "R = sky_grid(obs, size=33, cell=12arcsec)",
     "beam = beam_airy(R, obs, diameter=25m, freq=1.4GHz)",
     "beams = convolution_functions(beam" FIELD ", oversampling=4)",
+    ("hues = convolution_functions(beam_airy(R, obs, diameter=25m)" FIELD
+     ", oversampling=3, channels=2)"),
     "angle = select(obs.parallactic, axis=station, index=0)",
     ("leaks = convolution_functions(rotation(2 * angle) * constant([1, 0.1i, 0.2, 1], "
      "shape=matrix) * beam" FIELD ", oversampling=4, times=3, stokes=\"IQUV\")"),
@@ -72,6 +74,7 @@ static const char *const of_functions[] = {
     "flat = grid(V" FIELD ", w_terms=false)",
     "four = grid(V" FIELD ", functions=leaks)",
     "two = grid(V" FIELD ", functions=pairs)",
+    "cube = grid(V" FIELD ", functions=leaks, bands=3)",
     "coarse = convolution_functions(1" FAR ", oversampling=2)",
     "half = (obs.freq - mean(obs.freq, over=freq)) / 1MHz",
     ("slope = vector(1e-9 * select(obs.uvw, element=\"x\") / 1m, 1e-9 * select(obs.uvw, "
@@ -104,6 +107,16 @@ static const one_case convolved[] = {
     {"degrid(flat" FIELD ", functions=means)", 1e-11, 3, 2, true},
     {"degrid(flat" FIELD ", functions=level, gradient=slope)", 1e-5, 3, 0, false},
     {"degrid(four" FIELD ", functions=blurs)", 1e-5, 3, 2, false},
+    {"grid(V" FIELD ", functions=pairs, bands=3)", 1e-11, 4, 1, true},
+    {"grid(V" FIELD ", functions=near, gradient=slope, weights=half, normalise=true, bands=2" NEAR
+     ")",
+     1e-5, 5, 2, false},
+    {"degrid(cube" FIELD ", functions=leaks, gradient=slope)", 1e-11, 4, 2, true},
+    {"degrid(cube" FIELD ", functions=leaks, interpolate=linear)", 1e-5, 4, 0, false},
+    {"grid(V" FIELD ", functions=hues, bands=2)", 1e-5, 5, 2, false},
+    {"degrid(grid(V" FIELD ", functions=hues, bands=2)" FIELD ", functions=hues)", 1e-11, 5, 2,
+     true},
+    {"dirty_image(V" FIELD ", method=aw, bands=2)", 1e-5, 4, 2, false},
 };
 enum { CONVOLVED = sizeof(convolved) / sizeof(*convolved) };
 
@@ -134,8 +147,11 @@ static void convolved_tree(const char *line, int channels)
 START_TEST(numbers_are_those_of_the_host)
 {
     const one_case *c = &convolved[_i];
-    grove_session_options options = {
-        .threads = 1, .tile_times = c->tile_times, .double_precision = c->double_precision};
+    const bool cube = strstr(c->line, "bands") || strstr(c->line, "cube");
+    grove_session_options options = {.threads = 1,
+                                     .tile_times = c->tile_times,
+                                     .tile_channels = cube ? 3 : 0,
+                                     .double_precision = c->double_precision};
     grove_counters counters = {0};
 
     convolved_tree(c->line, c->channels);

@@ -76,13 +76,13 @@ static int launch_wrong(const grove_call *call, int fault)
     grove_args args = *call->args;
 
     if (fault == AXES)
-        args.axes = GROVE_MAX_AXES + 1;
+        args.axes = GROVE_VALUE_AXES + 1;
     if (fault == SIZE)
         args.size[0] = -1;
     if (fault == NO_OUTPUT)
         args.out.data = NULL;
     if (fault == GATHER)
-        args.in[0].gather = order, args.in[0].gather_axis = GROVE_MAX_AXES;
+        args.in[0].gather = order, args.in[0].gather_axis = GROVE_VALUE_AXES;
     return grove_call_launch(call, fault == NO_KERNEL ? NULL : &grove_array_cast,
                              fault == NO_ARGS ? NULL : &args, call->double_precision);
 }

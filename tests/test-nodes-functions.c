@@ -2,9 +2,10 @@
  * M^H V over visibilities in long double, within the stated error of the nearest samples and
  * planes; <grid(V), X> = <V, degrid(X)>. Sizes, pixels, fields from narrow to wide, supports,
  * oversampling, planes of w, terms of all shapes that vary with stations, times and channels, sets
- * of correlations, of images, index sets with none. Mueller matrices are products of Jones matrices
- * here. GROVE_TEST_CONFIGURATIONS is 10 times how many configurations there are, GROVE_TEST_SEED
- * where they begin; without them a few begin at the time of day. */
+ * of correlations, of images, index sets with none; one image, or one of each band of channels.
+ * Mueller matrices are products of Jones matrices here. GROVE_TEST_CONFIGURATIONS is 10 times how
+ * many configurations there are, GROVE_TEST_SEED where they begin; without them a few begin at the
+ * time of day. */
 #include "image-testing.h"
 #include "probe.h"
 
@@ -53,6 +54,7 @@ typedef struct {
     char stokes[5];
     bool stations, varies;                      /* terms vary with station, with time and station */
     int times, channels;                        /* that share functions */
+    int bands;                                  /* 0: none are asked for */
     int size[2], oversampling, support, planes; /* 0: those that it chooses */
     double scale, cell[2], epsilon;             /* baselines are `scale` times those of `probe` */
     bool flat, double_precision;
@@ -121,6 +123,7 @@ static void draw(configuration *c, uint64_t seed)
     c->double_precision = pick(0, 3) > 0;
     const int functions = (c->stations ? 16 : 1) * (c->varies ? 6 : 1) * (c->shape > 1 ? 8 : 1);
     c->oversampling = most(2, pick(2, (int)(40 / sqrt(functions))));
+    c->bands = pick(0, 1) ? pick(1, PROBE_CHANNELS) : 0;
 }
 
 /* ---- trees ---- */
@@ -177,7 +180,8 @@ static void write_tree(configuration *c)
          *support = c->support ? grove_format(", support=%d", c->support) : grove_strdup(""),
          *planes = c->planes ? grove_format(", w_planes=%d", c->planes) : grove_strdup(""),
          *way[] = {c->kind == SET ? set_text(c, "mueller", 0) : grove_strdup(""),
-                   c->kind == SET ? set_text(c, "mueller_conjugate", 1) : grove_strdup("")};
+                   c->kind == SET ? set_text(c, "mueller_conjugate", 1) : grove_strdup("")},
+         *bands = c->bands ? grove_format(", bands=%d", c->bands) : grove_strdup("");
     char *functions = grove_format("%s, functions=C%s%s, uvw=U", image, way[0], way[1]);
 
     c->text = grove_format(
@@ -187,14 +191,14 @@ static void write_tree(configuration *c)
         "J = %s\nE = %s\n"
         "C = convolution_functions(E%s, oversampling=%d%s%s, times=%d, channels=%d%s%s%s%s)\n"
         "T = %s\nG = gains(obs, amplitude=0.5, seed=5)\nW[p,q] = abs(G[p] * G[q])\n"
-        "g = grid(T%s, weights=W)\nh = grid(0.5i * T%s, weights=1)\nd = degrid(h%s)\n"
+        "g = grid(T%s, weights=W%s)\nh = grid(0.5i * T%s, weights=1%s)\nd = degrid(h%s)\n"
         "x = grid_correction(fft(g)%s, w_terms=false)\n",
         c->scale, c->size[0], c->size[1], c->cell[0], c->cell[1], c->size[0] * c->cell[0] / 56,
         c->size[1] * c->cell[1] / 56, fine, raster, image, c->oversampling, support, planes,
         c->times, c->channels, c->flat ? ", w_terms=false" : "", c->shape > 1 ? ", stokes=\"" : "",
-        c->stokes, c->shape > 1 ? "\"" : "", data[c->correlations], functions, functions, functions,
-        image);
-    char *all[] = {image, fine, raster, support, planes, way[0], way[1], functions};
+        c->stokes, c->shape > 1 ? "\"" : "", data[c->correlations], functions, bands, functions,
+        bands, functions, image);
+    char *all[] = {image, fine, raster, support, planes, way[0], way[1], functions, bands};
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
         free(all[k]);
 }
@@ -232,6 +236,21 @@ static const double complex *cell_of(const testing_value *x, int64_t time, int64
     return x->at + at * x->elements;
 }
 
+/* Cells of the grid along u (0) or v. */
+static int64_t grid_size(const world *w, int d)
+{
+    return w->g.axis[w->g.axes - 1 - d]->size;
+}
+
+static int band_of(const configuration *c, int64_t channel)
+{
+    int band = 0;
+
+    while (c->bands && channel >= PROBE_CHANNELS * (band + 1) / c->bands)
+        band++;
+    return band;
+}
+
 /* The middle of the block of `size` cells that a cell lies in. */
 static int64_t middle(int64_t cell, int64_t size, int64_t all)
 {
@@ -250,7 +269,7 @@ static bool is_inside(const world *w, const sample *s, int64_t i)
     for (int e = 0; e < w->d.elements; e++)
         seen = seen || w->d.at[i * w->d.elements + e] != 0;
     for (int d = 0; d < 2; d++) {
-        const double cells = (double)w->g.axis[2 - d]->size,
+        const double cells = (double)grid_size(w, d),
                      far = fabs((double)s->uvw[d]) * cells * w->c.cell[d] + support / 2 - cells / 2;
         ck_assert_msg(far < 1 || !seen, "a sample beyond the grid is predicted");
         inside = inside && far < -2;
@@ -331,24 +350,25 @@ static double complex mueller(const world *w, const sample *s, int j, int r, int
     return sum;
 }
 
-/* Image r at a pixel, and by how much it may be off there. */
-static double sum_at(const world *w, int r, int64_t m, int64_t l, double *bound)
+/* Image r of a band at a pixel, and by how much it may be off there. */
+static double sum_at(const world *w, int band, int r, int64_t m, int64_t l, double *bound)
 {
     const configuration *c = &w->c;
     const long double x = (l - (c->size[0] - 1) / 2) * (long double)c->cell[0],
                       y = (m - c->size[1] / 2) * (long double)c->cell[1],
                       n = c->flat ? 0 : -(x * x + y * y) / (1 + sqrtl(1 - x * x - y * y));
     const double far = (double)(PI / c->oversampling *
-                                    (fabsl(x) / (w->g.axis[2]->size * c->cell[0]) +
-                                     fabsl(y) / (w->g.axis[1]->size * c->cell[1])) +
+                                    (fabsl(x) / (grid_size(w, 0) * c->cell[0]) +
+                                     fabsl(y) / (grid_size(w, 1) * c->cell[1])) +
                                 PI * w->step_w * fabsl(n - w->middle_n));
     long double sum = 0, all = 0;
 
     for (const sample *s = w->sample; s < w->sample + SAMPLES; s++) {
         const long double turns = s->uvw[0] * x + s->uvw[1] * y + s->uvw[2] * n;
         const long double complex phase = cexpl(2 * PI * I * (turns - rintl(turns)));
+        const bool counts = s->counts && band_of(c, s->channel) == band;
         long double complex one = 0;
-        for (int j = 0; j < c->correlations && s->counts; j++)
+        for (int j = 0; j < c->correlations && counts; j++)
             one += conj(mueller(w, s, j, r, m, l)) * s->v[j];
         sum += creall(one * phase);
         all += cabsl(one);
@@ -371,8 +391,8 @@ static void find_errors(world *w)
     if (w->step_w == 0 && !c->flat)
         w->step_w = 2 * LONGEST * c->scale * 1.412e9 / (double)LIGHT;
     w->stated = hypot((double)PI / 6 / c->oversampling *
-                          hypot((double)c->size[0] / (double)w->g.axis[2]->size,
-                                (double)c->size[1] / (double)w->g.axis[1]->size),
+                          hypot((double)c->size[0] / (double)grid_size(w, 0),
+                                (double)c->size[1] / (double)grid_size(w, 1)),
                       (double)PI / 3 * w->step_w * fabs(w->half_n));
     char *said = grove_error_text(t.error);
     const char *warning = strstr(said, "leaves an error of ");
@@ -388,12 +408,14 @@ static void check_image(const world *w)
     double off = 0, all = 0;
 
     ck_assert_int_eq(w->x.elements, c->images);
+    ck_assert_int_eq(w->x.axes, c->bands ? 3 : 2);
     for (int k = 0; k < PIXELS; k++) {
         const int64_t l = k < 4 ? k % 2 * (c->size[0] - 1) : pick(0, c->size[0] - 1),
                       m = k < 4 ? k / 2 * (c->size[1] - 1) : pick(0, c->size[1] - 1);
+        const int band = c->bands ? k % c->bands : 0;
         for (int r = 0; r < c->images; r++) {
-            double bound, wanted = sum_at(w, r, m, l, &bound);
-            const double less = creal(cell_of(&w->x, 0, 0, 0, m, l)[r]) - wanted;
+            double bound, wanted = sum_at(w, band, r, m, l, &bound);
+            const double less = creal(cell_of(&w->x, 0, 0, band, m, l)[r]) - wanted;
             off += less * less;
             all += wanted * wanted;
             ck_assert_msg(fabs(less) <= bound,
@@ -470,6 +492,71 @@ START_TEST(random_configurations)
 }
 END_TEST
 
+/* ---- cubes ---- */
+
+/* Of numbers that are not flagged. */
+static double distance(const testing_value *a, const testing_value *b, const unsigned char *flags)
+{
+    double off = 0, all = 0;
+
+    ck_assert_int_eq(a->cells * a->elements, b->cells * b->elements);
+    for (int64_t k = 0; k < a->cells * a->elements; k++) {
+        if (flags[k])
+            continue;
+        off += pow(cabs(a->at[k] - b->at[k]), 2);
+        all += pow(cabs(b->at[k]), 2);
+    }
+    ck_assert_double_gt(all, 0);
+    return sqrt(off / all);
+}
+
+/* By both methods: images of bands, one of them empty, of the bands together with beams, of each
+ * by itself; visibilities of cubes. */
+START_TEST(cubes)
+{
+#define IMAGE ", obs, size=[24, 20], cell=8arcsec, epsilon=1e-4"
+    static const struct {
+        const char *a, *b;
+        double within;
+    } all[] = {
+        {"dirty_image(V, weights=W" IMAGE ", bands=3, method=aw)",
+         "dirty_image(V, weights=W" IMAGE ", bands=3, method=w_stack)", 2e-4},
+        {"select(dirty_image(V, weights=W" IMAGE ", bands=3, jones=E), axis=freq, index=1)",
+         "dirty_image(V, weights=W * own" IMAGE ", jones=E)", 1e-6},
+        {"predict_image(cube, obs, method=aw)", "predict_image(cube, obs, method=w_stack)", 2e-4},
+        {"predict_image(cube, obs, method=aw, interpolate=linear)",
+         "predict_image(cube, obs, method=w_stack, interpolate=linear)", 2e-4},
+        {"grid(Q - predict_image(cube, obs, jones=E)" IMAGE ", method=aw, bands=4)",
+         "grid(Q" IMAGE ", method=aw, bands=4) - grid(predict_image(cube, obs, jones=E)" IMAGE
+         ", method=aw, bands=4)",
+         1e-11}};
+#undef IMAGE
+    grove_session_options options = {.double_precision = true, .tile_channels = _i % 2 ? 2 : 0};
+
+    char *text = grove_format(
+        "obs = probe()\nV = 1 * obs.data\nfirst = 1.4GHz - 1MHz\nf = (obs.freq - first) / 2MHz\n"
+        "W = (1 + (f - %d) / abs(f - %d)) / 2\nown = W * (1 + (%d - f) / abs(%d - f)) / 2\n"
+        "E = beam_airy(sky_grid(obs, size=31, cell=8arcsec), obs, diameter=90m, freq=1.4GHz)\n"
+        "cube = dirty_image(V, obs, size=[24, 20], cell=8arcsec, bands=3, epsilon=1e-6)\n"
+        "Q = predict_image(cube, obs)\na = %s\nb = %s\n",
+        PROBE_CHANNELS / 3, PROBE_CHANNELS / 3, PROBE_CHANNELS * 2 / 3, PROBE_CHANNELS * 2 / 3,
+        all[_i].a, all[_i].b);
+    testing_tree(&t, text);
+    unsigned char *flags[2];
+    testing_value a = probe_session(&t, "a", &options, &flags[0]),
+                  b = probe_session(&t, "b", &options, &flags[1]);
+    const double off = distance(&a, &b, flags[0]);
+    ck_assert_msg(off < all[_i].within, "%s: off by %g", all[_i].a, off);
+    ck_assert_mem_eq(flags[0], flags[1], (size_t)(a.cells * a.elements));
+    ck_assert(_i || (flags[0][0] && !flags[0][a.cells - 1])); /* the first band is empty */
+    testing_free(&a);
+    testing_free(&b);
+    for (int k = 0; k < 2; k++)
+        free(flags[k]);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     const char *count = getenv("GROVE_TEST_CONFIGURATIONS");
@@ -479,6 +566,7 @@ int main(void)
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_set_timeout(test, 120);
     tcase_add_loop_test(test, random_configurations, 0, count ? atoi(count) / 10 : 30);
+    tcase_add_loop_test(test, cubes, 0, 5);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

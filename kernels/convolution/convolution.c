@@ -15,7 +15,8 @@ struct grove_convolution {
     int64_t tile;     /* cells along each side of a tile: functions reach into the next one only */
     int64_t tiles[2]; /* along u, v */
     int64_t row, height; /* numbers of a row of a tile's buffer; rows */
-    void *functions, *grid;
+    void *functions, *grids;
+    void *grid; /* those of the band */
     void *sums; /* of the functions' numbers; NULL: not asked for yet */
 };
 
@@ -43,7 +44,7 @@ static uint64_t functions_bytes(const grove_convolution_plan *plan)
 
 static uint64_t grid_bytes(const grove_convolution_plan *plan)
 {
-    return (uint64_t)(plan->images * plan->grid[0] * plan->grid[1]) * 2 *
+    return (uint64_t)(grove_convolution_bands(plan) * grove_convolution_cells(plan)) * 2 *
            (plan->double_precision ? sizeof(double) : sizeof(float));
 }
 
@@ -110,8 +111,8 @@ grove_convolution *grove_convolution_new(const grove_convolution_plan *plan, con
     c->row = (c->tile + c->width + 7) / 8 * 8;
     c->height = c->tile + plan->support;
     c->functions = zeroed(functions_bytes(plan));
-    c->grid = zeroed(grid_bytes(plan));
-    if (!c->functions || !c->grid) {
+    c->grid = c->grids = zeroed(grid_bytes(plan));
+    if (!c->functions || !c->grids) {
         grove_convolution_free(c);
         return NULL;
     }
@@ -124,14 +125,19 @@ void grove_convolution_free(grove_convolution *c)
     if (!c)
         return;
     free(c->functions);
-    free(c->grid);
+    free(c->grids);
     free(c->sums);
     free(c);
 }
 
+void grove_convolution_choose_band(grove_convolution *c, int64_t band)
+{
+    c->grid = (char *)c->grids + (size_t)(band * grove_convolution_cells(&c->plan)) * 2 * c->real;
+}
+
 void *grove_convolution_grid(grove_convolution *c)
 {
-    return c->grid;
+    return c->grids;
 }
 
 /* ---- samples by tile ---- */

@@ -30,6 +30,7 @@ typedef struct {
     int64_t planes;
     double step_w; /* plane k has |w| = k step_w wavelengths; 0: a single one for all w */
     int visibilities, images; /* polarisations of both, 1 to 4 */
+    int64_t bands;            /* so many sets of grids; 0: one */
     bool double_precision;
     bool linear; /* a mean of the samples, and planes, about a visibility */
 } grove_convolution_plan;
@@ -44,6 +45,16 @@ static inline int64_t grove_convolution_side(const grove_convolution_plan *plan)
     return plan->support * grove_convolution_stride(plan);
 }
 
+static inline int64_t grove_convolution_bands(const grove_convolution_plan *plan)
+{
+    return plan->bands ? plan->bands : 1;
+}
+/* Complex numbers of the grids of a band. */
+static inline int64_t grove_convolution_cells(const grove_convolution_plan *plan)
+{
+    return plan->images * plan->grid[0] * plan->grid[1];
+}
+
 enum { GROVE_CONVOLUTION_MAX_SUPPORT = 256 };
 
 typedef struct grove_convolution grove_convolution;
@@ -56,7 +67,9 @@ grove_convolution *grove_convolution_new(const grove_convolution_plan *plan, con
                                          grove_isa isa);
 void grove_convolution_free(grove_convolution *convolution); /* NULL is fine */
 
-/* The grids, [image][v][u] complex numbers of the plan's precision, to read and to write. */
+/* Samples are then added to the grids of a band, and predicted from them; of band 0 before. */
+void grove_convolution_choose_band(grove_convolution *convolution, int64_t band);
+/* The grids, [band][image][v][u] complex numbers of the plan's precision, to read and to write. */
 void *grove_convolution_grid(grove_convolution *convolution);
 
 /* Which functions join which polarisations of samples. */

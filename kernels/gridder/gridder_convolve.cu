@@ -227,6 +227,21 @@ __device__ void collect_any(const grove_args *args, const grove_convolve_state *
         collect_samples<real, MOST, false, false>(args, g, count, sh);
 }
 
+// How much of a channel's visibilities is collected, and whether it is added to what is there.
+__device__ __forceinline__ const double *share_of(const grove_args *args, const found &s)
+{
+    return (const double *)args->in[GROVE_CONVOLVE_SHARE].data + 2 * (int64_t)s.at.channel;
+}
+
+template <typename number>
+__device__ __forceinline__ void put_result(char *to, int k, double re, double im, bool adds)
+{
+    pair_of<number> *at = (pair_of<number> *)(void *)to + k;
+    const pair_of<number> old = adds ? *at : pair_of<number>{0, 0};
+
+    *at = {old.re + (number)re, old.im + (number)im};
+}
+
 // Writes the sample of a thread.
 template <typename real>
 __device__ void write_sample(const grove_args *args, const grove_convolve_state *g, int32_t n,
@@ -236,17 +251,18 @@ __device__ void write_sample(const grove_args *args, const grove_convolve_state 
     const found s = sample_at(args, g, n);
     char *to = (char *)args->out.data +
                offset_of(&args->out, g->samples.axis, s.at.time, s.at.baseline, s.at.channel);
+    const double *share = share_of(args, s);
 
 #pragma unroll 1
-    for (int k = 0; k < g->samples.polarisations; k++) {
+    for (int k = 0; k < g->samples.polarisations && share[0] != 0; k++) {
         const pair_of<real> a = sh->value[t][k], b = sh->phase[t];
         const bool counts = sh->at[t].cell >= 0;
         const real re = counts ? a.re * b.re + a.im * b.im : 0,
                    im = counts ? (a.im * b.re - a.re * b.im) * (real)s.sign : 0;
         if (args->out.bytes == 8)
-            ((pair_of<double> *)(void *)to)[k] = {(double)re, (double)im};
+            put_result<double>(to, k, share[0] * (double)re, share[0] * (double)im, share[1] != 0);
         else
-            ((pair_of<float> *)(void *)to)[k] = {(float)re, (float)im};
+            put_result<float>(to, k, share[0] * (double)re, share[0] * (double)im, share[1] != 0);
     }
 }
 
@@ -262,7 +278,7 @@ __device__ void collect_piece(const grove_args *args, const grove_convolve_state
         const int count = end - n < BLOCK ? end - n : BLOCK;
         if (t < count) {
             const found s = sample_at(args, g, n + t);
-            if (!is_within(g, s) || !prepare<real>(args, g, s, t, sh))
+            if (share_of(args, s)[0] == 0 || !is_within(g, s) || !prepare<real>(args, g, s, t, sh))
                 sh->at[t].cell = -1;
         }
         __syncthreads();

@@ -24,7 +24,10 @@ enum {
     GROVE_CONVOLVE_GRADIENT, /* a view of two direction cosines; NULL: none */
     GROVE_CONVOLVE_NORMS, /* [function][plane][q v][q u] sum of the numbers, of doubles, or NULL */
     GROVE_CONVOLVE_GRIDS, /* collect: as `out` of spread */
-    GROVE_CONVOLVE_INPUTS
+    GROVE_CONVOLVE_INPUTS,
+    /* collect: [channel][2] doubles: a factor of the result, 0: it stays as it is; and whether it
+     * is added to what is there */
+    GROVE_CONVOLVE_SHARE = GROVE_GRIDDER_WEIGHTS
 };
 
 /* What spread sums, for each piece: [piece][GROVE_CONVOLVE_TOTALS] doubles. The first are those of

@@ -158,6 +158,8 @@ static int call_class(grove_node *node)
     if (!code && class_->open)
         code = class_->open(node);
     grove_class_unlock(class_);
+    if (!code && node->axis_count > GROVE_VALUE_AXES)
+        code = grove_node_fail(node, GROVE_SHAPE, "more than %d axes", (int)GROVE_VALUE_AXES);
     if (!code)
         code = check_choice(node);
     if (!code)

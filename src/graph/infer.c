@@ -87,8 +87,10 @@ static int add_axis(grove_node *node, int k, const grove_axis *axis)
                                   "was made from all cells of the other");
         }
     }
-    if (node->axis_count == GROVE_MAX_AXES)
-        return grove_infer_fail(node, k, GROVE_SHAPE, "more than %d axes", (int)GROVE_MAX_AXES);
+    /* a class may consume some: grove_class_call */
+    const int most = node->kind == GROVE_NODE_CLASS ? GROVE_MAX_AXES : GROVE_VALUE_AXES;
+    if (node->axis_count == most)
+        return grove_infer_fail(node, k, GROVE_SHAPE, "more than %d axes", most);
     grove_axis_insert(node->axes, &node->axis_count, axis);
     return 0;
 }

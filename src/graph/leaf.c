@@ -198,7 +198,7 @@ int grove_node_add_member(grove_node *node, const char *name, const char *axes,
         size_t length = strcspn(at, " ");
         char *word = grove_format("%.*s", (int)length, at);
         const grove_axis *axis = grove_node_axis(node, word);
-        if (!axis || member.axis_count == GROVE_MAX_AXES) {
+        if (!axis || member.axis_count == GROVE_VALUE_AXES) {
             int code =
                 grove_node_fail(node, GROVE_INTERNAL,
                                 "the plugin's member '%s' names the unknown axis '%s'", name, word);

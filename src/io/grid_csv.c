@@ -89,7 +89,7 @@ static void use_as_axis(csv_reader *in, grove_piece at, const char *name, field_
     int found = find_axis(in->grid, axis);
 
     use->other = name[0] == 'q' && pair;
-    if (found < 0 && in->grid->axes == GROVE_MAX_AXES) {
+    if (found < 0 && in->grid->axes == GROVE_VALUE_AXES) {
         FAULT(in, at, "%s: too many axes", name);
         return;
     }

@@ -202,8 +202,8 @@ static int make_axes(grove_hdf5_reader *in)
         for (int k = 0; k < grid->axes; k++)
             if (!strcmp(grid->axis[k].name, from->name))
                 return grove_hdf5_fail(in, "two dimensions are called %s", from->name);
-        if (grid->axes == GROVE_MAX_AXES)
-            return grove_hdf5_fail(in, "it has more than %d axes", (int)GROVE_MAX_AXES);
+        if (grid->axes == GROVE_VALUE_AXES)
+            return grove_hdf5_fail(in, "it has more than %d axes", (int)GROVE_VALUE_AXES);
         in->axis[d] = grid->axes;
         grid->axis[grid->axes++] = (grove_grid_axis){.name = from->name,
                                                      .size = from->size,

@@ -73,7 +73,7 @@ static void read_axis(npy_reader *in, grove_piece line)
     behind = name && at + name < end ? grove_parse_integer(at + name + 1, &size) : NULL;
     /* each has a line of its own: no more than what is left of the text */
     if (!behind || behind > end || size < 0 || size > (int64_t)strlen(in->at) + 1 ||
-        in->grid->axes == GROVE_MAX_AXES) {
+        in->grid->axes == GROVE_VALUE_AXES) {
         fault(in, line, "not an axis: a name, the number of its cells, and a unit");
         return;
     }
@@ -153,7 +153,7 @@ static void read_note(npy_reader *in)
 
 static int take_names(npy_reader *in, const grove_npy *npy, const char *axes)
 {
-    for (const char *at = axes; *at && in->grid->axes < GROVE_MAX_AXES;) {
+    for (const char *at = axes; *at && in->grid->axes < GROVE_VALUE_AXES;) {
         size_t n = strcspn(at, " ");
         if (n) {
             grove_grid_axis *axis = &in->grid->axis[in->grid->axes];

@@ -79,9 +79,9 @@ static bool check_own_indices(grove_builder *builder, const grove_statement *sta
                      statement->name, statement->name, statement->name);
         p = p || !strcmp(name, "p");
         q = q || !strcmp(name, "q");
-        if (++count > GROVE_MAX_AXES)
+        if (++count > GROVE_VALUE_AXES)
             good = fail(builder, statement, item->value->span, "more than %d indices",
-                        (int)GROVE_MAX_AXES);
+                        (int)GROVE_VALUE_AXES);
     }
     if (good && q && !p)
         good = fail(builder, statement, statement->span,

@@ -93,11 +93,11 @@ static int check_args(const grove_call *call, const char *kernel, const grove_ar
 
     if (!args)
         return misuse(call, "the plugin launches '%s' without arguments (NULL)", kernel);
-    if (args->axes < 0 || args->axes > GROVE_MAX_AXES || args->inputs < 0 ||
+    if (args->axes < 0 || args->axes > GROVE_VALUE_AXES || args->inputs < 0 ||
         args->inputs > GROVE_MAX_INPUTS)
         return misuse(
             call, "the plugin launches '%s' with %d axes and %d inputs; at most %d and %d", kernel,
-            (int)args->axes, (int)args->inputs, (int)GROVE_MAX_AXES, (int)GROVE_MAX_INPUTS);
+            (int)args->axes, (int)args->inputs, (int)GROVE_VALUE_AXES, (int)GROVE_MAX_INPUTS);
     for (int d = 0; d < args->axes; d++)
         if (args->size[d] < 0 || __builtin_mul_overflow(cells, args->size[d], &cells))
             return misuse(call, "the plugin launches '%s' with size %" PRId64 " of axis %d", kernel,

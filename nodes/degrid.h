@@ -1,0 +1,51 @@
+/* What degrid knows, and what it does on a device. */
+#ifndef GROVE_NODES_DEGRID_H
+#define GROVE_NODES_DEGRID_H
+
+#include "../kernels/gridder/gridder.h"
+#include "nodes/image_convolve.h"
+#include "nodes/image_cube.h"
+#include "nodes/image_device.h"
+#include "nodes/image_functions.h"
+
+#include <pthread.h>
+
+/* Inputs. */
+enum { PLANES, UVW, FREQ, FUNCTIONS, MUELLER /* and those after it */ };
+
+typedef struct {
+    grove_gridder_plan plan;
+    bool has_functions;
+    grove_convolution_plan convolution;
+    image_mueller mueller; /* of the functions */
+    int32_t *index;        /* its sets; NULL: there is a single function */
+    image_cube cube;       /* planes at several frequencies */
+    char *expression;      /* what a call stands for; NULL: itself */
+} options_read;
+
+/* The planes that were last asked for, and functions, in one of two gridders. */
+typedef struct {
+    pthread_mutex_t lock;
+    grove_gridder *gridder;
+    grove_convolution *convolution;
+    grove_hash of;
+    int64_t outside;                /* visibilities */
+    grove_gridder_outside left_out; /* by the functions */
+    image_device *devices;          /* what each has */
+    image_convolve *convolving;     /* and of functions */
+    int device_count, convolving_count;
+} degridding;
+
+/* Planes of the call; of a cube, at one of its frequencies. */
+typedef struct {
+    const char *from;
+    int64_t step[3];      /* bytes along u, v, w_plane */
+    const int64_t *grid;  /* cells along u and v */
+    int64_t planes, cell; /* bytes of a cell */
+} degrid_given;
+
+degrid_given degrid_planes(const grove_call *call, int plane);
+
+int degrid_on_device(const grove_call *call);
+
+#endif
