@@ -315,6 +315,11 @@ static int open_gridder(const grove_call *call, const gridding *g, const grove_a
     if (grove_isa_choose(&isa, said))
         return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
     convolution.double_precision = call->double_precision;
+    int code = functions
+                   ? image_functions_check_finite(call->node, &convolution, functions->data, NULL)
+                   : 0;
+    if (code)
+        return code;
     if (functions)
         to->convolution = grove_convolution_new(&convolution, functions->data, isa);
     else
@@ -413,7 +418,9 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
     int code = 0;
 
     grids = grids && (to->sized || !g->exact);
-    if (grids && !to->gridder && !to->convolution)
+    if (grids && g->functions >= 0)
+        code = image_functions_check_flags(call->node, arrays);
+    if (!code && grids && !to->gridder && !to->convolution)
         code = open_gridder(call, g, g->functions >= 0 ? arrays[g->functions] : NULL, to);
 
     step = step < 1 ? 1 : step;

@@ -393,7 +393,7 @@ START_TEST(wrong_functions)
 {
     static const struct {
         int planes, fine;
-        const char *call, *message;
+        const char *call, *message, *number;
     } wrong[] = {
         {2, 36, "grid(V" ODD ", functions=F.value)", "the square of support x oversampling"},
         {2, 36, "grid(V" ODD ", functions=F.value, oversampling=5)", "have 2 cells of w_function"},
@@ -430,11 +430,19 @@ START_TEST(wrong_functions)
          ", functions=convolution_functions(constant([1, 1], shape=diagonal)" ODD
          ", oversampling=3, stokes=\"U\"))",
          "of which the data's correlations see nothing"},
+        {2, 36,
+         "grid(V" ODD ", functions=F.value, oversampling=3, mueller=constant([0, -1, -1, 1], "
+         "shape=vector))",
+         "functions: has flagged numbers", "nan"},
+        {2, 36,
+         "degrid(grid(V" ODD ", w_terms=false)" ODD
+         ", functions=F.value, oversampling=3, mueller=0)",
+         "functions: has flagged numbers", "nan"},
     };
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         char *text = grove_format(LINES "x = %s\n", t.folder, wrong[i].call);
-        put_functions(wrong[i].planes, wrong[i].fine, "1");
+        put_functions(wrong[i].planes, wrong[i].fine, wrong[i].number ? wrong[i].number : "1");
         const char *said = testing_faults(&t, text);
         ck_assert_msg(strstr(said, wrong[i].message) != NULL, "%s: %s", wrong[i].call, said);
         free(text);
@@ -446,7 +454,7 @@ END_TEST
 START_TEST(wrong_numbers)
 {
     static const struct {
-        const char *options, *message;
+        const char *options, *message, *number, *functions;
     } wrong[] = {
         {"mueller=constant([0, 1, 2, -1], shape=vector)",
          "correlation 2 of image 0 has 2, which is"},
@@ -457,13 +465,24 @@ START_TEST(wrong_numbers)
         {"mueller=constant([0, 1, 0, 0], shape=vector), gradient=log(-1 * constant([1, 1], "
          "shape=vector))",
          "is no direction cosine"},
+        {"mueller=constant([-1, -1, -1, -1], shape=vector)",
+         "mueller: is -1, no function, for each correlation and image"},
+        {"mueller=constant([0, 1, 0, -1], shape=vector)", "functions: has flagged numbers", "nan",
+         "2 * F.value"},
+        {"mueller=constant([0, 1, 0, -1], shape=vector)", "functions: have inf", "1",
+         "F.value / (F.value - F.value)"},
+        {"mueller=constant([0, 1, 0, -1], shape=vector) * (1 + 0 * abs(trace(V)) / 1Jy)",
+         "mueller: has flagged numbers"},
     };
     grove_session_options options = {0};
     grove_value *value = NULL;
-    char *text = grove_format(LINES "x = grid(V" ODD ", functions=F.value, oversampling=3, %s)\n",
-                              t.folder, wrong[_i].options);
+    char *text = grove_format("obs = probe()\nV = 1 * obs.data\n"
+                              "F = table(\"%s/functions.csv\", axes=\"w_function fine\")\n"
+                              "x = grid(V" ODD ", functions=%s, oversampling=3, %s)\n",
+                              t.folder, wrong[_i].functions ? wrong[_i].functions : "F.value",
+                              wrong[_i].options);
 
-    put_functions(2, 36, "1");
+    put_functions(2, 36, wrong[_i].number ? wrong[_i].number : "1");
     testing_tree(&t, text);
     grove_session *session = grove_session_new(t.tree, &options, t.error);
     ck_assert_ptr_nonnull(session);
@@ -492,7 +511,7 @@ int main(void)
     tcase_add_loop_test(test, own_functions, 0, 2);
     tcase_add_test(test, gradients);
     tcase_add_test(test, wrong_functions);
-    tcase_add_loop_test(test, wrong_numbers, 0, 5);
+    tcase_add_loop_test(test, wrong_numbers, 0, 9);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
