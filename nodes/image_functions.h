@@ -85,6 +85,9 @@ typedef struct {
     int64_t time, baseline, freq;
 } image_numbers;
 
+/* Of an accumulator's input (NULL: none), from time `first` of the tile on. */
+image_numbers image_numbers_of(const grove_array *array, int64_t first);
+
 /* What a part's samples need beside functions; to be freed by image_use_end. */
 typedef struct {
     grove_convolution_mueller mueller;

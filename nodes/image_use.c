@@ -129,6 +129,22 @@ int image_functions_check_flags(const grove_node *node, const grove_array *const
 
 /* ---- index sets ---- */
 
+image_numbers image_numbers_of(const grove_array *array, int64_t first)
+{
+    image_numbers n = {.at = array ? array->data : NULL};
+    int64_t step = n.at ? array->elements : 0;
+
+    for (int d = n.at ? array->axes - 1 : -1; d >= 0; d--) {
+        const int kind = array->range[d].axis->kind;
+        n.time = kind == GROVE_AXIS_TIME ? step : n.time;
+        n.baseline = kind == GROVE_AXIS_BASELINE ? step : n.baseline;
+        n.freq = kind == GROVE_AXIS_FREQ ? step : n.freq;
+        step *= array->range[d].count;
+    }
+    n.at = n.at ? n.at + first * n.time : NULL;
+    return n;
+}
+
 /* Cells along time, baseline and freq that numbers of a part have. */
 static void cells_of(const image_numbers *n, const image_mueller_part *part, int64_t cells[3])
 {
