@@ -22,7 +22,7 @@ typedef struct {
     const char *uvw;
     double freq, width, cell, epsilon;
     int channels, size, threads, rounds, polarisations, double_precision, flat;
-    int support, oversampling, functions, images; /* of functions that are given */
+    int support, oversampling, functions, images, planes, linear; /* of functions that are given */
 } workload;
 
 /* [row][3] m, as numbers of double precision. */
@@ -141,26 +141,29 @@ static grove_convolution_plan functions_plan(const workload *w, const grove_grid
                                 .support = w->support,
                                 .oversampling = w->oversampling,
                                 .functions = w->functions,
-                                .planes = 1,
+                                .planes = w->planes,
+                                .linear = w->linear,
                                 .visibilities = w->polarisations,
                                 .images = w->images,
                                 .double_precision = w->double_precision};
 
     for (int d = 0; d < 2; d++)
         c.scale[d] = (double)c.grid[d] * w->cell;
+    if (w->planes > 1)
+        c.step_w = plan->bounds.max_w * 1.001 / (w->planes - 1);
     return c;
 }
 
-/* Spreads all samples by functions that are given, and predicts them: the processor's seconds of
- * both, numbers of functions and cells that are read, and products. Correlation j and image r have
- * function (j + r) of a set that changes from row to row. */
+/* Spreads all samples by functions that are given, and predicts them: the processor's and the
+ * wall's seconds of both, numbers of functions that are read, and products. Correlation j and image
+ * r have function (j + r) of a set that changes from row to row. */
 static void measure_functions(const workload *w, const grove_convolution_plan *plan,
                               const grove_gridder_samples *samples,
                               const grove_gridder_threads *threads)
 {
     const int elements = w->polarisations * w->images;
-    const int64_t fine = (int64_t)w->support * w->oversampling, count = samples->rows;
-    void *numbers = make_data(w, w->functions * fine * fine);
+    const int64_t fine = grove_convolution_side(plan), count = samples->rows;
+    void *numbers = make_data(w, w->functions * w->planes * fine * fine);
     int32_t *index = bench_allocate((size_t)(2 * w->functions * elements), sizeof(*index)),
             *row = bench_allocate((size_t)count, sizeof(*row)),
             *channel = bench_allocate((size_t)w->channels, sizeof(*channel));
@@ -174,15 +177,18 @@ static void measure_functions(const workload *w, const grove_convolution_plan *p
         row[k] = (int32_t)(k % w->functions);
     grove_convolution *c = grove_convolution_new(plan, numbers, grove_isa_best());
     check(!c);
-    double start = bench_process_seconds();
+    double start = bench_process_seconds(), wall = bench_wall_seconds();
     check(grove_convolution_add(c, samples, &mueller, threads, &outside, NULL));
-    double added = bench_process_seconds();
+    double added = bench_process_seconds(), wall_added = bench_wall_seconds();
     check(grove_convolution_predict(c, samples, &mueller, threads, &outside));
-    double predicted = bench_process_seconds();
-    const double each = (double)elements * w->support * w->support;
-    printf(
-        "functions: spread %.4f predict %.4f; of a sample %g complex products, %g numbers read\n",
-        added - start, predicted - added, each, 2 * each);
+    double predicted = bench_process_seconds(), wall_predicted = bench_wall_seconds();
+    const double each = (double)elements * w->support * w->support, blocks = !w->linear      ? 1
+                                                                             : w->planes > 1 ? 8
+                                                                                             : 4;
+    printf("functions: spread %.4f %.4f predict %.4f %.4f; of a sample %g complex products, %g "
+           "numbers read\n",
+           added - start, wall_added - wall, predicted - added, wall_predicted - wall_added, each,
+           2 * each * blocks);
     fflush(stdout);
     grove_convolution_free(c);
     free(numbers);
@@ -236,8 +242,9 @@ int main(int count, char **words)
                   .polarisations = 1,
                   .oversampling = 20,
                   .functions = 1,
-                  .images = 1};
-    const char *double_ = "no", *flat = "no";
+                  .images = 1,
+                  .planes = 1};
+    const char *double_ = "no", *flat = "no", *linear = "no";
     const bench_option options[] = {
         {"uvw", "FILE", "baselines, rows of three numbers in double precision, m", BENCH_TEXT,
          &w.uvw, 0},
@@ -256,6 +263,9 @@ int main(int count, char **words)
         {"oversampling", "Q", "their fine samples for each cell (default 20)", BENCH_COUNT,
          &w.oversampling, 4096},
         {"functions", "N", "how many there are (default 1)", BENCH_COUNT, &w.functions, 1 << 16},
+        {"planes", "N", "their planes of w (default 1)", BENCH_COUNT, &w.planes, 1 << 16},
+        {"linear", "WORD", "yes: with linear interpolation between them (default no)", BENCH_TEXT,
+         &linear, 0},
         {"images", "N", "images, each of all polarisations (default 1)", BENCH_COUNT, &w.images, 4},
         {"threads", "N", "threads (default 1)", BENCH_COUNT, &w.threads, MAX_THREADS},
         {"rounds", "N", "rounds (default 1)", BENCH_COUNT, &w.rounds, 0},
@@ -268,6 +278,7 @@ int main(int count, char **words)
     }
     w.double_precision = !strcmp(double_, "yes");
     w.flat = !strcmp(flat, "yes");
+    w.linear = !strcmp(linear, "yes");
     run(&w);
     return 0;
 }

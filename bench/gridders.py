@@ -229,4 +229,5 @@ def compare(case, uvw, path, options, epsilon, polarisations):
     sys.stdout.flush()
 
 
-main()
+if __name__ == "__main__":
+    main()

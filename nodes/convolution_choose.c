@@ -170,9 +170,9 @@ static const char *choose_support(convolution_making *c, const convolution_wante
         support = (double)w->support;
     if (!(support >= 1 && support <= most)) {
         snprintf(said, SAID,
-                 "%g cells are not from 1 to %g, as the grid of %lld x %lld cells allows; a "
-                 "smaller image needs fewer for w",
-                 support, most, (long long)c->plan.grid[0], (long long)c->plan.grid[1]);
+                 "%g cells are not from 1 to %g, as the grid of %lld x %lld cells allows%s",
+                 support, most, (long long)c->plan.grid[0], (long long)c->plan.grid[1],
+                 w->has_support ? "" : "; a smaller image needs fewer for w");
         return "support";
     }
     c->functions.support = (int)support;

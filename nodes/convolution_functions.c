@@ -71,7 +71,8 @@ static int find_raster(const grove_node *node, convolution_making *c)
             code = grove_node_fail_option(
                 node, "x",
                 "it does not cover the image: along %s its pixels reach from %.6g to %.6g, those "
-                "of the image from %.6g to %.6g",
+                "of the image from %.6g to %.6g; a sky_grid with a larger size or cell, about the "
+                "same centre, does",
                 names[d], c->raster[d]->centre[0], c->raster[d]->centre[raster.size[d] - 1], low,
                 high);
     }
@@ -297,21 +298,37 @@ static double number_of(const grove_array *a, int64_t at)
                                                         : (double)((const float *)a->data)[at];
 }
 
-/* The terms of cell `at` of the axes beside l and m; false where one is no number. */
-static bool copy_terms(const copying *w, int64_t at, double *to)
+static double direction_of(const copying *w, int d, int64_t pixel)
+{
+    const grove_axis *raster = w->c->raster[d];
+
+    return raster ? raster->centre[w->first[d] + pixel] : 0;
+}
+
+/* The terms of a station, of cell `at` of the axes beside l and m. */
+static int copy_terms(const grove_call *call, const copying *w, int64_t at, const char *station,
+                      double *to)
 {
     const int numbers = 2 * w->c->mueller.shape;
-    bool finite = true;
 
     for (int64_t y = 0; y < w->pixels[1]; y++)
         for (int64_t x = 0; x < w->pixels[0]; x++) {
             const int64_t cell = at + (w->first[1] + y) * w->m.step + (w->first[0] + x) * w->l.step;
+            bool good = !(w->from->flags && w->from->flags[cell]);
             for (int k = 0; k < numbers; k++, to++) {
                 *to = number_of(w->from, cell * numbers + k);
-                finite = finite && isfinite(*to);
+                good = good && isfinite(*to);
             }
+            if (!good)
+                return grove_node_fail(
+                    call->node, GROVE_INVALID,
+                    "the Jones term has numbers that are not finite, or "
+                    "flagged, in the image, as at l = %.6g, m = %.6g%s%s; a beam "
+                    "that covers the image has none",
+                    direction_of(w, 0, x), direction_of(w, 1, y), *station ? " of station " : "",
+                    station);
         }
-    return finite;
+    return 0;
 }
 
 /* Whether a station's terms are those of its group. */
@@ -319,16 +336,19 @@ static bool are_alike(const copying *w, int64_t at, const double *terms)
 {
     const int numbers = 2 * w->c->mueller.shape;
     double off = 0, size = 0;
+    bool finite = true;
 
     for (int64_t y = 0; y < w->pixels[1]; y++)
         for (int64_t x = 0; x < w->pixels[0]; x++)
             for (int k = 0; k < numbers; k++, terms++) {
                 const int64_t cell =
                     at + (w->first[1] + y) * w->m.step + (w->first[0] + x) * w->l.step;
-                off = fmax(off, fabs(number_of(w->from, cell * numbers + k) - *terms));
+                const double less = fabs(number_of(w->from, cell * numbers + k) - *terms);
+                off = fmax(off, less);
+                finite = finite && isfinite(less);
                 size = fmax(size, fabs(*terms));
             }
-    return off <= 1e-5 * size;
+    return finite && off <= 1e-5 * size;
 }
 
 /* Terms of all stations, for block t of times and f of channels, which cell `at` is the middle of.
@@ -337,25 +357,25 @@ static int copy_stations(const grove_call *call, const copying *w, int64_t t, in
 {
     const image_mueller *m = &w->c->mueller;
     const int64_t numbers = 2 * m->shape * w->pixels[0] * w->pixels[1];
+    const grove_axis *stations = varies(call->node, STATION);
     int32_t groups = 0;
+    int code = 0;
 
-    for (int64_t k = 0; k < w->axis[STATION].count; k++) {
+    for (int64_t k = 0; k < w->axis[STATION].count && !code; k++) {
+        const char *station = stations && stations->labels ? stations->labels[k] : "";
         const int32_t group = m->group ? m->group[k] : 0;
         const int64_t cell = at + k * w->axis[STATION].step;
         double *to = w->jones + ((t * m->groups + group) * m->channel_blocks + f) * numbers;
         if (group < groups && !are_alike(w, cell, to))
-            return grove_node_fail_option(
-                call->node, "alike",
-                "station %s has other terms than the first station of "
-                "its number; give other numbers",
-                varies(call->node, STATION)->labels ? varies(call->node, STATION)->labels[k] : "");
-        if (group == groups && !copy_terms(w, cell, to))
-            return grove_node_fail(call->node, GROVE_INVALID,
-                                   "the Jones term has numbers that are not finite in the image; a "
-                                   "beam that covers the image has none");
+            return grove_node_fail_option(call->node, "alike",
+                                          "station %s has other terms than the first station of "
+                                          "its number; give other numbers",
+                                          station);
+        if (group == groups)
+            code = copy_terms(call, w, cell, station, to);
         groups += group == groups;
     }
-    return 0;
+    return code;
 }
 
 /* The middle cell of a block. */

@@ -359,14 +359,19 @@ static int find_planes(const grove_call *call, degridding *d, int plane)
     if (grove_isa_choose(&isa, said))
         return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
     plan.bounds.double_precision = convolution.double_precision = call->double_precision;
-    if (o->has_functions)
-        d->convolution = grove_convolution_new(&convolution, call->args->in[FUNCTIONS].data, isa);
+    const void *functions = o->has_functions ? call->args->in[FUNCTIONS].data : NULL;
+    int code =
+        functions ? image_functions_check_finite(call->node, &convolution, functions, NULL) : 0;
+    if (code)
+        return code;
+    if (functions)
+        d->convolution = grove_convolution_new(&convolution, functions, isa);
     else
         d->gridder = grove_gridder_new(&plan, isa);
     if (!d->gridder && !d->convolution)
         return GROVE_NO_MEMORY;
     d->of = of;
-    int code = set_planes(d, &g, &o->mueller, call->double_precision);
+    code = set_planes(d, &g, &o->mueller, call->double_precision);
     if (code)
         free_planes(d);
     return code;

@@ -269,14 +269,18 @@ static void set_output(grove_node *node, const imager *m, const grove_form *data
 /* By convolution functions: the stages that a call stands for. */
 static void express(const grove_node *node, imager *m)
 {
+    const grove_form *data = grove_node_input_form(node, m->data),
+                     *jones = grove_node_input_form(node, grove_node_input(node, "jones"));
+    const bool all = jones && jones->shape == GROVE_MATRIX && data->shape == GROVE_MATRIX;
     const char *stokes = grove_node_text(node, "stokes"),
                *stage = "size=size, cell=cell, centre=centre, epsilon=epsilon",
                *weights = "weights=weights, uvw=uvw, bands=bands";
     char *functions = image_method_functions(node, stokes, stage);
 
-    m->expression = grove_format("grid_correction(fft(grid(data, obs, %s, %s, functions=%s)), obs, "
-                                 "%s, w_terms=false) / sum_of_weights(data, obs, %s)",
-                                 stage, weights, functions, stage, weights);
+    m->expression =
+        grove_format("grid_correction(fft(grid(data, obs, %s, %s, functions=%s)), obs, "
+                     "%s, w_terms=false) / sum_of_weights(data, obs, %s, stokes=\"%s\")",
+                     stage, weights, functions, stage, weights, all ? "IQUV" : stokes);
     free(functions);
 }
 

@@ -28,12 +28,12 @@ static const grove_input inputs[] = {
      "weights of the visibilities, one for each element or for all of a cell; none: the set's "    \
      "own, or 1; visibilities with weights of 0 or less do not count",                             \
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},                                             \
-    {"stokes", GROVE_TEXT, "\"I\"", "the Stokes parameter: I, Q, U or V"},                         \
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,             \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR}
 /* clang-format on */
 static const grove_option options[] = {
     IMAGE_STAGE_OPTIONS,
+    {"stokes", GROVE_TEXT, "\"I\"", "the Stokes parameter: I, Q, U or V"},
     WEIGHT_OPTIONS,
     IMAGE_FUNCTIONS_OPTIONS,
     IMAGE_METHOD_OPTIONS,
@@ -46,7 +46,13 @@ static const grove_option options[] = {
      "integers, with one more walk over the data; not with functions"},
     {0}};
 static const grove_option sum_options[] = {
-    WEIGHT_OPTIONS, IMAGE_STAGE_MAX_UVW, IMAGE_BANDS_OPTION, {0}};
+    WEIGHT_OPTIONS,
+    {"stokes", GROVE_TEXT, "\"I\"",
+     "Stokes parameters that are imaged together: letters of IQUV; all of them, where matrix terms "
+     "are in the functions"},
+    IMAGE_STAGE_MAX_UVW,
+    IMAGE_BANDS_OPTION,
+    {0}};
 
 /* ---- check ---- */
 
@@ -82,13 +88,16 @@ static int check_axes(const grove_node *node, const grove_node *obs, int functio
 }
 
 /* With functions of Mueller elements the correlations themselves, else a Stokes parameter. */
-static int read_stokes(const grove_node *node, const grove_form *data, bool circular, gridding *g)
+static int read_stokes(const grove_node *node, const grove_form *data, bool circular, bool weighs,
+                       gridding *g)
 {
     const image_mueller *m = &g->mueller;
     const bool one = grove_node_written(node, "stokes");
 
     if (m->shape < 2 && (one || !grove_node_input_form(node, grove_node_input(node, "mueller")))) {
         int code = image_stokes_read(node, data, circular, &g->stokes);
+        if (!code && weighs)
+            image_stokes_join(&g->stokes);
         return code || g->stokes.count == 1
                    ? code
                    : grove_node_fail_option(node, "stokes", "is one letter of IQUV");
@@ -103,10 +112,10 @@ static int read_stokes(const grove_node *node, const grove_form *data, bool circ
                                       "Jones matrices");
     g->stokes = (image_stokes){.count = data->shape, .elements = data->shape};
     for (int k = 0; k < data->shape; k++) {
-        g->stokes.factor[k][k][0] = 1;
         for (int r = 0; r < m->images; r++)
             if (m->shape < 2 || m->element[data->shape == GROVE_DIAGONAL ? 3 * k : k][r] >= 0)
                 g->stokes.used |= 1 << k;
+        g->stokes.factor[k][k][0] = g->stokes.used >> k & 1;
     }
     return g->stokes.used
                ? 0
@@ -133,7 +142,7 @@ static int prepare_functions(grove_node *node, gridding *g)
     return code;
 }
 
-static int check_both(grove_node *node, gridding *g)
+static int check_both(grove_node *node, bool weighs, gridding *g)
 {
     const grove_node *obs = grove_node_object(node, "obs");
     const double *feed = grove_node_member_data(obs, "feed");
@@ -143,7 +152,7 @@ static int check_both(grove_node *node, gridding *g)
     g->weights = grove_node_input(node, "weights");
     g->freq = grove_node_axis(obs, "freq");
     int code = image_stage_longest(node, obs, g->longest);
-    code = code ? code : read_stokes(node, data, feed && *feed > 0, g);
+    code = code ? code : read_stokes(node, data, feed && *feed > 0, weighs, g);
     if (!code)
         code = image_samples_find_weights(node, grove_node_input(node, "data"), g->stokes.elements,
                                           &g->weights);
@@ -241,7 +250,7 @@ static int check(grove_node *node)
             grove_node_fail_option(node, "normalise",
                                    "goes with functions of numbers: those of Jones matrices "
                                    "have a weight for each correlation; divide by sum_of_weights");
-    code = code ? code : check_both(node, g);
+    code = code ? code : check_both(node, false, g);
     if (!code && g->functions >= 0)
         code = prepare_functions(node, g);
     if (code)
@@ -271,7 +280,7 @@ static int check_sum(grove_node *node)
 
     *g = (gridding){.functions = -1};
     grove_node_set_user(node, g);
-    int code = check_both(node, g);
+    int code = check_both(node, true, g);
     if (code)
         return code;
     grove_node_set_output(node, &(grove_form){.shape = GROVE_SCALAR,
@@ -331,6 +340,11 @@ static int open_gridder(const grove_call *call, const gridding *g, const grove_a
     if (grove_isa_choose(&isa, said))
         return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
     convolution.double_precision = call->double_precision;
+    int code = functions
+                   ? image_functions_check_finite(call->node, &convolution, functions->data, NULL)
+                   : 0;
+    if (code)
+        return code;
     if (functions)
         to->convolution = grove_convolution_new(&convolution, functions->data, isa);
     else
@@ -354,23 +368,6 @@ void grid_find_longest(const gridding *g, const double *uvw, int64_t rows, gridd
     }
 }
 
-/* Numbers of an input from time `first` of the tile on. */
-static image_numbers numbers_of(const grove_array *array, int64_t first)
-{
-    image_numbers n = {.at = array ? array->data : NULL};
-    int64_t step = n.at ? array->elements : 0;
-
-    for (int d = n.at ? array->axes - 1 : -1; d >= 0; d--) {
-        const int kind = array->range[d].axis->kind;
-        n.time = kind == GROVE_AXIS_TIME ? step : n.time;
-        n.baseline = kind == GROVE_AXIS_BASELINE ? step : n.baseline;
-        n.freq = kind == GROVE_AXIS_FREQ ? step : n.freq;
-        step *= array->range[d].count;
-    }
-    n.at = n.at ? n.at + first * n.time : NULL;
-    return n;
-}
-
 /* By functions, each sample by its own; `part`: the cells of the observation that they are, from
  * time `first` of the tile on. */
 static int convolve(const grove_call *call, gridded *to, const image_samples *s,
@@ -383,7 +380,8 @@ static int convolve(const grove_call *call, gridded *to, const image_samples *s,
     image_use use;
 
     for (int k = 0; k < 3; k++)
-        numbers[k] = numbers_of(arrays[grove_node_input(call->node, image_use_names[k])], first);
+        numbers[k] =
+            image_numbers_of(arrays[grove_node_input(call->node, image_use_names[k])], first);
     int code =
         image_use_begin(call->node, &g->mueller, g->index, &g->convolution, part, numbers, &use);
     if (code)
@@ -468,7 +466,9 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
     int code = 0;
 
     grids = grids && (to->sized || !g->exact);
-    if (grids && !to->gridder && !to->convolution)
+    if (grids && g->functions >= 0)
+        code = image_functions_check_flags(call->node, arrays);
+    if (!code && grids && !to->gridder && !to->convolution)
         code = open_gridder(call, g, g->functions >= 0 ? arrays[g->functions] : NULL, to);
     for (int band = 0; band < g->bands.count && !code; band++)
         code = add_band(call, to, arrays, band, grids);
@@ -571,9 +571,12 @@ GROVE_CLASS(grid) = {
 GROVE_CLASS(sum_of_weights) = {
     GROVE_CLASS_HEAD(sum_of_weights),
     .doc =
-        "Sum of the weights of visibilities that count in an image.\nThose of a Stokes "
-        "parameter, as dirty_image and grid weigh it: of I, 4 / (1 / W_XX + 1 / W_YY) for each "
-        "time, baseline and channel. Baselines that are not numbers, or longer than the antennas "
+        "Sum of the weights of visibilities that count in an image.\nThose of Stokes "
+        "parameters that are imaged together, as dirty_image and grid weigh them: of I, 4 / (1 / "
+        "W_XX + 1 / W_YY) for each time, baseline and channel, of IQUV, or functions of matrix "
+        "terms, 8 / (1 / W_XX + 1 / W_XY + 1 / W_YX + 1 / W_YY). A sample with one of these "
+        "correlations flagged does not count. Baselines that are not numbers, or longer than the "
+        "antennas "
         "are apart or max_uvw, do not count; a sum of 0 is an error.",
     .output_doc = "a number, double precision; with bands one for each, along freq",
     .group = "images",

@@ -65,12 +65,24 @@ static image_convolving convolving_of(const grove_call *call)
     return by;
 }
 
+/* Whether functions, index sets or gradients have flags, of which the host tells. */
+static bool have_flags(const grove_call *call, int count)
+{
+    static const char *const names[] = {"functions", "mueller", "mueller_conjugate", "gradient"};
+
+    for (int k = 0; k < 4; k++)
+        if (call->args->in[count + grove_node_input(call->node, names[k])].data)
+            return true;
+    return false;
+}
+
 /* The functions are those of the whole run. */
 static int convolve_on_device(const grove_call *call, const image_device_inputs *in, gridded *to)
 {
     const image_convolving by = convolving_of(call);
     const bool begins = !to->convolve.open;
-    int code = image_convolve_open(call, &by, &to->convolve);
+    int code =
+        have_flags(call, in->flags) ? GROVE_MISSING : image_convolve_open(call, &by, &to->convolve);
 
     if (!code && begins)
         code = image_convolve_arrange(call, &by, &to->convolve);

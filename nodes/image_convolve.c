@@ -72,6 +72,17 @@ static int keep(const grove_call *call, uint64_t bytes, void **at)
     return *at ? 0 : grove_call_keep(call, bytes, at);
 }
 
+/* Of the host, which has made them or read them. */
+static int check_finite(const grove_call *call, const image_convolving *by)
+{
+    const int64_t step[] = {image_stage_in_step(call->args, by->functions, "w_function"),
+                            image_stage_in_step(call->args, by->functions, "fine")};
+    const void *at = NULL;
+    int code = grove_call_host(call, by->functions, &at);
+
+    return code ? code : image_functions_check_finite(call->node, &by->plan, at, step);
+}
+
 int image_convolve_open(const grove_call *call, const image_convolving *by, image_convolve *d)
 {
     const grove_convolution_plan *plan = &by->plan;
@@ -83,7 +94,9 @@ int image_convolve_open(const grove_call *call, const image_convolving *by, imag
         return 0;
     if (plan->grid[0] * plan->grid[1] > INT32_MAX || number_count(plan) > INT32_MAX)
         return GROVE_MISSING;
-    int code = keep(call, (uint64_t)number_count(plan) * pair_of(plan), &d->functions);
+    int code = check_finite(call, by);
+    if (!code)
+        code = keep(call, (uint64_t)number_count(plan) * pair_of(plan), &d->functions);
     if (!code && by->normalises)
         code = keep(call, (uint64_t)block_count(plan) * 2 * sizeof(double), &d->norms);
     if (!code)

@@ -29,6 +29,15 @@ int image_functions_check_none(const grove_node *node);
 int image_functions_check_given(grove_node *node, int own, bool of_data, image_mueller *mueller,
                                 grove_convolution_plan *functions);
 
+/* In a run: whether the numbers of functions, of their precision, are finite; `step`: bytes from
+ * one cell to the next along w_function and fine; NULL: they are dense. 0, or a code with a
+ * message. */
+int image_functions_check_finite(const grove_node *node, const grove_convolution_plan *functions,
+                                 const void *numbers, const int64_t step[2]);
+/* In a run of an accumulator: whether flags of functions, index sets or gradients are set. 0, or a
+ * code with a message. */
+int image_functions_check_flags(const grove_node *node, const grove_array *const *arrays);
+
 /* The options of classes that take functions. */
 #define IMAGE_FUNCTIONS_OPTIONS                                                                    \
     {"functions",                                                                                  \
@@ -75,6 +84,9 @@ typedef struct {
     const double *at;
     int64_t time, baseline, freq;
 } image_numbers;
+
+/* Of an accumulator's input (NULL: none), from time `first` of the tile on. */
+image_numbers image_numbers_of(const grove_array *array, int64_t first);
 
 /* What a part's samples need beside functions; to be freed by image_use_end. */
 typedef struct {

@@ -71,6 +71,14 @@ int image_stokes_read(const grove_node *node, const grove_form *form, bool circu
     return code;
 }
 
+void image_stokes_join(image_stokes *stokes)
+{
+    memset(stokes->factor, 0, sizeof(stokes->factor));
+    for (int k = 0; k < stokes->elements; k++)
+        stokes->factor[0][k][0] = stokes->used >> k & 1;
+    stokes->count = 1;
+}
+
 /* Elements are sums of Stokes parameters with the conjugates of twice the factors. */
 void image_stokes_elements(const char *parameters, bool circular, image_stokes *stokes)
 {

@@ -19,6 +19,8 @@ typedef struct {
  * receptors. 0, or a code with a message. */
 int image_stokes_read(const grove_node *node, const grove_form *form, bool circular,
                       image_stokes *stokes);
+/* One in place of several: the sum of all elements that they use, which has their weight. */
+void image_stokes_join(image_stokes *stokes);
 /* Whether a text is of letters of IQUV, each at most once. 0, or a code with a message. */
 int image_stokes_check_letters(const grove_node *node, const char *text);
 /* What the elements of a matrix are of these parameters, letters of IQUV. */

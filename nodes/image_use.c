@@ -32,12 +32,22 @@ int image_functions_check_none(const grove_node *node)
     return 0;
 }
 
+/* Of cells that have no number, such as empty ones of a table. */
+static int fail_flagged(const grove_node *node, const char *option)
+{
+    return grove_node_fail_option(node, option,
+                                  "has flagged numbers, such as cells of a table that are empty or "
+                                  "nan; all of them are to be finite");
+}
+
 int image_functions_check_given(grove_node *node, int own, bool of_data, image_mueller *m,
                                 grove_convolution_plan *functions)
 {
     const grove_form *mueller = form_of(node, 0), *conjugate = form_of(node, 1);
     const int elements = mueller ? elements_of(mueller) : 0, other = elements / own;
 
+    if (grove_node_input_form(node, grove_node_input(node, "functions"))->flags)
+        return fail_flagged(node, "functions");
     if (!mueller && conjugate)
         return grove_node_fail_option(node, "mueller_conjugate", "goes with mueller only");
     if (!mueller && functions->functions > 1 && m->shape == 1 &&
@@ -77,7 +87,63 @@ int image_functions_check_given(grove_node *node, int own, bool of_data, image_m
     return 0;
 }
 
+/* ---- functions ---- */
+
+int image_functions_check_finite(const grove_node *node, const grove_convolution_plan *functions,
+                                 const void *numbers, const int64_t step[2])
+{
+    const int64_t side = grove_convolution_side(functions), fine = side * side,
+                  planes = functions->functions * functions->planes,
+                  pair = functions->double_precision ? 16 : 8;
+
+    for (int64_t k = 0; k < planes; k++)
+        for (int64_t i = 0; i < fine; i++) {
+            const void *at =
+                (const char *)numbers + (step ? k * step[0] + i * step[1] : (k * fine + i) * pair);
+            const double re = functions->double_precision ? ((const double *)at)[0]
+                                                          : (double)((const float *)at)[0],
+                         im = functions->double_precision ? ((const double *)at)[1]
+                                                          : (double)((const float *)at)[1];
+            if (!isfinite(re) || !isfinite(im))
+                return grove_node_fail_option(
+                    node, "functions",
+                    "have %g%+gi at cell %lld of w_function and %lld of fine, counted from 0; they "
+                    "are finite, and 0 where they have no part",
+                    re, im, (long long)k, (long long)i);
+        }
+    return 0;
+}
+
+int image_functions_check_flags(const grove_node *node, const grove_array *const *arrays)
+{
+    static const char *const names[] = {"functions", "mueller", "mueller_conjugate", "gradient"};
+
+    for (int k = 0; k < 4; k++) {
+        const grove_array *array = arrays[grove_node_input(node, names[k])];
+        for (int64_t i = 0; array && array->flags && i < array->cells; i++)
+            if (array->flags[i])
+                return fail_flagged(node, names[k]);
+    }
+    return 0;
+}
+
 /* ---- index sets ---- */
+
+image_numbers image_numbers_of(const grove_array *array, int64_t first)
+{
+    image_numbers n = {.at = array ? array->data : NULL};
+    int64_t step = n.at ? array->elements : 0;
+
+    for (int d = n.at ? array->axes - 1 : -1; d >= 0; d--) {
+        const int kind = array->range[d].axis->kind;
+        n.time = kind == GROVE_AXIS_TIME ? step : n.time;
+        n.baseline = kind == GROVE_AXIS_BASELINE ? step : n.baseline;
+        n.freq = kind == GROVE_AXIS_FREQ ? step : n.freq;
+        step *= array->range[d].count;
+    }
+    n.at = n.at ? n.at + first * n.time : NULL;
+    return n;
+}
 
 /* Cells along time, baseline and freq that numbers of a part have. */
 static void cells_of(const image_numbers *n, const image_mueller_part *part, int64_t cells[3])
@@ -115,6 +181,15 @@ static int put_set(const grove_node *node, const image_mueller *m, int64_t funct
     return 0;
 }
 
+/* Whether numbers say of all visibilities, one way and the other, that there is no function. */
+static bool is_empty(const int32_t *index, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++)
+        if (index[k] >= 0)
+            return false;
+    return true;
+}
+
 static int read_index(const grove_node *node, const image_mueller *m, int64_t functions,
                       const image_numbers *numbers, const image_mueller_part *part, image_use *use)
 {
@@ -135,6 +210,11 @@ static int read_index(const grove_node *node, const image_mueller *m, int64_t fu
         at[0] = k / cells[2] / cells[1];
         code = put_set(node, m, functions, numbers, at, use->index + k * size);
     }
+    if (!code && cells[0] * cells[1] * cells[2] == 1 && is_empty(use->index, size))
+        code = grove_node_fail_option(node, image_use_names[0],
+                                      "is -1, no function, for each correlation and image; at "
+                                      "least one is a number from 0 to %lld",
+                                      (long long)functions - 1);
     for (int64_t k = 0; k < part->times * part->baselines; k++)
         row[k] = (int32_t)(((k / part->baselines) % cells[0] * cells[1] +
                             k % part->baselines % cells[1]) *

@@ -425,6 +425,48 @@ END_TEST
 
 /* Functions of a sky that one support can hold are found: those of the kernel itself, whose numbers
  * are its values; and of a shift by a cell. */
+/* Very many samples in a few cells: rounding does not grow with their number. */
+START_TEST(sums_of_very_many)
+{
+    enum { MANY = 1 << 18, SUPPORT = 5, OVERSAMPLING = 4, FINE = SUPPORT * OVERSAMPLING };
+    const grove_convolution_plan plan = {.grid = {32, 32},
+                                         .scale = {0.01, 0.01},
+                                         .support = SUPPORT,
+                                         .oversampling = OVERSAMPLING,
+                                         .functions = 1,
+                                         .planes = 1,
+                                         .visibilities = 1,
+                                         .images = 1};
+    grove_gridder_outside outside = {0};
+    float *functions = random_numbers(2 * FINE * FINE, 0.5, sizeof(float)),
+          *data = random_numbers(2 * MANY, 0.5, sizeof(float));
+    double *uvw = calloc(3 * MANY, sizeof(*uvw)), freq = (double)light, sum = 0;
+    grove_convolution *c = grove_convolution_new(&plan, functions, grove_isa_best());
+
+    for (int i = 0; i < MANY; i++) {
+        data[2 * i + 1] = 0;
+        sum += data[2 * i];
+    }
+    const grove_gridder_samples samples = {
+        .rows = MANY, .channels = 1, .uvw = uvw, .freq = &freq, .data = data};
+    ck_assert_int_eq(grove_convolution_add(c, &samples, NULL, &in_order, &outside, NULL), 0);
+    /* of place 0, at cell 16, the first cell is 2 before it, and has fine sample 2 */
+    const float *grid = grove_convolution_grid(c);
+    for (int y = 0; y < SUPPORT; y++)
+        for (int k = 0; k < 2 * SUPPORT; k++) {
+            const double got = grid[2 * ((14 + y) * 32 + 14) + k],
+                         number = functions[2 * ((OVERSAMPLING * y + 2) * FINE +
+                                                 OVERSAMPLING * (k / 2) + 2) +
+                                            k % 2];
+            ck_assert_double_eq_tol(got, number * sum, 3e-6 * number * sum);
+        }
+    grove_convolution_free(c);
+    free(functions);
+    free(data);
+    free(uvw);
+}
+END_TEST
+
 START_TEST(fits)
 {
     enum { SUPPORT = 12, OVERSAMPLING = 4, PLACES = 81 };
@@ -476,6 +518,7 @@ int main(void)
     tcase_set_timeout(test, 120);
     tcase_add_loop_test(test, blocks_of_cells, 0, sizeof(cases) / sizeof(cases[0]));
     tcase_add_test(test, random_blocks);
+    tcase_add_test(test, sums_of_very_many);
     tcase_add_loop_test(test, fits, 0, 3);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

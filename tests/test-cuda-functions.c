@@ -221,6 +221,36 @@ static const char *const lines[] = {"grid(V" FIELD ", functions=pairs)",
                                     "degrid(flat" FIELD ", functions=plain)"};
 enum { LINES = sizeof(lines) / sizeof(*lines) };
 
+/* Bad numbers are the same errors, and nothing is left there. */
+START_TEST(errors_are_those_of_the_host)
+{
+    static const struct {
+        const char *line, *message;
+    } wrong[] = {
+        {"grid(V" FIELD ", functions=pairs / (pairs - pairs))", "functions: have "},
+        {"degrid(flat" FIELD ", functions=plain / (plain - plain))", "functions: have "},
+        {"grid(V" FIELD ", functions=leaks, mueller=constant([-1, -1, -1, -1], shape=vector))",
+         "mueller: is -1, no function, for each"},
+        {"degrid(flat" FIELD ", functions=leaks, mueller=constant([-1, -1], shape=vector))",
+         "mueller: is -1, no function, for each"},
+        {"grid(V" FIELD ", functions=leaks, mueller=1e6 * own)", "which is no function"},
+        {"grid(V" FIELD ", functions=leaks, mueller=own * sqrt(-1))", "which is no function"},
+    };
+    grove_session_options options = {.threads = 1, .tile_times = 2};
+
+    for (int device = 0; device < 2; device++) {
+        convolved_tree(wrong[_i].line, 2);
+        grove_error_clear(now.error);
+        grove_session *session = heap_test_session(device ? "cuda" : "cpu", options);
+        ck_assert_int_ne(grove_session_run(session), 0);
+        heap_test_close(session);
+        char *said = grove_error_text(now.error);
+        ck_assert_msg(strstr(said, wrong[_i].message) != NULL, "%s", said);
+        free(said);
+    }
+}
+END_TEST
+
 /* Without memory for grids and functions the host does it. */
 START_TEST(the_host_helps)
 {
@@ -285,6 +315,7 @@ int main(void)
     tcase_add_loop_test(tests, numbers_are_those_of_the_host, 0, CONVOLVED);
     tcase_add_test(tests, functions_stay_there);
     tcase_add_test(tests, warnings_are_those_of_the_host);
+    tcase_add_loop_test(tests, errors_are_those_of_the_host, 0, 6);
     tcase_add_loop_test(tests, the_host_helps, 0, LINES);
     tcase_add_loop_test(tests, several_devices, 0, LINES);
     tcase_set_timeout(faults, 600);

@@ -111,7 +111,7 @@ static const one_case cases[] = {
     {"degrid(planes, obs, size=20, cell=20arcmin, epsilon=1e-7)", 1e-7, 2, 1, true},
     /* the other stages, of planes and of images: shifted, cut, with zeros around them */
     {"grid_correction(fft(odd), obs, size=[33, 26], cell=10arcsec) / "
-     "sum_of_weights(V, obs, weights=half)",
+     "sum_of_weights(V, obs, weights=half, stokes=\"QU\")",
      1e-4, 4, 2, false},
     {"grid_correction(crop(fft(planes), size=20), obs, size=20, cell=20arcmin, epsilon=1e-7)", 1e-7,
      2, 0, true},

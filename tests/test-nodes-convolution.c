@@ -468,6 +468,9 @@ START_TEST(runs_tell)
     } cases[] = {
         {"x = convolution_functions(E / (E - E)" IMAGE ", oversampling=4)\n",
          "numbers that are not finite", GROVE_INVALID},
+        {"b = select(lmn(R, obs), element=\"x\")\nG = gains(obs)\n"
+         "x = convolution_functions(G * (1 / (b - b))" IMAGE ", oversampling=4)\n",
+         "as at l = -0.00033, m = -0.00039 of station P0", GROVE_INVALID},
         {"x = convolution_functions(cos(10000rad * select(lmn(R, obs), element=\"x\")) * E" IMAGE
          ", oversampling=64, support=4)\n",
          "a support of 4 cells leaves an error", 0},
@@ -507,7 +510,7 @@ int main(void)
     tcase_add_test(test, tiles_and_threads);
     tcase_add_loop_test(test, calls_are_chains, 0, 8);
     tcase_add_test(test, wrong_calls);
-    tcase_add_loop_test(test, runs_tell, 0, 3);
+    tcase_add_loop_test(test, runs_tell, 0, 4);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,6 +1,6 @@
 /* Functions of Jones terms of any shape, of each station, that vary with time and frequency:
  * predictions against sums of point with the same terms, adjoints for every set of polarisations,
- * tiles, messages. */
+ * tiles. */
 #include "image-testing.h"
 #include "probe.h"
 
@@ -172,36 +172,6 @@ START_TEST(adjoints)
 }
 END_TEST
 
-/* ---- sums of weights ---- */
-
-/* Of terms that are 1 in all directions those of sum_of_weights; a factor of the terms is one of
- * the image. */
-START_TEST(normalised)
-{
-    static const char *const tree =
-        "obs = probe(flags=false)\nV = 1 * obs.data\n"
-        "C = convolution_functions(1" IMAGE ", oversampling=16)\n"
-        "D = convolution_functions(2" IMAGE ", oversampling=16)\n"
-        "a = grid_correction(fft(grid(V" IMAGE ", functions=C, weights=1))" IMAGE
-        ", w_terms=false) / sum_of_weights(V, obs, weights=1)\n"
-        "b = grid_correction(fft(grid(V" IMAGE ", functions=C, weights=1, normalise=true))" IMAGE
-        ", w_terms=false)\n"
-        "c = grid_correction(fft(grid(V" IMAGE ", functions=D, weights=1, normalise=true))" IMAGE
-        ", w_terms=false)\n";
-    grove_session_options options = {.double_precision = true};
-
-    testing_tree(&t, tree);
-    testing_value a = probe_session(&t, "a", &options, NULL),
-                  b = probe_session(&t, "b", &options, NULL),
-                  c = probe_session(&t, "c", &options, NULL);
-    ck_assert_double_lt(testing_distance(&b, &a), 2e-2);
-    ck_assert_double_lt(testing_distance(&c, &b), 1e-12);
-    testing_free(&a);
-    testing_free(&b);
-    testing_free(&c);
-}
-END_TEST
-
 /* ---- tiles ---- */
 
 /* Blocks of times and channels, and tiles that do not begin with them: the same but for rounding.
@@ -275,28 +245,7 @@ START_TEST(alike_stations)
 }
 END_TEST
 
-/* ---- functions and index sets of the user's ---- */
-
-/* Functions of a table, K x K cells with Q samples each, all of them `number` x 1. */
-static void put_functions(int planes, int fine, const char *number)
-{
-    char *path = grove_format("%s/functions.csv", t.folder);
-    FILE *file = fopen(path, "w");
-
-    ck_assert_ptr_nonnull(file);
-    fprintf(file, "w_function, fine, value\n");
-    for (int k = 0; k < planes; k++)
-        for (int i = 0; i < fine; i++)
-            fprintf(file, "%d, %d, %s\n", k, i, number);
-    fclose(file);
-    free(path);
-}
-
-#define ODD ", obs, size=25, cell=3e-5rad, epsilon=1e-3"
-#define LINES                                                                                      \
-    "obs = probe(flags=false)\nV = 1 * obs.data\nF = table(\"%s/functions.csv\", "                 \
-    "axes=\"w_function "                                                                           \
-    "fine\")\n"
+/* ---- index sets ---- */
 
 /* The index sets of functions as they have made them give the same bits; half of an adjoint. */
 START_TEST(own_index_sets)
@@ -326,35 +275,6 @@ START_TEST(own_index_sets)
     for (int i = 0; i < 5; i++)
         testing_free(all[i]);
     free(whole);
-    free(text);
-}
-END_TEST
-
-/* Of functions that are 1 in 2 x 2 cells each visibility is found in four; -1 leaves out others. */
-START_TEST(own_functions)
-{
-    grove_session_options options = {.double_precision = true};
-    char *text = grove_format(LINES "g = grid(V" ODD
-                                    ", functions=F.value, oversampling=3, weights=1, mueller=%s)\n",
-                              t.folder,
-                              _i ? "constant([-1, 0, -1, -1, 1, -1, 0, -1], shape=vector)"
-                                 : "constant([0, -1, -1, -1], shape=vector)");
-    double sum[4] = {0}, of_cells[2] = {0};
-
-    put_functions(2, 36, "1");
-    testing_tree(&t, text);
-    testing_value g = probe_session(&t, "g", &options, NULL),
-                  v = probe_session(&t, "V", &options, NULL);
-    for (int64_t i = 0; i < 4 * v.cells; i++)
-        sum[i % 4] += creal(v.at[i]);
-    ck_assert_int_eq(g.elements, 1 + _i);
-    for (int64_t i = 0; i < g.elements * g.cells; i++)
-        of_cells[i % g.elements] += creal(g.at[i]);
-    ck_assert_double_eq_tol(of_cells[0], 4 * (_i ? sum[2] + sum[3] : sum[0]), 1e-8);
-    if (_i)
-        ck_assert_double_eq_tol(of_cells[1], 4 * sum[0], 1e-8);
-    testing_free(&g);
-    testing_free(&v);
     free(text);
 }
 END_TEST
@@ -389,93 +309,6 @@ START_TEST(gradients)
 }
 END_TEST
 
-START_TEST(wrong_functions)
-{
-    static const struct {
-        int planes, fine;
-        const char *call, *message;
-    } wrong[] = {
-        {2, 36, "grid(V" ODD ", functions=F.value)", "the square of support x oversampling"},
-        {2, 36, "grid(V" ODD ", functions=F.value, oversampling=5)", "have 2 cells of w_function"},
-        {2, 35, "grid(V" ODD ", functions=F.value, oversampling=3)", "35 of fine"},
-        {3, 36, "grid(V" ODD ", functions=F.value, oversampling=3, w_planes=2)",
-         "multiple of w_planes"},
-        {2, 36, "grid(V" ODD ", functions=F.value, oversampling=3)", "there are 2 functions"},
-        {1, 4900, "grid(V" ODD ", functions=F.value, oversampling=1)", "a support of 70 cells"},
-        {2, 36,
-         "grid(V" ODD
-         ", functions=F.value, oversampling=3, mueller=constant([0, 1], shape=vector))",
-         "one for each of 1 to 4 images and each of 4 correlations"},
-        {2, 36, "grid(V" ODD ", functions=F.value, oversampling=3, mueller_conjugate=1)",
-         "goes with mueller only"},
-        {2, 36,
-         "degrid(grid(V" ODD ", functions=F.value, oversampling=3, mueller=constant([0, 1, 0, 1], "
-         "shape=vector))" ODD
-         ", functions=F.value, oversampling=3, mueller=constant([0, 1, 0], shape=vector))",
-         "1, 2 or 4 correlations"},
-        {2, 36,
-         "degrid(grid(V" ODD ", functions=F.value, oversampling=3, mueller=constant([0, 1, 0, 1], "
-         "shape=vector)) * constant([1, 1, 1, 1, 1], shape=vector)" ODD
-         ", functions=F.value, oversampling=3, mueller=constant([0, 1, 0, 1, 0], shape=vector))",
-         "1 to 4 images"},
-        {2, 36, "grid(V" ODD ", mueller=0)", "goes with functions only"},
-        {2, 36, "degrid(grid(V" ODD ")" ODD ", gradient=constant([1, 2], shape=vector))",
-         "goes with functions only"},
-        {2, 36,
-         "grid(V" ODD ", functions=convolution_functions(constant([1, 1], shape=diagonal)" ODD
-         ", oversampling=3), normalise=true)",
-         "goes with functions of numbers"},
-        {2, 36,
-         "grid(constant([1, 1], shape=diagonal) * trace(V)" ODD
-         ", functions=convolution_functions(constant([1, 1], shape=diagonal)" ODD
-         ", oversampling=3, stokes=\"U\"))",
-         "of which the data's correlations see nothing"},
-    };
-
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        char *text = grove_format(LINES "x = %s\n", t.folder, wrong[i].call);
-        put_functions(wrong[i].planes, wrong[i].fine, "1");
-        const char *said = testing_faults(&t, text);
-        ck_assert_msg(strstr(said, wrong[i].message) != NULL, "%s: %s", wrong[i].call, said);
-        free(text);
-    }
-}
-END_TEST
-
-/* What is found in a run. */
-START_TEST(wrong_numbers)
-{
-    static const struct {
-        const char *options, *message;
-    } wrong[] = {
-        {"mueller=constant([0, 1, 2, -1], shape=vector)",
-         "correlation 2 of image 0 has 2, which is"},
-        {"mueller=constant([0, 1, 0.5, -1], shape=vector)", "from 0 to 1, and -1 is none"},
-        {"mueller=constant([0, 1, -2, -1], shape=vector)", "correlation 2 of image 0 has -2"},
-        {"mueller=sqrt(-1 * constant([0, 0, 0, 1], shape=vector))",
-         "correlation 3 of image 0 has "},
-        {"mueller=constant([0, 1, 0, 0], shape=vector), gradient=log(-1 * constant([1, 1], "
-         "shape=vector))",
-         "is no direction cosine"},
-    };
-    grove_session_options options = {0};
-    grove_value *value = NULL;
-    char *text = grove_format(LINES "x = grid(V" ODD ", functions=F.value, oversampling=3, %s)\n",
-                              t.folder, wrong[_i].options);
-
-    put_functions(2, 36, "1");
-    testing_tree(&t, text);
-    grove_session *session = grove_session_new(t.tree, &options, t.error);
-    ck_assert_ptr_nonnull(session);
-    ck_assert_int_ne(grove_session_value(session, "x", &value), 0);
-    grove_session_free(session);
-    char *said = grove_error_text(t.error);
-    ck_assert_msg(strstr(said, wrong[_i].message) != NULL, "%s", said);
-    free(said);
-    free(text);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("nodes-mueller");
@@ -485,14 +318,10 @@ int main(void)
     tcase_set_timeout(test, 120);
     tcase_add_loop_test(test, pixels_are_points, 0, CASES);
     tcase_add_loop_test(test, adjoints, 0, CASES);
-    tcase_add_test(test, normalised);
     tcase_add_test(test, tiles);
     tcase_add_loop_test(test, alike_stations, 0, 2);
     tcase_add_test(test, own_index_sets);
-    tcase_add_loop_test(test, own_functions, 0, 2);
     tcase_add_test(test, gradients);
-    tcase_add_test(test, wrong_functions);
-    tcase_add_loop_test(test, wrong_numbers, 0, 5);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

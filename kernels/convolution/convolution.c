@@ -331,6 +331,28 @@ static void exchange(const grove_convolution *c, void *buffer, const int64_t ori
                            to_grid);
 }
 
+enum { TOGETHER = 1024 }; /* samples that are summed up in a buffer before the grid has them */
+
+/* A sum of very many samples in one place loses digits of single precision, as rounding errors are
+ * those of the sum: so there are sums of some. */
+static void spread_tile(const grove_convolution *c, grove_convolution_job *job, int64_t numbers)
+{
+    const grove_convolution_entry *end = job->entries + job->count;
+
+    for (const grove_convolution_entry *at = job->entries, *from = at; at < end; from = at) {
+        int64_t samples = 0;
+        while (at < end && samples < TOGETHER) {
+            samples += at->last - at->first;
+            at++;
+        }
+        memset(job->buffer, 0, (size_t)numbers * c->real);
+        job->entries = from;
+        job->count = at - from;
+        c->loops->spread(job);
+        exchange(c, job->buffer, job->origin, true);
+    }
+}
+
 static void do_tile(void *context, int64_t i)
 {
     work *w = context;
@@ -364,8 +386,7 @@ static void do_tile(void *context, int64_t i)
         exchange(c, job.buffer, job.origin, false);
         c->loops->collect(&job);
     } else {
-        c->loops->spread(&job);
-        exchange(c, job.buffer, job.origin, true);
+        spread_tile(c, &job, numbers);
     }
     if (w->sums)
         memcpy(w->sums + 4 * (w->first + i), job.sum, sizeof(job.sum));
