@@ -96,36 +96,54 @@ static void set_pieces(grove_node *node, const grove_gridder_plan *plan)
     free(parts);
 }
 
-static void set_memory(grove_node *node, predictor *p)
+/* Of runs in one precision. 0, or -1: there is no plan. */
+static int set_memory(grove_node *node, predictor *p, bool double_precision,
+                      const image_tracks *tracks, grove_gridder_plan *plan)
 {
     double longest = image_longest_baseline(grove_node_object(node, "obs"));
-    image_tracks tracks = image_tracks_of(grove_node_object(node, "obs"));
     const double per_metre = p->highest / GROVE_SPEED_OF_LIGHT;
-    grove_gridder_bounds bounds = {.max_u = tracks.rows ? tracks.largest[0] * per_metre : longest,
-                                   .max_v = tracks.rows ? tracks.largest[1] * per_metre : longest,
-                                   .max_w = tracks.rows ? tracks.largest[2] * per_metre : longest,
+    grove_gridder_bounds bounds = {.max_u = tracks->rows ? tracks->largest[0] * per_metre : longest,
+                                   .max_v = tracks->rows ? tracks->largest[1] * per_metre : longest,
+                                   .max_w = tracks->rows ? tracks->largest[2] * per_metre : longest,
                                    .samples = 1e6,
                                    .polarisations = p->stokes.count,
                                    .without_w = p->without_w,
-                                   .double_precision = grove_node_output(node)->precision ==
-                                                       GROVE_PRECISION_DOUBLE};
-    grove_gridder_plan plan;
+                                   .double_precision = double_precision};
 
-    image_tracks_free(&tracks);
-    if (grove_gridder_plan_choose(&p->image, &bounds, p->epsilon, &plan))
-        return;
-    const uint64_t planes = grove_gridder_plan_planes_bytes(&plan);
-    p->fixed = grove_gridder_plan_own_bytes(&plan) + grove_gridder_plan_index_bytes(&plan) +
-               grove_gridder_plan_image_bytes(&plan);
-    grove_node_set_memory(node,
-                          p->fixed + (uint64_t)p->cube.planes * planes +
-                              (uint64_t)(p->cube.planes - 1) * grove_gridder_plan_own_bytes(&plan));
+    if (grove_gridder_plan_choose(&p->image, &bounds, p->epsilon, plan))
+        return -1;
+    grove_gridder_plan by_plane = *plan;
+    by_plane.bounds.exact = p->exact;
+    const uint64_t planes = grove_gridder_plan_planes_bytes(plan),
+                   own = grove_gridder_plan_own_bytes(plan),
+                   fixed = own + grove_gridder_plan_index_bytes(plan) +
+                           grove_gridder_plan_image_bytes(&by_plane);
+    p->fixed[double_precision] = fixed;
+    grove_node_set_memory(node, fixed + (uint64_t)p->cube.planes * planes +
+                                    (uint64_t)(p->cube.planes - 1) * own);
     if (!p->cube.axis)
-        set_pieces(node, &plan);
+        set_pieces(node, plan);
     if (!p->exact)
-        grove_node_set_device_memory(node, image_device_memory(&plan, true) +
+        grove_node_set_device_memory(node, image_device_memory(plan, true) +
                                                (uint64_t)(p->cube.planes - 1) *
-                                                   image_device_planes_memory(&plan));
+                                                   image_device_planes_memory(plan));
+    return 0;
+}
+
+static void estimate(grove_node *node, predictor *p)
+{
+    const bool both = grove_node_output(node)->precision != GROVE_PRECISION_DOUBLE;
+    image_tracks tracks = image_tracks_of(grove_node_object(node, "obs"));
+    grove_gridder_plan in_double, single;
+    int code = both ? set_memory(node, p, false, &tracks, &single) : 0;
+
+    if (both)
+        grove_node_tell_double(node);
+    code = set_memory(node, p, true, &tracks, &in_double) || code;
+    image_tracks_free(&tracks);
+    if (code)
+        return;
+    const grove_gridder_plan plan = both ? single : in_double;
     grove_node_set_scratch(node, 0, 24 + (p->cube.axis ? 32 : 16) * (uint64_t)p->stokes.count);
     grove_node_note(node, "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer%s%s",
                     (long long)plan.planes, plan.planes == 1 ? "" : "s", (long long)plan.grid[0],
@@ -249,7 +267,7 @@ static int check(grove_node *node)
     grove_node_set_output(node, &form);
     code = choose_method(node, p);
     if (!code && !p->expression)
-        set_memory(node, p);
+        estimate(node, p);
     return code;
 }
 
@@ -398,7 +416,8 @@ static int find_gridder(const grove_call *call, const predictor *p, const predic
 static int64_t find_end(const grove_call *call, const predictor *p, const transformed *to,
                         int64_t first)
 {
-    const uint64_t room = call->memory > p->fixed ? call->memory - p->fixed : 0,
+    const uint64_t fixed = p->fixed[call->double_precision];
+    const uint64_t room = call->memory > fixed ? call->memory - fixed : 0,
                    each = grove_gridder_plan_planes_bytes(&to->plan) / (uint64_t)to->plan.planes,
                    left = (uint64_t)(to->plan.planes - first),
                    fit = each && !p->cube.axis ? room / each : left;
