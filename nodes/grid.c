@@ -272,7 +272,7 @@ static int check_sum(grove_node *node)
 {
     gridding *g = grove_alloc(sizeof(*g));
 
-    *g = (gridding){.functions = -1};
+    *g = (gridding){.functions = -1, .plan.bounds.double_precision = true};
     grove_node_set_user(node, g);
     int code = check_both(node, g);
     grove_node_set_output(
