@@ -35,7 +35,7 @@
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},                               \
     {"max_uvw", GROVE_VALUE_LENGTH, "max(abs(obs.uvw), over=[time, baseline])",                    \
      "the largest absolute values of u, v and w, m: visibilities beyond are left out; not given: "  \
-     "those of obs, as far as the antennas are apart", .handing = GROVE_AS_DOUBLE,                  \
+     "those of uvw, as far as the antennas are apart", .handing = GROVE_AS_DOUBLE,                  \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR}
 /* clang-format on */
 
@@ -348,8 +348,6 @@ static int check(grove_node *node, bool psf)
     const grove_form *form = m->data >= 0 ? grove_node_input_form(node, m->data) : NULL;
     int code = check_axes(node, m);
     if (!code)
-        code = image_plane_check_one(node, m->max_uvw, "max_uvw");
-    if (!code)
         code = check_freq(node, m);
     if (!code && !psf)
         code = image_stokes_read(node, form, feed && *feed > 0, &m->stokes);
@@ -361,6 +359,8 @@ static int check(grove_node *node, bool psf)
     if (!code)
         code = image_samples_find_weights(node, m->data >= 0 ? m->data : m->uvw, m->stokes.elements,
                                           &m->weights);
+    if (!code)
+        code = image_plane_find_longest(node, &m->max_uvw);
     const double longest = image_longest_baseline(obs);
     if (longest > 0 && !grove_node_written(node, "max_uvw"))
         m->longest = longest;

@@ -46,8 +46,10 @@ static const grove_option options[] = {
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
     {"max_uvw", GROVE_VALUE_LENGTH, "max(abs(obs.uvw), over=[time, baseline])",
-     "the largest absolute values of u, v and w of all visibilities, m", .handing = GROVE_AS_DOUBLE,
-     .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
+     "the largest absolute values of u, v and w of all visibilities, m; not given: those of uvw, "
+     "as "
+     "far as the antennas are apart",
+     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
     {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE,
      .linear = GROVE_SELECTOR},
     IMAGE_METHOD_OPTIONS,
@@ -249,11 +251,13 @@ static int check(grove_node *node)
     grove_node_set_user(node, p);
     int code = image_plane_of_input(node, PREDICTION_IMAGE, &p->image);
     if (!code)
-        code = image_plane_check_one(node, PREDICTION_MAX_UVW, "max_uvw");
-    if (!code)
         code = check_numbers(node, p);
     if (!code)
         code = image_stokes_expand(node, elements, feed && *feed > 0, &p->stokes);
+    if (code)
+        return code;
+    p->max_uvw = PREDICTION_MAX_UVW;
+    code = image_plane_find_longest(node, &p->max_uvw);
     if (code)
         return code;
     p->max_freq =
@@ -381,8 +385,7 @@ static int make_gridder(const grove_call *call, const predictor *p, const predic
 {
     grove_isa isa;
     char said[200];
-    int code =
-        predictor_plan(call, p, run->highest, call->args->in[PREDICTION_MAX_UVW].data, &to->plan);
+    int code = predictor_plan(call, p, run->highest, call->args->in[p->max_uvw].data, &to->plan);
 
     if (code)
         return code;
@@ -403,7 +406,7 @@ static int find_gridder(const grove_call *call, const predictor *p, const predic
 {
     grove_hash of =
         grove_hash_add(image_plane_hash(call, PREDICTION_IMAGE, pixels, &p->image, p->stokes.count),
-                       call->args->in[PREDICTION_MAX_UVW].data, 3 * sizeof(double));
+                       call->args->in[p->max_uvw].data, 3 * sizeof(double));
 
     of = grove_hash_number(of, run->highest);
     if (to->gridder && grove_hash_equal(of, to->of))
@@ -539,7 +542,7 @@ static int predict(const grove_call *call, const predictor *p, prediction *run)
     run->highest = predictor_highest(call, p, p->max_freq < 0 ? NULL : args->in[p->max_freq].data);
     if (!code)
         code = predict_planes(call, p, run, &samples);
-    predictor_longest(p, args->in[PREDICTION_MAX_UVW].data, run->highest, longest);
+    predictor_longest(p, args->in[p->max_uvw].data, run->highest, longest);
     if (!code)
         run->outside.samples +=
             image_leave_out(&samples, longest, (size_t)p->stokes.count * 2 * real);
