@@ -125,6 +125,23 @@ static void express(const grove_node *node, options_read *o)
     free(functions);
 }
 
+static void tell_memory(grove_node *node, const options_read *o, const grove_axis *const axes[3],
+                        int parameters)
+{
+    options_read of = *o;
+
+    for (int k = image_precision(grove_node_number(node, "epsilon")) == GROVE_PRECISION_DOUBLE;
+         k < 2; k++) {
+        of.plan.bounds.double_precision = of.convolution.double_precision = k;
+        grove_node_set_memory(node, memory_of(&of, axes, parameters));
+        grove_node_set_device_memory(node, of.has_functions
+                                               ? image_convolve_memory(&of.convolution, false)
+                                               : image_device_memory(&of.plan, false));
+        if (k == 0)
+            grove_node_tell_double(node);
+    }
+}
+
 static int check(grove_node *node)
 {
     options_read *o = grove_alloc(sizeof(*o));
@@ -168,7 +185,7 @@ static int check(grove_node *node)
     if (code)
         return code;
     form.shape = o->has_functions ? o->convolution.visibilities : GROVE_SCALAR;
-    grove_node_set_memory(node, memory_of(o, axes, parameters));
+    tell_memory(node, o, axes, parameters);
     const int others = o->has_functions ? grove_node_input_axes(node, FUNCTIONS, axes) : 0;
     for (int d = 0; d < others; d++)
         grove_node_consume(node, axes[d]->kind);
@@ -179,9 +196,6 @@ static int check(grove_node *node)
     grove_node_set_scratch(node, 0,
                            24 + (o->cube.axis ? 32 : 16) * (uint64_t)form.shape +
                                (o->mueller.given ? sets : 0) + (o->has_functions ? 16 : 0));
-    grove_node_set_device_memory(node, o->has_functions
-                                           ? image_convolve_memory(&o->convolution, false)
-                                           : image_device_memory(plan, false));
     return 0;
 }
 

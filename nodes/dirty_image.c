@@ -35,7 +35,7 @@
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},                               \
     {"max_uvw", GROVE_VALUE_LENGTH, "max(abs(obs.uvw), over=[time, baseline])",                    \
      "the largest absolute values of u, v and w, m: visibilities beyond are left out; not given: "  \
-     "those of obs, as far as the antennas are apart", .handing = GROVE_AS_DOUBLE,                  \
+     "those of uvw, as far as the antennas are apart", .handing = GROVE_AS_DOUBLE,                  \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR}
 /* clang-format on */
 
@@ -133,19 +133,34 @@ static int check_freq(const grove_node *node, imager *m)
     return image_bands_read(node, freq, &m->bands);
 }
 
-static void tell_method(grove_node *node, const imager *m, const grove_gridder_plan *plan)
+/* What the plan in double precision has else. */
+static void describe_double(const grove_gridder_plan *plan, const grove_gridder_plan *in_double,
+                            char said[120])
 {
-    char bands[60] = "";
+    said[0] = 0;
+    if (plan->planes != in_double->planes || plan->grid[0] != in_double->grid[0] ||
+        plan->grid[1] != in_double->grid[1] || plan->kernel.width != in_double->kernel.width)
+        snprintf(said, 120, ", in double precision %lld planes of %lld x %lld and %d x %d x %d",
+                 (long long)in_double->planes, (long long)in_double->grid[0],
+                 (long long)in_double->grid[1], in_double->kernel.width, in_double->kernel.width,
+                 in_double->kernel_w.width);
+}
+
+static void tell_method(grove_node *node, const imager *m, const grove_gridder_plan *plan,
+                        const grove_gridder_plan *in_double)
+{
+    char bands[60] = "", other[120];
 
     if (m->bands.count > 1)
         snprintf(bands, sizeof(bands), " for each of %d bands", m->bands.count);
+    describe_double(plan, in_double, other);
     grove_node_note(
         node,
         "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer%s, kernels of %d x %d x "
-        "%d%s%s%s",
+        "%d%s%s%s%s",
         (long long)plan->planes, plan->planes == 1 ? "" : "s", (long long)plan->grid[0],
         (long long)plan->grid[1], bands, plan->kernel.width, plan->kernel.width,
-        plan->kernel_w.width, m->exact ? ", integers" : "", m->why[0] ? ", " : "", m->why);
+        plan->kernel_w.width, other, m->exact ? ", integers" : "", m->why[0] ? ", " : "", m->why);
 }
 
 /* ---- memory ---- */
@@ -201,10 +216,9 @@ static void add_band(memory *all, const imager *m, int band, const grove_gridder
         all->most = *plan;
 }
 
-static int add_bands(memory *all, const grove_node *node, const imager *m, double longest,
+static int add_bands(memory *all, const imager *m, bool double_precision, double longest,
                      const image_tracks *tracks)
 {
-    bool double_precision = grove_node_output(node)->precision == GROVE_PRECISION_DOUBLE;
     const double highest = imager_highest(m);
     double largest[3];
     int code = 0;
@@ -215,41 +229,50 @@ static int add_bands(memory *all, const grove_node *node, const imager *m, doubl
         grove_gridder_bounds bounds = imager_bounds(m, band, largest, double_precision);
         grove_gridder_plan plan;
         code = grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &plan);
-        if (code) {
-            double_precision = bounds.double_precision = true;
-            code = grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &plan);
-        }
         if (!code)
             add_band(all, m, band, &plan, tracks);
     }
     return code;
 }
 
+/* Of runs in one precision. */
+static int tell_memory(grove_node *node, imager *m, bool double_precision, double longest,
+                       const image_tracks *tracks, grove_gridder_plan *most)
+{
+    memory all = {0};
+    int code = add_bands(&all, m, double_precision, longest, tracks);
+
+    m->needs[double_precision] = (imager_needs){all.own, all.parts, all.count};
+    if (code)
+        return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", m->epsilon);
+    grove_node_set_memory(node, all.own + all.sum);
+    grove_node_set_pieces(node, all.parts, all.count);
+    grove_node_set_scratch(node, all.work, 0);
+    if (!m->exact)
+        grove_node_set_device_memory(node, all.device);
+    *most = all.most;
+    return 0;
+}
+
 /* Memory, and a note, by the antennas' positions. */
 static int estimate(grove_node *node, imager *m, double longest)
 {
-    memory all = {0};
+    const bool both = grove_node_output(node)->precision != GROVE_PRECISION_DOUBLE;
+    grove_gridder_plan most[2];
 
     if (!(m->epsilon >= 1e-12 * (1 - 1e-9) && m->epsilon <= 1))
         return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", m->epsilon);
     image_tracks tracks = image_tracks_of(grove_node_object(node, "obs"));
-    int code = add_bands(&all, node, m, longest, &tracks);
+    int code = both ? tell_memory(node, m, false, longest, &tracks, &most[0]) : 0;
+    if (both)
+        grove_node_tell_double(node);
+    code = code ? code : tell_memory(node, m, true, longest, &tracks, &most[1]);
     image_tracks_free(&tracks);
-    if (code) {
-        free(all.parts);
-        return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", m->epsilon);
-    }
-    m->fixed = all.own;
-    m->parts = all.parts;
-    m->part_count = all.count;
-    grove_node_set_memory(node, m->fixed + all.sum);
-    grove_node_set_pieces(node, all.parts, all.count);
-    grove_node_set_scratch(node, all.work, 0);
+    if (code)
+        return code;
     if (m->exact)
         grove_node_set_first_walks(node, 1);
-    else
-        grove_node_set_device_memory(node, all.device);
-    tell_method(node, m, &all.most);
+    tell_method(node, m, &most[!both], &most[1]);
     return 0;
 }
 
@@ -329,8 +352,6 @@ static int check(grove_node *node, bool psf)
     const grove_form *form = m->data >= 0 ? grove_node_input_form(node, m->data) : NULL;
     int code = check_axes(node, m);
     if (!code)
-        code = image_plane_check_one(node, m->max_uvw, "max_uvw");
-    if (!code)
         code = check_freq(node, m);
     if (!code && !psf)
         code = image_stokes_read(node, form, feed && *feed > 0, &m->stokes);
@@ -342,6 +363,8 @@ static int check(grove_node *node, bool psf)
     if (!code)
         code = image_samples_find_weights(node, m->data >= 0 ? m->data : m->uvw, m->stokes.elements,
                                           &m->weights);
+    if (!code)
+        code = image_plane_find_longest(node, &m->max_uvw);
     const double longest = image_longest_baseline(obs);
     if (longest > 0 && !grove_node_written(node, "max_uvw"))
         m->longest = longest;
@@ -379,7 +402,8 @@ static void close_node(grove_node *node)
     imager *m = grove_node_user(node);
 
     if (m) {
-        free(m->parts);
+        free(m->needs[0].parts);
+        free(m->needs[1].parts);
         free(m->expression);
     }
     free(m);

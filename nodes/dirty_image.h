@@ -6,6 +6,12 @@
 #include "nodes/image_device.h"
 #include "nodes/image_samples.h"
 
+/* What is taken in a run of one precision. */
+typedef struct {
+    uint64_t fixed, *parts; /* bytes beside the planes, and of the planes of all bands */
+    int part_count;
+} imager_needs;
+
 /* What check found out. Inputs are -1 where there are none. */
 typedef struct {
     int data, weights, uvw, max_uvw;
@@ -16,11 +22,10 @@ typedef struct {
     image_stokes stokes;
     image_bands bands;
     double samples;
-    int64_t chunk;          /* samples that are gridded together, at most */
-    char *expression;       /* what a call stands for; NULL: itself */
-    char why[200];          /* of the method */
-    uint64_t fixed, *parts; /* bytes beside the planes, and of the planes of all bands */
-    int part_count;
+    int64_t chunk;         /* samples that are gridded together, at most */
+    char *expression;      /* what a call stands for; NULL: itself */
+    char why[200];         /* of the method */
+    imager_needs needs[2]; /* in single and in double precision */
 } imager;
 
 /* Of a band. */

@@ -100,7 +100,8 @@ int imager_plan(const grove_call *call, const imager *m, int band, const double 
 
 /* What a plane of a band is expected to take; where the baselines are not what was expected, as
  * many planes as there are share what was. */
-static uint64_t part_of(const imager *m, const image_state *state, int band, int64_t plane)
+static uint64_t part_of(const imager *m, const imager_needs *needs, const image_state *state,
+                        int band, int64_t plane)
 {
     int64_t before = 0, all = 0;
 
@@ -108,13 +109,15 @@ static uint64_t part_of(const imager *m, const image_state *state, int band, int
         before += k < band ? state[k].plan.planes : 0;
         all += state[k].plan.planes;
     }
-    return m->parts[all == m->part_count ? before + plane : (before + plane) * m->part_count / all];
+    return needs->parts[all == needs->part_count ? before + plane
+                                                 : (before + plane) * needs->part_count / all];
 }
 
 /* As many planes as fit, of one band after the other; at least one. */
 static void plan_walk(const grove_call *call, const imager *m, image_state *state)
 {
-    const uint64_t room = call->memory > m->fixed ? call->memory - m->fixed : 0;
+    const imager_needs *needs = &m->needs[call->double_precision];
+    const uint64_t room = call->memory > needs->fixed ? call->memory - needs->fixed : 0;
     uint64_t sum = 0;
     bool full = false;
 
@@ -122,7 +125,7 @@ static void plan_walk(const grove_call *call, const imager *m, image_state *stat
         image_state *b = &state[band];
         b->limit = 0;
         for (b->end = b->first; b->end < b->plan.planes && !full; b->end++) {
-            uint64_t part = part_of(m, state, band, b->end);
+            uint64_t part = part_of(m, needs, state, band, b->end);
             full = sum && (sum > room || part > room - sum);
             if (full)
                 break;

@@ -136,9 +136,6 @@ static int prepare_functions(grove_node *node, gridding *g)
     if (!code && g->index)
         code = grove_node_set_table(node, g->index,
                                     image_convolve_index_bytes(&g->mueller, g->stokes.count));
-    if (!code)
-        grove_node_set_device_memory(
-            node, image_convolve_memory(&g->convolution, grove_node_bool(node, "normalise")));
     return code;
 }
 
@@ -163,7 +160,7 @@ static int check_both(grove_node *node, bool weighs, gridding *g)
     return code;
 }
 
-/* Of the planes, those blocks that the baselines touch. */
+/* Those blocks that the baselines touch. */
 static uint64_t planes_bytes(const gridding *g, const grove_node *obs)
 {
     image_tracks tracks = image_tracks_of(obs);
@@ -174,7 +171,7 @@ static uint64_t planes_bytes(const gridding *g, const grove_node *obs)
         sum += bytes[k];
     image_tracks_free(&tracks);
     free(bytes);
-    return g->exact && !g->plan.bounds.double_precision ? 2 * sum : sum;
+    return sum;
 }
 
 /* With jones: the same with functions. */
@@ -196,8 +193,7 @@ static void express(const grove_node *node, gridding *g)
 static uint64_t chunk_bytes(const grove_node *node, const gridding *g)
 {
     static const char *const names[] = {"time", "baseline", "freq"};
-    const uint64_t real =
-                       g->exact || g->plan.bounds.double_precision ? sizeof(double) : sizeof(float),
+    const uint64_t real = g->plan.bounds.double_precision ? sizeof(double) : sizeof(float),
                    sets = g->mueller.given
                               ? 8 * (uint64_t)(g->mueller.visibilities * g->mueller.images)
                               : 0,
@@ -212,6 +208,25 @@ static uint64_t chunk_bytes(const grove_node *node, const gridding *g)
     }
     return (samples < CHUNK ? samples : CHUNK) *
            (real * (2 * (uint64_t)g->stokes.count + 1) + 12 + sets + gradient);
+}
+
+static void tell_memory(grove_node *node, const gridding *g, const grove_node *obs)
+{
+    const bool normalises = g->functions >= 0 && grove_node_bool(node, "normalise");
+    gridding of = *g;
+
+    for (int k = grove_node_output(node)->precision == GROVE_PRECISION_DOUBLE; k < 2; k++) {
+        of.plan.bounds.double_precision = of.convolution.double_precision = k;
+        const uint64_t own =
+            g->functions < 0 ? planes_bytes(&of, obs) : grove_convolution_bytes(&of.convolution);
+        grove_node_set_memory(node, own + chunk_bytes(node, &of));
+        if (!g->exact && g->functions < 0)
+            grove_node_set_device_memory(node, image_device_memory(&of.plan, false));
+        else if (g->functions >= 0)
+            grove_node_set_device_memory(node, image_convolve_memory(&of.convolution, normalises));
+        if (k == 0)
+            grove_node_tell_double(node);
+    }
 }
 
 static int check(grove_node *node)
@@ -263,13 +278,9 @@ static int check(grove_node *node)
                                              : image_precision(grove_node_number(node, "epsilon")),
                        .unit = grove_node_input_form(node, grove_node_input(node, "data"))->unit};
     grove_node_set_output(node, &form);
-    grove_node_set_memory(node, (g->functions >= 0 ? grove_convolution_bytes(&g->convolution)
-                                                   : planes_bytes(g, obs)) +
-                                    chunk_bytes(node, g));
     if (g->exact)
         grove_node_set_first_walks(node, 1);
-    else if (g->functions < 0)
-        grove_node_set_device_memory(node, image_device_memory(&g->plan, false));
+    tell_memory(node, g, obs);
     code = image_stage_add_axes(node, &g->plan, IMAGE_STAGE_GRID);
     return code ? code : image_bands_add_axis(node, &g->bands);
 }
@@ -278,7 +289,7 @@ static int check_sum(grove_node *node)
 {
     gridding *g = grove_alloc(sizeof(*g));
 
-    *g = (gridding){.functions = -1};
+    *g = (gridding){.functions = -1, .plan.bounds.double_precision = true};
     grove_node_set_user(node, g);
     int code = check_both(node, true, g);
     if (code)

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "fit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -170,16 +171,28 @@ int image_plane_of_input(const grove_node *node, int input, grove_gridder_image 
     return 0;
 }
 
-int image_plane_check_one(const grove_node *node, int k, const char *option)
+static int check_one(const grove_node *node, int k)
 {
     const grove_axis *axes[GROVE_MAX_AXES];
 
     return grove_node_input_axes(node, k, axes)
-               ? grove_node_fail_option(node, option,
+               ? grove_node_fail_option(node, "max_uvw",
                                         "varies with %s; it is one value for all visibilities: "
                                         "max(..., over=%s)",
                                         axes[0]->name, axes[0]->name)
                : 0;
+}
+
+int image_plane_find_longest(grove_node *node, int *max_uvw)
+{
+    if (!grove_node_written(node, "uvw") || grove_node_written(node, "max_uvw"))
+        return check_one(node, *max_uvw);
+    const int before = *max_uvw;
+    *max_uvw = grove_node_add_input(node, "max_uvw", "max(abs(uvw))");
+    if (*max_uvw < 0)
+        return GROVE_INVALID;
+    grove_node_drop_input(node, before);
+    return 0;
 }
 
 /* ---- visibilities that are computed ---- */

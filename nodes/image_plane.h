@@ -40,9 +40,9 @@ static inline grove_precision image_precision(double epsilon)
 
 /* The plane of an input's axes m and l. 0, or GROVE_SHAPE with a message. */
 int image_plane_of_input(const grove_node *node, int input, grove_gridder_image *image);
-/* Whether an option, which is input k, is one value for all visibilities. 0, or GROVE_SHAPE with a
- * message. */
-int image_plane_check_one(const grove_node *node, int k, const char *option);
+/* Which input has the largest |u|, |v| and |w|: max_uvw, which has to be one value for all
+ * visibilities; where only uvw is written a further one, of this. 0, or a code with a message. */
+int image_plane_find_longest(grove_node *node, int *max_uvw);
 
 /* The longest baseline of an observation, from its antennas' positions, at its highest frequency,
  * in wavelengths, and a thousandth more; 0: it has none. */

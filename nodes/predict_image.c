@@ -43,8 +43,10 @@ static const grove_option options[] = {
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
     {"max_uvw", GROVE_VALUE_LENGTH, "max(abs(obs.uvw), over=[time, baseline])",
-     "the largest absolute values of u, v and w of all visibilities, m", .handing = GROVE_AS_DOUBLE,
-     .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
+     "the largest absolute values of u, v and w of all visibilities, m; not given: those of uvw, "
+     "as "
+     "far as the antennas are apart",
+     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
     {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE,
      .linear = GROVE_SELECTOR},
     IMAGE_METHOD_OPTIONS,
@@ -93,36 +95,54 @@ static void set_pieces(grove_node *node, const grove_gridder_plan *plan)
     free(parts);
 }
 
-static void set_memory(grove_node *node, predictor *p)
+/* Of runs in one precision. 0, or -1: there is no plan. */
+static int set_memory(grove_node *node, predictor *p, bool double_precision,
+                      const image_tracks *tracks, grove_gridder_plan *plan)
 {
     double longest = image_longest_baseline(grove_node_object(node, "obs"));
-    image_tracks tracks = image_tracks_of(grove_node_object(node, "obs"));
     const double per_metre = p->highest / GROVE_SPEED_OF_LIGHT;
-    grove_gridder_bounds bounds = {.max_u = tracks.rows ? tracks.largest[0] * per_metre : longest,
-                                   .max_v = tracks.rows ? tracks.largest[1] * per_metre : longest,
-                                   .max_w = tracks.rows ? tracks.largest[2] * per_metre : longest,
+    grove_gridder_bounds bounds = {.max_u = tracks->rows ? tracks->largest[0] * per_metre : longest,
+                                   .max_v = tracks->rows ? tracks->largest[1] * per_metre : longest,
+                                   .max_w = tracks->rows ? tracks->largest[2] * per_metre : longest,
                                    .samples = 1e6,
                                    .polarisations = p->stokes.count,
                                    .without_w = p->without_w,
-                                   .double_precision = grove_node_output(node)->precision ==
-                                                       GROVE_PRECISION_DOUBLE};
-    grove_gridder_plan plan;
+                                   .double_precision = double_precision};
 
-    image_tracks_free(&tracks);
-    if (grove_gridder_plan_choose(&p->image, &bounds, p->epsilon, &plan))
-        return;
-    const uint64_t planes = grove_gridder_plan_planes_bytes(&plan);
-    p->fixed = grove_gridder_plan_own_bytes(&plan) + grove_gridder_plan_index_bytes(&plan) +
-               grove_gridder_plan_image_bytes(&plan);
-    grove_node_set_memory(node,
-                          p->fixed + (uint64_t)p->cube.planes * planes +
-                              (uint64_t)(p->cube.planes - 1) * grove_gridder_plan_own_bytes(&plan));
+    if (grove_gridder_plan_choose(&p->image, &bounds, p->epsilon, plan))
+        return -1;
+    grove_gridder_plan by_plane = *plan;
+    by_plane.bounds.exact = p->exact;
+    const uint64_t planes = grove_gridder_plan_planes_bytes(plan),
+                   own = grove_gridder_plan_own_bytes(plan),
+                   fixed = own + grove_gridder_plan_index_bytes(plan) +
+                           grove_gridder_plan_image_bytes(&by_plane);
+    p->fixed[double_precision] = fixed;
+    grove_node_set_memory(node, fixed + (uint64_t)p->cube.planes * planes +
+                                    (uint64_t)(p->cube.planes - 1) * own);
     if (!p->cube.axis)
-        set_pieces(node, &plan);
+        set_pieces(node, plan);
     if (!p->exact)
-        grove_node_set_device_memory(node, image_device_memory(&plan, true) +
+        grove_node_set_device_memory(node, image_device_memory(plan, true) +
                                                (uint64_t)(p->cube.planes - 1) *
-                                                   image_device_planes_memory(&plan));
+                                                   image_device_planes_memory(plan));
+    return 0;
+}
+
+static void estimate(grove_node *node, predictor *p)
+{
+    const bool both = grove_node_output(node)->precision != GROVE_PRECISION_DOUBLE;
+    image_tracks tracks = image_tracks_of(grove_node_object(node, "obs"));
+    grove_gridder_plan in_double, single;
+    int code = both ? set_memory(node, p, false, &tracks, &single) : 0;
+
+    if (both)
+        grove_node_tell_double(node);
+    code = set_memory(node, p, true, &tracks, &in_double) || code;
+    image_tracks_free(&tracks);
+    if (code)
+        return;
+    const grove_gridder_plan plan = both ? single : in_double;
     grove_node_set_scratch(node, 0, 24 + (p->cube.axis ? 32 : 16) * (uint64_t)p->stokes.count);
     grove_node_note(node, "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer%s%s",
                     (long long)plan.planes, plan.planes == 1 ? "" : "s", (long long)plan.grid[0],
@@ -226,11 +246,13 @@ static int check(grove_node *node)
     grove_node_set_user(node, p);
     int code = image_plane_of_input(node, PREDICTION_IMAGE, &p->image);
     if (!code)
-        code = image_plane_check_one(node, PREDICTION_MAX_UVW, "max_uvw");
-    if (!code)
         code = check_numbers(node, p);
     if (!code)
         code = image_stokes_expand(node, elements, feed && *feed > 0, &p->stokes);
+    if (code)
+        return code;
+    p->max_uvw = PREDICTION_MAX_UVW;
+    code = image_plane_find_longest(node, &p->max_uvw);
     if (code)
         return code;
     p->max_freq =
@@ -244,7 +266,7 @@ static int check(grove_node *node)
     grove_node_set_output(node, &form);
     code = choose_method(node, p);
     if (!code && !p->expression)
-        set_memory(node, p);
+        estimate(node, p);
     return code;
 }
 
@@ -358,8 +380,7 @@ static int make_gridder(const grove_call *call, const predictor *p, const predic
 {
     grove_isa isa;
     char said[200];
-    int code =
-        predictor_plan(call, p, run->highest, call->args->in[PREDICTION_MAX_UVW].data, &to->plan);
+    int code = predictor_plan(call, p, run->highest, call->args->in[p->max_uvw].data, &to->plan);
 
     if (code)
         return code;
@@ -380,7 +401,7 @@ static int find_gridder(const grove_call *call, const predictor *p, const predic
 {
     grove_hash of =
         grove_hash_add(image_plane_hash(call, PREDICTION_IMAGE, pixels, &p->image, p->stokes.count),
-                       call->args->in[PREDICTION_MAX_UVW].data, 3 * sizeof(double));
+                       call->args->in[p->max_uvw].data, 3 * sizeof(double));
 
     of = grove_hash_number(of, run->highest);
     if (to->gridder && grove_hash_equal(of, to->of))
@@ -393,7 +414,8 @@ static int find_gridder(const grove_call *call, const predictor *p, const predic
 static int64_t find_end(const grove_call *call, const predictor *p, const transformed *to,
                         int64_t first)
 {
-    const uint64_t room = call->memory > p->fixed ? call->memory - p->fixed : 0,
+    const uint64_t fixed = p->fixed[call->double_precision];
+    const uint64_t room = call->memory > fixed ? call->memory - fixed : 0,
                    each = grove_gridder_plan_planes_bytes(&to->plan) / (uint64_t)to->plan.planes,
                    left = (uint64_t)(to->plan.planes - first),
                    fit = each && !p->cube.axis ? room / each : left;
@@ -515,7 +537,7 @@ static int predict(const grove_call *call, const predictor *p, prediction *run)
     run->highest = predictor_highest(call, p, p->max_freq < 0 ? NULL : args->in[p->max_freq].data);
     if (!code)
         code = predict_planes(call, p, run, &samples);
-    predictor_longest(p, args->in[PREDICTION_MAX_UVW].data, run->highest, longest);
+    predictor_longest(p, args->in[p->max_uvw].data, run->highest, longest);
     if (!code)
         run->outside.samples +=
             image_leave_out(&samples, longest, (size_t)p->stokes.count * 2 * real);

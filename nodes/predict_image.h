@@ -17,9 +17,10 @@ typedef struct {
     double epsilon, highest;
     double longest; /* u, v and w beyond are 0, wavelengths; 0: only beyond max_uvw */
     bool without_w, exact;
-    int max_freq;   /* input of the highest of frequencies that are given; -1: none are */
-    int kind[2];    /* of the axes l and m */
-    uint64_t fixed; /* bytes beside the planes of w */
+    int max_uvw;       /* input of the largest |u|, |v|, |w| */
+    int max_freq;      /* input of the highest of frequencies that are given; -1: none are */
+    int kind[2];       /* of the axes l and m */
+    uint64_t fixed[2]; /* bytes beside the planes of w, in single and in double precision */
     image_cube cube;
     char *expression; /* what a call stands for; NULL: itself */
     char why[200];    /* of the method */

@@ -145,7 +145,7 @@ static int predict_call(const grove_call *call, const predictor *p, prediction *
     if (!code)
         code = grove_call_host(call, PREDICTION_IMAGE, &pixels);
     if (!code)
-        code = grove_call_host(call, PREDICTION_MAX_UVW, &max_uvw);
+        code = grove_call_host(call, p->max_uvw, &max_uvw);
     if (!code && p->max_freq >= 0)
         code = grove_call_host(call, p->max_freq, &max_freq);
     if (code)

@@ -55,6 +55,10 @@ int grove_call_host(const grove_call *call, int k, const void **at);
  * for some of them at a time: an accumulator has accumulate_walk, and is given all tiles for each
  * group of parts; .eval makes them anew for each tile. Copied. */
 void grove_node_set_pieces(grove_node *node, const uint64_t *bytes, int count);
+/* Only in check, of a class whose output has the run's precision: what grove_node_set_memory,
+ * _pieces, _device_memory and _scratch have told is of runs in single precision, and what they tell
+ * from here on of runs in double precision. Without it they tell of both. */
+void grove_node_tell_double(grove_node *node);
 /* Only in check: an accumulator with accumulate_walk asks for so many walks before those of the
  * pieces. */
 void grove_node_set_first_walks(grove_node *node, int count);

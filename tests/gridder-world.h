@@ -175,4 +175,61 @@ static void make_compact(world *w, uint64_t seed)
              (long)w->image.size[0], (long)w->image.size[1], w->oversampling);
 }
 
+/* Where a source lies outside of an image that a grid of `period` cells makes, in pixels: anywhere,
+ * or where it is folded upon a corner of the image. */
+static void find_outside(const grove_gridder_image *image, const int64_t period[2], bool anywhere,
+                         double pixel[2])
+{
+    bool inside = true;
+
+    while (inside) {
+        inside = true;
+        for (int d = 0; d < 2; d++) {
+            const int64_t size = image->size[d];
+            pixel[d] = anywhere ? uniform(-2.5, 2.5) * (double)period[d]
+                                : (double)((whole(0, 1) ? -(size / 2) : (size - 1) / 2) +
+                                           whole(-2, 2) * period[d]);
+            inside = inside && fabs(pixel[d]) <= 0.5 * (double)size;
+        }
+    }
+}
+
+/* A source of 1 outside of an image of many pixels, seen by what counts as many samples. */
+static void make_outside(world *w, uint64_t seed)
+{
+    grove_gridder_plan plan;
+    double pixel[2];
+    long double place[3];
+
+    make_random(w, 7000 + seed);
+    free_world(w);
+    w->window = 0;
+    w->bounds.polarisations = 1;
+    for (int d = 0; d < 2; d++) {
+        w->image.cell[d] *= (double)w->image.size[d] / 300;
+        w->image.size[d] = whole(200, 300);
+        w->image.centre[d] *= 100 * w->image.cell[d]; /* rounded positions are no error */
+    }
+    w->rows = whole(1, 12);
+    w->channels = whole(1, 3);
+    fill(w, 0.4 / fmax(w->image.cell[0], w->image.cell[1]));
+    w->bounds.samples = 1e8;
+    if (grove_gridder_plan_choose(&w->image, &w->bounds, w->epsilon, &plan))
+        abort();
+    find_outside(&w->image, plan.grid, seed % 3 == 0, pixel);
+    for (int d = 0; d < 2; d++)
+        place[d] = w->image.centre[d] + pixel[d] * w->image.cell[d];
+    long double r = place[0] * place[0] + place[1] * place[1];
+    place[2] = w->bounds.without_w ? 0 : r < 1 ? -r / (1 + sqrtl(1 - r)) : -1;
+    for (int64_t k = 0; k < w->rows * w->channels; k++) {
+        long double angle = 0;
+        for (int d = 0; d < 3; d++)
+            angle -= w->uvw[3 * (k / w->channels) + d] * place[d] / speed_of_light *
+                     w->freq[k % w->channels];
+        angle = turn * (angle - rintl(angle));
+        put(w->data, 2 * k, (double)cosl(angle), w->bounds.double_precision);
+        put(w->data, 2 * k + 1, (double)sinl(angle), w->bounds.double_precision);
+    }
+}
+
 #endif

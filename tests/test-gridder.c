@@ -289,6 +289,37 @@ START_TEST(random_images)
 }
 END_TEST
 
+/* What lies outside is folded into a pixel with at most 3 epsilon of its flux, wherever it is.
+ * Among many samples and pixels nothing is left to chance. */
+START_TEST(sources_outside)
+{
+    const char *count = getenv("GROVE_TEST_CONFIGURATIONS");
+
+    for (uint64_t seed = 1; seed <= (count ? strtoull(count, NULL, 10) : 10); seed++) {
+        world w;
+        double sum = 0, worst = 0;
+        make_outside(&w, seed);
+        void *image = make_image(&w, 0, &in_order);
+        for (int64_t k = 0; k < w.rows * w.channels; k++)
+            sum += number(w.weight, k, w.bounds.double_precision);
+        for (int k = 0; k < 40; k++) { /* corners, and pixels beside the edges and elsewhere */
+            const int64_t *size = w.image.size,
+                          near = k < 4    ? 1
+                                 : k < 20 ? 4
+                                          : 200,
+                          x = k & 1 ? size[0] - whole(1, near) : whole(0, near - 1),
+                          y = k & 2 ? size[1] - whole(1, near) : whole(0, near - 1);
+            const double got = number(image, y * size[0] + x, w.bounds.double_precision);
+            worst = fmax(worst, fabs(got - (double)true_pixel(&w, 0, x, y)));
+        }
+        ck_assert_msg(worst <= 3 * w.epsilon * sum, "%s: %.2g epsilon", w.name,
+                      worst / sum / w.epsilon);
+        free(image);
+        free_world(&w);
+    }
+}
+END_TEST
+
 /* Where rows are few, planes become an image several at a time, but not those of integers. */
 START_TEST(large_image_in_any_order)
 {
@@ -548,6 +579,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_set_timeout(tests, 600);
     tcase_add_test(tests, random_images);
+    tcase_add_test(tests, sources_outside);
     tcase_add_test(tests, large_image_in_any_order);
     tcase_add_test(tests, coarse_images);
     tcase_add_test(tests, coarse_images_of_large_w);

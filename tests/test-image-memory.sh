@@ -85,6 +85,14 @@ END
     try "$what" . print.tree
 done
 
+# In double precision planes take twice as much; of integers they become part of the image one by one.
+image double '; 3 passes' 80MiB --precision double -s stokes=IQUV -s epsilon=1e-5
+cat >exact.tree <<END
+obs = ms("set.ms")
+p   = print(dirty_image(obs.data, obs, size=4000, cell=0.2arcsec, exact=true))
+END
+try 'integers' . exact.tree
+
 # The least memory that is told, to the digits shown, is enough.
 for many in 2 4; do
     set -- image.tree -s ms=set.ms -s size=256 -s cell=1.5arcsec -s bands=$many -s out=few

@@ -169,7 +169,7 @@ static void call_with_scratch(const grove_node *node, const grove_args *args, bo
 {
     grove_device *host = grove_device_cpu(1);
     grove_error *error = grove_error_new();
-    const uint64_t bytes = node->scratch +
+    const uint64_t bytes = node->amounts[1].scratch +
                            node->scratch_per_cell * (uint64_t)grove_args_cells(args) +
                            GROVE_MAX_SCRATCH * GROVE_SCRATCH_ALIGN;
     void *scratch =

@@ -363,7 +363,7 @@ static uint64_t rows_bytes(const grove_gridder *g, const grove_gridder_image *vi
 static int64_t batch_of(const grove_gridder *g, const grove_gridder_image *view)
 {
     const int64_t *size = g->plan.image.size;
-    if (g->quantum > 0)
+    if (g->quantum > 0 || g->plan.bounds.exact)
         return 1; /* windows may begin at any plane */
     const uint64_t most = 2 * (uint64_t)(size[0] * size[1]) * g->real, row = rows_bytes(g, view);
     int64_t batch = row ? (int64_t)(most / row) : 1;

@@ -126,7 +126,7 @@ static void start_form(grove_node *node)
 /* Checks that kernel, state and output chosen by the class's check agree. */
 static int check_choice(const grove_node *node)
 {
-    if (node->class_->kind == GROVE_CLASS_ACCUMULATOR && !node->memory)
+    if (node->class_->kind == GROVE_CLASS_ACCUMULATOR && !node->amounts[0].memory)
         return grove_node_fail(node, GROVE_ABI,
                                "the plugin's check does not say how many bytes it keeps: "
                                "grove_node_set_memory");

@@ -83,6 +83,15 @@ typedef struct {
     int slot_count;
 } grove_fit;
 
+/* Bytes that a class takes beside its values. */
+typedef struct {
+    uint64_t memory;
+    uint64_t device_memory; /* kept on each device */
+    uint64_t scratch;       /* see grove_node_scratch_bytes */
+    const uint64_t *pieces; /* of memory: see grove_node_set_pieces */
+    int piece_count;
+} grove_amounts;
+
 /* Most value inputs of an action, with derivatives. */
 enum { GROVE_MAX_ACTION_INPUTS = 256 };
 
@@ -124,22 +133,20 @@ struct grove_node {
     grove_hash call_key; /* of class, options and inputs as called */
     grove_hash key; /* of class, options, state, inputs and leaf content, but not of the tile */
     void *user;
-    uint64_t memory;        /* bytes that the class takes beside its values */
-    uint64_t device_memory; /* ... and keeps on each device */
-    const uint64_t *pieces; /* of memory: see grove_node_set_pieces */
-    int piece_count;
-    int first_walks;                    /* see grove_node_set_first_walks */
-    uint64_t flags_only;                /* inputs of which devices need the flags alone */
-    const char *advice;                 /* what would take less; NULL: nothing is known */
-    uint64_t scratch, scratch_per_cell; /* see grove_node_scratch_bytes */
-    bool leaves_inputs;                 /* see grove_node_leave_inputs */
-    bool in_parts, repeats;             /* see grove_node_set_parts, as the next two */
-    uint64_t part_memory, once_memory;  /* once_memory 0: data cannot be read once only */
-    const char *tangent;                /* rules of derivatives; NULL: none */
-    const char *note;                   /* on the method that the class has chosen */
-    const char *fused;                  /* what the rewriter made the node from */
-    const grove_target *target;         /* of an action: what it writes; NULL: nothing */
-    const char *target_path;            /* without links, . and .. */
+    grove_amounts amounts[2];          /* of runs in single and in double precision */
+    bool tells_double;                 /* see grove_node_tell_double */
+    int first_walks;                   /* see grove_node_set_first_walks */
+    uint64_t flags_only;               /* inputs of which devices need the flags alone */
+    const char *advice;                /* what would take less; NULL: nothing is known */
+    uint64_t scratch_per_cell;         /* see grove_node_scratch_bytes */
+    bool leaves_inputs;                /* see grove_node_leave_inputs */
+    bool in_parts, repeats;            /* see grove_node_set_parts, as the next two */
+    uint64_t part_memory, once_memory; /* once_memory 0: data cannot be read once only */
+    const char *tangent;               /* rules of derivatives; NULL: none */
+    const char *note;                  /* on the method that the class has chosen */
+    const char *fused;                 /* what the rewriter made the node from */
+    const grove_target *target;        /* of an action: what it writes; NULL: nothing */
+    const char *target_path;           /* without links, . and .. */
 
     /* select: the part */
     const grove_axis *select_axis;

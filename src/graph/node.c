@@ -507,14 +507,21 @@ void grove_node_consume_axis(grove_node *node, const grove_axis *axis)
     node->axis_count = kept;
 }
 
+void grove_node_tell_double(grove_node *node)
+{
+    node->tells_double = true;
+}
+
 void grove_node_set_memory(grove_node *node, uint64_t bytes)
 {
-    node->memory = bytes;
+    for (int k = node->tells_double; k < 2; k++)
+        node->amounts[k].memory = bytes;
 }
 
 void grove_node_set_device_memory(grove_node *node, uint64_t bytes)
 {
-    node->device_memory = bytes;
+    for (int k = node->tells_double; k < 2; k++)
+        node->amounts[k].device_memory = bytes;
 }
 
 void grove_node_set_pieces(grove_node *node, const uint64_t *bytes, int count)
@@ -522,8 +529,10 @@ void grove_node_set_pieces(grove_node *node, const uint64_t *bytes, int count)
     uint64_t *copy = grove_arena_alloc(node->tree->arena, (size_t)count * sizeof(*copy));
 
     memcpy(copy, bytes, (size_t)count * sizeof(*copy));
-    node->pieces = copy;
-    node->piece_count = count;
+    for (int k = node->tells_double; k < 2; k++) {
+        node->amounts[k].pieces = copy;
+        node->amounts[k].piece_count = count;
+    }
 }
 
 void grove_node_set_first_walks(grove_node *node, int count)
@@ -548,7 +557,8 @@ void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per
         grove_node_fail(node, GROVE_ABI,
                         "the plugin sets scratch memory, which a cell function has not; it needs "
                         ".eval, .device or .drive");
-    node->scratch = bytes;
+    for (int k = node->tells_double; k < 2; k++)
+        node->amounts[k].scratch = bytes;
     node->scratch_per_cell = bytes_per_cell;
 }
 
@@ -557,19 +567,20 @@ uint64_t grove_node_scratch_bytes(const grove_node *node, const grove_range *ran
     const uint64_t max = UINT64_MAX / 1024;
     const grove_axis *taken[GROVE_MAX_AXES];
     int count = grove_node_all_taken_axes(node, taken);
+    const uint64_t own = node->amounts[1].scratch; /* where it differs, it is more */
     uint64_t bytes = node->scratch_per_cell;
     bool fits = true;
 
-    if (!node->scratch && !node->scratch_per_cell)
+    if (!own && !node->scratch_per_cell)
         return 0;
     for (int d = 0; d < axes; d++) {
-        bool own = range[d].axis != NULL; /* added by check: always whole */
+        bool whole = range[d].axis != NULL; /* added by check */
         for (int i = 0; i < count; i++)
-            own = own && taken[i] != range[d].axis;
-        int64_t cells = own ? range[d].axis->size : range[d].count;
+            whole = whole && taken[i] != range[d].axis;
+        int64_t cells = whole ? range[d].axis->size : range[d].count;
         fits = fits && !__builtin_mul_overflow(bytes, (uint64_t)cells, &bytes);
     }
-    fits = fits && !__builtin_add_overflow(bytes, node->scratch, &bytes) &&
+    fits = fits && !__builtin_add_overflow(bytes, own, &bytes) &&
            !__builtin_add_overflow(bytes, GROVE_MAX_SCRATCH * GROVE_SCRATCH_ALIGN, &bytes);
     return fits && bytes < max ? bytes : max;
 }

@@ -12,6 +12,11 @@ size_t grove_form_bytes(const grove_form *form, bool double_)
     return (size_t)grove_form_elements(form) * (double_ ? 8 : 4) * (form->complex_ ? 2 : 1);
 }
 
+const grove_amounts *grove_facts_amounts(const grove_facts *facts, const grove_node *node)
+{
+    return &node->amounts[facts[node->id].double_];
+}
+
 static void learn(grove_facts *facts, const grove_node *node);
 
 static void learn_member(grove_facts *facts, const grove_node *node)

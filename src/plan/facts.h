@@ -18,6 +18,9 @@ grove_facts *grove_facts_new(const grove_tree *tree, bool double_precision);
 /* Updates the keys after the content of leaves has changed. */
 void grove_facts_update(grove_facts *facts, const grove_tree *tree);
 
+/* What a node's class takes beside its values in a run of these facts. */
+const grove_amounts *grove_facts_amounts(const grove_facts *facts, const grove_node *node);
+
 int grove_form_elements(const grove_form *form); /* numbers per cell */
 size_t grove_form_bytes(const grove_form *form, bool double_);
 

@@ -113,22 +113,23 @@ static void add_pass(grove_plan *plan, const grove_schedule *schedule, const gro
 
 /* What classes take beside values. That of drives, accumulators, and classes that can do with less
  * is counted with their pass; that of other actions lasts from their pass on. */
-static uint64_t memory_of(const grove_node *node, bool action)
+static uint64_t memory_of(const grove_facts *facts, const grove_node *node, bool action)
 {
+    const grove_amounts *a = grove_facts_amounts(facts, node);
     bool acts = node->class_ && node->class_->kind == GROVE_CLASS_ACTION;
 
     return !node->used || acts != action || grove_node_drives(node) ||
-                   grove_node_accumulates(node) || node->piece_count
+                   grove_node_accumulates(node) || a->piece_count
                ? 0
-               : node->memory;
+               : a->memory;
 }
 
-static uint64_t memory_of_pass(const grove_pass *pass)
+static uint64_t memory_of_pass(const grove_facts *facts, const grove_pass *pass)
 {
     uint64_t sum = 0;
 
     for (int i = 0; i < pass->root_count; i++)
-        sum += memory_of(pass->roots[i].node, true);
+        sum += memory_of(facts, pass->roots[i].node, true);
     return sum;
 }
 
@@ -148,12 +149,12 @@ void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
         const grove_pass *pass = &schedule->passes[i];
         uint64_t states = grove_pass_states(schedule, pass);
         add_pass(plan, schedule, pass, seen);
-        actions += memory_of_pass(pass);
+        actions += memory_of_pass(schedule->limits.facts, pass);
         most = pass->peak + actions > most ? pass->peak + actions : most;
         beside = schedule->limits.host && states > beside ? states : beside;
     }
     plan->process_bytes = grove_memory_resident() + UNUSED_HEAP + most + beside;
     for (size_t i = 0; i < tree->node_count; i++)
-        plan->process_bytes += memory_of(tree->nodes[i], false);
+        plan->process_bytes += memory_of(schedule->limits.facts, tree->nodes[i], false);
     free(seen);
 }

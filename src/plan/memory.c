@@ -88,7 +88,8 @@ static uint64_t bytes_of(const grove_walk *walk, const grove_step *step)
 
 int grove_plan_states(const grove_plan_limits *limits, const grove_node *node)
 {
-    uint64_t room = (limits->host ? limits->host : limits->budget) / 8 / node->memory;
+    uint64_t room = (limits->host ? limits->host : limits->budget) / 8 /
+                    grove_facts_amounts(limits->facts, node)->memory;
     uint64_t threads = limits->threads > 1 ? (uint64_t)limits->threads : 1;
 
     if (!node->class_->accumulate_merge || room < 2)
@@ -101,6 +102,11 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static const grove_amounts *amounts_of(const grove_schedule *s, const grove_node *node)
+{
+    return grove_facts_amounts(s->limits.facts, node);
+}
+
 uint64_t grove_pass_states(const grove_schedule *schedule, const grove_pass *pass)
 {
     const grove_tree *tree = schedule->limits.tree;
@@ -108,20 +114,22 @@ uint64_t grove_pass_states(const grove_schedule *schedule, const grove_pass *pas
 
     for (int i = 0; i < pass->root_count; i++) {
         const grove_node *node = pass->roots[i].node;
+        const grove_amounts *a = amounts_of(schedule, node);
         if (pass->roots[i].kind == GROVE_ROOT_COLLECT && grove_node_accumulates(node)) {
             sum += smaller(schedule->grants[node->id],
-                           node->memory * (uint64_t)grove_plan_states(&schedule->limits, node));
-            scratch = node->scratch > scratch ? node->scratch : scratch;
+                           a->memory * (uint64_t)grove_plan_states(&schedule->limits, node));
+            scratch = a->scratch > scratch ? a->scratch : scratch;
         } else if (pass->roots[i].kind == GROVE_ROOT_ACTION && grove_node_drives(node)) {
-            sum += !pass->program->parts ? node->memory
+            sum += !pass->program->parts ? a->memory
                    : pass->once          ? node->once_memory
                                          : node->part_memory;
         }
     }
     for (size_t i = 0; i < tree->node_count; i++)
-        if (tree->nodes[i]->used && tree->nodes[i]->piece_count &&
+        if (tree->nodes[i]->used && amounts_of(schedule, tree->nodes[i])->piece_count &&
             !grove_node_accumulates(tree->nodes[i]))
-            sum += smaller(schedule->grants[tree->nodes[i]->id], tree->nodes[i]->memory);
+            sum += smaller(schedule->grants[tree->nodes[i]->id],
+                           amounts_of(schedule, tree->nodes[i])->memory);
     return sum + scratch;
 }
 

@@ -3,29 +3,35 @@
 
 #include "base/error.h"
 
-static uint64_t parts_of(const grove_node *node)
+static uint64_t parts_of(const grove_amounts *a)
 {
     uint64_t sum = 0;
 
-    for (int k = 0; k < node->piece_count; k++)
-        sum += node->pieces[k];
-    return sum < node->memory ? sum : node->memory;
+    for (int k = 0; k < a->piece_count; k++)
+        sum += a->pieces[k];
+    return sum < a->memory ? sum : a->memory;
 }
 
-static uint64_t largest_part(const grove_node *node)
+static uint64_t largest_part(const grove_amounts *a)
 {
     uint64_t largest = 0;
 
-    for (int k = 0; k < node->piece_count; k++)
-        largest = node->pieces[k] > largest ? node->pieces[k] : largest;
+    for (int k = 0; k < a->piece_count; k++)
+        largest = a->pieces[k] > largest ? a->pieces[k] : largest;
     return largest;
+}
+
+static const grove_amounts *amounts_of(const grove_schedule *s, const grove_node *node)
+{
+    return grove_facts_amounts(s->limits.facts, node);
 }
 
 static bool is_granted(const grove_schedule *s, const grove_node *node)
 {
     const grove_plan_limits *l = &s->limits;
 
-    return node->used && node->piece_count && !(l->on_devices && l->on_devices(l->session, node));
+    return node->used && amounts_of(s, node)->piece_count &&
+           !(l->on_devices && l->on_devices(l->session, node));
 }
 
 /* Of this pass, or, if it is no accumulator, of all: it keeps its parts from tile to tile. */
@@ -44,19 +50,21 @@ static void grant_pass(grove_schedule *s, const grove_pass *pass, uint64_t room)
 
     for (size_t i = 0; i < tree->node_count; i++)
         if (is_granted(s, tree->nodes[i]) && is_in(pass, tree->nodes[i])) {
-            parts += parts_of(tree->nodes[i]);
-            fixed += tree->nodes[i]->memory - parts_of(tree->nodes[i]);
+            const grove_amounts *a = amounts_of(s, tree->nodes[i]);
+            parts += parts_of(a);
+            fixed += a->memory - parts_of(a);
         }
     double share = parts && room > fixed ? (double)(room - fixed) / (double)parts : 0;
     for (size_t i = 0; i < tree->node_count; i++) {
         const grove_node *node = tree->nodes[i];
         if (!is_granted(s, node) || !is_in(pass, node))
             continue;
-        uint64_t own = parts_of(node), least = largest_part(node);
+        const grove_amounts *a = amounts_of(s, node);
+        uint64_t own = parts_of(a), least = largest_part(a);
         uint64_t given = (uint64_t)(share * (double)own);
         if (!grove_node_accumulates(node) && given < own)
             given = least; /* all are made for each tile: larger tiles are worth more */
-        given = node->memory - own + (given > least ? given : least);
+        given = a->memory - own + (given > least ? given : least);
         if (given < s->grants[node->id])
             s->grants[node->id] = given;
     }
@@ -94,22 +102,23 @@ static int end_of_group(const uint64_t *bytes, int count, int first, uint64_t ro
 
 int grove_schedule_walks(const grove_schedule *s, const grove_node *node)
 {
-    const uint64_t given = s->grants[node->id], fixed = node->memory - parts_of(node);
+    const grove_amounts *a = amounts_of(s, node);
+    const uint64_t given = s->grants[node->id], fixed = a->memory - parts_of(a);
     int walks = 0;
 
-    if (given >= node->memory)
+    if (given >= a->memory)
         return node->first_walks + 1;
-    for (int first = 0; first < node->piece_count; walks++)
-        first = end_of_group(node->pieces, node->piece_count, first, given - fixed);
+    for (int first = 0; first < a->piece_count; walks++)
+        first = end_of_group(a->pieces, a->piece_count, first, given - fixed);
     return node->first_walks + walks;
 }
 
 /* ---- the choice ---- */
 
-static bool has_parts(const grove_tree *tree)
+static bool has_parts(const grove_plan_limits *l)
 {
-    for (size_t i = 0; i < tree->node_count; i++)
-        if (tree->nodes[i]->piece_count)
+    for (size_t i = 0; i < l->tree->node_count; i++)
+        if (grove_facts_amounts(l->facts, l->tree->nodes[i])->piece_count)
             return true;
     return false;
 }
@@ -144,7 +153,7 @@ int grove_schedule_new(const grove_plan_limits *limits, grove_node *const *nodes
                        const grove_range *range, int ranges, grove_schedule **schedule,
                        uint64_t *needed)
 {
-    const bool parts = has_parts(limits->tree);
+    const bool parts = has_parts(limits);
     grove_plan_limits tried = *limits;
     grove_schedule *best = NULL, *made;
     double least = 0;

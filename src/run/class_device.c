@@ -164,9 +164,10 @@ int grove_class_device_add(grove_class_device *d, grove_run *run, const grove_st
     grove_range space[GROVE_MAX_AXES];
     void **state = NULL;
 
-    if (session->grants[d->node->id] < d->node->memory || !d->node->class_->accumulate_device_add ||
-        !grove_devices_in_use(session) || session->lacks[d->node->id].reason ||
-        !grove_devices_can_keep(session, d->node) || 2 * step->inputs > GROVE_MAX_INPUTS)
+    if (session->grants[d->node->id] < grove_facts_amounts(session->facts, d->node)->memory ||
+        !d->node->class_->accumulate_device_add || !grove_devices_in_use(session) ||
+        session->lacks[d->node->id].reason || !grove_devices_can_keep(session, d->node) ||
+        2 * step->inputs > GROVE_MAX_INPUTS)
         return GROVE_MISSING;
     int axes = make_space(run, step, space), code = 0;
     for (int e = 0; e < axes; e++)

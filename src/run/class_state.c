@@ -83,7 +83,7 @@ void grove_class_state_free(grove_class_state *state)
     grove_value_unref(state->value);
     free(state->own);
     /* values of that size are no part of the heap */
-    if (state->node->memory + state->node->scratch >= 32 << 20)
+    if (state->node->amounts[1].memory + state->node->amounts[1].scratch >= 32 << 20)
         grove_memory_trim();
     free(state);
 }

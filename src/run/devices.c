@@ -165,20 +165,25 @@ static uint64_t member_bytes(const grove_session *session)
     return sum;
 }
 
+static uint64_t kept_by(const grove_session *session, const grove_node *node)
+{
+    return grove_facts_amounts(session->facts, node)->device_memory;
+}
+
 static uint64_t kept_until(const grove_session *session, size_t end)
 {
     uint64_t sum = 0;
 
     for (size_t i = 0; i < end; i++)
-        if (session->tree->nodes[i]->used && session->tree->nodes[i]->device_memory)
-            sum +=
-                grove_device_block_bytes(session->device, session->tree->nodes[i]->device_memory);
+        if (session->tree->nodes[i]->used && kept_by(session, session->tree->nodes[i]))
+            sum += grove_device_block_bytes(session->device,
+                                            kept_by(session, session->tree->nodes[i]));
     return sum;
 }
 
 bool grove_devices_can_keep(const grove_session *session, const grove_node *node)
 {
-    uint64_t bytes = node->device_memory ? kept_until(session, (size_t)node->id + 1) : 0;
+    uint64_t bytes = kept_by(session, node) ? kept_until(session, (size_t)node->id + 1) : 0;
     bool can = true;
 
     for (int k = 0; k < session->device_count; k++)
@@ -193,7 +198,7 @@ static uint64_t kept_bytes(const grove_session *session)
     uint64_t bytes = 0;
 
     for (size_t i = 0; i < tree->node_count; i++)
-        if (tree->nodes[i]->device_memory && grove_devices_can_keep(session, tree->nodes[i]))
+        if (kept_by(session, tree->nodes[i]) && grove_devices_can_keep(session, tree->nodes[i]))
             bytes = kept_until(session, i + 1);
     return bytes;
 }

@@ -13,12 +13,17 @@
 
 /* ---- plans ---- */
 
+static const grove_amounts *amounts_of(const grove_session *session, const grove_node *node)
+{
+    return grove_facts_amounts(session->facts, node);
+}
+
 static bool on_devices(const void *context, const grove_node *node)
 {
     const grove_session *session = context;
 
-    return session->device_count && !session->host_only && node->device_memory &&
-           grove_devices_can_keep(session, node);
+    return session->device_count && !session->host_only &&
+           amounts_of(session, node)->device_memory && grove_devices_can_keep(session, node);
 }
 
 static grove_plan_limits limits_of(const grove_session *session)
@@ -46,19 +51,20 @@ static grove_plan_limits limits_of(const grove_session *session)
 }
 
 /* What an action takes beside its values at least. */
-static uint64_t least_memory(const grove_node *node)
+static uint64_t least_memory(const grove_session *session, const grove_node *node)
 {
-    return node->in_parts ? node->part_memory : node->memory;
+    return node->in_parts ? node->part_memory : amounts_of(session, node)->memory;
 }
 
 /* The action that takes most memory beside its values, if that matters. */
-static const grove_node *largest_drive(grove_node *const *nodes, size_t count, uint64_t needed)
+static const grove_node *largest_drive(const grove_session *session, grove_node *const *nodes,
+                                       size_t count, uint64_t needed)
 {
     const grove_node *largest = NULL;
 
     for (size_t i = 0; i < count; i++)
-        if (grove_node_drives(nodes[i]) && least_memory(nodes[i]) > needed / 8 &&
-            (!largest || least_memory(nodes[i]) > least_memory(largest)))
+        if (grove_node_drives(nodes[i]) && least_memory(session, nodes[i]) > needed / 8 &&
+            (!largest || least_memory(session, nodes[i]) > least_memory(session, largest)))
             largest = nodes[i];
     return largest;
 }
@@ -86,7 +92,7 @@ static double round_up(double bytes)
 static int fail_memory(const grove_session *session, grove_node *const *nodes, size_t count,
                        uint64_t needed)
 {
-    const grove_node *drive = largest_drive(nodes, count, needed),
+    const grove_node *drive = largest_drive(session, nodes, count, needed),
                      *parts = find_in_parts(nodes, count);
     char want[32], have[32], part[32];
 
@@ -106,7 +112,7 @@ static int fail_memory(const grove_session *session, grove_node *const *nodes, s
     return grove_fail_at(session->error, &drive->place, GROVE_NO_MEMORY,
                          "memory: the smallest tile needs a limit of %s, %s are allowed; %s are "
                          "what %s takes beside its values; allow more%s%s",
-                         want, have, grove_show_bytes(part, (double)least_memory(drive)),
+                         want, have, grove_show_bytes(part, (double)least_memory(session, drive)),
                          grove_node_shown(drive), drive->advice ? "; " : "",
                          drive->advice ? drive->advice : "");
 }

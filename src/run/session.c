@@ -47,8 +47,8 @@ static int start(grove_session *session, grove_error *error)
 
     session->memory = memory_of(options);
     session->host->budget.limit = session->memory;
-    grove_devices_set_budget(session);
     session->facts = grove_facts_new(session->tree, options->double_precision);
+    grove_devices_set_budget(session);
     session->cache = grove_cache_new(cache_of(session));
     session->nodes = grove_alloc((session->tree->node_count + 1) * sizeof(grove_node_counters));
     session->runs = grove_alloc((session->tree->node_count + 1) * sizeof(void *));
