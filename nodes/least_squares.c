@@ -110,7 +110,8 @@ static bool make_turns(grove_least_squares *f, const int32_t *turn_of)
     }
     f->others = grove_try_alloc((size_t)f->turns, sizeof(*f->others));
     for (int32_t i = 0; f->others && i < f->turns; i++)
-        f->others[i] = (grove_least_squares_turn){f->damping, f->growth, f->last_increment, false};
+        f->others[i] = (grove_least_squares_turn){f->damping,        f->growth, f->level,
+                                                  f->last_increment, 0,         false};
     f->rounds = grove_least_squares_rounds_new(f->n);
     return f->turn_of && f->others && f->rounds;
 }
@@ -147,6 +148,7 @@ grove_least_squares *grove_least_squares_new(int64_t unknowns,
     f->set.block_of = f->set.turn_of = NULL;
     f->damping = settings->damping < DAMPING_ZERO ? 0 : settings->damping;
     f->growth = DAMPING_GROWTH;
+    f->level = DAMPING_FIRST;
     f->chi2 = NAN;
     f->last_increment = INFINITY;
     made = copy_array(&f->set.lower, unknowns);

@@ -9,6 +9,9 @@
 
 /* Of lambda, relative to the diagonal: below it a step counts as undamped, and is. */
 #define DAMPING_ZERO 1e-6
+/* What comes after the first undamped step that is rejected; after others what was last accepted.
+ */
+#define DAMPING_FIRST 1e-3
 /* What a rejected step multiplies the damping by; twice that after the next. */
 #define DAMPING_GROWTH 3
 
@@ -21,7 +24,7 @@ typedef struct {
 
 /* What belongs to the unknowns that step together. */
 typedef struct {
-    double damping, growth, last_increment, last_predicted;
+    double damping, growth, level, last_increment, last_predicted;
     bool undamped_tried;
 } grove_least_squares_turn;
 
@@ -51,10 +54,10 @@ struct grove_least_squares {
     grove_least_squares_rounds *rounds;
 
     /* The step to the trial point. */
-    double damping, growth;
-    int32_t quiet;                /* so many points in a row hardly changed chi-squared */
-    double *step, *scale, *right; /* scale: sqrt(N_jj), or 0 without data */
-    bool *held;                   /* at a bound that the step would cross */
+    double damping, growth, level; /* level: lambda of the last damped step that was accepted */
+    int32_t quiet;                 /* so many points in a row hardly changed chi-squared */
+    double *step, *scale, *right;  /* scale: sqrt(N_jj), or 0 without data */
+    bool *held;                    /* at a bound that the step would cross */
     bool half, cut, undamped_tried, deficient, by_change;
     bool accepted;         /* the last point */
     bool given;            /* remote: the matrix at the end */

@@ -7,10 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Of lambda, relative to the diagonal: after a rejected undamped step comes the first; beyond the
- * second no step is long enough to matter. */
-#define DAMPING_FIRST 1e-3
-#define DAMPING_MAX   1e12
+/* Of lambda, relative to the diagonal: beyond it no step is long enough to matter. */
+#define DAMPING_MAX 1e12
+/* What an accepted step leaves of it: after another one, and where its first trial was rejected. */
+#define LEAST          0.01
+#define LEAST_REJECTED 0.2
 /* Of the tolerance: what part of their standard deviations unknowns may be off. */
 #define NEGLIGIBLE 1000
 #define MAX_OFFSET 0.01
@@ -27,12 +28,13 @@ enum { QUIET = 5 };
 /* More damping; stalled when no more would change anything. */
 static grove_least_squares_outcome damp(grove_least_squares *f)
 {
-    double first = f->set.blocks ? 0.5 : DAMPING_FIRST;
-
-    f->damping *= f->set.blocks ? 2 : f->growth;
+    if (f->set.blocks)
+        f->damping = fmax(2 * f->damping, 0.5);
+    else if (f->damping == 0)
+        f->damping = f->level;
+    else
+        f->damping *= f->growth;
     f->growth *= 2;
-    if (f->damping < first)
-        f->damping = first;
     return f->damping > DAMPING_MAX ? GROVE_LEAST_SQUARES_STALLED : GROVE_LEAST_SQUARES_RUNNING;
 }
 
@@ -238,13 +240,17 @@ static grove_least_squares_outcome begin(grove_least_squares *f,
 static void relax(grove_least_squares *f, double change, bool small)
 {
     double ratio = -change / f->predicted;
+    /* Much less than what has just been rejected would be rejected again. */
+    double least = f->growth > DAMPING_GROWTH ? LEAST_REJECTED : LEAST;
 
+    if (f->damping > 0)
+        f->level = f->damping;
     if (f->set.blocks)
         f->damping = f->damping > 0.1 ? f->damping * 0.9 : 0;
     else if (ratio < 0.25)
-        f->damping = f->damping > 0 ? f->damping * 2 : DAMPING_FIRST;
+        f->damping = f->damping > 0 ? f->damping * 2 : f->level;
     else
-        f->damping *= fmax(0.01, 1 - pow(2 * ratio - 1, 3)); /* Nielsen 1999 */
+        f->damping *= fmax(least, 1 - pow(2 * ratio - 1, 3)); /* Nielsen 1999 */
     if (f->damping < DAMPING_ZERO || small)
         f->damping = 0;
 }

@@ -136,6 +136,7 @@ typedef struct {
     bool describe;      /* free_words are wanted */
     char *free_words;   /* what the data leave free; NULL: nothing, or not known */
     int32_t iterations;
+    int32_t spent; /* of max_iterations, before the fit at hand began anew */
     bool restored; /* from a checkpoint */
     /* Its matrices are on a device, at two points, of which one is the best. */
     bool remote;

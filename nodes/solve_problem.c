@@ -142,7 +142,7 @@ int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms,
 
     fill_limits(s, d, &l);
     solve_get(s, d, parms, numbers + 5 * n);
-    grove_least_squares_settings settings = {.max_iterations = s->max_iterations,
+    grove_least_squares_settings settings = {.max_iterations = s->max_iterations - d->spent,
                                              .tolerance = s->tolerance,
                                              .damping = s->damping,
                                              .blocks = s->method == SOLVE_BLOCK,

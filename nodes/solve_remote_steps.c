@@ -275,6 +275,13 @@ static void take_results(void *context, int64_t first, int64_t last)
         solve_take_result(w->e->solve, w->e->active[k], w->e->parms);
 }
 
+/* Whether a fit that begins anew is to end where this one would have. */
+static bool is_limited(const solve_domain *d)
+{
+    return d->outcome == GROVE_LEAST_SQUARES_RUNNING || is_solving(d) ||
+           d->outcome == GROVE_LEAST_SQUARES_LIMIT;
+}
+
 /* The domains begin anew at their best points, on the host. */
 static int give_up(evaluation *w)
 {
@@ -282,7 +289,9 @@ static int give_up(evaluation *w)
 
     for (int64_t k = 0; k < w->count; k++) {
         solve_domain *d = w->e->active[k];
-        d->iterations += grove_least_squares_iterations(d->fit);
+        const int32_t iterations = grove_least_squares_iterations(d->fit);
+        d->iterations += iterations;
+        d->spent += is_limited(d) ? iterations : 0;
         d->outcome = GROVE_LEAST_SQUARES_RUNNING;
         d->remote = false;
         solve_put(w->e->solve, d, w->e->parms, grove_least_squares_best(d->fit));

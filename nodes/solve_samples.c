@@ -19,6 +19,33 @@ static const grove_normal_kernels *kernels_now(void)
     return kernels[grove_isa_usable()];
 }
 
+static solve_run run_of(const solve_tile *tile, const solve_view *view, const int *of)
+{
+    const int elements = tile->solve->elements, *cut = tile->cut;
+    solve_run r = {.view = view, .elements = elements, .of = of, .all = view->elements == elements};
+
+    r.step = cut[SOLVE_FREQ] >= 0 ? view->stride[cut[SOLVE_FREQ]] : 0;
+    r.time_step = cut[SOLVE_TIME] >= 0 ? view->stride[cut[SOLVE_TIME]] : 0;
+    for (int e = 0; e < elements && elements > 1; e++)
+        r.all = r.all && of[e] == e;
+    return r;
+}
+
+static void begin_runs(solve_samples *x)
+{
+    const solve_tile *tile = x->tile;
+    const solve *s = tile->solve;
+
+    x->runs = grove_alloc(((size_t)s->inputs + 1) * sizeof(*x->runs));
+    for (int k = 0; k < s->inputs; k++)
+        x->runs[k] = run_of(tile, &tile->views[k],
+                            k == SOLVE_DATA || k == s->weights ? s->of_data : s->of_model);
+    if (tile->robust)
+        x->robust = solve_robust_view(tile);
+    x->runs[s->inputs] =
+        run_of(tile, tile->robust ? &x->robust : &tile->views[s->weights], s->of_data);
+}
+
 void solve_samples_begin(solve_samples *x, const solve_tile *tile)
 {
     const solve *s = tile->solve;
@@ -28,12 +55,9 @@ void solve_samples_begin(solve_samples *x, const solve_tile *tile)
     x->size = (int64_t)(2 * SUM * (1 + pairs));
     x->capacity = SAMPLES / s->elements / 4 * 4;
     x->plane = 2 * (x->capacity + GROVE_NORMAL_SPARE);
-    x->at = grove_alloc(2 * (size_t)s->inputs * sizeof(*x->at));
-    x->step = x->at + s->inputs;
-    for (int k = 0; k < s->inputs && tile->cut[SOLVE_FREQ] >= 0; k++)
-        x->step[k] = tile->views[k].stride[tile->cut[SOLVE_FREQ]];
+    begin_runs(x);
     size_t numbers = (columns + 3) * COLUMN + (size_t)2 * NUMBERS + (size_t)x->size;
-    x->memory = grove_alloc((numbers + 8) * sizeof(double) + columns);
+    x->memory = grove_alloc((numbers + 8) * sizeof(double) + columns + (size_t)s->slot_count);
     x->column = (double *)x->memory + (64 - (uintptr_t)x->memory % 64) % 64 / sizeof(double);
     x->measured = x->column + columns * COLUMN;
     x->weight = x->measured + COLUMN;
@@ -42,11 +66,12 @@ void solve_samples_begin(solve_samples *x, const solve_tile *tile)
     x->loaded[1] = x->loaded[0] + NUMBERS;
     x->sums = x->loaded[1] + NUMBERS;
     x->which = (unsigned char *)(x->sums + x->size);
+    x->looked = x->which + columns;
 }
 
 void solve_samples_end(solve_samples *x)
 {
-    free(x->at);
+    free(x->runs);
     free(x->memory);
 }
 
@@ -85,29 +110,6 @@ static void flush(solve_samples *x)
 
 /* ---- loading ---- */
 
-/* Cells of an input along the channels. */
-typedef struct {
-    const solve_view *view;
-    int64_t at, step, cells;
-    int elements;  /* that are compared, */
-    const int *of; /* and where they are */
-} run;
-
-static run run_of(const solve_samples *x, const solve_view *view, int input, int64_t cells,
-                  const int *of)
-{
-    return (run){view, x->at[input], x->step[input], cells, x->tile->solve->elements, of};
-}
-
-static bool has_all_elements(const run *r)
-{
-    bool same = r->view->elements == r->elements;
-
-    for (int e = 0; e < r->elements && r->elements > 1; e++)
-        same = same && r->of[e] == e;
-    return same;
-}
-
 /* The first cell again and again. */
 static void repeat(double *to, int64_t numbers, int64_t cells)
 {
@@ -124,15 +126,15 @@ static void prefetch_rows(const char *from, int64_t bytes)
         __builtin_prefetch(from + 3 * bytes + k, 0, 2);
 }
 
-static bool is_plain(const run *r)
+static bool is_plain(const solve_run *r, int64_t cells)
 {
-    return (r->step == 1 || (r->step && r->cells == 1)) && has_all_elements(r);
+    return r->all && (r->step == 1 || (r->step && cells == 1));
 }
 
 /* Complex numbers of any kind, in double. */
-static void load_values(const run *r, double *to)
+static void load_values(const solve_run *r, int64_t count, double *to)
 {
-    int64_t cells = r->step ? r->cells : 1;
+    int64_t cells = r->step ? count : 1;
 
     for (int64_t k = 0; k < cells; k++)
         for (int e = 0; e < r->elements; e++) {
@@ -142,92 +144,92 @@ static void load_values(const run *r, double *to)
             sample[1] = cimag(number);
         }
     if (!r->step)
-        repeat(to, 2 * r->elements, r->cells);
+        repeat(to, 2 * r->elements, count);
 }
 
 /* Where numbers of an input lie, if they need no loading first. */
 typedef struct {
     const float *single_;
     const double *double_;
-    int look; /* as grove_normal_kernels has it */
 } numbers;
 
-/* Looks at numbers, which are loaded into `values` if need be. */
-static numbers look(const solve_samples *x, const run *r, double *values)
+/* Loads them into `values` if need be. */
+static numbers find_numbers(const solve_run *r, int64_t cells, double *values)
 {
-    numbers n = {NULL, NULL, 0};
+    numbers n = {NULL, NULL};
 
-    if (r->view->complex_ && is_plain(r)) {
+    if (r->view->complex_ && is_plain(r, cells)) {
         const int64_t bytes = (int64_t)2 * r->elements * (r->view->double_ ? 8 : 4);
         const char *from = r->view->data + r->at * bytes;
-        prefetch_rows(from, r->cells * bytes);
+        prefetch_rows(from, cells * bytes);
         if (r->view->double_)
             n.double_ = (const double *)(const void *)from;
         else
             n.single_ = (const float *)(const void *)from;
     } else {
-        load_values(r, values);
+        load_values(r, cells, values);
         n.double_ = values;
     }
-    n.look = n.single_ ? x->kernels->look_single(n.single_, r->cells, r->elements)
-                       : x->kernels->look_double(n.double_, r->cells, r->elements);
     return n;
 }
 
-/* To the cells of planes that come next. */
-static void split(const solve_samples *x, const numbers *n, int64_t cells, int which,
-                  const double *minus, double *to)
+/* To the cells of planes that come next; returns what the kernels find in them. */
+static int split(const solve_samples *x, numbers n, int64_t cells, int which, const double *minus,
+                 double *to)
 {
     const int elements = x->tile->solve->elements;
 
-    if (n->single_)
-        x->kernels->split_single(n->single_, cells, elements, which, minus, to, x->plane);
-    else
-        x->kernels->split_double(n->double_, cells, elements, which, minus, to, x->plane);
+    if (n.single_)
+        return x->kernels->split_single(n.single_, cells, elements, which, minus, to, x->plane);
+    return x->kernels->split_double(n.double_, cells, elements, which, minus, to, x->plane);
 }
 
 /* Adds flags to those of cells, a bit for each element. */
-static void add_flags(const run *r, unsigned char *flags)
+static void add_flags(const solve_run *r, int64_t cells, unsigned char *flags)
 {
-    const bool all = has_all_elements(r);
     const unsigned char *from = r->view->flags + r->at;
+    int64_t k = 0;
 
-    for (int64_t k = 0; r->view->flags && all && k < r->cells; k++)
+    if (!r->view->flags)
+        return;
+    prefetch_rows((const char *)from, cells);
+    for (uint64_t eight, more; r->all && r->step == 1 && k + 8 <= cells; k += 8) {
+        memcpy(&eight, flags + k, sizeof(eight));
+        memcpy(&more, from + k, sizeof(more));
+        eight |= more;
+        memcpy(flags + k, &eight, sizeof(eight));
+    }
+    for (; r->all && k < cells; k++)
         flags[k] |= from[k * r->step];
-    for (int64_t k = 0; r->view->flags && !all && k < r->cells; k++)
+    for (; k < cells; k++)
         for (int e = 0; e < r->elements; e++)
             flags[k] |= (from[k * r->step] >> (r->view->elements > 1 ? r->of[e] : 0) & 1 ? 1 : 0)
                         << e;
 }
 
-static void load_run_weights(solve_samples *x, const run *data, const run *model)
+static void load_run_weights(solve_samples *x, int64_t cells)
 {
-    const solve_tile *tile = x->tile;
-    const solve *s = tile->solve;
-    const solve_view robust = tile->robust ? solve_robust_view(tile) : (solve_view){0};
-    const int64_t cells = data->cells;
-    const run weights = run_of(x, &tile->views[s->weights], s->weights, cells, s->of_data);
-    const run r = tile->robust ? run_of(x, &robust, SOLVE_MODEL, cells, s->of_data) : weights;
+    const solve *s = x->tile->solve;
+    const solve_run *r = &x->runs[s->inputs];
     double *to = x->weight + 2 * x->count;
 
     memset(x->flags, 0, (size_t)cells);
-    add_flags(data, x->flags);
-    add_flags(model, x->flags);
-    add_flags(&weights, x->flags);
-    if (r.view->data && !r.view->double_ && !r.view->complex_ && is_plain(&r)) {
-        const float *from = (const float *)(const void *)r.view->data + r.at * r.elements;
+    add_flags(&x->runs[SOLVE_DATA], cells, x->flags);
+    add_flags(&x->runs[SOLVE_MODEL], cells, x->flags);
+    add_flags(&x->runs[s->weights], cells, x->flags);
+    if (r->view->data && !r->view->double_ && !r->view->complex_ && is_plain(r, cells)) {
+        const float *from = (const float *)(const void *)r->view->data + r->at * r->elements;
         prefetch_rows((const char *)(const void *)from,
-                      cells * r.elements * (int64_t)sizeof(*from));
-        x->kernels->weigh_single(from, x->flags, cells, r.elements, to, x->plane);
+                      cells * r->elements * (int64_t)sizeof(*from));
+        x->kernels->weigh_single(from, x->flags, cells, r->elements, to, x->plane);
         return;
     }
     double *each = x->loaded[0];
-    for (int64_t k = 0; k < cells * r.elements; k++)
-        each[k] =
-            r.view->data
-                ? creal(solve_number(r.view, r.at + k / r.elements * r.step, r.of[k % r.elements]))
-                : 1;
-    x->kernels->weigh_double(each, x->flags, cells, r.elements, to, x->plane);
+    for (int64_t k = 0; k < cells * r->elements; k++)
+        each[k] = r->view->data ? creal(solve_number(r->view, r->at + k / r->elements * r->step,
+                                                     r->of[k % r->elements]))
+                                : 1;
+    x->kernels->weigh_double(each, x->flags, cells, r->elements, to, x->plane);
 }
 
 /* ---- samples ---- */
@@ -243,15 +245,6 @@ static void leave_out(const solve_samples *x, double *a, double *b, int64_t cell
             double *weight = x->weight + x->plane * (k % elements) + 2 * (x->count + k / elements);
             a[2 * k] = a[2 * k + 1] = b[2 * k] = b[2 * k + 1] = weight[0] = weight[1] = 0;
         }
-}
-
-/* As above, of what has been looked at. */
-static void leave_out_numbers(const solve_samples *x, const run *r, numbers *n)
-{
-    load_values(r, x->loaded[0]);
-    leave_out(x, x->loaded[0], x->loaded[0], r->cells);
-    *n =
-        (numbers){NULL, x->loaded[0], x->kernels->look_double(x->loaded[0], r->cells, r->elements)};
 }
 
 /* From the leading term of a polynomial to all of them. */
@@ -271,69 +264,81 @@ static void expand(const solve_samples *x, const solve_slot *slot, const int64_t
     }
 }
 
-static void load_column(const solve_samples *x, const solve_slot *slot,
-                        const int64_t cell[SOLVE_CUTS], int64_t cells)
+/* Into the planes of elements that were not 0 in the run before, or are not now: which those are.
+ */
+static int split_column(const solve_samples *x, int slot, int64_t cells, int guess, double *to)
+{
+    const solve_run *r = &x->runs[x->tile->solve->slots[slot].input];
+    numbers n = find_numbers(r, cells, x->loaded[0]);
+    int found = split(x, n, cells, guess, NULL, to);
+
+    if (found & GROVE_NORMAL_NOT_FINITE) {
+        load_values(r, cells, x->loaded[0]);
+        leave_out(x, x->loaded[0], x->loaded[0], cells);
+        n = (numbers){NULL, x->loaded[0]};
+        guess = 0;
+    }
+    return found & ~guess ? split(x, n, cells, found, NULL, to) : found;
+}
+
+static void load_column(const solve_samples *x, int number, const int64_t cell[SOLVE_CUTS],
+                        int64_t cells)
 {
     const solve *s = x->tile->solve;
+    const solve_slot *slot = &s->slots[number];
     double *column = x->column + (ptrdiff_t)slot->first * COLUMN, *to = column + 2 * x->count;
-    const run r = run_of(x, &x->tile->views[slot->input], slot->input, cells, s->of_model);
-    numbers n = look(x, &r, x->loaded[0]);
+    const int had = x->which[slot->first];
+    const int found =
+        split_column(x, number, cells, had | x->looked[number], slot->terms > 1 ? x->leading : to);
+    const int which = had | found;
 
-    if (n.look & GROVE_NORMAL_NOT_FINITE)
-        leave_out_numbers(x, &r, &n);
-    int had = x->which[slot->first], which = had | (n.look & 15);
-    for (int t = 0; t < slot->terms; t++) {
+    x->looked[number] = (unsigned char)found;
+    for (int t = 0; t < slot->terms && which != had; t++) {
         for (int e = 0; e < s->elements; e++) /* all was 0 up to here */
             if ((which & ~had) >> e & 1)
                 memset(column + (ptrdiff_t)t * COLUMN + x->plane * e, 0,
                        (size_t)(2 * x->count) * sizeof(*column));
         x->which[slot->first + t] = (unsigned char)which;
     }
-    split(x, &n, cells, which, NULL, slot->terms > 1 ? x->leading : to);
     if (slot->terms > 1)
         expand(x, slot, cell, cells, which, to);
 }
 
 /* What was measured, and what the model leaves of it. */
-static void load_residual(solve_samples *x, const run *data, const run *model)
+static void load_residual(const solve_samples *x, int64_t cells)
 {
     const solve *s = x->tile->solve;
-    const int64_t cells = data->cells;
+    const solve_run *data = &x->runs[SOLVE_DATA], *model = &x->runs[SOLVE_MODEL];
     double *measured = x->measured + 2 * x->count;
     double *residual = x->column + (ptrdiff_t)s->columns * COLUMN + 2 * x->count;
-    numbers from = look(x, data, x->loaded[0]), minus = look(x, model, x->loaded[1]);
+    numbers from = find_numbers(data, cells, x->loaded[0]),
+            minus = find_numbers(model, cells, x->loaded[1]);
+    int found = from.single_ || minus.single_ ? split(x, from, cells, ~0, NULL, measured) |
+                                                    split(x, minus, cells, ~0, measured, residual)
+                                              : GROVE_NORMAL_NOT_FINITE;
 
     /* What is finite in single precision has a finite difference in double. */
-    if ((from.look | minus.look) & GROVE_NORMAL_NOT_FINITE || (!from.single_ && !minus.single_)) {
-        load_values(data, x->loaded[0]);
-        load_values(model, x->loaded[1]);
-        for (int64_t k = 0; k < 2 * cells * s->elements; k++)
-            x->loaded[1][k] = x->loaded[0][k] - x->loaded[1][k];
-        leave_out(x, x->loaded[0], x->loaded[1], cells);
-        from = (numbers){NULL, x->loaded[0], 0};
-        minus = (numbers){NULL, x->loaded[1], 0};
-        split(x, &from, cells, ~0, NULL, measured);
-        split(x, &minus, cells, ~0, NULL, residual);
-    } else {
-        split(x, &from, cells, ~0, NULL, measured);
-        split(x, &minus, cells, ~0, measured, residual);
-    }
+    if (!(found & GROVE_NORMAL_NOT_FINITE))
+        return;
+    load_values(data, cells, x->loaded[0]);
+    load_values(model, cells, x->loaded[1]);
+    for (int64_t k = 0; k < 2 * cells * s->elements; k++)
+        x->loaded[1][k] = x->loaded[0][k] - x->loaded[1][k];
+    leave_out(x, x->loaded[0], x->loaded[1], cells);
+    split(x, (numbers){NULL, x->loaded[0]}, cells, ~0, NULL, measured);
+    split(x, (numbers){NULL, x->loaded[1]}, cells, ~0, NULL, residual);
 }
 
 /* The channels from `cell` on, as many as fit. */
 static void load_run(solve_samples *x, const int64_t cell[SOLVE_CUTS], int64_t cells)
 {
-    const solve_tile *tile = x->tile;
-    const solve *s = tile->solve;
-    const run data = run_of(x, &tile->views[SOLVE_DATA], SOLVE_DATA, cells, s->of_data),
-              model = run_of(x, &tile->views[SOLVE_MODEL], SOLVE_MODEL, cells, s->of_model);
+    const solve *s = x->tile->solve;
 
-    load_run_weights(x, &data, &model);
-    load_residual(x, &data, &model);
+    load_run_weights(x, cells);
+    load_residual(x, cells);
     for (int k = 0; k < s->slot_count; k++)
-        load_column(x, &s->slots[k], cell, cells);
+        load_column(x, k, cell, cells);
     x->count += cells;
-    x->all += s->parts * cells * s->elements;
 }
 
 static void add_run(solve_samples *x, const int64_t cell[SOLVE_CUTS], int64_t cells)
@@ -348,27 +353,29 @@ static void add_run(solve_samples *x, const int64_t cell[SOLVE_CUTS], int64_t ce
             continue;
         }
         load_run(x, at, count);
-        for (int k = 0; k < s->inputs; k++)
-            x->at[k] += x->step[k] * count;
+        x->all += s->parts * count * s->elements;
+        for (int k = 0; k <= s->inputs; k++)
+            x->runs[k].at += x->runs[k].step * count;
         at[SOLVE_FREQ] += count;
         cells -= count;
     }
 }
 
-/* The cells of all inputs at the first channel. */
-static void find_cells(const solve_samples *x, const int64_t index[GROVE_MAX_AXES],
-                       const int64_t cell[SOLVE_CUTS])
+/* The first cell of a box in all inputs. */
+static void find_start(const solve_samples *x, const int64_t index[GROVE_MAX_AXES],
+                       int64_t (*box)[2])
 {
     const solve_tile *tile = x->tile;
 
-    for (int k = 0; k < tile->solve->inputs; k++) {
-        const int64_t *stride = tile->views[k].stride;
-        x->at[k] = 0;
+    for (int k = 0; k <= tile->solve->inputs; k++) {
+        const int64_t *stride = x->runs[k].view->stride;
+        int64_t at = 0;
         for (int d = 0; d < tile->axes; d++)
-            x->at[k] += stride[d] * index[d];
+            at += stride[d] * index[d];
         for (int c = 0; c < SOLVE_CUTS; c++)
             if (tile->cut[c] >= 0)
-                x->at[k] += stride[tile->cut[c]] * (cell[c] - tile->range[tile->cut[c]].first);
+                at += stride[tile->cut[c]] * (box[c][0] - tile->range[tile->cut[c]].first);
+        x->runs[k].start = at;
     }
 }
 
@@ -378,20 +385,27 @@ static int64_t channels_in_range(const solve_samples *x, int64_t first, int64_t 
     const int uvw = x->tile->solve->uvw;
     int64_t count = 0;
 
-    while (uvw >= 0 && first + count < end &&
-           solve_is_in_range(x->tile, x->at[uvw] + x->step[uvw] * count, first + count))
+    if (uvw < 0)
+        return end - first;
+    const solve_run *r = &x->runs[uvw];
+    while (first + count < end &&
+           solve_is_in_range(x->tile, r->at + r->step * count, first + count))
         count++;
-    return uvw < 0 ? end - first : count;
+    return count;
 }
 
 void solve_samples_add(solve_samples *x, const int64_t index[GROVE_MAX_AXES], int64_t (*box)[2])
 {
     const int64_t *times = box[SOLVE_TIME], *freqs = box[SOLVE_FREQ];
 
+    find_start(x, index, box);
     for (int64_t t = times[0]; t < times[1]; t++)
         for (int64_t f = freqs[0]; f < freqs[1];) {
             const int64_t cell[SOLVE_CUTS] = {t, f};
-            find_cells(x, index, cell);
+            for (int k = 0; k <= x->tile->solve->inputs; k++) {
+                solve_run *r = &x->runs[k];
+                r->at = r->start + (t - times[0]) * r->time_step + (f - freqs[0]) * r->step;
+            }
             int64_t channels = channels_in_range(x, f, freqs[1]);
             add_run(x, cell, channels);
             f += channels ? channels : 1;

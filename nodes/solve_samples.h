@@ -8,10 +8,22 @@
 
 enum { SOLVE_SAMPLES = 128 }; /* that are added at a time */
 
+/* Cells of an input along the channels. */
+typedef struct {
+    const solve_view *view;
+    int64_t at, start; /* the first one; and that of the box at hand */
+    int64_t step, time_step;
+    int elements;  /* that are compared, */
+    const int *of; /* and where they are */
+    bool all;      /* they are those of the input, in their order */
+} solve_run;
+
 typedef struct {
     const solve_tile *tile;
     const grove_normal_kernels *kernels;
-    int64_t *at, *step; /* [inputs] the cell at hand, and from one channel to the next */
+    solve_run *runs;       /* [inputs + 1]: the last one is weights */
+    solve_view robust;     /* ... where they are those of a robust fit */
+    unsigned char *looked; /* [slots] which elements of the last run were not 0 */
     void *memory;
     double *column, *measured, *weight; /* as in grove_normal_block */
     double *leading;                    /* as a column: a polynomial's leading term */

@@ -287,6 +287,30 @@ START_TEST(memory_that_goes)
 }
 END_TEST
 
+/* Then it takes no more steps than it may in all. */
+START_TEST(memory_that_goes_at_the_limit)
+{
+    static const char text[] =
+        "G[p] = parm(\"G\", jones=diagonal, time=4min)\nH[p] = handed(G[p])\n"
+        "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\nR = record(obs)\n"
+        "V[p,q] = H[p] * M[p,q] * H[q]^H\nD[p,q] = T[p] * M[p,q] * T[q]^H + R.data\n"
+        "fit = solve(V, D, method=lm, tolerance=1e-15, max_iterations=4, compress=false)\n"
+        "x = V\n";
+    int usual = 0;
+
+    for (int k = 0; k < 3; k++) {
+        handed = 0;
+        without = k * usual / 3;
+        if (k)
+            cuda_testing_may_fall_back();
+        run(text, "cuda", 0, 0);
+        usual = k ? usual : handed;
+        ck_assert_msg(strstr(solve_world_said, "iteration limit; 4.0 iterations") != NULL, "%s",
+                      solve_world_said);
+    }
+}
+END_TEST
+
 /* ---- traffic ---- */
 
 /* Bytes copied in a run of so many iterations, all domains together. `more`: options of the parm.
@@ -360,6 +384,7 @@ int main(void)
     tcase_add_loop_test(tests, solutions_are_those_of_the_cpu, 0, 2 * FITS);
     tcase_add_loop_test(tests, little_memory_changes_nothing, 0, 2);
     tcase_add_test(tests, memory_that_goes);
+    tcase_add_test(tests, memory_that_goes_at_the_limit);
     tcase_add_test(tests, iterations_copy_jones_terms_alone);
     tcase_add_test(tests, iterations_copy_steps_alone);
     tcase_add_test(tests, iterations_copy_normal_equations_alone);

@@ -1,5 +1,5 @@
 // Normal equations: a thread adds all cells of a stretch of a baseline, in their order, for one
-// column and some others.
+// column and some others. Threads of a baseline find weights of samples together, one of each.
 #include "fit_cuda.h"
 #include "fit_normal.h"
 
@@ -65,28 +65,144 @@ struct sums {
     complex pair[GROVE_FIT_PIECE];
 };
 
-// first: of the piece of partners of column a.
-__device__ void add_element(const grove_args *args, const grove_normal_state *s, const place *p,
-                            int e, int64_t a, int64_t first, sums *to)
-{
-    double w = weight_of(args, s, p, e);
+// What a thread adds: products of column a with the piece of others from `first` on, of which
+// bits of `partners` say which there are.
+struct share {
+    int a, first;
+    unsigned partners;
+};
 
-    to->all += 2;
-    if (!(w > 0))
-        return;
-    complex d = load(args, s, GROVE_NORMAL_DATA, p, s->of_data[e]);
-    complex x = column(args, s, p, e, a);
-    complex v = load(args, s, GROVE_NORMAL_MODEL, p, s->of_model[e]);
-    to->used += 2;
-    to->power += w * (d.re * d.re + d.im * d.im);
-    to->values += w * (v.re * v.re + v.im * v.im);
+// A sample: of weight -1, if it is not within what is asked for, or there is none.
+__device__ double sample_of(const grove_args *args, const grove_normal_state *s, const box *cells,
+                            int64_t cell, int e)
+{
+    const unsigned channels = (unsigned)(cells->end[1] - cells->first[1]);
+    const unsigned times = (unsigned)(cells->end[0] - cells->first[0]);
+    const unsigned t = (unsigned)cell / channels;
+    const place p = {
+        {cells->first[0] + t, cells->baseline, cells->first[1] + (unsigned)cell % channels}};
+
+    if (t >= times || !is_in_range(args, &s->tile, &p))
+        return -1;
+    return weight_of(args, s, &p, e);
+}
+
+// An input in a cell, and how its numbers lie there.
+struct reader {
+    const char *at;
+    int shift; // log2 of the bytes of an element
+    bool scalar, complex_, double_;
+};
+
+__device__ __forceinline__ reader read_input(const grove_args *args, const grove_normal_state *s,
+                                             int k, const place *p)
+{
+    const grove_view *view = &args->in[k];
+    const bool double_ = view->bytes == 8;
+
+    return {find(args, &s->tile, k, p), (double_ ? 3 : 2) + (view->complex_ ? 1 : 0),
+            view->elements <= 1, view->complex_ != 0, double_};
+}
+
+__device__ __forceinline__ complex read(const reader *from, int e)
+{
+    const char *at = from->at + ((from->scalar ? 0 : e) << from->shift);
+
+    if (from->double_) {
+        const double *x = (const double *)(const void *)at;
+        return {x[0], from->complex_ ? x[1] : 0};
+    }
+    const float *x = (const float *)(const void *)at;
+    return {(double)x[0], from->complex_ ? (double)x[1] : 0};
+}
+
+// The numbers of a cell that a thread adds: of the residual, which follows the columns, the data.
+struct numbers {
+    reader left, right[GROVE_FIT_PIECE], model;
+};
+
+__device__ __forceinline__ reader read_column(const grove_args *args, const grove_normal_state *s,
+                                              int a, const place *p)
+{
+    return read_input(args, s, a < s->columns ? GROVE_NORMAL_SLOTS + a : GROVE_NORMAL_DATA, p);
+}
+
+__device__ numbers find_numbers(const grove_args *args, const grove_normal_state *s, const place *p,
+                                const share *own)
+{
+    numbers n;
+
+    n.left = read_column(args, s, own->a, p);
+    n.model = read_input(args, s, GROVE_NORMAL_MODEL, p);
 #pragma unroll
     for (int k = 0; k < GROVE_FIT_PIECE; k++)
-        if (first + k >= a && first + k <= s->columns) {
-            complex y = column(args, s, p, e, first + k), wy = {w * y.re, w * y.im};
+        n.right[k] = read_column(args, s, own->partners >> k & 1 ? own->first + k : own->a, p);
+    return n;
+}
+
+__device__ __forceinline__ void step(const grove_args *args, const grove_normal_state *s, int a,
+                                     reader *r)
+{
+    const int axis = s->tile.axis[2],
+              k = a < s->columns ? GROVE_NORMAL_SLOTS + a : GROVE_NORMAL_DATA;
+
+    r->at += axis >= 0 ? args->in[k].stride[axis] : 0;
+}
+
+// To the next channel.
+__device__ void step_numbers(const grove_args *args, const grove_normal_state *s, const share *own,
+                             numbers *n)
+{
+    const int axis = s->tile.axis[2];
+
+    step(args, s, own->a, &n->left);
+    n->model.at += axis >= 0 ? args->in[GROVE_NORMAL_MODEL].stride[axis] : 0;
+#pragma unroll
+    for (int k = 0; k < GROVE_FIT_PIECE; k++)
+        step(args, s, own->partners >> k & 1 ? own->first + k : own->a, &n->right[k]);
+}
+
+__device__ void add_element(const grove_normal_state *s, const numbers *n, int e, double w,
+                            const share *own, sums *to)
+{
+    const int of_model = s->of_model[e], of_data = s->of_data[e], columns = s->columns;
+    const bool residual = own->a == columns, last = own->first + GROVE_FIT_PIECE > columns;
+    complex v = {0, 0}, x = read(&n->left, residual ? of_data : of_model);
+
+    if (last)
+        v = read(&n->model, of_model);
+    to->used += 2;
+    if (residual) {
+        to->power += w * (x.re * x.re + x.im * x.im);
+        to->values += w * (v.re * v.re + v.im * v.im);
+        x = {x.re - v.re, x.im - v.im};
+    }
+#pragma unroll
+    for (int k = 0; k < GROVE_FIT_PIECE; k++)
+        if (own->partners >> k & 1) {
+            const bool of_residual = own->first + k == columns;
+            complex y = read(&n->right[k], of_residual ? of_data : of_model);
+            if (of_residual)
+                y = {y.re - v.re, y.im - v.im};
+            complex wy = {w * y.re, w * y.im};
             to->pair[k].re += x.re * wy.re + x.im * wy.im;
             to->pair[k].im += x.re * wy.im - x.im * wy.re;
         }
+}
+
+// All elements of a cell, whose weights the group has from lane `lane` on.
+__device__ void add_cell(const grove_normal_state *s, const numbers *n, const share *own,
+                         double weight, int lane, int group, sums *to)
+{
+    const unsigned here = threadIdx.x % 32 / group * group;
+    const unsigned mask = (0xffffffffu >> (32 - group)) << here;
+
+    for (int e = 0; e < s->elements; e++) {
+        const double w = __shfl_sync(mask, weight, lane + e, group);
+        to->all += w >= 0 ? 2 : 0;
+        if (own->partners && w > 0)
+            add_element(s, n, e, w, own, to);
+    }
 }
 
 __device__ void write_sums(double *out, int64_t columns, int64_t a, int64_t first, const sums *from)
@@ -110,24 +226,49 @@ __device__ void write_sums(double *out, int64_t columns, int64_t a, int64_t firs
     }
 }
 
+// Nothing, where the other half has it, or threads fill a group.
+__device__ share share_of(const grove_normal_state *s, int64_t item)
+{
+    const int pieces = (s->columns + GROVE_FIT_PIECE) / GROVE_FIT_PIECE;
+    const int a = (int)item / pieces;
+    share own = {a <= s->columns ? a : 0, (int)item % pieces * GROVE_FIT_PIECE, 0};
+
+    for (int k = 0; k < GROVE_FIT_PIECE; k++)
+        if (own.first + k >= a && own.first + k <= s->columns)
+            own.partners |= 1u << k;
+    return own;
+}
+
 __device__ void add_stretch(const grove_args *args, int64_t at)
 {
     const grove_normal_state *s = (const grove_normal_state *)(const void *)args->state.bytes;
-    const int64_t pieces = (s->columns + GROVE_FIT_PIECE) / GROVE_FIT_PIECE;
-    const int64_t items = grove_normal_items(s), item = at % items, row = at / items;
-    const int64_t a = item / pieces, first = item % pieces * GROVE_FIT_PIECE;
+    const grove_normal_share all = grove_normal_share_of(s);
+    const int64_t item = at % all.threads, row = at / all.threads;
+    const int lane = (int)(item % all.group), each = all.group / s->elements;
+    const share own = share_of(s, item);
     sums sum = {};
 
-    if (first + GROVE_FIT_PIECE <= a)
-        return; // the other half
     box cells = find_box(args, &s->tile, row);
-    place p = {{0, cells.baseline, 0}};
-    for (p.at[0] = cells.first[0]; p.at[0] < cells.end[0]; p.at[0]++)
-        for (p.at[2] = cells.first[1]; p.at[2] < cells.end[1]; p.at[2]++)
-            for (int e = 0; e < s->elements && is_in_range(args, &s->tile, &p); e++)
-                add_element(args, s, &p, e, a, first, &sum);
-    write_sums((double *)args->out.data + row * grove_normal_size(s->columns), s->columns, a, first,
-               &sum);
+    place p = {{cells.first[0], cells.baseline, cells.first[1]}};
+    numbers n = find_numbers(args, s, &p, &own);
+    for (int64_t cell = 0; p.at[0] < cells.end[0] && p.at[2] < cells.end[1]; cell += each) {
+        double weight =
+            lane / s->elements < each
+                ? sample_of(args, s, &cells, cell + lane / s->elements, lane % s->elements)
+                : -1;
+        for (int k = 0; k < each && p.at[0] < cells.end[0]; k++) {
+            add_cell(s, &n, &own, weight, k * s->elements, all.group, &sum);
+            step_numbers(args, s, &own, &n);
+            if (++p.at[2] == cells.end[1]) {
+                p.at[2] = cells.first[1];
+                p.at[0]++;
+                n = find_numbers(args, s, &p, &own);
+            }
+        }
+    }
+    if (own.partners)
+        write_sums((double *)args->out.data + row * grove_normal_size(s->columns), s->columns,
+                   own.a, own.first, &sum);
 }
 } // namespace
 

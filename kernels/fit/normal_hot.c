@@ -10,6 +10,7 @@
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -45,8 +46,7 @@ INLINE void store(double *to, vec x)
 /* ---- loading ---- */
 
 /* The same in all instruction sets: compilers make what is longer than a register of several. */
-typedef int32_t bits __attribute__((vector_size(64)));
-typedef float singles __attribute__((vector_size(64)));
+typedef int32_t bits8 __attribute__((vector_size(32)));
 typedef double doubles8 __attribute__((vector_size(64)));
 typedef float single8 __attribute__((vector_size(32)));
 typedef double pair4 __attribute__((vector_size(32))); /* four complex numbers in single */
@@ -55,65 +55,21 @@ typedef int32_t bits4 __attribute__((vector_size(16)));
 typedef double double4 __attribute__((vector_size(32)));
 typedef double double2 __attribute__((vector_size(16)));
 
-/* Bits of the elements of 8 complex numbers that are not 0 (their signs are left out), of which
- * `elements` are a cell. */
-INLINE int find_elements(const int64_t any[8], int elements)
+/* Bits of elements that are not 0, from numbers of four cells, and whether any is not finite. */
+INLINE int find_elements(bits8 any, bits8 wrong, int elements)
 {
+    int64_t number[4], odd[4];
     int which = 0;
 
+    memcpy(number, &any, sizeof(number));
+    memcpy(odd, &wrong, sizeof(odd));
     for (int e = 0; e < elements; e++) {
         int64_t found = 0;
-        for (int k = e; k < 8; k += elements)
-            found |= any[k];
+        for (int k = e; k < 4; k += elements)
+            found |= number[k];
         which |= (found & 0x7fffffff7fffffff ? 1 : 0) << e;
     }
-    return which;
-}
-
-static int look_single(const float *from, int64_t cells, int elements)
-{
-    const int64_t count = 2 * cells * elements, step = elements == 3 ? 6 : 16;
-    bits any = {0}, check = {0};
-    int64_t found[8], wrong = 0;
-
-    for (int64_t k = 0; k < count; k += step) {
-        singles x = {0};
-        if (step == 16 && k + 16 <= count)
-            memcpy(&x, from + k, sizeof(x));
-        else
-            memcpy(&x, from + k, (size_t)(step < count - k ? step : count - k) * sizeof(*from));
-        any |= (bits)x;
-        check |= (bits)(x - x); /* 0, or NaN */
-    }
-    memcpy(found, &check, sizeof(found));
-    for (int k = 0; k < 8; k++)
-        wrong |= found[k];
-    memcpy(found, &any, sizeof(found));
-    return (elements == 4 ? find_elements(found, 4) : find_elements(found, elements)) |
-           (wrong ? GROVE_NORMAL_NOT_FINITE : 0);
-}
-
-static int look_double(const double *from, int64_t cells, int elements)
-{
-    int which = 0;
-
-    for (int e = 0; e < elements; e++) {
-        double2 check = {0, 0};
-        int64_t any[2] = {0, 0}, wrong[2];
-        for (int64_t k = 0; k < cells; k++) {
-            int64_t x[2];
-            double2 number;
-            memcpy(&number, from + 2 * (k * elements + e), sizeof(number));
-            memcpy(x, &number, sizeof(x));
-            any[0] |= x[0];
-            any[1] |= x[1];
-            check += number - number; /* 0, or NaN */
-        }
-        memcpy(wrong, &check, sizeof(wrong));
-        which |= (any[0] | any[1]) & INT64_MAX ? 1 << e : 0;
-        which |= wrong[0] | wrong[1] ? GROVE_NORMAL_NOT_FINITE : 0;
-    }
-    return which;
+    return which | (odd[0] | odd[1] | odd[2] | odd[3] ? GROVE_NORMAL_NOT_FINITE : 0);
 }
 
 /* Compilers split the conversion. */
@@ -126,13 +82,11 @@ INLINE void widen(const pair4 *from, doubles8 *to)
 #endif
 }
 
-/* Four cells of complex numbers, element by element. */
-INLINE void transpose(const float *from, int elements, pair4 to[4])
+/* Complex numbers of four cells, as they lie, become those of each element. */
+INLINE void transpose(const pair4 *x, int elements, pair4 to[4])
 {
-    pair4 x[4], y[4];
+    pair4 y[4];
 
-    for (int e = 0; e < elements; e++)
-        memcpy(&x[e], from + 8 * e, sizeof(x[e]));
     if (elements == 1) {
         to[0] = x[0];
     } else if (elements == 2) {
@@ -150,20 +104,27 @@ INLINE void transpose(const float *from, int elements, pair4 to[4])
     }
 }
 
-INLINE void split_fours(const float *from, int64_t cells, int elements, int which,
-                        const double *minus, double *to, int64_t plane)
+INLINE int split_fours(const float *from, int64_t cells, int elements, int which,
+                       const double *minus, double *to, int64_t plane)
 {
+    bits8 any = {0}, wrong = {0};
+
     for (int64_t k = 0; k < cells; k += 4) {
         float last[4 * 8] = {0};
         const float *four = from + 2 * elements * k;
-        pair4 x[4];
+        pair4 x[4], each[4];
         if (cells - k < 4)
             four = memcpy(last, four, (size_t)(2 * elements * (cells - k)) * sizeof(*four));
-        transpose(four, elements, x);
+        for (int e = 0; e < elements; e++) {
+            memcpy(&x[e], four + 8 * e, sizeof(x[e]));
+            any |= (bits8)x[e];
+            wrong |= (bits8)((single8)x[e] - (single8)x[e]); /* 0, or NaN */
+        }
+        transpose(x, elements, each);
         for (int e = 0; e < elements; e++)
             if (which >> e & 1) {
                 doubles8 y, z;
-                widen(&x[e], &y);
+                widen(&each[e], &y);
                 if (minus) {
                     memcpy(&z, minus + plane * e + 2 * k, sizeof(z));
                     y = z - y;
@@ -171,47 +132,78 @@ INLINE void split_fours(const float *from, int64_t cells, int elements, int whic
                 memcpy(to + plane * e + 2 * k, &y, sizeof(y));
             }
     }
+    return find_elements(any, wrong, elements);
 }
 
-INLINE void split_elements(const float *from, int64_t cells, int elements, int which,
-                           const double *minus, double *to, int64_t plane)
+/* One element of any number of elements. */
+INLINE int split_element(const void *from, bool single_, int64_t cells, int elements, int e,
+                         const double *minus, double *to)
 {
-    if (elements == 4)
-        split_fours(from, cells, 4, which, minus, to, plane);
-    else if (elements == 2)
-        split_fours(from, cells, 2, which, minus, to, plane);
-    else if (elements == 1)
-        split_fours(from, cells, 1, which, minus, to, plane);
-    else
-        for (int64_t k = 0; k < 2 * cells * elements; k++) {
-            double *at = to + plane * (k / 2 % elements) + k / 2 / elements * 2 + k % 2;
-            *at = minus ? minus[at - to] - (double)from[k] : (double)from[k];
+    double2 check = {0, 0};
+    int64_t any[2] = {0, 0}, wrong[2];
+
+    for (int64_t k = 0; k < cells; k++) {
+        const int64_t at = 2 * (k * elements + e);
+        int64_t x[2];
+        double2 number, y;
+        if (single_)
+            number =
+                (double2){(double)((const float *)from)[at], (double)((const float *)from)[at + 1]};
+        else
+            memcpy(&number, (const double *)from + at, sizeof(number));
+        memcpy(x, &number, sizeof(x));
+        any[0] |= x[0];
+        any[1] |= x[1];
+        check += number - number; /* 0, or NaN */
+        if (minus) {
+            memcpy(&y, minus + 2 * k, sizeof(y));
+            number = y - number;
         }
+        if (to)
+            memcpy(to + 2 * k, &number, sizeof(number));
+    }
+    memcpy(wrong, &check, sizeof(wrong));
+    return ((any[0] | any[1]) & INT64_MAX ? 1 << e : 0) |
+           (wrong[0] | wrong[1] ? GROVE_NORMAL_NOT_FINITE : 0);
 }
 
-static void split_single(const float *from, int64_t cells, int elements, int which,
-                         const double *minus, double *to, int64_t plane)
+INLINE int split_elements(const void *from, bool single_, int64_t cells, int elements, int which,
+                          const double *minus, double *to, int64_t plane)
 {
-    if (minus)
-        split_elements(from, cells, elements, which, minus, to, plane);
-    else
-        split_elements(from, cells, elements, which, NULL, to, plane);
-}
+    int found = 0;
 
-static void split_double(const double *from, int64_t cells, int elements, int which,
-                         const double *minus, double *to, int64_t plane)
-{
     for (int e = 0; e < elements; e++)
-        for (int64_t k = 0; k < cells && which >> e & 1; k++) {
-            const int64_t at = plane * e + 2 * k;
-            double2 x, y;
-            memcpy(&x, from + 2 * (k * elements + e), sizeof(x));
-            if (minus) {
-                memcpy(&y, minus + at, sizeof(y));
-                x = y - x;
-            }
-            memcpy(to + at, &x, sizeof(x));
-        }
+        found |= split_element(from, single_, cells, elements, e, minus ? minus + plane * e : NULL,
+                               which >> e & 1 ? to + plane * e : NULL);
+    return found;
+}
+
+INLINE int split_singles(const float *from, int64_t cells, int elements, int which,
+                         const double *minus, double *to, int64_t plane)
+{
+    switch (elements) {
+    case 1:
+        return split_fours(from, cells, 1, which, minus, to, plane);
+    case 2:
+        return split_fours(from, cells, 2, which, minus, to, plane);
+    case 4:
+        return split_fours(from, cells, 4, which, minus, to, plane);
+    default:
+        return split_elements(from, true, cells, elements, which, minus, to, plane);
+    }
+}
+
+static int split_single(const float *from, int64_t cells, int elements, int which,
+                        const double *minus, double *to, int64_t plane)
+{
+    return minus ? split_singles(from, cells, elements, which, minus, to, plane)
+                 : split_singles(from, cells, elements, which, NULL, to, plane);
+}
+
+static int split_double(const double *from, int64_t cells, int elements, int which,
+                        const double *minus, double *to, int64_t plane)
+{
+    return split_elements(from, false, cells, elements, which, minus, to, plane);
 }
 
 static void weigh_double(const double *weight, const unsigned char *flags, int64_t cells,
@@ -384,5 +376,4 @@ static void add(const grove_normal_block *block, double *sums)
     }
 }
 
-const grove_normal_kernels KERNELS = {look_single,  look_double,  split_single, split_double,
-                                      weigh_single, weigh_double, add};
+const grove_normal_kernels KERNELS = {split_single, split_double, weigh_single, weigh_double, add};

@@ -32,16 +32,13 @@ enum {
 
 /* For one instruction set. `elements` of a cell: 1 to 4. */
 typedef struct {
-    /* Complex numbers [cells][elements]: bit e: element e is not always 0; NOT_FINITE: some are
-     * not. */
-    int (*look_single)(const float *from, int64_t cells, int elements);
-    int (*look_double)(const double *from, int64_t cells, int elements);
-    /* Those of `which` into their planes; `minus`, if there is any, gives minus - from instead. May
-     * write SPARE cells too many. */
-    void (*split_single)(const float *from, int64_t cells, int elements, int which,
-                         const double *minus, double *to, int64_t plane);
-    void (*split_double)(const double *from, int64_t cells, int elements, int which,
-                         const double *minus, double *to, int64_t plane);
+    /* Complex numbers [cells][elements]: elements of `which` into their planes; `minus`, if there
+     * is any, gives minus - from instead. May write SPARE cells too many. Returns bit e: element e
+     * is not always 0, of `which` or not; NOT_FINITE: some are not. */
+    int (*split_single)(const float *from, int64_t cells, int elements, int which,
+                        const double *minus, double *to, int64_t plane);
+    int (*split_double)(const double *from, int64_t cells, int elements, int which,
+                        const double *minus, double *to, int64_t plane);
     /* Weights [cells][elements] into planes, each twice: 0 where one is no positive number, or
      * flagged (bit e of a cell). May write SPARE cells too many. */
     void (*weigh_single)(const float *weight, const unsigned char *flags, int64_t cells,
