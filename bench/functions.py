@@ -107,7 +107,7 @@ def draw(found):
                            f'y="{y + 4:.1f}" text-anchor="end">{times * 10.0**power:g}</text>')
         for value, _ in points:
             x = left + side * (math.log10(value) - first) / (last - first)
-            if value not in (8, 12, 16):
+            if value != 12 and (k or value not in (8, 16)):  # no room
                 out.append(f'<text x="{x:.1f}" y="{side + 36}" text-anchor="middle">{value}</text>')
         out.append(f'<text x="{left + side / 2}" y="{side + 56}" text-anchor="middle">{label}</text>')
         for n, (_, _, _, colour, dashes) in enumerate(LINES):

@@ -251,12 +251,14 @@ int convolution_choose(const grove_node *node, convolution_making *c)
 
 /* ---- cost ---- */
 
-/* Nanoseconds on one core with AVX-512 (bench/gridder): of a sample, of each vector of 8 numbers of
- * a function, of reading that from beyond the cache, of blending it; of an operation of a product.
- */
-static const double per_sample = 45, per_vector = 2.9, per_far = 28, per_blend = 0.6,
-                    per_operation = 0.2;
-#define CACHE 16e6 /* bytes of functions that are near */
+/* Nanoseconds on one core with AVX-512, as bench/RESULTS.md has measured them: of a sample; of each
+ * vector of 8 numbers of a function, and of blending it into a mean; of reading one, or one of a
+ * mean, from beyond the cache; of an operation of making, and of a number that is made, put in
+ * order and copied. */
+static const double per_sample = 80, per_vector = 2.4, per_blend = 1.6, per_far = 32,
+                    per_far_blend = 8, per_operation = 0.2, per_number = 40;
+#define CACHE 12e6 /* bytes of functions of which half are near */
+enum { MAKING_NODES = 17 };
 
 double convolution_seconds(const convolution_making *c, double samples, double each)
 {
@@ -267,11 +269,13 @@ double convolution_seconds(const convolution_making *c, double samples, double e
                  vectors = support * ceil(support / 8) * real / 4,
                  blocks = !f->linear      ? 1
                           : f->planes > 1 ? 8
-                                          : 4;
-    double vector = per_vector + (f->linear ? blocks * per_blend : 0);
+                                          : 4,
+                 bytes = all * side * side * 2 * real, far = bytes / (bytes + CACHE),
+                 vector = f->linear ? per_vector + blocks * (per_blend + far * per_far_blend)
+                                    : per_vector + far * per_far,
+                 made = fmin(side, support * MAKING_NODES);
 
-    if (all * side * side * 2 * real > CACHE)
-        vector += blocks * per_far;
     return 1e-9 * (samples * (per_sample + each * vectors * vector) +
-                   per_operation * 8 * all * (side * places * places + side * side * places));
+                   per_operation * 8 * all * (made * places * places + made * made * places) +
+                   per_number * all * side * side);
 }

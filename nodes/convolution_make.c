@@ -401,13 +401,14 @@ static int make_all(making_work *w, const double *jones, char *out)
 static void warn_support(const making_work *w)
 {
     const convolution_making *c = w->c;
-    const double off = sqrt(w->left);
+    const double off = sqrt(w->left), allowed = grove_node_number(w->call->node, "epsilon");
 
-    if (off > c->error)
+    if (off > fmax(c->error, allowed))
         grove_node_warn(w->call->node,
-                        "a support of %d cells leaves an error of %.2g, more than the nearest "
-                        "samples do (%.2g); support=%d would leave less",
-                        c->functions.support, off, c->error, c->functions.support + 4);
+                        "a support of %d cells leaves an error of %.2g, more than that of the "
+                        "samples and epsilon (%.2g); support=%d would leave less",
+                        c->functions.support, off, fmax(c->error, allowed),
+                        c->functions.support + 4);
 }
 
 int convolution_make(const grove_call *call, const convolution_making *c, const double *jones,

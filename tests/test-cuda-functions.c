@@ -79,6 +79,7 @@ static const char *const of_functions[] = {
     "half = (obs.freq - mean(obs.freq, over=freq)) / 1MHz",
     ("slope = vector(1e-9 * select(obs.uvw, element=\"x\") / 1m, 1e-9 * select(obs.uvw, "
      "element=\"y\") / 1m)"),
+    "nothing = table(\"flagged.csv\", obs)",
     "own = constant([0, -1, -1, 3, -1, -1, -1, 2], shape=vector)",
     "other = constant([3, -1, -1, 0, 1, -1, -1, -1], shape=vector)",
 };
@@ -235,8 +236,15 @@ START_TEST(errors_are_those_of_the_host)
          "mueller: is -1, no function, for each"},
         {"grid(V" FIELD ", functions=leaks, mueller=1e6 * own)", "which is no function"},
         {"grid(V" FIELD ", functions=leaks, mueller=own * sqrt(-1))", "which is no function"},
+        {"grid(V" FIELD ", functions=plain, gradient=vector(1rad * nothing.value, 0rad))",
+         "gradient: has flagged numbers"},
     };
     grove_session_options options = {.threads = 1, .tile_times = 2};
+    FILE *file = fopen("flagged.csv", "w");
+
+    ck_assert_ptr_nonnull(file);
+    fprintf(file, "freq (MHz), value\n1300, 0\n1500, nan\n");
+    fclose(file);
 
     for (int device = 0; device < 2; device++) {
         convolved_tree(wrong[_i].line, 2);
@@ -248,6 +256,7 @@ START_TEST(errors_are_those_of_the_host)
         ck_assert_msg(strstr(said, wrong[_i].message) != NULL, "%s", said);
         free(said);
     }
+    remove("flagged.csv");
 }
 END_TEST
 
@@ -315,7 +324,7 @@ int main(void)
     tcase_add_loop_test(tests, numbers_are_those_of_the_host, 0, CONVOLVED);
     tcase_add_test(tests, functions_stay_there);
     tcase_add_test(tests, warnings_are_those_of_the_host);
-    tcase_add_loop_test(tests, errors_are_those_of_the_host, 0, 6);
+    tcase_add_loop_test(tests, errors_are_those_of_the_host, 0, 7);
     tcase_add_loop_test(tests, the_host_helps, 0, LINES);
     tcase_add_loop_test(tests, several_devices, 0, LINES);
     tcase_set_timeout(faults, 600);
