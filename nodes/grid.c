@@ -517,21 +517,6 @@ static int finish(const grove_call *call, void *state, grove_array *out)
     return 0;
 }
 
-static int finish_sum(const grove_call *call, void *state, grove_array *out)
-{
-    const gridded *from = state;
-    double *sum = out->data;
-    bool any = false;
-
-    for (int64_t band = 0; band < out->cells; band++) {
-        sum[band] = image_sum_value(&from->sizes[band].weight);
-        any = any || sum[band] > 0;
-        if (out->flags)
-            out->flags[band] = sum[band] > 0 ? 0 : 0xff;
-    }
-    return any ? 0 : image_samples_none(call->node, from->outside, image_stage_limit(call->node));
-}
-
 static void end(const grove_node *node, void *state)
 {
     gridded *g = state;
@@ -599,7 +584,7 @@ GROVE_CLASS(sum_of_weights) = {
     .accumulate_add = add_sum,
     .accumulate_device_add = grid_add_sum_on_device,
     .accumulate_device_merge = grid_merge_sum,
-    .accumulate_finish = finish_sum,
+    .accumulate_finish = grid_finish_sum,
     .accumulate_free = end,
     .close = close_node,
     .example = "total = sum_of_weights(obs.data, obs)",

@@ -53,6 +53,8 @@ void grid_warn(const grove_call *call, const gridded *from);
 int64_t grid_numbers(const gridding *g);
 /* The result, of the host's sums and of those that came from devices. */
 void grid_finish_planes(const grove_call *call, const gridded *from, grove_array *out);
+/* Sums of weights, one for each band. */
+int grid_finish_sum(const grove_call *call, void *state, grove_array *out);
 
 /* Of the classes, see keep.h. */
 int grid_add_on_device(const grove_call *call, void *state, int count);

@@ -68,3 +68,18 @@ void grid_warn(const grove_call *call, const gridded *from)
             ? "and are left out"
             : "and are left out, though sum_of_weights counts them: the image is too faint");
 }
+
+int grid_finish_sum(const grove_call *call, void *state, grove_array *out)
+{
+    const gridded *from = state;
+    double *sum = out->data;
+    bool any = false;
+
+    for (int64_t band = 0; band < out->cells; band++) {
+        sum[band] = image_sum_value(&from->sizes[band].weight);
+        any = any || sum[band] > 0;
+        if (out->flags)
+            out->flags[band] = sum[band] > 0 ? 0 : 0xff;
+    }
+    return any ? 0 : image_samples_none(call->node, from->outside, image_stage_limit(call->node));
+}
