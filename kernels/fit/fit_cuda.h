@@ -77,6 +77,13 @@ __device__ inline box find_box(const grove_args *args, const grove_fit_tile *til
     }
     return cells;
 }
+// The weight that lane `from` of a group has.
+__device__ __forceinline__ double group_weight(double weight, int from, int group)
+{
+    const unsigned here = threadIdx.x % 32 / group * group;
+
+    return __shfl_sync((0xffffffffu >> (32 - group)) << here, weight, from, group);
+}
 } // namespace
 
 #endif

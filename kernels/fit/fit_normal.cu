@@ -194,11 +194,8 @@ __device__ void add_element(const grove_normal_state *s, const numbers *n, int e
 __device__ void add_cell(const grove_normal_state *s, const numbers *n, const share *own,
                          double weight, int lane, int group, sums *to)
 {
-    const unsigned here = threadIdx.x % 32 / group * group;
-    const unsigned mask = (0xffffffffu >> (32 - group)) << here;
-
     for (int e = 0; e < s->elements; e++) {
-        const double w = __shfl_sync(mask, weight, lane + e, group);
+        const double w = group_weight(weight, lane + e, group);
         to->all += w >= 0 ? 2 : 0;
         if (own->partners && w > 0)
             add_element(s, n, e, w, own, to);
@@ -242,7 +239,7 @@ __device__ share share_of(const grove_normal_state *s, int64_t item)
 __device__ void add_stretch(const grove_args *args, int64_t at)
 {
     const grove_normal_state *s = (const grove_normal_state *)(const void *)args->state.bytes;
-    const grove_normal_share all = grove_normal_share_of(s);
+    const grove_fit_share all = grove_fit_share_of(grove_normal_items(s));
     const int64_t item = at % all.threads, row = at / all.threads;
     const int lane = (int)(item % all.group), each = all.group / s->elements;
     const share own = share_of(s, item);

@@ -50,28 +50,11 @@ GROVE_FN int64_t grove_normal_items(const grove_normal_state *s)
     return n * ((n + GROVE_FIT_PIECE - 1) / GROVE_FIT_PIECE);
 }
 
-/* Threads for these, of which `group` beside each other, of one warp, find the weights of as many
- * samples together: an element of a cell each. */
-typedef struct {
-    int64_t threads;
-    int32_t group; /* a power of two, at least GROVE_FIT_PIECE */
-} grove_normal_share;
-GROVE_FN grove_normal_share grove_normal_share_of(const grove_normal_state *s)
-{
-    const int64_t items = grove_normal_items(s);
-    int32_t group = GROVE_FIT_PIECE;
-
-    while (group < 32 && group < items)
-        group *= 2;
-    grove_normal_share share = {(items + group - 1) / group * group, group};
-    return share;
-}
-
 GROVE_FN int64_t grove_fit_normal_threads(const grove_args *args)
 {
     const grove_normal_state *s = (const grove_normal_state *)(const void *)args->state.bytes;
 
-    return grove_fit_rows(&s->tile) * grove_normal_share_of(s).threads;
+    return grove_fit_rows(&s->tile) * grove_fit_share_of(grove_normal_items(s)).threads;
 }
 
 #endif

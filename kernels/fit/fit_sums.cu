@@ -1,5 +1,5 @@
 // Compressed sums: a thread adds all cells of a stretch of a baseline, in their order, for one
-// correlation.
+// correlation. Threads of a baseline find weights of samples together, one of each.
 #include "fit_cuda.h"
 #include "fit_sums.h"
 
@@ -74,16 +74,34 @@ struct sums {
     complex data, pair[GROVE_FIT_PIECE];
 };
 
+__device__ complex data_of(const grove_args *args, const grove_fit_state *s, const place *p, int c)
+{
+    return element(&args->in[GROVE_FIT_DATA], find(args, &s->tile, GROVE_FIT_DATA, p), c);
+}
+
+// Of a cell of a box; 0 behind its last one.
+__device__ double sample_of(const grove_args *args, const grove_fit_state *s, const box *cells,
+                            int64_t cell, int c)
+{
+    const unsigned channels = (unsigned)(cells->end[1] - cells->first[1]);
+    const unsigned t = (unsigned)cell / channels;
+    const place p = {
+        {cells->first[0] + t, cells->baseline, cells->first[1] + (unsigned)cell % channels}};
+
+    if (p.at[0] >= cells->end[0] || !is_finite(data_of(args, s, &p, c)))
+        return 0;
+    return weight_of(args, s, &p, c);
+}
+
 // first: number of the piece's first partner of j; of the n numbers.
 __device__ void add_cell(const grove_args *args, const grove_fit_state *s, const place *p, int c,
-                         int64_t j, int64_t first, int64_t n, sums *to)
+                         double w, int64_t j, int64_t first, int64_t n, sums *to)
 {
-    complex d = element(&args->in[GROVE_FIT_DATA], find(args, &s->tile, GROVE_FIT_DATA, p), c);
-    double w = is_finite(d) ? weight_of(args, s, p, c) : 0;
-
-    if (!(w > 0))
-        return;
+    complex d = data_of(args, s, p, c);
     complex x = model(args, s, p, c, j), wd = {w * d.re, w * d.im}, wx = {w * x.re, w * x.im};
+    // A piece has the four numbers of a group, or numbers of several.
+    const int group = GROVE_FIT_MODELS + 2 * (int)(first / 4);
+    const char *four = s->full ? find(args, &s->tile, group, p) : nullptr;
     to->count += 2;
     to->power += wd.re * d.re + wd.im * d.im;
     to->data.re += wd.re * x.re + wd.im * x.im;
@@ -91,7 +109,8 @@ __device__ void add_cell(const grove_args *args, const grove_fit_state *s, const
 #pragma unroll
     for (int k = 0; k < GROVE_FIT_PIECE; k++)
         if (first + k >= j && first + k < n) {
-            complex y = model(args, s, p, c, first + k);
+            complex y =
+                s->full ? element(&args->in[group], four, k) : model(args, s, p, c, first + k);
             to->pair[k].re += wx.re * y.re + wx.im * y.im;
             to->pair[k].im += wx.im * y.re - wx.re * y.im;
         }
@@ -121,21 +140,30 @@ __device__ void write_sums(double *out, int64_t n, int c, int64_t j, int64_t fir
 __device__ void add_stretch(const grove_args *args, int64_t at)
 {
     const grove_fit_state *s = (const grove_fit_state *)(const void *)args->state.bytes;
-    const int64_t n = grove_fit_numbers(s), items = grove_fit_items(s), item = at % items / 4;
-    const int64_t pieces = (n + GROVE_FIT_PIECE - 1) / GROVE_FIT_PIECE;
-    const int64_t j = item / pieces, first = item % pieces * GROVE_FIT_PIECE;
-    const int64_t row = at / items;
-    const int c = (int)(at % 4);
+    const int64_t n = grove_fit_numbers(s), pieces = (n + GROVE_FIT_PIECE - 1) / GROVE_FIT_PIECE;
+    const grove_fit_share all = grove_fit_share_of(grove_fit_items(s));
+    const int64_t item = at % all.threads, row = at / all.threads;
+    const int64_t j = item / 4 / pieces, first = item / 4 % pieces * GROVE_FIT_PIECE;
+    const int c = (int)(at % 4), lane = (int)(item % all.group), each = all.group / 4;
+    const bool own = j < n && first + GROVE_FIT_PIECE > j; // else the other half has it
     sums sum = {};
 
-    if (first + GROVE_FIT_PIECE <= j)
-        return; // the other half
     box cells = find_box(args, &s->tile, row);
-    place p = {{0, cells.baseline, 0}};
-    for (p.at[0] = cells.first[0]; p.at[0] < cells.end[0]; p.at[0]++)
-        for (p.at[2] = cells.first[1]; p.at[2] < cells.end[1]; p.at[2]++)
-            add_cell(args, s, &p, c, j, first, n, &sum);
-    write_sums((double *)args->out.data + row * GROVE_SUMS_SIZE(n), n, c, j, first, &sum);
+    place p = {{cells.first[0], cells.baseline, cells.first[1]}};
+    for (int64_t cell = 0; p.at[0] < cells.end[0] && p.at[2] < cells.end[1]; cell += each) {
+        double weight = sample_of(args, s, &cells, cell + lane / 4, c);
+        for (int k = 0; k < each && p.at[0] < cells.end[0]; k++) {
+            double w = group_weight(weight, 4 * k + c, all.group);
+            if (own && w > 0)
+                add_cell(args, s, &p, c, w, j, first, n, &sum);
+            if (++p.at[2] == cells.end[1]) {
+                p.at[2] = cells.first[1];
+                p.at[0]++;
+            }
+        }
+    }
+    if (own)
+        write_sums((double *)args->out.data + row * GROVE_SUMS_SIZE(n), n, c, j, first, &sum);
 }
 } // namespace
 

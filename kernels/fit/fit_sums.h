@@ -29,7 +29,7 @@ GROVE_FN int64_t grove_fit_numbers(const grove_fit_state *s)
     return (int64_t)s->groups * (s->full ? 4 : 1);
 }
 
-/* Threads for each baseline of a stretch: correlations, numbers j, pieces. */
+/* For each baseline of a stretch: correlations, numbers j, pieces. */
 GROVE_FN int64_t grove_fit_items(const grove_fit_state *s)
 {
     int64_t n = grove_fit_numbers(s);
@@ -41,7 +41,7 @@ GROVE_FN int64_t grove_fit_sums_threads(const grove_args *args)
 {
     const grove_fit_state *s = (const grove_fit_state *)(const void *)args->state.bytes;
 
-    return grove_fit_rows(&s->tile) * grove_fit_items(s);
+    return grove_fit_rows(&s->tile) * grove_fit_share_of(grove_fit_items(s)).threads;
 }
 
 #endif

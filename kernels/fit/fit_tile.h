@@ -21,6 +21,22 @@ typedef struct {
 /* A thread adds products of one number with up to so many others. */
 enum { GROVE_FIT_PIECE = 4 };
 
+/* Threads for so many items of a row, of which `group` beside each other, of one warp, find the
+ * weights of as many samples together: an element of a cell each. */
+typedef struct {
+    int64_t threads;
+    int32_t group; /* a power of two, at least 4 */
+} grove_fit_share;
+GROVE_FN grove_fit_share grove_fit_share_of(int64_t items)
+{
+    int32_t group = 4;
+
+    while (group < 32 && group < items)
+        group *= 2;
+    grove_fit_share share = {(items + group - 1) / group * group, group};
+    return share;
+}
+
 /* Baselines of all stretches. */
 GROVE_FN int64_t grove_fit_rows(const grove_fit_tile *tile)
 {

@@ -56,13 +56,13 @@ typedef double double4 __attribute__((vector_size(32)));
 typedef double double2 __attribute__((vector_size(16)));
 
 /* Bits of elements that are not 0, from numbers of four cells, and whether any is not finite. */
-INLINE int find_elements(bits8 any, bits8 wrong, int elements)
+INLINE int find_elements(const bits8 *any, const bits8 *wrong, int elements)
 {
     int64_t number[4], odd[4];
     int which = 0;
 
-    memcpy(number, &any, sizeof(number));
-    memcpy(odd, &wrong, sizeof(odd));
+    memcpy(number, any, sizeof(number));
+    memcpy(odd, wrong, sizeof(odd));
     for (int e = 0; e < elements; e++) {
         int64_t found = 0;
         for (int k = e; k < 4; k += elements)
@@ -132,7 +132,7 @@ INLINE int split_fours(const float *from, int64_t cells, int elements, int which
                 memcpy(to + plane * e + 2 * k, &y, sizeof(y));
             }
     }
-    return find_elements(any, wrong, elements);
+    return find_elements(&any, &wrong, elements);
 }
 
 /* One element of any number of elements. */
