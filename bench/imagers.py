@@ -9,17 +9,20 @@ import resource
 import statistics
 import subprocess
 import sys
+import time
 
 ARCSEC = 3.14159265358979 / 180 / 3600
 
 
 def seconds(command, folder, environment=None):
-    """Seconds of the processor that a command takes."""
+    """Seconds of the processor that a command takes, and of the clock."""
+    began = time.monotonic()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([str(w) for w in command], check=True, cwd=folder, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+            time.monotonic() - began)
 
 
 def make_set(options):
@@ -45,8 +48,8 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     make_set(options)
-    print("| pixels | weights | Grove, s | wsclean, s | ratio |")
-    print("| --: | --- | --: | --: | --: |")
+    print("| pixels | weights | Grove, s | wsclean, s | ratio | Grove, elapsed, s | wsclean, elapsed, s | load |")
+    print("| --: | --- | --: | --: | --: | --: | --: | --: |")
     for size in options.sizes.split(","):
         for weights in ("natural", "briggs"):
             ours, theirs = [], []
@@ -60,8 +63,9 @@ def main():
                                        *weights.split(), *(["0"] if weights == "briggs" else []),
                                        "-size", size, size, "-scale", f"{options.cell:.6g}asec",
                                        "-name", "theirs", "set.ms"], options.work))
-            a, b = statistics.median(ours), statistics.median(theirs)
-            print(f"| {size} | {weights} | {a:.3g} | {b:.3g} | {b / a:.2f} |")
+            (a, a_elapsed), (b, b_elapsed) = ([statistics.median(k) for k in zip(*of)] for of in (ours, theirs))
+            print(f"| {size} | {weights} | {a:.3g} | {b:.3g} | {b / a:.2f} | {a_elapsed:.3g} | {b_elapsed:.3g} | "
+                  f"{os.getloadavg()[0]:.1f} |")
             sys.stdout.flush()
 
 

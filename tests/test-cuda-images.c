@@ -184,6 +184,25 @@ START_TEST(numbers_are_those_of_the_host)
 }
 END_TEST
 
+/* Integers are added on the host, also in a run with a device: the same bits. */
+START_TEST(exact_images_are_those_of_the_host)
+{
+    static const char *const lines[] = {
+        "psf_image(obs, size=48, cell=10arcsec, weights=half^2, exact=true)",
+        "dirty_image(half * (1 + 2i), obs, size=[40, 33], cell=10arcsec, stokes=\"I\", "
+        "exact=true)"};
+    grove_session_options options = {.threads = 1, .tile_times = 2};
+
+    tree_of(lines[_i], 4);
+    heap truth = heap_test_run("cpu", options, NULL);
+    options.tile_times = 3;
+    heap got = heap_test_run("cuda", options, NULL);
+    ck_assert(heap_equal(&got, &truth));
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
 /* ---- what is copied ---- */
 
 /* Visibilities that were made on the device stay there, and so do grid and planes: what goes up is
@@ -476,6 +495,7 @@ int main(void)
     tcase_set_timeout(tests, 600);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, numbers_are_those_of_the_host, 0, CASES);
+    tcase_add_loop_test(tests, exact_images_are_those_of_the_host, 0, 2);
     tcase_add_test(tests, visibilities_stay_there);
     tcase_add_test(tests, visibilities_go_up_once);
     tcase_add_test(tests, of_a_psf_no_visibilities_go_up);

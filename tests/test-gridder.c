@@ -295,10 +295,10 @@ START_TEST(sources_outside)
 {
     const char *count = getenv("GROVE_TEST_CONFIGURATIONS");
 
-    for (uint64_t seed = 1; seed <= (count ? strtoull(count, NULL, 10) : 10); seed++) {
+    for (uint64_t seed = 1; seed <= (count ? 275 : 10); seed++) {
         world w;
         double sum = 0, worst = 0;
-        make_outside(&w, seed);
+        make_outside(&w, seed == 10 ? 275 : seed); /* a small field at high accuracy, too */
         void *image = make_image(&w, 0, &in_order);
         for (int64_t k = 0; k < w.rows * w.channels; k++)
             sum += number(w.weight, k, w.bounds.double_precision);

@@ -10,18 +10,20 @@ INLINE void directions(const grove_gridder_sky *s, int64_t first, double m, doub
                        doubles above[PARTS])
 {
     for (int i = 0; i < PARTS; i++) {
-        doubles l, rest;
+        doubles l, square, rest;
         double root[PART];
         const doubles zero = {0}, one = 1 - zero;
         memcpy(&l, s->l + first + i * PART, sizeof(l));
-        rest = 1 - (l * l + m * m);
+        square = l * l + m * m; /* rest - 1 would lose the digits of a small field */
+        rest = 1 - square;
         above[i] = choose(rest > zero, one, zero);
+        square = choose(rest > zero, square, one);
         rest = choose(rest > zero, rest, zero);
         memcpy(root, &rest, sizeof(root));
         for (int k = 0; k < PART; k++)
             root[k] = __builtin_sqrt(root[k]);
         memcpy(&l, root, sizeof(l));
-        n[i] = (rest - 1) / (1 + l) - s->middle_n;
+        n[i] = -square / (1 + l) - s->middle_n;
     }
 }
 
