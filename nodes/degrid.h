@@ -28,7 +28,10 @@ typedef struct {
     pthread_mutex_t lock;
     grove_gridder *gridder;
     grove_convolution *convolution;
-    grove_hash of;
+    grove_hash of;           /* the planes */
+    bool has_planes;         /* there are some */
+    grove_hash functions_of; /* the functions, and grove_call_serial of them */
+    uint64_t functions_serial;
     int64_t outside;                /* visibilities */
     grove_gridder_outside left_out; /* by the functions */
     image_device *devices;          /* what each has */

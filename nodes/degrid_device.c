@@ -1,10 +1,31 @@
-/* degrid on a device. */
+/* degrid on a device, and where the planes of a call are. */
 #include "nodes/degrid.h"
 #include "nodes/image_plane.h"
 
 #include "base/error.h"
 
 #include <stdlib.h>
+
+degrid_given degrid_planes(const grove_call *call, int plane)
+{
+    static const char *const names[] = {"u", "v", "w_plane"};
+    const grove_args *args = call->args;
+    const options_read *o = grove_node_user(call->node);
+    const int freq = grove_args_axis(args, GROVE_AXIS_FREQ);
+    const int64_t first = o->cube.same && freq >= 0 ? args->origin[freq] : 0;
+    degrid_given g = {.from = args->in[PLANES].data,
+                      .grid = o->plan.grid,
+                      .planes = o->plan.planes,
+                      .cell = 2 *
+                              (int64_t)(call->double_precision ? sizeof(double) : sizeof(float)) *
+                              image_mueller_parameters(&o->mueller)};
+
+    for (int d = 0; d < 3; d++)
+        g.step[d] = image_stage_in_step(args, PLANES, names[d]);
+    if (o->cube.axis)
+        g.from += (plane - first) * image_stage_in_step(args, PLANES, "freq");
+    return g;
+}
 
 /* The cells in reach are copied there for each tile: whether they changed would take longer to
  * find out. */
@@ -45,7 +66,7 @@ static image_convolve_part *find_parts(const grove_call *call, const options_rea
     return parts;
 }
 
-/* By functions, which are arranged for each tile, too. */
+/* By functions, which stay arranged as long as they are known to be the same. */
 static int predict_by_functions(const grove_call *call, degridding *d,
                                 const image_device_inputs *in)
 {
