@@ -249,62 +249,6 @@ static void stop(const grove_node *node, void *run)
 
 /* ---- planes ---- */
 
-degrid_given degrid_planes(const grove_call *call, int plane)
-{
-    static const char *const names[] = {"u", "v", "w_plane"};
-    const grove_args *args = call->args;
-    const options_read *o = grove_node_user(call->node);
-    const int freq = grove_args_axis(args, GROVE_AXIS_FREQ);
-    const int64_t first = o->cube.same && freq >= 0 ? args->origin[freq] : 0;
-    degrid_given g = {.from = args->in[PLANES].data,
-                      .grid = o->plan.grid,
-                      .planes = o->plan.planes,
-                      .cell = 2 *
-                              (int64_t)(call->double_precision ? sizeof(double) : sizeof(float)) *
-                              image_mueller_parameters(&o->mueller)};
-
-    for (int d = 0; d < 3; d++)
-        g.step[d] = image_stage_in_step(args, PLANES, names[d]);
-    if (o->cube.axis)
-        g.from += (plane - first) * image_stage_in_step(args, PLANES, "freq");
-    return g;
-}
-
-/* Where they lie they are [w_plane][v][u]: a step along an axis of one cell does not matter. */
-static bool are_dense(const degrid_given *g)
-{
-    return g->step[0] == g->cell && g->step[1] == g->grid[0] * g->cell &&
-           (g->planes == 1 || g->step[2] == g->grid[1] * g->step[1]);
-}
-
-/* Of the numbers, row by row where they lie. */
-static grove_hash hash_planes(const degrid_given *g)
-{
-    const int64_t run = g->step[0] == g->cell ? g->grid[0] : 1;
-    grove_hash hash = grove_hash_start();
-
-    for (int64_t w = 0; w < g->planes; w++)
-        for (int64_t v = 0; v < g->grid[1]; v++)
-            for (int64_t u = 0; u < g->grid[0]; u += run)
-                hash =
-                    grove_hash_add(hash, g->from + w * g->step[2] + v * g->step[1] + u * g->step[0],
-                                   (size_t)(run * g->cell));
-    return hash;
-}
-
-/* Dense planes in the order of the gridder. NULL: no memory. */
-static void *copy_planes(const degrid_given *g)
-{
-    char *copy = malloc((size_t)(g->planes * g->grid[0] * g->grid[1] * g->cell)), *to = copy;
-
-    for (int64_t w = 0; copy && w < g->planes; w++)
-        for (int64_t v = 0; v < g->grid[1]; v++)
-            for (int64_t u = 0; u < g->grid[0]; u++, to += g->cell)
-                memcpy(to, g->from + w * g->step[2] + v * g->step[1] + u * g->step[0],
-                       (size_t)g->cell);
-    return copy;
-}
-
 /* Functions, which are dense where they lie: [w_function][fine]. */
 static bool are_functions_dense(const grove_args *args, const grove_convolution_plan *plan,
                                 int64_t cell)
@@ -316,29 +260,20 @@ static bool are_functions_dense(const grove_args *args, const grove_convolution_
             image_stage_in_step(args, FUNCTIONS, "w_function") == fine * fine * cell);
 }
 
-static grove_hash hash_functions(const grove_call *call, const grove_convolution_plan *plan,
-                                 grove_hash hash)
+static grove_hash hash_functions(const grove_call *call, const grove_convolution_plan *plan)
 {
     const int64_t fine = grove_convolution_side(plan);
 
-    return grove_hash_add(hash, call->args->in[FUNCTIONS].data,
+    return grove_hash_add(grove_hash_start(), call->args->in[FUNCTIONS].data,
                           (size_t)(plan->functions * plan->planes * fine * fine) * 2 *
                               (call->double_precision ? sizeof(double) : sizeof(float)));
-}
-
-static void free_planes(degridding *d)
-{
-    grove_gridder_free(d->gridder);
-    grove_convolution_free(d->convolution);
-    d->gridder = NULL;
-    d->convolution = NULL;
 }
 
 static int set_planes(degridding *d, const degrid_given *g, const image_mueller *mueller,
                       bool double_precision)
 {
-    void *copy = are_dense(g) ? NULL : copy_planes(g);
-    const void *planes = are_dense(g) ? g->from : copy;
+    void *copy = degrid_is_dense(g) ? NULL : degrid_copy_planes(g);
+    const void *planes = degrid_is_dense(g) ? g->from : copy;
     int code = planes ? 0 : GROVE_NO_MEMORY;
 
     if (!code && d->convolution)
@@ -350,44 +285,67 @@ static int set_planes(degridding *d, const degrid_given *g, const image_mueller 
     return code;
 }
 
+/* Makes a gridder with these functions unless they are the ones that it has. */
+static int find_functions(const grove_call *call, degridding *d, grove_isa isa)
+{
+    const options_read *o = grove_node_user(call->node);
+    const uint64_t serial = grove_call_serial(call, FUNCTIONS);
+    grove_convolution_plan plan = o->convolution;
+
+    if (d->convolution && serial && serial == d->functions_serial)
+        return 0;
+    if (!are_functions_dense(call->args, &plan, call->double_precision ? 16 : 8))
+        return grove_node_fail_option(call->node, "functions", "are not whole");
+    const grove_hash of = hash_functions(call, &plan);
+    d->functions_serial = serial;
+    if (d->convolution && grove_hash_equal(of, d->functions_of))
+        return 0;
+    grove_convolution_free(d->convolution);
+    d->convolution = NULL;
+    d->has_planes = false;
+    plan.double_precision = call->double_precision;
+    int code =
+        image_functions_check_finite(call->node, &plan, call->args->in[FUNCTIONS].data, NULL);
+    if (code)
+        return code;
+    d->convolution = grove_convolution_new(&plan, call->args->in[FUNCTIONS].data, isa);
+    d->functions_of = of;
+    return d->convolution ? 0 : GROVE_NO_MEMORY;
+}
+
+static int find_gridder(const grove_call *call, degridding *d, grove_isa isa)
+{
+    const options_read *o = grove_node_user(call->node);
+    grove_gridder_plan plan = o->plan;
+
+    grove_gridder_free(d->gridder);
+    plan.bounds.double_precision = call->double_precision;
+    d->gridder = grove_gridder_new(&plan, isa);
+    return d->gridder ? 0 : GROVE_NO_MEMORY;
+}
+
 /* Makes a gridder with these planes, of a cube at one of its frequencies, unless they are the ones
  * that it has. */
 static int find_planes(const grove_call *call, degridding *d, int plane)
 {
     const options_read *o = grove_node_user(call->node);
-    grove_gridder_plan plan = o->plan;
-    grove_convolution_plan convolution = o->convolution;
     const degrid_given g = degrid_planes(call, plane);
-    grove_hash of = hash_planes(&g);
+    const grove_hash of = degrid_hash_planes(&g);
     grove_isa isa;
     char said[200];
 
-    if (o->has_functions &&
-        !are_functions_dense(call->args, &convolution, call->double_precision ? 16 : 8))
-        return grove_node_fail_option(call->node, "functions", "are not whole");
-    if (o->has_functions)
-        of = hash_functions(call, &convolution, of);
-    if ((d->gridder || d->convolution) && grove_hash_equal(of, d->of))
-        return 0;
-    free_planes(d);
     if (grove_isa_choose(&isa, said))
         return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
-    plan.bounds.double_precision = convolution.double_precision = call->double_precision;
-    const void *functions = o->has_functions ? call->args->in[FUNCTIONS].data : NULL;
-    int code =
-        functions ? image_functions_check_finite(call->node, &convolution, functions, NULL) : 0;
-    if (code)
+    int code = o->has_functions ? find_functions(call, d, isa) : 0;
+    if (code || (d->has_planes && grove_hash_equal(of, d->of)))
         return code;
-    if (functions)
-        d->convolution = grove_convolution_new(&convolution, functions, isa);
-    else
-        d->gridder = grove_gridder_new(&plan, isa);
-    if (!d->gridder && !d->convolution)
-        return GROVE_NO_MEMORY;
+    d->has_planes = false;
+    if (!o->has_functions)
+        code = find_gridder(call, d, isa);
+    if (!code)
+        code = set_planes(d, &g, &o->mueller, call->double_precision);
     d->of = of;
-    code = set_planes(d, &g, &o->mueller, call->double_precision);
-    if (code)
-        free_planes(d);
+    d->has_planes = !code;
     return code;
 }
 

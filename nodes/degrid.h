@@ -28,7 +28,10 @@ typedef struct {
     pthread_mutex_t lock;
     grove_gridder *gridder;
     grove_convolution *convolution;
-    grove_hash of;
+    grove_hash of;           /* the planes */
+    bool has_planes;         /* there are some */
+    grove_hash functions_of; /* the functions, and grove_call_serial of them */
+    uint64_t functions_serial;
     int64_t outside;                /* visibilities */
     grove_gridder_outside left_out; /* by the functions */
     image_device *devices;          /* what each has */
@@ -45,6 +48,12 @@ typedef struct {
 } degrid_given;
 
 degrid_given degrid_planes(const grove_call *call, int plane);
+/* Whether they lie as [w_plane][v][u]: a step along an axis of one cell does not matter. */
+bool degrid_is_dense(const degrid_given *g);
+/* Of the numbers, row by row where they lie. */
+grove_hash degrid_hash_planes(const degrid_given *g);
+/* Dense planes in the order of the gridder, which the caller frees. NULL: no memory. */
+void *degrid_copy_planes(const degrid_given *g);
 
 int degrid_on_device(const grove_call *call);
 

@@ -26,7 +26,6 @@ static const grove_kernel spread = {"gridder_convolve_spread",
                                      GROVE_CONVOLVE_BLOCK,       0},
                           arrange = {"gridder_convolve_arrange", NULL, NULL, SOURCE, NULL, 0, 0},
                           norm = {"gridder_convolve_norm", NULL, NULL, SOURCE, NULL, 0, 0},
-                          mix = {"gridder_convolve_mix_cells", NULL, NULL, SOURCE, NULL, 0, 0},
                           total = {"gridder_total", NULL, NULL, IMAGE_LAUNCH_SOURCE, NULL, 32, 0};
 
 /* ---- memory ---- */
@@ -114,36 +113,28 @@ int image_convolve_open(const grove_call *call, const image_convolving *by, imag
 
 /* ---- launches ---- */
 
-/* Over so many items. */
-static int launch_items(const grove_call *call, const grove_kernel *kernel, int64_t items,
-                        const void *from, const void *table, void *to, const void *state,
-                        size_t bytes)
-{
-    grove_args args = {.axes = 1, .inputs = GROVE_GRIDDER_IMAGE_INPUTS, .size = {items}};
-
-    args.in[GROVE_GRIDDER_FROM].data = (void *)(uintptr_t)from;
-    args.in[GROVE_GRIDDER_TABLE].data = (void *)(uintptr_t)table;
-    args.out.data = to;
-    memcpy(args.state.bytes, state, bytes);
-    return grove_call_launch(call, kernel, &args, call->double_precision);
-}
-
-int image_convolve_arrange(const grove_call *call, const image_convolving *by,
-                           const image_convolve *d)
+int image_convolve_arrange(const grove_call *call, const image_convolving *by, image_convolve *d)
 {
     const grove_convolution_plan *plan = &by->plan;
+    const uint64_t serial = grove_call_serial(call, by->functions);
     const grove_convolve_arrange_state state = {
         .planes = plan->functions * plan->planes,
         .step = {image_stage_in_step(call->args, by->functions, "w_function"),
                  image_stage_in_step(call->args, by->functions, "fine")},
         .support = plan->support,
         .stride = (int32_t)grove_convolution_stride(plan)};
-    int code = launch_items(call, &arrange, number_count(plan), call->args->in[by->functions].data,
-                            NULL, d->functions, &state, sizeof(state));
 
-    return code || !by->normalises ? code
-                                   : launch_items(call, &norm, block_count(plan), d->functions,
-                                                  NULL, d->norms, &state, sizeof(state));
+    if (serial && serial == d->serial)
+        return 0;
+    d->serial = 0;
+    int code =
+        image_launch_items(call, &arrange, number_count(plan), call->args->in[by->functions].data,
+                           NULL, d->functions, &state, sizeof(state));
+    if (!code && by->normalises)
+        code = image_launch_items(call, &norm, block_count(plan), d->functions, NULL, d->norms,
+                                  &state, sizeof(state));
+    d->serial = code ? 0 : serial;
+    return code;
 }
 
 /* ---- samples ---- */
@@ -399,9 +390,9 @@ static int add_band(const sampling *s, const image_convolve *d, int band)
     args.out.data = (char *)d->grids + (uint64_t)band * bytes;
     int code = grove_call_launch(s->call, &spread, &args, s->call->double_precision);
     return code ? code
-                : launch_items(s->call, &total, 32, args.in[GROVE_GRIDDER_SUMS].data, NULL,
-                               d->totals + (ptrdiff_t)GROVE_CONVOLVE_TOTALS * band, &sums,
-                               sizeof(sums));
+                : image_launch_items(s->call, &total, 32, args.in[GROVE_GRIDDER_SUMS].data, NULL,
+                                     d->totals + (ptrdiff_t)GROVE_CONVOLVE_TOTALS * band, &sums,
+                                     sizeof(sums));
 }
 
 int image_convolve_add(const grove_call *call, const image_convolving *by, const image_convolve *d,
@@ -416,91 +407,6 @@ int image_convolve_add(const grove_call *call, const image_convolving *by, const
             code = grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory on the device");
     }
     return code;
-}
-
-/* ---- grids ---- */
-
-typedef struct {
-    double at[GROVE_CONVOLVE_MOST][GROVE_CONVOLVE_MOST][2]; /* [to][from] */
-} factors;
-
-static int mix_grids(const grove_call *call, const grove_convolution_plan *plan,
-                     const factors *matrix, const void *from, void *to,
-                     grove_convolve_mix_state *state)
-{
-    const void *table = NULL;
-    int code = grove_call_send(call, matrix, sizeof(*matrix), &table);
-
-    state->row = grove_gridder_divide_by((int32_t)plan->grid[0]);
-    return code ? code
-                : launch_items(call, &mix, plan->grid[0] * plan->grid[1], from, table, to, state,
-                               sizeof(*state));
-}
-
-/* Grids from a part's cells. */
-static int take(const grove_call *call, const image_convolving *by, const image_convolve *d,
-                const image_convolve_part *part)
-{
-    const grove_convolution_plan *plan = &by->plan;
-    const int64_t pair = (int64_t)pair_of(plan);
-    grove_convolve_mix_state state = {
-        .count = {image_mueller_parameters(by->mueller), plan->images},
-        .from_step = {part->step[0], part->step[1], pair},
-        .to_step = {pair, plan->grid[0] * pair, plan->grid[0] * plan->grid[1] * pair}};
-    factors matrix = {0};
-
-    for (int r = 0; r < plan->images; r++)
-        memcpy(matrix.at[r], by->mueller->basis[r], sizeof(matrix.at[r]));
-    return mix_grids(call, plan, &matrix, part->cells, d->grids, &state);
-}
-
-int image_convolve_give(const grove_call *call, const image_convolving *by, const image_convolve *d,
-                        int band, const double factor[4], void *to)
-{
-    const grove_convolution_plan *plan = &by->plan;
-    const int parameters = image_mueller_parameters(by->mueller);
-    const int64_t pair = (int64_t)pair_of(plan);
-    const double half = by->mueller->shape > 1 ? 0.5 : 1;
-    grove_convolve_mix_state state = {
-        .count = {plan->images, parameters},
-        .from_step = {pair, plan->grid[0] * pair, plan->grid[0] * plan->grid[1] * pair},
-        .to_step = {parameters * pair, plan->grid[0] * parameters * pair, pair}};
-    factors matrix = {0};
-
-    for (int s = 0; s < parameters; s++)
-        for (int r = 0; r < plan->images; r++) {
-            matrix.at[s][r][0] = half * factor[r] * by->mueller->basis[r][s][0];
-            matrix.at[s][r][1] = -half * factor[r] * by->mueller->basis[r][s][1];
-        }
-    return mix_grids(call, plan, &matrix,
-                     (const char *)d->grids + band * grove_convolution_cells(plan) * pair, to,
-                     &state);
-}
-
-int image_convolve_fetch(const grove_call *call, const image_convolving *by,
-                         const image_convolve *d, void *grids)
-{
-    const uint64_t bytes = grid_bytes(&by->plan);
-    const size_t count = bytes / (pair_of(&by->plan) / 2);
-    void *more = malloc(bytes);
-    int code = more ? grove_call_fetch(call, more, d->grids, bytes)
-                    : grove_node_fail(call->node, GROVE_NO_MEMORY,
-                                      "not enough memory for what the device has made");
-
-    for (size_t i = 0; i < count && !code; i++)
-        if (by->plan.double_precision)
-            ((double *)grids)[i] += ((const double *)more)[i];
-        else
-            ((float *)grids)[i] += ((const float *)more)[i];
-    free(more);
-    return code;
-}
-
-int image_convolve_totals(const grove_call *call, const image_convolve *d, int band,
-                          double totals[GROVE_CONVOLVE_TOTALS])
-{
-    return grove_call_fetch(call, totals, d->totals + (ptrdiff_t)GROVE_CONVOLVE_TOTALS * band,
-                            GROVE_CONVOLVE_TOTALS * sizeof(double));
 }
 
 /* ---- prediction ---- */
@@ -580,7 +486,7 @@ static int predict_part(const sampling *s, const image_convolve *d, const image_
         end--;
     if (first == end)
         return 0;
-    int code = take(s->call, s->by, d, of);
+    int code = image_convolve_take(s->call, s->by, d, of);
     grove_args args = channels_of(s, first, end - first);
     args.out = s->call->args->out;
     if (s->state.samples.axis[2] >= 0)

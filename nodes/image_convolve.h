@@ -12,6 +12,7 @@
 /* Kept on the device from call to call; zero before the first. */
 typedef struct {
     void *functions; /* in the order in which the kernels read them */
+    uint64_t serial; /* grove_call_serial of them; 0: not known */
     void *norms;     /* of them; NULL: not wanted */
     void *grids;     /* [band][image][v][u] */
     double *totals;  /* [band][GROVE_CONVOLVE_TOTALS] */
@@ -35,9 +36,8 @@ uint64_t image_convolve_memory(const grove_convolution_plan *plan, bool normalis
 size_t image_convolve_index_bytes(const image_mueller *mueller, int elements);
 /* Takes memory, and clears grids and totals. Nothing if it is open. */
 int image_convolve_open(const grove_call *call, const image_convolving *by, image_convolve *d);
-/* Puts the call's functions in order. */
-int image_convolve_arrange(const grove_call *call, const image_convolving *by,
-                           const image_convolve *d);
+/* Puts the call's functions in order, unless they are. */
+int image_convolve_arrange(const grove_call *call, const image_convolving *by, image_convolve *d);
 
 /* Spreads the visibilities of the call, those of each band to its grids, and adds to its totals. */
 int image_convolve_add(const grove_call *call, const image_convolving *by, const image_convolve *d,
@@ -50,6 +50,9 @@ typedef struct {
     const double *share;
 } image_convolve_part;
 
+/* The grids from a part's cells. */
+int image_convolve_take(const grove_call *call, const image_convolving *by, const image_convolve *d,
+                        const image_convolve_part *part);
 /* The visibilities of the sum of all parts to call->args->out; a channel has at least one. Those
  * beyond the limits are 0, and counted in *outside; those whose functions leave the grid, too, in
  * *left_out. */

@@ -29,6 +29,20 @@ static inline int image_launch(const grove_call *call, const grove_kernel *kerne
     return grove_call_launch(call, kernel, &args, call->double_precision);
 }
 
+/* Over so many items. */
+static inline int image_launch_items(const grove_call *call, const grove_kernel *kernel,
+                                     int64_t items, const void *from, const void *table, void *to,
+                                     const void *state, size_t bytes)
+{
+    grove_args args = {.axes = 1, .inputs = GROVE_GRIDDER_IMAGE_INPUTS, .size = {items}};
+
+    args.in[GROVE_GRIDDER_FROM].data = (void *)(uintptr_t)from;
+    args.in[GROVE_GRIDDER_TABLE].data = (void *)(uintptr_t)table;
+    args.out.data = to;
+    memcpy(args.state.bytes, state, bytes);
+    return grove_call_launch(call, kernel, &args, call->double_precision);
+}
+
 /* Cells of one array to another. */
 static inline int image_launch_window(const grove_call *call, const void *from, void *to,
                                       const grove_gridder_window *w)

@@ -48,13 +48,53 @@ static double elements_of(const grove_node *node, const char *stokes)
     return jones->shape == GROVE_MATRIX ? 4 * images : images > 1 ? 4 : 2;
 }
 
+/* How many blocks of cells along an axis have jones of their own. */
+static double blocks_of(const grove_node *node, const char *name, const char *option)
+{
+    const grove_axis *axis =
+        grove_node_input_axis(node, grove_node_input(node, "jones"), grove_axis_kind(name));
+    const double shared = fmax((double)grove_node_integer(node, option), 1);
+
+    return axis ? ceil((double)axis->size / shared) : 1;
+}
+
+/* How many kinds of stations there are: numbers of alike, or all that jones varies with. */
+static double kinds_of(const grove_node *node)
+{
+    const grove_axis *axis =
+        grove_node_input_axis(node, grove_node_input(node, "jones"), grove_axis_kind("station"));
+    const int alike = grove_node_input(node, "alike");
+    int64_t count = 0, kinds = 0;
+    const double *number = axis && alike >= 0 && grove_node_input_form(node, alike)
+                               ? grove_node_input_data(node, alike, &count)
+                               : NULL;
+
+    if (!axis || !number || count != axis->size)
+        return axis ? (double)axis->size : 1;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t like = 0;
+        while (like < k && !(number[like] == number[k]))
+            like++;
+        kinds += like == k;
+    }
+    return (double)kinds;
+}
+
+/* Of all blocks of times and channels, and all pairs of stations. */
+static double functions_of(const grove_node *node, double each)
+{
+    return jones_of(node) ? each * blocks_of(node, "time", "times") *
+                                blocks_of(node, "freq", "channels") * pow(kinds_of(node), 2)
+                          : each;
+}
+
 typedef struct {
     grove_gridder_plan stack;
     convolution_making functions;
     double seconds[2]; /* of both; INFINITY: it cannot be done */
 } estimates;
 
-/* Of both methods. Functions: of a single block of times and channels, and pair of stations. */
+/* Of both methods. */
 static int estimate(const grove_node *node, const image_method *m, estimates *to)
 {
     grove_gridder_bounds bounds = {.max_u = m->longest[0],
@@ -86,7 +126,7 @@ static int estimate(const grove_node *node, const image_method *m, estimates *to
     if (grove_gridder_plan_choose(&m->image, &bounds, wanted.epsilon, &c->plan))
         return 0;
     const double each = elements_of(node, m->stokes);
-    c->functions.functions = (int64_t)each;
+    c->functions.functions = (int64_t)fmin(functions_of(node, each), INT32_MAX);
     for (int d = 0; d < 2; d++)
         c->functions.scale[d] = (double)c->plan.grid[d] * c->plan.image.cell[d];
     c->half_n = to->stack.half_n;

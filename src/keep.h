@@ -42,6 +42,9 @@ int grove_call_fetch(const grove_call *call, void *to, const void *from, uint64_
 /* Where the host has the numbers of call->args->in[k], with the same strides; they are copied if
  * they are on the device only. NULL: the input is not given. */
 int grove_call_host(const grove_call *call, int k, const void **at);
+/* While this is the same number from call to call, the numbers of call->args->in[k] are the same,
+ * too; 0: that is not known. Of what accumulators have made. */
+uint64_t grove_call_serial(const grove_call *call, int k);
 
 /* Work a part at a time.
  *

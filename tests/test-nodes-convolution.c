@@ -386,6 +386,34 @@ END_TEST
 
 /* ---- what is wrong ---- */
 
+/* The time that is told of functions counts those of all blocks and pairs. */
+START_TEST(times_that_are_told)
+{
+    const char *const jones[] = {"E, channels=99", "E", "gains(obs, jones=scalar) * E"};
+    double seconds[3];
+
+    for (int k = 0; k < 3; k++) {
+        char *text = grove_format("obs = probe()\n"
+                                  "R = sky_grid(obs, size=33, cell=3e-5rad)\n"
+                                  "E = beam_airy(R, obs, diameter=25m)\n"
+                                  "y = dirty_image(obs.data, obs, size=[24, 27], cell=3e-5rad, "
+                                  "epsilon=1e-4, jones=%s)\n",
+                                  jones[k]);
+        testing_tree(&t, text);
+        const char *note = NULL;
+        for (size_t i = 0; i < t.tree->node_count; i++)
+            note = t.tree->nodes[i]->note && strstr(t.tree->nodes[i]->note, "method: aw")
+                       ? t.tree->nodes[i]->note
+                       : note;
+        ck_assert_msg(note && strstr(note, "about "), "%s", note ? note : "no note");
+        seconds[k] = strtod(strstr(note, "about ") + strlen("about "), NULL);
+        free(text);
+    }
+    ck_assert_msg(seconds[1] > 3 * seconds[0] && seconds[2] > 5 * seconds[1], "%g %g %g",
+                  seconds[0], seconds[1], seconds[2]);
+}
+END_TEST
+
 START_TEST(wrong_calls)
 {
     static const struct {
@@ -509,6 +537,7 @@ int main(void)
     tcase_add_test(test, adjoints);
     tcase_add_test(test, tiles_and_threads);
     tcase_add_loop_test(test, calls_are_chains, 0, 8);
+    tcase_add_test(test, times_that_are_told);
     tcase_add_test(test, wrong_calls);
     tcase_add_loop_test(test, runs_tell, 0, 4);
     suite_add_tcase(suite, test);

@@ -268,6 +268,22 @@ int grove_call_host(const grove_call *call, int k, const void **at)
     return code;
 }
 
+/* An accumulator's value has a buffer of its own, which is not written again; a cast's too, or it
+ * is the same. */
+uint64_t grove_call_serial(const grove_call *call, int k)
+{
+    const grove_call_work *work = call->work;
+    const grove_node *from =
+        k >= 0 && k < call->node->input_count ? call->node->inputs[k].node : NULL;
+
+    while (from && from->kind == GROVE_NODE_CAST)
+        from = from->inputs[0].node;
+    if (!from || !from->class_ || from->class_->kind != GROVE_CLASS_ACCUMULATOR || !work ||
+        !work->launch || !work->launch->in[k].buffer)
+        return 0;
+    return grove_buffer_serial(work->launch->in[k].buffer);
+}
+
 /* ---- algebra ---- */
 
 /* Whether the arrays of a request have addresses, and the call may do it. */

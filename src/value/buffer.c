@@ -19,17 +19,26 @@ struct grove_buffer {
     bool borrowed; /* the host's bytes are borrowed */
     bool on_host;  /* the host's bytes are valid */
     size_t bytes;
+    uint64_t serial;
     grove_device *device; /* home: where the buffer was made */
     void *host;
     side *sides;
     pthread_mutex_t lock;
 };
 
+static uint64_t next_serial(void)
+{
+    static uint64_t last;
+
+    return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+}
+
 static grove_buffer *bare(grove_device *device, size_t bytes)
 {
     grove_buffer *buffer = grove_alloc(sizeof(*buffer));
 
     buffer->references = 1;
+    buffer->serial = next_serial();
     buffer->device = device;
     buffer->bytes = bytes;
     pthread_mutex_init(&buffer->lock, NULL);
@@ -123,6 +132,11 @@ void grove_buffer_unref(grove_buffer *buffer)
     free_host(buffer);
     pthread_mutex_destroy(&buffer->lock);
     free(buffer);
+}
+
+uint64_t grove_buffer_serial(const grove_buffer *buffer)
+{
+    return buffer->serial;
 }
 
 size_t grove_buffer_bytes(const grove_buffer *buffer)
@@ -257,6 +271,7 @@ void *grove_buffer_write(grove_buffer *buffer, grove_device *device, grove_error
                : target->at ? 0
                             : grove_device_allocate(device, buffer->bytes, &target->at, error);
     if (!code) {
+        buffer->serial = next_serial();
         for (side *s = buffer->sides; s; s = s->next)
             s->valid = s == target;
         buffer->on_host = host;

@@ -16,6 +16,8 @@ grove_buffer *grove_buffer_borrow(grove_device *device, const void *data, size_t
 grove_buffer *grove_buffer_ref(grove_buffer *buffer);
 void grove_buffer_unref(grove_buffer *buffer); /* NULL is fine */
 size_t grove_buffer_bytes(const grove_buffer *buffer);
+/* Another number for each buffer, and after each grove_buffer_write; never 0. */
+uint64_t grove_buffer_serial(const grove_buffer *buffer);
 /* Address on the host, or on `device`, valid for reading; NULL with a message when a copy fails. */
 void *grove_buffer_host(grove_buffer *buffer, grove_error *error);
 void *grove_buffer_at(grove_buffer *buffer, grove_device *device, grove_error *error);
