@@ -217,7 +217,9 @@ static void check_adjoint(world *w)
             norm += x * x;
             norm_data += y * y;
         }
-    ck_assert_msg(fabsl(left - right) <= (d ? 1e-12L : 1e-5L) * sqrtl(norm * norm_data),
+    /* Of integers what is rounded is divided by kernels that are small at the image's edges. */
+    const long double rounding = w->bounds.exact ? 1e-12L + 1e-3L * w->epsilon : d ? 1e-12L : 1e-5L;
+    ck_assert_msg(fabsl(left - right) <= rounding * sqrtl(norm * norm_data),
                   "%s: adjoint: %.17Lg and %.17Lg, of %.3Lg", w->name, left, right,
                   sqrtl(norm * norm_data));
     grove_gridder_free(g);
