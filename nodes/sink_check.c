@@ -98,10 +98,13 @@ static int find_target(grove_node *node, sink_state *sink)
 }
 
 /* Measured: what casacore keeps in memory for a set that is written, and one time slot's numbers
- * and flags, which it copies. */
+ * and flags, which it copies; and the number of each row. */
 static uint64_t memory_of(const sink_state *sink)
 {
-    return ((uint64_t)16 << 20) + (uint64_t)sink->baseline->size * (uint64_t)sink->freq->size * 72;
+    const uint64_t baselines = (uint64_t)sink->baseline->size;
+
+    return ((uint64_t)16 << 20) + baselines * (uint64_t)sink->freq->size * 72 +
+           baselines * (uint64_t)sink->time->size * sizeof(int64_t);
 }
 
 /* How many correlations the visibilities are in a new set. */
