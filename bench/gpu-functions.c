@@ -86,15 +86,18 @@ static void fill_samples(gpu_bench *b, grove_args *args, const double *uvw, int6
                          const workload *w, bool double_)
 {
     const int64_t bytes = double_ ? 8 : 4, cell = 2 * bytes * (w->collects ? w->polarisations : 4);
-    double freq[CHANNELS], stokes[32] = {0};
+    double freq[CHANNELS], share[CHANNELS][2], stokes[32] = {0};
     const grove_view view = {.data = gpu_send_random(b, 8 * TIMES * baselines * CHANNELS, double_),
                              .stride = {cell * CHANNELS * baselines, cell * CHANNELS, cell},
                              .elements = w->collects ? w->polarisations : 4,
                              .complex_ = 1,
                              .bytes = (int32_t)bytes};
 
-    for (int k = 0; k < CHANNELS; k++)
+    for (int k = 0; k < CHANNELS; k++) {
         freq[k] = 1e9 + 3.125e6 * k;
+        share[k][0] = 1; /* of one grid for all channels */
+        share[k][1] = 0;
+    }
     for (int k = 0; k < 4; k++)
         stokes[w->polarisations == 1 ? 2 * k : 10 * k] = w->polarisations == 4 ? 1
                                                          : k % 3 == 0          ? 0.5
@@ -107,6 +110,8 @@ static void fill_samples(gpu_bench *b, grove_args *args, const double *uvw, int6
                      .bytes = 8};
     args->in[GROVE_CONVOLVE_FREQ].data = gpu_send(b, freq, sizeof(freq));
     args->in[GROVE_GRIDDER_STOKES].data = gpu_send(b, stokes, sizeof(stokes));
+    if (w->collects)
+        args->in[GROVE_CONVOLVE_SHARE].data = gpu_send(b, share, sizeof(share));
 }
 
 /* Functions, which joins which, and grids. */
