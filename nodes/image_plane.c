@@ -191,6 +191,7 @@ int image_plane_find_longest(grove_node *node, int *max_uvw)
     *max_uvw = grove_node_add_input(node, "max_uvw", "max(abs(uvw))");
     if (*max_uvw < 0)
         return GROVE_INVALID;
+    grove_node_set_handing(node, *max_uvw, GROVE_AS_DOUBLE);
     grove_node_drop_input(node, before);
     return 0;
 }

@@ -257,6 +257,8 @@ static int check(grove_node *node)
         return code;
     p->max_freq =
         grove_node_written(node, "freq") ? grove_node_add_input(node, "max_freq", "max(freq)") : -1;
+    if (p->max_freq >= 0)
+        grove_node_set_handing(node, p->max_freq, GROVE_AS_DOUBLE);
     if (!grove_node_written(node, "max_uvw"))
         p->longest = image_longest_baseline(obs);
     for (int d = 0; d < 2; d++)
@@ -329,17 +331,9 @@ int64_t predictor_plane_offset(const grove_call *call, const predictor *p, int p
     return (plane - (p->cube.same ? args->origin[d] : 0)) * step;
 }
 
-double predictor_highest(const grove_call *call, const predictor *p, const void *max_freq)
+double predictor_highest(const predictor *p, const double *max_freq)
 {
-    double highest;
-
-    if (p->max_freq < 0)
-        return p->highest;
-    if (call->args->in[p->max_freq].bytes == sizeof(float))
-        highest = (double)*(const float *)max_freq * (1 + 1e-6); /* as it was rounded */
-    else
-        memcpy(&highest, max_freq, sizeof(highest));
-    return fmax(p->highest, highest);
+    return p->max_freq < 0 ? p->highest : fmax(p->highest, *(const double *)max_freq);
 }
 
 void predictor_longest(const predictor *p, const double *max_uvw, double highest, double longest[3])
@@ -534,7 +528,7 @@ static int predict(const grove_call *call, const predictor *p, prediction *run)
 
     grove_gridder_samples samples = {
         .rows = rows, .channels = channels, .uvw = uvw, .freq = freq, .data = data};
-    run->highest = predictor_highest(call, p, p->max_freq < 0 ? NULL : args->in[p->max_freq].data);
+    run->highest = predictor_highest(p, p->max_freq < 0 ? NULL : args->in[p->max_freq].data);
     if (!code)
         code = predict_planes(call, p, run, &samples);
     predictor_longest(p, args->in[p->max_uvw].data, run->highest, longest);

@@ -58,7 +58,7 @@ typedef struct {
  * consumed follows what is left of the same kind. */
 int64_t predictor_plane_offset(const grove_call *call, const predictor *p, int plane);
 /* The highest frequency: of the channels, or of those in their place. */
-double predictor_highest(const grove_call *call, const predictor *p, const void *max_freq);
+double predictor_highest(const predictor *p, const double *max_freq);
 /* The largest |u|, |v| and |w| that count at a frequency, wavelengths, by those in metres. */
 void predictor_longest(const predictor *p, const double *max_uvw, double highest,
                        double longest[3]);

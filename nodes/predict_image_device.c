@@ -150,7 +150,7 @@ static int predict_call(const grove_call *call, const predictor *p, prediction *
         code = grove_call_host(call, p->max_freq, &max_freq);
     if (code)
         return code;
-    run->highest = predictor_highest(call, p, max_freq);
+    run->highest = predictor_highest(p, max_freq);
     predictor_longest(p, max_uvw, run->highest, longest);
     code = open_device(call, p, run, max_uvw, find_device(p, run, call->device));
     double *freq = code ? NULL : image_copy_freq(args, freqs, step);
