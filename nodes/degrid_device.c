@@ -96,6 +96,8 @@ int degrid_on_device(const grove_call *call)
     degridding *d = call->run;
     const void *freqs = NULL;
 
+    if (((const options_read *)grove_node_user(call->node))->is_idg)
+        return GROVE_MISSING;
     pthread_mutex_lock(&d->lock);
     int code = grove_call_host(call, FREQ, &freqs);
     double *freq = code ? NULL : image_copy_freq(call->args, freqs, step);

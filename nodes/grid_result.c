@@ -43,7 +43,9 @@ void grid_finish_planes(const grove_call *call, const gridded *from, grove_array
     }
     if (grids)
         return;
-    if (from->gridder)
+    if (from->idg)
+        memcpy(out->data, grove_idg_planes(from->idg), bytes);
+    else if (from->gridder)
         grove_gridder_get_planes(from->gridder, 0, out->data);
     else
         memset(out->data, 0, bytes);
