@@ -8,6 +8,12 @@
  */
 enum { IMAGE_DOMAIN = 17 };
 
+/* More than the palette has. */
+static const unsigned colours[] = {0x0072b2, 0x56b4e9, 0x332288, 0x88ccee, 0x4c4c9d, 0x117733,
+                                   0x44aa99, 0xd55e00, 0xe69f00, 0xaa4499, 0xcc79a7, 0x882255,
+                                   0xddcc77, 0x999933, 0x661100, 0x6699cc};
+enum { COLOURS = sizeof(colours) / sizeof(colours[0]) };
+
 double bench_mixed_bound(const bench_limits *limits, double each)
 {
     if (!(limits->phases > 0) || isinf(each))
@@ -17,16 +23,16 @@ double bench_mixed_bound(const bench_limits *limits, double each)
 
 double bench_bound(const bench_limits *limits, const bench_work *work, bench_reason *reason)
 {
-    const bool mixed = work->phases > 0 && limits->phases > 0;
-    double bound =
-        mixed ? bench_mixed_bound(limits, work->operations / work->phases) : limits->peak;
+    const double each = work->phases > 0 ? work->operations / work->phases : INFINITY;
+    double bound = bench_mixed_bound(limits, each);
     const struct {
         double rate, bytes;
         bench_reason reason;
     } moves[] = {{limits->cache, work->cache, BENCH_BY_CACHE},
                  {limits->memory, work->memory, BENCH_BY_MEMORY}};
 
-    *reason = mixed ? BENCH_BY_MIXTURE : BENCH_BY_PEAK;
+    *reason = limits->phases > 0 && each * limits->phases <= limits->peak ? BENCH_BY_PHASES
+                                                                          : BENCH_BY_PEAK;
     for (int k = 0; k < 2; k++)
         if (moves[k].rate > 0 && moves[k].bytes > 0 &&
             moves[k].rate * work->operations / moves[k].bytes < bound) {
@@ -152,6 +158,7 @@ int bench_roofline_draw(const bench_roofline *r, const char *path)
                                          .x = &r->points[k].intensity,
                                          .y = &r->points[k].rate,
                                          .count = 1,
+                                         .colour = colours[(size_t)k % COLOURS],
                                          .size = 9};
     grove_chart charts[2] = {chart_roofs(r, low, high, fmin(bottom, y[0]))};
     charts[0].series = series;

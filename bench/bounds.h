@@ -22,13 +22,14 @@ typedef struct {
     double cache;      /* bytes that it moves between registers and cache; 0: not counted */
 } bench_work;
 
-typedef enum { BENCH_BY_PEAK, BENCH_BY_MIXTURE, BENCH_BY_CACHE, BENCH_BY_MEMORY } bench_reason;
+typedef enum { BENCH_BY_PEAK, BENCH_BY_PHASES, BENCH_BY_CACHE, BENCH_BY_MEMORY } bench_reason;
 
 /* The most multiply-adds per second with `each` of them for a pair of sine and cosine:
  * peak / (1 + c / each), if a pair takes the time of c = peak / phases of them and none of it is
  * hidden. `each` INFINITY: the peak. */
 double bench_mixed_bound(const bench_limits *limits, double each);
-/* The least bound of all, as multiply-adds per second, and which it is. */
+/* The least bound of all, as multiply-adds per second, and which it is: of a mixture what takes
+ * most of its time. */
 double bench_bound(const bench_limits *limits, const bench_work *work, bench_reason *reason);
 const char *bench_reason_text(bench_reason reason);
 

@@ -1,5 +1,6 @@
-/* A library that answers as NVML does, for two GPUs: 0000:01:00.0 with FAKE_NVML_ENERGY mJ, and
- * 0000:02:00.0 with twice that. FAKE_NVML_INIT and FAKE_NVML_READ are codes of errors. */
+/* A library that answers as NVML does, for two GPUs: 0000:01:00.0 with FAKE_NVML_ENERGY mJ and
+ * FAKE_NVML_STEP more for each reading so far, and 0000:02:00.0 with twice that. FAKE_NVML_INIT and
+ * FAKE_NVML_READ are codes of errors. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,10 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *place, void **device)
 #ifndef WITHOUT_ENERGY
 int nvmlDeviceGetTotalEnergyConsumption(const void *device, unsigned long long *millijoules)
 {
-    *millijoules = (unsigned long long)number("FAKE_NVML_ENERGY") * *(const unsigned char *)device;
+    static long readings;
+    const long energy = number("FAKE_NVML_ENERGY") + number("FAKE_NVML_STEP") * readings++;
+
+    *millijoules = (unsigned long long)energy * *(const unsigned char *)device;
     return (int)number("FAKE_NVML_READ");
 }
 #endif
