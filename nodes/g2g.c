@@ -32,6 +32,8 @@ static const grove_option options[] = {
     {"support", GROVE_INTEGER, "none", "as of convolution_functions"},
     {"oversampling", GROVE_INTEGER, "none", "as of convolution_functions"},
     {"w_planes", GROVE_INTEGER, "none", "as of convolution_functions"},
+    {"samples", GROVE_CHOICE, "nearest", "as of convolution_functions; there are no others here",
+     .choices = "nearest"},
     {"method", GROVE_CHOICE, "auto",
      "g2g: by a compressed diagonal; degrid: each visibility; auto: what is estimated to take less "
      "time", .choices = "auto g2g degrid"},

@@ -39,16 +39,17 @@ static const char *begin_tree(void)
            "R = sky_grid(obs, size=33, cell=3e-5rad)\nB = beam_airy(R, obs, diameter=25m)\n"
            "C = convolution_functions(1" STAGE ", oversampling=8, samples=nearest)\n"
            "W = convolution_functions(1" STAGE ", oversampling=4, w_planes=5, samples=nearest)\n"
-           "E = convolution_functions(B" STAGE ", oversampling=4, samples=nearest, times=2)\n"
-           "P = fft(grid_correction(im.pixels" STAGE ", w_terms=false))\n";
+           "E = convolution_functions(B" STAGE ", oversampling=4, samples=nearest, times=2)\n";
 }
 
 START_TEST(as_degrid_and_grid)
 {
     for (int k = 0; k < 2; k++) {
-        char *text = grove_format("%sx = g2g(P" STAGE ", method=g2g, %s)\n"
-                                  "y = g2g(P" STAGE ", method=degrid, %s)\n",
-                                  begin_tree(), calls[_i], calls[_i]);
+        const char *max = strstr(calls[_i], "max_uvw");
+        char *text = grove_format(
+            "%sP = fft(grid_correction(im.pixels" STAGE ", w_terms=false%s%s))\n"
+            "x = g2g(P" STAGE ", method=g2g, %s)\ny = g2g(P" STAGE ", method=degrid, %s)\n",
+            begin_tree(), max ? ", " : "", max ? max : "", calls[_i], calls[_i]);
         const grove_session_options options = {.double_precision = k};
         testing_tree(&t, text);
         testing_value x = probe_session(&t, "x", &options, NULL),
