@@ -19,6 +19,11 @@ int degrid_choose_plan(grove_node *node, options_read *o)
     o->is_idg = image_method_is_idg(node);
     if (!o->is_idg)
         return image_stage_plan(node, obs, o->has_functions, &o->plan);
+    if (grove_node_input_axis(node, PLANES, GROVE_AXIS_FREQ))
+        return grove_node_fail(
+            node, GROVE_SHAPE,
+            "its input varies with freq; method=idg has no cubes, w_stack and aw "
+            "have");
     int code = image_stage_plan_idg(node, obs, &o->idg);
     if (code)
         return code;

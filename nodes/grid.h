@@ -22,7 +22,7 @@ typedef struct {
     bool is_idg; /* image-domain gridding, by `idg` */
     grove_idg_plan idg;
     image_terms terms; /* its jones */
-    image_bands bands; /* with functions, and of sum_of_weights; else one */
+    image_bands bands;
     grove_convolution_plan convolution;
     image_mueller mueller; /* of the functions */
     int32_t *index;        /* its sets; NULL: there is a single function */
@@ -30,8 +30,8 @@ typedef struct {
 } gridding;                /* of a node */
 
 typedef struct {
-    /* One of them; NULL until the first samples come, and of sum_of_weights. */
-    grove_gridder *gridder;
+    /* Gridders [band], or functions; NULL until the first samples come, and of sum_of_weights. */
+    grove_gridder **gridders;
     grove_convolution *convolution;
     grove_idg *idg;
     grove_idg_counts counts;        /* of its subgrids */
@@ -51,6 +51,7 @@ typedef struct {
 /* Only in check: the plan of the option method, and jones of image-domain gridding. 0, or a code
  * with a message. */
 int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g);
+int grid_open_subgrids(const grove_call *call, grove_isa isa, gridded *to);
 uint64_t grid_subgrids_bytes(const grove_node *node, const gridding *g);
 /* Adds samples on subgrids; `part`: the cells of the observation that they are, from time `first`
  * of the tile on. 0, or a code with a message. */
@@ -64,6 +65,13 @@ void grid_find_longest(const gridding *g, const double *uvw, int64_t rows, gridd
 int grid_no_memory(const grove_call *call);
 /* Warns of what was left out, and of cells that are too large. */
 void grid_warn(const grove_call *call, const gridded *from);
+
+/* The gridders of all bands: bytes of the blocks that the baselines touch, opened, given as planes
+ * [band][w_plane][v][u], and freed. */
+uint64_t grid_bands_bytes(const gridding *g, const grove_node *obs);
+int grid_open_bands(const grove_call *call, grove_isa isa, gridded *to);
+void grid_give_bands(const grove_call *call, const gridded *from, grove_array *out);
+void grid_close_bands(const grove_node *node, gridded *g);
 
 /* Real numbers of the grids of functions, of all bands. */
 int64_t grid_numbers(const gridding *g);

@@ -13,12 +13,23 @@ int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g)
         return image_stage_plan(node, obs, g->functions >= 0, &g->plan);
     if (g->exact)
         return grove_node_fail_option(node, "exact", "goes with method=w_stack only");
+    if (grove_node_given(node, "bands"))
+        return grove_node_fail_option(node, "bands", "method=idg has none; w_stack and aw have");
     int code = image_stage_plan_idg(node, obs, &g->idg);
     if (code)
         return code;
     g->plan = g->idg.grid;
     image_method_tell_idg(node, &g->idg);
     return image_terms_check(node, &g->plan.image, &g->terms);
+}
+
+int grid_open_subgrids(const grove_call *call, grove_isa isa, gridded *to)
+{
+    grove_idg_plan plan = ((const gridding *)grove_node_user(call->node))->idg;
+
+    plan.grid.bounds.double_precision = call->double_precision;
+    to->idg = grove_idg_new(&plan, isa);
+    return to->idg ? 0 : grid_no_memory(call);
 }
 
 uint64_t grid_subgrids_bytes(const grove_node *node, const gridding *g)

@@ -229,6 +229,7 @@ START_TEST(wrong_calls)
         {"grid_correction(fft(grid(V" IMAGE ", method=idg))" IMAGE ")", "differ"},
         {"degrid(grid(V" IMAGE ")" IMAGE ", method=idg)", "differ"},
         {"dirty_image(V" IMAGE ", method=idg, bands=2)", "idg has no bands"},
+        {"grid(V" IMAGE ", method=idg, bands=2)", "bands: method=idg has none"},
         {"dirty_image(V" IMAGE ", method=idg, stokes=\"IQ\")", "is for one Stokes parameter"},
         {"dirty_image(V" IMAGE ", method=idg, oversampling=9)", "goes with method=aw only"},
     };

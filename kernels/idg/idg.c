@@ -160,6 +160,24 @@ void *grove_idg_planes(grove_idg *g)
 
 /* ---- subgrids and the grid ---- */
 
+/* The cell of the grid, which repeats itself, in which a subgrid begins. */
+static int64_t start_of(const grove_idg *g, const grove_idg_subgrid *s, int d)
+{
+    const int64_t size = g->plan.grid.grid[d],
+                  at = (s->cell[d] - g->plan.side / 2 + size / 2) % size;
+
+    return at < 0 ? at + size : at;
+}
+
+/* Whether a subgrid has rows of [first, last). */
+static bool touches(const grove_idg *g, const grove_idg_subgrid *s, int64_t first, int64_t last)
+{
+    const int64_t begin = start_of(g, s, 1), end = begin + g->plan.side,
+                  size = g->plan.grid.grid[1];
+
+    return (begin < last && end > first) || end - size > first;
+}
+
 /* Rows [first, last) of a plane, from a subgrid's cells or to them; signs are those of its
  * transform. */
 #define EXCHANGE(real)                                                                             \
@@ -167,18 +185,15 @@ void *grove_idg_planes(grove_idg *g)
                                 int64_t first, int64_t last, bool to_grid)                         \
     {                                                                                              \
         const int64_t side = g->plan.side, line = g->tables.line, *size = g->plan.grid.grid;       \
-        const int64_t u = s->cell[0] - side / 2 + size[0] / 2,                                     \
-                      v = s->cell[1] - side / 2 + size[1] / 2,                                     \
-                      start = (u % size[0] + size[0]) % size[0];                                   \
+        const int64_t u = start_of(g, s, 0), v = start_of(g, s, 1);                                \
         real *const plane = (real *)g->planes + 2 * s->plane * size[0] * size[1];                  \
                                                                                                    \
-        for (int64_t y = 0; y < side; y++) {                                                       \
-            const int64_t row = ((v + y) % size[1] + size[1]) % size[1];                           \
+        for (int64_t y = 0, row = v; y < side; y++, row = row + 1 == size[1] ? 0 : row + 1) {      \
             real *re = cells + 2 * y * line, *im = re + line, sign = y % 2 ? -1 : 1;               \
             if (row < first || row >= last)                                                        \
                 continue;                                                                          \
             real *const to = plane + 2 * row * size[0];                                            \
-            for (int64_t x = 0, at = start; x < side; x++, sign = -sign) {                         \
+            for (int64_t x = 0, at = u; x < side; x++, sign = -sign) {                             \
                 if (to_grid) {                                                                     \
                     to[2 * at] += sign * re[x];                                                    \
                     to[2 * at + 1] += sign * im[x];                                                \
@@ -267,8 +282,10 @@ static void add_stripe(void *context, int64_t i)
     const work *w = context;
 
     for (int64_t k = w->first; k < least(w->first + BATCH, w->count); k++)
-        exchange(w->g, &w->subgrid[k], (char *)w->g->batch + (size_t)(k - w->first) * w->g->subgrid,
-                 i * STRIPE, (i + 1) * STRIPE, true);
+        if (touches(w->g, &w->subgrid[k], i * STRIPE, (i + 1) * STRIPE))
+            exchange(w->g, &w->subgrid[k],
+                     (char *)w->g->batch + (size_t)(k - w->first) * w->g->subgrid, i * STRIPE,
+                     (i + 1) * STRIPE, true);
 }
 
 static int do_batches(work *w, const grove_gridder_threads *threads)

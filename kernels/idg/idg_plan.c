@@ -98,15 +98,16 @@ static double error_at(const grove_idg_plan *p, int d, double cells, double w, d
 
 /* Root mean square over the image, with more of its edges, for visibilities at the ends of what a
  * subgrid takes. */
-static double error_along(const grove_idg_plan *p, int d)
+static double error_along(const grove_idg_plan *p, int support, int d)
 {
     static const double place[] = {-1, -0.96, -0.8, -0.4, 0.1, 0.6, 0.9, 0.98};
     enum { PLACES = 8 };
+    const double reach = p->reach + 0.5 * support; /* as far as terms move a visibility */
     double sum = 0;
 
     for (int end = 0; end < 4; end++)
         for (int k = 0; k < PLACES; k++) {
-            const double e = error_at(p, d, end & 1 ? p->reach : -p->reach,
+            const double e = error_at(p, d, end & 1 ? reach : -reach,
                                       end & 2 ? p->far_w : -p->far_w, place[k] * edge_of(p, d));
             sum += e * e;
         }
@@ -153,24 +154,25 @@ static bool choose_width(const search *s, grove_idg_plan *p)
     while (low < high) {
         const int middle = (low + high) / 2;
         const bool room = set_width(s, p, middle);
-        if (!room || hypot(error_along(p, 0), error_along(p, 1)) <= s->epsilon)
+        if (!room || hypot(error_along(p, s->wanted->support, 0),
+                           error_along(p, s->wanted->support, 1)) <= s->epsilon)
             high = middle;
         else
             low = middle + 1;
     }
     if (!set_width(s, p, low))
         return false;
-    p->error = hypot(error_along(p, 0), error_along(p, 1));
+    p->error = hypot(error_along(p, s->wanted->support, 0), error_along(p, s->wanted->support, 1));
     return p->error <= s->epsilon;
 }
 
 /* Nanoseconds on one core with AVX2 (bench/gridder): of a pixel and visibility, of a pixel of an
  * edge and visibility, of a cell of a subgrid, and of a cell of a layer. */
-static const double per_pixel = 0.16, per_edge = 1.5, per_cell = 8, per_operation = 0.7,
+static const double per_pixel = 0.16, per_edge = 1.5, per_cell = 16, per_operation = 0.7,
                     per_layer = 5;
 
 /* Visibilities of a subgrid, when a track has so many in a cell. */
-enum { PER_CELL = 6 };
+enum { PER_CELL = 2 };
 
 static double cost_of(const grove_idg_plan *p)
 {
