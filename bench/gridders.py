@@ -4,7 +4,8 @@ runs it.
 G1: MeerKAT, declination -45 degrees, 8 hours in 320 times, 32 channels from 1.0 GHz, 20.6 million
 visibilities, 4096 x 4096 pixels of 4.26e-6 rad. G1b: pixels of 2 arcsec. G2: G1 without w. G3: a
 snapshot of the VLA in its configuration D, 64 channels, 512 x 512 pixels of 15 arcsec. G4: 16384 x 16384
-pixels. G5: G1 with baselines stretched until w reaches 44 kilo-wavelengths."""
+pixels. G5: G1 with baselines stretched until w reaches 44 kilo-wavelengths. G6: 256 times of 0.9 s and 16
+channels, as the settings of image-domain gridding in Veenboer 2021."""
 import argparse
 import os
 import statistics
@@ -23,6 +24,7 @@ CASES = {  # array, times, hours, declination, channels, first, width, size, cel
     "G3": ("vla-d", 10, 0.03, 30, 64, 1.4e9, 1e6, 512, 15 * ARCSEC, True),
     "G4": ("meerkat", 320, 8, -45, 32, 1e9, 3.125e6, 16384, 4.26e-6, True),
     "G5": ("meerkat", 320, 8, -45, 32, 1e9, 3.125e6, 4096, 4.26e-6, True),
+    "G6": ("meerkat", 256, 0.064, -45, 16, 1e9, 1e5, 4096, 4.26e-6, True),
 }
 
 
