@@ -17,7 +17,7 @@ typedef struct {
     int weights, uvw;
     int functions; /* the input; -1: none */
     bool exact;
-    image_bands bands; /* with functions, and of sum_of_weights; else one */
+    image_bands bands;
     grove_convolution_plan convolution;
     image_mueller mueller; /* of the functions */
     int32_t *index;        /* its sets; NULL: there is a single function */
@@ -25,8 +25,8 @@ typedef struct {
 } gridding;                /* of a node */
 
 typedef struct {
-    /* One of them; NULL until the first samples come, and of sum_of_weights. */
-    grove_gridder *gridder;
+    /* Gridders [band], or functions; NULL until the first samples come, and of sum_of_weights. */
+    grove_gridder **gridders;
     grove_convolution *convolution;
     grove_gridder_outside left_out; /* by the functions */
     double (*sums)[4];              /* [band] of weights, by the functions of each image */
@@ -48,6 +48,13 @@ void grid_find_longest(const gridding *g, const double *uvw, int64_t rows, gridd
 int grid_no_memory(const grove_call *call);
 /* Warns of what was left out, and of cells that are too large. */
 void grid_warn(const grove_call *call, const gridded *from);
+
+/* The gridders of all bands: bytes of the blocks that the baselines touch, opened, given as planes
+ * [band][w_plane][v][u], and freed. */
+uint64_t grid_bands_bytes(const gridding *g, const grove_node *obs);
+int grid_open_bands(const grove_call *call, grove_isa isa, gridded *to);
+void grid_give_bands(const grove_call *call, const gridded *from, grove_array *out);
+void grid_close_bands(const grove_node *node, gridded *g);
 
 /* Real numbers of the grids of functions, of all bands. */
 int64_t grid_numbers(const gridding *g);
