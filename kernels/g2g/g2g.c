@@ -287,8 +287,8 @@ int grove_g2g_apply(const grove_g2g *g, const grove_diagonal_entry *entries, int
 /* Nanoseconds on one core with AVX-512, as bench/RESULTS.md has measured them: of a cell of the
  * grid; of an entry, of each vector of 8 numbers of a function both ways, of reading one from
  * beyond the cache; of a sample both ways, and of its vectors. */
-static const double per_cell = 1, per_entry = 15, per_vector = 4, per_far = 10, per_sample = 540,
-                    per_sample_vector = 11, per_sample_far = 20;
+static const double per_cell = 1.7, per_entry = 10, per_vector = 3.6, per_far = 10,
+                    per_sample = 540, per_sample_vector = 11, per_sample_far = 20;
 #define CACHE 12e6 /* bytes of functions of which half are near */
 
 /* Vectors of a function, and the part of them that is beyond the cache. */
