@@ -1,7 +1,9 @@
 /* How fast visibilities become an image and back, in memory: gridding, transforms and corrections,
  * and the same in reverse. Baselines come from a file, so that another program can have the same.
- * One line for each round; bench/gridders.py makes the file, runs peers in between and prints a
- * table. `grove bench gridder --help` lists the options. */
+ * One line for each round, with joules of both where they can be read; bench/gridders.py makes the
+ * file, runs peers in between and prints a table. `grove bench gridder --help` lists the options.
+ */
+#include "energy.h"
 #include "machine.h"
 #include "options.h"
 
@@ -105,6 +107,7 @@ static void measure(const workload *w, const grove_gridder_plan *plan,
     char *image = bench_allocate(pixels * (size_t)w->polarisations, sizeof(double));
     const size_t each = pixels * (w->double_precision ? sizeof(double) : sizeof(float));
     grove_gridder_outside outside = {0};
+    const double joules = bench_joules();
     double start = bench_process_seconds(), wall = bench_wall_seconds();
     grove_gridder *g = grove_gridder_new(plan, grove_isa_best());
 
@@ -114,6 +117,7 @@ static void measure(const workload *w, const grove_gridder_plan *plan,
         check(grove_gridder_to_image(
             g, pol, &(grove_gridder_pixels){image + (size_t)pol * each, 1, w->size}, threads));
     double imaged = bench_process_seconds(), wall_imaged = bench_wall_seconds();
+    const double joules_imaged = bench_joules();
     uint64_t bytes = grove_gridder_bytes(g);
     grove_gridder_free(g);
     printf("image %.4f %.4f spread %.4f bytes %llu", imaged - start, wall_imaged - wall,
@@ -127,7 +131,10 @@ static void measure(const workload *w, const grove_gridder_plan *plan,
         check(grove_gridder_from_image(
             g, pol, &(grove_gridder_pixels){image + (size_t)pol * each, 1, w->size}, threads));
     check(grove_gridder_predict(g, samples, threads, &outside));
-    printf(" predict %.4f %.4f\n", bench_process_seconds() - start, bench_wall_seconds() - wall);
+    printf(" predict %.4f %.4f", bench_process_seconds() - start, bench_wall_seconds() - wall);
+    if (joules_imaged > joules)
+        printf(" joules %.4g %.4g", joules_imaged - joules, bench_joules() - joules_imaged);
+    printf("\n");
     fflush(stdout);
     grove_gridder_free(g);
     free(image);

@@ -64,6 +64,11 @@ if [ $emulated = yes ]; then
     grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail 'the example was not tested on the emulated GPU'; }
 fi
 
+# ---- an action that drives: two classes in one module ----
+cd "$work/examples/reconstruct" || exit 99
+$make check >log 2>&1 || { cat log; fail 'make check of examples/reconstruct'; }
+grep -q PASS log || { cat log; fail 'the test of examples/reconstruct did not run'; }
+
 # ---- a model out of Grove's own tree: only its headers are copied ----
 mkdir -p "$work/model/nodes" "$work/model/kernels"
 cp "$source/nodes/beam_airy.c" "$source/nodes/dish.h" "$work/model/nodes"
