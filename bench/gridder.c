@@ -9,6 +9,7 @@
 
 #include "../kernels/convolution/convolution.h"
 #include "../kernels/gridder/gridder.h"
+#include "../kernels/idg/idg.h"
 
 #include "base/threads.h"
 #include "cell.h"
@@ -25,6 +26,8 @@ typedef struct {
     double freq, width, cell, epsilon;
     int channels, size, threads, rounds, polarisations, double_precision, flat;
     int support, oversampling, functions, images, planes, linear; /* of functions that are given */
+    int idg, subgrid; /* image-domain gridding, with so many pixels or those of the plan */
+    int64_t baselines;
 } workload;
 
 /* [row][3] m, as numbers of double precision. */
@@ -204,6 +207,43 @@ static void measure_functions(const workload *w, const grove_convolution_plan *p
     free(channel);
 }
 
+/* ---- image-domain gridding ---- */
+
+/* All samples on subgrids, and predicted from them, without the transforms of the layers. A rate is
+ * of 17 multiply-adds for each pixel and four correlations (Veenboer 2021), whatever is done. */
+static void measure_idg(const workload *w, const grove_gridder_plan *stack,
+                        const grove_gridder_samples *samples, const grove_gridder_threads *threads)
+{
+    const grove_idg_wanted wanted = {.side = w->subgrid};
+    grove_gridder_outside outside = {0};
+    grove_idg_counts counts = {0};
+    grove_idg_plan plan;
+    char said[200];
+
+    if (grove_idg_plan_choose(&stack->image, &stack->bounds, &wanted, w->epsilon, &plan, said)) {
+        fprintf(stderr, "%s\n", said);
+        exit(1);
+    }
+    grove_idg *g = grove_idg_new(&plan, grove_isa_best());
+    check(!g);
+    double start = bench_process_seconds(), wall = bench_wall_seconds();
+    check(grove_idg_add(g, samples, w->baselines, NULL, threads, &outside, &counts));
+    double added = bench_process_seconds(), wall_added = bench_wall_seconds();
+    check(grove_idg_predict(g, samples, w->baselines, NULL, threads, &outside, NULL));
+    double predicted = bench_process_seconds(), wall_predicted = bench_wall_seconds();
+    const double work = 17. / 4 * plan.side * plan.side * (double)counts.visibilities * 1e-9;
+    printf("idg: spread %.4f %.4f predict %.4f %.4f; %d x %d pixels, taper of %d, %lld layers of "
+           "%lld, error %.2g, %.1f visibilities of each of %lld subgrids; %.3g and %.3g 10^9 "
+           "multiply-adds a second of a core, of 17\n",
+           added - start, wall_added - wall, predicted - added, wall_predicted - wall_added,
+           plan.side, plan.side, plan.grid.kernel.width, (long long)plan.grid.planes,
+           (long long)plan.grid.grid[0], plan.error,
+           (double)counts.visibilities / (double)counts.subgrids, (long long)counts.subgrids,
+           work / (added - start), work / (predicted - added));
+    fflush(stdout);
+    grove_idg_free(g);
+}
+
 static void run(const workload *w)
 {
     int64_t rows;
@@ -226,7 +266,9 @@ static void run(const workload *w)
            (long long)plan.taps);
     const grove_convolution_plan given = functions_plan(w, &plan);
     for (int round = 0; round < w->rounds; round++)
-        if (w->support)
+        if (w->idg)
+            measure_idg(w, &plan, &samples, &threads);
+        else if (w->support)
             measure_functions(w, &given, &samples, &threads);
         else
             measure(w, &plan, &samples, &threads);
@@ -252,6 +294,7 @@ int main(int count, char **words)
                   .images = 1,
                   .planes = 1};
     const char *double_ = "no", *flat = "no", *linear = "no";
+    int baselines = 0;
     const bench_option options[] = {
         {"uvw", "FILE", "baselines, rows of three numbers in double precision, m", BENCH_TEXT,
          &w.uvw, 0},
@@ -274,6 +317,11 @@ int main(int count, char **words)
         {"linear", "WORD", "yes: with linear interpolation between them (default no)", BENCH_TEXT,
          &linear, 0},
         {"images", "N", "images, each of all polarisations (default 1)", BENCH_COUNT, &w.images, 4},
+        {"idg", "N",
+         "image-domain gridding: so many baselines, which rows of a time have (default 0)",
+         BENCH_COUNT, &baselines, 0},
+        {"subgrid", "N", "pixels of its subgrids (default: of the plan)", BENCH_COUNT, &w.subgrid,
+         GROVE_IDG_MAX_SIDE},
         {"threads", "N", "threads (default 1)", BENCH_COUNT, &w.threads, MAX_THREADS},
         {"rounds", "N", "rounds (default 1)", BENCH_COUNT, &w.rounds, 0},
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
@@ -283,6 +331,8 @@ int main(int count, char **words)
         fprintf(stderr, "--uvw FILE must be given; bench/gridders.py makes one\n");
         return 2;
     }
+    w.baselines = baselines;
+    w.idg = baselines > 0;
     w.double_precision = !strcmp(double_, "yes");
     w.flat = !strcmp(flat, "yes");
     w.linear = !strcmp(linear, "yes");

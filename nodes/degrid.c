@@ -46,7 +46,8 @@ static uint64_t memory_of(const options_read *o, const grove_axis *const axes[3]
         axes[0]->kind == grove_axis_kind("w_plane") && axes[1]->kind == grove_axis_kind("v");
     const size_t cell = 2 * (plan->bounds.double_precision ? sizeof(double) : sizeof(float));
 
-    return (o->has_functions
+    return (o->is_idg ? degrid_subgrids_bytes(o)
+            : o->has_functions
                 ? grove_convolution_bytes(&o->convolution)
                 : grove_gridder_plan_planes_bytes(plan) + grove_gridder_plan_own_bytes(plan) +
                       grove_gridder_plan_index_bytes(plan)) +
@@ -128,10 +129,12 @@ static void tell_memory(grove_node *node, const options_read *o, const grove_axi
     for (int k = image_precision(grove_node_number(node, "epsilon")) == GROVE_PRECISION_DOUBLE;
          k < 2; k++) {
         of.plan.bounds.double_precision = of.convolution.double_precision = k;
+        of.idg.grid.bounds.double_precision = k;
         grove_node_set_memory(node, memory_of(&of, axes, parameters));
-        grove_node_set_device_memory(node, of.has_functions
-                                               ? image_convolve_memory(&of.convolution, false)
-                                               : image_device_memory(&of.plan, false));
+        if (!o->is_idg)
+            grove_node_set_device_memory(node, of.has_functions
+                                                   ? image_convolve_memory(&of.convolution, false)
+                                                   : image_device_memory(&of.plan, false));
         if (k == 0)
             grove_node_tell_double(node);
     }
@@ -155,7 +158,7 @@ static int check(grove_node *node)
         express(node, o);
     if (code || aw)
         return code;
-    code = image_stage_plan(node, grove_node_object(node, "obs"), o->has_functions, plan);
+    code = degrid_choose_plan(node, o);
     if (!code && !o->has_functions)
         code = image_functions_check_none(node);
     if (!code && o->has_functions)
@@ -184,6 +187,8 @@ static int check(grove_node *node)
     const int others = o->has_functions ? grove_node_input_axes(node, FUNCTIONS, axes) : 0;
     for (int d = 0; d < others; d++)
         grove_node_consume(node, axes[d]->kind);
+    for (int k = 0; k < 3 && o->is_idg; k++)
+        grove_node_consume(node, grove_axis_kind(image_terms_axes[k]));
     grove_node_set_output(node, &form);
     /* of a sample: data, baselines, their order; its index sets and gradient */
     uint64_t sets =
@@ -234,6 +239,7 @@ static void stop(const grove_node *node, void *run)
     image_functions_warn_outside(node, &d->left_out, "and are 0");
     grove_gridder_free(d->gridder);
     grove_convolution_free(d->convolution);
+    grove_idg_free(d->idg);
     for (int k = 0; k < d->device_count; k++)
         image_device_free(&d->devices[k]);
     free(d->devices);
@@ -274,6 +280,9 @@ static int set_planes(degridding *d, const degrid_given *g, const image_mueller 
     if (!code && d->convolution)
         image_mueller_from_stokes(mueller, planes, grove_convolution_grid(d->convolution),
                                   g->grid[0] * g->grid[1], double_precision);
+    else if (!code && d->idg)
+        memcpy(grove_idg_planes(d->idg), planes,
+               (size_t)(g->planes * g->grid[0] * g->grid[1]) * (double_precision ? 16 : 8));
     else if (!code && grove_gridder_set_planes(d->gridder, 0, planes))
         code = GROVE_NO_MEMORY;
     free(copy);
@@ -312,7 +321,13 @@ static int find_gridder(const grove_call *call, degridding *d, grove_isa isa)
 {
     const options_read *o = grove_node_user(call->node);
     grove_gridder_plan plan = o->plan;
+    grove_idg_plan idg = o->idg;
 
+    if (o->is_idg) {
+        idg.grid.bounds.double_precision = call->double_precision;
+        d->idg = d->idg ? d->idg : grove_idg_new(&idg, isa);
+        return d->idg ? 0 : GROVE_NO_MEMORY;
+    }
     grove_gridder_free(d->gridder);
     plan.bounds.double_precision = call->double_precision;
     d->gridder = grove_gridder_new(&plan, isa);
@@ -512,8 +527,11 @@ static int predict(const grove_call *call, degridding *d)
         .rows = rows, .channels = channels, .uvw = uvw, .freq = freq, .data = data};
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
 
+    if (!code && o->is_idg)
+        code = find_planes(call, d, 0);
     if (!code)
-        code = predict_all(call, d, &samples);
+        code =
+            o->is_idg ? degrid_predict_subgrids(call, d, &samples) : predict_all(call, d, &samples);
     if (!code)
         d->outside += image_leave_out(
             &samples, (double[]){o->plan.bounds.max_u, o->plan.bounds.max_v, o->plan.bounds.max_w},

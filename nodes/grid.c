@@ -55,7 +55,7 @@ static const grove_option sum_options[] = {
 
 /* ---- check ---- */
 
-static int check_axes(const grove_node *node, const grove_node *obs, int functions)
+static int check_axes(const grove_node *node, const grove_node *obs, int functions, int jones)
 {
     static const char *const names[] = {"time", "baseline", "freq"};
     const int data = grove_node_input(node, "data");
@@ -73,7 +73,7 @@ static int check_axes(const grove_node *node, const grove_node *obs, int functio
     for (int k = 0; k < grove_node_inputs(node); k++) {
         const grove_axis *axes[GROVE_MAX_AXES];
         int count = grove_node_input_form(node, k) ? grove_node_input_axes(node, k, axes) : 0;
-        const bool own = k == functions;
+        const bool own = k == functions || k == jones;
         for (int i = 0; i < count && !own; i++) {
             if (grove_node_axis(obs, axes[i]->name) != axes[i] ||
                 axes[i]->kind == GROVE_AXIS_STATION)
@@ -152,7 +152,7 @@ static int check_both(grove_node *node, bool weighs, gridding *g)
     if (!code)
         code = image_samples_find_weights(node, grove_node_input(node, "data"), g->stokes.elements,
                                           &g->weights);
-    code = code ? code : check_axes(node, obs, g->functions);
+    code = code ? code : check_axes(node, obs, g->functions, g->is_idg ? g->terms.input : -1);
     code = code ? code : image_bands_read(node, g->freq, &g->bands);
     if (!code)
         image_samples_consume_axes(node);
@@ -202,10 +202,12 @@ static void tell_memory(grove_node *node, const gridding *g, const grove_node *o
 
     for (int k = grove_node_output(node)->precision == GROVE_PRECISION_DOUBLE; k < 2; k++) {
         of.plan.bounds.double_precision = of.convolution.double_precision = k;
-        const uint64_t own = g->functions < 0 ? grid_bands_bytes(&of, obs)
-                                              : grove_convolution_bytes(&of.convolution);
+        of.idg.grid.bounds.double_precision = k;
+        const uint64_t own = g->is_idg          ? grid_subgrids_bytes(node, &of)
+                             : g->functions < 0 ? grid_bands_bytes(&of, obs)
+                                                : grove_convolution_bytes(&of.convolution);
         grove_node_set_memory(node, own + chunk_bytes(node, &of));
-        if (!g->exact && g->functions < 0 && g->bands.count == 1)
+        if (!g->exact && !g->is_idg && g->functions < 0 && g->bands.count == 1)
             grove_node_set_device_memory(node, image_device_memory(&of.plan, false));
         else if (g->functions >= 0)
             grove_node_set_device_memory(node, image_convolve_memory(&of.convolution, normalises));
@@ -233,7 +235,7 @@ static int check(grove_node *node)
         grove_node_set_memory(node, 1);
         return 0;
     }
-    code = code ? code : image_stage_plan(node, obs, g->functions >= 0, &g->plan);
+    code = code ? code : grid_choose_plan(node, obs, g);
     if (!code && g->functions < 0)
         code = image_functions_check_none(node);
     if (!code && g->functions < 0 && grove_node_bool(node, "normalise"))
@@ -331,7 +333,7 @@ static int open_gridder(const grove_call *call, const gridding *g, const grove_a
     if (grove_isa_choose(&isa, said))
         return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
     if (!functions)
-        return grid_open_bands(call, isa, to);
+        return g->is_idg ? grid_open_subgrids(call, isa, to) : grid_open_bands(call, isa, to);
     convolution.double_precision = call->double_precision;
     int code = image_functions_check_finite(call->node, &convolution, functions->data, NULL);
     if (code)
@@ -432,6 +434,8 @@ static int add_band(const grove_call *call, gridded *to, const grove_array *cons
             .channels = e.channels};
         if (grids && to->convolution)
             code = convolve(call, to, &s, arrays, &cells, first, band);
+        else if (grids && to->idg)
+            code = grid_add_subgrids(call, to, &s, arrays, &cells, first);
         else if (grids)
             code = spread(call, to, &s, band);
         else
@@ -455,7 +459,7 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
     grids = grids && (to->sized || !g->exact);
     if (grids && g->functions >= 0)
         code = image_functions_check_flags(call->node, arrays);
-    if (!code && grids && !to->gridders && !to->convolution)
+    if (!code && grids && !to->gridders && !to->convolution && !to->idg)
         code = open_gridder(call, g, g->functions >= 0 ? arrays[g->functions] : NULL, to);
     for (int band = 0; band < g->bands.count && !code; band++)
         code = add_band(call, to, arrays, band, grids);
@@ -499,6 +503,7 @@ static void end(const grove_node *node, void *state)
 
     grid_close_bands(node, g);
     grove_convolution_free(g->convolution);
+    grove_idg_free(g->idg);
     image_device_free(&g->device);
     free(g->from_devices);
     free(g->sums);

@@ -43,7 +43,9 @@ void grid_finish_planes(const grove_call *call, const gridded *from, grove_array
     }
     if (grids)
         return;
-    if (from->gridders)
+    if (from->idg)
+        memcpy(out->data, grove_idg_planes(from->idg), bytes);
+    else if (from->gridders)
         grid_give_bands(call, from, out);
     else
         memset(out->data, 0, bytes);
