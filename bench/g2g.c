@@ -37,7 +37,7 @@ static const axis axes[AXES] = {
     {"support (cells)", offsetof(workload, support), false, {4, 7, 8, 12, 16, 24, 32}},
     {"oversampling", offsetof(workload, oversampling), false, {4, 8, 16, 24, 32, 40, 64}},
     {"seconds of an integration", offsetof(workload, integration), true, {1, 2, 5, 10, 30}},
-    {"planes of w", offsetof(workload, planes), false, {1, 2, 4, 8, 16, 32}},
+    {"planes of w", offsetof(workload, planes), false, {1, 4, 16, 64, 256}},
 };
 
 /* ---- the observation ---- */
@@ -200,7 +200,7 @@ static void measure(const workload *w, int round, const grove_gridder_threads *t
     check(!grove_lattice_make(&plan, &lattice));
     samples.data = bench_allocate((size_t)rows, 2 * sizeof(float));
     for (int k = 0; k < 2; k++)
-        out[k] = bench_allocate((size_t)CELLS * CELLS, 2 * sizeof(float));
+        out[k] = make_numbers((int64_t)CELLS * CELLS, false); /* pages that are there */
     r->both[round] = degrid_and_grid(&plan, functions, in, &samples, threads, out[0]);
     g2g(&lattice, functions, in, &samples, threads, out[1], r, round);
     r->difference = difference(out[0], out[1]);

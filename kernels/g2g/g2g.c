@@ -284,11 +284,11 @@ int grove_g2g_apply(const grove_g2g *g, const grove_diagonal_entry *entries, int
 
 /* ---- cost ---- */
 
-/* Nanoseconds on one core with AVX-512, as bench/RESULTS.md has measured them: of an entry, of each
- * vector of 8 numbers of a function both ways, of reading one from beyond the cache; of a sample
- * both ways, and of its vectors. */
-static const double per_entry = 20, per_vector = 2, per_far = 16, per_sample = 160,
-                    per_sample_vector = 4.8, per_sample_far = 40;
+/* Nanoseconds on one core with AVX-512, as bench/RESULTS.md has measured them: of a cell of the
+ * grid; of an entry, of each vector of 8 numbers of a function both ways, of reading one from
+ * beyond the cache; of a sample both ways, and of its vectors. */
+static const double per_cell = 1.7, per_entry = 10, per_vector = 3.6, per_far = 10,
+                    per_sample = 540, per_sample_vector = 11, per_sample_far = 20;
 #define CACHE 12e6 /* bytes of functions of which half are near */
 
 /* Vectors of a function, and the part of them that is beyond the cache. */
@@ -305,7 +305,8 @@ double grove_g2g_seconds(const grove_lattice *l, double entries)
 {
     double far, vectors = vectors_of(l, &far);
 
-    return 1e-9 * entries * (per_entry + vectors * (per_vector + far * per_far));
+    return 1e-9 * (per_cell * (double)(l->plan.grid[0] * l->plan.grid[1]) +
+                   entries * (per_entry + vectors * (per_vector + far * per_far)));
 }
 
 double grove_g2g_seconds_of_both(const grove_lattice *l, double samples)

@@ -28,8 +28,7 @@ double grove_gridder_kernel_error(const grove_gridder_kernel *kernel, double ove
                                   int outer);
 
 /* The largest relative error at any place of the field, for samples at any one place: the maximum
- * of the sum over k != 0 of |transform(x + k) / transform(x)|. No source, wherever it lies, is
- * folded into the field with more of its flux density. */
+ * of the sum over k != 0 of |transform(x + k) / transform(x)|. */
 double grove_gridder_kernel_max_error(const grove_gridder_kernel *kernel, double oversampling);
 
 /* The kernel of this width whose larger one of both errors is least, and that error. */

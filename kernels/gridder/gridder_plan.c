@@ -240,20 +240,15 @@ int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_grid
     p.middle_n = bounds->without_w ? 0 : (low + high) / 2;
     p.half_n = (high - low) / 2;
     p.ripple = 0.03 * epsilon;
-    /* Polynomials and rounding take some of it. */
-    epsilon *= 0.97;
-    const double most = epsilon;
-    /* Over few pixels, or of few samples, errors scatter. */
-    epsilon /= (1 + 20 / sqrt((double)(image->size[0] * image->size[1])) +
-                8 / sqrt(fmax(bounds->samples, 1)));
+    /* Polynomials and rounding take some of it. Over few pixels, or of few samples, errors
+       scatter. */
+    epsilon *= 0.97 / (1 + 20 / sqrt((double)(image->size[0] * image->size[1])) +
+                       8 / sqrt(fmax(bounds->samples, 1)));
     /* Above 8, widths are even: the hot loops have no others. */
     for (int width = GROVE_GRIDDER_MIN_WIDTH; width <= max_width; width += width < 8 ? 1 : 2) {
         for (int ratio = least_ratio(&t, width, epsilon / sqrt(2)); ratio < RATIOS; ratio++) {
             double error = sqrt(2) * error_of(&t, width, ratio);
-            /* of a source that is folded into a corner, wherever it lies */
-            const double worst =
-                2 * grove_gridder_kernel_max_error(&t.kernel[width][ratio], ratio_of(ratio));
-            double left = fmin(sqrt(fmax(epsilon * epsilon - error * error, 0)), most - worst);
+            double left = sqrt(fmax(epsilon * epsilon - error * error, 0));
             if (error > epsilon || left <= 0)
                 continue;
             p.kernel = t.kernel[width][ratio];
