@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATIONS = 64, BASELINES = STATIONS * (STATIONS - 1) / 2, SIZE = 2048 };
+enum { STATIONS = 64, BASELINES = STATIONS * (STATIONS - 1) / 2 };
 enum { SUPPORT = 7, OVERSAMPLING = 20, EIGHT = 8 };
-#define CELL 1e-5 /* rad: 1.2 degrees */
+#define CELL 1e-5 /* rad */
 
 typedef struct {
     const bench_kernel *kernel;
@@ -99,7 +99,7 @@ static state *make_state(const bench_kernel *kernel, const bench_setup *setup)
 static void choose_plan(state *s, const bench_setup *setup, bool flat)
 {
     const double most = s->freq[setup->channels - 1] / GROVE_SPEED_OF_LIGHT;
-    grove_gridder_image image = {{SIZE, SIZE}, {CELL, CELL}, {0, 0}};
+    grove_gridder_image image = {{setup->size, setup->size}, {CELL, CELL}, {0, 0}};
     grove_gridder_bounds bounds = {.samples = (double)s->samples.rows * setup->channels,
                                    .polarisations = 1,
                                    .double_precision = setup->bytes == 8,
@@ -219,16 +219,17 @@ static bench_work work_of(const state *s, const bench_setup *setup)
 void *bench_begin_w_stack(const bench_kernel *kernel, const bench_setup *setup, bench_work *work)
 {
     state *s = make_state(kernel, setup);
-    double *image = bench_allocate((size_t)SIZE * SIZE, sizeof(*image));
+    const int64_t size = setup->size;
+    double *image = bench_allocate((size_t)(size * size), sizeof(*image));
 
     choose_plan(s, setup, false);
     s->gridder = grove_gridder_new(&s->plan, (grove_isa)setup->isa);
     must(!s->gridder);
-    for (int64_t k = 0; k < (int64_t)SIZE * SIZE; k++)
+    for (int64_t k = 0; k < size * size; k++)
         put(image, k, 1e-3 * draw((uint64_t)k), setup->bytes);
     if (kernel->degrids) {
         must(grove_gridder_expect(s->gridder, &s->samples, &one_thread));
-        must(grove_gridder_from_image(s->gridder, 0, &(grove_gridder_pixels){image, 1, SIZE},
+        must(grove_gridder_from_image(s->gridder, 0, &(grove_gridder_pixels){image, 1, size},
                                       &one_thread));
     } else {
         bench_run_w_stack(s); /* planes are there then */

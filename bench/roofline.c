@@ -196,7 +196,7 @@ int main(int count, char **words)
                       .plot = "",
                       .rounds = 5,
                       .min = 0.2,
-                      .setup = {.times = 8, .channels = 64, .epsilon = 1e-4}};
+                      .setup = {.times = 8, .channels = 64, .size = 2048, .epsilon = 1e-4}};
     const bench_option options[] = {
         {"rounds", "N", "interleaved rounds, of which medians are taken (default 5)", BENCH_COUNT,
          &b.rounds, MAX_ROUNDS},
@@ -209,6 +209,8 @@ int main(int count, char **words)
         {"times", "N", "of the gridders' visibilities (default 8)", BENCH_COUNT, &b.setup.times,
          4096},
         {"channels", "N", "of them (default 64)", BENCH_COUNT, &b.setup.channels, 4096},
+        {"size", "N", "pixels of their image along each side, of 1e-5 rad (default 2048)",
+         BENCH_COUNT, &b.setup.size, 16384},
         {"epsilon", "X", "the accuracy of w_stack (default 1e-4)", BENCH_NUMBER, &b.setup.epsilon,
          0},
         {"plot", "FILE", "draws it into FILE, .svg or .png", BENCH_TEXT, &b.plot, 0},

@@ -9,6 +9,7 @@
 typedef struct {
     int isa, bytes;      /* grove_isa; of a real number */
     int times, channels; /* of the gridders' 64 stations */
+    int size;            /* of their image, pixels */
     double epsilon;      /* their accuracy */
 } bench_setup;
 
