@@ -1,5 +1,6 @@
 /* How fast gains are fitted in memory: compressing data and model into sums (beside the bandwidth
- * of the core), and what iterates on the sums. Medians of interleaved rounds. `grove bench fit
+ * and the multiply-adds of the core), what iterates on the sums, and whole fits of trees. Medians
+ * of interleaved rounds. `grove bench fit
  * --help` lists the options.
  *
  * Workloads: C1 = 64 stations, 100 times, 16 channels, a diagonal Jones matrix for each 10 times;
@@ -7,6 +8,7 @@
  * complex numbers in single precision, weights single, all for four correlations; a byte of flags
  * for each cell.
  */
+#include "fit-runs.h"
 #include "machine.h"
 #include "options.h"
 
@@ -38,14 +40,16 @@ typedef struct {
     double products; /* real multiply-adds of a cell */
 } workload;
 
-/* Products: those of S0, S1 and S2 with their weights. */
+/* The fewest that S0, S1 and S2 take with their weights. Diagonal: w d and |d|^2 are 4 of each
+ * correlation, and of each model w m, S1 and the diagonal of S2 8, of each pair of models 4. Full:
+ * the former are 16 of a cell, S1 64, m m^H 32; equal weights take 8 more, others 4 times 16. */
 static const workload workloads[] = {
-    {"C1, diagonal per 10 times", GROVE_STEFCAL_DIAGONAL, 10, 1, 0, 56},
-    {"C2, full per time", GROVE_STEFCAL_FULL, 1, 1, 1, 124},
-    {"C2, full per time, unequal weights", GROVE_STEFCAL_FULL, 1, 1, 0, 180},
-    {"C2, full per 10 times", GROVE_STEFCAL_FULL, 10, 1, 1, 124},
+    {"C1, diagonal per 10 times", GROVE_STEFCAL_DIAGONAL, 10, 1, 0, 4 * (4 + 8)},
+    {"C2, full per time", GROVE_STEFCAL_FULL, 1, 1, 1, 16 + 64 + 32 + 8},
+    {"C2, full per time, unequal weights", GROVE_STEFCAL_FULL, 1, 1, 0, 16 + 64 + 32 + 64},
+    {"C2, full per 10 times", GROVE_STEFCAL_FULL, 10, 1, 1, 16 + 64 + 32 + 8},
     {"C4, diagonal per 10 times, 5 directions", GROVE_STEFCAL_DIAGONAL, 10, 5, 0,
-     16 + 5 * 24 + 15 * 24},
+     4 * (4 + 5 * 8 + 10 * 4)},
 };
 enum { WORKLOADS = sizeof(workloads) / sizeof(workloads[0]) };
 
@@ -209,7 +213,7 @@ static double read_bandwidth(const problem *p)
 
 /* One evaluation of a workload. */
 typedef struct {
-    double compress[MAX_ROUNDS], solve[MAX_ROUNDS], bandwidth[MAX_ROUNDS];
+    double compress[MAX_ROUNDS], solve[MAX_ROUNDS], bandwidth[MAX_ROUNDS], peak[MAX_ROUNDS];
     double iterations, rate;
     int converged, solutions;
 } result;
@@ -295,6 +299,7 @@ static void evaluate(const workload *w, problem *p, double tolerance, int thread
         r->solutions += parts[k].solutions;
     }
     r->bandwidth[round] = read_bandwidth(p);
+    r->peak[round] = bench_peak((int)grove_isa_usable(), 8, 0.02);
 }
 
 /* Seconds for the normal equations of a baseline, two columns for each number of a Jones matrix. */
@@ -336,16 +341,18 @@ static void measure(const workload *w, problem *p, double tolerance, int threads
     for (int round = 0; round < rounds; round++)
         evaluate(w, p, tolerance, threads, round, &r);
     double compress = bench_median(r.compress, rounds), solve = bench_median(r.solve, rounds);
-    double bandwidth = bench_median(r.bandwidth, rounds);
+    double bandwidth = bench_median(r.bandwidth, rounds), peak = bench_median(r.peak, rounds);
     double sums = 8 * (double)grove_compression_size((grove_compression_form)form, w->groups);
     double bytes = 49 + 32 * w->groups + sums / (w->times * CHANNELS);
-    printf("| %s | %.1f | %.0f | %.3f | %.1f | %.1f | %.0f %% | %.3f | %.1f | %.1f | %.2f | %d of "
-           "%d | "
-           "%.3f | %.0f |\n",
-           w->name, bytes, w->products, compress, bytes * cells / compress / 1e9, bandwidth / 1e9,
-           100 * bytes * cells / compress / bandwidth, solve, r.iterations / r.solutions,
-           1e6 * solve * threads / r.iterations, r.rate, r.converged, r.solutions, compress + solve,
-           1e9 * time_normal(w, p));
+    double limit = fmax(bytes / bandwidth, w->products / peak) * cells / threads;
+    printf(
+        "| %s | %.1f | %.0f | %.3f | %.1f | %.1f | %.0f %% | %.1f | %.3f | %.0f %% | %.3f | %.1f | "
+        "%.1f | %.2f | %d of %d | %.3f | %.0f |\n",
+        w->name, bytes, w->products, compress, bytes * cells / compress / 1e9, bandwidth / 1e9,
+        100 * bytes * cells / compress / bandwidth / threads, peak / 1e9, limit,
+        100 * limit / compress, solve, r.iterations / r.solutions,
+        1e6 * solve * threads / r.iterations, r.rate, r.converged, r.solutions, compress + solve,
+        1e9 * time_normal(w, p));
     fflush(stdout);
 }
 
@@ -368,12 +375,15 @@ int main(int count, char **words)
     problem *p = make_problem(threads);
     printf(
         "| workload | bytes of a cell | multiply-adds of a cell | compressing, s | GB/s | one core "
-        "reads, GB/s | share | iterating, s | iterations | us of one | rate | converged | "
-        "both, s | normal equations of a baseline, ns |\n"
-        "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
+        "reads, GB/s | share | its 10^9 multiply-adds/s | limit, s | share | iterating, s | "
+        "iterations | us of one | rate | converged | both, s | normal equations of a baseline, ns "
+        "|\n"
+        "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: "
+        "| --: | --: |\n");
     for (int k = 0; k < WORKLOADS; k++)
         if (strstr(workloads[k].name, names))
             measure(&workloads[k], p, tolerance, threads, rounds);
     free_problem(p);
+    bench_fit_runs(names, threads, rounds);
     return 0;
 }

@@ -1,12 +1,15 @@
 /* How fast visibilities become an image and back, in memory: gridding, transforms and corrections,
  * and the same in reverse. Baselines come from a file, so that another program can have the same.
- * One line for each round; bench/gridders.py makes the file, runs peers in between and prints a
- * table. `grove bench gridder --help` lists the options. */
+ * One line for each round, with joules of both where they can be read; bench/gridders.py makes the
+ * file, runs peers in between and prints a table. `grove bench gridder --help` lists the options.
+ */
+#include "energy.h"
 #include "machine.h"
 #include "options.h"
 
 #include "../kernels/convolution/convolution.h"
 #include "../kernels/gridder/gridder.h"
+#include "../kernels/idg/idg.h"
 
 #include "base/threads.h"
 #include "cell.h"
@@ -23,6 +26,8 @@ typedef struct {
     double freq, width, cell, epsilon;
     int channels, size, threads, rounds, polarisations, double_precision, flat;
     int support, oversampling, functions, images, planes, linear; /* of functions that are given */
+    int idg, subgrid; /* image-domain gridding, with so many pixels or those of the plan */
+    int64_t baselines;
 } workload;
 
 /* [row][3] m, as numbers of double precision. */
@@ -105,6 +110,7 @@ static void measure(const workload *w, const grove_gridder_plan *plan,
     char *image = bench_allocate(pixels * (size_t)w->polarisations, sizeof(double));
     const size_t each = pixels * (w->double_precision ? sizeof(double) : sizeof(float));
     grove_gridder_outside outside = {0};
+    const double joules = bench_joules();
     double start = bench_process_seconds(), wall = bench_wall_seconds();
     grove_gridder *g = grove_gridder_new(plan, grove_isa_best());
 
@@ -114,6 +120,7 @@ static void measure(const workload *w, const grove_gridder_plan *plan,
         check(grove_gridder_to_image(
             g, pol, &(grove_gridder_pixels){image + (size_t)pol * each, 1, w->size}, threads));
     double imaged = bench_process_seconds(), wall_imaged = bench_wall_seconds();
+    const double joules_imaged = bench_joules();
     uint64_t bytes = grove_gridder_bytes(g);
     grove_gridder_free(g);
     printf("image %.4f %.4f spread %.4f bytes %llu", imaged - start, wall_imaged - wall,
@@ -127,7 +134,10 @@ static void measure(const workload *w, const grove_gridder_plan *plan,
         check(grove_gridder_from_image(
             g, pol, &(grove_gridder_pixels){image + (size_t)pol * each, 1, w->size}, threads));
     check(grove_gridder_predict(g, samples, threads, &outside));
-    printf(" predict %.4f %.4f\n", bench_process_seconds() - start, bench_wall_seconds() - wall);
+    printf(" predict %.4f %.4f", bench_process_seconds() - start, bench_wall_seconds() - wall);
+    if (joules_imaged > joules)
+        printf(" joules %.4g %.4g", joules_imaged - joules, bench_joules() - joules_imaged);
+    printf("\n");
     fflush(stdout);
     grove_gridder_free(g);
     free(image);
@@ -197,6 +207,43 @@ static void measure_functions(const workload *w, const grove_convolution_plan *p
     free(channel);
 }
 
+/* ---- image-domain gridding ---- */
+
+/* All samples on subgrids, and predicted from them, without the transforms of the layers. A rate is
+ * of 17 multiply-adds for each pixel and four correlations (Veenboer 2021), whatever is done. */
+static void measure_idg(const workload *w, const grove_gridder_plan *stack,
+                        const grove_gridder_samples *samples, const grove_gridder_threads *threads)
+{
+    const grove_idg_wanted wanted = {.side = w->subgrid};
+    grove_gridder_outside outside = {0};
+    grove_idg_counts counts = {0};
+    grove_idg_plan plan;
+    char said[200];
+
+    if (grove_idg_plan_choose(&stack->image, &stack->bounds, &wanted, w->epsilon, &plan, said)) {
+        fprintf(stderr, "%s\n", said);
+        exit(1);
+    }
+    grove_idg *g = grove_idg_new(&plan, grove_isa_best());
+    check(!g);
+    double start = bench_process_seconds(), wall = bench_wall_seconds();
+    check(grove_idg_add(g, samples, w->baselines, NULL, threads, &outside, &counts));
+    double added = bench_process_seconds(), wall_added = bench_wall_seconds();
+    check(grove_idg_predict(g, samples, w->baselines, NULL, threads, &outside, NULL));
+    double predicted = bench_process_seconds(), wall_predicted = bench_wall_seconds();
+    const double work = 17. / 4 * plan.side * plan.side * (double)counts.visibilities * 1e-9;
+    printf("idg: spread %.4f %.4f predict %.4f %.4f; %d x %d pixels, taper of %d, %lld layers of "
+           "%lld, error %.2g, %.1f visibilities of each of %lld subgrids; %.3g and %.3g 10^9 "
+           "multiply-adds a second of a core, of 17\n",
+           added - start, wall_added - wall, predicted - added, wall_predicted - wall_added,
+           plan.side, plan.side, plan.grid.kernel.width, (long long)plan.grid.planes,
+           (long long)plan.grid.grid[0], plan.error,
+           (double)counts.visibilities / (double)counts.subgrids, (long long)counts.subgrids,
+           work / (added - start), work / (predicted - added));
+    fflush(stdout);
+    grove_idg_free(g);
+}
+
 static void run(const workload *w)
 {
     int64_t rows;
@@ -219,7 +266,9 @@ static void run(const workload *w)
            (long long)plan.taps);
     const grove_convolution_plan given = functions_plan(w, &plan);
     for (int round = 0; round < w->rounds; round++)
-        if (w->support)
+        if (w->idg)
+            measure_idg(w, &plan, &samples, &threads);
+        else if (w->support)
             measure_functions(w, &given, &samples, &threads);
         else
             measure(w, &plan, &samples, &threads);
@@ -245,6 +294,7 @@ int main(int count, char **words)
                   .images = 1,
                   .planes = 1};
     const char *double_ = "no", *flat = "no", *linear = "no";
+    int baselines = 0;
     const bench_option options[] = {
         {"uvw", "FILE", "baselines, rows of three numbers in double precision, m", BENCH_TEXT,
          &w.uvw, 0},
@@ -267,6 +317,11 @@ int main(int count, char **words)
         {"linear", "WORD", "yes: with linear interpolation between them (default no)", BENCH_TEXT,
          &linear, 0},
         {"images", "N", "images, each of all polarisations (default 1)", BENCH_COUNT, &w.images, 4},
+        {"idg", "N",
+         "image-domain gridding: so many baselines, which rows of a time have (default 0)",
+         BENCH_COUNT, &baselines, 0},
+        {"subgrid", "N", "pixels of its subgrids (default: of the plan)", BENCH_COUNT, &w.subgrid,
+         GROVE_IDG_MAX_SIDE},
         {"threads", "N", "threads (default 1)", BENCH_COUNT, &w.threads, MAX_THREADS},
         {"rounds", "N", "rounds (default 1)", BENCH_COUNT, &w.rounds, 0},
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
@@ -276,6 +331,8 @@ int main(int count, char **words)
         fprintf(stderr, "--uvw FILE must be given; bench/gridders.py makes one\n");
         return 2;
     }
+    w.baselines = baselines;
+    w.idg = baselines > 0;
     w.double_precision = !strcmp(double_, "yes");
     w.flat = !strcmp(flat, "yes");
     w.linear = !strcmp(linear, "yes");

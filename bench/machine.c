@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 static double read_clock(clockid_t which)
 {
@@ -42,6 +43,43 @@ double bench_peak(int isa, int bytes, double min)
     while (bench_thread_seconds() - start < min)
         done += (double)k->peak(1000000);
     return done / (bench_thread_seconds() - start);
+}
+
+double bench_phases(int isa, int bytes, double min)
+{
+    const grove_predict_kernels *k = grove_predict_kernels_of(isa, bytes);
+    double start = bench_thread_seconds(), done = 0;
+
+    while (bench_thread_seconds() - start < min)
+        done += (double)k->phases(20000);
+    return done / (bench_thread_seconds() - start);
+}
+
+double bench_mixed(int isa, int bytes, int each, double min)
+{
+    const grove_predict_kernels *k = grove_predict_kernels_of(isa, bytes);
+    double start = bench_thread_seconds(), done = 0;
+
+    while (bench_thread_seconds() - start < min)
+        done += (double)k->mixed(1000, each);
+    return done / (bench_thread_seconds() - start);
+}
+
+double bench_cache_bandwidth(int isa, int bytes, double min)
+{
+    const grove_predict_kernels *k = grove_predict_kernels_of(isa, bytes);
+    const long found = sysconf(_SC_LEVEL2_CACHE_SIZE), cache = found > 0 ? found : 512 << 10;
+    const size_t n = (size_t)cache / 6 / 64 * 64 / (size_t)bytes;
+    char *a = bench_allocate(3 * n, (size_t)bytes), *b = a + n * (size_t)bytes,
+         *c = b + n * (size_t)bytes;
+    double start = bench_thread_seconds(), done = 0;
+
+    while (bench_thread_seconds() - start < min)
+        for (int round = 0; round < 20; round++)
+            done += (double)k->stream(a, b, c, (int64_t)n);
+    double rate = done / (bench_thread_seconds() - start);
+    free(a);
+    return rate;
 }
 
 double bench_bandwidth(void)

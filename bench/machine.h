@@ -12,6 +12,13 @@ double bench_wall_seconds(void);
 /* Multiply-adds per second of one core with these instructions (grove_isa) on numbers of so many
  * bytes, measured for `min` seconds. */
 double bench_peak(int isa, int bytes, double min);
+/* Pairs of sine and cosine per second, and multiply-adds per second with `each` of them for a pair.
+ */
+double bench_phases(int isa, int bytes, double min);
+double bench_mixed(int isa, int bytes, int each, double min);
+/* Bytes per second of one core that reads two arrays and writes a third, which take half of its
+ * second cache. */
+double bench_cache_bandwidth(int isa, int bytes, double min);
 /* Bytes per second of one core that reads two arrays and writes a third, all larger than the
  * caches. */
 double bench_bandwidth(void);

@@ -1,23 +1,39 @@
-/* The roofline plot: multiply-adds per second against multiply-adds per byte, below what the
- * processor and the memory allow (Williams, Waterman, Patterson 2009, CACM 52, 65). */
+/* Kernels that `grove bench roofline` measures. */
 #ifndef GROVE_BENCH_ROOFLINE_H
 #define GROVE_BENCH_ROOFLINE_H
 
-enum { BENCH_MOST_POINTS = 128 };
+#include "bounds.h"
+
+#include <stdbool.h>
 
 typedef struct {
-    const char *workload;
-    double intensity, rate; /* multiply-adds per byte, and per second */
-} bench_point;
+    int isa, bytes;      /* grove_isa; of a real number */
+    int times, channels; /* of the gridders' 64 stations */
+    double epsilon;      /* their accuracy */
+} bench_setup;
 
-typedef struct {
-    double peak, bandwidth; /* multiply-adds and bytes per second */
-    const char *subtitle;
-    bench_point points[BENCH_MOST_POINTS];
-    int count;
-} bench_roofline;
+/* One way to make visibilities, or an image of them. */
+typedef struct bench_kernel {
+    const char *name;
+    const char *workload; /* of sums over sources */
+    bool degrids;
+    int functions; /* that are given, of method=aw; 0: none */
+    /* Inputs, and what a visibility (of sums, of a source) takes: operations and bytes. The program
+     * ends without memory. */
+    void *(*begin)(const struct bench_kernel *kernel, const bench_setup *setup, bench_work *work);
+    double (*run)(void *state); /* once; returns how many visibilities */
+    void (*end)(void *state);
+} bench_kernel;
 
-/* Draws into a .svg or .png file; 0, or 1 after a message. */
-int bench_roofline_draw(const bench_roofline *roofline, const char *path);
+void *bench_begin_sum(const bench_kernel *kernel, const bench_setup *setup, bench_work *work);
+double bench_run_sum(void *state);
+void bench_end_sum(void *state);
+
+void *bench_begin_w_stack(const bench_kernel *kernel, const bench_setup *setup, bench_work *work);
+double bench_run_w_stack(void *state);
+void bench_end_gridder(void *state);
+
+void *bench_begin_functions(const bench_kernel *kernel, const bench_setup *setup, bench_work *work);
+double bench_run_functions(void *state);
 
 #endif

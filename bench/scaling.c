@@ -3,6 +3,7 @@
  * processor time of the process, the wall time and the time per source-visibility, as medians of
  * interleaved rounds. --plot FILE draws them. */
 #include "draw.h"
+#include "energy.h"
 #include "grove.h"
 #include "inputs.h"
 #include "machine.h"
@@ -42,6 +43,7 @@ enum { AXES = sizeof(axes) / sizeof(axes[0]) };
 typedef struct {
     int count, number[MAX_VALUES];
     double processor[MAX_VALUES][MAX_ROUNDS], wall[MAX_VALUES][MAX_ROUNDS];
+    double joules[MAX_VALUES]; /* of all rounds */
     double x[MAX_VALUES], y[MAX_VALUES], each[MAX_VALUES], line[MAX_VALUES];
 } series;
 
@@ -96,6 +98,8 @@ static size size_of(const axis *a, int value)
 static void measure(grove_library *library, const char *folder, const axis *a, int rounds,
                     series *r)
 {
+    char joules[32];
+
     memset(r, 0, sizeof(*r));
     for (int k = 0; k < MAX_VALUES && a->values[k]; k++)
         if (a->at != AT(threads) || a->values[k] <= bench_processors())
@@ -103,17 +107,20 @@ static void measure(grove_library *library, const char *folder, const axis *a, i
     for (int round = 0; round < rounds; round++)
         for (int k = 0; k < r->count; k++) {
             size s = size_of(a, r->number[k]);
+            double before = bench_joules();
             run(library, folder, &s, a->smear, &r->processor[k][round], &r->wall[k][round]);
+            r->joules[k] += bench_joules() - before;
         }
     printf("| %s | source-visibilities | processor time, s | wall time, s | ns for each "
-           "source-visibility |\n| --: | --: | --: | --: | --: |\n",
+           "source-visibility | source-visibilities per joule |\n"
+           "| --: | --: | --: | --: | --: | --: |\n",
            a->name);
     for (int k = 0; k < r->count; k++) {
         size s = size_of(a, r->number[k]);
         double processor = bench_median(r->processor[k], rounds);
         double wall = bench_median(r->wall[k], rounds), all = source_visibilities(&s);
-        printf("| %d | %.3g | %.4f | %.4f | %.3f |\n", r->number[k], all, processor, wall,
-               1e9 * processor / all);
+        printf("| %d | %.3g | %.4f | %.4f | %.3f | %s |\n", r->number[k], all, processor, wall,
+               1e9 * processor / all, bench_per_joule(joules, rounds * all, r->joules[k]));
         r->x[k] = r->number[k];
         r->y[k] = a->at == AT(threads) ? wall : processor;
         r->line[k] = all;
@@ -179,6 +186,7 @@ int main(int count, char **words)
            base.sources, base.stations, base.channels, base.times, rounds);
     for (int k = 0; k < AXES; k++)
         measure(library, folder, &axes[k], rounds, &all[k]);
+    bench_energy_note();
     grove_library_free(library);
     bench_remove_folder(folder);
     return *plot ? draw(all, plot) : 0;

@@ -17,8 +17,7 @@
 
 static const grove_input inputs[] = {
     {"x", GROVE_VALUE,
-     "planes (w_plane, v, u), as of fft(grid_correction(image, ...)); with functions maybe of a "
-     "cube (freq)",
+     "planes (w_plane, v, u), as of fft(grid_correction(image, ...)), maybe of a cube (freq)",
      .own_axes = true, .handing = GROVE_AS_COMPLEX, .shapes = GROVE_SCALAR | GROVE_VECTOR},
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
@@ -47,7 +46,8 @@ static uint64_t memory_of(const options_read *o, const grove_axis *const axes[3]
         axes[0]->kind == grove_axis_kind("w_plane") && axes[1]->kind == grove_axis_kind("v");
     const size_t cell = 2 * (plan->bounds.double_precision ? sizeof(double) : sizeof(float));
 
-    return (o->has_functions
+    return (o->is_idg ? degrid_subgrids_bytes(o)
+            : o->has_functions
                 ? grove_convolution_bytes(&o->convolution)
                 : grove_gridder_plan_planes_bytes(plan) + grove_gridder_plan_own_bytes(plan) +
                       grove_gridder_plan_index_bytes(plan)) +
@@ -66,10 +66,6 @@ static int read_cube(const grove_node *node, options_read *o)
                            .same = axis && axis == freq,
                            .linear = grove_node_choice(node, "interpolate") == 1,
                            .planes = axis ? (int)axis->size : 1};
-    if (axis && !o->has_functions)
-        return grove_node_fail(node, GROVE_SHAPE,
-                               "its input varies with freq, which goes with functions only; "
-                               "predict_image has cubes without");
     if (axis && !o->cube.same && !axis->centre)
         return grove_node_fail(node, GROVE_SHAPE, "the cube has no frequencies");
     return 0;
@@ -133,10 +129,12 @@ static void tell_memory(grove_node *node, const options_read *o, const grove_axi
     for (int k = image_precision(grove_node_number(node, "epsilon")) == GROVE_PRECISION_DOUBLE;
          k < 2; k++) {
         of.plan.bounds.double_precision = of.convolution.double_precision = k;
+        of.idg.grid.bounds.double_precision = k;
         grove_node_set_memory(node, memory_of(&of, axes, parameters));
-        grove_node_set_device_memory(node, of.has_functions
-                                               ? image_convolve_memory(&of.convolution, false)
-                                               : image_device_memory(&of.plan, false));
+        if (!o->is_idg)
+            grove_node_set_device_memory(node, of.has_functions
+                                                   ? image_convolve_memory(&of.convolution, false)
+                                                   : image_device_memory(&of.plan, false));
         if (k == 0)
             grove_node_tell_double(node);
     }
@@ -160,7 +158,7 @@ static int check(grove_node *node)
         express(node, o);
     if (code || aw)
         return code;
-    code = image_stage_plan(node, grove_node_object(node, "obs"), o->has_functions, plan);
+    code = degrid_choose_plan(node, o);
     if (!code && !o->has_functions)
         code = image_functions_check_none(node);
     if (!code && o->has_functions)
@@ -189,6 +187,8 @@ static int check(grove_node *node)
     const int others = o->has_functions ? grove_node_input_axes(node, FUNCTIONS, axes) : 0;
     for (int d = 0; d < others; d++)
         grove_node_consume(node, axes[d]->kind);
+    for (int k = 0; k < 3 && o->is_idg; k++)
+        grove_node_consume(node, grove_axis_kind(image_terms_axes[k]));
     grove_node_set_output(node, &form);
     /* of a sample: data, baselines, their order; its index sets and gradient */
     uint64_t sets =
@@ -239,6 +239,7 @@ static void stop(const grove_node *node, void *run)
     image_functions_warn_outside(node, &d->left_out, "and are 0");
     grove_gridder_free(d->gridder);
     grove_convolution_free(d->convolution);
+    grove_idg_free(d->idg);
     for (int k = 0; k < d->device_count; k++)
         image_device_free(&d->devices[k]);
     free(d->devices);
@@ -279,6 +280,9 @@ static int set_planes(degridding *d, const degrid_given *g, const image_mueller 
     if (!code && d->convolution)
         image_mueller_from_stokes(mueller, planes, grove_convolution_grid(d->convolution),
                                   g->grid[0] * g->grid[1], double_precision);
+    else if (!code && d->idg)
+        memcpy(grove_idg_planes(d->idg), planes,
+               (size_t)(g->planes * g->grid[0] * g->grid[1]) * (double_precision ? 16 : 8));
     else if (!code && grove_gridder_set_planes(d->gridder, 0, planes))
         code = GROVE_NO_MEMORY;
     free(copy);
@@ -317,7 +321,13 @@ static int find_gridder(const grove_call *call, degridding *d, grove_isa isa)
 {
     const options_read *o = grove_node_user(call->node);
     grove_gridder_plan plan = o->plan;
+    grove_idg_plan idg = o->idg;
 
+    if (o->is_idg) {
+        idg.grid.bounds.double_precision = call->double_precision;
+        d->idg = d->idg ? d->idg : grove_idg_new(&idg, isa);
+        return d->idg ? 0 : GROVE_NO_MEMORY;
+    }
     grove_gridder_free(d->gridder);
     plan.bounds.double_precision = call->double_precision;
     d->gridder = grove_gridder_new(&plan, isa);
@@ -411,17 +421,22 @@ static int begin_use(const grove_call *call, const grove_gridder_samples *sample
     return image_use_begin(call->node, &o->mueller, o->index, &o->convolution, &part, numbers, use);
 }
 
-/* Samples of planes, each by its own function; `use`: NULL: there is a single one. */
-static int convolve(const grove_call *call, degridding *d, int plane,
-                    const grove_gridder_samples *samples, const grove_convolution_mueller *use,
-                    grove_gridder_outside *outside)
+/* Samples of planes, maybe each by its own function; `use`: NULL: there is a single one. */
+static int predict_plane(const grove_call *call, degridding *d, int plane,
+                         const grove_gridder_samples *samples, const grove_convolution_mueller *use,
+                         grove_gridder_outside *outside)
 {
+    const options_read *o = grove_node_user(call->node);
     const grove_gridder_threads threads = gridder_threads(call);
     int code = find_planes(call, d, plane);
 
-    if (!code && grove_convolution_predict(d->convolution, samples, use, &threads, outside))
-        code = GROVE_NO_MEMORY;
-    return code;
+    if (code)
+        return code;
+    return (o->has_functions
+                ? grove_convolution_predict(d->convolution, samples, use, &threads, outside)
+                : grove_gridder_predict(d->gridder, samples, &threads, outside))
+               ? GROVE_NO_MEMORY
+               : 0;
 }
 
 /* The sets and gradients of a part's channels; `gradient` and `channel` are to be freed. 0, or
@@ -451,7 +466,7 @@ static int add_plane(const grove_call *call, degridding *d, int plane,
                      const grove_gridder_samples *all, const image_use *use)
 {
     const options_read *o = grove_node_user(call->node);
-    const int numbers = 2 * o->convolution.visibilities;
+    const int numbers = 2 * (o->has_functions ? o->convolution.visibilities : 1);
     grove_convolution_mueller mueller = use->mueller;
     grove_gridder_outside outside = {0}; /* channels may have two planes */
     image_cube_part part;
@@ -465,7 +480,8 @@ static int add_plane(const grove_call *call, degridding *d, int plane,
     if (!code && part.samples.channels && use->needed)
         code = select_channels(&part, all->channels, &mueller, &channel, &gradient);
     if (!code && part.samples.channels)
-        code = convolve(call, d, plane, &part.samples, use->needed ? &mueller : NULL, &outside);
+        code =
+            predict_plane(call, d, plane, &part.samples, use->needed ? &mueller : NULL, &outside);
     if (!code && part.samples.channels)
         image_cube_part_add(&part, all, numbers, call->double_precision);
     image_cube_part_free(&part);
@@ -474,19 +490,21 @@ static int add_plane(const grove_call *call, degridding *d, int plane,
     return code;
 }
 
-static int convolve_all(const grove_call *call, degridding *d, const grove_gridder_samples *samples)
+static int predict_all(const grove_call *call, degridding *d, const grove_gridder_samples *samples)
 {
     const options_read *o = grove_node_user(call->node);
-    image_use use;
-    int code = begin_use(call, samples, &use);
+    grove_gridder_outside beyond = {0}; /* of the planes: counted by image_leave_out */
+    image_use use = {0};
+    int code = o->has_functions ? begin_use(call, samples, &use) : 0;
 
     if (code)
         return code;
     if (!o->cube.axis)
-        code = convolve(call, d, 0, samples, use.needed ? &use.mueller : NULL, &d->left_out);
+        code = predict_plane(call, d, 0, samples, use.needed ? &use.mueller : NULL,
+                             o->has_functions ? &d->left_out : &beyond);
     for (int plane = 0; plane < o->cube.planes && o->cube.axis && !code; plane++)
         code = add_plane(call, d, plane, samples, &use);
-    if (!code && o->cube.axis)
+    if (!code && o->cube.axis && o->has_functions)
         d->left_out.samples += image_convolve_outside(&o->convolution, samples);
     image_use_end(&use);
     return code;
@@ -502,22 +520,18 @@ static int predict(const grove_call *call, degridding *d)
     const int64_t freq_step = image_axis_step(args, &args->in[FREQ], GROVE_AXIS_FREQ);
     const size_t cell = 2 * (call->double_precision ? sizeof(double) : sizeof(float)) *
                         (o->has_functions ? (size_t)o->convolution.visibilities : 1);
-    const grove_gridder_threads threads = gridder_threads(call);
     double *uvw = image_copy_uvw(args, &args->in[UVW]),
            *freq = image_copy_freq(args, args->in[FREQ].data, freq_step);
     char *data = calloc((size_t)(rows * channels), cell);
     const grove_gridder_samples samples = {
         .rows = rows, .channels = channels, .uvw = uvw, .freq = freq, .data = data};
-    grove_gridder_outside outside = {0};
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
 
-    if (!code && o->has_functions)
-        code = convolve_all(call, d, &samples);
-    else if (!code)
+    if (!code && o->is_idg)
         code = find_planes(call, d, 0);
-    if (!code && !o->has_functions &&
-        grove_gridder_predict(d->gridder, &samples, &threads, &outside))
-        code = GROVE_NO_MEMORY;
+    if (!code)
+        code =
+            o->is_idg ? degrid_predict_subgrids(call, d, &samples) : predict_all(call, d, &samples);
     if (!code)
         d->outside += image_leave_out(
             &samples, (double[]){o->plan.bounds.max_u, o->plan.bounds.max_v, o->plan.bounds.max_w},
@@ -546,10 +560,8 @@ GROVE_CLASS(degrid) = {
     GROVE_CLASS_HEAD(degrid),
     .doc = "Visibilities from planes of the uv grid: the exact adjoint of grid.\nThe last stage of "
            "predict_image: each visibility is the sum over the cells in reach of its kernel in u, "
-           "v and w, or by a function of its own (convolution_functions), then maybe from planes "
-           "at several "
-           "frequencies, of which a channel has the nearest or its own. The options are those of "
-           "grid.",
+           "v and w, or by a function of its own (convolution_functions). Of planes at several "
+           "frequencies a channel has its own, or the nearest. The options are those of grid.",
     .output_doc = "a complex number per time, baseline and channel, in the unit of the planes",
     .group = "images",
     .inputs = inputs,

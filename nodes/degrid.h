@@ -3,10 +3,12 @@
 #define GROVE_NODES_DEGRID_H
 
 #include "../kernels/gridder/gridder.h"
+#include "../kernels/idg/idg.h"
 #include "nodes/image_convolve.h"
 #include "nodes/image_cube.h"
 #include "nodes/image_device.h"
 #include "nodes/image_functions.h"
+#include "nodes/image_terms.h"
 
 #include <pthread.h>
 
@@ -15,7 +17,10 @@ enum { PLANES, UVW, FREQ, FUNCTIONS, MUELLER /* and those after it */ };
 
 typedef struct {
     grove_gridder_plan plan;
-    bool has_functions;
+    bool has_functions, is_idg;
+    grove_idg_plan idg;
+    image_terms terms;       /* its jones */
+    int64_t times, channels; /* of the observation */
     grove_convolution_plan convolution;
     image_mueller mueller; /* of the functions */
     int32_t *index;        /* its sets; NULL: there is a single function */
@@ -28,6 +33,7 @@ typedef struct {
     pthread_mutex_t lock;
     grove_gridder *gridder;
     grove_convolution *convolution;
+    grove_idg *idg;
     grove_hash of;           /* the planes */
     bool has_planes;         /* there are some */
     grove_hash functions_of; /* the functions, and grove_call_serial of them */
@@ -54,6 +60,14 @@ bool degrid_is_dense(const degrid_given *g);
 grove_hash degrid_hash_planes(const degrid_given *g);
 /* Dense planes in the order of the gridder, which the caller frees. NULL: no memory. */
 void *degrid_copy_planes(const degrid_given *g);
+
+/* Only in check: the plan of the option method, and jones of image-domain gridding. 0, or a code
+ * with a message. */
+int degrid_choose_plan(grove_node *node, options_read *o);
+uint64_t degrid_subgrids_bytes(const options_read *o);
+/* Visibilities from subgrids of the planes that d->idg has. 0, or a code. */
+int degrid_predict_subgrids(const grove_call *call, degridding *d,
+                            const grove_gridder_samples *samples);
 
 int degrid_on_device(const grove_call *call);
 

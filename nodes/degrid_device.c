@@ -93,9 +93,12 @@ static int predict_on_device(const grove_call *call, degridding *d, const double
 int degrid_on_device(const grove_call *call)
 {
     const int64_t step = image_axis_step(call->args, &call->args->in[FREQ], GROVE_AXIS_FREQ);
+    const options_read *o = grove_node_user(call->node);
     degridding *d = call->run;
     const void *freqs = NULL;
 
+    if (o->is_idg || (o->cube.axis && !o->has_functions))
+        return GROVE_MISSING;
     pthread_mutex_lock(&d->lock);
     int code = grove_call_host(call, FREQ, &freqs);
     double *freq = code ? NULL : image_copy_freq(call->args, freqs, step);

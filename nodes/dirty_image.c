@@ -307,6 +307,19 @@ static void express(const grove_node *node, imager *m)
     free(functions);
 }
 
+static void express_idg(imager *m, const char *stokes)
+{
+    const char *stage = "size=size, cell=cell, centre=centre, epsilon=epsilon",
+               *idg = "w_terms=w_terms, method=idg, subgrid=subgrid, layers=layers",
+               *jones = "jones=jones, times=times, channels=channels",
+               *weights = "weights=weights, uvw=uvw";
+
+    m->expression = grove_format("grid_correction(fft(grid(data, obs, %s, %s, %s, %s, "
+                                 "stokes=\"%s\")), obs, %s, %s) / "
+                                 "sum_of_weights(data, obs, %s, stokes=\"%s\")",
+                                 stage, weights, idg, jones, stokes, stage, idg, weights, stokes);
+}
+
 static int choose_method(grove_node *node, imager *m)
 {
     const grove_node *obs = grove_node_object(node, "obs");
@@ -326,6 +339,10 @@ static int choose_method(grove_node *node, imager *m)
                                 ? tracks.largest[d] * imager_highest(m) / GROVE_SPEED_OF_LIGHT
                                 : method.baseline;
     image_tracks_free((image_tracks *)&tracks);
+    if (image_method_is_idg(node)) {
+        express_idg(m, method.stokes);
+        return image_method_choose_idg(node, &method);
+    }
     int code = image_method_choose(node, &method, &aw, m->why);
     if (!code && aw)
         express(node, m);

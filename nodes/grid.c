@@ -3,7 +3,6 @@
 #include "nodes/gridder_threads.h"
 #include "nodes/image_method.h"
 #include "nodes/image_stage.h"
-#include "nodes/image_tracks.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -56,7 +55,7 @@ static const grove_option sum_options[] = {
 
 /* ---- check ---- */
 
-static int check_axes(const grove_node *node, const grove_node *obs, int functions)
+static int check_axes(const grove_node *node, const grove_node *obs, int functions, int jones)
 {
     static const char *const names[] = {"time", "baseline", "freq"};
     const int data = grove_node_input(node, "data");
@@ -74,7 +73,7 @@ static int check_axes(const grove_node *node, const grove_node *obs, int functio
     for (int k = 0; k < grove_node_inputs(node); k++) {
         const grove_axis *axes[GROVE_MAX_AXES];
         int count = grove_node_input_form(node, k) ? grove_node_input_axes(node, k, axes) : 0;
-        const bool own = k == functions;
+        const bool own = k == functions || k == jones;
         for (int i = 0; i < count && !own; i++) {
             if (grove_node_axis(obs, axes[i]->name) != axes[i] ||
                 axes[i]->kind == GROVE_AXIS_STATION)
@@ -153,25 +152,11 @@ static int check_both(grove_node *node, bool weighs, gridding *g)
     if (!code)
         code = image_samples_find_weights(node, grove_node_input(node, "data"), g->stokes.elements,
                                           &g->weights);
-    code = code ? code : check_axes(node, obs, g->functions);
+    code = code ? code : check_axes(node, obs, g->functions, g->is_idg ? g->terms.input : -1);
     code = code ? code : image_bands_read(node, g->freq, &g->bands);
     if (!code)
         image_samples_consume_axes(node);
     return code;
-}
-
-/* Those blocks that the baselines touch. */
-static uint64_t planes_bytes(const gridding *g, const grove_node *obs)
-{
-    image_tracks tracks = image_tracks_of(obs);
-    uint64_t *bytes = grove_alloc((size_t)g->plan.planes * sizeof(*bytes)), sum = 0;
-
-    image_tracks_planes(&tracks, &g->plan, g->freq->centre, g->freq->size, bytes);
-    for (int64_t k = 0; k < g->plan.planes; k++)
-        sum += bytes[k];
-    image_tracks_free(&tracks);
-    free(bytes);
-    return sum;
 }
 
 /* With jones: the same with functions. */
@@ -217,10 +202,12 @@ static void tell_memory(grove_node *node, const gridding *g, const grove_node *o
 
     for (int k = grove_node_output(node)->precision == GROVE_PRECISION_DOUBLE; k < 2; k++) {
         of.plan.bounds.double_precision = of.convolution.double_precision = k;
-        const uint64_t own =
-            g->functions < 0 ? planes_bytes(&of, obs) : grove_convolution_bytes(&of.convolution);
+        of.idg.grid.bounds.double_precision = k;
+        const uint64_t own = g->is_idg          ? grid_subgrids_bytes(node, &of)
+                             : g->functions < 0 ? grid_bands_bytes(&of, obs)
+                                                : grove_convolution_bytes(&of.convolution);
         grove_node_set_memory(node, own + chunk_bytes(node, &of));
-        if (!g->exact && g->functions < 0)
+        if (!g->exact && !g->is_idg && g->functions < 0 && g->bands.count == 1)
             grove_node_set_device_memory(node, image_device_memory(&of.plan, false));
         else if (g->functions >= 0)
             grove_node_set_device_memory(node, image_convolve_memory(&of.convolution, normalises));
@@ -248,14 +235,11 @@ static int check(grove_node *node)
         grove_node_set_memory(node, 1);
         return 0;
     }
-    code = code ? code : image_stage_plan(node, obs, g->functions >= 0, &g->plan);
+    code = code ? code : grid_choose_plan(node, obs, g);
     if (!code && g->functions < 0)
         code = image_functions_check_none(node);
     if (!code && g->functions < 0 && grove_node_bool(node, "normalise"))
         code = grove_node_fail_option(node, "normalise", "goes with functions only");
-    if (!code && g->functions < 0 && grove_node_given(node, "bands"))
-        code = grove_node_fail_option(node, "bands",
-                                      "goes with functions only; dirty_image has bands without");
     if (!code && g->functions >= 0 && g->exact)
         code = grove_node_fail_option(node, "exact", "goes without functions only");
     if (!code && g->functions >= 0)
@@ -343,26 +327,19 @@ static int open_gridder(const grove_call *call, const gridding *g, const grove_a
                         gridded *to)
 {
     grove_convolution_plan convolution = g->convolution;
-    grove_gridder_plan plan = g->plan;
     grove_isa isa;
     char said[200];
 
-    plan.bounds.double_precision = call->double_precision;
     if (grove_isa_choose(&isa, said))
         return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
+    if (!functions)
+        return g->is_idg ? grid_open_subgrids(call, isa, to) : grid_open_bands(call, isa, to);
     convolution.double_precision = call->double_precision;
-    int code = functions
-                   ? image_functions_check_finite(call->node, &convolution, functions->data, NULL)
-                   : 0;
+    int code = image_functions_check_finite(call->node, &convolution, functions->data, NULL);
     if (code)
         return code;
-    if (functions)
-        to->convolution = grove_convolution_new(&convolution, functions->data, isa);
-    else
-        to->gridder = grove_gridder_new(&plan, isa);
-    if (to->gridder && g->exact)
-        grove_gridder_set_exact(to->gridder, to->sizes->largest, image_sum_value(&to->sizes->size));
-    return to->gridder || to->convolution ? 0 : grid_no_memory(call);
+    to->convolution = grove_convolution_new(&convolution, functions->data, isa);
+    return to->convolution ? 0 : grid_no_memory(call);
 }
 
 void grid_find_longest(const gridding *g, const double *uvw, int64_t rows, gridded *to)
@@ -405,13 +382,14 @@ static int convolve(const grove_call *call, gridded *to, const image_samples *s,
     return code ? grid_no_memory(call) : 0;
 }
 
-static int spread(const grove_call *call, gridded *to, const image_samples *s)
+static int spread(const grove_call *call, gridded *to, const image_samples *s, int band)
 {
     const grove_gridder_threads threads = gridder_threads(call);
     grove_gridder_outside outside = {0};
 
-    return grove_gridder_add(to->gridder, &s->samples, &threads, &outside) ? grid_no_memory(call)
-                                                                           : 0;
+    return grove_gridder_add(to->gridders[band], &s->samples, &threads, &outside)
+               ? grid_no_memory(call)
+               : 0;
 }
 
 /* The first cell of an array along an axis. */
@@ -456,8 +434,10 @@ static int add_band(const grove_call *call, gridded *to, const grove_array *cons
             .channels = e.channels};
         if (grids && to->convolution)
             code = convolve(call, to, &s, arrays, &cells, first, band);
+        else if (grids && to->idg)
+            code = grid_add_subgrids(call, to, &s, arrays, &cells, first);
         else if (grids)
-            code = spread(call, to, &s);
+            code = spread(call, to, &s, band);
         else
             image_sizes_add(&to->sizes[band], &s, 1);
         if (!to->sized) { /* else the walk before has counted them */
@@ -479,7 +459,7 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
     grids = grids && (to->sized || !g->exact);
     if (grids && g->functions >= 0)
         code = image_functions_check_flags(call->node, arrays);
-    if (!code && grids && !to->gridder && !to->convolution)
+    if (!code && grids && !to->gridders && !to->convolution && !to->idg)
         code = open_gridder(call, g, g->functions >= 0 ? arrays[g->functions] : NULL, to);
     for (int band = 0; band < g->bands.count && !code; band++)
         code = add_band(call, to, arrays, band, grids);
@@ -521,9 +501,9 @@ static void end(const grove_node *node, void *state)
 {
     gridded *g = state;
 
-    (void)node;
-    grove_gridder_free(g->gridder);
+    grid_close_bands(node, g);
     grove_convolution_free(g->convolution);
+    grove_idg_free(g->idg);
     image_device_free(&g->device);
     free(g->from_devices);
     free(g->sums);

@@ -3,11 +3,13 @@
 #define GROVE_NODES_GRID_H
 
 #include "../kernels/gridder/gridder.h"
+#include "../kernels/idg/idg.h"
 #include "nodes/image_bands.h"
 #include "nodes/image_convolve.h"
 #include "nodes/image_device.h"
 #include "nodes/image_functions.h"
 #include "nodes/image_samples.h"
+#include "nodes/image_terms.h"
 
 typedef struct {
     grove_gridder_plan plan;
@@ -17,7 +19,10 @@ typedef struct {
     int weights, uvw;
     int functions; /* the input; -1: none */
     bool exact;
-    image_bands bands; /* with functions, and of sum_of_weights; else one */
+    bool is_idg; /* image-domain gridding, by `idg` */
+    grove_idg_plan idg;
+    image_terms terms; /* its jones */
+    image_bands bands;
     grove_convolution_plan convolution;
     image_mueller mueller; /* of the functions */
     int32_t *index;        /* its sets; NULL: there is a single function */
@@ -25,9 +30,11 @@ typedef struct {
 } gridding;                /* of a node */
 
 typedef struct {
-    /* One of them; NULL until the first samples come, and of sum_of_weights. */
-    grove_gridder *gridder;
+    /* Gridders [band], or functions; NULL until the first samples come, and of sum_of_weights. */
+    grove_gridder **gridders;
     grove_convolution *convolution;
+    grove_idg *idg;
+    grove_idg_counts counts;        /* of its subgrids */
     grove_gridder_outside left_out; /* by the functions */
     double (*sums)[4];              /* [band] of weights, by the functions of each image */
     image_sizes *sizes;             /* [band] */
@@ -41,6 +48,16 @@ typedef struct {
     void *from_devices; /* the sum of their planes, or grids, as they keep them; NULL: none */
 } gridded;              /* the state of a run */
 
+/* Only in check: the plan of the option method, and jones of image-domain gridding. 0, or a code
+ * with a message. */
+int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g);
+int grid_open_subgrids(const grove_call *call, grove_isa isa, gridded *to);
+uint64_t grid_subgrids_bytes(const grove_node *node, const gridding *g);
+/* Adds samples on subgrids; `part`: the cells of the observation that they are, from time `first`
+ * of the tile on. 0, or a code with a message. */
+int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *s,
+                      const grove_array *const *arrays, const image_mueller_part *part,
+                      int64_t first);
 /* With the precision of the call. */
 grove_gridder_plan grid_plan_of(const grove_call *call);
 /* Adds the longest baselines of `rows`, [row][u, v, w], that are not left out. */
@@ -48,6 +65,13 @@ void grid_find_longest(const gridding *g, const double *uvw, int64_t rows, gridd
 int grid_no_memory(const grove_call *call);
 /* Warns of what was left out, and of cells that are too large. */
 void grid_warn(const grove_call *call, const gridded *from);
+
+/* The gridders of all bands: bytes of the blocks that the baselines touch, opened, given as planes
+ * [band][w_plane][v][u], and freed. */
+uint64_t grid_bands_bytes(const gridding *g, const grove_node *obs);
+int grid_open_bands(const grove_call *call, grove_isa isa, gridded *to);
+void grid_give_bands(const grove_call *call, const gridded *from, grove_array *out);
+void grid_close_bands(const grove_node *node, gridded *g);
 
 /* Real numbers of the grids of functions, of all bands. */
 int64_t grid_numbers(const gridding *g);

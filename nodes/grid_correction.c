@@ -23,6 +23,10 @@ static const grove_option options[] = {
     IMAGE_STAGE_OPTIONS,
     {"pad", GROVE_BOOL, "true",
      "of an image: with zeros around it; false: planes of its pixels alone, for pad"},
+    {"method", GROVE_CHOICE, "w_stack",
+     "w_stack: planes of grid and degrid, also with functions; idg: those of method=idg",
+     .choices = "w_stack idg"},
+    IMAGE_STAGE_IDG_OPTIONS,
     {0},
 };
 
@@ -69,6 +73,19 @@ static void choose_grid(grove_node *node, correction *c, grove_gridder_plan *pla
         planes->grid[d] = c->grid[d] = cut ? c->plan.image.size[d] : c->plan.grid[d];
 }
 
+static int choose_plan(const grove_node *node, grove_gridder_plan *plan)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    grove_idg_plan idg = {0};
+    int code;
+
+    if (grove_node_choice(node, "method") == 0)
+        return image_stage_plan(node, obs, false, plan);
+    code = image_stage_plan_idg(node, obs, &idg);
+    *plan = idg.grid;
+    return code;
+}
+
 static int check(grove_node *node)
 {
     correction *c = grove_alloc(sizeof(*c));
@@ -77,7 +94,7 @@ static int check(grove_node *node)
 
     *c = (correction){0};
     grove_node_set_user(node, c);
-    int code = image_stage_plan(node, grove_node_object(node, "obs"), false, &c->plan);
+    int code = choose_plan(node, &c->plan);
     if (code)
         return code;
     c->expands = !grove_node_input_axis(node, 0, w_plane);
@@ -312,7 +329,8 @@ static int device(const grove_call *call)
     image_stage_others others;
     const void *at = NULL;
 
-    if (form_elements(grove_node_output(call->node)) > 1)
+    if (form_elements(grove_node_output(call->node)) > 1 ||
+        grove_node_choice(call->node, "method") == 1)
         return GROVE_MISSING;
     plan.bounds.double_precision = call->double_precision;
     grove_gridder_device *gridder = grove_gridder_device_new(&plan);

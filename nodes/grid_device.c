@@ -165,7 +165,7 @@ int grid_add_on_device(const grove_call *call, void *state, int count)
     const image_device_inputs in = inputs_of(call, g, count);
     gridded *to = state;
 
-    if (g->exact)
+    if (g->exact || g->is_idg || (g->functions < 0 && g->bands.count > 1))
         return GROVE_MISSING;
     if (g->functions >= 0)
         return convolve_on_device(call, &in, to);

@@ -43,8 +43,10 @@ void grid_finish_planes(const grove_call *call, const gridded *from, grove_array
     }
     if (grids)
         return;
-    if (from->gridder)
-        grove_gridder_get_planes(from->gridder, 0, out->data);
+    if (from->idg)
+        memcpy(out->data, grove_idg_planes(from->idg), bytes);
+    else if (from->gridders)
+        grid_give_bands(call, from, out);
     else
         memset(out->data, 0, bytes);
     if (from->from_devices && g->functions < 0)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { AUTO, W_STACK, AW };
+enum { AUTO, W_STACK, AW, IDG };
 
 static const grove_form *jones_of(const grove_node *node)
 {
@@ -140,10 +140,14 @@ static int estimate(const grove_node *node, const image_method *m, estimates *to
 
 static int check_options(const grove_node *node, const image_method *m, bool aw)
 {
+    static const char *const of_idg[] = {"subgrid", "layers"};
     static const char *const names[] = {"jones",   "support",      "times",    "channels",
                                         "samples", "oversampling", "w_planes", "alike"};
     const int count = m ? 8 : 5; /* stages have the last ones for functions that are given, too */
 
+    for (int k = 0; k < 2; k++)
+        if (grove_node_given(node, of_idg[k]))
+            return grove_node_fail_option(node, of_idg[k], "goes with method=idg only");
     if (aw && m && m->only)
         return grove_node_fail_option(node, m->only, "goes with method=w_stack only");
     for (int k = 0; k < count && !aw; k++)
@@ -187,6 +191,71 @@ int image_method_choose(grove_node *node, const image_method *m, bool *aw, char 
     return 0;
 }
 
+bool image_method_is_idg(const grove_node *node)
+{
+    return grove_node_choice(node, "method") == IDG;
+}
+
+/* Options of others, and what it does not have. */
+static int check_idg(const grove_node *node, const image_method *m)
+{
+    static const char *const names[] = {"samples", "oversampling", "w_planes", "support"};
+
+    if (m->only)
+        return grove_node_fail_option(node, m->only, "goes with method=w_stack only");
+    for (int k = 0; k < 4; k++)
+        if (grove_node_written(node, names[k]) && grove_node_given(node, names[k]))
+            return grove_node_fail_option(node, names[k], "goes with method=aw only");
+    if (jones_of(node) && jones_of(node)->shape != GROVE_SCALAR)
+        return grove_node_fail_option(node, "jones",
+                                      "method=idg takes numbers, not matrices; method=aw does");
+    if (m->bands > 1)
+        return grove_node_fail_option(node, "method",
+                                      "idg has no bands, and no cubes; w_stack and aw have");
+    if (strlen(m->stokes) > 1)
+        return grove_node_fail_option(node, "method",
+                                      "idg is for one Stokes parameter; w_stack and aw have all");
+    return 0;
+}
+
+int image_method_choose_idg(grove_node *node, const image_method *m)
+{
+    const double epsilon = grove_node_number(node, "epsilon");
+    grove_gridder_bounds bounds = {.max_u = m->longest[0],
+                                   .max_v = m->longest[1],
+                                   .max_w = m->longest[2],
+                                   .samples = fmax(m->samples, 1),
+                                   .polarisations = 1,
+                                   .double_precision =
+                                       image_precision(epsilon) == GROVE_PRECISION_DOUBLE,
+                                   .without_w = !grove_node_bool(node, "w_terms")};
+    const grove_idg_wanted wanted = {.support = 2};
+    grove_gridder_plan stack;
+    grove_idg_plan plan;
+    char said[200];
+    int code = check_idg(node, m);
+
+    if (code || !(m->longest[0] > 0) ||
+        grove_idg_plan_choose(&m->image, &bounds, &wanted, epsilon, &plan, said))
+        return code;
+    bounds.samples = fmax(m->samples, 1);
+    if (!grove_gridder_plan_choose(&m->image, &bounds, epsilon, &stack))
+        grove_node_note(node,
+                        "method: idg, as asked for; error %.2g, root mean square, about %.2g s on "
+                        "a core (w_stack %.2g s)",
+                        plan.error, plan.seconds, stack.seconds);
+    return 0;
+}
+
+void image_method_tell_idg(grove_node *node, const grove_idg_plan *p)
+{
+    grove_node_note(node,
+                    "image-domain gridding: subgrids of %d x %d pixels, a taper of %d cells, %lld "
+                    "w-layer%s; error %.2g, root mean square",
+                    p->side, p->side, p->grid.kernel.width, (long long)p->grid.planes,
+                    p->grid.planes == 1 ? "" : "s", p->error);
+}
+
 int image_method_of_stage(const grove_node *node, bool *aw)
 {
     const bool functions = grove_node_input_form(node, grove_node_input(node, "functions")) != NULL;
@@ -195,8 +264,10 @@ int image_method_of_stage(const grove_node *node, bool *aw)
     *aw = false;
     if (functions && choice == W_STACK)
         return grove_node_fail_option(node, "method", "w_stack goes without functions");
+    if (functions && choice == IDG)
+        return grove_node_fail_option(node, "method", "idg goes without functions");
     if (functions && jones_of(node))
         return grove_node_fail_option(node, "jones", "goes without functions, which have it");
     *aw = !functions && (choice == AW || (choice == AUTO && jones_of(node)));
-    return check_options(node, NULL, *aw);
+    return choice == IDG ? 0 : check_options(node, NULL, *aw);
 }

@@ -4,20 +4,23 @@
 #define GROVE_NODES_IMAGE_METHOD_H
 
 #include "nodes/image_plane.h"
+#include "nodes/image_stage.h"
 
 /* clang-format off */
 #define IMAGE_METHOD_OPTIONS                                                                       \
     {"method", GROVE_CHOICE, "auto",                                                               \
-     "w_stack: improved w-stacking; aw: convolution_functions, of w and of jones; auto: aw with "  \
-     "jones, else what is estimated to take less time",                                            \
-     .choices = "auto w_stack aw"},                                                                \
+     "w_stack: improved w-stacking; aw: convolution_functions, of w and of jones; idg: "           \
+     "image-domain gridding; auto: aw with jones, else w_stack or aw, whichever is estimated to "  \
+     "take less time",                                                                             \
+     .choices = "auto w_stack aw idg"},                                                            \
+    IMAGE_STAGE_IDG_OPTIONS,                                                                \
     {"jones", GROVE_VALUE, "none",                                                                 \
      "a Jones term of each direction of a sky_grid, and maybe of each station, time and channel, " \
      "E in place of E[p], through which the sky is seen; none: without one",                       \
      .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES, .own_axes = true},                        \
     {"support", GROVE_INTEGER, "none", "of method=aw: as of convolution_functions"},               \
-    {"times", GROVE_INTEGER, "1", "of method=aw: so many times in a row share functions"},         \
-    {"channels", GROVE_INTEGER, "1", "of method=aw: the same of channels"},                        \
+    {"times", GROVE_INTEGER, "1", "of method=aw and idg: so many times in a row share a term"},         \
+    {"channels", GROVE_INTEGER, "1", "of method=aw and idg: the same of channels"},                        \
     {"samples", GROVE_CHOICE, "none", "of method=aw: as of convolution_functions",                 \
      .choices = "nearest linear"}
 /* Of classes that have them not for functions that are given, and have room for one more value. */
@@ -47,6 +50,13 @@ typedef struct {
 int image_method_choose(grove_node *node, const image_method *method, bool *aw, char why[200]);
 /* The same of a stage: aw is with jones, or asked for, and without functions that are given. */
 int image_method_of_stage(const grove_node *node, bool *aw);
+/* Image-domain gridding, which is asked for: whether it has what is asked for beside, and a note of
+ * its plan, error and time. 0, or a code with a message. */
+int image_method_choose_idg(grove_node *node, const image_method *method);
+/* A note of what image-domain gridding does. */
+void image_method_tell_idg(grove_node *node, const grove_idg_plan *plan);
+/* Whether it is asked for image-domain gridding. */
+bool image_method_is_idg(const grove_node *node);
 /* The functions as an expression in the node's options, and in those of the stages, as `stage` has
  * them; to be freed. `stokes`: of the images. */
 char *image_method_functions(const grove_node *node, const char *stokes, const char *stage);

@@ -41,31 +41,80 @@ const char *image_stage_limit(const grove_node *node)
     return grove_node_given(node, "max_uvw") ? "max_uvw" : "the antennas are apart";
 }
 
-int image_stage_plan(const grove_node *node, const grove_node *obs, bool flat,
-                     grove_gridder_plan *plan)
+/* The image and the bounds that the options give. 0, or a code with a message. */
+static int read_plan(const grove_node *node, const grove_node *obs, bool flat,
+                     grove_gridder_image *image, grove_gridder_bounds *bounds)
 {
     const double epsilon = grove_node_number(node, "epsilon");
     double longest[3];
     int code = image_stage_longest(node, obs, longest);
-    grove_gridder_bounds bounds = {.max_u = longest[0],
-                                   .max_v = longest[1],
-                                   .max_w = longest[2],
-                                   .samples = 1e6,
-                                   .polarisations = 1,
-                                   .without_w = flat || !grove_node_bool(node, "w_terms"),
-                                   .double_precision =
-                                       image_precision(epsilon) == GROVE_PRECISION_DOUBLE};
-    grove_gridder_image image;
 
+    *bounds = (grove_gridder_bounds){.max_u = longest[0],
+                                     .max_v = longest[1],
+                                     .max_w = longest[2],
+                                     .samples = 1e6,
+                                     .polarisations = 1,
+                                     .without_w = flat || !grove_node_bool(node, "w_terms"),
+                                     .double_precision =
+                                         image_precision(epsilon) == GROVE_PRECISION_DOUBLE};
     if (code)
         return code;
     if (!(longest[0] > 0))
         return grove_node_fail(node, GROVE_INVALID,
                                "the observation has no antennas' positions, by which the planes "
                                "are chosen; give max_uvw");
-    code = image_plane_read(node, obs, image_longest_baseline(obs), true, &image);
+    return image_plane_read(node, obs, image_longest_baseline(obs), true, image);
+}
+
+int image_stage_plan(const grove_node *node, const grove_node *obs, bool flat,
+                     grove_gridder_plan *plan)
+{
+    const double epsilon = grove_node_number(node, "epsilon");
+    grove_gridder_bounds bounds;
+    grove_gridder_image image;
+    int code = read_plan(node, obs, flat, &image, &bounds);
+
     if (!code && (!(epsilon <= 1) || grove_gridder_plan_choose(&image, &bounds, epsilon, plan)))
         code = grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", epsilon);
+    return code;
+}
+
+static int read_wanted(const grove_node *node, grove_idg_wanted *wanted)
+{
+    static const int sides[] = {16, 24, 32, 40, 48, 64};
+    bool known = !grove_node_given(node, "subgrid");
+
+    *wanted = (grove_idg_wanted){.support = 2};
+    if (!known)
+        wanted->side = (int)grove_node_integer(node, "subgrid");
+    for (int k = 0; k < 6; k++)
+        known = known || wanted->side == sides[k];
+    if (!known)
+        return grove_node_fail_option(node, "subgrid", "%d is none of 16, 24, 32, 40, 48 and 64",
+                                      wanted->side);
+    if (!grove_node_given(node, "layers"))
+        return 0;
+    wanted->layers = grove_node_integer(node, "layers");
+    if (wanted->layers < 1 || wanted->layers > 1 << 14)
+        return grove_node_fail_option(node, "layers", "%lld is not from 1 to %d",
+                                      (long long)wanted->layers, 1 << 14);
+    return 0;
+}
+
+int image_stage_plan_idg(const grove_node *node, const grove_node *obs, grove_idg_plan *plan)
+{
+    const double epsilon = grove_node_number(node, "epsilon");
+    grove_gridder_bounds bounds;
+    grove_gridder_image image;
+    grove_idg_wanted wanted;
+    char said[200];
+    int code = read_plan(node, obs, false, &image, &bounds);
+
+    code = code ? code : read_wanted(node, &wanted);
+    if (!code && !(epsilon >= 1e-12 && epsilon <= 1))
+        code = grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", epsilon);
+    if (!code && grove_idg_plan_choose(&image, &bounds, &wanted, epsilon, plan, said))
+        code = grove_node_fail_option(node, wanted.side ? "subgrid" : "epsilon", "%s", said);
     return code;
 }
 

@@ -2,6 +2,7 @@
 #ifndef GROVE_NODES_IMAGE_STAGE_H
 #define GROVE_NODES_IMAGE_STAGE_H
 
+#include "../kernels/idg/idg.h"
 #include "nodes/image_plane.h"
 
 /* clang-format off */
@@ -17,6 +18,11 @@
     {"max_uvw", GROVE_NUMBER_LIST, "none",                                                         \
      "the largest absolute values of u, v and w, m, or one for all: visibilities beyond are left "  \
      "out; none: as far as the antennas are apart"}
+#define IMAGE_STAGE_IDG_OPTIONS                                                                    \
+    {"subgrid", GROVE_INTEGER, "none",                                                             \
+     "of method=idg: pixels of a subgrid along each side, 16, 24, 32, 40, 48 or 64; none: those "  \
+     "that take the least time for epsilon"},                                                      \
+    {"layers", GROVE_INTEGER, "none", "of method=idg: w-layers; none: the same"}
 /* clang-format on */
 
 /* The largest |u|, |v| and |w|, wavelengths at the highest frequency, by max_uvw or the antennas'
@@ -30,6 +36,8 @@ const char *image_stage_limit(const grove_node *node);
  * whatever w_terms says. 0, or a code with a message. */
 int image_stage_plan(const grove_node *node, const grove_node *obs, bool flat,
                      grove_gridder_plan *plan);
+/* The same for image-domain gridding, whose grid is that of plan->grid. */
+int image_stage_plan_idg(const grove_node *node, const grove_node *obs, grove_idg_plan *plan);
 /* The options that a plan was made by, and what they and the observation chose, as the label of an
  * axis; to be freed. */
 char *image_stage_label(const grove_node *node, const grove_gridder_plan *plan);

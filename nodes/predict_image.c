@@ -149,82 +149,6 @@ static void estimate(grove_node *node, predictor *p)
                     (long long)plan.grid[1], p->why[0] ? ", " : "", p->why);
 }
 
-/* Direction of the phase centre's (l, m), degrees (Greisen & Calabretta 2002, SIN). */
-static void find_direction(const grove_node *obs, const double cosine[2], double radec[2])
-{
-    const double *centre = grove_node_member_data(obs, "phase_centre"), degree = GROVE_PI / 180,
-                 dec = centre ? centre[1] : 0,
-                 n = sqrt(fmax(1 - cosine[0] * cosine[0] - cosine[1] * cosine[1], 0));
-
-    radec[0] =
-        ((centre ? centre[0] : 0) + atan2(cosine[0], n * cos(dec) - cosine[1] * sin(dec))) / degree;
-    radec[1] = asin(fmin(fmax(cosine[1] * cos(dec) + n * sin(dec), -1), 1)) / degree;
-}
-
-/* By convolution functions: the stages that a call stands for. */
-static void express(const grove_node *node, predictor *p, const char *stokes)
-{
-    const grove_node *obs = grove_node_object(node, "obs");
-    const grove_gridder_image *image = &p->image;
-    const double half = (double)(image->size[0] / 2 - (image->size[0] - 1) / 2) * image->cell[0],
-                 middle[2] = {image->centre[0] - half, image->centre[1]};
-    char about[80] = "";
-    double radec[2];
-
-    find_direction(obs, middle, radec);
-    if (fabs(middle[0]) > 1e-6 * image->cell[0] || fabs(middle[1]) > 1e-6 * image->cell[1])
-        snprintf(about, sizeof(about), ", centre=\"%.15gdeg %.15gdeg\"", fmod(radec[0] + 720, 360),
-                 radec[1]);
-    char *stage = grove_format("size=[%lld, %lld], cell=[%.17grad, %.17grad], epsilon=epsilon%s",
-                               (long long)image->size[0], (long long)image->size[1], image->cell[0],
-                               image->cell[1], about),
-         *functions = image_method_functions(node, stokes, stage);
-
-    p->expression = grove_format(
-        "degrid(fft(grid_correction(image, obs, %s, w_terms=false)), obs, "
-        "%s, uvw=uvw, freq=freq, interpolate=interpolate, functions=%s)%s",
-        stage, stage, functions,
-        image_method_is_scalar(node, stokes) ? " * constant([1, 0, 0, 1], shape=matrix)" : "");
-    free(functions);
-    free(stage);
-}
-
-static int choose_method(grove_node *node, predictor *p)
-{
-    static const char letters[] = "IQUV";
-    const grove_node *obs = grove_node_object(node, "obs");
-    const grove_axis *time = grove_node_axis(obs, "time"),
-                     *baseline = grove_node_axis(obs, "baseline"),
-                     *freq = grove_node_axis(obs, "freq");
-    image_tracks tracks = image_tracks_of(obs);
-    char stokes[5] = "";
-    bool aw;
-
-    if (grove_node_given(node, "stokes"))
-        snprintf(stokes, sizeof(stokes), "%s", grove_node_text(node, "stokes"));
-    else
-        snprintf(stokes, sizeof(stokes), "%.*s", p->stokes.count, letters);
-    image_method method = {.image = p->image,
-                           .baseline = image_longest_baseline(obs),
-                           .stokes = stokes,
-                           .bands = p->cube.planes,
-                           .samples = time && baseline && freq
-                                          ? (double)time->size * (double)baseline->size *
-                                                (double)freq->size
-                                          : 0,
-                           .only = p->exact                              ? "exact"
-                                   : grove_node_written(node, "max_uvw") ? "max_uvw"
-                                                                         : NULL};
-    for (int d = 0; d < 3; d++)
-        method.longest[d] =
-            tracks.rows ? tracks.largest[d] * p->highest / GROVE_SPEED_OF_LIGHT : method.baseline;
-    image_tracks_free(&tracks);
-    int code = image_method_choose(node, &method, &aw, p->why);
-    if (!code && aw)
-        express(node, p, stokes);
-    return code;
-}
-
 static int check(grove_node *node)
 {
     predictor *p = grove_alloc(sizeof(*p));
@@ -266,7 +190,7 @@ static int check(grove_node *node)
     if (p->cube.axis && !p->cube.same)
         grove_node_consume_axis(node, p->cube.axis);
     grove_node_set_output(node, &form);
-    code = choose_method(node, p);
+    code = predictor_choose_method(node, p);
     if (!code && !p->expression)
         estimate(node, p);
     return code;

@@ -66,6 +66,10 @@ void predictor_longest(const predictor *p, const double *max_uvw, double highest
 int predictor_plan(const grove_call *call, const predictor *p, double highest,
                    const double *max_uvw, grove_gridder_plan *plan);
 
+/* Only in check: by option method; p->expression is what the call stands for, or NULL: itself. 0,
+ * or a code with a message. */
+int predictor_choose_method(grove_node *node, predictor *p);
+
 /* Of the class. */
 int prediction_on_device(const grove_call *call);
 void prediction_free_devices(prediction *run);

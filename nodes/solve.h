@@ -317,6 +317,8 @@ void solve_stretches(const solve *s, const solve_domain *d, int cut, int64_t ran
 /* Those of them whose sums count in the tile; and the first cell of one in the tile. */
 void solve_tile_stretches(const solve_tile *tile, const solve_domain *d, int cut, int64_t range[2]);
 int64_t solve_first_cell(const solve_tile *tile, int cut, int64_t stretch);
+/* The number of a stretch in its domain. */
+int64_t solve_stretch_in(const solve *s, const solve_domain *d, int64_t time, int64_t freq);
 /* Whether the tile ends or begins within a stretch. */
 bool solve_divides_stretches(const solve_tile *tile);
 /* The sums of a baseline of the tile in a stretch. */

@@ -1,5 +1,5 @@
 /* The compressed form of a fit: sums of data and models over stretches of cells, made once for a
- * tile, and the normal equations from them. */
+ * tile, and what is needed of Jones terms there. */
 #include "nodes/solve.h"
 
 #include "base/error.h"
@@ -412,8 +412,7 @@ static int64_t jones_count(const solve *s, const solve_domain *d)
     return (t[1] - t[0]) * (f[1] - f[0]) * s->stations * 2 * s->group_count * 4;
 }
 
-/* The number of a stretch in its domain. */
-static int64_t stretch_in(const solve *s, const solve_domain *d, int64_t time, int64_t freq)
+int64_t solve_stretch_in(const solve *s, const solve_domain *d, int64_t time, int64_t freq)
 {
     int64_t t[2], f[2];
 
@@ -433,7 +432,7 @@ void solve_load_jones(const solve_tile *tile, solve_domain *d)
         d->jones = grove_alloc((size_t)jones_count(s, d) * sizeof(*d->jones));
     for (int64_t i = t[0]; i < t[1]; i++)
         for (int64_t j = f[0]; j < f[1]; j++) {
-            int64_t stretch = stretch_in(s, d, i, j);
+            int64_t stretch = solve_stretch_in(s, d, i, j);
             cell[SOLVE_TIME] = solve_first_cell(tile, SOLVE_TIME, i);
             cell[SOLVE_FREQ] = solve_first_cell(tile, SOLVE_FREQ, j);
             for (int64_t a = 0; a < s->stations; a++)
@@ -461,122 +460,10 @@ void solve_compressed_accept(const solve *s, solve_domain *d)
     memcpy(d->best, d->jones, bytes);
 }
 
-/* ---- normal equations ---- */
-
-typedef struct {
-    const solve_tile *tile;
-    const solve_compressed *c;
-    solve_domain *d;
-    const struct grove_stefcal_kernels *kernels;
-    int64_t t[2], f[2]; /* stretches */
-} adding;
-
-static void fill_columns(const adding *w, const int64_t cell[SOLVE_CUTS], const int64_t station[2],
-                         grove_compression_column *columns)
-{
-    const solve *s = w->tile->solve;
-    double basis[GROVE_PARM_TERMS * GROVE_PARM_TERMS];
-
-    basis[0] = 1;
-    for (int k = 0; k < s->slot_count; k++) {
-        const solve_slot *slot = &s->slots[k];
-        double complex matrix[4];
-        solve_load(w->tile, slot->input, cell, station[slot->side == 'q'], matrix);
-        if (slot->terms > 1)
-            solve_find_basis(s->parms[slot->parm].parm, cell, basis);
-        for (int t = 0; t < slot->terms; t++) {
-            grove_compression_column *column = &columns[slot->first + t];
-            column->group = slot->group;
-            column->side = slot->side;
-            for (int e = 0; e < 4; e++)
-                column->matrix[e] = basis[t] * matrix[e];
-        }
-        basis[0] = 1;
-    }
-}
-
-static bool are_finite(const double complex *jones, int groups)
-{
-    double zero = 0;
-
-    for (int i = 0; i < 4 * groups; i++)
-        zero += 0 * creal(jones[i]) + 0 * cimag(jones[i]);
-    return zero == 0;
-}
-
-/* `stretch`: in the domain; its sums; its first cell. */
-static void find_baseline(const adding *w, int64_t b, int64_t stretch,
-                          const int64_t cell[SOLVE_CUTS], const double *sums,
-                          grove_compression_column *columns, solve_local *to)
-{
-    const solve_tile *tile = w->tile;
-    const solve *s = tile->solve;
-    const grove_range *range = &tile->range[tile->baseline];
-    const int64_t station[2] = {range->axis->left[range->first + b],
-                                range->axis->right[range->first + b]};
-    int64_t index[GROVE_MAX_AXES] = {0};
-    double count = grove_compression_count(sums);
-    grove_compression_sides at = {w->d->jones + jones_place(s, stretch, station[0], 0),
-                                  w->d->jones + jones_place(s, stretch, station[1], 1)};
-
-    if (!(count > 0) || !are_finite(at.left, s->group_count) ||
-        !are_finite(at.right, s->group_count))
-        return;
-    fill_columns(w, cell, station, columns);
-    to->chi2 = grove_compression_normal(s->form, s->group_count, sums, at.left, at.right, columns,
-                                        s->columns, to->columns.hermitian, to->columns.gradient);
-    if (w->d->best) {
-        grove_compression_sides from = {w->d->best + jones_place(s, stretch, station[0], 0),
-                                        w->d->best + jones_place(s, stretch, station[1], 1)};
-        to->change = grove_compression_change(w->kernels, s->form, s->group_count, sums, from, at);
-    }
-    to->data = (int64_t)count * s->parts / 2;
-    to->power = to->values = grove_compression_power(sums); /* nearly; nothing here is single */
-    index[tile->baseline] = b;
-    solve_find_unknowns(tile, w->d, index, cell, &to->columns);
-}
-
 const double *solve_sums_at(const solve_compressed *c, int64_t time, int64_t freq, int64_t baseline)
 {
     int64_t stretch =
         (time - c->first[SOLVE_TIME]) * c->count[SOLVE_FREQ] + freq - c->first[SOLVE_FREQ];
 
     return c->sums + (stretch * c->baselines + baseline) * c->size;
-}
-
-/* Items are baselines in stretches. */
-static void find_items(void *context, int64_t first, int64_t last, solve_local *locals)
-{
-    const adding *w = context;
-    const solve_tile *tile = w->tile;
-    int64_t freqs = w->f[1] - w->f[0], baselines = w->c->baselines;
-    grove_compression_column *columns =
-        grove_alloc(((size_t)tile->solve->columns + 1) * sizeof(*columns));
-
-    for (int64_t item = first; item < last; item++, locals++) {
-        int64_t b = item % baselines, i = w->t[0] + item / baselines / freqs,
-                j = w->f[0] + item / baselines % freqs;
-        const int64_t cell[SOLVE_CUTS] = {solve_first_cell(tile, SOLVE_TIME, i),
-                                          solve_first_cell(tile, SOLVE_FREQ, j)};
-        locals->chi2 = locals->change = locals->power = locals->values = 0;
-        locals->data = locals->all = 0;
-        if (solve_is_wanted(tile, tile->range[tile->baseline].first + b))
-            find_baseline(w, b, stretch_in(tile->solve, w->d, i, j), cell,
-                          solve_sums_at(w->c, i, j, b), columns, locals);
-    }
-    free(columns);
-}
-
-void solve_compressed_normal(const grove_node *node, const solve_tile *tile,
-                             const solve_compressed *c, solve_domain *d, double *matrix,
-                             double *gradient)
-{
-    adding w = {.tile = tile, .c = c, .d = d, .kernels = grove_compression_kernels_now()};
-
-    solve_load_jones(tile, d);
-    d->sums.has_change = d->best != NULL;
-    solve_tile_stretches(tile, d, SOLVE_TIME, w.t);
-    solve_tile_stretches(tile, d, SOLVE_FREQ, w.f);
-    solve_add_locals(node, tile->solve, d, (w.t[1] - w.t[0]) * (w.f[1] - w.f[0]) * c->baselines,
-                     find_items, &w, matrix, gradient);
 }

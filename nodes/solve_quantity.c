@@ -85,20 +85,25 @@ void solve_free_places(solve_places *p)
 
 solve_meaning solve_meaning_of(const solve_parm *own)
 {
-    static const char *const real[][2] = {{"phase", "phase"},       {"amplitude", "amplitude"},
-                                          {"rotation", "rotation"}, {"delay", "clock"},
-                                          {"tec", "tec"},           {"none", "value"}};
+    /* DP3 and LoSoTo take amplitudes, phases and rotations along both axes, but clock and tec
+     * without freq. */
+    static const struct {
+        const char *jones, *type;
+        bool placed;
+    } real[] = {{"phase", "phase", true},       {"amplitude", "amplitude", true},
+                {"rotation", "rotation", true}, {"delay", "clock", false},
+                {"tec", "tec", false},          {"none", "value", false}};
     const char *jones = grove_node_text(own->leaf, "jones");
     solve_meaning m = {
         .quantities = own->parts, .member = {0, 1, 2, 3}, .elements = own->parm->members};
 
     if (own->parts == 2) {
-        m.quantity[0] = (solve_quantity){"amplitude", SOLVE_AMPLITUDE};
-        m.quantity[1] = (solve_quantity){"phase", SOLVE_PHASE};
+        m.quantity[0] = (solve_quantity){"amplitude", SOLVE_AMPLITUDE, true};
+        m.quantity[1] = (solve_quantity){"phase", SOLVE_PHASE, true};
     } else {
         for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++)
-            if (!strcmp(jones, real[i][0]))
-                m.quantity[0] = (solve_quantity){real[i][1], SOLVE_REAL};
+            if (!strcmp(jones, real[i].jones))
+                m.quantity[0] = (solve_quantity){real[i].type, SOLVE_REAL, real[i].placed};
     }
     if (!strcmp(jones, "leakage")) {
         m.elements = SOLVE_MAX_ELEMENTS;

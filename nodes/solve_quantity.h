@@ -18,6 +18,7 @@ typedef enum { SOLVE_REAL, SOLVE_AMPLITUDE, SOLVE_PHASE } solve_part;
 typedef struct {
     const char *type; /* of the soltab */
     solve_part part;  /* of the parm's numbers */
+    bool placed; /* it has axes of time and freq even where the parm does not vary along them */
 } solve_quantity;
 
 enum { SOLVE_MAX_QUANTITIES = 2, SOLVE_MAX_ELEMENTS = 4, SOLVE_UNITY = -1 };

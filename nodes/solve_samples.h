@@ -6,7 +6,7 @@
 
 #include "../kernels/fit/normal_simd.h"
 
-enum { SOLVE_SAMPLES = 128 }; /* that are added at a time */
+enum { SOLVE_SAMPLES = 256 }; /* that are added at a time */
 
 /* Cells of an input along the channels. */
 typedef struct {

@@ -72,7 +72,8 @@ typedef struct {
     const solve *s;
     const grove_node *obs; /* NULL: none */
     bool circular;
-    double middle; /* of the times, s */
+    grove_solution_axis whole[SOLVE_CUTS]; /* one interval; size 0: there is no such axis */
+    double middle[SOLVE_CUTS], width[SOLVE_CUTS];
     solve_written *parms;
     grove_soltab *soltabs;
     int count;
@@ -84,14 +85,25 @@ typedef struct {
     grove_solution_table table;
 } building;
 
-static void set_axes(const building *b, const solve_written *w, grove_soltab *t)
+static grove_solution_axis axis_of(const building *b, int cut, const solve_places *p, bool placed)
+{
+    grove_solution_axis axis = b->whole[cut];
+
+    if (!p->varies)
+        axis.size = placed ? axis.size : 0;
+    else
+        axis = (grove_solution_axis){axis.name, p->count, p->at, NULL, p->width};
+    return axis;
+}
+
+static void set_axes(const building *b, const solve_written *w, bool placed, grove_soltab *t)
 {
     static const char *const pols[2][2][4] = {{{"XX", "YY"}, {"RR", "LL"}},
                                               {{"XX", "XY", "YX", "YY"}, {"RR", "RL", "LR", "LL"}}};
     int elements = w->meaning.elements;
     const grove_solution_axis axes[] = {
-        {"time", w->time.varies ? w->time.count : 0, w->time.at, NULL, w->time.width},
-        {"freq", w->freq.varies ? w->freq.count : 0, w->freq.at, NULL, w->freq.width},
+        axis_of(b, SOLVE_TIME, &w->time, placed),
+        axis_of(b, SOLVE_FREQ, &w->freq, placed),
         {"ant", w->station ? w->stations : 0, NULL, (const char *const *)w->station, NULL},
         {"dir", w->source ? w->sources : 0, NULL, (const char *const *)w->source, NULL},
         {"pol", elements > 1 ? elements : 0, NULL, pols[elements == 4][b->circular], NULL}};
@@ -100,7 +112,8 @@ static void set_axes(const building *b, const solve_written *w, grove_soltab *t)
         if (axes[i].size)
             t->axis[t->axes++] = axes[i];
     if (!t->axes) /* LoSoTo wants one */
-        t->axis[t->axes++] = (grove_solution_axis){"time", 1, &b->middle, NULL, NULL};
+        t->axis[t->axes++] = (grove_solution_axis){"time", 1, &b->middle[SOLVE_TIME], NULL,
+                                                   b->whole[SOLVE_TIME].width};
 }
 
 /* How the fit of each domain ended, at each time and frequency of the soltab. */
@@ -149,7 +162,7 @@ static int add_soltab(building *b, const solve_written *w, const solve_quantity 
         .value = value,
         .weight = weight,
         .error = error};
-    set_axes(b, w, t);
+    set_axes(b, w, q->placed, t);
     if (!value || !weight || (errors && !error))
         return GROVE_NO_MEMORY;
     for (int64_t n = 0; n < numbers; n++)
@@ -212,14 +225,37 @@ static void find_unit(const grove_node *leaf, char *text)
     grove_unit_show(text, unit);
 }
 
+/* From the first edge of the data, or else of the observation, to the last one. */
+static void find_whole(building *b, int cut)
+{
+    static const char *const names[SOLVE_CUTS] = {"time", "freq"};
+    const grove_axis *axis = b->s->cut[cut].axis;
+    double low = INFINITY, high = -INFINITY;
+
+    axis = axis || !b->obs ? axis : grove_node_axis(b->obs, names[cut]);
+    for (int64_t i = 0; axis && axis->centre && i < axis->size; i++) {
+        double half = axis->width ? fabs(axis->width[i]) / 2 : 0;
+        low = fmin(low, axis->centre[i] - half);
+        high = fmax(high, axis->centre[i] + half);
+    }
+    b->whole[cut] = (grove_solution_axis){.name = names[cut]};
+    if (!(low <= high))
+        return;
+    b->middle[cut] = low + (high - low) / 2;
+    b->width[cut] = high - low;
+    b->whole[cut].size = 1;
+    b->whole[cut].number = &b->middle[cut];
+    b->whole[cut].width = high > low ? &b->width[cut] : NULL;
+}
+
 static void begin(building *b, const solve *s, grove_parm_run *const *runs, const solve_results *r)
 {
     b->s = s;
     b->obs = observation_of(s);
     const double *feed = b->obs ? grove_node_member_data(b->obs, "feed") : NULL;
-    const grove_axis *time = s->cut[SOLVE_TIME].axis;
     b->circular = feed && *feed > 0;
-    b->middle = time && time->centre ? (time->centre[0] + time->centre[time->size - 1]) / 2 : 0;
+    for (int cut = 0; cut < SOLVE_CUTS; cut++)
+        find_whole(b, cut);
     b->parms = grove_alloc((size_t)s->parm_count * sizeof(*b->parms));
     b->units = grove_alloc((size_t)s->parm_count * sizeof(*b->units));
     b->soltabs = grove_alloc((size_t)s->parm_count * SOLVE_MAX_QUANTITIES * sizeof(*b->soltabs));

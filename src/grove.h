@@ -119,6 +119,7 @@ typedef struct {
     bool progress;
     bool stop_on_error; /* print the inputs of a node that fails */
     bool resume;        /* fits go on from the checkpoints of a run that did not end */
+    bool energy;        /* measures the energy of runs: see grove_session_energy */
 } grove_session_options;
 
 /* Sets one option by its name and text on the command line: memory, precision, threads, device, ...
@@ -180,10 +181,20 @@ typedef struct {
      * overlap; sums over all GPUs. */
     double device_kernel_seconds, device_up_seconds, device_down_seconds;
     double device_open_seconds, device_load_seconds; /* of the host: GPUs opened, code loaded */
+    /* With the option energy: joules of processors, of memory, of all but GPUs, and of GPUs, in
+     * runs from their beginning to their end, which took `energy_seconds`. 0 where they cannot be
+     * read. */
+    double processor_joules, memory_joules, host_joules, device_joules, energy_seconds;
 } grove_counters;
 const grove_counters *grove_session_counters(const grove_session *session);
 /* Per node and per class: calls, time, hits, misses, bytes. Caller frees. */
 char *grove_session_profile(const grove_session *session);
+/* With the option energy: lines of what runs have taken and what could not be measured, an empty
+ * line, and a table by class. Counters are of whole processors and GPUs: other programs count, too.
+ * Of classes it is no measurement: what the host took from one reading to the next, at least 10 ms
+ * later, is divided by the times of nodes meanwhile; what GPUs took, by those of their kernels.
+ * Caller frees; NULL without the option. */
+char *grove_session_energy(const grove_session *session);
 
 /* ---- values ---- */
 

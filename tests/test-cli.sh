@@ -84,6 +84,16 @@ expect 0 '' bench predict --rounds 1 --seconds 0.001 --workload 'P1 I, stations'
     --precision single --threads 2
 prints '^| P1 I, stations | portable | single | [0-9.]* | [0-9.]* | '
 [ "$(grep -c '^| P' out)" = 1 ] || fail 'grove bench predict measures more than was asked for'
+expect 2 "grove bench roofline: no kernel has 'idq' in its name" bench roofline --kernel idq
+expect 2 "grove bench roofline: --precision half: wants single or double" bench roofline --precision half
+expect 2 "grove bench roofline: GROVE_ISA is 'mmx'; it takes avx512, avx2 or portable" bench roofline --isa mmx
+expect 2 'grove bench: 0: wants a number above 0' bench roofline --epsilon 0
+expect 0 '' bench roofline --rounds 1 --seconds 0.0001 --kernel w_stack --isa portable --times 1 --channels 2
+prints '^portable, single, one core; medians of 1 interleaved rounds\.$'
+prints '^| 17 | [0-9.]* | [0-9.]* | [0-9]* % | [0-9]* % |$'
+prints '^| w_stack, degrid | [0-9.e+]* |'
+awk -F'|' '/^\| (w_stack|aw|predict)/ && NF == 15 { n++ } END { exit n != 2 }' out ||
+    fail "grove bench roofline: not two kernels of 13 columns"
 
 # ---- the manual page ----
 sed 's/\\-/-/g; s/\\f[A-Z]//g' "$GROVE_SOURCE/docs/grove.1" >manual
@@ -230,6 +240,30 @@ grep -q '^grove: .* visibilities in .*/s), [0-9]* tiles\{0,1\}, at most ' err ||
 expect 0 '' run field.tree -q
 expect 0 '...' run field.tree -q --profile
 grep -q predict err || fail 'no profile'
+
+# ---- energy: a machine of two packages, whose counters do not move; none; no permission ----
+for k in 0 1; do
+    mkdir -p powercap/intel-rapl:$k
+    echo package-$k >powercap/intel-rapl:$k/name
+    echo 262143328850 >powercap/intel-rapl:$k/max_energy_range_uj
+    echo $k >powercap/intel-rapl:$k/energy_uj
+done
+GROVE_POWERCAP=$PWD/powercap
+export GROVE_POWERCAP
+expect 0 '...' run field.tree --device cpu --energy
+grep -q '^grove: energy 0 J in [0-9.]* m\{0,1\}s, 0.00 W: processors 0 J$' err || fail 'no energy'
+expect 0 '...' run field.tree --device cpu -q --energy --profile
+grep -q '^grove: energy 0 J in ' err || fail 'no energy with --quiet'
+grep -q '^node .* energy$' err || fail 'no energy in the profile'
+echo nothing >powercap/intel-rapl:1/energy_uj
+expect 0 '...' run field.tree --device cpu -q --energy
+grep -q "^grove: energy lacks: .*/powercap/intel-rapl:1/energy_uj: 'nothing' is no number of microjoules$" err ||
+    fail 'a counter that is no number'
+GROVE_POWERCAP=$PWD/nowhere
+expect 0 '...' run field.tree --device cpu -q --energy
+grep -q '^grove: energy cannot be read: .*/nowhere: there are no domains of RAPL; ' err || fail 'no domains'
+[ "$(wc -l <err)" = 1 ] || fail 'more than a line where no energy can be read'
+unset GROVE_POWERCAP
 expect 0 '...' run field.tree -q --trace trace.json
 [ -s trace.json ] || fail 'no trace'
 expect 2 '...' run field.tree -s array=nowhere

@@ -38,6 +38,24 @@ if [ -x "$build/bench/tune" ]; then
     grep -q "^[0-9.]* | driver $GROVE_CUDA_DRIVER | predict, GPU | [0-9 ]*\$" "$work/grove/tuning"
 fi
 
+# the energy of a GPU, all of which nodes with kernels have
+if [ -e "$build/tests/.libs/fake-nvml.so" ]; then
+    cat >"$work/b.tree" <<'END'
+obs = observe(array="wsrt", phase_centre="05h42m36.1s 49d51m07s", hour_angle=-1h..1h)
+x   = (obs.freq / 1GHz)^-0.7 * (obs.elevation / 1rad)^2
+s   = save(x, "b.npy")
+END
+    (cd "$work" && GROVE_POWERCAP=$work/nowhere GROVE_NVML=$build/tests/.libs/fake-nvml.so FAKE_NVML_ENERGY=1000 \
+        FAKE_NVML_STEP=500 "$build/grove" run b.tree --device cuda -q --energy 2>err)
+    awk '/^grove: energy [0-9.]* k?J in .*: GPUs / && $3 > 0 { whole++ }
+        /^grove: energy lacks: .*nowhere/ { lacks++ }
+        !/^grove/ { for (k = 2; k <= NF; k++) if ($k == "%") { n++; sum += $(k - 1) } }
+        END { exit !(whole == 1 && lacks == 1 && n > 0 && sum > 99 && sum < 101) }' "$work/err" || {
+        cat "$work/err"
+        exit 1
+    }
+fi
+
 GROVE_TEST_DEVICE=cuda
 export GROVE_TEST_DEVICE
 log=$(mktemp) || exit 1

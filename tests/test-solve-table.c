@@ -264,7 +264,7 @@ START_TEST(domains)
     free(text);
     open_table(&t);
     read_numbers(&t, "phase000", "val");
-    ck_assert_str_eq(t.axes, "time,ant,pol");
+    ck_assert_str_eq(t.axes, "time,freq,ant,pol");
     for (int n = 0; n < 6 * STATIONS * 2; n++)
         ck_assert(isnan(t.value[n]) == (n / 2 % STATIONS == 3 || n / 2 / STATIONS >= 4));
     read_numbers(&t, "amplitude000", "weight");
@@ -278,7 +278,7 @@ START_TEST(domains)
             ck_assert(t.value[2 * n] > 0 &&
                       t.value[2 * n] == creal(errors->at[n % STATIONS * 6 + n / STATIONS]));
     read_numbers(&t, "phase000", "outcome");
-    ck_assert_str_eq(t.axes, "time");
+    ck_assert_str_eq(t.axes, "time,freq");
     hid_t data = H5Dopen2(t.file, "sol000/phase000/outcome", H5P_DEFAULT);
     text_of(data, "NAMES", names, sizeof(names));
     H5Dclose(data);
@@ -296,7 +296,7 @@ START_TEST(domains)
         ck_assert(i < 4 ? t.value[i] > 0 : isnan(t.value[i]));
     double chi2 = t.value[0] + t.value[1] + t.value[2] + t.value[3];
     read_numbers(&t, "phase000", "degrees_of_freedom");
-    ck_assert_str_eq(t.axes, "time");
+    ck_assert_str_eq(t.axes, "time,freq");
     for (int i = 0; i < 6; i++)
         ck_assert_double_eq(t.value[i], i < 4 ? FREEDOM : 0);
     text = grove_format("degree of freedom %.4g", chi2 / (4.0 * FREEDOM));
@@ -328,8 +328,8 @@ START_TEST(several)
     open_table(&phase);
     read_numbers(&phase, "phase001", "val");
     read_numbers(&t, "amplitude000", "val");
-    ck_assert_str_eq(t.axes, "time,ant,dir");
-    ck_assert(t.size[0] == 2 && t.size[1] == STATIONS && t.size[2] == 3);
+    ck_assert_str_eq(t.axes, "time,freq,ant,dir");
+    ck_assert(t.size[0] == 2 && t.size[1] == 1 && t.size[2] == STATIONS && t.size[3] == 3);
     ck_assert_int_eq(e->axes, 3);
     for (int n = 0; n < 2 * STATIONS * 3; n++) {
         int64_t index[3], at = 0;
@@ -344,7 +344,7 @@ START_TEST(several)
     for (int k = 0; k < 3; k++)
         ck_assert_str_eq(read_label(&t, "amplitude000", "dir", k), names[k]);
     read_numbers(&t, "phase000", "val");
-    ck_assert_str_eq(t.axes, "time,ant,pol");
+    ck_assert_str_eq(t.axes, "time,freq,ant,pol");
     ck_assert_int_eq(t.size[0], 6);
     read_numbers(&t, "value000", "val");
     ck_assert_int_eq(t.rank, 1);
@@ -354,6 +354,48 @@ START_TEST(several)
     ck_assert_str_eq(said, "Jy");
     H5Dclose(data);
     close_table(&phase);
+    close_table(&t);
+}
+END_TEST
+
+/* What holds for all times, for all channels, or both: DP3 and LoSoTo want both axes of amplitudes,
+ * phases and rotations, but not of clock and tec. The one interval is the whole observation. */
+START_TEST(one_interval)
+{
+    static const struct {
+        const char *parm, *soltab, *axes;
+    } cases[] = {{"jones=diagonal", "amplitude000", "time,freq,ant,pol"},
+                 {"jones=full, freq=2MHz", "phase000", "time,freq,ant,pol"},
+                 {"jones=phase, time=4min", "phase000", "time,freq,ant,pol"},
+                 {"jones=rotation", "rotation000", "time,freq,ant"},
+                 {"jones=delay, time=4min", "clock000", "time,ant,pol"},
+                 {"jones=tec", "tec000", "ant"}};
+    const double middle[] = {0, 155e6}, width[] = {TIMES * 120.0, CHANNELS * 2e6};
+    const char *const names[] = {"time", "freq"};
+    char *text =
+        grove_format("G[p] = parm(\"G\", %s)\nT[p] = draw(obs, shape=diagonal, around=1).value\n"
+                     "fit = solve(G[p] * M[p,q] * G[q]^H, T[p] * M[p,q] * T[q]^H, "
+                     "max_iterations=2, to=\"%s\")\n",
+                     cases[_i].parm, path);
+    table t;
+
+    solve_world_pass(&w, text);
+    free(text);
+    open_table(&t);
+    read_numbers(&t, cases[_i].soltab, "val");
+    ck_assert_str_eq(t.axes, cases[_i].axes);
+    for (int k = 0; k < 2; k++) {
+        char *widths = grove_format("%s_width", names[k]);
+        read_numbers(&t, cases[_i].soltab, "val");
+        if (strstr(cases[_i].axes, names[k]) && !strstr(cases[_i].parm, names[k])) {
+            ck_assert_int_eq(t.size[k], 1);
+            read_numbers(&t, cases[_i].soltab, names[k]);
+            ck_assert(k == 0 || fabs(t.value[0] - middle[k]) < 1);
+            read_numbers(&t, cases[_i].soltab, widths);
+            ck_assert_msg(fabs(t.value[0] - width[k]) < 1, "%s: %g", names[k], t.value[0]);
+        }
+        free(widths);
+    }
     close_table(&t);
 }
 END_TEST
@@ -429,6 +471,7 @@ int main(void)
     tcase_add_loop_test(tests, every_kind, 0, KINDS);
     tcase_add_test(tests, domains);
     tcase_add_test(tests, several);
+    tcase_add_loop_test(tests, one_interval, 0, 6);
     tcase_add_test(tests, files);
     tcase_add_test(tests, no_file);
     suite_add_tcase(suite, tests);

@@ -115,6 +115,17 @@ END
 "$grove" run -q all.tree >out 2>&1 || fail 'several parms: fit'
 [ -z "$losoto" ] || "$python" read.py all.h5 >out 2>&1 || fail 'several parms: losoto'
 
+# DP3 begins a fit for directions with gains of one interval
+begin()
+{
+    "$grove" run -q calibrate-dd.tree -s ms=field.ms -s sky=sky.skymodel -s time=all -s residual=none -s reference=W02 \
+        -s solutions=patches.h5 >out 2>&1 || { fail 'table of directions'; return; }
+    "$dp3" msin=field.ms msout=. msout.datacolumn=FITTED_DATA 'steps=[ddecal]' ddecal.sourcedb=sky.skymodel ddecal.mode=diagonal \
+        ddecal.h5parm=own.h5 ddecal.solint=20 ddecal.nchan=0 ddecal.initialsolutions.h5parm=patches.h5 \
+        'ddecal.initialsolutions.soltab=[amplitude000,phase000]' >out 2>&1 || fail 'dp3 does not begin with gains of one interval'
+}
+[ -z "$dp3" ] || begin
+
 # flagged, smoothed, copied by LoSoTo
 cat >parset <<'END'
 [flag]

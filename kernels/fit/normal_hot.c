@@ -7,7 +7,7 @@
 #include "../simd/vector.h"
 
 #include <float.h>
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 #include <stdbool.h>
@@ -47,92 +47,119 @@ INLINE void store(double *to, vec x)
 
 /* The same in all instruction sets: compilers make what is longer than a register of several. */
 typedef int32_t bits8 __attribute__((vector_size(32)));
-typedef double doubles8 __attribute__((vector_size(64)));
 typedef float single8 __attribute__((vector_size(32)));
 typedef double pair4 __attribute__((vector_size(32))); /* four complex numbers in single */
 typedef float single4 __attribute__((vector_size(16)));
+typedef float single2 __attribute__((vector_size(8)));
 typedef int32_t bits4 __attribute__((vector_size(16)));
 typedef double double4 __attribute__((vector_size(32)));
 typedef double double2 __attribute__((vector_size(16)));
 
-/* Bits of elements that are not 0, from numbers of four cells, and whether any is not finite. */
-INLINE int find_elements(const bits8 *any, const bits8 *wrong, int elements)
+/* What there is in numbers of four cells: bits that any has, and NaN where one is not finite. */
+typedef struct {
+    bits8 any, wrong;
+} findings;
+
+INLINE void look_at(const float *from, findings *found, pair4 *to)
+{
+    single8 x;
+
+    memcpy(&x, from, sizeof(x));
+    found->any |= (bits8)x;
+    found->wrong |= (bits8)(x - x); /* 0, or NaN */
+    *to = (pair4)x;
+}
+
+/* Bits of elements that are not 0, and whether any is not finite. */
+INLINE int find_elements(const findings *found, int elements)
 {
     int64_t number[4], odd[4];
     int which = 0;
 
-    memcpy(number, any, sizeof(number));
-    memcpy(odd, wrong, sizeof(odd));
-    for (int e = 0; e < elements; e++) {
-        int64_t found = 0;
-        for (int k = e; k < 4; k += elements)
-            found |= number[k];
-        which |= (found & 0x7fffffff7fffffff ? 1 : 0) << e;
-    }
+    memcpy(number, &found->any, sizeof(number));
+    memcpy(odd, &found->wrong, sizeof(odd));
+    for (int k = 0; k < 4; k++)
+        which |= (number[k] & 0x7fffffff7fffffff ? 1 : 0) << k % elements;
     return which | (odd[0] | odd[1] | odd[2] | odd[3] ? GROVE_NORMAL_NOT_FINITE : 0);
 }
 
-/* Compilers split the conversion. */
-INLINE void widen(const pair4 *from, doubles8 *to)
+/* One element of four cells into its plane. Compilers make the conversion of a whole vector in
+ * parts. */
+INLINE void put_four(const pair4 *x, const double *minus, double *to)
 {
 #if defined(__AVX512F__)
-    *to = (doubles8)_mm512_cvtps_pd((__m256)*from);
+    const __m512d y = _mm512_cvtps_pd((__m256)*x);
+    _mm512_storeu_pd(to, minus ? _mm512_sub_pd(_mm512_loadu_pd(minus), y) : y);
+#elif defined(__AVX2__)
+    const __m256 y = (__m256)*x;
+    __m256d a = _mm256_cvtps_pd(_mm256_castps256_ps128(y)),
+            b = _mm256_cvtps_pd(_mm256_extractf128_ps(y, 1));
+    _mm256_storeu_pd(to, minus ? _mm256_sub_pd(_mm256_loadu_pd(minus), a) : a);
+    _mm256_storeu_pd(to + 4, minus ? _mm256_sub_pd(_mm256_loadu_pd(minus + 4), b) : b);
 #else
-    *to = __builtin_convertvector((single8)*from, doubles8);
+    for (int k = 0; k < 4; k++) {
+        single2 y;
+        memcpy(&y, (const char *)x + 8 * k, sizeof(y));
+        double2 z = __builtin_convertvector(y, double2), from;
+        if (minus) {
+            memcpy(&from, minus + 2 * k, sizeof(from));
+            z = from - z;
+        }
+        memcpy(to + 2 * k, &z, sizeof(z));
+    }
 #endif
 }
 
 /* Complex numbers of four cells, as they lie, become those of each element. */
-INLINE void transpose(const pair4 *x, int elements, pair4 to[4])
+INLINE void split_four(const float *from, int elements, int which, const double *minus, double *to,
+                       int64_t plane, findings *found)
 {
-    pair4 y[4];
+    pair4 x, y, z, w, a, b, c, d;
 
-    if (elements == 1) {
-        to[0] = x[0];
-    } else if (elements == 2) {
-        to[0] = __builtin_shufflevector(x[0], x[1], 0, 2, 4, 6);
-        to[1] = __builtin_shufflevector(x[0], x[1], 1, 3, 5, 7);
-    } else {
-        for (int e = 0; e < 4; e += 2) {
-            y[e] = __builtin_shufflevector(x[e], x[e + 1], 0, 4, 2, 6);
-            y[e + 1] = __builtin_shufflevector(x[e], x[e + 1], 1, 5, 3, 7);
-        }
-        to[0] = __builtin_shufflevector(y[0], y[2], 0, 1, 4, 5);
-        to[1] = __builtin_shufflevector(y[1], y[3], 0, 1, 4, 5);
-        to[2] = __builtin_shufflevector(y[0], y[2], 2, 3, 6, 7);
-        to[3] = __builtin_shufflevector(y[1], y[3], 2, 3, 6, 7);
+    look_at(from, found, &x);
+    a = b = c = d = x;
+    if (elements == 2) {
+        look_at(from + 8, found, &y);
+        a = __builtin_shufflevector(x, y, 0, 2, 4, 6);
+        b = __builtin_shufflevector(x, y, 1, 3, 5, 7);
+    } else if (elements == 4) {
+        look_at(from + 8, found, &y);
+        look_at(from + 16, found, &z);
+        look_at(from + 24, found, &w);
+        pair4 even = __builtin_shufflevector(x, y, 0, 4, 2, 6),
+              odd = __builtin_shufflevector(x, y, 1, 5, 3, 7),
+              last_even = __builtin_shufflevector(z, w, 0, 4, 2, 6),
+              last_odd = __builtin_shufflevector(z, w, 1, 5, 3, 7);
+        a = __builtin_shufflevector(even, last_even, 0, 1, 4, 5);
+        b = __builtin_shufflevector(odd, last_odd, 0, 1, 4, 5);
+        c = __builtin_shufflevector(even, last_even, 2, 3, 6, 7);
+        d = __builtin_shufflevector(odd, last_odd, 2, 3, 6, 7);
     }
+    if (which & 1)
+        put_four(&a, minus, to);
+    if (elements > 1 && which & 2)
+        put_four(&b, minus ? minus + plane : NULL, to + plane);
+    if (elements > 2 && which & 4)
+        put_four(&c, minus ? minus + 2 * plane : NULL, to + 2 * plane);
+    if (elements > 2 && which & 8)
+        put_four(&d, minus ? minus + 3 * plane : NULL, to + 3 * plane);
 }
 
 INLINE int split_fours(const float *from, int64_t cells, int elements, int which,
                        const double *minus, double *to, int64_t plane)
 {
-    bits8 any = {0}, wrong = {0};
+    findings found = {{0}, {0}};
+    int64_t k = 0;
 
-    for (int64_t k = 0; k < cells; k += 4) {
+    for (; k + 4 <= cells; k += 4)
+        split_four(from + 2 * elements * k, elements, which, minus ? minus + 2 * k : NULL,
+                   to + 2 * k, plane, &found);
+    if (k < cells) {
         float last[4 * 8] = {0};
-        const float *four = from + 2 * elements * k;
-        pair4 x[4], each[4];
-        if (cells - k < 4)
-            four = memcpy(last, four, (size_t)(2 * elements * (cells - k)) * sizeof(*four));
-        for (int e = 0; e < elements; e++) {
-            memcpy(&x[e], four + 8 * e, sizeof(x[e]));
-            any |= (bits8)x[e];
-            wrong |= (bits8)((single8)x[e] - (single8)x[e]); /* 0, or NaN */
-        }
-        transpose(x, elements, each);
-        for (int e = 0; e < elements; e++)
-            if (which >> e & 1) {
-                doubles8 y, z;
-                widen(&each[e], &y);
-                if (minus) {
-                    memcpy(&z, minus + plane * e + 2 * k, sizeof(z));
-                    y = z - y;
-                }
-                memcpy(to + plane * e + 2 * k, &y, sizeof(y));
-            }
+        memcpy(last, from + 2 * elements * k, (size_t)(2 * elements * (cells - k)) * sizeof(*last));
+        split_four(last, elements, which, minus ? minus + 2 * k : NULL, to + 2 * k, plane, &found);
     }
-    return find_elements(&any, &wrong, elements);
+    return find_elements(&found, elements);
 }
 
 /* One element of any number of elements. */
@@ -237,9 +264,11 @@ INLINE void weigh_four(const float *weight, const unsigned char *flags, double *
     for (int e = 0; e < 4; e++) {
         bits4 counts = (bits4)(x[e] > 0) & (bits4)(x[e] <= FLT_MAX);
         counts &= (flagged >> e & 1) - 1;
-        double4 w = __builtin_convertvector((single4)((bits4)x[e] & counts), double4);
-        doubles8 twice = __builtin_shufflevector(w, w, 0, 0, 1, 1, 2, 2, 3, 3);
-        memcpy(to + plane * e, &twice, sizeof(twice));
+        single4 w = (single4)((bits4)x[e] & counts);
+        double4 first = __builtin_convertvector(__builtin_shufflevector(w, w, 0, 0, 1, 1), double4),
+                last = __builtin_convertvector(__builtin_shufflevector(w, w, 2, 2, 3, 3), double4);
+        memcpy(to + plane * e, &first, sizeof(first));
+        memcpy(to + plane * e + 4, &last, sizeof(last));
     }
 }
 

@@ -57,6 +57,16 @@ static int make_part(grove_gridder_part *part, const roots *r, int64_t size)
     return 0;
 }
 
+int grove_gridder_part_make(grove_gridder_part *part, int64_t size, size_t real)
+{
+    const roots r = make_roots(size, real);
+
+    *part = (grove_gridder_part){0};
+    int code = r.number ? make_part(part, &r, size) : -1;
+    free(r.number);
+    return code;
+}
+
 static void find_elements(const grove_gridder *g, int d, grove_gridder_fourier *f)
 {
     const int64_t size = grove_gridder_view(&g->plan).size[d];

@@ -25,8 +25,8 @@ double grove_gridder_n_less_1(double l, double m)
     return r < 1 ? -r / (1 + sqrt(1 - r)) : -1;
 }
 
-/* The range of n - 1 over the image: extremes lie at corners, edges or the phase centre. */
-static void find_range(const grove_gridder_image *image, double *low, double *high)
+/* Extremes lie at corners, edges or the phase centre. */
+void grove_gridder_find_n(const grove_gridder_image *image, double *low, double *high)
 {
     double place[2][3];
     int count[2];
@@ -236,7 +236,7 @@ int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_grid
     memset(&t, 0, sizeof(t));
     memset(&along_w, 0, sizeof(along_w));
     along_w.largest = true;
-    find_range(image, &low, &high);
+    grove_gridder_find_n(image, &low, &high);
     p.middle_n = bounds->without_w ? 0 : (low + high) / 2;
     p.half_n = (high - low) / 2;
     p.ripple = 0.03 * epsilon;

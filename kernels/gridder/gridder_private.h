@@ -111,6 +111,11 @@ int grove_gridder_find_blocks(grove_gridder *g, const grove_gridder_index *index
 
 /* The least multiple that is at least `wanted` and, divided by it, has no prime factor above 5. */
 int64_t grove_gridder_transform_size(double wanted, int64_t multiple);
+/* The range of n - 1 over the image. */
+void grove_gridder_find_n(const grove_gridder_image *image, double *low, double *high);
+/* A transform of so many elements, products of 2, 3 and 5, in numbers of so many bytes; its factors
+ * are to be freed. 0, or -1 without memory. */
+int grove_gridder_part_make(grove_gridder_part *part, int64_t size, size_t real);
 /* Planes of integers become numbers. */
 void grove_gridder_settle(grove_gridder *g);
 

@@ -23,4 +23,7 @@ const grove_predict_kernels KERNELS = {.lanes = LANES,
                                        .station = station_sums,
                                        .tile_rows = ROWS,
                                        .tile_columns = COLUMNS,
-                                       .peak = peak_multiply_adds};
+                                       .peak = peak_multiply_adds,
+                                       .phases = peak_phases,
+                                       .mixed = peak_mixed,
+                                       .stream = peak_stream};

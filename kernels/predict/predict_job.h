@@ -160,7 +160,11 @@ typedef struct {
     grove_predict_jones_fn *jones;
     grove_predict_station_fn *station;
     int tile_rows, tile_columns;
-    int64_t (*peak)(int64_t rounds); /* see peak.h */
+    /* see peak.h */
+    int64_t (*peak)(int64_t rounds);
+    int64_t (*phases)(int64_t rounds);
+    int64_t (*mixed)(int64_t rounds, int each);
+    int64_t (*stream)(void *a, const void *b, const void *c, int64_t count);
 } grove_predict_kernels;
 
 extern const grove_predict_kernels grove_predict_single_portable, grove_predict_double_portable;

@@ -53,6 +53,21 @@ static void print_notes(const grove_tree *tree)
     free(notes);
 }
 
+/* "grove: energy 12.3 J ...", and the table as it is. */
+static void print_energy(char *text)
+{
+    char *at = text;
+
+    for (char *end; at && *at && *at != '\n'; at = end + 1) {
+        end = strchr(at, '\n');
+        fputs("grove: ", stderr);
+        grove_put(stderr, strndup(at, (size_t)(end + 1 - at)));
+    }
+    if (at && *at)
+        grove_put(stderr, strdup(at + 1));
+    free(text);
+}
+
 static int run_session(grove_session *session, const grove_tree *tree,
                        const grove_command_line *line, grove_error *error)
 {
@@ -60,14 +75,17 @@ static int run_session(grove_session *session, const grove_tree *tree,
 
     if (line->session.profile)
         grove_put(stderr, grove_session_profile(session));
-    if (failed)
+    if (failed) {
+        print_energy(grove_session_energy(session));
         return grove_complain_errors(GROVE_FAILED, error);
+    }
     if (grove_error_warnings(error))
         grove_complain_errors(0, error);
     if (!line->quiet) {
         print_notes(tree);
         print_summary(session);
     }
+    print_energy(grove_session_energy(session));
     return GROVE_DONE;
 }
 
@@ -167,7 +185,7 @@ static int check(grove_command_line *line)
 const grove_command grove_command_run = {
     "run", "FILE [OPTIONS]", "runs a tree file",
     "set plugins precision memory threads device device-memory tile-times "
-    "tile-channels tile-baselines profile trace "
+    "tile-channels tile-baselines profile energy trace "
     "resume value stop-on-error quiet no-wait",
     run};
 const grove_command grove_command_check = {

@@ -42,6 +42,7 @@ typedef struct {
 struct grove_device {
     char name[16];           /* "cpu", "cuda:0" */
     char description[96];    /* "NVIDIA H200, compute 9.0, 139 GiB"; empty for the cpu */
+    char place[20];          /* on the PCI bus, "0000:3b:00.0"; empty where it has none */
     bool shares_host_memory; /* it uses the host's addresses: nothing need be copied */
     const grove_device_operations *operations;
     const grove_algebra *algebra;
@@ -171,7 +172,7 @@ typedef struct {
     int (*count)(grove_error *error);
     grove_device *(*open)(int index, uint64_t limit, grove_error *error);
 } grove_cuda;
-enum { GROVE_CUDA_VERSION = 9 };
+enum { GROVE_CUDA_VERSION = 10 };
 
 /* A cpu with `threads` threads (0: all). Never NULL. */
 grove_device *grove_device_cpu(int threads);

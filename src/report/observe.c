@@ -8,6 +8,7 @@
 typedef struct {
     const grove_session *session;
     grove_trace *trace; /* during a run */
+    grove_meter *meter; /* NULL: energy is not measured */
 } watcher;
 
 static int begin(void *context, grove_error *error)
@@ -15,17 +16,25 @@ static int begin(void *context, grove_error *error)
     watcher *w = context;
     const char *path = w->session->options.trace;
 
-    return path && !(w->trace = grove_trace_new(path, error)) ? GROVE_IO : 0;
+    if (path && !(w->trace = grove_trace_new(path, error)))
+        return GROVE_IO;
+    if (w->meter)
+        grove_meter_begin(w->meter);
+    return 0;
 }
 
 static void event(void *context, const char *name, const char *kind, int thread, double began,
                   double ended, const grove_range *range, int axes)
 {
     const watcher *w = context;
+    const grove_session_options *options = &w->session->options;
     double start = w->session->began;
 
-    grove_trace_event(w->trace, w->session->options.trace_lines, name, kind, thread, began - start,
-                      ended - start, range, axes);
+    if (w->meter && thread == 0)
+        grove_meter_event(w->meter);
+    if (w->trace || options->trace_lines)
+        grove_trace_event(w->trace, options->trace_lines, name, kind, thread, began - start,
+                          ended - start, range, axes);
 }
 
 static void failed(void *context, const grove_node *node, grove_value *const *inputs)
@@ -37,8 +46,10 @@ static void failed(void *context, const grove_node *node, grove_value *const *in
 static int end(void *context, grove_error *error)
 {
     watcher *w = context;
-    int code = grove_trace_finish(w->trace, error);
 
+    if (w->meter)
+        grove_meter_end(w->meter);
+    int code = grove_trace_finish(w->trace, error);
     w->trace = NULL;
     return code;
 }
@@ -48,7 +59,15 @@ static void close_watcher(void *context)
     watcher *w = context;
 
     grove_trace_discard(w->trace);
+    grove_meter_free(w->meter);
     free(w);
+}
+
+grove_meter *grove_report_meter(const grove_session *session)
+{
+    const watcher *w = session->observer.begin == begin ? session->observer.context : NULL;
+
+    return w ? w->meter : NULL;
 }
 
 void grove_report_install(grove_session *session)
@@ -58,9 +77,10 @@ void grove_report_install(grove_session *session)
     watcher *w = grove_alloc(sizeof(*w));
 
     w->session = session;
+    w->meter = options->energy ? grove_meter_new(session) : NULL;
     session->observer = (grove_observer){.context = w,
                                          .begin = begin,
-                                         .event = traces ? event : NULL,
+                                         .event = traces || w->meter ? event : NULL,
                                          .failed = options->stop_on_error ? failed : NULL,
                                          .end = end,
                                          .close = close_watcher};

@@ -1,4 +1,7 @@
 /* Profiles: the cost of a run by node and by class. */
+#include "report/report.h"
+
+#include "base/energy.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/state.h"
@@ -20,7 +23,7 @@ static int by_time(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static const char *class_name(const grove_node *node)
+const char *grove_report_class(const grove_node *node)
 {
     switch (node->kind) {
     case GROVE_NODE_CONSTANT:
@@ -47,6 +50,7 @@ static void add_to(line *lines, size_t *count, const char *name, const grove_nod
     lines[i].sum.bytes += c->bytes;
     lines[i].sum.seconds += c->seconds;
     lines[i].sum.device_hits += c->device_hits;
+    lines[i].sum.joules += c->joules + c->device_joules;
     lines[i].sum.device.bytes_up += c->device.bytes_up;
     lines[i].sum.device.bytes_down += c->device.bytes_down;
     lines[i].sum.device.launches += c->device.launches;
@@ -56,20 +60,24 @@ static void add_to(line *lines, size_t *count, const char *name, const grove_nod
     lines[i].sum.busy.down += c->busy.down;
 }
 
-static void print(grove_text *text, const char *title, line *lines, size_t count)
+static void print(grove_text *text, const char *title, line *lines, size_t count, bool energy)
 {
-    char time[32], bytes[32];
+    char time[32], bytes[32], joules[32];
 
     qsort(lines, count, sizeof(*lines), by_time);
-    grove_text_add(text, "%-28s %10s %12s %10s %10s %12s\n", title, "calls", "time", "hits",
-                   "misses", "bytes");
-    for (size_t i = 0; i < count; i++)
-        grove_text_add(text, "%-28s %10llu %12s %10llu %10llu %12s\n", lines[i].name,
+    grove_text_add(text, "%-28s %10s %12s %10s %10s %12s%s\n", title, "calls", "time", "hits",
+                   "misses", "bytes", energy ? "      energy" : "");
+    for (size_t i = 0; i < count; i++) {
+        grove_text_add(text, "%-28s %10llu %12s %10llu %10llu %12s", lines[i].name,
                        (unsigned long long)(lines[i].sum.calls + lines[i].sum.hits),
                        grove_show_seconds(time, lines[i].sum.seconds),
                        (unsigned long long)lines[i].sum.hits,
                        (unsigned long long)lines[i].sum.calls,
                        grove_show_bytes(bytes, (double)lines[i].sum.bytes));
+        if (energy)
+            grove_text_add(text, " %11s", grove_show_joules(joules, lines[i].sum.joules));
+        grove_text_add(text, "\n");
+    }
 }
 
 /* Work of devices, if any. */
@@ -161,19 +169,21 @@ char *grove_session_profile(const grove_session *session)
     line *nodes = grove_alloc((tree->node_count + 1) * sizeof(line));
     line *classes = grove_alloc((tree->node_count + 1) * sizeof(line));
     size_t node_count = 0, class_count = 0;
+    const bool energy = session->options.energy;
     grove_text text = {0};
 
     for (size_t i = 0; i < tree->node_count; i++) {
         const grove_node *node = tree->nodes[i];
         const grove_node_counters *c = &session->nodes[node->id];
-        if (!c->calls && !c->hits && !c->device.bytes_down)
+        if (!c->calls && !c->hits && c->seconds <= 0 && !c->device.bytes_down)
             continue;
-        nodes[node_count++] = (line){node->name, *c};
-        add_to(classes, &class_count, class_name(node), c);
+        nodes[node_count] = (line){node->name, *c};
+        nodes[node_count++].sum.joules += c->device_joules;
+        add_to(classes, &class_count, grove_report_class(node), c);
     }
-    print(&text, "node", nodes, node_count);
+    print(&text, "node", nodes, node_count, energy);
     grove_text_add(&text, "\n");
-    print(&text, "class", classes, class_count);
+    print(&text, "class", classes, class_count, energy);
     grove_text_add(&text, "\n");
     if (session->device_count) {
         print_devices(&text, "node", nodes, node_count);

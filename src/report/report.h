@@ -4,8 +4,23 @@
 
 #include "run/session.h"
 
-/* Installs the observers that the session's options ask for: trace, trace_lines, stop_on_error. */
+/* Installs the observers that the session's options ask for: trace, trace_lines, stop_on_error,
+ * energy. */
 void grove_report_install(grove_session *session);
+
+/* energy.c: what runs take, divided among nodes. */
+typedef struct grove_meter grove_meter;
+grove_meter *grove_meter_new(grove_session *session);
+void grove_meter_free(grove_meter *meter); /* NULL is fine */
+void grove_meter_begin(grove_meter *meter);
+/* From the evaluating thread, when times of nodes have been counted. */
+void grove_meter_event(grove_meter *meter);
+void grove_meter_end(grove_meter *meter);
+/* The session's; NULL: it does not measure energy. */
+grove_meter *grove_report_meter(const grove_session *session);
+
+/* profile.c: the name of a node's class for tables. */
+const char *grove_report_class(const grove_node *node);
 
 /* trace.c: a trace file, written during the run; lines on standard error. */
 typedef struct grove_trace grove_trace;

@@ -32,7 +32,7 @@ static int add_device(grove_session *session, int index, grove_error *error)
     device->timing.open_seconds += device->timing.load_seconds;
     device->timing.load_seconds = 0;
     device->host = session->host;
-    device->timing.enabled = session->options.profile;
+    device->timing.enabled = grove_session_times(session);
     session->devices = grove_realloc(session->devices, ((size_t)session->device_count + 1) *
                                                            sizeof(*session->devices));
     session->devices[session->device_count++] = device;

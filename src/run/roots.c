@@ -216,6 +216,7 @@ static int take_result(grove_pipeline *line, const grove_node *node, grove_gathe
     whole_range(node, range);
     grove_value_unref(*result);
     *result = NULL;
+    double began = grove_now();
     grove_usage_time_for(session, &session->nodes[node->id].busy);
     int code = gathered->state ? grove_class_state_finish(gathered->state, range, result)
                                : grove_accumulator_finish(gathered->sums, range, facts->double_,
@@ -226,6 +227,7 @@ static int take_result(grove_pipeline *line, const grove_node *node, grove_gathe
     gathered->sums = NULL;
     grove_class_state_free(gathered->state);
     gathered->state = NULL;
+    grove_usage_seconds_for(session, node, "finish", began);
     if (code)
         return code;
     memcpy(&(*result)->unit, &node->form.unit, sizeof(grove_unit));

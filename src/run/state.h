@@ -24,7 +24,9 @@ typedef struct {
     grove_traffic device;
     uint64_t device_hits; /* hits whose value was on a device */
     double seconds;
-    grove_busy busy; /* with profile: of devices for the node */
+    grove_busy busy;      /* of devices for the node, where they are timed */
+    double joules;        /* with energy: the node's share of the host's */
+    double device_joules; /* and of devices' */
 } grove_node_counters;
 
 /* An observer of runs, which report/ installs. Functions may be NULL. */
@@ -67,7 +69,7 @@ struct grove_session {
     grove_buffer **resident; /* by node: constants and members' data, while there are devices */
     grove_buffer **tables;   /* by node: see run/table.h */
     grove_traffic counted;   /* work of devices counted for nodes so far */
-    grove_busy *timed_for;   /* with profile: the counters to which device time is added */
+    grove_busy *timed_for;   /* where they are timed: the counters to which device time is added */
     uint64_t downloaded;     /* bytes copied to the host by the evaluating thread */
     grove_facts *facts;
     grove_cache *cache;
@@ -93,6 +95,12 @@ struct grove_session {
     grove_observer observer; /* its functions are NULL if there is none */
     double began;
 };
+
+/* Whether the work of devices is timed. */
+static inline bool grove_session_times(const grove_session *session)
+{
+    return session->options.profile || session->options.energy;
+}
 
 /* Reports an event to the observer, if any. */
 static inline void grove_session_event(const grove_session *session, const char *name,

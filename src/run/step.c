@@ -243,9 +243,12 @@ static int make_root(grove_run *run, const grove_step *step)
 {
     bool reduces = step->collects && !grove_node_accumulates(step->node);
     grove_accumulator *sums = reduces ? run->accumulator_of(run, step) : NULL;
+    double began = grove_now();
     int code = sums ? grove_reduce_input(run, step, sums) : reduces ? 0 : run->take(run, step);
 
     grove_usage_count_for(run->session, step->node);
+    if (step->collects && !step->body)
+        grove_usage_seconds_for(run->session, step->node, "add", began);
     return code;
 }
 
@@ -296,10 +299,10 @@ int grove_run_make(grove_walk *walk, int s, void **made)
     grove_busy *outer = session->timed_for;
     grove_value *value = NULL;
 
-    if (session->options.profile)
+    if (grove_session_times(session))
         grove_usage_time_for(session, session->timed_for = &session->nodes[step->node->id].busy);
     int code = make_step(run, step, &value);
-    if (session->options.profile)
+    if (grove_session_times(session))
         grove_usage_time_for(session, session->timed_for = outer);
     *made = value;
     return code;

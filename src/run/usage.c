@@ -15,14 +15,14 @@ static grove_traffic traffic_of(const grove_session *session)
 
 void grove_usage_time_for(grove_session *session, grove_busy *to)
 {
-    for (int k = 0; session->options.profile && k < session->device_count; k++)
+    for (int k = 0; grove_session_times(session) && k < session->device_count; k++)
         grove_timing_attribute(session->devices[k], to);
 }
 
 /* Errors are ignored: they occur again when results are read. */
 void grove_usage_wait(grove_session *session)
 {
-    for (int k = 0; session->options.profile && k < session->device_count; k++)
+    for (int k = 0; grove_session_times(session) && k < session->device_count; k++)
         grove_timing_collect(session->devices[k], NULL);
 }
 
@@ -38,6 +38,15 @@ void grove_usage_count_for(grove_session *session, const grove_node *node)
     own->launches += now.launches - counted->launches;
     own->allocations += now.allocations - counted->allocations;
     *counted = now;
+}
+
+void grove_usage_seconds_for(grove_session *session, const grove_node *node, const char *kind,
+                             double began)
+{
+    double ended = grove_now();
+
+    session->nodes[node->id].seconds += ended - began;
+    grove_session_event(session, node->name, kind, 0, began, ended, NULL, 0);
 }
 
 void grove_usage_count(grove_session *session)

@@ -51,6 +51,12 @@ int cuDeviceGetName(char *name, int length, int)
     return success;
 }
 
+int cuDeviceGetPCIBusId(char *place, int length, int device)
+{
+    snprintf(place, (size_t)length, "0000:%02x:00.0", (unsigned)device + 1);
+    return success;
+}
+
 int cuDeviceGetAttribute(int *value, int attribute, int)
 {
     enum { PROCESSORS = 16, THREADS = 39, MAJOR = 75, MINOR = 76 };

@@ -85,6 +85,8 @@ static void describe(cuda_device *cuda)
     size_t available = 0, total = 0;
 
     driver->device_name(name, sizeof(name) - 1, cuda->handle);
+    if (driver->device_place(cuda->device.place, sizeof(cuda->device.place), cuda->handle))
+        cuda->device.place[0] = 0;
     driver->device_attribute(&major, CUDA_COMPUTE_MAJOR, cuda->handle);
     driver->device_attribute(&minor, CUDA_COMPUTE_MINOR, cuda->handle);
     driver->device_attribute(&multiprocessors, CUDA_MULTIPROCESSORS, cuda->handle);

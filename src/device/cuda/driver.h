@@ -36,6 +36,7 @@ enum {
     f(device_count, "cuDeviceGetCount", (int *count)) \
     f(device_get, "cuDeviceGet", (int *device, int number)) \
     f(device_name, "cuDeviceGetName", (char *name, int length, int device)) \
+    f(device_place, "cuDeviceGetPCIBusId", (char *place, int length, int device)) \
     f(device_attribute, "cuDeviceGetAttribute", (int *value, int attribute, int device)) \
     f(context_retain, "cuDevicePrimaryCtxRetain", (cuda_context *context, int device)) \
     f(context_release, "cuDevicePrimaryCtxRelease_v2", (int device)) \

@@ -1,0 +1,89 @@
+/* Image-domain gridding (van der Tol, Veenboer & Offringa 2018; Veenboer 2021): visibilities that
+ * are near each other on the uv plane make a small image, a subgrid, by a direct sum; terms of the
+ * image plane multiply its pixels, and its Fourier transform is added to the grid. Prediction is
+ * the exact adjoint.
+ *
+ * A subgrid has N x N pixels over the whole field of the grid, pixel j at x = (j - N / 2) / N
+ * cycles per cell. Visibilities at (a, b) cells from its middle and at w make
+ *
+ *     S(x, y) = t(x) t(y) exp(2 pi i (w_s - w_k) n) sum V exp(2 pi i (a x + b y + (w - w_s) n)),
+ *
+ * with n - 1 less its middle as n, w_k of the plane, w_s of the subgrid, and the taper t, which is
+ * the transform of a Kaiser-Bessel kernel. w - w_s is small enough for n to be p(x) + q(y), so that
+ * phases are products of N along x and N along y, and the sum is a product of two thin matrices
+ * with the visibilities between them: 4 multiply-adds for each pixel and visibility, in place of
+ * 4 and those and the sine and cosine of its phase. */
+#ifndef GROVE_KERNELS_IDG_H
+#define GROVE_KERNELS_IDG_H
+
+#include "../gridder/gridder.h"
+
+enum { GROVE_IDG_MAX_SIDE = 64 };
+
+/* `grid`: kernel.width is the taper's, in cells; kernel_w has none; planes are the w-layers. */
+typedef struct {
+    grove_gridder_plan grid;
+    int side;       /* pixels of a subgrid along x and y: N, a multiple of 8 */
+    double reach;   /* cells from the middle of a subgrid that its visibilities may have */
+    double reach_w; /* the same of w, wavelengths, from the middle of its visibilities */
+    double far_w;   /* and from that to the layer */
+    double error;   /* predicted, relative, root mean square over the image */
+    double seconds; /* estimated cost with one thread, with transforms of the layers */
+} grove_idg_plan;
+
+/* What may be asked for; 0: chosen by epsilon. */
+typedef struct {
+    int side;
+    int support;    /* cells that terms of the image plane need beside the taper, both sides */
+    int64_t layers; /* at least so many */
+} grove_idg_wanted;
+
+/* Chooses subgrids, taper, grid and layers of the least estimated cost whose error is at most
+ * epsilon. 0, or -1 where none reaches it; `said`: why, with what would do. */
+int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
+                          const grove_idg_wanted *wanted, double epsilon, grove_idg_plan *plan,
+                          char said[200]);
+uint64_t grove_idg_bytes(const grove_idg_plan *plan); /* of planes and all else */
+
+/* The direction cosines of pixel j along l (d = 0) or m (d = 1). */
+double grove_idg_direction(const grove_idg_plan *plan, int d, int j);
+
+/* How samples were divided. */
+typedef struct {
+    int64_t subgrids, visibilities;
+} grove_idg_counts;
+
+/* Numbers of the image plane, such as beams, of each station: a visibility of stations p and q sees
+ * pixels times a_p conj(a_q). */
+typedef struct {
+    /* [block of times][station][block of channels][x][2][line]: real and imaginary parts of N
+       pixels, at grove_idg_direction, of the plan's precision; lines of grove_idg_line() numbers */
+    const void *numbers;
+    int64_t stations, channel_blocks;
+    const int32_t *time_block, *channel_block; /* [time of the rows], [channel] */
+    const int32_t *left, *right;               /* [baseline] stations */
+} grove_idg_terms;
+
+int64_t grove_idg_line(const grove_idg_plan *plan);
+
+typedef struct grove_idg grove_idg;
+
+/* `isa`: an instruction set that this processor has. NULL: no memory. */
+grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa);
+void grove_idg_free(grove_idg *idg); /* NULL is fine */
+/* [plane][v][u] complex numbers of the plan's precision, to read and to write. */
+void *grove_idg_planes(grove_idg *idg);
+
+/* Rows are times, each with so many baselines. Adds samples to the planes, weights times data;
+ * those beyond the plan's bounds, or whose baselines are no numbers, are left out and added to
+ * *outside. The same calls give the same bits, whatever the threads. `terms`: NULL: 1. `counts`:
+ * NULL, or added to. 0, or -1 without memory. */
+int grove_idg_add(grove_idg *idg, const grove_gridder_samples *samples, int64_t baselines,
+                  const grove_idg_terms *terms, const grove_gridder_threads *threads,
+                  grove_gridder_outside *outside, grove_idg_counts *counts);
+/* Samples from the planes: data are overwritten, those that are left out with 0. */
+int grove_idg_predict(grove_idg *idg, const grove_gridder_samples *samples, int64_t baselines,
+                      const grove_idg_terms *terms, const grove_gridder_threads *threads,
+                      grove_gridder_outside *outside, grove_idg_counts *counts);
+
+#endif

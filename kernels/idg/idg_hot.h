@@ -1,0 +1,83 @@
+/* The hot loops of image-domain gridding, compiled for each precision and instruction set. */
+#ifndef GROVE_KERNELS_IDG_HOT_H
+#define GROVE_KERNELS_IDG_HOT_H
+
+#include "../gridder/gridder_hot.h"
+#include "idg.h"
+
+enum {
+    GROVE_IDG_SLAB = 32,   /* visibilities whose phases are kept together */
+    GROVE_IDG_RESTART = 16 /* channels from one exact phase to the next */
+};
+
+/* Times and channels of a baseline that share a subgrid. */
+typedef struct {
+    int64_t row; /* the first one; from time to time it is so many baselines more */
+    int32_t times, first, channels;
+    int32_t plane, sign; /* sign: of w, by which uvw are multiplied, and data conjugated */
+    int32_t cell[2];     /* the middle, from that of the grid */
+    int64_t term[2];     /* numbers before the terms of its stations */
+    double w;            /* of its middle, wavelengths */
+} grove_idg_subgrid;
+
+/* What all subgrids share. Lines of `line` numbers, a multiple of 16: N pixels, and zeros. */
+typedef struct {
+    const grove_idg_plan *plan;
+    int64_t line;
+    double *x;    /* places of pixels, the same along both axes */
+    double *p[2]; /* the parts of n along both: n(x, y) = p[0][x] + p[1][y] */
+    double *n;    /* [x][y] */
+    void *taper;  /* [x][y] with the signs of the transform, over N^2 */
+    grove_gridder_part fourier;
+    double scale[2], turn[3];
+} grove_idg_tables;
+
+typedef struct {
+    const grove_idg_tables *tables;
+    const grove_gridder_samples *samples;
+    int64_t baselines;
+    const double *wavenumber;
+    bool even; /* wavenumbers are evenly spaced */
+    const grove_idg_subgrid *subgrid;
+    const void *terms; /* NULL: 1 */
+    void *pixels;      /* [x][2][line]; room for those of a subgrid, and as many again */
+    void *work;        /* grove_idg_work_bytes() */
+} grove_idg_job;
+
+static inline size_t grove_idg_subgrid_bytes(int64_t side, int64_t line, size_t real)
+{
+    return (size_t)(side * 2 * line) * real;
+}
+/* Two panels of phases, one of products, and lines of transforms. */
+static inline size_t grove_idg_work_bytes(int64_t line, size_t real)
+{
+    return 3 * GROVE_IDG_SLAB * 2 * (size_t)line * real +
+           2 * (size_t)(GROVE_IDG_MAX_SIDE * GROVE_GRIDDER_PAIR_BYTES);
+}
+
+typedef struct {
+    /* pixels: the sum over visibilities; then these times taper and w, and transformed: cells
+     * [v][2][u], in place. */
+    void (*sum)(const grove_idg_job *job);
+    void (*to_cells)(const grove_idg_job *job);
+    /* The adjoints: pixels from cells, visibilities from pixels. */
+    void (*from_cells)(const grove_idg_job *job);
+    void (*predict)(const grove_idg_job *job);
+} grove_idg_loops;
+
+extern const grove_idg_loops grove_idg_single_portable, grove_idg_single_avx2,
+    grove_idg_single_avx512, grove_idg_double_portable, grove_idg_double_avx2,
+    grove_idg_double_avx512;
+
+/* The subgrids of samples, baseline by baseline, in *subgrids, to be freed; also where it fails. 0,
+ * or -1 without memory. */
+int grove_idg_divide(const grove_idg_plan *plan, const grove_gridder_samples *samples,
+                     int64_t baselines, const grove_idg_terms *terms, grove_idg_subgrid **subgrids,
+                     int64_t *count, grove_gridder_outside *outside);
+
+/* n(x, y) as p(x) + q(y): p and q of N pixels; returns how far that is off in the image. */
+double grove_idg_separate(const grove_idg_plan *plan, double *p, double *q);
+/* n - 1 less its middle at a pixel. */
+double grove_idg_n(const grove_idg_plan *plan, int x, int y);
+
+#endif

@@ -1,0 +1,388 @@
+/* One compilation of the hot loops: for one precision and instruction set. The file that includes
+ * this defines GROVE_REAL_SINGLE; the compiler's flags define GROVE_ISA_SUFFIX. */
+#include "idg_hot.h"
+
+#include "../simd/vector.h"
+
+#include <math.h>
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b)  JOIN_(a, b)
+#if GROVE_REAL_SINGLE
+#define LOOPS JOIN(grove_idg_single_, GROVE_ISA_SUFFIX)
+#else
+#define LOOPS JOIN(grove_idg_double_, GROVE_ISA_SUFFIX)
+#endif
+
+#define UNROLL _Pragma("GCC unroll 24")
+
+INLINE vec load(const real *from)
+{
+    vec x;
+
+    memcpy(&x, from, sizeof(x));
+    return x;
+}
+
+INLINE void store(real *to, vec x)
+{
+    memcpy(to, &x, sizeof(x));
+}
+
+#include "../gridder/gridder_passes_isa.h"
+
+/* Columns of a product whose sums are kept in registers together. */
+enum { ROWS = VECTOR_BYTES == 64 ? 8 : 4, SLAB = GROVE_IDG_SLAB };
+
+/* ---- products ---- */
+
+/* Complex matrices, real and imaginary parts `line` numbers apart: c[m][n] += sum over k of b[k][m]
+ * a[k][n], or of conj(b); a vector of n, `rows` of m. */
+typedef struct {
+    real *c;
+    const real *a, *b;
+    int64_t line, c_row, a_row, b_row, b_column; /* numbers from m to m, k to k, k to k, m to m */
+    int64_t depth;                               /* of k */
+} product;
+
+INLINE void multiply_block(const product *p, const int rows, const bool conjugate)
+{
+    const real *a = p->a, *b = p->b;
+    vec re[ROWS], im[ROWS];
+
+    UNROLL for (int m = 0; m < rows; m++)
+    {
+        re[m] = load(p->c + m * p->c_row);
+        im[m] = load(p->c + m * p->c_row + p->line);
+    }
+    for (int64_t k = 0; k < p->depth; k++, a += p->a_row, b += p->b_row) {
+        const vec x = load(a), y = load(a + p->line);
+        UNROLL for (int m = 0; m < rows; m++)
+        {
+            const vec s = splat(b[m * p->b_column]), t = splat(b[m * p->b_column + p->line]);
+            re[m] += x * s;
+            im[m] += y * s;
+            if (conjugate) {
+                re[m] += y * t;
+                im[m] -= x * t;
+            } else {
+                re[m] -= y * t;
+                im[m] += x * t;
+            }
+        }
+    }
+    UNROLL for (int m = 0; m < rows; m++)
+    {
+        store(p->c + m * p->c_row, re[m]);
+        store(p->c + m * p->c_row + p->line, im[m]);
+    }
+}
+
+/* All rows, and vectors of a line. */
+INLINE void multiply(product p, int64_t rows, int64_t size, const bool conjugate)
+{
+    real *const c = p.c;
+    const real *const a = p.a, *const b = p.b;
+    int64_t m = 0;
+
+    for (; m + ROWS <= rows; m += ROWS)
+        for (int64_t n = 0; n < size; n += LANES) {
+            p.c = c + m * p.c_row + n;
+            p.a = a + n;
+            p.b = b + m * p.b_column;
+            multiply_block(&p, ROWS, conjugate);
+        }
+    for (; m < rows; m++)
+        for (int64_t n = 0; n < size; n += LANES) {
+            p.c = c + m * p.c_row + n;
+            p.a = a + n;
+            p.b = b + m * p.b_column;
+            multiply_block(&p, 1, conjugate);
+        }
+}
+
+/* ---- phases ---- */
+
+/* A visibility of a slab: its number among the samples, its phase of the image's centre. */
+typedef struct {
+    int64_t at;
+    double cosine, sine;
+} place;
+
+/* Phases of a line: cos and sin of 2 pi (x a + p b). */
+INLINE void fill_line(const double *x, const double *p, int64_t size, double a, double b, real *to,
+                      int64_t line)
+{
+    for (int64_t k = 0; k < size; k += LANES) {
+        doubles rest[PARTS];
+        vec cosine, sine;
+        for (int i = 0; i < PARTS; i++) {
+            const doubles turns = *(const unaligned *)(x + k + i * PART) * a +
+                                  *(const unaligned *)(p + k + i * PART) * b;
+            rest[i] = turns - ((turns + ROUND_DOUBLE) - ROUND_DOUBLE);
+        }
+        phasor(narrow(rest), &cosine, &sine);
+        store(to + k, cosine);
+        store(to + line + k, sine);
+    }
+}
+
+/* The next channel's: those of the last one times those of a step. */
+INLINE void step_line(const real *from, const real *step, int64_t size, real *to, int64_t line)
+{
+    for (int64_t k = 0; k < size; k += LANES) {
+        const vec a = load(from + k), b = load(from + line + k), c = load(step + k),
+                  d = load(step + line + k);
+        store(to + k, a * c - b * d);
+        store(to + line + k, a * d + b * c);
+    }
+}
+
+typedef struct {
+    real *along[2]; /* [visibility][2][line], along x and y */
+    real *product;  /* the same; first it has the steps, of two lines */
+    place place[SLAB];
+    int32_t time, channel; /* the next visibility */
+    int count;
+} slab;
+
+/* The next visibilities of a subgrid, up to SLAB; false: there are none. */
+static bool fill_slab(const grove_idg_job *job, slab *s)
+{
+    const grove_idg_tables *t = job->tables;
+    const grove_idg_subgrid *g = job->subgrid;
+    const int64_t line = t->line;
+    int since = 0; /* channels since an exact phase */
+
+    for (s->count = 0; s->count < SLAB && s->time < g->times; s->count++) {
+        const int64_t row = g->row + s->time * job->baselines;
+        const double *uvw = job->samples->uvw + 3 * row,
+                     wavenumber = job->wavenumber[g->first + s->channel] * g->sign,
+                     turns = wavenumber *
+                             (uvw[0] * t->turn[0] + uvw[1] * t->turn[1] + uvw[2] * t->turn[2]),
+                     angle = 6.283185307179586477 * (turns - rint(turns)),
+                     w = uvw[2] * wavenumber - g->w;
+        const bool steps = job->even && s->channel > 0 && s->count > 0 && since < GROVE_IDG_RESTART;
+        const double apart = steps && since == 1
+                                 ? wavenumber - job->wavenumber[g->first + s->channel - 1] * g->sign
+                                 : 0;
+
+        for (int d = 0; d < 2; d++) {
+            real *to = s->along[d] + s->count * 2 * line, *step = s->product + d * 2 * line;
+            const double scale = t->scale[d] * uvw[d];
+            if (!steps)
+                fill_line(t->x, t->p[d], line, scale * wavenumber - g->cell[d], w, to, line);
+            else if (since == 1)
+                fill_line(t->x, t->p[d], line, scale * apart, uvw[2] * apart, step, line);
+            if (steps)
+                step_line(to - 2 * line, step, line, to, line);
+        }
+        s->place[s->count] =
+            (place){row * job->samples->channels + g->first + s->channel, cos(angle), sin(angle)};
+        since = steps ? since + 1 : 1;
+        if (++s->channel == g->channels) {
+            s->channel = 0;
+            s->time++;
+        }
+    }
+    return s->count > 0;
+}
+
+static slab begin_slab(const grove_idg_job *job)
+{
+    const int64_t panel = SLAB * 2 * job->tables->line;
+    real *work = job->work;
+
+    return (slab){.along = {work, work + panel}, .product = work + 2 * panel};
+}
+
+/* ---- visibilities to pixels ---- */
+
+/* Phases along x times the visibilities. */
+static void weigh_slab(const grove_idg_job *job, slab *s)
+{
+    const grove_gridder_samples *all = job->samples;
+    const int64_t line = job->tables->line;
+
+    for (int v = 0; v < s->count; v++) {
+        const place *p = &s->place[v];
+        const real weight = all->weight ? ((const real *)all->weight)[p->at] : 1,
+                   *data = (const real *)all->data + 2 * p->at;
+        const double re = weight == 0 ? 0 : (double)(weight * data[0]),
+                     im = weight == 0 ? 0 : (double)(weight * data[1]) * job->subgrid->sign;
+        const vec c = splat((real)(re * p->cosine - im * p->sine)),
+                  d = splat((real)(re * p->sine + im * p->cosine));
+        const real *from = s->along[0] + v * 2 * line;
+        real *to = s->product + v * 2 * line;
+        for (int64_t k = 0; k < line; k += LANES) {
+            const vec a = load(from + k), b = load(from + line + k);
+            store(to + k, a * c - b * d);
+            store(to + line + k, a * d + b * c);
+        }
+    }
+}
+
+static void sum(const grove_idg_job *job)
+{
+    const int64_t line = job->tables->line, side = job->tables->plan->side;
+    slab s = begin_slab(job);
+
+    memset(job->pixels, 0, grove_idg_subgrid_bytes(side, line, sizeof(real)));
+    while (fill_slab(job, &s)) {
+        weigh_slab(job, &s);
+        const product p = {.c = job->pixels,
+                           .a = s.along[1],
+                           .b = s.product,
+                           .line = line,
+                           .c_row = 2 * line,
+                           .a_row = 2 * line,
+                           .b_row = 2 * line,
+                           .b_column = 1,
+                           .depth = s.count};
+        multiply(p, side, line, false);
+    }
+}
+
+/* ---- pixels to visibilities ---- */
+
+static void predict(const grove_idg_job *job)
+{
+    const int64_t line = job->tables->line, side = job->tables->plan->side;
+    slab s = begin_slab(job);
+
+    while (fill_slab(job, &s)) {
+        memset(s.product, 0, (size_t)(s.count * 2 * line) * sizeof(real));
+        const product p = {.c = s.product,
+                           .a = job->pixels,
+                           .b = s.along[0],
+                           .line = line,
+                           .c_row = 2 * line,
+                           .a_row = 2 * line,
+                           .b_row = 1,
+                           .b_column = 2 * line,
+                           .depth = side};
+        multiply(p, s.count, line, true);
+        for (int v = 0; v < s.count; v++) {
+            const real *y = s.along[1] + v * 2 * line, *from = s.product + v * 2 * line;
+            real *to = (real *)job->samples->data + 2 * s.place[v].at;
+            vec re = splat(0), im = splat(0);
+            double total[2] = {0, 0};
+            for (int64_t k = 0; k < line; k += LANES) {
+                const vec a = load(y + k), b = load(y + line + k), c = load(from + k),
+                          d = load(from + line + k);
+                re += a * c + b * d;
+                im += a * d - b * c;
+            }
+            for (int k = 0; k < LANES; k++) {
+                total[0] += (double)re[k];
+                total[1] += (double)im[k];
+            }
+            to[0] = (real)(total[0] * s.place[v].cosine + total[1] * s.place[v].sine);
+            to[1] = (real)((total[1] * s.place[v].cosine - total[0] * s.place[v].sine) *
+                           job->subgrid->sign);
+        }
+    }
+}
+
+/* ---- pixels and cells ---- */
+
+/* cos and sin of phases, times conj(a_p) a_q, or its conjugate for w < 0 where conjugates are
+ * gridded; of the adjoint the conjugate of all. */
+INLINE void turn_by_terms(const real *p, const real *q, int64_t line, vec other, vec *cosine,
+                          vec *sine)
+{
+    const vec a = load(p), b = load(p + line) * other, c = load(q), d = load(q + line) * other,
+              re = a * c + b * d, im = a * d - b * c, x = *cosine, y = *sine;
+
+    *cosine = x * re - y * im;
+    *sine = x * im + y * re;
+}
+
+/* Pixels times the taper and exp(2 pi i w n), or its conjugate. */
+static void weigh_pixels(const grove_idg_job *job, bool conjugate)
+{
+    const grove_idg_tables *t = job->tables;
+    const grove_gridder_plan *grid = &t->plan->grid;
+    const double w = grid->bounds.without_w
+                         ? 0
+                         : job->subgrid->w - grid->first_w - job->subgrid->plane * grid->step_w,
+                 factor = conjugate ? -w : w;
+    const vec other = splat((real)(conjugate ? -job->subgrid->sign : job->subgrid->sign));
+    const real *terms = job->terms, *p = terms ? terms + job->subgrid->term[0] : NULL,
+               *q = terms ? terms + job->subgrid->term[1] : NULL;
+    real *pixel = job->pixels;
+    const real *taper = t->taper;
+    const double *n = t->n;
+
+    for (int64_t i = 0; i < t->plan->side; i++, pixel += 2 * t->line)
+        for (int64_t k = 0; k < t->line; k += LANES, taper += LANES, n += LANES) {
+            doubles at[PARTS];
+            vec cosine, sine;
+            for (int d = 0; d < PARTS; d++)
+                at[d] = *(const unaligned *)(n + d * PART);
+            phasor(fractional_turns(at, factor), &cosine, &sine);
+            if (terms)
+                turn_by_terms(p + 2 * i * t->line + k, q + 2 * i * t->line + k, t->line, other,
+                              &cosine, &sine);
+            const vec a = load(pixel + k) * load(taper),
+                      b = load(pixel + t->line + k) * load(taper);
+            store(pixel + k, a * cosine - b * sine);
+            store(pixel + t->line + k, a * sine + b * cosine);
+        }
+}
+
+/* Transforms along the slow axis, with exp(-2 pi i) or exp(+2 pi i). */
+static void transform_columns(const grove_idg_job *job, bool plus)
+{
+    const grove_idg_tables *t = job->tables;
+    const int64_t side = t->plan->side, line = t->line;
+    pair *from = (pair *)(void *)((real *)job->work + 3 * SLAB * 2 * line),
+         *other = from + GROVE_IDG_MAX_SIDE;
+    const int re = plus ? 0 : 1;
+
+    for (int64_t k = 0; k < line; k += LANES) {
+        real *at = (real *)job->pixels + k;
+        for (int64_t i = 0; i < side; i++) {
+            const real *row = at + i * 2 * line;
+            from[i] = (pair){load(row + re * line), load(row + (1 - re) * line)};
+        }
+        const pair *done = transform_part(&t->fourier, from, other);
+        for (int64_t i = 0; i < side; i++) {
+            store(at + (2 * i + re) * line, done[i].re);
+            store(at + (2 * i + 1 - re) * line, done[i].im);
+        }
+    }
+}
+
+static void exchange(const grove_idg_job *job)
+{
+    const int64_t side = job->tables->plan->side, line = job->tables->line;
+    real *at = job->pixels;
+
+    for (int half = 0; half < 2; half++)
+        for (int64_t i = 0; i < side; i++)
+            for (int64_t k = 0; k < i; k++) {
+                real *a = at + (2 * i + half) * line + k, *b = at + (2 * k + half) * line + i,
+                     c = *a;
+                *a = *b;
+                *b = c;
+            }
+}
+
+static void to_cells(const grove_idg_job *job)
+{
+    weigh_pixels(job, false);
+    transform_columns(job, false);
+    exchange(job);
+    transform_columns(job, false);
+}
+
+static void from_cells(const grove_idg_job *job)
+{
+    transform_columns(job, true);
+    exchange(job);
+    transform_columns(job, true);
+    weigh_pixels(job, true);
+}
+
+const grove_idg_loops LOOPS = {sum, to_cells, from_cells, predict};

@@ -1,0 +1,289 @@
+/* The choice of subgrids, taper, grid and layers of image-domain gridding, by the cost that they
+ * are estimated to have. */
+#include "../gridder/gridder_private.h"
+#include "idg_hot.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const double pi = 3.14159265358979323846;
+
+enum { MULTIPLE = 32, MAX_LAYERS = 1 << 14, MIN_WIDTH = 3, SHARE = 10 };
+
+/* ---- pixels ---- */
+
+double grove_idg_direction(const grove_idg_plan *p, int d, int j)
+{
+    const grove_gridder_image *image = &p->grid.image;
+
+    return image->centre[d] +
+           (j - p->side / 2) / (double)p->side * (double)p->grid.grid[d] * image->cell[d];
+}
+
+double grove_idg_n(const grove_idg_plan *p, int x, int y)
+{
+    return grove_gridder_n_less_1(grove_idg_direction(p, 0, x), grove_idg_direction(p, 1, y)) -
+           p->grid.middle_n;
+}
+
+/* Half of the image's side over the grid's. */
+static double edge_of(const grove_idg_plan *p, int d)
+{
+    return 0.5 * (double)p->grid.image.size[d] / (double)p->grid.grid[d];
+}
+
+static bool is_inside(const grove_idg_plan *p, int d, int j)
+{
+    return fabs((j - p->side / 2) / (double)p->side) <= edge_of(p, d) + 0.5 / p->side;
+}
+
+double grove_idg_separate(const grove_idg_plan *p, double *along_x, double *along_y)
+{
+    double mean = 0, off = 0, count[2] = {0, 0};
+
+    for (int j = 0; j < p->side; j++) {
+        along_x[j] = along_y[j] = 0;
+        count[0] += is_inside(p, 0, j);
+        count[1] += is_inside(p, 1, j);
+    }
+    for (int x = 0; x < p->side; x++)
+        for (int y = 0; y < p->side; y++) {
+            const double n = grove_idg_n(p, x, y);
+            const bool in_x = is_inside(p, 0, x), in_y = is_inside(p, 1, y);
+            along_x[x] += in_y ? n / count[1] : 0;
+            along_y[y] += in_x ? n / count[0] : 0;
+            mean += in_x && in_y ? n / (count[0] * count[1]) : 0;
+        }
+    for (int j = 0; j < p->side; j++) {
+        along_x[j] -= mean / 2;
+        along_y[j] -= mean / 2;
+    }
+    for (int x = 0; x < p->side; x++)
+        for (int y = 0; y < p->side; y++)
+            if (is_inside(p, 0, x) && is_inside(p, 1, y))
+                off = fmax(off, fabs(grove_idg_n(p, x, y) - along_x[x] - along_y[y]));
+    return off;
+}
+
+/* ---- errors ---- */
+
+static double n_along(const grove_idg_plan *p, int d, double x)
+{
+    const grove_gridder_image *image = &p->grid.image;
+    const double at = image->centre[d] + x * (double)p->grid.grid[d] * image->cell[d];
+
+    return grove_gridder_n_less_1(at, image->centre[!d]) - p->grid.middle_n;
+}
+
+/* Along one axis what a visibility at `cells` from the middle and `w` from the layer becomes at x,
+ * the trigonometric polynomial through the subgrid's pixels over the taper, less what it should be.
+ */
+static double error_at(const grove_idg_plan *p, int d, double cells, double w, double x)
+{
+    const int side = p->side;
+    const double here = grove_gridder_kernel_transform(&p->grid.kernel, x),
+                 phase = cells * x + w * n_along(p, d, x);
+    double re = -cos(2 * pi * phase) * here, im = -sin(2 * pi * phase) * here;
+
+    for (int j = 0; j < side; j++) {
+        const double at = (j - side / 2) / (double)side, apart = x - at, s = sin(pi * apart),
+                     between = fabs(s) < 1e-12 ? 1 : sin(pi * side * apart) / (side * s),
+                     turns = cells * at + w * n_along(p, d, at) - apart / 2,
+                     t = grove_gridder_kernel_transform(&p->grid.kernel, at) * between;
+        re += t * cos(2 * pi * turns);
+        im += t * sin(2 * pi * turns);
+    }
+    return hypot(re, im) / fabs(here);
+}
+
+/* Root mean square over the image, with more of its edges, for visibilities at the ends of what a
+ * subgrid takes. */
+static double error_along(const grove_idg_plan *p, int support, int d)
+{
+    static const double place[] = {-1, -0.96, -0.8, -0.4, 0.1, 0.6, 0.9, 0.98};
+    enum { PLACES = 8 };
+    const double reach = p->reach + 0.5 * support; /* as far as terms move a visibility */
+    double sum = 0;
+
+    for (int end = 0; end < 4; end++)
+        for (int k = 0; k < PLACES; k++) {
+            const double e = error_at(p, d, end & 1 ? reach : -reach,
+                                      end & 2 ? p->far_w : -p->far_w, place[k] * edge_of(p, d));
+            sum += e * e;
+        }
+    return sqrt(sum / (4 * PLACES));
+}
+
+/* ---- subgrids ---- */
+
+typedef struct {
+    const grove_idg_wanted *wanted;
+    double epsilon;
+    double off; /* of n as a sum */
+} search;
+
+/* How far w moves what is at the image's edge, cells. */
+static double shift_of(const grove_idg_plan *p)
+{
+    const grove_gridder_image *image = &p->grid.image;
+    double most = 0;
+
+    for (int d = 0; d < 2; d++)
+        for (int end = -1; end <= 1; end += 2) {
+            const double half = 0.5 * (double)image->size[d] * image->cell[d],
+                         l = image->centre[d] + end * half, other = fabs(image->centre[!d]),
+                         n = sqrt(fmax(1 - l * l - other * other, 1e-2));
+            most = fmax(most, fabs(l) / n * (double)p->grid.grid[d] * image->cell[d]);
+        }
+    return p->far_w * most;
+}
+
+/* With a taper of that many cells; false: there is no room for visibilities. */
+static bool set_width(const search *s, grove_idg_plan *p, int width)
+{
+    p->grid.kernel = (grove_gridder_kernel){.width = width, .beta = pi / 2 * width};
+    p->reach = 0.5 * (p->side - width - s->wanted->support) - shift_of(p);
+    return p->reach >= 2;
+}
+
+/* The narrowest taper that is exact enough. */
+static bool choose_width(const search *s, grove_idg_plan *p)
+{
+    int low = MIN_WIDTH, high = p->side - 4;
+
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        const bool room = set_width(s, p, middle);
+        if (!room || hypot(error_along(p, s->wanted->support, 0),
+                           error_along(p, s->wanted->support, 1)) <= s->epsilon)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    if (!set_width(s, p, low))
+        return false;
+    p->error = hypot(error_along(p, s->wanted->support, 0), error_along(p, s->wanted->support, 1));
+    return p->error <= s->epsilon;
+}
+
+/* Nanoseconds on one core with AVX2 (bench/gridder): of a pixel and visibility, of a pixel of an
+ * edge and visibility, of a cell of a subgrid, and of a cell of a layer. */
+static const double per_pixel = 0.16, per_edge = 1.5, per_cell = 16, per_operation = 0.7,
+                    per_layer = 5;
+
+/* Visibilities of a subgrid, when a track has so many in a cell. */
+enum { PER_CELL = 2 };
+
+static double cost_of(const grove_idg_plan *p)
+{
+    const grove_gridder_bounds *b = &p->grid.bounds;
+    const double side = p->side, field = (double)p->grid.grid[0] * p->grid.image.cell[0],
+                 cells = (double)(p->grid.grid[0] * p->grid.grid[1]),
+                 slower = b->double_precision ? 2 : 1;
+    double along = 2 * p->reach - 1;
+
+    if (!b->without_w)
+        along = fmin(along, 1 + 4 * p->reach_w * field); /* w changes by half as much as u and v */
+    return 1e-9 * slower *
+           (b->samples * (side * side * per_pixel + side * per_edge +
+                          side * side * per_cell / (PER_CELL * along)) +
+            (double)p->grid.planes * cells * (per_operation * log2(cells) + per_layer));
+}
+
+/* Of so many layers. */
+static void set_layers(const search *s, grove_idg_plan *p, int64_t layers)
+{
+    const grove_gridder_bounds *b = &p->grid.bounds;
+
+    p->grid.planes = layers;
+    p->grid.kernel_w = (grove_gridder_kernel){.width = 1};
+    p->grid.first_w = p->grid.step_w = p->far_w = 0;
+    p->reach_w = INFINITY;
+    if (b->without_w)
+        return;
+    const double step = b->max_w / (double)layers;
+    p->reach_w = fmin(0.3 * s->epsilon / (2 * pi * s->off), step / SHARE);
+    p->far_w = step / 2 + p->reach_w;
+    p->grid.first_w = step / 2;
+    p->grid.step_w = layers > 1 ? step : 0;
+}
+
+static void try_layers(search *s, grove_idg_plan *p, grove_idg_plan *best)
+{
+    double x[GROVE_IDG_MAX_SIDE], y[GROVE_IDG_MAX_SIDE];
+    int64_t layers = s->wanted->layers > 1 ? s->wanted->layers : 1;
+
+    s->off = p->grid.bounds.without_w ? 0 : fmax(grove_idg_separate(p, x, y), 1e-18);
+    for (; layers <= MAX_LAYERS; layers += layers < 4 ? 1 : layers / 3) {
+        set_layers(s, p, layers);
+        if (set_width(s, p, MIN_WIDTH) && (p->seconds = cost_of(p)) < best->seconds &&
+            choose_width(s, p) && (p->seconds = cost_of(p)) < best->seconds)
+            *best = *p;
+        else if (p->seconds > best->seconds && set_width(s, p, MIN_WIDTH) &&
+                 p->reach > 0.4 * p->side)
+            break; /* more of them only cost more */
+        if (p->grid.bounds.without_w || layers == s->wanted->layers)
+            break;
+    }
+}
+
+/* The part of the field that subgrids have and the sky does not. */
+static bool is_below_horizon(const grove_idg_plan *p)
+{
+    const grove_gridder_image *image = &p->grid.image;
+    double most[2];
+
+    for (int d = 0; d < 2; d++)
+        most[d] = fabs(image->centre[d]) + 0.5 * (double)p->grid.grid[d] * image->cell[d];
+    return !p->grid.bounds.without_w && most[0] * most[0] + most[1] * most[1] >= 0.98;
+}
+
+static int explain(const search *s, double epsilon, char said[200])
+{
+    if (s->wanted->side)
+        snprintf(said, 200,
+                 "subgrids of %d x %d pixels are too small for the support of taper, w and beams "
+                 "with an error of %g; more pixels (up to %d), or w-layers, or a larger epsilon do",
+                 s->wanted->side, s->wanted->side, epsilon, (int)GROVE_IDG_MAX_SIDE);
+    else
+        snprintf(said, 200,
+                 "no subgrids of up to %d x %d pixels reach an error of %g for this field and w; "
+                 "a larger epsilon, or method=w_stack, do",
+                 (int)GROVE_IDG_MAX_SIDE, (int)GROVE_IDG_MAX_SIDE, epsilon);
+    return -1;
+}
+
+int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
+                          const grove_idg_wanted *wanted, double epsilon, grove_idg_plan *plan,
+                          char said[200])
+{
+    static const double padding[] = {1.2, 1.35, 1.5, 1.75, 2, 2.5};
+    static const int sides[] = {16, 24, 32, 40, 48, 64};
+    grove_idg_plan p = {.grid = {.image = *image, .bounds = *bounds}}, best = {.seconds = INFINITY};
+    search s = {.wanted = wanted, .epsilon = 0.8 * epsilon};
+    double low, high;
+
+    if (!(epsilon >= (bounds->double_precision ? 1e-12 : 1e-5) * (1 - 1e-9))) {
+        snprintf(said, 200, "%g is less than single precision allows", epsilon);
+        return -1;
+    }
+    grove_gridder_find_n(image, &low, &high);
+    p.grid.middle_n = bounds->without_w ? 0 : (low + high) / 2;
+    p.grid.half_n = (high - low) / 2;
+    for (int k = 0; k < (int)(sizeof(padding) / sizeof(*padding)); k++) {
+        for (int d = 0; d < 2; d++)
+            p.grid.grid[d] = p.grid.transform[d] =
+                grove_gridder_transform_size(padding[k] * (double)image->size[d], MULTIPLE);
+        for (int i = 0; i < (int)(sizeof(sides) / sizeof(*sides)); i++) {
+            p.side = sides[i];
+            if ((!wanted->side || wanted->side == p.side) && !is_below_horizon(&p))
+                try_layers(&s, &p, &best);
+        }
+    }
+    if (!(best.seconds < INFINITY))
+        return explain(&s, epsilon, said);
+    best.grid.error = best.error;
+    best.grid.seconds = best.seconds;
+    *plan = best;
+    return 0;
+}

@@ -1,0 +1,69 @@
+/* What degrid does by image-domain gridding. */
+#include "nodes/degrid.h"
+#include "nodes/gridder_threads.h"
+#include "nodes/image_method.h"
+
+#include "base/error.h"
+
+static int64_t origin_of(const grove_args *args, int kind)
+{
+    const int d = grove_args_axis(args, kind);
+
+    return d < 0 ? 0 : args->origin[d];
+}
+
+int degrid_choose_plan(grove_node *node, options_read *o)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+
+    o->is_idg = image_method_is_idg(node);
+    if (!o->is_idg)
+        return image_stage_plan(node, obs, o->has_functions, &o->plan);
+    if (grove_node_input_axis(node, PLANES, GROVE_AXIS_FREQ))
+        return grove_node_fail(
+            node, GROVE_SHAPE,
+            "its input varies with freq; method=idg has no cubes, w_stack and aw "
+            "have");
+    int code = image_stage_plan_idg(node, obs, &o->idg);
+    if (code)
+        return code;
+    o->plan = o->idg.grid;
+    o->times = grove_node_axis(obs, "time") ? grove_node_axis(obs, "time")->size : 1;
+    o->channels = grove_node_axis(obs, "freq") ? grove_node_axis(obs, "freq")->size : 1;
+    image_method_tell_idg(node, &o->idg);
+    return image_terms_check(node, &o->plan.image, &o->terms);
+}
+
+uint64_t degrid_subgrids_bytes(const options_read *o)
+{
+    return grove_idg_bytes(&o->idg) + image_terms_bytes(&o->terms, &o->idg, o->times, o->channels);
+}
+
+int degrid_predict_subgrids(const grove_call *call, degridding *d,
+                            const grove_gridder_samples *samples)
+{
+    const grove_args *args = call->args;
+    const options_read *o = grove_node_user(call->node);
+    const grove_gridder_threads threads = gridder_threads(call);
+    const int64_t baselines = image_axis_size(args, GROVE_AXIS_BASELINE);
+    const image_terms_part part = {origin_of(args, GROVE_AXIS_TIME),     samples->rows / baselines,
+                                   origin_of(args, GROVE_AXIS_BASELINE), baselines,
+                                   origin_of(args, GROVE_AXIS_FREQ),     samples->channels};
+    grove_idg_plan plan = o->idg;
+    grove_gridder_outside outside = {0};
+    image_terms_made made = {0};
+    int code = 0;
+
+    plan.grid.bounds.double_precision = call->double_precision;
+    if (o->terms.input >= 0) {
+        const image_terms_numbers from =
+            image_terms_of_view(args, o->terms.input, call->double_precision);
+        code = image_terms_make(call, &o->terms, &plan, &from, &part, &made);
+    }
+    if (!code &&
+        grove_idg_predict(d->idg, samples, baselines, o->terms.input >= 0 ? &made.terms : NULL,
+                          &threads, &outside, NULL))
+        code = GROVE_NO_MEMORY;
+    image_terms_free(&made);
+    return code;
+}

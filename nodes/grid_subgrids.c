@@ -1,0 +1,68 @@
+/* What grid does by image-domain gridding. */
+#include "nodes/grid.h"
+#include "nodes/gridder_threads.h"
+#include "nodes/image_method.h"
+#include "nodes/image_stage.h"
+
+#include "base/error.h"
+
+int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g)
+{
+    g->is_idg = image_method_is_idg(node);
+    if (!g->is_idg)
+        return image_stage_plan(node, obs, g->functions >= 0, &g->plan);
+    if (g->exact)
+        return grove_node_fail_option(node, "exact", "goes with method=w_stack only");
+    if (grove_node_given(node, "bands"))
+        return grove_node_fail_option(node, "bands", "method=idg has none; w_stack and aw have");
+    int code = image_stage_plan_idg(node, obs, &g->idg);
+    if (code)
+        return code;
+    g->plan = g->idg.grid;
+    image_method_tell_idg(node, &g->idg);
+    return image_terms_check(node, &g->plan.image, &g->terms);
+}
+
+int grid_open_subgrids(const grove_call *call, grove_isa isa, gridded *to)
+{
+    grove_idg_plan plan = ((const gridding *)grove_node_user(call->node))->idg;
+
+    plan.grid.bounds.double_precision = call->double_precision;
+    to->idg = grove_idg_new(&plan, isa);
+    return to->idg ? 0 : grid_no_memory(call);
+}
+
+uint64_t grid_subgrids_bytes(const grove_node *node, const gridding *g)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    const grove_axis *time = grove_node_axis(obs, "time"), *freq = grove_node_axis(obs, "freq");
+
+    return grove_idg_bytes(&g->idg) +
+           image_terms_bytes(&g->terms, &g->idg, time ? time->size : 1, freq ? freq->size : 1);
+}
+
+int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *s,
+                      const grove_array *const *arrays, const image_mueller_part *part,
+                      int64_t first)
+{
+    const gridding *g = grove_node_user(call->node);
+    const grove_gridder_threads threads = gridder_threads(call);
+    const image_terms_part cells = {part->first_time, part->times,         part->first_baseline,
+                                    part->baselines,  part->first_channel, part->channels};
+    grove_idg_plan plan = g->idg;
+    grove_gridder_outside outside = {0};
+    image_terms_made made = {0};
+    int code = 0;
+
+    plan.grid.bounds.double_precision = call->double_precision;
+    if (g->terms.input >= 0) {
+        image_terms_numbers from = image_terms_of_array(arrays[g->terms.input], first);
+        code = image_terms_make(call, &g->terms, &plan, &from, &cells, &made);
+    }
+    if (!code &&
+        grove_idg_add(to->idg, &s->samples, part->baselines,
+                      g->terms.input >= 0 ? &made.terms : NULL, &threads, &outside, &to->counts))
+        code = grid_no_memory(call);
+    image_terms_free(&made);
+    return code;
+}

@@ -1,0 +1,362 @@
+#include "nodes/image_terms.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { L, M, STATION, TIME, FREQ, AXES, TAPS = 6 };
+
+const char *const image_terms_axes[AXES] = {"l", "m", "station", "time", "freq"};
+
+/* ---- check ---- */
+
+static const grove_axis *axis_of(const grove_node *node, int input, int k)
+{
+    return grove_node_input_axis(node, input, grove_axis_kind(image_terms_axes[k]));
+}
+
+static int check_axes(const grove_node *node, const image_terms *t)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    const grove_axis *axes[GROVE_MAX_AXES];
+    const int count = grove_node_input_axes(node, t->input, axes);
+
+    for (int d = 0; d < count; d++) {
+        bool good = axes[d] == t->raster[0] || axes[d] == t->raster[1];
+        for (int k = STATION; k < AXES; k++)
+            good = good || (!strcmp(axes[d]->name, image_terms_axes[k]) &&
+                            grove_node_axis(obs, image_terms_axes[k]) == axes[d]);
+        if (!good)
+            return grove_node_fail_option(
+                node, "jones",
+                "varies with %s; it is of directions l and m, as of sky_grid, and may vary with "
+                "times, stations and channels of %s: give it as E, without p or q",
+                axes[d]->name, grove_node_name(obs));
+    }
+    return 0;
+}
+
+static int check_cover(const grove_node *node, const image_terms *t,
+                       const grove_gridder_image *image)
+{
+    for (int d = 0; d < 2; d++) {
+        const grove_axis *raster = t->raster[d];
+        const double half = 0.5 * image->cell[d],
+                     low = image->centre[d] - (double)(image->size[d] / 2) * image->cell[d],
+                     high = low + (double)(image->size[d] - 1) * image->cell[d];
+        if (raster && (raster->centre[0] > low + half ||
+                       raster->centre[raster->size - 1] < high - half || raster->size < 2))
+            return grove_node_fail_option(
+                node, "jones",
+                "it does not cover the image: along %s its pixels reach from %.6g to %.6g, those "
+                "of the image from %.6g to %.6g; a sky_grid with a larger size or cell, about the "
+                "same centre, does",
+                image_terms_axes[d], raster->centre[0], raster->centre[raster->size - 1], low,
+                high);
+    }
+    return 0;
+}
+
+static int read_block(const grove_node *node, const char *option, const grove_axis *axis,
+                      int64_t *cells)
+{
+    const int64_t given = grove_node_integer(node, option);
+
+    *cells = axis ? given : 0;
+    return given >= 1
+               ? 0
+               : grove_node_fail_option(node, option, "%lld is not at least 1", (long long)given);
+}
+
+int image_terms_check(const grove_node *node, const grove_gridder_image *image, image_terms *t)
+{
+    const int input = grove_node_input(node, "jones");
+    const grove_form *form = grove_node_input_form(node, input);
+    const grove_axis *station = form ? axis_of(node, input, STATION) : NULL;
+
+    *t = (image_terms){.input = form ? input : -1,
+                       .stations = station ? station->size : 1,
+                       .baseline = grove_node_axis(grove_node_object(node, "obs"), "baseline")};
+    if (!form)
+        return 0;
+    if (form->shape != GROVE_SCALAR)
+        return grove_node_fail_option(node, "jones",
+                                      "method=idg takes numbers, not matrices; method=aw does");
+    for (int d = 0; d < 2; d++)
+        t->raster[d] = axis_of(node, input, d);
+    int code = check_axes(node, t);
+    code = code ? code : check_cover(node, t, image);
+    code = code ? code : read_block(node, "times", axis_of(node, input, TIME), &t->times);
+    return code ? code : read_block(node, "channels", axis_of(node, input, FREQ), &t->channels);
+}
+
+/* ---- blocks ---- */
+
+/* The number of the block that a cell is in, from that of the first one. */
+static int64_t block_of(int64_t cells, int64_t first, int64_t k)
+{
+    return cells ? (first + k) / cells - first / cells : 0;
+}
+
+/* The middle one of the cells of a block that are there. */
+static int64_t middle_of(int64_t cells, int64_t first, int64_t count, int64_t block)
+{
+    const int64_t begin = (first / cells + block) * cells - first, end = begin + cells,
+                  low = begin > 0 ? begin : 0, high = end < count ? end : count;
+
+    return (low + high) / 2;
+}
+
+static int64_t blocks_of(int64_t cells, int64_t first, int64_t count)
+{
+    return count > 0 ? block_of(cells, first, count - 1) + 1 : 1;
+}
+
+uint64_t image_terms_bytes(const image_terms *t, const grove_idg_plan *plan, int64_t times,
+                           int64_t channels)
+{
+    const int64_t count = (t->times ? times / t->times + 2 : 1) *
+                          (t->channels ? channels / t->channels + 2 : 1) * t->stations;
+
+    return t->input < 0 ? 0
+                        : (uint64_t)(count * plan->side * 2 * grove_idg_line(plan)) *
+                              (plan->grid.bounds.double_precision ? sizeof(double) : sizeof(float));
+}
+
+/* ---- numbers ---- */
+
+image_terms_numbers image_terms_of_array(const grove_array *a, int64_t first)
+{
+    const bool double_precision = a->form->precision == GROVE_PRECISION_DOUBLE;
+    image_terms_numbers n = {
+        .at = a->data, .flags = a->flags, .double_precision = double_precision};
+    int64_t cells = 1;
+
+    for (int d = a->axes - 1; d >= 0; d--) {
+        for (int k = 0; k < AXES; k++)
+            if (!strcmp(a->range[d].axis->name, image_terms_axes[k])) {
+                n.step[k] = cells * (double_precision ? 16 : 8);
+                n.flag_step[k] = cells;
+            }
+        cells *= a->range[d].count;
+    }
+    n.at += first * n.step[TIME];
+    n.flags = n.flags ? n.flags + first * n.flag_step[TIME] : NULL;
+    return n;
+}
+
+image_terms_numbers image_terms_of_view(const grove_args *args, int input, bool double_precision)
+{
+    image_terms_numbers n = {.at = args->in[input].data, .double_precision = double_precision};
+
+    for (int k = 0; k < AXES; k++)
+        for (int d = args->axes - 1; d >= 0 && !n.step[k]; d--)
+            if (args->axis[d] == grove_axis_kind(image_terms_axes[k]))
+                n.step[k] = args->in[input].stride[d];
+    return n;
+}
+
+/* ---- pixels ---- */
+
+/* How much pixel j of a subgrid has of each direction of the raster: polynomials through TAPS of
+ * them; beyond its edge, 2 f(edge) - f(as far within). */
+static void add_taps(const grove_axis *raster, double at, double factor, double *taps)
+{
+    const int64_t count = raster->size, used = count < TAPS ? count : TAPS;
+    const double step = (raster->centre[count - 1] - raster->centre[0]) / (double)(count - 1),
+                 place = (at - raster->centre[0]) / step;
+    int64_t first = (int64_t)floor(place) - used / 2 + 1;
+
+    first = first < 0 ? 0 : first > count - used ? count - used : first;
+    for (int64_t i = 0; i < used; i++) {
+        double product = factor;
+        for (int64_t k = 0; k < used; k++)
+            product *= k == i ? 1 : (place - (double)(first + k)) / (double)(i - k);
+        taps[first + i] += product;
+    }
+}
+
+static void find_taps(const grove_axis *raster, double at, double *taps)
+{
+    const double low = raster->centre[0], high = raster->centre[raster->size - 1],
+                 edge = at < low ? low : high, within = fmin(fmax(2 * edge - at, low), high);
+
+    if (at >= low && at <= high) {
+        add_taps(raster, at, 1, taps);
+        return;
+    }
+    add_taps(raster, edge, 2, taps);
+    add_taps(raster, within, -1, taps);
+}
+
+typedef struct {
+    const image_terms *t;
+    const grove_idg_plan *plan;
+    const image_terms_numbers *from;
+    int64_t size[2]; /* of the raster */
+    double *taps[2]; /* [pixel][direction] along l and m */
+    double *rows;    /* [direction of m][pixel][2] */
+    void *numbers;
+} sampling;
+
+static double number_at(const sampling *s, const char *at, int part)
+{
+    return s->from->double_precision ? ((const double *)(const void *)at)[part]
+                                     : (double)((const float *)(const void *)at)[part];
+}
+
+/* Along l, all directions of m of a station; false: there are numbers that are not finite. */
+static bool sample_rows(const sampling *s, int64_t at, int64_t flag_at)
+{
+    const image_terms_numbers *f = s->from;
+    const int side = s->plan->side;
+    bool good = true;
+
+    memset(s->rows, 0, (size_t)(s->size[1] * side * 2) * sizeof(double));
+    for (int64_t y = 0; y < s->size[1]; y++)
+        for (int64_t x = 0; x < s->size[0]; x++) {
+            const char *from = f->at + at + x * f->step[L] + y * f->step[M];
+            const double re = number_at(s, from, 0), im = number_at(s, from, 1);
+            good = good && isfinite(re) && isfinite(im) &&
+                   !(f->flags && f->flags[flag_at + x * f->flag_step[L] + y * f->flag_step[M]]);
+            for (int j = 0; j < side && good; j++) {
+                const double tap = s->taps[0][j * s->size[0] + x];
+                s->rows[2 * (y * side + j)] += tap * re;
+                s->rows[2 * (y * side + j) + 1] += tap * im;
+            }
+        }
+    return good;
+}
+
+/* The pixels of a term, number `term` of all. */
+static void sample_pixels(const sampling *s, int64_t term)
+{
+    const int side = s->plan->side;
+    const int64_t line = grove_idg_line(s->plan), first = term * side * 2 * line;
+
+    for (int x = 0; x < side; x++)
+        for (int y = 0; y < side; y++) {
+            double sum[2] = {0, 0};
+            for (int64_t k = 0; k < s->size[1]; k++)
+                for (int c = 0; c < 2; c++)
+                    sum[c] += s->taps[1][y * s->size[1] + k] * s->rows[2 * (k * side + x) + c];
+            for (int c = 0; c < 2; c++) {
+                const int64_t to = first + (2 * x + c) * line + y;
+                if (s->plan->grid.bounds.double_precision)
+                    ((double *)s->numbers)[to] = sum[c];
+                else
+                    ((float *)s->numbers)[to] = (float)sum[c];
+            }
+        }
+}
+
+static int open_sampling(sampling *s)
+{
+    const int side = s->plan->side;
+
+    for (int d = 0; d < 2; d++) {
+        const grove_axis *raster = s->t->raster[d];
+        s->size[d] = raster ? raster->size : 1;
+        s->taps[d] = calloc((size_t)(side * s->size[d]), sizeof(double));
+        for (int j = 0; j < side && s->taps[d]; j++)
+            if (raster)
+                find_taps(raster, grove_idg_direction(s->plan, d, j), s->taps[d] + j * s->size[d]);
+            else
+                s->taps[d][j] = 1;
+    }
+    s->rows = malloc((size_t)(s->size[1] * side * 2) * sizeof(double));
+    return s->taps[0] && s->taps[1] && s->rows ? 0 : GROVE_NO_MEMORY;
+}
+
+/* Terms of all stations, for blocks i of times and k of channels. */
+static int sample_stations(const grove_call *call, const sampling *s, const image_terms_part *part,
+                           const int64_t block[2], int64_t first, int64_t apart)
+{
+    const image_terms *t = s->t;
+    const int64_t time =
+                      t->times ? middle_of(t->times, part->first_time, part->times, block[0]) : 0,
+                  freq = t->channels
+                             ? middle_of(t->channels, part->first_channel, part->channels, block[1])
+                             : 0;
+
+    for (int64_t k = 0; k < t->stations; k++) {
+        const int64_t at = time * s->from->step[TIME] + freq * s->from->step[FREQ] +
+                           k * s->from->step[STATION],
+                      flag_at = time * s->from->flag_step[TIME] + freq * s->from->flag_step[FREQ] +
+                                k * s->from->flag_step[STATION];
+        if (!sample_rows(s, at, flag_at))
+            return grove_node_fail_option(call->node, "jones",
+                                          "the Jones term has numbers that are not finite, or "
+                                          "flagged; a beam that covers the image has none");
+        sample_pixels(s, first + k * apart);
+    }
+    return 0;
+}
+
+static int make_blocks(const image_terms *t, const image_terms_part *part, image_terms_made *made)
+{
+    made->time_block = malloc((size_t)part->times * sizeof(*made->time_block) + 1);
+    made->channel_block = malloc((size_t)part->channels * sizeof(*made->channel_block) + 1);
+    made->left = calloc((size_t)part->baselines, sizeof(*made->left));
+    made->right = calloc((size_t)part->baselines, sizeof(*made->right));
+    if (!made->time_block || !made->channel_block || !made->left || !made->right)
+        return GROVE_NO_MEMORY;
+    for (int64_t k = 0; k < part->baselines && t->stations > 1; k++) {
+        made->left[k] = (int32_t)t->baseline->left[part->first_baseline + k];
+        made->right[k] = (int32_t)t->baseline->right[part->first_baseline + k];
+    }
+    for (int64_t k = 0; k < part->times; k++)
+        made->time_block[k] = (int32_t)block_of(t->times, part->first_time, k);
+    for (int64_t k = 0; k < part->channels; k++)
+        made->channel_block[k] = (int32_t)block_of(t->channels, part->first_channel, k);
+    return 0;
+}
+
+static void set_terms(const image_terms *t, image_terms_made *made, int64_t channel_blocks)
+{
+    made->terms = (grove_idg_terms){.numbers = made->numbers,
+                                    .stations = t->stations,
+                                    .channel_blocks = channel_blocks,
+                                    .time_block = made->time_block,
+                                    .channel_block = made->channel_block,
+                                    .left = made->left,
+                                    .right = made->right};
+}
+
+int image_terms_make(const grove_call *call, const image_terms *t, const grove_idg_plan *plan,
+                     const image_terms_numbers *from, const image_terms_part *part,
+                     image_terms_made *made)
+{
+    const int64_t times = blocks_of(t->times, part->first_time, part->times),
+                  channels = blocks_of(t->channels, part->first_channel, part->channels);
+    sampling s = {.t = t, .plan = plan, .from = from};
+
+    *made = (image_terms_made){
+        .numbers = calloc(1, image_terms_bytes(t, plan, part->times, part->channels))};
+    s.numbers = made->numbers;
+    int code = s.numbers ? open_sampling(&s) : GROVE_NO_MEMORY;
+    code = code ? code : make_blocks(t, part, made);
+    for (int64_t i = 0; i < times && !code; i++)
+        for (int64_t k = 0; k < channels && !code; k++)
+            code = sample_stations(call, &s, part, (int64_t[]){i, k},
+                                   i * t->stations * channels + k, channels);
+    free(s.taps[0]);
+    free(s.taps[1]);
+    free(s.rows);
+    set_terms(t, made, channels);
+    return code == GROVE_NO_MEMORY
+               ? grove_node_fail(call->node, code, "not enough memory for Jones terms")
+               : code;
+}
+
+void image_terms_free(image_terms_made *made)
+{
+    free(made->numbers);
+    free(made->time_block);
+    free(made->channel_block);
+    free(made->left);
+    free(made->right);
+    *made = (image_terms_made){0};
+}

@@ -1,0 +1,56 @@
+/* Jones terms of directions on the pixels of subgrids, for image-domain gridding: numbers, of all
+ * stations or of each, in blocks of times and channels. */
+#ifndef GROVE_NODES_IMAGE_TERMS_H
+#define GROVE_NODES_IMAGE_TERMS_H
+
+#include "../kernels/idg/idg.h"
+#include "plugin.h"
+
+typedef struct {
+    int input;                         /* -1: none */
+    const grove_axis *raster[2];       /* l, m of the input; NULL: the same for all directions */
+    const grove_axis *baseline;        /* of the observation */
+    int64_t stations, times, channels; /* stations it varies with, or 1; cells of a block */
+} image_terms;
+
+extern const char *const image_terms_axes[5]; /* l, m, station: whole; time, freq */
+
+/* Only in check: whether option jones, where it is given, is numbers of directions that cover the
+ * image, and maybe of stations, times and channels. 0, or a code with a message. */
+int image_terms_check(const grove_node *node, const grove_gridder_image *image, image_terms *terms);
+/* Bytes of the terms of so many times and channels, at most. */
+uint64_t image_terms_bytes(const image_terms *terms, const grove_idg_plan *plan, int64_t times,
+                           int64_t channels);
+
+/* Where the numbers of a tile are: complex ones, so many bytes apart; along l, m, station, time,
+ * freq. Times and channels are counted from those of the first one. */
+typedef struct {
+    const char *at;
+    const unsigned char *flags; /* one byte where there is a number of `at`; NULL: none */
+    int64_t step[5], flag_step[5];
+    bool double_precision;
+} image_terms_numbers;
+
+/* From time `first` of the array on. */
+image_terms_numbers image_terms_of_array(const grove_array *array, int64_t first);
+image_terms_numbers image_terms_of_view(const grove_args *args, int input, bool double_precision);
+
+/* Cells of a tile, by their numbers in the observation. */
+typedef struct {
+    int64_t first_time, times, first_baseline, baselines, first_channel, channels;
+} image_terms_part;
+
+/* On the pixels of a plan, whose precision they have; `made` is to be freed by image_terms_free, in
+ * any case. 0, or a code with a message where numbers are not finite. */
+typedef struct {
+    grove_idg_terms terms;
+    void *numbers;
+    int32_t *time_block, *channel_block, *left, *right;
+} image_terms_made;
+
+int image_terms_make(const grove_call *call, const image_terms *terms, const grove_idg_plan *plan,
+                     const image_terms_numbers *from, const image_terms_part *part,
+                     image_terms_made *made);
+void image_terms_free(image_terms_made *made);
+
+#endif
