@@ -401,28 +401,65 @@ static void run_blank(void *context, int64_t first, int64_t last)
     grove_predict_blank(context, first, last);
 }
 
+static int eval_sum(const grove_call *call, const grove_args *args)
+{
+    grove_predict_sum *sum = grove_predict_sum_new(args);
+    int code = 0;
+
+    if (!sum)
+        return grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the sources");
+    grove_predict_sum_cut(sum, grove_call_threads(call));
+    grove_call_parallel(call, grove_predict_sum_pieces(sum), run_pieces, sum);
+    if (grove_predict_sum_failed(sum))
+        code = grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the stations");
+    grove_predict_sum_free(sum);
+    return code;
+}
+
+/* Cell `index` along axis d of the iteration space, alone. */
+static void take_cell(grove_args *args, int d, int64_t index)
+{
+    for (int k = -1; k < args->inputs; k++) {
+        grove_view *view = k < 0 ? &args->out : &args->in[k];
+        if (view->data)
+            view->data = (char *)view->data + view->stride[d] * index;
+    }
+    args->origin[d] += index;
+    args->size[d] = 1;
+}
+
+/* Sums by stations or sources know times, baselines and channels only: one for each cell of other
+ * axes, from axis d on. */
+static int eval_sums(const grove_call *call, const grove_args *args, int d)
+{
+    const unsigned known = 1u << GROVE_AXIS_SOURCE | 1u << GROVE_AXIS_FREQ | 1u << GROVE_AXIS_TIME |
+                           1u << GROVE_AXIS_BASELINE;
+    int code = 0;
+
+    while (d < args->axes &&
+           (args->size[d] == 1 || (args->axis[d] < GROVE_AXIS_OTHER && known >> args->axis[d] & 1)))
+        d++;
+    if (d == args->axes)
+        return eval_sum(call, args);
+    for (int64_t i = 0; i < args->size[d] && !code; i++) {
+        grove_args cell = *args;
+        take_cell(&cell, d, i);
+        code = eval_sums(call, &cell, d + 1);
+    }
+    return code;
+}
+
 static int eval(const grove_call *call)
 {
     grove_args args = *call->args;
     grove_predict_plan plan;
-    grove_predict_sum *sum = NULL;
     int code = 0;
 
     memcpy(&plan, args.state.bytes, sizeof(plan));
-    if (plan.way != GROVE_PREDICT_PLAIN) {
-        sum = grove_predict_sum_new(&args);
-        if (!sum)
-            return grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the sources");
-    }
-    if (sum) {
-        grove_predict_sum_cut(sum, grove_call_threads(call));
-        grove_call_parallel(call, grove_predict_sum_pieces(sum), run_pieces, sum);
-        if (grove_predict_sum_failed(sum))
-            code = grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the stations");
-    } else {
+    if (plan.way != GROVE_PREDICT_PLAIN)
+        code = eval_sums(call, &args, 0);
+    else
         grove_call_parallel(call, grove_predict_rows(&args), run_rows, &args);
-    }
-    grove_predict_sum_free(sum);
     if (args.in[GROVE_PREDICT_SKIP].data && !code)
         grove_call_parallel(call, grove_predict_rows(&args), run_blank, &args);
     return code;
