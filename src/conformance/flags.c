@@ -112,28 +112,43 @@ static unsigned bits_at(const grove_invocation *call, int k, const unsigned char
     return bits;
 }
 
+/* Adds what the flags of input k make of the result's flags: over the axes of both. */
+static void add_wanted(grove_conformance *c, const grove_invocation *call, int k,
+                       const unsigned char *of, unsigned *wanted)
+{
+    const grove_args *args = &call->args;
+    const grove_view *in = &args->in[k];
+    const int64_t cell_bytes = (int64_t)grove_invocation_cell_bytes(call);
+    int64_t size[GROVE_MAX_AXES], cells = 1;
+
+    for (int d = 0; d < args->axes; d++) {
+        const bool varies = in->stride[d] || (in->gather && in->gather_axis == d);
+        size[d] = varies || args->out.stride[d] ? args->size[d] : 1;
+        cells *= size[d];
+    }
+    for (int64_t i = 0; i < cells; i++) {
+        int64_t index[GROVE_MAX_AXES] = {0}, rest = i, offset = 0;
+        for (int d = args->axes - 1; d >= 0; d--) {
+            index[d] = rest % size[d];
+            rest /= size[d];
+            offset += index[d] * args->out.stride[d];
+        }
+        const unsigned bits = bits_at(call, k, of, index);
+        for (int e = 0; e < 8; e++)
+            if (bits >> e & 1)
+                wanted[offset / cell_bytes] |= rule(c, call, k, 1U << e);
+    }
+}
+
 /* The expected flag bits of each cell of the result, from those of the inputs; free it. */
 static unsigned *wanted_flags(grove_conformance *c, const grove_invocation *call,
                               unsigned char *const *of)
 {
     unsigned *wanted = grove_alloc(((size_t)call->out.cells + 1) * sizeof(*wanted));
-    int64_t cell_bytes = (int64_t)grove_invocation_cell_bytes(call);
-    int64_t cells = grove_args_cells(&call->args);
 
-    for (int64_t i = 0; i < cells; i++) {
-        int64_t index[GROVE_MAX_AXES] = {0}, rest = i, offset = 0;
-        for (int d = call->args.axes - 1; d >= 0; d--) {
-            index[d] = rest % call->args.size[d];
-            rest /= call->args.size[d];
-            offset += index[d] * call->args.out.stride[d];
-        }
-        for (int k = 0; k < call->args.inputs; k++) {
-            unsigned in = of[k] ? bits_at(call, k, of[k], index) : 0;
-            for (int e = 0; e < 8; e++)
-                if (in >> e & 1)
-                    wanted[offset / cell_bytes] |= rule(c, call, k, 1U << e);
-        }
-    }
+    for (int k = 0; k < call->args.inputs; k++)
+        if (of[k])
+            add_wanted(c, call, k, of[k], wanted);
     return wanted;
 }
 

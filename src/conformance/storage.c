@@ -256,7 +256,7 @@ static void check_block(grove_conformance *c, const grove_invocation *call, cons
     size_t bytes, cell_bytes = grove_invocation_cell_bytes(call);
     grove_args part = cut(&call->args, first, count, cell_bytes, &bytes), whole = call->args;
     room r = room_new(bytes, FILL_NAN);
-    int64_t cells = grove_args_cells(&part);
+    const int64_t cells = (int64_t)(bytes / cell_bytes);
     bool good = call_in(c, call, &part, &r);
 
     part.out.data = good ? room_data(&r) : NULL;
@@ -264,8 +264,11 @@ static void check_block(grove_conformance *c, const grove_invocation *call, cons
     for (int64_t i = 0; i < cells && good; i++) {
         int64_t index[GROVE_MAX_AXES] = {0}, at[GROVE_MAX_AXES] = {0}, rest = i;
         for (int d = part.axes - 1; d >= 0; d--) {
+            at[d] = first[d];
+            if (!part.out.stride[d])
+                continue;
             index[d] = rest % count[d];
-            at[d] = index[d] + first[d];
+            at[d] += index[d];
             rest /= count[d];
         }
         good = !memcmp(grove_view_at(&part.out, index, part.axes),
