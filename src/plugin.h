@@ -300,8 +300,7 @@ typedef enum {
     GROVE_ROLE_HERMITIAN, /* conjugate transpose */
     /* The contribution of each source on each baseline. Its sum over sources, with factors of
      * station p on the left and of station q on the right, is the class `fused`, which has inputs
-     * and options of the same names, and also `left` and `right`. Factors of the source alone are
-     * multiplied into an input `brightness`, which stands between scalars. */
+     * and options of the same names, and also `left` and `right`. */
     GROVE_ROLE_SOURCE,
     /* The value of a parm: a function of the coefficients, its input 0, by which derivatives are
      * taken. Each component is 1 in its own unit for derivatives; where in time and frequency it
@@ -326,10 +325,7 @@ typedef struct grove_class {
     grove_flag_rule flag_rule;
     grove_reduce reduce; /* reductions: which */
     grove_role role;
-    /* Of a source: the class of its sum. Of a class without role, the phase of a source at a
-     * station, exp(-2 pi i freq/c station_uvw . lmn): the class of the sum over sources of K[s,p]
-     * `brightness` K[s,q]^H, with `uvw`, `uvw_left`, `uvw_right` of station_uvw, and `shape` 0. */
-    const char *fused;
+    const char *fused;  /* of a source or a phase (docs/plugins.md): the class of the sum */
     const char *object; /* data: the kind of object, "sky", "observation" or another word */
     bool serial_io;     /* casacore and the like: its open, read, begin, write, prepare, commit and
                            abort never run at the same time as those of other such classes */
