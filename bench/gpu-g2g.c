@@ -115,7 +115,7 @@ static void fill(field *f, bool double_)
     state.last = f->piece_count < f->sizes.slice ? f->piece_count : f->sizes.slice;
     char *sent = gpu_send(f->b, lists, f->sizes.lists);
     f->args = (grove_args){.axes = 1, .inputs = GROVE_G2G_INPUTS};
-    f->args.size[0] = 32 * (int64_t)state.last;
+    f->args.size[0] = grove_g2g_lanes(state.support) * (int64_t)state.last;
     f->args.in[GROVE_G2G_IN].data = gpu_send_random(f->b, 2 * cells, double_);
     f->args.in[GROVE_G2G_FUNCTIONS].data =
         gpu_send_random(f->b, (int64_t)f->sizes.functions / (double_ ? 8 : 4), double_);
@@ -154,11 +154,11 @@ static void pack(const field *f, bool double_)
 /* Entries, and what pieces read of the grid and write to their slots. */
 static double bytes_of(const field *f, bool double_)
 {
-    const double pair = double_ ? 16 : 8, side = (double)(f->lattice.tile + f->of->support - 1);
+    const double pair = double_ ? 16 : 8;
     double cells = 0;
 
     for (int32_t k = 0; k < f->piece_count; k++)
-        cells += (f->pieces[k].end - f->pieces[k].row) * side;
+        cells += (f->pieces[k].end - f->pieces[k].row) * (f->pieces[k].right - f->pieces[k].left);
     return f->of->gathers
                ? pair * (double)f->args.size[0] *
                      (1 + cells / (double)(f->lattice.plan.grid[0] * f->lattice.plan.grid[1]))

@@ -172,7 +172,7 @@ static int launch_apply(const grove_call *call, const struct g2g_on_device *d,
 {
     grove_args args = {.axes = 1, .inputs = GROVE_G2G_INPUTS};
 
-    args.size[0] = 32 * (int64_t)(state->last - state->first);
+    args.size[0] = grove_g2g_lanes(state->support) * (int64_t)(state->last - state->first);
     args.in[GROVE_G2G_IN].data = call->args->in[0].data;
     args.in[GROVE_G2G_FUNCTIONS].data = d->functions;
     args.in[GROVE_G2G_ENTRIES].data = d->entries;

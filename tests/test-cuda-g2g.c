@@ -124,8 +124,9 @@ static void apply_slices(const applying *a, const world *w, int32_t slice)
     do {
         given.last = a->pieces - given.first < slice ? a->pieces : given.first + slice;
         if (given.last > given.first)
-            launch(a, &grove_g2g_apply_kernels[a->are_real], 32 * (given.last - given.first), a->in,
-                   a->slots, &given, sizeof(given), w->plan->double_precision);
+            launch(a, &grove_g2g_apply_kernels[a->are_real],
+                   grove_g2g_lanes(given.support) * (given.last - given.first), a->in, a->slots,
+                   &given, sizeof(given), w->plan->double_precision);
         given.adds = given.first > 0;
         launch(a, &grove_g2g_gather, w->cells, a->slots, a->out, &given, sizeof(given),
                w->plan->double_precision);

@@ -1,15 +1,14 @@
 // From grid to grid (kernels/g2g/g2g.h).
 //
-// A warp takes some entries of a tile, one cell after the other. For up to four entries of a cell
-// at once it collects conj(function) x grid, sums that over its lanes by shuffles, and spreads
-// function x sum to a slot of its own: the tile with what its functions reach. Then each cell of
-// the result takes the sum of its slots, in the order of tiles and pieces. So no operation is
-// atomic, and the bits are the same each time.
+// Entries of a tile that follow each other are a piece. Of each entry conj(function) x grid is
+// collected, summed over lanes by shuffles, and function x sum is spread to the piece's slot: the
+// tile with what its functions reach. Then each cell of the result takes the sum of its slots, in
+// the order of tiles and pieces. So no operation is atomic, and the bits are the same each time.
 //
-// Of functions of up to 8 cells eight lanes take an entry, a column each. The cells that are read
+// Of functions of up to 8 cells eight lanes take a piece, a column each. The cells that are read
 // and the sums stay in registers while the cell stays, and each number of a function is loaded
-// once. Of wider ones all lanes take the cells of a function, for each of the entries, and load it
-// once more to spread.
+// once. Of wider ones a warp takes a piece, up to four entries of a cell at once; its lanes have
+// each 32nd cell of their functions, and load these once more to spread.
 //
 // What an entry costs is counted in bench/RESULTS-gpu-counted.md.
 #include "g2g_cuda.h"
@@ -23,6 +22,7 @@ enum {
     WARPS = BLOCK / 32,
     NARROW = GROVE_G2G_NARROW,
     MOST = GROVE_G2G_TOGETHER,
+    STEPS = 4,           // cells of a lane in a turn of its loop
     CELL = (1 << 24) - 1 // bits of an entry's place
 };
 #define ALL 0xffffffffu
@@ -42,7 +42,49 @@ template <typename real, int COUNT> struct alignas(16) numbers {
     real x[COUNT];
 };
 
-// What a warp's piece is done with.
+// A number of a function.
+template <typename real, bool REAL> struct number_type {
+    typedef real type;
+};
+template <typename real> struct number_type<real, false> {
+    typedef pair_of<real> type;
+};
+
+// sum += conj(k) z
+template <typename real>
+__device__ __forceinline__ void add_conjugate(pair_of<real> *sum, real k, pair_of<real> z)
+{
+    sum->re += k * z.re;
+    sum->im += k * z.im;
+}
+
+template <typename real>
+__device__ __forceinline__ void add_conjugate(pair_of<real> *sum, pair_of<real> k, pair_of<real> z)
+{
+    sum->re += k.re * z.re;
+    sum->im += k.re * z.im;
+    sum->re += k.im * z.im;
+    sum->im -= k.im * z.re;
+}
+
+// sum += k z
+template <typename real>
+__device__ __forceinline__ void add_product(pair_of<real> *sum, real k, pair_of<real> z)
+{
+    sum->re += k * z.re;
+    sum->im += k * z.im;
+}
+
+template <typename real>
+__device__ __forceinline__ void add_product(pair_of<real> *sum, pair_of<real> k, pair_of<real> z)
+{
+    sum->re += k.re * z.re;
+    sum->im += k.re * z.im;
+    sum->re -= k.im * z.im;
+    sum->im += k.im * z.re;
+}
+
+// What a piece is done with.
 template <typename real> struct job {
     const pair_of<real> *in; // the tile's first cell
     pair_of<real> *out;      // its slot
@@ -50,7 +92,7 @@ template <typename real> struct job {
     const entry<real> *entries;
     int32_t support, side;
     int32_t step[2]; // along u and v of what is read, in cells
-    real *shared;    // 2 MOST numbers of the warp
+    real *shared;    // 2 MOST numbers, of the warp
 };
 
 __device__ __forceinline__ int lane_of()
@@ -82,157 +124,132 @@ __device__ __forceinline__ pair_of<real> *target_of(const job<real> &j, int32_t 
 
 /* ---- narrow functions ---- */
 
-// The cells that functions at a place read, a column of a lane.
+__device__ __forceinline__ int column_of()
+{
+    return (int)threadIdx.x % NARROW;
+}
+
+// The cells that functions at a place read, a column of a lane. With 4 rows functions may have
+// fewer.
 template <typename real, int ROWS>
 __device__ __forceinline__ void get_column(const job<real> &j, int32_t place,
                                            pair_of<real> cell[ROWS])
 {
-    const int x = lane_of() % NARROW;
-    const pair_of<real> *from = source_of<real>(j, place) + x * j.step[0];
+    const pair_of<real> *from = source_of<real>(j, place) + column_of() * j.step[0];
 
-    for (int y = 0; y < ROWS; y++, from += j.step[1]) {
-        cell[y] = {0, 0};
-        if (x < j.support && y < j.support)
+    if (column_of() >= j.support)
+        return; // these stay 0
+    for (int y = 0; y < ROWS; y++, from += j.step[1])
+        if (ROWS > 4 || y < j.support)
             cell[y] = *from;
-    }
 }
 
-// What this lane keeps of two rows, of which it gives one to the lane at `by`.
-template <typename real>
-__device__ __forceinline__ pair_of<real> exchange(bool upper, int by, pair_of<real> low,
-                                                  pair_of<real> high)
-{
-    const real re = __shfl_xor_sync(ALL, upper ? low.re : high.re, by),
-               im = __shfl_xor_sync(ALL, upper ? low.im : high.im, by);
-
-    return {(upper ? high.re : low.re) + re, (upper ? high.im : low.im) + im};
-}
-
-// Adds the sums that the four groups of lanes have of the cells at a place, two rows of a lane.
 template <typename real, int ROWS>
-__device__ __forceinline__ void put_columns(const job<real> &j, int32_t place,
-                                            const pair_of<real> sum[ROWS])
+__device__ __forceinline__ void put_column(const job<real> &j, int32_t place,
+                                           pair_of<real> sum[ROWS])
 {
-    const int x = lane_of() % NARROW;
-    const bool upper = lane_of() & 16, odd = lane_of() & 8;
-    const pair_of<real> none = {0, 0};
-    const int first = (upper ? 4 : 0) + (odd ? 2 : 0);
-    pair_of<real> half[4], *to = target_of<real>(j, place) + (first * j.side + x);
+    pair_of<real> *to = target_of<real>(j, place) + column_of();
 
-    for (int r = 0; r < 4; r++)
-        half[r] = exchange<real>(upper, 16, sum[r], r + 4 < ROWS ? sum[r + 4] : none);
-    for (int r = 0; r < 2; r++, to += j.side) {
-        const pair_of<real> all = exchange<real>(odd, 8, half[r], half[r + 2]);
-        if (x < j.support && first + r < j.support)
-            *to = {to->re + all.re, to->im + all.im};
+    for (int y = 0; y < ROWS; y++, to += j.side) {
+        if (column_of() < j.support && (ROWS > 4 || y < j.support))
+            *to = {to->re + sum[y].re, to->im + sum[y].im};
+        sum[y] = {0, 0};
     }
-    __syncwarp();
 }
 
-// One entry of each group of eight lanes, of one cell. Those without one have weight 0.
+// An entry of each eight lanes; what they have none for is 0.
 template <typename real, bool REAL, int ROWS>
-__device__ __forceinline__ void add_column(const job<real> &j, int32_t function, real weight,
+__device__ __forceinline__ void add_column(const job<real> &j, const entry<real> &e, bool counts,
                                            const pair_of<real> cell[ROWS], pair_of<real> sum[ROWS])
 {
-    const real *from = j.functions + function + lane_of() % NARROW;
-    real re[ROWS], im[REAL ? 1 : ROWS];
+    typedef typename number_type<real, REAL>::type number;
+    const number *from = (const number *)(const void *)(j.functions + e.function) + column_of();
+    number k[ROWS];
     pair_of<real> all = {0, 0};
 
-    for (int y = 0; y < ROWS; y++) {
-        re[y] = from[NARROW * y];
-        if (!REAL)
-            im[y] = from[NARROW * (ROWS + y)];
-    }
-    for (int y = 0; y < ROWS; y++) {
-        all.re += re[y] * cell[y].re;
-        all.im += re[y] * cell[y].im;
-        if (!REAL) {
-            all.re += im[y] * cell[y].im;
-            all.im -= im[y] * cell[y].re;
-        }
-    }
+    for (int y = 0; y < ROWS; y++)
+        k[y] = from[NARROW * y];
+    for (int y = 0; y < ROWS; y++)
+        add_conjugate<real>(&all, k[y], cell[y]);
     for (int by = NARROW / 2; by > 0; by /= 2) {
         all.re += __shfl_xor_sync(ALL, all.re, by);
         all.im += __shfl_xor_sync(ALL, all.im, by);
     }
-    all = {weight * all.re, weight * all.im};
-    for (int y = 0; y < ROWS; y++) {
-        sum[y].re += re[y] * all.re;
-        sum[y].im += re[y] * all.im;
-        if (!REAL) {
-            sum[y].re -= im[y] * all.im;
-            sum[y].im += im[y] * all.re;
-        }
-    }
+    all = {counts ? e.weight * all.re : 0, counts ? e.weight * all.im : 0};
+    for (int y = 0; y < ROWS; y++)
+        add_product<real>(&sum[y], k[y], all);
 }
 
 template <typename real, bool REAL, int ROWS>
-__device__ __forceinline__ void do_narrow(const job<real> &j, int first, int last)
+__device__ __forceinline__ void do_narrow(const job<real> &j, int count)
 {
-    const int group = lane_of() / NARROW;
     pair_of<real> cell[ROWS] = {}, sum[ROWS] = {};
     int32_t place = -1;
+    int most = count;
 
-#pragma unroll 1
-    for (int at = first; at < last;) {
-        const entry<real> e = j.entries[at + group < last ? at + group : last - 1];
-        const int32_t head = __shfl_sync(ALL, e.place, 0);
-        const int count = head >> 24;
-        if ((head & CELL) != place) {
-            if (place >= 0)
-                put_columns<real, ROWS>(j, place, sum);
-            place = head & CELL;
-            get_column<real, ROWS>(j, place, cell);
-            for (int y = 0; y < ROWS; y++)
-                sum[y] = {0, 0};
-        }
-        const bool counts = group < count && at + group < last;
-        add_column<real, REAL, ROWS>(j, e.function, counts ? e.weight : 0, cell, sum);
-        at += count;
+    for (int by = 16; by >= NARROW; by /= 2) {
+        const int other = __shfl_xor_sync(ALL, most, by);
+        most = other > most ? other : most;
     }
-    put_columns<real, ROWS>(j, place, sum);
+#pragma unroll 1
+    for (int k = 0; k < most; k++) {
+        const bool counts = k < count;
+        const entry<real> e = j.entries[counts ? k : 0];
+        if (counts && (e.place & CELL) != place) {
+            if (place >= 0)
+                put_column<real, ROWS>(j, place, sum);
+            place = e.place & CELL;
+            get_column<real, ROWS>(j, place, cell);
+        }
+        __syncwarp();
+        add_column<real, REAL, ROWS>(j, e, counts, cell, sum);
+    }
+    if (place >= 0)
+        put_column<real, ROWS>(j, place, sum);
 }
 
 template <typename real, bool REAL>
-__device__ __forceinline__ void do_any_narrow(const job<real> &j, int first, int last)
+__device__ __forceinline__ void do_any_narrow(const job<real> &j, int count)
 {
     switch (grove_g2g_rows(j.support)) {
     case 4:
-        do_narrow<real, REAL, 4>(j, first, last);
+        do_narrow<real, REAL, 4>(j, count);
+        break;
+    case 5:
+        do_narrow<real, REAL, 5>(j, count);
         break;
     case 6:
-        do_narrow<real, REAL, 6>(j, first, last);
+        do_narrow<real, REAL, 6>(j, count);
         break;
     case 7:
-        do_narrow<real, REAL, 7>(j, first, last);
+        do_narrow<real, REAL, 7>(j, count);
         break;
     default:
-        do_narrow<real, REAL, 8>(j, first, last);
+        do_narrow<real, REAL, 8>(j, count);
     }
 }
 
 /* ---- wide functions ---- */
 
-// The cells of a function that a lane has: each 32nd, in the order of rows; with where they are in
-// an array of other steps.
+// The cells of a function that a lane has: each 32nd, in the order of rows, in an array of other
+// steps.
 struct walk {
-    int at, x, offset;
-    int across, carry, row; // from cell to cell; the same if it is in the row beyond; of x
+    int x, offset;
+    int row, columns;  // of functions; from cell to cell so many on along u, at least
+    int across, carry; // from cell to cell; the same if that is in the row beyond
 
     __device__ __forceinline__ walk(int support, int step_u, int step_v)
     {
-        const int rows = 32 / support, columns = 32 % support;
-        at = lane_of();
-        x = at % support;
-        offset = at / support * step_v + x * step_u;
+        x = lane_of() % support;
+        offset = lane_of() / support * step_v + x * step_u;
         row = support;
-        across = rows * step_v + columns * step_u;
+        columns = 32 % support;
+        across = 32 / support * step_v + columns * step_u;
         carry = across + step_v - support * step_u;
     }
     __device__ __forceinline__ void go_on()
     {
-        at += 32;
-        x += 32 % row;
+        x += columns;
         offset += x >= row ? carry : across;
         x -= x >= row ? row : 0;
     }
@@ -265,103 +282,104 @@ __device__ __forceinline__ void sum_over_lanes(real x[COUNT], real *shared)
     __syncwarp();
 }
 
-// Sums of conj(function) x cells, of each entry; a lane's part.
-template <typename real, bool REAL, int COUNT>
-__device__ __forceinline__ void collect(const job<real> &j, const pair_of<real> *in,
-                                        const real *const function[COUNT], real sum[2 * COUNT])
+// Calls visit(offset, numbers) for the cells of a lane, with the numbers of each function there:
+// several in a turn while all lanes have some, then the last ones.
+template <typename number, int COUNT, typename action>
+__device__ __forceinline__ void each_cell(int cells, walk w, const number *const function[COUNT],
+                                          action visit)
 {
-    const int cells = j.support * j.support;
-    walk w(j.support, j.step[0], j.step[1]);
+    const number *from[COUNT];
+    number k[COUNT];
 
+    for (int n = 0; n < COUNT; n++)
+        from[n] = function[n] + lane_of();
 #pragma unroll 1
-    for (; w.at < cells; w.go_on()) {
-        const pair_of<real> z = in[w.offset];
-        for (int n = 0; n < COUNT; n++) {
-            const real re = function[n][w.at];
-            sum[2 * n] += re * z.re;
-            sum[2 * n + 1] += re * z.im;
-            if (!REAL) {
-                const real im = function[n][cells + w.at];
-                sum[2 * n] += im * z.im;
-                sum[2 * n + 1] -= im * z.re;
-            }
+    for (int turn = cells / (32 * STEPS); turn > 0; turn--) {
+        for (int step = 0; step < STEPS; step++, w.go_on()) {
+            for (int n = 0; n < COUNT; n++)
+                k[n] = from[n][32 * step];
+            visit(w.offset, k);
         }
+        for (int n = 0; n < COUNT; n++)
+            from[n] += 32 * STEPS;
+    }
+#pragma unroll 1
+    for (int left = cells % (32 * STEPS) - lane_of(); left > 0; left -= 32, w.go_on()) {
+        for (int n = 0; n < COUNT; n++, from[n - 1] += 32)
+            k[n] = *from[n];
+        visit(w.offset, k);
     }
 }
 
-// cells += functions x these sums
+// `count` entries of a cell, as COUNT. Where their cells are read, and where they are added.
 template <typename real, bool REAL, int COUNT>
-__device__ __forceinline__ void spread(const job<real> &j, pair_of<real> *out,
-                                       const real *const function[COUNT], const real sum[2 * COUNT])
+__device__ __forceinline__ void do_cell(const job<real> &j, int first, int count, const walk &in,
+                                        const walk &out)
 {
-    const int cells = j.support * j.support;
-    walk w(j.support, 1, j.side);
-
-#pragma unroll 1
-    for (; w.at < cells; w.go_on()) {
-        pair_of<real> z = out[w.offset];
-        for (int n = 0; n < COUNT; n++) {
-            const real re = function[n][w.at];
-            z.re += re * sum[2 * n];
-            z.im += re * sum[2 * n + 1];
-            if (!REAL) {
-                const real im = function[n][cells + w.at];
-                z.re -= im * sum[2 * n + 1];
-                z.im += im * sum[2 * n];
-            }
-        }
-        out[w.offset] = z;
-    }
-    __syncwarp();
-}
-
-// `count` entries of a cell, as COUNT.
-template <typename real, bool REAL, int COUNT>
-__device__ __forceinline__ void do_cell(const job<real> &j, int first, int count)
-{
-    const real *function[COUNT];
-    real weight[COUNT], sum[2 * COUNT] = {};
+    typedef typename number_type<real, REAL>::type number;
+    const number *function[COUNT];
+    pair_of<real> sum[COUNT] = {};
+    real weight[COUNT], x[2 * COUNT];
     int32_t place = 0;
 
     for (int n = 0; n < COUNT; n++) {
         const entry<real> e = j.entries[first + (n < count ? n : 0)];
-        function[n] = j.functions + e.function;
+        function[n] = (const number *)(const void *)(j.functions + e.function);
         weight[n] = n < count ? e.weight : 0;
         place = e.place;
     }
-    collect<real, REAL, COUNT>(j, source_of<real>(j, place), function, sum);
-    sum_over_lanes<real, 2 * COUNT>(sum, j.shared);
+    const pair_of<real> *from = source_of<real>(j, place);
+    pair_of<real> *to = target_of<real>(j, place);
+    const int cells = j.support * j.support;
+    each_cell<number, COUNT>(cells, in, function, [&](int at, const number *k) {
+        const pair_of<real> z = from[at];
+        for (int n = 0; n < COUNT; n++)
+            add_conjugate<real>(&sum[n], k[n], z);
+    });
     for (int n = 0; n < COUNT; n++) {
-        sum[2 * n] *= weight[n];
-        sum[2 * n + 1] *= weight[n];
+        x[2 * n] = sum[n].re;
+        x[2 * n + 1] = sum[n].im;
     }
-    spread<real, REAL, COUNT>(j, target_of<real>(j, place), function, sum);
+    sum_over_lanes<real, 2 * COUNT>(x, j.shared);
+    for (int n = 0; n < COUNT; n++)
+        sum[n] = {weight[n] * x[2 * n], weight[n] * x[2 * n + 1]};
+    each_cell<number, COUNT>(cells, out, function, [&](int at, const number *k) {
+        pair_of<real> z = to[at];
+        for (int n = 0; n < COUNT; n++)
+            add_product<real>(&z, k[n], sum[n]);
+        to[at] = z;
+    });
+    __syncwarp();
 }
 
 template <typename real, bool REAL>
-__device__ __forceinline__ void do_wide(const job<real> &j, int first, int last)
+__device__ __forceinline__ void do_wide(const job<real> &j, int all)
 {
+    const walk in(j.support, j.step[0], j.step[1]), out(j.support, 1, j.side);
+
 #pragma unroll 1
-    for (int at = first; at < last;) {
+    for (int at = 0; at < all;) {
         int count = j.entries[at].place >> 24;
-        count = count < last - at ? count : last - at;
+        count = count < all - at ? count : all - at;
         if (count == 1)
-            do_cell<real, REAL, 1>(j, at, 1);
+            do_cell<real, REAL, 1>(j, at, 1, in, out);
         else
-            do_cell<real, REAL, MOST>(j, at, count);
+            do_cell<real, REAL, MOST>(j, at, count, in, out);
         at += count;
     }
 }
 
 /* ---- pieces ---- */
 
+// Piece `number`, if there is one: lanes of a warp go on together.
 template <typename real, bool REAL>
 __device__ void apply_piece(const grove_args *args, const grove_g2g_state *g, int32_t number,
                             real *shared)
 {
-    const grove_g2g_piece p =
-        ((const grove_g2g_piece *)args->in[GROVE_G2G_PIECES].data)[g->first + number];
-    const int32_t side = grove_g2g_side(g);
+    const bool is_there = number < g->last - g->first;
+    const grove_g2g_piece p = ((const grove_g2g_piece *)args->in[GROVE_G2G_PIECES]
+                                   .data)[g->first + (is_there ? number : 0)];
+    const int32_t side = grove_g2g_side(g), lanes = grove_g2g_lanes(g->support);
     const int32_t step[2] = {(int32_t)(g->step[0] / (int64_t)sizeof(pair_of<real>)),
                              (int32_t)(g->step[1] / (int64_t)sizeof(pair_of<real>))};
     const int32_t u = p.tile % g->tiles[0] * g->tile, v = p.tile / g->tiles[0] * g->tile;
@@ -369,20 +387,22 @@ __device__ void apply_piece(const grove_args *args, const grove_g2g_state *g, in
                              ((int64_t)v * step[1] + (int64_t)u * step[0]),
                          (pair_of<real> *)args->out.data + (int64_t)number * side * side,
                          (const real *)args->in[GROVE_G2G_FUNCTIONS].data,
-                         (const entry<real> *)args->in[GROVE_G2G_ENTRIES].data,
+                         (const entry<real> *)args->in[GROVE_G2G_ENTRIES].data + p.first,
                          g->support,
                          side,
                          {step[0], step[1]},
                          shared};
 
 #pragma unroll 1
-    for (int i = p.row * side + lane_of(); i < p.end * side; i += 32)
-        j.out[i] = {0, 0};
+    for (int y = p.row; y < p.end && is_there; y++)
+#pragma unroll 1
+        for (int x = p.left + (int)threadIdx.x % lanes; x < p.right; x += lanes)
+            j.out[y * side + x] = {0, 0};
     __syncwarp();
     if (g->support <= NARROW)
-        do_any_narrow<real, REAL>(j, p.first, p.last);
+        do_any_narrow<real, REAL>(j, is_there ? p.last - p.first : 0);
     else
-        do_wide<real, REAL>(j, p.first, p.last);
+        do_wide<real, REAL>(j, p.last - p.first);
     __syncwarp();
 }
 
@@ -398,7 +418,7 @@ __device__ __forceinline__ void add_tile(const grove_args *args, const grove_g2g
 
 #pragma unroll 1
     for (int32_t k = first; k < last; k++) {
-        if (y < pieces[k].row || y >= pieces[k].end)
+        if (y < pieces[k].row || y >= pieces[k].end || x < pieces[k].left || x >= pieces[k].right)
             continue;
         const pair_of<real> z = ((const pair_of<real> *)args->in[GROVE_G2G_IN]
                                      .data)[((int64_t)(k - g->first) * side + y) * side + x];
@@ -444,8 +464,8 @@ template <typename real> __device__ void arrange(const grove_args *args, int64_t
         (const grove_g2g_arrange_state *)(const void *)args->state.bytes;
     const int32_t width = grove_g2g_width(g->support), stride = g->oversampling,
                   each = grove_g2g_rows(g->support) * width, parts = g->are_real ? 1 : 2;
-    const int32_t all = (int32_t)(i / each), cell = (int32_t)(i % each), x = cell % width,
-                  y = cell / width, part = all % parts, block = all / parts;
+    const int32_t all = (int32_t)(i / parts), part = (int32_t)(i % parts), cell = all % each,
+                  block = all / each, x = cell % width, y = cell / width;
     const int32_t plane = block / (stride * stride), q = block % (stride * stride);
     const int64_t fine =
         ((int64_t)stride * y + q / stride) * stride * g->support + (int64_t)stride * x + q % stride;
@@ -483,11 +503,13 @@ template <typename real> __device__ void pack(const grove_args *args, int64_t i)
     {                                                                                              \
         __shared__ numbers<real, 2 * MOST> memory_##name##_##precision[WARPS];                     \
         const grove_g2g_state *g = grove_g2g_state_of(&args);                                      \
-        const int warp = (int)threadIdx.x / 32;                                                    \
+        const int warp = (int)threadIdx.x / 32, lanes = grove_g2g_lanes(g->support);               \
+        const int32_t each = 32 / lanes, count = g->last - g->first;                               \
                                                                                                    \
-        _Pragma("unroll 1") for (int64_t i = (int64_t)blockIdx.x * WARPS + warp;                   \
-                                 i < g->last - g->first; i += (int64_t)gridDim.x * WARPS)          \
-            apply_piece<real, is_real>(&args, g, (int32_t)i, memory_##name##_##precision[warp].x); \
+        _Pragma("unroll 1") for (int64_t i = ((int64_t)blockIdx.x * WARPS + warp) * each;          \
+                                 i < count; i += (int64_t)gridDim.x * WARPS * each)                \
+            apply_piece<real, is_real>(&args, g, (int32_t)i + lane_of() / lanes,                   \
+                                       memory_##name##_##precision[warp].x);                       \
     }                                                                                              \
     GROVE_CUDA_EXPORT(g2g_apply_##name##_##precision)
 

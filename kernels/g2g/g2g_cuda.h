@@ -7,20 +7,21 @@
 
 enum {
     GROVE_G2G_BLOCK = 128, /* threads of a block */
-    GROVE_G2G_PIECE = 128, /* entries of a warp, at most */
+    GROVE_G2G_PIECE = 64,  /* entries of a piece, at most */
     GROVE_G2G_NARROW = 8,  /* the widest functions whose cells stay in registers */
-    GROVE_G2G_TOGETHER = 4 /* entries of a cell that a warp does at once */
+    GROVE_G2G_TOGETHER = 4 /* entries of a cell that a warp does at once, of wider ones */
 };
 
 /* An entry is 16 bytes: where its cell is in the tile, v << 12 | u, with the number of entries of
  * this cell from it on, up to GROVE_G2G_TOGETHER, from bit 24 on; where its function begins, in
- * numbers; the weight, of the precision. */
+ * real numbers; the weight, of the precision. */
 enum { GROVE_G2G_ENTRY_BYTES = 16, GROVE_G2G_MAX_TILE = 4096 };
 
-/* Entries [first, last) of a tile, for one warp. Cells of its slot are set in rows [row, end). */
+/* Entries [first, last) of a tile, for eight lanes or a warp. Of its slot cells in rows [row, end)
+ * and columns [left, right) are set. */
 typedef struct {
     int32_t tile, first, last;
-    int16_t row, end;
+    int16_t row, end, left, right;
 } grove_g2g_piece;
 
 /* Inputs of apply, whose `out` are slots, [piece of the launch][v][u] of a tile with what its
@@ -46,7 +47,7 @@ typedef struct {
 } grove_g2g_state;
 
 /* The state of arrange, from functions as a value, a view with steps in bytes along planes and fine
- * samples, to [block][real, imaginary][row][width]; see grove_g2g_rows and _width. */
+ * samples, to [block][row][width] real or complex numbers; see grove_g2g_rows and _width. */
 typedef struct {
     int64_t step[2];
     int32_t support, oversampling, are_real, spare;
@@ -61,7 +62,7 @@ typedef struct {
 /* Rows of a function in memory, and numbers of a row; beyond the support they are 0. */
 GROVE_FN int32_t grove_g2g_rows(int32_t support)
 {
-    return support <= 4 ? 4 : support <= 6 ? 6 : support;
+    return support <= 4 ? 4 : support;
 }
 
 GROVE_FN int32_t grove_g2g_width(int32_t support)
@@ -69,7 +70,13 @@ GROVE_FN int32_t grove_g2g_width(int32_t support)
     return support <= GROVE_G2G_NARROW ? GROVE_G2G_NARROW : support;
 }
 
-/* Numbers of a function. */
+/* Lanes that do a piece. */
+GROVE_FN int32_t grove_g2g_lanes(int32_t support)
+{
+    return support <= GROVE_G2G_NARROW ? GROVE_G2G_NARROW : 32;
+}
+
+/* Real numbers of a function. */
 GROVE_FN int32_t grove_g2g_numbers(int32_t support, int32_t are_real)
 {
     return grove_g2g_rows(support) * grove_g2g_width(support) * (are_real ? 1 : 2);

@@ -34,15 +34,33 @@ bool grove_g2g_device_find_sizes(const grove_lattice *l, int64_t entries, grove_
     s->pieces = (int32_t)pieces;
     s->slice = (int32_t)least(pieces, SLOTS / slot + 1);
     s->slots = (uint64_t)(s->slice * slot);
-    s->begin = (uint64_t)pieces * sizeof(grove_g2g_piece);
+    s->begin = ((uint64_t)pieces * sizeof(grove_g2g_piece) + 7) / 8 * 8;
     s->lists = s->begin + (uint64_t)(tiles + 2) / 2 * 2 * sizeof(int32_t);
     return true;
 }
 
-/* Row of the tile in which an entry's cell is; `first`: the tile's first point. */
-static int16_t row_of(const grove_lattice *l, const grove_diagonal_entry *entry, double first)
+/* Entries [first, last) of a tile, and the cells that their functions reach. */
+static grove_g2g_piece make_piece(const grove_lattice *l, const grove_diagonal_entry *entries,
+                                  int64_t tile, int64_t first, int64_t last)
 {
-    return (int16_t)((int64_t)((entry->point - first) / (double)l->blocks) / l->tile);
+    const double begin = (double)tile * (double)(l->tile * l->tile) * (double)l->blocks;
+    int64_t low[2] = {l->tile, l->tile}, high[2] = {0, 0};
+
+    for (int64_t k = first; k < last; k++) {
+        const int64_t cell = (int64_t)((entries[k].point - begin) / (double)l->blocks),
+                      at[2] = {cell % l->tile, cell / l->tile};
+        for (int d = 0; d < 2; d++) {
+            low[d] = at[d] < low[d] ? at[d] : low[d];
+            high[d] = at[d] > high[d] ? at[d] : high[d];
+        }
+    }
+    return (grove_g2g_piece){.tile = (int32_t)tile,
+                             .first = (int32_t)first,
+                             .last = (int32_t)last,
+                             .row = (int16_t)low[1],
+                             .end = (int16_t)(high[1] + l->plan.support),
+                             .left = (int16_t)low[0],
+                             .right = (int16_t)(high[0] + l->plan.support)};
 }
 
 int32_t grove_g2g_device_divide(const grove_lattice *l, const grove_diagonal_entry *entries,
@@ -60,15 +78,10 @@ int32_t grove_g2g_device_divide(const grove_lattice *l, const grove_diagonal_ent
         if (at == count || entries[at].point >= (double)(tile + 1) * points)
             continue;
         const int64_t end = grove_diagonal_find(entries, at, count, (double)(tile + 1) * points);
-        for (; at < end; made++) {
-            const int64_t last = least(at + GROVE_G2G_PIECE, end);
-            pieces[made] = (grove_g2g_piece){
-                .tile = (int32_t)tile,
-                .first = (int32_t)at,
-                .last = (int32_t)last,
-                .row = row_of(l, &entries[at], (double)tile * points),
-                .end = (int16_t)(row_of(l, &entries[last - 1], (double)tile * points) +
-                                 l->plan.support)};
+        for (int64_t left = (end - at + GROVE_G2G_PIECE - 1) / GROVE_G2G_PIECE; left > 0;
+             left--, made++) {
+            const int64_t last = at + (end - at + left - 1) / left; /* all of one length */
+            pieces[made] = make_piece(l, entries, tile, at, last);
             at = last;
         }
     }
