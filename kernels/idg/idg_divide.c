@@ -106,6 +106,14 @@ static void find_terms(const dividing *d, grove_idg_subgrid *g)
     }
 }
 
+/* The cell of the grid, which repeats itself, in which a subgrid begins. */
+static int32_t start_of(const grove_idg_plan *p, int32_t cell, int d)
+{
+    const int64_t size = p->grid.grid[d], at = (cell - p->side / 2 + size / 2) % size;
+
+    return (int32_t)(at < 0 ? at + size : at);
+}
+
 static int append(dividing *d, grove_idg_subgrid g, const span *s)
 {
     const grove_gridder_plan *grid = &d->plan->grid;
@@ -118,8 +126,10 @@ static int append(dividing *d, grove_idg_subgrid g, const span *s)
         d->subgrid = more;
         d->room = room;
     }
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < 2; k++) {
         g.cell[k] = (int32_t)rint((s->low[k] + s->high[k]) / 2);
+        g.start[k] = start_of(d->plan, g.cell[k], k);
+    }
     g.w = (s->low[2] + s->high[2]) / 2;
     if (grid->planes > 1) {
         const double plane = rint((g.w - grid->first_w) / grid->step_w);

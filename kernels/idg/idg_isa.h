@@ -43,7 +43,14 @@ typedef struct {
     const real *a, *b;
     int64_t line, c_row, a_row, b_row, b_column; /* numbers from m to m, k to k, k to k, m to m */
     int64_t depth;                               /* of k */
+    bool fresh;                                  /* c is 0 */
 } product;
+
+/* Numbers of a line that loops go over: pixels, in whole vectors. */
+INLINE int64_t used_of(const grove_idg_tables *t)
+{
+    return (t->plan->side + LANES - 1) / LANES * LANES;
+}
 
 INLINE void multiply_block(const product *p, const int rows, const bool conjugate)
 {
@@ -52,8 +59,8 @@ INLINE void multiply_block(const product *p, const int rows, const bool conjugat
 
     UNROLL for (int m = 0; m < rows; m++)
     {
-        re[m] = load(p->c + m * p->c_row);
-        im[m] = load(p->c + m * p->c_row + p->line);
+        re[m] = p->fresh ? splat(0) : load(p->c + m * p->c_row);
+        im[m] = p->fresh ? splat(0) : load(p->c + m * p->c_row + p->line);
     }
     for (int64_t k = 0; k < p->depth; k++, a += p->a_row, b += p->b_row) {
         const vec x = load(a), y = load(a + p->line);
@@ -151,7 +158,7 @@ static bool fill_slab(const grove_idg_job *job, slab *s)
 {
     const grove_idg_tables *t = job->tables;
     const grove_idg_subgrid *g = job->subgrid;
-    const int64_t line = t->line;
+    const int64_t line = t->line, used = used_of(t);
     int since = 0; /* channels since an exact phase */
 
     for (s->count = 0; s->count < SLAB && s->time < g->times; s->count++) {
@@ -171,11 +178,11 @@ static bool fill_slab(const grove_idg_job *job, slab *s)
             real *to = s->along[d] + s->count * 2 * line, *step = s->product + d * 2 * line;
             const double scale = t->scale[d] * uvw[d];
             if (!steps)
-                fill_line(t->x, t->p[d], line, scale * wavenumber - g->cell[d], w, to, line);
+                fill_line(t->x, t->p[d], used, scale * wavenumber - g->cell[d], w, to, line);
             else if (since == 1)
-                fill_line(t->x, t->p[d], line, scale * apart, uvw[2] * apart, step, line);
+                fill_line(t->x, t->p[d], used, scale * apart, uvw[2] * apart, step, line);
             if (steps)
-                step_line(to - 2 * line, step, line, to, line);
+                step_line(to - 2 * line, step, used, to, line);
         }
         s->place[s->count] =
             (place){row * job->samples->channels + g->first + s->channel, cos(angle), sin(angle)};
@@ -202,7 +209,8 @@ static slab begin_slab(const grove_idg_job *job)
 static void weigh_slab(const grove_idg_job *job, slab *s, int c)
 {
     const grove_gridder_samples *all = job->samples;
-    const int64_t line = job->tables->line, numbers = job->tables->plan->mix.visibilities;
+    const int64_t line = job->tables->line, used = used_of(job->tables),
+                  numbers = job->tables->plan->mix.visibilities;
 
     for (int v = 0; v < s->count; v++) {
         const place *p = &s->place[v];
@@ -214,7 +222,7 @@ static void weigh_slab(const grove_idg_job *job, slab *s, int c)
                   y = splat((real)(re * p->sine + im * p->cosine));
         const real *from = s->along[0] + v * 2 * line;
         real *to = s->product + v * 2 * line;
-        for (int64_t k = 0; k < line; k += LANES) {
+        for (int64_t k = 0; k < used; k += LANES) {
             const vec a = load(from + k), b = load(from + line + k);
             store(to + k, a * x - b * y);
             store(to + line + k, a * y + b * x);
@@ -228,8 +236,7 @@ static void sum(const grove_idg_job *job)
     const int numbers = job->tables->plan->mix.visibilities;
     slab s = begin_slab(job);
 
-    memset(job->pixels, 0, (size_t)numbers * grove_idg_subgrid_bytes(side, line, sizeof(real)));
-    while (fill_slab(job, &s))
+    for (bool fresh = true; fill_slab(job, &s); fresh = false)
         for (int c = 0; c < numbers; c++) {
             weigh_slab(job, &s, c);
             const product p = {.c = (real *)job->pixels + c * side * 2 * line,
@@ -240,8 +247,9 @@ static void sum(const grove_idg_job *job)
                                .a_row = 2 * line,
                                .b_row = 2 * line,
                                .b_column = 1,
-                               .depth = s.count};
-            multiply(p, side, line, false);
+                               .depth = s.count,
+                               .fresh = fresh};
+            multiply(p, side, used_of(job->tables), false);
         }
 }
 
@@ -250,7 +258,8 @@ static void sum(const grove_idg_job *job)
 /* Number c of the visibilities of a slab, from products along x. */
 static void gather_slab(const grove_idg_job *job, const slab *s, int c)
 {
-    const int64_t line = job->tables->line, numbers = job->tables->plan->mix.visibilities;
+    const int64_t line = job->tables->line, used = used_of(job->tables),
+                  numbers = job->tables->plan->mix.visibilities;
 
     for (int v = 0; v < s->count; v++) {
         const real *y = s->along[1] + v * 2 * line, *from = s->product + v * 2 * line;
@@ -258,7 +267,7 @@ static void gather_slab(const grove_idg_job *job, const slab *s, int c)
         real *to = (real *)job->samples->data + 2 * (at->at * numbers + c);
         vec re = splat(0), im = splat(0);
         double total[2] = {0, 0};
-        for (int64_t k = 0; k < line; k += LANES) {
+        for (int64_t k = 0; k < used; k += LANES) {
             const vec a = load(y + k), b = load(y + line + k), e = load(from + k),
                       f = load(from + line + k);
             re += a * e + b * f;
@@ -280,7 +289,6 @@ static void predict(const grove_idg_job *job)
 
     while (fill_slab(job, &s))
         for (int c = 0; c < job->tables->plan->mix.visibilities; c++) {
-            memset(s.product, 0, (size_t)(s.count * 2 * line) * sizeof(real));
             const product p = {.c = s.product,
                                .a = (real *)job->pixels + c * side * 2 * line,
                                .b = s.along[0],
@@ -289,8 +297,9 @@ static void predict(const grove_idg_job *job)
                                .a_row = 2 * line,
                                .b_row = 1,
                                .b_column = 2 * line,
-                               .depth = side};
-            multiply(p, s.count, line, true);
+                               .depth = side,
+                               .fresh = true};
+            multiply(p, s.count, used_of(job->tables), true);
             gather_slab(job, &s, c);
         }
 }
@@ -308,7 +317,7 @@ static void transform_columns(const grove_idg_job *job, real *pixels, bool posit
          *other = from + GROVE_IDG_MAX_SIDE;
     const int re = positive ? 0 : 1;
 
-    for (int64_t k = 0; k < line; k += LANES) {
+    for (int64_t k = 0; k < used_of(t); k += LANES) {
         real *at = pixels + k;
         for (int64_t i = 0; i < side; i++) {
             const real *row = at + i * 2 * line;
@@ -348,6 +357,37 @@ static void transform(const grove_idg_job *job, bool positive)
     }
 }
 
+/* Cells of a row, from or to a run of the plane. */
+INLINE void move_run(real *restrict re, real *restrict im, real *restrict plane,
+                     const real *restrict sign, int64_t count, bool to_grid)
+{
+    for (int64_t k = 0; k < count && to_grid; k++) {
+        plane[2 * k] += sign[k] * re[k];
+        plane[2 * k + 1] += sign[k] * im[k];
+    }
+    for (int64_t k = 0; k < count && !to_grid; k++) {
+        re[k] = sign[k] * plane[2 * k];
+        im[k] = sign[k] * plane[2 * k + 1];
+    }
+}
+
+static void move(const grove_idg_tables *t, const grove_idg_move *m)
+{
+    const int64_t side = t->plan->side, rest = m->size[0] - m->start[0],
+                  head = rest < side ? rest : side;
+
+    for (int64_t y = 0, row = m->start[1]; y < side;
+         y++, row = row + 1 == m->size[1] ? 0 : row + 1) {
+        real *re = (real *)m->cells + 2 * y * t->line, *im = re + t->line,
+             *plane = (real *)m->plane + 2 * row * m->size[0];
+        const real *sign = t->sign;
+        if (row < m->first || row >= m->last)
+            continue;
+        move_run(re, im, plane + 2 * m->start[0], sign + y % 2, head, m->to_grid);
+        move_run(re + head, im + head, plane, sign + (y + head) % 2, side - head, m->to_grid);
+    }
+}
+
 static void to_cells(const grove_idg_job *job)
 {
     weigh_pixels(job, false);
@@ -360,4 +400,4 @@ static void from_cells(const grove_idg_job *job)
     weigh_pixels(job, true);
 }
 
-const grove_idg_loops LOOPS = {sum, to_cells, from_cells, predict};
+const grove_idg_loops LOOPS = {sum, to_cells, from_cells, predict, move};

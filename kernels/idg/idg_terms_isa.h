@@ -24,7 +24,8 @@ typedef struct {
     const real *term[2];   /* of stations p and q, their first element; NULL: 1 */
     int64_t line, subgrid; /* numbers to imaginary parts, to the next number, image or element */
     int elements;
-    vec sign; /* -1: all is the conjugate, as where w < 0 */
+    bool plain; /* images are the numbers themselves */
+    vec sign;   /* -1: all is the conjugate, as where w < 0 */
 } pixel_terms;
 
 /* Element i of a station's term at the pixels k. */
@@ -122,11 +123,36 @@ INLINE void turn_numbers(const pixel_terms *t, int64_t k, bool adjoint, pair by)
     }
     for (int c = 0; c < (adjoint ? m->images : m->visibilities); c++)
         from[c] = multiplied(by, load_pair(t->pixels + c * t->subgrid + k, t->line));
-    mix_numbers(t, adjoint, from, to);
+    if (!t->plain)
+        mix_numbers(t, adjoint, from, to);
     for (int c = 0; c < (adjoint ? m->visibilities : m->images); c++) {
-        store(t->pixels + c * t->subgrid + k, to[c].re);
-        store(t->pixels + c * t->subgrid + k + t->line, to[c].im);
+        const pair done = t->plain ? from[c] : to[c];
+        store(t->pixels + c * t->subgrid + k, done.re);
+        store(t->pixels + c * t->subgrid + k + t->line, done.im);
     }
+}
+
+static bool is_plain(const grove_idg_mix *m)
+{
+    bool plain = m->visibilities == m->images;
+
+    for (int r = 0; r < m->images && plain; r++)
+        for (int c = 0; c < m->images; c++)
+            plain = plain && m->factor[r][c][0] == (r == c) && m->factor[r][c][1] == 0;
+    return plain;
+}
+
+/* Pixels from place `at` on times the taper and `turn`. */
+INLINE void weigh_vector(const pixel_terms *t, const real *taper, int64_t at, bool adjoint,
+                         pair turn)
+{
+    const vec factor = load(taper);
+    const pair by = {turn.re * factor, turn.im * factor};
+
+    if (t->elements > 1)
+        turn_matrices(t, at, adjoint, by);
+    else
+        turn_numbers(t, at, adjoint, by);
 }
 
 /* Pixels times the taper, terms and exp(2 pi i w n), from numbers of visibilities to images; or the
@@ -140,27 +166,27 @@ static void weigh_pixels(const grove_idg_job *job, bool adjoint)
                  factor = adjoint ? -w : w;
     const real *terms = job->terms, *taper = t->taper;
     const double *n = t->n;
+    const int64_t side = t->plan->side, rows = t->mirrored ? side / 2 + 1 : side;
     pixel_terms pixel = {.mix = &t->plan->mix,
                          .pixels = job->pixels,
                          .line = t->line,
                          .subgrid = t->plan->side * 2 * t->line,
                          .elements = job->elements,
+                         .plain = is_plain(&t->plan->mix),
                          .sign = splat((real)s->sign)};
 
     for (int k = 0; k < 2; k++)
         pixel.term[k] = terms ? terms + s->term[k] : NULL;
-    for (int64_t i = 0; i < t->plan->side; i++)
-        for (int64_t k = 0; k < t->line; k += LANES, taper += LANES, n += LANES) {
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < used_of(t); k += LANES) {
             doubles at[PARTS];
-            pair by;
+            pair turn;
             for (int d = 0; d < PARTS; d++)
-                at[d] = *(const unaligned *)(n + d * PART);
-            phasor(fractional_turns(at, factor), &by.re, &by.im);
-            by.re *= load(taper);
-            by.im *= load(taper);
-            if (pixel.elements > 1)
-                turn_matrices(&pixel, i * 2 * t->line + k, adjoint, by);
-            else
-                turn_numbers(&pixel, i * 2 * t->line + k, adjoint, by);
+                at[d] = *(const unaligned *)(n + i * t->line + k + d * PART);
+            phasor(fractional_turns(at, factor), &turn.re, &turn.im);
+            weigh_vector(&pixel, taper + i * t->line + k, i * 2 * t->line + k, adjoint, turn);
+            if (i > 0 && i < side - rows + 1)
+                weigh_vector(&pixel, taper + (side - i) * t->line + k, (side - i) * 2 * t->line + k,
+                             adjoint, turn);
         }
 }
