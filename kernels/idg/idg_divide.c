@@ -95,7 +95,7 @@ static void find_terms(const dividing *d, grove_idg_subgrid *g)
 {
     const grove_idg_terms *t = d->terms;
     const int64_t baseline = g->row % d->baselines,
-                  numbers = d->plan->side * 2 * grove_idg_line(d->plan);
+                  numbers = t ? t->elements * d->plan->side * 2 * grove_idg_line(d->plan) : 0;
 
     for (int k = 0; k < 2 && t; k++) {
         const int64_t station = k ? t->right[baseline] : t->left[baseline];

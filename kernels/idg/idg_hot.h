@@ -40,13 +40,19 @@ typedef struct {
     bool even; /* wavenumbers are evenly spaced */
     const grove_idg_subgrid *subgrid;
     const void *terms; /* NULL: 1 */
-    void *pixels;      /* [x][2][line]; room for those of a subgrid, and as many again */
+    int elements;      /* of a term */
+    void *pixels;      /* [number, or image][x][2][line]: of a subgrid */
     void *work;        /* grove_idg_work_bytes() */
 } grove_idg_job;
 
 static inline size_t grove_idg_subgrid_bytes(int64_t side, int64_t line, size_t real)
 {
     return (size_t)(side * 2 * line) * real;
+}
+/* Of the numbers of its visibilities, and of its images, whichever are more. */
+static inline int grove_idg_most(const grove_idg_mix *mix)
+{
+    return mix->visibilities > mix->images ? mix->visibilities : mix->images;
 }
 /* Two panels of phases, one of products, and lines of transforms. */
 static inline size_t grove_idg_work_bytes(int64_t line, size_t real)
@@ -56,8 +62,8 @@ static inline size_t grove_idg_work_bytes(int64_t line, size_t real)
 }
 
 typedef struct {
-    /* pixels: the sum over visibilities; then these times taper and w, and transformed: cells
-     * [v][2][u], in place. */
+    /* pixels: the sum over visibilities, of each of their numbers; then images of these times taper
+     * and w, and transformed: cells [image][v][2][u], in place. */
     void (*sum)(const grove_idg_job *job);
     void (*to_cells)(const grove_idg_job *job);
     /* The adjoints: pixels from cells, visibilities from pixels. */
