@@ -25,9 +25,12 @@ GROVE_CLASS(phase) = {
     GROVE_CLASS_HEAD(phase),
     .doc = "The phase term K of the measurement equation: the geometric delay of a station.\n"
            "K = exp(-2 pi i nu/c (u l + v m + w (n - 1))) with the station's u, v, w; computed in "
-           "double precision, then rounded.",
+           "double precision, then rounded. A sum over sources of K[s,p] * B[s] * K[s,q]^H is "
+           "turned into "
+           "predict, as one over point is.",
     .output_doc = "a complex number per source, time, station and channel, of absolute value 1",
     .group = "sky",
+    .fused = "predict",
     .inputs = inputs,
     .options = options,
     .output = GROVE_FORM(.shape = GROVE_SCALAR, .complex_ = true),

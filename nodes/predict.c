@@ -95,11 +95,14 @@ static bool varies(const grove_node *node, int k, unsigned kinds)
 static const char *unfit(const grove_node *node)
 {
     const unsigned source = 1u << GROVE_AXIS_SOURCE, freq = 1u << GROVE_AXIS_FREQ;
+    const unsigned time = 1u << GROVE_AXIS_TIME;
 
-    if (varies(node, GROVE_PREDICT_BRIGHTNESS, source | freq))
-        return "the brightness varies with more than source and frequency";
-    if (varies(node, GROVE_PREDICT_LMN, source) || varies(node, GROVE_PREDICT_SHAPE, source))
-        return "directions or shapes vary with more than the source";
+    if (varies(node, GROVE_PREDICT_BRIGHTNESS, source | freq | time))
+        return "the brightness varies with more than source, time and frequency; write what does "
+               "so by terms of stations";
+    if (varies(node, GROVE_PREDICT_LMN, source | time) ||
+        varies(node, GROVE_PREDICT_SHAPE, source | time))
+        return "directions or shapes vary with more than source and time";
     if (varies(node, GROVE_PREDICT_UVW, ~source) || varies(node, GROVE_PREDICT_RATE, ~source) ||
         varies(node, GROVE_PREDICT_INTERVAL, ~source))
         return "coordinates vary with the source";
@@ -144,6 +147,14 @@ static bool uses_stations(const grove_node *node, const grove_predict_plan *plan
            (plan->way == GROVE_PREDICT_BASELINE && plan->jones == GROVE_PREDICT_WITHIN &&
             is_of_stations(node) &&
             (jones_vary(node) || !plan->channels.regular || plan->count < GROVE_PREDICT_FEW));
+}
+
+/* Whether each time has sources of its own. */
+static bool sources_move(const grove_node *node)
+{
+    return grove_node_input_axis(node, GROVE_PREDICT_BRIGHTNESS, GROVE_AXIS_TIME) ||
+           grove_node_input_axis(node, GROVE_PREDICT_LMN, GROVE_AXIS_TIME) ||
+           grove_node_input_axis(node, GROVE_PREDICT_SHAPE, GROVE_AXIS_TIME);
 }
 
 static int check_cutoff(const grove_node *node)
@@ -247,11 +258,13 @@ static void tell(grove_node *node, const grove_predict_plan *plan, const char *w
         : plan->count < GROVE_PREDICT_FEW ? "every phase evaluated: few channels"
                                           : "phasor recurrence over blocks of channels";
 
+    const char *each = sources_move(node) ? "; each time by itself: the sky varies with it" : "";
+
     if (plan->way == GROVE_PREDICT_STATION)
-        grove_node_note(node, "products of matrices of stations by sources (%s): %s%s", isa, why,
-                        plan->products ? "" : "; GPUs sum by baselines");
+        grove_node_note(node, "products of matrices of stations by sources (%s): %s%s%s", isa, why,
+                        each, plan->products ? "" : "; GPUs sum by baselines");
     else if (plan->way == GROVE_PREDICT_BASELINE)
-        grove_node_note(node, "direct sum for baselines (%s): %s; %s%s%s", isa, why, how,
+        grove_node_note(node, "direct sum for baselines (%s): %s; %s%s%s%s", isa, why, how, each,
                         plan->jones == GROVE_PREDICT_FOLDED   ? "; Jones terms of the source alone "
                                                                 "make apparent fluxes"
                         : plan->jones == GROVE_PREDICT_WITHIN ? "; Jones terms of source and "
@@ -428,12 +441,19 @@ static void take_cell(grove_args *args, int d, int64_t index)
     args->size[d] = 1;
 }
 
+/* Axes that one sum takes: not time, where each time has sources of its own. */
+static unsigned known_axes(const grove_node *node)
+{
+    const unsigned time = sources_move(node) ? 0 : 1u << GROVE_AXIS_TIME;
+
+    return 1u << GROVE_AXIS_SOURCE | 1u << GROVE_AXIS_FREQ | 1u << GROVE_AXIS_BASELINE | time;
+}
+
 /* Sums by stations or sources know times, baselines and channels only: one for each cell of other
  * axes, from axis d on. */
 static int eval_sums(const grove_call *call, const grove_args *args, int d)
 {
-    const unsigned known = 1u << GROVE_AXIS_SOURCE | 1u << GROVE_AXIS_FREQ | 1u << GROVE_AXIS_TIME |
-                           1u << GROVE_AXIS_BASELINE;
+    const unsigned known = known_axes(call->node);
     int code = 0;
 
     while (d < args->axes &&

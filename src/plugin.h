@@ -325,7 +325,7 @@ typedef struct grove_class {
     grove_flag_rule flag_rule;
     grove_reduce reduce; /* reductions: which */
     grove_role role;
-    const char *fused;  /* of a source: the class of its sum */
+    const char *fused;  /* of a source or a phase (docs/plugins.md): the class of the sum */
     const char *object; /* data: the kind of object, "sky", "observation" or another word */
     bool serial_io;     /* casacore and the like: its open, read, begin, write, prepare, commit and
                            abort never run at the same time as those of other such classes */

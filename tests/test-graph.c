@@ -320,22 +320,23 @@ START_TEST(a_product_with_a_point_is_fused)
 {
     grove_operand obs = call("observe", "obs", nil, nil), sky = call("sky_model", "S", nil, nil);
     grove_operand point = call("point", NULL, sky, obs), gain = member(obs, "gain");
-    grove_operand jones = call("multiply", "J", gain, member(sky, "jones"));
+    grove_operand jones = call("multiply", "J", member(sky, "jones"), gain);
+    grove_operand other = call("multiply", "O", gain, member(sky, "jones"));
     grove_operand left = call("multiply", NULL, seen(jones, 'p'), point);
     grove_node *fused;
 
     /* left-bracketed or right-bracketed, it is the same */
     if (_i == 0)
-        fused = rewritten(call("multiply", NULL, left, seen(jones, 'q')));
+        fused = rewritten(call("multiply", NULL, left, seen(other, 'q')));
     else
         fused = rewritten(call("multiply", NULL, seen(jones, 'p'),
-                               call("multiply", NULL, point, seen(jones, 'q'))));
+                               call("multiply", NULL, point, seen(other, 'q'))));
     ck_assert(is(fused, "predict"));
     ck_assert_str_eq(axes_of(fused), "time baseline freq ");
     int k = grove_node_input(fused, "left"), q = grove_node_input(fused, "right");
     ck_assert_ptr_eq(fused->inputs[k].node, jones.node);
     ck_assert_int_eq(fused->inputs[k].side, 'p');
-    ck_assert_ptr_eq(fused->inputs[q].node, jones.node);
+    ck_assert_ptr_eq(fused->inputs[q].node, other.node);
     ck_assert_int_eq(fused->inputs[q].side, 'q');
 }
 END_TEST
@@ -402,7 +403,8 @@ START_TEST(what_cannot_be_fused_says_why)
 
     ck_assert(is(sum, "sum"));
     ck_assert_str_eq(sum->note,
-                     "not fused, summed in chunks: there is no point(...) in the product");
+                     "not fused, summed in chunks: there is no point(...) in the product, nor the "
+                     "phase(...) of both stations, K[s,p] and K[s,q]^H");
 }
 END_TEST
 

@@ -330,10 +330,12 @@ static int check_kind(const grove_class *class_, grove_error *error)
     if (class_->object && !name_is_good(class_->object))
         return misfit(name, error, "its kind of object '%s' is not a lower-case name",
                       class_->object);
-    if ((class_->role == GROVE_ROLE_SOURCE) != (class_->fused != NULL))
+    if (class_->role == GROVE_ROLE_SOURCE && !class_->fused)
+        return misfit(name, error, ".fused is missing, which the role of a source must have");
+    if (class_->fused && class_->role != GROVE_ROLE_SOURCE && class_->role != GROVE_ROLE_NONE)
         return misfit(name, error,
-                      ".fused is for classes with the role of a source, which must "
-                      "have it");
+                      ".fused is for classes with the role of a source, and for phases, which have "
+                      "no role");
     if (class_->expression && class_->kind != GROVE_CLASS_DATA &&
         class_->kind != GROVE_CLASS_VALUE && class_->kind != GROVE_CLASS_ACCUMULATOR)
         return misfit(name, error,

@@ -1,0 +1,246 @@
+#include "graph/chain.h"
+
+#include "graph/literal.h"
+#include "graph/rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- opening ---- */
+
+/* What stands around the part that is opened. */
+typedef struct {
+    char side;
+    bool adjoint, inverse;
+} around;
+
+void grove_chain_scale(grove_chain *product, double re, double im)
+{
+    double a = product->constant[0], b = product->constant[1];
+
+    product->constant[0] = a * re - b * im;
+    product->constant[1] = a * im + b * re;
+}
+
+void grove_chain_add(grove_chain *product, const grove_factor *factor)
+{
+    if (product->count == GROVE_MAX_FACTORS)
+        product->too_many = true;
+    else
+        product->at[product->count++] = *factor;
+}
+
+static void add(grove_chain *product, grove_node *node, around o)
+{
+    bool plain = node->form.shape != GROVE_MATRIX && !node->form.complex_;
+
+    grove_chain_add(
+        product, &(grove_factor){.node = node,
+                                 .side = grove_node_varies(node, GROVE_AXIS_STATION) ? o.side : 0,
+                                 .adjoint = o.adjoint && !plain,
+                                 .inverse = o.inverse,
+                                 .scalar = node->form.shape == GROVE_SCALAR});
+}
+
+static bool is_plain_number(const grove_node *node)
+{
+    grove_unit unit;
+
+    memcpy(&unit, &node->form.unit, sizeof(unit));
+    return node->kind == GROVE_NODE_CONSTANT && node->form.shape == GROVE_SCALAR &&
+           grove_unit_is_none(unit) &&
+           (node->constant->number != 0 || node->constant->imaginary != 0);
+}
+
+static void add_number(grove_chain *product, const grove_literal *by, around o)
+{
+    double re = by->number, im = o.adjoint ? -by->imaginary : by->imaginary;
+    double norm = re * re + im * im;
+
+    if (o.inverse)
+        grove_chain_scale(product, re / norm, -im / norm);
+    else
+        grove_chain_scale(product, re, im);
+}
+
+static void open(grove_chain *product, grove_edge edge, around o, const grove_axis *axis)
+{
+    grove_node *node = grove_node_behind_casts(edge.node);
+    bool varies = grove_node_has_axis(node, axis);
+    around inside = o;
+
+    inside.side = edge.side ? edge.side : o.side;
+    if (product->too_many)
+        return;
+    if (is_plain_number(node)) {
+        add_number(product, node->constant, o);
+    } else if (grove_node_has_role(node, GROVE_ROLE_PRODUCT)) {
+        int first = o.adjoint != o.inverse;
+        open(product, node->inputs[first], inside, axis);
+        open(product, node->inputs[!first], inside, axis);
+    } else if (grove_node_has_role(node, GROVE_ROLE_NEGATIVE)) {
+        grove_chain_scale(product, -1, 0);
+        open(product, node->inputs[0], inside, axis);
+    } else if (grove_node_has_role(node, GROVE_ROLE_HERMITIAN)) {
+        inside.adjoint = !o.adjoint;
+        open(product, node->inputs[0], inside, axis);
+    } else if (varies && grove_node_has_role(node, GROVE_ROLE_INVERSE)) {
+        inside.inverse = !o.inverse;
+        open(product, node->inputs[0], inside, axis);
+    } else if (grove_node_has_role(node, GROVE_ROLE_QUOTIENT) &&
+               (varies || is_plain_number(grove_node_behind_casts(node->inputs[1].node)))) {
+        open(product, node->inputs[0], inside, axis);
+        inside.inverse = !o.inverse;
+        open(product, node->inputs[1], inside, axis);
+    } else {
+        add(product, node, inside);
+    }
+}
+
+void grove_chain_open(grove_chain *product, grove_edge edge, const grove_axis *axis)
+{
+    open(product, edge, (around){0}, axis);
+}
+
+void grove_chain_open_inside(grove_chain *product, const grove_factor *of, grove_edge edge,
+                             const grove_axis *axis)
+{
+    open(product, edge, (around){of->side, of->adjoint, of->inverse}, axis);
+}
+
+/* ---- the order of scalars ---- */
+
+enum { DEPTH = 8 }; /* how far inputs are compared */
+
+static int compare_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "");
+}
+
+static int compare_literals(const grove_literal *a, const grove_literal *b)
+{
+    grove_hash left = grove_literal_hash(grove_hash_start(), a);
+    grove_hash right = grove_literal_hash(grove_hash_start(), b);
+
+    return memcmp(&left, &right, sizeof(left));
+}
+
+/* Options that are constants, then inputs. */
+static int compare_nodes(const grove_node *a, const grove_node *b, int depth)
+{
+    int order = (int)a->kind - (int)b->kind;
+
+    if (a == b || depth == DEPTH)
+        return 0;
+    if (!order)
+        order = compare_text(a->class_ ? a->class_->name : "", b->class_ ? b->class_->name : "");
+    if (!order && a->kind == GROVE_NODE_CONSTANT)
+        order = compare_literals(a->constant, b->constant);
+    if (!order && a->kind == GROVE_NODE_MEMBER) {
+        order = compare_text(a->leaf->members[a->member].name, b->leaf->members[b->member].name);
+        order = order ? order : compare_nodes(a->leaf, b->leaf, depth + 1);
+    }
+    const grove_option *options = a->class_ ? a->class_->options : NULL;
+    for (int i = 0; options && options[i].name && !order; i++)
+        if (a->options[i].value && b->options[i].value)
+            order = compare_literals(a->options[i].value, b->options[i].value);
+    for (int k = 0; k < a->input_count && k < b->input_count && !order; k++) {
+        const grove_node *x = grove_node_behind_casts(a->inputs[k].node);
+        const grove_node *y = grove_node_behind_casts(b->inputs[k].node);
+        order = x && y ? compare_nodes(x, y, depth + 1) : (x != NULL) - (y != NULL);
+    }
+    return order;
+}
+
+static int compare_factors(const void *left, const void *right)
+{
+    const grove_factor *a = left, *b = right;
+    int order = compare_nodes(a->node, b->node, 0);
+
+    order = order ? order : a->adjoint - b->adjoint;
+    order = order ? order : a->inverse - b->inverse;
+    return order ? order : a->node->id - b->node->id;
+}
+
+void grove_chain_sort(grove_chain *product)
+{
+    qsort(product->at, (size_t)product->count, sizeof(product->at[0]), compare_factors);
+}
+
+/* ---- putting together ---- */
+
+static grove_operand apply(grove_role role, grove_operand a, const grove_place *place, bool *failed)
+{
+    const grove_class *class_ = grove_tree_operator(a.node->tree, role);
+    grove_argument argument = {.operand = a, .place = *place};
+    grove_operand made = {0};
+
+    if (class_)
+        made = grove_tree_call(a.node->tree, class_, NULL, place, &argument, 1);
+    *failed = *failed || made.kind != GROVE_OPERAND_NODE;
+    return made;
+}
+
+static grove_operand make_factor(const grove_factor *f, const grove_place *place, bool *failed)
+{
+    grove_operand made = {.kind = GROVE_OPERAND_NODE, .node = f->node, .role = f->side};
+
+    if (f->inverse)
+        made = apply(GROVE_ROLE_INVERSE, made, place, failed);
+    if (f->adjoint && !*failed)
+        made = apply(GROVE_ROLE_HERMITIAN, made, place, failed);
+    made.role = f->side;
+    return made;
+}
+
+grove_operand grove_chain_make(const grove_chain *product, const grove_class *class_,
+                               bool from_left, const grove_place *place, bool *failed)
+{
+    grove_operand all = {0};
+
+    for (int i = 0; i < product->count && !*failed; i++) {
+        const grove_factor *f = &product->at[from_left ? i : product->count - 1 - i];
+        grove_operand next = make_factor(f, place, failed);
+        if (*failed)
+            break;
+        if (all.kind == GROVE_OPERAND_NOTHING) {
+            all = next;
+            continue;
+        }
+        grove_argument arguments[2] = {{.operand = from_left ? all : next, .place = *place},
+                                       {.operand = from_left ? next : all, .place = *place}};
+        char side = all.role ? all.role : next.role;
+        all = grove_tree_call(f->node->tree, class_, NULL, place, arguments, 2);
+        *failed = all.kind != GROVE_OPERAND_NODE;
+        if (!*failed)
+            all.role = grove_node_varies(all.node, GROVE_AXIS_STATION) ? side : 0;
+    }
+    return all;
+}
+
+grove_operand grove_chain_make_right(const grove_chain *product, const grove_class *class_,
+                                     bool from_left, const grove_place *place, bool *failed)
+{
+    grove_chain mirrored = {.count = 0};
+    bool adjoint = false, one_side = true;
+
+    for (int i = 0; i < product->count; i++) {
+        adjoint = adjoint || product->at[i].adjoint;
+        one_side = one_side && !grove_node_varies(product->at[i].node, GROVE_AXIS_BASELINE);
+    }
+    if (!adjoint || !one_side)
+        return grove_chain_make(product, class_, !from_left, place, failed);
+    for (int i = product->count; i-- > 0;) {
+        grove_factor f = product->at[i];
+        bool plain = f.node->form.shape != GROVE_MATRIX && !f.node->form.complex_;
+        f.adjoint = !f.adjoint && !plain;
+        grove_chain_add(&mirrored, &f);
+    }
+    grove_operand made = grove_chain_make(&mirrored, class_, from_left, place, failed);
+    if (*failed || made.kind != GROVE_OPERAND_NODE)
+        return made;
+    char side = made.role;
+    made = apply(GROVE_ROLE_HERMITIAN, made, place, failed);
+    made.role = side;
+    return made;
+}

@@ -1,0 +1,46 @@
+/* Products as lists of factors: opened through brackets, hermitians and inverses, and put together
+ * again. */
+#ifndef GROVE_GRAPH_CHAIN_H
+#define GROVE_GRAPH_CHAIN_H
+
+#include "graph/graph.h"
+
+/* A value that is no product itself, and what is done to it. */
+typedef struct {
+    grove_node *node; /* behind casts */
+    char side;        /* of which station: 'p' or 'q'; 0: of none, or of baselines */
+    bool adjoint, inverse;
+    bool scalar;
+} grove_factor;
+
+enum { GROVE_MAX_FACTORS = 64 };
+
+typedef struct {
+    grove_factor at[GROVE_MAX_FACTORS];
+    int count;
+    double constant[2]; /* the product of the plain numbers */
+    bool too_many;
+} grove_chain;
+
+/* Adds the factors of a value in their order. (A B)^H is B^H A^H; the same with ^-1, and quotients,
+ * are opened where the value varies along `axis` only, since else they stay as they are. */
+void grove_chain_open(grove_chain *product, grove_edge edge, const grove_axis *axis);
+/* The same for what stands inside of a factor, such as a term of a sum. */
+void grove_chain_open_inside(grove_chain *product, const grove_factor *of, grove_edge edge,
+                             const grove_axis *axis);
+void grove_chain_scale(grove_chain *product, double re, double im);
+void grove_chain_add(grove_chain *product, const grove_factor *factor);
+
+/* Sorts scalars by what they are, whatever their names and their order in the text. */
+void grove_chain_sort(grove_chain *product);
+
+/* The product of the factors by products of a class, with brackets from the left, ((A B) C), or
+ * from the right. NOTHING if there are none. With what cannot be made, *failed is set. */
+grove_operand grove_chain_make(const grove_chain *product, const grove_class *class_,
+                               bool from_left, const grove_place *place, bool *failed);
+/* The same for the right of a baseline: if a factor is an adjoint, as the hermitian of the product
+ * of the others' adjoints, so that it is that of the left: (A B)^H. */
+grove_operand grove_chain_make_right(const grove_chain *product, const grove_class *class_,
+                                     bool from_left, const grove_place *place, bool *failed);
+
+#endif
