@@ -182,8 +182,8 @@ static void measure(gpu_bench *b, const workload *of, bool double_)
     const double cells = of->gathers ? (double)f.args.size[0] : (double)f.count,
                  each = (of->are_real ? 4 : 8) * (double)of->support * of->support;
     const double seconds = gpu_time_launches(
-        b, of->gathers ? &grove_g2g_gather : &grove_g2g_apply_kernels[of->are_real], &f.args,
-        double_);
+        b, of->gathers ? &grove_g2g_gather : grove_g2g_apply_kernel(of->support, of->are_real),
+        &f.args, double_);
     gpu_print(b, of->name, double_, seconds,
               &(gpu_counts){.operations = of->gathers ? 0 : cells * each,
                             .cells = cells,

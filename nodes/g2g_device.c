@@ -179,7 +179,7 @@ static int launch_apply(const grove_call *call, const struct g2g_on_device *d,
     args.in[GROVE_G2G_PIECES].data = d->lists;
     args.out.data = d->slots;
     memcpy(args.state.bytes, state, sizeof(*state));
-    return grove_call_launch(call, &grove_g2g_apply_kernels[d->are_real], &args,
+    return grove_call_launch(call, grove_g2g_apply_kernel(state->support, d->are_real), &args,
                              call->double_precision);
 }
 

@@ -124,7 +124,7 @@ static void apply_slices(const applying *a, const world *w, int32_t slice)
     do {
         given.last = a->pieces - given.first < slice ? a->pieces : given.first + slice;
         if (given.last > given.first)
-            launch(a, &grove_g2g_apply_kernels[a->are_real],
+            launch(a, grove_g2g_apply_kernel(given.support, a->are_real),
                    grove_g2g_lanes(given.support) * (given.last - given.first), a->in, a->slots,
                    &given, sizeof(given), w->plan->double_precision);
         given.adds = given.first > 0;

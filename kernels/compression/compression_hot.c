@@ -248,6 +248,20 @@ INLINE void add_unequal(const grove_compression_block *block, const double *a, c
             store(sums + 8 * (4 * c + r), sum[c][r]);
 }
 
+/* How many weights are positive, and the power. */
+INLINE void add_numbers(const grove_compression_block *block, double *sums)
+{
+    cell numbers = load(sums), power = load(sums + 8);
+
+    for (int64_t k = 0; k < block->count; k++) {
+        const cell w = load(block->weight + 8 * k), d = load(block->data + 8 * k);
+        EACH numbers.part[i] += (vec)((integers)(w.part[i] > 0) & (integers)((vec){0} + 1.0));
+        power = add_product(power, times(w, d), d);
+    }
+    store(sums, numbers);
+    store(sums + 8, power);
+}
+
 /* Weights of a row that differ within cells, as doubles. */
 INLINE void put_own(cells_of_row *r)
 {
@@ -384,20 +398,6 @@ INLINE int add_full_row(cells_of_row *r, int equal, double *sums)
     return 1;
 }
 
-/* How many weights are positive, and the power. */
-INLINE void add_numbers(const grove_compression_block *block, double *sums)
-{
-    cell numbers = load(sums), power = load(sums + 8);
-
-    for (int64_t k = 0; k < block->count; k++) {
-        const cell w = load(block->weight + 8 * k), d = load(block->data + 8 * k);
-        EACH numbers.part[i] += (vec)((integers)(w.part[i] > 0) & (integers)((vec){0} + 1.0));
-        power = add_product(power, times(w, d), d);
-    }
-    store(sums, numbers);
-    store(sums + 8, power);
-}
-
 INLINE void add_first_full(const grove_compression_block *block, int equal, double *sums)
 {
     const double *model = block->model[0];
@@ -419,11 +419,13 @@ static void add_diagonal(const grove_compression_block *block, double *sums)
     const int groups = block->groups;
     double *pair = sums + 16 * (1 + groups);
 
-    add_first(block, NULL, 1, 1, sums, pair);
-    add_all_partners(block, block->data, block->model + 1, groups - 1, 0, sums + 32);
-    add_all_partners(block, block->model[0], block->model + 1, groups - 1, 0, pair + 16);
-    pair += 16 * groups;
-    for (int g = 1; g < groups; pair += 16 * (groups - g), g++)
+    if (groups == 1) {
+        add_first(block, NULL, 1, 1, sums, pair);
+        return;
+    }
+    add_numbers(block, sums);
+    add_all_partners(block, block->data, block->model, groups, 0, sums + 16);
+    for (int g = 0; g < groups; pair += 16 * (groups - g), g++)
         add_all_partners(block, block->model[g], block->model + g, groups - g, 1, pair);
 }
 

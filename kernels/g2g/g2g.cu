@@ -97,7 +97,7 @@ template <typename real> struct job {
 
 __device__ __forceinline__ int lane_of()
 {
-    return (int)threadIdx.x % 32;
+    return (int)(threadIdx.x % 32);
 }
 
 __device__ __forceinline__ int u_of(int32_t place)
@@ -126,7 +126,7 @@ __device__ __forceinline__ pair_of<real> *target_of(const job<real> &j, int32_t 
 
 __device__ __forceinline__ int column_of()
 {
-    return (int)threadIdx.x % NARROW;
+    return (int)(threadIdx.x % NARROW);
 }
 
 // The cells that functions at a place read, a column of a lane. With 4 rows functions may have
@@ -372,14 +372,14 @@ __device__ __forceinline__ void do_wide(const job<real> &j, int all)
 /* ---- pieces ---- */
 
 // Piece `number`, if there is one: lanes of a warp go on together.
-template <typename real, bool REAL>
+template <typename real, bool REAL, int LANES>
 __device__ void apply_piece(const grove_args *args, const grove_g2g_state *g, int32_t number,
                             real *shared)
 {
     const bool is_there = number < g->last - g->first;
     const grove_g2g_piece p = ((const grove_g2g_piece *)args->in[GROVE_G2G_PIECES]
                                    .data)[g->first + (is_there ? number : 0)];
-    const int32_t side = grove_g2g_side(g), lanes = grove_g2g_lanes(g->support);
+    const int32_t side = grove_g2g_side(g);
     const int32_t step[2] = {(int32_t)(g->step[0] / (int64_t)sizeof(pair_of<real>)),
                              (int32_t)(g->step[1] / (int64_t)sizeof(pair_of<real>))};
     const int32_t u = p.tile % g->tiles[0] * g->tile, v = p.tile / g->tiles[0] * g->tile;
@@ -396,10 +396,10 @@ __device__ void apply_piece(const grove_args *args, const grove_g2g_state *g, in
 #pragma unroll 1
     for (int y = p.row; y < p.end && is_there; y++)
 #pragma unroll 1
-        for (int x = p.left + (int)threadIdx.x % lanes; x < p.right; x += lanes)
+        for (int x = p.left + (int)(threadIdx.x % LANES); x < p.right; x += LANES)
             j.out[y * side + x] = {0, 0};
     __syncwarp();
-    if (g->support <= NARROW)
+    if (LANES == NARROW)
         do_any_narrow<real, REAL>(j, is_there ? p.last - p.first : 0);
     else
         do_wide<real, REAL>(j, p.last - p.first);
@@ -497,21 +497,22 @@ template <typename real> __device__ void pack(const grove_args *args, int64_t i)
 }
 } // namespace
 
-#define APPLY(name, is_real, precision, real)                                                      \
-    extern "C" __global__ void __launch_bounds__(BLOCK)                                            \
-        g2g_apply_##name##_##precision(const __grid_constant__ grove_args args)                    \
+// Without the second number ptxas spills some.
+#define APPLY(width, name, is_real, lanes, precision, real)                                        \
+    extern "C" __global__ void __launch_bounds__(BLOCK, 4)                                         \
+        g2g_##width##_##name##_##precision(const __grid_constant__ grove_args args)                \
     {                                                                                              \
-        __shared__ numbers<real, 2 * MOST> memory_##name##_##precision[WARPS];                     \
+        __shared__ numbers<real, 2 * MOST> memory_##width##_##name##_##precision[WARPS];           \
+        enum { EACH = 32 / lanes };                                                                \
         const grove_g2g_state *g = grove_g2g_state_of(&args);                                      \
-        const int warp = (int)threadIdx.x / 32, lanes = grove_g2g_lanes(g->support);               \
-        const int32_t each = 32 / lanes, count = g->last - g->first;                               \
+        const int warp = (int)(threadIdx.x / 32);                                                  \
                                                                                                    \
-        _Pragma("unroll 1") for (int64_t i = ((int64_t)blockIdx.x * WARPS + warp) * each;          \
-                                 i < count; i += (int64_t)gridDim.x * WARPS * each)                \
-            apply_piece<real, is_real>(&args, g, (int32_t)i + lane_of() / lanes,                   \
-                                       memory_##name##_##precision[warp].x);                       \
+        _Pragma("unroll 1") for (int64_t i = ((int64_t)blockIdx.x * WARPS + warp) * EACH;          \
+                                 i < g->last - g->first; i += (int64_t)gridDim.x * WARPS * EACH)   \
+            apply_piece<real, is_real, lanes>(&args, g, (int32_t)i + lane_of() / lanes,            \
+                                              memory_##width##_##name##_##precision[warp].x);      \
     }                                                                                              \
-    GROVE_CUDA_EXPORT(g2g_apply_##name##_##precision)
+    GROVE_CUDA_EXPORT(g2g_##width##_##name##_##precision)
 
 #define ITEMS(name, precision, real)                                                               \
     extern "C" __global__ void g2g_##name##_##precision(const __grid_constant__ grove_args args)   \
@@ -523,10 +524,14 @@ template <typename real> __device__ void pack(const grove_args *args, int64_t i)
     }                                                                                              \
     GROVE_CUDA_EXPORT(g2g_##name##_##precision)
 
-APPLY(real, true, single, float)
-APPLY(real, true, double, double)
-APPLY(complex, false, single, float)
-APPLY(complex, false, double, double)
+APPLY(narrow, real, true, NARROW, single, float)
+APPLY(narrow, real, true, NARROW, double, double)
+APPLY(narrow, complex, false, NARROW, single, float)
+APPLY(narrow, complex, false, NARROW, double, double)
+APPLY(wide, real, true, 32, single, float)
+APPLY(wide, real, true, 32, double, double)
+APPLY(wide, complex, false, 32, single, float)
+APPLY(wide, complex, false, 32, double, double)
 ITEMS(gather, single, float)
 ITEMS(gather, double, double)
 ITEMS(arrange, single, float)

@@ -6,9 +6,17 @@
     }
 const grove_kernel grove_g2g_pack = KERNEL("g2g_pack", 0),
                    grove_g2g_arrange = KERNEL("g2g_arrange", 0),
-                   grove_g2g_gather = KERNEL("g2g_gather", 0),
-                   grove_g2g_apply_kernels[2] = {KERNEL("g2g_apply_complex", GROVE_G2G_BLOCK),
-                                                 KERNEL("g2g_apply_real", GROVE_G2G_BLOCK)};
+                   grove_g2g_gather = KERNEL("g2g_gather", 0);
+
+const grove_kernel *grove_g2g_apply_kernel(int support, bool are_real)
+{
+    static const grove_kernel kernels[2][2] = {
+        {KERNEL("g2g_wide_complex", GROVE_G2G_BLOCK), KERNEL("g2g_wide_real", GROVE_G2G_BLOCK)},
+        {KERNEL("g2g_narrow_complex", GROVE_G2G_BLOCK),
+         KERNEL("g2g_narrow_real", GROVE_G2G_BLOCK)}};
+
+    return &kernels[support <= GROVE_G2G_NARROW][are_real];
+}
 
 enum { SLOTS = 1 << 26 /* bytes of a launch, about */ };
 

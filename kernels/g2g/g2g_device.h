@@ -7,7 +7,8 @@
 #include "g2g_cuda.h"
 
 extern const grove_kernel grove_g2g_pack, grove_g2g_arrange, grove_g2g_gather;
-extern const grove_kernel grove_g2g_apply_kernels[2]; /* by whether functions are real */
+/* That of functions so wide, real or not. */
+const grove_kernel *grove_g2g_apply_kernel(int support, bool are_real);
 
 /* Bytes, at most, and numbers of pieces. */
 typedef struct {
