@@ -49,6 +49,7 @@ int main(int count, char **words)
         gpu_measure_arrays(&b);
         gpu_measure_gridder(&b);
         gpu_measure_functions(&b);
+        gpu_measure_g2g(&b);
         gpu_measure_fit(&b);
         grove_device_free(b.device);
         grove_error_free(b.error);
@@ -64,6 +65,7 @@ int main(int count, char **words)
         gpu_measure_arrays(&b);
         gpu_measure_gridder(&b);
         gpu_measure_functions(&b);
+        gpu_measure_g2g(&b);
         gpu_measure_fit(&b);
         gpu_measure_algebra(&b);
     }

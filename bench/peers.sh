@@ -53,8 +53,8 @@ fi
 export GROVE_PLUGIN_PATH="$build/nodes/.libs" GROVE_TREE_PATH="$top/trees" GROVE_DATA_PATH="$top/data"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 one=
-command -v taskset >/dev/null && one="taskset -c $(($(nproc) - 1))"
+command -v taskset >/dev/null && one="taskset -c $(($(nproc --all) - 1))"
 case " $* " in
-*' --threads '*) one= && unset NUMBA_NUM_THREADS ;;
+*' --threads '*) one= && unset OMP_NUM_THREADS NUMBA_NUM_THREADS ;; # ducc0 heeds the first
 esac
 $one "$folder/bin/python" "$top/bench/$script" "$grove" "$work" "$@"

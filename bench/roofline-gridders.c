@@ -5,6 +5,7 @@
 
 #include "../kernels/convolution/convolution.h"
 #include "../kernels/gridder/gridder_hot.h"
+#include "../kernels/idg/idg_hot.h"
 
 #include "base/threads.h"
 #include "cell.h"
@@ -24,6 +25,7 @@ typedef struct {
     grove_gridder_samples samples;
     grove_gridder *gridder;
     grove_convolution *convolution;
+    grove_idg *idg;
     grove_convolution_mueller mueller;
     int32_t *index, *row, *channel;
     double *uvw, *freq;
@@ -119,6 +121,7 @@ void bench_end_gridder(void *context)
 
     grove_gridder_free(s->gridder);
     grove_convolution_free(s->convolution);
+    grove_idg_free(s->idg);
     free(s->samples.data);
     free(s->index);
     free(s->row);
@@ -315,5 +318,70 @@ double bench_run_functions(void *context)
                                                         &one_thread, &outside)
                             : grove_convolution_add(s->convolution, &s->samples, &s->mueller,
                                                     &one_thread, &outside, NULL));
+    return (double)s->samples.rows * (double)s->samples.channels;
+}
+
+/* ---- image-domain gridding ---- */
+
+/* Cells of the planes that some subgrid has. */
+static double touched_of(const state *s, const grove_idg_plan *p)
+{
+    const int64_t cells = p->grid.planes * p->grid.grid[0] * p->grid.grid[1];
+    const void *planes = grove_idg_planes(s->idg);
+    int64_t touched = 0;
+
+    for (int64_t k = 0; k < cells; k++)
+        touched += p->grid.bounds.double_precision ? ((const double *)planes)[2 * k] != 0
+                                                   : ((const float *)planes)[2 * k] != 0;
+    return (double)touched;
+}
+
+/* Two thin matrices: 4 multiply-adds for each pixel, and of both lines 4 for a step to the next
+ * channel, and of one 4 for the visibility, or its sum. Of a subgrid's pixels 6 for taper and w,
+ * and transforms along both axes. Sines and cosines are of two lines of each block of channels, and
+ * as many of its step, and of each pixel of a subgrid. Subgrids and lines stay in the first cache.
+ */
+static bench_work work_of_idg(const state *s, const grove_idg_plan *p, const bench_setup *setup)
+{
+    grove_idg_counts counts = {0};
+    const double n = p->side, count = (double)s->samples.rows * setup->channels,
+                 ways = s->kernel->degrids ? 1 : 2, complex_ = 2.0 * setup->bytes;
+
+    must(grove_idg_count(p, &s->samples, BASELINES, NULL, &counts));
+    const double pixels = n * n * (double)counts.subgrids / (double)counts.visibilities,
+                 block = fmin(GROVE_IDG_RESTART, setup->channels);
+    return (bench_work){
+        .operations = 4 * n * n + 12 * n + pixels * (6 + 4 * log2(n)),
+        .phases = 4 * n / block + pixels,
+        .memory = complex_ + 24.0 / setup->channels + ways * complex_ * touched_of(s, p) / count,
+    };
+}
+
+void *bench_begin_idg(const bench_kernel *kernel, const bench_setup *setup, bench_work *work)
+{
+    state *s = make_state(kernel, setup);
+    const grove_idg_wanted wanted = {.side = 0};
+    grove_gridder_outside outside = {0};
+    grove_idg_plan plan;
+    char said[200];
+
+    choose_plan(s, setup, false);
+    must(grove_idg_plan_choose(&s->plan.image, &s->plan.bounds, &wanted, setup->epsilon, &plan,
+                               said));
+    s->idg = grove_idg_new(&plan, (grove_isa)setup->isa);
+    must(!s->idg);
+    must(grove_idg_add(s->idg, &s->samples, BASELINES, NULL, &one_thread, &outside, NULL));
+    *work = work_of_idg(s, &plan, setup);
+    return s;
+}
+
+double bench_run_idg(void *context)
+{
+    state *s = context;
+    grove_gridder_outside outside = {0};
+
+    must(s->kernel->degrids
+             ? grove_idg_predict(s->idg, &s->samples, BASELINES, NULL, &one_thread, &outside, NULL)
+             : grove_idg_add(s->idg, &s->samples, BASELINES, NULL, &one_thread, &outside, NULL));
     return (double)s->samples.rows * (double)s->samples.channels;
 }

@@ -18,6 +18,8 @@
 #define FUNCTIONS                                                                                  \
     .begin = bench_begin_functions, .run = bench_run_functions, .end = bench_end_gridder
 
+#define IDG .begin = bench_begin_idg, .run = bench_run_idg, .end = bench_end_gridder
+
 /* A visibility of the first is that of one source. */
 static const bench_kernel kernels[] = {
     {"predict, I", .workload = "P1 I", SUM},
@@ -31,6 +33,8 @@ static const bench_kernel kernels[] = {
     {"aw, degrid", .degrids = true, .functions = 1, FUNCTIONS},
     {"aw, grid, 500 functions", .functions = 500, FUNCTIONS},
     {"aw, degrid, 500 functions", .degrids = true, .functions = 500, FUNCTIONS},
+    {"idg, grid", IDG},
+    {"idg, degrid", .degrids = true, IDG},
 };
 enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]), MAX_ROUNDS = 99 };
 
@@ -202,8 +206,9 @@ int main(int count, char **words)
          &b.rounds, MAX_ROUNDS},
         {"seconds", "S", "at least so long for each kernel in a round (default 0.2)", BENCH_SECONDS,
          &b.min, 0},
-        {"kernel", "TEXT", "those with TEXT in their names: predict, w_stack, aw (default: all)",
-         BENCH_TEXT, &b.words, 0},
+        {"kernel", "TEXT",
+         "those with TEXT in their names: predict, w_stack, aw, idg (default: all)", BENCH_TEXT,
+         &b.words, 0},
         {"isa", "WORD", "avx512, avx2 or portable (default: the best)", BENCH_TEXT, &b.isa, 0},
         {"precision", "WORD", "single or double (default single)", BENCH_TEXT, &b.precision, 0},
         {"times", "N", "of the gridders' visibilities (default 8)", BENCH_COUNT, &b.setup.times,
@@ -211,8 +216,8 @@ int main(int count, char **words)
         {"channels", "N", "of them (default 64)", BENCH_COUNT, &b.setup.channels, 4096},
         {"size", "N", "pixels of their image along each side, of 1e-5 rad (default 2048)",
          BENCH_COUNT, &b.setup.size, 16384},
-        {"epsilon", "X", "the accuracy of w_stack (default 1e-4)", BENCH_NUMBER, &b.setup.epsilon,
-         0},
+        {"epsilon", "X", "the accuracy of w_stack and idg (default 1e-4)", BENCH_NUMBER,
+         &b.setup.epsilon, 0},
         {"plot", "FILE", "draws it into FILE, .svg or .png", BENCH_TEXT, &b.plot, 0},
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
     char subtitle[160];

@@ -37,4 +37,7 @@ void bench_end_gridder(void *state);
 void *bench_begin_functions(const bench_kernel *kernel, const bench_setup *setup, bench_work *work);
 double bench_run_functions(void *state);
 
+void *bench_begin_idg(const bench_kernel *kernel, const bench_setup *setup, bench_work *work);
+double bench_run_idg(void *state);
+
 #endif

@@ -3,6 +3,7 @@
 #include "nodes/form.h"
 #include "nodes/gridder_threads.h"
 #include "nodes/image_method.h"
+#include "nodes/image_subgrids.h"
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -31,6 +32,9 @@ static const grove_option options[] = {
     IMAGE_FUNCTIONS_OPTIONS,
     IMAGE_METHOD_OPTIONS,
     IMAGE_INTERPOLATE_OPTION,
+    {"stokes", GROVE_TEXT, "none",
+     "of method=idg: Stokes parameters of the planes, such as IQUV; none: as many of IQUV as they "
+     "have"},
     {0},
 };
 
@@ -154,6 +158,8 @@ static int check(grove_node *node)
     grove_node_set_user(node, o);
     bool aw;
     int code = image_method_of_stage(node, &aw);
+    if (!code && grove_node_given(node, "stokes") && !image_method_is_idg(node))
+        code = grove_node_fail_option(node, "stokes", "goes with method=idg only");
     if (!code && aw)
         express(node, o);
     if (code || aw)
@@ -169,7 +175,7 @@ static int check(grove_node *node)
     code = code ? code : image_stage_check(node, PLANES, plan, IMAGE_STAGE_GRID);
     if (code)
         return code;
-    const int parameters = o->has_functions ? image_mueller_parameters(&o->mueller) : 1;
+    const int parameters = degrid_parameters(o);
     code = read_cube(node, o);
     code = code ? code : check_planes(node, o, parameters);
     if (code)
@@ -182,7 +188,9 @@ static int check(grove_node *node)
             node, o->index, image_convolve_index_bytes(&o->mueller, o->convolution.visibilities));
     if (code)
         return code;
-    form.shape = o->has_functions ? o->convolution.visibilities : GROVE_SCALAR;
+    form.shape = o->has_functions ? o->convolution.visibilities
+                 : o->is_idg      ? o->idg.mix.visibilities
+                                  : GROVE_SCALAR;
     tell_memory(node, o, axes, parameters);
     const int others = o->has_functions ? grove_node_input_axes(node, FUNCTIONS, axes) : 0;
     for (int d = 0; d < others; d++)
@@ -231,11 +239,12 @@ static void stop(const grove_node *node, void *run)
 {
     degridding *d = run;
 
-    if (d->outside)
+    if (d->outside > d->beyond)
         grove_node_warn(node,
                         "%lld visibilities have baselines that are not numbers, or longer than "
                         "%s; they are 0",
-                        (long long)d->outside, image_stage_limit(node));
+                        (long long)(d->outside - d->beyond), image_stage_limit(node));
+    degrid_tell_subgrids(node, d);
     image_functions_warn_outside(node, &d->left_out, "and are 0");
     grove_gridder_free(d->gridder);
     grove_convolution_free(d->convolution);
@@ -281,8 +290,9 @@ static int set_planes(degridding *d, const degrid_given *g, const image_mueller 
         image_mueller_from_stokes(mueller, planes, grove_convolution_grid(d->convolution),
                                   g->grid[0] * g->grid[1], double_precision);
     else if (!code && d->idg)
-        memcpy(grove_idg_planes(d->idg), planes,
-               (size_t)(g->planes * g->grid[0] * g->grid[1]) * (double_precision ? 16 : 8));
+        image_subgrids_from_cells(planes, grove_idg_planes(d->idg),
+                                  (int)(g->cell / (double_precision ? 16 : 8)),
+                                  g->planes * g->grid[0] * g->grid[1], double_precision);
     else if (!code && grove_gridder_set_planes(d->gridder, 0, planes))
         code = GROVE_NO_MEMORY;
     free(copy);
@@ -519,7 +529,9 @@ static int predict(const grove_call *call, degridding *d)
                   channels = image_axis_size(args, GROVE_AXIS_FREQ), rows = times * baselines;
     const int64_t freq_step = image_axis_step(args, &args->in[FREQ], GROVE_AXIS_FREQ);
     const size_t cell = 2 * (call->double_precision ? sizeof(double) : sizeof(float)) *
-                        (o->has_functions ? (size_t)o->convolution.visibilities : 1);
+                        (size_t)(o->has_functions ? o->convolution.visibilities
+                                 : o->is_idg      ? o->idg.mix.visibilities
+                                                  : 1);
     double *uvw = image_copy_uvw(args, &args->in[UVW]),
            *freq = image_copy_freq(args, args->in[FREQ].data, freq_step);
     char *data = calloc((size_t)(rows * channels), cell);

@@ -34,6 +34,8 @@ typedef struct {
     grove_gridder *gridder;
     grove_convolution *convolution;
     grove_idg *idg;
+    grove_idg_counts counts; /* of its subgrids */
+    int64_t beyond;          /* its layers, by w alone; of those outside */
     grove_hash of;           /* the planes */
     bool has_planes;         /* there are some */
     grove_hash functions_of; /* the functions, and grove_call_serial of them */
@@ -68,6 +70,10 @@ uint64_t degrid_subgrids_bytes(const options_read *o);
 /* Visibilities from subgrids of the planes that d->idg has. 0, or a code. */
 int degrid_predict_subgrids(const grove_call *call, degridding *d,
                             const grove_gridder_samples *samples);
+/* How many there were, and what was beyond the layers. */
+void degrid_tell_subgrids(const grove_node *node, const degridding *d);
+/* Numbers of a cell of the planes. */
+int degrid_parameters(const options_read *o);
 
 int degrid_on_device(const grove_call *call);
 

@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+int degrid_parameters(const options_read *o)
+{
+    return o->is_idg ? o->idg.mix.images : image_mueller_parameters(&o->mueller);
+}
+
 degrid_given degrid_planes(const grove_call *call, int plane)
 {
     static const char *const names[] = {"u", "v", "w_plane"};
@@ -18,7 +23,7 @@ degrid_given degrid_planes(const grove_call *call, int plane)
                       .planes = o->plan.planes,
                       .cell = 2 *
                               (int64_t)(call->double_precision ? sizeof(double) : sizeof(float)) *
-                              image_mueller_parameters(&o->mueller)};
+                              degrid_parameters(o)};
 
     for (int d = 0; d < 3; d++)
         g.step[d] = image_stage_in_step(args, PLANES, names[d]);

@@ -1,9 +1,12 @@
 /* What degrid does by image-domain gridding. */
 #include "nodes/degrid.h"
+#include "nodes/form.h"
 #include "nodes/gridder_threads.h"
 #include "nodes/image_method.h"
+#include "nodes/image_subgrids.h"
 
 #include "base/error.h"
+#include "base/log.h"
 
 static int64_t origin_of(const grove_args *args, int kind)
 {
@@ -30,8 +33,14 @@ int degrid_choose_plan(grove_node *node, options_read *o)
     o->plan = o->idg.grid;
     o->times = grove_node_axis(obs, "time") ? grove_node_axis(obs, "time")->size : 1;
     o->channels = grove_node_axis(obs, "freq") ? grove_node_axis(obs, "freq")->size : 1;
-    image_method_tell_idg(node, &o->idg);
-    return image_terms_check(node, &o->plan.image, &o->terms);
+    const double *feed = grove_node_member_data(obs, "feed");
+    code = image_terms_check(node, &o->plan.image, &o->terms);
+    if (!code)
+        code = image_subgrids_of_planes(node, form_elements(grove_node_input_form(node, PLANES)),
+                                        feed && *feed > 0, &o->terms, &o->idg.mix);
+    if (!code)
+        image_subgrids_tell(node, obs, &o->idg, &o->terms);
+    return code;
 }
 
 uint64_t degrid_subgrids_bytes(const options_read *o)
@@ -62,8 +71,21 @@ int degrid_predict_subgrids(const grove_call *call, degridding *d,
     }
     if (!code &&
         grove_idg_predict(d->idg, samples, baselines, o->terms.input >= 0 ? &made.terms : NULL,
-                          &threads, &outside, NULL))
+                          &threads, &outside, &d->counts))
         code = GROVE_NO_MEMORY;
+    if (!code)
+        d->beyond += image_subgrids_beyond(samples, &plan.grid.bounds);
     image_terms_free(&made);
     return code;
+}
+
+void degrid_tell_subgrids(const grove_node *node, const degridding *d)
+{
+    const options_read *o = grove_node_user(node);
+
+    if (d->counts.subgrids)
+        grove_log(GROVE_LOG_NOTE, "%s: %lld subgrids, %.3g visibilities in each",
+                  grove_node_name(node), (long long)d->counts.subgrids,
+                  (double)d->counts.visibilities / (double)d->counts.subgrids);
+    image_subgrids_warn_beyond(node, &o->idg, d->beyond, "and are 0");
 }

@@ -307,8 +307,11 @@ static void express(const grove_node *node, imager *m)
     free(functions);
 }
 
-static void express_idg(imager *m, const char *stokes)
+static void express_idg(const grove_node *node, imager *m, const char *stokes)
 {
+    const grove_form *data = grove_node_input_form(node, m->data),
+                     *beam = grove_node_input_form(node, grove_node_input(node, "jones"));
+    const bool all = beam && beam->shape == GROVE_MATRIX && data->shape == GROVE_MATRIX;
     const char *stage = "size=size, cell=cell, centre=centre, epsilon=epsilon",
                *idg = "w_terms=w_terms, method=idg, subgrid=subgrid, layers=layers",
                *jones = "jones=jones, times=times, channels=channels",
@@ -317,7 +320,8 @@ static void express_idg(imager *m, const char *stokes)
     m->expression = grove_format("grid_correction(fft(grid(data, obs, %s, %s, %s, %s, "
                                  "stokes=\"%s\")), obs, %s, %s) / "
                                  "sum_of_weights(data, obs, %s, stokes=\"%s\")",
-                                 stage, weights, idg, jones, stokes, stage, idg, weights, stokes);
+                                 stage, weights, idg, jones, stokes, stage, idg, weights,
+                                 all ? "IQUV" : stokes);
 }
 
 static int choose_method(grove_node *node, imager *m)
@@ -340,7 +344,7 @@ static int choose_method(grove_node *node, imager *m)
                                 : method.baseline;
     image_tracks_free((image_tracks *)&tracks);
     if (image_method_is_idg(node)) {
-        express_idg(m, method.stokes);
+        express_idg(node, m, method.stokes);
         return image_method_choose_idg(node, &method);
     }
     int code = image_method_choose(node, &method, &aw, m->why);

@@ -237,10 +237,13 @@ static int check_applied(grove_node *node, operator* o)
     }
     consume(node);
     grove_node_set_output(node, &form);
+    const grove_axis *entries =
+        grove_node_input_axis(node, o->diagonal, grove_axis_kind(g2g_axes[1]));
     grove_lattice of = o->lattice;
     for (int k = form.precision == GROVE_PRECISION_DOUBLE; k < 2; k++) {
         of.plan.double_precision = k;
         grove_node_set_memory(node, grove_g2g_bytes(&of));
+        grove_node_set_device_memory(node, g2g_device_memory(&of, entries->size));
         grove_node_set_scratch(
             node, (uint64_t)(of.plan.grid[0] * of.plan.grid[1]) * (k ? 32 : 16) + 128, 0);
         if (k == 0)
@@ -299,6 +302,7 @@ typedef struct {
     pthread_mutex_t lock;
     grove_g2g *g2g; /* with these functions */
     grove_hash functions;
+    g2g_devices devices;
 } applying;
 
 static int start(const grove_node *node, void **run)
@@ -318,6 +322,7 @@ static void stop(const grove_node *node, void *run)
 
     (void)node;
     grove_g2g_free(a->g2g);
+    g2g_devices_free(&a->devices);
     pthread_mutex_destroy(&a->lock);
     free(a);
 }
@@ -419,6 +424,19 @@ static int eval(const grove_call *call)
                : code;
 }
 
+static int device(const grove_call *call)
+{
+    const operator* o = grove_node_user(call->node);
+    applying *a = call->run;
+    grove_lattice lattice = o->lattice;
+
+    lattice.plan.double_precision = call->double_precision;
+    pthread_mutex_lock(&a->lock);
+    int code = g2g_device_apply(call, &lattice, o->functions, o->diagonal, &a->devices);
+    pthread_mutex_unlock(&a->lock);
+    return code;
+}
+
 GROVE_CLASS(g2g) = {
     GROVE_CLASS_HEAD(g2g),
     .doc =
@@ -436,6 +454,7 @@ GROVE_CLASS(g2g) = {
     .check = check,
     .expression = expression,
     .eval = eval,
+    .device = device,
     .start = start,
     .stop = stop,
     .close = close_node,

@@ -47,6 +47,21 @@ typedef struct {
  * channels: as if there was one. */
 g2g_size g2g_predict(const grove_node *obs, const grove_lattice *lattice, const double longest[3]);
 
+/* What devices keep for g2g in a run; zero before the first call. */
+typedef struct {
+    struct g2g_on_device *each;
+    int count;
+} g2g_devices;
+
+/* Bytes of it on each device, at most, for so many entries; 0: none, the host computes. */
+uint64_t g2g_device_memory(const grove_lattice *lattice, int64_t entries);
+/* .device: applies a diagonal; the inputs `functions` and `diagonal` by their numbers. What was
+ * made of the same content stays. 0, the code of the first grove_call_... that failed, or
+ * GROVE_MISSING: the host is to do it. */
+int g2g_device_apply(const grove_call *call, const grove_lattice *lattice, int functions,
+                     int diagonal, g2g_devices *devices);
+void g2g_devices_free(g2g_devices *devices);
+
 /* Of the class g2g_diagonal. */
 int g2g_diagonal_check(grove_node *node);
 void g2g_diagonal_close(grove_node *node);

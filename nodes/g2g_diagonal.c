@@ -4,11 +4,13 @@
 #include "nodes/image_samples.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "fit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +27,7 @@ typedef struct {
     int data, weights, uvw;
     int used; /* elements of the visibilities */
     int64_t room;
+    g2g_size foretold;
 } diagonal;
 
 /* ---- functions ---- */
@@ -126,6 +129,8 @@ static int find_room(const grove_node *node, const grove_node *obs, diagonal *d)
 {
     const g2g_size size = g2g_predict(obs, &d->lattice, d->longest);
     double all = 1;
+
+    d->foretold = size;
 
     for (int k = 0; k < 3; k++) {
         const grove_axis *axis = grove_node_axis(obs, k == 0   ? "time"
@@ -300,6 +305,21 @@ int g2g_diagonal_add(const grove_call *call, void *state, const grove_array *con
     return code ? no_memory(call) : 0;
 }
 
+/* What there are beside what was foretold. */
+static void tell(const grove_call *call, const grove_diagonal *sums)
+{
+    const diagonal *d = grove_node_user(call->node);
+    const double entries = (double)grove_diagonal_count(sums),
+                 samples = (double)grove_diagonal_samples(sums);
+    char foretold[60] = "";
+
+    if (d->foretold.known)
+        snprintf(foretold, sizeof(foretold), "; foretold were %.4g (%.3g %%)", d->foretold.entries,
+                 100 * d->foretold.entries / d->foretold.samples);
+    grove_log(GROVE_LOG_NOTE, "%s: the diagonal has %.4g entries for %.4g visibilities (%.3g %%)%s",
+              grove_node_name(call->node), entries, samples, 100 * entries / samples, foretold);
+}
+
 int g2g_diagonal_finish(const grove_call *call, void *state, grove_array *out)
 {
     const grove_gridder_threads threads = gridder_threads(call);
@@ -316,6 +336,7 @@ int g2g_diagonal_finish(const grove_call *call, void *state, grove_array *out)
     if (!entries)
         return image_samples_none(call->node, s->outside, image_stage_limit(call->node));
     image_functions_warn_outside(call->node, &s->left_out, "and do not count");
+    tell(call, s->sums);
     grove_diagonal_write(s->sums, &threads, to);
     for (int64_t k = entries; k < out->cells; k++)
         to[k] = (grove_diagonal_entry){-1, 0};

@@ -3,6 +3,7 @@
 #include "nodes/gridder_threads.h"
 #include "nodes/image_method.h"
 #include "nodes/image_stage.h"
+#include "nodes/image_subgrids.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -32,7 +33,8 @@ static const grove_input inputs[] = {
 /* clang-format on */
 static const grove_option options[] = {
     IMAGE_STAGE_OPTIONS,
-    {"stokes", GROVE_TEXT, "\"I\"", "the Stokes parameter: I, Q, U or V"},
+    {"stokes", GROVE_TEXT, "\"I\"",
+     "the Stokes parameter: I, Q, U or V; of method=idg letters of IQUV, in one pass"},
     WEIGHT_OPTIONS,
     IMAGE_FUNCTIONS_OPTIONS,
     IMAGE_METHOD_OPTIONS,
@@ -93,6 +95,8 @@ static int read_stokes(const grove_node *node, const grove_form *data, bool circ
     const image_mueller *m = &g->mueller;
     const bool one = grove_node_written(node, "stokes");
 
+    if (g->is_idg)
+        return image_subgrids_of_data(node, data, circular, &g->terms, &g->idg.mix, &g->stokes);
     if (m->shape < 2 && (one || !grove_node_input_form(node, grove_node_input(node, "mueller")))) {
         int code = image_stokes_read(node, data, circular, &g->stokes);
         if (!code && weighs)
@@ -254,7 +258,7 @@ static int check(grove_node *node)
         code = prepare_functions(node, g);
     if (code)
         return code;
-    const int parameters = image_mueller_parameters(&g->mueller);
+    const int parameters = g->is_idg ? g->idg.mix.images : image_mueller_parameters(&g->mueller);
     grove_form form = {.shape = parameters > 1 ? GROVE_VECTOR : GROVE_SCALAR,
                        .vector = parameters > 1 ? parameters : 0,
                        .complex_ = true,
@@ -440,6 +444,8 @@ static int add_band(const grove_call *call, gridded *to, const grove_array *cons
             code = spread(call, to, &s, band);
         else
             image_sizes_add(&to->sizes[band], &s, 1);
+        if (grids && to->idg)
+            to->beyond += s.beyond;
         if (!to->sized) { /* else the walk before has counted them */
             to->outside += s.outside;
             to->not_finite += s.not_finite;

@@ -35,6 +35,7 @@ typedef struct {
     grove_convolution *convolution;
     grove_idg *idg;
     grove_idg_counts counts;        /* of its subgrids */
+    int64_t beyond;                 /* its layers, by w alone; of those outside */
     grove_gridder_outside left_out; /* by the functions */
     double (*sums)[4];              /* [band] of weights, by the functions of each image */
     image_sizes *sizes;             /* [band] */
@@ -58,6 +59,9 @@ uint64_t grid_subgrids_bytes(const grove_node *node, const gridding *g);
 int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *s,
                       const grove_array *const *arrays, const image_mueller_part *part,
                       int64_t first);
+void grid_give_subgrids(const grove_call *call, const gridded *from, grove_array *out);
+/* How many there were, and what was beyond the layers. */
+void grid_tell_subgrids(const grove_call *call, const gridded *from);
 /* With the precision of the call. */
 grove_gridder_plan grid_plan_of(const grove_call *call);
 /* Adds the longest baselines of `rows`, [row][u, v, w], that are not left out. */

@@ -44,7 +44,7 @@ void grid_finish_planes(const grove_call *call, const gridded *from, grove_array
     if (grids)
         return;
     if (from->idg)
-        memcpy(out->data, grove_idg_planes(from->idg), bytes);
+        grid_give_subgrids(call, from, out);
     else if (from->gridders)
         grid_give_bands(call, from, out);
     else
@@ -57,11 +57,13 @@ void grid_warn(const grove_call *call, const gridded *from)
 {
     const gridding *g = grove_node_user(call->node);
 
-    if (from->outside)
+    if (from->outside > from->beyond)
         grove_node_warn(call->node,
                         "%lld visibilities have baselines that are not numbers, or longer than "
                         "%s, and are left out",
-                        (long long)from->outside, image_stage_limit(call->node));
+                        (long long)(from->outside - from->beyond), image_stage_limit(call->node));
+    if (from->idg)
+        grid_tell_subgrids(call, from);
     image_samples_warn_not_finite(call->node, from->not_finite);
     image_plane_check_cells(call->node, from->max_u, from->max_v, &g->plan.image);
     image_functions_warn_outside(

@@ -3,8 +3,10 @@
 #include "nodes/gridder_threads.h"
 #include "nodes/image_method.h"
 #include "nodes/image_stage.h"
+#include "nodes/image_subgrids.h"
 
 #include "base/error.h"
+#include "base/log.h"
 
 int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g)
 {
@@ -19,8 +21,10 @@ int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g)
     if (code)
         return code;
     g->plan = g->idg.grid;
-    image_method_tell_idg(node, &g->idg);
-    return image_terms_check(node, &g->plan.image, &g->terms);
+    code = image_terms_check(node, &g->plan.image, &g->terms);
+    if (!code)
+        image_subgrids_tell(node, obs, &g->idg, &g->terms);
+    return code;
 }
 
 int grid_open_subgrids(const grove_call *call, grove_isa isa, gridded *to)
@@ -65,4 +69,21 @@ int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *
         code = grid_no_memory(call);
     image_terms_free(&made);
     return code;
+}
+
+void grid_give_subgrids(const grove_call *call, const gridded *from, grove_array *out)
+{
+    image_subgrids_to_cells(grove_idg_planes(from->idg), out->data, out->elements, out->cells,
+                            call->double_precision);
+}
+
+void grid_tell_subgrids(const grove_call *call, const gridded *from)
+{
+    const gridding *g = grove_node_user(call->node);
+
+    if (from->counts.subgrids)
+        grove_log(GROVE_LOG_NOTE, "%s: %lld subgrids, %.3g visibilities in each",
+                  grove_node_name(call->node), (long long)from->counts.subgrids,
+                  (double)from->counts.visibilities / (double)from->counts.subgrids);
+    image_subgrids_warn_beyond(call->node, &g->idg, from->beyond, "and are left out");
 }

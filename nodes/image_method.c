@@ -206,15 +206,9 @@ static int check_idg(const grove_node *node, const image_method *m)
     for (int k = 0; k < 4; k++)
         if (grove_node_written(node, names[k]) && grove_node_given(node, names[k]))
             return grove_node_fail_option(node, names[k], "goes with method=aw only");
-    if (jones_of(node) && jones_of(node)->shape != GROVE_SCALAR)
-        return grove_node_fail_option(node, "jones",
-                                      "method=idg takes numbers, not matrices; method=aw does");
     if (m->bands > 1)
         return grove_node_fail_option(node, "method",
                                       "idg has no bands, and no cubes; w_stack and aw have");
-    if (strlen(m->stokes) > 1)
-        return grove_node_fail_option(node, "method",
-                                      "idg is for one Stokes parameter; w_stack and aw have all");
     return 0;
 }
 
@@ -225,7 +219,7 @@ int image_method_choose_idg(grove_node *node, const image_method *m)
                                    .max_v = m->longest[1],
                                    .max_w = m->longest[2],
                                    .samples = fmax(m->samples, 1),
-                                   .polarisations = 1,
+                                   .polarisations = (int64_t)strlen(m->stokes),
                                    .double_precision =
                                        image_precision(epsilon) == GROVE_PRECISION_DOUBLE,
                                    .without_w = !grove_node_bool(node, "w_terms")};
@@ -243,17 +237,8 @@ int image_method_choose_idg(grove_node *node, const image_method *m)
         grove_node_note(node,
                         "method: idg, as asked for; error %.2g, root mean square, about %.2g s on "
                         "a core (w_stack %.2g s)",
-                        plan.error, plan.seconds, stack.seconds);
+                        plan.error, plan.seconds * (double)strlen(m->stokes), stack.seconds);
     return 0;
-}
-
-void image_method_tell_idg(grove_node *node, const grove_idg_plan *p)
-{
-    grove_node_note(node,
-                    "image-domain gridding: subgrids of %d x %d pixels, a taper of %d cells, %lld "
-                    "w-layer%s; error %.2g, root mean square",
-                    p->side, p->side, p->grid.kernel.width, (long long)p->grid.planes,
-                    p->grid.planes == 1 ? "" : "s", p->error);
 }
 
 int image_method_of_stage(const grove_node *node, bool *aw)

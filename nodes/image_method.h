@@ -53,8 +53,6 @@ int image_method_of_stage(const grove_node *node, bool *aw);
 /* Image-domain gridding, which is asked for: whether it has what is asked for beside, and a note of
  * its plan, error and time. 0, or a code with a message. */
 int image_method_choose_idg(grove_node *node, const image_method *method);
-/* A note of what image-domain gridding does. */
-void image_method_tell_idg(grove_node *node, const grove_idg_plan *plan);
 /* Whether it is asked for image-domain gridding. */
 bool image_method_is_idg(const grove_node *node);
 /* The functions as an expression in the node's options, and in those of the stages, as `stage` has

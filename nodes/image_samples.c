@@ -80,7 +80,14 @@ typedef struct {
     double *sum;         /* [row] of weights */
     int64_t *not_finite; /* [row] */
     int64_t *outside;    /* [row] */
+    int64_t *beyond;     /* [row] */
 } work;
+
+/* Whether u and v are within what counts. */
+static bool is_only_w(const double uvw[3], double freq, const double longest[3])
+{
+    return image_is_within(uvw, freq, (double[]){longest[0], longest[1], INFINITY});
+}
 
 static double read_number(const grove_array *array, int64_t at)
 {
@@ -159,11 +166,11 @@ static void make_row(work *w, int64_t row)
         int64_t data = cell_of(&w->data, t, b, w->extent.first_channel + f);
         int64_t weights = cell_of(&w->weights, t, b, w->extent.first_channel + f);
         double stokes[IMAGE_MAX_STOKES][2] = {{1, 0}}, weight = weight_of(w, data, weights);
+        const double freq = w->part->freq->centre[w->extent.first_channel + f];
         if (weight > 0 && w->part->longest[0] > 0 &&
-            !image_is_within(w->to->uvw + 3 * row,
-                             w->part->freq->centre[w->extent.first_channel + f],
-                             w->part->longest)) {
+            !image_is_within(w->to->uvw + 3 * row, freq, w->part->longest)) {
             w->outside[row]++;
+            w->beyond[row] += is_only_w(w->to->uvw + 3 * row, freq, w->part->longest);
             weight = 0;
         }
         if (weight > 0 && !w->part->as_ones && !mix(w, data, stokes)) {
@@ -208,7 +215,8 @@ int image_samples_make(const grove_call *call, const image_part *part, int64_t f
     w.sum = calloc((size_t)rows, sizeof(*w.sum));
     w.not_finite = calloc((size_t)rows, sizeof(*w.not_finite));
     w.outside = calloc((size_t)rows, sizeof(*w.outside));
-    bool made = s->uvw && s->data && s->weight && w.sum && w.not_finite && w.outside;
+    w.beyond = calloc((size_t)rows, sizeof(*w.beyond));
+    bool made = s->uvw && s->data && s->weight && w.sum && w.not_finite && w.outside && w.beyond;
     if (made) {
         grove_call_parallel(call, rows, make_rows, &w);
         s->samples = (grove_gridder_samples){.rows = rows,
@@ -222,10 +230,12 @@ int image_samples_make(const grove_call *call, const image_part *part, int64_t f
         s->weight_sum += w.sum[row];
         s->not_finite += w.not_finite[row];
         s->outside += w.outside[row];
+        s->beyond += w.beyond[row];
     }
     free(w.sum);
     free(w.not_finite);
     free(w.outside);
+    free(w.beyond);
     if (!made)
         image_samples_free(s);
     return made ? 0 : -1;

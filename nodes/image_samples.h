@@ -33,6 +33,7 @@ typedef struct {
     double weight_sum;
     int64_t not_finite; /* samples without flags that are no numbers */
     int64_t outside;    /* that have no baselines, or longer ones than the part's `longest` */
+    int64_t beyond;     /* of those, ones with u and v that are not */
 } image_samples;
 
 /* 0, or -1 without memory. Computes on the threads of the call. */

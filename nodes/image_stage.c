@@ -113,9 +113,14 @@ int image_stage_plan_idg(const grove_node *node, const grove_node *obs, grove_id
     code = code ? code : read_wanted(node, &wanted);
     if (!code && !(epsilon >= 1e-12 && epsilon <= 1))
         code = grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", epsilon);
-    if (!code && grove_idg_plan_choose(&image, &bounds, &wanted, epsilon, plan, said))
-        code = grove_node_fail_option(node, wanted.side ? "subgrid" : "epsilon", "%s", said);
-    return code;
+    const int chosen =
+        code ? 0 : grove_idg_plan_choose(&image, &bounds, &wanted, epsilon, plan, said);
+    return chosen ? grove_node_fail_option(node,
+                                           chosen == GROVE_IDG_LAYERS ? "layers"
+                                           : wanted.side              ? "subgrid"
+                                                                      : "epsilon",
+                                           "%s", said)
+                  : code;
 }
 
 /* ---- options ---- */

@@ -77,13 +77,11 @@ int image_terms_check(const grove_node *node, const grove_gridder_image *image, 
     const grove_axis *station = form ? axis_of(node, input, STATION) : NULL;
 
     *t = (image_terms){.input = form ? input : -1,
+                       .elements = form ? form->shape : 0,
                        .stations = station ? station->size : 1,
                        .baseline = grove_node_axis(grove_node_object(node, "obs"), "baseline")};
     if (!form)
         return 0;
-    if (form->shape != GROVE_SCALAR)
-        return grove_node_fail_option(node, "jones",
-                                      "method=idg takes numbers, not matrices; method=aw does");
     for (int d = 0; d < 2; d++)
         t->raster[d] = axis_of(node, input, d);
     int code = check_axes(node, t);
@@ -118,7 +116,8 @@ uint64_t image_terms_bytes(const image_terms *t, const grove_idg_plan *plan, int
                            int64_t channels)
 {
     const int64_t count = (t->times ? times / t->times + 2 : 1) *
-                          (t->channels ? channels / t->channels + 2 : 1) * t->stations;
+                          (t->channels ? channels / t->channels + 2 : 1) * t->stations *
+                          t->elements;
 
     return t->input < 0 ? 0
                         : (uint64_t)(count * plan->side * 2 * grove_idg_line(plan)) *
@@ -137,7 +136,7 @@ image_terms_numbers image_terms_of_array(const grove_array *a, int64_t first)
     for (int d = a->axes - 1; d >= 0; d--) {
         for (int k = 0; k < AXES; k++)
             if (!strcmp(a->range[d].axis->name, image_terms_axes[k])) {
-                n.step[k] = cells * (double_precision ? 16 : 8);
+                n.step[k] = cells * a->elements * (double_precision ? 16 : 8);
                 n.flag_step[k] = cells;
             }
         cells *= a->range[d].count;
@@ -230,11 +229,11 @@ static bool sample_rows(const sampling *s, int64_t at, int64_t flag_at)
     return good;
 }
 
-/* The pixels of a term, number `term` of all. */
-static void sample_pixels(const sampling *s, int64_t term)
+/* The pixels of an element, number `element` of those of all terms. */
+static void sample_pixels(const sampling *s, int64_t element)
 {
     const int side = s->plan->side;
-    const int64_t line = grove_idg_line(s->plan), first = term * side * 2 * line;
+    const int64_t line = grove_idg_line(s->plan), first = element * side * 2 * line;
 
     for (int x = 0; x < side; x++)
         for (int y = 0; y < side; y++) {
@@ -275,6 +274,7 @@ static int sample_stations(const grove_call *call, const sampling *s, const imag
                            const int64_t block[2], int64_t first, int64_t apart)
 {
     const image_terms *t = s->t;
+    const int64_t number = s->from->double_precision ? 16 : 8;
     const int64_t time =
                       t->times ? middle_of(t->times, part->first_time, part->times, block[0]) : 0,
                   freq = t->channels
@@ -286,11 +286,13 @@ static int sample_stations(const grove_call *call, const sampling *s, const imag
                            k * s->from->step[STATION],
                       flag_at = time * s->from->flag_step[TIME] + freq * s->from->flag_step[FREQ] +
                                 k * s->from->flag_step[STATION];
-        if (!sample_rows(s, at, flag_at))
-            return grove_node_fail_option(call->node, "jones",
-                                          "the Jones term has numbers that are not finite, or "
-                                          "flagged; a beam that covers the image has none");
-        sample_pixels(s, first + k * apart);
+        for (int e = 0; e < t->elements; e++) {
+            if (!sample_rows(s, at + e * number, flag_at))
+                return grove_node_fail_option(call->node, "jones",
+                                              "the Jones term has numbers that are not finite, or "
+                                              "flagged; a beam that covers the image has none");
+            sample_pixels(s, (first + k * apart) * t->elements + e);
+        }
     }
     return 0;
 }
@@ -317,6 +319,7 @@ static int make_blocks(const image_terms *t, const image_terms_part *part, image
 static void set_terms(const image_terms *t, image_terms_made *made, int64_t channel_blocks)
 {
     made->terms = (grove_idg_terms){.numbers = made->numbers,
+                                    .elements = t->elements,
                                     .stations = t->stations,
                                     .channel_blocks = channel_blocks,
                                     .time_block = made->time_block,

@@ -1,5 +1,5 @@
-/* Jones terms of directions on the pixels of subgrids, for image-domain gridding: numbers, of all
- * stations or of each, in blocks of times and channels. */
+/* Jones terms of directions on the pixels of subgrids, for image-domain gridding: numbers,
+ * diagonals or matrices, of all stations or of each, in blocks of times and channels. */
 #ifndef GROVE_NODES_IMAGE_TERMS_H
 #define GROVE_NODES_IMAGE_TERMS_H
 
@@ -8,6 +8,7 @@
 
 typedef struct {
     int input;                         /* -1: none */
+    int elements;                      /* 1, 2, 4; 0: none */
     const grove_axis *raster[2];       /* l, m of the input; NULL: the same for all directions */
     const grove_axis *baseline;        /* of the observation */
     int64_t stations, times, channels; /* stations it varies with, or 1; cells of a block */
@@ -15,18 +16,19 @@ typedef struct {
 
 extern const char *const image_terms_axes[5]; /* l, m, station: whole; time, freq */
 
-/* Only in check: whether option jones, where it is given, is numbers of directions that cover the
- * image, and maybe of stations, times and channels. 0, or a code with a message. */
+/* Only in check: whether option jones, where it is given, is of directions that cover the image,
+ * and maybe of stations, times and channels. 0, or a code with a message. */
 int image_terms_check(const grove_node *node, const grove_gridder_image *image, image_terms *terms);
 /* Bytes of the terms of so many times and channels, at most. */
 uint64_t image_terms_bytes(const image_terms *terms, const grove_idg_plan *plan, int64_t times,
                            int64_t channels);
 
-/* Where the numbers of a tile are: complex ones, so many bytes apart; along l, m, station, time,
- * freq. Times and channels are counted from those of the first one. */
+/* Where the numbers of a tile are: complex ones, cells so many bytes apart, elements one after the
+ * other; along l, m, station, time, freq. Times and channels are counted from those of the first
+ * one. */
 typedef struct {
     const char *at;
-    const unsigned char *flags; /* one byte where there is a number of `at`; NULL: none */
+    const unsigned char *flags; /* one byte where there is a cell of `at`; NULL: none */
     int64_t step[5], flag_step[5];
     bool double_precision;
 } image_terms_numbers;

@@ -57,15 +57,16 @@ static void express(const grove_node *node, predictor *p, const char *stokes)
     free(stage);
 }
 
-static void express_idg(const grove_node *node, predictor *p)
+static void express_idg(const grove_node *node, predictor *p, const char *stokes)
 {
     const char *idg = "w_terms=w_terms, method=idg, subgrid=subgrid, layers=layers",
                *jones = "jones=jones, times=times, channels=channels";
     char *stage = stage_of(node, p);
 
     p->expression = grove_format("degrid(fft(grid_correction(image, obs, %s, %s)), obs, %s, %s, "
-                                 "uvw=uvw, freq=freq, %s)%s",
-                                 stage, idg, stage, idg, jones, of_one_number);
+                                 "uvw=uvw, freq=freq, %s, stokes=\"%s\")%s",
+                                 stage, idg, stage, idg, jones, stokes,
+                                 image_method_is_scalar(node, stokes) ? of_one_number : "");
     free(stage);
 }
 
@@ -100,10 +101,7 @@ int predictor_choose_method(grove_node *node, predictor *p)
             tracks.rows ? tracks.largest[d] * p->highest / GROVE_SPEED_OF_LIGHT : method.baseline;
     image_tracks_free(&tracks);
     if (image_method_is_idg(node)) {
-        if (strcmp(stokes, "I") != 0)
-            return grove_node_fail_option(node, "method",
-                                          "idg is for images of I; w_stack and aw have all");
-        express_idg(node, p);
+        express_idg(node, p, stokes);
         return image_method_choose_idg(node, &method);
     }
     int code = image_method_choose(node, &method, &aw, p->why);

@@ -56,6 +56,8 @@ void solve_samples_begin(solve_samples *x, const solve_tile *tile)
     x->capacity = SAMPLES / s->elements / 4 * 4;
     x->plane = 2 * (x->capacity + GROVE_NORMAL_SPARE);
     begin_runs(x);
+    for (int k = 0; k < SAMPLES; k++)
+        x->ones[k] = 1;
     size_t numbers = (columns + 3) * COLUMN + (size_t)2 * NUMBERS + (size_t)x->size;
     x->memory = grove_alloc((numbers + 8) * sizeof(double) + columns + (size_t)s->slot_count);
     x->column = (double *)x->memory + (64 - (uintptr_t)x->memory % 64) % 64 / sizeof(double);
@@ -212,23 +214,24 @@ static void load_run_weights(solve_samples *x, int64_t cells)
     const solve *s = x->tile->solve;
     const solve_run *r = &x->runs[s->inputs];
     double *to = x->weight + 2 * x->count;
+    const float *from =
+        r->view->data ? (const float *)(const void *)r->view->data + r->at * r->elements : x->ones;
 
     memset(x->flags, 0, (size_t)cells);
     add_flags(&x->runs[SOLVE_DATA], cells, x->flags);
     add_flags(&x->runs[SOLVE_MODEL], cells, x->flags);
     add_flags(&x->runs[s->weights], cells, x->flags);
-    if (r->view->data && !r->view->double_ && !r->view->complex_ && is_plain(r, cells)) {
-        const float *from = (const float *)(const void *)r->view->data + r->at * r->elements;
-        prefetch_rows((const char *)(const void *)from,
-                      cells * r->elements * (int64_t)sizeof(*from));
+    if (!r->view->data || (!r->view->double_ && !r->view->complex_ && is_plain(r, cells))) {
+        if (r->view->data)
+            prefetch_rows((const char *)(const void *)from,
+                          cells * r->elements * (int64_t)sizeof(*from));
         x->kernels->weigh_single(from, x->flags, cells, r->elements, to, x->plane);
         return;
     }
     double *each = x->loaded[0];
     for (int64_t k = 0; k < cells * r->elements; k++)
-        each[k] = r->view->data ? creal(solve_number(r->view, r->at + k / r->elements * r->step,
-                                                     r->of[k % r->elements]))
-                                : 1;
+        each[k] =
+            creal(solve_number(r->view, r->at + k / r->elements * r->step, r->of[k % r->elements]));
     x->kernels->weigh_double(each, x->flags, cells, r->elements, to, x->plane);
 }
 

@@ -33,6 +33,7 @@ typedef struct {
     int64_t size, plane, capacity;      /* doubles of the sums, and of a plane; cells of a plane, */
     int64_t count;                      /* of which these wait */
     unsigned char flags[SOLVE_SAMPLES];
+    float ones[SOLVE_SAMPLES]; /* weights where there are none */
     /* of what was taken */
     double chi2, power, values;
     int64_t data, all; /* all: of what was added */

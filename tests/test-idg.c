@@ -23,7 +23,8 @@ typedef struct {
     int side;
     int64_t layers;
     int times, channels;
-    bool double_precision, without_w, weights, uneven, terms;
+    bool double_precision, without_w, weights, uneven;
+    int terms; /* elements of Jones terms; 0: none */
 } configuration;
 
 static const configuration cases[] = {
@@ -35,8 +36,10 @@ static const configuration cases[] = {
     {{48, 48}, 0.05, {0}, 0.5, 1e-4, 24, 7, 20, 4, false, false, false, true, false},
     {{64, 80}, 0.2, {0}, 0.5, 1e-5, 32, 0, 20, 1, true, true, true, false, false},
     {{8, 8}, 0.01, {0}, 0.2, 1e-4, 0, 0, 10, 2, false, false, true, false, false},
-    {{60, 64}, 0.05, {0.01, 0}, 0.5, 1e-5, 32, 3, 20, 5, true, false, true, false, true},
-    {{64, 64}, 0.02, {0}, 0.5, 1e-4, 0, 0, 20, 4, false, false, false, false, true},
+    {{60, 64}, 0.05, {0.01, 0}, 0.5, 1e-5, 32, 3, 20, 5, true, false, true, false, 1},
+    {{64, 64}, 0.02, {0}, 0.5, 1e-4, 0, 0, 20, 4, false, false, false, false, 1},
+    {{40, 44}, 0.05, {0.01, 0}, 0.5, 1e-5, 32, 3, 12, 3, true, false, true, false, 2},
+    {{40, 36}, 0.02, {0}, 0.5, 1e-4, 0, 0, 12, 4, false, false, false, false, 4},
 };
 
 enum { BASELINES = 6, PIXELS = 24 };
@@ -103,10 +106,31 @@ static int64_t term_of(const world *w, int64_t row, int64_t channel, bool right)
            w->channel_block[channel];
 }
 
+/* Stokes parameters of XX XY YX YY: all of them through matrices; Q, and what YY, XY and XX have of
+ * V, through diagonals. */
+static void make_mix(world *w)
+{
+    static const double factor[4][4][2] = {{{0.5, 0}, {0, 0}, {0, 0}, {0.5, 0}},
+                                           {{0.5, 0}, {0, 0}, {0, 0}, {-0.5, 0}},
+                                           {{0, 0}, {0.5, 0}, {0.5, 0}, {0, 0}},
+                                           {{0, 0}, {0, -0.5}, {0, 0.5}, {0, 0}}};
+    grove_idg_mix *m = &w->plan.mix;
+
+    if (w->c.terms == 4) {
+        *m = (grove_idg_mix){.visibilities = 4, .images = 4, .element = {0, 1, 2, 3}};
+        memcpy(m->factor, factor, sizeof(factor));
+    } else if (w->c.terms == 2) {
+        *m = (grove_idg_mix){.visibilities = 3, .images = 2, .element = {3, 1, 0}};
+        for (int r = 0; r < 2; r++)
+            for (int c = 0; c < 3; c++)
+                memcpy(m->factor[r][c], factor[2 * r + 1][m->element[c]], sizeof(m->factor[r][c]));
+    }
+}
+
 static void make_terms(world *w)
 {
     const int64_t line = grove_idg_line(&w->plan), side = w->plan.side,
-                  count = TIME_BLOCKS * STATIONS * CHANNEL_BLOCKS;
+                  count = TIME_BLOCKS * STATIONS * CHANNEL_BLOCKS * w->c.terms;
 
     w->time_block = malloc((size_t)w->c.times * sizeof(int32_t));
     w->channel_block = malloc((size_t)w->c.channels * sizeof(int32_t));
@@ -133,6 +157,7 @@ static void make_terms(world *w)
         }
     }
     w->of_terms = (grove_idg_terms){.numbers = w->numbers,
+                                    .elements = w->c.terms,
                                     .stations = STATIONS,
                                     .channel_blocks = CHANNEL_BLOCKS,
                                     .time_block = w->time_block,
@@ -185,8 +210,9 @@ static void begin(world *w, const configuration *c)
         bounds.max_w = fmax(bounds.max_w, fabs(w->uvw[3 * r + 2]) * 1e9 / light);
     ck_assert_msg(!grove_idg_plan_choose(&image, &bounds, &wanted, c->epsilon, &w->plan, said),
                   "%s", said);
+    make_mix(w);
     w->cells = w->plan.grid.planes * w->plan.grid.grid[0] * w->plan.grid.grid[1];
-    w->data = random_numbers(2 * w->rows * c->channels, -1, w->real);
+    w->data = random_numbers(2 * w->rows * c->channels * w->plan.mix.visibilities, -1, w->real);
     w->weight = c->weights ? random_numbers(w->rows * c->channels, 0, w->real) : NULL;
     w->samples = (grove_gridder_samples){.rows = w->rows,
                                          .channels = c->channels,
@@ -240,8 +266,48 @@ static void direction(const world *w, int64_t x, int64_t y, long double at[3])
     at[2] = w->c.without_w ? 0 : sqrtl(1 - at[0] * at[0] - at[1] * at[1]) - 1;
 }
 
+/* Element i, j of the term of a sample's station. */
+static long double complex element_at(const world *w, int64_t term, int i, int j,
+                                      const long double at[3])
+{
+    const int elements = w->c.terms;
+
+    if (elements < 4 && i != j)
+        return 0;
+    return term_at(w,
+                   term * elements + (elements == 4   ? 2 * i + j
+                                      : elements == 2 ? i
+                                                      : 0),
+                   at[0], at[1]);
+}
+
+/* An image's part of a sample: its numbers through the terms of both stations, and the mix. */
+static long double complex mixed(const world *w, int64_t sample, int image, const long double at[3])
+{
+    const grove_idg_mix *m = &w->plan.mix;
+    const int64_t row = sample / w->c.channels, channel = sample % w->c.channels;
+    const int64_t p = w->terms ? term_of(w, row, channel, false) : 0,
+                  q = w->terms ? term_of(w, row, channel, true) : 0;
+    long double complex sum = 0;
+
+    for (int c = 0; c < m->visibilities; c++) {
+        const int64_t k = 2 * (sample * m->visibilities + c);
+        const long double complex v = get(w->data, k, w->real) + I * get(w->data, k + 1, w->real);
+        const int i = m->element[c] / 2, j = m->element[c] % 2;
+        if (w->c.terms <= 1)
+            sum +=
+                v * (m->factor[image][c][0] + I * m->factor[image][c][1]) *
+                (w->terms ? conjl(term_at(w, p, at[0], at[1])) * term_at(w, q, at[0], at[1]) : 1);
+        for (int d = 0; d < m->visibilities && w->c.terms > 1; d++)
+            sum += v * (m->factor[image][d][0] + I * m->factor[image][d][1]) *
+                   conjl(element_at(w, p, i, m->element[d] / 2, at)) *
+                   element_at(w, q, j, m->element[d] % 2, at);
+    }
+    return sum;
+}
+
 /* The direct Fourier sum. */
-static long double true_pixel(const world *w, int64_t x, int64_t y)
+static long double true_pixel(const world *w, int image, int64_t x, int64_t y)
 {
     long double at[3], sum = 0;
 
@@ -251,20 +317,15 @@ static long double true_pixel(const world *w, int64_t x, int64_t y)
         const long double turns = (uvw[0] * at[0] + uvw[1] * at[1] + uvw[2] * at[2]) *
                                   w->freq[i % w->c.channels] / light,
                           phase = (turns - rintl(turns)) * turn;
-        const int64_t row = i / w->c.channels, channel = i % w->c.channels;
-        long double complex value =
-            (get(w->data, 2 * i, w->real) + I * get(w->data, 2 * i + 1, w->real)) *
-            (w->weight ? get(w->weight, i, w->real) : 1);
-        if (w->terms)
-            value *= conjl(term_at(w, term_of(w, row, channel, false), at[0], at[1])) *
-                     term_at(w, term_of(w, row, channel, true), at[0], at[1]);
+        const long double complex value =
+            mixed(w, i, image, at) * (w->weight ? get(w->weight, i, w->real) : 1);
         sum += creall(value) * cosl(phase) - cimagl(value) * sinl(phase);
     }
     return sum;
 }
 
 /* That of the planes, as fft and grid_correction make it. */
-static double pixel_of(const world *w, const void *planes, int64_t x, int64_t y)
+static double pixel_of(const world *w, const void *planes, int image, int64_t x, int64_t y)
 {
     const grove_gridder_plan *p = &w->plan.grid;
     const double at[2] = {(double)(x - p->image.size[0] / 2) / (double)p->grid[0],
@@ -273,7 +334,7 @@ static double pixel_of(const world *w, const void *planes, int64_t x, int64_t y)
     long double sky[3];
 
     direction(w, x, y, sky);
-    for (int64_t k = 0, i = 0; k < p->planes; k++) {
+    for (int64_t k = 0, i = image * w->cells; k < p->planes; k++) {
         double complex plane = 0;
         for (int64_t v = 0; v < p->grid[1]; v++) {
             double complex row = 0;
@@ -298,7 +359,9 @@ static double error_of(const world *w, const void *planes)
     for (int k = 0; k < PIXELS; k++) {
         const int64_t x = k < 4 ? (k & 1) * (size[0] - 1) : (int64_t)uniform(0, (double)size[0]),
                       y = k < 4 ? (k >> 1) * (size[1] - 1) : (int64_t)uniform(0, (double)size[1]);
-        const double is = (double)true_pixel(w, x, y), found = pixel_of(w, planes, x, y);
+        const int image = k / 2 % w->plan.mix.images;
+        const double is = (double)true_pixel(w, image, x, y),
+                     found = pixel_of(w, planes, image, x, y);
         off += (found - is) * (found - is);
         all += is * is;
     }
@@ -371,7 +434,8 @@ static void check_adjoint(const configuration *c, int isa)
 
     begin(&w, c);
     grove_idg *idg = open_idg(&w, isa);
-    const int64_t numbers = 2 * w.cells, count = w.rows * c->channels;
+    const int64_t each = w.plan.mix.visibilities, numbers = 2 * w.cells * w.plan.mix.images,
+                  count = w.rows * c->channels * each;
     void *planes = random_numbers(numbers, -1, w.real),
          *predicted = malloc((size_t)(2 * count) * w.real),
          *first = malloc((size_t)numbers * w.real);
@@ -398,7 +462,7 @@ static void check_adjoint(const configuration *c, int isa)
                      0);
     for (int64_t i = 0; i < 2 * count; i++)
         sums[1] += (long double)get(predicted, i, w.real) * get(w.data, i, w.real) *
-                   (w.weight ? get(w.weight, i / 2, w.real) : 1);
+                   (w.weight ? get(w.weight, i / 2 / each, w.real) : 1);
     const double off = (double)(fabsl(sums[0] - sums[1]) / sqrtl(sizes[0] * sizes[1]));
     ck_assert_msg(off < (c->double_precision ? 1e-14 : 3e-7), "adjoint off by %g", off);
     free(planes);

@@ -3,6 +3,7 @@
 #include "image-testing.h"
 #include "probe.h"
 
+#include "base/log.h"
 #include "base/text.h"
 #include "run/session.h"
 
@@ -226,6 +227,88 @@ START_TEST(foretold)
     ck_assert_double_eq_tol(told, entries, 0.02 * entries);
     ck_assert_double_lt(entries, (double)d.cells + 1);
     testing_free(&d);
+    free(text);
+}
+END_TEST
+
+/* ---- what is told, and kept ---- */
+
+static int told;
+static double told_entries, told_samples, told_foretold;
+
+static void hear(const char *message)
+{
+    const char *at = strstr(message, "the diagonal has ");
+
+    if (!at)
+        return;
+    told++;
+    told_entries = number_after(at, "has ");
+    told_samples = number_after(at, "entries for ");
+    told_foretold = strstr(at, "foretold were ") ? number_after(at, "foretold were ") : -1;
+}
+
+/* What a run tells is what the diagonal has. A second run of the same content makes it no more. */
+START_TEST(told_once)
+{
+    char *text =
+        grove_format("obs = observe(array=\"kat-7\", phase_centre=\"2h -31d\", hour_angle=-1h..1h, "
+                     "integration=60s, channels=4)\n"
+                     "V = select(obs.uvw, element=\"x\") * obs.freq / 1Hz\n"
+                     "C = convolution_functions(1, obs, size=64, cell=30arcsec, oversampling=4, "
+                     "samples=nearest)\n"
+                     "d = g2g_diagonal(obs, size=64, cell=30arcsec, functions=C)\n"
+                     "P = grid(V, obs, size=64, cell=30arcsec, functions=C)\n"
+                     "x = g2g(P, obs, size=64, cell=30arcsec, functions=C, method=g2g)\n");
+    const grove_session_options options = {0};
+
+    testing_tree(&t, text);
+    testing_value d = probe_session(&t, "d", NULL, NULL);
+    double entries = 0;
+    for (int64_t k = 0; k < d.cells; k++)
+        entries += creal(d.at[2 * k]) >= 0;
+    told = 0;
+    grove_log_watch(hear);
+    grove_session *session = grove_session_new(t.tree, &options, t.error);
+    ck_assert_ptr_nonnull(session);
+    for (int run = 0; run < 2; run++) {
+        grove_value *value = NULL;
+        ck_assert_int_eq(grove_session_value(session, "x", &value), 0);
+        grove_value_unref(value);
+    }
+    grove_session_free(session);
+    grove_log_watch(NULL);
+    ck_assert_int_eq(told, 1);
+    ck_assert_double_eq_tol(told_entries, entries, 1e-3 * entries);
+    ck_assert_double_eq_tol(told_samples, 120 * 21 * 4, 1);
+    ck_assert_double_eq_tol(told_foretold, entries, 0.1 * entries);
+    testing_free(&d);
+    free(text);
+}
+END_TEST
+
+/* Few visibilities of a large image: a pass over all cells would take longer than they do. */
+START_TEST(degrids_where_cheaper)
+{
+    char *text = grove_format(
+        "obs = probe()\nC = convolution_functions(1, obs, size=400, cell=3e-5rad, oversampling=8, "
+        "samples=nearest)\nP = grid(obs.data, obs, size=400, cell=3e-5rad, functions=C)\n"
+        "x = g2g(P, obs, size=400, cell=3e-5rad, functions=C)\n"
+        "y = g2g(P, obs, size=400, cell=3e-5rad, functions=C, method=g2g)\n");
+    const grove_session_options options = {.double_precision = true};
+
+    testing_tree(&t, text);
+    note_of("method: degrid, which takes less time");
+    told = 0;
+    grove_log_watch(hear);
+    testing_value x = probe_session(&t, "x", &options, NULL);
+    ck_assert_int_eq(told, 0);
+    testing_value y = probe_session(&t, "y", &options, NULL);
+    grove_log_watch(NULL);
+    ck_assert_int_eq(told, 1);
+    ck_assert_double_lt(testing_distance(&x, &y), 1e-13);
+    testing_free(&x);
+    testing_free(&y);
     free(text);
 }
 END_TEST
@@ -480,6 +563,8 @@ int main(void)
     tcase_add_loop_test(test, as_fourier_sums, 0, 2);
     tcase_add_test(test, tiles_and_threads);
     tcase_add_loop_test(test, foretold, 0, 2);
+    tcase_add_test(test, told_once);
+    tcase_add_test(test, degrids_where_cheaper);
     tcase_add_test(test, descends_as_slowly);
     tcase_add_test(test, finds_the_sky);
     tcase_add_test(test, wrong_calls);

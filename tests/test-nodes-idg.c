@@ -4,10 +4,13 @@
 #include "image-testing.h"
 #include "probe.h"
 
+#include "base/log.h"
 #include "base/text.h"
+#include "run/session.h"
 
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,27 +58,53 @@ END_TEST
 
 /* ---- points ---- */
 
-/* X of tree_of is smooth: its visibilities are weaker than those of pixels at random, of which
- * epsilon is. A tree with terms J on the image's pixels R, and E on a raster Q, of the same text.
+/* X and Y of tree_of are smooth: their visibilities are weaker than those of pixels at random, of
+ * which epsilon is. A tree with terms J on the image's pixels R, and E on a raster Q, of the same
+ * text. Images are of Stokes parameters, with the brightness that these make.
  */
+#define OF_I                                                                                       \
+    .stokes = "I", .image = "X * 1Jy",                                                             \
+    .brightness = "X * 1Jy * constant([1, 0, 0, 1], shape=matrix)"
+#define OF_IQUV                                                                                    \
+    .stokes = "IQUV", .image = "vector(X, 0.5 * Y, -0.3 * X, 0.2 * Y) * 1Jy",                      \
+    .brightness = "X * 1Jy * constant([1, -0.3, -0.3, 1], shape=matrix) + Y * 1Jy * "              \
+                  "constant([0.5, 0, 0, -0.5], shape=matrix) + 0.2i * Y * 1Jy * "                  \
+                  "constant([0, 1, -1, 0], shape=matrix)"
+#define OF_QV                                                                                      \
+    .stokes = "QV", .image = "vector(X, Y) * 1Jy",                                                 \
+    .brightness = "X * 1Jy * constant([1, 0, 0, -1], shape=matrix) + 1i * Y * 1Jy * "              \
+                  "constant([0, 1, -1, 0], shape=matrix)"
+
 static const struct {
-    const char *terms; /* of directions %s */
-    const char *left, *right, *options;
+    const char *terms; /* of directions %s, three times at most */
+    const char *left, *right, *options, *stokes, *image, *brightness;
     double bound;
+    bool scalar;
 } beams[] = {
-    {"1 + 0 * beam_airy(%s, obs, diameter=25m)", "J", "J", "", 2e-5},
-    {"beam_airy(%s, obs, diameter=25m)", "J", "J", "", 2e-5},
+    {"1 + 0 * beam_airy(%s, obs, diameter=25m)", "J", "J", "", OF_I, 2e-5, true},
+    {"beam_airy(%s, obs, diameter=25m)", "J", "J", "", OF_I, 2e-5, true},
     {"(1 + 2000 * select(lmn(%s, obs), element=\"x\") * (gains(obs, amplitude=0.3) - 1)) * "
      "beam_airy(%s, obs, diameter=25m)",
-     "J[p]", "J[q]", "", 2e-5},
+     "J[p]", "J[q]", "", OF_I, 2e-5, true},
     {"gains(obs, kind=sine, jones=scalar) * beam_airy(%s, obs, diameter=25m)", "J[p]", "J[q]", "",
-     2e-5},
+     OF_IQUV, 2e-5, true},
+    {"beam_airy(%s, obs, diameter=25m) * diagonal(1 + 900 * select(lmn(%s, obs), "
+     "element=\"x\"), 1 - 0.3i - 700 * select(lmn(%s, obs), element=\"y\")) * gains(obs, "
+     "kind=sine, jones=diagonal)",
+     "J[p]", "J[q]", "", OF_QV, 2e-5, false},
+    {"beam_airy(%s, obs, diameter=25m) * (constant([1, 0.2, -0.1, 0.8], shape=matrix) + 900 * "
+     "select(lmn(%s, obs), element=\"x\") * gains(obs, amplitude=0.4, jones=matrix))",
+     "J[p]", "J[q]", ", layers=3", OF_IQUV, 4e-5, false},
+    {"beam_airy(%s, obs, diameter=25m) * (constant([1, 0.2, -0.1, 0.8], shape=matrix) + 900 * "
+     "select(lmn(%s, obs), element=\"y\") * gains(obs, amplitude=0.4, jones=matrix))",
+     "J[p]", "J[q]", "", OF_I, 4e-5, false},
 };
+enum { MATRICES = 5, BEAMS = sizeof(beams) / sizeof(beams[0]) };
 
 static char *tree_of(int i, const char *more)
 {
-    char *fine = grove_format(beams[i].terms, "R", "R"),
-         *raster = grove_format(beams[i].terms, "Q", "Q");
+    char *fine = grove_format(beams[i].terms, "R", "R", "R"),
+         *raster = grove_format(beams[i].terms, "Q", "Q", "Q");
     char *text =
         grove_format("obs = probe(flags=false)\nV = obs.data\nim = plane()\n"
                      "R = sky_grid(obs, size=[24, 27], cell=3e-5rad)\n"
@@ -83,6 +112,7 @@ static char *tree_of(int i, const char *more)
                      "J = %s\nE = %s\nl = select(lmn(R, obs), element=\"x\")\n"
                      "m = select(lmn(R, obs), element=\"y\")\n"
                      "X = cos(2e9rad * l * m) + sin(3e9rad * m * m - 2e9rad * l * l + 3e4rad * l)\n"
+                     "Y = cos(3e9rad * l * l - 1e9rad * l * m) - sin(2e4rad * (l - m))\n"
                      "%s",
                      fine, raster, more);
 
@@ -95,10 +125,11 @@ START_TEST(pixels_are_points)
 {
     grove_session_options options = {.double_precision = true};
     char *more = grove_format(
-        "d = predict_image(X * 1Jy, obs, epsilon=1e-5, method=idg, jones=E%s)\n"
-        "x[p,q] = sum(%s * point(R, obs, brightness=X * 1Jy * constant([1, 0, 0, 1], "
-        "shape=matrix), shape=constant([0rad, 0rad, 0rad], shape=vector)) * %s^H, over=[l, m])\n",
-        beams[_i].options, beams[_i].left, beams[_i].right);
+        "d = predict_image(%s, obs, epsilon=1e-5, method=idg, jones=E, stokes=%s%s)\n"
+        "x[p,q] = sum(%s * point(R, obs, brightness=%s, shape=constant([0rad, 0rad, 0rad], "
+        "shape=vector)) * %s^H, over=[l, m])\n",
+        beams[_i].image, beams[_i].stokes, beams[_i].options, beams[_i].left, beams[_i].brightness,
+        beams[_i].right);
     char *text = tree_of(_i, more);
 
     testing_tree(&t, text);
@@ -139,6 +170,56 @@ START_TEST(as_by_w_stacking)
 }
 END_TEST
 
+/* Images in all Stokes parameters, of several layers and of one, against w-stacking, which has no
+ * terms, and against functions, which have them, interpolated. */
+#define LINEAR ", samples=linear, oversampling=10, w_planes=2"
+static const struct {
+    int beam;
+    const char *idg, *other;
+    double bound;
+} others[] = {
+    {0, "stokes=IQUV, epsilon=1e-5, method=idg", "stokes=IQUV, epsilon=1e-9, method=w_stack", 2e-5},
+    {0, "stokes=UV, epsilon=1e-5, method=idg, layers=4", "stokes=UV, epsilon=1e-9, method=w_stack",
+     2e-5},
+    {3, "stokes=IQUV, jones=E, times=5", "stokes=IQUV, jones=E, times=5" LINEAR, 4e-4},
+    {4, "stokes=QV, jones=E, times=5", "stokes=QV, jones=E, times=5" LINEAR, 4e-4},
+    {6, "stokes=I, jones=E", "stokes=I, jones=E" LINEAR, 4e-4},
+    {5, "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=1, subgrid=48",
+     "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=5", 2e-5},
+};
+
+static char *method_of(const char *options, const char *otherwise)
+{
+    return grove_format("%s%s", options, strstr(options, "method") ? "" : otherwise);
+}
+
+START_TEST(as_others)
+{
+    grove_session_options options = {.double_precision = true};
+    char *idg = method_of(others[_i].idg, ", epsilon=1e-4, method=idg"),
+         *other = method_of(others[_i].other, ", epsilon=1e-4, method=aw"),
+         *more = grove_format("d = dirty_image(V, obs, size=[24, 27], cell=3e-5rad, %s)\n"
+                              "x = dirty_image(V, obs, size=[24, 27], cell=3e-5rad, %s)\n",
+                              idg, other),
+         *text = tree_of(others[_i].beam, more);
+
+    testing_tree(&t, text);
+    testing_value d = probe_session(&t, "d", &options, NULL),
+                  x = probe_session(&t, "x", &options, NULL);
+    ck_assert_int_eq(d.elements, x.elements);
+    const double off = testing_distance(&d, &x);
+    if (getenv("IDG_TELL"))
+        printf("%s: off by %.2e of %.0e\n", others[_i].other, off, others[_i].bound);
+    ck_assert_msg(off < others[_i].bound, "off by %g", off);
+    testing_free(&d);
+    testing_free(&x);
+    free(idg);
+    free(other);
+    free(more);
+    free(text);
+}
+END_TEST
+
 /* ---- adjoints ---- */
 
 static double inner(const testing_value *a, const testing_value *b, double *size)
@@ -153,24 +234,31 @@ static double inner(const testing_value *a, const testing_value *b, double *size
     return sum;
 }
 
-/* <grid(V), P> = <V, degrid(P)>, with terms of each station, for planes of anything. */
+/* <grid(V), P> = <V, degrid(P)>, with terms of each station, for planes of anything; of
+ * correlations twice that, as I = (XX + YY) / 2. */
 START_TEST(adjoints)
 {
+    const bool one = beams[_i].scalar && !strcmp(beams[_i].stokes, "I");
     double size = 0;
-    char *text = tree_of(_i, "T = trace(V) / 2\n"
-                             "g = grid(T" IMAGE ", method=idg, jones=E, weights=1)\n"
-                             "P = g * exp(1i * abs(g) / 1Jy)\n"
-                             "d = degrid(P" IMAGE ", method=idg, jones=E)\n");
+    char *more = grove_format("T = %s\n"
+                              "g = grid(T" IMAGE ", method=idg, jones=E, weights=1, stokes=%s)\n"
+                              "o = grid(trace(V)" IMAGE ", method=idg)\nP = %s\n"
+                              "d = degrid(P" IMAGE ", method=idg, jones=E, stokes=%s)\n",
+                              one ? "trace(V) / 2" : "1 * V", beams[_i].stokes,
+                              one ? "g * exp(1i * abs(g) / 1Jy)" : "g * exp(1i * abs(o) / 1Jy)",
+                              beams[_i].stokes);
+    char *text = tree_of(_i, more);
 
     testing_tree(&t, text);
     testing_value g = probe_session(&t, "g", NULL, NULL), p = probe_session(&t, "P", NULL, NULL),
                   v = probe_session(&t, "T", NULL, NULL), d = probe_session(&t, "d", NULL, NULL);
-    const double left = inner(&g, &p, &size), right = inner(&v, &d, &size);
+    const double left = (one ? 1 : 2) * inner(&g, &p, &size), right = inner(&v, &d, &size);
     ck_assert_double_gt(fabs(left), 1e-8 * size);
     ck_assert_double_eq_tol(left, right, 1e-12 * size);
     testing_value *all[] = {&g, &p, &v, &d};
     for (int i = 0; i < 4; i++)
         testing_free(all[i]);
+    free(more);
     free(text);
 }
 END_TEST
@@ -180,9 +268,9 @@ END_TEST
 START_TEST(tiles_and_threads)
 {
     testing_value first[2] = {{0}};
-    char *text = tree_of(2, "g = grid(V" IMAGE ", method=idg, jones=E)\n"
-                            "d = degrid(g" IMAGE ", method=idg, jones=E)\n"
-                            "b = dirty_image(V" IMAGE ", method=idg, jones=E)\n");
+    char *text = tree_of(_i, "g = grid(V" IMAGE ", method=idg, jones=E)\n"
+                             "d = degrid(g" IMAGE ", method=idg, jones=E)\n"
+                             "b = dirty_image(V" IMAGE ", method=idg, jones=E)\n");
 
     testing_tree(&t, text);
     for (int i = 0; i < 4; i++)
@@ -193,7 +281,7 @@ START_TEST(tiles_and_threads)
                                              .tile_channels = i > 1 ? 3 : 0};
             testing_value x = probe_session(&t, k ? "d" : "b", &options, NULL);
             if (i == 1)
-                ck_assert_mem_eq(x.at, first[k].at, (size_t)x.cells * sizeof(*x.at));
+                ck_assert_mem_eq(x.at, first[k].at, (size_t)(x.cells * x.elements) * sizeof(*x.at));
             else if (i)
                 ck_assert_double_lt(testing_distance(&x, &first[k]), 3e-5);
             if (i)
@@ -222,15 +310,21 @@ START_TEST(wrong_calls)
         {"dirty_image(V" IMAGE ", layers=2)", "layers: goes with method=idg only"},
         {"grid(V" IMAGE ", method=idg, exact=true)", "exact: goes with method=w_stack only"},
         {"grid(V, obs, size=60, cell=3e-5rad, method=idg, jones=E)", "it does not cover the image"},
-        {"grid(V" IMAGE ", method=idg, jones=E * constant([1, 1], shape=diagonal))",
-         "takes numbers, not matrices"},
+        {"grid(select(V, element=XX)" IMAGE ", method=idg, jones=E * constant([1, 1], "
+         "shape=diagonal))",
+         "need visibilities of 2 or 4 correlations"},
+        {"grid(V, obs, size=300, cell=2e-3rad, method=idg, layers=1)",
+         "layers: w reaches 7870 wavelengths, beyond what 1 w-layer holds"},
+        {"degrid(grid(V" IMAGE ", method=idg)" IMAGE ", method=idg, stokes=IQ)",
+         "'IQ' is not of 1 letter"},
+        {"degrid(grid(V" IMAGE ")" IMAGE ", stokes=I)", "stokes: goes with method=idg only"},
         {"grid(V" IMAGE ", method=idg, jones=trace(V) / 2Jy)", "varies with baseline"},
         {"grid(V" IMAGE ", method=idg, jones=E, times=0)", "0 is not at least 1"},
         {"grid_correction(fft(grid(V" IMAGE ", method=idg))" IMAGE ")", "differ"},
         {"degrid(grid(V" IMAGE ")" IMAGE ", method=idg)", "differ"},
         {"dirty_image(V" IMAGE ", method=idg, bands=2)", "idg has no bands"},
         {"grid(V" IMAGE ", method=idg, bands=2)", "bands: method=idg has none"},
-        {"dirty_image(V" IMAGE ", method=idg, stokes=\"IQ\")", "is for one Stokes parameter"},
+        {"dirty_image(V" IMAGE ", method=idg, stokes=\"IX\")", "is not made of the letters"},
         {"dirty_image(V" IMAGE ", method=idg, oversampling=9)", "goes with method=aw only"},
     };
 
@@ -246,6 +340,86 @@ START_TEST(wrong_calls)
 }
 END_TEST
 
+/* Of what only a run finds: w beyond the layers, in both directions. */
+static char heard[4096];
+
+static void hear(const char *message)
+{
+    strncat(heard, message, sizeof(heard) - strlen(heard) - 2);
+    strcat(heard, "\n");
+}
+
+static const struct {
+    const char *call, *message;
+} runs[] = {
+    {"grid(V" IMAGE ", method=idg, max_uvw=[2km, 2km, 50m])",
+     "visibilities have w beyond the layers, which reach to"},
+    {"degrid(grid(V" IMAGE ", method=idg, max_uvw=[2km, 2km, 50m])" IMAGE
+     ", method=idg, max_uvw=[2km, 2km, 50m])",
+     "w beyond the layers"},
+    {"grid(V" IMAGE ", method=idg)", " subgrids, "},
+    {"degrid(grid(V" IMAGE ", method=idg)" IMAGE ", method=idg)", "x: "},
+};
+
+START_TEST(told_by_runs)
+{
+    const grove_session_options options = {0};
+    grove_value *value = NULL;
+    char *text = grove_format("obs = probe()\nV = obs.data\nx = %s\n", runs[_i].call);
+
+    testing_tree(&t, text);
+    heard[0] = 0;
+    grove_log_watch(hear);
+    grove_session *session = grove_session_new(t.tree, &options, t.error);
+    ck_assert_ptr_nonnull(session);
+    ck_assert_int_eq(grove_session_value(session, "x", &value), 0);
+    grove_value_unref(value);
+    grove_session_free(session);
+    grove_log_watch(NULL);
+    char *said = grove_error_text(t.error);
+    ck_assert_msg(strstr(said, runs[_i].message) || strstr(heard, runs[_i].message), "%s%s", said,
+                  heard);
+    free(said);
+    free(text);
+}
+END_TEST
+
+/* What is foretold is what is told: tracks of an array, terms in blocks of times. */
+START_TEST(foretold)
+{
+    const grove_session_options options = {0};
+    grove_value *value = NULL;
+    double said = 0;
+    char *text = grove_format(
+        "obs = observe(array=\"kat-7\", phase_centre=\"2h -31d\", hour_angle=-1h..1h, "
+        "integration=30s, channels=16, channel_width=10MHz)\n"
+        "V = select(obs.uvw, element=\"x\") * obs.freq / 1Hz\n"
+        "G = gains(obs, kind=sine) + 0 * beam_airy(sky_grid(obs, size=70, cell=1arcmin), obs, "
+        "diameter=12m, freq=1.4GHz)\n"
+        "x = grid(V, obs, size=64, cell=1arcmin, method=idg%s)\n",
+        _i ? ", jones=G, times=4" : "");
+
+    testing_tree(&t, text);
+    for (size_t i = 0; i < t.tree->node_count && said == 0; i++) {
+        const char *note = t.tree->nodes[i]->note, *at = note ? strstr(note, "about ") : NULL;
+        said = at ? strtod(at + strlen("about "), NULL) : 0;
+    }
+    heard[0] = 0;
+    grove_log_watch(hear);
+    grove_session *session = grove_session_new(t.tree, &options, t.error);
+    ck_assert_ptr_nonnull(session);
+    ck_assert_int_eq(grove_session_value(session, "x", &value), 0);
+    grove_value_unref(value);
+    grove_session_free(session);
+    grove_log_watch(NULL);
+    const char *at = strstr(heard, "subgrids, ");
+    ck_assert_msg(at != NULL, "%s", heard);
+    const double each = strtod(at + strlen("subgrids, "), NULL);
+    ck_assert_msg(each > 1 && fabs(said - each) < 0.05 * each, "%g, foretold %g", each, said);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("nodes-idg");
@@ -254,11 +428,15 @@ int main(void)
     tcase_set_timeout(test, 120);
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_loop_test(test, images_are_sums, 0, sizeof(images) / sizeof(images[0]));
-    tcase_add_loop_test(test, pixels_are_points, 0, sizeof(beams) / sizeof(beams[0]));
+    tcase_add_loop_test(test, pixels_are_points, 0, BEAMS);
     tcase_add_loop_test(test, as_by_w_stacking, 0, 3);
-    tcase_add_loop_test(test, adjoints, 0, sizeof(beams) / sizeof(beams[0]));
-    tcase_add_test(test, tiles_and_threads);
+    tcase_add_loop_test(test, as_others, 0, sizeof(others) / sizeof(others[0]));
+    tcase_add_loop_test(test, adjoints, 0, BEAMS);
+    tcase_add_loop_test(test, tiles_and_threads, 2, 3);
+    tcase_add_loop_test(test, tiles_and_threads, MATRICES, MATRICES + 1);
     tcase_add_test(test, wrong_calls);
+    tcase_add_loop_test(test, told_by_runs, 0, sizeof(runs) / sizeof(runs[0]));
+    tcase_add_loop_test(test, foretold, 0, 2);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -15,7 +15,9 @@ not. All numbers are per cell: a term of the sum (a source-visibility), or a cel
 kernels: 96 and 192 rows of 32 channels of the field G1 (4096 x 4096 pixels, 1e-4 single: kernels of 6 x 6 x 5
 cells; 1e-7 double: 8 x 8 x 8), per visibility; 8192 and 16384 cells or pixels of a plane. What a tile costs by
 itself is left out. By convolution functions: 12 and 24 tracks of 8 times and 32 channels, 7 x 7 cells, per visibility
-with all its correlations. Fits, all in double but for what they read: normal equations (8 derivatives, 1 time x 16
+with all its correlations. From grid to grid: tracks of 256 entries, from one fine sample to the next, 8 and 16
+of functions of 7 x 7 cells with 8 (finer: 32) fine samples for each, 4 and 8 of 16 x 16, 2 and 4 of 32 x 32, per entry; of
+the result 8192 and 16384 cells, which 512 such tracks have reached. Fits, all in double but for what they read: normal equations (8 derivatives, 1 time x 16
 channels) and compressed sums (4 numbers, 10 times x 16 channels) of 16 and 32 baselines, per cell of 2 x 2 numbers;
 matrices of one and two domains (full Jones of 64 stations, 2016 baselines), and solutions, per element of the matrix.
 

@@ -30,6 +30,7 @@ enum { PIECES = 4 };
 #endif
 
 typedef float floats __attribute__((vector_size(4 * LANES)));
+typedef int32_t masks __attribute__((vector_size(4 * LANES)));
 typedef float unaligned_floats __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 typedef struct {
@@ -38,17 +39,42 @@ typedef struct {
 
 #define EACH for (int i = 0; i < PIECES; i++)
 
+/* First and second lanes of each two of vectors a and b, by turns. */
+#if defined(__AVX2__) && !defined(__AVX512F__)
+#define EVEN_OF(a, b) __builtin_shufflevector(a, b, 0, 4, 2, 6)
+#define ODD_OF(a, b)  __builtin_shufflevector(a, b, 1, 5, 3, 7)
+#elif !defined(__AVX512F__)
+#define EVEN_OF(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define ODD_OF(a, b)  __builtin_shufflevector(a, b, 1, 3)
+#endif
+
+INLINE vec load_vec(const double *from)
+{
+    return *(const unaligned *)from;
+}
+
+INLINE void store_vec(double *to, vec x)
+{
+    *(unaligned *)to = x;
+}
+
+/* Real and imaginary parts exchanged. */
+INLINE vec swap_vec(vec a)
+{
+    return WITHIN(a, 1, 0, 3, 2);
+}
+
 INLINE cell load(const double *from)
 {
     cell x;
 
-    EACH x.part[i] = *(const unaligned *)(from + LANES * i);
+    EACH x.part[i] = load_vec(from + LANES * i);
     return x;
 }
 
 INLINE void store(double *to, cell x)
 {
-    EACH *(unaligned *)(to + LANES * i) = x.part[i];
+    EACH store_vec(to + LANES * i, x.part[i]);
 }
 
 INLINE cell times(cell a, cell b)
@@ -69,10 +95,9 @@ INLINE cell add_scaled(cell sum, cell a, double b)
     return sum;
 }
 
-/* Real and imaginary parts exchanged. */
 INLINE cell swap(cell a)
 {
-    EACH a.part[i] = WITHIN(a.part[i], 1, 0, 3, 2);
+    EACH a.part[i] = swap_vec(a.part[i]);
     return a;
 }
 

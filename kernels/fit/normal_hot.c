@@ -70,19 +70,78 @@ INLINE void look_at(const float *from, findings *found, pair4 *to)
     *to = (pair4)x;
 }
 
-/* Bits of elements that are not 0, and whether any is not finite. */
-INLINE int find_elements(const findings *found, int elements)
+/* Bits of the four complex numbers that are not 0; bit 4: some are not finite. */
+INLINE int find_numbers(const findings *found)
 {
+#if defined(__AVX2__)
+    const __m256i size = _mm256_and_si256((__m256i)found->any, _mm256_set1_epi32(INT32_MAX)),
+                  zero = _mm256_cmpeq_epi64(size, _mm256_setzero_si256());
+    const __m256 wrong = (__m256)found->wrong;
+
+    return (~_mm256_movemask_pd((__m256d)zero) & 15) |
+           (_mm256_movemask_ps(_mm256_cmp_ps(wrong, wrong, _CMP_UNORD_Q)) ? 16 : 0);
+#else
     int64_t number[4], odd[4];
     int which = 0;
 
     memcpy(number, &found->any, sizeof(number));
     memcpy(odd, &found->wrong, sizeof(odd));
     for (int k = 0; k < 4; k++)
-        which |= (number[k] & 0x7fffffff7fffffff ? 1 : 0) << k % elements;
-    return which | (odd[0] | odd[1] | odd[2] | odd[3] ? GROVE_NORMAL_NOT_FINITE : 0);
+        which |= (number[k] & 0x7fffffff7fffffff ? 1 : 0) << k;
+    return which | (odd[0] | odd[1] | odd[2] | odd[3] ? 16 : 0);
+#endif
 }
 
+/* Bits of elements that are not 0, and whether any is not finite. */
+INLINE int find_elements(const findings *found, int elements)
+{
+    const int numbers = find_numbers(found), wrong = numbers & 16 ? GROVE_NORMAL_NOT_FINITE : 0;
+
+    if (elements == 4)
+        return (numbers & 15) | wrong;
+    if (elements == 2)
+        return ((numbers | numbers >> 2) & 3) | wrong;
+    return (numbers & 15 ? 1 : 0) | wrong;
+}
+
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* One element of two cells, from where the first begins. */
+INLINE __m128 two_of(const float *from, int elements, int e)
+{
+    const __m128 x = _mm_loadu_ps(from + 4 * (e / 2));
+
+    if (elements == 1)
+        return x;
+    const __m128d first = _mm_castps_pd(x),
+                  next = _mm_castps_pd(_mm_loadu_ps(from + 4 * (e / 2) + 2 * elements));
+    return _mm_castpd_ps(e % 2 ? _mm_unpackhi_pd(first, next) : _mm_unpacklo_pd(first, next));
+}
+
+INLINE void put_two(__m128 x, const double *minus, double *to)
+{
+    const __m256d y = _mm256_cvtps_pd(x);
+
+    _mm256_storeu_pd(to, minus ? _mm256_sub_pd(_mm256_loadu_pd(minus), y) : y);
+}
+
+/* Complex numbers of four cells, as they lie, become those of each element: in halves of registers,
+ * which is what is converted, and between which some processors are slow to move numbers. */
+INLINE void split_four(const float *from, int elements, int which, const double *minus, double *to,
+                       int64_t plane, findings *found)
+{
+    pair4 whole;
+
+    for (int k = 0; k < elements; k++)
+        look_at(from + 8 * k, found, &whole);
+    for (int e = 0; e < elements; e++, to += plane) {
+        const double *of = minus ? minus + plane * e : NULL;
+        if (!(which >> e & 1))
+            continue;
+        put_two(two_of(from, elements, e), of, to);
+        put_two(two_of(from + 4 * elements, elements, e), of ? of + 4 : NULL, to + 4);
+    }
+}
+#else
 /* One element of four cells into its plane. Compilers make the conversion of a whole vector in
  * parts. */
 INLINE void put_four(const pair4 *x, const double *minus, double *to)
@@ -90,12 +149,6 @@ INLINE void put_four(const pair4 *x, const double *minus, double *to)
 #if defined(__AVX512F__)
     const __m512d y = _mm512_cvtps_pd((__m256)*x);
     _mm512_storeu_pd(to, minus ? _mm512_sub_pd(_mm512_loadu_pd(minus), y) : y);
-#elif defined(__AVX2__)
-    const __m256 y = (__m256)*x;
-    __m256d a = _mm256_cvtps_pd(_mm256_castps256_ps128(y)),
-            b = _mm256_cvtps_pd(_mm256_extractf128_ps(y, 1));
-    _mm256_storeu_pd(to, minus ? _mm256_sub_pd(_mm256_loadu_pd(minus), a) : a);
-    _mm256_storeu_pd(to + 4, minus ? _mm256_sub_pd(_mm256_loadu_pd(minus + 4), b) : b);
 #else
     for (int k = 0; k < 4; k++) {
         single2 y;
@@ -144,6 +197,7 @@ INLINE void split_four(const float *from, int elements, int which, const double 
     if (elements > 2 && which & 8)
         put_four(&d, minus ? minus + 3 * plane : NULL, to + 3 * plane);
 }
+#endif
 
 INLINE int split_fours(const float *from, int64_t cells, int elements, int which,
                        const double *minus, double *to, int64_t plane)
@@ -245,6 +299,16 @@ static void weigh_double(const double *weight, const unsigned char *flags, int64
         }
 }
 
+INLINE void put_doubles(single4 x, double *to)
+{
+#if defined(__AVX2__)
+    _mm256_storeu_pd(to, _mm256_cvtps_pd((__m128)x));
+#else
+    const double4 y = __builtin_convertvector(x, double4);
+    memcpy(to, &y, sizeof(y));
+#endif
+}
+
 /* The weights of four cells of four elements. */
 INLINE void weigh_four(const float *weight, const unsigned char *flags, double *to, int64_t plane)
 {
@@ -265,10 +329,8 @@ INLINE void weigh_four(const float *weight, const unsigned char *flags, double *
         bits4 counts = (bits4)(x[e] > 0) & (bits4)(x[e] <= FLT_MAX);
         counts &= (flagged >> e & 1) - 1;
         single4 w = (single4)((bits4)x[e] & counts);
-        double4 first = __builtin_convertvector(__builtin_shufflevector(w, w, 0, 0, 1, 1), double4),
-                last = __builtin_convertvector(__builtin_shufflevector(w, w, 2, 2, 3, 3), double4);
-        memcpy(to + plane * e, &first, sizeof(first));
-        memcpy(to + plane * e + 4, &last, sizeof(last));
+        put_doubles(__builtin_shufflevector(w, w, 0, 0, 1, 1), to + plane * e);
+        put_doubles(__builtin_shufflevector(w, w, 2, 2, 3, 3), to + plane * e + 4);
     }
 }
 
@@ -318,9 +380,9 @@ typedef struct {
     double *sums;
 } partner;
 
-/* Products of a column with `width` others. */
+/* Products of a column with `width` others. With `self` the first is itself, whose are real. */
 INLINE void add_products(const double *weight, const double *left, int64_t count,
-                         const partner *right, int width)
+                         const partner *right, int width, bool self)
 {
     vec re[WIDTH], im[WIDTH];
 
@@ -333,55 +395,104 @@ INLINE void add_products(const double *weight, const double *left, int64_t count
         for (int j = 0; j < width; j++) {
             const vec y = load(right[j].numbers + k);
             re[j] += x * y;
-            im[j] += swapped * y;
+            if (j || !self)
+                im[j] += swapped * y;
         }
     }
     for (int j = 0; j < width; j++) {
         store(right[j].sums, re[j]);
-        store(right[j].sums + GROVE_NORMAL_SUM, im[j]);
+        if (j || !self)
+            store(right[j].sums + GROVE_NORMAL_SUM, im[j]);
     }
 }
 
-/* Products of a column with others, as many at a time as registers allow. */
+/* As many at a time as registers allow. */
+INLINE void add_some_products(const double *weight, const double *left, int64_t count,
+                              const partner *right, int width, bool self)
+{
+    switch (width) {
+    case 1:
+        add_products(weight, left, count, right, 1, self);
+        break;
+    case 2:
+        add_products(weight, left, count, right, 2, self);
+        break;
+    case 3:
+        add_products(weight, left, count, right, 3, self);
+        break;
+    case 4:
+        add_products(weight, left, count, right, 4, self);
+        break;
+    case 5:
+        add_products(weight, left, count, right, WIDTH < 5 ? WIDTH : 5, self);
+        break;
+    default:
+        add_products(weight, left, count, right, WIDTH, self);
+        break;
+    }
+}
+
+/* Products of a column with others, of which the first may be itself. */
 static void add_all_products(const double *weight, const double *left, int64_t count,
                              const partner *right, int others)
 {
     for (int b = 0, width; b < others; b += width) {
         width = others - b < WIDTH ? others - b : WIDTH;
-        switch (width) {
-        case 1:
-            add_products(weight, left, count, right + b, 1);
-            break;
-        case 2:
-            add_products(weight, left, count, right + b, 2);
-            break;
-        case 3:
-            add_products(weight, left, count, right + b, 3);
-            break;
-        case 4:
-            add_products(weight, left, count, right + b, 4);
-            break;
-        case 5:
-            add_products(weight, left, count, right + b, WIDTH < 5 ? WIDTH : 5);
-            break;
-        default:
-            add_products(weight, left, count, right + b, WIDTH);
-            break;
-        }
+        if (right[b].numbers == left)
+            add_some_products(weight, left, count, right + b, width, true);
+        else
+            add_some_products(weight, left, count, right + b, width, false);
     }
 }
 
-/* Products of column a with itself and what follows it, of element e. */
-static void add_column(const grove_normal_block *block, int e, int a, double *sums)
+/* Products of two columns, of which `b` follows, with themselves and with one partner of both, as
+ * add_products makes them: each number is loaded, weighted and turned once. */
+INLINE void add_two(const double *weight, const double *a, const double *b, const double *c,
+                    int64_t count, double *const to[5])
+{
+    vec aa = load(to[0]), ab = load(to[1]), ac = load(to[2]), bb = load(to[3]), bc = load(to[4]);
+    vec ab_turned = load(to[1] + GROVE_NORMAL_SUM), ac_turned = load(to[2] + GROVE_NORMAL_SUM),
+        bc_turned = load(to[4] + GROVE_NORMAL_SUM);
+
+    for (int64_t k = 0; k < count; k += LANES) {
+        const vec w = load(weight + k), x = load(a + k), y = load(b + k), z = load(c + k),
+                  wx = w * x, wy = w * y, turned_x = SWAP(wx), turned_y = SWAP(wy);
+        aa += wx * x;
+        ab += wx * y;
+        ab_turned += turned_x * y;
+        ac += wx * z;
+        ac_turned += turned_x * z;
+        bb += wy * y;
+        bc += wy * z;
+        bc_turned += turned_y * z;
+    }
+    store(to[0], aa);
+    store(to[1], ab);
+    store(to[1] + GROVE_NORMAL_SUM, ab_turned);
+    store(to[2], ac);
+    store(to[2] + GROVE_NORMAL_SUM, ac_turned);
+    store(to[3], bb);
+    store(to[4], bc);
+    store(to[4] + GROVE_NORMAL_SUM, bc_turned);
+}
+
+/* The next column after `a` that has element e; the residual, which follows them, has all. */
+INLINE int next_column(const grove_normal_block *block, int e, int a)
+{
+    for (a++; a < block->columns && !(block->which[a] >> e & 1);)
+        a++;
+    return a;
+}
+
+/* Products of column a, of element e, with columns from `first` on. */
+static void add_column(const grove_normal_block *block, int e, int a, int first, double *sums)
 {
     const int64_t each = (int64_t)2 * GROVE_NORMAL_SUM, at = block->plane * e;
     const double *left = block->column + block->stride * a + at;
     partner right[GROVE_NORMAL_PARTNERS];
     int others = 0;
 
-    for (int b = a; b <= block->columns; b++) {
-        if (b < block->columns && !(block->which[b] >> e & 1))
-            continue;
+    for (int b = first; b <= block->columns; b = next_column(block, e, b)) {
         right[others++] = (partner){block->column + block->stride * b + at, sums + each * (b - a)};
         if (others == GROVE_NORMAL_PARTNERS || b == block->columns) {
             add_all_products(block->weight + at, left, 2 * block->cells, right, others);
@@ -390,18 +501,49 @@ static void add_column(const grove_normal_block *block, int e, int a, double *su
     }
 }
 
+/* Products of columns a and b, which follow each other, with themselves and what follows. */
+static void add_two_columns(const grove_normal_block *block, int e, int a, int b, double *sums[2])
+{
+    const int64_t each = (int64_t)2 * GROVE_NORMAL_SUM, at = block->plane * e;
+    const double *from = block->column + at;
+    const int c = next_column(block, e, b);
+
+    add_two(block->weight + at, from + block->stride * a, from + block->stride * b,
+            from + block->stride * c, 2 * block->cells,
+            (double *const[]){sums[0], sums[0] + each * (b - a), sums[0] + each * (c - a), sums[1],
+                              sums[1] + each * (c - b)});
+    if (c < block->columns) {
+        add_column(block, e, a, next_column(block, e, c), sums[0]);
+        add_column(block, e, b, next_column(block, e, c), sums[1]);
+    }
+}
+
+/* Where the sums of column a with itself are. */
+INLINE double *sums_of(const grove_normal_block *block, int a, double *sums)
+{
+    const int64_t before = (int64_t)a * (2 * block->columns + 3 - a) / 2;
+
+    return sums + 2 * GROVE_NORMAL_SUM * (1 + before);
+}
+
+/* Products of all columns, of element e. */
+static void add_element(const grove_normal_block *block, int e, double *sums)
+{
+    for (int a = next_column(block, e, -1), b; a < block->columns; a = next_column(block, e, b)) {
+        b = next_column(block, e, a);
+        if (b < block->columns)
+            add_two_columns(block, e, a, b,
+                            (double *[]){sums_of(block, a, sums), sums_of(block, b, sums)});
+        else
+            add_column(block, e, a, a, sums_of(block, a, sums));
+    }
+}
+
 static void add(const grove_normal_block *block, double *sums)
 {
-    const int64_t each = (int64_t)2 * GROVE_NORMAL_SUM;
-
     for (int e = 0; e < block->elements; e++) {
-        double *next = sums + each;
-        for (int a = 0; a < block->columns; a++) {
-            if (block->which[a] >> e & 1)
-                add_column(block, e, a, next);
-            next += each * (block->columns + 1 - a);
-        }
-        add_power(block, block->plane * e, sums, next);
+        add_element(block, e, sums);
+        add_power(block, block->plane * e, sums, sums_of(block, block->columns, sums));
     }
 }
 

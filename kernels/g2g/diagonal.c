@@ -388,3 +388,16 @@ void grove_diagonal_write(const grove_diagonal *d, const grove_gridder_threads *
     }
     threads->run(threads->pool, PARTS, write_part, &w);
 }
+
+int64_t grove_diagonal_find(const grove_diagonal_entry *entries, int64_t low, int64_t high,
+                            double point)
+{
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (entries[middle].point < point)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

@@ -52,5 +52,9 @@ int64_t grove_diagonal_samples(const grove_diagonal *diagonal);
 /* All entries in ascending order of points; the diagonal keeps all. */
 void grove_diagonal_write(const grove_diagonal *diagonal, const grove_gridder_threads *threads,
                           grove_diagonal_entry *to);
+/* Of ascending entries [low, high), the first of a point or of a higher one; `high`: there is none.
+ */
+int64_t grove_diagonal_find(const grove_diagonal_entry *entries, int64_t low, int64_t high,
+                            double point);
 
 #endif

@@ -55,7 +55,7 @@ static grove_g2g_loop *choose_loop(bool double_precision, grove_isa isa)
     return loops[double_precision][isa];
 }
 
-static bool are_real(const grove_lattice *l, const void *functions)
+bool grove_g2g_are_real(const grove_lattice *l, const void *functions)
 {
     const grove_convolution_plan *p = &l->plan;
     const int64_t side = grove_convolution_side(p), count = p->functions * p->planes * side * side;
@@ -105,7 +105,7 @@ grove_g2g *grove_g2g_new(const grove_lattice *lattice, const void *functions, gr
     g->lattice = *lattice;
     g->loop = choose_loop(lattice->plan.double_precision, isa);
     g->real = real_of(lattice);
-    g->is_real = are_real(lattice, functions);
+    g->is_real = grove_g2g_are_real(lattice, functions);
     g->width = width_of(lattice);
     g->row = row_of(lattice);
     g->height = lattice->tile + lattice->plan.support;
@@ -152,20 +152,6 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The first entry of a point or of a higher one. */
-static int64_t find_entry(const grove_diagonal_entry *entries, int64_t low, int64_t high,
-                          double point)
-{
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (entries[middle].point < point)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Tiles that have entries; those of one colour have no common neighbour. `count`: of entries. */
 static void find_tasks(work *w, int64_t count)
 {
@@ -177,12 +163,13 @@ static void find_tasks(work *w, int64_t count)
         w->begin[colour] = tasks;
         for (int64_t v = colour / 2; v < l->tiles[1]; v += 2) {
             const int64_t row = v * l->tiles[0];
-            int64_t at = find_entry(w->entries, 0, count, (double)row * points);
+            int64_t at = grove_diagonal_find(w->entries, 0, count, (double)row * points);
             const int64_t end =
-                find_entry(w->entries, at, count, (double)(row + l->tiles[0]) * points);
+                grove_diagonal_find(w->entries, at, count, (double)(row + l->tiles[0]) * points);
             while (at < end) {
                 const int64_t tile = (int64_t)(w->entries[at].point / points),
-                              last = find_entry(w->entries, at, end, (double)(tile + 1) * points);
+                              last = grove_diagonal_find(w->entries, at, end,
+                                                         (double)(tile + 1) * points);
                 if ((tile - row) % 2 == colour % 2)
                     w->tasks[tasks++] = (task){tile, at, last};
                 at = last;

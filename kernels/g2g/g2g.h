@@ -17,6 +17,8 @@ uint64_t grove_g2g_apply_bytes(const grove_lattice *lattice, int threads);
  * `isa`: an instruction set that this processor has. NULL: no memory. */
 grove_g2g *grove_g2g_new(const grove_lattice *lattice, const void *functions, grove_isa isa);
 void grove_g2g_free(grove_g2g *g2g); /* NULL is fine */
+/* Whether no function has an imaginary part. */
+bool grove_g2g_are_real(const grove_lattice *lattice, const void *functions);
 
 /* in, out: [v][u] complex numbers of the plan's precision, not the same; `out` is overwritten.
  * `entries`: in ascending order of points; the last ones may be unused, with a point of -1. The

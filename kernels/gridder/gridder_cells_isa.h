@@ -64,9 +64,12 @@ INLINE void find_factors(const grove_gridder_taps *taps, const batch *b, int wid
     for (int i = 0; i < b->count; i += LANES) {
         const vec sv = load(b->s[1] + i), sw = load(b->s[2] + i);
         vec along_v[GROVE_GRIDDER_MAX_WIDTH];
-        UNROLL for (int y = 0; y < width; y++) along_v[y] =
-            tap_at(of_v + y, FACTORS, width + 1, sv);
-        for (int p = 0; p < taps->width_w; p++) {
+        UNROLL for (int y = 0; y < width; y++)
+        {
+            along_v[y] = tap_at(of_v + y, FACTORS, width + 1, sv);
+            store(factor + y * BATCH + i, along_v[y]);
+        }
+        for (int p = 0; taps->width_w > 1 && p < taps->width_w; p++) {
             vec along_w = tap_at(of_w + p, FACTORS, width + 1, sw);
             UNROLL for (int y = 0; y < width; y++)
                 store(factor + (p * width + y) * BATCH + i, along_w * along_v[y]);

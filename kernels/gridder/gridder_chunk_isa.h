@@ -114,9 +114,11 @@ INLINE void prepare(const grove_gridder_job *job, int64_t row, int first, int wi
                        c->s[0] + at);
     integers v = place(wavenumber, scale[1], origin_of(job, 1, start * scale[1]), width, TILE - 1,
                        c->s[1] + at);
-    integers w = place(wavenumber, scale[2], job->first_w + (double)job->plane, job->taps->width_w,
-                       (double)(job->planes - 1), c->s[2] + at);
-    ints cell = __builtin_convertvector((w * TILE + v) * TILE + u, ints);
+    integers plane = {0};
+    if (job->taps->width_w > 1) /* else there is one plane, and its taps are 1 */
+        plane = place(wavenumber, scale[2], job->first_w + (double)job->plane, job->taps->width_w,
+                      (double)(job->planes - 1), c->s[2] + at);
+    ints cell = __builtin_convertvector((plane * TILE + v) * TILE + u, ints);
     memcpy(c->cell + at, &cell, sizeof(cell));
     /* exp(2 pi i (u l0 + v m0 + w middle_n)) */
     if (turns != 0)

@@ -18,7 +18,7 @@ struct grove_idg {
     grove_idg_plan plan;
     grove_idg_tables tables;
     const grove_idg_loops *loops;
-    size_t real, subgrid; /* bytes of a number, of a subgrid */
+    size_t real, subgrid, each; /* bytes of a number, of an image of a subgrid, and of all */
     void *planes;
     void *batch; /* BATCH subgrids */
 };
@@ -48,6 +48,8 @@ static void fill_tables(grove_idg *g)
     t->turn[2] = p->grid.bounds.without_w ? 0 : p->grid.middle_n;
     if (!p->grid.bounds.without_w)
         grove_idg_separate(p, t->p[0], t->p[1]);
+    for (int64_t k = 0; k <= t->line; k++)
+        put(t->sign, k, k % 2 ? -1 : 1, g->real);
     for (int x = 0; x < side; x++)
         for (int y = 0; y < side; y++) {
             const int64_t at = x * t->line + y;
@@ -58,6 +60,10 @@ static void fill_tables(grove_idg *g)
                     grove_gridder_kernel_transform(&p->grid.kernel, t->x[y]) / (side * side),
                 g->real);
         }
+    t->mirrored = true;
+    for (int x = 1; x < side; x++)
+        t->mirrored = t->mirrored && !memcmp(t->n + x * t->line, t->n + (side - x) * t->line,
+                                             (size_t)t->line * sizeof(*t->n));
 }
 
 static void *zeroed(uint64_t bytes)
@@ -77,8 +83,9 @@ static int make_tables(grove_idg *g)
     for (int d = 0; d < 2; d++)
         t->p[d] = zeroed((size_t)t->line * sizeof(double));
     t->n = zeroed(lines * sizeof(double));
+    t->sign = zeroed((uint64_t)(t->line + 1) * g->real);
     t->taper = zeroed(lines * g->real);
-    if (!t->x || !t->p[0] || !t->p[1] || !t->n || !t->taper ||
+    if (!t->x || !t->p[0] || !t->p[1] || !t->n || !t->taper || !t->sign ||
         grove_gridder_part_make(&t->fourier, g->plan.side, g->real))
         return -1;
     fill_tables(g);
@@ -108,14 +115,16 @@ static size_t real_of(const grove_idg_plan *plan)
 
 static uint64_t planes_bytes(const grove_idg_plan *plan)
 {
-    return (uint64_t)(plan->grid.planes * plan->grid.grid[0] * plan->grid.grid[1]) * 2 *
-           real_of(plan);
+    return (uint64_t)(plan->mix.images * plan->grid.planes * plan->grid.grid[0] *
+                      plan->grid.grid[1]) *
+           2 * real_of(plan);
 }
 
 uint64_t grove_idg_bytes(const grove_idg_plan *plan)
 {
     return planes_bytes(plan) +
-           (BATCH + 16) * grove_idg_subgrid_bytes(plan->side, grove_idg_line(plan), real_of(plan));
+           (uint64_t)(BATCH * grove_idg_most(&plan->mix) + 16) *
+               grove_idg_subgrid_bytes(plan->side, grove_idg_line(plan), real_of(plan));
 }
 
 grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa)
@@ -129,8 +138,9 @@ grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa)
     g->real = real_of(plan);
     g->tables.line = grove_idg_line(plan);
     g->subgrid = grove_idg_subgrid_bytes(plan->side, g->tables.line, g->real);
+    g->each = (size_t)grove_idg_most(&plan->mix) * g->subgrid;
     g->planes = zeroed(planes_bytes(plan));
-    g->batch = grove_gridder_room(BATCH * g->subgrid);
+    g->batch = zeroed(BATCH * g->each); /* what lines have beyond pixels stays finite */
     if (!g->planes || !g->batch || make_tables(g)) {
         grove_idg_free(g);
         return NULL;
@@ -149,6 +159,7 @@ void grove_idg_free(grove_idg *g)
     free(g->tables.p[1]);
     free(g->tables.n);
     free(g->tables.taper);
+    free(g->tables.sign);
     free(g->tables.fourier.factor);
     free(g);
 }
@@ -160,62 +171,31 @@ void *grove_idg_planes(grove_idg *g)
 
 /* ---- subgrids and the grid ---- */
 
-/* The cell of the grid, which repeats itself, in which a subgrid begins. */
-static int64_t start_of(const grove_idg *g, const grove_idg_subgrid *s, int d)
-{
-    const int64_t size = g->plan.grid.grid[d],
-                  at = (s->cell[d] - g->plan.side / 2 + size / 2) % size;
-
-    return at < 0 ? at + size : at;
-}
-
 /* Whether a subgrid has rows of [first, last). */
 static bool touches(const grove_idg *g, const grove_idg_subgrid *s, int64_t first, int64_t last)
 {
-    const int64_t begin = start_of(g, s, 1), end = begin + g->plan.side,
-                  size = g->plan.grid.grid[1];
+    const int64_t begin = s->start[1], end = begin + g->plan.side, size = g->plan.grid.grid[1];
 
     return (begin < last && end > first) || end - size > first;
 }
 
-/* Rows [first, last) of a plane, from a subgrid's cells or to them; signs are those of its
- * transform. */
-#define EXCHANGE(real)                                                                             \
-    static void exchange_##real(const grove_idg *g, const grove_idg_subgrid *s, real *cells,       \
-                                int64_t first, int64_t last, bool to_grid)                         \
-    {                                                                                              \
-        const int64_t side = g->plan.side, line = g->tables.line, *size = g->plan.grid.grid;       \
-        const int64_t u = start_of(g, s, 0), v = start_of(g, s, 1);                                \
-        real *const plane = (real *)g->planes + 2 * s->plane * size[0] * size[1];                  \
-                                                                                                   \
-        for (int64_t y = 0, row = v; y < side; y++, row = row + 1 == size[1] ? 0 : row + 1) {      \
-            real *re = cells + 2 * y * line, *im = re + line, sign = y % 2 ? -1 : 1;               \
-            if (row < first || row >= last)                                                        \
-                continue;                                                                          \
-            real *const to = plane + 2 * row * size[0];                                            \
-            for (int64_t x = 0, at = u; x < side; x++, sign = -sign) {                             \
-                if (to_grid) {                                                                     \
-                    to[2 * at] += sign * re[x];                                                    \
-                    to[2 * at + 1] += sign * im[x];                                                \
-                } else {                                                                           \
-                    re[x] = sign * to[2 * at];                                                     \
-                    im[x] = sign * to[2 * at + 1];                                                 \
-                }                                                                                  \
-                at = at + 1 == size[0] ? 0 : at + 1;                                               \
-            }                                                                                      \
-        }                                                                                          \
-    }
-
-EXCHANGE(float)
-EXCHANGE(double)
-
 static void exchange(const grove_idg *g, const grove_idg_subgrid *s, void *cells, int64_t first,
                      int64_t last, bool to_grid)
 {
-    if (g->real == sizeof(float))
-        exchange_float(g, s, cells, first, last, to_grid);
-    else
-        exchange_double(g, s, cells, first, last, to_grid);
+    const int64_t *size = g->plan.grid.grid;
+    grove_idg_move move = {.size = {size[0], size[1]},
+                           .start = {s->start[0], s->start[1]},
+                           .first = first,
+                           .last = last,
+                           .to_grid = to_grid};
+
+    for (int image = 0; image < g->plan.mix.images; image++) {
+        move.plane =
+            (char *)g->planes +
+            (size_t)((image * g->plan.grid.planes + s->plane) * size[0] * size[1]) * 2 * g->real;
+        move.cells = (char *)cells + (size_t)image * g->subgrid;
+        g->loops->move(&g->tables, &move);
+    }
 }
 
 /* ---- a run over samples ---- */
@@ -242,11 +222,11 @@ static void do_subgrid(const work *w, int64_t k, char *pixels, void *room)
                                .even = w->even,
                                .subgrid = &w->subgrid[k],
                                .terms = w->terms ? w->terms->numbers : NULL,
+                               .elements = w->terms ? w->terms->elements : 0,
                                .pixels = pixels,
                                .work = room};
 
     if (w->predicts) {
-        memset(pixels, 0, g->subgrid);
         exchange(g, job.subgrid, pixels, 0, g->plan.grid.grid[1], false);
         g->loops->from_cells(&job);
         g->loops->predict(&job);
@@ -272,7 +252,7 @@ static void do_piece(void *context, int64_t i)
     if (!room)
         w->failed = true;
     for (int64_t k = first; k < last && room; k++)
-        do_subgrid(w, k, (char *)w->g->batch + (size_t)(k - w->first) * w->g->subgrid, room);
+        do_subgrid(w, k, (char *)w->g->batch + (size_t)(k - w->first) * w->g->each, room);
     free(room);
 }
 
@@ -284,7 +264,7 @@ static void add_stripe(void *context, int64_t i)
     for (int64_t k = w->first; k < least(w->first + BATCH, w->count); k++)
         if (touches(w->g, &w->subgrid[k], i * STRIPE, (i + 1) * STRIPE))
             exchange(w->g, &w->subgrid[k],
-                     (char *)w->g->batch + (size_t)(k - w->first) * w->g->subgrid, i * STRIPE,
+                     (char *)w->g->batch + (size_t)(k - w->first) * w->g->each, i * STRIPE,
                      (i + 1) * STRIPE, true);
 }
 
@@ -312,6 +292,28 @@ static bool are_even(const double *wavenumber, int64_t count)
     return true;
 }
 
+static void count_subgrids(const grove_idg_subgrid *subgrid, int64_t count,
+                           grove_idg_counts *counts)
+{
+    for (int64_t k = 0; k < count; k++)
+        counts->visibilities += (int64_t)subgrid[k].times * subgrid[k].channels;
+    counts->subgrids += count;
+}
+
+int grove_idg_count(const grove_idg_plan *plan, const grove_gridder_samples *samples,
+                    int64_t baselines, const grove_idg_terms *terms, grove_idg_counts *counts)
+{
+    grove_idg_subgrid *subgrid = NULL;
+    grove_gridder_outside outside = {0};
+    int64_t count = 0;
+    int code = grove_idg_divide(plan, samples, baselines, terms, &subgrid, &count, &outside);
+
+    if (!code)
+        count_subgrids(subgrid, count, counts);
+    free(subgrid);
+    return code;
+}
+
 static int do_all(work *w, const grove_gridder_threads *threads, grove_gridder_outside *outside,
                   grove_idg_counts *counts)
 {
@@ -326,10 +328,8 @@ static int do_all(work *w, const grove_gridder_threads *threads, grove_gridder_o
     w->even = !code && are_even(w->wavenumber, channels);
     if (!code)
         code = do_batches(w, threads);
-    for (int64_t k = 0; k < w->count && counts && !code; k++)
-        counts->visibilities += (int64_t)w->subgrid[k].times * w->subgrid[k].channels;
     if (counts && !code)
-        counts->subgrids += w->count;
+        count_subgrids(w->subgrid, w->count, counts);
     free(w->subgrid);
     free(w->wavenumber);
     return code;
@@ -352,6 +352,7 @@ int grove_idg_predict(grove_idg *g, const grove_gridder_samples *samples, int64_
     work w = {.g = g, .samples = &all, .baselines = baselines, .terms = terms, .predicts = true};
 
     all.weight = NULL;
-    memset(samples->data, 0, (size_t)(samples->rows * samples->channels) * 2 * g->real);
+    memset(samples->data, 0,
+           (size_t)(samples->rows * samples->channels * g->plan.mix.visibilities) * 2 * g->real);
     return do_all(&w, threads, outside, counts);
 }

@@ -20,6 +20,16 @@
 
 enum { GROVE_IDG_MAX_SIDE = 64 };
 
+/* What a visibility's numbers V_c have to do with images: image r is the sum over c of factor[r][c]
+ * (J_p^H V J_q)_c, with J of stations p and q from the terms. With numbers as terms, or none, c is
+ * any number that is seen through them; with Jones matrices, diagonal or whole, V_c is element[c],
+ * 0 to 3, of XX XY YX YY, and what is not there is 0. Prediction is the adjoint. */
+typedef struct {
+    int visibilities, images; /* 1 to 4 */
+    int element[4];
+    double factor[4][4][2]; /* [image][number] */
+} grove_idg_mix;
+
 /* `grid`: kernel.width is the taper's, in cells; kernel_w has none; planes are the w-layers. */
 typedef struct {
     grove_gridder_plan grid;
@@ -29,6 +39,7 @@ typedef struct {
     double far_w;   /* and from that to the layer */
     double error;   /* predicted, relative, root mean square over the image */
     double seconds; /* estimated cost with one thread, with transforms of the layers */
+    grove_idg_mix mix;
 } grove_idg_plan;
 
 /* What may be asked for; 0: chosen by epsilon. */
@@ -39,7 +50,9 @@ typedef struct {
 } grove_idg_wanted;
 
 /* Chooses subgrids, taper, grid and layers of the least estimated cost whose error is at most
- * epsilon. 0, or -1 where none reaches it; `said`: why, with what would do. */
+ * epsilon, for one number and image. 0, or -1 where none reaches it; GROVE_IDG_LAYERS: only other
+ * layers would; `said`: why, with what would do. */
+enum { GROVE_IDG_LAYERS = -2 };
 int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
                           const grove_idg_wanted *wanted, double epsilon, grove_idg_plan *plan,
                           char said[200]);
@@ -53,12 +66,14 @@ typedef struct {
     int64_t subgrids, visibilities;
 } grove_idg_counts;
 
-/* Numbers of the image plane, such as beams, of each station: a visibility of stations p and q sees
- * pixels times a_p conj(a_q). */
+/* Terms of the image plane, such as beams, of each station: a visibility of stations p and q sees
+ * pixels as J_p B J_q^H; of numbers as a_p conj(a_q) B. */
 typedef struct {
-    /* [block of times][station][block of channels][x][2][line]: real and imaginary parts of N
-       pixels, at grove_idg_direction, of the plan's precision; lines of grove_idg_line() numbers */
+    /* [block of times][station][block of channels][element][x][2][line]: real and imaginary parts
+       of N pixels, at grove_idg_direction, of the plan's precision; lines of grove_idg_line()
+       numbers */
     const void *numbers;
+    int elements; /* 1: numbers; 2: diagonals; 4: matrices, row by row */
     int64_t stations, channel_blocks;
     const int32_t *time_block, *channel_block; /* [time of the rows], [channel] */
     const int32_t *left, *right;               /* [baseline] stations */
@@ -71,10 +86,14 @@ typedef struct grove_idg grove_idg;
 /* `isa`: an instruction set that this processor has. NULL: no memory. */
 grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa);
 void grove_idg_free(grove_idg *idg); /* NULL is fine */
-/* [plane][v][u] complex numbers of the plan's precision, to read and to write. */
+/* [image][plane][v][u] complex numbers of the plan's precision, to read and to write. */
 void *grove_idg_planes(grove_idg *idg);
 
-/* Rows are times, each with so many baselines. Adds samples to the planes, weights times data;
+/* How samples would be divided: added to *counts. 0, or -1 without memory. */
+int grove_idg_count(const grove_idg_plan *plan, const grove_gridder_samples *samples,
+                    int64_t baselines, const grove_idg_terms *terms, grove_idg_counts *counts);
+/* Rows are times, each with so many baselines; data are [row][channel][number of the mix]. Adds
+ * samples to the planes, weights times data;
  * those beyond the plan's bounds, or whose baselines are no numbers, are left out and added to
  * *outside. The same calls give the same bits, whatever the threads. `terms`: NULL: 1. `counts`:
  * NULL, or added to. 0, or -1 without memory. */

@@ -95,7 +95,7 @@ static void find_terms(const dividing *d, grove_idg_subgrid *g)
 {
     const grove_idg_terms *t = d->terms;
     const int64_t baseline = g->row % d->baselines,
-                  numbers = d->plan->side * 2 * grove_idg_line(d->plan);
+                  numbers = t ? t->elements * d->plan->side * 2 * grove_idg_line(d->plan) : 0;
 
     for (int k = 0; k < 2 && t; k++) {
         const int64_t station = k ? t->right[baseline] : t->left[baseline];
@@ -104,6 +104,14 @@ static void find_terms(const dividing *d, grove_idg_subgrid *g)
              t->channel_block[g->first]) *
             numbers;
     }
+}
+
+/* The cell of the grid, which repeats itself, in which a subgrid begins. */
+static int32_t start_of(const grove_idg_plan *p, int32_t cell, int d)
+{
+    const int64_t size = p->grid.grid[d], at = (cell - p->side / 2 + size / 2) % size;
+
+    return (int32_t)(at < 0 ? at + size : at);
 }
 
 static int append(dividing *d, grove_idg_subgrid g, const span *s)
@@ -118,8 +126,10 @@ static int append(dividing *d, grove_idg_subgrid g, const span *s)
         d->subgrid = more;
         d->room = room;
     }
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < 2; k++) {
         g.cell[k] = (int32_t)rint((s->low[k] + s->high[k]) / 2);
+        g.start[k] = start_of(d->plan, g.cell[k], k);
+    }
     g.w = (s->low[2] + s->high[2]) / 2;
     if (grid->planes > 1) {
         const double plane = rint((g.w - grid->first_w) / grid->step_w);

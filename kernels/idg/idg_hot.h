@@ -16,6 +16,7 @@ typedef struct {
     int32_t times, first, channels;
     int32_t plane, sign; /* sign: of w, by which uvw are multiplied, and data conjugated */
     int32_t cell[2];     /* the middle, from that of the grid */
+    int32_t start[2];    /* the cell of the grid, which repeats itself, in which it begins */
     int64_t term[2];     /* numbers before the terms of its stations */
     double w;            /* of its middle, wavelengths */
 } grove_idg_subgrid;
@@ -24,10 +25,12 @@ typedef struct {
 typedef struct {
     const grove_idg_plan *plan;
     int64_t line;
-    double *x;    /* places of pixels, the same along both axes */
-    double *p[2]; /* the parts of n along both: n(x, y) = p[0][x] + p[1][y] */
-    double *n;    /* [x][y] */
-    void *taper;  /* [x][y] with the signs of the transform, over N^2 */
+    double *x;     /* places of pixels, the same along both axes */
+    double *p[2];  /* the parts of n along both: n(x, y) = p[0][x] + p[1][y] */
+    double *n;     /* [x][y] */
+    bool mirrored; /* n of x = j is that of N - j */
+    void *taper;   /* [x][y] with the signs of the transform, over N^2 */
+    void *sign;    /* 1, -1, 1 ... of cells; one more than a line */
     grove_gridder_part fourier;
     double scale[2], turn[3];
 } grove_idg_tables;
@@ -40,13 +43,19 @@ typedef struct {
     bool even; /* wavenumbers are evenly spaced */
     const grove_idg_subgrid *subgrid;
     const void *terms; /* NULL: 1 */
-    void *pixels;      /* [x][2][line]; room for those of a subgrid, and as many again */
+    int elements;      /* of a term */
+    void *pixels;      /* [number, or image][x][2][line]: of a subgrid */
     void *work;        /* grove_idg_work_bytes() */
 } grove_idg_job;
 
 static inline size_t grove_idg_subgrid_bytes(int64_t side, int64_t line, size_t real)
 {
     return (size_t)(side * 2 * line) * real;
+}
+/* Of the numbers of its visibilities, and of its images, whichever are more. */
+static inline int grove_idg_most(const grove_idg_mix *mix)
+{
+    return mix->visibilities > mix->images ? mix->visibilities : mix->images;
 }
 /* Two panels of phases, one of products, and lines of transforms. */
 static inline size_t grove_idg_work_bytes(int64_t line, size_t real)
@@ -55,14 +64,25 @@ static inline size_t grove_idg_work_bytes(int64_t line, size_t real)
            2 * (size_t)(GROVE_IDG_MAX_SIDE * GROVE_GRIDDER_PAIR_BYTES);
 }
 
+/* Rows [first, last) of an image's plane, from a subgrid's cells or to them, with the signs of its
+ * transform. The plane repeats itself. */
 typedef struct {
-    /* pixels: the sum over visibilities; then these times taper and w, and transformed: cells
-     * [v][2][u], in place. */
+    void *plane;
+    int64_t size[2], start[2]; /* of the plane; the cell in which the subgrid begins */
+    void *cells;               /* [v][2][u] */
+    int64_t first, last;
+    bool to_grid;
+} grove_idg_move;
+
+typedef struct {
+    /* pixels: the sum over visibilities, of each of their numbers; then images of these times taper
+     * and w, and transformed: cells [image][v][2][u], in place. */
     void (*sum)(const grove_idg_job *job);
     void (*to_cells)(const grove_idg_job *job);
     /* The adjoints: pixels from cells, visibilities from pixels. */
     void (*from_cells)(const grove_idg_job *job);
     void (*predict)(const grove_idg_job *job);
+    void (*move)(const grove_idg_tables *tables, const grove_idg_move *move);
 } grove_idg_loops;
 
 extern const grove_idg_loops grove_idg_single_portable, grove_idg_single_avx2,

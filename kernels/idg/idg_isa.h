@@ -43,7 +43,14 @@ typedef struct {
     const real *a, *b;
     int64_t line, c_row, a_row, b_row, b_column; /* numbers from m to m, k to k, k to k, m to m */
     int64_t depth;                               /* of k */
+    bool fresh;                                  /* c is 0 */
 } product;
+
+/* Numbers of a line that loops go over: pixels, in whole vectors. */
+INLINE int64_t used_of(const grove_idg_tables *t)
+{
+    return (t->plan->side + LANES - 1) / LANES * LANES;
+}
 
 INLINE void multiply_block(const product *p, const int rows, const bool conjugate)
 {
@@ -52,8 +59,8 @@ INLINE void multiply_block(const product *p, const int rows, const bool conjugat
 
     UNROLL for (int m = 0; m < rows; m++)
     {
-        re[m] = load(p->c + m * p->c_row);
-        im[m] = load(p->c + m * p->c_row + p->line);
+        re[m] = p->fresh ? splat(0) : load(p->c + m * p->c_row);
+        im[m] = p->fresh ? splat(0) : load(p->c + m * p->c_row + p->line);
     }
     for (int64_t k = 0; k < p->depth; k++, a += p->a_row, b += p->b_row) {
         const vec x = load(a), y = load(a + p->line);
@@ -151,7 +158,7 @@ static bool fill_slab(const grove_idg_job *job, slab *s)
 {
     const grove_idg_tables *t = job->tables;
     const grove_idg_subgrid *g = job->subgrid;
-    const int64_t line = t->line;
+    const int64_t line = t->line, used = used_of(t);
     int since = 0; /* channels since an exact phase */
 
     for (s->count = 0; s->count < SLAB && s->time < g->times; s->count++) {
@@ -171,11 +178,11 @@ static bool fill_slab(const grove_idg_job *job, slab *s)
             real *to = s->along[d] + s->count * 2 * line, *step = s->product + d * 2 * line;
             const double scale = t->scale[d] * uvw[d];
             if (!steps)
-                fill_line(t->x, t->p[d], line, scale * wavenumber - g->cell[d], w, to, line);
+                fill_line(t->x, t->p[d], used, scale * wavenumber - g->cell[d], w, to, line);
             else if (since == 1)
-                fill_line(t->x, t->p[d], line, scale * apart, uvw[2] * apart, step, line);
+                fill_line(t->x, t->p[d], used, scale * apart, uvw[2] * apart, step, line);
             if (steps)
-                step_line(to - 2 * line, step, line, to, line);
+                step_line(to - 2 * line, step, used, to, line);
         }
         s->place[s->count] =
             (place){row * job->samples->channels + g->first + s->channel, cos(angle), sin(angle)};
@@ -198,26 +205,27 @@ static slab begin_slab(const grove_idg_job *job)
 
 /* ---- visibilities to pixels ---- */
 
-/* Phases along x times the visibilities. */
-static void weigh_slab(const grove_idg_job *job, slab *s)
+/* Phases along x times the visibilities, their number c. */
+static void weigh_slab(const grove_idg_job *job, slab *s, int c)
 {
     const grove_gridder_samples *all = job->samples;
-    const int64_t line = job->tables->line;
+    const int64_t line = job->tables->line, used = used_of(job->tables),
+                  numbers = job->tables->plan->mix.visibilities;
 
     for (int v = 0; v < s->count; v++) {
         const place *p = &s->place[v];
         const real weight = all->weight ? ((const real *)all->weight)[p->at] : 1,
-                   *data = (const real *)all->data + 2 * p->at;
+                   *data = (const real *)all->data + 2 * (p->at * numbers + c);
         const double re = weight == 0 ? 0 : (double)(weight * data[0]),
                      im = weight == 0 ? 0 : (double)(weight * data[1]) * job->subgrid->sign;
-        const vec c = splat((real)(re * p->cosine - im * p->sine)),
-                  d = splat((real)(re * p->sine + im * p->cosine));
+        const vec x = splat((real)(re * p->cosine - im * p->sine)),
+                  y = splat((real)(re * p->sine + im * p->cosine));
         const real *from = s->along[0] + v * 2 * line;
         real *to = s->product + v * 2 * line;
-        for (int64_t k = 0; k < line; k += LANES) {
+        for (int64_t k = 0; k < used; k += LANES) {
             const vec a = load(from + k), b = load(from + line + k);
-            store(to + k, a * c - b * d);
-            store(to + line + k, a * d + b * c);
+            store(to + k, a * x - b * y);
+            store(to + line + k, a * y + b * x);
         }
     }
 }
@@ -225,123 +233,92 @@ static void weigh_slab(const grove_idg_job *job, slab *s)
 static void sum(const grove_idg_job *job)
 {
     const int64_t line = job->tables->line, side = job->tables->plan->side;
+    const int numbers = job->tables->plan->mix.visibilities;
     slab s = begin_slab(job);
 
-    memset(job->pixels, 0, grove_idg_subgrid_bytes(side, line, sizeof(real)));
-    while (fill_slab(job, &s)) {
-        weigh_slab(job, &s);
-        const product p = {.c = job->pixels,
-                           .a = s.along[1],
-                           .b = s.product,
-                           .line = line,
-                           .c_row = 2 * line,
-                           .a_row = 2 * line,
-                           .b_row = 2 * line,
-                           .b_column = 1,
-                           .depth = s.count};
-        multiply(p, side, line, false);
-    }
+    for (bool fresh = true; fill_slab(job, &s); fresh = false)
+        for (int c = 0; c < numbers; c++) {
+            weigh_slab(job, &s, c);
+            const product p = {.c = (real *)job->pixels + c * side * 2 * line,
+                               .a = s.along[1],
+                               .b = s.product,
+                               .line = line,
+                               .c_row = 2 * line,
+                               .a_row = 2 * line,
+                               .b_row = 2 * line,
+                               .b_column = 1,
+                               .depth = s.count,
+                               .fresh = fresh};
+            multiply(p, side, used_of(job->tables), false);
+        }
 }
 
 /* ---- pixels to visibilities ---- */
+
+/* Number c of the visibilities of a slab, from products along x. */
+static void gather_slab(const grove_idg_job *job, const slab *s, int c)
+{
+    const int64_t line = job->tables->line, used = used_of(job->tables),
+                  numbers = job->tables->plan->mix.visibilities;
+
+    for (int v = 0; v < s->count; v++) {
+        const real *y = s->along[1] + v * 2 * line, *from = s->product + v * 2 * line;
+        const place *at = &s->place[v];
+        real *to = (real *)job->samples->data + 2 * (at->at * numbers + c);
+        vec re = splat(0), im = splat(0);
+        double total[2] = {0, 0};
+        for (int64_t k = 0; k < used; k += LANES) {
+            const vec a = load(y + k), b = load(y + line + k), e = load(from + k),
+                      f = load(from + line + k);
+            re += a * e + b * f;
+            im += a * f - b * e;
+        }
+        for (int k = 0; k < LANES; k++) {
+            total[0] += (double)re[k];
+            total[1] += (double)im[k];
+        }
+        to[0] = (real)(total[0] * at->cosine + total[1] * at->sine);
+        to[1] = (real)((total[1] * at->cosine - total[0] * at->sine) * (double)job->subgrid->sign);
+    }
+}
 
 static void predict(const grove_idg_job *job)
 {
     const int64_t line = job->tables->line, side = job->tables->plan->side;
     slab s = begin_slab(job);
 
-    while (fill_slab(job, &s)) {
-        memset(s.product, 0, (size_t)(s.count * 2 * line) * sizeof(real));
-        const product p = {.c = s.product,
-                           .a = job->pixels,
-                           .b = s.along[0],
-                           .line = line,
-                           .c_row = 2 * line,
-                           .a_row = 2 * line,
-                           .b_row = 1,
-                           .b_column = 2 * line,
-                           .depth = side};
-        multiply(p, s.count, line, true);
-        for (int v = 0; v < s.count; v++) {
-            const real *y = s.along[1] + v * 2 * line, *from = s.product + v * 2 * line;
-            real *to = (real *)job->samples->data + 2 * s.place[v].at;
-            vec re = splat(0), im = splat(0);
-            double total[2] = {0, 0};
-            for (int64_t k = 0; k < line; k += LANES) {
-                const vec a = load(y + k), b = load(y + line + k), c = load(from + k),
-                          d = load(from + line + k);
-                re += a * c + b * d;
-                im += a * d - b * c;
-            }
-            for (int k = 0; k < LANES; k++) {
-                total[0] += (double)re[k];
-                total[1] += (double)im[k];
-            }
-            to[0] = (real)(total[0] * s.place[v].cosine + total[1] * s.place[v].sine);
-            to[1] = (real)((total[1] * s.place[v].cosine - total[0] * s.place[v].sine) *
-                           job->subgrid->sign);
+    while (fill_slab(job, &s))
+        for (int c = 0; c < job->tables->plan->mix.visibilities; c++) {
+            const product p = {.c = s.product,
+                               .a = (real *)job->pixels + c * side * 2 * line,
+                               .b = s.along[0],
+                               .line = line,
+                               .c_row = 2 * line,
+                               .a_row = 2 * line,
+                               .b_row = 1,
+                               .b_column = 2 * line,
+                               .depth = side,
+                               .fresh = true};
+            multiply(p, s.count, used_of(job->tables), true);
+            gather_slab(job, &s, c);
         }
-    }
 }
 
 /* ---- pixels and cells ---- */
 
-/* cos and sin of phases, times conj(a_p) a_q, or its conjugate for w < 0 where conjugates are
- * gridded; of the adjoint the conjugate of all. */
-INLINE void turn_by_terms(const real *p, const real *q, int64_t line, vec other, vec *cosine,
-                          vec *sine)
-{
-    const vec a = load(p), b = load(p + line) * other, c = load(q), d = load(q + line) * other,
-              re = a * c + b * d, im = a * d - b * c, x = *cosine, y = *sine;
+#include "idg_terms_isa.h"
 
-    *cosine = x * re - y * im;
-    *sine = x * im + y * re;
-}
-
-/* Pixels times the taper and exp(2 pi i w n), or its conjugate. */
-static void weigh_pixels(const grove_idg_job *job, bool conjugate)
-{
-    const grove_idg_tables *t = job->tables;
-    const grove_gridder_plan *grid = &t->plan->grid;
-    const double w = grid->bounds.without_w
-                         ? 0
-                         : job->subgrid->w - grid->first_w - job->subgrid->plane * grid->step_w,
-                 factor = conjugate ? -w : w;
-    const vec other = splat((real)(conjugate ? -job->subgrid->sign : job->subgrid->sign));
-    const real *terms = job->terms, *p = terms ? terms + job->subgrid->term[0] : NULL,
-               *q = terms ? terms + job->subgrid->term[1] : NULL;
-    real *pixel = job->pixels;
-    const real *taper = t->taper;
-    const double *n = t->n;
-
-    for (int64_t i = 0; i < t->plan->side; i++, pixel += 2 * t->line)
-        for (int64_t k = 0; k < t->line; k += LANES, taper += LANES, n += LANES) {
-            doubles at[PARTS];
-            vec cosine, sine;
-            for (int d = 0; d < PARTS; d++)
-                at[d] = *(const unaligned *)(n + d * PART);
-            phasor(fractional_turns(at, factor), &cosine, &sine);
-            if (terms)
-                turn_by_terms(p + 2 * i * t->line + k, q + 2 * i * t->line + k, t->line, other,
-                              &cosine, &sine);
-            const vec a = load(pixel + k) * load(taper),
-                      b = load(pixel + t->line + k) * load(taper);
-            store(pixel + k, a * cosine - b * sine);
-            store(pixel + t->line + k, a * sine + b * cosine);
-        }
-}
-
-/* Transforms along the slow axis, with exp(-2 pi i) or exp(+2 pi i). */
-static void transform_columns(const grove_idg_job *job, bool plus)
+/* Transforms along the slow axis of a subgrid's image, with exp(-2 pi i) or exp(+2 pi i). */
+static void transform_columns(const grove_idg_job *job, real *pixels, bool positive)
 {
     const grove_idg_tables *t = job->tables;
     const int64_t side = t->plan->side, line = t->line;
     pair *from = (pair *)(void *)((real *)job->work + 3 * SLAB * 2 * line),
          *other = from + GROVE_IDG_MAX_SIDE;
-    const int re = plus ? 0 : 1;
+    const int re = positive ? 0 : 1;
 
-    for (int64_t k = 0; k < line; k += LANES) {
-        real *at = (real *)job->pixels + k;
+    for (int64_t k = 0; k < used_of(t); k += LANES) {
+        real *at = pixels + k;
         for (int64_t i = 0; i < side; i++) {
             const real *row = at + i * 2 * line;
             from[i] = (pair){load(row + re * line), load(row + (1 - re) * line)};
@@ -354,10 +331,9 @@ static void transform_columns(const grove_idg_job *job, bool plus)
     }
 }
 
-static void exchange(const grove_idg_job *job)
+static void exchange(const grove_idg_job *job, real *at)
 {
     const int64_t side = job->tables->plan->side, line = job->tables->line;
-    real *at = job->pixels;
 
     for (int half = 0; half < 2; half++)
         for (int64_t i = 0; i < side; i++)
@@ -369,20 +345,59 @@ static void exchange(const grove_idg_job *job)
             }
 }
 
+static void transform(const grove_idg_job *job, bool positive)
+{
+    const int64_t numbers = job->tables->plan->side * 2 * job->tables->line;
+
+    for (int r = 0; r < job->tables->plan->mix.images; r++) {
+        real *pixels = (real *)job->pixels + r * numbers;
+        transform_columns(job, pixels, positive);
+        exchange(job, pixels);
+        transform_columns(job, pixels, positive);
+    }
+}
+
+/* Cells of a row, from or to a run of the plane. */
+INLINE void move_run(real *restrict re, real *restrict im, real *restrict plane,
+                     const real *restrict sign, int64_t count, bool to_grid)
+{
+    for (int64_t k = 0; k < count && to_grid; k++) {
+        plane[2 * k] += sign[k] * re[k];
+        plane[2 * k + 1] += sign[k] * im[k];
+    }
+    for (int64_t k = 0; k < count && !to_grid; k++) {
+        re[k] = sign[k] * plane[2 * k];
+        im[k] = sign[k] * plane[2 * k + 1];
+    }
+}
+
+static void move(const grove_idg_tables *t, const grove_idg_move *m)
+{
+    const int64_t side = t->plan->side, rest = m->size[0] - m->start[0],
+                  head = rest < side ? rest : side;
+
+    for (int64_t y = 0, row = m->start[1]; y < side;
+         y++, row = row + 1 == m->size[1] ? 0 : row + 1) {
+        real *re = (real *)m->cells + 2 * y * t->line, *im = re + t->line,
+             *plane = (real *)m->plane + 2 * row * m->size[0];
+        const real *sign = t->sign;
+        if (row < m->first || row >= m->last)
+            continue;
+        move_run(re, im, plane + 2 * m->start[0], sign + y % 2, head, m->to_grid);
+        move_run(re + head, im + head, plane, sign + (y + head) % 2, side - head, m->to_grid);
+    }
+}
+
 static void to_cells(const grove_idg_job *job)
 {
     weigh_pixels(job, false);
-    transform_columns(job, false);
-    exchange(job);
-    transform_columns(job, false);
+    transform(job, false);
 }
 
 static void from_cells(const grove_idg_job *job)
 {
-    transform_columns(job, true);
-    exchange(job);
-    transform_columns(job, true);
+    transform(job, true);
     weigh_pixels(job, true);
 }
 
-const grove_idg_loops LOOPS = {sum, to_cells, from_cells, predict};
+const grove_idg_loops LOOPS = {sum, to_cells, from_cells, predict, move};

@@ -238,8 +238,21 @@ static bool is_below_horizon(const grove_idg_plan *p)
     return !p->grid.bounds.without_w && most[0] * most[0] + most[1] * most[1] >= 0.98;
 }
 
-static int explain(const search *s, double epsilon, char said[200])
+/* Why there is none: with other layers there may be one. */
+static int explain(const search *s, double epsilon, const grove_gridder_image *image,
+                   const grove_gridder_bounds *bounds, char said[200])
 {
+    const grove_idg_wanted other = {.side = s->wanted->side, .support = s->wanted->support};
+    grove_idg_plan plan;
+
+    if (s->wanted->layers && !grove_idg_plan_choose(image, bounds, &other, epsilon, &plan, said)) {
+        snprintf(said, 200,
+                 "w reaches %.4g wavelengths, beyond what %lld w-layer%s hold%s with an error of "
+                 "%g; %lld do, or a larger epsilon",
+                 bounds->max_w, (long long)s->wanted->layers, s->wanted->layers > 1 ? "s" : "",
+                 s->wanted->layers > 1 ? "" : "s", epsilon, (long long)plan.grid.planes);
+        return GROVE_IDG_LAYERS;
+    }
     if (s->wanted->side)
         snprintf(said, 200,
                  "subgrids of %d x %d pixels are too small for the support of taper, w and beams "
@@ -259,7 +272,9 @@ int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_
 {
     static const double padding[] = {1.2, 1.35, 1.5, 1.75, 2, 2.5};
     static const int sides[] = {16, 24, 32, 40, 48, 64};
-    grove_idg_plan p = {.grid = {.image = *image, .bounds = *bounds}}, best = {.seconds = INFINITY};
+    grove_idg_plan p = {.grid = {.image = *image, .bounds = *bounds},
+                        .mix = {.visibilities = 1, .images = 1, .factor = {{{1, 0}}}}},
+                   best = {.seconds = INFINITY};
     search s = {.wanted = wanted, .epsilon = 0.8 * epsilon};
     double low, high;
 
@@ -281,7 +296,7 @@ int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_
         }
     }
     if (!(best.seconds < INFINITY))
-        return explain(&s, epsilon, said);
+        return explain(&s, epsilon, image, bounds, said);
     best.grid.error = best.error;
     best.grid.seconds = best.seconds;
     *plan = best;

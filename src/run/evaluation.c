@@ -254,6 +254,47 @@ static bool is_known(const grove_evaluation *e, const grove_pass *pass)
     return true;
 }
 
+/* Of the whole result of a reduction, by its content. */
+static grove_hash key_of_result(const grove_session *session, const grove_node *node)
+{
+    grove_range range[GROVE_MAX_AXES];
+
+    for (int d = 0; d < node->axis_count; d++)
+        range[d] = (grove_range){node->axes[d], 0, node->axes[d]->size};
+    return grove_cache_key(session->facts[node->id].key, range, node->axis_count);
+}
+
+/* Whether the cache has everything that the pass is for: results of an earlier evaluation. */
+static bool recall(grove_evaluation *e, const grove_pass *pass)
+{
+    bool all = true;
+
+    for (int i = 0; i < pass->root_count && all; i++)
+        all = pass->roots[i].kind == GROVE_ROOT_COLLECT;
+    for (int i = 0; i < pass->root_count && all; i++) {
+        const grove_node *node = pass->roots[i].node;
+        grove_value *found = grove_cache_find(e->session->cache, key_of_result(e->session, node));
+        if (found) {
+            grove_value_unref(e->results[node->id]);
+            e->results[node->id] = found;
+            e->results_keys[node->id] = e->session->facts[node->id].key;
+        }
+        all = found != NULL;
+    }
+    return all;
+}
+
+/* Keeps what the pass has made for evaluations that follow. */
+static void remember(const grove_evaluation *e, const grove_pass *pass, double seconds)
+{
+    for (int i = 0; i < pass->root_count; i++) {
+        const grove_node *node = pass->roots[i].node;
+        if (pass->roots[i].kind == GROVE_ROOT_COLLECT && e->results[node->id])
+            grove_cache_put(e->session->cache, key_of_result(e->session, node),
+                            e->session->facts[node->id].key, e->results[node->id], seconds);
+    }
+}
+
 /* After the last pass of a stage its actions give leaves new content. Then there is no way back. */
 static int end_stage(grove_evaluation *e, int pass)
 {
@@ -277,8 +318,12 @@ static int run_passes(grove_evaluation *e)
 
     e->written = false;
     for (int i = 0; i < e->schedule->count && !code; i++) {
-        if (e->session->checks || !is_known(e, &e->schedule->passes[i])) {
+        const grove_pass *pass = &e->schedule->passes[i];
+        if (e->session->checks || (!is_known(e, pass) && !recall(e, pass))) {
+            const double began = grove_now();
             code = grove_pipeline_run(e->lines[i]);
+            if (!code)
+                remember(e, pass, grove_now() - began);
             if (e->schedule->count > 1) /* what is kept for a pass is in the way of others */
                 grove_walk_forget(e->lines[i]->run.walk, true);
             if (e->schedule->count > 1 && !e->session->device_count)

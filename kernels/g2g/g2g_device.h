@@ -1,0 +1,29 @@
+/* What the host prepares for g2g on a device: how much memory that takes, and which entries each
+ * warp does. */
+#ifndef GROVE_KERNELS_G2G_DEVICE_H
+#define GROVE_KERNELS_G2G_DEVICE_H
+
+#include "g2g.h"
+#include "g2g_cuda.h"
+
+extern const grove_kernel grove_g2g_pack, grove_g2g_arrange, grove_g2g_gather;
+/* That of functions so wide, real or not. */
+const grove_kernel *grove_g2g_apply_kernel(int support, bool are_real);
+
+/* Bytes, at most, and numbers of pieces. */
+typedef struct {
+    uint64_t functions, entries, slots;
+    uint64_t lists;        /* pieces, and from byte `begin` on the first one of each tile */
+    uint64_t begin;        /* a multiple of 8, as is `lists` */
+    int32_t pieces, slice; /* at most: in all, and of one launch, which have slots */
+} grove_g2g_device_sizes;
+
+/* For so many entries, used or not. False: more than 32 bits can count. */
+bool grove_g2g_device_find_sizes(const grove_lattice *lattice, int64_t entries,
+                                 grove_g2g_device_sizes *sizes);
+/* Fills `pieces`, and `begin`: [tile + 1] the first of each tile. How many there are. Entries as of
+ * grove_g2g_apply. */
+int32_t grove_g2g_device_divide(const grove_lattice *lattice, const grove_diagonal_entry *entries,
+                                int64_t count, grove_g2g_piece *pieces, int32_t *begin);
+
+#endif
