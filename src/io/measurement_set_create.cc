@@ -296,7 +296,7 @@ void make_empty(const std::string &path, const grove_ms_layout *layout, const st
 // An incremental manager continues what was put last only while the table stays open.
 void add_rows(const std::string &path, const grove_ms_layout *layout)
 {
-    std::unique_ptr<MeasurementSet> made(new MeasurementSet(grove::open_sparse(path)));
+    std::unique_ptr<MeasurementSet> made(new MeasurementSet(grove::open_to_extend(path)));
     try {
         made->addRow(rownr_t(layout->times * layout->baselines));
         fill_main(*made, layout);
@@ -310,10 +310,9 @@ void add_rows(const std::string &path, const grove_ms_layout *layout)
 
 namespace grove
 {
-Table open_sparse(const std::string &path)
+Table open_to_extend(const std::string &path)
 {
-    return Table(path, TableLock(TableLock::PermanentLocking), Table::Update,
-                 TSMOption(TSMOption::MMap, 0, 0));
+    return Table(path, TableLock(TableLock::PermanentLocking), Table::Update);
 }
 
 Table make_table(const std::string &path, const grove_ms_layout *layout, const std::string &column)

@@ -230,9 +230,9 @@ std::shared_ptr<view> open_whole(const std::string &folder, grove_record *record
 // has DATA and `column`.
 casacore::Table make_table(const std::string &path, const grove_ms_layout *layout,
                            const std::string &column);
-// A table in which columns and rows are added: files of tiled columns get their length at once, and
-// take no room before something is written there. To be closed before that.
-casacore::Table open_sparse(const std::string &path);
+// A table to add columns and rows to. Once it is closed, files of tiled columns have their whole
+// length, zeros: before, casacore would write these over what stands there.
+casacore::Table open_to_extend(const std::string &path);
 void add_data_column(casacore::Table &table, const grove_ms_layout *layout,
                      const std::string &column);
 // The last one of those that make a set also closes it: the record will give it its name.

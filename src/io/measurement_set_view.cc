@@ -134,12 +134,12 @@ void reopen(grove::view *to)
     to->table = Table(to->prepared(), TableLock(TableLock::PermanentLocking), Table::Update);
 }
 
-// Adds a column whose file takes no room yet.
-void add_sparse(grove::view *to, const TableDesc &added, const DataManager &manager)
+// Adds a column of zeros.
+void add_whole(grove::view *to, const TableDesc &added, const DataManager &manager)
 {
     to->table.flush(True);
     to->table = Table();
-    to->table = grove::open_sparse(to->prepared());
+    to->table = grove::open_to_extend(to->prepared());
     to->table.addColumn(added, manager);
     reopen(to);
 }
@@ -221,12 +221,12 @@ std::string add_column(grove::view *to, const std::string &column, bool exists, 
             spec.removeField("HYPERCUBES");
         std::unique_ptr<DataManager> manager(
             DataManager::getCtor(old.asString("TYPE"))(name, spec));
-        add_sparse(to, added, *manager);
+        add_whole(to, added, *manager);
     } else {
         Int64 row = Int64(ms->layout->correlations) * ms->layout->channels * 8;
         TiledShapeStMan manager(name, IPosition(3, ms->layout->correlations, ms->layout->channels,
                                                 std::max(Int64(1), Int64(1 << 20) / row)));
-        add_sparse(to, added, manager);
+        add_whole(to, added, manager);
     }
     std::vector<bool> written(chosen_rows(to, ms));
     if (!exists || !copy_flat(to, column, scratch, written, ms))
