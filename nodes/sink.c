@@ -23,6 +23,9 @@ typedef struct {
     long long odd;          /* numbers that are not finite and not flagged */
     long long numbers;
     bool nonzero; /* one that is not flagged is */
+    float *data;  /* [room] complex numbers that are being written, and their flags */
+    unsigned char *flag;
+    size_t room;
 } sink_run;
 
 static const grove_input inputs[] = {
@@ -202,9 +205,13 @@ static int start(const grove_node *node, void **run)
     return 0;
 }
 
-static void stop(const grove_node *node, void *run)
+static void stop(const grove_node *node, void *of)
 {
+    sink_run *run = of;
+
     (void)node;
+    free(run->data);
+    free(run->flag);
     free(run);
 }
 
@@ -226,6 +233,8 @@ static int begin(const grove_node *node, void *of)
     sink_run *run = of;
     int shape = grove_node_input_form(node, SINK_VISIBILITIES)->shape;
 
+    free(run->data);
+    free(run->flag);
     *run = (sink_run){0};
     if (sink->discard)
         return 0;
@@ -269,23 +278,23 @@ static void strides_of(const grove_array *array, const sink_state *sink, int64_t
     }
 }
 
-/* From one time slot of the block to the set's correlations. */
-static void fill_slot(const sink_state *sink, const grove_correlations *map,
-                      const grove_array *array, const grove_ms_block *block, int64_t slot,
-                      float *data, unsigned char *flag)
+/* From time slots of the block to the set's correlations. */
+static void fill_slots(const sink_state *sink, const grove_correlations *map,
+                       const grove_array *array, const grove_ms_block *block, int64_t first,
+                       float *data, unsigned char *flag)
 {
     const grove_cplx32 *cells = array->data;
-    int64_t stride[3];
+    int64_t stride[3], at = 0;
 
     strides_of(array, sink, stride);
-    for (int64_t b = 0; b < block->baselines; b++)
-        for (int64_t f = 0; f < block->channels; f++) {
-            int64_t cell = slot * stride[0] + b * stride[1] + f * stride[2];
-            int64_t at = (b * block->channels + f) * map->count;
-            grove_correlations_store(map, cells + cell * array->elements,
-                                     array->flags ? array->flags[cell] : 0, data + 2 * at,
-                                     flag + at);
-        }
+    for (int64_t slot = first; slot < first + block->times; slot++)
+        for (int64_t b = 0; b < block->baselines; b++)
+            for (int64_t f = 0; f < block->channels; f++, at += map->count) {
+                int64_t cell = slot * stride[0] + b * stride[1] + f * stride[2];
+                grove_correlations_store(map, cells + cell * array->elements,
+                                         array->flags ? array->flags[cell] : 0, data + 2 * at,
+                                         flag + at);
+            }
 }
 
 /* Flags what is not finite, and counts it. True: there is a flag. */
@@ -330,30 +339,53 @@ static const float *plain_slot(const sink_state *sink, sink_run *run, const grov
     return data;
 }
 
+/* Numbers and flags of time slots that are not as the set is to have them. */
+static int make_room(sink_run *run, size_t numbers, grove_error *error)
+{
+    if (numbers <= run->room)
+        return 0;
+    free(run->data);
+    free(run->flag);
+    run->room = 0;
+    run->data = grove_try_alloc(2 * numbers, sizeof(float));
+    run->flag = grove_try_alloc(numbers, 1);
+    if (!run->data || !run->flag)
+        return grove_fail(error, GROVE_NO_MEMORY, "no memory for time slots of %zu numbers",
+                          numbers);
+    run->room = numbers;
+    return 0;
+}
+
+/* Slots are written together, so that sets in any order of rows have few pieces. */
 static int write_data(const sink_state *sink, sink_run *run, const grove_array *array,
                       grove_ms_block block, grove_error *error)
 {
-    size_t numbers = (size_t)(block.baselines * block.channels * run->map.count);
-    float *data = grove_try_alloc(2 * numbers, sizeof(float));
-    unsigned char *flag = grove_try_alloc(numbers, 1);
-    int64_t slots = block.times;
-    int code = data && flag ? 0
-                            : grove_fail(error, GROVE_NO_MEMORY,
-                                         "no memory for a time slot of %zu numbers", numbers);
+    const size_t slot = (size_t)(block.baselines * block.channels * run->map.count);
+    const int64_t slots = block.times, first = block.first_time;
+    const int64_t most = (int64_t)(SINK_ROOM / (9 * (slot ? slot : 1))) + 1;
+    int code = 0;
 
-    block.times = 1;
-    for (int64_t t = 0; t < slots && !code; t++) {
-        const float *plain = plain_slot(sink, run, array, &block, t);
-        bool any = false;
-        if (!plain) {
-            fill_slot(sink, &run->map, array, &block, t, data, flag);
-            any = flag_odd(run, data, flag, numbers);
+    for (int64_t t = 0; t < slots && !code; t += block.times) {
+        int64_t plain = 0;
+        const float *data = NULL;
+        while (t + plain < slots) {
+            const float *next = plain_slot(sink, run, array, &block, t + plain);
+            if (!next)
+                break;
+            data = data ? data : next;
+            plain++;
         }
-        code = grove_ms_write_data(run->ms, &block, plain ? plain : data, any ? flag : NULL, error);
-        block.first_time++;
+        bool any = false;
+        block.first_time = first + t;
+        block.times = plain ? plain : slots - t < most ? slots - t : most;
+        if (!plain && !(code = make_room(run, (size_t)block.times * slot, error))) {
+            fill_slots(sink, &run->map, array, &block, t, run->data, run->flag);
+            any = flag_odd(run, run->data, run->flag, (size_t)block.times * slot);
+        }
+        if (!code)
+            code = grove_ms_write_data(run->ms, &block, data ? data : run->data,
+                                       any ? run->flag : NULL, error);
     }
-    free(data);
-    free(flag);
     return code;
 }
 

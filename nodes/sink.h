@@ -7,6 +7,9 @@
 /* Value inputs in their order. */
 enum { SINK_VISIBILITIES, SINK_UVW, SINK_WEIGHT, SINK_INPUTS };
 
+/* Bytes of numbers and flags that are put in order at once, beside one time slot. */
+#define SINK_ROOM ((uint64_t)4 << 20)
+
 /* What the node keeps. */
 typedef struct {
     bool discard;     /* to="null" */

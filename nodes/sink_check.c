@@ -103,7 +103,7 @@ static uint64_t memory_of(const sink_state *sink)
 {
     const uint64_t baselines = (uint64_t)sink->baseline->size;
 
-    return ((uint64_t)12 << 20) + baselines * (uint64_t)sink->freq->size * 72 +
+    return ((uint64_t)12 << 20) + SINK_ROOM + baselines * (uint64_t)sink->freq->size * 72 +
            baselines * (uint64_t)sink->time->size * sizeof(int64_t);
 }
 

@@ -231,7 +231,6 @@ void fill_rest(MeasurementSet &ms)
 // Fills the main table, except data, flags and uvw. Row = time * baselines + baseline.
 void fill_main(MeasurementSet &ms, const grove_ms_layout *layout)
 {
-    ms.addRow(rownr_t(layout->times * layout->baselines));
     MSMainColumns columns(ms);
     Vector<Int> left(size_t(layout->baselines)), right(size_t(layout->baselines));
     for (size_t b = 0; b < left.size(); b++) {
@@ -267,11 +266,9 @@ void fill_main(MeasurementSet &ms, const grove_ms_layout *layout)
         }
     }
 }
-} // namespace
 
-namespace grove
-{
-Table make_table(const std::string &path, const grove_ms_layout *layout)
+// Without rows; with all subtables.
+void make_empty(const std::string &path, const grove_ms_layout *layout, const std::string &column)
 {
     SetupNewTable setup(path, describe_table(layout), Table::New);
     bind_columns(setup, layout);
@@ -287,13 +284,42 @@ Table make_table(const std::string &path, const grove_ms_layout *layout)
         fill_observation(set, layout);
         fill_rest(set);
         MSColumns(set).setUVWRef(Muvw::J2000);
+        if (column != "DATA")
+            grove::add_data_column(set, layout, column);
         set.flush(); // before casacore's destructors do: what they throw ends the process
-        fill_main(set, layout);
     } catch (...) {
-        never_close(std::move(made));
+        grove::never_close(std::move(made));
         throw;
     }
-    return set;
+}
+
+// An incremental manager continues what was put last only while the table stays open.
+void add_rows(const std::string &path, const grove_ms_layout *layout)
+{
+    std::unique_ptr<MeasurementSet> made(new MeasurementSet(grove::open_to_extend(path)));
+    try {
+        made->addRow(rownr_t(layout->times * layout->baselines));
+        fill_main(*made, layout);
+        made->flush();
+    } catch (...) {
+        grove::never_close(std::move(made));
+        throw;
+    }
+}
+} // namespace
+
+namespace grove
+{
+Table open_to_extend(const std::string &path)
+{
+    return Table(path, TableLock(TableLock::PermanentLocking), Table::Update);
+}
+
+Table make_table(const std::string &path, const grove_ms_layout *layout, const std::string &column)
+{
+    make_empty(path, layout, column);
+    add_rows(path, layout);
+    return Table(path, TableLock(TableLock::PermanentLocking), Table::Update);
 }
 
 void add_data_column(Table &table, const grove_ms_layout *layout, const std::string &column)

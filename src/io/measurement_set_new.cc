@@ -147,7 +147,8 @@ int make_new(grove_ms *ms, grove_error *error)
     int code = grove::check_space(ms->path, work, error);
     if (code)
         return code;
-    ms->made->table = grove::make_table(ms->made->work + "/" GROVE_RECORD_TABLE, ms->layout);
+    ms->made->table =
+        grove::make_table(ms->made->work + "/" GROVE_RECORD_TABLE, ms->layout, ms->column);
     ms->made->layout = copy_layout(ms->layout);
     new_sets.push_back(ms->made);
     return 0;
@@ -255,8 +256,11 @@ extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *la
         if (failed)
             return failed;
         ms->table = ms->made->table;
-        if (ms->column != "DATA")
+        if (made && ms->column != "DATA")
             grove::add_data_column(ms->table, layout, ms->column);
+        grove::open_flat(ms->table, layout, ms->column, true, ms->made_flat);
+        if (layout->weights)
+            grove::open_flat(ms->table, layout, "WEIGHT_SPECTRUM", true, ms->made_weight);
         ms->made->columns.push_back(ms->column);
         ms->made->open_columns++;
         ms->all_rows = true;

@@ -73,10 +73,11 @@ struct new_set {
 };
 
 // The file of a column whose rows follow each other in it as they are in memory, which can be read
-// without casacore's cache of tiles.
+// and written without casacore's cache of tiles.
 struct flat_column {
-    int file = -1; // -1: stored in another way
-    int64_t rows = 0;
+    int file = -1;              // -1: stored in another way
+    int64_t rows = 0, cell = 0; // bytes of each
+    std::vector<char> gathered; // rows that lie apart in memory, to be written at once
 
     flat_column() = default;
     flat_column(const flat_column &) = delete;
@@ -90,6 +91,7 @@ struct written_part {
     std::string scratch; // the column in the view that is written, until it is settled
     unsigned manager;    // its storage manager's number
     int replaced;        // that of the column that it will replace; -1: there is none
+    std::shared_ptr<flat_column> flat; // of the scratch column; null: casacore writes it
 };
 } // namespace grove
 
@@ -112,13 +114,15 @@ struct grove_ms {
         std::vector<unsigned char> at;
     } flags = {};
     std::map<std::string, grove::flat_column> flat; // by column, of those that were read
+    std::vector<char> apart;                        // rows that are wanted apart from each other
     grove_ms_parallel *parallel = nullptr;          // null: this thread alone reads
     void *parallel_context = nullptr;
 
     // what is written
     grove_record *record = nullptr;
     bool own_record = false;
-    std::shared_ptr<grove::new_set> made; // null: the set exists
+    std::shared_ptr<grove::new_set> made;      // null: the set exists
+    grove::flat_column made_flat, made_weight; // the column and WEIGHT_SPECTRUM of a new set
     std::string column;
     grove_ms_mode mode = GROVE_MS_REPLACE;
     bool writes_flags = false, writes_weights = false; // of a set that exists
@@ -191,12 +195,24 @@ casacore::Record manager_of(const casacore::Table &table, const std::string &col
 void limit_caches(const casacore::Table &table);
 // Sets how DATA is stored.
 void read_storage(const casacore::Table &table, grove_ms_layout *layout);
+// Opens the file of a column if it is flat: TiledColumnStMan has it alone, in tiles of whole cells,
+// with this machine's order of bytes. `writes`: to write, where the file has all its tiles.
+void open_flat(const casacore::Table &table, const grove_ms_layout *layout,
+               const std::string &column, bool writes, flat_column &flat);
 // Reads numbers of a column, or bits of FLAG, of rows [first, first + count), all channels, from
-// its file. False if it is not flat (TiledColumnStMan has it alone, in tiles of whole cells, with
-// this machine's order of bytes), or cannot be read so. Calls then(first, count) for rows, counted
-// from `first`, soon after they were read, in any thread of grove_ms_set_parallel.
+// its file. False if it is not flat, or cannot be read so. Calls then(first, count) for rows,
+// counted from `first`, soon after they were read, in any thread of grove_ms_set_parallel.
 bool read_flat(grove_ms *ms, const char *column, int64_t first, int64_t count, void *to,
                const std::function<void(int64_t first, int64_t count)> &then = nullptr);
+// The same of ascending rows, which are wanted one after the other.
+bool read_flat_rows(grove_ms *ms, const char *column, const std::vector<int64_t> &rows, void *to,
+                    const std::function<void(int64_t first, int64_t count)> &then = nullptr);
+// Writes `bytes` of each row of the list at this offset in its cell; those of the row with place p
+// stand at from + p * bytes.
+void write_flat(flat_column &to, const row_list &list, int64_t offset, int64_t bytes,
+                const void *from);
+// The tile of the cubes that have cells of this shape; empty: there are none.
+casacore::IPosition tile_in(const casacore::Record &manager, const casacore::IPosition &cell);
 // Bytes of what is read at once, so that it stays in the caches.
 constexpr size_t PIECE = 1 << 20;
 // A manager for visibilities of a new set, as the layout says, and the tiles that it has.
@@ -210,9 +226,13 @@ std::shared_ptr<view> open_view(const std::string &folder, grove_record *record,
 // A view of a small table in which anything may be written; null where the run has one already.
 std::shared_ptr<view> open_whole(const std::string &folder, grove_record *record,
                                  grove_error *error);
-// The table of a new set: all but visibilities, flags, coordinates and weights. DATA is its only
-// column of visibilities.
-casacore::Table make_table(const std::string &path, const grove_ms_layout *layout);
+// The table of a new set: all but coordinates and weights; visibilities are 0, and not flagged. It
+// has DATA and `column`.
+casacore::Table make_table(const std::string &path, const grove_ms_layout *layout,
+                           const std::string &column);
+// A table to add columns and rows to. Once it is closed, files of tiled columns have their whole
+// length, zeros: before, casacore would write these over what stands there.
+casacore::Table open_to_extend(const std::string &path);
 void add_data_column(casacore::Table &table, const grove_ms_layout *layout,
                      const std::string &column);
 // The last one of those that make a set also closes it: the record will give it its name.

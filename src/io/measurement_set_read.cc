@@ -104,8 +104,8 @@ bool read_at_once(grove_ms *ms, const char *column, const grove_ms_block *block,
                   const std::vector<int64_t> &rows, void *to,
                   const std::function<void(int64_t first, int64_t count)> &then = nullptr)
 {
-    return block->channels == ms->layout->channels && follow_each_other(rows.data(), rows.size()) &&
-           grove::read_flat(ms, column, rows[0], int64_t(rows.size()), to, then);
+    return block->channels == ms->layout->channels &&
+           grove::read_flat_rows(ms, column, rows, to, then);
 }
 
 // All of the list to where it belongs, from the column's file; false: see read_at_once.
@@ -125,8 +125,15 @@ const T *read_piece(grove_ms *ms, const char *column, const grove_ms_block *bloc
                     const std::vector<int64_t> &rows, const int64_t *place, T *to, Array<T> &cells)
 {
     T *here = to + place[0] * block->channels * ms->layout->correlations;
-    if (follow_each_other(place, rows.size()) && read_at_once(ms, column, block, rows, here))
-        return here;
+    if (follow_each_other(place, rows.size())) {
+        if (read_at_once(ms, column, block, rows, here))
+            return here;
+    } else {
+        ms->apart.resize(rows.size() * size_t(block->channels * ms->layout->correlations) *
+                         sizeof(T));
+        if (read_at_once(ms, column, block, rows, ms->apart.data()))
+            return reinterpret_cast<const T *>(ms->apart.data());
+    }
     read_in_place(ms, block, rows, place, to, cells);
     read_cells(ms->table, column, ms, block, rows, cells);
     return numbers(cells);

@@ -127,11 +127,60 @@ std::string any_complex_column(const Table &table)
     throw AipsError("it has no column of visibilities whose shape a new one could take");
 }
 
+void reopen(grove::view *to)
+{
+    to->table.flush(True);
+    to->table = Table();
+    to->table = Table(to->prepared(), TableLock(TableLock::PermanentLocking), Table::Update);
+}
+
+// Adds a column of zeros.
+void add_whole(grove::view *to, const TableDesc &added, const DataManager &manager)
+{
+    to->table.flush(True);
+    to->table = Table();
+    to->table = grove::open_to_extend(to->prepared());
+    to->table.addColumn(added, manager);
+    reopen(to);
+}
+
+// Rows that are not written keep what they had: copied from file to file. False: they cannot be.
+bool copy_flat(grove::view *to, const std::string &from, const std::string &scratch,
+               const std::vector<bool> &written, const grove_ms *ms)
+{
+    grove::flat_column in, out;
+    grove::open_flat(to->table, ms->layout, from, false, in);
+    grove::open_flat(to->table, ms->layout, scratch, true, out);
+    if (in.file < 0 || out.file < 0)
+        return false;
+    const size_t most = std::max<size_t>(1, grove::PIECE / size_t(in.cell));
+    std::vector<char> bytes(most * size_t(in.cell));
+    for (size_t row = 0, count; row < written.size(); row += count) {
+        for (count = 1;
+             count < most && row + count < written.size() && written[row + count] == written[row];)
+            count++;
+        if (written[row])
+            continue;
+        const size_t length = count * size_t(in.cell);
+        if (pread(in.file, bytes.data(), length, off_t(int64_t(row) * in.cell)) != ssize_t(length))
+            throw AipsError("column " + from + " cannot be read");
+        grove::row_list all;
+        for (size_t i = 0; i < count; i++) {
+            all.row.push_back(int64_t(row + i));
+            all.place.push_back(int64_t(i));
+        }
+        grove::write_flat(out, all, 0, out.cell, bytes.data());
+    }
+    return true;
+}
+
 // Cells of rows that are not written keep what they had, in a new column zeros. Those that will be
 // written get their shape.
 void fill_column(Table &table, const std::string &from, const std::string &to, bool values,
                  const std::vector<bool> &written)
 {
+    if (std::find(written.begin(), written.end(), false) == written.end())
+        return;
     ArrayColumn<Complex> in(table, from), out(table, to);
     for (rownr_t row = 0; row < table.nrow(); row++) {
         if (written[row] || !in.isDefined(row))
@@ -172,14 +221,16 @@ std::string add_column(grove::view *to, const std::string &column, bool exists, 
             spec.removeField("HYPERCUBES");
         std::unique_ptr<DataManager> manager(
             DataManager::getCtor(old.asString("TYPE"))(name, spec));
-        table.addColumn(added, *manager);
+        add_whole(to, added, *manager);
     } else {
         Int64 row = Int64(ms->layout->correlations) * ms->layout->channels * 8;
         TiledShapeStMan manager(name, IPosition(3, ms->layout->correlations, ms->layout->channels,
                                                 std::max(Int64(1), Int64(1 << 20) / row)));
-        table.addColumn(added, manager);
+        add_whole(to, added, manager);
     }
-    fill_column(table, like, scratch, exists, chosen_rows(to, ms));
+    std::vector<bool> written(chosen_rows(to, ms));
+    if (!exists || !copy_flat(to, column, scratch, written, ms))
+        fill_column(table, like, scratch, exists, written);
     return scratch;
 }
 

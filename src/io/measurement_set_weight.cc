@@ -33,20 +33,31 @@ void put_sigma(ArrayColumn<Float> &sigma, rownr_t row, const Vector<Float> &weig
     sigma.put(row, deviation);
 }
 
+void put_spectrum(ArrayColumn<Float> &spectrum, rownr_t row, const Slicer &part, const float *from,
+                  const grove_ms_layout *layout)
+{
+    Array<Float> cell(part.length());
+    std::copy(from, from + cell.nelements(), cell.data());
+    if (!spectrum.isDefined(row))
+        spectrum.setShape(row, IPosition(2, layout->correlations, layout->channels));
+    spectrum.putSlice(row, part, cell);
+}
+
+// `flat`: the file of WEIGHT_SPECTRUM; null: casacore writes it.
 void put_weights(const grove_ms *ms, Table &table, const grove_ms_block *block,
-                 const grove::row_list &list, const float *weight)
+                 const grove::row_list &list, const float *weight, grove::flat_column *flat)
 {
     int64_t corrs = ms->layout->correlations;
     ArrayColumn<Float> spectrum(table, "WEIGHT_SPECTRUM"), mean(table, "WEIGHT");
     Slicer part(IPosition(2, 0, block->first_channel), IPosition(2, corrs, block->channels));
+    if (flat)
+        grove::write_flat(*flat, list, block->first_channel * corrs * int64_t(sizeof(float)),
+                          block->channels * corrs * int64_t(sizeof(float)), weight);
     for (size_t i = 0; i < list.row.size(); i++) {
         rownr_t row = rownr_t(list.row[i]);
         const float *from = weight + size_t(list.place[i] * block->channels * corrs);
-        Array<Float> cell(IPosition(2, corrs, block->channels));
-        std::copy(from, from + corrs * block->channels, cell.data());
-        if (!spectrum.isDefined(row))
-            spectrum.setShape(row, IPosition(2, corrs, ms->layout->channels));
-        spectrum.putSlice(row, part, cell);
+        if (!flat)
+            put_spectrum(spectrum, row, part, from, ms->layout);
         Vector<Float> sum(put_mean(mean, row, from, block, ms->layout));
         if (ms->made) {
             ArrayColumn<Float> sigma(table, "SIGMA");
@@ -63,9 +74,11 @@ extern "C" int grove_ms_write_weight(grove_ms *ms, const grove_ms_block *block, 
     return code ? code : grove::guard_writing(ms, error, [&] {
         grove::row_list list = grove::rows_of(ms, block);
         if (ms->made)
-            put_weights(ms, ms->table, block, list, weight);
+            put_weights(ms, ms->table, block, list, weight,
+                        ms->made_weight.file >= 0 ? &ms->made_weight : nullptr);
         for (size_t k = 0; k < ms->parts.size(); k++)
-            put_weights(ms, ms->parts[k].to->table, block, grove::rows_in(ms, list, k), weight);
+            put_weights(ms, ms->parts[k].to->table, block, grove::rows_in(ms, list, k), weight,
+                        nullptr);
         return 0;
     });
 }

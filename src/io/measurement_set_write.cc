@@ -93,15 +93,6 @@ void gather(const grove::row_list &list, size_t cell, const From *from, To *to)
         std::copy_n(from + size_t(list.place[i]) * cell, cell, to + i * cell);
 }
 
-// Whether the rows of the list are all of the block, in its order.
-bool in_order(const grove::row_list &list)
-{
-    for (size_t i = 0; i < list.place.size(); i++)
-        if (list.place[i] != int64_t(i))
-            return false;
-    return true;
-}
-
 // casacore cannot access slices of several cells of TiledCellStMan.
 bool has_single_cells(const Table &table, const std::string &column)
 {
@@ -169,34 +160,77 @@ void put_cells(Table &table, const std::string &column, const Slicer &part,
         out.putSlice(rownr_t(rows[i]), part, values[i]);
 }
 
-// `before`: the column that has what is added to or subtracted from.
-void put_data(grove_ms *ms, Table &table, const std::string &before, const std::string &column,
-              const grove_ms_block *block, const grove::row_list &list, const float *data)
+// Rows of the list whose numbers stay in the caches, from `first` on.
+grove::row_list piece_of(const grove::row_list &list, size_t first, size_t row_bytes)
 {
-    IPosition shape(3, ms->layout->correlations, block->channels, Int64(list.row.size()));
-    Slicer part(IPosition(2, 0, block->first_channel),
-                IPosition(2, ms->layout->correlations, block->channels));
-    ArrayColumn<Complex> out(table, column);
+    size_t count = std::max<size_t>(1, grove::PIECE / std::max<size_t>(1, row_bytes));
+    auto from = ptrdiff_t(first), to = ptrdiff_t(std::min(list.row.size(), first + count));
+    return {{list.row.begin() + from, list.row.begin() + to},
+            {list.place.begin() + from, list.place.begin() + to}};
+}
+
+// Where a column's numbers go: `flat`, if there is one, else casacore's column of this name.
+// `before`: the column that has what is added to or subtracted from.
+struct target {
+    Table &table;
+    std::string before, column;
+    grove::flat_column *flat;
+};
+
+// The numbers of the list's rows with what they are added to or subtracted from.
+void add_old(grove_ms *ms, const target &to, const Slicer &part, const grove::row_list &list,
+             Array<Complex> &values)
+{
+    Array<Complex> old_values(get_cells(to.table, to.before, part, values.shape(), list.row));
+    const Complex *old = old_values.data();
+    Complex *now = values.data();
+    for (size_t i = 0; i < values.nelements(); i++)
+        now[i] = ms->mode == GROVE_MS_ADD ? old[i] + now[i] : old[i] - now[i];
+}
+
+void put_piece(grove_ms *ms, const target &to, const grove_ms_block *block,
+               const grove::row_list &list, const Complex *from, Array<Complex> &values)
+{
+    const int64_t corrs = ms->layout->correlations, cell = corrs * block->channels;
+    Slicer part(IPosition(2, 0, block->first_channel), IPosition(2, corrs, block->channels));
+    ArrayColumn<Complex> out(to.table, to.column);
     bool adds = !ms->made && ms->mode != GROVE_MS_REPLACE;
-    const Complex *from = reinterpret_cast<const Complex *>(data);
-    Array<Complex> values;
-    if (!adds && in_order(list)) {
-        values.takeStorage(shape, const_cast<Complex *>(from), SHARE); // only read
-    } else {
-        values.resize(shape);
-        gather(list, size_t(ms->layout->correlations * block->channels), from, values.data());
-    }
-    ArrayColumn<Complex> in(adds ? ArrayColumn<Complex>(table, before) : out);
+    ArrayColumn<Complex> in(adds ? ArrayColumn<Complex>(to.table, to.before) : out);
+    values.resize(IPosition(3, corrs, block->channels, Int64(list.row.size())));
+    gather(list, size_t(cell), from, values.data());
     if (!ms->made && !out.columnDesc().isFixedShape())
         define_cells(ms, in, out, list);
-    if (adds) {
-        Array<Complex> old_values(get_cells(table, before, part, shape, list.row));
-        const Complex *old = old_values.data();
-        Complex *now = values.data();
-        for (size_t i = 0; i < size_t(shape.product()); i++)
-            now[i] = ms->mode == GROVE_MS_ADD ? old[i] + now[i] : old[i] - now[i];
+    if (adds)
+        add_old(ms, to, part, list, values);
+    if (!to.flat)
+        return put_cells(to.table, to.column, part, list.row, values);
+    grove::row_list in_order = {list.row, {}};
+    for (size_t i = 0; i < list.row.size(); i++)
+        in_order.place.push_back(int64_t(i));
+    const int64_t number = sizeof(Complex);
+    grove::write_flat(*to.flat, in_order, block->first_channel * corrs * number, cell * number,
+                      values.data());
+}
+
+void put_data(grove_ms *ms, const target &to, const grove_ms_block *block,
+              const grove::row_list &list, const float *data)
+{
+    const int64_t number = ms->layout->correlations * int64_t(sizeof(Complex));
+    bool adds = !ms->made && ms->mode != GROVE_MS_REPLACE;
+    if (to.flat && !adds)
+        return grove::write_flat(*to.flat, list, block->first_channel * number,
+                                 block->channels * number, data);
+    Array<Complex> values;
+    for (size_t first = 0; first < list.row.size();) {
+        grove::row_list piece = piece_of(list, first, size_t(block->channels * number));
+        put_piece(ms, to, block, piece, reinterpret_cast<const Complex *>(data), values);
+        first += piece.row.size();
     }
-    put_cells(table, column, part, list.row, values);
+}
+
+grove::flat_column *written_flat(grove::flat_column &flat)
+{
+    return flat.file >= 0 ? &flat : nullptr;
 }
 
 // What was written goes on to the disk while the run continues: at the end it must be there.
@@ -235,7 +269,8 @@ void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
         bool whole = block->channels == ms->layout->channels; // else tiles may be used again
         if (whole && ms->mode == GROVE_MS_REPLACE)
             forget_replaced(ms->parts[k], ms, rows.row);
-        put_data(ms, table, ms->column, ms->parts[k].scratch, block, rows, data);
+        put_data(ms, {table, ms->column, ms->parts[k].scratch, ms->parts[k].flat.get()}, block,
+                 rows, data);
         if (ms->writes_flags)
             put_flags(ms, table, block, rows, flag);
         if (whole)
@@ -265,16 +300,11 @@ void put_new(grove_ms *ms, const grove_ms_block *block, const grove::row_list &l
              const float *data, const unsigned char *flag)
 {
     const std::vector<std::string> &columns = ms->made->columns;
-    put_data(ms, ms->table, "", ms->column, block, list, data);
-    if (columns.size() == 1)
-        put_flags(ms, ms->table, block, list, flag);
-    else
+    put_data(ms, {ms->table, "", ms->column, written_flat(ms->made_flat)}, block, list, data);
+    if (columns.size() > 1)
         join_flags(ms, block, list, flag);
-    if (grove_ms_leads(ms) && !std::count(columns.begin(), columns.end(), "DATA")) {
-        std::vector<float> zeros(2 * size_t(block->times * block->baselines * block->channels *
-                                            ms->layout->correlations));
-        put_data(ms, ms->table, "", "DATA", block, list, zeros.data());
-    }
+    else if (flag)
+        put_flags(ms, ms->table, block, list, flag);
 }
 
 // For each row of a set that consists of others, where it lies.
@@ -305,7 +335,7 @@ int open_parts(grove_ms *ms, const char *column, grove_error *error)
         std::shared_ptr<grove::view> view = grove::open_view(root, ms->record, error);
         if (!view)
             return grove_error_code(error);
-        ms->parts.push_back({view, "", 0, -1});
+        ms->parts.push_back({view, "", 0, -1, nullptr});
     }
     ms->column = column;
     for (grove::written_part &part : ms->parts) {
@@ -313,6 +343,11 @@ int open_parts(grove_ms *ms, const char *column, grove_error *error)
         if (part.scratch.empty())
             return grove_error_code(error);
         part.manager = grove::manager_of(part.to->table, part.scratch).asuInt("SEQNR");
+        std::shared_ptr<grove::flat_column> flat(new grove::flat_column);
+        if (part.scratch != column)
+            grove::open_flat(part.to->table, ms->layout, part.scratch, true, *flat);
+        if (flat->file >= 0)
+            part.flat = flat;
         if (part.scratch != column && part.to->original.tableDesc().isColumn(column))
             part.replaced = int(grove::manager_of(part.to->original, column).asuInt("SEQNR"));
     }

@@ -1,0 +1,185 @@
+"""How what a run reads and writes costs with the order of a set's rows, their number and their windows:
+called by bench/cliffs-sets.sh. Each line of the table compares a run of Grove with one source with a peer
+that does no sum at all: python-casacore, which writes the same numbers in the same storage managers and
+syncs them. Rounds are interleaved; times are wall-clock seconds, medians."""
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+from casacore.tables import table
+
+NEW = """
+obs = observe(array="{array}", phase_centre="05h42m36.1s 49d51m07s", hour_angle={first}s..{last}s,
+              integration=10s, frequency=1.4GHz, channels={channels}, channel_width=1MHz)
+S = sky_model("{sky}")
+write = sink(sum[s](point(S, obs)), obs, to="{to}", overwrite=true)
+"""
+OLD = """
+obs = ms("{to}", spectral_window={window})
+S = sky_model("{sky}")
+write = sink(sum[s](point(S, obs)), obs, column="DATA", overwrite=true)
+"""
+
+
+class Bench:
+    def __init__(self, options):
+        self.options, self.work = options, options.work
+        options.grove = os.path.abspath(options.grove)
+        random = np.random.default_rng(1)
+        self.array, self.sky = self.path("stations.txt"), self.path("one.skymodel")
+        with open(self.array, "w", encoding="ascii") as file:
+            for k, (x, y, z) in enumerate(random.uniform(-1000, 1000, (options.stations, 3))):
+                file.write(f"{5109943 + x:.3f} {2005422 + y:.3f} {-3240104 + z:.3f} 13.5 s{k}\n")
+        with open(self.sky, "w", encoding="ascii") as file:
+            file.write("format = Name, Type, Ra, Dec, I\np, POINT, 85.7deg, 49.8deg, 1.5\n")
+
+    def path(self, name):
+        return os.path.join(self.work, name)
+
+    def grove(self, text, *arguments):
+        """Seconds, peak memory in MB."""
+        with open(self.path("run.tree"), "w", encoding="ascii") as file:
+            file.write(text)
+        start = time.perf_counter()
+        done = subprocess.Popen([self.options.grove, "run", "-q", self.path("run.tree"), "--threads", "1",
+                                 "--device", "cpu", *arguments], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True)
+        said = done.stdout.read()
+        _, status, usage = os.wait4(done.pid, 0)
+        if status:
+            sys.exit(said)
+        return time.perf_counter() - start, usage.ru_maxrss / 1024
+
+    def new(self, name, times, channels):
+        return NEW.format(array=self.array, sky=self.sky, to=self.path(name), channels=channels, first=-5 * times,
+                          last=5 * times)
+
+    def old(self, name, window=0):
+        return OLD.format(sky=self.sky, to=self.path(name), window=window)
+
+    def make(self, name, times, channels):
+        if not os.path.exists(self.path(name)):
+            self.grove(self.new(name, times, channels))
+        return name
+
+    def reorder(self, name, order, to):
+        if not os.path.exists(self.path(to)):
+            with table(self.path(name), ack=False) as main:
+                main.sort(order).copy(self.path(to), deep=True).close()
+        return to
+
+    def windows(self, name, to, count):
+        """Rows of each time by windows, each of which has an equal part of the channels."""
+        if os.path.exists(self.path(to)):
+            return to
+        shutil.copytree(self.path(name), self.path(to))
+        with table(self.path(to), readonly=False, ack=False) as main, \
+                table(self.path(to) + "/SPECTRAL_WINDOW", readonly=False, ack=False) as window, \
+                table(self.path(to) + "/DATA_DESCRIPTION", readonly=False, ack=False) as described:
+            window.addrows(count - 1)
+            described.addrows(count - 1)
+            for k in range(1, count):
+                for column in window.colnames():
+                    window.putcell(column, k, window.getcell(column, 0))
+                for column in described.colnames():
+                    described.putcell(column, k, described.getcell(column, 0))
+                described.putcell("SPECTRAL_WINDOW_ID", k, k)
+            times, counts = np.unique(main.getcol("TIME"), return_counts=True)
+            slot = np.repeat(np.arange(len(times)), counts)
+            main.putcol("DATA_DESC_ID", (slot % count).astype(np.int32))
+            main.putcol("TIME", times[slot - slot % count])
+        return to
+
+    def peer(self, name):
+        """python-casacore: a new column like DATA, all of its rows, to the disk."""
+        with table(self.path(name), ack=False, readonly=False) as main:
+            if "PEER" in main.colnames():
+                main.removecols("PEER")
+            some = main.getcol("DATA", 0, 1000)
+            os.sync()
+            start = time.perf_counter()
+            info, description = main.getdminfo("DATA"), main.getcoldesc("DATA")
+            info["NAME"] = "peer"
+            info["SPEC"].pop("HYPERCUBES", None)
+            description["dataManagerGroup"] = "peer"
+            main.addcols({"PEER": description}, info)
+            for row in range(0, main.nrows(), 1000):
+                count = min(1000, main.nrows() - row)
+                main.putcol("PEER", some[:count], row, count)
+            main.flush()
+        os.sync()
+        return time.perf_counter() - start, 0
+
+    def peer_new(self, name):
+        """python-casacore: a set's table with its managers, DATA, FLAG and UVW, to the disk."""
+        to = self.path("peer.ms")
+        shutil.rmtree(to, ignore_errors=True)
+        with table(self.path(name), ack=False) as main:
+            some, rows, info, description = main.getcol("DATA", 0, 1000), main.nrows(), main.getdminfo(), main.getdesc()
+            columns = {key: main.getcol(key) for key in ("TIME", "ANTENNA1", "ANTENNA2", "UVW")}
+        os.sync()
+        start = time.perf_counter()
+        with table(to, description, nrow=rows, dminfo=info, ack=False) as made:
+            for key, values in columns.items():
+                made.putcol(key, values)
+            flags = np.zeros(some.shape, bool)
+            for row in range(0, rows, 1000):
+                count = min(1000, rows - row)
+                made.putcol("DATA", some[:count], row, count)
+                made.putcol("FLAG", flags[:count], row, count)
+        os.sync()
+        return time.perf_counter() - start, 0
+
+    def line(self, name, run, peer):
+        mine, other = [], []
+        for _ in range(self.options.rounds):
+            mine.append(run())
+            if peer:
+                other.append(peer())
+        seconds = statistics.median(each[0] for each in mine)
+        against = statistics.median(each[0] for each in other) if peer else None
+        print(f"| {name} | {seconds:.2f} s | {max(each[1] for each in mine):.0f} MB | " +
+              (f"{against:.2f} s | {seconds / against:.2f} |" if peer else "| |"), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--grove", required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--stations", type=int, default=62)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    bench = Bench(options)
+    print("| | Grove | peak memory | python-casacore | ratio |\n| --- | --: | --: | --: | --: |")
+
+    def line(name, run, peer=None):
+        if re.search(options.only, name):
+            bench.line(name, run, peer)
+
+    for times in 80, 160:
+        by_time = bench.make(f"time{times}.ms", times, 64)
+        by_baseline = bench.reorder(by_time, "ANTENNA1,ANTENNA2,TIME", f"baseline{times}.ms")
+        line(f"{times} times, by time: replace DATA", lambda: bench.grove(bench.old(by_time)), lambda: bench.peer(by_time))
+        line(f"{times} times, by baseline: replace DATA", lambda: bench.grove(bench.old(by_baseline)))
+        line(f"{times} times, by baseline, --memory 64MiB",
+             lambda: bench.grove(bench.old(by_baseline), "--memory", "64MiB"))
+    line("80 times: a new set", lambda: bench.grove(bench.new("new.ms", 80, 64)), lambda: bench.peer_new("time80.ms"))
+    eight = bench.windows("time80.ms", "windows80.ms", 8)
+    line("80 times, 8 windows: replace DATA, one", lambda: bench.grove(bench.old(eight, 3)))
+    if re.search(options.only, "8 million rows"):
+        many = bench.make("long.ms", 8000000 // (options.stations * (options.stations - 1) // 2), 1)
+        line("8 million rows, 1 channel: replace DATA", lambda: bench.grove(bench.old(many)), lambda: bench.peer(many))
+        line("8 million rows, 1 channel, --memory 64MiB",
+             lambda: bench.grove(bench.old(many), "--memory", "64MiB"))
+
+
+if __name__ == "__main__":
+    main()
