@@ -97,14 +97,18 @@ static int find_target(grove_node *node, sink_state *sink)
     return 0;
 }
 
-/* Measured: what casacore keeps in memory for a set that is written, and one time slot's numbers
- * and flags, which it copies; and the number of each row. */
-static uint64_t memory_of(const sink_state *sink)
+/* Measured: what casacore keeps in memory for a set that is written; the number of each row; and,
+ * where the visibilities cannot be written as they stand in memory, those that are put in order. */
+static uint64_t memory_of(const grove_node *node, const sink_state *sink)
 {
+    const grove_form *form = grove_node_input_form(node, SINK_VISIBILITIES);
     const uint64_t baselines = (uint64_t)sink->baseline->size;
+    uint64_t memory =
+        ((uint64_t)12 << 20) + baselines * (uint64_t)sink->time->size * sizeof(int64_t);
 
-    return ((uint64_t)12 << 20) + SINK_ROOM + baselines * (uint64_t)sink->freq->size * 72 +
-           baselines * (uint64_t)sink->time->size * sizeof(int64_t);
+    if (form->flags || form->shape != GROVE_MATRIX)
+        memory += SINK_ROOM + baselines * (uint64_t)sink->freq->size * 40;
+    return memory;
 }
 
 /* How many correlations the visibilities are in a new set. */
@@ -229,6 +233,6 @@ int sink_check(grove_node *node)
         !may_be_set(sink->path))
         return grove_node_fail_option(
             node, "to", "%s exists and is not a Measurement Set; it is not replaced", sink->path);
-    grove_node_set_memory(node, memory_of(sink));
+    grove_node_set_memory(node, memory_of(node, sink));
     return set_target(node, sink);
 }

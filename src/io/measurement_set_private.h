@@ -240,6 +240,8 @@ int settle_new(grove_ms *ms, grove_error *error);
 
 // Closes a view whose table is complete: the record will put its files in place.
 int settle_view(view *to, grove_error *error);
+// Whether all rows of the table are written, each after the one before it.
+bool writes_in_order(const view *to, const grove_ms *ms);
 // Prepares `column` of a view for writing: a new column beside the old one, or the old one in a
 // copy of its files. The name to write to; empty with a message. `whole`: all rows are the set's.
 std::string open_column(view *to, const std::string &column, bool whole, const grove_ms *ms,

@@ -205,6 +205,16 @@ std::vector<bool> chosen_rows(const grove::view *to, const grove_ms *ms)
     return chosen;
 }
 
+// Where all rows are written in their order, casacore writes the file, and it needs no zeros first.
+void add_new(grove::view *to, const TableDesc &added, const DataManager &manager,
+             const grove_ms *ms)
+{
+    if (grove::writes_in_order(to, ms))
+        to->table.addColumn(added, manager);
+    else
+        add_whole(to, added, manager);
+}
+
 // A new column beside the old one, if there is one, in a manager of the same kind.
 std::string add_column(grove::view *to, const std::string &column, bool exists, const grove_ms *ms)
 {
@@ -221,12 +231,12 @@ std::string add_column(grove::view *to, const std::string &column, bool exists, 
             spec.removeField("HYPERCUBES");
         std::unique_ptr<DataManager> manager(
             DataManager::getCtor(old.asString("TYPE"))(name, spec));
-        add_whole(to, added, *manager);
+        add_new(to, added, *manager, ms);
     } else {
         Int64 row = Int64(ms->layout->correlations) * ms->layout->channels * 8;
         TiledShapeStMan manager(name, IPosition(3, ms->layout->correlations, ms->layout->channels,
                                                 std::max(Int64(1), Int64(1 << 20) / row)));
-        add_whole(to, added, manager);
+        add_new(to, added, manager, ms);
     }
     std::vector<bool> written(chosen_rows(to, ms));
     if (!exists || !copy_flat(to, column, scratch, written, ms))
@@ -341,6 +351,20 @@ bool is_exact(const std::string &type)
 
 namespace grove
 {
+bool writes_in_order(const view *to, const grove_ms *ms)
+{
+    int64_t count = 0, last = -1;
+    for (int64_t row : ms->rows) {
+        if (row < 0)
+            continue;
+        if (row <= last)
+            return false;
+        last = row;
+        count++;
+    }
+    return ms->place.empty() && count == int64_t(to->table.nrow());
+}
+
 void never_close(const Table &table)
 {
     static std::list<Table> *kept = new std::list<Table>;

@@ -344,7 +344,7 @@ int open_parts(grove_ms *ms, const char *column, grove_error *error)
             return grove_error_code(error);
         part.manager = grove::manager_of(part.to->table, part.scratch).asuInt("SEQNR");
         std::shared_ptr<grove::flat_column> flat(new grove::flat_column);
-        if (part.scratch != column)
+        if (part.scratch != column && !grove::writes_in_order(part.to.get(), ms))
             grove::open_flat(part.to->table, ms->layout, part.scratch, true, *flat);
         if (flat->file >= 0)
             part.flat = flat;
