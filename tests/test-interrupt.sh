@@ -41,7 +41,7 @@ grep -q 'as it was' "$work/err" || fail "message: $(cat "$work/err")"
 
 # too little space: known before anything is written
 mkdir "$work/small"
-if mount -t tmpfs -o size=24m tmpfs "$work/small" 2>/dev/null; then
+if mount -t tmpfs -o size=28m tmpfs "$work/small" 2>/dev/null; then
     (simulate -s hour_angle=-1h..1h -s integration=60s -s channels=16 -s out="$work/small/full.ms" 2>"$work/err")
     code=$?
     [ $code -eq 1 ] || fail "exit code $code without space"
