@@ -376,9 +376,9 @@ template <typename real, bool REAL, int LANES>
 __device__ void apply_piece(const grove_args *args, const grove_g2g_state *g, int32_t number,
                             real *shared)
 {
-    const bool is_there = number < g->last - g->first;
+    const bool active = number < g->last - g->first;
     const grove_g2g_piece p = ((const grove_g2g_piece *)args->in[GROVE_G2G_PIECES]
-                                   .data)[g->first + (is_there ? number : 0)];
+                                   .data)[g->first + (active ? number : 0)];
     const int32_t side = grove_g2g_side(g);
     const int32_t step[2] = {(int32_t)(g->step[0] / (int64_t)sizeof(pair_of<real>)),
                              (int32_t)(g->step[1] / (int64_t)sizeof(pair_of<real>))};
@@ -394,13 +394,13 @@ __device__ void apply_piece(const grove_args *args, const grove_g2g_state *g, in
                          shared};
 
 #pragma unroll 1
-    for (int y = p.row; y < p.end && is_there; y++)
+    for (int y = p.row; y < p.end && active; y++)
 #pragma unroll 1
         for (int x = p.left + (int)(threadIdx.x % LANES); x < p.right; x += LANES)
             j.out[y * side + x] = {0, 0};
     __syncwarp();
     if (LANES == NARROW)
-        do_any_narrow<real, REAL>(j, is_there ? p.last - p.first : 0);
+        do_any_narrow<real, REAL>(j, active ? p.last - p.first : 0);
     else
         do_wide<real, REAL>(j, p.last - p.first);
     __syncwarp();
