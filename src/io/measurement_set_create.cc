@@ -319,7 +319,7 @@ Table make_table(const std::string &path, const grove_ms_layout *layout, const s
 {
     make_empty(path, layout, column);
     add_rows(path, layout);
-    return Table(path, TableLock(TableLock::PermanentLocking), Table::Update);
+    return open_to_extend(path);
 }
 
 void add_data_column(Table &table, const grove_ms_layout *layout, const std::string &column)

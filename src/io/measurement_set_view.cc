@@ -131,15 +131,13 @@ void reopen(grove::view *to)
 {
     to->table.flush(True);
     to->table = Table();
-    to->table = Table(to->prepared(), TableLock(TableLock::PermanentLocking), Table::Update);
+    to->table = grove::open_to_extend(to->prepared());
 }
 
 // Adds a column of zeros.
 void add_whole(grove::view *to, const TableDesc &added, const DataManager &manager)
 {
-    to->table.flush(True);
-    to->table = Table();
-    to->table = grove::open_to_extend(to->prepared());
+    reopen(to);
     to->table.addColumn(added, manager);
     reopen(to);
 }
@@ -236,7 +234,7 @@ std::string add_column(grove::view *to, const std::string &column, bool exists, 
         Int64 row = Int64(ms->layout->correlations) * ms->layout->channels * 8;
         TiledShapeStMan manager(name, IPosition(3, ms->layout->correlations, ms->layout->channels,
                                                 std::max(Int64(1), Int64(1 << 20) / row)));
-        add_new(to, added, manager, ms);
+        table.addColumn(added, manager); // casacore writes it: its rows are not one after the other
     }
     std::vector<bool> written(chosen_rows(to, ms));
     if (!exists || !copy_flat(to, column, scratch, written, ms))
