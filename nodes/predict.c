@@ -249,15 +249,23 @@ static void find_products(const grove_node *node, grove_predict_plan *plan)
                       (method == AUTO && grove_tuning_has_gpu() && products_win(node, plan)));
 }
 
+/* How phases are found in the sum by baselines. */
+static const char *how_phases(const grove_node *node, const grove_predict_plan *plan)
+{
+    if (plan->count < GROVE_PREDICT_FEW && !uses_stations(node, plan))
+        return "every phase evaluated: few channels";
+    if (plan->channels.deviation > 0)
+        return "phasor recurrence over blocks of channels where their unequal spacing moves no "
+               "phase by 1e-7 turns (3e-13 in double precision), else every phase evaluated";
+    return uses_stations(node, plan) ? "with the factors of stations in each channel"
+           : plan->channels.regular  ? "phasor recurrence over blocks of channels"
+                                     : "every phase evaluated: channels are not equally spaced";
+}
+
 static void tell(grove_node *node, const grove_predict_plan *plan, const char *why)
 {
     const char *isa = grove_isa_name((grove_isa)plan->isa);
-    const char *how =
-        uses_stations(node, plan)         ? "with the factors of stations in each channel"
-        : !plan->channels.regular         ? "every phase evaluated: channels are not equally spaced"
-        : plan->count < GROVE_PREDICT_FEW ? "every phase evaluated: few channels"
-                                          : "phasor recurrence over blocks of channels";
-
+    const char *how = how_phases(node, plan);
     const char *each = sources_move(node) ? "; each time by itself: the sky varies with it" : "";
 
     if (plan->way == GROVE_PREDICT_STATION)
@@ -300,8 +308,9 @@ static bool stations_win(const grove_node *node, const grove_predict_plan *plan,
         grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
     int64_t rows = baselines ? baselines->size : 1, count = stations ? stations->size : 1;
     grove_predict_costs costs = predict_costs(plan->isa, plan->jones == GROVE_PREDICT_WITHIN);
+    bool regular = plan->channels.regular || plan->channels.deviation > 0;
     double by_baselines = grove_predict_cost_of_baselines(
-        &costs, rows, plan->count, plan->channels.regular && plan->count >= GROVE_PREDICT_FEW);
+        &costs, rows, plan->count, regular && plan->count >= GROVE_PREDICT_FEW);
     double by_stations = grove_predict_cost_of_stations(&costs, count, plan->count);
     bool win = by_stations < by_baselines;
 

@@ -23,6 +23,7 @@ typedef struct {
     int jones, jones_shape, way;
     int flat_jones; /* Jones terms do not vary with frequency */
     int strays;     /* one baseline out of so many is not the difference of its stations */
+    double nearly;  /* Hz: channels differ from equal spacing by up to half of it */
 } setup;
 
 /* Fills in random inputs. */
@@ -60,7 +61,8 @@ static size_t jones_at(const setup *c, int s, int t, int station, int k)
 static void make_axes(const setup *c, world *w)
 {
     for (int k = 0; k < c->channels; k++) {
-        w->freq[k] = 1e9 + 7.8e6 * k + (c->irregular ? 3e6 * draw() : 0);
+        w->freq[k] = 1e9 + 7.8e6 * k + (c->irregular ? 3e6 * draw() : 0) +
+                     (c->nearly > 0 ? c->nearly * draw() : 0);
         w->width[k] = c->unequal_widths ? 7.8e6 * (1.5 + draw()) : 7.8e6;
     }
     for (int t = 0; t < c->times; t++) {

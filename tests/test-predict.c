@@ -234,6 +234,9 @@ static const setup baselines[] = {
     {"irregular", 21, 3, 5, 30, 1, .irregular = 1, BASELINE},
     {"irregular, all", 21, 3, 5, 70, 4, .irregular = 1, .spectra = 1, .gaussians = 1, .smear = 3,
      BASELINE},
+    {"nearly regular", 50, 3, 21, 70, 1, .nearly = 0.02, BASELINE},
+    {"nearly regular, all", 21, 3, 21, 70, 4, .nearly = 0.02, .spectra = 1, .gaussians = 1,
+     .smear = 3, BASELINE},
     {"one channel", 300, 3, 21, 1, 1, BASELINE},
     {"one channel, all", 33, 3, 21, 1, 4, .gaussians = 1, .smear = 3, BASELINE},
     {"three channels", 33, 3, 21, 3, 1, .smear = 1, BASELINE},
@@ -272,6 +275,8 @@ static const setup within[] = {
     {"irregular, spectra", 21, 3, 5, 30, 4, .irregular = 1, .spectra = 1, .smear = 3, FLAT(4)},
     {"irregular, all", 90, 3, 5, 70, 4, .irregular = 1, .spectra = 1, .gaussians = 1, .smear = 3,
      WITHIN(4)},
+    {"nearly regular", 90, 3, 21, 70, 4, .nearly = 0.02, .smear = 3, FLAT(4)},
+    {"nearly regular, varying", 21, 2, 21, 30, 4, .nearly = 0.02, .gaussians = 1, WITHIN(4)},
     {"irregular, scalars", 90, 3, 5, 70, 1, .irregular = 1, .spectra = 1, .smear = 3, FLAT(1)},
     {"one channel", 300, 3, 21, 1, 4, .smear = 3, WITHIN(4)},
     {"three channels", 33, 3, 21, 3, 4, .gaussians = 1, .smear = 1, FLAT(4)},
@@ -307,6 +312,7 @@ static const setup stations[] = {
     {"matrices", 33, 3, 21, 5, 4, STATION},
     {"spectra", 33, 3, 21, 5, 4, .spectra = 1, .irregular = 1, STATION},
     {"strays", 50, 4, 21, 3, 4, .strays = 3, STATION},
+    {"strays, nearly regular", 50, 4, 21, 20, 1, .strays = 3, .nearly = 0.02, STATION},
     {"Gaussians among them", 50, 4, 21, 3, 1, .gaussians = 1, STATION},
     {"one source", 1, 3, 21, 2, 4, STATION},
     {"no source", 0, 3, 21, 2, 4, STATION},
@@ -413,6 +419,43 @@ START_TEST(equal_elements_change_no_bit)
 }
 END_TEST
 
+/* Channels just within and beyond the distance from equal spacing that turns a row's phases by
+ * 1e-7: within it the row has the bits of equally spaced channels, beyond not. */
+START_TEST(nearly_regular_by_row)
+{
+    setup c = {"nearly regular", 50, 1, 21, 64, 1, BASELINE};
+    const int first[3] = {0, 0, 0}, count[3] = {1, 21, 64};
+    enum { ROW = 64 * 8 };
+    char *equal = calloc(21, ROW), *out = calloc(21, ROW);
+
+    for (int beyond = 0; beyond < 2; beyond++) {
+        world *w = make_world(&c, 1);
+        double length[21];
+        int even = 0;
+        for (int b = 0; b < 21; b++)
+            length[b] = fabs(w->uvw[0][b][0]) + fabs(w->uvw[0][b][1]) + fabs(w->uvw[0][b][2]);
+        double most = 1e-7 * GROVE_SPEED_OF_LIGHT / 0.4 / length[3]; /* 0.4: of the second source */
+        call k = make_call(&c, w, GROVE_ISA_PORTABLE, 1);
+        compute(&c, &k, first, count, equal, 1, 1);
+        free_call(&k);
+        w->freq[30] += most * (beyond ? 1.01 : 0.99);
+        k = make_call(&c, w, GROVE_ISA_PORTABLE, 1);
+        compute(&c, &k, first, count, out, 1, 1);
+        ck_assert(error_of(&c, w, out, 1) < 1e-6);
+        for (int b = 0; b < 21; b++) {
+            int fits = b == 3 ? !beyond : length[b] < length[3];
+            ck_assert_int_eq(!memcmp(out + b * ROW, equal + b * ROW, ROW), fits);
+            even += fits;
+        }
+        ck_assert_msg(even > 1 && even < 20, "%d", even);
+        free_call(&k);
+        free_world(w);
+    }
+    free(equal);
+    free(out);
+}
+END_TEST
+
 START_TEST(isa_by_environment)
 {
     grove_isa isa;
@@ -441,6 +484,7 @@ int main(void)
     tcase_add_loop_test(test, station_form, 0, sizeof(stations) / sizeof(stations[0]));
     tcase_add_loop_test(test, threads_change_no_bit, 0, 4);
     tcase_add_test(test, equal_elements_change_no_bit);
+    tcase_add_test(test, nearly_regular_by_row);
     tcase_add_test(test, isa_by_environment);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

@@ -38,13 +38,15 @@ enum {
 };
 
 /* The state in grove_args. Channels of equal spacing: channel k of the whole axis is at first +
- * step k (Hz). */
+ * step k (Hz). Others within a hundredth of a step of that have a deviation, their largest distance
+ * from it (Hz), which moves no phase that matters in rows that are short enough. */
 typedef struct {
     int32_t regular, spare;
-    double first, step;
+    double first, step, deviation;
 } grove_predict_channels;
 
-/* Whether `count` frequencies are equally spaced as far as doubles can say; fills `channels`. */
+/* Whether `count` frequencies are equally spaced as far as doubles can say, or nearly; fills
+ * `channels`. */
 void grove_predict_channels_of(const double *freq, int64_t count, grove_predict_channels *channels);
 
 /* Ways to the sum. */

@@ -165,13 +165,15 @@ static void run_jones_block(const grove_predict_sum *p, grove_predict_batch *b,
     store_jones(p, b, &job);
 }
 
-static void run_block(const grove_predict_sum *p, grove_predict_batch *b, int64_t block)
+static void run_block(const grove_predict_sum *p, grove_predict_batch *b, int64_t block,
+                      int regular)
 {
     grove_predict_job job = p->job;
     int64_t first = (p->first_block + block) * PREDICT_BLOCK;
     size_t bytes = p->args->out.bytes == 4 ? sizeof(float) : sizeof(double);
 
     job.first = first;
+    job.regular = regular;
     job.from = first < p->origin ? (int)(p->origin - first) : 0;
     job.to = p->origin + p->channels - first < PREDICT_BLOCK
                  ? (int)(p->origin + p->channels - first)
@@ -194,11 +196,11 @@ static void run_block(const grove_predict_sum *p, grove_predict_batch *b, int64_
 }
 
 void grove_predict_rows_run(const grove_predict_sum *p, const int64_t *list, int64_t count,
-                            int64_t first)
+                            int64_t first, int regular)
 {
     grove_predict_batch b;
 
     find_rows(p, list, count, first, &b);
     for (int64_t block = 0; block < p->blocks; block++)
-        run_block(p, &b, block);
+        run_block(p, &b, block, regular);
 }
