@@ -269,8 +269,9 @@ static void tell(grove_node *node, const grove_predict_plan *plan, const char *w
     const char *each = sources_move(node) ? "; each time by itself: the sky varies with it" : "";
 
     if (plan->way == GROVE_PREDICT_STATION)
-        grove_node_note(node, "products of matrices of stations by sources (%s): %s%s%s", isa, why,
-                        each, plan->products ? "" : "; GPUs sum by baselines");
+        grove_node_note(node, "products of matrices of stations by sources (%s): %s%s%s%s", isa,
+                        why, are_points(node) ? "" : "; Gaussian sources by baselines", each,
+                        plan->products ? "" : "; GPUs sum by baselines");
     else if (plan->way == GROVE_PREDICT_BASELINE)
         grove_node_note(node, "direct sum for baselines (%s): %s; %s%s%s%s", isa, why, how, each,
                         plan->jones == GROVE_PREDICT_FOLDED   ? "; Jones terms of the source alone "
@@ -430,10 +431,12 @@ static int eval_sum(const grove_call *call, const grove_args *args)
 
     if (!sum)
         return grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the sources");
-    grove_predict_sum_cut(sum, grove_call_threads(call));
-    grove_call_parallel(call, grove_predict_sum_pieces(sum), run_pieces, sum);
-    if (grove_predict_sum_failed(sum))
-        code = grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the stations");
+    for (grove_predict_sum *of = sum; of && !code; of = grove_predict_sum_next(of)) {
+        grove_predict_sum_cut(of, grove_call_threads(call));
+        grove_call_parallel(call, grove_predict_sum_pieces(of), run_pieces, of);
+        if (grove_predict_sum_failed(of))
+            code = grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the stations");
+    }
     grove_predict_sum_free(sum);
     return code;
 }

@@ -130,13 +130,17 @@ static int64_t compute(const setup *c, const call *k, const int first[3], const 
         a.size[d + 1] = count[d];
         a.origin[d + 1] = first[d];
     }
+    int64_t pieces = 0;
     sum = grove_predict_sum_new(&a);
     ck_assert_ptr_nonnull(sum);
-    grove_predict_sum_cut(sum, threads);
-    int64_t pieces = grove_predict_sum_pieces(sum);
-    for (int64_t i = pieces - 1; i >= 0; i--)
-        grove_predict_sum_run(sum, i, i + 1);
-    ck_assert(!grove_predict_sum_failed(sum));
+    for (grove_predict_sum *of = sum; of; of = grove_predict_sum_next(of)) {
+        grove_predict_sum_cut(of, threads);
+        int64_t count_of = grove_predict_sum_pieces(of);
+        for (int64_t i = count_of - 1; i >= 0; i--)
+            grove_predict_sum_run(of, i, i + 1);
+        ck_assert(!grove_predict_sum_failed(of));
+        pieces += count_of;
+    }
     grove_predict_sum_free(sum);
     return pieces;
 }
@@ -237,6 +241,14 @@ static const setup baselines[] = {
     {"nearly regular", 50, 3, 21, 70, 1, .nearly = 0.02, BASELINE},
     {"nearly regular, all", 21, 3, 21, 70, 4, .nearly = 0.02, .spectra = 1, .gaussians = 1,
      .smear = 3, BASELINE},
+    {"mixed", 100, 1, 11, 70, 4, .mixed = 1, BASELINE},
+    {"mixed, all", 100, 1, 5, 70, 4, .mixed = 1, .spectra = 1, .gaussians = 1, .smear = 3,
+     BASELINE},
+    {"mixed, diagonal fluxes", 100, 1, 11, 3, 2, .mixed = 1, .smear = 1, BASELINE},
+    {"mixed, Jones around", 100, 1, 11, 20, 4, .mixed = 1, .jones = STATION_JONES, .jones_shape = 4,
+     BASELINE},
+    {"mixed, apparent", 100, 1, 11, 20, 4, .mixed = 1, .jones = APPARENT_JONES, .jones_shape = 1,
+     BASELINE},
     {"one channel", 300, 3, 21, 1, 1, BASELINE},
     {"one channel, all", 33, 3, 21, 1, 4, .gaussians = 1, .smear = 3, BASELINE},
     {"three channels", 33, 3, 21, 3, 1, .smear = 1, BASELINE},
@@ -286,6 +298,7 @@ static const setup within[] = {
     {"diagonals, matrix fluxes", 50, 3, 11, 70, 4, .smear = 1, .spectra = 1, FLAT(2)},
     {"diagonals, varying", 50, 3, 11, 70, 2, .smear = 1, WITHIN(2)},
     {"matrices, scalar fluxes", 50, 3, 11, 70, 1, .smear = 2, FLAT(4)},
+    {"mixed, diagonals", 100, 1, 11, 20, 4, .mixed = 1, .gaussians = 1, FLAT(2)},
     {"one source", 1, 3, 21, 64, 4, .smear = 3, FLAT(4)},
     {"no source", 0, 3, 21, 64, 4, .smear = 3, WITHIN(4)},
     {"one row", 50, 1, 1, 64, 4, .smear = 3, FLAT(4)},
@@ -313,6 +326,15 @@ static const setup stations[] = {
     {"spectra", 33, 3, 21, 5, 4, .spectra = 1, .irregular = 1, STATION},
     {"strays", 50, 4, 21, 3, 4, .strays = 3, STATION},
     {"strays, nearly regular", 50, 4, 21, 20, 1, .strays = 3, .nearly = 0.02, STATION},
+    {"mixed", 200, 1, 21, 3, 4, .mixed = 1, .gaussians = 1, STATION},
+    {"mixed, strays", 200, 1, 11, 20, 4, .mixed = 1, .gaussians = 1, .spectra = 1, .strays = 3,
+     .nearly = 0.02, STATION},
+    {"mixed, Jones around", 200, 1, 11, 3, 4, .mixed = 1, .gaussians = 1, .jones = STATION_JONES,
+     .jones_shape = 4, STATION},
+    {"mixed, Jones", 200, 1, 11, 9, 4, .mixed = 1, .gaussians = 1, .jones = SOURCE_JONES,
+     .jones_shape = 4, STATION},
+    {"mixed, diagonal Jones", 200, 1, 11, 9, 4, .mixed = 1, .gaussians = 1, .jones = SOURCE_JONES,
+     .jones_shape = 2, STATION},
     {"Gaussians among them", 50, 4, 21, 3, 1, .gaussians = 1, STATION},
     {"one source", 1, 3, 21, 2, 4, STATION},
     {"no source", 0, 3, 21, 2, 4, STATION},

@@ -69,9 +69,11 @@ int grove_predict_order_sources(grove_predict_sum *p)
     int64_t at = 0;
 
     for (int gaussian = 0; gaussian < 2; gaussian++) {
-        for (int64_t s = 0; s < p->sources; s++)
+        for (int64_t i = 0; i < p->sources; i++) {
+            int64_t s = p->chosen ? p->chosen[i] : i;
             if (is_gaussian(p, s) == gaussian)
                 p->order[at++] = s;
+        }
         if (!gaussian)
             p->job.points = at;
     }

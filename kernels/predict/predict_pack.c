@@ -49,7 +49,8 @@ static int compare(const grove_predict_sum *p, int a, int b)
 
     for (int64_t s = 0; s < p->sources && (equal || negative); s++)
         for (int64_t k = 0; k < channels; k++) {
-            double x = a < 0 ? 0 : coefficient(p, s, k, a), y = coefficient(p, s, k, b);
+            double x = a < 0 ? 0 : coefficient(p, p->order[s], k, a);
+            double y = coefficient(p, p->order[s], k, b);
             equal = equal && x == y;
             negative = negative && x == -y;
         }

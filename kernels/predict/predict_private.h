@@ -25,6 +25,9 @@ struct grove_predict_sum {
     enum { BY_ROWS, BY_CHANNELS, BY_SOURCES, BY_STATIONS } form;
     int source, freq, time, baseline; /* axes, -1: none */
     int64_t sources, rows, times, baselines;
+    grove_predict_sum *next;     /* the sum over sources of another kind */
+    int64_t *chosen;             /* the numbers of the sources; NULL: all */
+    int adds;                    /* to the output, instead of storing */
     int64_t origin, channels;    /* of the tile */
     int64_t first_block, blocks; /* of PREDICT_BLOCK channels, that the tile lies in */
     int64_t *row_list;           /* the rows that are wanted and go by the form; NULL: all */
@@ -100,6 +103,18 @@ static inline double coefficient(const grove_predict_sum *p, int64_t source, int
         k);
 }
 
+/* Stores element e of the output, or adds to it. */
+static inline void deliver(const grove_predict_sum *p, char *at, int e, double re, double im)
+{
+    const grove_view *out = &p->args->out;
+
+    if (p->adds) {
+        re += number(out, at, 2 * e);
+        im += number(out, at, 2 * e + 1);
+    }
+    put_number(out, at, e, re, im);
+}
+
 /* Coordinates of a station, or of a baseline by itself, in an input. */
 static inline const double *station_uvw(const grove_predict_sum *p, int input, int64_t time,
                                         int64_t station)
@@ -135,6 +150,12 @@ static inline int is_stray(const grove_predict_sum *p, const double uvw[3], cons
 }
 
 /* Functions that return int return 0 where memory is refused, unless they say otherwise. */
+
+/* Splits a sum that is not packed yet by kinds of sources, where one kind goes faster by itself.
+ * The kind of a source depends on its shape and brightness; whether kinds are split, on their
+ * numbers alone. Of spectra the channels of the tile count: where a source is polarised in some
+ * channels and not in others, how channels are cut into tiles may change last bits. */
+int grove_predict_split(grove_predict_sum *p);
 
 /* The order of sources (p->order: points first) and rows (p->row_list). With a cutoff, sources and
  * rows of about the same size follow each other. */

@@ -84,12 +84,22 @@ static int pack_form(grove_predict_sum *p)
 
 static int prepare(grove_predict_sum *p)
 {
-    if (p->plan.jones == GROVE_PREDICT_FOLDED && !grove_predict_apparent_pack(p))
-        return 0;
     if (!grove_predict_pack(p) || !find_wanted_rows(p))
         return 0;
     p->form = choose_form(p);
     return pack_form(p) && grove_predict_pack_weights(p);
+}
+
+static int prepare_all(grove_predict_sum *p)
+{
+    if (p->plan.jones == GROVE_PREDICT_FOLDED && !grove_predict_apparent_pack(p))
+        return 0;
+    if (!grove_predict_split(p))
+        return 0;
+    for (; p; p = p->next)
+        if (!prepare(p))
+            return 0;
+    return 1;
 }
 
 grove_predict_sum *grove_predict_sum_new(const grove_args *args)
@@ -102,17 +112,21 @@ grove_predict_sum *grove_predict_sum_new(const grove_args *args)
     memcpy(&p->plan, args->state.bytes, sizeof(p->plan));
     p->kernels = grove_predict_kernels_of(p->plan.isa, args->out.bytes);
     find_shape(p);
-    if (!prepare(p)) {
+    if (!prepare_all(p)) {
         grove_predict_sum_free(p);
         return NULL;
     }
     return p;
 }
 
-void grove_predict_sum_free(grove_predict_sum *p)
+grove_predict_sum *grove_predict_sum_next(const grove_predict_sum *p)
 {
-    if (!p)
-        return;
+    return p->next;
+}
+
+static void free_one(grove_predict_sum *p)
+{
+    free(p->chosen);
     free(p->order);
     free(p->direction);
     free(p->ellipse);
@@ -125,6 +139,15 @@ void grove_predict_sum_free(grove_predict_sum *p)
     free(p->unwanted);
     grove_predict_station_free(p);
     free(p);
+}
+
+void grove_predict_sum_free(grove_predict_sum *p)
+{
+    while (p) {
+        grove_predict_sum *next = p->next;
+        free_one(p);
+        p = next;
+    }
 }
 
 void grove_predict_sum_cut(grove_predict_sum *p, int threads)
