@@ -252,7 +252,7 @@ static void find_products(const grove_node *node, grove_predict_plan *plan)
 /* How phases are found in the sum by baselines. */
 static const char *how_phases(const grove_node *node, const grove_predict_plan *plan)
 {
-    if (plan->count < GROVE_PREDICT_FEW && !uses_stations(node, plan))
+    if (plan->count < GROVE_PREDICT_RECURRED && !uses_stations(node, plan))
         return "every phase evaluated: few channels";
     if (plan->channels.deviation > 0)
         return "phasor recurrence over blocks of channels where their unequal spacing moves no "
@@ -310,8 +310,9 @@ static bool stations_win(const grove_node *node, const grove_predict_plan *plan,
     int64_t rows = baselines ? baselines->size : 1, count = stations ? stations->size : 1;
     grove_predict_costs costs = predict_costs(plan->isa, plan->jones == GROVE_PREDICT_WITHIN);
     bool regular = plan->channels.regular || plan->channels.deviation > 0;
-    double by_baselines = grove_predict_cost_of_baselines(
-        &costs, rows, plan->count, regular && plan->count >= GROVE_PREDICT_FEW);
+    int many = plan->jones == GROVE_PREDICT_WITHIN ? GROVE_PREDICT_FEW : GROVE_PREDICT_RECURRED;
+    double by_baselines =
+        grove_predict_cost_of_baselines(&costs, rows, plan->count, regular && plan->count >= many);
     double by_stations = grove_predict_cost_of_stations(&costs, count, plan->count);
     bool win = by_stations < by_baselines;
 

@@ -209,10 +209,13 @@ grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones)
 double grove_predict_cost_of_baselines(const grove_predict_costs *costs, int64_t baselines,
                                        int64_t channels, int regular)
 {
-    double blocks = (double)((channels + PREDICT_BLOCK - 1) / PREDICT_BLOCK);
+    int64_t few = regular ? channels % PREDICT_BLOCK : channels; /* with every phase evaluated */
 
-    return (double)baselines * (regular ? blocks * costs->panel + (double)channels * costs->channel
-                                        : (double)channels * costs->direct);
+    if (regular && few >= GROVE_PREDICT_RECURRED)
+        few = 0;
+    double blocks = (double)((channels - few + PREDICT_BLOCK - 1) / PREDICT_BLOCK);
+    return (double)baselines * (blocks * costs->panel + (double)(channels - few) * costs->channel +
+                                (double)few * costs->direct);
 }
 
 double grove_predict_cost_of_stations(const grove_predict_costs *costs, int64_t stations,

@@ -20,7 +20,7 @@ int grove_predict_measure(int isa, int bytes, int jones, grove_predict_costs *co
 /* Typical costs, for machines where they have not been measured. */
 grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones);
 
-/* For a source and time, ns. `regular`: equally spaced channels, at least GROVE_PREDICT_FEW. */
+/* For a source and time, ns. `regular`: equally spaced channels that are not too few. */
 double grove_predict_cost_of_baselines(const grove_predict_costs *costs, int64_t baselines,
                                        int64_t channels, int regular);
 double grove_predict_cost_of_stations(const grove_predict_costs *costs, int64_t stations,
