@@ -300,6 +300,22 @@ static int place_jones(const grove_node *node)
     return GROVE_PREDICT_WITHIN;
 }
 
+/* Elements of the larger one of the Jones terms of both sides. */
+static int jones_elements(const grove_node *node)
+{
+    int most = 1;
+
+    for (int side = GROVE_PREDICT_LEFT; side <= GROVE_PREDICT_RIGHT; side++) {
+        const grove_form *form = grove_node_input_form(node, side);
+        int elements = !form                           ? 1
+                       : form->shape == GROVE_MATRIX   ? 4
+                       : form->shape == GROVE_DIAGONAL ? 2
+                                                       : 1;
+        most = elements > most ? elements : most;
+    }
+    return most;
+}
+
 /* Whether the sum by stations costs less; `said` gets the comparison in words. */
 static bool stations_win(const grove_node *node, const grove_predict_plan *plan, char said[SAID])
 {
@@ -307,13 +323,21 @@ static bool stations_win(const grove_node *node, const grove_predict_plan *plan,
         grove_node_input_axis(node, GROVE_PREDICT_UVW_LEFT, GROVE_AXIS_STATION);
     const grove_axis *baselines =
         grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
-    int64_t rows = baselines ? baselines->size : 1, count = stations ? stations->size : 1;
-    grove_predict_costs costs = predict_costs(plan->isa, plan->jones == GROVE_PREDICT_WITHIN);
-    bool regular = plan->channels.regular || plan->channels.deviation > 0;
-    int many = plan->jones == GROVE_PREDICT_WITHIN ? GROVE_PREDICT_FEW : GROVE_PREDICT_RECURRED;
-    double by_baselines =
-        grove_predict_cost_of_baselines(&costs, rows, plan->count, regular && plan->count >= many);
-    double by_stations = grove_predict_cost_of_stations(&costs, count, plan->count);
+    const bool within = plan->jones == GROVE_PREDICT_WITHIN;
+    const bool regular = plan->channels.regular || plan->channels.deviation > 0;
+    const int many = within ? GROVE_PREDICT_FEW : GROVE_PREDICT_RECURRED;
+    const grove_predict_shape shape = {.baselines = baselines ? baselines->size : 1,
+                                       .stations = stations ? stations->size : 1,
+                                       .channels = plan->count,
+                                       .regular = regular && plan->count >= many,
+                                       .flat = plan->flat,
+                                       .jones = !within            ? PREDICT_COSTS_POINTS
+                                                : jones_vary(node) ? PREDICT_COSTS_VARIED
+                                                                   : PREDICT_COSTS_JONES,
+                                       .elements = jones_elements(node)};
+    const grove_predict_costs costs = predict_costs(plan->isa, shape.jones);
+    double by_baselines = grove_predict_cost_of_baselines(&costs, &shape);
+    double by_stations = grove_predict_cost_of_stations(&costs, &shape);
     bool win = by_stations < by_baselines;
 
     snprintf(said, SAID, "%.3g times faster than by %s",
@@ -340,9 +364,6 @@ static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID]
     } else if (no_stations) {
         plan->way = GROVE_PREDICT_BASELINE;
         snprintf(why, SAID, "%s", no_stations);
-    } else if (plan->jones == GROVE_PREDICT_WITHIN && jones_vary(node)) {
-        plan->way = GROVE_PREDICT_STATION;
-        snprintf(why, SAID, "Jones terms vary with frequency");
     } else {
         bool win = stations_win(node, plan, why);
         plan->way = win ? GROVE_PREDICT_STATION : GROVE_PREDICT_BASELINE;
