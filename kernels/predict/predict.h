@@ -60,7 +60,7 @@ enum {
 
 /* With fewer channels, in all or in the last block of 64, every phase is evaluated, which then
  * takes less time than a recurrence; with Jones terms inside the sum a source is in each lane. */
-enum { GROVE_PREDICT_RECURRED = 5, GROVE_PREDICT_FEW = 8 };
+enum { GROVE_PREDICT_RECURRED = 5, GROVE_PREDICT_RECURRED_SMEARED = 7, GROVE_PREDICT_FEW = 8 };
 /* What becomes of Jones terms. */
 enum {
     GROVE_PREDICT_AROUND, /* none, or the same for all sources: around the sum */
