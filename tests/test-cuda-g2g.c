@@ -20,6 +20,9 @@ static const configuration cases[] = {
     {{60, 45}, 16, 2, 2, 1, false, true},  {{51, 60}, 17, 1, 1, 1, true, true},
     {{64, 70}, 24, 1, 1, 2, false, false}, {{65, 64}, 31, 1, 1, 1, true, true},
     {{70, 80}, 32, 2, 1, 1, true, false},  {{24, 24}, 1, 1, 1, 1, true, true},
+    {{40, 44}, 13, 2, 1, 1, false, false}, {{50, 52}, 22, 1, 1, 1, false, true},
+    {{60, 62}, 27, 1, 1, 1, true, false},  {{64, 66}, 29, 1, 1, 1, false, false},
+    {{80, 76}, 34, 1, 1, 1, false, false},
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
@@ -74,7 +77,8 @@ static void launch(const applying *a, const grove_kernel *kernel, int64_t items,
     must(grove_device_launch(device, kernel, &args, double_precision, errors));
 }
 
-static void prepare(applying *a, const world *w, const grove_diagonal_entry *entries, int64_t count)
+static void prepare(applying *a, const world *w, const grove_diagonal_entry *entries, int64_t count,
+                    int32_t slice)
 {
     const grove_lattice *l = &w->lattice;
     const int64_t pair = 2 * (int64_t)w->real, fine = w->fine * w->fine;
@@ -83,7 +87,8 @@ static void prepare(applying *a, const world *w, const grove_diagonal_entry *ent
     ck_assert(grove_g2g_device_find_sizes(l, count, &a->sizes));
     a->are_real = grove_g2g_are_real(l, w->functions);
     char *lists = calloc(1, a->sizes.lists + 1);
-    a->pieces = grove_g2g_device_divide(l, entries, count, (grove_g2g_piece *)(void *)lists,
+    a->pieces = grove_g2g_device_divide(l, entries, count, slice ? slice : a->sizes.slice,
+                                        (grove_g2g_piece *)(void *)lists,
                                         (int32_t *)(void *)(lists + a->sizes.begin));
     ck_assert_int_le(a->pieces, a->sizes.pieces);
     a->lists = send(lists, a->sizes.lists);
@@ -124,7 +129,7 @@ static void apply_slices(const applying *a, const world *w, int32_t slice)
     do {
         given.last = a->pieces - given.first < slice ? a->pieces : given.first + slice;
         if (given.last > given.first)
-            launch(a, grove_g2g_apply_kernel(given.support, a->are_real),
+            launch(a, grove_g2g_apply_kernel(given.support, a->are_real, w->plan->double_precision),
                    grove_g2g_lanes(given.support) * (given.last - given.first), a->in, a->slots,
                    &given, sizeof(given), w->plan->double_precision);
         given.adds = given.first > 0;
@@ -142,7 +147,7 @@ static void *on_device(const world *w, const grove_diagonal_entry *entries, int6
     void *out = random_numbers(2 * w->cells, -1, w->real); /* which is overwritten */
     applying a = {0};
 
-    prepare(&a, w, entries, count);
+    prepare(&a, w, entries, count, slice);
     a.in = send(in, bytes);
     a.out = send(out, bytes);
     apply_slices(&a, w, slice ? slice : a.sizes.slice);
