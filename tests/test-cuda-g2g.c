@@ -444,6 +444,24 @@ START_TEST(a_step_copies_nothing_for_g2g)
 }
 END_TEST
 
+/* Few visibilities for the cells of a large grid, which a core passes over faster than it degrids
+ * and grids them; a GPU does not. */
+START_TEST(gpus_choose_by_their_own_costs)
+{
+    const char *note = NULL;
+
+    simulate("1" FIELD ", oversampling=6",
+             "P = grid(V, obs, size=400, cell=6arcsec, w_terms=false)\n"
+             "y = g2g(P, obs, size=400, cell=6arcsec, w_terms=false, oversampling=6)\n");
+    for (size_t k = 0; k < now.tree->node_count && !note; k++)
+        note = now.tree->nodes[k]->note ? strstr(now.tree->nodes[k]->note, "method: ") : NULL;
+    ck_assert_ptr_nonnull(note);
+    ck_assert_msg(strstr(note, "method: degrid, which takes less time"), "%s", note);
+    ck_assert_msg(strstr(note, "on a GPU such as an H100 about"), "%s", note);
+    ck_assert_msg(strstr(note, " on a core"), "%s", note);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("from grid to grid on devices");
@@ -461,6 +479,7 @@ int main(void)
     tcase_add_checked_fixture(sessions, setup, teardown);
     tcase_add_loop_test(sessions, runs_are_those_of_the_host, 0, RUNS);
     tcase_add_test(sessions, a_step_copies_nothing_for_g2g);
+    tcase_add_test(sessions, gpus_choose_by_their_own_costs);
     suite_add_tcase(suite, sessions);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

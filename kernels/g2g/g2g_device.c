@@ -123,3 +123,28 @@ int32_t grove_g2g_device_divide(const grove_lattice *l, const grove_diagonal_ent
         set_turns(pieces + first, (int32_t)least(slice, made - first));
     return made;
 }
+
+/* ---- cost ---- */
+
+/* Picoseconds of an H100 in single precision, by the limits that bind in
+ * bench/RESULTS-gpu-counted.md: of a cell of the grid; of an entry, and of each cell of its
+ * function, which is real; of a sample both ways, and of its cells. Numbers of complex functions
+ * take more. Double precision takes more of all. */
+static const double per_grid_cell = 12.4, per_entry = 11, per_cell = 0.3, per_sample = 423,
+                    per_sample_cell = 1.25, complex_cell = 1.8;
+
+static double cells_of(const grove_lattice *l)
+{
+    return (double)(l->plan.support * l->plan.support) * (l->plan.planes > 1 ? complex_cell : 1);
+}
+
+double grove_g2g_device_seconds(const grove_lattice *l, double entries)
+{
+    return 1e-12 * (per_grid_cell * (double)(l->plan.grid[0] * l->plan.grid[1]) +
+                    entries * (per_entry + cells_of(l) * per_cell));
+}
+
+double grove_g2g_device_seconds_of_both(const grove_lattice *l, double samples)
+{
+    return 1e-12 * samples * (per_sample + cells_of(l) * per_sample_cell);
+}

@@ -27,4 +27,9 @@ int32_t grove_g2g_device_divide(const grove_lattice *lattice, const grove_diagon
                                 int64_t count, int32_t slice, grove_g2g_piece *pieces,
                                 int32_t *begin);
 
+/* Seconds of an H100, as counted: of applying so many entries; of degridding and gridding so many
+ * samples by the same functions. */
+double grove_g2g_device_seconds(const grove_lattice *lattice, double entries);
+double grove_g2g_device_seconds_of_both(const grove_lattice *lattice, double samples);
+
 #endif
