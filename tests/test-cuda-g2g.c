@@ -444,6 +444,25 @@ START_TEST(a_step_copies_nothing_for_g2g)
 }
 END_TEST
 
+/* What grid accumulates is known too late for a descent; g2g, which is not, is named instead. */
+START_TEST(gridding_does_not_follow_a_descent)
+{
+    simulate("1" FIELD ", oversampling=6",
+             "x = sought_image(sky_grid(obs, size=24, cell=6arcsec))\n"
+             "P = fft(grid_correction(x.value" FIELD ", w_terms=false))\n"
+             "seen = g2g(P" FIELD ", functions=C, method=degrid)\n"
+             "again = grid_correction(fft(seen)" FIELD ", w_terms=false) / 100\n"
+             "found = reconstruct(x, again, again, 3, steps=1)\n");
+    grove_session *session = heap_test_session("cuda", (grove_session_options){.threads = 1});
+    ck_assert_int_ne(grove_session_run(session), 0);
+    const char *said = grove_error_message(now.error, 0);
+    ck_assert_msg(strstr(said, "'seen' depends on what is fitted") &&
+                      strstr(said, "g2g(..., method=g2g)"),
+                  "%s", said);
+    heap_test_close(session);
+}
+END_TEST
+
 /* Few visibilities for the cells of a large grid, which a core passes over faster than it degrids
  * and grids them; a GPU does not. */
 START_TEST(gpus_choose_by_their_own_costs)
@@ -479,6 +498,7 @@ int main(void)
     tcase_add_checked_fixture(sessions, setup, teardown);
     tcase_add_loop_test(sessions, runs_are_those_of_the_host, 0, RUNS);
     tcase_add_test(sessions, a_step_copies_nothing_for_g2g);
+    tcase_add_test(sessions, gridding_does_not_follow_a_descent);
     tcase_add_test(sessions, gpus_choose_by_their_own_costs);
     suite_add_tcase(suite, sessions);
     srunner_run_all(runner, CK_ENV);
