@@ -196,7 +196,7 @@ static int apply_all(const grove_call *call, const grove_lattice *l,
     int code = 0;
 
     for (int k = 0; k < 2; k++)
-        if (llabs(state.step[k]) > INT32_MAX / (2 * l->tile))
+        if (state.step[k] < 0 || state.step[k] > INT32_MAX / (2 * l->tile))
             return GROVE_MISSING;
     do { /* without pieces, too: the result is 0 */
         state.last = d->pieces - state.first < s->slice ? d->pieces : state.first + s->slice;
