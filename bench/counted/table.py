@@ -22,7 +22,8 @@ channels) and compressed sums (4 numbers, 10 times x 16 channels) of 16 and 32 b
 matrices of one and two domains (full Jones of 64 stations, 2016 baselines), and solutions, per element of the matrix.
 
 `PTX`: instructions of PTX that a thread runs. `all`: instructions of machine code, of which `fp32` to
-`branch` are the kinds (`integer` has logic, moves and comparisons, too); lanes of a warp are taken to go on together. `warps`: as many as a
+`branch` are the kinds (`integer` has logic, moves and comparisons, too); lanes of a warp are taken to go on together
+(but on sm_75 instructions for others are counted, too). `warps`: as many as a
 multiprocessor holds, given registers and shared memory. A chip's bound is the rate (1e12 cells/s) at
 which the limit named before it would be reached if nothing else cost time; a real run reaches a part
 of it. The aim is that on an H200. Limits: an instruction a cycle for each scheduler (`issue`), the units of
