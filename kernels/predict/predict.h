@@ -14,6 +14,7 @@
  *     sources.h        form 3, the same for few channels: a source in each lane
  *     station*.c, .h   form 4, products of matrices of stations by sources; grid.c: their tiles
  *     jones.c, .h      Jones terms inside the sum or around it; apparent.c: in the brightness
+ *     sincs.h          smearing, where every phase is evaluated
  *     skip.c, cost.c   rows that nobody wants; what the forms cost on this machine
  *     *.cu, *cuda.h    the same sum on CUDA devices */
 #ifndef GROVE_KERNELS_PREDICT_H
