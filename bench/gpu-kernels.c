@@ -50,6 +50,7 @@ int main(int count, char **words)
         gpu_measure_gridder(&b);
         gpu_measure_functions(&b);
         gpu_measure_g2g(&b);
+        gpu_measure_idg(&b);
         gpu_measure_fit(&b);
         grove_device_free(b.device);
         grove_error_free(b.error);
@@ -66,6 +67,7 @@ int main(int count, char **words)
         gpu_measure_gridder(&b);
         gpu_measure_functions(&b);
         gpu_measure_g2g(&b);
+        gpu_measure_idg(&b);
         gpu_measure_fit(&b);
         gpu_measure_algebra(&b);
     }

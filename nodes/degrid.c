@@ -135,10 +135,11 @@ static void tell_memory(grove_node *node, const options_read *o, const grove_axi
         of.plan.bounds.double_precision = of.convolution.double_precision = k;
         of.idg.grid.bounds.double_precision = k;
         grove_node_set_memory(node, memory_of(&of, axes, parameters));
-        if (!o->is_idg)
-            grove_node_set_device_memory(node, of.has_functions
-                                                   ? image_convolve_memory(&of.convolution, false)
-                                                   : image_device_memory(&of.plan, false));
+        grove_node_set_device_memory(
+            node, o->is_idg          ? image_subgrids_device_memory(&of.idg, &of.terms, of.times,
+                                                                    of.channels, false)
+                  : of.has_functions ? image_convolve_memory(&of.convolution, false)
+                                     : image_device_memory(&of.plan, false));
         if (k == 0)
             grove_node_tell_double(node);
     }
@@ -253,6 +254,7 @@ static void stop(const grove_node *node, void *run)
         image_device_free(&d->devices[k]);
     free(d->devices);
     free(d->convolving);
+    free(d->subgrids);
     pthread_mutex_destroy(&d->lock);
     free(d);
 }

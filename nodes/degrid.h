@@ -8,6 +8,7 @@
 #include "nodes/image_cube.h"
 #include "nodes/image_device.h"
 #include "nodes/image_functions.h"
+#include "nodes/image_subgrids_device.h"
 #include "nodes/image_terms.h"
 
 #include <pthread.h>
@@ -44,7 +45,8 @@ typedef struct {
     grove_gridder_outside left_out; /* by the functions */
     image_device *devices;          /* what each has */
     image_convolve *convolving;     /* and of functions */
-    int device_count, convolving_count;
+    image_subgrids_device *subgrids;
+    int device_count, convolving_count, subgrids_count;
 } degridding;
 
 /* Planes of the call; of a cube, at one of its frequencies. */
@@ -70,6 +72,8 @@ uint64_t degrid_subgrids_bytes(const options_read *o);
 /* Visibilities from subgrids of the planes that d->idg has. 0, or a code. */
 int degrid_predict_subgrids(const grove_call *call, degridding *d,
                             const grove_gridder_samples *samples);
+int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,
+                                      const image_device_inputs *in);
 /* How many there were, and what was beyond the layers. */
 void degrid_tell_subgrids(const grove_node *node, const degridding *d);
 /* Numbers of a cell of the planes. */

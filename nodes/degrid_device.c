@@ -87,7 +87,9 @@ static int predict_on_device(const grove_call *call, degridding *d, const double
                                     .longest = longest,
                                     .stokes = &stokes};
 
-    return o->has_functions ? predict_by_functions(call, d, &in) : predict_planes(call, d, &in);
+    return o->has_functions ? predict_by_functions(call, d, &in)
+           : o->is_idg      ? degrid_predict_subgrids_on_device(call, d, &in)
+                            : predict_planes(call, d, &in);
 }
 
 int degrid_on_device(const grove_call *call)
@@ -97,7 +99,7 @@ int degrid_on_device(const grove_call *call)
     degridding *d = call->run;
     const void *freqs = NULL;
 
-    if (o->is_idg || (o->cube.axis && !o->has_functions))
+    if (o->cube.axis && !o->has_functions)
         return GROVE_MISSING;
     pthread_mutex_lock(&d->lock);
     int code = grove_call_host(call, FREQ, &freqs);

@@ -79,6 +79,22 @@ int degrid_predict_subgrids(const grove_call *call, degridding *d,
     return code;
 }
 
+int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,
+                                      const image_device_inputs *in)
+{
+    const options_read *o = grove_node_user(call->node);
+    const degrid_given g = degrid_planes(call, 0);
+    void *devices = d->subgrids;
+    image_subgrids_device *at =
+        image_device_of(&devices, &d->subgrids_count, call->device, sizeof(*at));
+    grove_idg_plan plan = o->idg;
+
+    d->subgrids = devices;
+    plan.grid.bounds.double_precision = call->double_precision;
+    return image_subgrids_device_predict(call, &plan, &o->terms, in, g.from, g.step, at, &d->counts,
+                                         &d->outside, &d->beyond);
+}
+
 void degrid_tell_subgrids(const grove_node *node, const degridding *d)
 {
     const options_read *o = grove_node_user(node);

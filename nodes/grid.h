@@ -9,6 +9,7 @@
 #include "nodes/image_device.h"
 #include "nodes/image_functions.h"
 #include "nodes/image_samples.h"
+#include "nodes/image_subgrids_device.h"
 #include "nodes/image_terms.h"
 
 typedef struct {
@@ -45,6 +46,7 @@ typedef struct {
     /* Of a state on a device; one of them. */
     image_device device;
     image_convolve convolve;
+    image_subgrids_device subgrids;
     double **totals;    /* [band] of sum_of_weights */
     void *from_devices; /* the sum of their planes, or grids, as they keep them; NULL: none */
 } gridded;              /* the state of a run */
@@ -54,12 +56,17 @@ typedef struct {
 int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g);
 int grid_open_subgrids(const grove_call *call, grove_isa isa, gridded *to);
 uint64_t grid_subgrids_bytes(const grove_node *node, const gridding *g);
+uint64_t grid_subgrids_device_bytes(const grove_node *node, const gridding *g);
 /* Adds samples on subgrids; `part`: the cells of the observation that they are, from time `first`
  * of the tile on. 0, or a code with a message. */
 int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *s,
                       const grove_array *const *arrays, const image_mueller_part *part,
                       int64_t first);
 void grid_give_subgrids(const grove_call *call, const gridded *from, grove_array *out);
+/* On a device, see grid_add_on_device and the functions beside it. */
+int grid_add_subgrids_on_device(const grove_call *call, gridded *to, const image_device_inputs *in);
+int grid_merge_subgrids(const grove_call *call, const gridded *from, gridded *to);
+int grid_give_subgrids_on_device(const grove_call *call, const gridded *from);
 /* How many there were, and what was beyond the layers. */
 void grid_tell_subgrids(const grove_call *call, const gridded *from);
 /* With the precision of the call. */

@@ -165,8 +165,12 @@ int grid_add_on_device(const grove_call *call, void *state, int count)
     const image_device_inputs in = inputs_of(call, g, count);
     gridded *to = state;
 
-    if (g->exact || g->is_idg || (g->functions < 0 && g->bands.count > 1))
+    if (g->exact || (g->functions < 0 && g->bands.count > 1))
         return GROVE_MISSING;
+    if (g->is_idg) {
+        const int added = grid_add_subgrids_on_device(call, to, &in);
+        return added ? added : find_longest_of_call(call, g, to);
+    }
     if (g->functions >= 0)
         return convolve_on_device(call, &in, to);
     int code = image_device_open(call, &plan, false, &to->device);
@@ -197,14 +201,16 @@ int grid_merge_device(const grove_call *call, void *state, void *other)
 
     if (from->convolve.open)
         return merge_convolved(call, from, to);
-    if (!from->device.open)
+    if (!from->device.open && !from->subgrids.open)
         return 0;
-    if (!to->from_devices)
+    if (!from->subgrids.open && !to->from_devices)
         to->from_devices = calloc(1, image_device_planes_memory(&plan));
-    int code = to->from_devices ? image_device_add_planes(call, &from->device, to->from_devices)
-                                : grid_no_memory(call);
+    int code = from->subgrids.open ? grid_merge_subgrids(call, from, to)
+               : to->from_devices  ? image_device_add_planes(call, &from->device, to->from_devices)
+                                   : grid_no_memory(call);
     if (!code)
-        code = take_totals(call, from->device.totals, 0, to);
+        code = take_totals(call, from->subgrids.open ? from->subgrids.totals : from->device.totals,
+                           0, to);
     to->max_u = fmax(to->max_u, from->max_u);
     to->max_v = fmax(to->max_v, from->max_v);
     return code;
@@ -256,11 +262,14 @@ int grid_finish_on_device(const grove_call *call, void *state)
 
     if (from->convolve.open)
         return finish_convolved(call, from);
-    if (!from->device.open)
+    if (!from->device.open && !from->subgrids.open)
         return GROVE_MISSING;
-    int code = image_device_give_planes(call, &from->device, call->args->out.data);
+    int code = from->subgrids.open
+                   ? grid_give_subgrids_on_device(call, from)
+                   : image_device_give_planes(call, &from->device, call->args->out.data);
     if (!code)
-        code = take_totals(call, from->device.totals, 0, from);
+        code = take_totals(call, from->subgrids.open ? from->subgrids.totals : from->device.totals,
+                           0, from);
     if (!code)
         grid_warn(call, from);
     return code;

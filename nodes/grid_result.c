@@ -62,7 +62,7 @@ void grid_warn(const grove_call *call, const gridded *from)
                         "%lld visibilities have baselines that are not numbers, or longer than "
                         "%s, and are left out",
                         (long long)(from->outside - from->beyond), image_stage_limit(call->node));
-    if (from->idg)
+    if (g->is_idg)
         grid_tell_subgrids(call, from);
     image_samples_warn_not_finite(call->node, from->not_finite);
     image_plane_check_cells(call->node, from->max_u, from->max_v, &g->plan.image);

@@ -27,11 +27,18 @@ int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g)
     return code;
 }
 
-int grid_open_subgrids(const grove_call *call, grove_isa isa, gridded *to)
+static grove_idg_plan plan_of(const grove_call *call)
 {
     grove_idg_plan plan = ((const gridding *)grove_node_user(call->node))->idg;
 
     plan.grid.bounds.double_precision = call->double_precision;
+    return plan;
+}
+
+int grid_open_subgrids(const grove_call *call, grove_isa isa, gridded *to)
+{
+    const grove_idg_plan plan = plan_of(call);
+
     to->idg = grove_idg_new(&plan, isa);
     return to->idg ? 0 : grid_no_memory(call);
 }
@@ -45,6 +52,15 @@ uint64_t grid_subgrids_bytes(const grove_node *node, const gridding *g)
            image_terms_bytes(&g->terms, &g->idg, time ? time->size : 1, freq ? freq->size : 1);
 }
 
+uint64_t grid_subgrids_device_bytes(const grove_node *node, const gridding *g)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    const grove_axis *time = grove_node_axis(obs, "time"), *freq = grove_node_axis(obs, "freq");
+
+    return image_subgrids_device_memory(&g->idg, &g->terms, time ? time->size : 1,
+                                        freq ? freq->size : 1, true);
+}
+
 int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *s,
                       const grove_array *const *arrays, const image_mueller_part *part,
                       int64_t first)
@@ -53,12 +69,11 @@ int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *
     const grove_gridder_threads threads = gridder_threads(call);
     const image_terms_part cells = {part->first_time, part->times,         part->first_baseline,
                                     part->baselines,  part->first_channel, part->channels};
-    grove_idg_plan plan = g->idg;
+    const grove_idg_plan plan = plan_of(call);
     grove_gridder_outside outside = {0};
     image_terms_made made = {0};
     int code = 0;
 
-    plan.grid.bounds.double_precision = call->double_precision;
     if (g->terms.input >= 0) {
         image_terms_numbers from = image_terms_of_array(arrays[g->terms.input], first);
         code = image_terms_make(call, &g->terms, &plan, &from, &cells, &made);
@@ -86,4 +101,39 @@ void grid_tell_subgrids(const grove_call *call, const gridded *from)
                   grove_node_name(call->node), (long long)from->counts.subgrids,
                   (double)from->counts.visibilities / (double)from->counts.subgrids);
     image_subgrids_warn_beyond(call->node, &g->idg, from->beyond, "and are left out");
+}
+
+/* ---- on a device ---- */
+
+int grid_add_subgrids_on_device(const grove_call *call, gridded *to, const image_device_inputs *in)
+{
+    const gridding *g = grove_node_user(call->node);
+    const grove_idg_plan plan = plan_of(call);
+
+    return image_subgrids_device_add(call, &plan, &g->terms, in, &to->subgrids, &to->counts);
+}
+
+int grid_merge_subgrids(const grove_call *call, const gridded *from, gridded *to)
+{
+    const grove_idg_plan plan = plan_of(call);
+    grove_isa isa;
+    char said[200];
+    int code = 0;
+
+    if (!to->idg && grove_isa_choose(&isa, said))
+        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
+    if (!to->idg)
+        code = grid_open_subgrids(call, isa, to);
+    if (!code)
+        code = image_subgrids_device_fetch(call, &plan, &from->subgrids, grove_idg_planes(to->idg));
+    to->counts.subgrids += from->counts.subgrids;
+    to->counts.visibilities += from->counts.visibilities;
+    return code;
+}
+
+int grid_give_subgrids_on_device(const grove_call *call, const gridded *from)
+{
+    const grove_idg_plan plan = plan_of(call);
+
+    return image_subgrids_device_give(call, &plan, &from->subgrids);
 }

@@ -53,12 +53,8 @@ static void fill_tables(grove_idg *g)
     for (int x = 0; x < side; x++)
         for (int y = 0; y < side; y++) {
             const int64_t at = x * t->line + y;
-            const double sign = (x + y) % 2 ? -1 : 1;
             t->n[at] = p->grid.bounds.without_w ? 0 : grove_idg_n(p, x, y);
-            put(t->taper, at,
-                sign * grove_gridder_kernel_transform(&p->grid.kernel, t->x[x]) *
-                    grove_gridder_kernel_transform(&p->grid.kernel, t->x[y]) / (side * side),
-                g->real);
+            put(t->taper, at, grove_idg_taper(p, x, y), g->real);
         }
     t->mirrored = true;
     for (int x = 1; x < side; x++)
@@ -281,17 +277,6 @@ static int do_batches(work *w, const grove_gridder_threads *threads)
     return w->failed ? -1 : 0;
 }
 
-static bool are_even(const double *wavenumber, int64_t count)
-{
-    const double step =
-        count > 1 ? (wavenumber[count - 1] - wavenumber[0]) / (double)(count - 1) : 0;
-
-    for (int64_t k = 0; k < count; k++)
-        if (fabs(wavenumber[k] - wavenumber[0] - (double)k * step) > 1e-13 * fabs(wavenumber[k]))
-            return false;
-    return true;
-}
-
 static void count_subgrids(const grove_idg_subgrid *subgrid, int64_t count,
                            grove_idg_counts *counts)
 {
@@ -325,7 +310,7 @@ static int do_all(work *w, const grove_gridder_threads *threads, grove_gridder_o
     code = code || !w->wavenumber ? -1 : 0;
     for (int64_t k = 0; k < channels && !code; k++)
         w->wavenumber[k] = w->samples->freq[k] / speed_of_light;
-    w->even = !code && are_even(w->wavenumber, channels);
+    w->even = !code && grove_idg_are_even(w->wavenumber, channels);
     if (!code)
         code = do_batches(w, threads);
     if (counts && !code)

@@ -254,3 +254,14 @@ int grove_idg_divide(const grove_idg_plan *plan, const grove_gridder_samples *sa
     *count = d.count;
     return code;
 }
+
+bool grove_idg_are_even(const double *wavenumber, int64_t count)
+{
+    const double step =
+        count > 1 ? (wavenumber[count - 1] - wavenumber[0]) / (double)(count - 1) : 0;
+
+    for (int64_t k = 0; k < count; k++)
+        if (fabs(wavenumber[k] - wavenumber[0] - (double)k * step) > 1e-13 * fabs(wavenumber[k]))
+            return false;
+    return true;
+}

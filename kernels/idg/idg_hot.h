@@ -4,22 +4,9 @@
 
 #include "../gridder/gridder_hot.h"
 #include "idg.h"
+#include "idg_cuda.h"
 
-enum {
-    GROVE_IDG_SLAB = 32,   /* visibilities whose phases are kept together */
-    GROVE_IDG_RESTART = 16 /* channels from one exact phase to the next */
-};
-
-/* Times and channels of a baseline that share a subgrid. */
-typedef struct {
-    int64_t row; /* the first one; from time to time it is so many baselines more */
-    int32_t times, first, channels;
-    int32_t plane, sign; /* sign: of w, by which uvw are multiplied, and data conjugated */
-    int32_t cell[2];     /* the middle, from that of the grid */
-    int32_t start[2];    /* the cell of the grid, which repeats itself, in which it begins */
-    int64_t term[2];     /* numbers before the terms of its stations */
-    double w;            /* of its middle, wavelengths */
-} grove_idg_subgrid;
+enum { GROVE_IDG_SLAB = 32 /* visibilities whose phases are kept together */ };
 
 /* What all subgrids share. Lines of `line` numbers, a multiple of 16: N pixels, and zeros. */
 typedef struct {
@@ -95,6 +82,10 @@ int grove_idg_divide(const grove_idg_plan *plan, const grove_gridder_samples *sa
                      int64_t baselines, const grove_idg_terms *terms, grove_idg_subgrid **subgrids,
                      int64_t *count, grove_gridder_outside *outside);
 
+/* Whether these are evenly spaced. */
+bool grove_idg_are_even(const double *wavenumber, int64_t count);
+/* The taper at a pixel with the signs of the transform, over N^2. */
+double grove_idg_taper(const grove_idg_plan *plan, int x, int y);
 /* n(x, y) as p(x) + q(y): p and q of N pixels; returns how far that is off in the image. */
 double grove_idg_separate(const grove_idg_plan *plan, double *p, double *q);
 /* n - 1 less its middle at a pixel. */

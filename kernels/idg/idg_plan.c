@@ -26,6 +26,15 @@ double grove_idg_n(const grove_idg_plan *p, int x, int y)
            p->grid.middle_n;
 }
 
+double grove_idg_taper(const grove_idg_plan *p, int x, int y)
+{
+    const double place[2] = {(x - p->side / 2) / (double)p->side,
+                             (y - p->side / 2) / (double)p->side};
+
+    return ((x + y) % 2 ? -1 : 1) * grove_gridder_kernel_transform(&p->grid.kernel, place[0]) *
+           grove_gridder_kernel_transform(&p->grid.kernel, place[1]) / (p->side * p->side);
+}
+
 /* Half of the image's side over the grid's. */
 static double edge_of(const grove_idg_plan *p, int d)
 {
@@ -287,11 +296,13 @@ int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_
     p.grid.half_n = (high - low) / 2;
     for (int k = 0; k < (int)(sizeof(padding) / sizeof(*padding)); k++) {
         for (int d = 0; d < 2; d++)
-            p.grid.grid[d] = p.grid.transform[d] =
-                grove_gridder_transform_size(padding[k] * (double)image->size[d], MULTIPLE);
+            p.grid.grid[d] = p.grid.transform[d] = grove_gridder_transform_size(
+                fmax(padding[k] * (double)image->size[d], wanted->side), MULTIPLE);
         for (int i = 0; i < (int)(sizeof(sides) / sizeof(*sides)); i++) {
             p.side = sides[i];
-            if ((!wanted->side || wanted->side == p.side) && !is_below_horizon(&p))
+            /* a subgrid meets no cell twice */
+            const bool fits = p.side <= p.grid.grid[0] && p.side <= p.grid.grid[1];
+            if ((!wanted->side || wanted->side == p.side) && fits && !is_below_horizon(&p))
                 try_layers(&s, &p, &best);
         }
     }

@@ -11,7 +11,7 @@ from ptx_source import PtxError, TYPE_BYTES, split_list
 C_TYPES = {'pred': 'bool', 'f32': 'float', 'f64': 'double'}
 C_TYPES.update({letter + str(bits): prefix + f'int{bits}_t'
                 for letter, prefix in (('b', 'u'), ('u', 'u'), ('s', '')) for bits in (8, 16, 32, 64)})
-WIDE = {'u32': 'uint64_t', 's32': 'int64_t', 'u64': 'unsigned __int128', 's64': '__int128'}
+WIDE = {'u16': 'uint32_t', 's16': 'int32_t', 'u32': 'uint64_t', 's32': 'int64_t', 'u64': 'unsigned __int128', 's64': '__int128'}
 SPECIAL = {f'%{name}.{axis}': f'(uint32_t){of}.{axis}' for axis in 'xyz' for name, of in
            (('tid', 'threadIdx'), ('ntid', 'blockDim'), ('ctaid', 'blockIdx'), ('nctaid', 'gridDim'))}
 SPECIAL['%laneid'] = '(uint32_t)emulated_now->lane()'
@@ -23,7 +23,7 @@ INTEGER, FLOAT, BITS = r'(?P<t>[us](?:16|32|64))', r'(?P<t>f32|f64)', r'(?P<t>b(
 RULES = [
     (r'(?:add|sub)\.' + INTEGER, 'tuu', '{1} {sign} {2}'),
     (r'mul\.lo\.' + INTEGER, 'tuu', '(uint64_t){1} * {2}'),
-    (r'mul\.wide\.(?P<t>[us]32)', 'wtt', '({W}){1} * {2}'),
+    (r'mul\.wide\.(?P<t>[us](?:16|32))', 'wtt', '({W}){1} * {2}'),
     (r'mul\.hi\.(?P<t>[us](?:32|64))', 'ttt', '({W}){1} * {2} >> 8 * sizeof({T})'),
     (r'mad\.lo\.' + INTEGER, 'tuuu', '(uint64_t){1} * {2} + {3}'),
     (r'mad\.wide\.(?P<t>[us]32)', 'wttw', '(uint64_t)(({W}){1} * {2}) + {3}'),

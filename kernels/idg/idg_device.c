@@ -1,0 +1,273 @@
+#include "idg_device.h"
+
+#include "idg_hot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIXELS(name)                                                                               \
+    {                                                                                              \
+        name, NULL, NULL, "idg_pixels.cu", NULL, 0, 0                                              \
+    }
+#define SUBGRIDS(name)                                                                             \
+    {                                                                                              \
+        name, NULL, NULL, "idg.cu", NULL, GROVE_IDG_BLOCK, 0                                       \
+    }
+const grove_kernel grove_idg_weigh = PIXELS("idg_weigh"), grove_idg_split = PIXELS("idg_split"),
+                   grove_idg_gather = PIXELS("idg_gather"), grove_idg_clear = PIXELS("idg_clear");
+
+enum { BYTES = 1 << 25 /* of the pixels of a launch, about */, STEP = 8, SIDES = 8 };
+
+const grove_kernel *grove_idg_sum_kernel(int side)
+{
+    static const grove_kernel kernels[SIDES + 1] = {
+        [2] = SUBGRIDS("idg_sum_16"), [3] = SUBGRIDS("idg_sum_24"), [4] = SUBGRIDS("idg_sum_32"),
+        [5] = SUBGRIDS("idg_sum_40"), [6] = SUBGRIDS("idg_sum_48"), [8] = SUBGRIDS("idg_sum_64")};
+
+    return &kernels[side / STEP];
+}
+
+const grove_kernel *grove_idg_predict_kernel(int side)
+{
+    static const grove_kernel kernels[SIDES + 1] = {
+        [2] = SUBGRIDS("idg_predict_16"), [3] = SUBGRIDS("idg_predict_24"),
+        [4] = SUBGRIDS("idg_predict_32"), [5] = SUBGRIDS("idg_predict_40"),
+        [6] = SUBGRIDS("idg_predict_48"), [8] = SUBGRIDS("idg_predict_64")};
+
+    return &kernels[side / STEP];
+}
+
+/* Of 64 pixels a side, in double precision, two blocks sum a half each. */
+int64_t grove_idg_threads(const grove_idg_plan *p, int64_t subgrids, bool predicts)
+{
+    const int64_t parts =
+        p->grid.bounds.double_precision && p->side == GROVE_IDG_MAX_SIDE && !predicts ? 2 : 1;
+
+    return subgrids * p->mix.visibilities * parts * GROVE_IDG_BLOCK;
+}
+
+static int64_t pair_bytes(const grove_idg_plan *p)
+{
+    return p->grid.bounds.double_precision ? 16 : 8;
+}
+
+grove_idg_device_sizes grove_idg_device_find_sizes(const grove_idg_plan *p)
+{
+    const int64_t pixels = (int64_t)p->side * p->side * pair_bytes(p),
+                  most = grove_idg_most(&p->mix) * pixels, count = BYTES / most;
+    const grove_gridder_plan *grid = &p->grid;
+
+    return (grove_idg_device_sizes){
+        .planes = (uint64_t)(p->mix.images * grid->planes * grid->grid[0] * grid->grid[1] *
+                             pair_bytes(p)),
+        .numbers = (uint64_t)(count * p->mix.visibilities * pixels),
+        .images = (uint64_t)(count * p->mix.images * pixels),
+        .table = (uint64_t)grove_idg_table_numbers(p->side) * sizeof(double),
+        .subgrids = (int32_t)count};
+}
+
+double *grove_idg_device_table(const grove_idg_plan *p)
+{
+    double *table = calloc((size_t)grove_idg_table_numbers(p->side), sizeof(*table)),
+           *n = table + grove_idg_table_n(p->side), *taper = table + grove_idg_table_taper(p->side),
+           *mix = table + grove_idg_table_mix(p->side);
+    const bool without_w = p->grid.bounds.without_w;
+
+    if (!table)
+        return NULL;
+    if (!without_w)
+        grove_idg_separate(p, table, table + p->side);
+    for (int x = 0; x < p->side; x++)
+        for (int y = 0; y < p->side; y++) {
+            n[x * p->side + y] = without_w ? 0 : grove_idg_n(p, x, y);
+            taper[x * p->side + y] = grove_idg_taper(p, x, y);
+        }
+    memcpy(mix, p->mix.factor, sizeof(p->mix.factor));
+    for (int c = 0; c < 4; c++)
+        mix[sizeof(p->mix.factor) / sizeof(double) + (size_t)c] = p->mix.element[c];
+    return table;
+}
+
+grove_idg_state grove_idg_device_state(const grove_idg_plan *p)
+{
+    const grove_gridder_plan *grid = &p->grid;
+    const bool without_w = grid->bounds.without_w;
+    grove_idg_state s = {.samples = {.polarisations = p->mix.visibilities,
+                                     .planes = (int32_t)grid->planes,
+                                     .first_w = grid->first_w,
+                                     .turn = {grid->image.centre[0], grid->image.centre[1],
+                                              without_w ? 0 : grid->middle_n}},
+                         .step_w = grid->step_w,
+                         .side = p->side,
+                         .line = (int32_t)grove_idg_line(p),
+                         .images = p->mix.images,
+                         .without_w = without_w};
+
+    for (int d = 0; d < 2; d++) {
+        s.samples.scale[d] = (double)grid->grid[d] * grid->image.cell[d];
+        s.size[d] = (int32_t)grid->grid[d];
+    }
+    return s;
+}
+
+/* ---- tiles ---- */
+
+enum { MOST = GROVE_IDG_MAX_SIDE / GROVE_IDG_TILE + 1 }; /* along one axis */
+
+/* Tiles along an axis that a subgrid touches; the grid repeats itself. */
+static int find_tiles(const grove_idg_plan *p, int32_t start, int d, int32_t tile[MOST])
+{
+    const int32_t size = (int32_t)p->grid.grid[d];
+    int count = 0;
+
+    for (int32_t at = 0, step; at < p->side; at += step) {
+        const int32_t cell = (start + at) % size;
+        step = GROVE_IDG_TILE - cell % GROVE_IDG_TILE;
+        if (!count || cell / GROVE_IDG_TILE != tile[0])
+            tile[count++] = cell / GROVE_IDG_TILE;
+    }
+    return count;
+}
+
+typedef struct {
+    const grove_idg_plan *plan;
+    grove_idg_work *work;
+    int32_t *number; /* [tile of the grid] that of its tile in the launch, and 1 */
+    int64_t across, rows, room;
+} tiling;
+
+/* The tile (column, row) of a plane in this launch, which begins with tile `first`; NULL: no
+ * memory. */
+static grove_idg_tile *find_tile(tiling *t, const grove_idg_subgrid *s, int32_t column, int32_t row,
+                                 int32_t first, int32_t base)
+{
+    grove_idg_work *w = t->work;
+    int32_t *number = &t->number[(s->plane * t->rows + row) * t->across + column];
+
+    if (!*number && w->tiles == t->room) {
+        const int64_t room = t->room ? 2 * t->room : 1024;
+        grove_idg_tile *more = realloc(w->tile, (size_t)room * sizeof(*more));
+        if (!more || room > INT32_MAX)
+            return NULL;
+        w->tile = more;
+        t->room = room;
+    }
+    if (!*number) {
+        w->tile[w->tiles++] = (grove_idg_tile){s->plane, column, row, 0, 0, base};
+        *number = (int32_t)(w->tiles - first);
+    }
+    return &w->tile[first + *number - 1];
+}
+
+/* Counts the entries of the tiles of a launch, or, where they begin, lists them. */
+static int walk_tiles(tiling *t, int64_t begin, int64_t end, int32_t first, bool lists)
+{
+    grove_idg_work *w = t->work;
+    int32_t column[MOST], row[MOST];
+
+    for (int64_t k = begin; k < end; k++) {
+        const grove_idg_subgrid *s = &w->subgrid[k];
+        const int columns = find_tiles(t->plan, s->start[0], 0, column),
+                  rows = find_tiles(t->plan, s->start[1], 1, row);
+        for (int i = 0; i < columns * rows; i++) {
+            grove_idg_tile *tile =
+                find_tile(t, s, column[i % columns], row[i / columns], first, (int32_t)begin);
+            if (!tile)
+                return -1;
+            if (lists)
+                w->list[tile->last] = (int32_t)k;
+            tile->last++;
+        }
+    }
+    return 0;
+}
+
+/* The tiles of a launch: those that its subgrids touch, each with its list. */
+static int find_launch(tiling *t, int32_t launch)
+{
+    grove_idg_work *w = t->work;
+    const int64_t begin = (int64_t)launch * w->each,
+                  end = begin + w->each < w->subgrids ? begin + w->each : w->subgrids;
+    const int32_t first = (int32_t)w->tiles;
+    int64_t entries = w->entries;
+
+    if (walk_tiles(t, begin, end, first, false))
+        return -1;
+    for (int64_t k = first; k < w->tiles; k++) {
+        grove_idg_tile *tile = &w->tile[k];
+        const int32_t count = tile->last;
+        tile->first = tile->last = (int32_t)entries;
+        entries += count;
+    }
+    int32_t *list =
+        entries > INT32_MAX ? NULL : realloc(w->list, (size_t)(entries + 1) * sizeof(*list));
+    if (!list)
+        return -1;
+    w->list = list;
+    w->entries = entries;
+    walk_tiles(t, begin, end, first, true);
+    for (int64_t k = first; k < w->tiles; k++)
+        t->number[(w->tile[k].plane * t->rows + w->tile[k].row) * t->across + w->tile[k].column] =
+            0;
+    w->begin[launch + 1] = (int32_t)w->tiles;
+    return 0;
+}
+
+static int find_all_tiles(const grove_idg_plan *p, grove_idg_work *w)
+{
+    tiling t = {.plan = p,
+                .work = w,
+                .across = p->grid.grid[0] / GROVE_IDG_TILE,
+                .rows = p->grid.grid[1] / GROVE_IDG_TILE};
+    int code = 0;
+
+    t.number = calloc((size_t)(p->grid.planes * t.across * t.rows), sizeof(*t.number));
+    w->begin = calloc((size_t)w->launches + 1, sizeof(*w->begin));
+    code = t.number && w->begin ? 0 : -1;
+    for (int32_t k = 0; k < w->launches && !code; k++)
+        code = find_launch(&t, k);
+    free(t.number);
+    return code;
+}
+
+/* ---- subgrids ---- */
+
+int grove_idg_device_divide(const grove_idg_plan *p, const grove_gridder_samples *samples,
+                            int64_t baselines, const grove_idg_terms *terms, bool adds,
+                            grove_idg_work *w, grove_gridder_outside *outside)
+{
+    static const double speed_of_light = 299792458.0;
+    const int64_t channels = samples->channels;
+
+    *w = (grove_idg_work){.each = grove_idg_device_find_sizes(p).subgrids};
+    w->wavenumber = malloc((size_t)(2 * channels) * sizeof(double) + 1);
+    if (!w->wavenumber || samples->rows > INT32_MAX || channels > INT32_MAX ||
+        p->grid.grid[0] % GROVE_IDG_TILE || p->grid.grid[1] % GROVE_IDG_TILE ||
+        grove_idg_divide(p, samples, baselines, terms, &w->subgrid, &w->subgrids, outside) ||
+        w->subgrids > INT32_MAX)
+        return -1;
+    for (int64_t k = 0; k < channels; k++) {
+        w->wavenumber[k] = samples->freq[k] / speed_of_light;
+        w->wavenumber[channels + k] = samples->freq[k];
+    }
+    w->even = grove_idg_are_even(w->wavenumber, channels);
+    w->launches = (int32_t)((w->subgrids + w->each - 1) / w->each);
+    return adds ? find_all_tiles(p, w) : 0;
+}
+
+void grove_idg_work_free(grove_idg_work *w)
+{
+    free(w->subgrid);
+    free(w->tile);
+    free(w->list);
+    free(w->begin);
+    free(w->wavenumber);
+    *w = (grove_idg_work){0};
+}
+
+void grove_idg_work_count(const grove_idg_work *w, grove_idg_counts *counts)
+{
+    for (int64_t k = 0; k < w->subgrids; k++)
+        counts->visibilities += (int64_t)w->subgrid[k].times * w->subgrid[k].channels;
+    counts->subgrids += w->subgrids;
+}

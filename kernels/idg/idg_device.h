@@ -1,0 +1,50 @@
+/* What the host prepares for image-domain gridding on a device: how much memory that takes, the
+ * table of a plan, and which subgrids there are and in which tiles of the grid. It knows no device.
+ */
+#ifndef GROVE_KERNELS_IDG_DEVICE_H
+#define GROVE_KERNELS_IDG_DEVICE_H
+
+#include "idg.h"
+#include "idg_cuda.h"
+
+/* Those of idg_pixels.cu, a thread for each pixel, cell or visibility; those of idg.cu for subgrids
+ * of so many pixels a side, a block for each number of a visibility and subgrid. */
+extern const grove_kernel grove_idg_weigh, grove_idg_split, grove_idg_gather, grove_idg_clear;
+const grove_kernel *grove_idg_sum_kernel(int side), *grove_idg_predict_kernel(int side);
+/* Threads of a launch of these for so many subgrids; `predicts`: of the latter. */
+int64_t grove_idg_threads(const grove_idg_plan *plan, int64_t subgrids, bool predicts);
+
+/* Bytes: of planes, of the pixels of numbers and of images of so many subgrids, of the table. */
+typedef struct {
+    uint64_t planes, numbers, images, table;
+    int32_t subgrids; /* of a launch */
+} grove_idg_device_sizes;
+grove_idg_device_sizes grove_idg_device_find_sizes(const grove_idg_plan *plan);
+
+/* To be freed. NULL: no memory. */
+double *grove_idg_device_table(const grove_idg_plan *plan);
+
+/* Launch k does subgrids [k each, (k + 1) each), and adds tiles [begin[k], begin[k + 1]). */
+typedef struct {
+    grove_idg_subgrid *subgrid;
+    grove_idg_tile *tile;
+    int32_t *list, *begin;
+    double *wavenumber; /* [channel], and then frequencies, Hz */
+    int64_t subgrids, tiles, entries;
+    int32_t each, launches;
+    bool even;
+} grove_idg_work;
+
+/* Samples without weights: all count; `adds`: with tiles. Those that are left out are added to
+ * *outside. 0, or -1: no memory, or more than 32 bits can count. `work` is to be freed by
+ * grove_idg_work_free in any case. */
+int grove_idg_device_divide(const grove_idg_plan *plan, const grove_gridder_samples *samples,
+                            int64_t baselines, const grove_idg_terms *terms, bool adds,
+                            grove_idg_work *work, grove_gridder_outside *outside);
+void grove_idg_work_free(grove_idg_work *work);
+void grove_idg_work_count(const grove_idg_work *work, grove_idg_counts *counts); /* adds */
+
+/* The state of kernels, of what the plan says. */
+grove_idg_state grove_idg_device_state(const grove_idg_plan *plan);
+
+#endif

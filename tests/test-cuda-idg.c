@@ -1,0 +1,217 @@
+/* Image-domain gridding on an emulated device: the numbers of the host, and of direct sums; the
+ * same bits in any order of streams; what is copied. */
+#include "cuda-testing.h"
+#include "heap-testing.h"
+
+#include "base/text.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void setup(void)
+{
+    cuda_testing_reset(0);
+    cuda_testing_libraries(true);
+    session_test_begin();
+    heap_test_add();
+}
+
+static void teardown(void)
+{
+    heap_test_end();
+    session_test_end();
+}
+
+/* Visibilities V, a term E of a kind on a raster Q, which is J on the pixels R of the image, and
+ * further lines. */
+static const char *const terms[] = {
+    "1 + 0 * beam_airy(%s, obs, diameter=25m)",
+    "beam_airy(%s, obs, diameter=25m) * gains(obs, amplitude=0.3, jones=scalar)",
+    "beam_airy(%s, obs, diameter=25m) * diagonal(1 + 900 * select(lmn(%s, obs), element=\"x\"), 1 "
+    "- 0.3i - 700 * select(lmn(%s, obs), element=\"y\")) * gains(obs, kind=sine, jones=diagonal)",
+    "beam_airy(%s, obs, diameter=25m) * (constant([1, 0.2, -0.1, 0.8], shape=matrix) + 900 * "
+    "select(lmn(%s, obs), element=\"x\") * gains(obs, amplitude=0.4, jones=matrix))"};
+
+static void simulate(int term, int channels, const char *lines)
+{
+    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
+    char *fine = grove_format(terms[term], "R", "R", "R"),
+         *raster = grove_format(terms[term], "Q", "Q", "Q");
+    char *text =
+        grove_format("obs = observe(array=\"%s/data/arrays/kat-7.array\",\n"
+                     "  phase_centre=\"05h42m36.1s 49d51m07s\", hour_angle=-0.1h..0.1h,\n"
+                     "  integration=360s, frequency=1.4GHz, channels=%d, channel_width=4MHz)\n"
+                     "S = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
+                     "V[p,q] = sum[s](point(S, obs))\n"
+                     "R = sky_grid(obs, size=[12, 13], cell=3e-5rad)\n"
+                     "Q = sky_grid(obs, size=23, cell=3e-5rad)\nJ = %s\nE = %s\n"
+                     "l = select(lmn(R, obs), element=\"x\")\n"
+                     "m = select(lmn(R, obs), element=\"y\")\n"
+                     "X = (cos(2e9rad * l * m) + sin(3e4rad * l - 2e4rad * m)) * 1Jy\n"
+                     "half = (obs.freq - mean(obs.freq, over=freq)) / 1MHz\n"
+                     "near = grid(V, obs, size=20, cell=5arcsec, method=idg, max_uvw=[1km, 800m, "
+                     "3km])\n%s",
+                     source, channels, source, fine, raster, lines);
+
+    session_test_tree(text);
+    free(text);
+    free(fine);
+    free(raster);
+}
+
+/* ---- the numbers of the host ---- */
+
+static const struct {
+    const char *line;
+    int term;
+    double epsilon;
+    int channels, tile_times;
+    bool double_precision;
+} cases[] = {
+    {"grid(V, obs, size=[40, 33], cell=5arcsec, method=idg)", 0, 1e-4, 4, 1, false},
+    {"grid(V, obs, size=32, cell=5arcsec, method=idg, subgrid=16, epsilon=1e-2, stokes=\"IQUV\")",
+     0, 1e-2, 18, 0, false},
+    {"grid(V, obs, size=32, cell=5arcsec, method=idg, subgrid=24, weights=half)", 0, 1e-4, 5, 4,
+     false},
+    {"grid(V, obs, size=32, cell=5arcmin, method=idg, subgrid=40, layers=9, stokes=\"IV\")", 0,
+     1e-4, 3, 0, false},
+    {"grid(V, obs, size=32, cell=3e-5rad, method=idg, subgrid=48, epsilon=1e-5)", 0, 1e-5, 2, 0,
+     false},
+    {"grid(V, obs, size=32, cell=5arcsec, method=idg, subgrid=64, w_terms=false)", 0, 1e-4, 4, 0,
+     false},
+    {"grid(V, obs, size=20, cell=3e-5rad, method=idg, subgrid=64, epsilon=1e-8)", 0, 1e-8, 4, 0,
+     true},
+    {"grid(V, obs, size=20, cell=3e-5rad, method=idg, subgrid=32, epsilon=1e-5, layers=3)", 0, 1e-5,
+     20, 3, true},
+    {"grid(V, obs, size=[12, 13], cell=3e-5rad, method=idg, jones=E)", 1, 1e-4, 4, 1, false},
+    {"grid(V, obs, size=[12, 13], cell=3e-5rad, method=idg, jones=E, stokes=\"QV\")", 2, 1e-4, 4, 0,
+     false},
+    {"grid(V, obs, size=[12, 13], cell=3e-5rad, method=idg, jones=E, stokes=\"IQUV\")", 3, 1e-4, 4,
+     1, false},
+    {"grid(V, obs, size=[12, 13], cell=3e-5rad, method=idg, jones=E)", 3, 1e-4, 4, 0, false},
+    /* baselines beyond a limit, in some channels of a row */
+    {"grid(V, obs, size=40, cell=5arcsec, method=idg, max_uvw=[1km, 800m, 3km])", 0, 1e-4, 4, 2,
+     false},
+    {"predict_image(X, obs, method=idg)", 0, 1e-4, 4, 1, false},
+    {"predict_image(X, obs, method=idg, subgrid=16, epsilon=1e-2)", 0, 1e-2, 18, 0, false},
+    {"predict_image(X, obs, method=idg, subgrid=24)", 0, 1e-4, 3, 0, false},
+    {"predict_image(vector(X, 0.1 * X, X, 0.3 * X), obs, method=idg, subgrid=40, layers=5)", 0,
+     1e-4, 3, 2, false},
+    {"predict_image(X, obs, method=idg, subgrid=48, w_terms=false)", 0, 1e-4, 4, 1, false},
+    {"degrid(near, obs, size=20, cell=5arcsec, method=idg, max_uvw=[1km, 800m, 3km])", 0, 1e-4, 4,
+     1, false},
+    {"predict_image(X, obs, method=idg, subgrid=64, epsilon=1e-5)", 0, 1e-5, 4, 0, false},
+    {"predict_image(X, obs, method=idg, subgrid=64, epsilon=1e-9)", 0, 1e-9, 3, 0, true},
+    {"predict_image(X, obs, method=idg, jones=E)", 1, 1e-4, 4, 1, false},
+    {"predict_image(vector(X, 0.1 * X), obs, method=idg, jones=E, stokes=\"QV\")", 2, 1e-4, 4, 0,
+     false},
+    {"predict_image(vector(X, 0.1 * X, X, 0.3 * X), obs, method=idg, jones=E)", 3, 1e-4, 4, 2,
+     false},
+    {"dirty_image(V, obs, size=[12, 13], cell=3e-5rad, method=idg, jones=E, stokes=\"IQUV\")", 3,
+     1e-4, 4, 1, false},
+};
+enum { CASES = sizeof(cases) / sizeof(*cases) };
+
+START_TEST(numbers_are_those_of_the_host)
+{
+    grove_session_options options = {.threads = 1,
+                                     .tile_times = cases[_i].tile_times,
+                                     .double_precision = cases[_i].double_precision};
+    grove_counters counters = {0};
+    char *lines = grove_format("keep = heap(%s)\n", cases[_i].line);
+
+    simulate(cases[_i].term, cases[_i].channels, lines);
+    heap truth = heap_test_run("cpu", options, NULL),
+         got = heap_test_run("cuda", options, &counters);
+    const double off = heap_distance(&got, &truth);
+    ck_assert_msg(off < cases[_i].epsilon / 10, "off by %g", off);
+    ck_assert(!heap_test_helped());
+    ck_assert_uint_gt(counters.launches, 0);
+    if (_i % 3 == 0) {
+        cuda_testing_reset(7);
+        heap again = heap_test_run("cuda", options, NULL);
+        ck_assert(heap_equal(&got, &again));
+        free(again.numbers);
+    }
+    free(got.numbers);
+    free(truth.numbers);
+    free(lines);
+}
+END_TEST
+
+/* ---- direct sums ---- */
+
+/* The left and right terms of points, whose brightness is X in I. */
+static const char *const seen[][2] = {
+    {"J", "J"}, {"J[p]", "J[q]"}, {"J[p]", "J[q]"}, {"J[p]", "J[q]"}};
+
+START_TEST(pixels_are_points)
+{
+    grove_session_options options = {.threads = 1, .double_precision = _i % 2};
+    char *sums = grove_format(
+             "x[p,q] = sum(%s * point(R, obs, brightness=X * constant([1, 0, 0, 1], "
+             "shape=matrix), shape=constant([0rad, 0rad, 0rad], shape=vector)) * %s^H, "
+             "over=[l, m])\nkeep = heap(x)\n",
+             seen[_i][0], seen[_i][1]),
+         *lines = grove_format("keep = heap(predict_image(vector(X, 0 * X, 0 * X, 0 * X), obs, "
+                               "epsilon=1e-5, method=idg, jones=E))\n");
+
+    simulate(_i, 3, sums);
+    heap truth = heap_test_run("cpu", options, NULL);
+    simulate(_i, 3, lines);
+    heap got = heap_test_run("cuda", options, NULL);
+    const double off = heap_distance(&got, &truth);
+    ck_assert_msg(off < 4e-5, "off by %g", off);
+    ck_assert(!heap_test_helped());
+    free(got.numbers);
+    free(truth.numbers);
+    free(sums);
+    free(lines);
+}
+END_TEST
+
+/* Visibilities that are one point's make an image that is the sum over all of them. */
+START_TEST(images_are_sums)
+{
+    grove_session_options options = {.threads = 1, .tile_times = 1, .double_precision = _i};
+
+    simulate(0, 3,
+             "P[p,q] = point(R, obs, brightness=1Jy * constant([1, 0, 0, 1], shape=matrix), "
+             "shape=constant([0rad, 0rad, 0rad], shape=vector))\n"
+             "F = select(P, element=\"XX\") / 1Jy\nG = 0.5 * (select(V, element=\"XX\") + "
+             "select(V, element=\"YY\"))\n"
+             "keep = heap(sum(real(conj(F) * G), over=[time, baseline, freq]))\n");
+    heap truth = heap_test_run("cpu", options, NULL);
+    simulate(0, 3,
+             "planes = grid(V, obs, size=[12, 13], cell=3e-5rad, method=idg, epsilon=1e-5)\n"
+             "keep = heap(grid_correction(fft(planes), obs, size=[12, 13], cell=3e-5rad, "
+             "method=idg, epsilon=1e-5))\n");
+    heap got = heap_test_run("cuda", options, NULL);
+    const double off = heap_distance(&got, &truth);
+    ck_assert_msg(off < 2e-5, "off by %g", off);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("image-domain gridding on devices");
+    TCase *tests = tcase_create("runs");
+    SRunner *runner = srunner_create(suite);
+
+    cuda_testing_begin();
+    tcase_set_timeout(tests, 600);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, numbers_are_those_of_the_host, 0, CASES);
+    tcase_add_loop_test(tests, pixels_are_points, 0, 4);
+    tcase_add_loop_test(tests, images_are_sums, 0, 2);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
