@@ -112,12 +112,18 @@ static int add_data_members(grove_node *node, const grove_ms *ms, int shape)
                        .unit = jansky,
                        .flags = true};
     grove_form weight = {.shape = shape, .precision = GROVE_PRECISION_SINGLE};
+    grove_form missing = {
+        .shape = GROVE_SCALAR, .precision = GROVE_PRECISION_SINGLE, .flags = true};
+    const grove_ms_layout *layout = grove_ms_layout_of(ms);
     int code = grove_node_add_member(node, "data", "time baseline freq", &data, NULL,
                                      "the column's visibilities, Jy, with their flags");
 
     if (!code)
         code = grove_node_add_member(node, "weight", "time baseline freq", &weight, NULL,
                                      "weights of the visibilities");
+    if (!code && layout->rows < layout->times * layout->baselines)
+        code = grove_node_add_member(node, "missing", "time baseline", &missing, NULL,
+                                     "0, flagged where the set has no row");
     return code ? code : add_columns(node, ms, &data);
 }
 
@@ -337,6 +343,14 @@ static int read_station_uvw(ms_state *state, grove_array *out, grove_error *erro
     return code;
 }
 
+static int read_missing(ms_state *state, grove_array *out, grove_error *error)
+{
+    grove_ms_block block = block_of(out);
+
+    memset(out->data, 0, (size_t)out->cells * sizeof(float));
+    return grove_ms_find_missing(state->ms, &block, out->flags, error);
+}
+
 static int read_column(const grove_node *node, ms_state *state, const char *member,
                        grove_array *out, grove_error *error)
 {
@@ -360,6 +374,8 @@ static int read_member(const grove_node *node, void *run, const char *member, gr
         code = read_column(node, state, member, out, error);
     else if (!strcmp(member, "weight"))
         code = read_weight(state, out, error);
+    else if (!strcmp(member, "missing"))
+        code = read_missing(state, out, error);
     else if (!strcmp(member, "uvw"))
         code = read_uvw(state, block_of(out), out->data, error);
     else if (!strcmp(member, "station_uvw"))
@@ -394,7 +410,8 @@ GROVE_CLASS(ms) = {
         "and flagged. The UVW column is used as it is, with the opposite sign: a set has u_q - "
         "u_p. Sets with the same times, channels, or stations and baselines share these axes, so "
         "that their values meet: a.data - b.data.",
-    .output_doc = "an observation: members as for observe, and data (with flags), weight, and "
+    .output_doc = "an observation: members as for observe, and data (with flags), weight, "
+                  "missing (flagged where the set has no row; only if it lacks some), and "
                   "column(\"NAME\") for each column of visibilities",
     .group = "data",
     .options = options,

@@ -26,6 +26,8 @@ typedef struct {
     float *data;  /* [room] complex numbers that are being written, and their flags */
     unsigned char *flag;
     size_t room;
+    bool lacks;             /* rows; of a block: */
+    unsigned char *missing; /* [time][baseline] 1 where there is none; NULL: none is missing */
 } sink_run;
 
 static const grove_input inputs[] = {
@@ -242,6 +244,7 @@ static int begin(const grove_node *node, void *of)
     int code = sink->existing ? begin_existing(node, run, error) : begin_new(node, run, error);
     if (!code) {
         const grove_ms_layout *layout = grove_ms_layout_of(run->ms);
+        run->lacks = layout->rows < layout->times * layout->baselines && sink->existing;
         grove_ms_set_history(run->ms, grove_node_history(node));
         code = grove_correlations_map(&run->map, layout->correlation, layout->correlations, shape);
         if (code)
@@ -278,23 +281,32 @@ static void strides_of(const grove_array *array, const sink_state *sink, int64_t
     }
 }
 
-/* From time slots of the block to the set's correlations. */
-static void fill_slots(const sink_state *sink, const grove_correlations *map,
-                       const grove_array *array, const grove_ms_block *block, int64_t first,
-                       float *data, unsigned char *flag)
+/* Whether the set lacks this row of a block. */
+static bool is_missing(const sink_run *run, const grove_ms_block *block, int64_t slot, int64_t b)
 {
+    return run->missing && run->missing[slot * block->baselines + b];
+}
+
+/* From time slots of the block to the set's correlations. */
+static void fill_slots(const sink_state *sink, const sink_run *run, const grove_array *array,
+                       const grove_ms_block *block, int64_t first, float *data, unsigned char *flag)
+{
+    const grove_correlations *map = &run->map;
     const grove_cplx32 *cells = array->data;
     int64_t stride[3], at = 0;
 
     strides_of(array, sink, stride);
     for (int64_t slot = first; slot < first + block->times; slot++)
-        for (int64_t b = 0; b < block->baselines; b++)
-            for (int64_t f = 0; f < block->channels; f++, at += map->count) {
+        for (int64_t b = 0; b < block->baselines; b++) {
+            const int64_t count = is_missing(run, block, slot, b) ? 0 : block->channels;
+            for (int64_t f = 0; f < count; f++, at += map->count) {
                 int64_t cell = slot * stride[0] + b * stride[1] + f * stride[2];
                 grove_correlations_store(map, cells + cell * array->elements,
                                          array->flags ? array->flags[cell] : 0, data + 2 * at,
                                          flag + at);
             }
+            at += (block->channels - count) * map->count;
+        }
 }
 
 /* Flags what is not finite, and counts it. True: there is a flag. */
@@ -313,30 +325,55 @@ static bool flag_odd(sink_run *run, const float *data, unsigned char *flag, size
     return any;
 }
 
-/* A time slot's numbers where they are what the set is to have, as they stand there: nothing is
- * flagged, all is finite. Else NULL. */
+/* The same of time slots from `first` on. */
+static bool flag_slots(sink_run *run, const grove_ms_block *block, int64_t first)
+{
+    const size_t row = (size_t)(block->channels * run->map.count);
+    bool any = false;
+
+    for (int64_t i = 0; i < block->times * block->baselines; i++)
+        if (!is_missing(run, block, first, i))
+            any |= flag_odd(run, run->data + 2 * row * (size_t)i, run->flag + row * (size_t)i, row);
+    return any;
+}
+
+/* Whether cells that stand as the set is to have them are finite and not flagged. */
+static bool is_plain(sink_run *run, const grove_array *array, int64_t cell, int64_t count)
+{
+    const size_t numbers = (size_t)(count * run->map.count);
+    bool odd, nonzero;
+
+    for (int64_t i = cell; array->flags && i < cell + count; i++)
+        if (array->flags[i])
+            return false;
+    grove_ms_look_at((const float *)array->data + 2 * cell * run->map.count, 2 * numbers, &odd,
+                     &nonzero);
+    if (odd)
+        return false;
+    run->nonzero = run->nonzero || nonzero;
+    return true;
+}
+
+/* A time slot's numbers where they are what the set is to have: its rows are plain. Else NULL. */
 static const float *plain_slot(const sink_state *sink, sink_run *run, const grove_array *array,
                                const grove_ms_block *block, int64_t slot)
 {
     const int64_t cells = block->baselines * block->channels;
-    const size_t numbers = (size_t)(cells * run->map.count);
-    int64_t stride[3];
-    bool odd, nonzero;
+    int64_t stride[3], rows = 0, step = run->missing ? 1 : block->baselines;
 
     strides_of(array, sink, stride);
     if (!grove_correlations_are_cells(&run->map) || stride[0] != cells ||
         stride[1] != block->channels || stride[2] != 1)
         return NULL;
-    for (int64_t i = 0; array->flags && i < cells; i++)
-        if (array->flags[slot * cells + i])
+    for (int64_t b = 0; b < block->baselines; b += step) {
+        if (is_missing(run, block, slot, b))
+            continue;
+        if (!is_plain(run, array, slot * cells + b * block->channels, step * block->channels))
             return NULL;
-    const float *data = (const float *)array->data + 2 * numbers * (size_t)slot;
-    grove_ms_look_at(data, 2 * numbers, &odd, &nonzero);
-    if (odd)
-        return NULL;
-    run->nonzero = run->nonzero || nonzero;
-    run->numbers += (long long)numbers;
-    return data;
+        rows += step;
+    }
+    run->numbers += (long long)(rows * block->channels * run->map.count);
+    return (const float *)array->data + 2 * slot * cells * run->map.count;
 }
 
 /* Numbers and flags of time slots that are not as the set is to have them. */
@@ -379,8 +416,8 @@ static int write_data(const sink_state *sink, sink_run *run, const grove_array *
         block.first_time = first + t;
         block.times = plain ? plain : slots - t < most ? slots - t : most;
         if (!plain && !(code = make_room(run, (size_t)block.times * slot, error))) {
-            fill_slots(sink, &run->map, array, &block, t, run->data, run->flag);
-            any = flag_odd(run, run->data, run->flag, (size_t)block.times * slot);
+            fill_slots(sink, run, array, &block, t, run->data, run->flag);
+            any = flag_slots(run, &block, t);
         }
         if (!code)
             code = grove_ms_write_data(run->ms, &block, data ? data : run->data,
@@ -442,6 +479,16 @@ static int write_weights(const sink_state *sink, sink_run *run, const grove_arra
     return code;
 }
 
+/* Sets run->missing for a block, where it lacks any. */
+static int find_missing(sink_run *run, const grove_ms_block *block, grove_error *error)
+{
+    if (!run->lacks)
+        return 0;
+    run->missing = grove_try_alloc((size_t)block->times, (size_t)block->baselines);
+    return run->missing ? grove_ms_find_missing(run->ms, block, run->missing, error)
+                        : grove_fail(error, GROVE_NO_MEMORY, "no memory for a list of rows");
+}
+
 static int write(const grove_node *node, void *of, const grove_array *const *arrays, int count)
 {
     const sink_state *sink = grove_node_user(node);
@@ -454,7 +501,11 @@ static int write(const grove_node *node, void *of, const grove_array *const *arr
     if (sink->discard)
         return 0;
     grove_error *error = grove_error_new();
-    int code = write_data(sink, run, array, block, error);
+    int code = find_missing(run, &block, error);
+    if (!code)
+        code = write_data(sink, run, array, block, error);
+    free(run->missing);
+    run->missing = NULL;
     if (!code && run->leads && count > SINK_UVW && arrays[SINK_UVW]->data && f.first == 0)
         code = grove_ms_write_uvw(run->ms, &block, arrays[SINK_UVW]->data, error);
     if (!code && run->leads && (run->from || (count > SINK_WEIGHT && arrays[SINK_WEIGHT]->data)))

@@ -101,7 +101,20 @@ def check(path):
     print("%s: %d rows, %.0f %% good" % (path.rsplit("/", 1)[-1], t.nrows(), 100 * good.mean()))
 
 
-if sys.argv[1] == "check":
+def predicted(path):
+    """1 Jy at the phase centre and 0.5 Jy a tenth of a degree north of it, in each row by itself."""
+    t = table(path, ack=False)
+    uvw, freq = t.getcol("UVW"), table(path + "::SPECTRAL_WINDOW", ack=False).getcell("CHAN_FREQ", 0)
+    angle = np.radians(0.1)
+    turns = np.outer(uvw[:, 1] * np.sin(angle) + uvw[:, 2] * (np.cos(angle) - 1), freq) / 299792458.0
+    point = t.getcol("POINT")
+    assert np.allclose(point[..., 0], 1 + 0.5 * np.exp(2j * np.pi * turns), atol=2e-5), "POINT"
+    assert np.allclose(point[..., -1], point[..., 0], atol=2e-5), "POINT"
+
+
+if sys.argv[1] == "predicted":
+    predicted(sys.argv[2])
+elif sys.argv[1] == "check":
     check(sys.argv[2])
 elif sys.argv[1] == "break":
     t = table(sys.argv[2], ack=False)

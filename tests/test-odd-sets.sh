@@ -26,6 +26,22 @@ for kind in make pair; do
     "$python" "$GROVE_SOURCE/tests/odd-sets.py" check $kind.ms 2>err || { cat err; status=1; }
 done
 
+# ---- rows that a set lacks are not computed; those that it has are ----
+printf '%s\n' 'format = Name, Type, Ra, Dec, I' 'a, POINT, 05:42:36.1, -30.0.0, 1' 'b, POINT, 05:42:36.1, -29.54.0, 0.5' >two.skymodel
+cat >point.tree <<'END'
+option ms = "make.ms" "the set"
+obs = ms($ms)
+S   = sky_model("two.skymodel")
+sink(sum[s](point(S, obs)), obs, column="POINT")
+END
+for kind in make pair; do
+    "$grove" check point.tree -s ms=$kind.ms >out 2>err || { cat err; status=1; }
+    grep -q 'not computed where obs.missing is flagged: the set has no such rows' out || { echo "FAIL: $kind: missing rows"; cat out; status=1; }
+    "$grove" run -q point.tree -s ms=$kind.ms --tile-times 3 || status=1
+    "$python" "$GROVE_SOURCE/tests/odd-sets.py" predicted $kind.ms 2>err || { cat err; status=1; }
+done
+"$grove" check point.tree -s ms=tidy.ms | grep 'obs.missing' && { echo 'FAIL: no row is missing'; status=1; }
+
 # ---- what cannot be read right is refused ----
 cat >broken.tree <<'END'
 obs = ms("broken.ms")

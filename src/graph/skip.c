@@ -1,8 +1,10 @@
-/* Skips model visibilities that end in a sum over unflagged samples, where the data are flagged. */
+/* Skips model visibilities that end in a sum over unflagged samples, where the data are flagged, or
+ * in a set, where it has no rows. */
 #include "graph/skip.h"
 
 #include "base/memory.h"
 #include "graph/call.h"
+#include "graph/target.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,17 +64,47 @@ static grove_node *data_beside(const grove_node *model, const use *uses)
     return NULL;
 }
 
-static void set_skip(grove_node *node, grove_node *data)
+/* Of what the model ends in, cell by cell: the member that flags what a set lacks and so is not
+ * written, or NULL. */
+static grove_node *missing_rows(const grove_node *model, const use *uses)
+{
+    const grove_node *at = model;
+
+    while (uses[at->id].count == 1 && is_cellwise(uses[at->id].user))
+        at = uses[at->id].user;
+    const grove_node *action = uses[at->id].count == 1 ? uses[at->id].user : NULL;
+    grove_node *leaf =
+        action && action->kind == GROVE_NODE_CLASS && action->class_->kind == GROVE_CLASS_ACTION
+            ? grove_target_rows(action)
+            : NULL;
+    for (size_t i = 0; leaf && i < leaf->member_count; i++)
+        if (grove_equal(leaf->members[i].name, "missing") && leaf->members[i].form.flags) {
+            grove_node *found = grove_tree_member(model->tree, leaf, "missing", &model->place).node;
+            found->used = true;
+            return has_all_axes(model, found) ? found : NULL;
+        }
+    return NULL;
+}
+
+static void set_skip(grove_node *node, grove_node *data, const char *why)
 {
     for (int k = 0; k < node->input_count; k++)
         if (node->handing[k] == GROVE_AS_FLAGS && !node->inputs[k].node) {
             node->inputs[k].node = data;
             node->key = grove_hash_join(node->key, data->key);
             node->fused = grove_arena_format(
-                node->tree->arena, "%s%snot computed where %s is flagged: only a sum uses it",
-                node->fused ? node->fused : "", node->fused ? "; " : "", data->name);
+                node->tree->arena, "%s%snot computed where %s is flagged: %s",
+                node->fused ? node->fused : "", node->fused ? "; " : "", data->name, why);
             return;
         }
+}
+
+static bool may_skip(const grove_node *node)
+{
+    for (int k = 0; node->kind == GROVE_NODE_CLASS && node->handing && k < node->input_count; k++)
+        if (node->handing[k] == GROVE_AS_FLAGS && !node->inputs[k].node)
+            return true;
+    return false;
 }
 
 void grove_tree_skip_flagged(grove_tree *tree)
@@ -87,13 +119,16 @@ void grove_tree_skip_flagged(grove_tree *tree)
                 uses[user->inputs[k].node->id].count++;
             }
     }
-    for (size_t i = 0; i < tree->node_count; i++) {
+    const size_t count = tree->node_count; /* members may be added */
+    for (size_t i = 0; i < count; i++) {
         grove_node *node = tree->nodes[i];
-        if (!node->used || node->kind != GROVE_NODE_CLASS || !node->handing)
+        if (!node->used || !may_skip(node))
             continue;
-        grove_node *data = data_beside(node, uses);
+        grove_node *data = data_beside(node, uses), *rows = data ? NULL : missing_rows(node, uses);
         if (data)
-            set_skip(node, data);
+            set_skip(node, data, "only a sum uses it");
+        if (rows)
+            set_skip(node, rows, "the set has no such rows");
     }
     free(uses);
 }

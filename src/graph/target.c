@@ -225,6 +225,24 @@ static bool has_other_rows(const grove_node *action, const grove_node *leaf)
     return false;
 }
 
+grove_node *grove_target_rows(const grove_node *action)
+{
+    const grove_input *inputs = action->class_->inputs;
+
+    if (!action->target || !action->target->part || is_anew(action->target))
+        return NULL;
+    for (int i = 0; inputs && inputs[i].name; i++) {
+        grove_node *object = action->objects[i];
+        const char *path = object ? grove_node_property(object, "path") : NULL;
+        char *resolved = path ? resolve(path, 0) : NULL;
+        bool same = resolved && !strcmp(resolved, action->target_path);
+        free(resolved);
+        if (same)
+            return object;
+    }
+    return NULL;
+}
+
 static int check_member(const grove_node *action, const grove_node *member, const char *part)
 {
     const char *path = grove_node_property(member->leaf, "path");

@@ -71,6 +71,10 @@ typedef struct {
     int64_t first_time, times, first_baseline, baselines, first_channel, channels;
 } grove_ms_block;
 
+/* missing [time][baseline]: 1 where the set has no row, else 0. Channels are ignored. */
+int grove_ms_find_missing(const grove_ms *ms, const grove_ms_block *block, unsigned char *missing,
+                          grove_error *error);
+
 /* Calls fn(user, first, last) for parts of [0, count), maybe in several threads, and returns when
  * all are done. */
 typedef void grove_ms_parallel(void *context, int64_t count,

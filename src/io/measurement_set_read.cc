@@ -448,3 +448,15 @@ extern "C" int grove_ms_read_uvw(grove_ms *ms, const grove_ms_block *block, doub
         return 0;
     });
 }
+
+extern "C" int grove_ms_find_missing(const grove_ms *ms, const grove_ms_block *block,
+                                     unsigned char *missing, grove_error *error)
+{
+    int code = grove::check_block(ms, block, error);
+    return code ? code : grove::guard(ms->path, error, [&] {
+        std::memset(missing, 1, size_t(block->times * block->baselines));
+        for (int64_t place : grove::rows_of(ms, block).place)
+            missing[place] = 0;
+        return 0;
+    });
+}
