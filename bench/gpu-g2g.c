@@ -110,7 +110,7 @@ static void fill(field *f, bool double_)
 
     must_have(lists);
     f->pieces = (grove_g2g_piece *)(void *)lists;
-    f->piece_count = grove_g2g_device_divide(l, f->entries, f->count, f->pieces,
+    f->piece_count = grove_g2g_device_divide(l, f->entries, f->count, f->sizes.slice, f->pieces,
                                              (int32_t *)(void *)(lists + f->sizes.begin));
     state.last = f->piece_count < f->sizes.slice ? f->piece_count : f->sizes.slice;
     char *sent = gpu_send(f->b, lists, f->sizes.lists);
@@ -121,8 +121,6 @@ static void fill(field *f, bool double_)
         gpu_send_random(f->b, (int64_t)f->sizes.functions / (double_ ? 8 : 4), double_);
     f->args.in[GROVE_G2G_PIECES].data = sent;
     f->args.out.data = gpu_make_room(f->b, f->sizes.slots);
-    f->packed = gpu_make_room(f->b, f->sizes.entries);
-    f->args.in[GROVE_G2G_ENTRIES].data = f->packed;
     if (f->of->gathers) { /* of slots, to the grid; those counted are in its middle */
         f->args.size[0] = f->b->counted ? ITEMS * f->b->scale : cells;
         state.origin[1] = f->b->counted ? (int32_t)l->plan.grid[1] / 2 : 0;
@@ -134,21 +132,34 @@ static void fill(field *f, bool double_)
     memcpy(f->args.state.bytes, &state, sizeof(state));
 }
 
-static void pack(const field *f, bool double_)
+/* As the kernel g2g_pack does, once for a diagonal, and so not counted. */
+static void pack(field *f, bool double_)
 {
-    const grove_g2g_pack_state state = {.blocks = f->lattice.blocks,
-                                        .support = f->of->support,
-                                        .tile = (int32_t)f->lattice.tile,
-                                        .are_real = f->of->are_real,
-                                        .count = (int32_t)f->count};
-    grove_args args = {.axes = 1, .inputs = 1, .size = {f->count}};
+    const grove_lattice *l = &f->lattice;
+    const uint32_t function =
+        (uint32_t)grove_g2g_numbers(f->of->support, f->of->are_real) * (double_ ? 8 : 4);
+    char *packed = calloc((size_t)f->count, GROVE_G2G_ENTRY_BYTES);
 
-    args.in[0].data = gpu_send(f->b, f->entries, (size_t)f->count * sizeof(*f->entries));
-    args.out.data = f->packed;
-    memcpy(args.state.bytes, &state, sizeof(state));
-    gpu_must(f->b, grove_device_launch(f->b->device, &grove_g2g_pack, &args, double_, f->b->error));
-    gpu_must(f->b, grove_device_wait(f->b->device, f->b->error));
-    grove_device_release(f->b->device, args.in[0].data, 0);
+    must_have(packed);
+    for (int64_t k = 0; k < f->count; k++) {
+        const int64_t point = (int64_t)f->entries[k].point, cell = point / l->blocks,
+                      place = cell % (l->tile * l->tile);
+        const float weight = (float)f->entries[k].weight;
+        int64_t same = 1;
+        while (same < GROVE_G2G_TOGETHER && k + same < f->count &&
+               f->entries[k + same].point < (double)((cell + 1) * l->blocks))
+            same++;
+        char *to = packed + k * GROVE_G2G_ENTRY_BYTES;
+        const uint32_t both[2] = {(uint32_t)(same << 24 | place / l->tile << 12 | place % l->tile),
+                                  (uint32_t)(point % l->blocks) * function};
+        memcpy(to, both, sizeof(both));
+        memcpy(to + sizeof(both), double_ ? (const void *)&f->entries[k].weight : &weight,
+               double_ ? sizeof(double) : sizeof(float));
+    }
+    f->packed = gpu_send(f->b, packed, (size_t)f->count * GROVE_G2G_ENTRY_BYTES);
+    if (!f->of->gathers)
+        f->args.in[GROVE_G2G_ENTRIES].data = f->packed;
+    free(packed);
 }
 
 /* Entries, and what pieces read of the grid and write to their slots. */
@@ -181,9 +192,11 @@ static void measure(gpu_bench *b, const workload *of, bool double_)
     pack(&f, double_);
     const double cells = of->gathers ? (double)f.args.size[0] : (double)f.count,
                  each = (of->are_real ? 4 : 8) * (double)of->support * of->support;
-    const double seconds = gpu_time_launches(
-        b, of->gathers ? &grove_g2g_gather : grove_g2g_apply_kernel(of->support, of->are_real),
-        &f.args, double_);
+    const double seconds =
+        gpu_time_launches(b,
+                          of->gathers ? &grove_g2g_gather
+                                      : grove_g2g_apply_kernel(of->support, of->are_real, double_),
+                          &f.args, double_);
     gpu_print(b, of->name, double_, seconds,
               &(gpu_counts){.operations = of->gathers ? 0 : cells * each,
                             .cells = cells,

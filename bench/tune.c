@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ENTRIES = 3 };
+enum { KINDS = PREDICT_COSTS_KINDS, MAX_ENTRIES = KINDS + 1 };
 
 typedef struct {
-    grove_predict_costs cpu[2];
+    grove_predict_costs cpu[KINDS];
     grove_predict_cuda_costs gpu;
-    char what[2][PREDICT_COSTS_WORDS];
+    char what[KINDS][PREDICT_COSTS_WORDS];
     grove_tuning entries[MAX_ENTRIES];
     int count;
 } measured;
@@ -34,7 +34,7 @@ static void measure_cpu(measured *m)
 
     if (grove_isa_choose(&isa, why))
         fail(why);
-    for (int jones = 0; jones < 2; jones++) {
+    for (int jones = 0; jones < KINDS; jones++) {
         if (!grove_predict_measure((int)isa, 4, jones, &m->cpu[jones]))
             fail("no memory for the measurement");
         m->entries[m->count++] =

@@ -3,15 +3,19 @@
 #include "nodes/convolution_make.h"
 #include "nodes/gridder_threads.h"
 
+#include "../kernels/g2g/g2g_device.h"
+
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/tuning.h"
 #include "fit.h"
 #include "keep.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +40,7 @@ static const grove_option options[] = {
      .choices = "nearest"},
     {"method", GROVE_CHOICE, "auto",
      "g2g: by a compressed diagonal; degrid: each visibility; auto: what is estimated to take less "
-     "time", .choices = "auto g2g degrid"},
+     "time, on a GPU if the machine has one", .choices = "auto g2g degrid"},
     {0},
 };
 static const grove_option diagonal_options[] = {
@@ -101,31 +105,55 @@ static int choose_functions(const grove_node *node, operator* o)
     return g2g_make_lattice(node, &c.functions, &o->lattice);
 }
 
-/* Tells which method, and why. */
+/* Seconds of both ways: of g2g each time, of degrid and grid. */
+typedef struct {
+    double g2g, degrid;
+} costs;
+
+/* What a core would take, if that was not what counts. */
+static const char *show_other(char text[100], bool on_device, const costs *c)
+{
+    char seconds[2][32];
+
+    if (!on_device)
+        return "";
+    snprintf(text, 100, "; %s and %s on a core", grove_show_seconds(seconds[0], c->g2g),
+             grove_show_seconds(seconds[1], c->degrid));
+    return text;
+}
+
+/* Tells which method, and why: by the costs of a GPU where the machine has one. */
 static int choose(grove_node *node, const operator* o, bool *compresses)
 {
     const int choice = grove_node_choice(node, "method");
+    const grove_lattice *l = &o->lattice;
     double longest[3];
-    char bytes[32], seconds[2][32];
+    char bytes[32], seconds[2][32], other[100];
     int code = image_stage_longest(node, grove_node_object(node, "obs"), longest);
 
     if (code)
         return code;
-    const g2g_size size = g2g_predict(grove_node_object(node, "obs"), &o->lattice, longest);
-    const double both = grove_g2g_seconds_of_both(&o->lattice, size.samples),
-                 each = grove_g2g_seconds(&o->lattice, size.entries);
-    *compresses = choice == G2G || (choice == AUTO && each < both);
+    const g2g_size size = g2g_predict(grove_node_object(node, "obs"), l, longest);
+    const costs core = {grove_g2g_seconds(l, size.entries),
+                        grove_g2g_seconds_of_both(l, size.samples)},
+                gpu = {grove_g2g_device_seconds(l, size.entries),
+                       grove_g2g_device_seconds_of_both(l, size.samples)};
+    const bool on_device =
+        grove_tuning_has_gpu() && g2g_device_memory(l, (int64_t)fmin(size.entries, INT32_MAX));
+    const costs *c = on_device ? &gpu : &core;
+    *compresses = choice == G2G || (choice == AUTO && c->g2g < c->degrid);
     grove_node_note(
         node,
         "method: %s, %s; functions of %d x %d cells, %d fine samples for each, %lld planes of w; "
-        "the diagonal has %s%.4g entries for %.4g visibilities (%.3g %%), %s; on a core about %s "
-        "with it each time, %s by degrid and grid",
+        "the diagonal has %s%.4g entries for %.4g visibilities (%.3g %%), %s; on %s about %s "
+        "with it each time, %s by degrid and grid%s",
         *compresses ? "g2g" : "degrid", choice == AUTO ? "which takes less time" : "as asked for",
-        o->lattice.plan.support, o->lattice.plan.support, o->lattice.plan.oversampling,
-        (long long)o->lattice.plan.planes, size.known ? "" : "at most ", size.entries, size.samples,
+        l->plan.support, l->plan.support, l->plan.oversampling, (long long)l->plan.planes,
+        size.known ? "" : "at most ", size.entries, size.samples,
         size.samples > 0 ? 100 * size.entries / size.samples : 0,
         grove_show_bytes(bytes, size.entries * sizeof(grove_diagonal_entry)),
-        grove_show_seconds(seconds[0], each), grove_show_seconds(seconds[1], both));
+        on_device ? "a GPU such as an H100" : "a core", grove_show_seconds(seconds[0], c->g2g),
+        grove_show_seconds(seconds[1], c->degrid), show_other(other, on_device, &core));
     return 0;
 }
 

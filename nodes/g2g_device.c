@@ -107,8 +107,9 @@ static int send_pieces(const grove_call *call, const grove_lattice *l,
         free(lists);
         return GROVE_MISSING;
     }
-    d->pieces = grove_g2g_device_divide(l, entries, count, (grove_g2g_piece *)(void *)lists,
-                                        (int32_t *)(void *)(lists + s->begin));
+    d->pieces =
+        grove_g2g_device_divide(l, entries, count, s->slice, (grove_g2g_piece *)(void *)lists,
+                                (int32_t *)(void *)(lists + s->begin));
     int code = grove_call_send(call, lists, s->lists, &sent);
     free(lists);
     return code ? code : image_launch_window(call, sent, d->lists, &whole);
@@ -179,8 +180,9 @@ static int launch_apply(const grove_call *call, const struct g2g_on_device *d,
     args.in[GROVE_G2G_PIECES].data = d->lists;
     args.out.data = d->slots;
     memcpy(args.state.bytes, state, sizeof(*state));
-    return grove_call_launch(call, grove_g2g_apply_kernel(state->support, d->are_real), &args,
-                             call->double_precision);
+    return grove_call_launch(
+        call, grove_g2g_apply_kernel(state->support, d->are_real, call->double_precision), &args,
+        call->double_precision);
 }
 
 static int apply_all(const grove_call *call, const grove_lattice *l,
@@ -194,7 +196,7 @@ static int apply_all(const grove_call *call, const grove_lattice *l,
     int code = 0;
 
     for (int k = 0; k < 2; k++)
-        if (llabs(state.step[k]) > INT32_MAX / (2 * l->tile))
+        if (state.step[k] < 0 || state.step[k] > INT32_MAX / (2 * l->tile))
             return GROVE_MISSING;
     do { /* without pieces, too: the result is 0 */
         state.last = d->pieces - state.first < s->slice ? d->pieces : state.first + s->slice;

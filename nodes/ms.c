@@ -181,7 +181,6 @@ static int open_set(grove_node *node)
     int code = 0;
 
     grove_node_set_user(node, state);
-    grove_node_set_memory(node, 8 << 20); /* of casacore, which reads */
     grove_ms_part part = {.field = (int)grove_node_integer(node, "field"),
                           .spectral_window = (int)grove_node_integer(node, "spectral_window"),
                           .cross_only = !grove_node_bool(node, "autocorrelations"),
@@ -195,6 +194,7 @@ static int open_set(grove_node *node)
     grove_error_free(error);
     if (code)
         return code;
+    grove_node_set_memory(node, grove_ms_bytes(state->ms));
     grove_ms_set_parallel(state->ms, share, node);
     return describe(node, state);
 }

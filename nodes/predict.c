@@ -249,20 +249,29 @@ static void find_products(const grove_node *node, grove_predict_plan *plan)
                       (method == AUTO && grove_tuning_has_gpu() && products_win(node, plan)));
 }
 
+/* How phases are found in the sum by baselines. */
+static const char *how_phases(const grove_node *node, const grove_predict_plan *plan)
+{
+    if (plan->count < GROVE_PREDICT_RECURRED && !uses_stations(node, plan))
+        return "every phase evaluated: few channels";
+    if (plan->channels.deviation > 0)
+        return "phasor recurrence over blocks of channels where their unequal spacing moves no "
+               "phase by 1e-7 turns (3e-13 in double precision), else every phase evaluated";
+    return uses_stations(node, plan) ? "with the factors of stations in each channel"
+           : plan->channels.regular  ? "phasor recurrence over blocks of channels"
+                                     : "every phase evaluated: channels are not equally spaced";
+}
+
 static void tell(grove_node *node, const grove_predict_plan *plan, const char *why)
 {
     const char *isa = grove_isa_name((grove_isa)plan->isa);
-    const char *how =
-        uses_stations(node, plan)         ? "with the factors of stations in each channel"
-        : !plan->channels.regular         ? "every phase evaluated: channels are not equally spaced"
-        : plan->count < GROVE_PREDICT_FEW ? "every phase evaluated: few channels"
-                                          : "phasor recurrence over blocks of channels";
-
+    const char *how = how_phases(node, plan);
     const char *each = sources_move(node) ? "; each time by itself: the sky varies with it" : "";
 
     if (plan->way == GROVE_PREDICT_STATION)
-        grove_node_note(node, "products of matrices of stations by sources (%s): %s%s%s", isa, why,
-                        each, plan->products ? "" : "; GPUs sum by baselines");
+        grove_node_note(node, "products of matrices of stations by sources (%s): %s%s%s%s", isa,
+                        why, are_points(node) ? "" : "; Gaussian sources by baselines", each,
+                        plan->products ? "" : "; GPUs sum by baselines");
     else if (plan->way == GROVE_PREDICT_BASELINE)
         grove_node_note(node, "direct sum for baselines (%s): %s; %s%s%s%s", isa, why, how, each,
                         plan->jones == GROVE_PREDICT_FOLDED   ? "; Jones terms of the source alone "
@@ -291,6 +300,22 @@ static int place_jones(const grove_node *node)
     return GROVE_PREDICT_WITHIN;
 }
 
+/* Elements of the larger one of the Jones terms of both sides. */
+static int jones_elements(const grove_node *node)
+{
+    int most = 1;
+
+    for (int side = GROVE_PREDICT_LEFT; side <= GROVE_PREDICT_RIGHT; side++) {
+        const grove_form *form = grove_node_input_form(node, side);
+        int elements = !form                           ? 1
+                       : form->shape == GROVE_MATRIX   ? 4
+                       : form->shape == GROVE_DIAGONAL ? 2
+                                                       : 1;
+        most = elements > most ? elements : most;
+    }
+    return most;
+}
+
 /* Whether the sum by stations costs less; `said` gets the comparison in words. */
 static bool stations_win(const grove_node *node, const grove_predict_plan *plan, char said[SAID])
 {
@@ -298,11 +323,21 @@ static bool stations_win(const grove_node *node, const grove_predict_plan *plan,
         grove_node_input_axis(node, GROVE_PREDICT_UVW_LEFT, GROVE_AXIS_STATION);
     const grove_axis *baselines =
         grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
-    int64_t rows = baselines ? baselines->size : 1, count = stations ? stations->size : 1;
-    grove_predict_costs costs = predict_costs(plan->isa, plan->jones == GROVE_PREDICT_WITHIN);
-    double by_baselines = grove_predict_cost_of_baselines(
-        &costs, rows, plan->count, plan->channels.regular && plan->count >= GROVE_PREDICT_FEW);
-    double by_stations = grove_predict_cost_of_stations(&costs, count, plan->count);
+    const bool within = plan->jones == GROVE_PREDICT_WITHIN;
+    const bool regular = plan->channels.regular || plan->channels.deviation > 0;
+    const int many = within ? GROVE_PREDICT_FEW : GROVE_PREDICT_RECURRED;
+    const grove_predict_shape shape = {.baselines = baselines ? baselines->size : 1,
+                                       .stations = stations ? stations->size : 1,
+                                       .channels = plan->count,
+                                       .regular = regular && plan->count >= many,
+                                       .flat = plan->flat,
+                                       .jones = !within            ? PREDICT_COSTS_POINTS
+                                                : jones_vary(node) ? PREDICT_COSTS_VARIED
+                                                                   : PREDICT_COSTS_JONES,
+                                       .elements = jones_elements(node)};
+    const grove_predict_costs costs = predict_costs(plan->isa, shape.jones);
+    double by_baselines = grove_predict_cost_of_baselines(&costs, &shape);
+    double by_stations = grove_predict_cost_of_stations(&costs, &shape);
     bool win = by_stations < by_baselines;
 
     snprintf(said, SAID, "%.3g times faster than by %s",
@@ -329,9 +364,6 @@ static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID]
     } else if (no_stations) {
         plan->way = GROVE_PREDICT_BASELINE;
         snprintf(why, SAID, "%s", no_stations);
-    } else if (plan->jones == GROVE_PREDICT_WITHIN && jones_vary(node)) {
-        plan->way = GROVE_PREDICT_STATION;
-        snprintf(why, SAID, "Jones terms vary with frequency");
     } else {
         bool win = stations_win(node, plan, why);
         plan->way = win ? GROVE_PREDICT_STATION : GROVE_PREDICT_BASELINE;
@@ -421,10 +453,12 @@ static int eval_sum(const grove_call *call, const grove_args *args)
 
     if (!sum)
         return grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the sources");
-    grove_predict_sum_cut(sum, grove_call_threads(call));
-    grove_call_parallel(call, grove_predict_sum_pieces(sum), run_pieces, sum);
-    if (grove_predict_sum_failed(sum))
-        code = grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the stations");
+    for (grove_predict_sum *of = sum; of && !code; of = grove_predict_sum_next(of)) {
+        grove_predict_sum_cut(of, grove_call_threads(call));
+        grove_call_parallel(call, grove_predict_sum_pieces(of), run_pieces, of);
+        if (grove_predict_sum_failed(of))
+            code = grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the stations");
+    }
     grove_predict_sum_free(sum);
     return code;
 }

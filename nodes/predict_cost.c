@@ -15,7 +15,9 @@ grove_tuning predict_costs_entry(const grove_predict_costs *costs, int isa, int 
     grove_tuning entry = {GROVE_TUNING_CPU, what, (const double *)costs, NUMBERS};
 
     snprintf(what, PREDICT_COSTS_WORDS, "predict, %s%s", grove_isa_name((grove_isa)isa),
-             jones ? ", Jones terms" : "");
+             jones == PREDICT_COSTS_VARIED  ? ", Jones terms of channels"
+             : jones == PREDICT_COSTS_JONES ? ", Jones terms"
+                                            : "");
     return entry;
 }
 

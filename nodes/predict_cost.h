@@ -8,8 +8,7 @@
 
 #include "base/tuning.h"
 
-/* For an instruction set (grove_isa), in single precision, without Jones terms inside the sum or
- * with matrices that do not vary with frequency. */
+/* For an instruction set (grove_isa), in single precision; jones: PREDICT_COSTS_. */
 grove_predict_costs predict_costs(int isa, int jones);
 /* On the machine's GPU. */
 grove_predict_cuda_costs predict_cuda_costs(void);

@@ -23,6 +23,8 @@ typedef struct {
     int jones, jones_shape, way;
     int flat_jones; /* Jones terms do not vary with frequency */
     int strays;     /* one baseline out of so many is not the difference of its stations */
+    int mixed;      /* only one source out of four is polarised */
+    double nearly;  /* Hz: channels differ from equal spacing by up to half of it */
 } setup;
 
 /* Fills in random inputs. */
@@ -60,7 +62,8 @@ static size_t jones_at(const setup *c, int s, int t, int station, int k)
 static void make_axes(const setup *c, world *w)
 {
     for (int k = 0; k < c->channels; k++) {
-        w->freq[k] = 1e9 + 7.8e6 * k + (c->irregular ? 3e6 * draw() : 0);
+        w->freq[k] = 1e9 + 7.8e6 * k + (c->irregular ? 3e6 * draw() : 0) +
+                     (c->nearly > 0 ? c->nearly * draw() : 0);
         w->width[k] = c->unequal_widths ? 7.8e6 * (1.5 + draw()) : 7.8e6;
     }
     for (int t = 0; t < c->times; t++) {
@@ -98,6 +101,9 @@ static world *make_world(const setup *c, int single)
             for (int e = 0; e < 2 * c->elements; e++)
                 w->brightness[s][k][e] =
                     k && !c->spectra ? w->brightness[s][0][e] : rounded(draw() + (e == 0), single);
+        for (int k = 0; k < c->channels && c->mixed && s % 4; k++)
+            for (int e = 1; e < 2 * c->elements; e++)
+                w->brightness[s][k][e] = e == 2 * c->elements - 2 ? w->brightness[s][k][0] : 0;
     }
     for (int side = 0; side < 2 && c->jones; side++) {
         size_t numbers = jones_at(c, c->sources + 1, 0, 0, 0) + jones_at(c, 0, c->times, 0, 0);

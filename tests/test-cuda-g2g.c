@@ -20,6 +20,9 @@ static const configuration cases[] = {
     {{60, 45}, 16, 2, 2, 1, false, true},  {{51, 60}, 17, 1, 1, 1, true, true},
     {{64, 70}, 24, 1, 1, 2, false, false}, {{65, 64}, 31, 1, 1, 1, true, true},
     {{70, 80}, 32, 2, 1, 1, true, false},  {{24, 24}, 1, 1, 1, 1, true, true},
+    {{40, 44}, 13, 2, 1, 1, false, false}, {{50, 52}, 22, 1, 1, 1, false, true},
+    {{60, 62}, 27, 1, 1, 1, true, false},  {{64, 66}, 29, 1, 1, 1, false, false},
+    {{80, 76}, 34, 1, 1, 1, false, false},
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
@@ -74,7 +77,8 @@ static void launch(const applying *a, const grove_kernel *kernel, int64_t items,
     must(grove_device_launch(device, kernel, &args, double_precision, errors));
 }
 
-static void prepare(applying *a, const world *w, const grove_diagonal_entry *entries, int64_t count)
+static void prepare(applying *a, const world *w, const grove_diagonal_entry *entries, int64_t count,
+                    int32_t slice)
 {
     const grove_lattice *l = &w->lattice;
     const int64_t pair = 2 * (int64_t)w->real, fine = w->fine * w->fine;
@@ -83,7 +87,8 @@ static void prepare(applying *a, const world *w, const grove_diagonal_entry *ent
     ck_assert(grove_g2g_device_find_sizes(l, count, &a->sizes));
     a->are_real = grove_g2g_are_real(l, w->functions);
     char *lists = calloc(1, a->sizes.lists + 1);
-    a->pieces = grove_g2g_device_divide(l, entries, count, (grove_g2g_piece *)(void *)lists,
+    a->pieces = grove_g2g_device_divide(l, entries, count, slice ? slice : a->sizes.slice,
+                                        (grove_g2g_piece *)(void *)lists,
                                         (int32_t *)(void *)(lists + a->sizes.begin));
     ck_assert_int_le(a->pieces, a->sizes.pieces);
     a->lists = send(lists, a->sizes.lists);
@@ -124,7 +129,7 @@ static void apply_slices(const applying *a, const world *w, int32_t slice)
     do {
         given.last = a->pieces - given.first < slice ? a->pieces : given.first + slice;
         if (given.last > given.first)
-            launch(a, grove_g2g_apply_kernel(given.support, a->are_real),
+            launch(a, grove_g2g_apply_kernel(given.support, a->are_real, w->plan->double_precision),
                    grove_g2g_lanes(given.support) * (given.last - given.first), a->in, a->slots,
                    &given, sizeof(given), w->plan->double_precision);
         given.adds = given.first > 0;
@@ -142,7 +147,7 @@ static void *on_device(const world *w, const grove_diagonal_entry *entries, int6
     void *out = random_numbers(2 * w->cells, -1, w->real); /* which is overwritten */
     applying a = {0};
 
-    prepare(&a, w, entries, count);
+    prepare(&a, w, entries, count, slice);
     a.in = send(in, bytes);
     a.out = send(out, bytes);
     apply_slices(&a, w, slice ? slice : a.sizes.slice);
@@ -439,6 +444,43 @@ START_TEST(a_step_copies_nothing_for_g2g)
 }
 END_TEST
 
+/* What grid accumulates is known too late for a descent; g2g, which is not, is named instead. */
+START_TEST(gridding_does_not_follow_a_descent)
+{
+    simulate("1" FIELD ", oversampling=6",
+             "x = sought_image(sky_grid(obs, size=24, cell=6arcsec))\n"
+             "P = fft(grid_correction(x.value" FIELD ", w_terms=false))\n"
+             "seen = g2g(P" FIELD ", functions=C, method=degrid)\n"
+             "again = grid_correction(fft(seen)" FIELD ", w_terms=false) / 100\n"
+             "found = reconstruct(x, again, again, 3, steps=1)\n");
+    grove_session *session = heap_test_session("cuda", (grove_session_options){.threads = 1});
+    ck_assert_int_ne(grove_session_run(session), 0);
+    const char *said = grove_error_message(now.error, 0);
+    ck_assert_msg(strstr(said, "'seen' depends on what is fitted") &&
+                      strstr(said, "g2g(..., method=g2g)"),
+                  "%s", said);
+    heap_test_close(session);
+}
+END_TEST
+
+/* Few visibilities for the cells of a large grid, which a core passes over faster than it degrids
+ * and grids them; a GPU does not. */
+START_TEST(gpus_choose_by_their_own_costs)
+{
+    const char *note = NULL;
+
+    simulate("1" FIELD ", oversampling=6",
+             "P = grid(V, obs, size=400, cell=6arcsec, w_terms=false)\n"
+             "y = g2g(P, obs, size=400, cell=6arcsec, w_terms=false, oversampling=6)\n");
+    for (size_t k = 0; k < now.tree->node_count && !note; k++)
+        note = now.tree->nodes[k]->note ? strstr(now.tree->nodes[k]->note, "method: ") : NULL;
+    ck_assert_ptr_nonnull(note);
+    ck_assert_msg(strstr(note, "method: degrid, which takes less time"), "%s", note);
+    ck_assert_msg(strstr(note, "on a GPU such as an H100 about"), "%s", note);
+    ck_assert_msg(strstr(note, " on a core"), "%s", note);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("from grid to grid on devices");
@@ -456,6 +498,8 @@ int main(void)
     tcase_add_checked_fixture(sessions, setup, teardown);
     tcase_add_loop_test(sessions, runs_are_those_of_the_host, 0, RUNS);
     tcase_add_test(sessions, a_step_copies_nothing_for_g2g);
+    tcase_add_test(sessions, gridding_does_not_follow_a_descent);
+    tcase_add_test(sessions, gpus_choose_by_their_own_costs);
     suite_add_tcase(suite, sessions);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

@@ -143,7 +143,10 @@ static const char *const models[] = {
     "half = (obs.freq - mean(obs.freq, over=freq)) / 1MHz",
     ("cut = grid_correction(dirty_image(V, obs, size=[30, 27], cell=10arcsec), obs, "
      "size=[30, 27], cell=10arcsec, pad=false)"),
-    "near = grid(V, obs, size=20, cell=10arcsec, max_uvw=[1km, 800m, 300m])"};
+    "near = grid(V, obs, size=20, cell=10arcsec, max_uvw=[1km, 800m, 300m])",
+    ("nearest = convolution_functions(1, obs, size=16, cell=10arcsec, oversampling=3, "
+     "samples=nearest)"),
+    "taken = grid(V, obs, size=16, cell=10arcsec, functions=nearest)"};
 
 static void tree_of(const char *line, int channels)
 {
@@ -426,7 +429,8 @@ static const char *const lines[] = {
     "dirty_image(V, obs, size=24, cell=10arcsec, stokes=\"IV\")",
     "predict_image(dirty_image(V, obs, size=[20, 18], cell=10arcsec), obs)",
     "grid(V, obs, size=[20, 18], cell=10arcsec)",
-    "degrid(near, obs, size=20, cell=10arcsec, max_uvw=[1km, 800m, 300m])"};
+    "degrid(near, obs, size=20, cell=10arcsec, max_uvw=[1km, 800m, 300m])",
+    "g2g(taken, obs, size=16, cell=10arcsec, functions=nearest, method=g2g)"};
 enum { LINES = sizeof(lines) / sizeof(*lines) };
 
 /* Without the library, or the memory for the grid, the host does it. */

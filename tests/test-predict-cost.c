@@ -74,7 +74,7 @@ static void put_file(const char *text)
 START_TEST(built_in)
 {
     for (int isa = 0; isa < 3; isa++)
-        for (int jones = 0; jones < 2; jones++)
+        for (int jones = 0; jones < PREDICT_COSTS_KINDS; jones++)
             ck_assert(equal(predict_costs(isa, jones), usual(isa, jones)));
     grove_predict_cuda_costs gpu = predict_cuda_costs(), counted = grove_predict_cuda_counted();
     ck_assert(!memcmp(&gpu, &counted, sizeof(gpu)));
@@ -239,17 +239,58 @@ START_TEST(ways_apart)
 }
 END_TEST
 
+static double by(int stations, grove_predict_shape shape)
+{
+    grove_predict_costs costs = usual(GROVE_ISA_AVX2, shape.jones);
+
+    return stations ? grove_predict_cost_of_stations(&costs, &shape)
+                    : grove_predict_cost_of_baselines(&costs, &shape);
+}
+
 START_TEST(costs_grow)
 {
-    grove_predict_costs costs = grove_predict_usual_costs(GROVE_ISA_PORTABLE, 4, 0);
+    const grove_predict_shape shape = {.baselines = 100, .channels = 64, .regular = 1, .flat = 1};
+    const grove_predict_costs costs = usual(GROVE_ISA_AVX2, 0);
+    grove_predict_shape other = shape;
 
-    ck_assert(grove_predict_cost_of_baselines(&costs, 100, 64, 1) <
-              grove_predict_cost_of_baselines(&costs, 100, 65, 1));
-    ck_assert(grove_predict_cost_of_baselines(&costs, 100, 64, 1) <
-              grove_predict_cost_of_baselines(&costs, 100, 64, 0));
-    ck_assert(grove_predict_cost_of_stations(&costs, 10, 4) * 2 ==
-              grove_predict_cost_of_stations(&costs, 10, 8));
-    ck_assert(grove_predict_cost_of_stations(&costs, 10, 1) == 10 * costs.phase + 45 * costs.pair);
+    other.channels = 65; /* the last one has its phase evaluated */
+    ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * costs.direct, 1e-9);
+    other.channels = 69;
+    ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * (costs.panel + 5 * costs.channel),
+                            1e-9);
+    other = shape;
+    other.regular = 0;
+    ck_assert(by(0, other) > by(0, shape));
+    other = shape;
+    other.flat = 0;
+    ck_assert(by(0, other) > by(0, shape));
+    other = (grove_predict_shape){.stations = 10, .channels = 1};
+    ck_assert(by(1, other) == 10 * costs.phase + 45 * costs.pair);
+    other.channels = 4;
+    grove_predict_shape twice = other;
+    twice.channels = 8;
+    ck_assert(by(1, other) * 2 == by(1, twice));
+}
+END_TEST
+
+/* Jones terms of channels: by baselines where few stations have many channels of matrices, which
+ * lie far apart for one channel; by stations with few channels, or scalars. */
+START_TEST(jones_of_channels)
+{
+    static const int rows[][4] = {{14, 64, 4, 0}, {14, 4, 4, 1},  {14, 16, 4, 1},
+                                  {64, 16, 4, 1}, {14, 64, 1, 1}, {64, 64, 1, 1}};
+
+    for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
+        int64_t n = rows[k][0];
+        const grove_predict_shape shape = {.baselines = n * (n - 1) / 2,
+                                           .stations = n,
+                                           .channels = rows[k][1],
+                                           .regular = 1,
+                                           .flat = 1,
+                                           .jones = PREDICT_COSTS_VARIED,
+                                           .elements = rows[k][2]};
+        ck_assert_msg((by(1, shape) < by(0, shape)) == rows[k][3], "%zu", k);
+    }
 }
 END_TEST
 
@@ -298,6 +339,7 @@ int main(void)
     tcase_add_test(test, shapes_on_gpus);
     tcase_add_test(test, ways_apart);
     tcase_add_test(test, costs_grow);
+    tcase_add_test(test, jones_of_channels);
     tcase_add_test(test, methods);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

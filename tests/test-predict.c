@@ -130,13 +130,17 @@ static int64_t compute(const setup *c, const call *k, const int first[3], const 
         a.size[d + 1] = count[d];
         a.origin[d + 1] = first[d];
     }
+    int64_t pieces = 0;
     sum = grove_predict_sum_new(&a);
     ck_assert_ptr_nonnull(sum);
-    grove_predict_sum_cut(sum, threads);
-    int64_t pieces = grove_predict_sum_pieces(sum);
-    for (int64_t i = pieces - 1; i >= 0; i--)
-        grove_predict_sum_run(sum, i, i + 1);
-    ck_assert(!grove_predict_sum_failed(sum));
+    for (grove_predict_sum *of = sum; of; of = grove_predict_sum_next(of)) {
+        grove_predict_sum_cut(of, threads);
+        int64_t count_of = grove_predict_sum_pieces(of);
+        for (int64_t i = count_of - 1; i >= 0; i--)
+            grove_predict_sum_run(of, i, i + 1);
+        ck_assert(!grove_predict_sum_failed(of));
+        pieces += count_of;
+    }
     grove_predict_sum_free(sum);
     return pieces;
 }
@@ -234,9 +238,23 @@ static const setup baselines[] = {
     {"irregular", 21, 3, 5, 30, 1, .irregular = 1, BASELINE},
     {"irregular, all", 21, 3, 5, 70, 4, .irregular = 1, .spectra = 1, .gaussians = 1, .smear = 3,
      BASELINE},
+    {"nearly regular", 50, 3, 21, 70, 1, .nearly = 0.02, BASELINE},
+    {"nearly regular, all", 21, 3, 21, 70, 4, .nearly = 0.02, .spectra = 1, .gaussians = 1,
+     .smear = 3, BASELINE},
+    {"mixed", 100, 1, 11, 70, 4, .mixed = 1, BASELINE},
+    {"mixed, all", 100, 1, 5, 70, 4, .mixed = 1, .spectra = 1, .gaussians = 1, .smear = 3,
+     BASELINE},
+    {"mixed, diagonal fluxes", 100, 1, 11, 3, 2, .mixed = 1, .smear = 1, BASELINE},
+    {"mixed, Jones around", 100, 1, 11, 20, 4, .mixed = 1, .jones = STATION_JONES, .jones_shape = 4,
+     BASELINE},
+    {"mixed, apparent", 100, 1, 11, 20, 4, .mixed = 1, .jones = APPARENT_JONES, .jones_shape = 1,
+     BASELINE},
     {"one channel", 300, 3, 21, 1, 1, BASELINE},
     {"one channel, all", 33, 3, 21, 1, 4, .gaussians = 1, .smear = 3, BASELINE},
     {"three channels", 33, 3, 21, 3, 1, .smear = 1, BASELINE},
+    {"five channels", 33, 3, 21, 5, 1, .smear = 1, BASELINE},
+    {"a last block of three", 21, 1, 11, 131, 4, .smear = 3, BASELINE},
+    {"a last block of five", 21, 1, 11, 69, 4, .smear = 1, BASELINE},
     {"one source", 1, 3, 21, 64, 4, BASELINE},
     {"no source", 0, 3, 21, 64, 4, BASELINE},
     {"one row", 50, 1, 1, 64, 1, .smear = 3, BASELINE},
@@ -272,6 +290,8 @@ static const setup within[] = {
     {"irregular, spectra", 21, 3, 5, 30, 4, .irregular = 1, .spectra = 1, .smear = 3, FLAT(4)},
     {"irregular, all", 90, 3, 5, 70, 4, .irregular = 1, .spectra = 1, .gaussians = 1, .smear = 3,
      WITHIN(4)},
+    {"nearly regular", 90, 3, 21, 70, 4, .nearly = 0.02, .smear = 3, FLAT(4)},
+    {"nearly regular, varying", 21, 2, 21, 30, 4, .nearly = 0.02, .gaussians = 1, WITHIN(4)},
     {"irregular, scalars", 90, 3, 5, 70, 1, .irregular = 1, .spectra = 1, .smear = 3, FLAT(1)},
     {"one channel", 300, 3, 21, 1, 4, .smear = 3, WITHIN(4)},
     {"three channels", 33, 3, 21, 3, 4, .gaussians = 1, .smear = 1, FLAT(4)},
@@ -281,6 +301,8 @@ static const setup within[] = {
     {"diagonals, matrix fluxes", 50, 3, 11, 70, 4, .smear = 1, .spectra = 1, FLAT(2)},
     {"diagonals, varying", 50, 3, 11, 70, 2, .smear = 1, WITHIN(2)},
     {"matrices, scalar fluxes", 50, 3, 11, 70, 1, .smear = 2, FLAT(4)},
+    {"mixed, diagonals", 100, 1, 11, 20, 4, .mixed = 1, .gaussians = 1, FLAT(2)},
+    {"a last block of one", 21, 1, 11, 65, 4, .smear = 3, FLAT(4)},
     {"one source", 1, 3, 21, 64, 4, .smear = 3, FLAT(4)},
     {"no source", 0, 3, 21, 64, 4, .smear = 3, WITHIN(4)},
     {"one row", 50, 1, 1, 64, 4, .smear = 3, FLAT(4)},
@@ -307,6 +329,16 @@ static const setup stations[] = {
     {"matrices", 33, 3, 21, 5, 4, STATION},
     {"spectra", 33, 3, 21, 5, 4, .spectra = 1, .irregular = 1, STATION},
     {"strays", 50, 4, 21, 3, 4, .strays = 3, STATION},
+    {"strays, nearly regular", 50, 4, 21, 20, 1, .strays = 3, .nearly = 0.02, STATION},
+    {"mixed", 200, 1, 21, 3, 4, .mixed = 1, .gaussians = 1, STATION},
+    {"mixed, strays", 200, 1, 11, 20, 4, .mixed = 1, .gaussians = 1, .spectra = 1, .strays = 3,
+     .nearly = 0.02, STATION},
+    {"mixed, Jones around", 200, 1, 11, 3, 4, .mixed = 1, .gaussians = 1, .jones = STATION_JONES,
+     .jones_shape = 4, STATION},
+    {"mixed, Jones", 200, 1, 11, 9, 4, .mixed = 1, .gaussians = 1, .jones = SOURCE_JONES,
+     .jones_shape = 4, STATION},
+    {"mixed, diagonal Jones", 200, 1, 11, 9, 4, .mixed = 1, .gaussians = 1, .jones = SOURCE_JONES,
+     .jones_shape = 2, STATION},
     {"Gaussians among them", 50, 4, 21, 3, 1, .gaussians = 1, STATION},
     {"one source", 1, 3, 21, 2, 4, STATION},
     {"no source", 0, 3, 21, 2, 4, STATION},
@@ -413,6 +445,43 @@ START_TEST(equal_elements_change_no_bit)
 }
 END_TEST
 
+/* Channels just within and beyond the distance from equal spacing that turns a row's phases by
+ * 1e-7: within it the row has the bits of equally spaced channels, beyond not. */
+START_TEST(nearly_regular_by_row)
+{
+    setup c = {"nearly regular", 50, 1, 21, 64, 1, BASELINE};
+    const int first[3] = {0, 0, 0}, count[3] = {1, 21, 64};
+    enum { ROW = 64 * 8 };
+    char *equal = calloc(21, ROW), *out = calloc(21, ROW);
+
+    for (int beyond = 0; beyond < 2; beyond++) {
+        world *w = make_world(&c, 1);
+        double length[21];
+        int even = 0;
+        for (int b = 0; b < 21; b++)
+            length[b] = fabs(w->uvw[0][b][0]) + fabs(w->uvw[0][b][1]) + fabs(w->uvw[0][b][2]);
+        double most = 1e-7 * GROVE_SPEED_OF_LIGHT / 0.4 / length[3]; /* 0.4: of the second source */
+        call k = make_call(&c, w, GROVE_ISA_PORTABLE, 1);
+        compute(&c, &k, first, count, equal, 1, 1);
+        free_call(&k);
+        w->freq[30] += most * (beyond ? 1.01 : 0.99);
+        k = make_call(&c, w, GROVE_ISA_PORTABLE, 1);
+        compute(&c, &k, first, count, out, 1, 1);
+        ck_assert(error_of(&c, w, out, 1) < 1e-6);
+        for (int b = 0; b < 21; b++) {
+            int fits = b == 3 ? !beyond : length[b] < length[3];
+            ck_assert_int_eq(!memcmp(out + b * ROW, equal + b * ROW, ROW), fits);
+            even += fits;
+        }
+        ck_assert_msg(even > 1 && even < 20, "%d", even);
+        free_call(&k);
+        free_world(w);
+    }
+    free(equal);
+    free(out);
+}
+END_TEST
+
 START_TEST(isa_by_environment)
 {
     grove_isa isa;
@@ -441,6 +510,7 @@ int main(void)
     tcase_add_loop_test(test, station_form, 0, sizeof(stations) / sizeof(stations[0]));
     tcase_add_loop_test(test, threads_change_no_bit, 0, 4);
     tcase_add_test(test, equal_elements_change_no_bit);
+    tcase_add_test(test, nearly_regular_by_row);
     tcase_add_test(test, isa_by_environment);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

@@ -93,21 +93,29 @@ def read_resources(text, kernels):
 
 
 def read_code(text, kernels):
-    """What nvdisasm -g prints. Functions that are called are in the section of their kernel."""
-    name, line = None, 0
+    """What nvdisasm -g prints. Functions that are called are in the section of their kernel. Left out is what only
+    lanes run that do not go on together: where BRA.DIV leads to, before the branch back."""
+    name, line, apart = None, 0, False
+    ways_apart = set(re.findall(r'BRA\.DIV \S+ `\((\S+)\)', text))
     for row in text.split('\n'):
         found = re.match(r'\s*\.section\s+\.text\.(\w+)', row)
         if found:
-            name, line = found.group(1), 0
+            name, line, apart = found.group(1), 0, False
             kernels.setdefault(name, Kernel())
+            continue
+        found = re.match(r'(\S+):$', row)
+        if found:
+            apart = apart or found.group(1) in ways_apart
             continue
         found = re.match(r'\s*//## File "[^"]*", line (\d+)', row)
         if found:
             line = int(found.group(1))
             continue
         found = re.match(r'\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(\w[\w.]*)', row)
-        if found and name:
+        if found and name and not apart:
             kernels[name].instructions.append((found.group(1), line))
+        if found and re.search(r'\*/\s+BRA `', row):
+            apart = False
 
 
 def assemble(path, machine, disassembler):

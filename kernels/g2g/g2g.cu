@@ -5,15 +5,13 @@
 // tile with what its functions reach. Then each cell of the result takes the sum of its slots, in
 // the order of tiles and pieces. So no operation is atomic, and the bits are the same each time.
 //
-// Of functions of up to 8 cells eight lanes take a piece, a column each. The cells that are read
-// and the sums stay in registers while the cell stays, and each number of a function is loaded
-// once. Of wider ones a warp takes a piece, up to four entries of a cell at once; its lanes have
-// each 32nd cell of their functions, and load these once more to spread.
+// Of functions of up to 8 cells eight lanes take a piece, a column each; of wider ones a warp does,
+// and its lanes have each 32nd cell. The cells that are read and the sums stay in registers while
+// the cell stays, and each number of a function is loaded once. What registers do not hold is in
+// g2g_wide_cuda.h.
 //
 // What an entry costs is counted in bench/RESULTS-gpu-counted.md.
-#include "g2g_cuda.h"
-
-#include "../cuda/number.h"
+#include "g2g_wide_cuda.h"
 
 namespace
 {
@@ -21,106 +19,8 @@ enum {
     BLOCK = GROVE_G2G_BLOCK,
     WARPS = BLOCK / 32,
     NARROW = GROVE_G2G_NARROW,
-    MOST = GROVE_G2G_TOGETHER,
-    STEPS = 4,           // cells of a lane in a turn of its loop
-    CELL = (1 << 24) - 1 // bits of an entry's place
+    PITCH = GROVE_G2G_NARROW_PITCH
 };
-#define ALL 0xffffffffu
-
-template <typename real> struct alignas(2 * sizeof(real)) pair_of {
-    real re, im;
-};
-
-template <typename real> struct alignas(16) entry {
-    int32_t place, function;
-    real weight;
-};
-static_assert(sizeof(entry<float>) == GROVE_G2G_ENTRY_BYTES, "as counted by the host");
-static_assert(sizeof(entry<double>) == GROVE_G2G_ENTRY_BYTES, "as counted by the host");
-
-template <typename real, int COUNT> struct alignas(16) numbers {
-    real x[COUNT];
-};
-
-// A number of a function.
-template <typename real, bool REAL> struct number_type {
-    typedef real type;
-};
-template <typename real> struct number_type<real, false> {
-    typedef pair_of<real> type;
-};
-
-// sum += conj(k) z
-template <typename real>
-__device__ __forceinline__ void add_conjugate(pair_of<real> *sum, real k, pair_of<real> z)
-{
-    sum->re += k * z.re;
-    sum->im += k * z.im;
-}
-
-template <typename real>
-__device__ __forceinline__ void add_conjugate(pair_of<real> *sum, pair_of<real> k, pair_of<real> z)
-{
-    sum->re += k.re * z.re;
-    sum->im += k.re * z.im;
-    sum->re += k.im * z.im;
-    sum->im -= k.im * z.re;
-}
-
-// sum += k z
-template <typename real>
-__device__ __forceinline__ void add_product(pair_of<real> *sum, real k, pair_of<real> z)
-{
-    sum->re += k * z.re;
-    sum->im += k * z.im;
-}
-
-template <typename real>
-__device__ __forceinline__ void add_product(pair_of<real> *sum, pair_of<real> k, pair_of<real> z)
-{
-    sum->re += k.re * z.re;
-    sum->im += k.re * z.im;
-    sum->re -= k.im * z.im;
-    sum->im += k.im * z.re;
-}
-
-// What a piece is done with.
-template <typename real> struct job {
-    const pair_of<real> *in; // the tile's first cell
-    pair_of<real> *out;      // its slot
-    const real *functions;
-    const entry<real> *entries;
-    int32_t support, side;
-    int32_t step[2]; // along u and v of what is read, in cells
-    real *shared;    // 2 MOST numbers, of the warp
-};
-
-__device__ __forceinline__ int lane_of()
-{
-    return (int)(threadIdx.x % 32);
-}
-
-__device__ __forceinline__ int u_of(int32_t place)
-{
-    return place & 4095;
-}
-
-__device__ __forceinline__ int v_of(int32_t place)
-{
-    return place >> 12 & 4095;
-}
-
-template <typename real>
-__device__ __forceinline__ const pair_of<real> *source_of(const job<real> &j, int32_t place)
-{
-    return j.in + ((int64_t)v_of(place) * j.step[1] + (int64_t)u_of(place) * j.step[0]);
-}
-
-template <typename real>
-__device__ __forceinline__ pair_of<real> *target_of(const job<real> &j, int32_t place)
-{
-    return j.out + (v_of(place) * j.side + u_of(place));
-}
 
 /* ---- narrow functions ---- */
 
@@ -129,41 +29,39 @@ __device__ __forceinline__ int column_of()
     return (int)(threadIdx.x % NARROW);
 }
 
-// The cells that functions at a place read, a column of a lane. With 4 rows functions may have
-// fewer.
+// What functions at a place read, and what their slot has there, a column of a lane. With 4 rows
+// functions may have fewer.
 template <typename real, int ROWS>
 __device__ __forceinline__ void get_column(const job<real> &j, int32_t place,
-                                           pair_of<real> cell[ROWS])
+                                           pair_of<real> cell[ROWS], pair_of<real> sum[ROWS])
 {
-    const pair_of<real> *from = source_of<real>(j, place) + column_of() * j.step[0];
+    const pair_of<real> *from = source_of<real>(j, place), *to = target_of<real>(j, place);
 
-    if (column_of() >= j.support)
-        return; // these stay 0
-    for (int y = 0; y < ROWS; y++, from += j.step[1])
-        if (ROWS > 4 || y < j.support)
-            cell[y] = *from;
+    for (int y = 0; y < ROWS; y++)
+        if (ROWS > 4 || y < j.support) {
+            cell[y] = *go_on<pair_of<real>>(from, (uint32_t)(y * j.step[1]));
+            sum[y] = to[PITCH * y];
+        }
 }
 
 template <typename real, int ROWS>
 __device__ __forceinline__ void put_column(const job<real> &j, int32_t place,
-                                           pair_of<real> sum[ROWS])
+                                           const pair_of<real> sum[ROWS])
 {
-    pair_of<real> *to = target_of<real>(j, place) + column_of();
+    pair_of<real> *to = target_of<real>(j, place);
 
-    for (int y = 0; y < ROWS; y++, to += j.side) {
-        if (column_of() < j.support && (ROWS > 4 || y < j.support))
-            *to = {to->re + sum[y].re, to->im + sum[y].im};
-        sum[y] = {0, 0};
-    }
+    for (int y = 0; y < ROWS; y++)
+        if (ROWS > 4 || y < j.support)
+            to[PITCH * y] = sum[y];
 }
 
-// An entry of each eight lanes; what they have none for is 0.
+// An entry of each eight lanes.
 template <typename real, bool REAL, int ROWS>
-__device__ __forceinline__ void add_column(const job<real> &j, const entry<real> &e, bool counts,
+__device__ __forceinline__ void add_column(const job<real> &j, const entry<real> &e, real weight,
                                            const pair_of<real> cell[ROWS], pair_of<real> sum[ROWS])
 {
     typedef typename number_type<real, REAL>::type number;
-    const number *from = (const number *)(const void *)(j.functions + e.function) + column_of();
+    const number *from = (const number *)(const void *)go_on<real>(j.functions, e.function);
     number k[ROWS];
     pair_of<real> all = {0, 0};
 
@@ -175,16 +73,21 @@ __device__ __forceinline__ void add_column(const job<real> &j, const entry<real>
         all.re += __shfl_xor_sync(ALL, all.re, by);
         all.im += __shfl_xor_sync(ALL, all.im, by);
     }
-    all = {counts ? e.weight * all.re : 0, counts ? e.weight * all.im : 0};
+    all = {weight * all.re, weight * all.im};
     for (int y = 0; y < ROWS; y++)
         add_product<real>(&sum[y], k[y], all);
 }
 
+// The lanes of a warp go on together; those that have no more entries do their last one again, with
+// a weight of 0. `column`: a job whose first cells and numbers are those of the lane's column.
 template <typename real, bool REAL, int ROWS>
-__device__ __forceinline__ void do_narrow(const job<real> &j, int count)
+__device__ __forceinline__ void do_narrow(const job<real> &column, int count)
 {
+    const unsigned eight = 0xffu << (lane_of() & ~(NARROW - 1));
+    const bool has = column_of() < column.support;
     pair_of<real> cell[ROWS] = {}, sum[ROWS] = {};
-    int32_t place = -1;
+    const int last = count > 0 ? count - 1 : 0;
+    int32_t place = count ? -1 : column.entries->place & CELL; // with none it stays
     int most = count;
 
     for (int by = 16; by >= NARROW; by /= 2) {
@@ -193,24 +96,29 @@ __device__ __forceinline__ void do_narrow(const job<real> &j, int count)
     }
 #pragma unroll 1
     for (int k = 0; k < most; k++) {
-        const bool counts = k < count;
-        const entry<real> e = j.entries[counts ? k : 0];
-        if (counts && (e.place & CELL) != place) {
-            if (place >= 0)
-                put_column<real, ROWS>(j, place, sum);
+        const entry<real> e =
+            *go_on<entry<real>>(column.entries, (uint32_t)(k < last ? k : last) * 16);
+        if ((e.place & CELL) != place) {
+            if (has && place >= 0)
+                put_column<real, ROWS>(column, place, sum);
+            __syncwarp(eight);
             place = e.place & CELL;
-            get_column<real, ROWS>(j, place, cell);
+            if (has)
+                get_column<real, ROWS>(column, place, cell, sum);
         }
         __syncwarp();
-        add_column<real, REAL, ROWS>(j, e, counts, cell, sum);
+        add_column<real, REAL, ROWS>(column, e, k < count ? e.weight : 0, cell, sum);
     }
-    if (place >= 0)
-        put_column<real, ROWS>(j, place, sum);
+    if (has && count)
+        put_column<real, ROWS>(column, place, sum);
 }
 
 template <typename real, bool REAL>
-__device__ __forceinline__ void do_any_narrow(const job<real> &j, int count)
+__device__ __forceinline__ void do_any_narrow(job<real> j, int count)
 {
+    j.in = go_on<pair_of<real>>(j.in, (uint32_t)(column_of() * j.step[0]));
+    j.out += column_of();
+    j.functions += column_of() * (REAL ? 1 : 2);
     switch (grove_g2g_rows(j.support)) {
     case 4:
         do_narrow<real, REAL, 4>(j, count);
@@ -229,180 +137,173 @@ __device__ __forceinline__ void do_any_narrow(const job<real> &j, int count)
     }
 }
 
-/* ---- wide functions ---- */
+/* ---- functions whose cells stay in registers of a warp ---- */
 
-// The cells of a function that a lane has: each 32nd, in the order of rows, in an array of other
-// steps.
-struct walk {
-    int x, offset;
-    int row, columns;  // of functions; from cell to cell so many on along u, at least
-    int across, carry; // from cell to cell; the same if that is in the row beyond
-
-    __device__ __forceinline__ walk(int support, int step_u, int step_v)
-    {
-        x = lane_of() % support;
-        offset = lane_of() / support * step_v + x * step_u;
-        row = support;
-        columns = 32 % support;
-        across = 32 / support * step_v + columns * step_u;
-        carry = across + step_v - support * step_u;
-    }
-    __device__ __forceinline__ void go_on()
-    {
-        x += columns;
-        offset += x >= row ? carry : across;
-        x -= x >= row ? row : 0;
-    }
+// Where the cells of a function are from its first one on, in bytes: in the grid, in a slot.
+struct shifts {
+    uint32_t *from, *to;
 };
 
-// Sums over a warp, which all lanes have: half of the numbers to each half of the lanes, until each
-// lane has one.
-template <typename real, int COUNT>
-__device__ __forceinline__ void sum_over_lanes(real x[COUNT], real *shared)
+// Those of all lanes, for the block. Beyond the function, where it is 0: its first cell.
+template <typename real>
+__device__ __forceinline__ void find_shifts(const grove_g2g_state *g, const shifts &of)
 {
-    enum { OWN = 32 / COUNT };
-    int by = 16;
+    const uint32_t side = (uint32_t)g->support,
+                   pitch = (uint32_t)grove_g2g_pitch(g->support, g->tile),
+                   count = 32 * (uint32_t)grove_g2g_kept(g->support);
 
-#pragma unroll
-    for (int n = COUNT / 2; n > 0; n /= 2, by /= 2)
-        for (int k = 0; k < n; k++) {
-            const bool upper = lane_of() & by;
-            const real other = __shfl_xor_sync(ALL, upper ? x[k] : x[k + n], by);
-            x[k] = (upper ? x[k + n] : x[k]) + other;
-        }
-#pragma unroll
-    for (int to = OWN / 2; to > 0; to /= 2)
-        x[0] += __shfl_xor_sync(ALL, x[0], to);
-    if (lane_of() % OWN == 0)
-        shared[lane_of() / OWN] = x[0];
-    __syncwarp();
-    const numbers<real, COUNT> all = *(const numbers<real, COUNT> *)(const void *)shared;
-    for (int k = 0; k < COUNT; k++)
-        x[k] = all.x[k];
-    __syncwarp();
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < count; i += BLOCK) {
+        const uint32_t y = i / side, x = i - y * side;
+        of.from[i] = y < side ? y * (uint32_t)g->step[1] + x * (uint32_t)g->step[0] : 0;
+        of.to[i] = y < side ? (y * pitch + x) * (uint32_t)sizeof(pair_of<real>) : 0;
+    }
+    __syncthreads();
 }
 
-// Calls visit(offset, numbers) for the cells of a lane, with the numbers of each function there:
-// several in a turn while all lanes have some, then the last ones.
-template <typename number, int COUNT, typename action>
-__device__ __forceinline__ void each_cell(int cells, walk w, const number *const function[COUNT],
-                                          action visit)
-{
-    const number *from[COUNT];
-    number k[COUNT];
+// Cells k of a lane, of which those before this one are in the function in any case.
+template <int CELLS> struct full {
+    enum { COUNT = CELLS <= 8 ? CELLS - 2 : CELLS - 4 };
+};
 
-    for (int n = 0; n < COUNT; n++)
-        from[n] = function[n] + lane_of();
-#pragma unroll 1
-    for (int turn = cells / (32 * STEPS); turn > 0; turn--) {
-        for (int step = 0; step < STEPS; step++, w.go_on()) {
-            for (int n = 0; n < COUNT; n++)
-                k[n] = from[n][32 * step];
-            visit(w.offset, k);
-        }
-        for (int n = 0; n < COUNT; n++)
-            from[n] += 32 * STEPS;
-    }
-#pragma unroll 1
-    for (int left = cells % (32 * STEPS) - lane_of(); left > 0; left -= 32, w.go_on()) {
-        for (int n = 0; n < COUNT; n++, from[n - 1] += 32)
-            k[n] = *from[n];
-        visit(w.offset, k);
+template <int CELLS> __device__ __forceinline__ bool has_cell(int k, int cells)
+{
+    return k < full<CELLS>::COUNT || lane_of() + 32 * k < cells;
+}
+
+template <typename real, int CELLS>
+__device__ __forceinline__ void get_cells(const job<real> &j, int32_t place, const shifts &of,
+                                          pair_of<real> cell[CELLS], pair_of<real> sum[CELLS])
+{
+    const pair_of<real> *from = source_of<real>(j, place), *to = target_of<real>(j, place);
+
+    for (int k = 0; k < CELLS; k++) {
+        cell[k] = *go_on<pair_of<real>>(from, of.from[32 * k]);
+        sum[k] = *go_on<pair_of<real>>(to, of.to[32 * k]);
     }
 }
 
-// `count` entries of a cell, as COUNT. Where their cells are read, and where they are added.
-template <typename real, bool REAL, int COUNT>
-__device__ __forceinline__ void do_cell(const job<real> &j, int first, int count, const walk &in,
-                                        const walk &out)
+template <typename real, int CELLS>
+__device__ __forceinline__ void put_cells(const job<real> &j, int32_t place, const shifts &of,
+                                          const pair_of<real> sum[CELLS])
+{
+    pair_of<real> *to = target_of<real>(j, place);
+
+    for (int k = 0; k < CELLS; k++)
+        if (has_cell<CELLS>(k, j.support * j.support))
+            *go_on<pair_of<real>>(to, of.to[32 * k]) = sum[k];
+}
+
+// The sum over a warp, which all lanes have: real parts to one half of the lanes, imaginary parts
+// to the other.
+template <typename real> __device__ __forceinline__ pair_of<real> sum_over_warp(pair_of<real> z)
+{
+    const bool upper = lane_of() & 16;
+    real x = (upper ? z.im : z.re) + __shfl_xor_sync(ALL, upper ? z.re : z.im, 16);
+
+    for (int by = 8; by > 0; by /= 2)
+        x += __shfl_xor_sync(ALL, x, by);
+    return {__shfl_sync(ALL, x, 0), __shfl_sync(ALL, x, 16)};
+}
+
+// `of`: from those of the lane on. The numbers of functions are so, too.
+template <typename real, bool REAL, int CELLS>
+__device__ __forceinline__ void do_kept(const job<real> &j, int count, const shifts &of)
 {
     typedef typename number_type<real, REAL>::type number;
-    const number *function[COUNT];
-    pair_of<real> sum[COUNT] = {};
-    real weight[COUNT], x[2 * COUNT];
-    int32_t place = 0;
-
-    for (int n = 0; n < COUNT; n++) {
-        const entry<real> e = j.entries[first + (n < count ? n : 0)];
-        function[n] = (const number *)(const void *)(j.functions + e.function);
-        weight[n] = n < count ? e.weight : 0;
-        place = e.place;
-    }
-    const pair_of<real> *from = source_of<real>(j, place);
-    pair_of<real> *to = target_of<real>(j, place);
-    const int cells = j.support * j.support;
-    each_cell<number, COUNT>(cells, in, function, [&](int at, const number *k) {
-        const pair_of<real> z = from[at];
-        for (int n = 0; n < COUNT; n++)
-            add_conjugate<real>(&sum[n], k[n], z);
-    });
-    for (int n = 0; n < COUNT; n++) {
-        x[2 * n] = sum[n].re;
-        x[2 * n + 1] = sum[n].im;
-    }
-    sum_over_lanes<real, 2 * COUNT>(x, j.shared);
-    for (int n = 0; n < COUNT; n++)
-        sum[n] = {weight[n] * x[2 * n], weight[n] * x[2 * n + 1]};
-    each_cell<number, COUNT>(cells, out, function, [&](int at, const number *k) {
-        pair_of<real> z = to[at];
-        for (int n = 0; n < COUNT; n++)
-            add_product<real>(&z, k[n], sum[n]);
-        to[at] = z;
-    });
-    __syncwarp();
-}
-
-template <typename real, bool REAL>
-__device__ __forceinline__ void do_wide(const job<real> &j, int all)
-{
-    const walk in(j.support, j.step[0], j.step[1]), out(j.support, 1, j.side);
+    pair_of<real> cell[CELLS] = {}, sum[CELLS] = {};
+    int32_t place = -1;
 
 #pragma unroll 1
-    for (int at = 0; at < all;) {
-        int count = j.entries[at].place >> 24;
-        count = count < all - at ? count : all - at;
-        if (count == 1)
-            do_cell<real, REAL, 1>(j, at, 1, in, out);
-        else
-            do_cell<real, REAL, MOST>(j, at, count, in, out);
-        at += count;
+    for (int at = 0; at < count; at++) {
+        const entry<real> e = *go_on<entry<real>>(j.entries, (uint32_t)at * 16);
+        const number *from = (const number *)(const void *)go_on<real>(j.functions, e.function);
+        number k[CELLS];
+        pair_of<real> all = {0, 0};
+
+        for (int n = 0; n < CELLS; n++)
+            k[n] = from[32 * n];
+        if ((e.place & CELL) != place) {
+            if (place >= 0)
+                put_cells<real, CELLS>(j, place, of, sum);
+            __syncwarp();
+            place = e.place & CELL;
+            get_cells<real, CELLS>(j, place, of, cell, sum);
+        }
+        for (int n = 0; n < CELLS; n++)
+            add_conjugate<real>(&all, k[n], cell[n]);
+        all = sum_over_warp<real>(all);
+        all = {e.weight * all.re, e.weight * all.im};
+        for (int n = 0; n < CELLS; n++)
+            add_product<real>(&sum[n], k[n], all);
     }
+    if (place >= 0)
+        put_cells<real, CELLS>(j, place, of, sum);
+}
+
+// MOST_CELLS: of the kernel, 8, 16 or 32.
+template <typename real, bool REAL, int MOST_CELLS>
+__device__ __forceinline__ void do_any_kept(job<real> j, int count, const shifts &of)
+{
+    const int cells = grove_g2g_kept(j.support);
+
+    j.functions += lane_of() * (REAL ? 1 : 2);
+    const shifts own = {of.from + lane_of(), of.to + lane_of()};
+    if (MOST_CELLS == 8 && cells == 4)
+        do_kept<real, REAL, 4>(j, count, own);
+    else if (MOST_CELLS == 8 && cells == 6)
+        do_kept<real, REAL, 6>(j, count, own);
+    else if (MOST_CELLS == 16 && cells == 12)
+        do_kept<real, REAL, 12>(j, count, own);
+    else if (MOST_CELLS == 32 && cells == 20)
+        do_kept<real, REAL, 20>(j, count, own);
+    else if (MOST_CELLS == 32 && cells == 24)
+        do_kept<real, REAL, 24>(j, count, own);
+    else if (MOST_CELLS == 32 && cells == 28)
+        do_kept<real, REAL, 28>(j, count, own);
+    else
+        do_kept<real, REAL, MOST_CELLS>(j, count, own);
 }
 
 /* ---- pieces ---- */
 
-// Piece `number`, if there is one: lanes of a warp go on together.
-template <typename real, bool REAL, int LANES>
+// Turn `number` of the launch, if there is one: lanes of a warp go on together. CELLS of a lane
+// stay in registers; 0: none do.
+template <typename real, bool REAL, int LANES, int CELLS>
 __device__ void apply_piece(const grove_args *args, const grove_g2g_state *g, int32_t number,
-                            real *shared)
+                            const shifts &of, real *shared)
 {
     const bool active = number < g->last - g->first;
-    const grove_g2g_piece p = ((const grove_g2g_piece *)args->in[GROVE_G2G_PIECES]
-                                   .data)[g->first + (active ? number : 0)];
-    const int32_t side = grove_g2g_side(g);
-    const int32_t step[2] = {(int32_t)(g->step[0] / (int64_t)sizeof(pair_of<real>)),
-                             (int32_t)(g->step[1] / (int64_t)sizeof(pair_of<real>))};
+    const grove_g2g_piece *pieces =
+        (const grove_g2g_piece *)args->in[GROVE_G2G_PIECES].data + g->first;
+    const int32_t slot = pieces[active ? number : 0].turn,
+                  pitch = grove_g2g_pitch(g->support, g->tile);
+    const grove_g2g_piece p = pieces[slot];
     const int32_t u = p.tile % g->tiles[0] * g->tile, v = p.tile / g->tiles[0] * g->tile;
-    const job<real> j = {(const pair_of<real> *)args->in[GROVE_G2G_IN].data +
-                             ((int64_t)v * step[1] + (int64_t)u * step[0]),
-                         (pair_of<real> *)args->out.data + (int64_t)number * side * side,
-                         (const real *)args->in[GROVE_G2G_FUNCTIONS].data,
-                         (const entry<real> *)args->in[GROVE_G2G_ENTRIES].data + p.first,
-                         g->support,
-                         side,
-                         {step[0], step[1]},
-                         shared};
+    const job<real> j = {
+        (const pair_of<real> *)(const void *)((const char *)args->in[GROVE_G2G_IN].data +
+                                              (v * g->step[1] + u * g->step[0])),
+        (pair_of<real> *)args->out.data + (int64_t)slot * grove_g2g_side(g) * pitch,
+        (const real *)args->in[GROVE_G2G_FUNCTIONS].data,
+        (const entry<real> *)args->in[GROVE_G2G_ENTRIES].data + p.first,
+        g->support,
+        pitch,
+        {(int32_t)g->step[0], (int32_t)g->step[1]}};
 
 #pragma unroll 1
-    for (int y = p.row; y < p.end && active; y++)
+    for (int y = p.row; y < p.end && active; y++) {
+        pair_of<real> *at = j.out + (y * pitch + p.left + (int)(threadIdx.x % LANES));
 #pragma unroll 1
-        for (int x = p.left + (int)(threadIdx.x % LANES); x < p.right; x += LANES)
-            j.out[y * side + x] = {0, 0};
+        for (int x = p.left + (int)(threadIdx.x % LANES); x < p.right; x += LANES, at += LANES)
+            *at = {0, 0};
+    }
     __syncwarp();
     if (LANES == NARROW)
         do_any_narrow<real, REAL>(j, active ? p.last - p.first : 0);
+    else if (CELLS)
+        do_any_kept<real, REAL, CELLS ? CELLS : 8>(j, p.last - p.first, of);
     else
-        do_wide<real, REAL>(j, p.last - p.first);
+        do_wide<real, REAL>(j, p.last - p.first, shared);
     __syncwarp();
 }
 
@@ -413,7 +314,8 @@ __device__ __forceinline__ void add_tile(const grove_args *args, const grove_g2g
 {
     const int32_t *begin = (const int32_t *)args->in[GROVE_G2G_ENTRIES].data + tile;
     const grove_g2g_piece *pieces = (const grove_g2g_piece *)args->in[GROVE_G2G_PIECES].data;
-    const int32_t side = grove_g2g_side(g), first = begin[0] > g->first ? begin[0] : g->first,
+    const int32_t side = grove_g2g_side(g), pitch = grove_g2g_pitch(g->support, g->tile),
+                  first = begin[0] > g->first ? begin[0] : g->first,
                   last = begin[1] < g->last ? begin[1] : g->last;
 
 #pragma unroll 1
@@ -421,7 +323,7 @@ __device__ __forceinline__ void add_tile(const grove_args *args, const grove_g2g
         if (y < pieces[k].row || y >= pieces[k].end || x < pieces[k].left || x >= pieces[k].right)
             continue;
         const pair_of<real> z = ((const pair_of<real> *)args->in[GROVE_G2G_IN]
-                                     .data)[((int64_t)(k - g->first) * side + y) * side + x];
+                                     .data)[((int64_t)(k - g->first) * side + y) * pitch + x];
         sum->re += z.re;
         sum->im += z.im;
     }
@@ -463,7 +365,7 @@ template <typename real> __device__ void arrange(const grove_args *args, int64_t
     const grove_g2g_arrange_state *g =
         (const grove_g2g_arrange_state *)(const void *)args->state.bytes;
     const int32_t width = grove_g2g_width(g->support), stride = g->oversampling,
-                  each = grove_g2g_rows(g->support) * width, parts = g->are_real ? 1 : 2;
+                  each = grove_g2g_numbers(g->support, 1), parts = g->are_real ? 1 : 2;
     const int32_t all = (int32_t)(i / parts), part = (int32_t)(i % parts), cell = all % each,
                   block = all / each, x = cell % width, y = cell / width;
     const int32_t plane = block / (stride * stride), q = block % (stride * stride);
@@ -491,28 +393,35 @@ template <typename real> __device__ void pack(const grove_args *args, int64_t i)
     while (count < MOST && i + count < g->count && (int64_t)from[count].x >= 0 &&
            (int64_t)from[count].x < last)
         count++;
-    ((entry<real> *)args->out.data)[i] = {
-        count << 24 | place / g->tile << 12 | place % g->tile,
-        (int32_t)(point % g->blocks) * grove_g2g_numbers(g->support, g->are_real), (real)from->y};
+    ((entry<real> *)args->out.data)[i] = {count << 24 | place / g->tile << 12 | place % g->tile,
+                                          (uint32_t)(point % g->blocks) *
+                                              (uint32_t)grove_g2g_numbers(g->support, g->are_real) *
+                                              (uint32_t)sizeof(real),
+                                          (real)from->y};
 }
 } // namespace
 
-// Without the second number ptxas spills some.
-#define APPLY(width, name, is_real, lanes, precision, real)                                        \
-    extern "C" __global__ void __launch_bounds__(BLOCK, 4)                                         \
-        g2g_##width##_##name##_##precision(const __grid_constant__ grove_args args)                \
+// Without the second number of __launch_bounds__ ptxas spills some.
+#define APPLY(name, is_real, lanes, cells, blocks, precision, real)                                \
+    extern "C" __global__ void __launch_bounds__(BLOCK, blocks)                                    \
+        g2g_##name##_##precision(const __grid_constant__ grove_args args)                          \
     {                                                                                              \
-        __shared__ numbers<real, 2 * MOST> memory_##width##_##name##_##precision[WARPS];           \
+        __shared__ uint32_t shifts_##name##_##precision[2 * 32 * (cells) + 1];                     \
+        __shared__ numbers<real, 2 * MOST> memory_##name##_##precision[WARPS];                     \
         enum { EACH = 32 / lanes };                                                                \
         const grove_g2g_state *g = grove_g2g_state_of(&args);                                      \
         const int warp = (int)(threadIdx.x / 32);                                                  \
+        const shifts of = {shifts_##name##_##precision,                                            \
+                           shifts_##name##_##precision + 32 * (cells)};                            \
                                                                                                    \
+        if (cells)                                                                                 \
+            find_shifts<real>(g, of);                                                              \
         _Pragma("unroll 1") for (int64_t i = ((int64_t)blockIdx.x * WARPS + warp) * EACH;          \
                                  i < g->last - g->first; i += (int64_t)gridDim.x * WARPS * EACH)   \
-            apply_piece<real, is_real, lanes>(&args, g, (int32_t)i + lane_of() / lanes,            \
-                                              memory_##width##_##name##_##precision[warp].x);      \
+            apply_piece<real, is_real, lanes, cells>(&args, g, (int32_t)i + lane_of() / lanes, of, \
+                                                     memory_##name##_##precision[warp].x);         \
     }                                                                                              \
-    GROVE_CUDA_EXPORT(g2g_##width##_##name##_##precision)
+    GROVE_CUDA_EXPORT(g2g_##name##_##precision)
 
 #define ITEMS(name, precision, real)                                                               \
     extern "C" __global__ void g2g_##name##_##precision(const __grid_constant__ grove_args args)   \
@@ -524,14 +433,24 @@ template <typename real> __device__ void pack(const grove_args *args, int64_t i)
     }                                                                                              \
     GROVE_CUDA_EXPORT(g2g_##name##_##precision)
 
-APPLY(narrow, real, true, NARROW, single, float)
-APPLY(narrow, real, true, NARROW, double, double)
-APPLY(narrow, complex, false, NARROW, single, float)
-APPLY(narrow, complex, false, NARROW, double, double)
-APPLY(wide, real, true, 32, single, float)
-APPLY(wide, real, true, 32, double, double)
-APPLY(wide, complex, false, 32, single, float)
-APPLY(wide, complex, false, 32, double, double)
+APPLY(narrow_real, true, NARROW, 0, 4, single, float)
+APPLY(narrow_real, true, NARROW, 0, 4, double, double)
+APPLY(narrow_complex, false, NARROW, 0, 4, single, float)
+APPLY(narrow_complex, false, NARROW, 0, 4, double, double)
+APPLY(kept8_real, true, 32, 8, 4, single, float)
+APPLY(kept8_real, true, 32, 8, 4, double, double)
+APPLY(kept8_complex, false, 32, 8, 4, single, float)
+APPLY(kept8_complex, false, 32, 8, 3, double, double)
+APPLY(kept16_real, true, 32, 16, 4, single, float)
+APPLY(kept16_real, true, 32, 16, 2, double, double)
+APPLY(kept16_complex, false, 32, 16, 3, single, float)
+APPLY(kept16_complex, false, 32, 16, 2, double, double)
+APPLY(kept32_real, true, 32, 32, 2, single, float)
+APPLY(kept32_complex, false, 32, 32, 2, single, float)
+APPLY(wide_real, true, 32, 0, 4, single, float)
+APPLY(wide_real, true, 32, 0, 4, double, double)
+APPLY(wide_complex, false, 32, 0, 4, single, float)
+APPLY(wide_complex, false, 32, 0, 4, double, double)
 ITEMS(gather, single, float)
 ITEMS(gather, double, double)
 ITEMS(arrange, single, float)

@@ -8,7 +8,7 @@
 
 extern const grove_kernel grove_g2g_pack, grove_g2g_arrange, grove_g2g_gather;
 /* That of functions so wide, real or not. */
-const grove_kernel *grove_g2g_apply_kernel(int support, bool are_real);
+const grove_kernel *grove_g2g_apply_kernel(int support, bool are_real, bool double_precision);
 
 /* Bytes, at most, and numbers of pieces. */
 typedef struct {
@@ -21,9 +21,15 @@ typedef struct {
 /* For so many entries, used or not. False: more than 32 bits can count. */
 bool grove_g2g_device_find_sizes(const grove_lattice *lattice, int64_t entries,
                                  grove_g2g_device_sizes *sizes);
-/* Fills `pieces`, and `begin`: [tile + 1] the first of each tile. How many there are. Entries as of
- * grove_g2g_apply. */
+/* Fills `pieces`, of which `slice` at a time are launched, and `begin`: [tile + 1] the first of
+ * each tile. How many there are. Entries as of grove_g2g_apply. */
 int32_t grove_g2g_device_divide(const grove_lattice *lattice, const grove_diagonal_entry *entries,
-                                int64_t count, grove_g2g_piece *pieces, int32_t *begin);
+                                int64_t count, int32_t slice, grove_g2g_piece *pieces,
+                                int32_t *begin);
+
+/* Seconds of an H100, as counted: of applying so many entries; of degridding and gridding so many
+ * samples by the same functions. */
+double grove_g2g_device_seconds(const grove_lattice *lattice, double entries);
+double grove_g2g_device_seconds_of_both(const grove_lattice *lattice, double samples);
 
 #endif

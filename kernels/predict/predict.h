@@ -5,7 +5,8 @@
  * The files, predict_NAME: .c packs, cuts into pieces and stores; .h is compiled for each
  * instruction set and precision (isa.h; what the two exchange is in job.h).
  *     plain.c          the plain way
- *     sum.c            the vector code: chooses one of four forms, packs (pack.c, order.c), runs
+ *     sum.c            the vector code: splits the sky (kinds.c), chooses one of four forms for
+ * each part of it, packs (pack.c, order.c), runs
  *     rows*.c, .h      form 1, a row (baseline and time) in each lane: rows_flat.h for flat
  * spectra, rows_spectra.h for a weight for each channel, rows_jones.h for Jones terms inside the
  * sum, all with the phases of rows_phases.h; rows_direct.h for few or irregular channels
@@ -38,13 +39,15 @@ enum {
 };
 
 /* The state in grove_args. Channels of equal spacing: channel k of the whole axis is at first +
- * step k (Hz). */
+ * step k (Hz). Others within a hundredth of a step of that have a deviation, their largest distance
+ * from it (Hz), which moves no phase that matters in rows that are short enough. */
 typedef struct {
     int32_t regular, spare;
-    double first, step;
+    double first, step, deviation;
 } grove_predict_channels;
 
-/* Whether `count` frequencies are equally spaced as far as doubles can say; fills `channels`. */
+/* Whether `count` frequencies are equally spaced as far as doubles can say, or nearly; fills
+ * `channels`. */
 void grove_predict_channels_of(const double *freq, int64_t count, grove_predict_channels *channels);
 
 /* Ways to the sum. */
@@ -55,8 +58,9 @@ enum {
                              not differences of those of stations go by the other ways */
 };
 
-/* With fewer channels every phase is evaluated, which then takes less time than a recurrence. */
-enum { GROVE_PREDICT_FEW = 8 };
+/* With fewer channels, in all or in the last block of 64, every phase is evaluated, which then
+ * takes less time than a recurrence; with Jones terms inside the sum a source is in each lane. */
+enum { GROVE_PREDICT_RECURRED = 5, GROVE_PREDICT_FEW = 8 };
 /* What becomes of Jones terms. */
 enum {
     GROVE_PREDICT_AROUND, /* none, or the same for all sources: around the sum */
@@ -92,7 +96,11 @@ void grove_predict_cells(const grove_args *args, int64_t first, int64_t last);
 typedef struct grove_predict_sum grove_predict_sum;
 grove_predict_sum *grove_predict_sum_new(const grove_args *args);
 void grove_predict_sum_free(grove_predict_sum *sum);
-/* Cuts the work finer where that many threads would find too few pieces; before their number is
+/* The sum over sources of another kind, which goes faster by itself: it is run after `sum`, and
+ * adds to the output. NULL: none. `sum` owns it. */
+grove_predict_sum *grove_predict_sum_next(const grove_predict_sum *sum);
+/* These are of `sum` without the next.
+ * Cuts the work finer where that many threads would find too few pieces; before their number is
  * asked for. The same bits. */
 void grove_predict_sum_cut(grove_predict_sum *sum, int threads);
 /* Pieces of the work, each as many rows as a vector has lanes or so. Any order, any threads: the

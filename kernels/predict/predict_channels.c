@@ -293,8 +293,7 @@ static void store(const grove_predict_sum *p, const piece *c)
                 const double *x = c->total + (int64_t)i * 8 * lanes + k;
                 if (from >= 0)
                     x += 2 * job->element[from] * lanes;
-                put_number(out, at, e, from < 0 ? 0 : x[0] * scale,
-                           from < 0 ? 0 : x[lanes] * scale);
+                deliver(p, at, e, from < 0 ? 0 : x[0] * scale, from < 0 ? 0 : x[lanes] * scale);
             }
         }
 }

@@ -9,14 +9,17 @@
 #include <time.h>
 
 enum { STATIONS = 64, PAIRS = STATIONS * (STATIONS - 1) / 2, SOURCES = 2048, CHANNELS = 64 };
-enum { JONES_SOURCES = 512, ROUNDS = 4 };
+/* With Jones terms: of all stations, and of some stations and all channels. */
+enum { JONES_SOURCES = 512, VARIED_SOURCES = 256, VARIED_STATIONS = 24 };
+enum { ROUNDS = 4 };
 
 /* An arbitrary field: points with flat spectra, one time. */
 typedef struct {
     double lmn[SOURCES][3], uvw[PAIRS][3], station[STATIONS][3], freq[CHANNELS];
     double brightness[SOURCES][2]; /* or floats in the same place */
     double out[PAIRS * CHANNELS * 8];
-    double jones[STATIONS][JONES_SOURCES][8];
+    /* [source][station][channel, if of channels], as values are in tiles */
+    double jones[VARIED_SOURCES * VARIED_STATIONS * CHANNELS][8];
     int32_t left[PAIRS], right[PAIRS];
 } field;
 
@@ -59,14 +62,25 @@ typedef struct {
     int isa, bytes, jones, way, stations, channels;
 } trial;
 
+/* Memory that nobody has written to is one page of zeros, which a cache holds. */
+static void write_jones(field *f)
+{
+    const size_t cells = sizeof(f->jones) / sizeof(f->jones[0]);
+
+    for (size_t i = 0; i < cells; i++)
+        f->jones[i][0] = f->jones[i][6] = 1;
+}
+
 static void add_jones(field *f, const trial *t, grove_args *a)
 {
     for (int side = 0; side < 2; side++) {
         grove_view *view = &a->in[side ? GROVE_PREDICT_RIGHT : GROVE_PREDICT_LEFT];
         *view = view_of(f->jones, GROVE_MATRIX, 4, t->bytes);
         view->complex_ = 1;
-        view->stride[0] = (int64_t)8 * t->bytes;
-        view->stride[1] = (int64_t)JONES_SOURCES * 8 * t->bytes;
+        int64_t cell = (int64_t)8 * t->bytes, varies = t->jones == PREDICT_COSTS_VARIED;
+        view->stride[0] = cell * (varies ? VARIED_STATIONS * CHANNELS : STATIONS);
+        view->stride[1] = varies ? cell * CHANNELS : cell;
+        view->stride[2] = varies ? cell : 0;
         view->gather = side ? f->right : f->left;
         view->gather_axis = 1;
     }
@@ -89,7 +103,9 @@ static void set_args(field *f, const trial *t, grove_args *a)
     memset(a, 0, sizeof(*a));
     a->axes = 3;
     a->inputs = GROVE_PREDICT_UVW_RIGHT + 1;
-    a->size[SOURCE] = t->jones ? JONES_SOURCES : SOURCES;
+    a->size[SOURCE] = t->jones == PREDICT_COSTS_VARIED ? VARIED_SOURCES
+                      : t->jones                       ? JONES_SOURCES
+                                                       : SOURCES;
     a->size[BASELINE] = t->stations * (t->stations - 1) / 2;
     a->size[FREQ] = t->channels;
     a->axis[SOURCE] = GROVE_AXIS_SOURCE;
@@ -156,46 +172,94 @@ static double positive(double x, double at_least)
     return x > at_least ? x : at_least;
 }
 
+/* Times of some trials, ns for a source. 0: no memory. */
+static int time_all(const trial *trials, int count, double *times)
+{
+    field *f = calloc(1, sizeof(*f));
+    int good = f != NULL;
+
+    if (good)
+        fill(f, trials->bytes);
+    if (good && trials->jones)
+        write_jones(f);
+    for (int i = 0; i < count && good; i++) {
+        times[i] = time_of(f, &trials[i]);
+        good = times[i] >= 0;
+    }
+    free(f);
+    return good;
+}
+
+enum { FEW = 12, FEW_PAIRS = FEW * (FEW - 1) / 2, SHORT = 16 };
+
+/* n station + n (n - 1) / 2 pair = few for n = FEW, many for n = `number`. */
+static void solve_costs(double few, double many, int number, double *station, double *pair)
+{
+    few /= FEW;
+    many /= number;
+    *pair = positive((many - few) * 2 / (number - FEW), 0.001);
+    *station = positive(many - *pair * (number - 1) / 2, 0.001);
+}
+
+/* With Jones terms of channels. A product of matrices of stations takes what it does without; to
+ * collect their rows takes longer, since those of a channel lie far apart. */
+static int measure_varied(int isa, int bytes, grove_predict_costs *costs)
+{
+    enum { VARIED = PREDICT_COSTS_VARIED, SOME = 4, MANY = VARIED_STATIONS };
+    const trial trials[] = {{isa, bytes, VARIED, GROVE_PREDICT_BASELINE, FEW, CHANNELS},
+                            {isa, bytes, VARIED, GROVE_PREDICT_BASELINE, MANY, CHANNELS},
+                            {isa, bytes, VARIED, GROVE_PREDICT_BASELINE, MANY, SOME},
+                            {isa, bytes, VARIED, GROVE_PREDICT_STATION, MANY, CHANNELS},
+                            {isa, bytes, PREDICT_COSTS_JONES, GROVE_PREDICT_STATION, FEW, 1},
+                            {isa, bytes, PREDICT_COSTS_JONES, GROVE_PREDICT_STATION, STATIONS, 1}};
+    double times[6], phase;
+
+    if (!time_all(trials, 6, times))
+        return 0;
+    solve_costs(times[0] / CHANNELS, times[1] / CHANNELS, MANY, &costs->panel, &costs->channel);
+    costs->direct = times[2] / (SOME * MANY * (MANY - 1) / 2);
+    solve_costs(times[4], times[5], STATIONS, &phase, &costs->pair);
+    costs->phase = positive(times[3] / CHANNELS / MANY - costs->pair * (MANY - 1) / 2, phase);
+    return 1;
+}
+
 int grove_predict_measure(int isa, int bytes, int jones, grove_predict_costs *costs)
 {
-    enum { FEW = 12, FEW_PAIRS = FEW * (FEW - 1) / 2, SHORT = 16 };
     const trial trials[] = {{isa, bytes, jones, GROVE_PREDICT_BASELINE, FEW, CHANNELS},
                             {isa, bytes, jones, GROVE_PREDICT_BASELINE, FEW, SHORT},
                             {isa, bytes, jones, GROVE_PREDICT_BASELINE, FEW, 1},
                             {isa, bytes, jones, GROVE_PREDICT_STATION, FEW, 1},
                             {isa, bytes, jones, GROVE_PREDICT_STATION, STATIONS, 1}};
-    enum { TRIALS = sizeof(trials) / sizeof(trials[0]) };
-    double times[TRIALS];
-    field *f = calloc(1, sizeof(*f));
-    int good = f != NULL;
+    double times[5];
 
-    if (good)
-        fill(f, bytes);
-    for (int i = 0; i < TRIALS && good; i++) {
-        times[i] = time_of(f, &trials[i]);
-        good = times[i] >= 0;
-    }
-    free(f);
-    if (!good)
+    if (jones == PREDICT_COSTS_VARIED)
+        return measure_varied(isa, bytes, costs);
+    if (!time_all(trials, 5, times))
         return 0;
-    double block = times[0] / FEW_PAIRS, few = times[3] / FEW, many = times[4] / STATIONS;
+    double block = times[0] / FEW_PAIRS;
     costs->channel = positive((block - times[1] / FEW_PAIRS) / (CHANNELS - SHORT), 0.001);
     costs->panel = positive(block - CHANNELS * costs->channel, 0.001);
     costs->direct = times[2] / FEW_PAIRS;
-    /* n phase + n (n - 1) / 2 pair, for both numbers n of stations */
-    costs->pair = positive((many - few) * 2 / (STATIONS - FEW), 0.001);
-    costs->phase = positive(many - costs->pair * (STATIONS - 1) / 2, 0.001);
+    solve_costs(times[3], times[4], STATIONS, &costs->phase, &costs->pair);
     return 1;
 }
 
-/* Measured by `grove tune` on an AMD EPYC with AVX-512; doubles take twice as long. */
+/* Measured by `grove tune` on an AMD EPYC with AVX-512; doubles take twice as long. Those of Jones
+ * terms of channels are from one with AVX2, in proportion to the others, and for AVX-512 estimated
+ * from numbers of operations. */
 grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones)
 {
-    static const grove_predict_costs usual[][2] = {
-        [GROVE_ISA_PORTABLE] = {{8.7, 0.095, 2, 2.15, 0.18}, {18.8, 0.39, 4.2, 6.9, 0.86}},
-        [GROVE_ISA_AVX2] = {{3.3, 0.061, 0.735, 1.05, 0.12}, {13.9, 0.276, 2.66, 4.1, 0.43}},
-        [GROVE_ISA_AVX512] = {{2.4, 0.018, 0.43, 0.65, 0.095}, {9.5, 0.087, 1.4, 3.4, 0.265}}};
-    grove_predict_costs costs = usual[isa][jones != 0];
+    static const grove_predict_costs usual[][PREDICT_COSTS_KINDS] = {
+        [GROVE_ISA_PORTABLE] = {{8.7, 0.095, 2, 2.15, 0.18},
+                                {18.8, 0.39, 4.2, 6.9, 0.86},
+                                {15.5, 1.7, 3.5, 45, 0.86}},
+        [GROVE_ISA_AVX2] = {{3.3, 0.061, 0.735, 1.05, 0.12},
+                            {13.9, 0.276, 2.66, 4.1, 0.43},
+                            {11, 0.92, 2.2, 23, 0.43}},
+        [GROVE_ISA_AVX512] = {{2.4, 0.018, 0.43, 0.65, 0.095},
+                              {9.5, 0.087, 1.4, 3.4, 0.265},
+                              {9, 0.55, 1.4, 20, 0.265}}};
+    grove_predict_costs costs = usual[isa][jones];
     double factor = bytes == 8 ? 2 : 1;
 
     costs.panel *= factor;
@@ -206,19 +270,56 @@ grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones)
     return costs;
 }
 
-double grove_predict_cost_of_baselines(const grove_predict_costs *costs, int64_t baselines,
-                                       int64_t channels, int regular)
+/* Fewer elements of Jones terms of channels take less, in parts of what matrices take: of a row and
+ * channel by baselines; of a pair of stations. */
+static double row_part(const grove_predict_shape *shape)
 {
-    double blocks = (double)((channels + PREDICT_BLOCK - 1) / PREDICT_BLOCK);
-
-    return (double)baselines * (regular ? blocks * costs->panel + (double)channels * costs->channel
-                                        : (double)channels * costs->direct);
+    return 0.4 + 0.15 * shape->elements;
 }
 
-double grove_predict_cost_of_stations(const grove_predict_costs *costs, int64_t stations,
-                                      int64_t channels)
+static double pair_part(const grove_predict_shape *shape)
 {
-    double n = (double)stations;
+    return 0.25 * shape->elements;
+}
 
-    return (double)channels * (n * costs->phase + n * (n - 1) / 2 * costs->pair);
+/* Of the phase of a station: collecting its Jones terms, 64 channels apart, takes most of it; fewer
+ * channels and elements lie in fewer lines of the cache. */
+static double phase_part(const grove_predict_shape *shape)
+{
+    double channels = shape->channels < CHANNELS ? (double)shape->channels : (double)CHANNELS;
+
+    return 0.2 + 0.8 * channels / CHANNELS * pair_part(shape);
+}
+
+double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
+                                       const grove_predict_shape *shape)
+{
+    const double spectra = 2.7; /* the operations of a channel, where its weights differ */
+    double baselines = (double)shape->baselines, channels = (double)shape->channels;
+    int64_t few = shape->regular ? shape->channels % PREDICT_BLOCK : shape->channels;
+
+    if (shape->jones == PREDICT_COSTS_VARIED)
+        return channels * (shape->channels < GROVE_PREDICT_FEW
+                               ? baselines * costs->direct * row_part(shape)
+                               : (double)shape->stations * costs->panel +
+                                     baselines * costs->channel * row_part(shape));
+    if (shape->regular && few >= GROVE_PREDICT_RECURRED)
+        few = 0; /* or with every phase evaluated */
+    int64_t blocks = (shape->channels - few + PREDICT_BLOCK - 1) / PREDICT_BLOCK;
+    return baselines *
+           ((double)blocks * costs->panel +
+            (double)(shape->channels - few) * costs->channel * (shape->flat ? 1 : spectra) +
+            (double)few * costs->direct);
+}
+
+double grove_predict_cost_of_stations(const grove_predict_costs *costs,
+                                      const grove_predict_shape *shape)
+{
+    double n = (double)shape->stations, phase = costs->phase, pair = costs->pair;
+
+    if (shape->jones == PREDICT_COSTS_VARIED) {
+        phase *= phase_part(shape);
+        pair *= pair_part(shape);
+    }
+    return (double)shape->channels * (n * phase + n * (n - 1) / 2 * pair);
 }

@@ -4,7 +4,13 @@
 
 #include "predict.h"
 
-/* Processor time in ns, for one source without smearing. */
+/* What is told apart: without Jones terms inside the sum; with a matrix for each source and station
+ * on both sides; with one for each channel, too. */
+enum { PREDICT_COSTS_POINTS, PREDICT_COSTS_JONES, PREDICT_COSTS_VARIED, PREDICT_COSTS_KINDS };
+
+/* Processor time in ns, for one source without smearing. With Jones terms of channels `panel` is of
+ * a station and channel by baselines, `channel` of a row in it, `direct` of a row and channel where
+ * channels are few. */
 typedef struct {
     double panel;   /* by baselines: phases for a row and block of equally spaced channels */
     double channel; /* ... and for each of the channels */
@@ -14,16 +20,22 @@ typedef struct {
 } grove_predict_costs;
 
 /* Measures them for an instruction set (grove_isa) and numbers of 4 or 8 bytes: some tens of
- * milliseconds. `jones`: with a matrix for each source and station on both sides that does not vary
- * with frequency. 0: no memory. */
+ * milliseconds. `jones`: PREDICT_COSTS_. 0: no memory. */
 int grove_predict_measure(int isa, int bytes, int jones, grove_predict_costs *costs);
 /* Typical costs, for machines where they have not been measured. */
 grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones);
 
-/* For a source and time, ns. `regular`: equally spaced channels, at least GROVE_PREDICT_FEW. */
-double grove_predict_cost_of_baselines(const grove_predict_costs *costs, int64_t baselines,
-                                       int64_t channels, int regular);
-double grove_predict_cost_of_stations(const grove_predict_costs *costs, int64_t stations,
-                                      int64_t channels);
+/* What is summed. jones: PREDICT_COSTS_; elements: 1, 2 or 4 of the Jones terms. regular: equally
+ * spaced channels that are not too few. flat: the brightness does not vary with frequency. */
+typedef struct {
+    int64_t baselines, stations, channels;
+    int regular, flat, jones, elements;
+} grove_predict_shape;
+
+/* For a source and time, ns; `costs` are those of shape->jones. */
+double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
+                                       const grove_predict_shape *shape);
+double grove_predict_cost_of_stations(const grove_predict_costs *costs,
+                                      const grove_predict_shape *shape);
 
 #endif

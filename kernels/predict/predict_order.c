@@ -69,9 +69,11 @@ int grove_predict_order_sources(grove_predict_sum *p)
     int64_t at = 0;
 
     for (int gaussian = 0; gaussian < 2; gaussian++) {
-        for (int64_t s = 0; s < p->sources; s++)
+        for (int64_t i = 0; i < p->sources; i++) {
+            int64_t s = p->chosen ? p->chosen[i] : i;
             if (is_gaussian(p, s) == gaussian)
                 p->order[at++] = s;
+        }
         if (!gaussian)
             p->job.points = at;
     }
@@ -82,12 +84,49 @@ int grove_predict_order_sources(grove_predict_sum *p)
            sort(p, p->order + p->job.points, p->job.gaussians, size_of_source);
 }
 
-int grove_predict_order_rows(grove_predict_sum *p)
+int grove_predict_list_rows(grove_predict_sum *p)
 {
     if (!p->row_list) {
         p->row_list = calloc((size_t)p->rows + 1, sizeof(*p->row_list));
         for (int64_t i = 0; p->row_list && i < p->rows; i++)
             p->row_list[i] = i;
     }
-    return p->row_list && sort(p, p->row_list, p->row_count, size_of_row);
+    return p->row_list != NULL;
+}
+
+int grove_predict_order_rows(grove_predict_sum *p)
+{
+    return grove_predict_list_rows(p) && sort(p, p->row_list, p->row_count, size_of_row);
+}
+
+/* Whether the channels' distance from equal spacing turns no phase, of a delay or of its change
+ * within an integration, by what matters. */
+static int is_even(const grove_predict_sum *p, int64_t number)
+{
+    double length = 0;
+    row r;
+
+    find_row(p->args, number, &r);
+    const double *uvw = (const double *)(const void *)r.in[GROVE_PREDICT_UVW];
+    const double *rate = (const double *)(const void *)r.in[GROVE_PREDICT_RATE];
+    const double *interval = (const double *)(const void *)r.in[GROVE_PREDICT_INTERVAL];
+    for (int k = 0; k < 3; k++)
+        length += fabs(uvw[k]) + (p->plan.smear_time ? fabs(rate[k] * *interval) : 0);
+    return length * p->largest_direction * p->plan.channels.deviation <= tolerance_of(p);
+}
+
+int grove_predict_move_even(grove_predict_sum *p, int64_t *list, int64_t *count)
+{
+    int64_t kept = 0;
+
+    p->even = calloc((size_t)*count + 1, sizeof(*p->even));
+    if (!p->even)
+        return 0;
+    for (int64_t i = 0; i < *count; i++)
+        if (is_even(p, list[i]))
+            p->even[p->even_count++] = list[i];
+        else
+            list[kept++] = list[i];
+    *count = kept;
+    return 1;
 }

@@ -49,7 +49,8 @@ static int compare(const grove_predict_sum *p, int a, int b)
 
     for (int64_t s = 0; s < p->sources && (equal || negative); s++)
         for (int64_t k = 0; k < channels; k++) {
-            double x = a < 0 ? 0 : coefficient(p, s, k, a), y = coefficient(p, s, k, b);
+            double x = a < 0 ? 0 : coefficient(p, p->order[s], k, a);
+            double y = coefficient(p, p->order[s], k, b);
             equal = equal && x == y;
             negative = negative && x == -y;
         }
@@ -111,7 +112,7 @@ static void set_job(grove_predict_sum *p)
     job->ellipse = p->ellipse;
     job->weight_channel = p->plan.flat ? 0 : p->components;
     job->weight_source = p->components * (p->plan.flat ? 1 : p->blocks * (int64_t)PREDICT_BLOCK);
-    job->regular = p->plan.channels.regular && p->plan.count >= GROVE_PREDICT_FEW;
+    job->regular = p->plan.channels.regular && p->plan.count >= GROVE_PREDICT_RECURRED;
     job->start = p->plan.channels.first;
     job->step = p->plan.channels.step;
     job->equal_width = p->plan.equal_width;
@@ -149,7 +150,7 @@ int grove_predict_pack_weights(grove_predict_sum *p)
 {
     size_t sources = (size_t)p->sources + 1, channels = (size_t)p->blocks * PREDICT_BLOCK;
 
-    if (p->jones || (p->form == BY_STATIONS && !p->stray_count))
+    if (p->jones || (p->form == BY_STATIONS && !p->stray_count && !p->even_count))
         return 1;
     p->weight = calloc(sources * (p->plan.flat ? 1 : channels),
                        ((size_t)p->components + 1) * sizeof(double));

@@ -40,10 +40,15 @@ void grove_predict_channels_of(const double *freq, int64_t count, grove_predict_
     channels->first = freq[0];
     channels->step = count > 1 ? (freq[count - 1] - freq[0]) / (double)(count - 1) : 0;
     channels->regular = 1;
-    for (int64_t k = 0; k < count; k++)
-        if (!(fabs(channels->first + channels->step * (double)k - freq[k]) <=
-              1e-15 * fabs(freq[k])))
+    for (int64_t k = 0; k < count; k++) {
+        double distance = fabs(channels->first + channels->step * (double)k - freq[k]);
+        if (!(distance <= 1e-15 * fabs(freq[k])))
             channels->regular = 0;
+        if (!(distance <= channels->deviation))
+            channels->deviation = distance;
+    }
+    if (channels->regular || !(channels->deviation <= 0.01 * fabs(channels->step)))
+        channels->deviation = 0;
 }
 
 static const double *doubles(const work *p, const row *r, int input, int64_t source)

@@ -25,10 +25,14 @@ struct grove_predict_sum {
     enum { BY_ROWS, BY_CHANNELS, BY_SOURCES, BY_STATIONS } form;
     int source, freq, time, baseline; /* axes, -1: none */
     int64_t sources, rows, times, baselines;
+    grove_predict_sum *next;     /* the sum over sources of another kind */
+    int64_t *chosen;             /* the numbers of the sources; NULL: all */
+    int adds;                    /* to the output, instead of storing */
     int64_t origin, channels;    /* of the tile */
     int64_t first_block, blocks; /* of PREDICT_BLOCK channels, that the tile lies in */
-    int64_t *row_list;           /* the rows that are wanted; NULL: all */
+    int64_t *row_list;           /* the rows that are wanted and go by the form; NULL: all */
     int64_t row_count;
+    int64_t *even, even_count; /* rows in which channels count as equally spaced: BY_ROWS */
     atomic_int failed;
 
     /* Packed (predict_pack.c, predict_order.c): */
@@ -99,6 +103,18 @@ static inline double coefficient(const grove_predict_sum *p, int64_t source, int
         k);
 }
 
+/* Stores element e of the output, or adds to it. */
+static inline void deliver(const grove_predict_sum *p, char *at, int e, double re, double im)
+{
+    const grove_view *out = &p->args->out;
+
+    if (p->adds) {
+        re += number(out, at, 2 * e);
+        im += number(out, at, 2 * e + 1);
+    }
+    put_number(out, at, e, re, im);
+}
+
 /* Coordinates of a station, or of a baseline by itself, in an input. */
 static inline const double *station_uvw(const grove_predict_sum *p, int input, int64_t time,
                                         int64_t station)
@@ -110,29 +126,46 @@ static inline const double *station_uvw(const grove_predict_sum *p, int input, i
                                           view->stride[p->baseline] * station);
 }
 
+/* Turns of a phase that do not matter. */
+static inline double tolerance_of(const grove_predict_sum *p)
+{
+    return p->args->out.bytes == 4 ? 1e-7 : 3e-13;
+}
+
 /* Whether coordinates differ from those of station u less those of station v by a phase that
  * matters; `rest` gets the difference. A difference in the last bits of coordinates is rounding,
  * however large the phase. */
 static inline int is_stray(const grove_predict_sum *p, const double uvw[3], const double u[3],
                            const double v[3], double rest[3])
 {
-    double tolerance = p->args->out.bytes == 4 ? 1e-7 : 3e-13, difference = 0, size = 0;
+    double difference = 0, size = 0;
 
     for (int k = 0; k < 3; k++) {
         rest[k] = uvw[k] - (u[k] - v[k]);
         difference += fabs(rest[k]);
         size += fabs(u[k]) + fabs(v[k]);
     }
-    return !(difference * p->largest_direction * p->plan.reference * 2 <= tolerance ||
+    return !(difference * p->largest_direction * p->plan.reference * 2 <= tolerance_of(p) ||
              difference <= 4e-16 * size);
 }
 
 /* Functions that return int return 0 where memory is refused, unless they say otherwise. */
 
+/* Splits a sum that is not packed yet by kinds of sources, where one kind goes faster by itself.
+ * The kind of a source depends on its shape and brightness; whether kinds are split, on their
+ * numbers alone. Of spectra the channels of the tile count: where a source is polarised in some
+ * channels and not in others, how channels are cut into tiles may change last bits. */
+int grove_predict_split(grove_predict_sum *p);
+
 /* The order of sources (p->order: points first) and rows (p->row_list). With a cutoff, sources and
  * rows of about the same size follow each other. */
 int grove_predict_order_sources(grove_predict_sum *p);
 int grove_predict_order_rows(grove_predict_sum *p);
+/* Moves rows in which nearly equal spacing of the channels moves no phase that matters from a list
+ * to p->even. */
+int grove_predict_move_even(grove_predict_sum *p, int64_t *list, int64_t *count);
+/* Makes p->row_list a list, of all rows if it is none. */
+int grove_predict_list_rows(grove_predict_sum *p);
 
 /* Packs everything but the weights, which depend on the form. */
 int grove_predict_pack(grove_predict_sum *p);
@@ -150,9 +183,9 @@ void grove_predict_jones_around(const grove_predict_sum *p, const row *r, int64_
                                 grove_cplx64 v[4]);
 
 /* A row in each lane: as many rows as there are lanes, from number `first` of all, or of the
- * `count` in `list`. */
+ * `count` in `list`. regular: channels count as equally spaced. */
 void grove_predict_rows_run(const grove_predict_sum *p, const int64_t *list, int64_t count,
-                            int64_t first);
+                            int64_t first, int regular);
 
 /* Jones terms inside the sum with a channel in each lane, where they vary with frequency or
  * channels are irregular, or a source, where channels are few: BY_CHANNELS, BY_SOURCES, or BY_ROWS

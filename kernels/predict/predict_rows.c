@@ -67,12 +67,17 @@ static inline void advance(series *s)
     s->imaginary += s->step;
 }
 
-/* An element in `count` channels, `step` bytes apart, as numbers of that many bytes. */
-static inline __attribute__((always_inline)) void store_channels(char *at, int64_t step, int count,
-                                                                 series re, series im, int bytes)
+/* An element in `count` channels, `step` bytes apart, as numbers of that many bytes; added to what
+ * is there or not. */
+static inline __attribute__((always_inline)) void
+store_channels(char *at, int64_t step, int count, series re, series im, int bytes, int adds)
 {
     for (int k = 0; k < count; k++, at += step) {
         grove_cplx64 z = element_of(&re, &im);
+        if (adds) {
+            z.re += number_at(at, 0, bytes);
+            z.im += number_at(at, 1, bytes);
+        }
         put_complex(at, 0, bytes, z.re, z.im);
         advance(&re);
         advance(&im);
@@ -91,9 +96,9 @@ static void store_bare(const grove_predict_sum *p, const grove_predict_batch *b,
             char *at = b->rows[i].out + stride * channel + 2 * e * out->bytes;
             series re = series_of(p, b, 2 * e, i, from), im = series_of(p, b, 2 * e + 1, i, from);
             if (out->bytes == 4)
-                store_channels(at, stride, to - from, re, im, 4);
+                store_channels(at, stride, to - from, re, im, 4, p->adds);
             else
-                store_channels(at, stride, to - from, re, im, 8);
+                store_channels(at, stride, to - from, re, im, 8, p->adds);
         }
 }
 
@@ -119,7 +124,7 @@ static void store_block(const grove_predict_sum *p, const grove_predict_batch *b
             if (around)
                 grove_predict_jones_around(p, &b->rows[i], channel, v);
             for (int e = 0; e < out->elements; e++)
-                put_number(out, at, e, v[e].re, v[e].im);
+                deliver(p, at, e, v[e].re, v[e].im);
         }
 }
 
@@ -136,7 +141,7 @@ static void store_jones(const grove_predict_sum *p, const grove_predict_batch *b
                 int from = p->output_elements[e].component;
                 const double *x =
                     b->sums + ((from < 0 ? 0 : from) * PREDICT_BLOCK + k) * 2 * lanes + i;
-                put_number(out, at, e, from < 0 ? 0 : x[0], from < 0 ? 0 : x[lanes]);
+                deliver(p, at, e, from < 0 ? 0 : x[0], from < 0 ? 0 : x[lanes]);
             }
         }
 }
@@ -165,12 +170,14 @@ static void run_jones_block(const grove_predict_sum *p, grove_predict_batch *b,
     store_jones(p, b, &job);
 }
 
-static void run_block(const grove_predict_sum *p, grove_predict_batch *b, int64_t block)
+static void run_block(const grove_predict_sum *p, grove_predict_batch *b, int64_t block,
+                      int regular)
 {
     grove_predict_job job = p->job;
     int64_t first = (p->first_block + block) * PREDICT_BLOCK;
     size_t bytes = p->args->out.bytes == 4 ? sizeof(float) : sizeof(double);
 
+    job.regular = regular && p->plan.count - first >= GROVE_PREDICT_RECURRED;
     job.first = first;
     job.from = first < p->origin ? (int)(p->origin - first) : 0;
     job.to = p->origin + p->channels - first < PREDICT_BLOCK
@@ -194,11 +201,11 @@ static void run_block(const grove_predict_sum *p, grove_predict_batch *b, int64_
 }
 
 void grove_predict_rows_run(const grove_predict_sum *p, const int64_t *list, int64_t count,
-                            int64_t first)
+                            int64_t first, int regular)
 {
     grove_predict_batch b;
 
     find_rows(p, list, count, first, &b);
     for (int64_t block = 0; block < p->blocks; block++)
-        run_block(p, &b, block);
+        run_block(p, &b, block, regular);
 }

@@ -267,7 +267,7 @@ static void store_matrix(const grove_predict_sum *p, const piece *c, int64_t b, 
         const double *at = cell_at(p, c, b, from[e]);
         if (at) {
             grove_cplx64 z = element_at(p, c, at, from[e]);
-            put_number(out, to, e, z.re, z.im);
+            deliver(p, to, e, z.re, z.im);
         }
     }
 }
@@ -306,7 +306,7 @@ static void store(const grove_predict_sum *p, const piece *c)
             find_row(p->args, c->time * p->baselines, &r);
         }
         for (int e = 0; e < out->elements; e++)
-            put_number(out, at, e, v[e].re, v[e].im);
+            deliver(p, at, e, v[e].re, v[e].im);
     }
 }
 

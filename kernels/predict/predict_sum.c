@@ -55,28 +55,51 @@ static int choose_form(const grove_predict_sum *p)
     return grove_predict_channels_form(p);
 }
 
+/* Whether the channels are nearly, but not quite, equally spaced, and enough for a recurrence. */
+static int nearly_regular(const grove_predict_sum *p)
+{
+    return p->plan.channels.deviation > 0 && p->plan.count >= GROVE_PREDICT_RECURRED;
+}
+
+static int move_even(grove_predict_sum *p)
+{
+    return !nearly_regular(p) ||
+           (grove_predict_list_rows(p) && grove_predict_move_even(p, p->row_list, &p->row_count));
+}
+
 /* What the form needs beside what all of them need. */
 static int pack_form(grove_predict_sum *p)
 {
     switch (p->form) {
     case BY_STATIONS:
-        return grove_predict_station_pack(p);
+        return grove_predict_station_pack(p) &&
+               (!nearly_regular(p) || grove_predict_move_even(p, p->stray, &p->stray_count));
     case BY_CHANNELS:
     case BY_SOURCES:
-        return grove_predict_channels_pack(p);
+        return move_even(p) && grove_predict_channels_pack(p);
     default:
-        return !(p->plan.cutoff > 0) || grove_predict_order_rows(p);
+        return (!(p->plan.cutoff > 0) || grove_predict_order_rows(p)) && move_even(p);
     }
 }
 
 static int prepare(grove_predict_sum *p)
 {
-    if (p->plan.jones == GROVE_PREDICT_FOLDED && !grove_predict_apparent_pack(p))
-        return 0;
     if (!grove_predict_pack(p) || !find_wanted_rows(p))
         return 0;
     p->form = choose_form(p);
     return pack_form(p) && grove_predict_pack_weights(p);
+}
+
+static int prepare_all(grove_predict_sum *p)
+{
+    if (p->plan.jones == GROVE_PREDICT_FOLDED && !grove_predict_apparent_pack(p))
+        return 0;
+    if (!grove_predict_split(p))
+        return 0;
+    for (; p; p = p->next)
+        if (!prepare(p))
+            return 0;
+    return 1;
 }
 
 grove_predict_sum *grove_predict_sum_new(const grove_args *args)
@@ -89,17 +112,21 @@ grove_predict_sum *grove_predict_sum_new(const grove_args *args)
     memcpy(&p->plan, args->state.bytes, sizeof(p->plan));
     p->kernels = grove_predict_kernels_of(p->plan.isa, args->out.bytes);
     find_shape(p);
-    if (!prepare(p)) {
+    if (!prepare_all(p)) {
         grove_predict_sum_free(p);
         return NULL;
     }
     return p;
 }
 
-void grove_predict_sum_free(grove_predict_sum *p)
+grove_predict_sum *grove_predict_sum_next(const grove_predict_sum *p)
 {
-    if (!p)
-        return;
+    return p->next;
+}
+
+static void free_one(grove_predict_sum *p)
+{
+    free(p->chosen);
     free(p->order);
     free(p->direction);
     free(p->ellipse);
@@ -108,9 +135,19 @@ void grove_predict_sum_free(grove_predict_sum *p)
     free(p->weight);
     free(p->apparent);
     free(p->row_list);
+    free(p->even);
     free(p->unwanted);
     grove_predict_station_free(p);
     free(p);
+}
+
+void grove_predict_sum_free(grove_predict_sum *p)
+{
+    while (p) {
+        grove_predict_sum *next = p->next;
+        free_one(p);
+        p = next;
+    }
 }
 
 void grove_predict_sum_cut(grove_predict_sum *p, int threads)
@@ -119,19 +156,28 @@ void grove_predict_sum_cut(grove_predict_sum *p, int threads)
         grove_predict_station_cut(p, threads);
 }
 
-int64_t grove_predict_sum_pieces(const grove_predict_sum *p)
+static int64_t batches(const grove_predict_sum *p, int64_t rows)
 {
-    int64_t lanes = p->kernels->lanes;
+    return (rows + p->kernels->lanes - 1) / p->kernels->lanes;
+}
 
+/* Pieces of all rows but the even ones. */
+static int64_t form_pieces(const grove_predict_sum *p)
+{
     switch (p->form) {
     case BY_STATIONS:
-        return grove_predict_station_pieces(p) + (p->stray_count + lanes - 1) / lanes;
+        return grove_predict_station_pieces(p) + batches(p, p->stray_count);
     case BY_CHANNELS:
     case BY_SOURCES:
         return grove_predict_channels_pieces(p);
     default:
-        return (p->row_count + lanes - 1) / lanes;
+        return batches(p, p->row_count);
     }
+}
+
+int64_t grove_predict_sum_pieces(const grove_predict_sum *p)
+{
+    return form_pieces(p) + batches(p, p->even_count);
 }
 
 /* Pieces by stations come first, then rows that go by themselves. */
@@ -142,23 +188,36 @@ static void run_station_piece(grove_predict_sum *p, int64_t piece)
     if (piece < pieces)
         grove_predict_station_run(p, piece);
     else
-        grove_predict_rows_run(p, p->stray, p->stray_count, (piece - pieces) * p->kernels->lanes);
+        grove_predict_rows_run(p, p->stray, p->stray_count, (piece - pieces) * p->kernels->lanes,
+                               p->job.regular);
+}
+
+static void run_form_piece(grove_predict_sum *p, int64_t piece)
+{
+    switch (p->form) {
+    case BY_STATIONS:
+        run_station_piece(p, piece);
+        break;
+    case BY_CHANNELS:
+    case BY_SOURCES:
+        grove_predict_channels_run(p, piece);
+        break;
+    default:
+        grove_predict_rows_run(p, p->row_list, p->row_count, piece * p->kernels->lanes,
+                               p->job.regular);
+    }
 }
 
 void grove_predict_sum_run(grove_predict_sum *p, int64_t first, int64_t last)
 {
+    int64_t pieces = form_pieces(p);
+
     for (int64_t piece = first; piece < last; piece++)
-        switch (p->form) {
-        case BY_STATIONS:
-            run_station_piece(p, piece);
-            break;
-        case BY_CHANNELS:
-        case BY_SOURCES:
-            grove_predict_channels_run(p, piece);
-            break;
-        default:
-            grove_predict_rows_run(p, p->row_list, p->row_count, piece * p->kernels->lanes);
-        }
+        if (piece < pieces)
+            run_form_piece(p, piece);
+        else
+            grove_predict_rows_run(p, p->even, p->even_count, (piece - pieces) * p->kernels->lanes,
+                                   1);
 }
 
 int grove_predict_sum_failed(const grove_predict_sum *p)

@@ -18,10 +18,16 @@ static inline int64_t stride_of(const grove_view *view, int axis)
     return axis < 0 ? 0 : view->stride[axis];
 }
 
+/* Number k of those of so many bytes. */
+static inline double number_at(const char *at, int k, int bytes)
+{
+    return bytes == 8 ? ((const double *)(const void *)at)[k]
+                      : (double)((const float *)(const void *)at)[k];
+}
+
 static inline double number(const grove_view *view, const char *at, int k)
 {
-    return view->bytes == 8 ? ((const double *)(const void *)at)[k]
-                            : (double)((const float *)(const void *)at)[k];
+    return number_at(at, k, view->bytes);
 }
 
 static inline int64_t size_of(const grove_args *args, int axis)

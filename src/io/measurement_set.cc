@@ -1,4 +1,4 @@
-// Opens a set: reads its metadata, and maps times and baselines to rows.
+// Opens a set, and reads its metadata.
 #include "io/measurement_set_private.h"
 
 #include <casacore/casa/Logging/LogFilter.h>
@@ -13,11 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <mutex>
-#include <numeric>
 #include <set>
-#include <sstream>
 
 using namespace casacore;
 
@@ -56,37 +53,6 @@ int guard(const std::string &path, grove_error *error, const std::function<int()
 TableLock locking()
 {
     return TableLock(TableLock::AutoNoReadLocking);
-}
-
-static void sort_rows(row_list &list)
-{
-    std::vector<std::pair<int64_t, int64_t>> both;
-    for (size_t i = 0; i < list.row.size(); i++)
-        both.emplace_back(list.row[i], list.place[i]);
-    std::sort(both.begin(), both.end());
-    for (size_t i = 0; i < both.size(); i++) {
-        list.row[i] = both[i].first;
-        list.place[i] = both[i].second;
-    }
-}
-
-row_list rows_of(const grove_ms *ms, const grove_ms_block *block)
-{
-    row_list list;
-    list.row.reserve(size_t(block->times * block->baselines));
-    list.place.reserve(size_t(block->times * block->baselines));
-    for (int64_t t = 0; t < block->times; t++)
-        for (int64_t b = 0; b < block->baselines; b++) {
-            int64_t at =
-                (block->first_time + t) * ms->layout->baselines + block->first_baseline + b;
-            if (ms->rows[size_t(at)] < 0)
-                continue;
-            list.row.push_back(ms->rows[size_t(at)]);
-            list.place.push_back(t * block->baselines + b);
-        }
-    if (!std::is_sorted(list.row.begin(), list.row.end()))
-        sort_rows(list);
-    return list;
 }
 
 int check_block(const grove_ms *ms, const grove_ms_block *block, grove_error *error)
@@ -219,170 +185,6 @@ std::set<int> read_polarization(const Table &table, int window, grove_ms_layout 
     return ids;
 }
 
-// The rows of a part, and what the table says of all its rows.
-struct row_choice {
-    std::vector<int64_t> row;
-    Vector<Int> left, right, scan;
-    Vector<Double> time, interval;
-};
-
-// Distinct numbers; those of neighbouring rows are mostly equal.
-std::set<int> distinct(const Vector<Int> &numbers)
-{
-    std::set<int> found;
-    for (size_t i = 0; i < numbers.size(); i++)
-        if (!i || numbers[i] != numbers[i - 1])
-            found.insert(numbers[i]);
-    return found;
-}
-
-row_choice choose_rows(const Table &table, const grove_ms_part &part,
-                       const std::set<int> &descriptions, grove_ms_layout *layout)
-{
-    row_choice rows;
-    Vector<Int> fields(ScalarColumn<Int>(table, "FIELD_ID").getColumn());
-    Vector<Int> ids(ScalarColumn<Int>(table, "DATA_DESC_ID").getColumn());
-    ScalarColumn<Int>(table, "ANTENNA1").getColumn(rows.left, True);
-    ScalarColumn<Int>(table, "ANTENNA2").getColumn(rows.right, True);
-    ScalarColumn<Double>(table, "TIME").getColumn(rows.time, True);
-    ScalarColumn<Double>(table, "INTERVAL").getColumn(rows.interval, True);
-    if (table.tableDesc().isColumn("SCAN_NUMBER"))
-        ScalarColumn<Int>(table, "SCAN_NUMBER").getColumn(rows.scan, True);
-    else
-        rows.scan = Vector<Int>(rows.left.size(), 1);
-    std::set<int> others = distinct(ids);
-    rows.row.reserve(fields.size());
-    layout->fields = int(distinct(fields).size());
-    for (int own : descriptions)
-        others.erase(own);
-    layout->windows = int(others.size()) + 1;
-    for (size_t i = 0; i < fields.size(); i++)
-        if (fields[i] == part.field && descriptions.count(ids[i]) &&
-            !(part.cross_only && rows.left[i] == rows.right[i]))
-            rows.row.push_back(int64_t(i));
-    return rows;
-}
-
-std::string show_interval(const row_choice &rows, size_t row)
-{
-    std::ostringstream text;
-    text << "row " << row << " " << rows.interval[row] << " s";
-    return text.str();
-}
-
-// Numbers of the chosen rows, in the order of their times.
-std::vector<size_t> order_of_times(const row_choice &rows)
-{
-    std::vector<size_t> order(rows.row.size());
-    std::iota(order.begin(), order.end(), size_t(0));
-    auto earlier = [&](size_t a, size_t b) {
-        return rows.time[size_t(rows.row[a])] < rows.time[size_t(rows.row[b])];
-    };
-    if (!std::is_sorted(order.begin(), order.end(), earlier))
-        std::stable_sort(order.begin(), order.end(), earlier);
-    return order;
-}
-
-// Distinct times; those within a millisecond are equal. Gives each row the number of its time.
-std::vector<int64_t> number_times(const row_choice &rows, bool one_interval,
-                                  grove_ms_layout *layout)
-{
-    std::vector<int64_t> number(rows.row.size());
-    std::vector<double> times, intervals;
-    std::vector<int> scans;
-    size_t first = 0; // row of this time
-    for (size_t k : order_of_times(rows)) {
-        size_t row = size_t(rows.row[k]);
-        if (!std::isfinite(rows.time[row]))
-            throw AipsError("row " + std::to_string(row) + " has no time");
-        if (times.empty() || rows.time[row] - times.back() > 1e-3) {
-            times.push_back(rows.time[row]);
-            intervals.push_back(rows.interval[row]);
-            scans.push_back(rows.scan[row]);
-            first = row;
-        }
-        if (one_interval && !(std::fabs(rows.interval[row] - rows.interval[first]) <= 1e-3))
-            throw AipsError("rows of one time have different intervals: " +
-                            show_interval(rows, first) + ", " + show_interval(rows, row) +
-                            "; Grove computes with one interval at each time; split the set first");
-        number[k] = int64_t(times.size()) - 1;
-    }
-    layout->times = int64_t(times.size());
-    layout->time = copy(times);
-    layout->interval = copy(intervals);
-    layout->scan = static_cast<int *>(grove_copy(scans.data(), scans.size() * sizeof(int)));
-    return number;
-}
-
-using baseline_numbers = std::map<std::pair<int, int>, int64_t>;
-
-// The baseline's place. Rows mostly stand in the order of baselines: `next` is the one after the
-// last.
-baseline_numbers::iterator place_of(baseline_numbers &number, baseline_numbers::iterator &next,
-                                    const std::pair<int, int> &key)
-{
-    if (next == number.end())
-        next = number.begin();
-    auto at = next != number.end() && next->first == key ? next : number.emplace(key, 0).first;
-    next = std::next(at);
-    return at;
-}
-
-void number_baselines(const row_choice &rows, grove_ms_layout *layout, baseline_numbers &number)
-{
-    auto guess = number.end();
-    for (int64_t row : rows.row) {
-        int left = rows.left[size_t(row)], right = rows.right[size_t(row)];
-        if (left < 0 || right < 0 || left >= layout->station_count ||
-            right >= layout->station_count)
-            throw AipsError("row " + std::to_string(row) + " has antennas " + std::to_string(left) +
-                            " and " + std::to_string(right) + "; there are " +
-                            std::to_string(layout->station_count));
-        place_of(number, guess, {left, right});
-    }
-    layout->baselines = int64_t(number.size());
-    layout->antenna1 = static_cast<int *>(grove_alloc((number.size() + 1) * sizeof(int)));
-    layout->antenna2 = static_cast<int *>(grove_alloc((number.size() + 1) * sizeof(int)));
-    int64_t next = 0;
-    for (auto &each : number) {
-        if (each.first.first != each.first.second &&
-            number.count({each.first.second, each.first.first}))
-            throw AipsError("baseline " + std::to_string(each.first.first) + "-" +
-                            std::to_string(each.first.second) +
-                            " stands in both orders; Grove needs one order per pair");
-        layout->autocorrelations |= each.first.first == each.first.second;
-        layout->antenna1[next] = each.first.first;
-        layout->antenna2[next] = each.first.second;
-        each.second = next++;
-    }
-}
-
-void index_rows(grove_ms *ms, const grove_ms_part &part, const std::set<int> &descriptions)
-{
-    grove_ms_layout *layout = ms->layout;
-    row_choice rows = choose_rows(ms->table, part, descriptions, layout);
-    if (rows.row.empty())
-        throw AipsError("no row has field " + std::to_string(part.field) +
-                        " and the chosen spectral window" +
-                        (part.cross_only ? " and two stations" : ""));
-    std::vector<int64_t> time = number_times(rows, part.one_interval, layout);
-    baseline_numbers baseline;
-    number_baselines(rows, layout, baseline);
-    auto guess = baseline.end();
-    ms->rows.assign(size_t(layout->times * layout->baselines), -1);
-    for (size_t i = 0; i < rows.row.size(); i++) {
-        size_t row = size_t(rows.row[i]);
-        std::pair<int, int> key(rows.left[row], rows.right[row]);
-        int64_t &at =
-            ms->rows[size_t(time[i] * layout->baselines + place_of(baseline, guess, key)->second)];
-        if (at >= 0)
-            throw AipsError("rows " + std::to_string(at) + " and " + std::to_string(row) +
-                            " have the same time and baseline");
-        at = int64_t(row);
-    }
-    layout->rows = int64_t(rows.row.size());
-    ms->all_rows = rows.row.size() == ms->table.nrow();
-}
 } // namespace
 
 extern "C" void grove_ms_layout_free(grove_ms_layout *layout)
@@ -456,7 +258,7 @@ void read_layout(grove_ms *ms)
     read_antennas(table, layout);
     read_field(table, ms->chosen.field, layout);
     read_window(table, ms->chosen.spectral_window, layout);
-    index_rows(ms, ms->chosen, read_polarization(table, ms->chosen.spectral_window, layout));
+    grove::index_rows(ms, read_polarization(table, ms->chosen.spectral_window, layout));
     grove::read_storage(table, layout);
     Table observation = subtable(table, "OBSERVATION");
     layout->telescope = copy(
@@ -522,7 +324,8 @@ void refresh(grove_ms *ms)
     now.table = ms->table = Table(ms->path, locking());
     limit_caches(ms->table);
     read_layout(&now);
-    if (now.rows != ms->rows || now.layout->channels != ms->layout->channels ||
+    if (!grove_set_rows_equal(now.rows.get(), ms->rows.get()) ||
+        now.layout->channels != ms->layout->channels ||
         now.layout->correlations != ms->layout->correlations)
         throw AipsError("another program has changed which rows and channels it has; run again");
     ms->stale = false;
@@ -566,6 +369,12 @@ extern "C" int grove_ms_recover(const char *path, bool *done, grove_error *error
 extern "C" const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms)
 {
     return ms->layout;
+}
+
+extern "C" uint64_t grove_ms_bytes(const grove_ms *ms)
+{
+    const uint64_t casacore = 8 << 20;
+    return casacore + grove_set_rows_bytes(ms->rows.get());
 }
 
 extern "C" bool grove_ms_has_column(const grove_ms *ms, const char *column)

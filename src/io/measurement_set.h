@@ -57,6 +57,9 @@ typedef struct {
 grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, bool writable,
                         grove_error *error);
 const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms); /* borrowed */
+/* Bytes that an open set takes, casacore's included; those of its rows once for all who have it
+ * open. */
+uint64_t grove_ms_bytes(const grove_ms *ms);
 bool grove_ms_has_column(const grove_ms *ms, const char *column);
 /* Names of the set's columns of visibilities (complex numbers per channel and correlation),
  * NULL-terminated. The caller frees each and the list. */

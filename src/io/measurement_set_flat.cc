@@ -12,11 +12,20 @@ using namespace casacore;
 
 namespace
 {
+// The shape of a cell: that of visibilities, or coordinates.
+IPosition shape_of_cell(const grove_ms_layout *layout, const ColumnDesc &column)
+{
+    return column.dataType() == TpDouble ? IPosition(1, 3)
+                                         : IPosition(2, layout->correlations, layout->channels);
+}
+
 // Bytes of a cell in the file of a column; 0: they do not end with it, or this is no such column.
 int64_t bytes_of_cell(const grove_ms_layout *layout, const ColumnDesc &column)
 {
-    int64_t count = layout->channels * layout->correlations;
+    int64_t count = shape_of_cell(layout, column).product();
     switch (column.dataType()) {
+    case TpDouble:
+        return count * int64_t(sizeof(Double));
     case TpComplex:
         return count * int64_t(sizeof(Complex));
     case TpFloat:
@@ -37,14 +46,15 @@ int flat_manager(const Table &table, const grove_ms_layout *layout, const std::s
     if (manager.asString("TYPE") != "TiledColumnStMan" ||
         manager.asArrayString("COLUMNS").size() != 1)
         return -1;
-    IPosition shape(2, layout->correlations, layout->channels);
+    IPosition shape(shape_of_cell(layout, table.tableDesc().columnDesc(column)));
     IPosition tile(grove::tile_in(manager, shape));
-    if (tile.size() != 3 || tile[0] != shape[0] || tile[1] != shape[1])
+    if (tile.size() != shape.size() + 1 || !tile.getFirst(shape.size()).isEqual(shape))
         return -1;
+    const int64_t rows = tile.last();
     Record cubes(manager.asRecord("SPEC").asRecord("HYPERCUBES"));
-    bool fits = cubes.nfields() == 1 &&
-                int64_t(cubes.subRecord(0).asInt("BucketSize")) == cell * int64_t(tile[2]);
-    *bytes = (int64_t(table.nrow()) + tile[2] - 1) / tile[2] * tile[2] * cell;
+    bool fits =
+        cubes.nfields() == 1 && int64_t(cubes.subRecord(0).asInt("BucketSize")) == cell * rows;
+    *bytes = (int64_t(table.nrow()) + rows - 1) / rows * rows * cell;
     return fits ? int(manager.asuInt("SEQNR")) : -1;
 }
 

@@ -263,10 +263,7 @@ extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *la
             grove::open_flat(ms->table, layout, "WEIGHT_SPECTRUM", true, ms->made_weight);
         ms->made->columns.push_back(ms->column);
         ms->made->open_columns++;
-        ms->all_rows = true;
-        ms->rows.resize(size_t(layout->times * layout->baselines));
-        for (size_t i = 0; i < ms->rows.size(); i++)
-            ms->rows[i] = int64_t(i);
+        grove::number_rows(ms.get());
         return 0;
     });
     if (!code)

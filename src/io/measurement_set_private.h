@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <set>
 #include <string>
 #include <sys/stat.h>
 #include <vector>
@@ -25,6 +26,7 @@ extern "C" {
 #include "base/unit.h"
 #include "io/measurement_set.h"
 #include "io/set_lock.h"
+#include "io/set_rows.h"
 }
 
 namespace grove
@@ -85,6 +87,13 @@ struct flat_column {
     ~flat_column();
 };
 
+struct release_rows {
+    void operator()(grove_set_rows *rows) const
+    {
+        grove_set_rows_release(rows);
+    }
+};
+
 // Into which rows of a view the rows of an open set go.
 struct written_part {
     std::shared_ptr<view> to;
@@ -99,8 +108,8 @@ struct grove_ms {
     std::string path;
     casacore::Table table; // null once closed
     grove_ms_layout *layout = nullptr;
-    std::vector<int64_t> rows; // [times * baselines], -1: missing
-    bool all_rows = false;     // the choice is the whole table
+    std::unique_ptr<grove_set_rows, grove::release_rows> rows;
+    bool all_rows = false; // the choice is the whole table
     bool writable = false;
     grove_ms_part chosen = {};
     // Another has changed the set's tables: open it again before it is used.
@@ -161,6 +170,12 @@ struct row_list {
     std::vector<int64_t> row, place;
 };
 row_list rows_of(const grove_ms *ms, const grove_ms_block *block);
+// The rows of each time, after each other.
+void each_time(const grove_ms *ms, const std::function<void(const row_list &rows)> &work);
+// Finds the rows that are chosen, of these data descriptions; fills that part of the layout.
+void index_rows(grove_ms *ms, const std::set<int> &descriptions);
+// Those of a new set: row = time * baselines + baseline.
+void number_rows(grove_ms *ms);
 // Those that lie in one part, as they are numbered there.
 row_list rows_in(const grove_ms *ms, const row_list &list, size_t part);
 // Runs what writes. A full disk shows in casacore as any write error.

@@ -276,6 +276,26 @@ void find_flags(grove_ms *ms, const char *column, const grove_ms_block *block,
     std::memcpy(flags.at, ms->flags.at.data(), rows * bytes);
 }
 
+void read_uvw_piece(grove_ms *ms, const std::vector<int64_t> &rows, const int64_t *place,
+                    double *uvw)
+{
+    const bool together = follow_each_other(place, rows.size());
+    double *here = uvw + 3 * place[0];
+    const double *from = here;
+    Array<Double> values;
+    if (!together) {
+        ms->apart.resize(3 * rows.size() * sizeof(double));
+        from = here = reinterpret_cast<double *>(ms->apart.data());
+    }
+    if (!grove::read_flat_rows(ms, "UVW", rows, here)) {
+        values.reference(read_rows<Double>(ms->table, "UVW", 3, rows));
+        from = numbers(values);
+    }
+    for (size_t i = 0; i < rows.size(); i++)
+        for (size_t k = 0; k < 3; k++)
+            uvw[3 * size_t(place[i]) + k] = -from[3 * i + k];
+}
+
 int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, float *data,
               unsigned char *flag, bool packed, grove_error *error)
 {
@@ -417,15 +437,14 @@ extern "C" int grove_ms_read_uvw(grove_ms *ms, const grove_ms_block *block, doub
     return code ? code : grove::guard(ms->path, error, [&] {
         grove::refresh(ms);
         grove::row_list list = grove::rows_of(ms, block);
-        for (int64_t i = 0; i < 3 * block->times * block->baselines; i++)
-            uvw[i] = std::numeric_limits<double>::quiet_NaN();
+        if (int64_t(list.row.size()) < block->times * block->baselines)
+            std::fill_n(uvw, 3 * block->times * block->baselines,
+                        std::numeric_limits<double>::quiet_NaN());
         if (list.row.empty())
             return 0;
-        Array<Double> values(read_rows<Double>(ms->table, "UVW", 3, list.row));
-        const Double *from = numbers(values);
-        for (size_t i = 0; i < list.row.size(); i++)
-            for (size_t k = 0; k < 3; k++)
-                uvw[3 * size_t(list.place[i]) + k] = -from[3 * i + k];
+        in_pieces(list, 3 * sizeof(double), [&](const auto &rows, const int64_t *place) {
+            read_uvw_piece(ms, rows, place, uvw);
+        });
         return 0;
     });
 }

@@ -30,7 +30,7 @@ IPosition tile_in(const Record &manager, const IPosition &cell)
         const Record &cube = cubes.subRecord(i);
         IPosition found(Vector<Int>(cube.toArrayInt("CellShape")));
         IPosition tile(Vector<Int>(cube.toArrayInt("TileShape")));
-        if (found.isEqual(cell) && tile.size() == 3)
+        if (found.isEqual(cell) && tile.size() == cell.size() + 1)
             return tile;
     }
     return IPosition();

@@ -192,14 +192,13 @@ void fill_column(Table &table, const std::string &from, const std::string &to, b
 std::vector<bool> chosen_rows(const grove::view *to, const grove_ms *ms)
 {
     std::vector<bool> chosen(to->table.nrow(), false);
-    for (int64_t row : ms->rows) {
-        if (row < 0)
-            continue;
-        if (ms->place.empty())
-            chosen[size_t(row)] = true;
-        else if (ms->parts[size_t(ms->place[size_t(row)].first)].to.get() == to)
-            chosen[size_t(ms->place[size_t(row)].second)] = true;
-    }
+    grove::each_time(ms, [&](const grove::row_list &rows) {
+        for (int64_t row : rows.row)
+            if (ms->place.empty())
+                chosen[size_t(row)] = true;
+            else if (ms->parts[size_t(ms->place[size_t(row)].first)].to.get() == to)
+                chosen[size_t(ms->place[size_t(row)].second)] = true;
+    });
     return chosen;
 }
 
@@ -352,15 +351,17 @@ namespace grove
 bool writes_in_order(const view *to, const grove_ms *ms)
 {
     int64_t count = 0, last = -1;
-    for (int64_t row : ms->rows) {
-        if (row < 0)
-            continue;
-        if (row <= last)
-            return false;
-        last = row;
-        count++;
-    }
-    return ms->place.empty() && count == int64_t(to->table.nrow());
+    bool ascending = true;
+    each_time(ms, [&](const row_list &rows) {
+        for (size_t i = 0; i < rows.row.size(); i++) {
+            // those of one time are sorted, wherever they belong
+            ascending =
+                ascending && rows.row[i] > last && (!i || rows.place[i] > rows.place[i - 1]);
+            last = rows.row[i];
+        }
+        count += int64_t(rows.row.size());
+    });
+    return ascending && ms->place.empty() && count == int64_t(to->table.nrow());
 }
 
 void never_close(const Table &table)

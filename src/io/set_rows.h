@@ -1,0 +1,43 @@
+/* Which row of a Measurement Set has a time and a baseline. Those who have a set open at the same
+ * time in this process share it. */
+#ifndef GROVE_IO_SET_ROWS_H
+#define GROVE_IO_SET_ROWS_H
+
+#include "base/hash.h"
+
+typedef struct {
+    int64_t times, baselines;
+    int64_t count; /* rows; times * baselines where none is missing */
+    /* Row [t][b] is of_time[t] + of_baseline[b], where that is so for all; else NULL, and: */
+    int64_t *of_time, *of_baseline;
+    int64_t *first;    /* [times + 1] into the others, which have the rows of each time: */
+    int32_t *baseline; /* [count] ascending in a time */
+    uint32_t *narrow;  /* [count] rows; NULL: they need more bits, and stand in */
+    int64_t *wide;
+    /* What else was found with them. */
+    double *time, *interval; /* [times] UTC MJD s, ascending; s */
+    int *scan;               /* [times] */
+    int *left, *right;       /* [baselines] stations */
+    int fields, windows;     /* of all rows of the set */
+    char *uneven;            /* which rows of one time have different intervals; NULL: none */
+} grove_set_rows;
+
+/* All zero; the caller fills in arrays of malloc, and is its first user. */
+grove_set_rows *grove_set_rows_new(void);
+/* Others may use it, too; `key` is of the set's files and of the choice of rows. */
+void grove_set_rows_share(grove_set_rows *rows, grove_hash key);
+/* What has been shared with this key, with one more user; NULL: nothing. */
+grove_set_rows *grove_set_rows_find(grove_hash key);
+void grove_set_rows_release(grove_set_rows *rows); /* NULL is fine; the last one frees it */
+
+/* Whether all times and baselines have the same rows. */
+bool grove_set_rows_equal(const grove_set_rows *a, const grove_set_rows *b);
+/* Bytes that it takes. */
+uint64_t grove_set_rows_bytes(const grove_set_rows *rows);
+/* Rows of a block, of each time after the other, and their places [time][baseline] in the block.
+ * Both have space for all of it. Returns their number. */
+int64_t grove_set_rows_list(const grove_set_rows *rows, int64_t first_time, int64_t times,
+                            int64_t first_baseline, int64_t baselines, int64_t *row,
+                            int64_t *place);
+
+#endif
