@@ -252,7 +252,9 @@ static void find_products(const grove_node *node, grove_predict_plan *plan)
 /* How phases are found in the sum by baselines. */
 static const char *how_phases(const grove_node *node, const grove_predict_plan *plan)
 {
-    if (plan->count < GROVE_PREDICT_RECURRED && !uses_stations(node, plan))
+    if (plan->count < (grove_node_choice(node, "smear") ? GROVE_PREDICT_RECURRED_SMEARED
+                                                        : GROVE_PREDICT_RECURRED) &&
+        !uses_stations(node, plan))
         return "every phase evaluated: few channels";
     if (plan->channels.deviation > 0)
         return "phasor recurrence over blocks of channels where their unequal spacing moves no "

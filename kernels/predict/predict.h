@@ -14,6 +14,7 @@
  *     sources.h        form 3, the same for few channels: a source in each lane
  *     station*.c, .h   form 4, products of matrices of stations by sources; grid.c: their tiles
  *     jones.c, .h      Jones terms inside the sum or around it; apparent.c: in the brightness
+ *     sincs.h          smearing, where every phase is evaluated
  *     skip.c, cost.c   rows that nobody wants; what the forms cost on this machine
  *     *.cu, *cuda.h    the same sum on CUDA devices */
 #ifndef GROVE_KERNELS_PREDICT_H
@@ -60,7 +61,7 @@ enum {
 
 /* With fewer channels, in all or in the last block of 64, every phase is evaluated, which then
  * takes less time than a recurrence; with Jones terms inside the sum a source is in each lane. */
-enum { GROVE_PREDICT_RECURRED = 5, GROVE_PREDICT_FEW = 8 };
+enum { GROVE_PREDICT_RECURRED = 5, GROVE_PREDICT_RECURRED_SMEARED = 7, GROVE_PREDICT_FEW = 8 };
 /* What becomes of Jones terms. */
 enum {
     GROVE_PREDICT_AROUND, /* none, or the same for all sources: around the sum */

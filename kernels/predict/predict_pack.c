@@ -112,7 +112,7 @@ static void set_job(grove_predict_sum *p)
     job->ellipse = p->ellipse;
     job->weight_channel = p->plan.flat ? 0 : p->components;
     job->weight_source = p->components * (p->plan.flat ? 1 : p->blocks * (int64_t)PREDICT_BLOCK);
-    job->regular = p->plan.channels.regular && p->plan.count >= GROVE_PREDICT_RECURRED;
+    job->regular = p->plan.channels.regular && p->plan.count >= recurred(p);
     job->start = p->plan.channels.first;
     job->step = p->plan.channels.step;
     job->equal_width = p->plan.equal_width;

@@ -126,6 +126,13 @@ static inline const double *station_uvw(const grove_predict_sum *p, int input, i
                                           view->stride[p->baseline] * station);
 }
 
+/* The least number of channels for a recurrence. */
+static inline int64_t recurred(const grove_predict_sum *p)
+{
+    return p->plan.smear_time || p->plan.smear_freq ? GROVE_PREDICT_RECURRED_SMEARED
+                                                    : GROVE_PREDICT_RECURRED;
+}
+
 /* Turns of a phase that do not matter. */
 static inline double tolerance_of(const grove_predict_sum *p)
 {

@@ -177,7 +177,7 @@ static void run_block(const grove_predict_sum *p, grove_predict_batch *b, int64_
     int64_t first = (p->first_block + block) * PREDICT_BLOCK;
     size_t bytes = p->args->out.bytes == 4 ? sizeof(float) : sizeof(double);
 
-    job.regular = regular && p->plan.count - first >= GROVE_PREDICT_RECURRED;
+    job.regular = regular && p->plan.count - first >= recurred(p);
     job.first = first;
     job.from = first < p->origin ? (int)(p->origin - first) : 0;
     job.to = p->origin + p->channels - first < PREDICT_BLOCK

@@ -4,6 +4,7 @@
 #define GROVE_KERNELS_PREDICT_ROWS_DIRECT_H
 
 #include "predict_rows_phases.h"
+#include "predict_sincs.h"
 
 /* The phase of a source in a channel, with its shape and smearing. */
 INLINE void direct_phase(const work *w, int64_t source, double freq, double width, int smear_time,
@@ -16,15 +17,15 @@ INLINE void direct_phase(const work *w, int64_t source, double freq, double widt
     dot(w->uvw, direction, delay);
     phasor(fractional_turns(delay, -freq), re, im);
     vec factor = splat(1);
-    if (smear_time) {
-        vec sine, angle, other = splat(1), over = other;
-        dot(w->change, direction, change);
-        sinc_parts(narrow(change) * (real)freq, &sine, &angle);
+    if (smear_time || job->width) {
+        vec x = splat(0), y = splat(0);
+        if (smear_time) {
+            dot(w->change, direction, change);
+            x = narrow(change) * (real)freq;
+        }
         if (job->width)
-            sinc_parts(narrow(delay) * (real)width, &other, &over);
-        factor = (sine * other) / (angle * over); /* one division for both */
-    } else if (job->width) {
-        factor = sinc_turns(narrow(delay) * (real)width);
+            y = narrow(delay) * (real)width;
+        factor = sincs(x, y);
     }
     if (source >= job->points)
         factor *= decay(extent(w->uvw, job->ellipse + 4 * (source - job->points), freq));

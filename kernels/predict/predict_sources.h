@@ -9,6 +9,7 @@
 #define GROVE_KERNELS_PREDICT_SOURCES_H
 
 #include "predict_channels.h"
+#include "predict_sincs.h"
 
 enum { BATCH = SPAN /* vectors of sources at once */ };
 
@@ -33,15 +34,6 @@ INLINE void dot_sources(const source_batch *g, const double *u, int v, doubles t
 }
 
 /* ---- factors of stations ---- */
-
-/* Numbers too small to divide by become 1e-10, which changes no sinc; the product of two such
- * numbers can still be divided by. */
-INLINE vec avoid_tiny(vec x)
-{
-    integers tiny = (x < R(1e-10)) & (x > -R(1e-10));
-
-    return (vec)((tiny & (integers)splat(R(1e-10))) | (~tiny & (integers)x));
-}
 
 static void start_source_batch(source_batch *g, const grove_predict_channels_job *job)
 {
@@ -144,23 +136,19 @@ INLINE vec extent_of(const source_batch *g, const double *u, int v)
 INLINE vec source_factors(const source_batch *g, int row, int v)
 {
     const grove_predict_channels_job *job = g->job;
-    vec over = splat(1), under = splat(1);
-    doubles x[PARTS];
+    vec over = splat(1), x = splat(0), y = x;
+    doubles turns[PARTS];
 
-    if (job->width) {
-        dot_sources(g, job->uvw + 3 * row, v, x);
-        vec y = avoid_tiny(narrow(x) * (real)job->width[0]);
-        over = sine_of_half_turns(y);
-        under = y * R(3.14159265358979323846);
-    }
     if (job->smear_time) {
-        dot_sources(g, job->change + 3 * row, v, x);
-        vec y = avoid_tiny(narrow(x) * (real)job->freq[0]);
-        over *= sine_of_half_turns(y);
-        under *= y * R(3.14159265358979323846);
+        dot_sources(g, job->change + 3 * row, v, turns);
+        x = narrow(turns) * (real)job->freq[0];
+    }
+    if (job->width) {
+        dot_sources(g, job->uvw + 3 * row, v, turns);
+        y = narrow(turns) * (real)job->width[0];
     }
     if (job->width || job->smear_time)
-        over /= under;
+        over = sincs(x, y);
     if (g->gaussians[v])
         over *= decay(extent_of(g, job->uvw + 3 * row, v));
     return over;

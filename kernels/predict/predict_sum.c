@@ -58,7 +58,7 @@ static int choose_form(const grove_predict_sum *p)
 /* Whether the channels are nearly, but not quite, equally spaced, and enough for a recurrence. */
 static int nearly_regular(const grove_predict_sum *p)
 {
-    return p->plan.channels.deviation > 0 && p->plan.count >= GROVE_PREDICT_RECURRED;
+    return p->plan.channels.deviation > 0 && p->plan.count >= recurred(p);
 }
 
 static int move_even(grove_predict_sum *p)
