@@ -36,6 +36,8 @@ static const configuration cases[] = {
     {{48, 48}, 0.05, {0}, 0.5, 1e-4, 24, 7, 20, 4, false, false, false, true, false},
     {{64, 80}, 0.2, {0}, 0.5, 1e-5, 32, 0, 20, 1, true, true, true, false, false},
     {{8, 8}, 0.01, {0}, 0.2, 1e-4, 0, 0, 10, 2, false, false, true, false, false},
+    /* subgrids as large as the grid */
+    {{20, 20}, 0.01, {0}, 0.3, 1e-4, 64, 0, 10, 2, false, false, false, false, false},
     {{60, 64}, 0.05, {0.01, 0}, 0.5, 1e-5, 32, 3, 20, 5, true, false, true, false, 1},
     {{64, 64}, 0.02, {0}, 0.5, 1e-4, 0, 0, 20, 4, false, false, false, false, 1},
     {{40, 44}, 0.05, {0.01, 0}, 0.5, 1e-5, 32, 3, 12, 3, true, false, true, false, 2},

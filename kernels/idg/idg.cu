@@ -186,52 +186,81 @@ struct line {
     }
 };
 
-// Phases of a line in all channels of a time, each times `value` if there is one.
-template <typename real>
-__device__ __forceinline__ void fill_times(const double *wavenumber, int32_t channels, bool even,
-                                           double slope, double offset, const pair_of<real> *value,
-                                           pair_of<real> *to, int step)
+// Baselines of a piece.
+__device__ __forceinline__ void load_baselines(const grove_args *args, const grove_idg_state *g,
+                                               const grove_idg_subgrid *s, const piece &p,
+                                               double *uvw)
 {
-    pair_of<real> z = phase<real>(wavenumber[0] * slope - offset), by = zero<real>();
+    const int t = (int)threadIdx.x;
 
-    if (even && channels > 1)
-        by = phase<real>((wavenumber[1] - wavenumber[0]) * slope);
-#pragma unroll 1
-    for (int32_t c = 0; c < channels; c++, to += step) {
-        *to = value ? product(z, value[c]) : z;
-        if (even)
+    if (t >= p.times)
+        return;
+    const place at = place_of(g, s, p, t * p.channels);
+    const double *from = uvw_of(args, g, at.time, at.baseline);
+    for (int d = 0; d < 3; d++)
+        uvw[3 * t + d] = from[d];
+}
+
+// Phases of a line in all channels of a time, STEP apart; with WEIGHED each times a value.
+template <typename real, int STEP, bool WEIGHED>
+__device__ __forceinline__ void fill_channels(const double *wavenumber, int32_t channels, bool even,
+                                              double slope, double offset,
+                                              const pair_of<real> *value, pair_of<real> *to)
+{
+    pair_of<real> z = phase<real>(wavenumber[0] * slope - offset);
+
+    if (channels == 1) {
+        *to = WEIGHED ? product(z, *value) : z;
+    } else if (even) {
+        const pair_of<real> by = phase<real>((wavenumber[1] - wavenumber[0]) * slope);
+#pragma unroll 4
+        for (int32_t c = 0; c < channels; c++) {
+            to[c * STEP] = WEIGHED ? product(z, value[c]) : z;
             z = product(z, by);
-        else if (c + 1 < channels)
-            z = phase<real>(wavenumber[c + 1] * slope - offset);
+        }
+    } else {
+#pragma unroll 1
+        for (int32_t c = 0; c < channels; c++) {
+            z = phase<real>(wavenumber[c] * slope - offset);
+            to[c * STEP] = WEIGHED ? product(z, value[c]) : z;
+        }
     }
 }
 
-// `columns` of y from the first one on; `value`: what phases along x are multiplied by, or NULL.
-template <typename real, int T>
-__device__ void fill_phases(const grove_args *args, const grove_idg_state *g,
-                            const grove_idg_subgrid *s, const piece &p, const pair_of<real> *value,
-                            pair_of<real> *x, pair_of<real> *y, int first_y, int columns,
-                            int line_y)
+// Phases along x or y, of pixel k, in all visibilities of a piece.
+template <typename real, int STEP, bool WEIGHED>
+__device__ __forceinline__ void fill_line(const grove_args *args, const grove_idg_state *g,
+                                          const grove_idg_subgrid *s, const piece &p, int along,
+                                          int k, const double *uvw, const pair_of<real> *value,
+                                          pair_of<real> *to)
 {
-    enum { SIZE = limits_for<real, T>::side, LINE = limits_for<real, T>::line };
     const double *wavenumber =
         (const double *)args->in[GROVE_GRIDDER_WAVENUMBERS].data + s->first + p.channel;
+    const line of(args, g, s, along, k, g->side);
 
 #pragma unroll 1
-    for (int k = (int)threadIdx.x; k < SIZE + columns; k += THREADS) {
-        const int along = k >= SIZE, at = along ? k - SIZE : k;
-        const line of(args, g, s, along, along ? at + first_y : at, SIZE);
-        pair_of<real> *to = (along ? y : x) + at;
-        const int step = along ? line_y : LINE;
-#pragma unroll 1
-        for (int32_t t = 0; t < p.times; t++) {
-            const place at_time = place_of(g, s, p, t * p.channels);
-            const double *uvw = uvw_of(args, g, at_time.time, at_time.baseline);
-            fill_times<real>(wavenumber, p.channels, g->even, of.x * uvw[along] + of.p * uvw[2],
-                             of.offset, along || !value ? NULL : value + t * p.channels,
-                             to + t * p.channels * step, step);
-        }
+    for (int32_t t = 0; t < p.times; t++, uvw += 3) {
+        fill_channels<real, STEP, WEIGHED>(wavenumber, p.channels, g->even,
+                                           of.x * uvw[along] + of.p * uvw[2], of.offset, value, to);
+        to += p.channels * STEP;
+        value += p.channels;
     }
+}
+
+// Of pixels along y COLUMNS from the first one on; with WEIGHED phases along x are times values.
+template <typename real, int SIZE, int COLUMNS, int LINE, int LINE_Y, bool WEIGHED>
+__device__ __forceinline__ void fill_phases(const grove_args *args, const grove_idg_state *g,
+                                            const grove_idg_subgrid *s, const piece &p, int first_y,
+                                            const double *uvw, const pair_of<real> *value,
+                                            pair_of<real> *x, pair_of<real> *y)
+{
+#pragma unroll 1
+    for (int k = (int)threadIdx.x; k < SIZE + COLUMNS; k += THREADS)
+        if (k < SIZE)
+            fill_line<real, LINE, WEIGHED>(args, g, s, p, 0, k, uvw, value, x + k);
+        else
+            fill_line<real, LINE_Y, false>(args, g, s, p, 1, first_y + k - SIZE, uvw, value,
+                                           y + k - SIZE);
 }
 
 /* ---- visibilities to pixels ---- */
@@ -242,6 +271,7 @@ template <typename real, int T> struct alignas(16) summing {
     pair_of<real> x[of::slab * of::line];
     alignas(16) pair_of<real> y[of::slab * line_y];
     pair_of<real> value[of::slab];
+    double uvw[3 * of::slab];
 };
 
 // Visibilities of a piece, times weights and the phase of the centre.
@@ -301,10 +331,11 @@ __device__ void sum_pixels(const grove_args *args, int32_t i, summing<real, T> *
 
 #pragma unroll 1
     while (next_piece(s, c, &p)) {
+        load_baselines(args, g, s, p, sh->uvw);
         load_values<real>(args, g, s, p, number, sh->value);
         __syncthreads();
-        fill_phases<real, T>(args, g, s, p, sh->value, sh->x, sh->y, first_y, EIGHT * of::columns,
-                             summing<real, T>::line_y);
+        fill_phases<real, of::side, EIGHT * of::columns, of::line, summing<real, T>::line_y, true>(
+            args, g, s, p, first_y, sh->uvw, sh->value, sh->x, sh->y);
         __syncthreads();
         multiply<real, T>(sh, p.times * p.channels, sum);
     } // phases are written again behind the next barrier
@@ -324,6 +355,7 @@ template <typename real, int T> struct alignas(16) collecting {
     alignas(16) pair_of<real> y[of::slab * of::line];
     alignas(16) pair_of<real> pixel[of::panel * of::side];
     pair_of<real> value[of::slab];
+    double uvw[3 * of::slab];
 };
 
 // Rows of pixels from row `first` on.
@@ -445,7 +477,10 @@ __device__ void predict_number(const grove_args *args, int32_t i, collecting<rea
 #pragma unroll 1
     while (next_piece(s, c, &p)) {
         pair_of<real> sum[of::slab / EIGHT][T] = {};
-        fill_phases<real, T>(args, g, s, p, NULL, sh->x, sh->y, 0, of::side, of::line);
+        load_baselines(args, g, s, p, sh->uvw);
+        __syncthreads();
+        fill_phases<real, of::side, of::side, of::line, of::line, false>(args, g, s, p, 0, sh->uvw,
+                                                                         sh->value, sh->x, sh->y);
 #pragma unroll 1
         for (int first = 0; first < of::side; first += of::panel) {
             if (of::panel < of::side || begins)
