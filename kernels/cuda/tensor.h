@@ -37,15 +37,6 @@ __device__ __forceinline__ float float_of(uint32_t bits)
     return x;
 }
 
-/* To the nearest number in TF32, halves away from zero (cvt.rna.tf32). A NaN stays a NaN: only its
- * lower bits may say that it is one, or the addition could make it a number. */
-__device__ __forceinline__ float round_tf32(float x)
-{
-    uint32_t bits = bits_of(x), rounded = (bits + 0x1000u) & 0xffffe000u;
-
-    return float_of(x != x ? 0x7fffe000u : (bits & 0x7f800000u) == 0x7f800000u ? bits : rounded);
-}
-
 #if defined(GROVE_CUDA_EMULATED)
 inline double cut(double x, int exponent)
 {

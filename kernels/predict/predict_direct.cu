@@ -3,9 +3,10 @@
 // sources pass through shared memory. For a source, phase and step are reduced in double and cost a
 // sine and a cosine each; the recurrence starts in the middle of the group and runs both ways.
 //
-// Instructions for a source-visibility, in the kernel's precision: 4 the recurrence, 2 the sum (8
-// with polarised brightness), 8 smearing in time; for a source and group: 44 phase and step, 9 of
-// them in double, 12 smearing in frequency.
+// Instructions for a source-visibility, in the kernel's precision: 4, where channels at the same
+// distance from the middle are summed as a pair; else 4 the recurrence, 2 the sum (8 with polarised
+// brightness), 7 smearing in time; for a source and group: 44 phase and step, 9 of them in double,
+// 12 smearing in frequency.
 #include "predict_place_cuda.h"
 
 namespace
@@ -107,6 +108,11 @@ struct frame {
     bool row, moving, flat;
 };
 
+// Numbers that are summed: of all channels, or, where the weights of a source are the same for all
+// of them, A and B of the channels k before and after the middle, whose visibilities are A - iB and
+// A + iB.
+enum form { CHANNELS, PAIRS };
+
 // Factors of shape and smearing in time: both depend on the channel.
 template <typename real> struct shading {
     bool gaussian, moving;
@@ -115,10 +121,16 @@ template <typename real> struct shading {
     real extent_step;
 };
 
-template <typename real> __device__ __forceinline__ real shade(const shading<real> &s, real k)
+// NEAR: the phase changes by half a turn at most, and there is no Gaussian.
+template <typename real, bool NEAR>
+__device__ __forceinline__ real shade(const shading<real> &s, real k)
 {
     real factor = 1;
 
+    if (NEAR) {
+        real x = (real)GROVE_PI * s.turns + k * ((real)GROVE_PI * s.step);
+        return sinc_near(x * x);
+    }
     if (s.moving)
         factor = sinc_of(s.turns + k * s.step);
     if (s.gaussian) {
@@ -150,8 +162,17 @@ __device__ __forceinline__ void add_channel(complex_number<real> *sum, int k,
     }
 }
 
-// Both directions from the middle. SHADED: with factors that depend on the channel.
-template <typename real, int GROUP, int PARTS, bool FLAT, bool SHADED>
+// Factors of the channels of a group.
+enum factors { NONE, NEAR, ANY };
+
+template <typename real, int FACTORS>
+__device__ __forceinline__ real factor_at(const shading<real> &s, int k)
+{
+    return FACTORS == NONE ? (real)1 : shade<real, FACTORS == NEAR>(s, (real)k);
+}
+
+// Both directions from the middle.
+template <typename real, int GROUP, int PARTS, bool FLAT, int FACTORS>
 __device__ __forceinline__ void add_group(sums<real, GROUP, PARTS> *sum, complex_number<real> z,
                                           complex_number<real> step, const shading<real> &s,
                                           const real *weight)
@@ -162,58 +183,132 @@ __device__ __forceinline__ void add_group(sums<real, GROUP, PARTS> *sum, complex
     for (int k = GROUP / 2; k < GROUP; k++) {
         int other = GROUP - 1 - k;
         add_channel<real, PARTS, FLAT>(sum->of + k * PARTS, k, z,
-                                       SHADED ? shade(s, (real)(k - GROUP / 2)) : (real)1, weight);
+                                       factor_at<real, FACTORS>(s, k - GROUP / 2), weight);
         z = z * step;
         if constexpr (GROUP > 1) {
             add_channel<real, PARTS, FLAT>(sum->of + other * PARTS, other, down,
-                                           SHADED ? shade(s, (real)(other - GROUP / 2)) : (real)1,
-                                           weight);
+                                           factor_at<real, FACTORS>(s, other - GROUP / 2), weight);
             down = down * back;
         }
     }
 }
 
-template <typename real, int GROUP, int PARTS, typename shared>
+// z times the factors of channels k after and before the middle goes to A and B; turn: of k
+// channels.
+template <typename real, int FACTORS>
+__device__ __forceinline__ void add_pair(complex_number<real> *a, complex_number<real> *b,
+                                         complex_number<real> z, complex_number<real> turn,
+                                         const shading<real> &s, int k)
+{
+    real after = factor_at<real, FACTORS>(s, k), before = factor_at<real, FACTORS>(s, -k);
+    real even = (real)0.5 * (after + before), odd = (real)0.5 * (after - before);
+    complex_number<real> p = {z.re * turn.re, z.im * turn.re};
+    complex_number<real> q = {z.re * turn.im, z.im * turn.im};
+
+    if (FACTORS == NONE) {
+        *a = {a->re + p.re, a->im + p.im};
+        *b = {b->re + q.re, b->im + q.im};
+        return;
+    }
+    a->re += even * p.re - odd * q.im;
+    a->im += even * p.im + odd * q.re;
+    b->re += even * q.re + odd * p.im;
+    b->im += even * q.im - odd * p.re;
+}
+
+// The first channel has no partner, nor has the middle one.
+template <typename real, int GROUP, int FACTORS>
+__device__ __forceinline__ void add_pairs(sums<real, GROUP, 1> *sum, complex_number<real> z,
+                                          complex_number<real> step, const shading<real> &s)
+{
+    const int middle = GROUP / 2;
+    complex_number<real> turn = step;
+    real factor = factor_at<real, FACTORS>(s, 0);
+
+    sum->of[middle].re += z.re * factor;
+    sum->of[middle].im += z.im * factor;
+#pragma unroll
+    for (int k = 1; k < middle; k++) {
+        add_pair<real, FACTORS>(&sum->of[middle + k], &sum->of[middle - k], z, turn, s, k);
+        turn = turn * step;
+    }
+    factor = factor_at<real, FACTORS>(s, -middle);
+    add_product(&sum->of[0], z, complex_number<real>{turn.re * factor, -turn.im * factor});
+}
+
+// Totals of pairs become those of channels.
+template <int GROUP> __device__ __forceinline__ void part_pairs(double *total)
+{
+#pragma unroll 1
+    for (int k = 1; k < GROUP / 2; k++) {
+        double *after = total + 2 * (GROUP / 2 + k), *before = total + 2 * (GROUP / 2 - k);
+        complex_number<double> a = {after[0], after[1]}, b = {before[0], before[1]};
+        after[0] = a.re - b.im;
+        after[1] = a.im + b.re;
+        before[0] = a.re + b.im;
+        before[1] = a.im - b.re;
+    }
+}
+
+// Factors of a source on a row.
+template <typename real, int GROUP, typename shared>
+__device__ __forceinline__ shading<real> find_shading(const frame &f, const shared &c, int i)
+{
+    shading<real> s = {};
+
+    s.moving = f.moving;
+    s.gaussian = c.gaussian[i];
+    if (s.moving) {
+        double change[3];
+        for (int d = 0; d < 3; d++)
+            change[d] = c.change[d][threadIdx.x];
+        s.turns = (real)(c.freq * dot(change, c.direction[i]));
+        s.step = (real)(c.step * dot(change, c.direction[i]));
+    }
+    if (s.gaussian) {
+        real extent = (real)(find_extent(f.uvw, c.ellipse[i]) * 1.4426950408889634074);
+        s.extent = (real)c.freq * sqrt(extent);
+        s.extent_step = (real)c.step * sqrt(extent);
+    }
+    return s;
+}
+
+template <typename real, int GROUP, int PARTS, int FORM, bool FLAT, int FACTORS>
+__device__ __forceinline__ void add_channels(sums<real, GROUP, PARTS> *sum, complex_number<real> z,
+                                             complex_number<real> step, const shading<real> &s,
+                                             const real *weight)
+{
+    if constexpr (FORM == PAIRS)
+        add_pairs<real, GROUP, FACTORS>(sum, z, step, s);
+    else
+        add_group<real, GROUP, PARTS, FLAT, FACTORS>(sum, z, step, s, weight);
+}
+
+template <typename real, int GROUP, int PARTS, int FORM, bool FLAT, typename shared>
 __device__ __forceinline__ void add_source(const frame &f, const shared &c, int i,
                                            sums<real, GROUP, PARTS> *sum)
 {
     const double delay = dot(f.uvw, c.direction[i]);
     const real *weight = c.weight[i];
     complex_number<real> z = phasor<real>(-c.freq * delay), step = {1, 0};
-    shading<real> s = {};
     real scale = 1;
 
     if (GROUP > 1)
         step = phasor<real>(-c.step * delay);
     if (c.width != 0)
         scale = sinc_of<real>((real)(c.width * delay));
-    if (f.flat && PARTS == 1)
+    if (FLAT && PARTS == 1)
         scale *= weight[0];
     z = {z.re * scale, z.im * scale};
-    s.moving = f.moving;
-    s.gaussian = c.gaussian[i];
-    if (s.moving || s.gaussian) {
-        if (s.moving) {
-            double change[3];
-            for (int d = 0; d < 3; d++)
-                change[d] = c.change[d][threadIdx.x];
-            s.turns = (real)(c.freq * dot(change, c.direction[i]));
-            s.step = (real)(c.step * dot(change, c.direction[i]));
-        }
-        if (s.gaussian) {
-            real extent = (real)(find_extent(f.uvw, c.ellipse[i]) * 1.4426950408889634074);
-            s.extent = (real)c.freq * sqrt(extent);
-            s.extent_step = (real)c.step * sqrt(extent);
-        }
-        if (f.flat)
-            add_group<real, GROUP, PARTS, true, true>(sum, z, step, s, weight);
-        else
-            add_group<real, GROUP, PARTS, false, true>(sum, z, step, s, weight);
-    } else if (f.flat) {
-        add_group<real, GROUP, PARTS, true, false>(sum, z, step, s, weight);
-    } else {
-        add_group<real, GROUP, PARTS, false, false>(sum, z, step, s, weight);
+    if (!f.moving && !c.gaussian[i]) {
+        add_channels<real, GROUP, PARTS, FORM, FLAT, NONE>(sum, z, step, {}, weight);
+        return;
     }
+    const shading<real> s = find_shading<real, GROUP>(f, c, i);
+    if (FORM == CHANNELS && !s.gaussian && fabs(s.turns) + GROUP / 2 * fabs(s.step) <= (real)0.5)
+        add_channels<real, GROUP, PARTS, FORM, FLAT, NEAR>(sum, z, step, s, weight);
+    else
+        add_channels<real, GROUP, PARTS, FORM, FLAT, ANY>(sum, z, step, s, weight);
 }
 
 // Totals are used rarely: they lie in memory and leave the registers to the sums, which pass
@@ -234,9 +329,9 @@ __device__ __forceinline__ void flush(const sums<real, GROUP, PARTS> &sum, doubl
 }
 
 // One pass over the sources, for GROUP channels from `base` of the place's group.
-template <typename real, int GROUP, int PARTS, typename shared>
-__device__ __forceinline__ void sum_sources(const group_place &p, const frame &f, shared *c,
-                                            int base, const pass &what, double *total)
+template <typename real, int GROUP, int PARTS, int FORM, bool FLAT, typename shared>
+__device__ __forceinline__ void sum_form(const group_place &p, const frame &f, shared *c, int base,
+                                         const pass &what, double *total)
 {
 #pragma unroll 1
     for (int n = 0; n < 2 * GROUP * PARTS; n++)
@@ -251,10 +346,26 @@ __device__ __forceinline__ void sum_sources(const group_place &p, const frame &f
             load_chunk<real, GROUP, PARTS>(p, c, source, count, base, what);
 #pragma unroll 1
             for (int i = 0; i < count && f.row; i++)
-                add_source<real, GROUP, PARTS>(f, *c, i, &sum);
+                add_source<real, GROUP, PARTS, FORM, FLAT>(f, *c, i, &sum);
         }
         flush(sum, total);
     }
+    if (FORM == PAIRS)
+        part_pairs<GROUP>(total);
+}
+
+template <typename real, int GROUP, int PARTS, typename shared>
+__device__ __forceinline__ void sum_sources(const group_place &p, const frame &f, shared *c,
+                                            int base, const pass &what, double *total)
+{
+    constexpr int form = PARTS == 1 && GROUP > 1 ? PAIRS : CHANNELS;
+
+    if (f.flat && !f.moving)
+        sum_form<real, GROUP, PARTS, form, true>(p, f, c, base, what, total);
+    else if (f.flat)
+        sum_form<real, GROUP, PARTS, CHANNELS, true>(p, f, c, base, what, total);
+    else
+        sum_form<real, GROUP, PARTS, CHANNELS, false>(p, f, c, base, what, total);
 }
 
 // Of the row, and of channel `middle` of the place's group for the block.

@@ -271,16 +271,33 @@ __device__ __forceinline__ matrix_number<real> jones_of(const task_place &p, int
     return matrix_at<real>(view, f.jones ? f.jones + stride(view, p.source) * source : nullptr);
 }
 
-// Stores the factors of a station and source, z their phase.
+// Directions and brightness of the sources from `first`, a chunk of them. After the last one the
+// last one again, of brightness zero.
 template <typename real>
+__device__ __forceinline__ void stage_sources(const task_place &p, shared<real> *s, int64_t first)
+{
+    int i = threadIdx.x;
+
+    if (i >= DEPTH<real> / p.kind.inner)
+        return;
+    int64_t source = first + i < p.sources ? first + i : p.sources - 1;
+    const double *lmn = direction_of(p, source);
+    for (int d = 0; d < 3; d++)
+        s->direction[i][d] = lmn[d];
+    s->brightness[i] =
+        first + i < p.sources ? brightness_of<real>(p, source) : matrix_number<real>{};
+}
+
+// Stores the factors of a station and source i of the chunk, z their phase.
+template <typename real, int ROWS, int INNER>
 __device__ __forceinline__ void put_factors(const task_place &p, shared<real> *s, int side,
                                             const station_frame &f, int at, int i, int64_t source,
                                             complex_number<real> z)
 {
-    if (p.kind.inner == 2) {
+    if (INNER == 2) {
         matrix_number<real> m = jones_of<real>(p, side, f, source);
         if (!side)
-            m = m * brightness_of<real>(p, source);
+            m = m * s->brightness[i];
         for (int e = 0; e < 4; e++) // left: element [row][inner]; right: [inner][column]
             if (side)
                 s->y[2 * i + e / 2][2 * at + e % 2] = z * m.element[e];
@@ -290,54 +307,43 @@ __device__ __forceinline__ void put_factors(const task_place &p, shared<real> *s
     }
     if (f.jones)
         z = z * jones_of<real>(p, side, f, source).element[0];
-    if (side) {
+    if (side)
         s->y[i][at] = z;
-    } else {
-        const grove_view *view = &p.args->in[GROVE_PREDICT_BRIGHTNESS];
-        const char *cell = source_cell(p, GROVE_PREDICT_BRIGHTNESS, source);
-        if (p.kind.rows == 1) {
-            s->x[i][at] = z * element_at<real>(view, cell, 0);
-        } else {
-            matrix_number<real> b = matrix_at<real>(view, cell);
-            for (int e = 0; e < 4; e++)
-                s->x[i][4 * at + e] = z * b.element[e];
-        }
+    else
+        for (int e = 0; e < ROWS; e++)
+            s->x[i][ROWS * at + e] = z * s->brightness[i].element[e];
+}
+
+// One side of a chunk of sources from `first`. `both`: the other side's phases are conjugate.
+// Stations that are not there have the phase 0: nothing reads their sums.
+template <typename real, int ROWS, int INNER>
+__device__ __forceinline__ void fill_rows(const task_place &p, shared<real> *s, int side,
+                                          const station_frame &f, int at, int64_t first, bool both)
+{
+    const int edge = EDGE / ROWS;
+
+#pragma unroll 1
+    for (int i = threadIdx.x / edge; i < DEPTH<real> / INNER; i += THREADS / edge) {
+        const double *lmn = s->direction[i];
+        int64_t source = first + i < p.sources ? first + i : p.sources - 1;
+        complex_number<real> z =
+            phasor<real>(f.turns[0] * lmn[0] + f.turns[1] * lmn[1] + f.turns[2] * lmn[2]);
+        put_factors<real, ROWS, INNER>(p, s, side, f, at, i, source, z);
+        if (both)
+            s->y[i][at] = {z.re, -z.im};
     }
 }
 
-template <typename real>
-__device__ __forceinline__ void put_nothing(const task_place &p, shared<real> *s, int side, int at,
-                                            int i)
-{
-    int rows = side ? p.kind.columns : p.kind.rows;
-
-    for (int k = 0; k < p.kind.inner; k++)
-        for (int r = 0; r < rows; r++)
-            (side ? s->y : s->x)[p.kind.inner * i + k][rows * at + r] = {0, 0};
-}
-
-// One side of the sources from `first`. `both`: the other side's phases are conjugate.
 template <typename real>
 __device__ __forceinline__ void fill_side(const task_place &p, shared<real> *s, int side,
                                           const station_frame &f, int at, int64_t first, bool both)
 {
-    int edge = EDGE / (side ? p.kind.columns : p.kind.rows);
-
-#pragma unroll 1
-    for (int i = threadIdx.x / edge; i < DEPTH<real> / p.kind.inner; i += THREADS / edge) {
-        if (!f.there || first + i >= p.sources) {
-            put_nothing(p, s, side, at, i);
-            if (both)
-                put_nothing(p, s, 1 - side, at, i);
-            continue;
-        }
-        const double *lmn = direction_of(p, first + i);
-        complex_number<real> z =
-            phasor<real>(f.turns[0] * lmn[0] + f.turns[1] * lmn[1] + f.turns[2] * lmn[2]);
-        put_factors(p, s, side, f, at, i, first + i, z);
-        if (both)
-            s->y[i][at] = {z.re, -z.im};
-    }
+    if (p.kind.inner == 2)
+        fill_rows<real, 2, 2>(p, s, side, f, at, first, false);
+    else if (!side && p.kind.rows == 4)
+        fill_rows<real, 4, 1>(p, s, side, f, at, first, false);
+    else
+        fill_rows<real, 1, 1>(p, s, side, f, at, first, both);
 }
 
 // ---- results ----
@@ -461,6 +467,8 @@ __device__ __forceinline__ void sum_tile(const task_place &p, shared<real> *s, d
     sums.clear();
 #pragma unroll 1
     for (int64_t source = 0; source < p.sources; source += DEPTH<real> / p.kind.inner) {
+        __syncthreads();
+        stage_sources(p, s, source);
         __syncthreads();
         fill_side(p, s, 0, left, at[0], source, conjugate);
         if (!conjugate)

@@ -25,6 +25,8 @@ template <typename real> constexpr int MAX_TILES = (PARTS<real> + WARPS - 1) / W
 template <typename real> struct shared {
     alignas(16) complex_number<real> x[DEPTH<real>][PITCH<real>]; // [source][row]
     alignas(16) complex_number<real> y[DEPTH<real>][PITCH<real>]; // [source][column]
+    alignas(16) double direction[DEPTH<real>][4];                 // l, m, n - 1 of a source
+    matrix_number<real> brightness[DEPTH<real>];                  // zero after the last source
     double far[THREADS];
     int wanted[PARTS<real>], part[PARTS<real>], count;
     int polarised, strays;
@@ -69,21 +71,23 @@ template <typename real> struct factors<real, false> {
     }
 };
 
-// x = high + low, both in TF32; products of two low parts are left out.
+// x = high + low, high to nearest in TF32, halves away from zero, so that `low` has either sign;
+// products of two low parts are left out. Tensor cores do not look at the lower 13 bits of `low`,
+// 2^-22 of x at most. Infinities and NaN have a NaN for `low`, whatever `high` is then.
 struct split {
     float high, low;
 };
 
 __device__ __forceinline__ split split_of(float x)
 {
-    float high = round_tf32(x);
+    float high = float_of((bits_of(x) + 0x1000u) & 0xffffe000u);
 
-    return {high, round_tf32(x - high)};
+    return {high, x - high};
 }
 
 template <> struct factors<float, true> {
     enum { STEP = 8, NUMBERS = 4 };
-    float re[2][4], im[2][4]; // [high, low]
+    float re[2][4], im[2][4], minus[2][4]; // [high, low]; minus: -im
 
     __device__ __forceinline__ void load(const shared<float> &s, int k, int first)
     {
@@ -96,13 +100,15 @@ template <> struct factors<float, true> {
             re[1][n] = a.low;
             im[0][n] = b.high;
             im[1][n] = b.low;
+            minus[0][n] = -b.high;
+            minus[1][n] = -b.low;
         }
     }
     __device__ __forceinline__ void multiply(const shared<float> &s, int k, int first,
                                              float *sum_re, float *sum_im) const
     {
         int lane = threadIdx.x % 32;
-        float y_re[2][2], y_im[2][2], minus[2][2];
+        float y_re[2][2], y_im[2][2];
 
         for (int n = 0; n < 2; n++) {
             complex_number<float> z = s.y[k + lane % 4 + n * 4][first + lane / 4];
@@ -111,20 +117,18 @@ template <> struct factors<float, true> {
             y_re[1][n] = a.low;
             y_im[0][n] = b.high;
             y_im[1][n] = b.low;
-            minus[0][n] = -b.high;
-            minus[1][n] = -b.low;
         }
         multiply_tf32(sum_re, re[1], y_re[0]); // the small ones first
         multiply_tf32(sum_im, re[1], y_im[0]);
         multiply_tf32(sum_re, re[0], y_re[1]);
         multiply_tf32(sum_im, re[0], y_im[1]);
-        multiply_tf32(sum_re, im[1], minus[0]);
+        multiply_tf32(sum_re, minus[1], y_im[0]);
         multiply_tf32(sum_im, im[1], y_re[0]);
-        multiply_tf32(sum_re, im[0], minus[1]);
+        multiply_tf32(sum_re, minus[0], y_im[1]);
         multiply_tf32(sum_im, im[0], y_re[1]);
         multiply_tf32(sum_re, re[0], y_re[0]);
         multiply_tf32(sum_im, re[0], y_im[0]);
-        multiply_tf32(sum_re, im[0], minus[0]);
+        multiply_tf32(sum_re, minus[0], y_im[0]);
         multiply_tf32(sum_im, im[0], y_re[0]);
     }
 };
