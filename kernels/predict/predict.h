@@ -88,7 +88,8 @@ typedef struct {
 /* Rows of the output: its cells without the frequency axis. */
 int64_t grove_predict_rows(const grove_args *args);
 /* Computes all channels of rows [first, last). The order of all sums, and where recurrences start,
- * depend on absolute indices only: any cut into rows and tiles gives the same bits. Numbers are
+ * depend on absolute indices only: any cut into rows and tiles gives the same bits, but where
+ * sources are polarised in some channels only (predict_private.h, grove_predict_split). Numbers are
  * computed in double; inputs and output are single or double as their views say. */
 void grove_predict_cells(const grove_args *args, int64_t first, int64_t last);
 
