@@ -97,17 +97,16 @@ static int find_target(grove_node *node, sink_state *sink)
     return 0;
 }
 
-/* Measured: what casacore keeps in memory for a set that is written; the number of each row; and,
- * where the visibilities cannot be written as they stand in memory, those that are put in order. */
+/* Measured: what casacore keeps in memory for a set that is written; and, where the visibilities
+ * cannot be written as they stand in memory, those that are put in order. Rows of a set that exists
+ * are those of its `ms`. */
 static uint64_t memory_of(const grove_node *node, const sink_state *sink)
 {
     const grove_form *form = grove_node_input_form(node, SINK_VISIBILITIES);
-    const uint64_t baselines = (uint64_t)sink->baseline->size;
-    uint64_t memory =
-        ((uint64_t)12 << 20) + baselines * (uint64_t)sink->time->size * sizeof(int64_t);
+    uint64_t memory = (uint64_t)12 << 20;
 
     if (form->flags || form->shape != GROVE_MATRIX)
-        memory += SINK_ROOM + baselines * (uint64_t)sink->freq->size * 40;
+        memory += SINK_ROOM + (uint64_t)(sink->baseline->size * sink->freq->size) * 40;
     return memory;
 }
 
