@@ -19,8 +19,8 @@ template <typename real, int NUMBERS> struct chunk {
     double ellipse[CHUNK][4];
     int gaussian[CHUNK];
     alignas(16) real weight[CHUNK][NUMBERS]; // [channel][component], or [component] if it is flat
-    int polarised;                           // bits: see find_brightness
-    double change[3][ROWS];                  // of the coordinates in an integration, m
+    int kind;                                // bits: see find_kind
+    double uvw[3][ROWS], change[3][ROWS];    // of each row, and the change in an integration, m
     // The same for all rows: Hz of the group's middle channel, between channels, of a channel for
     // smearing or 0.
     double freq, step, width;
@@ -31,7 +31,7 @@ struct pass {
     int part[4];
 };
 
-enum { NOT_UNITY = 1, NOT_HERMITIAN = 2 };
+enum { NOT_UNITY = 1, NOT_HERMITIAN = 2, HAS_GAUSSIAN = 4 };
 
 __device__ int kind_of(const matrix_number<double> &b)
 {
@@ -54,21 +54,31 @@ __device__ matrix_number<double> brightness_at(const group_place &p, int64_t sou
                              common_at(p, GROVE_PREDICT_BRIGHTNESS, source, k));
 }
 
-// Whether the block's brightnesses are real numbers times unity, or Hermitian.
-template <typename shared> __device__ int find_brightness(const group_place &p, shared *c)
+__device__ __forceinline__ bool is_gaussian(const group_place &p, int64_t source)
+{
+    const char *shape = common_at(p, GROVE_PREDICT_SHAPE, source, 0);
+
+    return shape && grove_is_gaussian((const double *)(const void *)shape);
+}
+
+// Whether the block's brightnesses are real numbers times unity, or Hermitian; whether there are
+// Gaussians.
+template <typename shared> __device__ int find_kind(const group_place &p, shared *c)
 {
     int channels = is_flat(p) ? 1 : p.last - p.first, kind = 0;
 
     __syncthreads();
     if (threadIdx.x == 0)
-        c->polarised = 0;
+        c->kind = 0;
     __syncthreads();
     for (int64_t n = threadIdx.x; n < p.sources * channels; n += ROWS)
         kind |= kind_of(brightness_at(p, n / channels, p.first + (int)(n % channels)));
+    for (int64_t n = threadIdx.x; n < p.sources; n += ROWS)
+        kind |= is_gaussian(p, n) ? HAS_GAUSSIAN : 0;
     if (kind)
-        atomicOr(&c->polarised, kind);
+        atomicOr(&c->kind, kind);
     __syncthreads();
-    return c->polarised;
+    return c->kind;
 }
 
 template <typename real, int GROUP, int PARTS, typename shared>
@@ -85,7 +95,7 @@ __device__ void load_chunk(const group_place &p, shared *c, int64_t source, int 
             (const double *)(const void *)common_at(p, GROVE_PREDICT_SHAPE, source + i, 0);
         for (int d = 0; d < 3; d++)
             c->direction[i][d] = lmn[d] / GROVE_SPEED_OF_LIGHT;
-        c->gaussian[i] = shape && grove_is_gaussian(shape);
+        c->gaussian[i] = is_gaussian(p, source + i);
         if (c->gaussian[i])
             find_ellipse(shape, c->ellipse[i]);
     }
@@ -102,16 +112,12 @@ __device__ void load_chunk(const group_place &p, shared *c, int64_t source, int 
     __syncthreads();
 }
 
-// What a thread needs of its row.
+// What a thread needs of its row; coordinates leave the registers to the sums. Where the weights of
+// all sources are the same for all channels, pairs are summed: A and B of the channels k before and
+// after the middle, whose visibilities are A - iB and A + iB.
 struct frame {
-    double uvw[3];
-    bool row, moving, flat;
+    bool row, moving, flat, pairs;
 };
-
-// Numbers that are summed: of all channels, or, where the weights of a source are the same for all
-// of them, A and B of the channels k before and after the middle, whose visibilities are A - iB and
-// A + iB.
-enum form { CHANNELS, PAIRS };
 
 // Factors of shape and smearing in time: both depend on the channel.
 template <typename real> struct shading {
@@ -193,47 +199,26 @@ __device__ __forceinline__ void add_group(sums<real, GROUP, PARTS> *sum, complex
     }
 }
 
-// z times the factors of channels k after and before the middle goes to A and B; turn: of k
-// channels.
-template <typename real, int FACTORS>
-__device__ __forceinline__ void add_pair(complex_number<real> *a, complex_number<real> *b,
-                                         complex_number<real> z, complex_number<real> turn,
-                                         const shading<real> &s, int k)
-{
-    real after = factor_at<real, FACTORS>(s, k), before = factor_at<real, FACTORS>(s, -k);
-    real even = (real)0.5 * (after + before), odd = (real)0.5 * (after - before);
-    complex_number<real> p = {z.re * turn.re, z.im * turn.re};
-    complex_number<real> q = {z.re * turn.im, z.im * turn.im};
-
-    if (FACTORS == NONE) {
-        *a = {a->re + p.re, a->im + p.im};
-        *b = {b->re + q.re, b->im + q.im};
-        return;
-    }
-    a->re += even * p.re - odd * q.im;
-    a->im += even * p.im + odd * q.re;
-    b->re += even * q.re + odd * p.im;
-    b->im += even * q.im - odd * p.re;
-}
-
 // The first channel has no partner, nor has the middle one.
-template <typename real, int GROUP, int FACTORS>
+template <typename real, int GROUP>
 __device__ __forceinline__ void add_pairs(sums<real, GROUP, 1> *sum, complex_number<real> z,
-                                          complex_number<real> step, const shading<real> &s)
+                                          complex_number<real> step)
 {
     const int middle = GROUP / 2;
     complex_number<real> turn = step;
-    real factor = factor_at<real, FACTORS>(s, 0);
 
-    sum->of[middle].re += z.re * factor;
-    sum->of[middle].im += z.im * factor;
+    sum->of[middle].re += z.re;
+    sum->of[middle].im += z.im;
 #pragma unroll
     for (int k = 1; k < middle; k++) {
-        add_pair<real, FACTORS>(&sum->of[middle + k], &sum->of[middle - k], z, turn, s, k);
+        complex_number<real> *a = &sum->of[middle + k], *b = &sum->of[middle - k];
+        a->re += z.re * turn.re;
+        a->im += z.im * turn.re;
+        b->re += z.re * turn.im;
+        b->im += z.im * turn.im;
         turn = turn * step;
     }
-    factor = factor_at<real, FACTORS>(s, -middle);
-    add_product(&sum->of[0], z, complex_number<real>{turn.re * factor, -turn.im * factor});
+    add_product(&sum->of[0], z, complex_number<real>{turn.re, -turn.im});
 }
 
 // Totals of pairs become those of channels.
@@ -251,8 +236,9 @@ template <int GROUP> __device__ __forceinline__ void part_pairs(double *total)
 }
 
 // Factors of a source on a row.
-template <typename real, int GROUP, typename shared>
-__device__ __forceinline__ shading<real> find_shading(const frame &f, const shared &c, int i)
+template <typename real, typename shared>
+__device__ __forceinline__ shading<real> find_shading(const frame &f, const double uvw[3],
+                                                      const shared &c, int i)
 {
     shading<real> s = {};
 
@@ -266,30 +252,33 @@ __device__ __forceinline__ shading<real> find_shading(const frame &f, const shar
         s.step = (real)(c.step * dot(change, c.direction[i]));
     }
     if (s.gaussian) {
-        real extent = (real)(find_extent(f.uvw, c.ellipse[i]) * 1.4426950408889634074);
+        real extent = (real)(find_extent(uvw, c.ellipse[i]) * 1.4426950408889634074);
         s.extent = (real)c.freq * sqrt(extent);
         s.extent_step = (real)c.step * sqrt(extent);
     }
     return s;
 }
 
-template <typename real, int GROUP, int PARTS, int FORM, bool FLAT, int FACTORS>
-__device__ __forceinline__ void add_channels(sums<real, GROUP, PARTS> *sum, complex_number<real> z,
-                                             complex_number<real> step, const shading<real> &s,
-                                             const real *weight)
+// With factors of shape and smearing.
+template <typename real, int GROUP, int PARTS, bool FLAT, typename shared>
+__device__ __forceinline__ void add_shaded(const frame &f, const double uvw[3], const shared &c,
+                                           int i, complex_number<real> z, complex_number<real> step,
+                                           sums<real, GROUP, PARTS> *sum)
 {
-    if constexpr (FORM == PAIRS)
-        add_pairs<real, GROUP, FACTORS>(sum, z, step, s);
+    const shading<real> s = find_shading<real>(f, uvw, c, i);
+
+    if (!s.gaussian && fabs(s.turns) + GROUP / 2 * fabs(s.step) <= (real)0.5)
+        add_group<real, GROUP, PARTS, FLAT, NEAR>(sum, z, step, s, c.weight[i]);
     else
-        add_group<real, GROUP, PARTS, FLAT, FACTORS>(sum, z, step, s, weight);
+        add_group<real, GROUP, PARTS, FLAT, ANY>(sum, z, step, s, c.weight[i]);
 }
 
-template <typename real, int GROUP, int PARTS, int FORM, bool FLAT, typename shared>
+template <typename real, int GROUP, int PARTS, typename shared>
 __device__ __forceinline__ void add_source(const frame &f, const shared &c, int i,
                                            sums<real, GROUP, PARTS> *sum)
 {
-    const double delay = dot(f.uvw, c.direction[i]);
-    const real *weight = c.weight[i];
+    const double uvw[3] = {c.uvw[0][threadIdx.x], c.uvw[1][threadIdx.x], c.uvw[2][threadIdx.x]};
+    const double delay = dot(uvw, c.direction[i]);
     complex_number<real> z = phasor<real>(-c.freq * delay), step = {1, 0};
     real scale = 1;
 
@@ -297,18 +286,24 @@ __device__ __forceinline__ void add_source(const frame &f, const shared &c, int 
         step = phasor<real>(-c.step * delay);
     if (c.width != 0)
         scale = sinc_of<real>((real)(c.width * delay));
-    if (FLAT && PARTS == 1)
-        scale *= weight[0];
+    if (f.flat && PARTS == 1)
+        scale *= c.weight[i][0];
     z = {z.re * scale, z.im * scale};
-    if (!f.moving && !c.gaussian[i]) {
-        add_channels<real, GROUP, PARTS, FORM, FLAT, NONE>(sum, z, step, {}, weight);
-        return;
+    if constexpr (PARTS == 1 && GROUP > 1)
+        if (f.pairs) {
+            add_pairs<real, GROUP>(sum, z, step);
+            return;
+        }
+    if (f.moving || c.gaussian[i]) {
+        if (f.flat)
+            add_shaded<real, GROUP, PARTS, true>(f, uvw, c, i, z, step, sum);
+        else
+            add_shaded<real, GROUP, PARTS, false>(f, uvw, c, i, z, step, sum);
+    } else if (f.flat) {
+        add_group<real, GROUP, PARTS, true, NONE>(sum, z, step, {}, c.weight[i]);
+    } else {
+        add_group<real, GROUP, PARTS, false, NONE>(sum, z, step, {}, c.weight[i]);
     }
-    const shading<real> s = find_shading<real, GROUP>(f, c, i);
-    if (FORM == CHANNELS && !s.gaussian && fabs(s.turns) + GROUP / 2 * fabs(s.step) <= (real)0.5)
-        add_channels<real, GROUP, PARTS, FORM, FLAT, NEAR>(sum, z, step, s, weight);
-    else
-        add_channels<real, GROUP, PARTS, FORM, FLAT, ANY>(sum, z, step, s, weight);
 }
 
 // Totals are used rarely: they lie in memory and leave the registers to the sums, which pass
@@ -329,9 +324,9 @@ __device__ __forceinline__ void flush(const sums<real, GROUP, PARTS> &sum, doubl
 }
 
 // One pass over the sources, for GROUP channels from `base` of the place's group.
-template <typename real, int GROUP, int PARTS, int FORM, bool FLAT, typename shared>
-__device__ __forceinline__ void sum_form(const group_place &p, const frame &f, shared *c, int base,
-                                         const pass &what, double *total)
+template <typename real, int GROUP, int PARTS, typename shared>
+__device__ __forceinline__ void sum_sources(const group_place &p, const frame &f, shared *c,
+                                            int base, const pass &what, double *total)
 {
 #pragma unroll 1
     for (int n = 0; n < 2 * GROUP * PARTS; n++)
@@ -346,26 +341,12 @@ __device__ __forceinline__ void sum_form(const group_place &p, const frame &f, s
             load_chunk<real, GROUP, PARTS>(p, c, source, count, base, what);
 #pragma unroll 1
             for (int i = 0; i < count && f.row; i++)
-                add_source<real, GROUP, PARTS, FORM, FLAT>(f, *c, i, &sum);
+                add_source<real, GROUP, PARTS>(f, *c, i, &sum);
         }
         flush(sum, total);
     }
-    if (FORM == PAIRS)
+    if (PARTS == 1 && f.pairs)
         part_pairs<GROUP>(total);
-}
-
-template <typename real, int GROUP, int PARTS, typename shared>
-__device__ __forceinline__ void sum_sources(const group_place &p, const frame &f, shared *c,
-                                            int base, const pass &what, double *total)
-{
-    constexpr int form = PARTS == 1 && GROUP > 1 ? PAIRS : CHANNELS;
-
-    if (f.flat && !f.moving)
-        sum_form<real, GROUP, PARTS, form, true>(p, f, c, base, what, total);
-    else if (f.flat)
-        sum_form<real, GROUP, PARTS, CHANNELS, true>(p, f, c, base, what, total);
-    else
-        sum_form<real, GROUP, PARTS, CHANNELS, false>(p, f, c, base, what, total);
 }
 
 // Of the row, and of channel `middle` of the place's group for the block.
@@ -374,11 +355,13 @@ template <typename shared> __device__ frame find_frame(const place &p, shared *c
     const grove_predict_channels *channels = &p.plan->channels;
     const double *width = doubles_at(p, GROVE_PREDICT_WIDTH, 0, p.first);
     coordinates x = find_coordinates(p);
-    frame f = {
-        {x.uvw[0], x.uvw[1], x.uvw[2]}, p.row, p.in[GROVE_PREDICT_RATE] != nullptr, is_flat(p)};
+    bool moving = p.in[GROVE_PREDICT_RATE] != nullptr, flat = is_flat(p);
+    frame f = {p.row, moving, flat, flat && !moving && !(c->kind & HAS_GAUSSIAN)};
 
-    for (int d = 0; d < 3; d++)
+    for (int d = 0; d < 3; d++) {
+        c->uvw[d][threadIdx.x] = x.uvw[d];
         c->change[d][threadIdx.x] = x.change[d];
+    }
     if (threadIdx.x == 0) {
         c->step = channels->step;
         if (channels->regular && p.freq >= 0)
@@ -466,10 +449,11 @@ __device__ __forceinline__ void predict(const grove_args *args, shared *c)
     for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
         group_place group;
         find_group(&group, args, task, GROUP);
-        int kind = find_brightness(group, c);
-        if (!kind)
+        int kind = find_kind(group, c);
+        bool polarised = kind & NOT_UNITY;
+        if (!polarised)
             sum_unity<real, GROUP>(args, task, c);
-        for (int base = 0; kind && base < GROUP; base += FEW)
+        for (int base = 0; polarised && base < GROUP; base += FEW)
             sum_polarised<real, GROUP, FEW>(args, task, c, base, !(kind & NOT_HERMITIAN));
     }
 }
