@@ -20,7 +20,7 @@ template <typename real, int NUMBERS> struct chunk {
     int gaussian[CHUNK];
     alignas(16) real weight[CHUNK][NUMBERS]; // [channel][component], or [component] if it is flat
     int kind;                                // bits: see find_kind
-    double uvw[3][ROWS], change[3][ROWS];    // of each row, and the change in an integration, m
+    double change[3][ROWS];                  // of the coordinates in an integration, m
     // The same for all rows: Hz of the group's middle channel, between channels, of a channel for
     // smearing or 0.
     double freq, step, width;
@@ -112,10 +112,11 @@ __device__ void load_chunk(const group_place &p, shared *c, int64_t source, int 
     __syncthreads();
 }
 
-// What a thread needs of its row; coordinates leave the registers to the sums. Where the weights of
+// What a thread needs of its row. Where the weights of
 // all sources are the same for all channels, pairs are summed: A and B of the channels k before and
 // after the middle, whose visibilities are A - iB and A + iB.
 struct frame {
+    double uvw[3];
     bool row, moving, flat, pairs;
 };
 
@@ -237,8 +238,7 @@ template <int GROUP> __device__ __forceinline__ void part_pairs(double *total)
 
 // Factors of a source on a row.
 template <typename real, typename shared>
-__device__ __forceinline__ shading<real> find_shading(const frame &f, const double uvw[3],
-                                                      const shared &c, int i)
+__device__ __forceinline__ shading<real> find_shading(const frame &f, const shared &c, int i)
 {
     shading<real> s = {};
 
@@ -252,7 +252,7 @@ __device__ __forceinline__ shading<real> find_shading(const frame &f, const doub
         s.step = (real)(c.step * dot(change, c.direction[i]));
     }
     if (s.gaussian) {
-        real extent = (real)(find_extent(uvw, c.ellipse[i]) * 1.4426950408889634074);
+        real extent = (real)(find_extent(f.uvw, c.ellipse[i]) * 1.4426950408889634074);
         s.extent = (real)c.freq * sqrt(extent);
         s.extent_step = (real)c.step * sqrt(extent);
     }
@@ -261,11 +261,11 @@ __device__ __forceinline__ shading<real> find_shading(const frame &f, const doub
 
 // With factors of shape and smearing.
 template <typename real, int GROUP, int PARTS, bool FLAT, typename shared>
-__device__ __forceinline__ void add_shaded(const frame &f, const double uvw[3], const shared &c,
-                                           int i, complex_number<real> z, complex_number<real> step,
+__device__ __forceinline__ void add_shaded(const frame &f, const shared &c, int i,
+                                           complex_number<real> z, complex_number<real> step,
                                            sums<real, GROUP, PARTS> *sum)
 {
-    const shading<real> s = find_shading<real>(f, uvw, c, i);
+    const shading<real> s = find_shading<real>(f, c, i);
 
     if (!s.gaussian && fabs(s.turns) + GROUP / 2 * fabs(s.step) <= (real)0.5)
         add_group<real, GROUP, PARTS, FLAT, NEAR>(sum, z, step, s, c.weight[i]);
@@ -277,8 +277,7 @@ template <typename real, int GROUP, int PARTS, typename shared>
 __device__ __forceinline__ void add_source(const frame &f, const shared &c, int i,
                                            sums<real, GROUP, PARTS> *sum)
 {
-    const double uvw[3] = {c.uvw[0][threadIdx.x], c.uvw[1][threadIdx.x], c.uvw[2][threadIdx.x]};
-    const double delay = dot(uvw, c.direction[i]);
+    const double delay = dot(f.uvw, c.direction[i]);
     complex_number<real> z = phasor<real>(-c.freq * delay), step = {1, 0};
     real scale = 1;
 
@@ -296,9 +295,9 @@ __device__ __forceinline__ void add_source(const frame &f, const shared &c, int 
         }
     if (f.moving || c.gaussian[i]) {
         if (f.flat)
-            add_shaded<real, GROUP, PARTS, true>(f, uvw, c, i, z, step, sum);
+            add_shaded<real, GROUP, PARTS, true>(f, c, i, z, step, sum);
         else
-            add_shaded<real, GROUP, PARTS, false>(f, uvw, c, i, z, step, sum);
+            add_shaded<real, GROUP, PARTS, false>(f, c, i, z, step, sum);
     } else if (f.flat) {
         add_group<real, GROUP, PARTS, true, NONE>(sum, z, step, {}, c.weight[i]);
     } else {
@@ -356,12 +355,14 @@ template <typename shared> __device__ frame find_frame(const place &p, shared *c
     const double *width = doubles_at(p, GROVE_PREDICT_WIDTH, 0, p.first);
     coordinates x = find_coordinates(p);
     bool moving = p.in[GROVE_PREDICT_RATE] != nullptr, flat = is_flat(p);
-    frame f = {p.row, moving, flat, flat && !moving && !(c->kind & HAS_GAUSSIAN)};
+    frame f = {{x.uvw[0], x.uvw[1], x.uvw[2]},
+               p.row,
+               moving,
+               flat,
+               flat && !moving && !(c->kind & HAS_GAUSSIAN)};
 
-    for (int d = 0; d < 3; d++) {
-        c->uvw[d][threadIdx.x] = x.uvw[d];
+    for (int d = 0; d < 3; d++)
         c->change[d][threadIdx.x] = x.change[d];
-    }
     if (threadIdx.x == 0) {
         c->step = channels->step;
         if (channels->regular && p.freq >= 0)
