@@ -112,9 +112,9 @@ __device__ void load_chunk(const group_place &p, shared *c, int64_t source, int 
     __syncthreads();
 }
 
-// What a thread needs of its row. Where the weights of
-// all sources are the same for all channels, pairs are summed: A and B of the channels k before and
-// after the middle, whose visibilities are A - iB and A + iB.
+// What a thread needs of its row. Where the weights of all sources are the same for all channels,
+// pairs are summed: A and B of the channels k before and after the middle, whose visibilities are
+// A - iB and A + iB.
 struct frame {
     double uvw[3];
     bool row, moving, flat, pairs;
@@ -200,7 +200,8 @@ __device__ __forceinline__ void add_group(sums<real, GROUP, PARTS> *sum, complex
     }
 }
 
-// The first channel has no partner, nor has the middle one.
+// Both directions from the middle, by pairs; the first channel has no partner, nor has the middle
+// one.
 template <typename real, int GROUP>
 __device__ __forceinline__ void add_pairs(sums<real, GROUP, 1> *sum, complex_number<real> z,
                                           complex_number<real> step)
