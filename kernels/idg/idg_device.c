@@ -94,10 +94,10 @@ grove_idg_state grove_idg_device_state(const grove_idg_plan *p)
     const bool without_w = grid->bounds.without_w;
     grove_idg_state s = {.samples = {.polarisations = p->mix.visibilities,
                                      .planes = (int32_t)grid->planes,
-                                     .first_w = grid->first_w,
+                                     .first_w = p->first_w,
                                      .turn = {grid->image.centre[0], grid->image.centre[1],
                                               without_w ? 0 : grid->middle_n}},
-                         .step_w = grid->step_w,
+                         .step_w = p->step_w,
                          .side = p->side,
                          .line = (int32_t)grove_idg_line(p),
                          .images = p->mix.images,

@@ -8,7 +8,14 @@
 
 static const double pi = 3.14159265358979323846;
 
-enum { MULTIPLE = 32, MAX_LAYERS = 1 << 14, MIN_WIDTH = 3, SHARE = 10 };
+enum {
+    MULTIPLE = 32,
+    MAX_LAYERS = 1 << 14,
+    MIN_WIDTH = 3,
+    SHARE = 10,
+    MIN_TILE = 16,
+    MULTIPLE_OF_BLOCKS = 16
+};
 
 /* ---- pixels ---- */
 
@@ -132,7 +139,7 @@ typedef struct {
 } search;
 
 /* How far w moves what is at the image's edge, cells. */
-static double shift_of(const grove_idg_plan *p)
+static double shift_of(const grove_idg_plan *p, double w)
 {
     const grove_gridder_image *image = &p->grid.image;
     double most = 0;
@@ -144,27 +151,28 @@ static double shift_of(const grove_idg_plan *p)
                          n = sqrt(fmax(1 - l * l - other * other, 1e-2));
             most = fmax(most, fabs(l) / n * (double)p->grid.grid[d] * image->cell[d]);
         }
-    return p->far_w * most;
+    return w * most;
 }
 
 /* With a taper of that many cells; false: there is no room for visibilities. */
 static bool set_width(const search *s, grove_idg_plan *p, int width)
 {
     p->grid.kernel = (grove_gridder_kernel){.width = width, .beta = pi / 2 * width};
-    p->reach = 0.5 * (p->side - width - s->wanted->support) - shift_of(p);
+    p->reach = 0.5 * (p->side - width - s->wanted->support) - shift_of(p, p->far_w);
     return p->reach >= 2;
 }
 
 /* The narrowest taper that is exact enough. */
 static bool choose_width(const search *s, grove_idg_plan *p)
 {
+    const double epsilon = (p->tile ? 0.75 : 1) * s->epsilon;
     int low = MIN_WIDTH, high = p->side - 4;
 
     while (low < high) {
         const int middle = (low + high) / 2;
         const bool room = set_width(s, p, middle);
         if (!room || hypot(error_along(p, s->wanted->support, 0),
-                           error_along(p, s->wanted->support, 1)) <= s->epsilon)
+                           error_along(p, s->wanted->support, 1)) <= epsilon)
             high = middle;
         else
             low = middle + 1;
@@ -172,7 +180,7 @@ static bool choose_width(const search *s, grove_idg_plan *p)
     if (!set_width(s, p, low))
         return false;
     p->error = hypot(error_along(p, s->wanted->support, 0), error_along(p, s->wanted->support, 1));
-    return p->error <= s->epsilon;
+    return p->error <= epsilon;
 }
 
 /* Nanoseconds on one core with AVX2 (bench/gridder): of a pixel and visibility, of a pixel of an
@@ -182,6 +190,27 @@ static const double per_pixel = 0.16, per_edge = 1.5, per_cell = 16, per_operati
 
 /* Visibilities of a subgrid, when a track has so many in a cell. */
 enum { PER_CELL = 2 };
+
+/* w-tiles: an estimate of how many there are of the cells that baselines can reach, half of which w
+ * >= 0 leaves. Of long tracks of many antennas, 8 layers occupy about two fifths of them, and more
+ * layers as many more. A place has one transform back, and one and exp(2 pi i w n) for each layer.
+ */
+static double cost_of_tiles(const grove_idg_plan *p)
+{
+    const grove_gridder_bounds *b = &p->grid.bounds;
+    double cells = pi / 2;
+
+    if (!p->tile)
+        return 0;
+    for (int d = 0; d < 2; d++)
+        cells *= fmin((d ? b->max_v : b->max_u) * (double)p->grid.grid[d] * p->grid.image.cell[d],
+                      0.5 * (double)p->grid.grid[d]);
+    const double places = fmax(cells / p->tile / p->tile, 1),
+                 blocks = places * fmax(0.2 + 0.06 * (double)p->layers, 0.5),
+                 pixels = (double)p->padded * p->padded,
+                 transform = pixels * per_operation * log2(pixels);
+    return places * fmin(1, blocks / places) * transform + blocks * (transform + pixels * per_cell);
+}
 
 static double cost_of(const grove_idg_plan *p)
 {
@@ -196,40 +225,104 @@ static double cost_of(const grove_idg_plan *p)
     return 1e-9 * slower *
            (b->samples * (side * side * per_pixel + side * per_edge +
                           side * side * per_cell / (PER_CELL * along)) +
-            (double)p->grid.planes * cells * (per_operation * log2(cells) + per_layer));
+            (double)p->grid.planes * cells * (per_operation * log2(cells) + per_layer) +
+            cost_of_tiles(p));
 }
 
-/* Of so many layers. */
-static void set_layers(const search *s, grove_idg_plan *p, int64_t layers)
+/* Of so many layers, of planes or w-tiles. */
+static void set_layers(const search *s, grove_idg_plan *p, int64_t layers, bool tiles)
 {
     const grove_gridder_bounds *b = &p->grid.bounds;
-
-    p->grid.planes = layers;
-    p->grid.kernel_w = (grove_gridder_kernel){.width = 1};
-    p->grid.first_w = p->grid.step_w = p->far_w = 0;
-    p->reach_w = INFINITY;
-    if (b->without_w)
-        return;
     const double step = b->max_w / (double)layers;
-    p->reach_w = fmin(0.3 * s->epsilon / (2 * pi * s->off), step / SHARE);
-    p->far_w = step / 2 + p->reach_w;
-    p->grid.first_w = step / 2;
-    p->grid.step_w = layers > 1 ? step : 0;
+
+    p->layers = layers;
+    p->grid.kernel_w = (grove_gridder_kernel){.width = 1};
+    p->first_w = p->step_w = p->far_w = 0;
+    p->tile = p->padded = 0;
+    p->reach_w = INFINITY;
+    if (!b->without_w) {
+        p->reach_w = fmin(0.3 * s->epsilon / (2 * pi * s->off), step / SHARE);
+        p->far_w = step / 2 + p->reach_w;
+        p->first_w = step / 2;
+        p->step_w = layers > 1 ? step : 0;
+    }
+    p->grid.planes = tiles ? 1 : layers;
+    p->grid.first_w = tiles && !b->without_w ? b->max_w / 2 : p->first_w;
+    p->grid.step_w = tiles ? 0 : p->step_w;
 }
 
-static void try_layers(search *s, grove_idg_plan *p, grove_idg_plan *best)
+/* w-tiles of the least cost whose transforms are exact enough, with `apart` cells beside what w
+ * moves. The plane is in the middle of w. */
+static bool fit_tile(const search *s, grove_idg_plan *p, int apart)
+{
+    static const int sizes[] = {64, 96, 128, 192, 256, 384, 512, 768, 1024};
+    const double away = p->layers > 1 ? p->grid.bounds.max_w / 2 : 0;
+    const int moved = (int)ceil(fmax(shift_of(p, away) - shift_of(p, p->far_w), 0));
+    const int64_t most = p->grid.grid[0] < p->grid.grid[1] ? p->grid.grid[0] : p->grid.grid[1];
+    grove_idg_plan best = {.seconds = INFINITY}, q = *p;
+
+    for (int k = 0; k < (int)(sizeof(sizes) / sizeof(*sizes)); k++) {
+        q.padded = sizes[k];
+        q.tile = (q.padded - 2 * moved - apart) / MULTIPLE_OF_BLOCKS * MULTIPLE_OF_BLOCKS - q.side;
+        /* where it is not asked for, tiles are much smaller than the grid */
+        if (q.tile >= MIN_TILE && q.padded <= (s->wanted->tiles ? most : most / 4) &&
+            (q.seconds = cost_of(&q)) < best.seconds)
+            best = q;
+    }
+    if (isinf(best.seconds))
+        return false;
+    *p = best;
+    return true;
+}
+
+static double error_of_tile(const search *s, const grove_idg_plan *p)
+{
+    grove_idg_plan q = *p;
+
+    if (p->layers == 1)
+        return 0; /* nothing is turned */
+    q.side = p->padded;
+    q.reach = 0.5 * p->tile + p->reach;
+    q.far_w = p->grid.bounds.max_w / 2;
+    return hypot(error_along(&q, s->wanted->support, 0), error_along(&q, s->wanted->support, 1));
+}
+
+static bool choose_tile(const search *s, grove_idg_plan *p)
+{
+    for (int apart = 0; apart <= 96; apart += MULTIPLE_OF_BLOCKS) {
+        if (!fit_tile(s, p, apart))
+            return false;
+        const double error = error_of_tile(s, p);
+        if (error <= 0.25 * s->epsilon) {
+            p->error += error;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* So many layers, as they are now, if that is better than the best. */
+static void try_one(const search *s, grove_idg_plan *p, bool tiles, grove_idg_plan *best)
+{
+    if (!set_width(s, p, MIN_WIDTH) || (tiles && !fit_tile(s, p, 0)) ||
+        !((p->seconds = cost_of(p)) < best->seconds) || !choose_width(s, p) ||
+        (tiles && !choose_tile(s, p)))
+        return;
+    if ((p->seconds = cost_of(p)) < best->seconds)
+        *best = *p;
+}
+
+static void try_layers(search *s, grove_idg_plan *p, bool tiles, grove_idg_plan *best)
 {
     double x[GROVE_IDG_MAX_SIDE], y[GROVE_IDG_MAX_SIDE];
     int64_t layers = s->wanted->layers > 1 ? s->wanted->layers : 1;
 
     s->off = p->grid.bounds.without_w ? 0 : fmax(grove_idg_separate(p, x, y), 1e-18);
     for (; layers <= MAX_LAYERS; layers += layers < 4 ? 1 : layers / 3) {
-        set_layers(s, p, layers);
-        if (set_width(s, p, MIN_WIDTH) && (p->seconds = cost_of(p)) < best->seconds &&
-            choose_width(s, p) && (p->seconds = cost_of(p)) < best->seconds)
-            *best = *p;
-        else if (p->seconds > best->seconds && set_width(s, p, MIN_WIDTH) &&
-                 p->reach > 0.4 * p->side)
+        set_layers(s, p, layers, tiles);
+        p->seconds = 0;
+        try_one(s, p, tiles, best);
+        if (p->seconds > best->seconds && set_width(s, p, MIN_WIDTH) && p->reach > 0.4 * p->side)
             break; /* more of them only cost more */
         if (p->grid.bounds.without_w || layers == s->wanted->layers)
             break;
@@ -251,7 +344,10 @@ static bool is_below_horizon(const grove_idg_plan *p)
 static int explain(const search *s, double epsilon, const grove_gridder_image *image,
                    const grove_gridder_bounds *bounds, char said[200])
 {
-    const grove_idg_wanted other = {.side = s->wanted->side, .support = s->wanted->support};
+    const grove_idg_wanted other = {.side = s->wanted->side,
+                                    .support = s->wanted->support,
+                                    .tiles = s->wanted->tiles,
+                                    .planes = s->wanted->planes};
     grove_idg_plan plan;
 
     if (s->wanted->layers && !grove_idg_plan_choose(image, bounds, &other, epsilon, &plan, said)) {
@@ -259,7 +355,7 @@ static int explain(const search *s, double epsilon, const grove_gridder_image *i
                  "w reaches %.4g wavelengths, beyond what %lld w-layer%s hold%s with an error of "
                  "%g; %lld do, or a larger epsilon",
                  bounds->max_w, (long long)s->wanted->layers, s->wanted->layers > 1 ? "s" : "",
-                 s->wanted->layers > 1 ? "" : "s", epsilon, (long long)plan.grid.planes);
+                 s->wanted->layers > 1 ? "" : "s", epsilon, (long long)plan.layers);
         return GROVE_IDG_LAYERS;
     }
     if (s->wanted->side)
@@ -303,7 +399,9 @@ int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_
             /* a subgrid meets no cell twice */
             const bool fits = p.side <= p.grid.grid[0] && p.side <= p.grid.grid[1];
             if ((!wanted->side || wanted->side == p.side) && fits && !is_below_horizon(&p))
-                try_layers(&s, &p, &best);
+                for (int tiles = 0; tiles < 2; tiles++)
+                    if (!(tiles ? wanted->planes : wanted->tiles))
+                        try_layers(&s, &p, tiles, &best);
         }
     }
     if (!(best.seconds < INFINITY))
