@@ -500,9 +500,12 @@ static int walk(const grove_call *call, void *state, grove_array *out, bool *aga
 
 static int finish(const grove_call *call, void *state, grove_array *out)
 {
+    int code = grid_fold_subgrids(call, state);
+
     grid_warn(call, state);
-    grid_finish_planes(call, state, out);
-    return 0;
+    if (!code)
+        grid_finish_planes(call, state, out);
+    return code;
 }
 
 static void end(const grove_node *node, void *state)

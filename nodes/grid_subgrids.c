@@ -4,6 +4,7 @@
 #include "nodes/image_method.h"
 #include "nodes/image_stage.h"
 #include "nodes/image_subgrids.h"
+#include "nodes/image_w_tiles.h"
 
 #include "base/error.h"
 #include "base/log.h"
@@ -20,6 +21,7 @@ int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g)
     int code = image_stage_plan_idg(node, obs, &g->idg);
     if (code)
         return code;
+    image_w_tiles_count(obs, &g->idg);
     g->plan = g->idg.grid;
     code = image_terms_check(node, &g->plan.image, &g->terms);
     if (!code)
@@ -86,6 +88,13 @@ int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *
     return code;
 }
 
+int grid_fold_subgrids(const grove_call *call, const gridded *from)
+{
+    const grove_gridder_threads threads = gridder_threads(call);
+
+    return from->idg && grove_idg_fold(from->idg, &threads) ? grid_no_memory(call) : 0;
+}
+
 void grid_give_subgrids(const grove_call *call, const gridded *from, grove_array *out)
 {
     image_subgrids_to_cells(grove_idg_planes(from->idg), out->data, out->elements, out->cells,
@@ -110,6 +119,8 @@ int grid_add_subgrids_on_device(const grove_call *call, gridded *to, const image
     const gridding *g = grove_node_user(call->node);
     const grove_idg_plan plan = plan_of(call);
 
+    if (plan.tile)
+        return GROVE_MISSING;
     return image_subgrids_device_add(call, &plan, &g->terms, in, &to->subgrids, &to->counts);
 }
 

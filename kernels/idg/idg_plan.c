@@ -91,21 +91,30 @@ static double n_along(const grove_idg_plan *p, int d, double x)
     return grove_gridder_n_less_1(at, image->centre[!d]) - p->grid.middle_n;
 }
 
+enum { MAX_PADDED = 1024 };
+
+/* Pixels along one axis. */
+typedef struct {
+    double taper[MAX_PADDED], n[MAX_PADDED];
+} taper_places;
+
 /* Along one axis what a visibility at `cells` from the middle and `w` from the layer becomes at x,
  * the trigonometric polynomial through the subgrid's pixels over the taper, less what it should be.
  */
-static double error_at(const grove_idg_plan *p, int d, double cells, double w, double x)
+static double error_at(const grove_idg_plan *p, int d, const taper_places *of, double cells,
+                       double w, double x)
 {
     const int side = p->side;
     const double here = grove_gridder_kernel_transform(&p->grid.kernel, x),
-                 phase = cells * x + w * n_along(p, d, x);
+                 phase = cells * x + w * n_along(p, d, x), fringe = sin(pi * side * x);
     double re = -cos(2 * pi * phase) * here, im = -sin(2 * pi * phase) * here;
 
     for (int j = 0; j < side; j++) {
         const double at = (j - side / 2) / (double)side, apart = x - at, s = sin(pi * apart),
-                     between = fabs(s) < 1e-12 ? 1 : sin(pi * side * apart) / (side * s),
-                     turns = cells * at + w * n_along(p, d, at) - apart / 2,
-                     t = grove_gridder_kernel_transform(&p->grid.kernel, at) * between;
+                     between = fabs(s) < 1e-12           ? 1
+                               : (j - side / 2) % 2 != 0 ? -fringe / (side * s)
+                                                         : fringe / (side * s),
+                     turns = cells * at + w * of->n[j] - apart / 2, t = of->taper[j] * between;
         re += t * cos(2 * pi * turns);
         im += t * sin(2 * pi * turns);
     }
@@ -120,10 +129,16 @@ static double error_along(const grove_idg_plan *p, int support, int d)
     enum { PLACES = 8 };
     const double reach = p->reach + 0.5 * support; /* as far as terms move a visibility */
     double sum = 0;
+    taper_places of;
 
+    for (int j = 0; j < p->side; j++) {
+        const double at = (j - p->side / 2) / (double)p->side;
+        of.taper[j] = grove_gridder_kernel_transform(&p->grid.kernel, at);
+        of.n[j] = n_along(p, d, at);
+    }
     for (int end = 0; end < 4; end++)
         for (int k = 0; k < PLACES; k++) {
-            const double e = error_at(p, d, end & 1 ? reach : -reach,
+            const double e = error_at(p, d, &of, end & 1 ? reach : -reach,
                                       end & 2 ? p->far_w : -p->far_w, place[k] * edge_of(p, d));
             sum += e * e;
         }
