@@ -206,25 +206,25 @@ static const double per_pixel = 0.16, per_edge = 1.5, per_cell = 16, per_operati
 /* Visibilities of a subgrid, when a track has so many in a cell. */
 enum { PER_CELL = 2 };
 
-/* w-tiles: an estimate of how many there are of the cells that baselines can reach, half of which w
- * >= 0 leaves. Of long tracks of many antennas, 8 layers occupy about two fifths of them, and more
- * layers as many more. A place has one transform back, and one and exp(2 pi i w n) for each layer.
- */
+/* w-tiles: of the places that baselines can reach, of which w >= 0 leaves half, long tracks of many
+ * antennas occupy about half, each in some of the layers at one u and v, and in more the larger it
+ * is. A place has one transform back, and one and exp(2 pi i w n) for each layer. */
 static double cost_of_tiles(const grove_idg_plan *p)
 {
     const grove_gridder_bounds *b = &p->grid.bounds;
-    double cells = pi / 2;
+    double cells = 1;
 
     if (!p->tile)
         return 0;
     for (int d = 0; d < 2; d++)
         cells *= fmin((d ? b->max_v : b->max_u) * (double)p->grid.grid[d] * p->grid.image.cell[d],
                       0.5 * (double)p->grid.grid[d]);
-    const double places = fmax(cells / p->tile / p->tile, 1),
-                 blocks = places * fmax(0.2 + 0.06 * (double)p->layers, 0.5),
-                 pixels = (double)p->padded * p->padded,
-                 transform = pixels * per_operation * log2(pixels);
-    return places * fmin(1, blocks / places) * transform + blocks * (transform + pixels * per_cell);
+    const double places = fmax(pi / 2 * cells / p->tile / p->tile, 1),
+                 layers = 1 + (double)p->layers * (0.15 + p->tile / sqrt(cells)),
+                 blocks = places * 0.5 * fmin(layers, (double)p->layers),
+                 padded = (double)p->padded * p->padded,
+                 transform = padded * per_operation * log2(padded);
+    return fmin(places, blocks) * transform + blocks * (transform + padded * per_cell);
 }
 
 static double cost_of(const grove_idg_plan *p)
