@@ -515,6 +515,7 @@ static void end(const grove_node *node, void *state)
     grid_close_bands(node, g);
     grove_convolution_free(g->convolution);
     grove_idg_free(g->idg);
+    image_subgrids_device_free(&g->subgrids);
     image_device_free(&g->device);
     free(g->from_devices);
     free(g->sums);

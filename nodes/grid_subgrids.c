@@ -119,8 +119,6 @@ int grid_add_subgrids_on_device(const grove_call *call, gridded *to, const image
     const gridding *g = grove_node_user(call->node);
     const grove_idg_plan plan = plan_of(call);
 
-    if (plan.tile)
-        return GROVE_MISSING;
     return image_subgrids_device_add(call, &plan, &g->terms, in, &to->subgrids, &to->counts);
 }
 
@@ -136,7 +134,7 @@ int grid_merge_subgrids(const grove_call *call, const gridded *from, gridded *to
     if (!to->idg)
         code = grid_open_subgrids(call, isa, to);
     if (!code)
-        code = image_subgrids_device_fetch(call, &plan, &from->subgrids, grove_idg_planes(to->idg));
+        code = image_subgrids_device_fetch(call, &plan, &from->subgrids, to->idg);
     to->counts.subgrids += from->counts.subgrids;
     to->counts.visibilities += from->counts.visibilities;
     return code;

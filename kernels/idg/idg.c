@@ -77,9 +77,11 @@ grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa)
     g->real = grove_idg_real(plan);
     g->subgrid = grove_idg_subgrid_bytes(plan->side, grove_idg_line(plan), g->real);
     g->each = (size_t)grove_idg_most(&plan->mix) * g->subgrid;
-    g->planes = zeroed(planes_bytes(plan));
+    if (!plan->tile)
+        g->planes = zeroed(planes_bytes(plan));
     g->batch = zeroed(BATCH * g->each); /* what lines have beyond pixels stays finite */
-    if (!g->planes || !g->batch || grove_idg_tables_make(&g->tables, &g->plan, false) ||
+    if ((!g->planes && !plan->tile) || !g->batch ||
+        grove_idg_tables_make(&g->tables, &g->plan, false) ||
         (plan->tile && grove_idg_tiles_make(&g->tiles, &g->plan, g->loops))) {
         grove_idg_free(g);
         return NULL;
@@ -101,12 +103,36 @@ void grove_idg_free(grove_idg *g)
 
 void *grove_idg_planes(grove_idg *g)
 {
+    g->planes = g->planes ? g->planes : zeroed(planes_bytes(&g->plan));
     return g->planes;
 }
 
 int grove_idg_fold(grove_idg *g, const grove_gridder_threads *threads)
 {
-    return g->plan.tile ? grove_idg_tiles_fold(&g->tiles, g->planes, threads) : 0;
+    void *planes = grove_idg_planes(g);
+
+    if (!planes)
+        return -1;
+    return g->plan.tile ? grove_idg_tiles_fold(&g->tiles, planes, threads) : 0;
+}
+
+int grove_idg_add_tile(grove_idg *g, int64_t tile, int image, const void *numbers)
+{
+    return grove_idg_tiles_add(&g->tiles, tile, image, numbers);
+}
+
+int grove_idg_add_tiles(grove_idg *g, const grove_idg *from)
+{
+    int64_t across[2];
+    const int64_t tiles = g->plan.tile ? grove_idg_tiles_count(&g->plan, across) : 0;
+    int code = 0;
+
+    for (int64_t k = 0; k < tiles; k++)
+        for (int image = 0; image < g->plan.mix.images && from->tiles.block[k] && !code; image++)
+            code = grove_idg_tiles_add(&g->tiles, k, image,
+                                       (const char *)from->tiles.block[k] +
+                                           (size_t)image * from->tiles.image);
+    return code;
 }
 
 void grove_idg_unfold(grove_idg *g)
@@ -232,8 +258,10 @@ static int find_blocks(work *w, const grove_gridder_threads *threads)
 
     if (!g->plan.tile)
         return 0;
-    return w->predicts ? grove_idg_tiles_split(&g->tiles, w->subgrid, w->count, g->planes, threads)
-                       : grove_idg_tiles_open(&g->tiles, w->subgrid, w->count);
+    if (!w->predicts)
+        return grove_idg_tiles_open(&g->tiles, w->subgrid, w->count);
+    const void *planes = grove_idg_planes(g);
+    return planes ? grove_idg_tiles_split(&g->tiles, w->subgrid, w->count, planes, threads) : -1;
 }
 
 static int do_batches(work *w, const grove_gridder_threads *threads)

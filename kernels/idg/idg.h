@@ -94,13 +94,18 @@ typedef struct grove_idg grove_idg;
 /* `isa`: an instruction set that this processor has. NULL: no memory. */
 grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa);
 void grove_idg_free(grove_idg *idg); /* NULL is fine */
-/* [image][plane][v][u] complex numbers of the plan's precision, to read and to write: what is in
+/* [image][plane][v][u] complex numbers of the plan's precision, to read and to write; NULL: no
+ * memory, if there are w-tiles: what is in
  * w-tiles comes there by grove_idg_fold, and after writing goes there anew after grove_idg_unfold.
  */
 void *grove_idg_planes(grove_idg *idg);
 /* 0, or -1 without memory. */
 int grove_idg_fold(grove_idg *idg, const grove_gridder_threads *threads);
 void grove_idg_unfold(grove_idg *idg);
+/* What a device has made of a w-tile, by its number: one image [v][u], with half a subgrid around
+ * it. And all that another one has in w-tiles. 0, or -1 without memory. */
+int grove_idg_add_tile(grove_idg *idg, int64_t tile, int image, const void *numbers);
+int grove_idg_add_tiles(grove_idg *idg, const grove_idg *from);
 /* How many w-tiles samples occupy, of all layers. 0, or -1 without memory. */
 int grove_idg_count_blocks(const grove_idg_plan *plan, const grove_gridder_samples *samples,
                            int64_t *blocks);

@@ -148,21 +148,38 @@ void grove_idg_tiles_free(grove_idg_tiles *t)
     *t = (grove_idg_tiles){0};
 }
 
-int grove_idg_tiles_open(grove_idg_tiles *t, const grove_idg_subgrid *subgrid, int64_t count)
+static int open_block(grove_idg_tiles *t, int64_t tile)
 {
     const size_t bytes = (size_t)grove_idg_block_bytes(t->plan);
-    int32_t start[2];
 
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t at = grove_idg_tile_of(t->plan, &subgrid[k], start);
-        if (!t->block[at])
-            t->block[at] = grove_gridder_room(bytes);
+    if (t->block[tile])
+        return 0;
+    t->block[tile] = grove_gridder_room(bytes);
+    if (t->block[tile])
+        memset(t->block[tile], 0, bytes);
+    return t->block[tile] ? 0 : -1;
+}
+
+int grove_idg_tiles_open(grove_idg_tiles *t, const grove_idg_subgrid *subgrid, int64_t count)
+{
+    int32_t start[2];
+    int code = 0;
+
+    for (int64_t k = 0; k < count && !code; k++)
+        code = open_block(t, grove_idg_tile_of(t->plan, &subgrid[k], start));
+    return code;
+}
+
+int grove_idg_tiles_add(grove_idg_tiles *t, int64_t tile, int image, const void *numbers)
+{
+    if (open_block(t, tile))
+        return -1;
+    void *to = (char *)t->block[tile] + (size_t)image * t->image;
+    for (size_t k = 0; k < t->image / t->real; k++)
+        if (t->real == sizeof(float))
+            ((float *)to)[k] += ((const float *)numbers)[k];
         else
-            continue;
-        if (!t->block[at])
-            return -1;
-        memset(t->block[at], 0, bytes);
-    }
+            ((double *)to)[k] += ((const double *)numbers)[k];
     return 0;
 }
 

@@ -41,6 +41,8 @@ int64_t grove_idg_tile_of(const grove_idg_plan *plan, const grove_idg_subgrid *s
 int grove_idg_tiles_open(grove_idg_tiles *tiles, const grove_idg_subgrid *subgrid, int64_t count);
 int grove_idg_tiles_split(grove_idg_tiles *tiles, const grove_idg_subgrid *subgrid, int64_t count,
                           const void *planes, const grove_gridder_threads *threads);
+/* Adds an image [v][u] to a block, which is made if there is none. 0, or -1 without memory. */
+int grove_idg_tiles_add(grove_idg_tiles *tiles, int64_t tile, int image, const void *numbers);
 /* Adds all blocks to planes, and frees them; the same bits for any threads. 0, or -1 without
  * memory. */
 int grove_idg_tiles_fold(grove_idg_tiles *tiles, void *planes,
