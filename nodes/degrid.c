@@ -137,7 +137,7 @@ static void tell_memory(grove_node *node, const options_read *o, const grove_axi
         grove_node_set_memory(node, memory_of(&of, axes, parameters));
         grove_node_set_device_memory(
             node, o->is_idg          ? image_subgrids_device_memory(&of.idg, &of.terms, of.times,
-                                                                    of.channels, false)
+                                                                    of.channels, of.idg.tile)
                   : of.has_functions ? image_convolve_memory(&of.convolution, false)
                                      : image_device_memory(&of.plan, false));
         if (k == 0)
@@ -351,9 +351,7 @@ static int find_gridder(const grove_call *call, degridding *d, grove_isa isa)
     return d->gridder ? 0 : GROVE_NO_MEMORY;
 }
 
-/* Makes a gridder with these planes, of a cube at one of its frequencies, unless they are the ones
- * that it has. */
-static int find_planes(const grove_call *call, degridding *d, int plane)
+int degrid_find_planes(const grove_call *call, degridding *d, int plane)
 {
     const options_read *o = grove_node_user(call->node);
     const degrid_given g = degrid_planes(call, plane);
@@ -445,7 +443,7 @@ static int predict_plane(const grove_call *call, degridding *d, int plane,
 {
     const options_read *o = grove_node_user(call->node);
     const grove_gridder_threads threads = gridder_threads(call);
-    int code = find_planes(call, d, plane);
+    int code = degrid_find_planes(call, d, plane);
 
     if (code)
         return code;
@@ -547,7 +545,7 @@ static int predict(const grove_call *call, degridding *d)
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
 
     if (!code && o->is_idg)
-        code = find_planes(call, d, 0);
+        code = degrid_find_planes(call, d, 0);
     if (!code)
         code =
             o->is_idg ? degrid_predict_subgrids(call, d, &samples) : predict_all(call, d, &samples);
