@@ -132,6 +132,7 @@ struct grove_ms {
     bool own_record = false;
     std::shared_ptr<grove::new_set> made;      // null: the set exists
     grove::flat_column made_flat, made_weight; // the column and WEIGHT_SPECTRUM of a new set
+    unsigned made_manager = 0;                 // the column's storage manager's number
     std::string column;
     grove_ms_mode mode = GROVE_MS_REPLACE;
     bool writes_flags = false, writes_weights = false; // of a set that exists
@@ -245,9 +246,14 @@ std::shared_ptr<view> open_whole(const std::string &folder, grove_record *record
 // has DATA and `column`.
 casacore::Table make_table(const std::string &path, const grove_ms_layout *layout,
                            const std::string &column);
-// A table to add columns and rows to. Once it is closed, files of tiled columns have their whole
-// length, zeros: before, casacore would write these over what stands there.
+// A table to add columns and rows to: once it is closed, files of new tiled columns have their whole
+// length, without casacore's cache of tiles, which would write zeros, also over what stands there by
+// then.
 casacore::Table open_to_extend(const std::string &path);
+casacore::Table open_to_write(const std::string &path);
+// The files of tiles of a closed table keep their length, and are zeros that take no room; those of
+// the manager with this number, of all if it is -1. Nothing is in them that is wanted.
+void empty_tiles(const std::string &table, int manager);
 void add_data_column(casacore::Table &table, const grove_ms_layout *layout,
                      const std::string &column);
 // The last one of those that make a set also closes it: the record will give it its name.
@@ -255,8 +261,6 @@ int settle_new(grove_ms *ms, grove_error *error);
 
 // Closes a view whose table is complete: the record will put its files in place.
 int settle_view(view *to, grove_error *error);
-// Whether all rows of the table are written, each after the one before it.
-bool writes_in_order(const view *to, const grove_ms *ms);
 // Prepares `column` of a view for writing: a new column beside the old one, or the old one in a
 // copy of its files. The name to write to; empty with a message. `whole`: all rows are the set's.
 std::string open_column(view *to, const std::string &column, bool whole, const grove_ms *ms,
