@@ -35,12 +35,20 @@ namespace grove
 // small files copied, those that are not written hard links. At the end the files that differ
 // replace those of the table.
 struct view {
+    // A column that one or several of the run write, each other rows of it.
+    struct column {
+        std::string name, scratch; // scratch: the one that is written; the same, or beside it
+        std::vector<bool> rows;    // that are written
+        int open = 0;              // of those who write it, not yet settled
+        bool filled = false;       // the other rows have what they had
+    };
     std::string folder;       // the table
     std::string work;         // the working folder; the new state is in TABLE there
     casacore::Table original; // open for writing and locked, but never written
     casacore::Table table;    // the new state
     grove_record *record = nullptr;
     std::vector<std::string> columns; // that are written
+    std::vector<column> visibilities; // of them
     // Files of the table that were copied, as they were.
     std::vector<std::pair<std::string, struct stat>> copied;
     int open_columns = 0; // of them, not yet settled
@@ -262,16 +270,18 @@ int settle_new(grove_ms *ms, grove_error *error);
 // Closes a view whose table is complete: the record will put its files in place.
 int settle_view(view *to, grove_error *error);
 // Prepares `column` of a view for writing: a new column beside the old one, or the old one in a
-// copy of its files. The name to write to; empty with a message. `whole`: all rows are the set's.
+// copy of its files. Who writes other rows of it shares it. The name to write to; empty with a
+// message. `whole`: all rows are the set's.
 std::string open_column(view *to, const std::string &column, bool whole, const grove_ms *ms,
                         grove_error *error);
+// Rows of the column that nobody writes get what they had, once, when all are known who write it.
+void fill_rest(view *to, const std::string &column, const grove_ms *ms);
 // Prepares FLAG of a view for writing, in a copy of its files. Settled under the same name.
 int open_flags(view *to, grove_error *error);
 // The same of WEIGHT, and of WEIGHT_SPECTRUM, which is made where there is none. Settled as WEIGHT.
 int open_weights(view *to, bool whole, const grove_ms *ms, grove_error *error);
-// Gives a written column its name; the last one also closes the view.
-int settle_column(view *to, const std::string &column, const std::string &scratch,
-                  grove_error *error);
+// Gives a column that all have written its name; the last one also closes the view.
+int settle_column(view *to, const std::string &column, grove_error *error);
 } // namespace grove
 
 #endif

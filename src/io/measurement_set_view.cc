@@ -116,6 +116,14 @@ std::string free_manager_name(const Table &table)
     }
 }
 
+grove::view::column *find_column(grove::view *to, const std::string &name)
+{
+    for (grove::view::column &each : to->visibilities)
+        if (each.name == name)
+            return &each;
+    return nullptr;
+}
+
 std::string any_complex_column(const Table &table)
 {
     if (table.tableDesc().isColumn("DATA"))
@@ -209,7 +217,8 @@ std::vector<bool> chosen_rows(const grove::view *to, const grove_ms *ms)
 std::string add_column(grove::view *to, const std::string &column, bool exists, const grove_ms *ms)
 {
     Table &table = to->table;
-    std::string like = exists ? column : any_complex_column(table), scratch = "GROVE_NEW_" + column;
+    std::string like = exists ? column : any_complex_column(to->original),
+                scratch = "GROVE_NEW_" + column;
     ColumnDesc description(table.tableDesc().columnDesc(like));
     description.setName(scratch);
     TableDesc added;
@@ -228,10 +237,20 @@ std::string add_column(grove::view *to, const std::string &column, bool exists, 
                                                 std::max(Int64(1), Int64(1 << 20) / row)));
         table.addColumn(added, manager); // casacore writes it: its rows are not one after the other
     }
-    std::vector<bool> written(chosen_rows(to, ms));
-    if (!exists || !copy_flat(to, column, scratch, written, ms))
-        fill_column(table, like, scratch, exists, written);
     return scratch;
+}
+
+// Another writes the column already: rows that are not these. False: some of them are.
+bool join_column(grove::view *to, grove::view::column &known, const std::vector<bool> &rows)
+{
+    for (size_t i = 0; i < rows.size(); i++)
+        if (rows[i] && known.rows[i])
+            return false;
+    for (size_t i = 0; i < rows.size(); i++)
+        known.rows[i] = known.rows[i] || rows[i];
+    known.open++;
+    to->open_columns++;
+    return true;
 }
 
 // WEIGHT_SPECTRUM of a set that has none. In rows that are not written WEIGHT counts for all
@@ -413,7 +432,11 @@ std::string open_column(view *to, const std::string &column, bool whole, const g
 {
     bool exists = to->original.tableDesc().isColumn(column);
     std::string name;
-    if (std::count(to->columns.begin(), to->columns.end(), column)) {
+    std::vector<bool> rows(chosen_rows(to, ms));
+    view::column *known = find_column(to, column);
+    if (known && known->open && join_column(to, *known, rows))
+        return known->scratch;
+    if (known) {
         grove_fail(error, GROVE_INVALID,
                    "%s: column %s is being written already; write another column",
                    to->folder.c_str(), column.c_str());
@@ -441,8 +464,21 @@ std::string open_column(view *to, const std::string &column, bool whole, const g
     else
         name = column;
     to->columns.push_back(column);
+    to->visibilities.push_back({column, name, rows, 1, name == column});
     to->open_columns++;
     return name;
+}
+
+void fill_rest(view *to, const std::string &column, const grove_ms *ms)
+{
+    view::column *of = find_column(to, column);
+    if (of->filled)
+        return;
+    bool exists = to->original.tableDesc().isColumn(column);
+    std::string like = exists ? column : any_complex_column(to->original);
+    if (!exists || !copy_flat(to, like, of->scratch, of->rows, ms))
+        fill_column(to->table, like, of->scratch, exists, of->rows);
+    of->filled = true;
 }
 
 int open_flags(view *to, grove_error *error)
@@ -495,17 +531,17 @@ int open_weights(view *to, bool whole, const grove_ms *ms, grove_error *error)
     return 0;
 }
 
-int settle_column(view *to, const std::string &column, const std::string &scratch,
-                  grove_error *error)
+int settle_column(view *to, const std::string &column, grove_error *error)
 {
     Table &table = to->table;
+    view::column *of = find_column(to, column);
     int code = 0;
-    if (scratch != column) {
+    if (of && --of->open == 0 && of->scratch != column) {
         if (table.tableDesc().isColumn(column))
             code = remove_column(to, column, error);
         if (code)
             return code;
-        table.renameColumn(column, scratch);
+        table.renameColumn(column, of->scratch);
     }
     table.flush();
     return --to->open_columns ? 0 : settle_view(to, error);

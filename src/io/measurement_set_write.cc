@@ -275,6 +275,7 @@ void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
             continue;
         Table &table = ms->parts[k].to->table;
         bool whole = block->channels == ms->layout->channels; // else tiles may be used again
+        grove::fill_rest(ms->parts[k].to.get(), ms->column, ms);
         if (whole && ms->mode == GROVE_MS_REPLACE)
             forget_replaced(ms->parts[k], ms, rows.row);
         put_data(ms, {table, ms->column, ms->parts[k].scratch, ms->parts[k].flat.get()}, block,
@@ -461,11 +462,13 @@ extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
         int code = ms->made ? grove::settle_new(ms, error) : 0;
         for (grove::written_part &part : ms->parts) {
             if (!code && ms->writes_flags)
-                code = grove::settle_column(part.to.get(), "FLAG", "FLAG", error);
+                code = grove::settle_column(part.to.get(), "FLAG", error);
             if (!code && ms->writes_weights)
-                code = grove::settle_column(part.to.get(), "WEIGHT", "WEIGHT", error);
+                code = grove::settle_column(part.to.get(), "WEIGHT", error);
             if (!code)
-                code = grove::settle_column(part.to.get(), ms->column, part.scratch, error);
+                grove::fill_rest(part.to.get(), ms->column, ms);
+            if (!code)
+                code = grove::settle_column(part.to.get(), ms->column, error);
         }
         if (!code && !ms->made)
             code = grove::write_history(ms, error);
