@@ -254,9 +254,9 @@ std::shared_ptr<view> open_whole(const std::string &folder, grove_record *record
 // has DATA and `column`.
 casacore::Table make_table(const std::string &path, const grove_ms_layout *layout,
                            const std::string &column);
-// A table to add columns and rows to: once it is closed, files of new tiled columns have their whole
-// length, without casacore's cache of tiles, which would write zeros, also over what stands there by
-// then.
+// A table to add columns and rows to: once it is closed, files of new tiled columns have their
+// whole length, without casacore's cache of tiles, which would write zeros, also over what stands
+// there by then.
 casacore::Table open_to_extend(const std::string &path);
 casacore::Table open_to_write(const std::string &path);
 // The files of tiles of a closed table keep their length, and are zeros that take no room; those of
