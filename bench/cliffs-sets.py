@@ -21,6 +21,10 @@ obs = observe(array="{array}", phase_centre="05h42m36.1s 49d51m07s", hour_angle=
 S = sky_model("{sky}")
 write = sink(sum[s](point(S, obs)), obs, to="{to}", overwrite=true)
 """
+WINDOW = """
+obs{window} = ms("{to}", spectral_window={window})
+write{window} = sink(sum[s](point(S, obs{window})), obs{window}, column="DATA", overwrite=true)
+"""
 OLD = """
 obs = ms("{to}", spectral_window={window})
 S = sky_model("{sky}")
@@ -68,6 +72,9 @@ class Bench:
 
     def old(self, name, window=0):
         return OLD.format(sky=self.sky, to=self.path(name), window=window)
+
+    def all_windows(self, name, count):
+        return f'S = sky_model("{self.sky}")\n' + "".join(WINDOW.format(to=self.path(name), window=k) for k in range(count))
 
     def make(self, name, times, channels):
         if not os.path.exists(self.path(name)):
@@ -181,6 +188,8 @@ def main():
              lambda: bench.grove(bench.old(by_baseline), "--memory", "64MiB"))
     line("80 times: a new set", lambda: bench.fresh(80, 64), lambda: bench.peer_new("time80.ms"))
     eight = bench.windows("time80.ms", "windows80.ms", 8)
+    line("80 times, 8 windows: replace DATA, all in one run", lambda: bench.grove(bench.all_windows(eight, 8)),
+         lambda: bench.peer(eight))
     line("80 times, 8 windows: replace DATA, one", lambda: bench.grove(bench.old(eight, 3)))
     if re.search(options.only, "8 million rows"):
         many = bench.make("long.ms", 8000000 // (options.stations * (options.stations - 1) // 2), 1)
