@@ -110,6 +110,23 @@ void foreign_station(const char *path, const char *name, int at)
     }
 }
 
+void foreign_windows(const char *path, int count)
+{
+    Table set(path, Table::Update);
+    for (const char *name : {"SPECTRAL_WINDOW", "DATA_DESCRIPTION"}) {
+        Table table(std::string(path) + "/" + name, Table::Update);
+        TableRow row(table);
+        table.addRow(static_cast<rownr_t>(count - 1));
+        for (int k = 1; k < count; k++)
+            row.put(static_cast<rownr_t>(k), TableRecord(row.get(0)), false);
+        for (int k = 0; k < count && table.tableDesc().isColumn("SPECTRAL_WINDOW_ID"); k++)
+            ScalarColumn<Int>(table, "SPECTRAL_WINDOW_ID").put(static_cast<rownr_t>(k), k);
+    }
+    ScalarColumn<Int> description(set, "DATA_DESC_ID");
+    for (rownr_t k = 0; k < set.nrow(); k++)
+        description.put(k, static_cast<Int>(k) % count);
+}
+
 template <typename T> static void reverse_column(Table &table, const char *name, unsigned axis)
 {
     if (!table.tableDesc().isColumn(name))

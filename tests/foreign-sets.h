@@ -21,6 +21,8 @@ void foreign_columns(const char *path, const char *kind, const char *const *name
 void foreign_store(const char *path, const char *kind, const int tile[3]);
 /* Puts a station that no row has into the ANTENNA table, as number `at`, 100 m off another one. */
 void foreign_station(const char *path, const char *name, int at);
+/* Makes `count` equal spectral windows of a set's only one: row k is of window k % count. */
+void foreign_windows(const char *path, int count);
 /* Puts the channels of a set's only spectral window, and all that has them, in reverse order. */
 void foreign_reverse(const char *path);
 /* The kind of storage manager that a column has, and its tiles if it has some:

@@ -251,6 +251,78 @@ START_TEST(sets_one_after_the_other)
 }
 END_TEST
 
+/* Rows of one baseline of safe_make's sets; a window of foreign_windows(path, 3) has them. */
+enum { WINDOW_TIMES = 3, ROW = 8 };
+static const grove_ms_block all_of_window = {0, WINDOW_TIMES, 0, 1, 0, 2};
+
+static grove_ms *open_window(const char *column, int window, grove_ms_mode mode)
+{
+    grove_ms_part part = {.spectral_window = window};
+    grove_ms *ms = grove_ms_open(safe_path("a.ms"), &part, true, safe_error);
+
+    safe_good(ms != NULL);
+    if (!grove_ms_prepare(ms, column, mode, safe_error))
+        return ms;
+    grove_ms_abort(ms);
+    return NULL;
+}
+
+static void write_window(grove_ms *ms, int window, float scale)
+{
+    float data[WINDOW_TIMES * ROW];
+
+    for (int i = 0; i < WINDOW_TIMES * ROW; i++)
+        data[i] = scale * (float)((3 * (i / ROW) + window) * ROW + i % ROW + 1);
+    safe_good(!grove_ms_write_data(ms, &all_of_window, data, NULL, safe_error));
+}
+
+static void expect_window(const char *column, int window, float scale)
+{
+    float data[WINDOW_TIMES * ROW];
+    grove_ms_part part = {.spectral_window = window};
+    grove_ms *ms = grove_ms_open(safe_path("a.ms"), &part, false, safe_error);
+
+    safe_good(ms && !grove_ms_read_data(ms, column, &all_of_window, data, NULL, safe_error));
+    for (int i = 0; i < WINDOW_TIMES * ROW; i++)
+        ck_assert(data[i] == scale * (float)((3 * (i / ROW) + window) * ROW + i % ROW + 1));
+    grove_ms_close(ms);
+}
+
+/* One column of two windows of three, in files of its own, through casacore, and a new one: all of
+ * it, or none. */
+START_TEST(windows_of_one_column)
+{
+    const char *column = _i / 2 == 2 ? "MODEL_DATA" : "DATA";
+    const grove_ms_mode mode = _i / 2 == 2 ? GROVE_MS_REPLACE : GROVE_MS_ADD;
+    const bool whole = _i % 2;
+    grove_record *record = grove_record_new();
+
+    safe_make("a.ms");
+    if (_i / 2 == 1)
+        foreign_store(safe_path("a.ms"), "TiledShapeStMan", (const int[]){2, 1, 2});
+    foreign_windows(safe_path("a.ms"), 3);
+    grove_record_enter(record);
+    grove_ms *one = open_window(column, 0, GROVE_MS_REPLACE);
+    grove_ms *two = open_window(column, 2, mode);
+    safe_good(one && two);
+    ck_assert_ptr_null(open_window(column, 2, mode));
+    safe_said("is being written already; write another column");
+    write_window(two, 2, 2);
+    write_window(one, 0, 5);
+    safe_good(!grove_ms_settle(one, safe_error));
+    if (whole)
+        safe_good(!grove_ms_settle(two, safe_error) && !grove_record_commit(record, safe_error));
+    grove_ms_abort(two);
+    grove_ms_abort(one);
+    grove_record_enter(NULL);
+    grove_record_free(record);
+    for (int k = 0; k < 3; k++)
+        expect_window("DATA", k, !whole || _i / 2 == 2 || k == 1 ? 1 : k == 0 ? 5 : 3);
+    for (int k = 0; k < 3 && whole && _i / 2 == 2; k++)
+        expect_window("MODEL_DATA", k, k == 0 ? 5 : k == 1 ? 0 : 2);
+}
+END_TEST
+
 /* A set that is written and replaced by one run. */
 START_TEST(outputs_in_each_others_way)
 {
@@ -327,6 +399,7 @@ int main(void)
     tcase_add_test(test, cells_without_numbers);
     tcase_add_test(test, sets_of_sets);
     tcase_add_test(test, sets_one_after_the_other);
+    tcase_add_loop_test(test, windows_of_one_column, 0, 6);
     tcase_add_test(test, outputs_in_each_others_way);
     tcase_add_loop_test(test, one_column_of_two, 0, 2);
     suite_add_tcase(suite, test);

@@ -146,13 +146,23 @@ static int check_together(const grove_node *first, const grove_node *second, con
     return 0;
 }
 
+/* Whether both write one path's rows, each those of another field or window. */
+static bool has_rows_apart(const grove_node *first, const grove_node *second)
+{
+    const grove_node *a = grove_target_rows(first), *b = grove_target_rows(second);
+
+    return a && b &&
+           !grove_equal(grove_node_property(a, "selection"), grove_node_property(b, "selection"));
+}
+
 static int check_same(const grove_node *first, const grove_node *second, const char *at)
 {
     const grove_target *a = first->target, *b = second->target;
     grove_error *error = second->tree->error;
     bool here = is_anew(b);
 
-    if (a->part && b->part && !strcmp(a->part, b->part) && is_anew(a) == is_anew(b))
+    if (a->part && b->part && !strcmp(a->part, b->part) && is_anew(a) == is_anew(b) &&
+        !has_rows_apart(first, second))
         return grove_fail_at(error, &second->place, GROVE_INVALID,
                              "%s: %s of %s is written at %s, too; give one of them another name",
                              second->class_->name, b->part, b->path, at);

@@ -312,6 +312,12 @@ namespace grove
 {
 Table open_to_extend(const std::string &path)
 {
+    return Table(path, TableLock(TableLock::PermanentLocking), Table::Update,
+                 TSMOption(TSMOption::Buffer, 4096, 0));
+}
+
+Table open_to_write(const std::string &path)
+{
     return Table(path, TableLock(TableLock::PermanentLocking), Table::Update);
 }
 
@@ -319,7 +325,8 @@ Table make_table(const std::string &path, const grove_ms_layout *layout, const s
 {
     make_empty(path, layout, column);
     add_rows(path, layout);
-    return open_to_extend(path);
+    empty_tiles(path, -1);
+    return open_to_write(path);
 }
 
 void add_data_column(Table &table, const grove_ms_layout *layout, const std::string &column)

@@ -228,7 +228,7 @@ int settle_new(grove_ms *ms, grove_error *error)
         return 0;
     int code = write_history(ms, error);
     std::vector<table_info> infos = infos_of(made->table);
-    made->table.flush(True, True);
+    made->table.flush(False, True); // the record syncs it
     made->table = Table();
     check_infos(infos);
     grove_record_add_path(made->record, made->work.c_str(), made->path.c_str(), made->replaces);
@@ -259,6 +259,7 @@ extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *la
         if (made && ms->column != "DATA")
             grove::add_data_column(ms->table, layout, ms->column);
         grove::open_flat(ms->table, layout, ms->column, true, ms->made_flat);
+        ms->made_manager = grove::manager_of(ms->table, ms->column).asuInt("SEQNR");
         if (layout->weights)
             grove::open_flat(ms->table, layout, "WEIGHT_SPECTRUM", true, ms->made_weight);
         ms->made->columns.push_back(ms->column);

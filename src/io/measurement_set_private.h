@@ -35,12 +35,20 @@ namespace grove
 // small files copied, those that are not written hard links. At the end the files that differ
 // replace those of the table.
 struct view {
+    // A column that one or several of the run write, each other rows of it.
+    struct column {
+        std::string name, scratch; // scratch: the one that is written; the same, or beside it
+        std::vector<bool> rows;    // that are written
+        int open = 0;              // of those who write it, not yet settled
+        bool filled = false;       // the other rows have what they had
+    };
     std::string folder;       // the table
     std::string work;         // the working folder; the new state is in TABLE there
     casacore::Table original; // open for writing and locked, but never written
     casacore::Table table;    // the new state
     grove_record *record = nullptr;
     std::vector<std::string> columns; // that are written
+    std::vector<column> visibilities; // of them
     // Files of the table that were copied, as they were.
     std::vector<std::pair<std::string, struct stat>> copied;
     int open_columns = 0; // of them, not yet settled
@@ -132,6 +140,7 @@ struct grove_ms {
     bool own_record = false;
     std::shared_ptr<grove::new_set> made;      // null: the set exists
     grove::flat_column made_flat, made_weight; // the column and WEIGHT_SPECTRUM of a new set
+    unsigned made_manager = 0;                 // the column's storage manager's number
     std::string column;
     grove_ms_mode mode = GROVE_MS_REPLACE;
     bool writes_flags = false, writes_weights = false; // of a set that exists
@@ -245,9 +254,14 @@ std::shared_ptr<view> open_whole(const std::string &folder, grove_record *record
 // has DATA and `column`.
 casacore::Table make_table(const std::string &path, const grove_ms_layout *layout,
                            const std::string &column);
-// A table to add columns and rows to. Once it is closed, files of tiled columns have their whole
-// length, zeros: before, casacore would write these over what stands there.
+// A table to add columns and rows to: once it is closed, files of new tiled columns have their
+// whole length, without casacore's cache of tiles, which would write zeros, also over what stands
+// there by then.
 casacore::Table open_to_extend(const std::string &path);
+casacore::Table open_to_write(const std::string &path);
+// The files of tiles of a closed table keep their length, and are zeros that take no room; those of
+// the manager with this number, of all if it is -1. Nothing is in them that is wanted.
+void empty_tiles(const std::string &table, int manager);
 void add_data_column(casacore::Table &table, const grove_ms_layout *layout,
                      const std::string &column);
 // The last one of those that make a set also closes it: the record will give it its name.
@@ -255,19 +269,19 @@ int settle_new(grove_ms *ms, grove_error *error);
 
 // Closes a view whose table is complete: the record will put its files in place.
 int settle_view(view *to, grove_error *error);
-// Whether all rows of the table are written, each after the one before it.
-bool writes_in_order(const view *to, const grove_ms *ms);
 // Prepares `column` of a view for writing: a new column beside the old one, or the old one in a
-// copy of its files. The name to write to; empty with a message. `whole`: all rows are the set's.
+// copy of its files. Who writes other rows of it shares it. The name to write to; empty with a
+// message. `whole`: all rows are the set's.
 std::string open_column(view *to, const std::string &column, bool whole, const grove_ms *ms,
                         grove_error *error);
+// Rows of the column that nobody writes get what they had, once, when all are known who write it.
+void fill_rest(view *to, const std::string &column, const grove_ms *ms);
 // Prepares FLAG of a view for writing, in a copy of its files. Settled under the same name.
 int open_flags(view *to, grove_error *error);
 // The same of WEIGHT, and of WEIGHT_SPECTRUM, which is made where there is none. Settled as WEIGHT.
 int open_weights(view *to, bool whole, const grove_ms *ms, grove_error *error);
-// Gives a written column its name; the last one also closes the view.
-int settle_column(view *to, const std::string &column, const std::string &scratch,
-                  grove_error *error);
+// Gives a column that all have written its name; the last one also closes the view.
+int settle_column(view *to, const std::string &column, grove_error *error);
 } // namespace grove
 
 #endif

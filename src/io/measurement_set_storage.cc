@@ -7,7 +7,11 @@
 #include <casacore/tables/DataMan/TiledStManAccessor.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
 
 using namespace casacore;
 
@@ -90,6 +94,26 @@ IPosition tile_of(const grove_ms_layout *layout)
                     (first == correlations && second == channels &&
                      third >= layout->times * layout->baselines));
     return fits ? IPosition(3, first, second, third) : IPosition(3, correlations, channels, rows);
+}
+
+void empty_tiles(const std::string &table, int manager)
+{
+    const std::string start = "table.f" + (manager < 0 ? "" : std::to_string(manager) + "_TSM");
+    char **names = grove_folder_list(table.c_str());
+    int fault = 0;
+    for (char **name = names; *name; name++) {
+        std::string file = *name, path = table + "/" + file;
+        struct stat info;
+        bool meant = file.compare(0, start.size(), start) == 0 && file.find("_TSM") < file.size();
+        if (meant && !fault &&
+            (stat(path.c_str(), &info) || truncate(path.c_str(), 0) ||
+             truncate(path.c_str(), info.st_size)))
+            fault = errno;
+        free(*name);
+    }
+    free(names);
+    if (fault)
+        throw AipsError(std::strerror(fault));
 }
 
 std::unique_ptr<DataManager> make_manager(const grove_ms_layout *layout, const std::string &name)

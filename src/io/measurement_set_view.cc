@@ -116,6 +116,14 @@ std::string free_manager_name(const Table &table)
     }
 }
 
+grove::view::column *find_column(grove::view *to, const std::string &name)
+{
+    for (grove::view::column &each : to->visibilities)
+        if (each.name == name)
+            return &each;
+    return nullptr;
+}
+
 std::string any_complex_column(const Table &table)
 {
     if (table.tableDesc().isColumn("DATA"))
@@ -127,19 +135,22 @@ std::string any_complex_column(const Table &table)
     throw AipsError("it has no column of visibilities whose shape a new one could take");
 }
 
-void reopen(grove::view *to)
+void close_table(grove::view *to)
 {
-    to->table.flush(True);
+    to->table.flush();
     to->table = Table();
-    to->table = grove::open_to_extend(to->prepared());
 }
 
-// Adds a column of zeros.
-void add_whole(grove::view *to, const TableDesc &added, const DataManager &manager)
+// Adds a column whose file takes no room yet.
+void add_sparse(grove::view *to, const TableDesc &added, const DataManager &manager)
 {
-    reopen(to);
+    close_table(to);
+    to->table = grove::open_to_extend(to->prepared());
     to->table.addColumn(added, manager);
-    reopen(to);
+    unsigned number = grove::manager_of(to->table, added[0].name()).asuInt("SEQNR");
+    close_table(to);
+    grove::empty_tiles(to->prepared(), int(number));
+    to->table = grove::open_to_write(to->prepared());
 }
 
 // Rows that are not written keep what they had: copied from file to file. False: they cannot be.
@@ -202,21 +213,12 @@ std::vector<bool> chosen_rows(const grove::view *to, const grove_ms *ms)
     return chosen;
 }
 
-// Where all rows are written in their order, casacore writes the file, and it needs no zeros first.
-void add_new(grove::view *to, const TableDesc &added, const DataManager &manager,
-             const grove_ms *ms)
-{
-    if (grove::writes_in_order(to, ms))
-        to->table.addColumn(added, manager);
-    else
-        add_whole(to, added, manager);
-}
-
 // A new column beside the old one, if there is one, in a manager of the same kind.
 std::string add_column(grove::view *to, const std::string &column, bool exists, const grove_ms *ms)
 {
     Table &table = to->table;
-    std::string like = exists ? column : any_complex_column(table), scratch = "GROVE_NEW_" + column;
+    std::string like = exists ? column : any_complex_column(to->original),
+                scratch = "GROVE_NEW_" + column;
     ColumnDesc description(table.tableDesc().columnDesc(like));
     description.setName(scratch);
     TableDesc added;
@@ -228,17 +230,27 @@ std::string add_column(grove::view *to, const std::string &column, bool exists, 
             spec.removeField("HYPERCUBES");
         std::unique_ptr<DataManager> manager(
             DataManager::getCtor(old.asString("TYPE"))(name, spec));
-        add_new(to, added, *manager, ms);
+        add_sparse(to, added, *manager);
     } else {
         Int64 row = Int64(ms->layout->correlations) * ms->layout->channels * 8;
         TiledShapeStMan manager(name, IPosition(3, ms->layout->correlations, ms->layout->channels,
                                                 std::max(Int64(1), Int64(1 << 20) / row)));
         table.addColumn(added, manager); // casacore writes it: its rows are not one after the other
     }
-    std::vector<bool> written(chosen_rows(to, ms));
-    if (!exists || !copy_flat(to, column, scratch, written, ms))
-        fill_column(table, like, scratch, exists, written);
     return scratch;
+}
+
+// Another writes the column already: rows that are not these. False: some of them are.
+bool join_column(grove::view *to, grove::view::column &known, const std::vector<bool> &rows)
+{
+    for (size_t i = 0; i < rows.size(); i++)
+        if (rows[i] && known.rows[i])
+            return false;
+    for (size_t i = 0; i < rows.size(); i++)
+        known.rows[i] = known.rows[i] || rows[i];
+    known.open++;
+    to->open_columns++;
+    return true;
 }
 
 // WEIGHT_SPECTRUM of a set that has none. In rows that are not written WEIGHT counts for all
@@ -304,8 +316,7 @@ bool is_shared(const grove::view *to, const std::string &file)
 int own_files(grove::view *to, unsigned number, grove_error *error)
 {
     int code = 0;
-    to->table.flush(True);
-    to->table = Table();
+    close_table(to);
     for (const std::string &file : files_of(to, number)) {
         bool shared = is_shared(to, file);
         if (!code && shared)
@@ -313,7 +324,7 @@ int own_files(grove::view *to, unsigned number, grove_error *error)
         if (!code && shared)
             code = copy_file(to, file, error);
     }
-    to->table = Table(to->prepared(), TableLock(TableLock::PermanentLocking), Table::Update);
+    to->table = grove::open_to_write(to->prepared());
     return code;
 }
 
@@ -348,22 +359,6 @@ bool is_exact(const std::string &type)
 
 namespace grove
 {
-bool writes_in_order(const view *to, const grove_ms *ms)
-{
-    int64_t count = 0, last = -1;
-    bool ascending = true;
-    each_time(ms, [&](const row_list &rows) {
-        for (size_t i = 0; i < rows.row.size(); i++) {
-            // those of one time are sorted, wherever they belong
-            ascending =
-                ascending && rows.row[i] > last && (!i || rows.place[i] > rows.place[i - 1]);
-            last = rows.row[i];
-        }
-        count += int64_t(rows.row.size());
-    });
-    return ascending && ms->place.empty() && count == int64_t(to->table.nrow());
-}
-
 void never_close(const Table &table)
 {
     static std::list<Table> *kept = new std::list<Table>;
@@ -413,7 +408,7 @@ std::shared_ptr<view> open_view(const std::string &folder, grove_record *record,
     made->work = work;
     if (check_space(folder, work, error) || fill(made.get(), error))
         return nullptr;
-    made->table = Table(made->prepared(), TableLock(TableLock::PermanentLocking), Table::Update);
+    made->table = open_to_write(made->prepared());
     views.push_back(made);
     return made;
 }
@@ -437,7 +432,11 @@ std::string open_column(view *to, const std::string &column, bool whole, const g
 {
     bool exists = to->original.tableDesc().isColumn(column);
     std::string name;
-    if (std::count(to->columns.begin(), to->columns.end(), column)) {
+    std::vector<bool> rows(chosen_rows(to, ms));
+    view::column *known = find_column(to, column);
+    if (known && known->open && join_column(to, *known, rows))
+        return known->scratch;
+    if (known) {
         grove_fail(error, GROVE_INVALID,
                    "%s: column %s is being written already; write another column",
                    to->folder.c_str(), column.c_str());
@@ -465,8 +464,21 @@ std::string open_column(view *to, const std::string &column, bool whole, const g
     else
         name = column;
     to->columns.push_back(column);
+    to->visibilities.push_back({column, name, rows, 1, name == column});
     to->open_columns++;
     return name;
+}
+
+void fill_rest(view *to, const std::string &column, const grove_ms *ms)
+{
+    view::column *of = find_column(to, column);
+    if (of->filled)
+        return;
+    bool exists = to->original.tableDesc().isColumn(column);
+    std::string like = exists ? column : any_complex_column(to->original);
+    if (!exists || !copy_flat(to, like, of->scratch, of->rows, ms))
+        fill_column(to->table, like, of->scratch, exists, of->rows);
+    of->filled = true;
 }
 
 int open_flags(view *to, grove_error *error)
@@ -519,19 +531,19 @@ int open_weights(view *to, bool whole, const grove_ms *ms, grove_error *error)
     return 0;
 }
 
-int settle_column(view *to, const std::string &column, const std::string &scratch,
-                  grove_error *error)
+int settle_column(view *to, const std::string &column, grove_error *error)
 {
     Table &table = to->table;
+    view::column *of = find_column(to, column);
     int code = 0;
-    if (scratch != column) {
+    if (of && --of->open == 0 && of->scratch != column) {
         if (table.tableDesc().isColumn(column))
             code = remove_column(to, column, error);
         if (code)
             return code;
-        table.renameColumn(column, scratch);
+        table.renameColumn(column, of->scratch);
     }
-    table.flush(True);
+    table.flush();
     return --to->open_columns ? 0 : settle_view(to, error);
 }
 
@@ -539,7 +551,7 @@ int settle_view(view *to, grove_error *error)
 {
     bool renumbered = to->table.tableDesc().ncolumn() != to->original.tableDesc().ncolumn() ||
                       to->table.nrow() != to->original.nrow();
-    to->table.flush(True);
+    to->table.flush();
     to->table = Table();
     int code = lock_original(to, error);
     if (!code)

@@ -233,11 +233,19 @@ grove::flat_column *written_flat(grove::flat_column &flat)
     return flat.file >= 0 ? &flat : nullptr;
 }
 
-// What was written goes on to the disk while the run continues: at the end it must be there.
-void start_writing_back(const grove::written_part &part)
+// What was written goes on to the disk while the run continues: at the end it must be there. Not
+// where rows lie apart: pages of which a part is still to come would go twice.
+void start_writing_back(const grove_ms *ms, const std::string &table, unsigned manager,
+                        const std::vector<int64_t> &rows)
 {
+    const int64_t cell = ms->layout->channels * ms->layout->correlations * int64_t(sizeof(Complex));
+    int64_t runs = 1;
+    for (size_t i = 1; i < rows.size(); i++)
+        runs += rows[i] != rows[i - 1] + 1;
+    if (int64_t(rows.size()) * cell < runs << 18)
+        return;
     for (const char *end : {"_TSM0", "_TSM1"}) {
-        std::string path = part.to->prepared() + "/table.f" + std::to_string(part.manager) + end;
+        std::string path = table + "/table.f" + std::to_string(manager) + end;
         grove_path_start_sync(path.c_str());
     }
 }
@@ -267,6 +275,7 @@ void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
             continue;
         Table &table = ms->parts[k].to->table;
         bool whole = block->channels == ms->layout->channels; // else tiles may be used again
+        grove::fill_rest(ms->parts[k].to.get(), ms->column, ms);
         if (whole && ms->mode == GROVE_MS_REPLACE)
             forget_replaced(ms->parts[k], ms, rows.row);
         put_data(ms, {table, ms->column, ms->parts[k].scratch, ms->parts[k].flat.get()}, block,
@@ -274,7 +283,7 @@ void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
         if (ms->writes_flags)
             put_flags(ms, table, block, rows, flag);
         if (whole)
-            start_writing_back(ms->parts[k]);
+            start_writing_back(ms, ms->parts[k].to->prepared(), ms->parts[k].manager, rows.row);
     }
 }
 
@@ -301,6 +310,8 @@ void put_new(grove_ms *ms, const grove_ms_block *block, const grove::row_list &l
 {
     const std::vector<std::string> &columns = ms->made->columns;
     put_data(ms, {ms->table, "", ms->column, written_flat(ms->made_flat)}, block, list, data);
+    if (block->channels == ms->layout->channels)
+        start_writing_back(ms, ms->made->work + "/" GROVE_RECORD_TABLE, ms->made_manager, list.row);
     if (columns.size() > 1)
         join_flags(ms, block, list, flag);
     else if (flag)
@@ -344,7 +355,7 @@ int open_parts(grove_ms *ms, const char *column, grove_error *error)
             return grove_error_code(error);
         part.manager = grove::manager_of(part.to->table, part.scratch).asuInt("SEQNR");
         std::shared_ptr<grove::flat_column> flat(new grove::flat_column);
-        if (part.scratch != column && !grove::writes_in_order(part.to.get(), ms))
+        if (part.scratch != column)
             grove::open_flat(part.to->table, ms->layout, part.scratch, true, *flat);
         if (flat->file >= 0)
             part.flat = flat;
@@ -451,11 +462,13 @@ extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
         int code = ms->made ? grove::settle_new(ms, error) : 0;
         for (grove::written_part &part : ms->parts) {
             if (!code && ms->writes_flags)
-                code = grove::settle_column(part.to.get(), "FLAG", "FLAG", error);
+                code = grove::settle_column(part.to.get(), "FLAG", error);
             if (!code && ms->writes_weights)
-                code = grove::settle_column(part.to.get(), "WEIGHT", "WEIGHT", error);
+                code = grove::settle_column(part.to.get(), "WEIGHT", error);
             if (!code)
-                code = grove::settle_column(part.to.get(), ms->column, part.scratch, error);
+                grove::fill_rest(part.to.get(), ms->column, ms);
+            if (!code)
+                code = grove::settle_column(part.to.get(), ms->column, error);
         }
         if (!code && !ms->made)
             code = grove::write_history(ms, error);
