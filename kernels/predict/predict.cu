@@ -319,6 +319,8 @@ __device__ __forceinline__ bool predict_pairs(const grove_args *args, int64_t ta
 {
     place p;
 
+    if (args->in[GROVE_PREDICT_RATE].data)
+        return false;
     find_place(&p, args, task, WIDE);
     if (!are_pairs(p, pairs))
         return false;
@@ -333,16 +335,20 @@ template <typename real, int GROUP, int WIDE>
 __device__ __forceinline__ void predict_jones(const grove_args *args, chunk<real, GROUP> *c,
                                               pair_chunk<real> *pairs)
 {
-    int64_t tasks = count_tasks(args, WIDE);
+    const bool each = args->in[GROVE_PREDICT_RATE].data;
+    int64_t tasks = each ? count_tasks(args, GROUP) : count_tasks(args, WIDE);
 
     for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
         if (predict_pairs<real, GROUP, WIDE>(args, task, pairs))
             continue;
 #pragma unroll 1
-        for (int base = 0; base < WIDE; base += GROUP) {
+        for (int base = 0; base < (each ? GROUP : WIDE); base += GROUP) {
             place p;
             totals<GROUP> total = {};
-            find_place(&p, args, task, WIDE);
+            if (each)
+                find_place(&p, args, task, GROUP);
+            else
+                find_place(&p, args, task, WIDE);
             p.channel += base;
             p.offset += base;
             p.first = p.first > base ? p.first - base : 0;

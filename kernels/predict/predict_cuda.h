@@ -105,13 +105,23 @@ GROVE_FN int grove_predict_cuda_way(const grove_args *args)
     return grove_predict_cuda_direct(args);
 }
 
+/* Channels of a group with Jones terms inside: without smearing in time they may be summed as
+ * pairs. */
+GROVE_FN int grove_predict_cuda_jones_group(const grove_args *args)
+{
+    int pairs = !args->in[GROVE_PREDICT_RATE].data;
+
+    if (args->out.bytes == 8)
+        return pairs ? PREDICT_CUDA_PAIRS_DOUBLE : PREDICT_CUDA_GROUP;
+    return pairs ? PREDICT_CUDA_PAIRS_SINGLE : PREDICT_CUDA_NARROW;
+}
+
 /* Channels of a group. */
 GROVE_FN int grove_predict_cuda_group(const grove_args *args, int way)
 {
     return way == GROVE_PREDICT_CUDA_WIDE
                ? args->out.bytes == 8 ? PREDICT_CUDA_WIDE_DOUBLE : PREDICT_CUDA_WIDE_SINGLE
-           : way == GROVE_PREDICT_CUDA_JONES
-               ? args->out.bytes == 8 ? PREDICT_CUDA_PAIRS_DOUBLE : PREDICT_CUDA_PAIRS_SINGLE
+           : way == GROVE_PREDICT_CUDA_JONES   ? grove_predict_cuda_jones_group(args)
            : way == GROVE_PREDICT_CUDA_NARROW  ? PREDICT_CUDA_NARROW
            : way == GROVE_PREDICT_CUDA_CHANNEL ? 1
                                                : PREDICT_CUDA_GROUP;

@@ -88,9 +88,8 @@ __device__ __forceinline__ bool is_irregular(const place &p, int k)
 // Whether only the phase varies with the channel, for all sources and all rows of the block.
 template <typename real> __device__ bool are_pairs(const place &p, pair_chunk<real> *c)
 {
-    bool differ = !p.plan->channels.regular || p.freq < 0 || p.in[GROVE_PREDICT_RATE] ||
-                  varies(p, GROVE_PREDICT_LEFT) || varies(p, GROVE_PREDICT_RIGHT) ||
-                  varies(p, GROVE_PREDICT_BRIGHTNESS);
+    bool differ = !p.plan->channels.regular || p.freq < 0 || varies(p, GROVE_PREDICT_LEFT) ||
+                  varies(p, GROVE_PREDICT_RIGHT) || varies(p, GROVE_PREDICT_BRIGHTNESS);
 
     __syncthreads();
     if (threadIdx.x == 0)
