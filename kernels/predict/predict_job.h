@@ -29,6 +29,8 @@ typedef struct {
     int from, to;
     int regular; /* at start + step k Hz, k counted from the axis' first */
     double start, step;
+    int even_shapes; /* spacing is so equal that shapes of Gaussians follow from channel to channel
+                      */
     const double *freq, *width; /* [PREDICT_BLOCK] Hz; width NULL: no smearing in frequency */
     int equal_width;
     int smear_time;

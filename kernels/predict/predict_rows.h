@@ -34,8 +34,19 @@ static void flush(const work *w, panels *p)
     static void add_shapes_##components##smear(const work *w, panels *p, int64_t source,           \
                                                int count)                                          \
     {                                                                                              \
-        add_weighted(w, p, source, count, components, smear, 1);                                   \
+        add_weighted(w, p, source, count, components, smear, FACTORS);                             \
     }
+/* Gaussians with one weight for all channels. */
+static void add_bare_shapes(const work *w, panels *p, int64_t source, int count)
+{
+    add_weighted(w, p, source, count, 1, 0, FACTORS_ALONE);
+}
+
+static void add_smeared_shapes(const work *w, panels *p, int64_t source, int count)
+{
+    add_weighted(w, p, source, count, 1, 1, FACTORS_ALONE);
+}
+
 DEFINE_ADD(1, 0)
 DEFINE_ADD(1, 1)
 DEFINE_ADD(2, 0)
@@ -100,11 +111,18 @@ static add_fn *add_points_by(const grove_predict_job *job)
     return add_flat_by[job->smear_time];
 }
 
+static add_fn *add_shapes_of(const grove_predict_job *job)
+{
+    if (job->components == 1 && !job->weight_channel)
+        return job->smear_time ? add_smeared_shapes : add_bare_shapes;
+    return add_shapes_by[job->components - 1][job->smear_time];
+}
+
 static void add_regular(const work *w)
 {
     const grove_predict_job *job = w->job;
     int factors = job->width && !job->equal_width;
-    add_fn *shapes = add_shapes_by[job->components - 1][job->smear_time];
+    add_fn *shapes = add_shapes_of(job);
     panels p;
 
     clear(&p);

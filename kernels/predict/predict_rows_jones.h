@@ -287,7 +287,7 @@ static void add_varied_source(const work *w, panels *p, int64_t source, int i)
 
 /* Multiplies the factors of the unpolarised cells of a spectrum by their brightness and sets those
  * of the others to zero; returns whether there are others. */
-static int weight_unpolarised(const work *w, int64_t source, vec (*factor)[CHUNK][GROUPS][2])
+static int weight_unpolarised(const work *w, int64_t source, factor_panel *factor)
 {
     int others = 0;
 
@@ -310,17 +310,16 @@ static void add_jones_channels(const work *w, panels *p, int64_t source, int cou
 
     fill_phases(w, source, count, p);
     for (int i = 0; i < count; i++)
-        fill_factors(w, source + i, (vec(*)[CHUNK][GROUPS][2])p->factor[0][i]);
+        fill_factors(w, source + i, (factor_panel *)p->factor[0][i]);
     if (!job->varies) {
         make_matrices(w, source, count, m);
         for (int i = 0; i < count && w->job->weight_channel; i++)
-            others[i] =
-                weight_unpolarised(w, source + i, (vec(*)[CHUNK][GROUPS][2])p->factor[0][i]);
+            others[i] = weight_unpolarised(w, source + i, (factor_panel *)p->factor[0][i]);
         add_factored_pairs(w, p, m, count);
     }
     for (int i = 0; i < count; i++) {
         if (others[i])
-            fill_factors(w, source + i, (vec(*)[CHUNK][GROUPS][2])p->factor[0][i]);
+            fill_factors(w, source + i, (factor_panel *)p->factor[0][i]);
         if (others[i] || job->varies)
             add_varied_source(w, p, source + i, i);
     }

@@ -4,6 +4,9 @@
 #define GROVE_KERNELS_PREDICT_ROWS_SPECTRA_H
 
 #include "predict_rows_phases.h"
+#include "predict_sincs.h"
+
+enum { FACTORS = 1, FACTORS_ALONE = 2 };
 
 /* The phases of both channels of a source, smeared in time. */
 INLINE quad pair_phases(const vec *z, const vec *x, int smear_time)
@@ -57,7 +60,21 @@ INLINE quad add_weighted_pair(quad sum, quad v, real up, real down)
     return sum;
 }
 
-/* All sources of the panels for the channels of group j at distance k. */
+INLINE quad add_factored_pair(quad sum, quad v, const vec factor[2])
+{
+    KEEP(v.a);
+    KEEP(v.b);
+    KEEP(v.c);
+    KEEP(v.d);
+    sum.a += v.a * factor[0];
+    sum.b += v.b * factor[0];
+    sum.c += v.c * factor[1];
+    sum.d += v.d * factor[1];
+    return sum;
+}
+
+/* All sources of the panels for the channels of group j at distance k. factors: 0, FACTORS, or
+ * FACTORS_ALONE where one weight for all channels is in the phases. */
 INLINE void sum_pair(const work *w, panels *p, const real *weight, int count, int j, int k,
                      int components, int smear_time, int factors)
 {
@@ -71,6 +88,10 @@ INLINE void sum_pair(const work *w, panels *p, const real *weight, int count, in
 
     for (int i = 0; i < count; i++, z += many, x += many) {
         quad v = pair_phases(z, x, smear_time);
+        if (factors == FACTORS_ALONE) {
+            s0 = add_factored_pair(s0, v, p->factor[k][i][j]);
+            continue;
+        }
         if (factors)
             v = multiply_pair(v, p->factor[k][i][j]);
         s0 = add_weighted_pair(s0, v, up[0], down[0]);
@@ -89,25 +110,104 @@ INLINE void sum_pair(const work *w, panels *p, const real *weight, int count, in
     p->channels[3][j][k] = s3;
 }
 
-/* Shapes of Gaussians and smearing over channels of unequal widths, as factors of the channels. */
-static void fill_factors(const work *w, int64_t source, vec (*factor)[CHUNK][GROUPS][2])
+typedef vec factor_panel[CHUNK][GROUPS][2]; /* of a source and those after it */
+
+/* The factor of a channel. */
+INLINE vec *factor_at(factor_panel *factor, int channel)
+{
+    int r = channel % PREDICT_GROUP;
+
+    return &factor[r < SIDE ? SIDE - 1 - r : r - SIDE][0][channel / PREDICT_GROUP][r < SIDE];
+}
+
+/* Channels of equal spacing have the exponents of a Gaussian at a quadratic: each is the one before
+ * times a ratio, which changes by the same factor from channel to channel. A group begins at its
+ * channel of the lowest frequency, so that no ratio is above 1. */
+typedef struct {
+    vec shape[GROUPS], ratio[GROUPS]; /* of the next channel, and of the one after it to that */
+    vec change;                       /* of the ratio, in parts of it */
+    int down;                         /* the lowest frequency is that of the last channel */
+    int vanishes; /* in some lanes: small numbers, on which some processors are slow, become 0 */
+} shape_factors;
+
+INLINE void start_shapes(const work *w, vec exponent, shape_factors *to)
 {
     const grove_predict_job *job = w->job;
-    int gaussian = source >= job->points;
-    const double *a = job->ellipse + (gaussian ? 4 * (source - job->points) : 0);
-    vec exponent = gaussian ? extent(w->uvw, a, job->reference) : splat(0), delay;
+    double first = fabs(job->start + job->step * (double)job->first) / job->reference;
+    double step = fabs(job->step) / job->reference;
+    double last =
+        fabs(job->start + job->step * (double)(job->first + PREDICT_BLOCK - 1)) / job->reference;
+    double low = first < last ? first : last, high = first < last ? last : first;
+    vec change = decay_less_one(exponent * (real)(2 * PREDICT_GROUP * step * step));
+
+    vec ratio = decay(exponent * (real)(step * (2 * low + step)));
+    to->down = last < first;
+    to->change = decay_less_one(exponent * (real)(2 * step * step));
+    to->vanishes = any_of(exponent * (real)(high * high) > R(80.0));
+    for (int n = 0; n < GROUPS; n++) {
+        double at = low + PREDICT_GROUP * step * n;
+        int j = to->down ? GROUPS - 1 - n : n;
+        to->shape[j] = decay(exponent * (real)(at * at));
+        to->ratio[j] = ratio;
+        ratio += ratio * change;
+    }
+}
+
+INLINE void recur_shapes(shape_factors *s, int vanishes, factor_panel *factor)
+{
+    for (int n = 0; n < PREDICT_GROUP; n++) {
+        vec *to = factor_at(factor, s->down ? PREDICT_GROUP - 1 - n : n);
+        for (int j = 0; j < GROUPS; j++) {
+            if (vanishes) {
+                integers left = s->shape[j] > R(1e-35);
+                s->shape[j] = (vec)((integers)s->shape[j] & left);
+                s->ratio[j] = (vec)((integers)s->ratio[j] & left);
+            }
+            to[2 * j] = s->shape[j];
+            s->shape[j] *= s->ratio[j];
+            s->ratio[j] += s->ratio[j] * s->change;
+        }
+    }
+}
+
+static void fill_shapes(const work *w, int64_t source, factor_panel *factor)
+{
+    const grove_predict_job *job = w->job;
+    vec exponent = extent(w->uvw, job->ellipse + 4 * (source - job->points), job->reference);
+    shape_factors s;
+
+    if (job->even_shapes) {
+        start_shapes(w, exponent, &s);
+        if (s.vanishes)
+            recur_shapes(&s, 1, factor);
+        else
+            recur_shapes(&s, 0, factor);
+        return;
+    }
+    for (int k = PREDICT_GROUP * w->from; k < PREDICT_GROUP * w->to; k++) {
+        double ratio = job->freq[k] / job->reference;
+        *factor_at(factor, k) = decay(exponent * (real)(ratio * ratio));
+    }
+}
+
+/* Shapes of Gaussians and smearing over channels of unequal widths, as factors of the channels. */
+static void fill_factors(const work *w, int64_t source, factor_panel *factor)
+{
+    const grove_predict_job *job = w->job;
+    int from = PREDICT_GROUP * w->from, to = PREDICT_GROUP * w->to;
     doubles delays[PARTS];
 
+    if (source >= job->points)
+        fill_shapes(w, source, factor);
+    else
+        for (int k = from; k < to; k++)
+            *factor_at(factor, k) = splat(1);
+    if (!job->width || job->equal_width)
+        return;
     dot(w->uvw, job->direction + 3 * source, delays);
-    delay = narrow(delays);
-    for (int k = PREDICT_GROUP * w->from; k < PREDICT_GROUP * w->to; k++) {
-        int r = k % PREDICT_GROUP;
-        double ratio = job->freq[k] / job->reference;
-        vec f = gaussian ? decay(exponent * (real)(ratio * ratio)) : splat(1);
-        if (job->width && !job->equal_width)
-            f *= sinc_turns(delay * (real)job->width[k]);
-        factor[r < SIDE ? SIDE - 1 - r : r - SIDE][0][k / PREDICT_GROUP][r < SIDE] = f;
-    }
+    vec delay = narrow(delays);
+    for (int k = from; k < to; k++)
+        *factor_at(factor, k) *= sinc_turns(delay * (real)job->width[k]);
 }
 
 INLINE void add_weighted(const work *w, panels *p, int64_t source, int count, int components,
@@ -117,10 +217,11 @@ INLINE void add_weighted(const work *w, panels *p, int64_t source, int count, in
     const real *weight = (const real *)job->weight + job->weight_source * source;
 
     for (int i = 0; i < count; i++)
-        fill_source(w, source + i, 1, smear_time, p->centre + (smear_time ? 4 : 2) * i,
+        fill_source(w, source + i, factors == FACTORS_ALONE ? weight[job->weight_source * i] : 1,
+                    smear_time, p->centre + (smear_time ? 4 : 2) * i,
                     p->side + (smear_time ? 4 : 2) * i);
     for (int i = 0; i < count && factors; i++)
-        fill_factors(w, source + i, (vec(*)[CHUNK][GROUPS][2])p->factor[0][i]);
+        fill_factors(w, source + i, (factor_panel *)p->factor[0][i]);
     for (int k = 0; k < SIDE; k++)
         for (int j = w->from; j < w->to; j++)
             sum_pair(w, p, weight, count, j, k, components, smear_time, factors);
