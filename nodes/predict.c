@@ -249,12 +249,20 @@ static void find_products(const grove_node *node, grove_predict_plan *plan)
                       (method == AUTO && grove_tuning_has_gpu() && products_win(node, plan)));
 }
 
+/* The least number of channels for a recurrence. */
+static int least_recurred(const grove_node *node, const grove_predict_plan *plan)
+{
+    int smear = grove_node_choice(node, "smear");
+
+    if (plan->jones != GROVE_PREDICT_WITHIN && (!plan->smear_freq || plan->equal_width))
+        return GROVE_PREDICT_RECURRED;
+    return smear ? GROVE_PREDICT_RECURRED_SMEARED_BLOCK : GROVE_PREDICT_RECURRED_BLOCK;
+}
+
 /* How phases are found in the sum by baselines. */
 static const char *how_phases(const grove_node *node, const grove_predict_plan *plan)
 {
-    if (plan->count < (grove_node_choice(node, "smear") ? GROVE_PREDICT_RECURRED_SMEARED
-                                                        : GROVE_PREDICT_RECURRED) &&
-        !uses_stations(node, plan))
+    if (plan->count < least_recurred(node, plan) && !uses_stations(node, plan))
         return "every phase evaluated: few channels";
     if (plan->channels.deviation > 0)
         return "phasor recurrence over blocks of channels where their unequal spacing moves no "

@@ -9,7 +9,8 @@
  * each part of it, packs (pack.c, order.c), runs
  *     rows*.c, .h      form 1, a row (baseline and time) in each lane: rows_flat.h for flat
  * spectra, rows_spectra.h for a weight for each channel, rows_jones.h for Jones terms inside the
- * sum, all with the phases of rows_phases.h; rows_direct.h for few or irregular channels
+ * sum, all with the phases of rows_phases.h; rows_few.h for few channels, rows_direct.h for one or
+ * two, or irregular ones
  *     channels.c, .h   form 2, Jones terms inside the sum: a channel in each lane
  *     sources.h        form 3, the same for few channels: a source in each lane
  *     station*.c, .h   form 4, products of matrices of stations by sources; grid.c: their tiles
@@ -60,8 +61,15 @@ enum {
 };
 
 /* With fewer channels, in all or in the last block of 64, every phase is evaluated, which then
- * takes less time than a recurrence; with Jones terms inside the sum a source is in each lane. */
-enum { GROVE_PREDICT_RECURRED = 5, GROVE_PREDICT_RECURRED_SMEARED = 7, GROVE_PREDICT_FEW = 8 };
+ * takes less time than a recurrence; more are needed where the phases are those of a whole block:
+ * with Jones terms inside the sum or widths that differ. With Jones terms inside the sum a source
+ * is in each lane where channels are few. */
+enum {
+    GROVE_PREDICT_RECURRED = 3,
+    GROVE_PREDICT_RECURRED_BLOCK = 5,
+    GROVE_PREDICT_RECURRED_SMEARED_BLOCK = 7,
+    GROVE_PREDICT_FEW = 8
+};
 /* What becomes of Jones terms. */
 enum {
     GROVE_PREDICT_AROUND, /* none, or the same for all sources: around the sum */

@@ -126,11 +126,18 @@ static inline const double *station_uvw(const grove_predict_sum *p, int input, i
                                           view->stride[p->baseline] * station);
 }
 
+/* Whether a few channels have a recurrence of their own. */
+static inline int few_recur(const grove_predict_sum *p)
+{
+    return !p->jones && (!p->plan.smear_freq || p->plan.equal_width);
+}
+
 /* The least number of channels for a recurrence. */
 static inline int64_t recurred(const grove_predict_sum *p)
 {
-    return p->plan.smear_time || p->plan.smear_freq ? GROVE_PREDICT_RECURRED_SMEARED
-                                                    : GROVE_PREDICT_RECURRED;
+    return few_recur(p)                               ? GROVE_PREDICT_RECURRED
+           : p->plan.smear_time || p->plan.smear_freq ? GROVE_PREDICT_RECURRED_SMEARED_BLOCK
+                                                      : GROVE_PREDICT_RECURRED_BLOCK;
 }
 
 /* Turns of a phase that do not matter. */

@@ -191,6 +191,8 @@ static void run_block(const grove_predict_sum *p, grove_predict_batch *b, int64_
     size_t bytes = p->args->out.bytes == 4 ? sizeof(float) : sizeof(double);
 
     job.regular = regular && p->plan.count - first >= recurred(p);
+    if (job.regular && few_recur(p) && p->plan.count - first <= PREDICT_GROUP)
+        job.few = (int)(p->plan.count - first);
     job.even_shapes = has_even_shapes(p, first);
     job.first = first;
     job.from = first < p->origin ? (int)(p->origin - first) : 0;
