@@ -143,7 +143,7 @@ static bool jones_vary(const grove_node *node)
 /* Whether the sum by baselines uses the phases of stations. */
 static bool uses_stations(const grove_node *node, const grove_predict_plan *plan)
 {
-    return plan->way == GROVE_PREDICT_STATION ||
+    return plan->way == GROVE_PREDICT_STATION || plan->factors ||
            (plan->way == GROVE_PREDICT_BASELINE && plan->jones == GROVE_PREDICT_WITHIN &&
             is_of_stations(node) &&
             (jones_vary(node) || !plan->channels.regular || plan->count < GROVE_PREDICT_FEW));
@@ -385,6 +385,23 @@ static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID]
     return 0;
 }
 
+/* Whether phases of baselines are products of those of stations in a sum without Jones terms: where
+ * each would be evaluated, with smearing, and stations are so many that their phases are few. */
+static bool factors_win(const grove_node *node, const grove_predict_plan *plan)
+{
+    enum { MANY = 16 };
+    const grove_axis *stations =
+        grove_node_input_axis(node, GROVE_PREDICT_UVW_LEFT, GROVE_AXIS_STATION);
+    const bool regular = (plan->channels.regular || plan->channels.deviation > 0) &&
+                         (!plan->smear_freq || plan->equal_width);
+
+    return plan->way == GROVE_PREDICT_BASELINE && (plan->smear_time || plan->smear_freq) &&
+           plan->count < (regular ? GROVE_PREDICT_RECURRED : GROVE_PREDICT_FEW) &&
+           !(plan->cutoff > 0) && !grove_node_input_form(node, GROVE_PREDICT_LEFT) &&
+           !grove_node_input_form(node, GROVE_PREDICT_RIGHT) && is_of_stations(node) && stations &&
+           stations->size >= MANY;
+}
+
 /* Chooses the way to compute the sum, once for the run. */
 static int find_way(grove_node *node)
 {
@@ -404,6 +421,7 @@ static int find_way(grove_node *node)
     if (code)
         return code;
     find_products(node, &plan);
+    plan.factors = factors_win(node, &plan);
     if (!uses_stations(node, &plan) && !plan.products) {
         grove_node_drop_input(node, GROVE_PREDICT_UVW_LEFT);
         grove_node_drop_input(node, GROVE_PREDICT_UVW_RIGHT);

@@ -24,6 +24,7 @@ typedef struct {
     int jones, jones_shape, way;
     int flat_jones; /* Jones terms do not vary with frequency */
     int strays;     /* one baseline out of so many is not the difference of its stations */
+    int factors;    /* phases may be products of those of stations */
     int mixed;      /* only one source out of four is polarised */
     double nearly;  /* Hz: channels differ from equal spacing by up to half of it */
     double highest; /* Hz: channels go down from it; 0: up from 1 GHz */

@@ -46,6 +46,7 @@ static void set_plan(const setup *c, const world *w, grove_isa isa, grove_args *
                                .jones = c->jones == APPARENT_JONES ? GROVE_PREDICT_FOLDED
                                         : c->jones == SOURCE_JONES ? GROVE_PREDICT_WITHIN
                                                                    : GROVE_PREDICT_AROUND,
+                               .factors = c->factors,
                                .count = c->channels,
                                .width = w->width[0],
                                .reference = 1.2e9};
@@ -93,7 +94,7 @@ static call make_call(const setup *c, world *w, grove_isa isa, int single)
         a->in[8 + side].gather = alone ? NULL : w->gather[side];
         a->in[8 + side].gather_axis = 2;
     }
-    for (int side = 0; side < 2 && c->way == GROVE_PREDICT_STATION; side++) {
+    for (int side = 0; side < 2 && (c->way == GROVE_PREDICT_STATION || c->factors); side++) {
         grove_view *view = &a->in[GROVE_PREDICT_UVW_LEFT + side];
         set_view(view, w->station, GROVE_VECTOR, 8, (int64_t[]){0, STATIONS * v, v, 0});
         view->gather = w->gather[side];
@@ -259,6 +260,12 @@ static const setup baselines[] = {
      BASELINE},
     {"one channel", 300, 3, 21, 1, 1, BASELINE},
     {"one channel, all", 33, 3, 21, 1, 4, .gaussians = 1, .smear = 3, BASELINE},
+    {"one channel, factors", 300, 2, 21, 1, 1, .smear = 3, .strays = 4, .factors = 1, BASELINE},
+    {"two channels, factors", 40, 3, 21, 2, 4, .smear = 1, .gaussians = 1, .factors = 1, BASELINE},
+    {"one channel, factors, mixed", 100, 2, 21, 1, 2, .smear = 2, .mixed = 1, .factors = 1,
+     .strays = 9, BASELINE},
+    {"irregular, factors", 40, 2, 21, 5, 1, .smear = 3, .irregular = 1, .unequal_widths = 1,
+     .spectra = 1, .factors = 1, BASELINE},
     {"three channels", 33, 3, 21, 3, 1, .smear = 1, BASELINE},
     {"five channels", 33, 3, 21, 5, 1, .smear = 1, BASELINE},
     {"four channels, far", 33, 3, 21, 4, 1, .smear = 3, .highest = 2e10, BASELINE},

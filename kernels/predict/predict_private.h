@@ -205,6 +205,8 @@ void grove_predict_rows_run(const grove_predict_sum *p, const int64_t *list, int
  * channels are irregular, or a source, where channels are few: BY_CHANNELS, BY_SOURCES, or BY_ROWS
  * where neither fits. */
 int grove_predict_channels_form(const grove_predict_sum *p);
+/* Whether a sum without Jones terms goes that way, with unity in their place. */
+int grove_predict_channels_bare(const grove_predict_sum *p);
 int grove_predict_channels_pack(grove_predict_sum *p);
 int64_t grove_predict_channels_pieces(const grove_predict_sum *p);
 void grove_predict_channels_run(grove_predict_sum *p, int64_t piece);

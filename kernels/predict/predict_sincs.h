@@ -4,7 +4,7 @@
 
 #include "../simd/vector.h"
 
-enum { MOST_SINCS = 16 }; /* at once */
+enum { MOST_SINCS = 32 }; /* at once */
 
 /* Whether any bit is set. */
 INLINE int any_of(integers x)

@@ -3,8 +3,9 @@
  *
  * A panel keeps the factors of stations for some vectors of sources: 512 bytes for a vector,
  * station and side, half a MiB for 64 stations. A source-visibility takes 32 multiply-adds for the
- * product, 8 for the real factor and 18 for each kind of smearing, its delay included. Sums over
- * the lanes are computed once for a row and BATCH vectors, some 40 operations. */
+ * product, 8 for the real factor and 10 for each kind of smearing, its delay included. Diagonal
+ * Jones terms, or none, take 6 for each element instead of 40. Sums over the lanes are computed
+ * once for a row and BATCH vectors, some 40 operations. */
 #ifndef GROVE_KERNELS_PREDICT_SOURCES_H
 #define GROVE_KERNELS_PREDICT_SOURCES_H
 
@@ -17,7 +18,8 @@ typedef struct {
     const grove_predict_channels_job *job;
     int vectors;
     _Alignas(64) double direction[3][BATCH * LANES], ellipse[4][BATCH * LANES];
-    int gaussians[BATCH]; /* are there any in the vector? */
+    _Alignas(64) real narrow[3][BATCH * LANES]; /* direction */
+    int gaussians[BATCH];                       /* are there any in the vector? */
     jones brightness[BATCH];
     int unpolarised[BATCH];
 } source_batch;
@@ -44,8 +46,10 @@ static void start_source_batch(source_batch *g, const grove_predict_channels_job
     g->job = job;
     g->vectors = (job->sources + LANES - 1) / LANES;
     for (int s = 0; s < job->sources; s++) {
-        for (int d = 0; d < 3; d++)
+        for (int d = 0; d < 3; d++) {
             g->direction[d][s] = job->direction[3 * s + d];
+            g->narrow[d][s] = (real)job->direction[3 * s + d];
+        }
         for (int d = 0; d < 4 && s >= job->points; d++)
             g->ellipse[d][s] = job->ellipse[4 * (s - job->points) + d];
         g->gaussians[s / LANES] |= s >= job->points;
@@ -132,26 +136,35 @@ INLINE vec extent_of(const source_batch *g, const double *u, int v)
     return narrow(to);
 }
 
-/* Shape and smearing of vector v in a row. */
-INLINE vec source_factors(const source_batch *g, int row, int v)
+/* uvw . direction * scale: turns that need no more than single precision. */
+INLINE void smeared_turns(const source_batch *g, const double *uvw, double scale, vec *to)
+{
+    const vec *l = (const vec *)(const void *)g->narrow[0], *m = l + BATCH, *n = m + BATCH;
+    real u = (real)(uvw[0] * scale), v = (real)(uvw[1] * scale), w = (real)(uvw[2] * scale);
+
+    for (int i = 0; i < g->vectors; i++)
+        to[i] = l[i] * u + m[i] * v + n[i] * w;
+}
+
+/* Shapes and smearing of all sources in a row. */
+INLINE void source_factors(const source_batch *g, int row, vec *factor)
 {
     const grove_predict_channels_job *job = g->job;
-    vec over = splat(1), x = splat(0), y = x;
-    doubles turns[PARTS];
+    vec across[BATCH];
 
-    if (job->smear_time) {
-        dot_sources(g, job->change + 3 * row, v, turns);
-        x = narrow(turns) * (real)job->freq[0];
-    }
-    if (job->width) {
-        dot_sources(g, job->uvw + 3 * row, v, turns);
-        y = narrow(turns) * (real)job->width[0];
-    }
+    for (int v = 0; v < g->vectors; v++)
+        factor[v] = across[v] = splat(0);
+    if (job->smear_time)
+        smeared_turns(g, job->change + 3 * row, job->freq[0], factor);
+    if (job->width)
+        smeared_turns(g, job->uvw + 3 * row, job->width[0], across);
     if (job->width || job->smear_time)
-        over = sincs(x, y);
-    if (g->gaussians[v])
-        over *= decay(extent_of(g, job->uvw + 3 * row, v));
-    return over;
+        sincs_of(factor, across, g->vectors);
+    for (int v = 0; v < g->vectors && !job->width && !job->smear_time; v++)
+        factor[v] = splat(1);
+    for (int v = 0; v < g->vectors; v++)
+        if (g->gaussians[v])
+            factor[v] *= decay(extent_of(g, job->uvw + 3 * row, v));
 }
 
 INLINE void multiply_by_rest_phases(const source_batch *g, int row, int v, jones *a)
@@ -171,8 +184,7 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
     vec x0[2] = {zero, zero}, x1[2] = {zero, zero}, x2[2] = {zero, zero}, x3[2] = {zero, zero};
     vec factor[BATCH];
 
-    for (int v = 0; v < g->vectors; v++)
-        factor[v] = source_factors(g, row, v);
+    source_factors(g, row, factor);
     for (int v = 0; v < g->vectors; v++, a++, b++) {
         const vec *m = a->at;
         jones rotated;
@@ -191,22 +203,48 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
     }
 }
 
+/* One element of diagonal terms, of which no row is a stray. */
+INLINE void add_source_scalars(const source_batch *g, int row, const jones *a, const jones *b)
+{
+    int e = 2 * g->job->element[0];
+    double *to = (double *)g->job->sums + (int64_t)row * 8 + e;
+    vec x[2] = {splat(0), splat(0)}, factor[BATCH];
+
+    source_factors(g, row, factor);
+    for (int v = 0; v < g->vectors; v++) {
+        vec re = a[v].at[e] * factor[v], im = a[v].at[e + 1] * factor[v];
+        KEEP(re);
+        KEEP(im);
+        add_product_of(x, re, im, b[v].at + (e & 2 ? 6 : 0));
+    }
+    to[0] += sum_lanes(x[0]);
+    to[1] += sum_lanes(x[1]);
+}
+
 static void add_source_diagonals(const source_batch *g, int row, const jones *a, const jones *b)
 {
     const grove_predict_channels_job *job = g->job;
     double *to = (double *)job->sums + (int64_t)row * 8;
-    vec sums[8];
+    vec sums[8], factor[BATCH];
 
+    if (job->elements == 1 && !job->stray[row]) {
+        add_source_scalars(g, row, a, b);
+        return;
+    }
     for (int k = 0; k < 8; k++)
         sums[k] = splat(0);
+    source_factors(g, row, factor);
     for (int v = 0; v < g->vectors; v++, a++, b++) {
-        vec f = source_factors(g, row, v);
-        jones rotated = *a;
-        if (job->stray[row])
+        const vec *m = a->at;
+        jones rotated;
+        if (job->stray[row]) {
+            rotated = *a;
             multiply_by_rest_phases(g, row, v, &rotated);
+            m = rotated.at;
+        }
         for (int k = 0; k < job->elements; k++) {
             int e = 2 * job->element[k];
-            vec re = rotated.at[e] * f, im = rotated.at[e + 1] * f;
+            vec re = m[e] * factor[v], im = m[e + 1] * factor[v];
             KEEP(re);
             KEEP(im);
             add_product_of(sums + e, re, im, b->at + (e & 2 ? 6 : 0));
