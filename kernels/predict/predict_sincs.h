@@ -77,23 +77,25 @@ INLINE vec sincs(vec x, vec y)
     return (vec)(((integers)far_sincs(x, y) & far) | ((integers)near & ~far));
 }
 
-/* The same of some arguments, in place of x. */
-INLINE void sincs_of(vec *x, const vec *y, int count)
+/* The same of some arguments, in place of x. near: none is above 1/2. */
+INLINE void sincs_of(vec *x, const vec *y, int count, int near)
 {
     int far[MOST_SINCS], some = 0;
-    vec near[MOST_SINCS];
+    vec kept[MOST_SINCS];
 
-    for (int i = 0; i < count; i++) {
-        near[i] = near_sincs(x[i], y[i]);
+    for (int i = 0; i < count && near; i++)
+        x[i] = near_sincs(x[i], y[i]);
+    for (int i = 0; i < count && !near; i++) {
+        kept[some] = x[i];
         far[some] = i;
         some += any_of(are_far(x[i], y[i]));
+        x[i] = near_sincs(x[i], y[i]);
     }
     for (int k = 0; k < some; k++) {
         int i = far[k];
-        integers mask = are_far(x[i], y[i]);
-        near[i] = (vec)(((integers)far_sincs(x[i], y[i]) & mask) | ((integers)near[i] & ~mask));
+        integers mask = are_far(kept[k], y[i]);
+        x[i] = (vec)(((integers)far_sincs(kept[k], y[i]) & mask) | ((integers)x[i] & ~mask));
     }
-    memcpy(x, near, sizeof(vec) * (size_t)count);
 }
 
 #endif

@@ -19,6 +19,7 @@ typedef struct {
     int vectors;
     _Alignas(64) double direction[3][BATCH * LANES], ellipse[4][BATCH * LANES];
     _Alignas(64) real narrow[3][BATCH * LANES]; /* direction */
+    double largest[3];                          /* of the directions */
     int gaussians[BATCH];                       /* are there any in the vector? */
     jones brightness[BATCH];
     int unpolarised[BATCH];
@@ -49,6 +50,7 @@ static void start_source_batch(source_batch *g, const grove_predict_channels_job
         for (int d = 0; d < 3; d++) {
             g->direction[d][s] = job->direction[3 * s + d];
             g->narrow[d][s] = (real)job->direction[3 * s + d];
+            g->largest[d] = fmax(g->largest[d], fabs(job->direction[3 * s + d]));
         }
         for (int d = 0; d < 4 && s >= job->points; d++)
             g->ellipse[d][s] = job->ellipse[4 * (s - job->points) + d];
@@ -93,6 +95,11 @@ static void fill_station_sources(const source_batch *g, int which, int station, 
 
     dot_sources(g, job->side[which].uvw + 3 * station, v, turns);
     phasor(fractional_turns(turns, which ? job->freq[0] : -job->freq[0]), &c, &s);
+    if (!job->side[which].numbers && (which || g->unpolarised[v])) {
+        vec b = which ? splat(1) : g->brightness[v].at[0];
+        *to = (jones){{c * b, s * b, splat(0), splat(0), splat(0), splat(0), c * b, s * b}};
+        return;
+    }
     load_station_sources(job, which, station, v, &terms);
     if (which)
         *to = terms;
@@ -146,20 +153,35 @@ INLINE void smeared_turns(const source_batch *g, const double *uvw, double scale
         to[i] = l[i] * u + m[i] * v + n[i] * w;
 }
 
+/* No source has more of these turns. */
+INLINE double most_turns(const source_batch *g, const double *uvw, double scale)
+{
+    return (fabs(uvw[0]) * g->largest[0] + fabs(uvw[1]) * g->largest[1] +
+            fabs(uvw[2]) * g->largest[2]) *
+           fabs(scale);
+}
+
 /* Shapes and smearing of all sources in a row. */
 INLINE void source_factors(const source_batch *g, int row, vec *factor)
 {
     const grove_predict_channels_job *job = g->job;
     vec across[BATCH];
+    double most = 0;
 
     for (int v = 0; v < g->vectors; v++)
         factor[v] = across[v] = splat(0);
-    if (job->smear_time)
+    if (job->smear_time) {
         smeared_turns(g, job->change + 3 * row, job->freq[0], factor);
-    if (job->width)
+        most = most_turns(g, job->change + 3 * row, job->freq[0]);
+    }
+    if (job->width) {
         smeared_turns(g, job->uvw + 3 * row, job->width[0], across);
-    if (job->width || job->smear_time)
-        sincs_of(factor, across, g->vectors);
+        most = fmax(most, most_turns(g, job->uvw + 3 * row, job->width[0]));
+    }
+    if ((job->width || job->smear_time) && most < 0.49)
+        sincs_of(factor, across, g->vectors, 1);
+    else if (job->width || job->smear_time)
+        sincs_of(factor, across, g->vectors, 0);
     for (int v = 0; v < g->vectors && !job->width && !job->smear_time; v++)
         factor[v] = splat(1);
     for (int v = 0; v < g->vectors; v++)
