@@ -386,7 +386,7 @@ static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID]
 }
 
 /* Whether phases of baselines are products of those of stations in a sum without Jones terms: where
- * each would be evaluated, with smearing, and stations are so many that their phases are few. */
+ * channels are few and smeared, and stations are so many that their phases are few. */
 static bool factors_win(const grove_node *node, const grove_predict_plan *plan)
 {
     enum { MANY = 16 };
@@ -396,7 +396,7 @@ static bool factors_win(const grove_node *node, const grove_predict_plan *plan)
                          (!plan->smear_freq || plan->equal_width);
 
     return plan->way == GROVE_PREDICT_BASELINE && (plan->smear_time || plan->smear_freq) &&
-           plan->count < (regular ? GROVE_PREDICT_RECURRED : GROVE_PREDICT_FEW) &&
+           plan->count < (regular ? GROVE_PREDICT_FACTORED : GROVE_PREDICT_FEW) &&
            !(plan->cutoff > 0) && !grove_node_input_form(node, GROVE_PREDICT_LEFT) &&
            !grove_node_input_form(node, GROVE_PREDICT_RIGHT) && is_of_stations(node) && stations &&
            stations->size >= MANY;

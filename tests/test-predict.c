@@ -262,6 +262,7 @@ static const setup baselines[] = {
     {"one channel, all", 33, 3, 21, 1, 4, .gaussians = 1, .smear = 3, BASELINE},
     {"one channel, factors", 300, 2, 21, 1, 1, .smear = 3, .strays = 4, .factors = 1, BASELINE},
     {"two channels, factors", 40, 3, 21, 2, 4, .smear = 1, .gaussians = 1, .factors = 1, BASELINE},
+    {"four channels, factors", 40, 1, 21, 4, 1, .smear = 3, .factors = 1, BASELINE},
     {"one channel, factors, mixed", 100, 2, 21, 1, 2, .smear = 2, .mixed = 1, .factors = 1,
      .strays = 9, BASELINE},
     {"irregular, factors", 40, 2, 21, 5, 1, .smear = 3, .irregular = 1, .unequal_widths = 1,

@@ -67,6 +67,7 @@ enum {
  * is in each lane where channels are few. */
 enum {
     GROVE_PREDICT_RECURRED = 3,
+    GROVE_PREDICT_FACTORED = 5, /* with fewer, smeared, phases are products of those of stations */
     GROVE_PREDICT_RECURRED_BLOCK = 5,
     GROVE_PREDICT_RECURRED_SMEARED_BLOCK = 7,
     GROVE_PREDICT_FEW = 8
@@ -89,7 +90,7 @@ typedef struct {
     int32_t stations; /* of the station axis */
     int32_t products; /* on a CUDA device sums go by stations */
     int32_t factors;  /* without Jones terms phases are products of those of both stations where
-                         every phase would be evaluated and channels are few */
+                         channels are few and smeared */
     int64_t count;    /* channels of the whole axis */
     double width, reference; /* Hz: of all channels if equal; about the middle of the axis */
     double cutoff;           /* a fraction: sources of which shape and smearing leave less may be

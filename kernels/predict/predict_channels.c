@@ -54,7 +54,7 @@ int grove_predict_channels_bare(const grove_predict_sum *p)
            p->plan.jones == GROVE_PREDICT_AROUND && !input_of(p, GROVE_PREDICT_LEFT)->data &&
            !input_of(p, GROVE_PREDICT_RIGHT)->data && input_of(p, GROVE_PREDICT_UVW_LEFT)->data &&
            input_of(p, GROVE_PREDICT_UVW_RIGHT)->data &&
-           p->plan.count < (regular ? GROVE_PREDICT_RECURRED : GROVE_PREDICT_FEW) &&
+           p->plan.count < (regular ? GROVE_PREDICT_FACTORED : GROVE_PREDICT_FEW) &&
            has_stations(p) && p->sources >= p->kernels->lanes;
 }
 
