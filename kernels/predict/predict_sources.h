@@ -225,16 +225,43 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
     }
 }
 
-/* One element of diagonal terms, of which no row is a stray. */
-INLINE void add_source_scalars(const source_batch *g, int row, const jones *a, const jones *b)
+/* Factors of all sources in a row, with the phases of its rest. */
+INLINE void rest_factors(const source_batch *g, int row, vec (*z)[2])
 {
-    int e = 2 * g->job->element[0];
-    double *to = (double *)g->job->sums + (int64_t)row * 8 + e;
-    vec x[2] = {splat(0), splat(0)}, factor[BATCH];
+    vec turns[BATCH], factor[BATCH];
+    doubles rest[PARTS];
 
     source_factors(g, row, factor);
     for (int v = 0; v < g->vectors; v++) {
-        vec re = a[v].at[e] * factor[v], im = a[v].at[e + 1] * factor[v];
+        dot_sources(g, g->job->rest + 3 * row, v, rest);
+        turns[v] = fractional_turns(rest, -g->job->freq[0]);
+    }
+    for (int v = 0; v < g->vectors; v++) {
+        phasor(turns[v], &z[v][0], &z[v][1]);
+        z[v][0] *= factor[v];
+        z[v][1] *= factor[v];
+    }
+}
+
+/* Element e / 2 of diagonal terms. */
+INLINE void add_source_element(const source_batch *g, int row, int e, const vec *factor,
+                               const vec (*z)[2], const jones *a, const jones *b)
+{
+    double *to = (double *)g->job->sums + (int64_t)row * 8 + e;
+    vec x[2] = {splat(0), splat(0)};
+
+    for (int v = 0; v < g->vectors; v++) {
+        const vec *m = a[v].at + e;
+        vec re, im;
+        if (z) {
+            re = m[0] * z[v][0];
+            im = m[0] * z[v][1];
+            re -= m[1] * z[v][1];
+            im += m[1] * z[v][0];
+        } else {
+            re = m[0] * factor[v];
+            im = m[1] * factor[v];
+        }
         KEEP(re);
         KEEP(im);
         add_product_of(x, re, im, b[v].at + (e & 2 ? 6 : 0));
@@ -246,34 +273,17 @@ INLINE void add_source_scalars(const source_batch *g, int row, const jones *a, c
 static void add_source_diagonals(const source_batch *g, int row, const jones *a, const jones *b)
 {
     const grove_predict_channels_job *job = g->job;
-    double *to = (double *)job->sums + (int64_t)row * 8;
-    vec sums[8], factor[BATCH];
+    vec factor[BATCH], z[BATCH][2];
 
-    if (job->elements == 1 && !job->stray[row]) {
-        add_source_scalars(g, row, a, b);
-        return;
-    }
-    for (int k = 0; k < 8; k++)
-        sums[k] = splat(0);
-    source_factors(g, row, factor);
-    for (int v = 0; v < g->vectors; v++, a++, b++) {
-        const vec *m = a->at;
-        jones rotated;
-        if (job->stray[row]) {
-            rotated = *a;
-            multiply_by_rest_phases(g, row, v, &rotated);
-            m = rotated.at;
-        }
-        for (int k = 0; k < job->elements; k++) {
-            int e = 2 * job->element[k];
-            vec re = m[e] * factor[v], im = m[e + 1] * factor[v];
-            KEEP(re);
-            KEEP(im);
-            add_product_of(sums + e, re, im, b->at + (e & 2 ? 6 : 0));
-        }
-    }
-    for (int k = 0; k < 8; k++)
-        to[k] += sum_lanes(sums[k]);
+    if (job->stray[row])
+        rest_factors(g, row, z);
+    else
+        source_factors(g, row, factor);
+    for (int k = 0; k < job->elements; k++)
+        if (job->stray[row])
+            add_source_element(g, row, 2 * job->element[k], NULL, (const vec(*)[2])z, a, b);
+        else
+            add_source_element(g, row, 2 * job->element[k], factor, NULL, a, b);
 }
 
 static void source_sums(const grove_predict_channels_job *job)
