@@ -137,7 +137,7 @@ static void tell_memory(grove_node *node, const options_read *o, const grove_axi
         grove_node_set_memory(node, memory_of(&of, axes, parameters));
         grove_node_set_device_memory(
             node, o->is_idg          ? image_subgrids_device_memory(&of.idg, &of.terms, of.times,
-                                                                    of.channels, false)
+                                                                    of.channels, of.idg.tile)
                   : of.has_functions ? image_convolve_memory(&of.convolution, false)
                                      : image_device_memory(&of.plan, false));
         if (k == 0)
@@ -254,6 +254,8 @@ static void stop(const grove_node *node, void *run)
         image_device_free(&d->devices[k]);
     free(d->devices);
     free(d->convolving);
+    for (int k = 0; k < d->subgrids_count; k++)
+        image_subgrids_device_free(&d->subgrids[k]);
     free(d->subgrids);
     pthread_mutex_destroy(&d->lock);
     free(d);
@@ -291,11 +293,14 @@ static int set_planes(degridding *d, const degrid_given *g, const image_mueller 
     if (!code && d->convolution)
         image_mueller_from_stokes(mueller, planes, grove_convolution_grid(d->convolution),
                                   g->grid[0] * g->grid[1], double_precision);
-    else if (!code && d->idg)
+    else if (!code && d->idg && !grove_idg_planes(d->idg))
+        code = GROVE_NO_MEMORY;
+    else if (!code && d->idg) {
         image_subgrids_from_cells(planes, grove_idg_planes(d->idg),
                                   (int)(g->cell / (double_precision ? 16 : 8)),
                                   g->planes * g->grid[0] * g->grid[1], double_precision);
-    else if (!code && grove_gridder_set_planes(d->gridder, 0, planes))
+        grove_idg_unfold(d->idg);
+    } else if (!code && grove_gridder_set_planes(d->gridder, 0, planes))
         code = GROVE_NO_MEMORY;
     free(copy);
     return code;
@@ -346,9 +351,7 @@ static int find_gridder(const grove_call *call, degridding *d, grove_isa isa)
     return d->gridder ? 0 : GROVE_NO_MEMORY;
 }
 
-/* Makes a gridder with these planes, of a cube at one of its frequencies, unless they are the ones
- * that it has. */
-static int find_planes(const grove_call *call, degridding *d, int plane)
+int degrid_find_planes(const grove_call *call, degridding *d, int plane)
 {
     const options_read *o = grove_node_user(call->node);
     const degrid_given g = degrid_planes(call, plane);
@@ -440,7 +443,7 @@ static int predict_plane(const grove_call *call, degridding *d, int plane,
 {
     const options_read *o = grove_node_user(call->node);
     const grove_gridder_threads threads = gridder_threads(call);
-    int code = find_planes(call, d, plane);
+    int code = degrid_find_planes(call, d, plane);
 
     if (code)
         return code;
@@ -542,7 +545,7 @@ static int predict(const grove_call *call, degridding *d)
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
 
     if (!code && o->is_idg)
-        code = find_planes(call, d, 0);
+        code = degrid_find_planes(call, d, 0);
     if (!code)
         code =
             o->is_idg ? degrid_predict_subgrids(call, d, &samples) : predict_all(call, d, &samples);

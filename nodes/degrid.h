@@ -72,6 +72,9 @@ uint64_t degrid_subgrids_bytes(const options_read *o);
 /* Visibilities from subgrids of the planes that d->idg has. 0, or a code. */
 int degrid_predict_subgrids(const grove_call *call, degridding *d,
                             const grove_gridder_samples *samples);
+/* Makes the gridder of the method, with these planes, of a cube at one of its frequencies, unless
+ * they are those that it has. */
+int degrid_find_planes(const grove_call *call, degridding *d, int plane);
 int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,
                                       const image_device_inputs *in);
 /* How many there were, and what was beyond the layers. */

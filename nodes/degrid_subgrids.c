@@ -4,6 +4,7 @@
 #include "nodes/gridder_threads.h"
 #include "nodes/image_method.h"
 #include "nodes/image_subgrids.h"
+#include "nodes/image_w_tiles.h"
 
 #include "base/error.h"
 #include "base/log.h"
@@ -30,6 +31,7 @@ int degrid_choose_plan(grove_node *node, options_read *o)
     int code = image_stage_plan_idg(node, obs, &o->idg);
     if (code)
         return code;
+    image_w_tiles_count(obs, &o->idg);
     o->plan = o->idg.grid;
     o->times = grove_node_axis(obs, "time") ? grove_node_axis(obs, "time")->size : 1;
     o->channels = grove_node_axis(obs, "freq") ? grove_node_axis(obs, "freq")->size : 1;
@@ -79,6 +81,19 @@ int degrid_predict_subgrids(const grove_call *call, degridding *d,
     return code;
 }
 
+/* The host makes w-tiles of the planes. */
+static int find_planes_of_host(const grove_call *call, degridding *d)
+{
+    grove_args args = *call->args;
+    grove_call host = *call;
+    const void *at = NULL;
+    const int code = grove_call_host(call, PLANES, &at);
+
+    args.in[PLANES].data = (void *)(uintptr_t)at;
+    host.args = &args;
+    return code ? code : degrid_find_planes(&host, d, 0);
+}
+
 int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,
                                       const image_device_inputs *in)
 {
@@ -91,8 +106,10 @@ int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,
 
     d->subgrids = devices;
     plan.grid.bounds.double_precision = call->double_precision;
-    return image_subgrids_device_predict(call, &plan, &o->terms, in, g.from, g.step, at, &d->counts,
-                                         &d->outside, &d->beyond);
+    const int code = plan.tile ? find_planes_of_host(call, d) : 0;
+    return code ? code
+                : image_subgrids_device_predict(call, &plan, &o->terms, in, g.from, g.step, d->idg,
+                                                at, &d->counts, &d->outside, &d->beyond);
 }
 
 void degrid_tell_subgrids(const grove_node *node, const degridding *d)

@@ -140,13 +140,13 @@ static int estimate(const grove_node *node, const image_method *m, estimates *to
 
 static int check_options(const grove_node *node, const image_method *m, bool aw)
 {
-    static const char *const of_idg[] = {"subgrid", "layers"};
+    static const char *const of_idg[] = {"subgrid", "layers", "w_tiles"};
     static const char *const names[] = {"jones",   "support",      "times",    "channels",
                                         "samples", "oversampling", "w_planes", "alike"};
     const int count = m ? 8 : 5; /* stages have the last ones for functions that are given, too */
 
-    for (int k = 0; k < 2; k++)
-        if (grove_node_given(node, of_idg[k]))
+    for (int k = 0; k < 3; k++)
+        if (k < 2 ? grove_node_given(node, of_idg[k]) : grove_node_choice(node, of_idg[k]) != 0)
             return grove_node_fail_option(node, of_idg[k], "goes with method=idg only");
     if (aw && m && m->only)
         return grove_node_fail_option(node, m->only, "goes with method=w_stack only");

@@ -11,6 +11,13 @@
 
 /* ---- memory ---- */
 
+void image_subgrids_device_free(image_subgrids_device *d)
+{
+    grove_idg_free(d->host);
+    free(d->slots.tile);
+    *d = (image_subgrids_device){0};
+}
+
 uint64_t image_subgrids_device_memory(const grove_idg_plan *plan, const image_terms *terms,
                                       int64_t times, int64_t channels, bool planes)
 {
@@ -227,7 +234,7 @@ static int begin(sampling *s, bool adds)
     code = code ? code : make_terms(s);
     if (!code && grove_idg_device_divide(s->plan, &s->samples, s->baselines,
                                          s->terms->input < 0 ? NULL : &s->made.terms, adds,
-                                         &s->work, &outside))
+                                         &s->d->slots, &s->work, &outside))
         code = GROVE_MISSING;
     code = code ? code : open_device(s->call, s->plan, adds, s->d);
     if (!code)
@@ -278,9 +285,8 @@ static void set_subgrids(sampling *s, int32_t k)
 {
     const grove_idg_work *w = &s->work;
 
-    s->state.first = k * w->each;
-    s->state.last =
-        (int32_t)(s->state.first + w->each < w->subgrids ? s->state.first + w->each : w->subgrids);
+    s->state.first = w->first[k];
+    s->state.last = w->first[k + 1];
 }
 
 static int add_launch(sampling *s, int32_t k)
@@ -304,6 +310,55 @@ static int add_launch(sampling *s, int32_t k)
                          s->d->planes);
 }
 
+/* What slots have, to the w-tiles of the host. */
+static int fetch_slots(const grove_call *call, const grove_idg_plan *plan, const void *planes,
+                       const grove_idg_slots *slots, grove_idg *to)
+{
+    const grove_idg_device_sizes sizes = grove_idg_device_find_sizes(plan);
+    const size_t image = sizes.planes / (uint64_t)(sizes.slots * plan->mix.images);
+    char *from = malloc(sizes.planes);
+    int code = from ? grove_call_fetch(call, from, planes, sizes.planes) : GROVE_NO_MEMORY;
+
+    for (int32_t k = 0; k < slots->used && !code; k++)
+        for (int r = 0; r < plan->mix.images && !code; r++)
+            code = grove_idg_add_tile(to, slots->tile[k], r,
+                                      from + (size_t)(r * sizes.slots + k) * image)
+                       ? GROVE_NO_MEMORY
+                       : 0;
+    free(from);
+    return code == GROVE_NO_MEMORY ? grove_node_fail(call->node, code,
+                                                     "not enough memory for what the device has "
+                                                     "made")
+                                   : code;
+}
+
+/* Tiles of the grid go to the host where there are no slots for more. */
+static int free_slots(const sampling *s, int32_t k)
+{
+    image_subgrids_device *d = s->d;
+    grove_isa isa;
+    char said[200];
+
+    if (!s->work.flush || !s->work.flush[k].tile)
+        return 0;
+    if (!d->host && !grove_isa_choose(&isa, said))
+        d->host = grove_idg_new(s->plan, isa);
+    int code = d->host ? fetch_slots(s->call, s->plan, d->planes, &s->work.flush[k], d->host)
+                       : grove_node_fail(s->call->node, GROVE_NO_MEMORY,
+                                         "not enough memory for the planes");
+    return code ? code
+                : grove_call_zero(s->call, d->planes, grove_idg_device_find_sizes(s->plan).planes);
+}
+
+/* What the slots have from here on. */
+static void take_slots(sampling *s)
+{
+    const grove_idg_slots before = s->d->slots;
+
+    s->d->slots = s->work.slots;
+    s->work.slots = before;
+}
+
 int image_subgrids_device_add(const grove_call *call, const grove_idg_plan *plan,
                               const image_terms *terms, const image_device_inputs *in,
                               image_subgrids_device *d, grove_idg_counts *counts)
@@ -316,13 +371,59 @@ int image_subgrids_device_add(const grove_call *call, const grove_idg_plan *plan
     s.args.in[GROVE_GRIDDER_FLAGS] = view_of(&s, in->flags + in->data);
     s.args.in[GROVE_GRIDDER_WEIGHT_FLAGS] =
         view_of(&s, in->weights < 0 ? -1 : in->flags + in->weights);
-    for (int32_t k = 0; k < s.work.launches && !code; k++)
-        code = add_launch(&s, k);
+    for (int32_t k = 0; k < s.work.launches && !code; k++) {
+        code = free_slots(&s, k);
+        code = code ? code : add_launch(&s, k);
+    }
+    if (!code)
+        take_slots(&s);
     if (!code)
         code = image_device_weigh(call, in, &d->totals);
     if (!code)
         grove_idg_work_count(&s.work, counts);
     end(&s);
+    return code;
+}
+
+/* In calls on a device there are no other threads. */
+static void run_alone(void *pool, int64_t count, void (*fn)(void *context, int64_t i),
+                      void *context)
+{
+    (void)pool;
+    for (int64_t i = 0; i < count; i++)
+        fn(context, i);
+}
+
+/* The w-tiles of launches from k on, up to those that have others in their slots: made by the host,
+ * and sent, [slot][v][u][image]. */
+static int send_slots(sampling *s, int32_t k, grove_idg *host)
+{
+    const grove_gridder_threads threads = {.run = run_alone};
+    const grove_idg_plan *plan = s->plan;
+    const int64_t side = s->state.size[0], cells = side * side,
+                  pair = s->call->double_precision ? 16 : 8, cell = pair * plan->mix.images;
+    const grove_idg_slots *slots = &s->work.slots;
+    const void *at = NULL;
+
+    for (int32_t i = k + 1; i < s->work.launches && slots == &s->work.slots; i++)
+        if (s->work.flush[i].tile)
+            slots = &s->work.flush[i];
+    const size_t bytes = (size_t)(slots->used * cells * cell);
+    char *packed = malloc(bytes + 1);
+    int code =
+        packed && !grove_idg_make_tiles(host, slots->tile, slots->used, &threads)
+            ? 0
+            : grove_node_fail(s->call->node, GROVE_NO_MEMORY, "not enough memory for the planes");
+    for (int32_t i = 0; i < slots->used && !code; i++)
+        image_subgrids_to_cells(grove_idg_tile_images(host, slots->tile[i]),
+                                packed + i * cells * cell, plan->mix.images, cells,
+                                s->call->double_precision);
+    code = code ? code : grove_call_send(s->call, packed, bytes, &at);
+    free(packed);
+    s->args.in[GROVE_GRIDDER_DATA].data = (void *)(uintptr_t)at;
+    s->args.in[GROVE_GRIDDER_DATA].stride[0] = cell;
+    s->args.in[GROVE_GRIDDER_DATA].stride[1] = cell * side;
+    s->args.in[GROVE_GRIDDER_DATA].stride[2] = cell * cells;
     return code;
 }
 
@@ -344,7 +445,7 @@ static int predict_launch(sampling *s, int32_t k, const grove_view *out)
 
 int image_subgrids_device_predict(const grove_call *call, const grove_idg_plan *plan,
                                   const image_terms *terms, const image_device_inputs *in,
-                                  const void *planes, const int64_t step[3],
+                                  const void *planes, const int64_t step[3], grove_idg *host,
                                   image_subgrids_device *d, grove_idg_counts *counts,
                                   int64_t *outside, int64_t *beyond)
 {
@@ -357,8 +458,11 @@ int image_subgrids_device_predict(const grove_call *call, const grove_idg_plan *
     if (!code)
         code =
             launch(&s, &grove_idg_clear, s.samples.rows * s.samples.channels, call->args->out.data);
-    for (int32_t k = 0; k < s.work.launches && !code; k++)
-        code = predict_launch(&s, k, &call->args->out);
+    for (int32_t k = 0; k < s.work.launches && !code; k++) {
+        if (plan->tile && (k == 0 || s.work.flush[k].tile))
+            code = send_slots(&s, k, host);
+        code = code ? code : predict_launch(&s, k, &call->args->out);
+    }
     if (!code) {
         grove_idg_work_count(&s.work, counts);
         *outside += image_leave_out(&s.samples, in->longest, 0);
@@ -371,9 +475,17 @@ int image_subgrids_device_predict(const grove_call *call, const grove_idg_plan *
 /* ---- planes ---- */
 
 int image_subgrids_device_fetch(const grove_call *call, const grove_idg_plan *plan,
-                                const image_subgrids_device *d, void *planes)
+                                const image_subgrids_device *d, grove_idg *to)
 {
     const uint64_t bytes = grove_idg_device_find_sizes(plan).planes;
+    void *planes = plan->tile ? NULL : grove_idg_planes(to);
+
+    if (plan->tile) {
+        const int failed = d->host && grove_idg_add_tiles(to, d->host);
+        return failed ? grove_node_fail(call->node, GROVE_NO_MEMORY,
+                                        "not enough memory for what the device has made")
+                      : fetch_slots(call, plan, d->planes, &d->slots, to);
+    }
     void *more = malloc(bytes);
     int code = more ? grove_call_fetch(call, more, d->planes, bytes)
                     : grove_node_fail(call->node, GROVE_NO_MEMORY,
@@ -396,7 +508,7 @@ int image_subgrids_device_give(const grove_call *call, const grove_idg_plan *pla
     const int64_t pair = call->double_precision ? 16 : 8, images = plan->mix.images,
                   plane = grid->grid[0] * grid->grid[1] * pair;
     const int32_t size[2] = {(int32_t)grid->grid[0], (int32_t)grid->grid[1]};
-    int code = 0;
+    int code = plan->tile ? GROVE_MISSING : 0; /* the host brings w-tiles onto the planes */
 
     for (int64_t k = 0; k < images * grid->planes && !code; k++) {
         const grove_gridder_window whole = {.size = {size[0], size[1]},

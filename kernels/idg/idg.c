@@ -1,5 +1,5 @@
 #include "../gridder/gridder_private.h"
-#include "idg_hot.h"
+#include "idg_tiles.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -11,7 +11,8 @@ static const double speed_of_light = 299792458.0;
 enum {
     BATCH = 256, /* subgrids that are summed before the grid has them */
     PIECE = 8,   /* of these, one after the other */
-    STRIPE = 32  /* rows of the grid that have one adder */
+    STRIPE = 32, /* rows of the grid that have one adder */
+    OWNERS = 64  /* of blocks, which are dealt out to them */
 };
 
 struct grove_idg {
@@ -20,73 +21,9 @@ struct grove_idg {
     const grove_idg_loops *loops;
     size_t real, subgrid, each; /* bytes of a number, of an image of a subgrid, and of all */
     void *planes;
-    void *batch; /* BATCH subgrids */
+    void *batch;           /* BATCH subgrids */
+    grove_idg_tiles tiles; /* if the plan has some */
 };
-
-/* ---- tables ---- */
-
-static void put(void *to, int64_t k, double x, size_t real)
-{
-    if (real == sizeof(float))
-        ((float *)to)[k] = (float)x;
-    else
-        ((double *)to)[k] = x;
-}
-
-static void fill_tables(grove_idg *g)
-{
-    const grove_idg_plan *p = &g->plan;
-    const int side = p->side;
-    grove_idg_tables *t = &g->tables;
-
-    for (int j = 0; j < side; j++)
-        t->x[j] = (j - side / 2) / (double)side;
-    for (int d = 0; d < 2; d++) {
-        t->scale[d] = (double)p->grid.grid[d] * p->grid.image.cell[d];
-        t->turn[d] = p->grid.image.centre[d];
-    }
-    t->turn[2] = p->grid.bounds.without_w ? 0 : p->grid.middle_n;
-    if (!p->grid.bounds.without_w)
-        grove_idg_separate(p, t->p[0], t->p[1]);
-    for (int64_t k = 0; k <= t->line; k++)
-        put(t->sign, k, k % 2 ? -1 : 1, g->real);
-    for (int x = 0; x < side; x++)
-        for (int y = 0; y < side; y++) {
-            const int64_t at = x * t->line + y;
-            t->n[at] = p->grid.bounds.without_w ? 0 : grove_idg_n(p, x, y);
-            put(t->taper, at, grove_idg_taper(p, x, y), g->real);
-        }
-    t->mirrored = true;
-    for (int x = 1; x < side; x++)
-        t->mirrored = t->mirrored && !memcmp(t->n + x * t->line, t->n + (side - x) * t->line,
-                                             (size_t)t->line * sizeof(*t->n));
-}
-
-static void *zeroed(uint64_t bytes)
-{
-    void *at = grove_gridder_room((size_t)bytes);
-
-    return at ? memset(at, 0, (size_t)bytes) : NULL;
-}
-
-static int make_tables(grove_idg *g)
-{
-    grove_idg_tables *t = &g->tables;
-    const size_t lines = (size_t)(g->plan.side * t->line);
-
-    t->plan = &g->plan;
-    t->x = zeroed((size_t)t->line * sizeof(double));
-    for (int d = 0; d < 2; d++)
-        t->p[d] = zeroed((size_t)t->line * sizeof(double));
-    t->n = zeroed(lines * sizeof(double));
-    t->sign = zeroed((uint64_t)(t->line + 1) * g->real);
-    t->taper = zeroed(lines * g->real);
-    if (!t->x || !t->p[0] || !t->p[1] || !t->n || !t->taper || !t->sign ||
-        grove_gridder_part_make(&t->fourier, g->plan.side, g->real))
-        return -1;
-    fill_tables(g);
-    return 0;
-}
 
 /* ---- one for a plan ---- */
 
@@ -104,23 +41,29 @@ int64_t grove_idg_line(const grove_idg_plan *plan)
     return (plan->side + 15) / 16 * 16;
 }
 
-static size_t real_of(const grove_idg_plan *plan)
-{
-    return plan->grid.bounds.double_precision ? sizeof(double) : sizeof(float);
-}
-
 static uint64_t planes_bytes(const grove_idg_plan *plan)
 {
     return (uint64_t)(plan->mix.images * plan->grid.planes * plan->grid.grid[0] *
                       plan->grid.grid[1]) *
-           2 * real_of(plan);
+           2 * grove_idg_real(plan);
 }
 
 uint64_t grove_idg_bytes(const grove_idg_plan *plan)
 {
-    return planes_bytes(plan) +
+    const uint64_t tiles = plan->tile ? (uint64_t)plan->blocks * grove_idg_block_bytes(plan) +
+                                            grove_idg_tiles_bytes(plan)
+                                      : 0;
+
+    return planes_bytes(plan) + tiles +
            (uint64_t)(BATCH * grove_idg_most(&plan->mix) + 16) *
-               grove_idg_subgrid_bytes(plan->side, grove_idg_line(plan), real_of(plan));
+               grove_idg_subgrid_bytes(plan->side, grove_idg_line(plan), grove_idg_real(plan));
+}
+
+static void *zeroed(uint64_t bytes)
+{
+    void *at = grove_gridder_room((size_t)bytes);
+
+    return at ? memset(at, 0, (size_t)bytes) : NULL;
 }
 
 grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa)
@@ -131,13 +74,15 @@ grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa)
         return NULL;
     g->plan = *plan;
     g->loops = choose_loops(plan->grid.bounds.double_precision, isa);
-    g->real = real_of(plan);
-    g->tables.line = grove_idg_line(plan);
-    g->subgrid = grove_idg_subgrid_bytes(plan->side, g->tables.line, g->real);
+    g->real = grove_idg_real(plan);
+    g->subgrid = grove_idg_subgrid_bytes(plan->side, grove_idg_line(plan), g->real);
     g->each = (size_t)grove_idg_most(&plan->mix) * g->subgrid;
-    g->planes = zeroed(planes_bytes(plan));
+    if (!plan->tile)
+        g->planes = zeroed(planes_bytes(plan));
     g->batch = zeroed(BATCH * g->each); /* what lines have beyond pixels stays finite */
-    if (!g->planes || !g->batch || make_tables(g)) {
+    if ((!g->planes && !plan->tile) || !g->batch ||
+        grove_idg_tables_make(&g->tables, &g->plan, false) ||
+        (plan->tile && grove_idg_tiles_make(&g->tiles, &g->plan, g->loops))) {
         grove_idg_free(g);
         return NULL;
     }
@@ -150,19 +95,63 @@ void grove_idg_free(grove_idg *g)
         return;
     free(g->planes);
     free(g->batch);
-    free(g->tables.x);
-    free(g->tables.p[0]);
-    free(g->tables.p[1]);
-    free(g->tables.n);
-    free(g->tables.taper);
-    free(g->tables.sign);
-    free(g->tables.fourier.factor);
+    grove_idg_tables_free(&g->tables);
+    if (g->plan.tile)
+        grove_idg_tiles_free(&g->tiles);
     free(g);
 }
 
 void *grove_idg_planes(grove_idg *g)
 {
+    g->planes = g->planes ? g->planes : zeroed(planes_bytes(&g->plan));
     return g->planes;
+}
+
+int grove_idg_fold(grove_idg *g, const grove_gridder_threads *threads)
+{
+    void *planes = grove_idg_planes(g);
+
+    if (!planes)
+        return -1;
+    return g->plan.tile ? grove_idg_tiles_fold(&g->tiles, planes, threads) : 0;
+}
+
+int grove_idg_add_tile(grove_idg *g, int64_t tile, int image, const void *numbers)
+{
+    return grove_idg_tiles_add(&g->tiles, tile, image, numbers);
+}
+
+int grove_idg_make_tiles(grove_idg *g, const int64_t *tile, int64_t count,
+                         const grove_gridder_threads *threads)
+{
+    const void *planes = grove_idg_planes(g);
+
+    return planes ? grove_idg_tiles_split(&g->tiles, tile, count, planes, threads) : -1;
+}
+
+const void *grove_idg_tile_images(const grove_idg *g, int64_t tile)
+{
+    return g->tiles.block[tile];
+}
+
+int grove_idg_add_tiles(grove_idg *g, const grove_idg *from)
+{
+    int64_t across[2];
+    const int64_t tiles = g->plan.tile ? grove_idg_tiles_count(&g->plan, across) : 0;
+    int code = 0;
+
+    for (int64_t k = 0; k < tiles; k++)
+        for (int image = 0; image < g->plan.mix.images && from->tiles.block[k] && !code; image++)
+            code = grove_idg_tiles_add(&g->tiles, k, image,
+                                       (const char *)from->tiles.block[k] +
+                                           (size_t)image * from->tiles.image);
+    return code;
+}
+
+void grove_idg_unfold(grove_idg *g)
+{
+    if (g->plan.tile)
+        grove_idg_tiles_clear(&g->tiles);
 }
 
 /* ---- subgrids and the grid ---- */
@@ -175,19 +164,24 @@ static bool touches(const grove_idg *g, const grove_idg_subgrid *s, int64_t firs
     return (begin < last && end > first) || end - size > first;
 }
 
+/* Between a subgrid's cells and rows of the planes; of w-tiles all of its block. */
 static void exchange(const grove_idg *g, const grove_idg_subgrid *s, void *cells, int64_t first,
                      int64_t last, bool to_grid)
 {
-    const int64_t *size = g->plan.grid.grid;
+    const int64_t side = grove_idg_block_side(&g->plan),
+                  size[2] = {g->plan.tile ? side : g->plan.grid.grid[0],
+                             g->plan.tile ? side : g->plan.grid.grid[1]};
+    int32_t start[2] = {s->start[0], s->start[1]};
+    char *planes = g->plan.tile ? g->tiles.block[grove_idg_tile_of(&g->plan, s, start)] : g->planes;
     grove_idg_move move = {.size = {size[0], size[1]},
-                           .start = {s->start[0], s->start[1]},
-                           .first = first,
-                           .last = last,
+                           .start = {start[0], start[1]},
+                           .first = g->plan.tile ? 0 : first,
+                           .last = g->plan.tile ? side : last,
                            .to_grid = to_grid};
 
     for (int image = 0; image < g->plan.mix.images; image++) {
         move.plane =
-            (char *)g->planes +
+            planes +
             (size_t)((image * g->plan.grid.planes + s->plane) * size[0] * size[1]) * 2 * g->real;
         move.cells = (char *)cells + (size_t)image * g->subgrid;
         g->loops->move(&g->tables, &move);
@@ -243,7 +237,8 @@ static void do_piece(void *context, int64_t i)
     work *w = context;
     const int64_t first = w->first + i * PIECE,
                   last = least(first + PIECE, least(w->first + BATCH, w->count));
-    char *room = grove_gridder_room(grove_idg_work_bytes(w->g->tables.line, w->g->real));
+    char *room =
+        grove_gridder_room(grove_idg_work_bytes(w->g->plan.side, w->g->tables.line, w->g->real));
 
     if (!room)
         w->failed = true;
@@ -252,21 +247,45 @@ static void do_piece(void *context, int64_t i)
     free(room);
 }
 
-/* The subgrids of a batch, to rows of the grid, always in the same order. */
+/* The subgrids of a batch, to rows of the grid or to the blocks of an owner, always in the same
+ * order. */
 static void add_stripe(void *context, int64_t i)
 {
     const work *w = context;
+    const grove_idg_plan *p = &w->g->plan;
 
-    for (int64_t k = w->first; k < least(w->first + BATCH, w->count); k++)
-        if (touches(w->g, &w->subgrid[k], i * STRIPE, (i + 1) * STRIPE))
-            exchange(w->g, &w->subgrid[k],
-                     (char *)w->g->batch + (size_t)(k - w->first) * w->g->each, i * STRIPE,
+    for (int64_t k = w->first; k < least(w->first + BATCH, w->count); k++) {
+        const grove_idg_subgrid *s = &w->subgrid[k];
+        int32_t start[2];
+        if (p->tile ? grove_idg_tile_of(p, s, start) % OWNERS == i
+                    : touches(w->g, s, i * STRIPE, (i + 1) * STRIPE))
+            exchange(w->g, s, (char *)w->g->batch + (size_t)(k - w->first) * w->g->each, i * STRIPE,
                      (i + 1) * STRIPE, true);
+    }
+}
+
+/* The blocks of all subgrids, which are made here. */
+static int find_blocks(work *w, const grove_gridder_threads *threads)
+{
+    grove_idg *g = w->g;
+
+    if (!g->plan.tile)
+        return 0;
+    if (!w->predicts)
+        return grove_idg_tiles_open(&g->tiles, w->subgrid, w->count);
+    int64_t *tile = malloc((size_t)w->count * sizeof(*tile) + 1);
+    int32_t start[2];
+    for (int64_t k = 0; k < w->count && tile; k++)
+        tile[k] = grove_idg_tile_of(&g->plan, &w->subgrid[k], start);
+    const int code = tile ? grove_idg_make_tiles(g, tile, w->count, threads) : -1;
+    free(tile);
+    return code;
 }
 
 static int do_batches(work *w, const grove_gridder_threads *threads)
 {
-    const int64_t stripes = (w->g->plan.grid.grid[1] + STRIPE - 1) / STRIPE;
+    const int64_t stripes =
+        w->g->plan.tile ? OWNERS : (w->g->plan.grid.grid[1] + STRIPE - 1) / STRIPE;
 
     for (w->first = 0; w->first < w->count && !w->failed; w->first += BATCH) {
         const int64_t count = least(BATCH, w->count - w->first);
@@ -311,6 +330,8 @@ static int do_all(work *w, const grove_gridder_threads *threads, grove_gridder_o
     for (int64_t k = 0; k < channels && !code; k++)
         w->wavenumber[k] = w->samples->freq[k] / speed_of_light;
     w->even = !code && grove_idg_are_even(w->wavenumber, channels);
+    if (!code)
+        code = find_blocks(w, threads);
     if (!code)
         code = do_batches(w, threads);
     if (counts && !code)

@@ -30,23 +30,31 @@ typedef struct {
     double factor[4][4][2]; /* [image][number] */
 } grove_idg_mix;
 
-/* `grid`: kernel.width is the taper's, in cells; kernel_w has none; planes are the w-layers. */
+/* `grid`: kernel.width is the taper's, in cells; kernel_w has none; planes are the w-layers, or
+ * one, where w-tiles have these: tiles of the grid, each with the layers of its visibilities, that
+ * are brought onto the plane by a transform, exp(2 pi i (w_k - w_0) n), and one back. */
 typedef struct {
     grove_gridder_plan grid;
-    int side;       /* pixels of a subgrid along x and y: N, a multiple of 8 */
-    double reach;   /* cells from the middle of a subgrid that its visibilities may have */
-    double reach_w; /* the same of w, wavelengths, from the middle of its visibilities */
-    double far_w;   /* and from that to the layer */
-    double error;   /* predicted, relative, root mean square over the image */
-    double seconds; /* estimated cost with one thread, with transforms of the layers */
+    int64_t layers;         /* of subgrids; as planes where there are no tiles */
+    double first_w, step_w; /* and their w */
+    int tile;               /* cells along a side of a w-tile; 0: there are none */
+    int padded;             /* cells of the transform of a tile and what reaches beyond it */
+    int64_t blocks;         /* foretold by the caller: tiles that are occupied, of all layers */
+    int side;               /* pixels of a subgrid along x and y: N, a multiple of 8 */
+    double reach;           /* cells from the middle of a subgrid that its visibilities may have */
+    double reach_w;         /* the same of w, wavelengths, from the middle of its visibilities */
+    double far_w;           /* and from that to the layer */
+    double error;           /* predicted, relative, root mean square over the image */
+    double seconds;         /* estimated cost with one thread, with transforms of the layers */
     grove_idg_mix mix;
 } grove_idg_plan;
 
 /* What may be asked for; 0: chosen by epsilon. */
 typedef struct {
     int side;
-    int support;    /* cells that terms of the image plane need beside the taper, both sides */
-    int64_t layers; /* at least so many */
+    int support;        /* cells that terms of the image plane need beside the taper, both sides */
+    int64_t layers;     /* at least so many */
+    bool tiles, planes; /* w-tiles, or w-layers as planes; neither: what takes less time */
 } grove_idg_wanted;
 
 /* Chooses subgrids, taper, grid and layers of the least estimated cost whose error is at most
@@ -86,8 +94,26 @@ typedef struct grove_idg grove_idg;
 /* `isa`: an instruction set that this processor has. NULL: no memory. */
 grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa);
 void grove_idg_free(grove_idg *idg); /* NULL is fine */
-/* [image][plane][v][u] complex numbers of the plan's precision, to read and to write. */
+/* [image][plane][v][u] complex numbers of the plan's precision, to read and to write; NULL: no
+ * memory, if there are w-tiles: what is in
+ * w-tiles comes there by grove_idg_fold, and after writing goes there anew after grove_idg_unfold.
+ */
 void *grove_idg_planes(grove_idg *idg);
+/* 0, or -1 without memory. */
+int grove_idg_fold(grove_idg *idg, const grove_gridder_threads *threads);
+void grove_idg_unfold(grove_idg *idg);
+/* What a device has made of a w-tile, by its number: one image [v][u], with half a subgrid around
+ * it. And all that another one has in w-tiles. 0, or -1 without memory. */
+int grove_idg_add_tile(grove_idg *idg, int64_t tile, int image, const void *numbers);
+int grove_idg_add_tiles(grove_idg *idg, const grove_idg *from);
+/* Makes w-tiles, by their numbers, from the planes, where that is not done yet; they stay until
+ * unfold. 0, or -1 without memory. The images [image][v][u] of one of them. */
+int grove_idg_make_tiles(grove_idg *idg, const int64_t *tile, int64_t count,
+                         const grove_gridder_threads *threads);
+const void *grove_idg_tile_images(const grove_idg *idg, int64_t tile);
+/* How many w-tiles samples occupy, of all layers. 0, or -1 without memory. */
+int grove_idg_count_blocks(const grove_idg_plan *plan, const grove_gridder_samples *samples,
+                           int64_t *blocks);
 
 /* How samples would be divided: added to *counts. 0, or -1 without memory. */
 int grove_idg_count(const grove_idg_plan *plan, const grove_gridder_samples *samples,
