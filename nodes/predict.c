@@ -143,7 +143,7 @@ static bool jones_vary(const grove_node *node)
 /* Whether the sum by baselines uses the phases of stations. */
 static bool uses_stations(const grove_node *node, const grove_predict_plan *plan)
 {
-    return plan->way == GROVE_PREDICT_STATION ||
+    return plan->way == GROVE_PREDICT_STATION || plan->factors ||
            (plan->way == GROVE_PREDICT_BASELINE && plan->jones == GROVE_PREDICT_WITHIN &&
             is_of_stations(node) &&
             (jones_vary(node) || !plan->channels.regular || plan->count < GROVE_PREDICT_FEW));
@@ -249,12 +249,20 @@ static void find_products(const grove_node *node, grove_predict_plan *plan)
                       (method == AUTO && grove_tuning_has_gpu() && products_win(node, plan)));
 }
 
+/* The least number of channels for a recurrence. */
+static int least_recurred(const grove_node *node, const grove_predict_plan *plan)
+{
+    int smear = grove_node_choice(node, "smear");
+
+    if (plan->jones != GROVE_PREDICT_WITHIN && (!plan->smear_freq || plan->equal_width))
+        return GROVE_PREDICT_RECURRED;
+    return smear ? GROVE_PREDICT_RECURRED_SMEARED_BLOCK : GROVE_PREDICT_RECURRED_BLOCK;
+}
+
 /* How phases are found in the sum by baselines. */
 static const char *how_phases(const grove_node *node, const grove_predict_plan *plan)
 {
-    if (plan->count < (grove_node_choice(node, "smear") ? GROVE_PREDICT_RECURRED_SMEARED
-                                                        : GROVE_PREDICT_RECURRED) &&
-        !uses_stations(node, plan))
+    if (plan->count < least_recurred(node, plan) && !uses_stations(node, plan))
         return "every phase evaluated: few channels";
     if (plan->channels.deviation > 0)
         return "phasor recurrence over blocks of channels where their unequal spacing moves no "
@@ -377,6 +385,23 @@ static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID]
     return 0;
 }
 
+/* Whether phases of baselines are products of those of stations in a sum without Jones terms: where
+ * channels are few and smeared, and stations are so many that their phases are few. */
+static bool factors_win(const grove_node *node, const grove_predict_plan *plan)
+{
+    enum { MANY = 16 };
+    const grove_axis *stations =
+        grove_node_input_axis(node, GROVE_PREDICT_UVW_LEFT, GROVE_AXIS_STATION);
+    const bool regular = (plan->channels.regular || plan->channels.deviation > 0) &&
+                         (!plan->smear_freq || plan->equal_width);
+
+    return plan->way == GROVE_PREDICT_BASELINE && (plan->smear_time || plan->smear_freq) &&
+           plan->count < (regular ? GROVE_PREDICT_FACTORED : GROVE_PREDICT_FEW) &&
+           !(plan->cutoff > 0) && !grove_node_input_form(node, GROVE_PREDICT_LEFT) &&
+           !grove_node_input_form(node, GROVE_PREDICT_RIGHT) && is_of_stations(node) && stations &&
+           stations->size >= MANY;
+}
+
 /* Chooses the way to compute the sum, once for the run. */
 static int find_way(grove_node *node)
 {
@@ -396,6 +421,7 @@ static int find_way(grove_node *node)
     if (code)
         return code;
     find_products(node, &plan);
+    plan.factors = factors_win(node, &plan);
     if (!uses_stations(node, &plan) && !plan.products) {
         grove_node_drop_input(node, GROVE_PREDICT_UVW_LEFT);
         grove_node_drop_input(node, GROVE_PREDICT_UVW_RIGHT);

@@ -19,12 +19,15 @@ enum { NO_JONES, STATION_JONES, SOURCE_JONES, APPARENT_JONES };
 typedef struct {
     const char *name;
     int sources, times, baselines, channels, elements;
-    int spectra, gaussians, smear, irregular, unequal_widths;
+    int spectra, smear, irregular, unequal_widths;
+    int gaussians; /* their size in 3e-5 rad or so */
     int jones, jones_shape, way;
     int flat_jones; /* Jones terms do not vary with frequency */
     int strays;     /* one baseline out of so many is not the difference of its stations */
+    int factors;    /* phases may be products of those of stations */
     int mixed;      /* only one source out of four is polarised */
     double nearly;  /* Hz: channels differ from equal spacing by up to half of it */
+    double highest; /* Hz: channels go down from it; 0: up from 1 GHz */
 } setup;
 
 /* Fills in random inputs. */
@@ -62,8 +65,8 @@ static size_t jones_at(const setup *c, int s, int t, int station, int k)
 static void make_axes(const setup *c, world *w)
 {
     for (int k = 0; k < c->channels; k++) {
-        w->freq[k] = 1e9 + 7.8e6 * k + (c->irregular ? 3e6 * draw() : 0) +
-                     (c->nearly > 0 ? c->nearly * draw() : 0);
+        w->freq[k] = (c->highest > 0 ? c->highest - 7.8e6 * k : 1e9 + 7.8e6 * k) +
+                     (c->irregular ? 3e6 * draw() : 0) + (c->nearly > 0 ? c->nearly * draw() : 0);
         w->width[k] = c->unequal_widths ? 7.8e6 * (1.5 + draw()) : 7.8e6;
     }
     for (int t = 0; t < c->times; t++) {
@@ -94,8 +97,8 @@ static world *make_world(const setup *c, int single)
         int gaussian = c->gaussians && s % 3 != 1;
         for (int d = 0; d < 3 && s != 2; d++) /* the third is at the phase centre */
             w->lmn[s][d] = s == 1 ? 0.4 - 0.3 * d : d == 2 ? -1e-4 * (0.5 + draw()) : 0.03 * draw();
-        w->shape[s][0] = gaussian ? 3e-5 * (1 + draw()) : 0;
-        w->shape[s][1] = gaussian ? 3e-5 * (1 + draw()) : 0;
+        w->shape[s][0] = gaussian ? 3e-5 * c->gaussians * (1 + draw()) : 0;
+        w->shape[s][1] = gaussian ? 3e-5 * c->gaussians * (1 + draw()) : 0;
         w->shape[s][2] = 3 * draw();
         for (int k = 0; k < c->channels; k++)
             for (int e = 0; e < 2 * c->elements; e++)

@@ -255,8 +255,10 @@ START_TEST(costs_grow)
 
     other.channels = 65; /* the last one has its phase evaluated */
     ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * costs.direct, 1e-9);
-    other.channels = 69;
-    ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * (costs.panel + 5 * costs.channel),
+    other.channels = 69; /* the last five have two phasors */
+    ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * 2.5 * costs.direct, 1e-9);
+    other.channels = 81;
+    ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * (costs.panel + 17 * costs.channel),
                             1e-9);
     other = shape;
     other.regular = 0;

@@ -46,6 +46,7 @@ static void set_plan(const setup *c, const world *w, grove_isa isa, grove_args *
                                .jones = c->jones == APPARENT_JONES ? GROVE_PREDICT_FOLDED
                                         : c->jones == SOURCE_JONES ? GROVE_PREDICT_WITHIN
                                                                    : GROVE_PREDICT_AROUND,
+                               .factors = c->factors,
                                .count = c->channels,
                                .width = w->width[0],
                                .reference = 1.2e9};
@@ -93,7 +94,7 @@ static call make_call(const setup *c, world *w, grove_isa isa, int single)
         a->in[8 + side].gather = alone ? NULL : w->gather[side];
         a->in[8 + side].gather_axis = 2;
     }
-    for (int side = 0; side < 2 && c->way == GROVE_PREDICT_STATION; side++) {
+    for (int side = 0; side < 2 && (c->way == GROVE_PREDICT_STATION || c->factors); side++) {
         grove_view *view = &a->in[GROVE_PREDICT_UVW_LEFT + side];
         set_view(view, w->station, GROVE_VECTOR, 8, (int64_t[]){0, STATIONS * v, v, 0});
         view->gather = w->gather[side];
@@ -234,6 +235,14 @@ static const setup baselines[] = {
     {"spectra", 50, 3, 5, 70, 1, .spectra = 1, BASELINE},
     {"spectra, matrix", 21, 3, 5, 150, 4, .spectra = 1, .smear = 3, BASELINE},
     {"Gaussians", 21, 3, 5, 150, 1, .gaussians = 1, BASELINE},
+    {"Gaussians, downwards", 21, 3, 5, 150, 1, .gaussians = 1, .highest = 2e9, .smear = 1,
+     BASELINE},
+    {"Gaussians, to zero frequency", 21, 3, 5, 60, 1, .gaussians = 2, .highest = 4.7e8, BASELINE},
+    {"Gaussians, matrix", 21, 3, 5, 70, 4, .gaussians = 1, .smear = 1, BASELINE},
+    {"Gaussians, unequal widths", 21, 3, 5, 70, 1, .gaussians = 1, .smear = 2, .unequal_widths = 1,
+     BASELINE},
+    {"large Gaussians", 21, 3, 11, 70, 1, .gaussians = 30, .highest = 1e9, BASELINE},
+    {"very large Gaussians", 21, 3, 11, 70, 1, .gaussians = 3000, BASELINE},
     {"Gaussians, all", 21, 3, 5, 70, 4, .spectra = 1, .gaussians = 1, .smear = 3, BASELINE},
     {"irregular", 21, 3, 5, 30, 1, .irregular = 1, BASELINE},
     {"irregular, all", 21, 3, 5, 70, 4, .irregular = 1, .spectra = 1, .gaussians = 1, .smear = 3,
@@ -251,8 +260,24 @@ static const setup baselines[] = {
      BASELINE},
     {"one channel", 300, 3, 21, 1, 1, BASELINE},
     {"one channel, all", 33, 3, 21, 1, 4, .gaussians = 1, .smear = 3, BASELINE},
+    {"one channel, factors", 300, 2, 21, 1, 1, .smear = 3, .strays = 4, .factors = 1, BASELINE},
+    {"two channels, factors", 40, 3, 21, 2, 4, .smear = 1, .gaussians = 1, .factors = 1, BASELINE},
+    {"four channels, factors", 40, 1, 21, 4, 1, .smear = 3, .factors = 1, BASELINE},
+    {"one channel, factors, mixed", 100, 2, 21, 1, 2, .smear = 2, .mixed = 1, .factors = 1,
+     .strays = 9, BASELINE},
+    {"irregular, factors", 40, 2, 21, 5, 1, .smear = 3, .irregular = 1, .unequal_widths = 1,
+     .spectra = 1, .factors = 1, BASELINE},
     {"three channels", 33, 3, 21, 3, 1, .smear = 1, BASELINE},
     {"five channels", 33, 3, 21, 5, 1, .smear = 1, BASELINE},
+    {"four channels, far", 33, 3, 21, 4, 1, .smear = 3, .highest = 2e10, BASELINE},
+    {"four channels, matrix", 33, 2, 21, 4, 4, .smear = 3, .gaussians = 1, BASELINE},
+    {"eight channels", 300, 1, 21, 8, 1, BASELINE},
+    {"eight channels, Gaussians", 33, 2, 21, 8, 1, .smear = 3, .gaussians = 2, BASELINE},
+    {"twelve channels, all", 33, 2, 11, 12, 4, .spectra = 1, .gaussians = 1, .smear = 3,
+     .highest = 1.1e9, BASELINE},
+    {"nine channels, nearly regular", 33, 1, 21, 9, 2, .nearly = 0.02, .smear = 2, BASELINE},
+    {"six unequal widths", 33, 1, 21, 6, 1, .smear = 3, .unequal_widths = 1, BASELINE},
+    {"a last block of sixteen", 21, 1, 11, 80, 1, .smear = 1, BASELINE},
     {"a last block of three", 21, 1, 11, 131, 4, .smear = 3, BASELINE},
     {"a last block of five", 21, 1, 11, 69, 4, BASELINE},
     {"a last block of seven", 21, 1, 11, 71, 4, .smear = 1, BASELINE},

@@ -9,9 +9,11 @@
  * each part of it, packs (pack.c, order.c), runs
  *     rows*.c, .h      form 1, a row (baseline and time) in each lane: rows_flat.h for flat
  * spectra, rows_spectra.h for a weight for each channel, rows_jones.h for Jones terms inside the
- * sum, all with the phases of rows_phases.h; rows_direct.h for few or irregular channels
+ * sum, all with the phases of rows_phases.h; rows_few.h for few channels, rows_direct.h for one or
+ * two, or irregular ones
  *     channels.c, .h   form 2, Jones terms inside the sum: a channel in each lane
- *     sources.h        form 3, the same for few channels: a source in each lane
+ *     sources.h        form 3, the same for few channels: a source in each lane; without Jones
+ * terms, too, where channels are fewer still
  *     station*.c, .h   form 4, products of matrices of stations by sources; grid.c: their tiles
  *     jones.c, .h      Jones terms inside the sum or around it; apparent.c: in the brightness
  *     sincs.h          smearing, where every phase is evaluated
@@ -60,8 +62,16 @@ enum {
 };
 
 /* With fewer channels, in all or in the last block of 64, every phase is evaluated, which then
- * takes less time than a recurrence; with Jones terms inside the sum a source is in each lane. */
-enum { GROVE_PREDICT_RECURRED = 5, GROVE_PREDICT_RECURRED_SMEARED = 7, GROVE_PREDICT_FEW = 8 };
+ * takes less time than a recurrence; more are needed where the phases are those of a whole block:
+ * with Jones terms inside the sum or widths that differ. With Jones terms inside the sum a source
+ * is in each lane where channels are few. */
+enum {
+    GROVE_PREDICT_RECURRED = 3,
+    GROVE_PREDICT_FACTORED = 5, /* with fewer, smeared, phases are products of those of stations */
+    GROVE_PREDICT_RECURRED_BLOCK = 5,
+    GROVE_PREDICT_RECURRED_SMEARED_BLOCK = 7,
+    GROVE_PREDICT_FEW = 8
+};
 /* What becomes of Jones terms. */
 enum {
     GROVE_PREDICT_AROUND, /* none, or the same for all sources: around the sum */
@@ -76,10 +86,12 @@ typedef struct {
     int32_t way, isa; /* grove_isa */
     int32_t flat;     /* the brightness does not vary with frequency */
     int32_t equal_width, smear_time, smear_freq;
-    int32_t jones;           /* left or right vary with the source */
-    int32_t stations;        /* of the station axis */
-    int32_t products, spare; /* products: on a CUDA device sums go by stations */
-    int64_t count;           /* channels of the whole axis */
+    int32_t jones;    /* left or right vary with the source */
+    int32_t stations; /* of the station axis */
+    int32_t products; /* on a CUDA device sums go by stations */
+    int32_t factors;  /* without Jones terms phases are products of those of both stations where
+                         channels are few and smeared */
+    int64_t count;    /* channels of the whole axis */
     double width, reference; /* Hz: of all channels if equal; about the middle of the axis */
     double cutoff;           /* a fraction: sources of which shape and smearing leave less may be
                                 left out of a row */

@@ -33,15 +33,36 @@ static const int32_t *stations_of(const grove_predict_sum *p, int side, int *fit
     return own ? own : other;
 }
 
-int grove_predict_channels_form(const grove_predict_sum *p)
+/* Whether rows are times and pairs of stations. */
+static int has_stations(const grove_predict_sum *p)
 {
-    int few = p->plan.count < GROVE_PREDICT_FEW, fits[2];
+    int fits[2] = {0, 0};
 
-    if (!p->jones || p->baseline < 0 || p->baselines * p->times != p->rows)
-        return BY_ROWS;
+    if (p->baseline < 0 || p->baselines * p->times != p->rows)
+        return 0;
     stations_of(p, 0, &fits[0]);
     stations_of(p, 1, &fits[1]);
-    if (!fits[0] || !fits[1])
+    return fits[0] && fits[1];
+}
+
+int grove_predict_channels_bare(const grove_predict_sum *p)
+{
+    int regular = (p->plan.channels.regular || p->plan.channels.deviation > 0) &&
+                  (!p->plan.smear_freq || p->plan.equal_width);
+
+    return p->plan.factors && p->plan.way == GROVE_PREDICT_BASELINE && !(p->plan.cutoff > 0) &&
+           p->plan.jones == GROVE_PREDICT_AROUND && !input_of(p, GROVE_PREDICT_LEFT)->data &&
+           !input_of(p, GROVE_PREDICT_RIGHT)->data && input_of(p, GROVE_PREDICT_UVW_LEFT)->data &&
+           input_of(p, GROVE_PREDICT_UVW_RIGHT)->data &&
+           p->plan.count < (regular ? GROVE_PREDICT_FACTORED : GROVE_PREDICT_FEW) &&
+           has_stations(p) && p->sources >= p->kernels->lanes;
+}
+
+int grove_predict_channels_form(const grove_predict_sum *p)
+{
+    int few = p->plan.count < GROVE_PREDICT_FEW;
+
+    if (!p->jones || !has_stations(p))
         return BY_ROWS;
     if (few)
         return p->sources >= p->kernels->lanes ? BY_SOURCES : BY_ROWS;

@@ -190,7 +190,7 @@ static int time_all(const trial *trials, int count, double *times)
     return good;
 }
 
-enum { FEW = 12, FEW_PAIRS = FEW * (FEW - 1) / 2, SHORT = 16 };
+enum { FEW = 12, FEW_PAIRS = FEW * (FEW - 1) / 2, SHORT = 32 };
 
 /* n station + n (n - 1) / 2 pair = few for n = FEW, many for n = `number`. */
 static void solve_costs(double few, double many, int number, double *station, double *pair)
@@ -297,19 +297,23 @@ double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
     const double spectra = 2.7; /* the operations of a channel, where its weights differ */
     double baselines = (double)shape->baselines, channels = (double)shape->channels;
     int64_t few = shape->regular ? shape->channels % PREDICT_BLOCK : shape->channels;
+    double last = (double)few; /* phases to evaluate */
 
     if (shape->jones == PREDICT_COSTS_VARIED)
         return channels * (shape->channels < GROVE_PREDICT_FEW
                                ? baselines * costs->direct * row_part(shape)
                                : (double)shape->stations * costs->panel +
                                      baselines * costs->channel * row_part(shape));
-    if (shape->regular && few >= GROVE_PREDICT_RECURRED)
+    if (shape->jones == PREDICT_COSTS_POINTS && few >= GROVE_PREDICT_RECURRED &&
+        few <= PREDICT_GROUP && shape->regular)
+        last = 1.5 + 0.2 * last; /* two phasors, and a product for each channel */
+    else if (shape->regular && few >= GROVE_PREDICT_RECURRED_BLOCK)
         few = 0; /* or with every phase evaluated */
     int64_t blocks = (shape->channels - few + PREDICT_BLOCK - 1) / PREDICT_BLOCK;
     return baselines *
            ((double)blocks * costs->panel +
             (double)(shape->channels - few) * costs->channel * (shape->flat ? 1 : spectra) +
-            (double)few * costs->direct);
+            (few ? last : 0) * costs->direct);
 }
 
 double grove_predict_cost_of_stations(const grove_predict_costs *costs,

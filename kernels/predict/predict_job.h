@@ -27,8 +27,11 @@ typedef struct {
     /* Channels first ... first + PREDICT_BLOCK of the whole axis, those of [from, to) wanted. */
     int64_t first;
     int from, to;
+    int few;     /* regular, no more than PREDICT_GROUP to the end of the axis: so many; else 0 */
     int regular; /* at start + step k Hz, k counted from the axis' first */
     double start, step;
+    int even_shapes; /* spacing is so equal that shapes of Gaussians follow from channel to channel
+                      */
     const double *freq, *width; /* [PREDICT_BLOCK] Hz; width NULL: no smearing in frequency */
     int equal_width;
     int smear_time;

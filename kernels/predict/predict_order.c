@@ -1,5 +1,7 @@
-/* The order of sources and rows. A vector of rows is skipped for a batch of sources if all of them
- * are below the cutoff in all rows, so sources and rows of similar size are put together. */
+/* The order of sources and rows. Where a vector has a source in each lane, neighbours in the sky
+ * are put together, since their smearing is much the same. A vector of rows is skipped for a batch
+ * of sources if all of them are below the cutoff in all rows, so sources and rows of similar size
+ * are put together. */
 #include "../visibility.h"
 #include "predict_private.h"
 
@@ -55,6 +57,22 @@ static double size_of_source(const grove_predict_sum *p, int64_t source)
     return lmn[0] * lmn[0] + lmn[1] * lmn[1];
 }
 
+/* The bits of both direction cosines in turn (Morton 1966): neighbours have similar numbers. */
+static double place_of_source(const grove_predict_sum *p, int64_t source)
+{
+    enum { BITS = 22 };
+    const double *lmn = doubles_at(p, GROVE_PREDICT_LMN, source);
+    uint64_t place = 0;
+
+    for (int d = 0; d < 2; d++) {
+        double x = fmin(fmax(lmn[d], -1), 1) * (1 << (BITS - 1)) + (1 << (BITS - 1));
+        uint64_t cell = x >= 0 ? (uint64_t)x : 0; /* else not a number */
+        for (int bit = 0; bit <= BITS; bit++)
+            place |= (cell >> bit & 1) << (2 * bit + d);
+    }
+    return (double)place;
+}
+
 static double size_of_row(const grove_predict_sum *p, int64_t number)
 {
     row r;
@@ -78,10 +96,12 @@ int grove_predict_order_sources(grove_predict_sum *p)
             p->job.points = at;
     }
     p->job.gaussians = at - p->job.points;
-    if (!(p->plan.cutoff > 0))
+    int by_place = grove_predict_channels_bare(p);
+    if (!by_place && !(p->plan.cutoff > 0))
         return 1;
-    return sort(p, p->order, p->job.points, size_of_source) &&
-           sort(p, p->order + p->job.points, p->job.gaussians, size_of_source);
+    return sort(p, p->order, p->job.points, by_place ? place_of_source : size_of_source) &&
+           sort(p, p->order + p->job.points, p->job.gaussians,
+                by_place ? place_of_source : size_of_source);
 }
 
 int grove_predict_list_rows(grove_predict_sum *p)

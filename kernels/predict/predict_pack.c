@@ -126,7 +126,7 @@ int grove_predict_pack(grove_predict_sum *p)
     size_t sources = (size_t)p->sources + 1, channels = (size_t)p->blocks * PREDICT_BLOCK;
 
     p->elements = input_of(p, GROVE_PREDICT_BRIGHTNESS)->elements;
-    p->jones = p->plan.jones == GROVE_PREDICT_WITHIN;
+    p->jones = p->plan.jones == GROVE_PREDICT_WITHIN || grove_predict_channels_bare(p);
     p->order = calloc(sources, sizeof(*p->order));
     p->direction = calloc(sources, 3 * sizeof(double));
     p->ellipse = calloc(sources, 4 * sizeof(double));

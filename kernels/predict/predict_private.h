@@ -126,11 +126,18 @@ static inline const double *station_uvw(const grove_predict_sum *p, int input, i
                                           view->stride[p->baseline] * station);
 }
 
+/* Whether a few channels have a recurrence of their own. */
+static inline int few_recur(const grove_predict_sum *p)
+{
+    return !p->jones && (!p->plan.smear_freq || p->plan.equal_width);
+}
+
 /* The least number of channels for a recurrence. */
 static inline int64_t recurred(const grove_predict_sum *p)
 {
-    return p->plan.smear_time || p->plan.smear_freq ? GROVE_PREDICT_RECURRED_SMEARED
-                                                    : GROVE_PREDICT_RECURRED;
+    return few_recur(p)                               ? GROVE_PREDICT_RECURRED
+           : p->plan.smear_time || p->plan.smear_freq ? GROVE_PREDICT_RECURRED_SMEARED_BLOCK
+                                                      : GROVE_PREDICT_RECURRED_BLOCK;
 }
 
 /* Turns of a phase that do not matter. */
@@ -198,6 +205,8 @@ void grove_predict_rows_run(const grove_predict_sum *p, const int64_t *list, int
  * channels are irregular, or a source, where channels are few: BY_CHANNELS, BY_SOURCES, or BY_ROWS
  * where neither fits. */
 int grove_predict_channels_form(const grove_predict_sum *p);
+/* Whether a sum without Jones terms goes that way, with unity in their place. */
+int grove_predict_channels_bare(const grove_predict_sum *p);
 int grove_predict_channels_pack(grove_predict_sum *p);
 int64_t grove_predict_channels_pieces(const grove_predict_sum *p);
 void grove_predict_channels_run(grove_predict_sum *p, int64_t piece);

@@ -170,6 +170,19 @@ static void run_jones_block(const grove_predict_sum *p, grove_predict_batch *b,
     store_jones(p, b, &job);
 }
 
+/* Whether the exponents of Gaussians count as equally spaced in a block: a deviation of the
+ * channels moves none by what matters, and no frequency is zero, from which they would grow both
+ * ways. */
+static int has_even_shapes(const grove_predict_sum *p, int64_t first)
+{
+    const grove_predict_channels *channels = &p->plan.channels;
+    double from = channels->first + channels->step * (double)first;
+    double to = from + channels->step * (PREDICT_BLOCK - 1);
+
+    return from * to > 0 && (channels->regular ||
+                             channels->deviation <= tolerance_of(p) * fmin(fabs(from), fabs(to)));
+}
+
 static void run_block(const grove_predict_sum *p, grove_predict_batch *b, int64_t block,
                       int regular)
 {
@@ -178,6 +191,9 @@ static void run_block(const grove_predict_sum *p, grove_predict_batch *b, int64_
     size_t bytes = p->args->out.bytes == 4 ? sizeof(float) : sizeof(double);
 
     job.regular = regular && p->plan.count - first >= recurred(p);
+    if (job.regular && few_recur(p) && p->plan.count - first <= PREDICT_GROUP)
+        job.few = (int)(p->plan.count - first);
+    job.even_shapes = has_even_shapes(p, first);
     job.first = first;
     job.from = first < p->origin ? (int)(p->origin - first) : 0;
     job.to = p->origin + p->channels - first < PREDICT_BLOCK

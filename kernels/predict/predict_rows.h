@@ -11,9 +11,10 @@ static void flush(const work *w, panels *p)
 {
     for (int c = 0; c < w->job->components; c++)
         for (int j = w->from; j < w->to; j++)
-            for (int k = 0; k < SIDE; k++) {
+            for (int k = 0; k < w->side; k++) {
                 quad *x = &p->parts[c][j][k], *sum = &p->channels[c][j][k];
-                int above = PREDICT_GROUP * j + SIDE + k, below = PREDICT_GROUP * j + SIDE - 1 - k;
+                int above = PREDICT_GROUP * j + w->side + k;
+                int below = PREDICT_GROUP * j + w->side - 1 - k;
                 put_sum(w, c, above, 0, sum->a + (x->a + x->c));
                 put_sum(w, c, above, 1, sum->b + (x->b + x->d));
                 put_sum(w, c, below, 0, sum->c + (x->a - x->c));
@@ -21,6 +22,17 @@ static void flush(const work *w, panels *p)
                 memset(x, 0, sizeof(quad));
                 memset(sum, 0, sizeof(quad));
             }
+}
+
+/* Gaussians with one weight for all channels. */
+static void add_bare_shapes(const work *w, panels *p, int64_t source, int count)
+{
+    add_weighted(w, p, source, count, 1, 0, FACTORS_ALONE);
+}
+
+static void add_smeared_shapes(const work *w, panels *p, int64_t source, int count)
+{
+    add_weighted(w, p, source, count, 1, 1, FACTORS_ALONE);
 }
 
 /* One function for each number of sums and kind of smearing. The arithmetic of a sum is the same in
@@ -34,7 +46,7 @@ static void flush(const work *w, panels *p)
     static void add_shapes_##components##smear(const work *w, panels *p, int64_t source,           \
                                                int count)                                          \
     {                                                                                              \
-        add_weighted(w, p, source, count, components, smear, 1);                                   \
+        add_weighted(w, p, source, count, components, smear, FACTORS);                             \
     }
 DEFINE_ADD(1, 0)
 DEFINE_ADD(1, 1)
@@ -100,11 +112,18 @@ static add_fn *add_points_by(const grove_predict_job *job)
     return add_flat_by[job->smear_time];
 }
 
+static add_fn *add_shapes_of(const grove_predict_job *job)
+{
+    if (job->components == 1 && !job->weight_channel)
+        return job->smear_time ? add_smeared_shapes : add_bare_shapes;
+    return add_shapes_by[job->components - 1][job->smear_time];
+}
+
 static void add_regular(const work *w)
 {
     const grove_predict_job *job = w->job;
     int factors = job->width && !job->equal_width;
-    add_fn *shapes = add_shapes_by[job->components - 1][job->smear_time];
+    add_fn *shapes = add_shapes_of(job);
     panels p;
 
     clear(&p);
@@ -132,7 +151,8 @@ static work start_work(const grove_predict_job *job, const double *uvw, const do
               .change = change,
               .sums = sums,
               .from = job->from / PREDICT_GROUP,
-              .to = (job->to + PREDICT_GROUP - 1) / PREDICT_GROUP};
+              .to = (job->to + PREDICT_GROUP - 1) / PREDICT_GROUP,
+              .side = side_of(job)};
 
     memset(sums, 0, sizeof(double) * 2 * LANES * PREDICT_BLOCK * (size_t)job->components);
     return w;

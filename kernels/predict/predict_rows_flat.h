@@ -3,7 +3,7 @@
 #ifndef GROVE_KERNELS_PREDICT_ROWS_FLAT_H
 #define GROVE_KERNELS_PREDICT_ROWS_FLAT_H
 
-#include "predict_rows_phases.h"
+#include "predict_rows_few.h"
 
 INLINE quad add_product(quad s, const vec *z, const vec *x, int smear_time)
 {
@@ -20,27 +20,27 @@ INLINE quad add_product(quad s, const vec *z, const vec *x, int smear_time)
     return s;
 }
 
-/* GROUPS_AT_ONCE groups by two distances. */
-INLINE void tile(const vec *z, const vec *x, int count, int smear_time, quad *to)
+/* One group or two by two distances. */
+INLINE void tile(const vec *z, const vec *x, int count, int groups, int smear_time, quad *to)
 {
     const int factors = smear_time ? 4 : 2, next = CHUNK * factors;
     quad p = to[0], q = to[1], r = p, s = p;
 
-    if (GROUPS_AT_ONCE == 2) {
+    if (groups == 2) {
         r = to[SIDE];
         s = to[SIDE + 1];
     }
     for (int i = 0; i < count; i++, z += factors, x += factors) {
         p = add_product(p, z, x, smear_time);
         q = add_product(q, z, x + next, smear_time);
-        if (GROUPS_AT_ONCE == 2) {
+        if (groups == 2) {
             r = add_product(r, z + next, x, smear_time);
             s = add_product(s, z + next, x + next, smear_time);
         }
     }
     to[0] = p;
     to[1] = q;
-    if (GROUPS_AT_ONCE == 2) {
+    if (groups == 2) {
         to[SIDE] = r;
         to[SIDE + 1] = s;
     }
@@ -49,7 +49,7 @@ INLINE void tile(const vec *z, const vec *x, int count, int smear_time, quad *to
 INLINE void weight_centres(const grove_predict_job *job, panels *p, const real *weight, int count,
                            int factors)
 {
-    for (int j = 0; j < GROUPS; j++)
+    for (int j = 0; j < (job->few ? 1 : GROUPS); j++)
         for (int i = 0; i < count; i++)
             for (int e = 0; e < factors; e++) {
                 int at = (j * CHUNK + i) * factors + e;
@@ -65,15 +65,16 @@ INLINE void add_flat(const work *w, panels *p, int64_t source, int count, int sm
     int alone = job->components == 1;
     const vec *centre = alone ? p->centre : p->weighted;
 
-    for (int i = 0; i < count; i++)
-        fill_source(w, source + i, alone ? weight[job->weight_source * i] : 1, smear_time,
-                    p->centre + factors * i, p->side + factors * i);
+    fill_panels(w, p, source, count, alone ? weight : NULL, smear_time);
     for (int c = 0; c < job->components; c++) {
         if (!alone)
             weight_centres(job, p, weight + c, count, factors);
-        for (int k = 0; k < SIDE; k += 2)
+        for (int k = 0; k < w->side && job->few; k += 2)
+            tile(centre, p->side + k * next, count, 1, smear_time, &p->parts[c][0][k]);
+        for (int k = 0; k < SIDE && !job->few; k += 2)
             for (int j = w->from / GROUPS_AT_ONCE * GROUPS_AT_ONCE; j < w->to; j += GROUPS_AT_ONCE)
-                tile(centre + j * next, p->side + k * next, count, smear_time, &p->parts[c][j][k]);
+                tile(centre + j * next, p->side + k * next, count, GROUPS_AT_ONCE, smear_time,
+                     &p->parts[c][j][k]);
     }
 }
 

@@ -145,7 +145,7 @@ INLINE void multiply_centres(const work *w, panels *p, const jones *m, int count
         multiply_by_element(p, m, job->element[c], count, factors);
         for (int k = 0; k < SIDE; k += 2)
             for (int j = w->from / GROUPS_AT_ONCE * GROUPS_AT_ONCE; j < w->to; j += GROUPS_AT_ONCE)
-                tile(p->weighted + j * next, p->side + k * next, count, smear_time,
+                tile(p->weighted + j * next, p->side + k * next, count, GROUPS_AT_ONCE, smear_time,
                      &p->parts[c][j][k]);
     }
 }
@@ -287,7 +287,7 @@ static void add_varied_source(const work *w, panels *p, int64_t source, int i)
 
 /* Multiplies the factors of the unpolarised cells of a spectrum by their brightness and sets those
  * of the others to zero; returns whether there are others. */
-static int weight_unpolarised(const work *w, int64_t source, vec (*factor)[CHUNK][GROUPS][2])
+static int weight_unpolarised(const work *w, int64_t source, factor_panel *factor)
 {
     int others = 0;
 
@@ -310,17 +310,16 @@ static void add_jones_channels(const work *w, panels *p, int64_t source, int cou
 
     fill_phases(w, source, count, p);
     for (int i = 0; i < count; i++)
-        fill_factors(w, source + i, (vec(*)[CHUNK][GROUPS][2])p->factor[0][i]);
+        fill_factors(w, source + i, (factor_panel *)p->factor[0][i]);
     if (!job->varies) {
         make_matrices(w, source, count, m);
         for (int i = 0; i < count && w->job->weight_channel; i++)
-            others[i] =
-                weight_unpolarised(w, source + i, (vec(*)[CHUNK][GROUPS][2])p->factor[0][i]);
+            others[i] = weight_unpolarised(w, source + i, (factor_panel *)p->factor[0][i]);
         add_factored_pairs(w, p, m, count);
     }
     for (int i = 0; i < count; i++) {
         if (others[i])
-            fill_factors(w, source + i, (vec(*)[CHUNK][GROUPS][2])p->factor[0][i]);
+            fill_factors(w, source + i, (factor_panel *)p->factor[0][i]);
         if (others[i] || job->varies)
             add_varied_source(w, p, source + i, i);
     }
@@ -332,9 +331,8 @@ static void add_jones_direct(const work *w, int64_t from, int64_t to, int channe
                              const jones *matrices)
 {
     const grove_predict_jones *job = jones_of(w);
-    int components = job->sum.components, smear_time = job->sum.smear_time;
-    double freq = w->job->freq[channel], width = w->job->width ? w->job->width[channel] : 0;
-    vec sums[8];
+    int components = job->sum.components;
+    vec sums[8], z[CHUNK][2];
 
     for (int k = 0; k < 8; k++)
         sums[k] = splat(0);
@@ -342,8 +340,10 @@ static void add_jones_direct(const work *w, int64_t from, int64_t to, int channe
         const real *b = brightness_at(w, s, channel);
         const jones *m = matrices + (s - from);
         jones own;
-        vec c, n;
-        direct_phase(w, s, freq, width, smear_time, &c, &n);
+        int at = (int)((s - from) % CHUNK);
+        if (at == 0)
+            direct_phases(w, s, to - s < CHUNK ? (int)(to - s) : CHUNK, channel, z);
+        vec c = z[at][0], n = z[at][1];
         if (job->varies || (w->job->weight_channel && !is_unpolarised(b))) {
             make_matrix(w, s, channel, b, &own);
             m = &own;

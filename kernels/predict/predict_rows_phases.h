@@ -47,6 +47,7 @@ typedef struct {
     const double *uvw, *change;
     double *sums;
     int from, to; /* groups */
+    int side;     /* half of a group's channels */
 } work;
 
 /* uvw . direction in double. */

@@ -4,6 +4,8 @@
 
 #include "../simd/vector.h"
 
+enum { MOST_SINCS = 32 }; /* at once */
+
 /* Whether any bit is set. */
 INLINE int any_of(integers x)
 {
@@ -34,25 +36,66 @@ INLINE vec sinc_near(vec t)
     return s * t + R(1.0);
 }
 
-static vec far_sincs(vec x, vec y)
+/* |x|, and never zero: 1e-15 more changes no sinc. */
+INLINE vec size_of_turns(vec x)
 {
-    vec sine, angle, other, over;
+    integers sign = (integers)splat(R(-0.0));
 
-    sinc_parts(x, &sine, &angle);
-    sinc_parts(y, &other, &over);
-    return (sine * other) / (angle * over); /* one division for both */
+    return (vec)((integers)x & ~sign) + R(1e-15);
+}
+
+/* Of any arguments. */
+INLINE vec far_sincs(vec x, vec y)
+{
+    vec a = size_of_turns(x), b = size_of_turns(y);
+    vec sines = sine_of_half_turns(a) * sine_of_half_turns(b);
+
+    return sines / (a * b * R(9.869604401089358)); /* one division for both */
+}
+
+/* Of |x|, |y| <= 1/2: without roundings and divisions. */
+INLINE vec near_sincs(vec x, vec y)
+{
+    return sinc_near(x * x) * sinc_near(y * y);
+}
+
+/* The lanes with others. */
+INLINE integers are_far(vec x, vec y)
+{
+    return (x * x > R(0.25)) | (y * y > R(0.25));
 }
 
 /* Both sincs' product, of |x|, |y| <= 1/2 mostly: then without roundings and divisions. What a lane
  * gets depends on that lane alone. */
 INLINE vec sincs(vec x, vec y)
 {
-    vec t = x * x, u = y * y, near = sinc_near(t) * sinc_near(u);
-    integers far = (t > R(0.25)) | (u > R(0.25));
+    vec near = near_sincs(x, y);
+    integers far = are_far(x, y);
 
     if (!any_of(far))
         return near;
     return (vec)(((integers)far_sincs(x, y) & far) | ((integers)near & ~far));
+}
+
+/* The same of some arguments, in place of x. near: none is above 1/2. */
+INLINE void sincs_of(vec *x, const vec *y, int count, int near)
+{
+    int far[MOST_SINCS], some = 0;
+    vec kept[MOST_SINCS];
+
+    for (int i = 0; i < count && near; i++)
+        x[i] = near_sincs(x[i], y[i]);
+    for (int i = 0; i < count && !near; i++) {
+        kept[some] = x[i];
+        far[some] = i;
+        some += any_of(are_far(x[i], y[i]));
+        x[i] = near_sincs(x[i], y[i]);
+    }
+    for (int k = 0; k < some; k++) {
+        int i = far[k];
+        integers mask = are_far(kept[k], y[i]);
+        x[i] = (vec)(((integers)far_sincs(kept[k], y[i]) & mask) | ((integers)x[i] & ~mask));
+    }
 }
 
 #endif

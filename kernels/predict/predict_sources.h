@@ -3,8 +3,9 @@
  *
  * A panel keeps the factors of stations for some vectors of sources: 512 bytes for a vector,
  * station and side, half a MiB for 64 stations. A source-visibility takes 32 multiply-adds for the
- * product, 8 for the real factor and 18 for each kind of smearing, its delay included. Sums over
- * the lanes are computed once for a row and BATCH vectors, some 40 operations. */
+ * product, 8 for the real factor and 10 for each kind of smearing, its delay included. Diagonal
+ * Jones terms, or none, take 6 for each element instead of 40. Sums over the lanes are computed
+ * once for a row and BATCH vectors, some 40 operations. */
 #ifndef GROVE_KERNELS_PREDICT_SOURCES_H
 #define GROVE_KERNELS_PREDICT_SOURCES_H
 
@@ -17,7 +18,9 @@ typedef struct {
     const grove_predict_channels_job *job;
     int vectors;
     _Alignas(64) double direction[3][BATCH * LANES], ellipse[4][BATCH * LANES];
-    int gaussians[BATCH]; /* are there any in the vector? */
+    _Alignas(64) real narrow[3][BATCH * LANES]; /* direction */
+    double largest[3];                          /* of the directions */
+    int gaussians[BATCH];                       /* are there any in the vector? */
     jones brightness[BATCH];
     int unpolarised[BATCH];
 } source_batch;
@@ -44,8 +47,11 @@ static void start_source_batch(source_batch *g, const grove_predict_channels_job
     g->job = job;
     g->vectors = (job->sources + LANES - 1) / LANES;
     for (int s = 0; s < job->sources; s++) {
-        for (int d = 0; d < 3; d++)
+        for (int d = 0; d < 3; d++) {
             g->direction[d][s] = job->direction[3 * s + d];
+            g->narrow[d][s] = (real)job->direction[3 * s + d];
+            g->largest[d] = fmax(g->largest[d], fabs(job->direction[3 * s + d]));
+        }
         for (int d = 0; d < 4 && s >= job->points; d++)
             g->ellipse[d][s] = job->ellipse[4 * (s - job->points) + d];
         g->gaussians[s / LANES] |= s >= job->points;
@@ -89,6 +95,11 @@ static void fill_station_sources(const source_batch *g, int which, int station, 
 
     dot_sources(g, job->side[which].uvw + 3 * station, v, turns);
     phasor(fractional_turns(turns, which ? job->freq[0] : -job->freq[0]), &c, &s);
+    if (!job->side[which].numbers && (which || g->unpolarised[v])) {
+        vec b = which ? splat(1) : g->brightness[v].at[0];
+        *to = (jones){{c * b, s * b, splat(0), splat(0), splat(0), splat(0), c * b, s * b}};
+        return;
+    }
     load_station_sources(job, which, station, v, &terms);
     if (which)
         *to = terms;
@@ -132,26 +143,50 @@ INLINE vec extent_of(const source_batch *g, const double *u, int v)
     return narrow(to);
 }
 
-/* Shape and smearing of vector v in a row. */
-INLINE vec source_factors(const source_batch *g, int row, int v)
+/* uvw . direction * scale: turns that need no more than single precision. */
+INLINE void smeared_turns(const source_batch *g, const double *uvw, double scale, vec *to)
+{
+    const vec *l = (const vec *)(const void *)g->narrow[0], *m = l + BATCH, *n = m + BATCH;
+    real u = (real)(uvw[0] * scale), v = (real)(uvw[1] * scale), w = (real)(uvw[2] * scale);
+
+    for (int i = 0; i < g->vectors; i++)
+        to[i] = l[i] * u + m[i] * v + n[i] * w;
+}
+
+/* No source has more of these turns. */
+INLINE double most_turns(const source_batch *g, const double *uvw, double scale)
+{
+    return (fabs(uvw[0]) * g->largest[0] + fabs(uvw[1]) * g->largest[1] +
+            fabs(uvw[2]) * g->largest[2]) *
+           fabs(scale);
+}
+
+/* Shapes and smearing of all sources in a row. */
+INLINE void source_factors(const source_batch *g, int row, vec *factor)
 {
     const grove_predict_channels_job *job = g->job;
-    vec over = splat(1), x = splat(0), y = x;
-    doubles turns[PARTS];
+    vec across[BATCH];
+    double most = 0;
 
+    for (int v = 0; v < g->vectors; v++)
+        factor[v] = across[v] = splat(0);
     if (job->smear_time) {
-        dot_sources(g, job->change + 3 * row, v, turns);
-        x = narrow(turns) * (real)job->freq[0];
+        smeared_turns(g, job->change + 3 * row, job->freq[0], factor);
+        most = most_turns(g, job->change + 3 * row, job->freq[0]);
     }
     if (job->width) {
-        dot_sources(g, job->uvw + 3 * row, v, turns);
-        y = narrow(turns) * (real)job->width[0];
+        smeared_turns(g, job->uvw + 3 * row, job->width[0], across);
+        most = fmax(most, most_turns(g, job->uvw + 3 * row, job->width[0]));
     }
-    if (job->width || job->smear_time)
-        over = sincs(x, y);
-    if (g->gaussians[v])
-        over *= decay(extent_of(g, job->uvw + 3 * row, v));
-    return over;
+    if ((job->width || job->smear_time) && most < 0.49)
+        sincs_of(factor, across, g->vectors, 1);
+    else if (job->width || job->smear_time)
+        sincs_of(factor, across, g->vectors, 0);
+    for (int v = 0; v < g->vectors && !job->width && !job->smear_time; v++)
+        factor[v] = splat(1);
+    for (int v = 0; v < g->vectors; v++)
+        if (g->gaussians[v])
+            factor[v] *= decay(extent_of(g, job->uvw + 3 * row, v));
 }
 
 INLINE void multiply_by_rest_phases(const source_batch *g, int row, int v, jones *a)
@@ -171,8 +206,7 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
     vec x0[2] = {zero, zero}, x1[2] = {zero, zero}, x2[2] = {zero, zero}, x3[2] = {zero, zero};
     vec factor[BATCH];
 
-    for (int v = 0; v < g->vectors; v++)
-        factor[v] = source_factors(g, row, v);
+    source_factors(g, row, factor);
     for (int v = 0; v < g->vectors; v++, a++, b++) {
         const vec *m = a->at;
         jones rotated;
@@ -191,29 +225,65 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
     }
 }
 
+/* Factors of all sources in a row, with the phases of its rest. */
+INLINE void rest_factors(const source_batch *g, int row, vec (*z)[2])
+{
+    vec turns[BATCH], factor[BATCH];
+    doubles rest[PARTS];
+
+    source_factors(g, row, factor);
+    for (int v = 0; v < g->vectors; v++) {
+        dot_sources(g, g->job->rest + 3 * row, v, rest);
+        turns[v] = fractional_turns(rest, -g->job->freq[0]);
+    }
+    for (int v = 0; v < g->vectors; v++) {
+        phasor(turns[v], &z[v][0], &z[v][1]);
+        z[v][0] *= factor[v];
+        z[v][1] *= factor[v];
+    }
+}
+
+/* Element e / 2 of diagonal terms. */
+INLINE void add_source_element(const source_batch *g, int row, int e, const vec *factor,
+                               const vec (*z)[2], const jones *a, const jones *b)
+{
+    double *to = (double *)g->job->sums + (int64_t)row * 8 + e;
+    vec x[2] = {splat(0), splat(0)};
+
+    for (int v = 0; v < g->vectors; v++) {
+        const vec *m = a[v].at + e;
+        vec re, im;
+        if (z) {
+            re = m[0] * z[v][0];
+            im = m[0] * z[v][1];
+            re -= m[1] * z[v][1];
+            im += m[1] * z[v][0];
+        } else {
+            re = m[0] * factor[v];
+            im = m[1] * factor[v];
+        }
+        KEEP(re);
+        KEEP(im);
+        add_product_of(x, re, im, b[v].at + (e & 2 ? 6 : 0));
+    }
+    to[0] += sum_lanes(x[0]);
+    to[1] += sum_lanes(x[1]);
+}
+
 static void add_source_diagonals(const source_batch *g, int row, const jones *a, const jones *b)
 {
     const grove_predict_channels_job *job = g->job;
-    double *to = (double *)job->sums + (int64_t)row * 8;
-    vec sums[8];
+    vec factor[BATCH], z[BATCH][2];
 
-    for (int k = 0; k < 8; k++)
-        sums[k] = splat(0);
-    for (int v = 0; v < g->vectors; v++, a++, b++) {
-        vec f = source_factors(g, row, v);
-        jones rotated = *a;
+    if (job->stray[row])
+        rest_factors(g, row, z);
+    else
+        source_factors(g, row, factor);
+    for (int k = 0; k < job->elements; k++)
         if (job->stray[row])
-            multiply_by_rest_phases(g, row, v, &rotated);
-        for (int k = 0; k < job->elements; k++) {
-            int e = 2 * job->element[k];
-            vec re = rotated.at[e] * f, im = rotated.at[e + 1] * f;
-            KEEP(re);
-            KEEP(im);
-            add_product_of(sums + e, re, im, b->at + (e & 2 ? 6 : 0));
-        }
-    }
-    for (int k = 0; k < 8; k++)
-        to[k] += sum_lanes(sums[k]);
+            add_source_element(g, row, 2 * job->element[k], NULL, (const vec(*)[2])z, a, b);
+        else
+            add_source_element(g, row, 2 * job->element[k], factor, NULL, a, b);
 }
 
 static void source_sums(const grove_predict_channels_job *job)

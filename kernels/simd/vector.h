@@ -193,13 +193,9 @@ INLINE vec sinc_turns(vec x)
     return sine / angle;
 }
 
-/* exp(-x), x >= 0; 0 for x > 80, near the smallest number of single precision. */
-INLINE vec decay(vec x)
+/* (2^f - 1) / f, |f| <= 1/2 */
+INLINE vec power_slope(vec f)
 {
-    integers underflow = x > R(80.0);
-    vec y = (vec)((integers)x & ~underflow) *
-            -R(1.442695040888963407); /* or the power would overflow */
-    vec rounded = y + ROUND_REAL, f = y - (rounded - ROUND_REAL);
 #if GROVE_REAL_SINGLE
     vec e = f * 0.0001546144469856913f + 0.0013400428177615838f;
     e = e * f + 0.009618056678524637f;
@@ -218,9 +214,40 @@ INLINE vec decay(vec x)
     e = e * f + 0.24022650695910158;
     e = e * f + 0.6931471805599453;
 #endif
-    e = e * f + R(1.0);
-    integers power = ((integers)rounded - (integers)splat(ROUND_REAL)) << MANTISSA;
+    return e;
+}
+
+/* exp(-x) = 2^(power >> MANTISSA) 2^f, |f| <= 1/2; x > 80, near the smallest number of single
+ * precision, are `underflow` and count as 0, or the power would overflow. */
+INLINE vec decay_parts(vec x, integers *power, integers *underflow)
+{
+    *underflow = x > R(80.0);
+    vec y = (vec)((integers)x & ~*underflow) * -R(1.442695040888963407);
+    vec rounded = y + ROUND_REAL;
+
+    *power = ((integers)rounded - (integers)splat(ROUND_REAL)) << MANTISSA;
+    return y - (rounded - ROUND_REAL);
+}
+
+/* exp(-x), x >= 0; 0 for x > 80. */
+INLINE vec decay(vec x)
+{
+    integers power, underflow;
+    vec f = decay_parts(x, &power, &underflow), e = power_slope(f) * f + R(1.0);
+
     return (vec)(((integers)e + power) & ~underflow);
+}
+
+/* exp(-x) - 1, x >= 0, with a relative error of a few of its last bits; -1 for x > 80. */
+INLINE vec decay_less_one(vec x)
+{
+    integers power, underflow;
+    vec f = decay_parts(x, &power, &underflow), e = power_slope(f) * f;
+    vec scale = (vec)((integers)splat(1) + power), less;
+
+    KEEP(e);
+    less = scale * e + (scale - R(1.0));
+    return (vec)(((integers)less & ~underflow) | ((integers)splat(-1) & underflow));
 }
 
 #endif
