@@ -315,7 +315,7 @@ static void express_idg(const grove_node *node, imager *m, const char *stokes)
     const char *stage = "size=size, cell=cell, centre=centre, epsilon=epsilon",
                *idg = "w_terms=w_terms, method=idg, subgrid=subgrid, layers=layers",
                *jones = "jones=jones, times=times, channels=channels",
-               *weights = "weights=weights, uvw=uvw";
+               *weights = "weights=weights, uvw=uvw, bands=bands";
 
     m->expression = grove_format("grid_correction(fft(grid(data, obs, %s, %s, %s, %s, "
                                  "stokes=\"%s\")), obs, %s, %s) / "

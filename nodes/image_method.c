@@ -206,9 +206,6 @@ static int check_idg(const grove_node *node, const image_method *m)
     for (int k = 0; k < 4; k++)
         if (grove_node_written(node, names[k]) && grove_node_given(node, names[k]))
             return grove_node_fail_option(node, names[k], "goes with method=aw only");
-    if (m->bands > 1)
-        return grove_node_fail_option(node, "method",
-                                      "idg has no bands, and no cubes; w_stack and aw have");
     return 0;
 }
 

@@ -126,23 +126,25 @@ uint64_t image_terms_bytes(const image_terms *t, const grove_idg_plan *plan, int
 
 /* ---- numbers ---- */
 
-image_terms_numbers image_terms_of_array(const grove_array *a, int64_t first)
+image_terms_numbers image_terms_of_array(const grove_array *a, const image_terms_part *part)
 {
+    const int64_t first[AXES] = {[TIME] = part->first_time, [FREQ] = part->first_channel};
     const bool double_precision = a->form->precision == GROVE_PRECISION_DOUBLE;
     image_terms_numbers n = {
         .at = a->data, .flags = a->flags, .double_precision = double_precision};
-    int64_t cells = 1;
+    int64_t cells = 1, at = 0;
 
     for (int d = a->axes - 1; d >= 0; d--) {
         for (int k = 0; k < AXES; k++)
             if (!strcmp(a->range[d].axis->name, image_terms_axes[k])) {
                 n.step[k] = cells * a->elements * (double_precision ? 16 : 8);
                 n.flag_step[k] = cells;
+                at += (first[k] - a->range[d].first) * cells;
             }
         cells *= a->range[d].count;
     }
-    n.at += first * n.step[TIME];
-    n.flags = n.flags ? n.flags + first * n.flag_step[TIME] : NULL;
+    n.at += at * a->elements * (double_precision ? 16 : 8);
+    n.flags = n.flags ? n.flags + at : NULL;
     return n;
 }
 

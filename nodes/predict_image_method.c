@@ -63,10 +63,11 @@ static void express_idg(const grove_node *node, predictor *p, const char *stokes
                *jones = "jones=jones, times=times, channels=channels";
     char *stage = stage_of(node, p);
 
-    p->expression = grove_format("degrid(fft(grid_correction(image, obs, %s, %s)), obs, %s, %s, "
-                                 "uvw=uvw, freq=freq, %s, stokes=\"%s\")%s",
-                                 stage, idg, stage, idg, jones, stokes,
-                                 image_method_is_scalar(node, stokes) ? of_one_number : "");
+    p->expression =
+        grove_format("degrid(fft(grid_correction(image, obs, %s, %s)), obs, %s, %s, "
+                     "uvw=uvw, freq=freq, interpolate=interpolate, %s, stokes=\"%s\")%s",
+                     stage, idg, stage, idg, jones, stokes,
+                     image_method_is_scalar(node, stokes) ? of_one_number : "");
     free(stage);
 }
 

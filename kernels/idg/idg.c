@@ -19,7 +19,8 @@ struct grove_idg {
     grove_idg_tables tables;
     const grove_idg_loops *loops;
     size_t real, subgrid, each; /* bytes of a number, of an image of a subgrid, and of all */
-    void *planes;
+    void *planes;               /* of all bands */
+    int band;
     void *batch; /* BATCH subgrids */
 };
 
@@ -109,6 +110,7 @@ static size_t real_of(const grove_idg_plan *plan)
     return plan->grid.bounds.double_precision ? sizeof(double) : sizeof(float);
 }
 
+/* Of a band. */
 static uint64_t planes_bytes(const grove_idg_plan *plan)
 {
     return (uint64_t)(plan->mix.images * plan->grid.planes * plan->grid.grid[0] *
@@ -116,9 +118,14 @@ static uint64_t planes_bytes(const grove_idg_plan *plan)
            2 * real_of(plan);
 }
 
+static uint64_t bands_of(const grove_idg_plan *plan)
+{
+    return plan->bands > 1 ? (uint64_t)plan->bands : 1;
+}
+
 uint64_t grove_idg_bytes(const grove_idg_plan *plan)
 {
-    return planes_bytes(plan) +
+    return bands_of(plan) * planes_bytes(plan) +
            (uint64_t)(BATCH * grove_idg_most(&plan->mix) + 16) *
                grove_idg_subgrid_bytes(plan->side, grove_idg_line(plan), real_of(plan));
 }
@@ -135,7 +142,7 @@ grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa)
     g->tables.line = grove_idg_line(plan);
     g->subgrid = grove_idg_subgrid_bytes(plan->side, g->tables.line, g->real);
     g->each = (size_t)grove_idg_most(&plan->mix) * g->subgrid;
-    g->planes = zeroed(planes_bytes(plan));
+    g->planes = zeroed(bands_of(plan) * planes_bytes(plan));
     g->batch = zeroed(BATCH * g->each); /* what lines have beyond pixels stays finite */
     if (!g->planes || !g->batch || make_tables(g)) {
         grove_idg_free(g);
@@ -160,9 +167,14 @@ void grove_idg_free(grove_idg *g)
     free(g);
 }
 
+void grove_idg_choose_band(grove_idg *g, int band)
+{
+    g->band = band;
+}
+
 void *grove_idg_planes(grove_idg *g)
 {
-    return g->planes;
+    return (char *)g->planes + (uint64_t)g->band * planes_bytes(&g->plan);
 }
 
 /* ---- subgrids and the grid ---- */
@@ -175,7 +187,7 @@ static bool touches(const grove_idg *g, const grove_idg_subgrid *s, int64_t firs
     return (begin < last && end > first) || end - size > first;
 }
 
-static void exchange(const grove_idg *g, const grove_idg_subgrid *s, void *cells, int64_t first,
+static void exchange(grove_idg *g, const grove_idg_subgrid *s, void *cells, int64_t first,
                      int64_t last, bool to_grid)
 {
     const int64_t *size = g->plan.grid.grid;
@@ -187,7 +199,7 @@ static void exchange(const grove_idg *g, const grove_idg_subgrid *s, void *cells
 
     for (int image = 0; image < g->plan.mix.images; image++) {
         move.plane =
-            (char *)g->planes +
+            (char *)grove_idg_planes(g) +
             (size_t)((image * g->plan.grid.planes + s->plane) * size[0] * size[1]) * 2 * g->real;
         move.cells = (char *)cells + (size_t)image * g->subgrid;
         g->loops->move(&g->tables, &move);
@@ -210,7 +222,7 @@ typedef struct {
 
 static void do_subgrid(const work *w, int64_t k, char *pixels, void *room)
 {
-    const grove_idg *g = w->g;
+    grove_idg *g = w->g;
     const grove_idg_job job = {.tables = &g->tables,
                                .samples = w->samples,
                                .baselines = w->baselines,

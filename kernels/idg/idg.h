@@ -40,6 +40,7 @@ typedef struct {
     double error;   /* predicted, relative, root mean square over the image */
     double seconds; /* estimated cost with one thread, with transforms of the layers */
     grove_idg_mix mix;
+    int bands; /* of channels, each with planes of its own; 0: one */
 } grove_idg_plan;
 
 /* What may be asked for; 0: chosen by epsilon. */
@@ -86,7 +87,10 @@ typedef struct grove_idg grove_idg;
 /* `isa`: an instruction set that this processor has. NULL: no memory. */
 grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa);
 void grove_idg_free(grove_idg *idg); /* NULL is fine */
-/* [image][plane][v][u] complex numbers of the plan's precision, to read and to write. */
+/* To which band samples are added, and whose planes they are predicted from: at first 0. */
+void grove_idg_choose_band(grove_idg *idg, int band);
+/* Those of the band, [image][plane][v][u] complex numbers of the plan's precision, to read and to
+ * write. */
 void *grove_idg_planes(grove_idg *idg);
 
 /* How samples would be divided: added to *counts. 0, or -1 without memory. */
