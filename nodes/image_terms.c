@@ -198,7 +198,9 @@ typedef struct {
     const image_terms_numbers *from;
     int64_t size[2]; /* of the raster */
     double *taps[2]; /* [pixel][direction] along l and m */
-    double *rows;    /* [direction of m][pixel][2] */
+    /* of each pixel, the first direction whose tap is not 0, and the one after the last */
+    int64_t begin[2][GROVE_IDG_MAX_SIDE], end[2][GROVE_IDG_MAX_SIDE];
+    double *rows; /* [direction of m][pixel][2] */
     void *numbers;
 } sampling;
 
@@ -208,27 +210,37 @@ static double number_at(const sampling *s, const char *at, int part)
                                      : (double)((const float *)(const void *)at)[part];
 }
 
-/* Along l, all directions of m of a station; false: there are numbers that are not finite. */
-static bool sample_rows(const sampling *s, int64_t at, int64_t flag_at)
+/* Whether all directions of a station have numbers. */
+static bool are_numbers(const sampling *s, int64_t at, int64_t flag_at)
 {
     const image_terms_numbers *f = s->from;
-    const int side = s->plan->side;
     bool good = true;
 
-    memset(s->rows, 0, (size_t)(s->size[1] * side * 2) * sizeof(double));
     for (int64_t y = 0; y < s->size[1]; y++)
         for (int64_t x = 0; x < s->size[0]; x++) {
             const char *from = f->at + at + x * f->step[L] + y * f->step[M];
-            const double re = number_at(s, from, 0), im = number_at(s, from, 1);
-            good = good && isfinite(re) && isfinite(im) &&
+            good = good && isfinite(number_at(s, from, 0)) && isfinite(number_at(s, from, 1)) &&
                    !(f->flags && f->flags[flag_at + x * f->flag_step[L] + y * f->flag_step[M]]);
-            for (int j = 0; j < side && good; j++) {
-                const double tap = s->taps[0][j * s->size[0] + x];
-                s->rows[2 * (y * side + j)] += tap * re;
-                s->rows[2 * (y * side + j) + 1] += tap * im;
-            }
         }
     return good;
+}
+
+/* Along l, all directions of m of a station. */
+static void sample_rows(const sampling *s, int64_t at)
+{
+    const image_terms_numbers *f = s->from;
+    const int side = s->plan->side;
+
+    for (int64_t y = 0; y < s->size[1]; y++)
+        for (int j = 0; j < side; j++) {
+            const double *taps = s->taps[0] + j * s->size[0];
+            double *to = s->rows + 2 * (y * side + j);
+            to[0] = to[1] = 0;
+            for (int64_t x = s->begin[0][j]; x < s->end[0][j]; x++)
+                for (int c = 0; c < 2; c++)
+                    to[c] +=
+                        taps[x] * number_at(s, f->at + at + x * f->step[L] + y * f->step[M], c);
+        }
 }
 
 /* The pixels of an element, number `element` of those of all terms. */
@@ -240,7 +252,7 @@ static void sample_pixels(const sampling *s, int64_t element)
     for (int x = 0; x < side; x++)
         for (int y = 0; y < side; y++) {
             double sum[2] = {0, 0};
-            for (int64_t k = 0; k < s->size[1]; k++)
+            for (int64_t k = s->begin[1][y]; k < s->end[1][y]; k++)
                 for (int c = 0; c < 2; c++)
                     sum[c] += s->taps[1][y * s->size[1] + k] * s->rows[2 * (k * side + x) + c];
             for (int c = 0; c < 2; c++) {
@@ -253,6 +265,19 @@ static void sample_pixels(const sampling *s, int64_t element)
         }
 }
 
+static void find_ends(sampling *s, int d, int j)
+{
+    const double *taps = s->taps[d] + j * s->size[d];
+    int64_t begin = 0, end = s->size[d];
+
+    while (begin < end && taps[begin] == 0)
+        begin++;
+    while (end > begin && taps[end - 1] == 0)
+        end--;
+    s->begin[d][j] = begin;
+    s->end[d][j] = end;
+}
+
 static int open_sampling(sampling *s)
 {
     const int side = s->plan->side;
@@ -261,11 +286,13 @@ static int open_sampling(sampling *s)
         const grove_axis *raster = s->t->raster[d];
         s->size[d] = raster ? raster->size : 1;
         s->taps[d] = calloc((size_t)(side * s->size[d]), sizeof(double));
-        for (int j = 0; j < side && s->taps[d]; j++)
+        for (int j = 0; j < side && s->taps[d]; j++) {
             if (raster)
                 find_taps(raster, grove_idg_direction(s->plan, d, j), s->taps[d] + j * s->size[d]);
             else
                 s->taps[d][j] = 1;
+            find_ends(s, d, j);
+        }
     }
     s->rows = malloc((size_t)(s->size[1] * side * 2) * sizeof(double));
     return s->taps[0] && s->taps[1] && s->rows ? 0 : GROVE_NO_MEMORY;
@@ -289,10 +316,11 @@ static int sample_stations(const grove_call *call, const sampling *s, const imag
                       flag_at = time * s->from->flag_step[TIME] + freq * s->from->flag_step[FREQ] +
                                 k * s->from->flag_step[STATION];
         for (int e = 0; e < t->elements; e++) {
-            if (!sample_rows(s, at + e * number, flag_at))
+            if (!are_numbers(s, at + e * number, flag_at))
                 return grove_node_fail_option(call->node, "jones",
                                               "the Jones term has numbers that are not finite, or "
                                               "flagged; a beam that covers the image has none");
+            sample_rows(s, at + e * number);
             sample_pixels(s, (first + k * apart) * t->elements + e);
         }
     }
