@@ -336,20 +336,18 @@ static int choose_method(grove_node *node, imager *m)
                            .only = m->exact                              ? "exact"
                                    : grove_node_written(node, "max_uvw") ? "max_uvw"
                                                                          : NULL};
-    bool aw;
+    image_method_kind kind;
 
     for (int d = 0; d < 3; d++)
         method.longest[d] = tracks.rows
                                 ? tracks.largest[d] * imager_highest(m) / GROVE_SPEED_OF_LIGHT
                                 : method.baseline;
     image_tracks_free((image_tracks *)&tracks);
-    if (image_method_is_idg(node)) {
-        express_idg(node, m, method.stokes);
-        return image_method_choose_idg(node, &method);
-    }
-    int code = image_method_choose(node, &method, &aw, m->why);
-    if (!code && aw)
+    int code = image_method_choose(node, &method, &kind, m->why);
+    if (!code && kind == IMAGE_AW)
         express(node, m);
+    if (!code && kind == IMAGE_IDG)
+        express_idg(node, m, method.stokes);
     return code;
 }
 

@@ -201,6 +201,7 @@ typedef struct {
     /* of each pixel, the first direction whose tap is not 0, and the one after the last */
     int64_t begin[2][GROVE_IDG_MAX_SIDE], end[2][GROVE_IDG_MAX_SIDE];
     double *rows; /* [direction of m][pixel][2] */
+    double *line; /* [direction of l][2] */
     void *numbers;
 } sampling;
 
@@ -210,37 +211,42 @@ static double number_at(const sampling *s, const char *at, int part)
                                      : (double)((const float *)(const void *)at)[part];
 }
 
-/* Whether all directions of a station have numbers. */
-static bool are_numbers(const sampling *s, int64_t at, int64_t flag_at)
+/* Directions of one m, to s->line; false: there are numbers that are not finite, or flagged. */
+static bool read_line(const sampling *s, int64_t at, int64_t flag_at)
 {
     const image_terms_numbers *f = s->from;
     bool good = true;
 
-    for (int64_t y = 0; y < s->size[1]; y++)
-        for (int64_t x = 0; x < s->size[0]; x++) {
-            const char *from = f->at + at + x * f->step[L] + y * f->step[M];
-            good = good && isfinite(number_at(s, from, 0)) && isfinite(number_at(s, from, 1)) &&
-                   !(f->flags && f->flags[flag_at + x * f->flag_step[L] + y * f->flag_step[M]]);
+    for (int64_t x = 0; x < s->size[0]; x++)
+        for (int c = 0; c < 2; c++) {
+            const double number = number_at(s, f->at + at + x * f->step[L], c);
+            good = good && isfinite(number);
+            s->line[2 * x + c] = number;
         }
+    for (int64_t x = 0; x < s->size[0] && f->flags; x++)
+        good = good && !f->flags[flag_at + x * f->flag_step[L]];
     return good;
 }
 
 /* Along l, all directions of m of a station. */
-static void sample_rows(const sampling *s, int64_t at)
+static bool sample_rows(const sampling *s, int64_t at, int64_t flag_at)
 {
     const image_terms_numbers *f = s->from;
     const int side = s->plan->side;
+    bool good = true;
 
-    for (int64_t y = 0; y < s->size[1]; y++)
+    for (int64_t y = 0; y < s->size[1] && good; y++) {
+        good = read_line(s, at + y * f->step[M], flag_at + y * f->flag_step[M]);
         for (int j = 0; j < side; j++) {
             const double *taps = s->taps[0] + j * s->size[0];
-            double *to = s->rows + 2 * (y * side + j);
-            to[0] = to[1] = 0;
+            double sum[2] = {0, 0};
             for (int64_t x = s->begin[0][j]; x < s->end[0][j]; x++)
                 for (int c = 0; c < 2; c++)
-                    to[c] +=
-                        taps[x] * number_at(s, f->at + at + x * f->step[L] + y * f->step[M], c);
+                    sum[c] += taps[x] * s->line[2 * x + c];
+            memcpy(s->rows + 2 * (y * side + j), sum, sizeof(sum));
         }
+    }
+    return good;
 }
 
 /* The pixels of an element, number `element` of those of all terms. */
@@ -295,7 +301,8 @@ static int open_sampling(sampling *s)
         }
     }
     s->rows = malloc((size_t)(s->size[1] * side * 2) * sizeof(double));
-    return s->taps[0] && s->taps[1] && s->rows ? 0 : GROVE_NO_MEMORY;
+    s->line = malloc((size_t)(2 * s->size[0]) * sizeof(double));
+    return s->taps[0] && s->taps[1] && s->rows && s->line ? 0 : GROVE_NO_MEMORY;
 }
 
 /* Terms of all stations, for blocks i of times and k of channels. */
@@ -316,11 +323,10 @@ static int sample_stations(const grove_call *call, const sampling *s, const imag
                       flag_at = time * s->from->flag_step[TIME] + freq * s->from->flag_step[FREQ] +
                                 k * s->from->flag_step[STATION];
         for (int e = 0; e < t->elements; e++) {
-            if (!are_numbers(s, at + e * number, flag_at))
+            if (!sample_rows(s, at + e * number, flag_at))
                 return grove_node_fail_option(call->node, "jones",
                                               "the Jones term has numbers that are not finite, or "
                                               "flagged; a beam that covers the image has none");
-            sample_rows(s, at + e * number);
             sample_pixels(s, (first + k * apart) * t->elements + e);
         }
     }
@@ -378,6 +384,7 @@ int image_terms_make(const grove_call *call, const image_terms *t, const grove_i
     free(s.taps[0]);
     free(s.taps[1]);
     free(s.rows);
+    free(s.line);
     set_terms(t, made, channels);
     return code == GROVE_NO_MEMORY
                ? grove_node_fail(call->node, code, "not enough memory for Jones terms")

@@ -58,6 +58,9 @@ int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_
                           const grove_idg_wanted *wanted, double epsilon, grove_idg_plan *plan,
                           char said[200]);
 uint64_t grove_idg_bytes(const grove_idg_plan *plan); /* of planes and all else */
+/* Estimated seconds with one thread: of so many samples on so many subgrids, which are seen through
+ * terms of so many elements (0: none), and of the transforms of the layers of a band. */
+double grove_idg_seconds(const grove_idg_plan *plan, double samples, double subgrids, int elements);
 
 /* The direction cosines of pixel j along l (d = 0) or m (d = 1). */
 double grove_idg_direction(const grove_idg_plan *plan, int d, int j);
