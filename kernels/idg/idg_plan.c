@@ -178,7 +178,7 @@ static bool choose_width(const search *s, grove_idg_plan *p)
 /* Nanoseconds on one core with AVX2 (bench/gridder): of a pixel and visibility, of a pixel of an
  * edge and visibility, of a cell of a subgrid, and of a cell of a layer. */
 static const double per_pixel = 0.16, per_edge = 1.5, per_cell = 16, per_operation = 0.7,
-                    per_layer = 5, per_term = 1;
+                    per_layer = 5, per_sample = 60, per_term = 1;
 
 /* Visibilities of a subgrid, when a track has so many in a cell. */
 enum { PER_CELL = 2 };
@@ -190,7 +190,7 @@ double grove_idg_seconds(const grove_idg_plan *p, double samples, double subgrid
                  slower = p->grid.bounds.double_precision ? 2 : 1;
 
     return 1e-9 * slower *
-           (samples * (numbers * pixels * per_pixel + side * per_edge) +
+           (samples * (per_sample + numbers * pixels * per_pixel + side * per_edge) +
             subgrids * pixels * (images * per_cell + numbers * elements * per_term) +
             images * (double)p->grid.planes * cells * (per_operation * log2(cells) + per_layer));
 }
