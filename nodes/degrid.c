@@ -254,6 +254,8 @@ static void stop(const grove_node *node, void *run)
         image_device_free(&d->devices[k]);
     free(d->devices);
     free(d->convolving);
+    for (int k = 0; k < d->subgrids_count; k++)
+        image_subgrids_device_free(&d->subgrids[k]);
     free(d->subgrids);
     pthread_mutex_destroy(&d->lock);
     free(d);
@@ -291,11 +293,14 @@ static int set_planes(degridding *d, const degrid_given *g, const image_mueller 
     if (!code && d->convolution)
         image_mueller_from_stokes(mueller, planes, grove_convolution_grid(d->convolution),
                                   g->grid[0] * g->grid[1], double_precision);
-    else if (!code && d->idg)
+    else if (!code && d->idg && !grove_idg_planes(d->idg))
+        code = GROVE_NO_MEMORY;
+    else if (!code && d->idg) {
         image_subgrids_from_cells(planes, grove_idg_planes(d->idg),
                                   (int)(g->cell / (double_precision ? 16 : 8)),
                                   g->planes * g->grid[0] * g->grid[1], double_precision);
-    else if (!code && grove_gridder_set_planes(d->gridder, 0, planes))
+        grove_idg_unfold(d->idg);
+    } else if (!code && grove_gridder_set_planes(d->gridder, 0, planes))
         code = GROVE_NO_MEMORY;
     free(copy);
     return code;

@@ -3,6 +3,7 @@
 #include "nodes/form.h"
 #include "nodes/image_method.h"
 #include "nodes/image_subgrids.h"
+#include "nodes/image_w_tiles.h"
 
 #include "base/error.h"
 #include "base/log.h"
@@ -24,6 +25,7 @@ int degrid_choose_plan(grove_node *node, options_read *o)
     int code = image_stage_plan_idg(node, obs, &o->idg);
     if (code)
         return code;
+    image_w_tiles_count(obs, &o->idg);
     o->plan = o->idg.grid;
     o->times = grove_node_axis(obs, "time") ? grove_node_axis(obs, "time")->size : 1;
     o->channels = grove_node_axis(obs, "freq") ? grove_node_axis(obs, "freq")->size : 1;
@@ -79,6 +81,8 @@ int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,
         image_device_of(&devices, &d->subgrids_count, call->device, sizeof(*at));
     grove_idg_plan plan = o->idg;
 
+    if (o->idg.tile)
+        return GROVE_MISSING;
     d->subgrids = devices;
     plan.grid.bounds.double_precision = call->double_precision;
     return image_subgrids_device_predict(call, &plan, &o->terms, in, g.from, g.step, at, &d->counts,

@@ -313,7 +313,8 @@ static void express_idg(const grove_node *node, imager *m, const char *stokes)
                      *beam = grove_node_input_form(node, grove_node_input(node, "jones"));
     const bool all = beam && beam->shape == GROVE_MATRIX && data->shape == GROVE_MATRIX;
     const char *stage = "size=size, cell=cell, centre=centre, epsilon=epsilon",
-               *idg = "w_terms=w_terms, method=idg, subgrid=subgrid, layers=layers",
+               *idg = "w_terms=w_terms, method=idg, subgrid=subgrid, layers=layers, "
+                      "w_tiles=w_tiles",
                *jones = "jones=jones, times=times, channels=channels",
                *weights = "weights=weights, uvw=uvw, bands=bands";
 

@@ -502,9 +502,12 @@ static int walk(const grove_call *call, void *state, grove_array *out, bool *aga
 
 static int finish(const grove_call *call, void *state, grove_array *out)
 {
+    int code = grid_fold_subgrids(call, state);
+
     grid_warn(call, state);
-    grid_finish_planes(call, state, out);
-    return 0;
+    if (!code)
+        grid_finish_planes(call, state, out);
+    return code;
 }
 
 static void end(const grove_node *node, void *state)
@@ -514,6 +517,7 @@ static void end(const grove_node *node, void *state)
     grid_close_bands(node, g);
     grove_convolution_free(g->convolution);
     grove_idg_free(g->idg);
+    image_subgrids_device_free(&g->subgrids);
     image_device_free(&g->device);
     free(g->from_devices);
     free(g->sums);

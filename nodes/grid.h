@@ -63,6 +63,8 @@ uint64_t grid_subgrids_device_bytes(const grove_node *node, const gridding *g);
  * code with a message. */
 int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *s,
                       const grove_array *const *arrays, const image_mueller_part *part, int band);
+/* Of w-tiles: onto the planes. 0, or a code with a message. */
+int grid_fold_subgrids(const grove_call *call, const gridded *from);
 void grid_give_subgrids(const grove_call *call, const gridded *from, grove_array *out);
 /* On a device, see grid_add_on_device and the functions beside it. */
 int grid_add_subgrids_on_device(const grove_call *call, gridded *to, const image_device_inputs *in);

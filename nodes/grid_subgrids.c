@@ -4,6 +4,7 @@
 #include "nodes/image_method.h"
 #include "nodes/image_stage.h"
 #include "nodes/image_subgrids.h"
+#include "nodes/image_w_tiles.h"
 
 #include "base/error.h"
 #include "base/log.h"
@@ -18,6 +19,7 @@ int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g)
     int code = image_stage_plan_idg(node, obs, &g->idg);
     if (code)
         return code;
+    image_w_tiles_count(obs, &g->idg);
     g->plan = g->idg.grid;
     return image_terms_check(node, &g->plan.image, &g->terms);
 }
@@ -87,6 +89,19 @@ int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *
     return code;
 }
 
+int grid_fold_subgrids(const grove_call *call, const gridded *from)
+{
+    const int bands = ((const gridding *)grove_node_user(call->node))->bands.count;
+    const grove_gridder_threads threads = gridder_threads(call);
+    int code = 0;
+
+    for (int band = 0; band < bands && from->idg && !code; band++) {
+        grove_idg_choose_band(from->idg, band);
+        code = grove_idg_fold(from->idg, &threads) ? grid_no_memory(call) : 0;
+    }
+    return code;
+}
+
 void grid_give_subgrids(const grove_call *call, const gridded *from, grove_array *out)
 {
     const int bands = ((const gridding *)grove_node_user(call->node))->bands.count;
@@ -133,7 +148,7 @@ int grid_merge_subgrids(const grove_call *call, const gridded *from, gridded *to
     if (!to->idg)
         code = grid_open_subgrids(call, isa, to);
     if (!code)
-        code = image_subgrids_device_fetch(call, &plan, &from->subgrids, grove_idg_planes(to->idg));
+        code = image_subgrids_device_fetch(call, &plan, &from->subgrids, to->idg);
     to->counts.subgrids += from->counts.subgrids;
     to->counts.visibilities += from->counts.visibilities;
     return code;

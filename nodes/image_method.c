@@ -10,10 +10,12 @@
 
 enum { AUTO, W_STACK, AW, IDG };
 
-enum { OF_IDG = 2, OF_AW = 4 };
-static const char *const of_idg[OF_IDG] = {"subgrid", "layers"}, *const of_aw[OF_AW] = {
-                                                                     "samples", "oversampling",
-                                                                     "w_planes", "support"};
+enum { OF_IDG = 3, OF_AW = 4 };
+static const char *const of_idg[OF_IDG] = {"subgrid", "layers", "w_tiles"}, *const of_aw[OF_AW] = {
+                                                                                "samples",
+                                                                                "oversampling",
+                                                                                "w_planes",
+                                                                                "support"};
 
 static const grove_form *jones_of(const grove_node *node)
 {
@@ -143,6 +145,13 @@ static int estimate_others(const grove_node *node, const image_method *m, estima
     return 0;
 }
 
+/* Of image-domain gridding; the choice w_tiles has no value none. */
+static bool is_given(const grove_node *node, const char *option)
+{
+    return strcmp(option, "w_tiles") ? grove_node_given(node, option)
+                                     : grove_node_choice(node, option) != 0;
+}
+
 static int check_options(const grove_node *node, const image_method *m, bool aw)
 {
     static const char *const names[] = {"jones",   "support",      "times",    "channels",
@@ -150,7 +159,7 @@ static int check_options(const grove_node *node, const image_method *m, bool aw)
     const int count = m ? 8 : 5; /* stages have the last ones for functions that are given, too */
 
     for (int k = 0; k < OF_IDG; k++)
-        if (grove_node_given(node, of_idg[k]))
+        if (is_given(node, of_idg[k]))
             return grove_node_fail_option(node, of_idg[k], "goes with method=idg only");
     if (aw && m && m->only)
         return grove_node_fail_option(node, m->only, "goes with method=w_stack only");
@@ -187,7 +196,7 @@ static bool may_be_idg(const grove_node *node, const image_method *m)
     for (int k = 0; k < OF_AW; k++)
         may = may && !is_written(node, of_aw[k]);
     for (int k = 0; k < OF_IDG; k++)
-        may = may && !grove_node_given(node, of_idg[k]);
+        may = may && !is_given(node, of_idg[k]);
     return may;
 }
 

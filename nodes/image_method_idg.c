@@ -87,8 +87,11 @@ image_method_idg image_method_estimate_idg(const grove_node *node, const image_m
                                          .without_w = !grove_node_bool(node, "w_terms"),
                                          .double_precision =
                                              image_precision(epsilon) == GROVE_PRECISION_DOUBLE};
-    const grove_idg_wanted wanted = {
-        .support = 2, .side = (int)number_of(node, "subgrid"), .layers = number_of(node, "layers")};
+    const grove_idg_wanted wanted = {.support = 2,
+                                     .side = (int)number_of(node, "subgrid"),
+                                     .layers = number_of(node, "layers"),
+                                     .tiles = grove_node_choice(node, "w_tiles") == 1,
+                                     .planes = grove_node_choice(node, "w_tiles") == 2};
     const image_terms terms = terms_of(node);
     const grove_idg_mix mix = mix_of(m, &terms);
     image_method_idg e = {.seconds = least_seconds(m, &bounds, &mix), .is_bound = true};

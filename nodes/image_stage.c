@@ -84,7 +84,9 @@ static int read_wanted(const grove_node *node, grove_idg_wanted *wanted)
     static const int sides[] = {16, 24, 32, 40, 48, 64};
     bool known = !grove_node_given(node, "subgrid");
 
-    *wanted = (grove_idg_wanted){.support = 2};
+    *wanted = (grove_idg_wanted){.support = 2,
+                                 .tiles = grove_node_choice(node, "w_tiles") == 1,
+                                 .planes = grove_node_choice(node, "w_tiles") == 2};
     if (!known)
         wanted->side = (int)grove_node_integer(node, "subgrid");
     for (int k = 0; k < 6; k++)

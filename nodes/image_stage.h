@@ -22,7 +22,10 @@
     {"subgrid", GROVE_INTEGER, "none",                                                             \
      "of method=idg: pixels of a subgrid along each side, 16, 24, 32, 40, 48 or 64; none: those "  \
      "that take the least time for epsilon"},                                                      \
-    {"layers", GROVE_INTEGER, "none", "of method=idg: w-layers; none: the same"}
+    {"layers", GROVE_INTEGER, "none", "of method=idg: w-layers; none: the same"},                  \
+    {"w_tiles", GROVE_CHOICE, "auto",                                                              \
+     "of method=idg: yes: w-layers are those of tiles of the grid, in place of planes; auto: what "  \
+     "takes less time", .choices = "auto yes no"}
 /* clang-format on */
 
 /* The largest |u|, |v| and |w|, wavelengths at the highest frequency, by max_uvw or the antennas'

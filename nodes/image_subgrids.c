@@ -138,15 +138,18 @@ void image_subgrids_tell(grove_node *node, const grove_node *obs, const grove_id
                          const image_terms *terms, int64_t groups)
 {
     const double each = image_subgrids_foretell(obs, p, terms, groups);
-    char many[60] = "";
+    char many[60] = "", tiles[100] = "";
 
     if (each > 0)
         snprintf(many, sizeof(many), ", about %.3g visibilities in each", each);
+    if (p->tile)
+        snprintf(tiles, sizeof(tiles), " of w-tiles of %d x %d cells, about %lld in all", p->tile,
+                 p->tile, (long long)p->blocks);
     grove_node_note(node,
                     "image-domain gridding: subgrids of %d x %d pixels%s, a taper of %d cells, "
-                    "%lld w-layer%s; error %.2g, root mean square",
-                    p->side, p->side, many, p->grid.kernel.width, (long long)p->grid.planes,
-                    p->grid.planes == 1 ? "" : "s", p->error);
+                    "%lld w-layer%s%s; error %.2g, root mean square",
+                    p->side, p->side, many, p->grid.kernel.width, (long long)p->layers,
+                    p->layers == 1 ? "" : "s", tiles, p->error);
 }
 
 /* ---- numbers and images ---- */

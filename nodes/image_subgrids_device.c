@@ -11,6 +11,13 @@
 
 /* ---- memory ---- */
 
+void image_subgrids_device_free(image_subgrids_device *d)
+{
+    grove_idg_free(d->host);
+    free(d->slots.tile);
+    *d = (image_subgrids_device){0};
+}
+
 uint64_t image_subgrids_device_memory(const grove_idg_plan *plan, const image_terms *terms,
                                       int64_t times, int64_t channels, bool planes)
 {
@@ -227,7 +234,7 @@ static int begin(sampling *s, bool adds)
     code = code ? code : make_terms(s);
     if (!code && grove_idg_device_divide(s->plan, &s->samples, s->baselines,
                                          s->terms->input < 0 ? NULL : &s->made.terms, adds,
-                                         &s->work, &outside))
+                                         &s->d->slots, &s->work, &outside))
         code = GROVE_MISSING;
     code = code ? code : open_device(s->call, s->plan, adds, s->d);
     if (!code)
@@ -278,9 +285,8 @@ static void set_subgrids(sampling *s, int32_t k)
 {
     const grove_idg_work *w = &s->work;
 
-    s->state.first = k * w->each;
-    s->state.last =
-        (int32_t)(s->state.first + w->each < w->subgrids ? s->state.first + w->each : w->subgrids);
+    s->state.first = w->first[k];
+    s->state.last = w->first[k + 1];
 }
 
 static int add_launch(sampling *s, int32_t k)
@@ -304,6 +310,55 @@ static int add_launch(sampling *s, int32_t k)
                          s->d->planes);
 }
 
+/* What slots have, to the w-tiles of the host. */
+static int fetch_slots(const grove_call *call, const grove_idg_plan *plan, const void *planes,
+                       const grove_idg_slots *slots, grove_idg *to)
+{
+    const grove_idg_device_sizes sizes = grove_idg_device_find_sizes(plan);
+    const size_t image = sizes.planes / (uint64_t)(sizes.slots * plan->mix.images);
+    char *from = malloc(sizes.planes);
+    int code = from ? grove_call_fetch(call, from, planes, sizes.planes) : GROVE_NO_MEMORY;
+
+    for (int32_t k = 0; k < slots->used && !code; k++)
+        for (int r = 0; r < plan->mix.images && !code; r++)
+            code = grove_idg_add_tile(to, slots->tile[k], r,
+                                      from + (size_t)(r * sizes.slots + k) * image)
+                       ? GROVE_NO_MEMORY
+                       : 0;
+    free(from);
+    return code == GROVE_NO_MEMORY ? grove_node_fail(call->node, code,
+                                                     "not enough memory for what the device has "
+                                                     "made")
+                                   : code;
+}
+
+/* Tiles of the grid go to the host where there are no slots for more. */
+static int free_slots(const sampling *s, int32_t k)
+{
+    image_subgrids_device *d = s->d;
+    grove_isa isa;
+    char said[200];
+
+    if (!s->work.flush || !s->work.flush[k].tile)
+        return 0;
+    if (!d->host && !grove_isa_choose(&isa, said))
+        d->host = grove_idg_new(s->plan, isa);
+    int code = d->host ? fetch_slots(s->call, s->plan, d->planes, &s->work.flush[k], d->host)
+                       : grove_node_fail(s->call->node, GROVE_NO_MEMORY,
+                                         "not enough memory for the planes");
+    return code ? code
+                : grove_call_zero(s->call, d->planes, grove_idg_device_find_sizes(s->plan).planes);
+}
+
+/* What the slots have from here on. */
+static void take_slots(sampling *s)
+{
+    const grove_idg_slots before = s->d->slots;
+
+    s->d->slots = s->work.slots;
+    s->work.slots = before;
+}
+
 int image_subgrids_device_add(const grove_call *call, const grove_idg_plan *plan,
                               const image_terms *terms, const image_device_inputs *in,
                               image_subgrids_device *d, grove_idg_counts *counts)
@@ -316,8 +371,12 @@ int image_subgrids_device_add(const grove_call *call, const grove_idg_plan *plan
     s.args.in[GROVE_GRIDDER_FLAGS] = view_of(&s, in->flags + in->data);
     s.args.in[GROVE_GRIDDER_WEIGHT_FLAGS] =
         view_of(&s, in->weights < 0 ? -1 : in->flags + in->weights);
-    for (int32_t k = 0; k < s.work.launches && !code; k++)
-        code = add_launch(&s, k);
+    for (int32_t k = 0; k < s.work.launches && !code; k++) {
+        code = free_slots(&s, k);
+        code = code ? code : add_launch(&s, k);
+    }
+    if (!code)
+        take_slots(&s);
     if (!code)
         code = image_device_weigh(call, in, &d->totals);
     if (!code)
@@ -371,9 +430,17 @@ int image_subgrids_device_predict(const grove_call *call, const grove_idg_plan *
 /* ---- planes ---- */
 
 int image_subgrids_device_fetch(const grove_call *call, const grove_idg_plan *plan,
-                                const image_subgrids_device *d, void *planes)
+                                const image_subgrids_device *d, grove_idg *to)
 {
     const uint64_t bytes = grove_idg_device_find_sizes(plan).planes;
+    void *planes = plan->tile ? NULL : grove_idg_planes(to);
+
+    if (plan->tile) {
+        const int failed = d->host && grove_idg_add_tiles(to, d->host);
+        return failed ? grove_node_fail(call->node, GROVE_NO_MEMORY,
+                                        "not enough memory for what the device has made")
+                      : fetch_slots(call, plan, d->planes, &d->slots, to);
+    }
     void *more = malloc(bytes);
     int code = more ? grove_call_fetch(call, more, d->planes, bytes)
                     : grove_node_fail(call->node, GROVE_NO_MEMORY,
@@ -396,7 +463,7 @@ int image_subgrids_device_give(const grove_call *call, const grove_idg_plan *pla
     const int64_t pair = call->double_precision ? 16 : 8, images = plan->mix.images,
                   plane = grid->grid[0] * grid->grid[1] * pair;
     const int32_t size[2] = {(int32_t)grid->grid[0], (int32_t)grid->grid[1]};
-    int code = 0;
+    int code = plan->tile ? GROVE_MISSING : 0; /* the host brings w-tiles onto the planes */
 
     for (int64_t k = 0; k < images * grid->planes && !code; k++) {
         const grove_gridder_window whole = {.size = {size[0], size[1]},

@@ -10,11 +10,15 @@
 
 /* Kept on the device from call to call; zero before the first. */
 typedef struct {
-    void *planes; /* [image][plane][v][u]; NULL: of degrid */
+    void *planes; /* [image][plane][v][u], or of w-tiles [image][slot][v][u]; NULL: of degrid */
     void *numbers, *images, *table;
     double *totals; /* [GROVE_GRIDDER_TOTALS] */
+    grove_idg_slots slots;
+    grove_idg *host; /* w-tiles that had to leave their slots; NULL: none */
     bool open;
 } image_subgrids_device;
+
+void image_subgrids_device_free(image_subgrids_device *d);
 
 /* Bytes of it, and of the terms of so many times and channels. */
 uint64_t image_subgrids_device_memory(const grove_idg_plan *plan, const image_terms *terms,
@@ -24,9 +28,9 @@ uint64_t image_subgrids_device_memory(const grove_idg_plan *plan, const image_te
 int image_subgrids_device_add(const grove_call *call, const grove_idg_plan *plan,
                               const image_terms *terms, const image_device_inputs *in,
                               image_subgrids_device *d, grove_idg_counts *counts);
-/* Adds the planes to the host's; and to call->args->out. */
+/* Adds the planes, or w-tiles, to the host's; gives the planes to call->args->out. */
 int image_subgrids_device_fetch(const grove_call *call, const grove_idg_plan *plan,
-                                const image_subgrids_device *d, void *planes);
+                                const image_subgrids_device *d, grove_idg *to);
 int image_subgrids_device_give(const grove_call *call, const grove_idg_plan *plan,
                                const image_subgrids_device *d);
 

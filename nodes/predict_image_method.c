@@ -59,7 +59,8 @@ static void express(const grove_node *node, predictor *p, const char *stokes)
 
 static void express_idg(const grove_node *node, predictor *p, const char *stokes)
 {
-    const char *idg = "w_terms=w_terms, method=idg, subgrid=subgrid, layers=layers",
+    const char *idg = "w_terms=w_terms, method=idg, subgrid=subgrid, layers=layers, "
+                      "w_tiles=w_tiles",
                *jones = "jones=jones, times=times, channels=channels";
     char *stage = stage_of(node, p);
 

@@ -95,6 +95,12 @@ static const struct {
     /* baselines beyond a limit, in some channels of a row */
     {"grid(V, obs, size=40, cell=5arcsec, method=idg, max_uvw=[1km, 800m, 3km])", 0, 1e-4, 4, 2,
      false},
+    /* w-tiles, of several calls; more of them than the antennas' positions foretell */
+    {"grid(V, obs, size=[90, 80], cell=5arcsec, method=idg, subgrid=16, layers=6, w_tiles=yes)", 0,
+     1e-4, 4, 1, false},
+    {"grid(V, obs, size=[90, 80], cell=5arcsec, method=idg, subgrid=16, layers=6, w_tiles=yes, "
+     "stokes=\"IQ\", uvw=6 * obs.uvw, max_uvw=[5km, 5km, 5km])",
+     0, 1e-4, 4, 2, true},
     {"predict_image(X, obs, method=idg)", 0, 1e-4, 4, 1, false},
     {"predict_image(X, obs, method=idg, subgrid=16, epsilon=1e-2)", 0, 1e-2, 18, 0, false},
     {"predict_image(X, obs, method=idg, subgrid=24)", 0, 1e-4, 3, 0, false},

@@ -24,7 +24,8 @@ typedef struct {
     int64_t layers;
     int times, channels;
     bool double_precision, without_w, weights, uneven;
-    int terms; /* elements of Jones terms; 0: none */
+    int terms;  /* elements of Jones terms; 0: none */
+    bool tiles; /* w-tiles */
 } configuration;
 
 static const configuration cases[] = {
@@ -42,6 +43,11 @@ static const configuration cases[] = {
     {{64, 64}, 0.02, {0}, 0.5, 1e-4, 0, 0, 20, 4, false, false, false, false, 1},
     {{40, 44}, 0.05, {0.01, 0}, 0.5, 1e-5, 32, 3, 12, 3, true, false, true, false, 2},
     {{40, 36}, 0.02, {0}, 0.5, 1e-4, 0, 0, 12, 4, false, false, false, false, 4},
+    /* w-tiles */
+    {{64, 80}, 0.05, {0}, 0.7, 1e-4, 16, 6, 20, 4, false, false, true, false, 0, true},
+    {{80, 64}, 0.1, {0.02, -0.05}, 0.5, 1e-6, 16, 0, 20, 4, true, false, false, true, 0, true},
+    {{100, 120}, 0.05, {0}, 0.5, 1e-3, 16, 0, 10, 3, false, true, false, false, 0, true},
+    {{60, 64}, 0.05, {0.01, 0}, 0.5, 1e-5, 24, 5, 12, 3, true, false, true, false, 2, true},
 };
 
 enum { BASELINES = 6, PIXELS = 24 };
@@ -196,8 +202,11 @@ static void begin(world *w, const configuration *c)
                                    .polarisations = 1,
                                    .double_precision = c->double_precision,
                                    .without_w = c->without_w};
-    const grove_idg_wanted wanted = {
-        .side = c->side, .layers = c->layers, .support = c->terms ? 2 : 0};
+    const grove_idg_wanted wanted = {.side = c->side,
+                                     .layers = c->layers,
+                                     .support = c->terms ? 2 : 0,
+                                     .tiles = c->tiles,
+                                     .planes = !c->tiles};
     char said[200] = "";
 
     *w = (world){.c = *c,
@@ -255,6 +264,7 @@ static void add(grove_idg *idg, const world *w, const grove_gridder_threads *thr
     ck_assert_int_eq(outside.samples, 0);
     ck_assert_int_eq(counts.visibilities, w->rows * w->c.channels);
     ck_assert_int_gt(counts.subgrids, 0);
+    ck_assert_int_eq(grove_idg_fold(idg, threads), 0);
 }
 
 /* ---- images ---- */
@@ -379,14 +389,14 @@ static void check_image(const configuration *c, int isa)
     add(idg, &w, &in_order);
     const double error = error_of(&w, grove_idg_planes(idg));
     ck_assert_msg(error < c->epsilon, "%g > %g: %d pixels, %lld layers, taper of %d, predicted %g",
-                  error, c->epsilon, w.plan.side, (long long)w.plan.grid.planes,
+                  error, c->epsilon, w.plan.side, (long long)w.plan.layers,
                   w.plan.grid.kernel.width, w.plan.error);
     if (getenv("IDG_TELL"))
         printf("%d: error %.2e of %.0e, predicted %.2e; %d pixels, %lld layers of %lld, taper %d, "
-               "reach %.3g cells, w %.3g\n",
-               isa, error, c->epsilon, w.plan.error, w.plan.side, (long long)w.plan.grid.planes,
+               "reach %.3g cells, w %.3g, tile %d of %d\n",
+               isa, error, c->epsilon, w.plan.error, w.plan.side, (long long)w.plan.layers,
                (long long)w.plan.grid.grid[0], w.plan.grid.kernel.width, w.plan.reach,
-               w.plan.reach_w);
+               w.plan.reach_w, w.plan.tile, w.plan.padded);
     grove_idg_free(idg);
     end(&w);
 }
@@ -459,6 +469,7 @@ static void check_adjoint(const configuration *c, int isa)
     add(idg, &w, &three);
     ck_assert_mem_eq(first, grove_idg_planes(idg), (size_t)numbers * w.real);
     memcpy(grove_idg_planes(idg), planes, (size_t)numbers * w.real);
+    grove_idg_unfold(idg);
     samples.data = predicted;
     ck_assert_int_eq(grove_idg_predict(idg, &samples, BASELINES, w.terms, &three, &outside, NULL),
                      0);

@@ -181,7 +181,8 @@ END_TEST
 START_TEST(as_by_w_stacking)
 {
     grove_session_options options = {.double_precision = true};
-    const char *const layers[] = {"", ", layers=1, subgrid=48", ", layers=5"};
+    const char *const layers[] = {"", ", layers=1, subgrid=48", ", layers=5",
+                                  ", layers=5, w_tiles=yes, subgrid=16"};
     char *more = grove_format("d = predict_image(im.pixels, obs, epsilon=1e-5, method=idg%s)\n"
                               "x = predict_image(im.pixels, obs, epsilon=1e-9, method=w_stack)\n",
                               layers[_i]);
@@ -220,6 +221,8 @@ static const struct {
      4e-4},
     {5, "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=1, subgrid=48",
      "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=5", 2e-5},
+    {5, "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=4, subgrid=24, w_tiles=yes",
+     "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=1, subgrid=48", 2e-5},
 };
 
 static char *method_of(const char *options, const char *otherwise)
@@ -343,6 +346,7 @@ START_TEST(wrong_calls)
         {"grid(V" IMAGE ", method=idg, layers=0)", "0 is not from 1 to"},
         {"grid(V" IMAGE ", subgrid=32)", "subgrid: goes with method=idg only"},
         {"dirty_image(V" IMAGE ", layers=2)", "layers: goes with method=idg only"},
+        {"grid(V" IMAGE ", w_tiles=yes)", "w_tiles: goes with method=idg only"},
         {"grid(V" IMAGE ", method=idg, exact=true)", "exact: goes with method=w_stack only"},
         {"grid(V, obs, size=60, cell=3e-5rad, method=idg, jones=E)", "it does not cover the image"},
         {"grid(select(V, element=XX)" IMAGE ", method=idg, jones=E * constant([1, 1], "
@@ -508,7 +512,7 @@ int main(void)
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_loop_test(test, images_are_sums, 0, sizeof(images) / sizeof(images[0]));
     tcase_add_loop_test(test, pixels_are_points, 0, BEAMS);
-    tcase_add_loop_test(test, as_by_w_stacking, 0, 3);
+    tcase_add_loop_test(test, as_by_w_stacking, 0, 4);
     tcase_add_loop_test(test, as_others, 0, sizeof(others) / sizeof(others[0]));
     tcase_add_loop_test(test, adjoints, 0, BEAMS);
     tcase_add_loop_test(test, tiles_and_threads, 2, 3);

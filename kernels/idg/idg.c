@@ -1,5 +1,5 @@
 #include "../gridder/gridder_private.h"
-#include "idg_hot.h"
+#include "idg_tiles.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -11,83 +11,24 @@ static const double speed_of_light = 299792458.0;
 enum {
     BATCH = 256, /* subgrids that are summed before the grid has them */
     PIECE = 8,   /* of these, one after the other */
-    STRIPE = 32  /* rows of the grid that have one adder */
+    STRIPE = 32, /* rows of the grid that have one adder */
+    OWNERS = 64  /* of blocks, which are dealt out to them */
 };
+
+/* Of a band of channels. */
+typedef struct {
+    void *planes;          /* NULL until they are needed */
+    grove_idg_tiles tiles; /* if the plan has some */
+} band_state;
 
 struct grove_idg {
     grove_idg_plan plan;
     grove_idg_tables tables;
     const grove_idg_loops *loops;
     size_t real, subgrid, each; /* bytes of a number, of an image of a subgrid, and of all */
-    void *planes;               /* of all bands */
-    int band;
-    void *batch; /* BATCH subgrids */
+    band_state *bands, *now;    /* all, and the one that was chosen */
+    void *batch;                /* BATCH subgrids */
 };
-
-/* ---- tables ---- */
-
-static void put(void *to, int64_t k, double x, size_t real)
-{
-    if (real == sizeof(float))
-        ((float *)to)[k] = (float)x;
-    else
-        ((double *)to)[k] = x;
-}
-
-static void fill_tables(grove_idg *g)
-{
-    const grove_idg_plan *p = &g->plan;
-    const int side = p->side;
-    grove_idg_tables *t = &g->tables;
-
-    for (int j = 0; j < side; j++)
-        t->x[j] = (j - side / 2) / (double)side;
-    for (int d = 0; d < 2; d++) {
-        t->scale[d] = (double)p->grid.grid[d] * p->grid.image.cell[d];
-        t->turn[d] = p->grid.image.centre[d];
-    }
-    t->turn[2] = p->grid.bounds.without_w ? 0 : p->grid.middle_n;
-    if (!p->grid.bounds.without_w)
-        grove_idg_separate(p, t->p[0], t->p[1]);
-    for (int64_t k = 0; k <= t->line; k++)
-        put(t->sign, k, k % 2 ? -1 : 1, g->real);
-    for (int x = 0; x < side; x++)
-        for (int y = 0; y < side; y++) {
-            const int64_t at = x * t->line + y;
-            t->n[at] = p->grid.bounds.without_w ? 0 : grove_idg_n(p, x, y);
-            put(t->taper, at, grove_idg_taper(p, x, y), g->real);
-        }
-    t->mirrored = true;
-    for (int x = 1; x < side; x++)
-        t->mirrored = t->mirrored && !memcmp(t->n + x * t->line, t->n + (side - x) * t->line,
-                                             (size_t)t->line * sizeof(*t->n));
-}
-
-static void *zeroed(uint64_t bytes)
-{
-    void *at = grove_gridder_room((size_t)bytes);
-
-    return at ? memset(at, 0, (size_t)bytes) : NULL;
-}
-
-static int make_tables(grove_idg *g)
-{
-    grove_idg_tables *t = &g->tables;
-    const size_t lines = (size_t)(g->plan.side * t->line);
-
-    t->plan = &g->plan;
-    t->x = zeroed((size_t)t->line * sizeof(double));
-    for (int d = 0; d < 2; d++)
-        t->p[d] = zeroed((size_t)t->line * sizeof(double));
-    t->n = zeroed(lines * sizeof(double));
-    t->sign = zeroed((uint64_t)(t->line + 1) * g->real);
-    t->taper = zeroed(lines * g->real);
-    if (!t->x || !t->p[0] || !t->p[1] || !t->n || !t->taper || !t->sign ||
-        grove_gridder_part_make(&t->fourier, g->plan.side, g->real))
-        return -1;
-    fill_tables(g);
-    return 0;
-}
 
 /* ---- one for a plan ---- */
 
@@ -105,17 +46,12 @@ int64_t grove_idg_line(const grove_idg_plan *plan)
     return (plan->side + 15) / 16 * 16;
 }
 
-static size_t real_of(const grove_idg_plan *plan)
-{
-    return plan->grid.bounds.double_precision ? sizeof(double) : sizeof(float);
-}
-
 /* Of a band. */
 static uint64_t planes_bytes(const grove_idg_plan *plan)
 {
     return (uint64_t)(plan->mix.images * plan->grid.planes * plan->grid.grid[0] *
                       plan->grid.grid[1]) *
-           2 * real_of(plan);
+           2 * grove_idg_real(plan);
 }
 
 static uint64_t bands_of(const grove_idg_plan *plan)
@@ -125,9 +61,20 @@ static uint64_t bands_of(const grove_idg_plan *plan)
 
 uint64_t grove_idg_bytes(const grove_idg_plan *plan)
 {
-    return bands_of(plan) * planes_bytes(plan) +
+    const uint64_t tiles = plan->tile ? (uint64_t)plan->blocks * grove_idg_block_bytes(plan) +
+                                            grove_idg_tiles_bytes(plan)
+                                      : 0;
+
+    return bands_of(plan) * (planes_bytes(plan) + tiles) +
            (uint64_t)(BATCH * grove_idg_most(&plan->mix) + 16) *
-               grove_idg_subgrid_bytes(plan->side, grove_idg_line(plan), real_of(plan));
+               grove_idg_subgrid_bytes(plan->side, grove_idg_line(plan), grove_idg_real(plan));
+}
+
+static void *zeroed(uint64_t bytes)
+{
+    void *at = grove_gridder_room((size_t)bytes);
+
+    return at ? memset(at, 0, (size_t)bytes) : NULL;
 }
 
 grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa)
@@ -138,43 +85,81 @@ grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa)
         return NULL;
     g->plan = *plan;
     g->loops = choose_loops(plan->grid.bounds.double_precision, isa);
-    g->real = real_of(plan);
-    g->tables.line = grove_idg_line(plan);
-    g->subgrid = grove_idg_subgrid_bytes(plan->side, g->tables.line, g->real);
+    g->real = grove_idg_real(plan);
+    g->subgrid = grove_idg_subgrid_bytes(plan->side, grove_idg_line(plan), g->real);
     g->each = (size_t)grove_idg_most(&plan->mix) * g->subgrid;
-    g->planes = zeroed(bands_of(plan) * planes_bytes(plan));
+    g->bands = g->now = calloc(bands_of(plan), sizeof(*g->bands));
     g->batch = zeroed(BATCH * g->each); /* what lines have beyond pixels stays finite */
-    if (!g->planes || !g->batch || make_tables(g)) {
-        grove_idg_free(g);
-        return NULL;
-    }
-    return g;
+    int code = !g->bands || !g->batch || grove_idg_tables_make(&g->tables, &g->plan, false);
+    for (uint64_t k = 0; k < bands_of(plan) && plan->tile && !code; k++)
+        code = grove_idg_tiles_make(&g->bands[k].tiles, &g->plan, g->loops);
+    if (!code)
+        return g;
+    grove_idg_free(g);
+    return NULL;
 }
 
 void grove_idg_free(grove_idg *g)
 {
     if (!g)
         return;
-    free(g->planes);
+    for (uint64_t k = 0; k < bands_of(&g->plan) && g->bands; k++) {
+        free(g->bands[k].planes);
+        if (g->bands[k].tiles.plan)
+            grove_idg_tiles_free(&g->bands[k].tiles);
+    }
+    free(g->bands);
     free(g->batch);
-    free(g->tables.x);
-    free(g->tables.p[0]);
-    free(g->tables.p[1]);
-    free(g->tables.n);
-    free(g->tables.taper);
-    free(g->tables.sign);
-    free(g->tables.fourier.factor);
+    grove_idg_tables_free(&g->tables);
     free(g);
 }
 
 void grove_idg_choose_band(grove_idg *g, int band)
 {
-    g->band = band;
+    g->now = &g->bands[band];
 }
 
 void *grove_idg_planes(grove_idg *g)
 {
-    return (char *)g->planes + (uint64_t)g->band * planes_bytes(&g->plan);
+    void **planes = &g->now->planes;
+
+    *planes = *planes ? *planes : zeroed(planes_bytes(&g->plan));
+    return *planes;
+}
+
+int grove_idg_fold(grove_idg *g, const grove_gridder_threads *threads)
+{
+    void *planes = grove_idg_planes(g);
+
+    if (!planes)
+        return -1;
+    return g->plan.tile ? grove_idg_tiles_fold(&g->now->tiles, planes, threads) : 0;
+}
+
+int grove_idg_add_tile(grove_idg *g, int64_t tile, int image, const void *numbers)
+{
+    return grove_idg_tiles_add(&g->now->tiles, tile, image, numbers);
+}
+
+int grove_idg_add_tiles(grove_idg *g, const grove_idg *from)
+{
+    int64_t across[2];
+    const int64_t tiles = g->plan.tile ? grove_idg_tiles_count(&g->plan, across) : 0;
+    int code = 0;
+
+    for (int64_t k = 0; k < tiles; k++)
+        for (int image = 0; image < g->plan.mix.images && from->now->tiles.block[k] && !code;
+             image++)
+            code = grove_idg_tiles_add(&g->now->tiles, k, image,
+                                       (const char *)from->now->tiles.block[k] +
+                                           (size_t)image * from->now->tiles.image);
+    return code;
+}
+
+void grove_idg_unfold(grove_idg *g)
+{
+    if (g->plan.tile)
+        grove_idg_tiles_clear(&g->now->tiles);
 }
 
 /* ---- subgrids and the grid ---- */
@@ -187,19 +172,25 @@ static bool touches(const grove_idg *g, const grove_idg_subgrid *s, int64_t firs
     return (begin < last && end > first) || end - size > first;
 }
 
-static void exchange(grove_idg *g, const grove_idg_subgrid *s, void *cells, int64_t first,
+/* Between a subgrid's cells and rows of the planes; of w-tiles all of its block. */
+static void exchange(const grove_idg *g, const grove_idg_subgrid *s, void *cells, int64_t first,
                      int64_t last, bool to_grid)
 {
-    const int64_t *size = g->plan.grid.grid;
+    const int64_t side = grove_idg_block_side(&g->plan),
+                  size[2] = {g->plan.tile ? side : g->plan.grid.grid[0],
+                             g->plan.tile ? side : g->plan.grid.grid[1]};
+    int32_t start[2] = {s->start[0], s->start[1]};
+    char *planes =
+        g->plan.tile ? g->now->tiles.block[grove_idg_tile_of(&g->plan, s, start)] : g->now->planes;
     grove_idg_move move = {.size = {size[0], size[1]},
-                           .start = {s->start[0], s->start[1]},
-                           .first = first,
-                           .last = last,
+                           .start = {start[0], start[1]},
+                           .first = g->plan.tile ? 0 : first,
+                           .last = g->plan.tile ? side : last,
                            .to_grid = to_grid};
 
     for (int image = 0; image < g->plan.mix.images; image++) {
         move.plane =
-            (char *)grove_idg_planes(g) +
+            planes +
             (size_t)((image * g->plan.grid.planes + s->plane) * size[0] * size[1]) * 2 * g->real;
         move.cells = (char *)cells + (size_t)image * g->subgrid;
         g->loops->move(&g->tables, &move);
@@ -255,7 +246,8 @@ static void do_piece(void *context, int64_t i)
     work *w = context;
     const int64_t first = w->first + i * PIECE,
                   last = least(first + PIECE, least(w->first + BATCH, w->count));
-    char *room = grove_gridder_room(grove_idg_work_bytes(w->g->tables.line, w->g->real));
+    char *room =
+        grove_gridder_room(grove_idg_work_bytes(w->g->plan.side, w->g->tables.line, w->g->real));
 
     if (!room)
         w->failed = true;
@@ -264,21 +256,41 @@ static void do_piece(void *context, int64_t i)
     free(room);
 }
 
-/* The subgrids of a batch, to rows of the grid, always in the same order. */
+/* The subgrids of a batch, to rows of the grid or to the blocks of an owner, always in the same
+ * order. */
 static void add_stripe(void *context, int64_t i)
 {
     const work *w = context;
+    const grove_idg_plan *p = &w->g->plan;
 
-    for (int64_t k = w->first; k < least(w->first + BATCH, w->count); k++)
-        if (touches(w->g, &w->subgrid[k], i * STRIPE, (i + 1) * STRIPE))
-            exchange(w->g, &w->subgrid[k],
-                     (char *)w->g->batch + (size_t)(k - w->first) * w->g->each, i * STRIPE,
+    for (int64_t k = w->first; k < least(w->first + BATCH, w->count); k++) {
+        const grove_idg_subgrid *s = &w->subgrid[k];
+        int32_t start[2];
+        if (p->tile ? grove_idg_tile_of(p, s, start) % OWNERS == i
+                    : touches(w->g, s, i * STRIPE, (i + 1) * STRIPE))
+            exchange(w->g, s, (char *)w->g->batch + (size_t)(k - w->first) * w->g->each, i * STRIPE,
                      (i + 1) * STRIPE, true);
+    }
+}
+
+/* The planes, or the blocks of all subgrids, which are made here. */
+static int find_blocks(work *w, const grove_gridder_threads *threads)
+{
+    grove_idg *g = w->g;
+
+    if (!g->plan.tile)
+        return grove_idg_planes(g) ? 0 : -1;
+    if (!w->predicts)
+        return grove_idg_tiles_open(&g->now->tiles, w->subgrid, w->count);
+    const void *planes = grove_idg_planes(g);
+    return planes ? grove_idg_tiles_split(&g->now->tiles, w->subgrid, w->count, planes, threads)
+                  : -1;
 }
 
 static int do_batches(work *w, const grove_gridder_threads *threads)
 {
-    const int64_t stripes = (w->g->plan.grid.grid[1] + STRIPE - 1) / STRIPE;
+    const int64_t stripes =
+        w->g->plan.tile ? OWNERS : (w->g->plan.grid.grid[1] + STRIPE - 1) / STRIPE;
 
     for (w->first = 0; w->first < w->count && !w->failed; w->first += BATCH) {
         const int64_t count = least(BATCH, w->count - w->first);
@@ -323,6 +335,8 @@ static int do_all(work *w, const grove_gridder_threads *threads, grove_gridder_o
     for (int64_t k = 0; k < channels && !code; k++)
         w->wavenumber[k] = w->samples->freq[k] / speed_of_light;
     w->even = !code && grove_idg_are_even(w->wavenumber, channels);
+    if (!code)
+        code = find_blocks(w, threads);
     if (!code)
         code = do_batches(w, threads);
     if (counts && !code)

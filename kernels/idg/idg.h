@@ -30,15 +30,22 @@ typedef struct {
     double factor[4][4][2]; /* [image][number] */
 } grove_idg_mix;
 
-/* `grid`: kernel.width is the taper's, in cells; kernel_w has none; planes are the w-layers. */
+/* `grid`: kernel.width is the taper's, in cells; kernel_w has none; planes are the w-layers, or
+ * one, where w-tiles have these: tiles of the grid, each with the layers of its visibilities, that
+ * are brought onto the plane by a transform, exp(2 pi i (w_k - w_0) n), and one back. */
 typedef struct {
     grove_gridder_plan grid;
-    int side;       /* pixels of a subgrid along x and y: N, a multiple of 8 */
-    double reach;   /* cells from the middle of a subgrid that its visibilities may have */
-    double reach_w; /* the same of w, wavelengths, from the middle of its visibilities */
-    double far_w;   /* and from that to the layer */
-    double error;   /* predicted, relative, root mean square over the image */
-    double seconds; /* estimated cost with one thread, with transforms of the layers */
+    int64_t layers;         /* of subgrids; as planes where there are no tiles */
+    double first_w, step_w; /* and their w */
+    int tile;               /* cells along a side of a w-tile; 0: there are none */
+    int padded;             /* cells of the transform of a tile and what reaches beyond it */
+    int64_t blocks;         /* foretold by the caller: tiles that are occupied, of all layers */
+    int side;               /* pixels of a subgrid along x and y: N, a multiple of 8 */
+    double reach;           /* cells from the middle of a subgrid that its visibilities may have */
+    double reach_w;         /* the same of w, wavelengths, from the middle of its visibilities */
+    double far_w;           /* and from that to the layer */
+    double error;           /* predicted, relative, root mean square over the image */
+    double seconds;         /* estimated cost with one thread, with transforms of the layers */
     grove_idg_mix mix;
     int bands; /* of channels, each with planes of its own; 0: one */
 } grove_idg_plan;
@@ -46,8 +53,9 @@ typedef struct {
 /* What may be asked for; 0: chosen by epsilon. */
 typedef struct {
     int side;
-    int support;    /* cells that terms of the image plane need beside the taper, both sides */
-    int64_t layers; /* at least so many */
+    int support;        /* cells that terms of the image plane need beside the taper, both sides */
+    int64_t layers;     /* at least so many */
+    bool tiles, planes; /* w-tiles, or w-layers as planes; neither: what takes less time */
 } grove_idg_wanted;
 
 /* Chooses subgrids, taper, grid and layers of the least estimated cost whose error is at most
@@ -93,8 +101,20 @@ void grove_idg_free(grove_idg *idg); /* NULL is fine */
 /* To which band samples are added, and whose planes they are predicted from: at first 0. */
 void grove_idg_choose_band(grove_idg *idg, int band);
 /* Those of the band, [image][plane][v][u] complex numbers of the plan's precision, to read and to
- * write. */
+ * write; NULL: no memory, if there are w-tiles: what is in w-tiles comes there by grove_idg_fold,
+ * and after writing goes there anew after grove_idg_unfold.
+ */
 void *grove_idg_planes(grove_idg *idg);
+/* 0, or -1 without memory. */
+int grove_idg_fold(grove_idg *idg, const grove_gridder_threads *threads);
+void grove_idg_unfold(grove_idg *idg);
+/* What a device has made of a w-tile, by its number: one image [v][u], with half a subgrid around
+ * it. And all that another one has in w-tiles. 0, or -1 without memory. */
+int grove_idg_add_tile(grove_idg *idg, int64_t tile, int image, const void *numbers);
+int grove_idg_add_tiles(grove_idg *idg, const grove_idg *from);
+/* How many w-tiles samples occupy, of all layers. 0, or -1 without memory. */
+int grove_idg_count_blocks(const grove_idg_plan *plan, const grove_gridder_samples *samples,
+                           int64_t *blocks);
 
 /* How samples would be divided: added to *counts. 0, or -1 without memory. */
 int grove_idg_count(const grove_idg_plan *plan, const grove_gridder_samples *samples,

@@ -17,9 +17,10 @@ enum {
 typedef struct {
     int64_t row; /* the first one; from time to time it is so many baselines more */
     int32_t times, first, channels;
-    int32_t plane, sign; /* sign: of w, by which uvw are multiplied, and data conjugated */
+    int32_t layer, sign; /* sign: of w, by which uvw are multiplied, and data conjugated */
     int32_t cell[2];     /* the middle, from that of the grid */
-    int32_t start[2];    /* the cell of the grid, which repeats itself, in which it begins */
+    int32_t start[2];    /* the cell of the plane, which repeats itself, in which it begins */
+    int32_t plane;       /* that of its layer, or that its w-tile stands for */
     int64_t term[2];     /* numbers before the terms of its stations */
     double w;            /* of its middle, wavelengths */
 } grove_idg_subgrid;

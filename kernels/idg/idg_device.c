@@ -1,6 +1,6 @@
 #include "idg_device.h"
 
-#include "idg_hot.h"
+#include "idg_tiles.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,7 @@ const grove_kernel grove_idg_weigh = PIXELS("idg_weigh"), grove_idg_split = PIXE
                    grove_idg_gather = PIXELS("idg_gather"), grove_idg_clear = PIXELS("idg_clear");
 
 enum { BYTES = 1 << 25 /* of the pixels of a launch, about */, STEP = 8, SIDES = 8 };
+static const uint64_t most_in_tiles = 1 << 28; /* bytes of w-tiles at a time */
 
 const grove_kernel *grove_idg_sum_kernel(int side)
 {
@@ -51,19 +52,39 @@ static int64_t pair_bytes(const grove_idg_plan *p)
     return p->grid.bounds.double_precision ? 16 : 8;
 }
 
+/* As many w-tiles as are foretold, if they are not too many. */
+static int32_t slots_of(const grove_idg_plan *p)
+{
+    int64_t across[2];
+    const uint64_t all = (uint64_t)grove_idg_tiles_count(p, across),
+                   told = p->blocks > 0 && (uint64_t)p->blocks < all ? (uint64_t)p->blocks : all,
+                   most = most_in_tiles / grove_idg_block_bytes(p);
+
+    return (int32_t)(told < most ? told : most > 0 ? most : 1);
+}
+
 grove_idg_device_sizes grove_idg_device_find_sizes(const grove_idg_plan *p)
 {
     const int64_t pixels = (int64_t)p->side * p->side * pair_bytes(p),
                   most = grove_idg_most(&p->mix) * pixels, count = BYTES / most;
     const grove_gridder_plan *grid = &p->grid;
+    const int32_t slots = p->tile ? slots_of(p) : 0;
 
     return (grove_idg_device_sizes){
-        .planes = (uint64_t)(p->mix.images * grid->planes * grid->grid[0] * grid->grid[1] *
-                             pair_bytes(p)),
+        .planes = p->tile ? (uint64_t)slots * grove_idg_block_bytes(p)
+                          : (uint64_t)(p->mix.images * grid->planes * grid->grid[0] *
+                                       grid->grid[1] * pair_bytes(p)),
         .numbers = (uint64_t)(count * p->mix.visibilities * pixels),
         .images = (uint64_t)(count * p->mix.images * pixels),
         .table = (uint64_t)grove_idg_table_numbers(p->side) * sizeof(double),
-        .subgrids = (int32_t)count};
+        .subgrids = (int32_t)count,
+        .slots = slots};
+}
+
+/* Cells along a side of the planes, or of what each slot has. */
+static int64_t plane_side(const grove_idg_plan *p, int d)
+{
+    return p->tile ? grove_idg_block_side(p) : p->grid.grid[d];
 }
 
 double *grove_idg_device_table(const grove_idg_plan *p)
@@ -93,11 +114,12 @@ grove_idg_state grove_idg_device_state(const grove_idg_plan *p)
     const grove_gridder_plan *grid = &p->grid;
     const bool without_w = grid->bounds.without_w;
     grove_idg_state s = {.samples = {.polarisations = p->mix.visibilities,
-                                     .planes = (int32_t)grid->planes,
-                                     .first_w = grid->first_w,
+                                     .planes = p->tile ? grove_idg_device_find_sizes(p).slots
+                                                       : (int32_t)grid->planes,
+                                     .first_w = p->first_w,
                                      .turn = {grid->image.centre[0], grid->image.centre[1],
                                               without_w ? 0 : grid->middle_n}},
-                         .step_w = grid->step_w,
+                         .step_w = p->step_w,
                          .side = p->side,
                          .line = (int32_t)grove_idg_line(p),
                          .images = p->mix.images,
@@ -105,7 +127,7 @@ grove_idg_state grove_idg_device_state(const grove_idg_plan *p)
 
     for (int d = 0; d < 2; d++) {
         s.samples.scale[d] = (double)grid->grid[d] * grid->image.cell[d];
-        s.size[d] = (int32_t)grid->grid[d];
+        s.size[d] = (int32_t)plane_side(p, d);
     }
     return s;
 }
@@ -117,7 +139,7 @@ enum { MOST = GROVE_IDG_MAX_SIDE / GROVE_IDG_TILE + 1 }; /* along one axis */
 /* Tiles along an axis that a subgrid touches; the grid repeats itself. */
 static int find_tiles(const grove_idg_plan *p, int32_t start, int d, int32_t tile[MOST])
 {
-    const int32_t size = (int32_t)p->grid.grid[d];
+    const int32_t size = (int32_t)plane_side(p, d);
     int count = 0;
 
     for (int32_t at = 0, step; at < p->side; at += step) {
@@ -186,8 +208,7 @@ static int walk_tiles(tiling *t, int64_t begin, int64_t end, int32_t first, bool
 static int find_launch(tiling *t, int32_t launch)
 {
     grove_idg_work *w = t->work;
-    const int64_t begin = (int64_t)launch * w->each,
-                  end = begin + w->each < w->subgrids ? begin + w->each : w->subgrids;
+    const int64_t begin = w->first[launch], end = w->first[launch + 1];
     const int32_t first = (int32_t)w->tiles;
     int64_t entries = w->entries;
 
@@ -217,11 +238,12 @@ static int find_all_tiles(const grove_idg_plan *p, grove_idg_work *w)
 {
     tiling t = {.plan = p,
                 .work = w,
-                .across = p->grid.grid[0] / GROVE_IDG_TILE,
-                .rows = p->grid.grid[1] / GROVE_IDG_TILE};
+                .across = plane_side(p, 0) / GROVE_IDG_TILE,
+                .rows = plane_side(p, 1) / GROVE_IDG_TILE};
+    const int64_t planes = p->tile ? grove_idg_device_find_sizes(p).slots : p->grid.planes;
     int code = 0;
 
-    t.number = calloc((size_t)(p->grid.planes * t.across * t.rows), sizeof(*t.number));
+    t.number = calloc((size_t)(planes * t.across * t.rows), sizeof(*t.number));
     w->begin = calloc((size_t)w->launches + 1, sizeof(*w->begin));
     code = t.number && w->begin ? 0 : -1;
     for (int32_t k = 0; k < w->launches && !code; k++)
@@ -232,17 +254,89 @@ static int find_all_tiles(const grove_idg_plan *p, grove_idg_work *w)
 
 /* ---- subgrids ---- */
 
+/* The next launch begins with subgrid k. */
+static void begin_launch(grove_idg_work *w, int64_t k)
+{
+    if (!w->launches || w->first[w->launches - 1] < k)
+        w->first[w->launches++] = (int32_t)k;
+}
+
+/* So many subgrids in each launch. */
+static int cut_evenly(grove_idg_work *w, int64_t each)
+{
+    w->first = malloc((size_t)(w->subgrids / each + 3) * sizeof(*w->first));
+    for (int64_t k = 0; k < w->subgrids && w->first; k += each)
+        begin_launch(w, k);
+    if (w->first)
+        w->first[w->launches] = (int32_t)w->subgrids;
+    return w->first ? 0 : -1;
+}
+
+/* Slots become free when all are taken. -1 without memory. */
+static int free_slots(grove_idg_work *w, int32_t *slot, int32_t slots)
+{
+    grove_idg_slots *flush = &w->flush[w->launches - 1];
+
+    flush->tile = malloc((size_t)slots * sizeof(*flush->tile));
+    if (!flush->tile)
+        return -1;
+    flush->used = w->slots.used;
+    memcpy(flush->tile, w->slots.tile, (size_t)slots * sizeof(*flush->tile));
+    for (int32_t k = 0; k < w->slots.used; k++)
+        slot[w->slots.tile[k]] = 0;
+    w->slots.used = 0;
+    return 0;
+}
+
+/* The same, and each in the slot that has its w-tile. */
+static int cut_by_slots(const grove_idg_plan *p, const grove_idg_slots *before, int64_t each,
+                        grove_idg_work *w)
+{
+    const int32_t slots = grove_idg_device_find_sizes(p).slots;
+    int64_t across[2];
+    int32_t *slot = calloc((size_t)grove_idg_tiles_count(p, across), sizeof(*slot)); /* and 1 */
+    int code = 0;
+
+    w->first = malloc((size_t)(w->subgrids + 2) * sizeof(*w->first));
+    w->flush = calloc((size_t)w->subgrids + 2, sizeof(*w->flush));
+    w->slots.tile = calloc((size_t)slots, sizeof(*w->slots.tile));
+    code = slot && w->first && w->flush && w->slots.tile ? 0 : -1;
+    for (int32_t k = 0; k < before->used && !code; k++) {
+        w->slots.tile[w->slots.used++] = before->tile[k];
+        slot[before->tile[k]] = k + 1;
+    }
+    for (int64_t k = 0; k < w->subgrids && !code; k++) {
+        grove_idg_subgrid *s = &w->subgrid[k];
+        const int64_t tile = grove_idg_tile_of(p, s, s->start);
+        const bool full = !slot[tile] && w->slots.used == slots;
+        if (full || !w->launches || k - w->first[w->launches - 1] == each)
+            begin_launch(w, k);
+        if (full)
+            code = free_slots(w, slot, slots);
+        if (!code && !slot[tile]) {
+            w->slots.tile[w->slots.used++] = tile;
+            slot[tile] = w->slots.used;
+        }
+        s->plane = slot[tile] - 1;
+    }
+    if (!code)
+        w->first[w->launches] = (int32_t)w->subgrids;
+    free(slot);
+    return code;
+}
+
 int grove_idg_device_divide(const grove_idg_plan *p, const grove_gridder_samples *samples,
                             int64_t baselines, const grove_idg_terms *terms, bool adds,
-                            grove_idg_work *w, grove_gridder_outside *outside)
+                            const grove_idg_slots *slots, grove_idg_work *w,
+                            grove_gridder_outside *outside)
 {
     static const double speed_of_light = 299792458.0;
-    const int64_t channels = samples->channels;
+    const int64_t channels = samples->channels, each = grove_idg_device_find_sizes(p).subgrids;
 
-    *w = (grove_idg_work){.each = grove_idg_device_find_sizes(p).subgrids};
+    *w = (grove_idg_work){0};
     w->wavenumber = malloc((size_t)(2 * channels) * sizeof(double) + 1);
     if (!w->wavenumber || samples->rows > INT32_MAX || channels > INT32_MAX ||
-        p->grid.grid[0] % GROVE_IDG_TILE || p->grid.grid[1] % GROVE_IDG_TILE ||
+        plane_side(p, 0) % GROVE_IDG_TILE || plane_side(p, 1) % GROVE_IDG_TILE ||
         grove_idg_divide(p, samples, baselines, terms, &w->subgrid, &w->subgrids, outside) ||
         w->subgrids > INT32_MAX)
         return -1;
@@ -251,8 +345,8 @@ int grove_idg_device_divide(const grove_idg_plan *p, const grove_gridder_samples
         w->wavenumber[channels + k] = samples->freq[k];
     }
     w->even = grove_idg_are_even(w->wavenumber, channels);
-    w->launches = (int32_t)((w->subgrids + w->each - 1) / w->each);
-    return adds ? find_all_tiles(p, w) : 0;
+    const int code = p->tile ? cut_by_slots(p, slots, each, w) : cut_evenly(w, each);
+    return !code && adds ? find_all_tiles(p, w) : code;
 }
 
 void grove_idg_work_free(grove_idg_work *w)
@@ -261,6 +355,11 @@ void grove_idg_work_free(grove_idg_work *w)
     free(w->tile);
     free(w->list);
     free(w->begin);
+    free(w->first);
+    for (int32_t k = 0; k < w->launches && w->flush; k++)
+        free(w->flush[k].tile);
+    free(w->flush);
+    free(w->slots.tile);
     free(w->wavenumber);
     *w = (grove_idg_work){0};
 }

@@ -14,33 +14,47 @@ const grove_kernel *grove_idg_sum_kernel(int side), *grove_idg_predict_kernel(in
 /* Threads of a launch of these for so many subgrids; `predicts`: of the latter. */
 int64_t grove_idg_threads(const grove_idg_plan *plan, int64_t subgrids, bool predicts);
 
-/* Bytes: of planes, of the pixels of numbers and of images of so many subgrids, of the table. */
+/* Bytes: of planes, of the pixels of numbers and of images of so many subgrids, of the table. Of
+ * w-tiles, the device has so many at a time, [image][slot][v][u]. */
 typedef struct {
     uint64_t planes, numbers, images, table;
     int32_t subgrids; /* of a launch */
+    int32_t slots;
 } grove_idg_device_sizes;
 grove_idg_device_sizes grove_idg_device_find_sizes(const grove_idg_plan *plan);
 
 /* To be freed. NULL: no memory. */
 double *grove_idg_device_table(const grove_idg_plan *plan);
 
-/* Launch k does subgrids [k each, (k + 1) each), and adds tiles [begin[k], begin[k + 1]). */
+/* Which w-tile each slot has. */
+typedef struct {
+    int64_t *tile; /* [slot] */
+    int32_t used;
+} grove_idg_slots;
+
+/* Launch k does subgrids [first[k], first[k + 1]), and adds tiles [begin[k], begin[k + 1]). Before
+ * launch k with flush[k].tile, slots are to be brought to the host, which are those, and cleared.
+ */
 typedef struct {
     grove_idg_subgrid *subgrid;
     grove_idg_tile *tile;
-    int32_t *list, *begin;
-    double *wavenumber; /* [channel], and then frequencies, Hz */
+    int32_t *list, *begin, *first;
+    grove_idg_slots *flush; /* [launch] */
+    grove_idg_slots slots;  /* after all */
+    double *wavenumber;     /* [channel], and then frequencies, Hz */
     int64_t subgrids, tiles, entries;
-    int32_t each, launches;
+    int32_t launches;
     bool even;
 } grove_idg_work;
 
-/* Samples without weights: all count; `adds`: with tiles. Those that are left out are added to
+/* Samples without weights: all count; `adds`: with tiles of the planes, or of the slots, of which
+ * `slots` says what they have before (w-tiles only). Those that are left out are added to
  * *outside. 0, or -1: no memory, or more than 32 bits can count. `work` is to be freed by
  * grove_idg_work_free in any case. */
 int grove_idg_device_divide(const grove_idg_plan *plan, const grove_gridder_samples *samples,
                             int64_t baselines, const grove_idg_terms *terms, bool adds,
-                            grove_idg_work *work, grove_gridder_outside *outside);
+                            const grove_idg_slots *slots, grove_idg_work *work,
+                            grove_gridder_outside *outside);
 void grove_idg_work_free(grove_idg_work *work);
 void grove_idg_work_count(const grove_idg_work *work, grove_idg_counts *counts); /* adds */
 

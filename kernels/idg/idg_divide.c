@@ -116,7 +116,7 @@ static int32_t start_of(const grove_idg_plan *p, int32_t cell, int d)
 
 static int append(dividing *d, grove_idg_subgrid g, const span *s)
 {
-    const grove_gridder_plan *grid = &d->plan->grid;
+    const grove_idg_plan *p = d->plan;
 
     if (d->count == d->room) {
         const int64_t room = d->room ? 2 * d->room : 1024;
@@ -131,10 +131,11 @@ static int append(dividing *d, grove_idg_subgrid g, const span *s)
         g.start[k] = start_of(d->plan, g.cell[k], k);
     }
     g.w = (s->low[2] + s->high[2]) / 2;
-    if (grid->planes > 1) {
-        const double plane = rint((g.w - grid->first_w) / grid->step_w);
-        g.plane = (int32_t)fmin(fmax(plane, 0), (double)(grid->planes - 1));
+    if (p->layers > 1) {
+        const double layer = rint((g.w - p->first_w) / p->step_w);
+        g.layer = (int32_t)fmin(fmax(layer, 0), (double)(p->layers - 1));
     }
+    g.plane = p->tile ? 0 : g.layer;
     find_terms(d, &g);
     d->subgrid[d->count++] = g;
     return 0;

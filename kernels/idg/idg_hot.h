@@ -45,10 +45,10 @@ static inline int grove_idg_most(const grove_idg_mix *mix)
     return mix->visibilities > mix->images ? mix->visibilities : mix->images;
 }
 /* Two panels of phases, one of products, and lines of transforms. */
-static inline size_t grove_idg_work_bytes(int64_t line, size_t real)
+static inline size_t grove_idg_work_bytes(int64_t side, int64_t line, size_t real)
 {
     return 3 * GROVE_IDG_SLAB * 2 * (size_t)line * real +
-           2 * (size_t)(GROVE_IDG_MAX_SIDE * GROVE_GRIDDER_PAIR_BYTES);
+           2 * (size_t)side * GROVE_GRIDDER_PAIR_BYTES;
 }
 
 /* Rows [first, last) of an image's plane, from a subgrid's cells or to them, with the signs of its
@@ -70,6 +70,13 @@ typedef struct {
     void (*from_cells)(const grove_idg_job *job);
     void (*predict)(const grove_idg_job *job);
     void (*move)(const grove_idg_tables *tables, const grove_idg_move *move);
+    /* Of w-tiles, with tables of their padded size: cells of a block [v][u] from or to the middle
+     * of cells [v][2][u], with the signs of the transform, added to the block; cells to pixels
+     * (positive) and back, in place; pixels times exp(2 pi i w n) / N^2, added to `sum`. */
+    void (*block)(const grove_idg_tables *tables, void *cells, void *block, int64_t size,
+                  bool to_block);
+    void (*transform)(const grove_idg_job *job, bool positive);
+    void (*turn)(const grove_idg_job *job, double w, void *sum);
 } grove_idg_loops;
 
 extern const grove_idg_loops grove_idg_single_portable, grove_idg_single_avx2,
@@ -81,6 +88,15 @@ extern const grove_idg_loops grove_idg_single_portable, grove_idg_single_avx2,
 int grove_idg_divide(const grove_idg_plan *plan, const grove_gridder_samples *samples,
                      int64_t baselines, const grove_idg_terms *terms, grove_idg_subgrid **subgrids,
                      int64_t *count, grove_gridder_outside *outside);
+
+/* Tables of subgrids, or of w-tiles, whose plan has their padded size as side, and which need no
+ * taper. 0, or -1 without memory. */
+int grove_idg_tables_make(grove_idg_tables *tables, const grove_idg_plan *plan, bool of_tiles);
+void grove_idg_tables_free(grove_idg_tables *tables);
+static inline size_t grove_idg_real(const grove_idg_plan *plan)
+{
+    return plan->grid.bounds.double_precision ? sizeof(double) : sizeof(float);
+}
 
 /* Whether these are evenly spaced. */
 bool grove_idg_are_even(const double *wavenumber, int64_t count);

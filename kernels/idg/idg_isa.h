@@ -313,8 +313,7 @@ static void transform_columns(const grove_idg_job *job, real *pixels, bool posit
 {
     const grove_idg_tables *t = job->tables;
     const int64_t side = t->plan->side, line = t->line;
-    pair *from = (pair *)(void *)((real *)job->work + 3 * SLAB * 2 * line),
-         *other = from + GROVE_IDG_MAX_SIDE;
+    pair *from = (pair *)(void *)((real *)job->work + 3 * SLAB * 2 * line), *other = from + side;
     const int re = positive ? 0 : 1;
 
     for (int64_t k = 0; k < used_of(t); k += LANES) {
@@ -388,6 +387,38 @@ static void move(const grove_idg_tables *t, const grove_idg_move *m)
     }
 }
 
+/* ---- w-tiles ---- */
+
+static void block(const grove_idg_tables *t, void *cells, void *of, int64_t size, bool to_block)
+{
+    const int64_t skip = (t->plan->side - size) / 2; /* even */
+    real *re = (real *)cells + 2 * skip * t->line + skip, *at = of;
+
+    for (int64_t y = 0; y < size; y++, re += 2 * t->line, at += 2 * size)
+        move_run(re, re + t->line, at, (const real *)t->sign + y % 2, size, to_block);
+}
+
+static void turn(const grove_idg_job *job, double w, void *sum)
+{
+    const grove_idg_tables *t = job->tables;
+    const int64_t side = t->plan->side;
+    const vec share = splat((real)(1 / (double)(side * side)));
+    const double *n = t->n;
+    real *from = job->pixels, *to = sum;
+
+    for (int64_t i = 0; i < side; i++, n += t->line, from += 2 * t->line, to += 2 * t->line)
+        for (int64_t k = 0; k < used_of(t); k += LANES) {
+            const pair z = load_pair(from + k, t->line);
+            doubles at[PARTS];
+            pair by;
+            for (int d = 0; d < PARTS; d++)
+                at[d] = *(const unaligned *)(n + k + d * PART);
+            phasor(fractional_turns(at, w), &by.re, &by.im);
+            store(to + k, load(to + k) + share * (z.re * by.re - z.im * by.im));
+            store(to + k + t->line, load(to + k + t->line) + share * (z.re * by.im + z.im * by.re));
+        }
+}
+
 static void to_cells(const grove_idg_job *job)
 {
     weigh_pixels(job, false);
@@ -400,4 +431,4 @@ static void from_cells(const grove_idg_job *job)
     weigh_pixels(job, true);
 }
 
-const grove_idg_loops LOOPS = {sum, to_cells, from_cells, predict, move};
+const grove_idg_loops LOOPS = {sum, to_cells, from_cells, predict, move, block, transform, turn};

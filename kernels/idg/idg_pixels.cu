@@ -110,7 +110,7 @@ __device__ __forceinline__ complex_number<real>
 taper_at(const grove_idg_state *g, const grove_idg_subgrid *s, const double *table, int x, int y)
 {
     const int32_t at = x * g->side + y;
-    const double w = g->without_w ? 0 : s->w - g->samples.first_w - (double)s->plane * g->step_w;
+    const double w = g->without_w ? 0 : s->w - g->samples.first_w - (double)s->layer * g->step_w;
     const complex_number<real> z =
         phasor<real>((g->adjoint ? -w : w) * table[grove_idg_table_n(g->side) + at]);
     const real by = (real)table[grove_idg_table_taper(g->side) + at];

@@ -8,7 +8,14 @@
 
 static const double pi = 3.14159265358979323846;
 
-enum { MULTIPLE = 32, MAX_LAYERS = 1 << 14, MIN_WIDTH = 3, SHARE = 10 };
+enum {
+    MULTIPLE = 32,
+    MAX_LAYERS = 1 << 14,
+    MIN_WIDTH = 3,
+    SHARE = 10,
+    MIN_TILE = 16,
+    MULTIPLE_OF_BLOCKS = 16
+};
 
 /* ---- pixels ---- */
 
@@ -84,21 +91,30 @@ static double n_along(const grove_idg_plan *p, int d, double x)
     return grove_gridder_n_less_1(at, image->centre[!d]) - p->grid.middle_n;
 }
 
+enum { MAX_PADDED = 1024 };
+
+/* Pixels along one axis. */
+typedef struct {
+    double taper[MAX_PADDED], n[MAX_PADDED];
+} taper_places;
+
 /* Along one axis what a visibility at `cells` from the middle and `w` from the layer becomes at x,
  * the trigonometric polynomial through the subgrid's pixels over the taper, less what it should be.
  */
-static double error_at(const grove_idg_plan *p, int d, double cells, double w, double x)
+static double error_at(const grove_idg_plan *p, int d, const taper_places *of, double cells,
+                       double w, double x)
 {
     const int side = p->side;
     const double here = grove_gridder_kernel_transform(&p->grid.kernel, x),
-                 phase = cells * x + w * n_along(p, d, x);
+                 phase = cells * x + w * n_along(p, d, x), fringe = sin(pi * side * x);
     double re = -cos(2 * pi * phase) * here, im = -sin(2 * pi * phase) * here;
 
     for (int j = 0; j < side; j++) {
         const double at = (j - side / 2) / (double)side, apart = x - at, s = sin(pi * apart),
-                     between = fabs(s) < 1e-12 ? 1 : sin(pi * side * apart) / (side * s),
-                     turns = cells * at + w * n_along(p, d, at) - apart / 2,
-                     t = grove_gridder_kernel_transform(&p->grid.kernel, at) * between;
+                     between = fabs(s) < 1e-12           ? 1
+                               : (j - side / 2) % 2 != 0 ? -fringe / (side * s)
+                                                         : fringe / (side * s),
+                     turns = cells * at + w * of->n[j] - apart / 2, t = of->taper[j] * between;
         re += t * cos(2 * pi * turns);
         im += t * sin(2 * pi * turns);
     }
@@ -113,10 +129,16 @@ static double error_along(const grove_idg_plan *p, int support, int d)
     enum { PLACES = 8 };
     const double reach = p->reach + 0.5 * support; /* as far as terms move a visibility */
     double sum = 0;
+    taper_places of;
 
+    for (int j = 0; j < p->side; j++) {
+        const double at = (j - p->side / 2) / (double)p->side;
+        of.taper[j] = grove_gridder_kernel_transform(&p->grid.kernel, at);
+        of.n[j] = n_along(p, d, at);
+    }
     for (int end = 0; end < 4; end++)
         for (int k = 0; k < PLACES; k++) {
-            const double e = error_at(p, d, end & 1 ? reach : -reach,
+            const double e = error_at(p, d, &of, end & 1 ? reach : -reach,
                                       end & 2 ? p->far_w : -p->far_w, place[k] * edge_of(p, d));
             sum += e * e;
         }
@@ -132,7 +154,7 @@ typedef struct {
 } search;
 
 /* How far w moves what is at the image's edge, cells. */
-static double shift_of(const grove_idg_plan *p)
+static double shift_of(const grove_idg_plan *p, double w)
 {
     const grove_gridder_image *image = &p->grid.image;
     double most = 0;
@@ -144,27 +166,28 @@ static double shift_of(const grove_idg_plan *p)
                          n = sqrt(fmax(1 - l * l - other * other, 1e-2));
             most = fmax(most, fabs(l) / n * (double)p->grid.grid[d] * image->cell[d]);
         }
-    return p->far_w * most;
+    return w * most;
 }
 
 /* With a taper of that many cells; false: there is no room for visibilities. */
 static bool set_width(const search *s, grove_idg_plan *p, int width)
 {
     p->grid.kernel = (grove_gridder_kernel){.width = width, .beta = pi / 2 * width};
-    p->reach = 0.5 * (p->side - width - s->wanted->support) - shift_of(p);
+    p->reach = 0.5 * (p->side - width - s->wanted->support) - shift_of(p, p->far_w);
     return p->reach >= 2;
 }
 
 /* The narrowest taper that is exact enough. */
 static bool choose_width(const search *s, grove_idg_plan *p)
 {
+    const double epsilon = (p->tile ? 0.75 : 1) * s->epsilon;
     int low = MIN_WIDTH, high = p->side - 4;
 
     while (low < high) {
         const int middle = (low + high) / 2;
         const bool room = set_width(s, p, middle);
         if (!room || hypot(error_along(p, s->wanted->support, 0),
-                           error_along(p, s->wanted->support, 1)) <= s->epsilon)
+                           error_along(p, s->wanted->support, 1)) <= epsilon)
             high = middle;
         else
             low = middle + 1;
@@ -172,7 +195,7 @@ static bool choose_width(const search *s, grove_idg_plan *p)
     if (!set_width(s, p, low))
         return false;
     p->error = hypot(error_along(p, s->wanted->support, 0), error_along(p, s->wanted->support, 1));
-    return p->error <= s->epsilon;
+    return p->error <= epsilon;
 }
 
 /* Nanoseconds on one core with AVX2 (bench/gridder): of a pixel and visibility, of a pixel of an
@@ -183,6 +206,27 @@ static const double per_pixel = 0.16, per_edge = 1.5, per_cell = 16, per_operati
 /* Visibilities of a subgrid, when a track has so many in a cell. */
 enum { PER_CELL = 2 };
 
+/* w-tiles: of the places that baselines can reach, of which w >= 0 leaves half, long tracks of many
+ * antennas occupy about half, each in some of the layers at one u and v, and in more the larger it
+ * is. A place has one transform back, and one and exp(2 pi i w n) for each layer. */
+static double cost_of_tiles(const grove_idg_plan *p)
+{
+    const grove_gridder_bounds *b = &p->grid.bounds;
+    double cells = 1;
+
+    if (!p->tile)
+        return 0;
+    for (int d = 0; d < 2; d++)
+        cells *= fmin((d ? b->max_v : b->max_u) * (double)p->grid.grid[d] * p->grid.image.cell[d],
+                      0.5 * (double)p->grid.grid[d]);
+    const double places = fmax(pi / 2 * cells / p->tile / p->tile, 1),
+                 layers = 1 + (double)p->layers * (0.15 + p->tile / sqrt(cells)),
+                 blocks = places * 0.5 * fmin(layers, (double)p->layers),
+                 padded = (double)p->padded * p->padded,
+                 transform = padded * per_operation * log2(padded);
+    return fmin(places, blocks) * transform + blocks * (transform + padded * per_cell);
+}
+
 double grove_idg_seconds(const grove_idg_plan *p, double samples, double subgrids, int elements)
 {
     const double side = p->side, pixels = side * side, numbers = p->mix.visibilities,
@@ -192,7 +236,8 @@ double grove_idg_seconds(const grove_idg_plan *p, double samples, double subgrid
     return 1e-9 * slower *
            (samples * (per_sample + numbers * pixels * per_pixel + side * per_edge) +
             subgrids * pixels * (images * per_cell + numbers * elements * per_term) +
-            images * (double)p->grid.planes * cells * (per_operation * log2(cells) + per_layer));
+            images * ((double)p->grid.planes * cells * (per_operation * log2(cells) + per_layer) +
+                      cost_of_tiles(p)));
 }
 
 static double cost_of(const grove_idg_plan *p)
@@ -206,37 +251,100 @@ static double cost_of(const grove_idg_plan *p)
     return grove_idg_seconds(p, b->samples, b->samples / (PER_CELL * along), 0);
 }
 
-/* Of so many layers. */
-static void set_layers(const search *s, grove_idg_plan *p, int64_t layers)
+/* Of so many layers, of planes or w-tiles. */
+static void set_layers(const search *s, grove_idg_plan *p, int64_t layers, bool tiles)
 {
     const grove_gridder_bounds *b = &p->grid.bounds;
-
-    p->grid.planes = layers;
-    p->grid.kernel_w = (grove_gridder_kernel){.width = 1};
-    p->grid.first_w = p->grid.step_w = p->far_w = 0;
-    p->reach_w = INFINITY;
-    if (b->without_w)
-        return;
     const double step = b->max_w / (double)layers;
-    p->reach_w = fmin(0.3 * s->epsilon / (2 * pi * s->off), step / SHARE);
-    p->far_w = step / 2 + p->reach_w;
-    p->grid.first_w = step / 2;
-    p->grid.step_w = layers > 1 ? step : 0;
+
+    p->layers = layers;
+    p->grid.kernel_w = (grove_gridder_kernel){.width = 1};
+    p->first_w = p->step_w = p->far_w = 0;
+    p->tile = p->padded = 0;
+    p->reach_w = INFINITY;
+    if (!b->without_w) {
+        p->reach_w = fmin(0.3 * s->epsilon / (2 * pi * s->off), step / SHARE);
+        p->far_w = step / 2 + p->reach_w;
+        p->first_w = step / 2;
+        p->step_w = layers > 1 ? step : 0;
+    }
+    p->grid.planes = tiles ? 1 : layers;
+    p->grid.first_w = tiles && !b->without_w ? b->max_w / 2 : p->first_w;
+    p->grid.step_w = tiles ? 0 : p->step_w;
 }
 
-static void try_layers(search *s, grove_idg_plan *p, grove_idg_plan *best)
+/* w-tiles of the least cost whose transforms are exact enough, with `apart` cells beside what w
+ * moves. The plane is in the middle of w. */
+static bool fit_tile(const search *s, grove_idg_plan *p, int apart)
+{
+    static const int sizes[] = {64, 96, 128, 192, 256, 384, 512, 768, 1024};
+    const double away = p->layers > 1 ? p->grid.bounds.max_w / 2 : 0;
+    const int moved = (int)ceil(fmax(shift_of(p, away) - shift_of(p, p->far_w), 0));
+    const int64_t most = p->grid.grid[0] < p->grid.grid[1] ? p->grid.grid[0] : p->grid.grid[1];
+    grove_idg_plan best = {.seconds = INFINITY}, q = *p;
+
+    for (int k = 0; k < (int)(sizeof(sizes) / sizeof(*sizes)); k++) {
+        q.padded = sizes[k];
+        q.tile = (q.padded - 2 * moved - apart) / MULTIPLE_OF_BLOCKS * MULTIPLE_OF_BLOCKS - q.side;
+        /* where it is not asked for, tiles are much smaller than the grid */
+        if (q.tile >= MIN_TILE && q.padded <= (s->wanted->tiles ? most : most / 4) &&
+            (q.seconds = cost_of(&q)) < best.seconds)
+            best = q;
+    }
+    if (isinf(best.seconds))
+        return false;
+    *p = best;
+    return true;
+}
+
+static double error_of_tile(const search *s, const grove_idg_plan *p)
+{
+    grove_idg_plan q = *p;
+
+    if (p->layers == 1)
+        return 0; /* nothing is turned */
+    q.side = p->padded;
+    q.reach = 0.5 * p->tile + p->reach;
+    q.far_w = p->grid.bounds.max_w / 2;
+    return hypot(error_along(&q, s->wanted->support, 0), error_along(&q, s->wanted->support, 1));
+}
+
+static bool choose_tile(const search *s, grove_idg_plan *p)
+{
+    for (int apart = 0; apart <= 96; apart += MULTIPLE_OF_BLOCKS) {
+        if (!fit_tile(s, p, apart))
+            return false;
+        const double error = error_of_tile(s, p);
+        if (error <= 0.25 * s->epsilon) {
+            p->error += error;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* So many layers, as they are now, if that is better than the best. */
+static void try_one(const search *s, grove_idg_plan *p, bool tiles, grove_idg_plan *best)
+{
+    if (!set_width(s, p, MIN_WIDTH) || (tiles && !fit_tile(s, p, 0)) ||
+        !((p->seconds = cost_of(p)) < best->seconds) || !choose_width(s, p) ||
+        (tiles && !choose_tile(s, p)))
+        return;
+    if ((p->seconds = cost_of(p)) < best->seconds)
+        *best = *p;
+}
+
+static void try_layers(search *s, grove_idg_plan *p, bool tiles, grove_idg_plan *best)
 {
     double x[GROVE_IDG_MAX_SIDE], y[GROVE_IDG_MAX_SIDE];
     int64_t layers = s->wanted->layers > 1 ? s->wanted->layers : 1;
 
     s->off = p->grid.bounds.without_w ? 0 : fmax(grove_idg_separate(p, x, y), 1e-18);
     for (; layers <= MAX_LAYERS; layers += layers < 4 ? 1 : layers / 3) {
-        set_layers(s, p, layers);
-        if (set_width(s, p, MIN_WIDTH) && (p->seconds = cost_of(p)) < best->seconds &&
-            choose_width(s, p) && (p->seconds = cost_of(p)) < best->seconds)
-            *best = *p;
-        else if (p->seconds > best->seconds && set_width(s, p, MIN_WIDTH) &&
-                 p->reach > 0.4 * p->side)
+        set_layers(s, p, layers, tiles);
+        p->seconds = 0;
+        try_one(s, p, tiles, best);
+        if (p->seconds > best->seconds && set_width(s, p, MIN_WIDTH) && p->reach > 0.4 * p->side)
             break; /* more of them only cost more */
         if (p->grid.bounds.without_w || layers == s->wanted->layers)
             break;
@@ -258,7 +366,10 @@ static bool is_below_horizon(const grove_idg_plan *p)
 static int explain(const search *s, double epsilon, const grove_gridder_image *image,
                    const grove_gridder_bounds *bounds, char said[200])
 {
-    const grove_idg_wanted other = {.side = s->wanted->side, .support = s->wanted->support};
+    const grove_idg_wanted other = {.side = s->wanted->side,
+                                    .support = s->wanted->support,
+                                    .tiles = s->wanted->tiles,
+                                    .planes = s->wanted->planes};
     grove_idg_plan plan;
 
     if (s->wanted->layers && !grove_idg_plan_choose(image, bounds, &other, epsilon, &plan, said)) {
@@ -266,7 +377,7 @@ static int explain(const search *s, double epsilon, const grove_gridder_image *i
                  "w reaches %.4g wavelengths, beyond what %lld w-layer%s hold%s with an error of "
                  "%g; %lld do, or a larger epsilon",
                  bounds->max_w, (long long)s->wanted->layers, s->wanted->layers > 1 ? "s" : "",
-                 s->wanted->layers > 1 ? "" : "s", epsilon, (long long)plan.grid.planes);
+                 s->wanted->layers > 1 ? "" : "s", epsilon, (long long)plan.layers);
         return GROVE_IDG_LAYERS;
     }
     if (s->wanted->side)
@@ -310,7 +421,9 @@ int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_
             /* a subgrid meets no cell twice */
             const bool fits = p.side <= p.grid.grid[0] && p.side <= p.grid.grid[1];
             if ((!wanted->side || wanted->side == p.side) && fits && !is_below_horizon(&p))
-                try_layers(&s, &p, &best);
+                for (int tiles = 0; tiles < 2; tiles++)
+                    if (!(tiles ? wanted->planes : wanted->tiles))
+                        try_layers(&s, &p, tiles, &best);
         }
     }
     if (!(best.seconds < INFINITY))

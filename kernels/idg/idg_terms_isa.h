@@ -161,8 +161,8 @@ static void weigh_pixels(const grove_idg_job *job, bool adjoint)
 {
     const grove_idg_tables *t = job->tables;
     const grove_idg_subgrid *s = job->subgrid;
-    const grove_gridder_plan *grid = &t->plan->grid;
-    const double w = grid->bounds.without_w ? 0 : s->w - grid->first_w - s->plane * grid->step_w,
+    const grove_idg_plan *p = t->plan;
+    const double w = p->grid.bounds.without_w ? 0 : s->w - p->first_w - s->layer * p->step_w,
                  factor = adjoint ? -w : w;
     const real *terms = job->terms, *taper = t->taper;
     const double *n = t->n;
