@@ -137,7 +137,7 @@ static void tell_memory(grove_node *node, const options_read *o, const grove_axi
         grove_node_set_memory(node, memory_of(&of, axes, parameters));
         grove_node_set_device_memory(
             node, o->is_idg          ? image_subgrids_device_memory(&of.idg, &of.terms, of.times,
-                                                                    of.channels, false)
+                                                                    of.channels, of.idg.tile)
                   : of.has_functions ? image_convolve_memory(&of.convolution, false)
                                      : image_device_memory(&of.plan, false));
         if (k == 0)
@@ -351,8 +351,6 @@ static int find_gridder(const grove_call *call, degridding *d, grove_isa isa)
     return d->gridder ? 0 : GROVE_NO_MEMORY;
 }
 
-/* Makes a gridder with these planes, of a cube at one of its frequencies, unless they are the ones
- * that it has. */
 int degrid_find_planes(const grove_call *call, degridding *d, int plane)
 {
     const options_read *o = grove_node_user(call->node);

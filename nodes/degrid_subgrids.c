@@ -71,6 +71,19 @@ int degrid_make_terms(const grove_call *call, const grove_gridder_samples *sampl
     return image_terms_make(call, &o->terms, &plan, &from, &part, made);
 }
 
+/* The host makes w-tiles of the planes. */
+static int find_planes_of_host(const grove_call *call, degridding *d)
+{
+    grove_args args = *call->args;
+    grove_call host = *call;
+    const void *at = NULL;
+    const int code = grove_call_host(call, PLANES, &at);
+
+    args.in[PLANES].data = (void *)(uintptr_t)at;
+    host.args = &args;
+    return code ? code : degrid_find_planes(&host, d, 0);
+}
+
 int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,
                                       const image_device_inputs *in)
 {
@@ -81,12 +94,12 @@ int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,
         image_device_of(&devices, &d->subgrids_count, call->device, sizeof(*at));
     grove_idg_plan plan = o->idg;
 
-    if (o->idg.tile)
-        return GROVE_MISSING;
     d->subgrids = devices;
     plan.grid.bounds.double_precision = call->double_precision;
-    return image_subgrids_device_predict(call, &plan, &o->terms, in, g.from, g.step, at, &d->counts,
-                                         &d->outside, &d->beyond);
+    const int code = plan.tile ? find_planes_of_host(call, d) : 0;
+    return code ? code
+                : image_subgrids_device_predict(call, &plan, &o->terms, in, g.from, g.step, d->idg,
+                                                at, &d->counts, &d->outside, &d->beyond);
 }
 
 void degrid_tell_subgrids(const grove_node *node, const degridding *d)

@@ -385,6 +385,48 @@ int image_subgrids_device_add(const grove_call *call, const grove_idg_plan *plan
     return code;
 }
 
+/* In calls on a device there are no other threads. */
+static void run_alone(void *pool, int64_t count, void (*fn)(void *context, int64_t i),
+                      void *context)
+{
+    (void)pool;
+    for (int64_t i = 0; i < count; i++)
+        fn(context, i);
+}
+
+/* The w-tiles of launches from k on, up to those that have others in their slots: made by the host,
+ * and sent, [slot][v][u][image]. */
+static int send_slots(sampling *s, int32_t k, grove_idg *host)
+{
+    const grove_gridder_threads threads = {.run = run_alone};
+    const grove_idg_plan *plan = s->plan;
+    const int64_t side = s->state.size[0], cells = side * side,
+                  pair = s->call->double_precision ? 16 : 8, cell = pair * plan->mix.images;
+    const grove_idg_slots *slots = &s->work.slots;
+    const void *at = NULL;
+
+    for (int32_t i = k + 1; i < s->work.launches && slots == &s->work.slots; i++)
+        if (s->work.flush[i].tile)
+            slots = &s->work.flush[i];
+    const size_t bytes = (size_t)(slots->used * cells * cell);
+    char *packed = malloc(bytes + 1);
+    int code =
+        packed && !grove_idg_make_tiles(host, slots->tile, slots->used, &threads)
+            ? 0
+            : grove_node_fail(s->call->node, GROVE_NO_MEMORY, "not enough memory for the planes");
+    for (int32_t i = 0; i < slots->used && !code; i++)
+        image_subgrids_to_cells(grove_idg_tile_images(host, slots->tile[i]),
+                                packed + i * cells * cell, plan->mix.images, cells,
+                                s->call->double_precision);
+    code = code ? code : grove_call_send(s->call, packed, bytes, &at);
+    free(packed);
+    s->args.in[GROVE_GRIDDER_DATA].data = (void *)(uintptr_t)at;
+    s->args.in[GROVE_GRIDDER_DATA].stride[0] = cell;
+    s->args.in[GROVE_GRIDDER_DATA].stride[1] = cell * side;
+    s->args.in[GROVE_GRIDDER_DATA].stride[2] = cell * cells;
+    return code;
+}
+
 static int predict_launch(sampling *s, int32_t k, const grove_view *out)
 {
     set_subgrids(s, k);
@@ -403,7 +445,7 @@ static int predict_launch(sampling *s, int32_t k, const grove_view *out)
 
 int image_subgrids_device_predict(const grove_call *call, const grove_idg_plan *plan,
                                   const image_terms *terms, const image_device_inputs *in,
-                                  const void *planes, const int64_t step[3],
+                                  const void *planes, const int64_t step[3], grove_idg *host,
                                   image_subgrids_device *d, grove_idg_counts *counts,
                                   int64_t *outside, int64_t *beyond)
 {
@@ -416,8 +458,11 @@ int image_subgrids_device_predict(const grove_call *call, const grove_idg_plan *
     if (!code)
         code =
             launch(&s, &grove_idg_clear, s.samples.rows * s.samples.channels, call->args->out.data);
-    for (int32_t k = 0; k < s.work.launches && !code; k++)
-        code = predict_launch(&s, k, &call->args->out);
+    for (int32_t k = 0; k < s.work.launches && !code; k++) {
+        if (plan->tile && (k == 0 || s.work.flush[k].tile))
+            code = send_slots(&s, k, host);
+        code = code ? code : predict_launch(&s, k, &call->args->out);
+    }
     if (!code) {
         grove_idg_work_count(&s.work, counts);
         *outside += image_leave_out(&s.samples, in->longest, 0);

@@ -34,11 +34,12 @@ int image_subgrids_device_fetch(const grove_call *call, const grove_idg_plan *pl
 int image_subgrids_device_give(const grove_call *call, const grove_idg_plan *plan,
                                const image_subgrids_device *d);
 
-/* The visibilities of planes, an input of the call with steps along u, v and w_plane, in bytes, to
- * call->args->out. Those beyond the limits are 0, and counted. */
+/* The visibilities of planes, an input of the call with steps along u, v and w_plane, in bytes, or
+ * of the w-tiles of `host`, which has the planes, to call->args->out. Those beyond the limits are
+ * 0, and counted. */
 int image_subgrids_device_predict(const grove_call *call, const grove_idg_plan *plan,
                                   const image_terms *terms, const image_device_inputs *in,
-                                  const void *planes, const int64_t step[3],
+                                  const void *planes, const int64_t step[3], grove_idg *host,
                                   image_subgrids_device *d, grove_idg_counts *counts,
                                   int64_t *outside, int64_t *beyond);
 

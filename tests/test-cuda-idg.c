@@ -101,6 +101,10 @@ static const struct {
     {"grid(V, obs, size=[90, 80], cell=5arcsec, method=idg, subgrid=16, layers=6, w_tiles=yes, "
      "stokes=\"IQ\", uvw=6 * obs.uvw, max_uvw=[5km, 5km, 5km])",
      0, 1e-4, 4, 2, true},
+    {"degrid(grid(V, obs, size=[90, 80], cell=5arcsec, method=idg, subgrid=16, layers=6, "
+     "w_tiles=yes, stokes=\"IV\"), obs, size=[90, 80], cell=5arcsec, method=idg, subgrid=16, "
+     "layers=6, w_tiles=yes, stokes=\"IV\", uvw=6 * obs.uvw)",
+     0, 1e-4, 3, 2, false},
     {"predict_image(X, obs, method=idg)", 0, 1e-4, 4, 1, false},
     {"predict_image(X, obs, method=idg, subgrid=16, epsilon=1e-2)", 0, 1e-2, 18, 0, false},
     {"predict_image(X, obs, method=idg, subgrid=24)", 0, 1e-4, 3, 0, false},

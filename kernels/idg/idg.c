@@ -141,6 +141,19 @@ int grove_idg_add_tile(grove_idg *g, int64_t tile, int image, const void *number
     return grove_idg_tiles_add(&g->now->tiles, tile, image, numbers);
 }
 
+int grove_idg_make_tiles(grove_idg *g, const int64_t *tile, int64_t count,
+                         const grove_gridder_threads *threads)
+{
+    const void *planes = grove_idg_planes(g);
+
+    return planes ? grove_idg_tiles_split(&g->now->tiles, tile, count, planes, threads) : -1;
+}
+
+const void *grove_idg_tile_images(const grove_idg *g, int64_t tile)
+{
+    return g->now->tiles.block[tile];
+}
+
 int grove_idg_add_tiles(grove_idg *g, const grove_idg *from)
 {
     int64_t across[2];
@@ -282,9 +295,13 @@ static int find_blocks(work *w, const grove_gridder_threads *threads)
         return grove_idg_planes(g) ? 0 : -1;
     if (!w->predicts)
         return grove_idg_tiles_open(&g->now->tiles, w->subgrid, w->count);
-    const void *planes = grove_idg_planes(g);
-    return planes ? grove_idg_tiles_split(&g->now->tiles, w->subgrid, w->count, planes, threads)
-                  : -1;
+    int64_t *tile = malloc((size_t)w->count * sizeof(*tile) + 1);
+    int32_t start[2];
+    for (int64_t k = 0; k < w->count && tile; k++)
+        tile[k] = grove_idg_tile_of(&g->plan, &w->subgrid[k], start);
+    const int code = tile ? grove_idg_make_tiles(g, tile, w->count, threads) : -1;
+    free(tile);
+    return code;
 }
 
 static int do_batches(work *w, const grove_gridder_threads *threads)

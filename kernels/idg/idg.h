@@ -112,6 +112,11 @@ void grove_idg_unfold(grove_idg *idg);
  * it. And all that another one has in w-tiles. 0, or -1 without memory. */
 int grove_idg_add_tile(grove_idg *idg, int64_t tile, int image, const void *numbers);
 int grove_idg_add_tiles(grove_idg *idg, const grove_idg *from);
+/* Makes w-tiles, by their numbers, from the planes, where that is not done yet; they stay until
+ * unfold. 0, or -1 without memory. The images [image][v][u] of one of them. */
+int grove_idg_make_tiles(grove_idg *idg, const int64_t *tile, int64_t count,
+                         const grove_gridder_threads *threads);
+const void *grove_idg_tile_images(const grove_idg *idg, int64_t tile);
 /* How many w-tiles samples occupy, of all layers. 0, or -1 without memory. */
 int grove_idg_count_blocks(const grove_idg_plan *plan, const grove_gridder_samples *samples,
                            int64_t *blocks);

@@ -357,20 +357,18 @@ int grove_idg_tiles_fold(grove_idg_tiles *t, void *planes, const grove_gridder_t
     return code;
 }
 
-int grove_idg_tiles_split(grove_idg_tiles *t, const grove_idg_subgrid *subgrid, int64_t count,
+int grove_idg_tiles_split(grove_idg_tiles *t, const int64_t *tile, int64_t count,
                           const void *planes, const grove_gridder_threads *threads)
 {
     char *wanted = calloc(1, (size_t)grove_idg_tiles_count(t->plan, t->across));
     shifting s = {.tiles = t, .planes = (void *)(uintptr_t)planes, .wanted = wanted};
-    int32_t start[2];
     int code = wanted ? 0 : -1;
 
-    for (int64_t k = 0; k < count && !code; k++) {
-        const int64_t at = grove_idg_tile_of(t->plan, &subgrid[k], start);
-        if (!t->block[at])
-            wanted[at] = 1;
-    }
-    code = code ? code : grove_idg_tiles_open(t, subgrid, count);
+    for (int64_t k = 0; k < count && !code; k++)
+        if (!t->block[tile[k]]) {
+            wanted[tile[k]] = 1;
+            code = open_block(t, tile[k]);
+        }
     code = code ? code : do_places(&s, threads);
     free(wanted);
     return code;

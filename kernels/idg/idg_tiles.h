@@ -36,10 +36,10 @@ int64_t grove_idg_tiles_count(const grove_idg_plan *plan, int64_t across[2]);
 int64_t grove_idg_tile_of(const grove_idg_plan *plan, const grove_idg_subgrid *subgrid,
                           int32_t start[2]);
 
-/* Blocks of zeros for subgrids that lie in none yet; or from planes [image][v][u]. 0, or -1 without
- * memory. */
+/* Blocks of zeros for subgrids that lie in none yet. 0, or -1 without memory. */
 int grove_idg_tiles_open(grove_idg_tiles *tiles, const grove_idg_subgrid *subgrid, int64_t count);
-int grove_idg_tiles_split(grove_idg_tiles *tiles, const grove_idg_subgrid *subgrid, int64_t count,
+/* Blocks, of those tiles that have none yet, from planes [image][v][u]. 0, or -1 without memory. */
+int grove_idg_tiles_split(grove_idg_tiles *tiles, const int64_t *tile, int64_t count,
                           const void *planes, const grove_gridder_threads *threads);
 /* Adds an image [v][u] to a block, which is made if there is none. 0, or -1 without memory. */
 int grove_idg_tiles_add(grove_idg_tiles *tiles, int64_t tile, int image, const void *numbers);

@@ -3,12 +3,13 @@
 // through shared memory, and each thread keeps the sums of its row and its group of channels in
 // registers: 8, in double and without Jones terms inside 4.
 //
-// Operations for a source-visibility with Jones terms inside: 4 the recurrence, 16 the sum, 2
-// shapes or smearing, 8 smearing in time; for a source and group: 35 phase and step, 9 of them in
-// double, 64 the products left B right (with each channel where terms vary with it), 12 smearing in
-// frequency. Jones terms are loaded once for a group, 2 x 8 numbers. Where every phase is
-// evaluated: 18 each, 2 the sum (16 with polarised brightness).
-#include "predict_place_cuda.h"
+// Operations for a source-visibility with Jones terms inside: 10 where nothing but the phase varies
+// with the channel, since channels at the same distance from the middle are summed as a pair; else
+// 4 the recurrence, 16 the sum, 2 shapes or smearing, 8 smearing in time; for a source and group:
+// 35 phase and step, 9 of them in double, 64 the products left B right (with each channel where
+// terms vary with it), 12 smearing in frequency. Jones terms are loaded once for a group, 2 x 8
+// numbers. Where every phase is evaluated: 18 each, 2 the sum (16 with polarised brightness).
+#include "predict_pairs_cuda.h"
 
 namespace
 {
@@ -86,9 +87,7 @@ __device__ void load_chunk(const place &p, chunk<real, GROUP> *c, int64_t source
                                 cell_at(p, GROVE_PREDICT_BRIGHTNESS, source + i, k));
         for (int e = 0; e < 4; e++)
             c->weight[i][k][e] = b.element[e];
-        if (b.element[0].re != b.element[3].re || b.element[0].im != 0 || b.element[3].im != 0 ||
-            b.element[1].re != 0 || b.element[1].im != 0 || b.element[2].re != 0 ||
-            b.element[2].im != 0)
+        if (!is_number(b))
             atomicExch(&c->general, 1);
     }
     __syncthreads();
@@ -99,16 +98,6 @@ __device__ void load_chunk(const place &p, chunk<real, GROUP> *c, int64_t source
 template <typename real, int GROUP> struct sums {
     complex_number<real> element[4][GROUP], both[GROUP]; // both: of XX and of YY
 };
-
-template <int GROUP> struct totals {
-    complex_number<double> element[4][GROUP];
-};
-
-// Whether an input varies with the channel.
-__device__ __forceinline__ bool varies(const place &p, int input)
-{
-    return p.in[input] && stride_of(&p.args->in[input], p.freq) != 0;
-}
 
 template <typename real>
 __device__ __forceinline__ matrix_number<real>
@@ -307,8 +296,8 @@ __device__ void sum_plainly(const place &p, int k, matrix_number<double> *total)
     }
 }
 
-template <typename real, int GROUP, bool JONES>
-__device__ __forceinline__ void predict(const grove_args *args, chunk<real, GROUP> *c)
+template <typename real, int GROUP>
+__device__ __forceinline__ void predict_irregular(const grove_args *args, chunk<real, GROUP> *c)
 {
     int64_t tasks = count_tasks(args, GROUP);
 
@@ -316,15 +305,51 @@ __device__ __forceinline__ void predict(const grove_args *args, chunk<real, GROU
         place p;
         totals<GROUP> total = {};
         find_place(&p, args, task, GROUP);
-        sum_sources<real, GROUP, JONES>(p, c, &total);
-        for (int k = p.first; k < p.last && p.row; k++) {
-            matrix_number<double> m;
-            for (int e = 0; e < 4; e++)
-                m.element[e] = total.element[e][k];
-            if (JONES)
-                put_channel(p, k, m);
-            else
-                put_around(p, k, m);
+        sum_sources<real, GROUP, false>(p, c, &total);
+        for (int k = p.first; k < p.last && p.row; k++)
+            put_around(p, k, total_of(total, k));
+    }
+}
+
+// WIDE: channels that are summed as pairs, if the axis has more than GROUP. Places are found again
+// where they are needed, which leaves registers to the sums.
+template <typename real, int GROUP, int WIDE>
+__device__ __forceinline__ bool predict_pairs(const grove_args *args, int64_t task,
+                                              pair_chunk<real> *pairs)
+{
+    place p;
+
+    find_place(&p, args, task, WIDE);
+    if (!are_pairs(p, pairs))
+        return false;
+    if (p.plan->count > GROUP)
+        sum_pairs<real, WIDE>(p, pairs);
+    else
+        sum_pairs<real, GROUP>(p, pairs);
+    return true;
+}
+
+template <typename real, int GROUP, int WIDE>
+__device__ __forceinline__ void predict_jones(const grove_args *args, chunk<real, GROUP> *c,
+                                              pair_chunk<real> *pairs)
+{
+    int64_t tasks = count_tasks(args, WIDE);
+
+    for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
+        if (predict_pairs<real, GROUP, WIDE>(args, task, pairs))
+            continue;
+#pragma unroll 1
+        for (int base = 0; base < WIDE; base += GROUP) {
+            place p;
+            totals<GROUP> total = {};
+            find_place(&p, args, task, WIDE);
+            p.channel += base;
+            p.offset += base;
+            p.first = p.first > base ? p.first - base : 0;
+            p.last = p.last - base < GROUP ? p.last - base : (int)GROUP;
+            if (p.first < p.last)
+                sum_sources<real, GROUP, true>(p, c, &total);
+            put_totals(p, total);
         }
     }
 }
@@ -347,25 +372,34 @@ __device__ __forceinline__ void predict_plainly(const grove_args *args)
 } // namespace
 
 // Six kernels, so that none needs the registers of another.
-#define KERNEL(name, real, group, jones)                                                           \
+#define KERNEL(name)                                                                               \
     extern "C" __global__ void __launch_bounds__(PREDICT_CUDA_ROWS, 2)                             \
-        name(const __grid_constant__ grove_args args)                                              \
+        name(const __grid_constant__ grove_args args)
+#define IRREGULAR_KERNEL(name, real)                                                               \
+    KERNEL(name)                                                                                   \
+    {                                                                                              \
+        __shared__ chunk<real, PREDICT_CUDA_GROUP> shared_##name;                                  \
+        predict_irregular(&args, &shared_##name);                                                  \
+    }                                                                                              \
+    GROVE_CUDA_EXPORT(name)
+#define JONES_KERNEL(name, real, group, wide)                                                      \
+    KERNEL(name)                                                                                   \
     {                                                                                              \
         __shared__ chunk<real, group> shared_##name;                                               \
-        predict<real, group, jones>(&args, &shared_##name);                                        \
+        __shared__ pair_chunk<real> pairs_##name;                                                  \
+        predict_jones<real, group, wide>(&args, &shared_##name, &pairs_##name);                    \
     }                                                                                              \
     GROVE_CUDA_EXPORT(name)
 #define PLAIN_KERNEL(name)                                                                         \
-    extern "C" __global__ void __launch_bounds__(PREDICT_CUDA_ROWS, 2)                             \
-        name(const __grid_constant__ grove_args args)                                              \
+    KERNEL(name)                                                                                   \
     {                                                                                              \
         predict_plainly(&args);                                                                    \
     }                                                                                              \
     GROVE_CUDA_EXPORT(name)
 
-KERNEL(predict_irregular_single, float, PREDICT_CUDA_GROUP, false)
-KERNEL(predict_irregular_double, double, PREDICT_CUDA_GROUP, false)
-KERNEL(predict_jones_single, float, PREDICT_CUDA_NARROW, true)
-KERNEL(predict_jones_double, double, PREDICT_CUDA_GROUP, true)
+IRREGULAR_KERNEL(predict_irregular_single, float)
+IRREGULAR_KERNEL(predict_irregular_double, double)
+JONES_KERNEL(predict_jones_single, float, PREDICT_CUDA_NARROW, PREDICT_CUDA_PAIRS_SINGLE)
+JONES_KERNEL(predict_jones_double, double, PREDICT_CUDA_GROUP, PREDICT_CUDA_PAIRS_DOUBLE)
 PLAIN_KERNEL(predict_plain_single)
 PLAIN_KERNEL(predict_plain_double)

@@ -6,7 +6,7 @@
 /* An H100 issues 132 multiprocessors x 4 schedulers x 32 lanes x 1.83 GHz = 3.09e13 instructions of
  * threads a second; those in double or on integers take two slots. Counted at 64 stations and 64
  * channels (workload P3 of bench/gpu-kernels) are 1e12 source-visibilities a second:
- *   recurrence 4.0, hence 7.7 slots; a phase evaluated 0.43, hence 72; Jones terms 0.34, hence 91
+ *   recurrence 4.0, hence 7.7 slots; a phase evaluated 0.43, hence 72; Jones terms 1.23, hence 25
  *   by stations 4.35, hence 14300 for 64 phasors and 2816 products
  *   by stations with Jones terms 1.0, hence 62500 for 192 factors and 19456 products
  * (bench/RESULTS-gpu-counted.md). Jones terms that vary: two products of matrices more and their
@@ -15,7 +15,7 @@ grove_predict_cuda_costs grove_predict_cuda_counted(void)
 {
     grove_predict_cuda_costs costs = {.recurrence = 7.7,
                                       .direct = 72,
-                                      .jones = 91,
+                                      .jones = 25,
                                       .varying = 190,
                                       .phasor = 92,
                                       .product = 3.0,
@@ -39,9 +39,13 @@ double grove_predict_cuda_by_baselines(const grove_predict_cuda_costs *costs,
     double wide = round_up(shape->channels, PREDICT_CUDA_WIDE_SINGLE);
     double narrow = 1.7 * round_up(shape->channels, PREDICT_CUDA_NARROW);
 
-    if (shape->jones)
-        return rows * round_up(shape->channels, PREDICT_CUDA_NARROW) *
-               (shape->varies ? costs->varying : costs->jones);
+    if (shape->jones && shape->varies)
+        return rows * round_up(shape->channels, PREDICT_CUDA_NARROW) * costs->varying;
+    if (shape->jones) {
+        int few = shape->channels <= PREDICT_CUDA_NARROW;
+        return rows * costs->jones *
+               round_up(shape->channels, few ? PREDICT_CUDA_NARROW : PREDICT_CUDA_PAIRS_SINGLE);
+    }
     if (shape->channels <= 2 || !shape->regular)
         return rows * (double)shape->channels * costs->direct;
     return rows * (wide < narrow ? wide : narrow) * costs->recurrence;

@@ -13,13 +13,15 @@
  * multiple of its size, so that no result depends on where a tile begins. A block has ROWS rows. */
 enum {
     PREDICT_CUDA_ROWS = 128,
-    PREDICT_CUDA_GROUP = 4,        /* predict_jones_, predict_irregular_, predict_plain_ */
+    PREDICT_CUDA_GROUP = 4,        /* predict_irregular_, predict_plain_ */
     PREDICT_CUDA_WIDE_SINGLE = 32, /* predict_wide_ */
     PREDICT_CUDA_WIDE_DOUBLE = 16,
-    PREDICT_CUDA_NARROW = 8, /* predict_narrow_, predict_jones_single */
-    PREDICT_CUDA_EDGE = 64,  /* predict_station_: rows and columns of a tile of sums */
-    PREDICT_CUDA_BUSY = 256  /* with fewer times and channels products would leave multiprocessors
-                                idle */
+    PREDICT_CUDA_NARROW = 8,        /* predict_narrow_ */
+    PREDICT_CUDA_PAIRS_SINGLE = 16, /* predict_jones_ */
+    PREDICT_CUDA_PAIRS_DOUBLE = 6,
+    PREDICT_CUDA_EDGE = 64, /* predict_station_: rows and columns of a tile of sums */
+    PREDICT_CUDA_BUSY = 256 /* with fewer times and channels products would leave multiprocessors
+                               idle */
 };
 
 /* Groups of `group` that the channels of the evaluation lie in; *first counts from the axis' start.
@@ -108,10 +110,11 @@ GROVE_FN int grove_predict_cuda_group(const grove_args *args, int way)
 {
     return way == GROVE_PREDICT_CUDA_WIDE
                ? args->out.bytes == 8 ? PREDICT_CUDA_WIDE_DOUBLE : PREDICT_CUDA_WIDE_SINGLE
-           : way == GROVE_PREDICT_CUDA_NARROW                        ? PREDICT_CUDA_NARROW
-           : way == GROVE_PREDICT_CUDA_CHANNEL                       ? 1
-           : way == GROVE_PREDICT_CUDA_JONES && args->out.bytes == 4 ? PREDICT_CUDA_NARROW
-                                                                     : PREDICT_CUDA_GROUP;
+           : way == GROVE_PREDICT_CUDA_JONES
+               ? args->out.bytes == 8 ? PREDICT_CUDA_PAIRS_DOUBLE : PREDICT_CUDA_PAIRS_SINGLE
+           : way == GROVE_PREDICT_CUDA_NARROW  ? PREDICT_CUDA_NARROW
+           : way == GROVE_PREDICT_CUDA_CHANNEL ? 1
+                                               : PREDICT_CUDA_GROUP;
 }
 
 /* Tiles of the products of stations by sources, at most: with four rows for a station there are

@@ -1,0 +1,275 @@
+/* The sum over sources with Jones terms inside on a CUDA device, where only the phase varies with
+ * the channel: of channels at the same distance from the middle of a group a pair of sums A and B
+ * is kept, and their visibilities are A - iB before and A + iB after the middle. */
+#ifndef GROVE_KERNELS_PREDICT_PAIRS_CUDA_H
+#define GROVE_KERNELS_PREDICT_PAIRS_CUDA_H
+
+#include "predict_place_cuda.h"
+
+namespace
+{
+enum {
+    PAIR_CHUNK = 64,             // sources in shared memory
+    PAIR_FLUSH = 8 * PAIR_CHUNK, // after so many sources the sums of a thread go to double
+};
+
+// Sources in shared memory, as all rows of a block need them.
+template <typename real> struct pair_chunk {
+    double direction[PAIR_CHUNK][3]; // (l, m, n - 1) / c, s/m
+    complex_number<real> weight[PAIR_CHUNK][4];
+    int general; // some brightness of the chunk is not a real number times unity
+    int differ;  // something but the phase varies with the channel
+    // Hz: of the middle of the group, between channels, of a channel for smearing or 0.
+    double freq, step, width;
+};
+
+// The Jones term of a row.
+struct jones_side {
+    const grove_view *view;
+    const char *at; // at source 0; NULL: unity
+    int64_t stride; // bytes from source to source
+    bool plain;     // a matrix in the kernel's precision
+};
+
+// What a thread needs of its row.
+struct pair_frame {
+    double uvw[3]; // m
+    jones_side left, right;
+};
+
+template <typename real, int GROUP> struct pair_sums {
+    complex_number<real> element[4][GROUP];
+};
+
+template <int GROUP> struct totals {
+    complex_number<double> element[4][GROUP];
+};
+
+template <int GROUP>
+__device__ __forceinline__ matrix_number<double> total_of(const totals<GROUP> &total, int k)
+{
+    return {{total.element[0][k], total.element[1][k], total.element[2][k], total.element[3][k]}};
+}
+
+template <int GROUP>
+__device__ __forceinline__ void put_totals(const place &p, const totals<GROUP> &total)
+{
+    for (int k = p.first; k < p.last && p.row; k++)
+        put_channel(p, k, total_of(total, k));
+}
+
+// Whether a matrix is a real number times unity.
+template <typename real> __device__ __forceinline__ bool is_number(const matrix_number<real> &b)
+{
+    const complex_number<real> *e = b.element;
+
+    return e[0].re == e[3].re && e[0].im == 0 && e[3].im == 0 && e[1].re == 0 && e[1].im == 0 &&
+           e[2].re == 0 && e[2].im == 0;
+}
+
+// Whether an input varies with the channel.
+__device__ __forceinline__ bool varies(const place &p, int input)
+{
+    return p.in[input] && stride_of(&p.args->in[input], p.freq) != 0;
+}
+
+// Whether the frequency or width of channel k is not that of equal channels.
+__device__ __forceinline__ bool is_irregular(const place &p, int k)
+{
+    const grove_predict_channels *channels = &p.plan->channels;
+    const double *width = doubles_at(p, GROVE_PREDICT_WIDTH, 0, k);
+    double freq = *doubles_at(p, GROVE_PREDICT_FREQ, 0, k);
+    double equal = channels->first + channels->step * (double)(p.channel + k);
+
+    return !(fabs(freq - equal) <= 1e-15 * fabs(equal)) ||
+           (width && (!p.plan->equal_width || *width != p.plan->width));
+}
+
+// Whether only the phase varies with the channel, for all sources and all rows of the block.
+template <typename real> __device__ bool are_pairs(const place &p, pair_chunk<real> *c)
+{
+    bool differ = !p.plan->channels.regular || p.freq < 0 || p.in[GROVE_PREDICT_RATE] ||
+                  varies(p, GROVE_PREDICT_LEFT) || varies(p, GROVE_PREDICT_RIGHT) ||
+                  varies(p, GROVE_PREDICT_BRIGHTNESS);
+
+    __syncthreads();
+    if (threadIdx.x == 0)
+        c->differ = differ;
+    __syncthreads();
+    for (int k = p.first + (int)threadIdx.x; !differ && k < p.last; k += ROWS)
+        if (is_irregular(p, k))
+            atomicExch(&c->differ, 1);
+    for (int64_t n = threadIdx.x; !differ && p.in[GROVE_PREDICT_SHAPE] && n < p.sources; n += ROWS)
+        if (grove_is_gaussian(doubles_at(p, GROVE_PREDICT_SHAPE, n, 0)))
+            atomicExch(&c->differ, 1);
+    __syncthreads();
+    return !c->differ;
+}
+
+template <typename real>
+__device__ void load_pairs(const place &p, pair_chunk<real> *c, int64_t source, int count)
+{
+    __syncthreads();
+    if (threadIdx.x == 0)
+        c->general = 0;
+    __syncthreads();
+    for (int i = threadIdx.x; i < count; i += ROWS) {
+        const double *lmn = doubles_at(p, GROVE_PREDICT_LMN, source + i, 0);
+        matrix_number<real> b =
+            matrix_at<real>(&p.args->in[GROVE_PREDICT_BRIGHTNESS],
+                            cell_at(p, GROVE_PREDICT_BRIGHTNESS, source + i, 0));
+        for (int d = 0; d < 3; d++)
+            c->direction[i][d] = lmn[d] / GROVE_SPEED_OF_LIGHT;
+        for (int e = 0; e < 4; e++)
+            c->weight[i][e] = b.element[e];
+        if (!is_number(b))
+            atomicExch(&c->general, 1);
+    }
+    __syncthreads();
+}
+
+template <typename real> __device__ jones_side find_side(const place &p, int input)
+{
+    const grove_view *view = &p.args->in[input];
+
+    return {view, p.in[input], stride_of(view, p.source),
+            p.in[input] && view->shape == GROVE_MATRIX && view->bytes == sizeof(real)};
+}
+
+template <typename real>
+__device__ __forceinline__ matrix_number<real> side_at(const jones_side &side, int64_t source)
+{
+    const char *at = side.at ? side.at + side.stride * source : nullptr;
+    matrix_number<real> m;
+
+    if (!side.plain)
+        return matrix_at<real>(side.view, at);
+    for (int e = 0; e < 4; e++)
+        m.element[e] = ((const complex_number<real> *)(const void *)at)[e];
+    return m;
+}
+
+// left * brightness * right of a source, without the real number of an unpolarised one.
+template <typename real>
+__device__ __forceinline__ matrix_number<real>
+terms_at(const pair_frame &f, const pair_chunk<real> &c, int i, int64_t source)
+{
+    matrix_number<real> m = side_at<real>(f.left, source);
+
+    if (c.general) {
+        const complex_number<real> *w = c.weight[i];
+        m = m * matrix_number<real>{{w[0], w[1], w[2], w[3]}};
+    }
+    return m * side_at<real>(f.right, source);
+}
+
+// The first channel of a group has no partner, nor has the middle one.
+template <typename real, int GROUP>
+__device__ __forceinline__ void add_pairs(const pair_frame &f, const pair_chunk<real> &c, int i,
+                                          int64_t source, pair_sums<real, GROUP> *sum)
+{
+    const int middle = GROUP / 2;
+    const double delay = dot(f.uvw, c.direction[i]);
+    complex_number<real> z = phasor<real>(-c.freq * delay), step = phasor<real>(-c.step * delay);
+    complex_number<real> turn = step;
+    matrix_number<real> m = terms_at<real>(f, c, i, source);
+    real scale = c.general ? (real)1 : c.weight[i][0].re;
+
+    if (c.width != 0)
+        scale *= sinc_of<real>((real)(c.width * delay));
+    z = {z.re * scale, z.im * scale};
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+        m.element[e] = z * m.element[e];
+        sum->element[e][middle].re += m.element[e].re;
+        sum->element[e][middle].im += m.element[e].im;
+    }
+#pragma unroll
+    for (int k = 1; k < middle; k++) {
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            complex_number<real> *a = &sum->element[e][middle + k];
+            complex_number<real> *b = &sum->element[e][middle - k];
+            a->re += m.element[e].re * turn.re;
+            a->im += m.element[e].im * turn.re;
+            b->re += m.element[e].re * turn.im;
+            b->im += m.element[e].im * turn.im;
+        }
+        turn = turn * step;
+    }
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        add_product(&sum->element[e][0], m.element[e], complex_number<real>{turn.re, -turn.im});
+}
+
+// Sums go to totals, which lie in memory and leave the registers to the sums.
+template <typename real, int GROUP>
+__device__ __forceinline__ void flush(const pair_sums<real, GROUP> &sum, totals<GROUP> *total)
+{
+    volatile real staged[4][GROUP][2];
+
+#pragma unroll
+    for (int n = 0; n < 4 * GROUP; n++) {
+        staged[n / GROUP][n % GROUP][0] = sum.element[n / GROUP][n % GROUP].re;
+        staged[n / GROUP][n % GROUP][1] = sum.element[n / GROUP][n % GROUP].im;
+    }
+#pragma unroll 1
+    for (int n = 0; n < 4 * GROUP; n++) {
+        complex_number<double> *to = &total->element[n / GROUP][n % GROUP];
+        to->re += (double)staged[n / GROUP][n % GROUP][0];
+        to->im += (double)staged[n / GROUP][n % GROUP][1];
+    }
+}
+
+// Totals of pairs become those of channels.
+template <int GROUP> __device__ __forceinline__ void part_pairs(totals<GROUP> *total)
+{
+    const int middle = GROUP / 2;
+
+#pragma unroll 1
+    for (int n = 0; n < 4 * (middle - 1); n++) {
+        complex_number<double> *of = total->element[n % 4];
+        int k = n / 4 + 1;
+        complex_number<double> a = of[middle + k], b = of[middle - k];
+        of[middle + k] = {a.re - b.im, a.im + b.re};
+        of[middle - k] = {a.re + b.im, a.im - b.re};
+    }
+}
+
+// For channels p.first to p.last of a place whose group has at least GROUP channels, and that ends
+// within GROUP.
+template <typename real, int GROUP>
+__device__ __forceinline__ void sum_pairs(const place &p, pair_chunk<real> *c)
+{
+    const grove_predict_channels *channels = &p.plan->channels;
+    const coordinates x = find_coordinates(p);
+    const pair_frame f = {{x.uvw[0], x.uvw[1], x.uvw[2]},
+                          find_side<real>(p, GROVE_PREDICT_LEFT),
+                          find_side<real>(p, GROVE_PREDICT_RIGHT)};
+    totals<GROUP> total = {};
+
+    if (threadIdx.x == 0) {
+        c->freq = channels->first + channels->step * (double)(p.channel + GROUP / 2);
+        c->step = channels->step;
+        c->width = p.in[GROVE_PREDICT_WIDTH] ? p.plan->width : 0;
+    }
+#pragma unroll 1
+    for (int64_t first = 0; first < p.sources; first += PAIR_FLUSH) {
+        int64_t end = first + PAIR_FLUSH < p.sources ? first + PAIR_FLUSH : p.sources;
+        pair_sums<real, GROUP> sum = {};
+#pragma unroll 1
+        for (int64_t source = first; source < end; source += PAIR_CHUNK) {
+            int count = end - source < PAIR_CHUNK ? (int)(end - source) : (int)PAIR_CHUNK;
+            load_pairs(p, c, source, count);
+#pragma unroll 1
+            for (int i = 0; i < count && p.row; i++)
+                add_pairs<real, GROUP>(f, *c, i, source + i, &sum);
+        }
+        flush(sum, &total);
+    }
+    part_pairs(&total);
+    put_totals(p, total);
+}
+} // namespace
+
+#endif
