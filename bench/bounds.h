@@ -20,6 +20,7 @@ typedef struct {
     double phases;     /* pairs of sine and cosine */
     double memory;     /* bytes that must be read or written at least once */
     double cache;      /* bytes that it moves between registers and cache; 0: not counted */
+    double shared;     /* visibilities in each subgrid; 0: it has none */
 } bench_work;
 
 typedef enum { BENCH_BY_PEAK, BENCH_BY_PHASES, BENCH_BY_CACHE, BENCH_BY_MEMORY } bench_reason;

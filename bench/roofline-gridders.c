@@ -354,6 +354,7 @@ static bench_work work_of_idg(const state *s, const grove_idg_plan *p, const ben
         .operations = 4 * n * n + 12 * n + pixels * (6 + 4 * log2(n)),
         .phases = 4 * n / block + pixels,
         .memory = complex_ + 24.0 / setup->channels + ways * complex_ * touched_of(s, p) / count,
+        .shared = (double)counts.visibilities / (double)counts.subgrids,
     };
 }
 

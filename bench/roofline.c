@@ -161,6 +161,10 @@ static void print_kernels(bench *b)
         "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --- | --: | --: | --: |\n");
     for (int k = 0; k < b->count; k++)
         print_kernel(b, &b->kernels[k]);
+    for (int k = 0; k < b->count; k++)
+        if (b->kernels[k].work.shared > 0)
+            printf("\n%s: %.3g visibilities in each subgrid.\n", b->kernels[k].kernel->name,
+                   b->kernels[k].work.shared);
     bench_energy_note();
 }
 

@@ -182,6 +182,8 @@ static int check(grove_node *node)
     if (code)
         return code;
     consume_planes(node, o, axes);
+    if (o->is_idg)
+        degrid_describe_subgrids(node, o);
     if (o->has_functions)
         o->index = image_mueller_index(&o->mueller, o->convolution.visibilities);
     if (o->index)
@@ -189,9 +191,7 @@ static int check(grove_node *node)
             node, o->index, image_convolve_index_bytes(&o->mueller, o->convolution.visibilities));
     if (code)
         return code;
-    form.shape = o->has_functions ? o->convolution.visibilities
-                 : o->is_idg      ? o->idg.mix.visibilities
-                                  : GROVE_SCALAR;
+    form.shape = degrid_numbers(o);
     tell_memory(node, o, axes, parameters);
     const int others = o->has_functions ? grove_node_input_axes(node, FUNCTIONS, axes) : 0;
     for (int d = 0; d < others; d++)
@@ -399,132 +399,6 @@ static void copy_out(const grove_args *args, const char *data, size_t cell)
     }
 }
 
-static int64_t origin_of(const grove_args *args, int kind)
-{
-    const int d = grove_args_axis(args, kind);
-
-    return d < 0 ? 0 : args->origin[d];
-}
-
-static image_numbers numbers_of(const grove_args *args, int input)
-{
-    const int64_t real = sizeof(double);
-    const grove_view *view = &args->in[input];
-
-    return (image_numbers){.at = view->data,
-                           .time = image_axis_step(args, view, GROVE_AXIS_TIME) / real,
-                           .baseline = image_axis_step(args, view, GROVE_AXIS_BASELINE) / real,
-                           .freq = image_axis_step(args, view, GROVE_AXIS_FREQ) / real};
-}
-
-/* By which functions samples go. */
-static int begin_use(const grove_call *call, const grove_gridder_samples *samples, image_use *use)
-{
-    const grove_args *args = call->args;
-    const options_read *o = grove_node_user(call->node);
-    const int64_t baselines = image_axis_size(args, GROVE_AXIS_BASELINE);
-    const image_mueller_part part = {.first_time = origin_of(args, GROVE_AXIS_TIME),
-                                     .times = samples->rows / baselines,
-                                     .first_baseline = origin_of(args, GROVE_AXIS_BASELINE),
-                                     .baselines = baselines,
-                                     .first_channel = origin_of(args, GROVE_AXIS_FREQ),
-                                     .channels = samples->channels};
-    image_numbers numbers[3];
-
-    for (int k = 0; k < 3; k++)
-        numbers[k] = numbers_of(args, MUELLER + k);
-    return image_use_begin(call->node, &o->mueller, o->index, &o->convolution, &part, numbers, use);
-}
-
-/* Samples of planes, maybe each by its own function; `use`: NULL: there is a single one. */
-static int predict_plane(const grove_call *call, degridding *d, int plane,
-                         const grove_gridder_samples *samples, const grove_convolution_mueller *use,
-                         grove_gridder_outside *outside)
-{
-    const options_read *o = grove_node_user(call->node);
-    const grove_gridder_threads threads = gridder_threads(call);
-    int code = degrid_find_planes(call, d, plane);
-
-    if (code)
-        return code;
-    return (o->has_functions
-                ? grove_convolution_predict(d->convolution, samples, use, &threads, outside)
-                : grove_gridder_predict(d->gridder, samples, &threads, outside))
-               ? GROVE_NO_MEMORY
-               : 0;
-}
-
-/* The sets and gradients of a part's channels; `gradient` and `channel` are to be freed. 0, or
- * GROVE_NO_MEMORY. */
-static int select_channels(const image_cube_part *part, int64_t channels,
-                           grove_convolution_mueller *use, int32_t **channel, double **gradient)
-{
-    const int64_t count = part->samples.channels, cells = part->samples.rows * count;
-
-    *channel = malloc((size_t)count * sizeof(**channel));
-    *gradient = use->gradient ? malloc((size_t)cells * 2 * sizeof(**gradient)) : NULL;
-    if (!*channel || (use->gradient && !*gradient))
-        return GROVE_NO_MEMORY;
-    for (int64_t k = 0; k < count; k++)
-        (*channel)[k] = use->channel[part->channel[k]];
-    for (int64_t i = 0; i < cells && use->gradient; i++)
-        memcpy(*gradient + 2 * i,
-               use->gradient + 2 * (i / count * channels + part->channel[i % count]),
-               2 * sizeof(**gradient));
-    use->channel = *channel;
-    use->gradient = *gradient;
-    return 0;
-}
-
-/* Adds one of a cube's planes in all channels that have some of it. */
-static int add_plane(const grove_call *call, degridding *d, int plane,
-                     const grove_gridder_samples *all, const image_use *use)
-{
-    const options_read *o = grove_node_user(call->node);
-    const int numbers = 2 * (o->has_functions ? o->convolution.visibilities : 1);
-    grove_convolution_mueller mueller = use->mueller;
-    grove_gridder_outside outside = {0}; /* channels may have two planes */
-    image_cube_part part;
-    int32_t *channel = NULL;
-    double *gradient = NULL;
-    int code = image_cube_part_make(&o->cube, plane, origin_of(call->args, GROVE_AXIS_FREQ), all,
-                                    numbers, call->double_precision, &part)
-                   ? GROVE_NO_MEMORY
-                   : 0;
-
-    if (!code && part.samples.channels && use->needed)
-        code = select_channels(&part, all->channels, &mueller, &channel, &gradient);
-    if (!code && part.samples.channels)
-        code =
-            predict_plane(call, d, plane, &part.samples, use->needed ? &mueller : NULL, &outside);
-    if (!code && part.samples.channels)
-        image_cube_part_add(&part, all, numbers, call->double_precision);
-    image_cube_part_free(&part);
-    free(channel);
-    free(gradient);
-    return code;
-}
-
-static int predict_all(const grove_call *call, degridding *d, const grove_gridder_samples *samples)
-{
-    const options_read *o = grove_node_user(call->node);
-    grove_gridder_outside beyond = {0}; /* of the planes: counted by image_leave_out */
-    image_use use = {0};
-    int code = o->has_functions ? begin_use(call, samples, &use) : 0;
-
-    if (code)
-        return code;
-    if (!o->cube.axis)
-        code = predict_plane(call, d, 0, samples, use.needed ? &use.mueller : NULL,
-                             o->has_functions ? &d->left_out : &beyond);
-    for (int plane = 0; plane < o->cube.planes && o->cube.axis && !code; plane++)
-        code = add_plane(call, d, plane, samples, &use);
-    if (!code && o->cube.axis && o->has_functions)
-        d->left_out.samples += image_convolve_outside(&o->convolution, samples);
-    image_use_end(&use);
-    return code;
-}
-
 static int predict(const grove_call *call, degridding *d)
 {
     const grove_args *args = call->args;
@@ -533,10 +407,8 @@ static int predict(const grove_call *call, degridding *d)
                   baselines = image_axis_size(args, GROVE_AXIS_BASELINE),
                   channels = image_axis_size(args, GROVE_AXIS_FREQ), rows = times * baselines;
     const int64_t freq_step = image_axis_step(args, &args->in[FREQ], GROVE_AXIS_FREQ);
-    const size_t cell = 2 * (call->double_precision ? sizeof(double) : sizeof(float)) *
-                        (size_t)(o->has_functions ? o->convolution.visibilities
-                                 : o->is_idg      ? o->idg.mix.visibilities
-                                                  : 1);
+    const size_t cell =
+        2 * (call->double_precision ? sizeof(double) : sizeof(float)) * (size_t)degrid_numbers(o);
     double *uvw = image_copy_uvw(args, &args->in[UVW]),
            *freq = image_copy_freq(args, args->in[FREQ].data, freq_step);
     char *data = calloc((size_t)(rows * channels), cell);
@@ -544,11 +416,10 @@ static int predict(const grove_call *call, degridding *d)
         .rows = rows, .channels = channels, .uvw = uvw, .freq = freq, .data = data};
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
 
-    if (!code && o->is_idg)
-        code = degrid_find_planes(call, d, 0);
     if (!code)
-        code =
-            o->is_idg ? degrid_predict_subgrids(call, d, &samples) : predict_all(call, d, &samples);
+        code = degrid_predict_all(call, d, &samples);
+    if (!code && o->is_idg)
+        d->beyond += image_subgrids_beyond(&samples, &o->plan.bounds);
     if (!code)
         d->outside += image_leave_out(
             &samples, (double[]){o->plan.bounds.max_u, o->plan.bounds.max_v, o->plan.bounds.max_w},

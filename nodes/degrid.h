@@ -65,22 +65,28 @@ grove_hash degrid_hash_planes(const degrid_given *g);
 /* Dense planes in the order of the gridder, which the caller frees. NULL: no memory. */
 void *degrid_copy_planes(const degrid_given *g);
 
+/* Planes of the call are found in the gridder, or made; see degrid_cube.c for all of them. */
+int degrid_find_planes(const grove_call *call, degridding *d, int plane);
+/* Samples of the call from its planes, of a cube from those that their channels have some of. 0, or
+ * a code. */
+int degrid_predict_all(const grove_call *call, degridding *d, const grove_gridder_samples *samples);
+
 /* Only in check: the plan of the option method, and jones of image-domain gridding. 0, or a code
  * with a message. */
 int degrid_choose_plan(grove_node *node, options_read *o);
 uint64_t degrid_subgrids_bytes(const options_read *o);
-/* Visibilities from subgrids of the planes that d->idg has. 0, or a code. */
-int degrid_predict_subgrids(const grove_call *call, degridding *d,
-                            const grove_gridder_samples *samples);
-/* Makes the gridder of the method, with these planes, of a cube at one of its frequencies, unless
- * they are those that it has. */
-int degrid_find_planes(const grove_call *call, degridding *d, int plane);
+/* Once the frequencies of the planes are known: a note of subgrids. */
+void degrid_describe_subgrids(grove_node *node, const options_read *o);
+/* The terms of the call, to be freed by image_terms_free in any case. 0, or a code. */
+int degrid_make_terms(const grove_call *call, const grove_gridder_samples *samples,
+                      image_terms_made *made);
 int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,
                                       const image_device_inputs *in);
 /* How many there were, and what was beyond the layers. */
 void degrid_tell_subgrids(const grove_node *node, const degridding *d);
-/* Numbers of a cell of the planes. */
+/* Numbers of a cell of the planes, and complex numbers of a visibility. */
 int degrid_parameters(const options_read *o);
+int degrid_numbers(const options_read *o);
 
 int degrid_on_device(const grove_call *call);
 

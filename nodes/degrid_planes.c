@@ -11,6 +11,11 @@ int degrid_parameters(const options_read *o)
     return o->is_idg ? o->idg.mix.images : image_mueller_parameters(&o->mueller);
 }
 
+int degrid_numbers(const options_read *o)
+{
+    return o->has_functions ? o->convolution.visibilities : o->is_idg ? o->idg.mix.visibilities : 1;
+}
+
 degrid_given degrid_planes(const grove_call *call, int plane)
 {
     static const char *const names[] = {"u", "v", "w_plane"};

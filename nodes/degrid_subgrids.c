@@ -1,7 +1,6 @@
 /* What degrid does by image-domain gridding. */
 #include "nodes/degrid.h"
 #include "nodes/form.h"
-#include "nodes/gridder_threads.h"
 #include "nodes/image_method.h"
 #include "nodes/image_subgrids.h"
 #include "nodes/image_w_tiles.h"
@@ -23,11 +22,6 @@ int degrid_choose_plan(grove_node *node, options_read *o)
     o->is_idg = image_method_is_idg(node);
     if (!o->is_idg)
         return image_stage_plan(node, obs, o->has_functions, &o->plan);
-    if (grove_node_input_axis(node, PLANES, GROVE_AXIS_FREQ))
-        return grove_node_fail(
-            node, GROVE_SHAPE,
-            "its input varies with freq; method=idg has no cubes, w_stack and aw "
-            "have");
     int code = image_stage_plan_idg(node, obs, &o->idg);
     if (code)
         return code;
@@ -40,9 +34,16 @@ int degrid_choose_plan(grove_node *node, options_read *o)
     if (!code)
         code = image_subgrids_of_planes(node, form_elements(grove_node_input_form(node, PLANES)),
                                         feed && *feed > 0, &o->terms, &o->idg.mix);
-    if (!code)
-        image_subgrids_tell(node, obs, &o->idg, &o->terms);
     return code;
+}
+
+/* Channels between two planes of a cube have some of both: a plane has those of both sides. */
+void degrid_describe_subgrids(grove_node *node, const options_read *o)
+{
+    const int planes = o->cube.planes;
+
+    image_subgrids_tell(node, grove_node_object(node, "obs"), &o->idg, &o->terms,
+                        o->cube.linear && !o->cube.same ? (planes + 1) / 2 : planes);
 }
 
 uint64_t degrid_subgrids_bytes(const options_read *o)
@@ -50,35 +51,24 @@ uint64_t degrid_subgrids_bytes(const options_read *o)
     return grove_idg_bytes(&o->idg) + image_terms_bytes(&o->terms, &o->idg, o->times, o->channels);
 }
 
-int degrid_predict_subgrids(const grove_call *call, degridding *d,
-                            const grove_gridder_samples *samples)
+int degrid_make_terms(const grove_call *call, const grove_gridder_samples *samples,
+                      image_terms_made *made)
 {
     const grove_args *args = call->args;
     const options_read *o = grove_node_user(call->node);
-    const grove_gridder_threads threads = gridder_threads(call);
     const int64_t baselines = image_axis_size(args, GROVE_AXIS_BASELINE);
     const image_terms_part part = {origin_of(args, GROVE_AXIS_TIME),     samples->rows / baselines,
                                    origin_of(args, GROVE_AXIS_BASELINE), baselines,
                                    origin_of(args, GROVE_AXIS_FREQ),     samples->channels};
     grove_idg_plan plan = o->idg;
-    grove_gridder_outside outside = {0};
-    image_terms_made made = {0};
-    int code = 0;
 
+    *made = (image_terms_made){0};
+    if (o->terms.input < 0)
+        return 0;
     plan.grid.bounds.double_precision = call->double_precision;
-    if (o->terms.input >= 0) {
-        const image_terms_numbers from =
-            image_terms_of_view(args, o->terms.input, call->double_precision);
-        code = image_terms_make(call, &o->terms, &plan, &from, &part, &made);
-    }
-    if (!code &&
-        grove_idg_predict(d->idg, samples, baselines, o->terms.input >= 0 ? &made.terms : NULL,
-                          &threads, &outside, &d->counts))
-        code = GROVE_NO_MEMORY;
-    if (!code)
-        d->beyond += image_subgrids_beyond(samples, &plan.grid.bounds);
-    image_terms_free(&made);
-    return code;
+    const image_terms_numbers from =
+        image_terms_of_view(args, o->terms.input, call->double_precision);
+    return image_terms_make(call, &o->terms, &plan, &from, &part, made);
 }
 
 /* The host makes w-tiles of the planes. */

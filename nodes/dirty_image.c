@@ -316,7 +316,7 @@ static void express_idg(const grove_node *node, imager *m, const char *stokes)
                *idg = "w_terms=w_terms, method=idg, subgrid=subgrid, layers=layers, "
                       "w_tiles=w_tiles",
                *jones = "jones=jones, times=times, channels=channels",
-               *weights = "weights=weights, uvw=uvw";
+               *weights = "weights=weights, uvw=uvw, bands=bands";
 
     m->expression = grove_format("grid_correction(fft(grid(data, obs, %s, %s, %s, %s, "
                                  "stokes=\"%s\")), obs, %s, %s) / "
@@ -337,20 +337,18 @@ static int choose_method(grove_node *node, imager *m)
                            .only = m->exact                              ? "exact"
                                    : grove_node_written(node, "max_uvw") ? "max_uvw"
                                                                          : NULL};
-    bool aw;
+    image_method_kind kind;
 
     for (int d = 0; d < 3; d++)
         method.longest[d] = tracks.rows
                                 ? tracks.largest[d] * imager_highest(m) / GROVE_SPEED_OF_LIGHT
                                 : method.baseline;
     image_tracks_free((image_tracks *)&tracks);
-    if (image_method_is_idg(node)) {
-        express_idg(node, m, method.stokes);
-        return image_method_choose_idg(node, &method);
-    }
-    int code = image_method_choose(node, &method, &aw, m->why);
-    if (!code && aw)
+    int code = image_method_choose(node, &method, &kind, m->why);
+    if (!code && kind == IMAGE_AW)
         express(node, m);
+    if (!code && kind == IMAGE_IDG)
+        express_idg(node, m, method.stokes);
     return code;
 }
 

@@ -213,7 +213,7 @@ static void tell_memory(grove_node *node, const gridding *g, const grove_node *o
         grove_node_set_memory(node, own + chunk_bytes(node, &of));
         if (!g->exact && !g->is_idg && g->functions < 0 && g->bands.count == 1)
             grove_node_set_device_memory(node, image_device_memory(&of.plan, false));
-        else if (g->is_idg)
+        else if (g->is_idg && g->bands.count == 1)
             grove_node_set_device_memory(node, grid_subgrids_device_bytes(node, &of));
         else if (g->functions >= 0)
             grove_node_set_device_memory(node, image_convolve_memory(&of.convolution, normalises));
@@ -258,6 +258,8 @@ static int check(grove_node *node)
     code = code ? code : check_both(node, false, g);
     if (!code && g->functions >= 0)
         code = prepare_functions(node, g);
+    if (!code && g->is_idg)
+        grid_prepare_subgrids(node, obs, g);
     if (code)
         return code;
     const int parameters = g->is_idg ? g->idg.mix.images : image_mueller_parameters(&g->mueller);
@@ -441,7 +443,7 @@ static int add_band(const grove_call *call, gridded *to, const grove_array *cons
         if (grids && to->convolution)
             code = convolve(call, to, &s, arrays, &cells, first, band);
         else if (grids && to->idg)
-            code = grid_add_subgrids(call, to, &s, arrays, &cells, first);
+            code = grid_add_subgrids(call, to, &s, arrays, &cells, band);
         else if (grids)
             code = spread(call, to, &s, band);
         else

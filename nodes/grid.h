@@ -54,14 +54,15 @@ typedef struct {
 /* Only in check: the plan of the option method, and jones of image-domain gridding. 0, or a code
  * with a message. */
 int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g);
+/* Once the bands are known: the plan has them, and a note tells of it. */
+void grid_prepare_subgrids(grove_node *node, const grove_node *obs, gridding *g);
 int grid_open_subgrids(const grove_call *call, grove_isa isa, gridded *to);
 uint64_t grid_subgrids_bytes(const grove_node *node, const gridding *g);
 uint64_t grid_subgrids_device_bytes(const grove_node *node, const gridding *g);
-/* Adds samples on subgrids; `part`: the cells of the observation that they are, from time `first`
- * of the tile on. 0, or a code with a message. */
+/* Adds samples of a band on subgrids; `part`: the cells of the observation that they are. 0, or a
+ * code with a message. */
 int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *s,
-                      const grove_array *const *arrays, const image_mueller_part *part,
-                      int64_t first);
+                      const grove_array *const *arrays, const image_mueller_part *part, int band);
 /* Of w-tiles: onto the planes. 0, or a code with a message. */
 int grid_fold_subgrids(const grove_call *call, const gridded *from);
 void grid_give_subgrids(const grove_call *call, const gridded *from, grove_array *out);

@@ -16,17 +16,18 @@ int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g)
         return image_stage_plan(node, obs, g->functions >= 0, &g->plan);
     if (g->exact)
         return grove_node_fail_option(node, "exact", "goes with method=w_stack only");
-    if (grove_node_given(node, "bands"))
-        return grove_node_fail_option(node, "bands", "method=idg has none; w_stack and aw have");
     int code = image_stage_plan_idg(node, obs, &g->idg);
     if (code)
         return code;
     image_w_tiles_count(obs, &g->idg);
     g->plan = g->idg.grid;
-    code = image_terms_check(node, &g->plan.image, &g->terms);
-    if (!code)
-        image_subgrids_tell(node, obs, &g->idg, &g->terms);
-    return code;
+    return image_terms_check(node, &g->plan.image, &g->terms);
+}
+
+void grid_prepare_subgrids(grove_node *node, const grove_node *obs, gridding *g)
+{
+    g->idg.bands = g->bands.count;
+    image_subgrids_tell(node, obs, &g->idg, &g->terms, g->bands.count);
 }
 
 static grove_idg_plan plan_of(const grove_call *call)
@@ -64,8 +65,7 @@ uint64_t grid_subgrids_device_bytes(const grove_node *node, const gridding *g)
 }
 
 int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *s,
-                      const grove_array *const *arrays, const image_mueller_part *part,
-                      int64_t first)
+                      const grove_array *const *arrays, const image_mueller_part *part, int band)
 {
     const gridding *g = grove_node_user(call->node);
     const grove_gridder_threads threads = gridder_threads(call);
@@ -77,9 +77,10 @@ int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *
     int code = 0;
 
     if (g->terms.input >= 0) {
-        image_terms_numbers from = image_terms_of_array(arrays[g->terms.input], first);
+        image_terms_numbers from = image_terms_of_array(arrays[g->terms.input], &cells);
         code = image_terms_make(call, &g->terms, &plan, &from, &cells, &made);
     }
+    grove_idg_choose_band(to->idg, band);
     if (!code &&
         grove_idg_add(to->idg, &s->samples, part->baselines,
                       g->terms.input >= 0 ? &made.terms : NULL, &threads, &outside, &to->counts))
@@ -90,15 +91,28 @@ int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *
 
 int grid_fold_subgrids(const grove_call *call, const gridded *from)
 {
+    const int bands = ((const gridding *)grove_node_user(call->node))->bands.count;
     const grove_gridder_threads threads = gridder_threads(call);
+    int code = 0;
 
-    return from->idg && grove_idg_fold(from->idg, &threads) ? grid_no_memory(call) : 0;
+    for (int band = 0; band < bands && from->idg && !code; band++) {
+        grove_idg_choose_band(from->idg, band);
+        code = grove_idg_fold(from->idg, &threads) ? grid_no_memory(call) : 0;
+    }
+    return code;
 }
 
 void grid_give_subgrids(const grove_call *call, const gridded *from, grove_array *out)
 {
-    image_subgrids_to_cells(grove_idg_planes(from->idg), out->data, out->elements, out->cells,
-                            call->double_precision);
+    const int bands = ((const gridding *)grove_node_user(call->node))->bands.count;
+    const int64_t cells = out->cells / bands, number = call->double_precision ? 16 : 8;
+
+    for (int band = 0; band < bands; band++) {
+        grove_idg_choose_band(from->idg, band);
+        image_subgrids_to_cells(grove_idg_planes(from->idg),
+                                (char *)out->data + band * cells * out->elements * number,
+                                out->elements, cells, call->double_precision);
+    }
 }
 
 void grid_tell_subgrids(const grove_call *call, const gridded *from)

@@ -10,6 +10,13 @@
 
 enum { AUTO, W_STACK, AW, IDG };
 
+enum { OF_IDG = 3, OF_AW = 4 };
+static const char *const of_idg[OF_IDG] = {"subgrid", "layers", "w_tiles"}, *const of_aw[OF_AW] = {
+                                                                                "samples",
+                                                                                "oversampling",
+                                                                                "w_planes",
+                                                                                "support"};
+
 static const grove_form *jones_of(const grove_node *node)
 {
     return grove_node_input_form(node, grove_node_input(node, "jones"));
@@ -91,11 +98,12 @@ static double functions_of(const grove_node *node, double each)
 typedef struct {
     grove_gridder_plan stack;
     convolution_making functions;
-    double seconds[2]; /* of both; INFINITY: it cannot be done */
+    image_method_idg idg;
+    double seconds[3]; /* of each; INFINITY: it cannot be done */
 } estimates;
 
-/* Of both methods. */
-static int estimate(const grove_node *node, const image_method *m, estimates *to)
+/* Of w-stacking and of functions. */
+static int estimate_others(const grove_node *node, const image_method *m, estimates *to)
 {
     grove_gridder_bounds bounds = {.max_u = m->longest[0],
                                    .max_v = m->longest[1],
@@ -111,11 +119,10 @@ static int estimate(const grove_node *node, const image_method *m, estimates *to
 
     if (code)
         return code;
-    *to = (estimates){.seconds = {INFINITY, INFINITY}};
     bounds.double_precision = image_precision(wanted.epsilon) == GROVE_PRECISION_DOUBLE;
     if (grove_gridder_plan_choose(&m->image, &bounds, wanted.epsilon, &to->stack))
         return 0; /* the class says so */
-    to->seconds[0] = m->bands * to->stack.seconds;
+    to->seconds[IMAGE_W_STACK] = m->bands * to->stack.seconds;
     bounds.samples = 1;
     bounds.without_w = true;
     if (grove_gridder_plan_choose(&m->image, &bounds, wanted.epsilon, &flat))
@@ -134,19 +141,25 @@ static int estimate(const grove_node *node, const image_method *m, estimates *to
         c->raster[0] =
             grove_node_input_axis(node, grove_node_input(node, "jones"), grove_axis_kind("l"));
     if (!convolution_size(c, &wanted, said))
-        to->seconds[1] = m->bands * flat.seconds + convolution_seconds(c, m->samples, each);
+        to->seconds[IMAGE_AW] = m->bands * flat.seconds + convolution_seconds(c, m->samples, each);
     return 0;
+}
+
+/* Of image-domain gridding; the choice w_tiles has no value none. */
+static bool is_given(const grove_node *node, const char *option)
+{
+    return strcmp(option, "w_tiles") ? grove_node_given(node, option)
+                                     : grove_node_choice(node, option) != 0;
 }
 
 static int check_options(const grove_node *node, const image_method *m, bool aw)
 {
-    static const char *const of_idg[] = {"subgrid", "layers", "w_tiles"};
     static const char *const names[] = {"jones",   "support",      "times",    "channels",
                                         "samples", "oversampling", "w_planes", "alike"};
     const int count = m ? 8 : 5; /* stages have the last ones for functions that are given, too */
 
-    for (int k = 0; k < 3; k++)
-        if (k < 2 ? grove_node_given(node, of_idg[k]) : grove_node_choice(node, of_idg[k]) != 0)
+    for (int k = 0; k < OF_IDG; k++)
+        if (is_given(node, of_idg[k]))
             return grove_node_fail_option(node, of_idg[k], "goes with method=idg only");
     if (aw && m && m->only)
         return grove_node_fail_option(node, m->only, "goes with method=w_stack only");
@@ -159,86 +172,136 @@ static int check_options(const grove_node *node, const image_method *m, bool aw)
     return 0;
 }
 
-int image_method_choose(grove_node *node, const image_method *m, bool *aw, char why[200])
+static bool is_written(const grove_node *node, const char *option)
+{
+    return grove_node_written(node, option) && grove_node_given(node, option);
+}
+
+/* Options of others. */
+static int check_idg(const grove_node *node, const image_method *m)
+{
+    if (m->only)
+        return grove_node_fail_option(node, m->only, "goes with method=w_stack only");
+    for (int k = 0; k < OF_AW; k++)
+        if (is_written(node, of_aw[k]))
+            return grove_node_fail_option(node, of_aw[k], "goes with method=aw only");
+    return 0;
+}
+
+/* Whether auto may take image-domain gridding: no option is given that only one method has. */
+static bool may_be_idg(const grove_node *node, const image_method *m)
+{
+    bool may = !m->only;
+
+    for (int k = 0; k < OF_AW; k++)
+        may = may && !is_written(node, of_aw[k]);
+    for (int k = 0; k < OF_IDG; k++)
+        may = may && !is_given(node, of_idg[k]);
+    return may;
+}
+
+/* What is asked for, or else takes less of w-stacking and functions. */
+static image_method_kind choose_other(const grove_node *node, const image_method *m,
+                                      const estimates *e)
 {
     const int choice = grove_node_choice(node, "method");
-    const bool jones = jones_of(node) != NULL;
-    estimates e = {.seconds = {INFINITY, INFINITY}};
-    int code = m->longest[0] > 0 ? estimate(node, m, &e) : 0;
 
-    why[0] = 0;
-    *aw = choice == AW || (choice == AUTO && jones) ||
-          (choice == AUTO && !m->only && e.seconds[1] < e.seconds[0]);
-    code = code ? code : check_options(node, m, *aw);
-    if (code || isinf(e.seconds[*aw]))
+    if (choice != AUTO)
+        return (image_method_kind)(choice - W_STACK);
+    return jones_of(node) || (!m->only && e->seconds[IMAGE_AW] < e->seconds[IMAGE_W_STACK])
+               ? IMAGE_AW
+               : IMAGE_W_STACK;
+}
+
+/* Choosing subgrids takes up to half a second: not for what takes hardly more. */
+#define WORTH 1.0
+
+static int estimate(const grove_node *node, const image_method *m, estimates *e)
+{
+    int code = estimate_others(node, m, e);
+
+    if (code)
         return code;
-    const int length =
-        snprintf(why, 200, "%s; error %.2g, root mean square, about %.2g s on a core",
-                 choice != AUTO ? "as asked for"
-                 : jones        ? "since jones is given"
-                                : "which takes less time",
-                 *aw ? e.functions.error : e.stack.error, e.seconds[*aw]);
-    if (isfinite(e.seconds[!*aw]))
-        snprintf(why + length, (size_t)(200 - length), " (%s %.2g s)", *aw ? "w_stack" : "aw",
-                 e.seconds[!*aw]);
-    if (*aw)
+    const image_method_kind other = choose_other(node, m, e);
+    const double worth = other == IMAGE_IDG          ? INFINITY
+                         : e->seconds[other] > WORTH ? e->seconds[other]
+                                                     : 0;
+    e->idg = image_method_estimate_idg(node, m, worth);
+    e->seconds[IMAGE_IDG] = e->idg.seconds;
+    return 0;
+}
+
+/* What is asked for, or, of what can be done, takes least. */
+static image_method_kind choose(const grove_node *node, const image_method *m, const estimates *e)
+{
+    const image_method_kind kind = choose_other(node, m, e);
+
+    if (grove_node_choice(node, "method") == AUTO && !e->idg.is_bound && may_be_idg(node, m) &&
+        e->seconds[IMAGE_IDG] < e->seconds[kind])
+        return IMAGE_IDG;
+    return kind;
+}
+
+/* A word for each method and its seconds. */
+static void describe(const estimates *e, image_method_kind kind, char said[100])
+{
+    static const char *const names[] = {"w_stack", "aw", "idg"};
+    int length = 0;
+
+    said[0] = 0;
+    for (int k = 0; k < 3; k++)
+        if (k != (int)kind && isfinite(e->seconds[k]))
+            length += snprintf(
+                said + length, (size_t)(100 - length), "%s%s %s%.2g s", length ? ", " : " (",
+                names[k], k == IMAGE_IDG && e->idg.is_bound ? "more than " : "", e->seconds[k]);
+    if (length)
+        snprintf(said + length, (size_t)(100 - length), ")");
+}
+
+static void tell(grove_node *node, const estimates *e, image_method_kind kind, const char *why)
+{
+    const grove_convolution_plan *f = &e->functions.functions;
+
+    if (kind == IMAGE_AW)
         grove_node_note(node,
                         "method: aw, functions of %d x %d cells, %d fine samples for each, %lld "
                         "planes of w; %s",
-                        e.functions.functions.support, e.functions.functions.support,
-                        e.functions.functions.oversampling, (long long)e.functions.functions.planes,
-                        why);
+                        f->support, f->support, f->oversampling, (long long)f->planes, why);
+    else if (kind == IMAGE_IDG)
+        grove_node_note(node, "method: idg, %s", why);
+}
+
+int image_method_choose(grove_node *node, const image_method *m, image_method_kind *kind,
+                        char why[200])
+{
+    const int choice = grove_node_choice(node, "method");
+    estimates e = {.seconds = {INFINITY, INFINITY, INFINITY}};
+    char others[100];
+    int code = m->longest[0] > 0 ? estimate(node, m, &e) : 0;
+
+    why[0] = 0;
+    *kind = choose(node, m, &e);
+    code = code                 ? code
+           : *kind == IMAGE_IDG ? check_idg(node, m)
+                                : check_options(node, m, *kind == IMAGE_AW);
+    if (code || isinf(e.seconds[*kind]))
+        return code;
+    describe(&e, *kind, others);
+    snprintf(why, 200, "%s; error %.2g, root mean square, about %.2g s on a core%s",
+             choice != AUTO                        ? "as asked for"
+             : jones_of(node) && *kind == IMAGE_AW ? "since jones is given"
+                                                   : "which takes less time",
+             *kind == IMAGE_AW    ? e.functions.error
+             : *kind == IMAGE_IDG ? e.idg.error
+                                  : e.stack.error,
+             e.seconds[*kind], others);
+    tell(node, &e, *kind, why);
     return 0;
 }
 
 bool image_method_is_idg(const grove_node *node)
 {
     return grove_node_choice(node, "method") == IDG;
-}
-
-/* Options of others, and what it does not have. */
-static int check_idg(const grove_node *node, const image_method *m)
-{
-    static const char *const names[] = {"samples", "oversampling", "w_planes", "support"};
-
-    if (m->only)
-        return grove_node_fail_option(node, m->only, "goes with method=w_stack only");
-    for (int k = 0; k < 4; k++)
-        if (grove_node_written(node, names[k]) && grove_node_given(node, names[k]))
-            return grove_node_fail_option(node, names[k], "goes with method=aw only");
-    if (m->bands > 1)
-        return grove_node_fail_option(node, "method",
-                                      "idg has no bands, and no cubes; w_stack and aw have");
-    return 0;
-}
-
-int image_method_choose_idg(grove_node *node, const image_method *m)
-{
-    const double epsilon = grove_node_number(node, "epsilon");
-    grove_gridder_bounds bounds = {.max_u = m->longest[0],
-                                   .max_v = m->longest[1],
-                                   .max_w = m->longest[2],
-                                   .samples = fmax(m->samples, 1),
-                                   .polarisations = (int64_t)strlen(m->stokes),
-                                   .double_precision =
-                                       image_precision(epsilon) == GROVE_PRECISION_DOUBLE,
-                                   .without_w = !grove_node_bool(node, "w_terms")};
-    const grove_idg_wanted wanted = {.support = 2};
-    grove_gridder_plan stack;
-    grove_idg_plan plan;
-    char said[200];
-    int code = check_idg(node, m);
-
-    if (code || !(m->longest[0] > 0) ||
-        grove_idg_plan_choose(&m->image, &bounds, &wanted, epsilon, &plan, said))
-        return code;
-    bounds.samples = fmax(m->samples, 1);
-    if (!grove_gridder_plan_choose(&m->image, &bounds, epsilon, &stack))
-        grove_node_note(node,
-                        "method: idg, as asked for; error %.2g, root mean square, about %.2g s on "
-                        "a core (w_stack %.2g s)",
-                        plan.error, plan.seconds * (double)strlen(m->stokes), stack.seconds);
-    return 0;
 }
 
 int image_method_of_stage(const grove_node *node, bool *aw)

@@ -1,5 +1,5 @@
-/* Which gridder makes an image, or visibilities: w-stacking, or convolution functions, whose chain
- * of stages a call then stands for. */
+/* Which gridder makes an image, or visibilities: w-stacking, or convolution functions or
+ * image-domain gridding, whose chain of stages a call then stands for. */
 #ifndef GROVE_NODES_IMAGE_METHOD_H
 #define GROVE_NODES_IMAGE_METHOD_H
 
@@ -10,8 +10,8 @@
 #define IMAGE_METHOD_OPTIONS                                                                       \
     {"method", GROVE_CHOICE, "auto",                                                               \
      "w_stack: improved w-stacking; aw: convolution_functions, of w and of jones; idg: "           \
-     "image-domain gridding; auto: aw with jones, else w_stack or aw, whichever is estimated to "  \
-     "take less time",                                                                             \
+     "image-domain gridding; auto: what is estimated to take least time, with jones aw or idg, "   \
+     "in grid and degrid aw",                                                                      \
      .choices = "auto w_stack aw idg"},                                                            \
     IMAGE_STAGE_IDG_OPTIONS,                                                                \
     {"jones", GROVE_VALUE, "none",                                                                 \
@@ -44,16 +44,26 @@ typedef struct {
     const char *only;   /* an option that functions do not have; NULL: none is given */
 } image_method;
 
-/* Only in check: whether functions are the method, of which a note tells; else `why` is for that of
- * the class: why, how exact it is, and how long it takes. 0, or a code with a message where options
- * do not go together. */
-int image_method_choose(grove_node *node, const image_method *method, bool *aw, char why[200]);
+typedef enum { IMAGE_W_STACK, IMAGE_AW, IMAGE_IDG } image_method_kind;
+
+/* Only in check: which method it is. A note tells of functions and of image-domain gridding; `why`
+ * is for that of the class: why, how exact it is, and how long all take. 0, or a code with a
+ * message where options do not go together. */
+int image_method_choose(grove_node *node, const image_method *method, image_method_kind *kind,
+                        char why[200]);
+/* Image-domain gridding on one core: seconds, INFINITY where it cannot be done, and its error.
+ * Where it takes `worth` seconds or more, or the antennas' positions are not known, it may only be
+ * said that it takes more than so many seconds. */
+typedef struct {
+    double seconds, error;
+    bool is_bound;
+} image_method_idg;
+
+image_method_idg image_method_estimate_idg(const grove_node *node, const image_method *method,
+                                           double worth);
 /* The same of a stage: aw is with jones, or asked for, and without functions that are given. */
 int image_method_of_stage(const grove_node *node, bool *aw);
-/* Image-domain gridding, which is asked for: whether it has what is asked for beside, and a note of
- * its plan, error and time. 0, or a code with a message. */
-int image_method_choose_idg(grove_node *node, const image_method *method);
-/* Whether it is asked for image-domain gridding. */
+/* Whether image-domain gridding is asked for. */
 bool image_method_is_idg(const grove_node *node);
 /* The functions as an expression in the node's options, and in those of the stages, as `stage` has
  * them; to be freed. `stokes`: of the images. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Times in a row, in as many places of an observation, whose baselines are divided to foretell. */
-enum { RUN = 256, RUNS = 4, BASELINES = 64 };
+enum { RUN = 256, RUNS = 4, BASELINES = 64, GROUPS = 8 /* of channels */ };
 
 /* ---- visibilities in a subgrid ---- */
 
@@ -42,13 +42,39 @@ static int32_t *number_blocks(int64_t cells, int64_t first, int64_t count)
     return block;
 }
 
+/* The channels of some of the groups, and numbers of what shares a subgrid along them. */
+typedef struct {
+    int64_t count;
+    double *freq;
+    int32_t *block;
+} channels;
+
+static channels choose_channels(const grove_axis *freq, int64_t groups, int64_t cells)
+{
+    channels c = {.freq = grove_alloc((size_t)freq->size * sizeof(double)),
+                  .block = grove_alloc((size_t)freq->size * sizeof(int32_t))};
+    int32_t block = 0;
+
+    groups = groups < freq->size ? groups : freq->size;
+    const int64_t some = groups < GROUPS ? groups : GROUPS;
+    for (int64_t s = 0; s < some; s++) {
+        const int64_t group = (2 * s + 1) * groups / (2 * some),
+                      first = freq->size * group / groups;
+        for (int64_t k = first; k < freq->size * (group + 1) / groups; k++) {
+            block += c.count && (k == first || (cells && k % cells == 0));
+            c.freq[c.count] = freq->centre[k];
+            c.block[c.count++] = block;
+        }
+    }
+    return c;
+}
+
 /* Divides a run of times of an observation. */
 static int count_run(const grove_node *obs, const grove_idg_plan *plan, const image_terms *terms,
-                     int64_t first, int64_t times, grove_idg_counts *counts)
+                     const channels *chosen, int64_t first, int64_t times, grove_idg_counts *counts)
 {
     const grove_axis *time = grove_node_axis(obs, "time"),
                      *baseline = grove_node_axis(obs, "baseline"),
-                     *freq = grove_node_axis(obs, "freq"),
                      *station = grove_node_axis(obs, "station");
     const double *position = grove_node_member_data(obs, "position"),
                  *centre = grove_node_member_data(obs, "phase_centre");
@@ -63,21 +89,19 @@ static int count_run(const grove_node *obs, const grove_idg_plan *plan, const im
     if (!code) {
         uvw = find_rows(baseline, station->size, at, times, step, &baselines);
         const grove_gridder_samples samples = {
-            .rows = times * baselines, .channels = freq->size, .uvw = uvw, .freq = freq->centre};
+            .rows = times * baselines, .channels = chosen->count, .uvw = uvw, .freq = chosen->freq};
         int32_t *time_block = number_blocks(terms->times, first, times),
-                *channel_block = number_blocks(terms->channels, 0, freq->size),
                 *none = grove_alloc((size_t)(baselines + 1) * sizeof(*none));
         memset(none, 0, (size_t)(baselines + 1) * sizeof(*none));
         const grove_idg_terms blocks = {.elements = 1,
                                         .stations = 1,
-                                        .channel_blocks = freq->size,
+                                        .channel_blocks = chosen->count,
                                         .time_block = time_block,
-                                        .channel_block = channel_block,
+                                        .channel_block = chosen->block,
                                         .left = none,
                                         .right = none};
         code = grove_idg_count(plan, &samples, baselines, &blocks, counts);
         free(time_block);
-        free(channel_block);
         free(none);
     }
     grove_error_free(error);
@@ -86,8 +110,8 @@ static int count_run(const grove_node *obs, const grove_idg_plan *plan, const im
     return code;
 }
 
-/* 0: the observation has no antennas' positions. */
-static double foretell(const grove_node *obs, const grove_idg_plan *plan, const image_terms *terms)
+double image_subgrids_foretell(const grove_node *obs, const grove_idg_plan *plan,
+                               const image_terms *terms, int64_t groups)
 {
     const grove_axis *time = grove_node_axis(obs, "time"),
                      *baseline = grove_node_axis(obs, "baseline"),
@@ -101,16 +125,19 @@ static double foretell(const grove_node *obs, const grove_idg_plan *plan, const 
         !grove_node_member_data(obs, "phase_centre"))
         return 0;
     const int64_t runs = time->size > RUN * RUNS ? RUNS : 1, times = runs > 1 ? RUN : time->size;
+    channels chosen = choose_channels(freq, groups, terms->channels);
     for (int64_t k = 0; k < runs && !code; k++)
-        code = count_run(obs, plan, terms, (2 * k + 1) * time->size / (2 * runs) - times / 2, times,
-                         &counts);
+        code = count_run(obs, plan, terms, &chosen,
+                         (2 * k + 1) * time->size / (2 * runs) - times / 2, times, &counts);
+    free(chosen.freq);
+    free(chosen.block);
     return code || !counts.subgrids ? 0 : (double)counts.visibilities / (double)counts.subgrids;
 }
 
 void image_subgrids_tell(grove_node *node, const grove_node *obs, const grove_idg_plan *p,
-                         const image_terms *terms)
+                         const image_terms *terms, int64_t groups)
 {
-    const double each = foretell(obs, p, terms);
+    const double each = image_subgrids_foretell(obs, p, terms, groups);
     char many[60] = "", tiles[100] = "";
 
     if (each > 0)

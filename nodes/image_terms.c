@@ -126,23 +126,25 @@ uint64_t image_terms_bytes(const image_terms *t, const grove_idg_plan *plan, int
 
 /* ---- numbers ---- */
 
-image_terms_numbers image_terms_of_array(const grove_array *a, int64_t first)
+image_terms_numbers image_terms_of_array(const grove_array *a, const image_terms_part *part)
 {
+    const int64_t first[AXES] = {[TIME] = part->first_time, [FREQ] = part->first_channel};
     const bool double_precision = a->form->precision == GROVE_PRECISION_DOUBLE;
     image_terms_numbers n = {
         .at = a->data, .flags = a->flags, .double_precision = double_precision};
-    int64_t cells = 1;
+    int64_t cells = 1, at = 0;
 
     for (int d = a->axes - 1; d >= 0; d--) {
         for (int k = 0; k < AXES; k++)
             if (!strcmp(a->range[d].axis->name, image_terms_axes[k])) {
                 n.step[k] = cells * a->elements * (double_precision ? 16 : 8);
                 n.flag_step[k] = cells;
+                at += (first[k] - a->range[d].first) * cells;
             }
         cells *= a->range[d].count;
     }
-    n.at += first * n.step[TIME];
-    n.flags = n.flags ? n.flags + first * n.flag_step[TIME] : NULL;
+    n.at += at * a->elements * (double_precision ? 16 : 8);
+    n.flags = n.flags ? n.flags + at : NULL;
     return n;
 }
 
@@ -196,7 +198,10 @@ typedef struct {
     const image_terms_numbers *from;
     int64_t size[2]; /* of the raster */
     double *taps[2]; /* [pixel][direction] along l and m */
-    double *rows;    /* [direction of m][pixel][2] */
+    /* of each pixel, the first direction whose tap is not 0, and the one after the last */
+    int64_t begin[2][GROVE_IDG_MAX_SIDE], end[2][GROVE_IDG_MAX_SIDE];
+    double *rows; /* [direction of m][pixel][2] */
+    double *line; /* [direction of l][2] */
     void *numbers;
 } sampling;
 
@@ -206,26 +211,41 @@ static double number_at(const sampling *s, const char *at, int part)
                                      : (double)((const float *)(const void *)at)[part];
 }
 
-/* Along l, all directions of m of a station; false: there are numbers that are not finite. */
+/* Directions of one m, to s->line; false: there are numbers that are not finite, or flagged. */
+static bool read_line(const sampling *s, int64_t at, int64_t flag_at)
+{
+    const image_terms_numbers *f = s->from;
+    bool good = true;
+
+    for (int64_t x = 0; x < s->size[0]; x++)
+        for (int c = 0; c < 2; c++) {
+            const double number = number_at(s, f->at + at + x * f->step[L], c);
+            good = good && isfinite(number);
+            s->line[2 * x + c] = number;
+        }
+    for (int64_t x = 0; x < s->size[0] && f->flags; x++)
+        good = good && !f->flags[flag_at + x * f->flag_step[L]];
+    return good;
+}
+
+/* Along l, all directions of m of a station. */
 static bool sample_rows(const sampling *s, int64_t at, int64_t flag_at)
 {
     const image_terms_numbers *f = s->from;
     const int side = s->plan->side;
     bool good = true;
 
-    memset(s->rows, 0, (size_t)(s->size[1] * side * 2) * sizeof(double));
-    for (int64_t y = 0; y < s->size[1]; y++)
-        for (int64_t x = 0; x < s->size[0]; x++) {
-            const char *from = f->at + at + x * f->step[L] + y * f->step[M];
-            const double re = number_at(s, from, 0), im = number_at(s, from, 1);
-            good = good && isfinite(re) && isfinite(im) &&
-                   !(f->flags && f->flags[flag_at + x * f->flag_step[L] + y * f->flag_step[M]]);
-            for (int j = 0; j < side && good; j++) {
-                const double tap = s->taps[0][j * s->size[0] + x];
-                s->rows[2 * (y * side + j)] += tap * re;
-                s->rows[2 * (y * side + j) + 1] += tap * im;
-            }
+    for (int64_t y = 0; y < s->size[1] && good; y++) {
+        good = read_line(s, at + y * f->step[M], flag_at + y * f->flag_step[M]);
+        for (int j = 0; j < side; j++) {
+            const double *taps = s->taps[0] + j * s->size[0];
+            double sum[2] = {0, 0};
+            for (int64_t x = s->begin[0][j]; x < s->end[0][j]; x++)
+                for (int c = 0; c < 2; c++)
+                    sum[c] += taps[x] * s->line[2 * x + c];
+            memcpy(s->rows + 2 * (y * side + j), sum, sizeof(sum));
         }
+    }
     return good;
 }
 
@@ -238,7 +258,7 @@ static void sample_pixels(const sampling *s, int64_t element)
     for (int x = 0; x < side; x++)
         for (int y = 0; y < side; y++) {
             double sum[2] = {0, 0};
-            for (int64_t k = 0; k < s->size[1]; k++)
+            for (int64_t k = s->begin[1][y]; k < s->end[1][y]; k++)
                 for (int c = 0; c < 2; c++)
                     sum[c] += s->taps[1][y * s->size[1] + k] * s->rows[2 * (k * side + x) + c];
             for (int c = 0; c < 2; c++) {
@@ -251,6 +271,19 @@ static void sample_pixels(const sampling *s, int64_t element)
         }
 }
 
+static void find_ends(sampling *s, int d, int j)
+{
+    const double *taps = s->taps[d] + j * s->size[d];
+    int64_t begin = 0, end = s->size[d];
+
+    while (begin < end && taps[begin] == 0)
+        begin++;
+    while (end > begin && taps[end - 1] == 0)
+        end--;
+    s->begin[d][j] = begin;
+    s->end[d][j] = end;
+}
+
 static int open_sampling(sampling *s)
 {
     const int side = s->plan->side;
@@ -259,14 +292,17 @@ static int open_sampling(sampling *s)
         const grove_axis *raster = s->t->raster[d];
         s->size[d] = raster ? raster->size : 1;
         s->taps[d] = calloc((size_t)(side * s->size[d]), sizeof(double));
-        for (int j = 0; j < side && s->taps[d]; j++)
+        for (int j = 0; j < side && s->taps[d]; j++) {
             if (raster)
                 find_taps(raster, grove_idg_direction(s->plan, d, j), s->taps[d] + j * s->size[d]);
             else
                 s->taps[d][j] = 1;
+            find_ends(s, d, j);
+        }
     }
     s->rows = malloc((size_t)(s->size[1] * side * 2) * sizeof(double));
-    return s->taps[0] && s->taps[1] && s->rows ? 0 : GROVE_NO_MEMORY;
+    s->line = malloc((size_t)(2 * s->size[0]) * sizeof(double));
+    return s->taps[0] && s->taps[1] && s->rows && s->line ? 0 : GROVE_NO_MEMORY;
 }
 
 /* Terms of all stations, for blocks i of times and k of channels. */
@@ -348,6 +384,7 @@ int image_terms_make(const grove_call *call, const image_terms *t, const grove_i
     free(s.taps[0]);
     free(s.taps[1]);
     free(s.rows);
+    free(s.line);
     set_terms(t, made, channels);
     return code == GROVE_NO_MEMORY
                ? grove_node_fail(call->node, code, "not enough memory for Jones terms")

@@ -23,6 +23,11 @@ int image_terms_check(const grove_node *node, const grove_gridder_image *image, 
 uint64_t image_terms_bytes(const image_terms *terms, const grove_idg_plan *plan, int64_t times,
                            int64_t channels);
 
+/* Cells of a tile, by their numbers in the observation. */
+typedef struct {
+    int64_t first_time, times, first_baseline, baselines, first_channel, channels;
+} image_terms_part;
+
 /* Where the numbers of a tile are: complex ones, cells so many bytes apart, elements one after the
  * other; along l, m, station, time, freq. Times and channels are counted from those of the first
  * one. */
@@ -33,14 +38,9 @@ typedef struct {
     bool double_precision;
 } image_terms_numbers;
 
-/* From time `first` of the array on. */
-image_terms_numbers image_terms_of_array(const grove_array *array, int64_t first);
+/* Those of a part. */
+image_terms_numbers image_terms_of_array(const grove_array *array, const image_terms_part *part);
 image_terms_numbers image_terms_of_view(const grove_args *args, int input, bool double_precision);
-
-/* Cells of a tile, by their numbers in the observation. */
-typedef struct {
-    int64_t first_time, times, first_baseline, baselines, first_channel, channels;
-} image_terms_part;
 
 /* On the pixels of a plan, whose precision they have; `made` is to be freed by image_terms_free, in
  * any case. 0, or a code with a message where numbers are not finite. */

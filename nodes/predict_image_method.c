@@ -64,10 +64,11 @@ static void express_idg(const grove_node *node, predictor *p, const char *stokes
                *jones = "jones=jones, times=times, channels=channels";
     char *stage = stage_of(node, p);
 
-    p->expression = grove_format("degrid(fft(grid_correction(image, obs, %s, %s)), obs, %s, %s, "
-                                 "uvw=uvw, freq=freq, %s, stokes=\"%s\")%s",
-                                 stage, idg, stage, idg, jones, stokes,
-                                 image_method_is_scalar(node, stokes) ? of_one_number : "");
+    p->expression =
+        grove_format("degrid(fft(grid_correction(image, obs, %s, %s)), obs, %s, %s, "
+                     "uvw=uvw, freq=freq, interpolate=interpolate, %s, stokes=\"%s\")%s",
+                     stage, idg, stage, idg, jones, stokes,
+                     image_method_is_scalar(node, stokes) ? of_one_number : "");
     free(stage);
 }
 
@@ -80,7 +81,7 @@ int predictor_choose_method(grove_node *node, predictor *p)
                      *freq = grove_node_axis(obs, "freq");
     image_tracks tracks = image_tracks_of(obs);
     char stokes[5] = "";
-    bool aw;
+    image_method_kind kind;
 
     if (grove_node_given(node, "stokes"))
         snprintf(stokes, sizeof(stokes), "%s", grove_node_text(node, "stokes"));
@@ -101,12 +102,10 @@ int predictor_choose_method(grove_node *node, predictor *p)
         method.longest[d] =
             tracks.rows ? tracks.largest[d] * p->highest / GROVE_SPEED_OF_LIGHT : method.baseline;
     image_tracks_free(&tracks);
-    if (image_method_is_idg(node)) {
-        express_idg(node, p, stokes);
-        return image_method_choose_idg(node, &method);
-    }
-    int code = image_method_choose(node, &method, &aw, p->why);
-    if (!code && aw)
+    int code = image_method_choose(node, &method, &kind, p->why);
+    if (!code && kind == IMAGE_AW)
         express(node, p, stokes);
+    if (!code && kind == IMAGE_IDG)
+        express_idg(node, p, stokes);
     return code;
 }

@@ -207,6 +207,22 @@ START_TEST(images_are_sums)
 }
 END_TEST
 
+/* The host does what devices do not: bands and cubes. */
+START_TEST(by_the_host)
+{
+    static const char *const lines[] = {
+        "keep = heap(dirty_image(V, obs, size=20, cell=5arcsec, method=idg, bands=2))\n",
+        "keep = heap(predict_image(X * obs.freq / 1GHz, obs, method=idg))\n"};
+    grove_session_options options = {.threads = 1};
+
+    simulate(0, 3, lines[_i]);
+    heap truth = heap_test_run("cpu", options, NULL), got = heap_test_run("cuda", options, NULL);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-6);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("image-domain gridding on devices");
@@ -219,6 +235,7 @@ int main(void)
     tcase_add_loop_test(tests, numbers_are_those_of_the_host, 0, CASES);
     tcase_add_loop_test(tests, pixels_are_points, 0, 4);
     tcase_add_loop_test(tests, images_are_sums, 0, 2);
+    tcase_add_loop_test(tests, by_the_host, 0, 2);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);

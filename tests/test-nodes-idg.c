@@ -25,13 +25,34 @@ static const struct {
     double epsilon;
     int size[2];
     bool double_precision, without_w;
+    int bands; /* 0: none */
 } images[] = {
     {"I", "size=24, cell=3e-5rad", 1e-4, {24, 24}, false, false},
     {"I", "size=24, cell=3e-5rad, layers=3", 1e-9, {24, 24}, true, false},
     {"Q", "size=[21, 32], cell=[3e-5rad, 2e-5rad], subgrid=24", 1e-6, {21, 32}, true, false},
     {"U", "size=20, cell=3e-5rad, centre=\"280.9deg 45.7deg\"", 1e-5, {20, 20}, true, false},
     {"V", "size=[20, 23], cell=2e-3rad, w_terms=false, subgrid=32", 1e-7, {20, 23}, true, true},
+    {"Q", "size=24, cell=3e-5rad", 1e-9, {24, 24}, true, false, 3},
+    {"V", "size=[20, 21], cell=3e-5rad, layers=2", 1e-7, {20, 21}, true, false, PROBE_CHANNELS},
 };
+
+/* The image of a band, of which only the samples count. */
+static testing_value take_band(image_data *d, const testing_value *x, int band, int bands)
+{
+    testing_value image = *x;
+
+    for (int64_t i = 0; i < d->samples; i++) {
+        const int channel = (int)(i % PROBE_CHANNELS);
+        d->weight[i] = channel >= PROBE_CHANNELS * band / bands &&
+                       channel < PROBE_CHANNELS * (band + 1) / bands;
+    }
+    image.axis[0] = x->axis[x->axes - 2];
+    image.axis[1] = x->axis[x->axes - 1];
+    image.axes = 2;
+    image.cells /= bands;
+    image.at += band * image.cells;
+    return image;
+}
 
 START_TEST(images_are_sums)
 {
@@ -40,16 +61,21 @@ START_TEST(images_are_sums)
     char *text = grove_format(
         "obs = probe(flags=false)\nV = 1 * obs.data\nu = 1 * obs.uvw\nf = 1 * obs.freq\n"
         "x = dirty_image(V, obs, weights=1, stokes=\"%s\", method=idg, "
-        "epsilon=%g, %s)\n",
-        images[_i].stokes, images[_i].epsilon, images[_i].options);
+        "epsilon=%g, %s%.*s)\n",
+        images[_i].stokes, images[_i].epsilon, images[_i].options, images[_i].bands ? 9 : 0,
+        images[_i].bands == 3 ? ", bands=3" : ", bands=7");
+    const int bands = images[_i].bands ? images[_i].bands : 1;
 
     testing_tree(&t, text);
     image_data d = image_data_read(&t, false);
     testing_value x = probe_session(&t, "x", &options, NULL);
     d.without_w = images[_i].without_w;
-    ck_assert_int_eq(x.cells, images[_i].size[0] * images[_i].size[1]);
-    const double off = image_data_distance(&d, &x, 0, parameter);
-    ck_assert_msg(off <= images[_i].epsilon, "off by %g", off);
+    ck_assert_int_eq(x.cells, bands * images[_i].size[0] * images[_i].size[1]);
+    for (int band = 0; band < bands; band++) {
+        const testing_value image = take_band(&d, &x, band, bands);
+        const double off = image_data_distance(&d, &image, 0, parameter);
+        ck_assert_msg(off <= images[_i].epsilon, "band %d is off by %g", band, off);
+    }
     testing_free(&x);
     image_data_free(&d);
     free(text);
@@ -80,6 +106,7 @@ static const struct {
     const char *left, *right, *options, *stokes, *image, *brightness;
     double bound;
     bool scalar;
+    const char *bands; /* of the planes whose adjoints are looked at */
 } beams[] = {
     {"1 + 0 * beam_airy(%s, obs, diameter=25m)", "J", "J", "", OF_I, 2e-5, true},
     {"beam_airy(%s, obs, diameter=25m)", "J", "J", "", OF_I, 2e-5, true},
@@ -98,6 +125,11 @@ static const struct {
     {"beam_airy(%s, obs, diameter=25m) * (constant([1, 0.2, -0.1, 0.8], shape=matrix) + 900 * "
      "select(lmn(%s, obs), element=\"y\") * gains(obs, amplitude=0.4, jones=matrix))",
      "J[p]", "J[q]", "", OF_I, 4e-5, false},
+    /* a cube, of a plane for each channel */
+    {"beam_airy(%s, obs, diameter=25m) * (constant([1, 0.2, -0.1, 0.8], shape=matrix) + 900 * "
+     "select(lmn(%s, obs), element=\"y\") * gains(obs, amplitude=0.4, jones=matrix))",
+     "J[p]", "J[q]", ", channels=1", .stokes = "I", .image = "H * X * 1Jy",
+     .brightness = "H * X * 1Jy * constant([1, 0, 0, 1], shape=matrix)", 4e-5, false, ", bands=3"},
 };
 enum { MATRICES = 5, BEAMS = sizeof(beams) / sizeof(beams[0]) };
 
@@ -113,6 +145,7 @@ static char *tree_of(int i, const char *more)
                      "m = select(lmn(R, obs), element=\"y\")\n"
                      "X = cos(2e9rad * l * m) + sin(3e9rad * m * m - 2e9rad * l * l + 3e4rad * l)\n"
                      "Y = cos(3e9rad * l * l - 1e9rad * l * m) - sin(2e4rad * (l - m))\n"
+                     "H = obs.freq * obs.freq / (1.4GHz * 1.4GHz) - 0.9\n"
                      "%s",
                      fine, raster, more);
 
@@ -183,8 +216,9 @@ static const struct {
     {0, "stokes=UV, epsilon=1e-5, method=idg, layers=4", "stokes=UV, epsilon=1e-9, method=w_stack",
      2e-5},
     {3, "stokes=IQUV, jones=E, times=5", "stokes=IQUV, jones=E, times=5" LINEAR, 4e-4},
-    {4, "stokes=QV, jones=E, times=5", "stokes=QV, jones=E, times=5" LINEAR, 4e-4},
     {6, "stokes=I, jones=E", "stokes=I, jones=E" LINEAR, 4e-4},
+    {4, "stokes=QV, jones=E, times=5, bands=3", "stokes=QV, jones=E, times=5, bands=3" LINEAR,
+     4e-4},
     {5, "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=1, subgrid=48",
      "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=5", 2e-5},
     {5, "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=4, subgrid=24, w_tiles=yes",
@@ -242,12 +276,13 @@ static double inner(const testing_value *a, const testing_value *b, double *size
 START_TEST(adjoints)
 {
     const bool one = beams[_i].scalar && !strcmp(beams[_i].stokes, "I");
+    const char *bands = beams[_i].bands ? beams[_i].bands : "";
     double size = 0;
     char *more = grove_format("T = %s\n"
-                              "g = grid(T" IMAGE ", method=idg, jones=E, weights=1, stokes=%s)\n"
-                              "o = grid(trace(V)" IMAGE ", method=idg)\nP = %s\n"
+                              "g = grid(T" IMAGE ", method=idg, jones=E, weights=1, stokes=%s%s)\n"
+                              "o = grid(trace(V)" IMAGE ", method=idg%s)\nP = %s\n"
                               "d = degrid(P" IMAGE ", method=idg, jones=E, stokes=%s)\n",
-                              one ? "trace(V) / 2" : "1 * V", beams[_i].stokes,
+                              one ? "trace(V) / 2" : "1 * V", beams[_i].stokes, bands, bands,
                               one ? "g * exp(1i * abs(g) / 1Jy)" : "g * exp(1i * abs(o) / 1Jy)",
                               beams[_i].stokes);
     char *text = tree_of(_i, more);
@@ -326,8 +361,7 @@ START_TEST(wrong_calls)
         {"grid(V" IMAGE ", method=idg, jones=E, times=0)", "0 is not at least 1"},
         {"grid_correction(fft(grid(V" IMAGE ", method=idg))" IMAGE ")", "differ"},
         {"degrid(grid(V" IMAGE ")" IMAGE ", method=idg)", "differ"},
-        {"dirty_image(V" IMAGE ", method=idg, bands=2)", "idg has no bands"},
-        {"grid(V" IMAGE ", method=idg, bands=2)", "bands: method=idg has none"},
+        {"grid(V" IMAGE ", method=idg, bands=99)", "bands: 99 is not from 1 to"},
         {"dirty_image(V" IMAGE ", method=idg, stokes=\"IX\")", "is not made of the letters"},
         {"dirty_image(V" IMAGE ", method=idg, oversampling=9)", "goes with method=aw only"},
     };
@@ -341,6 +375,49 @@ START_TEST(wrong_calls)
         ck_assert_msg(strstr(said, cases[i].message) != NULL, "%s: %s", cases[i].call, said);
         free(text);
     }
+}
+END_TEST
+
+/* By estimated cost: terms of each station take too many functions, and one beam of many
+ * visibilities takes longer by them; options that others have decide, and small ones are not worth
+ * it. */
+START_TEST(choices)
+{
+    static const struct {
+        const char *integration, *call, *method, *others;
+    } cases[] = {
+        {"10s", "dirty_image(V, obs, size=64, cell=1arcmin, jones=B * G, times=30)",
+         "method: idg, which takes less time; error ", "s on a core (w_stack "},
+        {"10s", "predict_image(X, obs, jones=B * G, times=30)",
+         "method: idg, which takes less time; error ", "s on a core (w_stack "},
+        {"1s", "dirty_image(V, obs, size=64, cell=1arcmin, jones=B)",
+         "method: idg, which takes less time; error ", ", aw "},
+        {"1s", "dirty_image(V, obs, size=64, cell=1arcmin, jones=B, w_planes=7)",
+         "method: aw, functions of ", ", idg 0."},
+        {"60s", "dirty_image(V, obs, size=64, cell=1arcmin, jones=B, epsilon=1e-2)",
+         "planes of w; since jones is given", ", idg more than "},
+        {"1s", "dirty_image(V, obs, size=64, cell=1arcmin)", "method: w-stacking, ",
+         ", idg more than "},
+        {"60s", "dirty_image(V, obs, size=64, cell=1arcmin, bands=4, method=idg)",
+         "method: idg, as asked for; error ", ", aw "},
+    };
+    bool found = false;
+    char *text = grove_format(
+        "obs = observe(array=\"kat-7\", phase_centre=\"2h -31d\", hour_angle=-1h..1h, "
+        "integration=%s, channels=16, channel_width=1MHz)\n"
+        "V = select(obs.uvw, element=\"x\") * obs.freq / 1Hz\nG = gains(obs, kind=sine)\n"
+        "X = 1Jy * select(lmn(sky_grid(obs, size=64, cell=1arcmin), obs), element=\"x\")\n"
+        "B = beam_airy(sky_grid(obs, size=70, cell=1arcmin), obs, diameter=12m, freq=1.4GHz)\n"
+        "x = %s\n",
+        cases[_i].integration, cases[_i].call);
+
+    testing_tree(&t, text);
+    for (size_t i = 0; i < t.tree->node_count && !found; i++) {
+        const char *note = t.tree->nodes[i]->note;
+        found = note && strstr(note, cases[_i].method) && strstr(note, cases[_i].others);
+    }
+    ck_assert_msg(found, "%s", cases[_i].call);
+    free(text);
 }
 END_TEST
 
@@ -388,7 +465,7 @@ START_TEST(told_by_runs)
 }
 END_TEST
 
-/* What is foretold is what is told: tracks of an array, terms in blocks of times. */
+/* What is foretold is what is told: tracks of an array, terms in blocks of times, bands. */
 START_TEST(foretold)
 {
     const grove_session_options options = {0};
@@ -401,7 +478,9 @@ START_TEST(foretold)
         "G = gains(obs, kind=sine) + 0 * beam_airy(sky_grid(obs, size=70, cell=1arcmin), obs, "
         "diameter=12m, freq=1.4GHz)\n"
         "x = grid(V, obs, size=64, cell=1arcmin, method=idg%s)\n",
-        _i ? ", jones=G, times=4" : "");
+        _i == 1 ? ", jones=G, times=4"
+        : _i    ? ", bands=5"
+                : "");
 
     testing_tree(&t, text);
     for (size_t i = 0; i < t.tree->node_count && said == 0; i++) {
@@ -440,7 +519,8 @@ int main(void)
     tcase_add_loop_test(test, tiles_and_threads, MATRICES, MATRICES + 1);
     tcase_add_test(test, wrong_calls);
     tcase_add_loop_test(test, told_by_runs, 0, sizeof(runs) / sizeof(runs[0]));
-    tcase_add_loop_test(test, foretold, 0, 2);
+    tcase_add_loop_test(test, foretold, 0, 3);
+    tcase_add_loop_test(test, choices, 0, 7);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

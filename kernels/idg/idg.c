@@ -15,14 +15,19 @@ enum {
     OWNERS = 64  /* of blocks, which are dealt out to them */
 };
 
+/* Of a band of channels. */
+typedef struct {
+    void *planes;          /* NULL until they are needed */
+    grove_idg_tiles tiles; /* if the plan has some */
+} band_state;
+
 struct grove_idg {
     grove_idg_plan plan;
     grove_idg_tables tables;
     const grove_idg_loops *loops;
     size_t real, subgrid, each; /* bytes of a number, of an image of a subgrid, and of all */
-    void *planes;
-    void *batch;           /* BATCH subgrids */
-    grove_idg_tiles tiles; /* if the plan has some */
+    band_state *bands, *now;    /* all, and the one that was chosen */
+    void *batch;                /* BATCH subgrids */
 };
 
 /* ---- one for a plan ---- */
@@ -41,11 +46,17 @@ int64_t grove_idg_line(const grove_idg_plan *plan)
     return (plan->side + 15) / 16 * 16;
 }
 
+/* Of a band. */
 static uint64_t planes_bytes(const grove_idg_plan *plan)
 {
     return (uint64_t)(plan->mix.images * plan->grid.planes * plan->grid.grid[0] *
                       plan->grid.grid[1]) *
            2 * grove_idg_real(plan);
+}
+
+static uint64_t bands_of(const grove_idg_plan *plan)
+{
+    return plan->bands > 1 ? (uint64_t)plan->bands : 1;
 }
 
 uint64_t grove_idg_bytes(const grove_idg_plan *plan)
@@ -54,7 +65,7 @@ uint64_t grove_idg_bytes(const grove_idg_plan *plan)
                                             grove_idg_tiles_bytes(plan)
                                       : 0;
 
-    return planes_bytes(plan) + tiles +
+    return bands_of(plan) * (planes_bytes(plan) + tiles) +
            (uint64_t)(BATCH * grove_idg_most(&plan->mix) + 16) *
                grove_idg_subgrid_bytes(plan->side, grove_idg_line(plan), grove_idg_real(plan));
 }
@@ -77,34 +88,43 @@ grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa)
     g->real = grove_idg_real(plan);
     g->subgrid = grove_idg_subgrid_bytes(plan->side, grove_idg_line(plan), g->real);
     g->each = (size_t)grove_idg_most(&plan->mix) * g->subgrid;
-    if (!plan->tile)
-        g->planes = zeroed(planes_bytes(plan));
+    g->bands = g->now = calloc(bands_of(plan), sizeof(*g->bands));
     g->batch = zeroed(BATCH * g->each); /* what lines have beyond pixels stays finite */
-    if ((!g->planes && !plan->tile) || !g->batch ||
-        grove_idg_tables_make(&g->tables, &g->plan, false) ||
-        (plan->tile && grove_idg_tiles_make(&g->tiles, &g->plan, g->loops))) {
-        grove_idg_free(g);
-        return NULL;
-    }
-    return g;
+    int code = !g->bands || !g->batch || grove_idg_tables_make(&g->tables, &g->plan, false);
+    for (uint64_t k = 0; k < bands_of(plan) && plan->tile && !code; k++)
+        code = grove_idg_tiles_make(&g->bands[k].tiles, &g->plan, g->loops);
+    if (!code)
+        return g;
+    grove_idg_free(g);
+    return NULL;
 }
 
 void grove_idg_free(grove_idg *g)
 {
     if (!g)
         return;
-    free(g->planes);
+    for (uint64_t k = 0; k < bands_of(&g->plan) && g->bands; k++) {
+        free(g->bands[k].planes);
+        if (g->bands[k].tiles.plan)
+            grove_idg_tiles_free(&g->bands[k].tiles);
+    }
+    free(g->bands);
     free(g->batch);
     grove_idg_tables_free(&g->tables);
-    if (g->plan.tile)
-        grove_idg_tiles_free(&g->tiles);
     free(g);
+}
+
+void grove_idg_choose_band(grove_idg *g, int band)
+{
+    g->now = &g->bands[band];
 }
 
 void *grove_idg_planes(grove_idg *g)
 {
-    g->planes = g->planes ? g->planes : zeroed(planes_bytes(&g->plan));
-    return g->planes;
+    void **planes = &g->now->planes;
+
+    *planes = *planes ? *planes : zeroed(planes_bytes(&g->plan));
+    return *planes;
 }
 
 int grove_idg_fold(grove_idg *g, const grove_gridder_threads *threads)
@@ -113,12 +133,12 @@ int grove_idg_fold(grove_idg *g, const grove_gridder_threads *threads)
 
     if (!planes)
         return -1;
-    return g->plan.tile ? grove_idg_tiles_fold(&g->tiles, planes, threads) : 0;
+    return g->plan.tile ? grove_idg_tiles_fold(&g->now->tiles, planes, threads) : 0;
 }
 
 int grove_idg_add_tile(grove_idg *g, int64_t tile, int image, const void *numbers)
 {
-    return grove_idg_tiles_add(&g->tiles, tile, image, numbers);
+    return grove_idg_tiles_add(&g->now->tiles, tile, image, numbers);
 }
 
 int grove_idg_make_tiles(grove_idg *g, const int64_t *tile, int64_t count,
@@ -126,12 +146,12 @@ int grove_idg_make_tiles(grove_idg *g, const int64_t *tile, int64_t count,
 {
     const void *planes = grove_idg_planes(g);
 
-    return planes ? grove_idg_tiles_split(&g->tiles, tile, count, planes, threads) : -1;
+    return planes ? grove_idg_tiles_split(&g->now->tiles, tile, count, planes, threads) : -1;
 }
 
 const void *grove_idg_tile_images(const grove_idg *g, int64_t tile)
 {
-    return g->tiles.block[tile];
+    return g->now->tiles.block[tile];
 }
 
 int grove_idg_add_tiles(grove_idg *g, const grove_idg *from)
@@ -141,17 +161,18 @@ int grove_idg_add_tiles(grove_idg *g, const grove_idg *from)
     int code = 0;
 
     for (int64_t k = 0; k < tiles; k++)
-        for (int image = 0; image < g->plan.mix.images && from->tiles.block[k] && !code; image++)
-            code = grove_idg_tiles_add(&g->tiles, k, image,
-                                       (const char *)from->tiles.block[k] +
-                                           (size_t)image * from->tiles.image);
+        for (int image = 0; image < g->plan.mix.images && from->now->tiles.block[k] && !code;
+             image++)
+            code = grove_idg_tiles_add(&g->now->tiles, k, image,
+                                       (const char *)from->now->tiles.block[k] +
+                                           (size_t)image * from->now->tiles.image);
     return code;
 }
 
 void grove_idg_unfold(grove_idg *g)
 {
     if (g->plan.tile)
-        grove_idg_tiles_clear(&g->tiles);
+        grove_idg_tiles_clear(&g->now->tiles);
 }
 
 /* ---- subgrids and the grid ---- */
@@ -172,7 +193,8 @@ static void exchange(const grove_idg *g, const grove_idg_subgrid *s, void *cells
                   size[2] = {g->plan.tile ? side : g->plan.grid.grid[0],
                              g->plan.tile ? side : g->plan.grid.grid[1]};
     int32_t start[2] = {s->start[0], s->start[1]};
-    char *planes = g->plan.tile ? g->tiles.block[grove_idg_tile_of(&g->plan, s, start)] : g->planes;
+    char *planes =
+        g->plan.tile ? g->now->tiles.block[grove_idg_tile_of(&g->plan, s, start)] : g->now->planes;
     grove_idg_move move = {.size = {size[0], size[1]},
                            .start = {start[0], start[1]},
                            .first = g->plan.tile ? 0 : first,
@@ -204,7 +226,7 @@ typedef struct {
 
 static void do_subgrid(const work *w, int64_t k, char *pixels, void *room)
 {
-    const grove_idg *g = w->g;
+    grove_idg *g = w->g;
     const grove_idg_job job = {.tables = &g->tables,
                                .samples = w->samples,
                                .baselines = w->baselines,
@@ -264,15 +286,15 @@ static void add_stripe(void *context, int64_t i)
     }
 }
 
-/* The blocks of all subgrids, which are made here. */
+/* The planes, or the blocks of all subgrids, which are made here. */
 static int find_blocks(work *w, const grove_gridder_threads *threads)
 {
     grove_idg *g = w->g;
 
     if (!g->plan.tile)
-        return 0;
+        return grove_idg_planes(g) ? 0 : -1;
     if (!w->predicts)
-        return grove_idg_tiles_open(&g->tiles, w->subgrid, w->count);
+        return grove_idg_tiles_open(&g->now->tiles, w->subgrid, w->count);
     int64_t *tile = malloc((size_t)w->count * sizeof(*tile) + 1);
     int32_t start[2];
     for (int64_t k = 0; k < w->count && tile; k++)

@@ -47,6 +47,7 @@ typedef struct {
     double error;           /* predicted, relative, root mean square over the image */
     double seconds;         /* estimated cost with one thread, with transforms of the layers */
     grove_idg_mix mix;
+    int bands; /* of channels, each with planes of its own; 0: one */
 } grove_idg_plan;
 
 /* What may be asked for; 0: chosen by epsilon. */
@@ -65,6 +66,9 @@ int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_
                           const grove_idg_wanted *wanted, double epsilon, grove_idg_plan *plan,
                           char said[200]);
 uint64_t grove_idg_bytes(const grove_idg_plan *plan); /* of planes and all else */
+/* Estimated seconds with one thread: of so many samples on so many subgrids, which are seen through
+ * terms of so many elements (0: none), and of the transforms of the layers of a band. */
+double grove_idg_seconds(const grove_idg_plan *plan, double samples, double subgrids, int elements);
 
 /* The direction cosines of pixel j along l (d = 0) or m (d = 1). */
 double grove_idg_direction(const grove_idg_plan *plan, int d, int j);
@@ -94,9 +98,11 @@ typedef struct grove_idg grove_idg;
 /* `isa`: an instruction set that this processor has. NULL: no memory. */
 grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa);
 void grove_idg_free(grove_idg *idg); /* NULL is fine */
-/* [image][plane][v][u] complex numbers of the plan's precision, to read and to write; NULL: no
- * memory, if there are w-tiles: what is in
- * w-tiles comes there by grove_idg_fold, and after writing goes there anew after grove_idg_unfold.
+/* To which band samples are added, and whose planes they are predicted from: at first 0. */
+void grove_idg_choose_band(grove_idg *idg, int band);
+/* Those of the band, [image][plane][v][u] complex numbers of the plan's precision, to read and to
+ * write; NULL: no memory, if there are w-tiles: what is in w-tiles comes there by grove_idg_fold,
+ * and after writing goes there anew after grove_idg_unfold.
  */
 void *grove_idg_planes(grove_idg *idg);
 /* 0, or -1 without memory. */

@@ -201,7 +201,7 @@ static bool choose_width(const search *s, grove_idg_plan *p)
 /* Nanoseconds on one core with AVX2 (bench/gridder): of a pixel and visibility, of a pixel of an
  * edge and visibility, of a cell of a subgrid, and of a cell of a layer. */
 static const double per_pixel = 0.16, per_edge = 1.5, per_cell = 16, per_operation = 0.7,
-                    per_layer = 5;
+                    per_layer = 5, per_sample = 60, per_term = 1;
 
 /* Visibilities of a subgrid, when a track has so many in a cell. */
 enum { PER_CELL = 2 };
@@ -227,21 +227,28 @@ static double cost_of_tiles(const grove_idg_plan *p)
     return fmin(places, blocks) * transform + blocks * (transform + padded * per_cell);
 }
 
+double grove_idg_seconds(const grove_idg_plan *p, double samples, double subgrids, int elements)
+{
+    const double side = p->side, pixels = side * side, numbers = p->mix.visibilities,
+                 images = p->mix.images, cells = (double)(p->grid.grid[0] * p->grid.grid[1]),
+                 slower = p->grid.bounds.double_precision ? 2 : 1;
+
+    return 1e-9 * slower *
+           (samples * (per_sample + numbers * pixels * per_pixel + side * per_edge) +
+            subgrids * pixels * (images * per_cell + numbers * elements * per_term) +
+            images * ((double)p->grid.planes * cells * (per_operation * log2(cells) + per_layer) +
+                      cost_of_tiles(p)));
+}
+
 static double cost_of(const grove_idg_plan *p)
 {
     const grove_gridder_bounds *b = &p->grid.bounds;
-    const double side = p->side, field = (double)p->grid.grid[0] * p->grid.image.cell[0],
-                 cells = (double)(p->grid.grid[0] * p->grid.grid[1]),
-                 slower = b->double_precision ? 2 : 1;
+    const double field = (double)p->grid.grid[0] * p->grid.image.cell[0];
     double along = 2 * p->reach - 1;
 
     if (!b->without_w)
         along = fmin(along, 1 + 4 * p->reach_w * field); /* w changes by half as much as u and v */
-    return 1e-9 * slower *
-           (b->samples * (side * side * per_pixel + side * per_edge +
-                          side * side * per_cell / (PER_CELL * along)) +
-            (double)p->grid.planes * cells * (per_operation * log2(cells) + per_layer) +
-            cost_of_tiles(p));
+    return grove_idg_seconds(p, b->samples, b->samples / (PER_CELL * along), 0);
 }
 
 /* Of so many layers, of planes or w-tiles. */

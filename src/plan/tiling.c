@@ -37,16 +37,21 @@ static int64_t most_cells(const grove_program *p, int cut)
 }
 
 /* The largest number of cells along an axis that fits and, along time, keeps values within what is
- * wanted. 0 if not even one cell fits. */
+ * wanted, or what the smallest tile has: values that all tiles have, such as the planes of a grid,
+ * are gone through for each of them. 0 if not even one cell fits. */
 static int64_t max_cells(chooser *c, int64_t tile[GROVE_CUTS], int cut)
 {
     int64_t low = 0, high = most_cells(c->pass->program, cut);
+    uint64_t wanted = c->wanted;
 
+    tile[cut] = 1;
+    if (cut == GROVE_CUT_TIME && high > 0 && fits(c, tile) && c->pass->largest > wanted)
+        wanted = c->pass->largest;
     while (low < high) {
         int64_t middle = low + (high - low + 1) / 2;
         tile[cut] = middle;
         bool good = fits(c, tile);
-        if (good && (middle == 1 || cut != GROVE_CUT_TIME || c->pass->largest <= c->wanted))
+        if (good && (middle == 1 || cut != GROVE_CUT_TIME || c->pass->largest <= wanted))
             low = middle;
         else
             high = middle - 1;
