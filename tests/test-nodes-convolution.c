@@ -397,7 +397,7 @@ START_TEST(times_that_are_told)
                                   "R = sky_grid(obs, size=33, cell=3e-5rad)\n"
                                   "E = beam_airy(R, obs, diameter=25m)\n"
                                   "y = dirty_image(obs.data, obs, size=[24, 27], cell=3e-5rad, "
-                                  "epsilon=1e-4, jones=%s)\n",
+                                  "epsilon=1e-4, method=aw, jones=%s)\n",
                                   jones[k]);
         testing_tree(&t, text);
         const char *note = NULL;
