@@ -362,7 +362,8 @@ static double time_shape(const gpu_bench *b, const workload *w, grove_predict_cu
             there.in[k].data = gpu_send(b, args.in[k].data, (size_t)view_bytes(&args, k, stations));
     there.out.data = gpu_make_room(b, bytes);
     double seconds = gpu_time_launches(b, grove_predict_device(&args), &there, false);
-    *shape = (grove_predict_cuda_shape){.baselines = args.size[2],
+    *shape = (grove_predict_cuda_shape){.flat = 1,
+                                        .baselines = args.size[2],
                                         .stations = stations,
                                         .channels = args.size[3],
                                         .regular = 1,

@@ -81,7 +81,12 @@ static int find_planes_of_host(const grove_call *call, degridding *d)
 
     args.in[PLANES].data = (void *)(uintptr_t)at;
     host.args = &args;
-    return code ? code : degrid_find_planes(&host, d, 0);
+    if (code)
+        return code;
+    const int found = degrid_find_planes(&host, d, 0);
+    return found == GROVE_NO_MEMORY
+               ? grove_node_fail(call->node, found, "not enough memory for the planes")
+               : found;
 }
 
 int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,

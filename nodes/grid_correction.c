@@ -79,8 +79,14 @@ static int choose_plan(const grove_node *node, grove_gridder_plan *plan)
     grove_idg_plan idg = {0};
     int code;
 
-    if (grove_node_choice(node, "method") == 0)
-        return image_stage_plan(node, obs, false, plan);
+    if (grove_node_choice(node, "method") == 0) {
+        const char *only = grove_node_given(node, "subgrid")         ? "subgrid"
+                           : grove_node_given(node, "layers")        ? "layers"
+                           : grove_node_choice(node, "w_tiles") != 0 ? "w_tiles"
+                                                                     : NULL;
+        return only ? grove_node_fail_option(node, only, "goes with method=idg only")
+                    : image_stage_plan(node, obs, false, plan);
+    }
     code = image_stage_plan_idg(node, obs, &idg);
     *plan = idg.grid;
     return code;

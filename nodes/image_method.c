@@ -178,6 +178,13 @@ static bool is_written(const grove_node *node, const char *option)
 }
 
 /* Options of others. */
+static bool has_alike(const grove_node *node)
+{
+    const int k = grove_node_input(node, "alike");
+
+    return k >= 0 && grove_node_input_form(node, k);
+}
+
 static int check_idg(const grove_node *node, const image_method *m)
 {
     if (m->only)
@@ -185,13 +192,13 @@ static int check_idg(const grove_node *node, const image_method *m)
     for (int k = 0; k < OF_AW; k++)
         if (is_written(node, of_aw[k]))
             return grove_node_fail_option(node, of_aw[k], "goes with method=aw only");
-    return 0;
+    return has_alike(node) ? grove_node_fail_option(node, "alike", "goes with method=aw only") : 0;
 }
 
 /* Whether auto may take image-domain gridding: no option is given that only one method has. */
 static bool may_be_idg(const grove_node *node, const image_method *m)
 {
-    bool may = !m->only;
+    bool may = !m->only && !has_alike(node);
 
     for (int k = 0; k < OF_AW; k++)
         may = may && !is_written(node, of_aw[k]);

@@ -317,19 +317,17 @@ static int fetch_slots(const grove_call *call, const grove_idg_plan *plan, const
     const grove_idg_device_sizes sizes = grove_idg_device_find_sizes(plan);
     const size_t image = sizes.planes / (uint64_t)(sizes.slots * plan->mix.images);
     char *from = malloc(sizes.planes);
-    int code = from ? grove_call_fetch(call, from, planes, sizes.planes) : GROVE_NO_MEMORY;
+    bool room = from;
+    int code = room ? grove_call_fetch(call, from, planes, sizes.planes) : 0;
 
-    for (int32_t k = 0; k < slots->used && !code; k++)
-        for (int r = 0; r < plan->mix.images && !code; r++)
-            code = grove_idg_add_tile(to, slots->tile[k], r,
-                                      from + (size_t)(r * sizes.slots + k) * image)
-                       ? GROVE_NO_MEMORY
-                       : 0;
+    for (int32_t k = 0; k < slots->used && room && !code; k++)
+        for (int r = 0; r < plan->mix.images && room; r++)
+            room = !grove_idg_add_tile(to, slots->tile[k], r,
+                                       from + (size_t)(r * sizes.slots + k) * image);
     free(from);
-    return code == GROVE_NO_MEMORY ? grove_node_fail(call->node, code,
-                                                     "not enough memory for what the device has "
-                                                     "made")
-                                   : code;
+    return room ? code
+                : grove_node_fail(call->node, GROVE_NO_MEMORY,
+                                  "not enough memory for what the device has made");
 }
 
 /* Tiles of the grid go to the host where there are no slots for more. */
@@ -374,6 +372,9 @@ int image_subgrids_device_add(const grove_call *call, const grove_idg_plan *plan
     for (int32_t k = 0; k < s.work.launches && !code; k++) {
         code = free_slots(&s, k);
         code = code ? code : add_launch(&s, k);
+        if (code && k > 0) /* some are added: they cannot be again */
+            code = grove_node_fail(call->node, GROVE_NO_MEMORY,
+                                   "the device failed after it had added some visibilities");
     }
     if (!code)
         take_slots(&s);
@@ -486,7 +487,7 @@ int image_subgrids_device_fetch(const grove_call *call, const grove_idg_plan *pl
                                         "not enough memory for what the device has made")
                       : fetch_slots(call, plan, d->planes, &d->slots, to);
     }
-    void *more = malloc(bytes);
+    void *more = planes ? malloc(bytes) : NULL;
     int code = more ? grove_call_fetch(call, more, d->planes, bytes)
                     : grove_node_fail(call->node, GROVE_NO_MEMORY,
                                       "not enough memory for what the device has made");

@@ -213,6 +213,7 @@ static bool products_win(const grove_node *node, const grove_predict_plan *plan)
                                             .stations = plan->stations,
                                             .channels = plan->count,
                                             .regular = plan->channels.regular,
+                                            .flat = plan->flat,
                                             .jones = plan->jones != GROVE_PREDICT_AROUND,
                                             .varies = jones_vary(node)};
 
@@ -264,7 +265,7 @@ static const char *how_phases(const grove_node *node, const grove_predict_plan *
 {
     if (plan->count < least_recurred(node, plan) && !uses_stations(node, plan))
         return "every phase evaluated: few channels";
-    if (plan->channels.deviation > 0)
+    if (plan->channels.deviation > 0 && !plan->factors)
         return "phasor recurrence over blocks of channels where their unequal spacing moves no "
                "phase by 1e-7 turns (3e-13 in double precision), else every phase evaluated";
     return uses_stations(node, plan) ? "with the factors of stations in each channel"

@@ -182,12 +182,15 @@ END_TEST
 START_TEST(shapes_on_gpus)
 {
     static const struct {
-        int stations, channels, regular, jones, varies, by_stations;
+        int stations, channels, regular, jones, varies, by_stations, spectra;
     } rows[] = {
-        {14, 64, 1, 0, 0, 0},  {64, 64, 1, 0, 0, 1},  {64, 1, 1, 0, 0, 1}, {64, 64, 0, 0, 0, 1},
-        {10, 1, 1, 0, 0, 0},   {512, 64, 1, 0, 0, 1}, {64, 9, 1, 0, 0, 1}, {14, 64, 1, 1, 0, 0},
-        {27, 64, 1, 1, 0, 0},  {64, 64, 1, 1, 0, 0},  {14, 1, 1, 1, 0, 1}, {16, 64, 1, 1, 1, 1},
-        {512, 64, 1, 1, 0, 1},
+        {14, 64, 1, 0, 0, 0},  {64, 64, 1, 0, 0, 1},
+        {64, 1, 1, 0, 0, 1},   {64, 64, 0, 0, 0, 1},
+        {10, 1, 1, 0, 0, 0},   {512, 64, 1, 0, 0, 1},
+        {64, 9, 1, 0, 0, 1},   {14, 64, 1, 1, 0, 0},
+        {27, 64, 1, 1, 0, 0},  {64, 64, 1, 1, 0, 0},
+        {14, 1, 1, 1, 0, 1},   {16, 64, 1, 1, 1, 1},
+        {512, 64, 1, 1, 0, 1}, {64, 64, 1, 1, 0, 1, .spectra = 1},
     };
     const grove_predict_cuda_costs costs = grove_predict_cuda_counted();
 
@@ -197,6 +200,7 @@ START_TEST(shapes_on_gpus)
                                           .stations = n,
                                           .channels = rows[k].channels,
                                           .regular = rows[k].regular,
+                                          .flat = !rows[k].spectra,
                                           .jones = rows[k].jones,
                                           .varies = rows[k].varies};
         ck_assert_msg((grove_predict_cuda_by_stations(&costs, &shape) <

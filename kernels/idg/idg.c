@@ -66,6 +66,7 @@ uint64_t grove_idg_bytes(const grove_idg_plan *plan)
                                       : 0;
 
     return bands_of(plan) * (planes_bytes(plan) + tiles) +
+           (plan->tile ? grove_idg_fold_bytes(plan) : 0) +
            (uint64_t)(BATCH * grove_idg_most(&plan->mix) + 16) *
                grove_idg_subgrid_bytes(plan->side, grove_idg_line(plan), grove_idg_real(plan));
 }

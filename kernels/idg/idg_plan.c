@@ -370,8 +370,16 @@ static int explain(const search *s, double epsilon, const grove_gridder_image *i
                                     .support = s->wanted->support,
                                     .tiles = s->wanted->tiles,
                                     .planes = s->wanted->planes};
+    grove_idg_wanted without = *s->wanted;
     grove_idg_plan plan;
 
+    without.tiles = false;
+    if (s->wanted->tiles && !grove_idg_plan_choose(image, bounds, &without, epsilon, &plan, said)) {
+        snprintf(said, 200,
+                 "w moves the sky by more cells than w-tiles of this grid have room for; "
+                 "w_tiles=no does");
+        return GROVE_IDG_TILES;
+    }
     if (s->wanted->layers && !grove_idg_plan_choose(image, bounds, &other, epsilon, &plan, said)) {
         snprintf(said, 200,
                  "w reaches %.4g wavelengths, beyond what %lld w-layer%s hold%s with an error of "

@@ -105,14 +105,21 @@ static int64_t batch_of(const grove_idg_plan *p)
     return most < 2 ? 2 : most > BATCH ? BATCH : most;
 }
 
+uint64_t grove_idg_fold_bytes(const grove_idg_plan *p)
+{
+    const grove_idg_plan padded = padded_of(p);
+
+    return (uint64_t)(batch_of(p) * p->mix.images) *
+           grove_idg_subgrid_bytes(p->padded, grove_idg_line(&padded), grove_idg_real(p));
+}
+
 uint64_t grove_idg_tiles_bytes(const grove_idg_plan *p)
 {
     const grove_idg_plan padded = padded_of(p);
     const int64_t line = grove_idg_line(&padded);
     int64_t across[2];
 
-    return (uint64_t)(batch_of(p) * p->mix.images + 2) *
-               grove_idg_subgrid_bytes(p->padded, line, grove_idg_real(p)) +
+    return 2 * grove_idg_subgrid_bytes(p->padded, line, grove_idg_real(p)) +
            (uint64_t)(p->padded * line) * sizeof(double) +
            (uint64_t)grove_idg_tiles_count(p, across) * sizeof(void *);
 }

@@ -23,6 +23,8 @@ static inline int64_t grove_idg_block_side(const grove_idg_plan *plan)
 uint64_t grove_idg_block_bytes(const grove_idg_plan *plan);
 /* Bytes of what else is needed while tiles are brought onto the plane. */
 uint64_t grove_idg_tiles_bytes(const grove_idg_plan *plan);
+/* And while tiles of one band are brought onto the planes, or back. */
+uint64_t grove_idg_fold_bytes(const grove_idg_plan *plan);
 
 /* Of a plan, which stays with the caller, that has tiles. 0, or -1 without memory; to be freed in
  * any case. */

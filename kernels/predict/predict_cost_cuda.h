@@ -20,6 +20,7 @@ typedef struct {
 typedef struct {
     int64_t baselines, stations, channels;
     int regular;       /* equally spaced channels */
+    int flat;          /* the brightness does not vary with frequency */
     int jones, varies; /* Jones terms inside the sum; they vary with frequency */
 } grove_predict_cuda_shape;
 

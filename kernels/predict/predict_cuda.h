@@ -10,7 +10,8 @@
 #endif
 
 /* A thread computes one row (baseline and time) and a group of channels that begins at an absolute
- * multiple of its size, so that no result depends on where a tile begins. A block has ROWS rows. */
+ * multiple of its size, so that no result depends on where a tile begins. A block has ROWS rows.
+ * predict_jones_ sums its group in smaller ones where channels are no pairs. */
 enum {
     PREDICT_CUDA_ROWS = 128,
     PREDICT_CUDA_GROUP = 4,        /* predict_irregular_, predict_plain_ */

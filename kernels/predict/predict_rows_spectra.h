@@ -163,10 +163,10 @@ INLINE void start_shapes(const work *w, vec exponent, int channels, int groups, 
 
 INLINE void keep_normal(shape_factors *s, int j)
 {
-    integers left = s->shape[j] > R(1e-35);
+    integers gone = s->shape[j] <= R(1e-35); /* what is no number stays */
 
-    s->shape[j] = (vec)((integers)s->shape[j] & left);
-    s->ratio[j] = (vec)((integers)s->ratio[j] & left);
+    s->shape[j] = (vec)((integers)s->shape[j] & ~gone);
+    s->ratio[j] = (vec)((integers)s->ratio[j] & ~gone);
 }
 
 INLINE void next_shape(shape_factors *s, int j)

@@ -65,19 +65,8 @@ INLINE integers are_far(vec x, vec y)
     return (x * x > R(0.25)) | (y * y > R(0.25));
 }
 
-/* Both sincs' product, of |x|, |y| <= 1/2 mostly: then without roundings and divisions. What a lane
- * gets depends on that lane alone. */
-INLINE vec sincs(vec x, vec y)
-{
-    vec near = near_sincs(x, y);
-    integers far = are_far(x, y);
-
-    if (!any_of(far))
-        return near;
-    return (vec)(((integers)far_sincs(x, y) & far) | ((integers)near & ~far));
-}
-
-/* The same of some arguments, in place of x. near: none is above 1/2. */
+/* Both sincs' product of some arguments, in place of x. near: none is above 1/2, mostly so: then
+ * without roundings and divisions. What a lane gets depends on that lane alone. */
 INLINE void sincs_of(vec *x, const vec *y, int count, int near)
 {
     int far[MOST_SINCS], some = 0;
