@@ -118,10 +118,10 @@ int image_stage_plan_idg(const grove_node *node, const grove_node *obs, grove_id
     const int chosen =
         code ? 0 : grove_idg_plan_choose(&image, &bounds, &wanted, epsilon, plan, said);
     return chosen ? grove_node_fail_option(node,
-                                           chosen == GROVE_IDG_LAYERS  ? "layers"
-                                           : chosen == GROVE_IDG_TILES ? "w_tiles"
-                                           : wanted.side               ? "subgrid"
-                                                                       : "epsilon",
+                                           chosen == GROVE_IDG_LAYERS     ? "layers"
+                                           : chosen == GROVE_IDG_NO_TILES ? "w_tiles"
+                                           : wanted.side                  ? "subgrid"
+                                                                          : "epsilon",
                                            "%s", said)
                   : code;
 }

@@ -60,8 +60,8 @@ typedef struct {
 
 /* Chooses subgrids, taper, grid and layers of the least estimated cost whose error is at most
  * epsilon, for one number and image. 0, or -1 where none reaches it; GROVE_IDG_LAYERS: only other
- * layers would; GROVE_IDG_TILES: planes would; `said`: why, with what would do. */
-enum { GROVE_IDG_LAYERS = -2, GROVE_IDG_TILES = -3 };
+ * layers would; GROVE_IDG_NO_TILES: planes would; `said`: why, with what would do. */
+enum { GROVE_IDG_LAYERS = -2, GROVE_IDG_NO_TILES = -3 };
 int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
                           const grove_idg_wanted *wanted, double epsilon, grove_idg_plan *plan,
                           char said[200]);

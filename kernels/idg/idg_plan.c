@@ -378,7 +378,7 @@ static int explain(const search *s, double epsilon, const grove_gridder_image *i
         snprintf(said, 200,
                  "w moves the sky by more cells than w-tiles of this grid have room for; "
                  "w_tiles=no does");
-        return GROVE_IDG_TILES;
+        return GROVE_IDG_NO_TILES;
     }
     if (s->wanted->layers && !grove_idg_plan_choose(image, bounds, &other, epsilon, &plan, said)) {
         snprintf(said, 200,
