@@ -109,7 +109,7 @@ void *grove_idg_planes(grove_idg *idg);
 int grove_idg_fold(grove_idg *idg, const grove_gridder_threads *threads);
 void grove_idg_unfold(grove_idg *idg);
 /* What a device has made of a w-tile, by its number: one image [v][u], with half a subgrid around
- * it. And all that another one has in w-tiles. 0, or -1 without memory. */
+ * it. And all that another one has in w-tiles, of all bands. 0, or -1 without memory. */
 int grove_idg_add_tile(grove_idg *idg, int64_t tile, int image, const void *numbers);
 int grove_idg_add_tiles(grove_idg *idg, const grove_idg *from);
 /* Makes w-tiles, by their numbers, from the planes, where that is not done yet; they stay until
