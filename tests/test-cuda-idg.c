@@ -271,6 +271,29 @@ START_TEST(slots_are_used_again)
 }
 END_TEST
 
+/* A core takes longer to grid so many visibilities by functions than on subgrids, to make the
+ * functions not; a GPU only has to wait for these. */
+START_TEST(gpus_choose_by_their_own_costs)
+{
+    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".", *note = NULL;
+    char *text = grove_format(
+        "obs = observe(array=\"%s/data/arrays/kat-7.array\", phase_centre=\"2h -31d\", "
+        "hour_angle=-1h..1h, integration=1s, channels=16, channel_width=1MHz)\n"
+        "V = select(obs.uvw, element=\"x\") * obs.freq / 1Hz\n"
+        "B = beam_airy(sky_grid(obs, size=70, cell=1arcmin), obs, diameter=12m, freq=1.4GHz)\n"
+        "x = heap(dirty_image(V, obs, size=64, cell=1arcmin, jones=B))\n",
+        source);
+
+    session_test_tree(text);
+    free(text);
+    for (size_t k = 0; k < now.tree->node_count && !note; k++)
+        note = now.tree->nodes[k]->note ? strstr(now.tree->nodes[k]->note, "method: ") : NULL;
+    ck_assert_ptr_nonnull(note);
+    ck_assert_msg(strstr(note, "method: aw, "), "%s", note);
+    ck_assert_msg(strstr(note, " s on a GPU such as an H100 (w_stack "), "%s", note);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("image-domain gridding on devices");
@@ -285,6 +308,7 @@ int main(void)
     tcase_add_loop_test(tests, images_are_sums, 0, 2);
     tcase_add_loop_test(tests, visibilities_stay_there, 0, 2);
     tcase_add_test(tests, slots_are_used_again);
+    tcase_add_test(tests, gpus_choose_by_their_own_costs);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);

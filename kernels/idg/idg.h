@@ -69,6 +69,10 @@ uint64_t grove_idg_bytes(const grove_idg_plan *plan); /* of planes and all else 
 /* Estimated seconds with one thread: of so many samples on so many subgrids, which are seen through
  * terms of so many elements (0: none), and of the transforms of the layers of a band. */
 double grove_idg_seconds(const grove_idg_plan *plan, double samples, double subgrids, int elements);
+/* The same of an H100, as counted, with as many channels in a subgrid; the host brings w-tiles onto
+ * planes. */
+double grove_idg_device_seconds(const grove_idg_plan *plan, double samples, double subgrids,
+                                int elements, double channels);
 
 /* The direction cosines of pixel j along l (d = 0) or m (d = 1). */
 double grove_idg_direction(const grove_idg_plan *plan, int d, int j);
