@@ -71,6 +71,7 @@ static const struct {
     double epsilon;
     int channels, tile_times;
     bool double_precision;
+    int tile_channels;
 } cases[] = {
     {"grid(V, obs, size=[40, 33], cell=5arcsec, method=idg)", 0, 1e-4, 4, 1, false},
     {"grid(V, obs, size=32, cell=5arcsec, method=idg, subgrid=16, epsilon=1e-2, stokes=\"IQUV\")",
@@ -128,12 +129,12 @@ static const struct {
      false},
     {"grid(V, obs, size=[12, 13], cell=3e-5rad, method=idg, jones=E * obs.freq / 1.4GHz, bands=3, "
      "channels=4)",
-     2, 1e-4, 8, 0, true},
+     2, 1e-4, 8, 0, true, 3},
     {"grid(V, obs, size=[90, 80], cell=5arcsec, method=idg, subgrid=16, layers=6, w_tiles=yes, "
      "bands=4, uvw=6 * obs.uvw, max_uvw=[5km, 5km, 5km])",
-     0, 1e-4, 4, 2, false},
+     0, 1e-4, 4, 2, false, 3},
     {"dirty_image(V, obs, size=20, cell=5arcsec, method=idg, bands=2)", 0, 1e-4, 3, 0, false},
-    {"predict_image(X * obs.freq / 1GHz, obs, method=idg)", 0, 1e-4, 4, 0, false},
+    {"predict_image(X * obs.freq / 1GHz, obs, method=idg)", 0, 1e-4, 4, 0, false, 3},
     {"predict_image(vector(X, 0.1 * X, X, 0.3 * X) * obs.freq / 1GHz, obs, method=idg, jones=E)", 3,
      1e-4, 3, 2, true},
     {"predict_image(near_bands, obs, method=idg, layers=3)", 0, 1e-4, 7, 1, false},
@@ -143,7 +144,7 @@ static const struct {
      "w_tiles=yes, bands=3, max_uvw=[5km, 5km, 5km]), obs, size=[90, 80], cell=5arcsec, "
      "method=idg, subgrid=16, "
      "layers=6, w_tiles=yes, uvw=6 * obs.uvw, interpolate=linear, max_uvw=[5km, 5km, 5km])",
-     0, 1e-4, 5, 2, false},
+     0, 1e-4, 5, 2, false, 2},
 };
 enum { CASES = sizeof(cases) / sizeof(*cases) };
 
@@ -151,6 +152,7 @@ START_TEST(numbers_are_those_of_the_host)
 {
     grove_session_options options = {.threads = 1,
                                      .tile_times = cases[_i].tile_times,
+                                     .tile_channels = cases[_i].tile_channels,
                                      .double_precision = cases[_i].double_precision};
     grove_counters counters = {0};
     char *lines = grove_format("keep = heap(%s)\n", cases[_i].line);
