@@ -168,8 +168,8 @@ int grid_add_on_device(const grove_call *call, void *state, int count)
     if (g->exact || (g->functions < 0 && !g->is_idg && g->bands.count > 1))
         return GROVE_MISSING;
     if (g->is_idg) {
-        const int added = grid_add_subgrids_on_device(call, to, &in);
-        return added ? added : find_longest_of_call(call, g, to);
+        const int found = find_longest_of_call(call, g, to);
+        return found ? found : grid_add_subgrids_on_device(call, to, &in);
     }
     if (g->functions >= 0)
         return convolve_on_device(call, &in, to);
