@@ -407,6 +407,38 @@ START_TEST(station_form)
 }
 END_TEST
 
+/* Strays of a sum by stations take the form of sums by baselines, with all its bits; other rows do
+ * not. */
+START_TEST(strays_by_baselines)
+{
+    static const setup all[] = {{"points", 300, 1, 21, 1, 1, .strays = 3, STATION},
+                                {"one channel", 300, 1, 21, 1, 4, .strays = 3,
+                                 .jones = SOURCE_JONES, .jones_shape = 4, STATION},
+                                {"channels", 20, 1, 21, 16, 4, .strays = 3, .jones = SOURCE_JONES,
+                                 .jones_shape = 4, STATION}};
+    setup c = all[_i];
+    const int first[3] = {0, 0, 0}, count[3] = {1, 21, c.channels};
+    const size_t row = (size_t)c.channels * (size_t)out_elements(&c) * 8;
+    char *by[2] = {calloc(21, row), calloc(21, row)};
+    world *w = make_world(&c, 1);
+
+    for (int i = 0; i < 2; i++) {
+        c.factors = i; /* coordinates of stations */
+        c.way = i ? GROVE_PREDICT_BASELINE : GROVE_PREDICT_STATION;
+        call k = make_call(&c, w, GROVE_ISA_PORTABLE, 1);
+        ((grove_predict_plan *)(void *)k.args.state.bytes)->factors = 0;
+        compute(&c, &k, first, count, by[i], 1, 1);
+        free_call(&k);
+    }
+    for (int b = 0; b < 21; b++)
+        ck_assert_int_eq(!memcmp(by[0] + row * (size_t)b, by[1] + row * (size_t)b, row),
+                         b % 3 == 0);
+    free(by[0]);
+    free(by[1]);
+    free_world(w);
+}
+END_TEST
+
 /* One time and channel, in parts of the cells. */
 START_TEST(threads_change_no_bit)
 {
@@ -534,6 +566,7 @@ int main(void)
     tcase_add_loop_test(test, baseline_form, 0, sizeof(baselines) / sizeof(baselines[0]));
     tcase_add_loop_test(test, jones_within, 0, sizeof(within) / sizeof(within[0]));
     tcase_add_loop_test(test, station_form, 0, sizeof(stations) / sizeof(stations[0]));
+    tcase_add_loop_test(test, strays_by_baselines, 0, 3);
     tcase_add_loop_test(test, threads_change_no_bit, 0, 4);
     tcase_add_test(test, equal_elements_change_no_bit);
     tcase_add_test(test, nearly_regular_by_row);

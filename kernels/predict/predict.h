@@ -110,8 +110,8 @@ void grove_predict_cells(const grove_args *args, int64_t first, int64_t last);
 typedef struct grove_predict_sum grove_predict_sum;
 grove_predict_sum *grove_predict_sum_new(const grove_args *args);
 void grove_predict_sum_free(grove_predict_sum *sum);
-/* The sum over sources of another kind, which goes faster by itself: it is run after `sum`, and
- * adds to the output. NULL: none. `sum` owns it. */
+/* The sum over sources of another kind, which goes faster by itself and adds to the output, or of
+ * rows that do not go by stations: it is run after `sum`. NULL: none. `sum` owns it. */
 grove_predict_sum *grove_predict_sum_next(const grove_predict_sum *sum);
 /* These are of `sum` without the next.
  * Cuts the work finer where that many threads would find too few pieces; before their number is
