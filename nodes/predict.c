@@ -222,20 +222,6 @@ static bool products_win(const grove_node *node, const grove_predict_plan *plan)
                grove_predict_cuda_by_baselines(&costs, &shape);
 }
 
-/* Whether all sources are points, as far as the sky model says. Products do not help with other
- * sources. */
-static bool are_points(const grove_node *node)
-{
-    grove_node *sky = grove_node_object(node, "sky");
-    const grove_axis *axis = sky ? grove_node_axis(sky, "source") : NULL;
-    const double *shape = sky ? grove_node_member_data(sky, "shape") : NULL;
-
-    for (int64_t k = 0; axis && shape && k < axis->size; k++)
-        if (grove_is_gaussian(shape + 3 * k))
-            return false;
-    return true;
-}
-
 /* Whether a CUDA device sums by stations. */
 static void find_products(const grove_node *node, grove_predict_plan *plan)
 {
@@ -245,7 +231,7 @@ static void find_products(const grove_node *node, grove_predict_plan *plan)
 
     plan->stations = stations && stations->size < INT32_MAX / 4 ? (int32_t)stations->size : 0;
     plan->products = plan->way != GROVE_PREDICT_PLAIN && plan->stations &&
-                     !unfit_for_stations(node) && are_points(node) &&
+                     !unfit_for_stations(node) && !predict_count_sources(node).gaussians &&
                      (method == STATIONS ||
                       (method == AUTO && grove_tuning_has_gpu() && products_win(node, plan)));
 }
@@ -280,9 +266,10 @@ static void tell(grove_node *node, const grove_predict_plan *plan, const char *w
     const char *each = sources_move(node) ? "; each time by itself: the sky varies with it" : "";
 
     if (plan->way == GROVE_PREDICT_STATION)
-        grove_node_note(node, "products of matrices of stations by sources (%s): %s%s%s%s", isa,
-                        why, are_points(node) ? "" : "; Gaussian sources by baselines", each,
-                        plan->products ? "" : "; GPUs sum by baselines");
+        grove_node_note(
+            node, "products of matrices of stations by sources (%s): %s%s%s%s", isa, why,
+            predict_count_sources(node).gaussians ? "; Gaussian sources by baselines" : "", each,
+            plan->products ? "" : "; GPUs sum by baselines");
     else if (plan->way == GROVE_PREDICT_BASELINE)
         grove_node_note(node, "direct sum for baselines (%s): %s; %s%s%s%s", isa, why, how, each,
                         plan->jones == GROVE_PREDICT_FOLDED   ? "; Jones terms of the source alone "
@@ -327,6 +314,16 @@ static int jones_elements(const grove_node *node)
     return most;
 }
 
+/* Elements of the result that are summed by themselves, for most sources. */
+static int count_sums(const predict_sources *sources, int elements)
+{
+    int64_t plain = sources->all - sources->polarised;
+    int polarised = 2 * sources->polarised > sources->all ||
+                    (sources->polarised > 0 && plain < GROVE_PREDICT_SPLIT);
+
+    return polarised ? 4 : elements;
+}
+
 /* Whether the sum by stations costs less; `said` gets the comparison in words. */
 static bool stations_win(const grove_node *node, const grove_predict_plan *plan, char said[SAID])
 {
@@ -337,20 +334,28 @@ static bool stations_win(const grove_node *node, const grove_predict_plan *plan,
     const bool within = plan->jones == GROVE_PREDICT_WITHIN;
     const bool regular = plan->channels.regular || plan->channels.deviation > 0;
     const int many = within ? GROVE_PREDICT_FEW : GROVE_PREDICT_RECURRED;
+    const int elements = within ? jones_elements(node) : 1;
+    const predict_sources sources = predict_count_sources(node);
     const grove_predict_shape shape = {.baselines = baselines ? baselines->size : 1,
                                        .stations = stations ? stations->size : 1,
                                        .channels = plan->count,
+                                       .sources = sources.all,
                                        .regular = regular && plan->count >= many,
                                        .flat = plan->flat,
                                        .jones = !within            ? PREDICT_COSTS_POINTS
                                                 : jones_vary(node) ? PREDICT_COSTS_VARIED
                                                                    : PREDICT_COSTS_JONES,
-                                       .elements = jones_elements(node)};
+                                       .elements = elements,
+                                       .sums = count_sums(&sources, elements)};
     const grove_predict_costs costs = predict_costs(plan->isa, shape.jones);
     double by_baselines = grove_predict_cost_of_baselines(&costs, &shape);
     double by_stations = grove_predict_cost_of_stations(&costs, &shape);
     bool win = by_stations < by_baselines;
 
+    if (sources.gaussians && sources.all - sources.gaussians < GROVE_PREDICT_SPLIT) {
+        snprintf(said, SAID, "Gaussian sources");
+        return false;
+    }
     snprintf(said, SAID, "%.3g times faster than by %s",
              win ? by_baselines / by_stations : by_stations / by_baselines,
              win ? "baselines" : "stations");

@@ -1,6 +1,7 @@
 #include "nodes/predict_cost.h"
 
 #include "../kernels/simd/isa.h"
+#include "../kernels/visibility.h"
 
 #include <stdio.h>
 
@@ -45,4 +46,20 @@ grove_predict_cuda_costs predict_cuda_costs(void)
     grove_tuning_find(GROVE_TUNING_GPU, predict_cuda_costs_entry(&costs).what, (double *)&costs,
                       CUDA_NUMBERS);
     return costs;
+}
+
+predict_sources predict_count_sources(const grove_node *node)
+{
+    grove_node *sky = grove_node_object(node, "sky");
+    const grove_axis *axis = sky ? grove_node_axis(sky, "source") : NULL;
+    const double *shape = sky ? grove_node_member_data(sky, "shape") : NULL;
+    const double *stokes = sky ? grove_node_member_data(sky, "stokes") : NULL;
+    predict_sources count = {.all = axis ? axis->size : 0};
+
+    for (int64_t k = 0; k < count.all; k++) {
+        const double *s = stokes ? stokes + 4 * k : NULL;
+        count.gaussians += shape && grove_is_gaussian(shape + 3 * k);
+        count.polarised += s && (s[1] != 0 || s[2] != 0 || s[3] != 0);
+    }
+    return count;
 }

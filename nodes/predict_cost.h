@@ -7,11 +7,18 @@
 #include "../kernels/predict/predict_cost_cuda.h"
 
 #include "base/tuning.h"
+#include "plugin.h"
 
 /* For an instruction set (grove_isa), in single precision; jones: PREDICT_COSTS_. */
 grove_predict_costs predict_costs(int isa, int jones);
 /* On the machine's GPU. */
 grove_predict_cuda_costs predict_cuda_costs(void);
+
+/* Sources of the node's sky model, in all and of a kind; none known: 0. */
+typedef struct {
+    int64_t all, gaussians, polarised;
+} predict_sources;
+predict_sources predict_count_sources(const grove_node *node);
 
 /* How `grove tune` stores costs; for the cpu `what` gets the words. */
 enum { PREDICT_COSTS_WORDS = 64 };
