@@ -256,12 +256,12 @@ grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones)
     static const grove_predict_costs usual[][PREDICT_COSTS_KINDS] = {
         [GROVE_ISA_PORTABLE] = {{7.4, 0.093, 1.4, 2.7, 0.1},
                                 {17, 0.385, 1.6, 6.8, 0.86},
-                                {7.8, 1.65, 1.6, 14, 0.86}},
+                                {9.5, 1.7, 1.6, 10, 0.86}},
         [GROVE_ISA_AVX2] = {{3, 0.06, 0.65, 1.45, 0.045},
                             {11.9, 0.22, 0.78, 4.4, 0.44},
-                            {5.5, 1, 1, 10, 0.44}},
+                            {6.5, 1, 1, 8.5, 0.44}},
         [GROVE_ISA_AVX512] = {
-            {2, 0.02, 0.34, 1.2, 0.024}, {8, 0.05, 0.6, 3.9, 0.265}, {2.3, 0.65, 0.66, 10, 0.3}}};
+            {2, 0.02, 0.34, 1.2, 0.024}, {8, 0.05, 0.6, 3.9, 0.265}, {2.8, 0.65, 0.66, 9, 0.3}}};
     grove_predict_costs costs = usual[isa][jones];
     double factor = bytes == 8 ? 2 : 1;
 
@@ -334,7 +334,7 @@ static double points_by_baselines(const grove_predict_costs *costs,
 double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
                                        const grove_predict_shape *shape)
 {
-    double store = storing(shape, 6, 4);
+    double store = storing(shape, 6, 5);
 
     if (shape->jones == PREDICT_COSTS_VARIED && shape->channels >= GROVE_PREDICT_FEW)
         return store + (double)shape->channels * ((double)shape->stations * costs->panel +
