@@ -345,6 +345,7 @@ static bool stations_win(const grove_node *node, const grove_predict_plan *plan,
                                        .jones = !within            ? PREDICT_COSTS_POINTS
                                                 : jones_vary(node) ? PREDICT_COSTS_VARIED
                                                                    : PREDICT_COSTS_JONES,
+                                       .lanes = 4 << plan->isa,
                                        .elements = elements,
                                        .sums = count_sums(&sources, elements)};
     const grove_predict_costs costs = predict_costs(plan->isa, shape.jones);
@@ -377,9 +378,10 @@ static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID]
         snprintf(why, SAID, "%s", unfit_why);
     } else if (method != AUTO) {
         plan->way = method == STATIONS ? GROVE_PREDICT_STATION : GROVE_PREDICT_BASELINE;
-    } else if (no_stations) {
+    } else if (no_stations || predict_rows_stray(node, plan->reference)) {
         plan->way = GROVE_PREDICT_BASELINE;
-        snprintf(why, SAID, "%s", no_stations);
+        snprintf(why, SAID, "%s",
+                 no_stations ? no_stations : "uvw are not differences of the stations'");
     } else {
         bool win = stations_win(node, plan, why);
         plan->way = win ? GROVE_PREDICT_STATION : GROVE_PREDICT_BASELINE;

@@ -3,6 +3,7 @@
 #include "../kernels/simd/isa.h"
 #include "../kernels/visibility.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum {
@@ -62,4 +63,24 @@ predict_sources predict_count_sources(const grove_node *node)
         count.polarised += s && (s[1] != 0 || s[2] != 0 || s[3] != 0);
     }
     return count;
+}
+
+bool predict_rows_stray(const grove_node *node, double frequency)
+{
+    grove_node *sky = grove_node_object(node, "sky"), *obs = grove_node_object(node, "obs");
+    const grove_axis *axis = sky ? grove_node_axis(sky, "source") : NULL;
+    const double *radec = sky ? grove_node_member_data(sky, "radec") : NULL;
+    const double *centre = obs ? grove_node_member_data(obs, "phase_centre") : NULL;
+    const char *text = obs ? grove_node_property(obs, "uvw_misclosure") : NULL;
+    double misclosure = 0, largest = 0;
+
+    if (!text || !centre || !radec || sscanf(text, "%lf", &misclosure) != 1)
+        return false;
+    for (int64_t k = 0; axis && k < axis->size; k++) {
+        double turn = radec[2 * k] - centre[0], dec = radec[2 * k + 1];
+        double l = cos(dec) * sin(turn);
+        double m = sin(dec) * cos(centre[1]) - cos(dec) * sin(centre[1]) * cos(turn);
+        largest = fmax(largest, fmax(fabs(l), fabs(m)));
+    }
+    return misclosure * largest * frequency * 2 / GROVE_SPEED_OF_LIGHT > 1e-7; /* as is_stray */
 }

@@ -20,6 +20,11 @@ typedef struct {
 } predict_sources;
 predict_sources predict_count_sources(const grove_node *node);
 
+/* Whether most rows' coordinates differ from those of the stations by a phase that matters at a
+ * frequency (Hz), in single precision and for sources as far from the phase centre as those of the
+ * sky model, by what the observation says of itself. */
+bool predict_rows_stray(const grove_node *node, double frequency);
+
 /* How `grove tune` stores costs; for the cpu `what` gets the words. */
 enum { PREDICT_COSTS_WORDS = 64 };
 grove_tuning predict_costs_entry(const grove_predict_costs *costs, int isa, int jones,

@@ -336,10 +336,13 @@ double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
 {
     double store = storing(shape, 6, 5);
 
+    int64_t lanes = shape->lanes > 0 ? shape->lanes : 1;
+    int64_t whole = (shape->channels + lanes - 1) / lanes * lanes;
+
     if (shape->jones == PREDICT_COSTS_VARIED && shape->channels >= GROVE_PREDICT_FEW)
-        return store + (double)shape->channels * ((double)shape->stations * costs->panel +
-                                                  (double)shape->baselines * costs->channel *
-                                                      (0.3 + 0.175 * sums_of(shape)));
+        return store + (double)whole * ((double)shape->stations * costs->panel +
+                                        (double)shape->baselines * costs->channel *
+                                            (0.3 + 0.175 * sums_of(shape)));
     if (shape->jones && (shape->jones == PREDICT_COSTS_VARIED || !shape->regular))
         return store + few_by_baselines(costs, shape, phase_at(costs, shape));
     return store + points_by_baselines(costs, shape);
