@@ -267,7 +267,10 @@ static void tell(grove_node *node, const grove_predict_plan *plan, const char *w
 
     if (plan->way == GROVE_PREDICT_STATION)
         grove_node_note(
-            node, "products of matrices of stations by sources (%s): %s%s%s%s", isa, why,
+            node, "products of matrices of stations by sources (%s): %s%s%s%s%s", isa, why,
+            predict_rows_stray(node, plan->reference)
+                ? "; rows by baselines: uvw are not differences of the stations'"
+                : "",
             predict_count_sources(node).gaussians ? "; Gaussian sources by baselines" : "", each,
             plan->products ? "" : "; GPUs sum by baselines");
     else if (plan->way == GROVE_PREDICT_BASELINE)

@@ -330,7 +330,7 @@ START_TEST(ways_of_workloads)
         int isa, stations, channels, sources, jones, elements, sums, by_stations;
     } rows[] = {
         {GROVE_ISA_AVX512, 64, 16, 2000, 0, 1, 1, 1}, {GROVE_ISA_AVX512, 64, 16, 620, 0, 1, 4, 0},
-        {GROVE_ISA_AVX512, 24, 64, 1000, 0, 1, 1, 0}, {GROVE_ISA_AVX512, 14, 4, 1000, 0, 1, 1, 1},
+        {GROVE_ISA_AVX512, 24, 64, 1000, 0, 1, 1, 0}, {GROVE_ISA_AVX512, 24, 4, 1000, 0, 1, 1, 1},
         {GROVE_ISA_AVX512, 24, 16, 64, 1, 4, 4, 0},   {GROVE_ISA_AVX512, 64, 1, 1000, 1, 4, 4, 1},
         {GROVE_ISA_AVX512, 7, 16, 256, 2, 4, 4, 0},   {GROVE_ISA_AVX512, 24, 16, 256, 2, 1, 1, 1},
         {GROVE_ISA_AVX2, 64, 16, 2000, 0, 1, 1, 1},   {GROVE_ISA_AVX2, 24, 64, 256, 0, 1, 1, 0},
