@@ -2,11 +2,11 @@
 """Random sums over sources, each with the method that Grove picks and with every other vectorised one:
 called by bench/cliffs --random.
 
-    bench/cliffs-random.py GROVE N SEED [--rounds N] [--svg FILE] [--only NUMBER,...] [--keep FOLDER]
+    bench/cliffs-random.py GROVE N SEED [--rounds N] [--size N] [--choices] [--svg FILE] [--only NUMBER,...]
 
 A workload draws sources and their kinds, array, channels, times, precision, Jones terms, smearing and
 coordinates that stray from the stations'. One process runs all methods of a workload, one thread; a
-figure is the lowest of the rounds (four times as many where methods differ), in nanoseconds for a source-visibility, of the node `predict` alone
+figure is the lowest of the rounds (three times as many where the pick is not the best), in nanoseconds for a source-visibility, of the node `predict` alone
 (`grove run --profile`). The last column compares the pick with the best workload of the same arithmetic:
 precision, elements of Jones terms and whether they vary with frequency, smearing, kind of sky.
 """
@@ -51,7 +51,7 @@ class Workload:
                 f"Jones {jones}, smear {self.smear}, stray {self.stray} mm, {self.precision}")
 
     def methods(self):
-        return ["auto", "baselines"] + (["stations"] if self.smear == "none" else [])
+        return ["baselines"] + (["stations"] if self.smear == "none" else [])
 
     def tree(self, order):
         """All methods, evaluated in that order."""
@@ -140,11 +140,12 @@ def picked(grove, folder, workload):
     return "stations" if "products of matrices" in done.stdout + done.stderr else "baselines"
 
 
-def measure(grove, folder, workload, rounds):
-    """ns for a source-visibility by each method; the lowest of the rounds, or of four times as many where methods differ."""
-    lowest, names = {}, workload.methods()
-    for k in range(4 * rounds):
-        if k >= rounds and max(lowest.values()) <= 1.1 * min(lowest.values()):
+def measure(grove, folder, workload, rounds, pick):
+    """ns for a source-visibility by each method; the lowest of the rounds, or of three times as many where the pick is not the best.
+    Without a pick: by the one that is picked alone."""
+    lowest, names = {}, workload.methods() if pick else ["auto"]
+    for k in range(3 * rounds):
+        if k >= rounds and lowest[pick or "auto"] <= 1.15 * min(lowest.values()):
             break
         order = names[k % len(names):] + names[:k % len(names)]
         for name, seconds in run(grove, folder, workload, order).items():
@@ -184,6 +185,7 @@ def main():
     parser.add_argument("seed", type=int)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--size", type=float, default=2e7, help="source-visibilities of a workload, about")
+    parser.add_argument("--choices", action="store_true", help="only workloads for which there is more than one method")
     parser.add_argument("--svg")
     parser.add_argument("--only", help="numbers of workloads, with commas between them")
     options = parser.parse_args()
@@ -192,12 +194,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for k in range(options.count):
             workload = drawn(draw, options.size)
-            if only and k not in only:
+            if (only and k not in only) or (options.choices and len(workload.methods()) < 2):
                 continue
             key = workload.arithmetic
             if key not in best:
-                best[key] = min(measure(grove, folder, of, options.rounds)["auto"] for of in references(workload))
-            times, pick = measure(grove, folder, workload, options.rounds), picked(grove, folder, workload)
+                best[key] = min(measure(grove, folder, of, options.rounds, None)["auto"] for of in references(workload))
+            pick = picked(grove, folder, workload)
+            times = measure(grove, folder, workload, options.rounds, pick)
             rows.append((k, workload, times, pick))
             print(f"{k}: {workload.words()}: {pick}, {times}", file=sys.stderr, flush=True)
     print_table(rows, best, options)
@@ -211,8 +214,7 @@ def print_table(rows, best, options):
     print("| | workload | pick | ns | to the best method | to the best of its arithmetic |")
     print("| --: | --- | --- | --: | --: | --: |")
     for k, workload, times, pick in rows:
-        others = [times[name] for name in times if name != "auto"]
-        chosen = times[pick] / min(others) if len(others) > 1 else None
+        chosen = times[pick] / min(times.values()) if len(times) > 1 else None
         ratios.append((chosen, times[pick] / best[workload.arithmetic]))
         print(f"| {k} | {workload.words()} | {pick} | {times[pick]:.3g} | {f'{chosen:.2f}' if chosen else ''} "
               f"| {ratios[-1][1]:.2f} |")

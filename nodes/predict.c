@@ -301,71 +301,6 @@ static int place_jones(const grove_node *node)
     return GROVE_PREDICT_WITHIN;
 }
 
-/* Elements of the larger one of the Jones terms of both sides. */
-static int jones_elements(const grove_node *node)
-{
-    int most = 1;
-
-    for (int side = GROVE_PREDICT_LEFT; side <= GROVE_PREDICT_RIGHT; side++) {
-        const grove_form *form = grove_node_input_form(node, side);
-        int elements = !form                           ? 1
-                       : form->shape == GROVE_MATRIX   ? 4
-                       : form->shape == GROVE_DIAGONAL ? 2
-                                                       : 1;
-        most = elements > most ? elements : most;
-    }
-    return most;
-}
-
-/* Elements of the result that are summed by themselves, for most sources. */
-static int count_sums(const predict_sources *sources, int elements)
-{
-    int64_t plain = sources->all - sources->polarised;
-    int polarised = 2 * sources->polarised > sources->all ||
-                    (sources->polarised > 0 && plain < GROVE_PREDICT_SPLIT);
-
-    return polarised ? 4 : elements;
-}
-
-/* Whether the sum by stations costs less; `said` gets the comparison in words. */
-static bool stations_win(const grove_node *node, const grove_predict_plan *plan, char said[SAID])
-{
-    const grove_axis *stations =
-        grove_node_input_axis(node, GROVE_PREDICT_UVW_LEFT, GROVE_AXIS_STATION);
-    const grove_axis *baselines =
-        grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
-    const bool within = plan->jones == GROVE_PREDICT_WITHIN;
-    const bool regular = plan->channels.regular || plan->channels.deviation > 0;
-    const int many = within ? GROVE_PREDICT_FEW : GROVE_PREDICT_RECURRED;
-    const int elements = within ? jones_elements(node) : 1;
-    const predict_sources sources = predict_count_sources(node);
-    const grove_predict_shape shape = {.baselines = baselines ? baselines->size : 1,
-                                       .stations = stations ? stations->size : 1,
-                                       .channels = plan->count,
-                                       .sources = sources.all,
-                                       .regular = regular && plan->count >= many,
-                                       .flat = plan->flat,
-                                       .jones = !within            ? PREDICT_COSTS_POINTS
-                                                : jones_vary(node) ? PREDICT_COSTS_VARIED
-                                                                   : PREDICT_COSTS_JONES,
-                                       .lanes = 4 << plan->isa,
-                                       .elements = elements,
-                                       .sums = count_sums(&sources, elements)};
-    const grove_predict_costs costs = predict_costs(plan->isa, shape.jones);
-    double by_baselines = grove_predict_cost_of_baselines(&costs, &shape);
-    double by_stations = grove_predict_cost_of_stations(&costs, &shape);
-    bool win = by_stations < by_baselines;
-
-    if (sources.gaussians && sources.all - sources.gaussians < GROVE_PREDICT_SPLIT) {
-        snprintf(said, SAID, "Gaussian sources");
-        return false;
-    }
-    snprintf(said, SAID, "%.3g times faster than by %s",
-             win ? by_baselines / by_stations : by_stations / by_baselines,
-             win ? "baselines" : "stations");
-    return win;
-}
-
 /* The way that the option `method` asks for, else the cheapest; and why. Fails when what is asked
  * for is not possible. */
 static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID])
@@ -386,7 +321,7 @@ static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID]
         snprintf(why, SAID, "%s",
                  no_stations ? no_stations : "uvw are not differences of the stations'");
     } else {
-        bool win = stations_win(node, plan, why);
+        bool win = predict_stations_win(node, plan, jones_vary(node), why, SAID);
         plan->way = win ? GROVE_PREDICT_STATION : GROVE_PREDICT_BASELINE;
     }
     if (method != AUTO && (unfit_why || (method == STATIONS && no_stations)))

@@ -20,6 +20,11 @@ typedef struct {
 } predict_sources;
 predict_sources predict_count_sources(const grove_node *node);
 
+/* Whether the sum by stations costs less than by baselines; `said` gets the reason in words. vary:
+ * Jones terms inside the sum vary with frequency. */
+bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan, bool vary,
+                          char *said, size_t size);
+
 /* Whether most rows' coordinates differ from those of the stations by a phase that matters at a
  * frequency (Hz), in single precision and for sources as far from the phase centre as those of the
  * sky model, by what the observation says of itself. */
