@@ -47,6 +47,7 @@ static void set_plan(const setup *c, const world *w, grove_isa isa, grove_args *
                                         : c->jones == SOURCE_JONES ? GROVE_PREDICT_WITHIN
                                                                    : GROVE_PREDICT_AROUND,
                                .factors = c->factors,
+                               .stations = c->many ? 64 : 0,
                                .count = c->channels,
                                .width = w->width[0],
                                .reference = 1.2e9};
@@ -397,6 +398,11 @@ static const setup stations[] = {
      .jones = SOURCE_JONES, .jones_shape = 2, STATION},
     {"few channels, scalars", 70, 2, 21, 3, 1, .smear = 2, .gaussians = 1, .flat_jones = 1,
      .jones = SOURCE_JONES, .jones_shape = 1, STATION},
+    {"diagonal Jones, many stations", 50, 2, 21, 3, 4, .many = 1, .jones = SOURCE_JONES,
+     .jones_shape = 2, STATION},
+    {"diagonal Jones, few stations", 50, 2, 21, 3, 4, .jones = SOURCE_JONES, .jones_shape = 2,
+     STATION},
+    {"scalar Jones, polarised", 50, 2, 21, 3, 4, .jones = SOURCE_JONES, .jones_shape = 1, STATION},
     {"Jones and strays", 20, 2, 21, 3, 4, .strays = 2, .jones = SOURCE_JONES, .jones_shape = 4,
      STATION},
 };
