@@ -16,6 +16,10 @@
 #
 #     bench/peers.sh --imagers [FOLDER [BUILD FOLDER [OPTIONS OF imagers.py...]]]
 #
+# Jones terms inside the sum, and start-up, with codex-africanus and matvis:
+#
+#     bench/peers.sh --jones [FOLDER [BUILD FOLDER [OPTIONS OF peers-jones.py...]]]
+#
 # FOLDER is a Python environment with the programs. It is created if it does not exist; without FOLDER,
 # for this run only.
 set -e
@@ -32,6 +36,10 @@ fi
 if [ "$1" = --imagers ]; then
     script=imagers.py packages=
     command -v wsclean >/dev/null || { echo 'no wsclean: on Debian install wsclean' >&2; exit 1; }
+    shift
+fi
+if [ "$1" = --jones ]; then
+    script=peers-jones.py packages='codex-africanus matvis'
     shift
 fi
 folder=$1 build=${2:-build}

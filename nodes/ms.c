@@ -127,6 +127,63 @@ static int add_data_members(grove_node *node, const grove_ms *ms, int shape)
     return code ? code : add_columns(node, ms, &data);
 }
 
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The median distance of a row's coordinates from the difference of those of stations that fit
+ * best, m; negative: not known. */
+static double misclosure(const grove_observation *o, const double *uvw, double *station,
+                         double *distance)
+{
+    int64_t count = 0;
+
+    if (grove_station_fit(uvw, o->left, o->right, o->baselines, o->stations, station))
+        return -1;
+    for (int64_t b = 0; b < o->baselines; b++, uvw += 3) {
+        const double *p = station + 3 * (int64_t)o->left[b];
+        const double *q = station + 3 * (int64_t)o->right[b];
+        double size = 0, rest = 0;
+        for (int k = 0; k < 3 && isfinite(uvw[0]); k++) {
+            rest += fabs(uvw[k] - (p[k] - q[k]));
+            size += fabs(p[k]) + fabs(q[k]);
+        }
+        if (isfinite(uvw[0]) && o->left[b] != o->right[b])
+            distance[count++] = rest <= 1e-12 * size ? 0 : rest;
+    }
+    qsort(distance, (size_t)count, sizeof(*distance), by_size);
+    return count ? distance[count / 2] : -1;
+}
+
+/* Says how far coordinates are from differences of stations', by the time in the middle. Fits of
+ * very many stations would take too long here. */
+static void add_misclosure(grove_node *node, ms_state *state)
+{
+    enum { MANY = 300 };
+    const grove_observation *o = state->observation;
+    grove_ms_block block = {o->times / 2, 1, 0, o->baselines, 0, 1};
+    grove_error *error = grove_error_new();
+    size_t baselines = (size_t)o->baselines + 1;
+    double *uvw = grove_try_alloc(4 * baselines, sizeof(double));
+    double *station = grove_try_alloc((size_t)o->stations * 3 + 1, sizeof(double));
+    double found = -1;
+
+    if (uvw && station && o->stations <= MANY && o->times &&
+        !grove_ms_read_uvw(state->ms, &block, uvw, error))
+        found = misclosure(o, uvw, station, uvw + 3 * baselines);
+    if (found >= 0) {
+        char *number = grove_format("%.6g", found);
+        grove_node_add_property(node, "uvw_misclosure", number);
+        free(number);
+    }
+    free(uvw);
+    free(station);
+    grove_error_free(error);
+}
+
 static int describe(grove_node *node, ms_state *state)
 {
     const grove_ms_layout *layout = grove_ms_layout_of(state->ms);
@@ -169,6 +226,7 @@ static int describe(grove_node *node, ms_state *state)
     grove_node_add_property(node, "correlations", number);
     if (!grove_node_bool(node, "autocorrelations"))
         grove_node_add_property(node, "cross_only", "yes");
+    add_misclosure(node, state);
     grove_node_add_identity(node, path);
     int code = grove_observation_publish(node, state->observation);
     return code ? code : add_data_members(node, state->ms, state->shape);
@@ -330,7 +388,7 @@ static int read_station_uvw(ms_state *state, grove_array *out, grove_error *erro
     int code = uvw && all ? 0 : grove_fail(error, GROVE_NO_MEMORY, "no memory for coordinates");
 
     for (; block.first_time < t.first + t.count && !code; block.first_time++) {
-        code = read_uvw(state, block, uvw, error);
+        code = grove_ms_read_uvw(state->ms, &block, uvw, error); /* missing rows: not a number */
         if (!code)
             code = grove_station_fit(uvw, o->left, o->right, o->baselines, o->stations, all);
         if (code)

@@ -222,20 +222,6 @@ static bool products_win(const grove_node *node, const grove_predict_plan *plan)
                grove_predict_cuda_by_baselines(&costs, &shape);
 }
 
-/* Whether all sources are points, as far as the sky model says. Products do not help with other
- * sources. */
-static bool are_points(const grove_node *node)
-{
-    grove_node *sky = grove_node_object(node, "sky");
-    const grove_axis *axis = sky ? grove_node_axis(sky, "source") : NULL;
-    const double *shape = sky ? grove_node_member_data(sky, "shape") : NULL;
-
-    for (int64_t k = 0; axis && shape && k < axis->size; k++)
-        if (grove_is_gaussian(shape + 3 * k))
-            return false;
-    return true;
-}
-
 /* Whether a CUDA device sums by stations. */
 static void find_products(const grove_node *node, grove_predict_plan *plan)
 {
@@ -245,7 +231,7 @@ static void find_products(const grove_node *node, grove_predict_plan *plan)
 
     plan->stations = stations && stations->size < INT32_MAX / 4 ? (int32_t)stations->size : 0;
     plan->products = plan->way != GROVE_PREDICT_PLAIN && plan->stations &&
-                     !unfit_for_stations(node) && are_points(node) &&
+                     !unfit_for_stations(node) && !predict_count_sources(node).gaussians &&
                      (method == STATIONS ||
                       (method == AUTO && grove_tuning_has_gpu() && products_win(node, plan)));
 }
@@ -280,9 +266,13 @@ static void tell(grove_node *node, const grove_predict_plan *plan, const char *w
     const char *each = sources_move(node) ? "; each time by itself: the sky varies with it" : "";
 
     if (plan->way == GROVE_PREDICT_STATION)
-        grove_node_note(node, "products of matrices of stations by sources (%s): %s%s%s%s", isa,
-                        why, are_points(node) ? "" : "; Gaussian sources by baselines", each,
-                        plan->products ? "" : "; GPUs sum by baselines");
+        grove_node_note(
+            node, "products of matrices of stations by sources (%s): %s%s%s%s%s", isa, why,
+            predict_rows_stray(node, plan->reference)
+                ? "; rows by baselines: uvw are not differences of the stations'"
+                : "",
+            predict_count_sources(node).gaussians ? "; Gaussian sources by baselines" : "", each,
+            plan->products ? "" : "; GPUs sum by baselines");
     else if (plan->way == GROVE_PREDICT_BASELINE)
         grove_node_note(node, "direct sum for baselines (%s): %s; %s%s%s%s", isa, why, how, each,
                         plan->jones == GROVE_PREDICT_FOLDED   ? "; Jones terms of the source alone "
@@ -311,52 +301,6 @@ static int place_jones(const grove_node *node)
     return GROVE_PREDICT_WITHIN;
 }
 
-/* Elements of the larger one of the Jones terms of both sides. */
-static int jones_elements(const grove_node *node)
-{
-    int most = 1;
-
-    for (int side = GROVE_PREDICT_LEFT; side <= GROVE_PREDICT_RIGHT; side++) {
-        const grove_form *form = grove_node_input_form(node, side);
-        int elements = !form                           ? 1
-                       : form->shape == GROVE_MATRIX   ? 4
-                       : form->shape == GROVE_DIAGONAL ? 2
-                                                       : 1;
-        most = elements > most ? elements : most;
-    }
-    return most;
-}
-
-/* Whether the sum by stations costs less; `said` gets the comparison in words. */
-static bool stations_win(const grove_node *node, const grove_predict_plan *plan, char said[SAID])
-{
-    const grove_axis *stations =
-        grove_node_input_axis(node, GROVE_PREDICT_UVW_LEFT, GROVE_AXIS_STATION);
-    const grove_axis *baselines =
-        grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
-    const bool within = plan->jones == GROVE_PREDICT_WITHIN;
-    const bool regular = plan->channels.regular || plan->channels.deviation > 0;
-    const int many = within ? GROVE_PREDICT_FEW : GROVE_PREDICT_RECURRED;
-    const grove_predict_shape shape = {.baselines = baselines ? baselines->size : 1,
-                                       .stations = stations ? stations->size : 1,
-                                       .channels = plan->count,
-                                       .regular = regular && plan->count >= many,
-                                       .flat = plan->flat,
-                                       .jones = !within            ? PREDICT_COSTS_POINTS
-                                                : jones_vary(node) ? PREDICT_COSTS_VARIED
-                                                                   : PREDICT_COSTS_JONES,
-                                       .elements = jones_elements(node)};
-    const grove_predict_costs costs = predict_costs(plan->isa, shape.jones);
-    double by_baselines = grove_predict_cost_of_baselines(&costs, &shape);
-    double by_stations = grove_predict_cost_of_stations(&costs, &shape);
-    bool win = by_stations < by_baselines;
-
-    snprintf(said, SAID, "%.3g times faster than by %s",
-             win ? by_baselines / by_stations : by_stations / by_baselines,
-             win ? "baselines" : "stations");
-    return win;
-}
-
 /* The way that the option `method` asks for, else the cheapest; and why. Fails when what is asked
  * for is not possible. */
 static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID])
@@ -372,11 +316,12 @@ static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID]
         snprintf(why, SAID, "%s", unfit_why);
     } else if (method != AUTO) {
         plan->way = method == STATIONS ? GROVE_PREDICT_STATION : GROVE_PREDICT_BASELINE;
-    } else if (no_stations) {
+    } else if (no_stations || predict_rows_stray(node, plan->reference)) {
         plan->way = GROVE_PREDICT_BASELINE;
-        snprintf(why, SAID, "%s", no_stations);
+        snprintf(why, SAID, "%s",
+                 no_stations ? no_stations : "uvw are not differences of the stations'");
     } else {
-        bool win = stations_win(node, plan, why);
+        bool win = predict_stations_win(node, plan, jones_vary(node), why, SAID);
         plan->way = win ? GROVE_PREDICT_STATION : GROVE_PREDICT_BASELINE;
     }
     if (method != AUTO && (unfit_why || (method == STATIONS && no_stations)))

@@ -56,7 +56,7 @@ int grove_station_fit(const double *uvw, const int32_t *left, const int32_t *rig
         station[i] = 0;
     for (int64_t b = 0; b < baselines; b++) {
         size_t p = (size_t)left[b], q = (size_t)right[b];
-        if (p == q)
+        if (p == q || !isfinite(uvw[3 * b]))
             continue;
         parent[root_of(parent, (int64_t)p)] = root_of(parent, (int64_t)q);
         a[p * n + p] += 1;

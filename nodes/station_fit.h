@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /* The station coordinates [stations][3] whose differences u_p - u_q fit uvw [baselines][3] best in
- * the least-squares sense. Each group of stations connected by baselines has mean zero; a station
- * without baselines gets zero. Non-zero when memory is short. */
+ * the least-squares sense; baselines whose uvw are not finite do not count. Each group of stations
+ * connected by baselines has mean zero; a station without baselines gets zero. Non-zero when memory
+ * is short. */
 int grove_station_fit(const double *uvw, const int32_t *left, const int32_t *right,
                       int64_t baselines, int64_t stations, double *station);
 

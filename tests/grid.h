@@ -15,6 +15,7 @@ typedef struct {
     double freq[GRID_MAX], width[GRID_MAX];
     double start[GRID_STATIONS][3], rate[GRID_STATIONS][3];
     double phase_centre[2], feed;
+    const char *misclosure; /* property uvw_misclosure, or NULL */
 } grid;
 
 typedef struct {

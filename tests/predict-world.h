@@ -23,6 +23,7 @@ typedef struct {
     int gaussians; /* their size in 3e-5 rad or so */
     int jones, jones_shape, way;
     int flat_jones; /* Jones terms do not vary with frequency */
+    int many;       /* the plan says that there are many stations */
     int strays;     /* one baseline out of so many is not the difference of its stations */
     int factors;    /* phases may be products of those of stations */
     int mixed;      /* only one source out of four is polarised */

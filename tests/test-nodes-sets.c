@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "io/measurement_set.h"
 #include "nodes/parm.h"
+#include "nodes/station_fit.h"
 
 #include <check.h>
 #include <math.h>
@@ -393,6 +394,50 @@ START_TEST(members_of_a_set)
 }
 END_TEST
 
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* How far the coordinates at the middle time are from differences of those of stations, of which a
+ * fit to all pairs is the mean over the others; a row without coordinates is left out. */
+START_TEST(misclosure_of_a_set)
+{
+    enum { PAIRS = PROBE_BASELINES, MIDDLE = PROBE_TIMES / 2 };
+    double place[PROBE_STATIONS][3] = {{0}}, distance[PAIRS] = {0}, uvw[PAIRS + 1][3], found[4][3];
+    int32_t left[PAIRS + 1] = {0}, right[PAIRS + 1] = {[PAIRS] = 1};
+
+    write_set(kinds[0].codes, 4);
+    tree("obs = ms(\"%s\")\nu = 1 * obs.uvw\nb = 1 * obs.baseline\n", path);
+    testing_value u = testing_evaluate(&t, "u"), pair = testing_evaluate(&t, "b");
+    for (int b = 0; b < PAIRS; b++) {
+        left[b] = (int32_t)creal(pair.at[2 * b]);
+        right[b] = (int32_t)creal(pair.at[2 * b + 1]);
+        for (int k = 0; k < 3; k++) {
+            uvw[b][k] = creal(u.at[3 * (MIDDLE * PAIRS + b) + k]);
+            place[left[b]][k] += uvw[b][k] / PROBE_STATIONS;
+            place[right[b]][k] -= uvw[b][k] / PROBE_STATIONS;
+        }
+    }
+    for (int b = 0; b < PAIRS; b++)
+        for (int k = 0; k < 3; k++)
+            distance[b] += fabs(uvw[b][k] - place[left[b]][k] + place[right[b]][k]);
+    qsort(distance, PAIRS, sizeof(*distance), by_size);
+    double said = atof(grove_node_property(testing_node(&t, "obs"), "uvw_misclosure"));
+    ck_assert(distance[PAIRS / 2] > 1);
+    ck_assert_double_eq_tol(said, distance[PAIRS / 2], 1e-4 * said);
+    uvw[PAIRS][0] = uvw[PAIRS][1] = uvw[PAIRS][2] = NAN;
+    ck_assert_int_eq(grove_station_fit(uvw[0], left, right, PAIRS + 1, 4, found[0]), 0);
+    for (int p = 0; p < PROBE_STATIONS; p++)
+        for (int k = 0; k < 3; k++)
+            ck_assert_double_eq_tol(found[p][k], place[p][k], 1e-9);
+    testing_free(&u);
+    testing_free(&pair);
+}
+END_TEST
+
 /* That element e of x at each cell is `factor` times that of probe, flagged where it is. */
 static void check_multiple(const char *name, double factor)
 {
@@ -533,6 +578,7 @@ int main(void)
     tcase_add_test(test, values_with_fewer_axes);
     tcase_add_loop_test(test, data_of_a_set, 0, 3);
     tcase_add_test(test, members_of_a_set);
+    tcase_add_test(test, misclosure_of_a_set);
     tcase_add_test(test, columns_are_members);
     tcase_add_loop_test(test, bands, 0, 2);
     tcase_add_test(test, sets_meet);

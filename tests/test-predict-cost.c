@@ -243,6 +243,50 @@ START_TEST(ways_apart)
 }
 END_TEST
 
+/* Coordinates that are no differences of stations' go by baselines, whatever the costs, where that
+ * turns a phase; and the note says so. */
+START_TEST(rows_off_the_stations)
+{
+    static const char off[] = "uvw are not differences of the stations'";
+    static const char *const trees[] = {
+        "obs = grid()\nS = field()\nx = predict(S, obs)\n",
+        "obs = grid()\nS = field()\nx = predict(S, obs, method=stations)\n"};
+    static const struct {
+        const char *misclosure;
+        int strays;
+    } rows[] = {{NULL, 0}, {"0", 0}, {"1e-7", 0}, {"0.001", 1}};
+    const grove_predict_costs cheap = {1e5, 1e5, 1e5, 1, 1};
+
+    setenv("GROVE_CUDA_DRIVER", "none", 1);
+    memset(field_now.shape, 0, sizeof(field_now.shape));
+    store(&cheap, NULL);
+    for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++)
+        for (int forced = 0; forced < 2; forced++) {
+            grid_now.misclosure = rows[k].misclosure;
+            grove_predict_plan plan = plan_of(trees[forced]);
+            const char *note = testing_node(&t, "x")->note;
+            ck_assert_int_eq(plan.way, rows[k].strays && !forced ? GROVE_PREDICT_BASELINE
+                                                                 : GROVE_PREDICT_STATION);
+            ck_assert_msg((strstr(note, off) != NULL) == rows[k].strays, "%zu: %s", k, note);
+        }
+}
+END_TEST
+
+/* Costs know how many sources share what a visibility takes, and which sources there are. */
+START_TEST(kinds_of_sources)
+{
+    static const char tree[] = "obs = grid()\nS = field()\nx = predict(S, obs)\n";
+    const grove_predict_costs cheap = {1e5, 1e5, 1e5, 1, 1};
+
+    store(&cheap, NULL);
+    field_now.shape[0][0] = 1e-5;
+    ck_assert_int_eq(plan_of(tree).way, GROVE_PREDICT_BASELINE);
+    ck_assert_ptr_nonnull(strstr(testing_node(&t, "x")->note, ": Gaussian sources;"));
+    memset(field_now.shape, 0, sizeof(field_now.shape));
+    ck_assert_int_eq(plan_of(tree).way, GROVE_PREDICT_STATION);
+}
+END_TEST
+
 static double by(int stations, grove_predict_shape shape)
 {
     grove_predict_costs costs = usual(GROVE_ISA_AVX2, shape.jones);
@@ -276,6 +320,40 @@ START_TEST(costs_grow)
     grove_predict_shape twice = other;
     twice.channels = 8;
     ck_assert(by(1, other) * 2 == by(1, twice));
+}
+END_TEST
+
+/* Which way costs less, by the instruction set's built-in costs: sources, kinds and Jones terms. */
+START_TEST(ways_of_workloads)
+{
+    static const struct {
+        int isa, stations, channels, sources, jones, elements, sums, by_stations;
+    } rows[] = {
+        {GROVE_ISA_AVX512, 64, 16, 2000, 0, 1, 1, 1}, {GROVE_ISA_AVX512, 64, 16, 620, 0, 1, 4, 0},
+        {GROVE_ISA_AVX512, 24, 64, 1000, 0, 1, 1, 0}, {GROVE_ISA_AVX512, 24, 4, 1000, 0, 1, 1, 1},
+        {GROVE_ISA_AVX512, 24, 16, 64, 1, 4, 4, 0},   {GROVE_ISA_AVX512, 64, 1, 1000, 1, 4, 4, 1},
+        {GROVE_ISA_AVX512, 7, 16, 256, 2, 4, 4, 0},   {GROVE_ISA_AVX512, 24, 16, 256, 2, 1, 1, 1},
+        {GROVE_ISA_AVX2, 64, 16, 2000, 0, 1, 1, 1},   {GROVE_ISA_AVX2, 24, 64, 256, 0, 1, 1, 0},
+        {GROVE_ISA_AVX2, 7, 4, 256, 2, 4, 4, 1},      {GROVE_ISA_PORTABLE, 14, 4, 256, 2, 1, 1, 1},
+    };
+
+    for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
+        int64_t n = rows[k].stations;
+        const grove_predict_shape shape = {.baselines = n * (n - 1) / 2,
+                                           .stations = n,
+                                           .channels = rows[k].channels,
+                                           .sources = rows[k].sources,
+                                           .regular = 1,
+                                           .flat = 1,
+                                           .jones = rows[k].jones,
+                                           .elements = rows[k].elements,
+                                           .sums = rows[k].sums};
+        const grove_predict_costs costs = usual(rows[k].isa, rows[k].jones);
+        double stations = grove_predict_cost_of_stations(&costs, &shape);
+        double baselines = grove_predict_cost_of_baselines(&costs, &shape);
+        ck_assert_msg((stations < baselines) == rows[k].by_stations, "%zu: %g, %g", k, stations,
+                      baselines);
+    }
 }
 END_TEST
 
@@ -346,6 +424,9 @@ int main(void)
     tcase_add_test(test, ways_apart);
     tcase_add_test(test, costs_grow);
     tcase_add_test(test, jones_of_channels);
+    tcase_add_test(test, ways_of_workloads);
+    tcase_add_test(test, rows_off_the_stations);
+    tcase_add_test(test, kinds_of_sources);
     tcase_add_test(test, methods);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

@@ -47,6 +47,7 @@ static void set_plan(const setup *c, const world *w, grove_isa isa, grove_args *
                                         : c->jones == SOURCE_JONES ? GROVE_PREDICT_WITHIN
                                                                    : GROVE_PREDICT_AROUND,
                                .factors = c->factors,
+                               .stations = c->many ? 64 : 0,
                                .count = c->channels,
                                .width = w->width[0],
                                .reference = 1.2e9};
@@ -397,6 +398,11 @@ static const setup stations[] = {
      .jones = SOURCE_JONES, .jones_shape = 2, STATION},
     {"few channels, scalars", 70, 2, 21, 3, 1, .smear = 2, .gaussians = 1, .flat_jones = 1,
      .jones = SOURCE_JONES, .jones_shape = 1, STATION},
+    {"diagonal Jones, many stations", 50, 2, 21, 3, 4, .many = 1, .jones = SOURCE_JONES,
+     .jones_shape = 2, STATION},
+    {"diagonal Jones, few stations", 50, 2, 21, 3, 4, .jones = SOURCE_JONES, .jones_shape = 2,
+     STATION},
+    {"scalar Jones, polarised", 50, 2, 21, 3, 4, .jones = SOURCE_JONES, .jones_shape = 1, STATION},
     {"Jones and strays", 20, 2, 21, 3, 4, .strays = 2, .jones = SOURCE_JONES, .jones_shape = 4,
      STATION},
 };
@@ -404,6 +410,38 @@ static const setup stations[] = {
 START_TEST(station_form)
 {
     check_setup(&stations[_i]);
+}
+END_TEST
+
+/* Strays of a sum by stations take the form of sums by baselines, with all its bits; other rows do
+ * not. */
+START_TEST(strays_by_baselines)
+{
+    static const setup all[] = {{"points", 300, 1, 21, 1, 1, .strays = 3, STATION},
+                                {"one channel", 300, 1, 21, 1, 4, .strays = 3,
+                                 .jones = SOURCE_JONES, .jones_shape = 4, STATION},
+                                {"channels", 20, 1, 21, 16, 4, .strays = 3, .jones = SOURCE_JONES,
+                                 .jones_shape = 4, STATION}};
+    setup c = all[_i];
+    const int first[3] = {0, 0, 0}, count[3] = {1, 21, c.channels};
+    const size_t row = (size_t)c.channels * (size_t)out_elements(&c) * 8;
+    char *by[2] = {calloc(21, row), calloc(21, row)};
+    world *w = make_world(&c, 1);
+
+    for (int i = 0; i < 2; i++) {
+        c.factors = i; /* coordinates of stations */
+        c.way = i ? GROVE_PREDICT_BASELINE : GROVE_PREDICT_STATION;
+        call k = make_call(&c, w, GROVE_ISA_PORTABLE, 1);
+        ((grove_predict_plan *)(void *)k.args.state.bytes)->factors = 0;
+        compute(&c, &k, first, count, by[i], 1, 1);
+        free_call(&k);
+    }
+    for (int b = 0; b < 21; b++)
+        ck_assert_int_eq(!memcmp(by[0] + row * (size_t)b, by[1] + row * (size_t)b, row),
+                         b % 3 == 0);
+    free(by[0]);
+    free(by[1]);
+    free_world(w);
 }
 END_TEST
 
@@ -534,6 +572,7 @@ int main(void)
     tcase_add_loop_test(test, baseline_form, 0, sizeof(baselines) / sizeof(baselines[0]));
     tcase_add_loop_test(test, jones_within, 0, sizeof(within) / sizeof(within[0]));
     tcase_add_loop_test(test, station_form, 0, sizeof(stations) / sizeof(stations[0]));
+    tcase_add_loop_test(test, strays_by_baselines, 0, 3);
     tcase_add_loop_test(test, threads_change_no_bit, 0, 4);
     tcase_add_test(test, equal_elements_change_no_bit);
     tcase_add_test(test, nearly_regular_by_row);

@@ -72,6 +72,9 @@ enum {
     GROVE_PREDICT_RECURRED_SMEARED_BLOCK = 7,
     GROVE_PREDICT_FEW = 8
 };
+/* With fewer points, or unpolarised sources, a sum of their own does not pay for going through the
+ * output again. */
+enum { GROVE_PREDICT_SPLIT = 64 };
 /* What becomes of Jones terms. */
 enum {
     GROVE_PREDICT_AROUND, /* none, or the same for all sources: around the sum */
@@ -105,13 +108,19 @@ int64_t grove_predict_rows(const grove_args *args);
  * computed in double; inputs and output are single or double as their views say. */
 void grove_predict_cells(const grove_args *args, int64_t first, int64_t last);
 
+/* Whether a sum by stations with Jones terms of 1, 2 or 4 elements, that vary with frequency or
+ * not, takes one product of matrices instead of one for each of `sums` elements. Diagonals of which
+ * more than two elements are wanted, or that lie far apart, would be loaded too often; with many
+ * stations loads matter less than that the product takes more operations. */
+int grove_predict_by_matrices(int elements, int sums, int varies, int64_t stations);
+
 /* The sum in vector code for one evaluation, by the way and instruction set of its plan: inputs
  * that all rows share are packed once. Lives as long as `args`. NULL: no memory. */
 typedef struct grove_predict_sum grove_predict_sum;
 grove_predict_sum *grove_predict_sum_new(const grove_args *args);
 void grove_predict_sum_free(grove_predict_sum *sum);
-/* The sum over sources of another kind, which goes faster by itself: it is run after `sum`, and
- * adds to the output. NULL: none. `sum` owns it. */
+/* The sum over sources of another kind, which goes faster by itself and adds to the output, or of
+ * rows that do not go by stations: it is run after `sum`. NULL: none. `sum` owns it. */
 grove_predict_sum *grove_predict_sum_next(const grove_predict_sum *sum);
 /* These are of `sum` without the next.
  * Cuts the work finer where that many threads would find too few pieces; before their number is

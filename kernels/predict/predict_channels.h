@@ -49,6 +49,24 @@ static void load_consecutive(const real *from, jones *to)
     transpose_cells(x, to);
 }
 
+/* The same of cells of two or four numbers: scalars or diagonals. */
+static void load_consecutive_diagonals(const real *from, int numbers, jones *to)
+{
+    vec x[4], even[2], odd[2];
+
+    memset(to, 0, sizeof(*to));
+    memcpy(x, from, (size_t)numbers * sizeof(vec));
+    if (numbers == 2) {
+        unzip(x[0], x[1], &to->at[0], &to->at[1]);
+        memcpy(to->at + 6, to->at, 2 * sizeof(vec));
+        return;
+    }
+    for (int k = 0; k < 2; k++)
+        unzip(x[2 * k], x[2 * k + 1], &even[k], &odd[k]);
+    unzip(even[0], even[1], &to->at[0], &to->at[6]);
+    unzip(odd[0], odd[1], &to->at[1], &to->at[7]);
+}
+
 /* Jones terms of a station in the channels of the tile, zero in others. */
 static void load_station_channels(const grove_predict_channels_job *job, int which, int station,
                                   int source, jones *to)
@@ -59,9 +77,13 @@ static void load_station_channels(const grove_predict_channels_job *job, int whi
     vec numbers[8];
     real(*scalars)[LANES] = (real(*)[LANES])numbers;
 
-    if (side->numbers == 8 && side->bytes == (int)sizeof(real) && job->from == 0 &&
-        job->to == LANES && side->channel == 8 * (int64_t)sizeof(real)) {
-        load_consecutive((const real *)(const void *)(at + from), to);
+    if (side->numbers && side->bytes == (int)sizeof(real) && job->from == 0 && job->to == LANES &&
+        side->channel == side->numbers * (int64_t)sizeof(real)) {
+        const real *cells = (const real *)(const void *)(at + from);
+        if (side->numbers == 8)
+            load_consecutive(cells, to);
+        else
+            load_consecutive_diagonals(cells, side->numbers, to);
         return;
     }
     memset(to, 0, sizeof(*to));

@@ -191,6 +191,8 @@ static int time_all(const trial *trials, int count, double *times)
 }
 
 enum { FEW = 12, FEW_PAIRS = FEW * (FEW - 1) / 2, SHORT = 32 };
+/* By baselines, with few channels, phases of a station are found for its left and its right. */
+enum { SIDES = 2 };
 
 /* n station + n (n - 1) / 2 pair = few for n = FEW, many for n = `number`. */
 static void solve_costs(double few, double many, int number, double *station, double *pair)
@@ -217,8 +219,9 @@ static int measure_varied(int isa, int bytes, grove_predict_costs *costs)
     if (!time_all(trials, 6, times))
         return 0;
     solve_costs(times[0] / CHANNELS, times[1] / CHANNELS, MANY, &costs->panel, &costs->channel);
-    costs->direct = times[2] / (SOME * MANY * (MANY - 1) / 2);
     solve_costs(times[4], times[5], STATIONS, &phase, &costs->pair);
+    costs->direct =
+        positive((times[2] / SOME / MANY - SIDES * phase) * 2 / (MANY - 1), costs->pair);
     costs->phase = positive(times[3] / CHANNELS / MANY - costs->pair * (MANY - 1) / 2, phase);
     return 1;
 }
@@ -239,26 +242,26 @@ int grove_predict_measure(int isa, int bytes, int jones, grove_predict_costs *co
     double block = times[0] / FEW_PAIRS;
     costs->channel = positive((block - times[1] / FEW_PAIRS) / (CHANNELS - SHORT), 0.001);
     costs->panel = positive(block - CHANNELS * costs->channel, 0.001);
-    costs->direct = times[2] / FEW_PAIRS;
     solve_costs(times[3], times[4], STATIONS, &costs->phase, &costs->pair);
+    costs->direct = times[2] / FEW_PAIRS;
+    if (jones)
+        costs->direct =
+            positive(costs->direct - SIDES * costs->phase * FEW / FEW_PAIRS, costs->pair);
     return 1;
 }
 
-/* Measured by `grove tune` on an AMD EPYC with AVX-512; doubles take twice as long. Those of Jones
- * terms of channels are from one with AVX2, in proportion to the others, and for AVX-512 estimated
- * from numbers of operations. */
+/* Measured on an AMD EPYC with AVX-512 for all three; doubles take twice as long. */
 grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones)
 {
     static const grove_predict_costs usual[][PREDICT_COSTS_KINDS] = {
-        [GROVE_ISA_PORTABLE] = {{8.7, 0.095, 2, 2.15, 0.18},
-                                {18.8, 0.39, 4.2, 6.9, 0.86},
-                                {15.5, 1.7, 3.5, 45, 0.86}},
-        [GROVE_ISA_AVX2] = {{3.3, 0.061, 0.735, 1.05, 0.12},
-                            {13.9, 0.276, 2.66, 4.1, 0.43},
-                            {11, 0.92, 2.2, 23, 0.43}},
-        [GROVE_ISA_AVX512] = {{2.4, 0.018, 0.43, 0.65, 0.095},
-                              {9.5, 0.087, 1.4, 3.4, 0.265},
-                              {9, 0.55, 1.4, 20, 0.265}}};
+        [GROVE_ISA_PORTABLE] = {{7.4, 0.093, 1.4, 2.7, 0.1},
+                                {17, 0.385, 1.6, 6.8, 0.86},
+                                {9.5, 1.7, 1.6, 10, 0.86}},
+        [GROVE_ISA_AVX2] = {{3, 0.06, 0.65, 1.45, 0.045},
+                            {11.9, 0.22, 0.78, 4.4, 0.44},
+                            {6.5, 1, 1, 8.5, 0.44}},
+        [GROVE_ISA_AVX512] = {
+            {2, 0.02, 0.34, 1.2, 0.024}, {8, 0.05, 0.6, 3.9, 0.265}, {2.8, 0.65, 0.66, 9, 0.3}}};
     grove_predict_costs costs = usual[isa][jones];
     double factor = bytes == 8 ? 2 : 1;
 
@@ -270,60 +273,95 @@ grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones)
     return costs;
 }
 
-/* Fewer elements of Jones terms of channels take less, in parts of what matrices take: of a row and
- * channel by baselines; of a pair of stations. */
-static double row_part(const grove_predict_shape *shape)
+static double sums_of(const grove_predict_shape *shape)
 {
-    return 0.4 + 0.15 * shape->elements;
+    return shape->sums > 0 ? shape->sums : 1;
 }
 
-static double pair_part(const grove_predict_shape *shape)
+/* Storing the sums of a visibility, which its sources share, and finding its row: ns, for all
+ * instruction sets. */
+static double storing(const grove_predict_shape *shape, double visibility, double sum)
 {
-    return 0.25 * shape->elements;
+    double visibilities = (double)(shape->baselines * shape->channels);
+
+    return shape->sources > 0
+               ? visibilities * (visibility + sum * sums_of(shape)) / (double)shape->sources
+               : 0;
 }
 
-/* Of the phase of a station: collecting its Jones terms, 64 channels apart, takes most of it; fewer
- * channels and elements lie in fewer lines of the cache. */
-static double phase_part(const grove_predict_shape *shape)
+/* Few channels with Jones terms: phases of stations, and products for each row. */
+static double few_by_baselines(const grove_predict_costs *costs, const grove_predict_shape *shape,
+                               double phase)
+{
+    return (double)shape->channels *
+           ((double)(shape->stations * SIDES) * phase +
+            (double)shape->baselines * costs->direct * (0.56 + 0.11 * sums_of(shape)));
+}
+
+/* Of the phase of a station: with Jones terms of channels, to collect them, 64 channels apart,
+ * takes most of it; those of fewer channels lie in fewer lines of the cache. */
+static double phase_at(const grove_predict_costs *costs, const grove_predict_shape *shape)
 {
     double channels = shape->channels < CHANNELS ? (double)shape->channels : (double)CHANNELS;
 
-    return 0.2 + 0.8 * channels / CHANNELS * pair_part(shape);
+    return costs->phase *
+           (shape->jones == PREDICT_COSTS_VARIED ? 0.4 + 0.6 * channels / CHANNELS : 1);
+}
+
+static double points_by_baselines(const grove_predict_costs *costs,
+                                  const grove_predict_shape *shape)
+{
+    const double spectra = 2.7; /* the operations of a channel, where its weights differ */
+    const int within = shape->jones != PREDICT_COSTS_POINTS;
+    double sums = sums_of(shape);
+    int64_t few = shape->regular ? shape->channels % PREDICT_BLOCK : shape->channels;
+    double last = (double)few; /* phases to evaluate */
+
+    if (!within && few >= GROVE_PREDICT_RECURRED && few <= PREDICT_GROUP && shape->regular)
+        last = 1.5 + 0.2 * last; /* two phasors, and a product for each channel */
+    else if (shape->regular && few >= GROVE_PREDICT_RECURRED_BLOCK)
+        few = 0; /* or with every phase evaluated */
+    int64_t blocks = (shape->channels - few + PREDICT_BLOCK - 1) / PREDICT_BLOCK;
+    double panel = costs->panel * (within ? 0.8 + 0.05 * sums : 1);
+    double channel = costs->channel * (within ? 0.1 + 0.225 * sums : sums);
+    double direct = costs->direct * (within ? 1 : 0.9 + 0.1 * sums);
+    return (double)shape->baselines *
+           ((double)blocks * panel +
+            (double)(shape->channels - few) * channel * (shape->flat ? 1 : spectra) +
+            (few ? last : 0) * direct);
 }
 
 double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
                                        const grove_predict_shape *shape)
 {
-    const double spectra = 2.7; /* the operations of a channel, where its weights differ */
-    double baselines = (double)shape->baselines, channels = (double)shape->channels;
-    int64_t few = shape->regular ? shape->channels % PREDICT_BLOCK : shape->channels;
-    double last = (double)few; /* phases to evaluate */
+    double store = storing(shape, 6, 5);
 
-    if (shape->jones == PREDICT_COSTS_VARIED)
-        return channels * (shape->channels < GROVE_PREDICT_FEW
-                               ? baselines * costs->direct * row_part(shape)
-                               : (double)shape->stations * costs->panel +
-                                     baselines * costs->channel * row_part(shape));
-    if (shape->jones == PREDICT_COSTS_POINTS && few >= GROVE_PREDICT_RECURRED &&
-        few <= PREDICT_GROUP && shape->regular)
-        last = 1.5 + 0.2 * last; /* two phasors, and a product for each channel */
-    else if (shape->regular && few >= GROVE_PREDICT_RECURRED_BLOCK)
-        few = 0; /* or with every phase evaluated */
-    int64_t blocks = (shape->channels - few + PREDICT_BLOCK - 1) / PREDICT_BLOCK;
-    return baselines *
-           ((double)blocks * costs->panel +
-            (double)(shape->channels - few) * costs->channel * (shape->flat ? 1 : spectra) +
-            (few ? last : 0) * costs->direct);
+    int64_t lanes = shape->lanes > 0 ? shape->lanes : 1;
+    int64_t whole = (shape->channels + lanes - 1) / lanes * lanes;
+
+    if (shape->jones == PREDICT_COSTS_VARIED && shape->channels >= GROVE_PREDICT_FEW)
+        return store + (double)whole * ((double)shape->stations * costs->panel +
+                                        (double)shape->baselines * costs->channel *
+                                            (0.3 + 0.175 * sums_of(shape)));
+    if (shape->jones && (shape->jones == PREDICT_COSTS_VARIED || !shape->regular))
+        return store + few_by_baselines(costs, shape, phase_at(costs, shape));
+    return store + points_by_baselines(costs, shape);
 }
 
 double grove_predict_cost_of_stations(const grove_predict_costs *costs,
                                       const grove_predict_shape *shape)
 {
-    double n = (double)shape->stations, phase = costs->phase, pair = costs->pair;
+    double n = (double)shape->stations, sums = sums_of(shape), phase = 1, pair = 1;
 
-    if (shape->jones == PREDICT_COSTS_VARIED) {
-        phase *= phase_part(shape);
-        pair *= pair_part(shape);
+    if (shape->jones == PREDICT_COSTS_POINTS) { /* phases once, panels for each sum */
+        phase = 0.7 + 0.3 * sums;
+        pair = sums;
+    } else if (!grove_predict_by_matrices(shape->elements, shape->sums,
+                                          shape->jones == PREDICT_COSTS_VARIED, shape->stations)) {
+        phase = shape->elements == 2 ? 0.75 + 0.2 * sums : 0.5 + 0.12 * sums;
+        pair = sums / 12;
     }
-    return (double)shape->channels * (n * phase + n * (n - 1) / 2 * pair);
+    return storing(shape, 8, 6.5) +
+           (double)shape->channels *
+               (n * phase * phase_at(costs, shape) + n * (n - 1) / 2 * pair * costs->pair);
 }

@@ -8,9 +8,9 @@
  * on both sides; with one for each channel, too. */
 enum { PREDICT_COSTS_POINTS, PREDICT_COSTS_JONES, PREDICT_COSTS_VARIED, PREDICT_COSTS_KINDS };
 
-/* Processor time in ns, for one source without smearing. With Jones terms of channels `panel` is of
- * a station and channel by baselines, `channel` of a row in it, `direct` of a row and channel where
- * channels are few. */
+/* Processor time in ns, for one source without smearing. With Jones terms, `direct` is without the
+ * phases of stations, two for each, as dear as `phase`. With Jones terms of channels `panel` is of
+ * a station and channel by baselines, `channel` of a row in it. */
 typedef struct {
     double panel;   /* by baselines: phases for a row and block of equally spaced channels */
     double channel; /* ... and for each of the channels */
@@ -25,11 +25,13 @@ int grove_predict_measure(int isa, int bytes, int jones, grove_predict_costs *co
 /* Typical costs, for machines where they have not been measured. */
 grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones);
 
-/* What is summed. jones: PREDICT_COSTS_; elements: 1, 2 or 4 of the Jones terms. regular: equally
- * spaced channels that are not too few. flat: the brightness does not vary with frequency. */
+/* What is summed. jones: PREDICT_COSTS_; elements: 1, 2 or 4 of the Jones terms; sums: elements of
+ * the result that differ, 1, 2 or 4 (0: 1). regular: equally spaced channels that are not too few.
+ * flat: the brightness does not vary with frequency. lanes: channels that a vector holds, 0: 1.
+ * sources: 0: so many that storing takes no time. */
 typedef struct {
-    int64_t baselines, stations, channels;
-    int regular, flat, jones, elements;
+    int64_t baselines, stations, channels, sources;
+    int regular, flat, jones, elements, sums, lanes;
 } grove_predict_shape;
 
 /* For a source and time, ns; `costs` are those of shape->jones. */

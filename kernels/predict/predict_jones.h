@@ -33,35 +33,6 @@ static void load_converted(const grove_predict_jones_side *side, int64_t offset,
                                 : (real)((const float *)(const void *)(side->at[i] + offset))[k];
 }
 
-INLINE void load_numbers(const grove_predict_jones_side *side, int64_t offset, int count,
-                         real numbers[8][LANES])
-{
-    for (int i = 0; i < LANES; i++) {
-        const real *from = (const real *)(const void *)(side->at[i] + offset);
-        for (int k = 0; k < count; k++)
-            numbers[k][i] = from[k];
-    }
-}
-
-/* Numbers 0, 2, 4 ... of a and then b, and numbers 1, 3, 5 ... */
-INLINE void unzip(vec a, vec b, vec *even, vec *odd)
-{
-#if VECTOR_BYTES / 4 == 16 && GROVE_REAL_SINGLE
-    *even =
-        __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
-#elif (VECTOR_BYTES / 4 == 8 && GROVE_REAL_SINGLE) || VECTOR_BYTES / 8 == 8
-    *even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
-    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
-#elif GROVE_REAL_SINGLE || VECTOR_BYTES / 8 == 4
-    *even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
-    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7);
-#else
-    *even = __builtin_shufflevector(a, b, 0, 2);
-    *odd = __builtin_shufflevector(a, b, 1, 3);
-#endif
-}
-
 /* Cells of eight numbers, one after the other, to eight vectors. */
 INLINE void transpose_cells(vec x[8], jones *to)
 {
@@ -111,12 +82,12 @@ static void load_cells(const grove_predict_jones_side *side, int64_t offset, jon
         to->at[0] = to->at[6] = splat(1);
         return;
     }
-    if (side->bytes != (int)sizeof(real))
-        load_converted(side, offset, scalars);
-    else if (side->numbers == 4)
-        load_numbers(side, offset, 4, scalars);
-    else
-        load_numbers(side, offset, 2, scalars);
+    if (side->bytes == (int)sizeof(real)) {
+        load_pairs(side->at, offset, to->at);
+        load_pairs(side->at, offset + (side->numbers - 2) * (int64_t)sizeof(real), to->at + 6);
+        return;
+    }
+    load_converted(side, offset, scalars);
     if (side->numbers == 8) {
         memcpy(to, numbers, sizeof(*to));
         return;

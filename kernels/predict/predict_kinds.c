@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With fewer sources than that a sum of their own does not pay for going through the output again.
- */
-enum { WORTH = 64, KINDS = 4, POLARISED = 1, GAUSSIAN = 2 };
+enum { WORTH = GROVE_PREDICT_SPLIT, KINDS = 4, POLARISED = 1, GAUSSIAN = 2 };
 
 /* Whether the brightness is not the same real number on the diagonal and zero beside it, in any
  * channel. */

@@ -150,7 +150,7 @@ int grove_predict_pack_weights(grove_predict_sum *p)
 {
     size_t sources = (size_t)p->sources + 1, channels = (size_t)p->blocks * PREDICT_BLOCK;
 
-    if (p->jones || (p->form == BY_STATIONS && !p->stray_count && !p->even_count))
+    if (p->jones || p->form == BY_STATIONS)
         return 1;
     p->weight = calloc(sources * (p->plan.flat ? 1 : channels),
                        ((size_t)p->components + 1) * sizeof(double));

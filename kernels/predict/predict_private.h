@@ -21,11 +21,11 @@ struct grove_predict_sum {
     grove_predict_plan plan;
     const grove_predict_kernels *kernels;
     /* What lies in the lanes, and for stations what is multiplied; the same for all tiles of a run.
-     * Rows that do not fit the stations' coordinates go BY_ROWS. */
+     * Rows that do not fit the stations' coordinates are the next sum, by baselines. */
     enum { BY_ROWS, BY_CHANNELS, BY_SOURCES, BY_STATIONS } form;
     int source, freq, time, baseline; /* axes, -1: none */
     int64_t sources, rows, times, baselines;
-    grove_predict_sum *next;     /* the sum over sources of another kind */
+    grove_predict_sum *next;     /* the sum over sources of another kind, or of strays */
     int64_t *chosen;             /* the numbers of the sources; NULL: all */
     int adds;                    /* to the output, instead of storing */
     int64_t origin, channels;    /* of the tile */
@@ -64,7 +64,7 @@ struct grove_predict_sum {
     double *padded_direction;    /* [3][padded] */
     grove_predict_grid *grid;    /* the cells of the products */
     unsigned char *is_stray;     /* [row]: its coordinates are not differences of stations */
-    int64_t *stray, stray_count; /* those rows */
+    int64_t *stray, stray_count; /* those rows; the next sum's row_list */
     void *_Atomic spares[PREDICT_SPARES]; /* memory of pieces, for the next */
 };
 

@@ -59,6 +59,22 @@ static void find_strays(grove_predict_sum *p, unsigned char *wanted)
     }
 }
 
+int grove_predict_by_matrices(int elements, int sums, int varies, int64_t stations)
+{
+    enum { MANY = 40 };
+
+    return elements == 4 || (elements == 2 && (sums == 4 || varies) && stations < MANY);
+}
+
+static int has_matrices(const grove_predict_sum *p)
+{
+    int left = p->terms.side[0].numbers, right = p->terms.side[1].numbers;
+
+    return p->jones &&
+           grove_predict_by_matrices((left > right ? left : right) / 2, p->terms.sum.components,
+                                     p->terms.varies, p->plan.stations);
+}
+
 int grove_predict_station_pack(grove_predict_sum *p)
 {
     const int32_t *left = input_of(p, GROVE_PREDICT_UVW_LEFT)->gather;
@@ -66,7 +82,7 @@ int grove_predict_station_pack(grove_predict_sum *p)
     int lanes = p->kernels->lanes;
     size_t rows = (size_t)p->rows + 1;
 
-    p->sides = p->jones && !p->terms.diagonal ? 2 : 1;
+    p->sides = has_matrices(p) ? 2 : 1;
     for (int64_t b = 0; b < p->baselines; b++) {
         p->stations = left[b] >= p->stations ? left[b] + 1 : p->stations;
         p->stations = right[b] >= p->stations ? right[b] + 1 : p->stations;

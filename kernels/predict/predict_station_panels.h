@@ -199,11 +199,14 @@ INLINE void load_matrix_numbers(const char *const at[LANES], int64_t offset, vec
 INLINE void load_element(const grove_predict_panel_side *side, const char *const at[LANES],
                          int station, int index, vec to[2])
 {
+    int first = side->numbers == 4 ? 2 * index : 0;
+
     to[0] = splat(1);
     to[1] = splat(0);
-    if (side->at)
-        load_numbers_at(side, at, side->station * station, side->numbers == 4 ? 2 * index : 0, 2,
-                        to);
+    if (side->at && side->bytes == (int)sizeof(real))
+        load_pairs(at, side->station * station + first * (int64_t)sizeof(real), to);
+    else if (side->at)
+        load_numbers_at(side, at, side->station * station, first, 2, to);
 }
 
 /* A cell of Jones terms as a matrix. */

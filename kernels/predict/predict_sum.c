@@ -39,6 +39,8 @@ static void find_shape(grove_predict_sum *p)
 
 static int find_wanted_rows(grove_predict_sum *p)
 {
+    if (p->row_list) /* the strays of another */
+        return 1;
     p->row_count = p->rows;
     if (!p->args->in[GROVE_PREDICT_SKIP].data)
         return 1;
@@ -72,8 +74,7 @@ static int pack_form(grove_predict_sum *p)
 {
     switch (p->form) {
     case BY_STATIONS:
-        return grove_predict_station_pack(p) &&
-               (!nearly_regular(p) || grove_predict_move_even(p, p->stray, &p->stray_count));
+        return grove_predict_station_pack(p);
     case BY_CHANNELS:
     case BY_SOURCES:
         return move_even(p) && grove_predict_channels_pack(p);
@@ -90,15 +91,41 @@ static int prepare(grove_predict_sum *p)
     return pack_form(p) && grove_predict_pack_weights(p);
 }
 
+/* Strays of a sum by stations are summed by baselines after it. bare: that sum before it was
+ * packed. */
+static int add_strays(grove_predict_sum *p, const grove_predict_sum *bare)
+{
+    grove_predict_sum *to = calloc(1, sizeof(*to));
+    size_t chosen = (size_t)p->sources * sizeof(*p->chosen);
+
+    if (!to)
+        return 0;
+    *to = *bare;
+    to->plan.way = GROVE_PREDICT_BASELINE;
+    to->apparent = NULL; /* the first one's */
+    to->row_list = p->stray;
+    to->row_count = p->stray_count;
+    p->stray = NULL;
+    p->next = to;
+    if (bare->chosen) {
+        to->chosen = malloc(chosen + 1);
+        if (to->chosen)
+            memcpy(to->chosen, bare->chosen, chosen);
+    }
+    return to->chosen || !bare->chosen;
+}
+
 static int prepare_all(grove_predict_sum *p)
 {
     if (p->plan.jones == GROVE_PREDICT_FOLDED && !grove_predict_apparent_pack(p))
         return 0;
     if (!grove_predict_split(p))
         return 0;
-    for (; p; p = p->next)
-        if (!prepare(p))
+    for (; p; p = p->next) {
+        grove_predict_sum bare = *p;
+        if (!prepare(p) || (p->stray_count && !add_strays(p, &bare)))
             return 0;
+    }
     return 1;
 }
 
@@ -166,7 +193,7 @@ static int64_t form_pieces(const grove_predict_sum *p)
 {
     switch (p->form) {
     case BY_STATIONS:
-        return grove_predict_station_pieces(p) + batches(p, p->stray_count);
+        return grove_predict_station_pieces(p);
     case BY_CHANNELS:
     case BY_SOURCES:
         return grove_predict_channels_pieces(p);
@@ -180,23 +207,11 @@ int64_t grove_predict_sum_pieces(const grove_predict_sum *p)
     return form_pieces(p) + batches(p, p->even_count);
 }
 
-/* Pieces by stations come first, then rows that go by themselves. */
-static void run_station_piece(grove_predict_sum *p, int64_t piece)
-{
-    int64_t pieces = grove_predict_station_pieces(p);
-
-    if (piece < pieces)
-        grove_predict_station_run(p, piece);
-    else
-        grove_predict_rows_run(p, p->stray, p->stray_count, (piece - pieces) * p->kernels->lanes,
-                               p->job.regular);
-}
-
 static void run_form_piece(grove_predict_sum *p, int64_t piece)
 {
     switch (p->form) {
     case BY_STATIONS:
-        run_station_piece(p, piece);
+        grove_predict_station_run(p, piece);
         break;
     case BY_CHANNELS:
     case BY_SOURCES:

@@ -250,4 +250,55 @@ INLINE vec decay_less_one(vec x)
     return (vec)(((integers)less & ~underflow) | ((integers)splat(-1) & underflow));
 }
 
+/* Numbers 0, 2, 4 ... of a and then b, and numbers 1, 3, 5 ... */
+INLINE void unzip(vec a, vec b, vec *even, vec *odd)
+{
+#if VECTOR_BYTES / 4 == 16 && GROVE_REAL_SINGLE
+    *even =
+        __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+#elif (VECTOR_BYTES / 4 == 8 && GROVE_REAL_SINGLE) || VECTOR_BYTES / 8 == 8
+    *even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+#elif GROVE_REAL_SINGLE || VECTOR_BYTES / 8 == 4
+    *even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+#else
+    *even = __builtin_shufflevector(a, b, 0, 2);
+    *odd = __builtin_shufflevector(a, b, 1, 3);
+#endif
+}
+
+/* A pair of numbers for each lane, from the lane's own address: their first and their second ones.
+ */
+INLINE void load_pairs(const char *const at[LANES], int64_t offset, vec to[2])
+{
+#if GROVE_REAL_SINGLE
+    typedef int64_t pairs __attribute__((vector_size(VECTOR_BYTES)));
+    pairs half[2];
+    int64_t pair[LANES];
+
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++)
+        memcpy(&pair[i], at[i] + offset, sizeof(pair[i]));
+#if VECTOR_BYTES == 64
+    half[0] = (pairs){pair[0], pair[1], pair[2], pair[3], pair[4], pair[5], pair[6], pair[7]};
+    half[1] = (pairs){pair[8], pair[9], pair[10], pair[11], pair[12], pair[13], pair[14], pair[15]};
+#elif VECTOR_BYTES == 32
+    half[0] = (pairs){pair[0], pair[1], pair[2], pair[3]};
+    half[1] = (pairs){pair[4], pair[5], pair[6], pair[7]};
+#else
+    half[0] = (pairs){pair[0], pair[1]};
+    half[1] = (pairs){pair[2], pair[3]};
+#endif
+    unzip((vec)half[0], (vec)half[1], &to[0], &to[1]);
+#else
+    for (int i = 0; i < LANES; i++) {
+        const double *from = (const double *)(const void *)(at[i] + offset);
+        to[0][i] = from[0];
+        to[1][i] = from[1];
+    }
+#endif
+}
+
 #endif
