@@ -39,11 +39,13 @@ static grove_args space(const gpu_bench *b, int inputs)
     return args;
 }
 
-/* Complex numbers in single [time, baseline, freq], summed over the axes that are not kept. */
-static void measure_reduction(gpu_bench *b, const char *name, int kept)
+/* Complex numbers in single [time, baseline, freq], summed over the axes that are not kept, of
+ * which `axis` goes in blocks. */
+static void measure_reduction(gpu_bench *b, const char *name, int kept, int axis)
 {
     grove_args args = space(b, GROVE_REDUCE_NODES + 1);
-    grove_reduce_state state = {.how = GROVE_HOW_SUM, .axis = -1};
+    grove_reduce_state state = {
+        .how = GROVE_HOW_SUM, .axis = axis, .fresh = 1, .end = args.size[axis]};
     int64_t in, out;
 
     if (!gpu_begins(b, name, COLUMNS))
@@ -160,9 +162,9 @@ void gpu_measure_arrays(gpu_bench *b)
 {
     if (!b->counted)
         printf(GPU_HEAD("array") "\n" GPU_LINE "\n");
-    measure_reduction(b, "sum over time", 4 | 2);
-    measure_reduction(b, "sum over baselines", 4 | 1);
-    measure_reduction(b, "sum over time and baselines", 4);
+    measure_reduction(b, "sum over time", 4 | 2, 0);
+    measure_reduction(b, "sum over baselines", 4 | 1, 1);
+    measure_reduction(b, "sum over time and baselines", 4, 1);
     for (int double_ = 0; double_ < 2; double_++) {
         measure_noise(b, double_);
         measure_gather(b, double_);

@@ -240,7 +240,7 @@ static void in_pieces(const problem *p, const memory *m, const int64_t *cut,
 
 static void by_host(grove_device *device, const grove_args *args)
 {
-    int64_t items = grove_reduce_numbers(args);
+    int64_t items = grove_reduce_threads(args);
 
     (void)device; /* as threads would cut it */
     for (int64_t n = 0; n < items; n += 7)
