@@ -106,8 +106,10 @@ typedef struct {
 /* How threads of a device find their cells. */
 typedef struct {
     int64_t cells;
-    int32_t few;  /* 1: cells, and bytes of a step, are below 2^31, so that dividers serve */
-    int32_t runs; /* fastest first; axes of one cell are in none, but where they are gathered */
+    int32_t few;   /* 1: cells, and bytes of a step, are below 2^31, so that dividers serve */
+    int32_t plain; /* ... and there is one run, along which nothing is gathered */
+    int32_t runs,
+        spare; /* fastest first; axes of one cell are in none, but where they are gathered */
     grove_cell_run run[GROVE_MAX_AXES];
     grove_divider size[GROVE_MAX_AXES]; /* of each axis */
 } grove_cell_walk;

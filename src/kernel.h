@@ -34,21 +34,29 @@ GROVE_FN int64_t grove_cell_bytes(const grove_view *view, int axis, number steps
     return (int64_t)((uint64_t)(number)view->stride[axis] * steps);
 }
 
-/* Adds `index` steps along a run to the addresses of a cell. Loops have constant lengths, so that
+/* Adds `index` steps along an axis to the addresses of a cell. Loops have constant lengths, so that
  * the compiler keeps these in registers, and leaves out those that the cell function does not use.
  */
+template <typename number> GROVE_FN void grove_cell_add(grove_cell *cell, int axis, number index)
+{
+    const grove_args *args = cell->args;
+
+#pragma unroll
+    for (int k = 0; k < GROVE_MAX_INPUTS; k++)
+        if (k < GROVE_FEW_INPUTS || args->inputs > GROVE_FEW_INPUTS)
+            cell->in[k] += grove_cell_bytes(&args->in[k], axis, index);
+    cell->out += grove_cell_bytes(&args->out, axis, index);
+}
+
+/* ... along a run. */
 template <typename number>
-GROVE_FN void grove_cell_add(grove_cell *cell, const grove_cell_run *run, number index)
+GROVE_FN void grove_cell_add_run(grove_cell *cell, const grove_cell_run *run, number index)
 {
     const grove_args *args = cell->args;
     const int axis = run->axis;
 
-    cell->out += grove_cell_bytes(&args->out, axis, index);
     if (!run->gathers) {
-#pragma unroll
-        for (int k = 0; k < GROVE_MAX_INPUTS; k++)
-            if (k < GROVE_FEW_INPUTS || args->inputs > GROVE_FEW_INPUTS)
-                cell->in[k] += grove_cell_bytes(&args->in[k], axis, index);
+        grove_cell_add(cell, axis, index);
         return;
     }
 #pragma unroll
@@ -59,38 +67,37 @@ GROVE_FN void grove_cell_add(grove_cell *cell, const grove_cell_run *run, number
             cell->in[k] +=
                 grove_cell_bytes(view, axis, gathered ? (number)view->gather[index] : index);
         }
+    cell->out += grove_cell_bytes(&args->out, axis, index);
 }
 
 /* Sets the addresses of `cell` to output cell number `at`. */
 GROVE_FN void grove_cell_addresses(grove_cell *cell, const grove_args *args, int64_t at)
 {
     const grove_cell_walk *walk = &args->walk;
-    const int last = walk->runs - 1;
 
 #pragma unroll
     for (int k = 0; k < GROVE_MAX_INPUTS; k++)
         cell->in[k] = (const char *)args->in[k].data;
     cell->out = (char *)args->out.data;
-    if (last < 0)
-        return;
-    if (walk->few) {
+    if (walk->plain) {
+        grove_cell_add(cell, walk->run[0].axis, (uint32_t)at);
+    } else if (walk->few) {
         uint32_t rest = (uint32_t)at;
 #pragma unroll 1
-        for (int r = 0; r < last; r++) {
+        for (int r = 0; r < walk->runs; r++) {
             const grove_cell_run *run = &walk->run[r];
             uint32_t next = grove_quotient(&run->by, rest);
-            grove_cell_add(cell, run, rest - next * (uint32_t)run->by.size);
+            grove_cell_add_run(cell, run, rest - next * (uint32_t)run->by.size);
             rest = next;
         }
-        grove_cell_add(cell, &walk->run[last], rest);
-        return;
-    }
+    } else {
 #pragma unroll 1
-    for (int r = 0; r <= last; r++) {
-        const grove_cell_run *run = &walk->run[r];
-        int64_t next = grove_wide_quotient(&run->by, at);
-        grove_cell_add(cell, run, (uint64_t)(at - next * run->by.size));
-        at = next;
+        for (int r = 0; r < walk->runs; r++) {
+            const grove_cell_run *run = &walk->run[r];
+            int64_t next = grove_wide_quotient(&run->by, at);
+            grove_cell_add_run(cell, run, (uint64_t)(at - next * run->by.size));
+            at = next;
+        }
     }
 }
 

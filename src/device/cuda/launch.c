@@ -120,6 +120,7 @@ static void set_dividers(grove_args *args)
     walk->few = walk->cells > 0 && walk->cells >> 31 == 0 && has_short_steps(walk, &args->out);
     for (int k = 0; k < args->inputs; k++)
         walk->few = walk->few && has_short_steps(walk, &args->in[k]);
+    walk->plain = walk->few && walk->runs <= 1 && !walk->run[0].gathers;
     for (int d = 0; walk->cells > 0 && d < args->axes; d++)
         walk->size[d] = grove_divider_of(args->size[d]);
     for (int r = 0; walk->cells > 0 && r < walk->runs; r++)
