@@ -77,7 +77,7 @@ __device__ inline box find_box(const grove_args *args, const grove_fit_tile *til
     }
     return cells;
 }
-// The weight that lane `from` of a group has. A mask that is not constant costs 50 instructions more.
+// The weight that lane `from` of a group has.
 __device__ __forceinline__ double group_weight(double weight, int from, int group)
 {
     if (group == 32)

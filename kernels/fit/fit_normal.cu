@@ -91,7 +91,7 @@ __device__ double sample_of(const grove_args *args, const grove_normal_state *s,
 struct reader {
     const char *at;
     int64_t step; // bytes to the next channel
-    int shift; // log2 of the bytes of an element
+    int shift;    // log2 of the bytes of an element
     bool scalar, complex_, double_;
 };
 
@@ -176,7 +176,7 @@ __device__ int matrix_bytes(const grove_args *args, const grove_normal_state *s)
     for (int e = 0; e < 4; e++)
         same = same && s->of_model[e] == e && s->of_data[e] == e;
     for (int a = -2; a < s->columns; a++) {
-        const grove_view *view = &args->in[a < -1   ? GROVE_NORMAL_MODEL
+        const grove_view *view = &args->in[a < -1  ? GROVE_NORMAL_MODEL
                                            : a < 0 ? GROVE_NORMAL_DATA
                                                    : GROVE_NORMAL_SLOTS + a];
         same = same && view->elements == 4 && view->complex_ && view->bytes == bytes;
