@@ -269,7 +269,7 @@ __device__ __forceinline__ void meet(const grove_reduce_state *s, const cells *c
                                      number *to)
 {
     const int each = GROVE_REDUCE_THREADS / team, own = (int)threadIdx.x, member = own / each;
-    const bool whole = block >= c->begin && block >= s->begin && block + team - 1 <= c->last &&
+    const bool whole = block >= c->begin && block + team - 1 <= c->last &&
                        is_pushed(s, c, block + team - 1);
     int level = 0;
 
