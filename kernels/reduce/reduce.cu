@@ -269,8 +269,8 @@ __device__ __forceinline__ void meet(const grove_reduce_state *s, const cells *c
                                      number *to)
 {
     const int each = GROVE_REDUCE_THREADS / team, own = (int)threadIdx.x, member = own / each;
-    const bool whole = block >= c->begin && block + team - 1 <= c->last &&
-                       is_pushed(s, c, block + team - 1);
+    const bool whole =
+        block >= c->begin && block + team - 1 <= c->last && is_pushed(s, c, block + team - 1);
     int level = 0;
 
     for (int k = 0; k < 2; k++)
