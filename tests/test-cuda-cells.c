@@ -163,8 +163,8 @@ START_TEST(places_are_found_in_64_bits)
     grove_view_set_dense(&args.out, &args, 1, 0, 8);
     args.in[0] = args.out;
     args.in[0].stride[1] = 0;
-    args.in[1].stride[0] = _i < LARGE ? 24 : (int64_t)3 << 40;
-    args.in[1].stride[3] = _i < LARGE ? 16 : (int64_t)5 << 32;
+    args.in[1].stride[0] = _i < LARGE ? 24 : (int64_t)3 << 31;
+    args.in[1].stride[3] = _i < LARGE ? 16 : ((int64_t)1 << 31) + 8;
     memset(found, 0, sizeof(found));
     args.out.data = args.in[0].data = args.in[1].data = send(device, found, sizeof(found), error);
     ck_assert_int_eq(grove_device_launch(device, &where, &args, true, error), 0);
