@@ -39,11 +39,13 @@ static grove_args space(const gpu_bench *b, int inputs)
     return args;
 }
 
-/* Complex numbers in single [time, baseline, freq], summed over the axes that are not kept. */
-static void measure_reduction(gpu_bench *b, const char *name, int kept)
+/* Complex numbers in single [time, baseline, freq], summed over the axes that are not kept, of
+ * which `axis` goes in blocks. */
+static void measure_reduction(gpu_bench *b, const char *name, int kept, int axis)
 {
     grove_args args = space(b, GROVE_REDUCE_NODES + 1);
-    grove_reduce_state state = {.how = GROVE_HOW_SUM, .axis = -1};
+    grove_reduce_state state = {
+        .how = GROVE_HOW_SUM, .axis = axis, .fresh = 1, .end = args.size[axis]};
     int64_t in, out;
 
     if (!gpu_begins(b, name, COLUMNS))
@@ -127,28 +129,38 @@ static void measure_gather(gpu_bench *b, bool double_)
     grove_device_release(b->device, args.out.data, 0);
 }
 
-/* Products of 2x2 matrices, cell by cell. */
-static void measure_product(gpu_bench *b, bool double_)
+/* Products, cell by cell: of 2x2 matrices, or of scalars, complex or real. */
+static void measure_product(gpu_bench *b, const char *name, int elements, int complex_,
+                            bool double_)
 {
-    static const grove_kernel product = {
-        "multiply_matrices", NULL, NULL, "../kernels/arithmetic.h", NULL, 0, 0};
+    static const grove_kernel
+        matrices = {"multiply_matrices", NULL, NULL, "../kernels/arithmetic.h", NULL, 0, 0},
+        scalars = {"multiply_elements", NULL, NULL, "../kernels/arithmetic.h", NULL, 0, 0},
+        reals = {"multiply_reals", NULL, NULL, "../kernels/arithmetic.h", NULL, 0, 0};
     grove_args args = space(b, 2);
     int bytes = double_ ? 8 : 4;
     int64_t each;
 
-    if (!gpu_begins(b, "cellwise product, 2x2", COLUMNS))
+    if (!gpu_begins(b, name, COLUMNS))
         return;
-    args.out = dense(&args, 7, 4, 1, bytes, &each);
+    args.out = dense(&args, 7, elements, complex_, bytes, &each);
     for (int k = 0; k < 2; k++) {
         args.in[k] = args.out;
         args.in[k].data = gpu_send_random(b, each, double_);
     }
     args.out.data = gpu_make_room(b, (size_t)each * (size_t)bytes);
-    double seconds = gpu_time_launches(b, &product, &args, double_);
-    gpu_print(b, "cellwise product, 2x2", double_, seconds,
-              &(gpu_counts){.operations = 4.0 * (double)each,
+    double seconds = gpu_time_launches(b,
+                                       elements > 1 ? &matrices
+                                       : complex_   ? &scalars
+                                                    : &reals,
+                                       &args, double_);
+    gpu_print(b, name, double_, seconds,
+              &(gpu_counts){.operations = (elements > 1 ? 4.0
+                                           : complex_   ? 2.0
+                                                        : 1.0) *
+                                          (double)each,
                             .bytes = 3.0 * (double)each * bytes,
-                            .cells = (double)each / 8});
+                            .cells = (double)each / (elements * (complex_ ? 2 : 1))});
     printf("\n");
     fflush(stdout);
     for (int k = 0; k < 2; k++)
@@ -160,12 +172,14 @@ void gpu_measure_arrays(gpu_bench *b)
 {
     if (!b->counted)
         printf(GPU_HEAD("array") "\n" GPU_LINE "\n");
-    measure_reduction(b, "sum over time", 4 | 2);
-    measure_reduction(b, "sum over baselines", 4 | 1);
-    measure_reduction(b, "sum over time and baselines", 4);
+    measure_reduction(b, "sum over time", 4 | 2, 0);
+    measure_reduction(b, "sum over baselines", 4 | 1, 1);
+    measure_reduction(b, "sum over time and baselines", 4, 1);
     for (int double_ = 0; double_ < 2; double_++) {
         measure_noise(b, double_);
         measure_gather(b, double_);
-        measure_product(b, double_);
+        measure_product(b, "cellwise product, 2x2", 4, 1, double_);
+        measure_product(b, "cellwise product, complex", 1, 1, double_);
+        measure_product(b, "cellwise product, real", 1, 0, double_);
     }
 }

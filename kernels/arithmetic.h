@@ -12,16 +12,20 @@ GROVE_CELL(add_elements)
 /* ... of complex matrices. */
 GROVE_CELL(add_matrices)
 {
-    const cplx *a = GROVE_COMPLEXES(c, 0), *b = GROVE_COMPLEXES(c, 1);
+    cplx a[4], b[4];
 
+    mat_load(a, GROVE_COMPLEXES(c, 0));
+    mat_load(b, GROVE_COMPLEXES(c, 1));
     for (int e = 0; e < 4; e++)
         GROVE_OUT_COMPLEX(c)[e] = cx_add(a[e], b[e]);
 }
 
 GROVE_CELL(subtract_matrices)
 {
-    const cplx *a = GROVE_COMPLEXES(c, 0), *b = GROVE_COMPLEXES(c, 1);
+    cplx a[4], b[4];
 
+    mat_load(a, GROVE_COMPLEXES(c, 0));
+    mat_load(b, GROVE_COMPLEXES(c, 1));
     for (int e = 0; e < 4; e++)
         GROVE_OUT_COMPLEX(c)[e] = cx_sub(a[e], b[e]);
 }
@@ -93,22 +97,30 @@ GROVE_CELL(multiply_jones)
 /* The same for two complex matrices. */
 GROVE_CELL(multiply_matrices)
 {
-    mat_mul(GROVE_OUT_COMPLEX(c), GROVE_COMPLEXES(c, 0), GROVE_COMPLEXES(c, 1));
+    cplx a[4], b[4];
+
+    mat_load(a, GROVE_COMPLEXES(c, 0));
+    mat_load(b, GROVE_COMPLEXES(c, 1));
+    mat_mul(GROVE_OUT_COMPLEX(c), a, b);
 }
 
 /* A complex scalar times a complex matrix, and the other way round. */
 GROVE_CELL(scale_from_left)
 {
-    const cplx a = GROVE_COMPLEXES(c, 0)[0], *b = GROVE_COMPLEXES(c, 1);
+    const cplx a = GROVE_COMPLEXES(c, 0)[0];
+    cplx b[4];
 
+    mat_load(b, GROVE_COMPLEXES(c, 1));
     for (int e = 0; e < 4; e++)
         GROVE_OUT_COMPLEX(c)[e] = cx_mul(a, b[e]);
 }
 
 GROVE_CELL(scale_from_right)
 {
-    const cplx *a = GROVE_COMPLEXES(c, 0), b = GROVE_COMPLEXES(c, 1)[0];
+    const cplx b = GROVE_COMPLEXES(c, 1)[0];
+    cplx a[4];
 
+    mat_load(a, GROVE_COMPLEXES(c, 0));
     for (int e = 0; e < 4; e++)
         GROVE_OUT_COMPLEX(c)[e] = cx_mul(a[e], b);
 }
@@ -116,9 +128,10 @@ GROVE_CELL(scale_from_right)
 /* A complex diagonal times a complex matrix, and the other way round. */
 GROVE_CELL(multiply_from_left)
 {
-    const cplx *a = GROVE_COMPLEXES(c, 0), *b = GROVE_COMPLEXES(c, 1);
-    cplx *out = GROVE_OUT_COMPLEX(c);
+    const cplx *diagonal = GROVE_COMPLEXES(c, 0), a[2] = {diagonal[0], diagonal[1]};
+    cplx *out = GROVE_OUT_COMPLEX(c), b[4];
 
+    mat_load(b, GROVE_COMPLEXES(c, 1));
     out[0] = cx_mul(a[0], b[0]);
     out[1] = cx_mul(a[0], b[1]);
     out[2] = cx_mul(a[1], b[2]);
@@ -127,9 +140,10 @@ GROVE_CELL(multiply_from_left)
 
 GROVE_CELL(multiply_from_right)
 {
-    const cplx *a = GROVE_COMPLEXES(c, 0), *b = GROVE_COMPLEXES(c, 1);
-    cplx *out = GROVE_OUT_COMPLEX(c);
+    const cplx *diagonal = GROVE_COMPLEXES(c, 1), b[2] = {diagonal[0], diagonal[1]};
+    cplx *out = GROVE_OUT_COMPLEX(c), a[4];
 
+    mat_load(a, GROVE_COMPLEXES(c, 0));
     out[0] = cx_mul(a[0], b[0]);
     out[1] = cx_mul(a[1], b[1]);
     out[2] = cx_mul(a[2], b[0]);
@@ -140,18 +154,20 @@ GROVE_CELL(multiply_from_right)
  * Jones term is one. */
 GROVE_CELL(multiply_real_left)
 {
-    const real *a = GROVE_REALS(c, 0);
-    const cplx *b = GROVE_COMPLEXES(c, 1);
+    const real a[2] = {GROVE_REALS(c, 0)[0], GROVE_REALS(c, 0)[1]};
+    cplx b[4];
 
+    mat_load(b, GROVE_COMPLEXES(c, 1));
     for (int e = 0; e < 4; e++)
         GROVE_OUT_COMPLEX(c)[e] = cx(a[e / 2] * b[e].re, a[e / 2] * b[e].im);
 }
 
 GROVE_CELL(multiply_real_right)
 {
-    const cplx *a = GROVE_COMPLEXES(c, 0);
-    const real *b = GROVE_REALS(c, 1);
+    const real b[2] = {GROVE_REALS(c, 1)[0], GROVE_REALS(c, 1)[1]};
+    cplx a[4];
 
+    mat_load(a, GROVE_COMPLEXES(c, 0));
     for (int e = 0; e < 4; e++)
         GROVE_OUT_COMPLEX(c)[e] = cx(a[e].re * b[e % 2], a[e].im * b[e % 2]);
 }

@@ -1,5 +1,7 @@
 /* Kernels for arrays of any meaning: copies, casts, flags. */
 #include "flag_rule.h"
+#include <string.h>
+#define array_copy       GROVE_NAME(grove_array_copy)
 #define array_number     GROVE_NAME(grove_array_number)
 #define array_put_number GROVE_NAME(grove_array_put_number)
 
@@ -17,20 +19,39 @@ GROVE_FN void array_put_number(char *at, int bytes, int n, double x)
         ((float *)(void *)at)[n] = (float)x;
 }
 
+/* The bytes of a cell, as many together as both addresses allow. */
+GROVE_FN void array_copy(char *to, const char *from, int bytes)
+{
+    const unsigned odd = ((unsigned)(uintptr_t)to | (unsigned)(uintptr_t)from | (unsigned)bytes);
+
+    if (odd % 16 == 0)
+        for (int k = 0; k < bytes; k += 16)
+            memcpy(GROVE_ALIGNED(to + k, 16), GROVE_ALIGNED(from + k, 16), 16);
+    else if (odd % 8 == 0)
+        for (int k = 0; k < bytes; k += 8)
+            memcpy(GROVE_ALIGNED(to + k, 8), GROVE_ALIGNED(from + k, 8), 8);
+    else if (odd % 4 == 0)
+        for (int k = 0; k < bytes; k += 4)
+            memcpy(GROVE_ALIGNED(to + k, 4), GROVE_ALIGNED(from + k, 4), 4);
+    else
+        for (int k = 0; k < bytes; k++)
+            to[k] = from[k];
+}
+
 /* Elements of the input, from the one that the state (int64_t) names on, as numbers of the output:
  * dense copies, gathers from stations to baselines, casts between precisions and from real to
  * complex, single elements. Numbers of one byte (flags) are copied. */
 GROVE_CELL(cast)
 {
     const grove_view *in = &c->args->in[0], *out = &c->args->out;
-    int first = (int)GROVE_STATE(c, int64_t)[0];
+    int first = (int)GROVE_STATE(c, int64_t)[0], each = out->bytes * (out->complex_ ? 2 : 1);
 
+    if (out->bytes == 1 || (in->bytes == out->bytes && !in->complex_ == !out->complex_)) {
+        array_copy(c->out, c->in[0] + first * each, out->elements * each);
+        return;
+    }
     for (int e = 0; e < out->elements; e++) {
         int from = (first + e) * (in->complex_ ? 2 : 1), to = e * (out->complex_ ? 2 : 1);
-        if (out->bytes == 1) {
-            c->out[e] = c->in[0][first + e];
-            continue;
-        }
         array_put_number(c->out, out->bytes, to, array_number(c->in[0], in->bytes, from));
         if (out->complex_)
             array_put_number(c->out, out->bytes, to + 1,

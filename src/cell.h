@@ -40,7 +40,7 @@
 
 /* A plugin loads if its major number is this one and its minor is not newer; while the major number
  * is 0, both must be equal. */
-enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 5 };
+enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 6 };
 
 enum {
     GROVE_VALUE_AXES = 8, /* maximum number of axes of a value */
@@ -87,6 +87,33 @@ typedef struct {
     int32_t spare;
 } grove_view;
 
+/* Division by a size that is known at run time only, by multiplication (Granlund and Montgomery
+ * 1994): of numbers below 2^31, n * multiply >> shift; of those below 2^63, the upper half of n *
+ * wide, shifted by shift - 32. */
+typedef struct {
+    int64_t size;
+    uint64_t wide;
+    uint32_t multiply, shift;
+} grove_divider;
+
+/* Neighbouring axes along which each view has one step: that along `axis`, the last of them. */
+typedef struct {
+    grove_divider by; /* cells of all of them */
+    int32_t axis;
+    int32_t gathers; /* some view is gathered along it */
+} grove_cell_run;
+
+/* How threads of a device find their cells. */
+typedef struct {
+    int64_t cells;
+    int32_t few;   /* 1: cells, and bytes of a step, are below 2^31, so that dividers serve */
+    int32_t plain; /* ... and there is one run, along which nothing is gathered */
+    int32_t runs,
+        spare; /* fastest first; axes of one cell are in none, but where they are gathered */
+    grove_cell_run run[GROVE_MAX_AXES];
+    grove_divider size[GROVE_MAX_AXES]; /* of each axis */
+} grove_cell_walk;
+
 /* One evaluation. The iteration space has the node's output axes and, for classes that consume
  * axes, the consumed ones (with out.stride 0), in order of storage. */
 typedef struct {
@@ -102,6 +129,8 @@ typedef struct {
     } state;           /* what the class's check stored with grove_node_set_state */
     const void *table; /* what it stored with grove_node_set_table, at an address of this device;
                           NULL: nothing */
+    grove_cell_walk
+        walk; /* for devices: a launch sets it, and clears the strides of what is absent */
 } grove_args;
 
 /* How device code was compiled. Each fatbin carries a stamp, `grove_kernel_stamp`. It is refused
@@ -119,6 +148,48 @@ extern "C" __device__ grove_stamp grove_kernel_stamp;
 __device__ grove_stamp grove_kernel_stamp = GROVE_STAMP;
 #endif
 
+/* size: from 1 to 2^62. */
+GROVE_FN grove_divider grove_divider_of(int64_t size)
+{
+    const uint64_t by = (uint64_t)size;
+    uint32_t bits = 0;
+    grove_divider d;
+
+    while ((uint64_t)1 << bits < by)
+        bits++;
+    d.size = size;
+    d.shift = 31 + bits;
+    d.multiply = 0;
+    d.wide = 1; /* of 2^bits / size, then of 2^(63 + bits) / size */
+    uint64_t rest = ((uint64_t)1 << bits) - by;
+    for (int k = 1; k <= 63; k++) {
+        rest *= 2;
+        d.wide = 2 * d.wide + (rest >= by);
+        rest -= rest >= by ? by : 0;
+        if (k == 31 && size >> 31 == 0)
+            d.multiply = (uint32_t)(d.wide + (rest > 0));
+    }
+    d.wide += rest > 0;
+    return d;
+}
+
+/* n / size for n below 2^31, as is the size. */
+GROVE_FN uint32_t grove_quotient(const grove_divider *by, uint32_t n)
+{
+    return (uint32_t)((uint64_t)n * by->multiply >> by->shift);
+}
+
+/* ... for n below 2^63. */
+GROVE_FN int64_t grove_wide_quotient(const grove_divider *by, int64_t n)
+{
+    const uint64_t mask = 0xffffffffu, a = (uint64_t)n, b = by->wide;
+    const uint64_t low = (a & mask) * (b & mask), cross = (a >> 32) * (b & mask) + (low >> 32),
+                   other = (a & mask) * (b >> 32) + (cross & mask),
+                   high = (a >> 32) * (b >> 32) + (cross >> 32) + (other >> 32);
+
+    return by->size == 1 ? n : (int64_t)(high >> (by->shift - 32));
+}
+
 /* The cell being computed. */
 typedef struct {
     const grove_args *args;
@@ -127,14 +198,22 @@ typedef struct {
     char *out;
 } grove_cell;
 
+/* A launch refuses complex numbers that are not aligned to both their parts, so that devices load
+ * these together. */
+#ifdef GROVE_CUDA
+#define GROVE_ALIGNED(at, bytes) __builtin_assume_aligned(at, bytes)
+#else
+#define GROVE_ALIGNED(at, bytes) (at)
+#endif
+
 /* Inputs as a type; `k` counts the value inputs in the order of the class's inputs, then of its
  * value options. NULL when an optional one was not given. */
 #define GROVE_DOUBLES(c, k)   ((const double *)(c)->in[k])
 #define GROVE_REALS(c, k)     ((const real *)(c)->in[k])
-#define GROVE_COMPLEXES(c, k) ((const cplx *)(c)->in[k])
+#define GROVE_COMPLEXES(c, k) ((const cplx *)GROVE_ALIGNED((c)->in[k], sizeof(cplx)))
 #define GROVE_OUT_REAL(c)     ((real *)(c)->out)
 #define GROVE_OUT_DOUBLE(c)   ((double *)(c)->out)
-#define GROVE_OUT_COMPLEX(c)  ((cplx *)(c)->out)
+#define GROVE_OUT_COMPLEX(c)  ((cplx *)GROVE_ALIGNED((c)->out, sizeof(cplx)))
 #define GROVE_STATE(c, type)  ((const type *)(const void *)(c)->args->state.bytes)
 #define GROVE_TABLE(c, type)  ((const type *)(c)->args->table)
 

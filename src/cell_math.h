@@ -6,6 +6,7 @@
 #define cx_sub        GROVE_NAME(grove_cx_sub)
 #define cx_conj       GROVE_NAME(grove_cx_conj)
 #define cx_inv        GROVE_NAME(grove_cx_inv)
+#define mat_load      GROVE_NAME(grove_mat_load)
 #define mat_hermitian GROVE_NAME(grove_mat_hermitian)
 #define mat_inv       GROVE_NAME(grove_mat_inv)
 #define cx_at         GROVE_NAME(grove_cx_at)
@@ -44,6 +45,14 @@ GROVE_FN cplx cx_inv(cplx a)
     }
     real r = a.re / a.im, d = a.re * r + a.im;
     return cx(r / d, -1 / d);
+}
+/* A complex matrix; the compiler need not load it again after writing to the output. */
+GROVE_FN void mat_load(cplx out[4], const cplx *from)
+{
+    out[0] = from[0];
+    out[1] = from[1];
+    out[2] = from[2];
+    out[3] = from[3];
 }
 GROVE_FN void mat_hermitian(cplx out[4], const cplx a[4])
 {

@@ -4,6 +4,9 @@
 #include "cell.h"
 
 #ifndef GROVE_CELL
+/* Of so many inputs addresses are kept in registers; of more where a class has more. */
+enum { GROVE_FEW_INPUTS = 3 };
+
 #ifdef GROVE_CUDA
 /* A kernel for a cell function: each thread takes cells in steps of the whole grid. */
 #define GROVE_CELL(name)                                                                           \
@@ -14,54 +17,111 @@
 #define GROVE_CELL_KERNEL(kernel_, function)                                                       \
     extern "C" __global__ void kernel_(const __grid_constant__ grove_args args)                    \
     {                                                                                              \
-        const int64_t cells = grove_args_cells(&args), step = (int64_t)gridDim.x * blockDim.x;     \
+        const int64_t cells = args.walk.cells, step = (int64_t)gridDim.x * blockDim.x;             \
         int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;                               \
         for (; at < cells; at += step) {                                                           \
             grove_cell cell;                                                                       \
-            grove_cell_find(&cell, &args, at, cells);                                              \
+            grove_cell_find(&cell, &args, at);                                                     \
             function(&cell);                                                                       \
         }                                                                                          \
     }                                                                                              \
     GROVE_CUDA_EXPORT(kernel_)
 
-/* Like grove_view_at. */
-GROVE_FN char *grove_cell_view(const grove_view *view, const int64_t *index, int axes)
+/* Bytes of `steps` steps; in 32 bits both are below 2^31. */
+template <typename number>
+GROVE_FN int64_t grove_cell_bytes(const grove_view *view, int axis, number steps)
 {
-    int64_t offset = 0;
-    int axis = view->gather ? view->gather_axis : -1;
-
-#pragma unroll
-    for (int d = 0; d < GROVE_VALUE_AXES; d++)
-        if (d < axes)
-            offset += view->stride[d] * (d == axis ? (int64_t)view->gather[index[d]] : index[d]);
-    return view->data ? (char *)view->data + offset : (char *)0;
+    return (int64_t)((uint64_t)(number)view->stride[axis] * steps);
 }
 
-/* Sets `cell` to output cell number `at`. Loops have constant lengths, so that the compiler keeps
- * the cell in registers. */
-GROVE_FN void grove_cell_find(grove_cell *cell, const grove_args *args, int64_t at, int64_t cells)
+/* Adds `index` steps along an axis to the addresses of a cell. Loops have constant lengths, so that
+ * the compiler keeps these in registers, and leaves out those that the cell function does not use.
+ */
+template <typename number> GROVE_FN void grove_cell_add(grove_cell *cell, int axis, number index)
 {
-    const int small = cells <= 0xffffffffll;
+    const grove_args *args = cell->args;
+
+#pragma unroll
+    for (int k = 0; k < GROVE_MAX_INPUTS; k++)
+        if (k < GROVE_FEW_INPUTS || args->inputs > GROVE_FEW_INPUTS)
+            cell->in[k] += grove_cell_bytes(&args->in[k], axis, index);
+    cell->out += grove_cell_bytes(&args->out, axis, index);
+}
+
+/* ... along a run. */
+template <typename number>
+GROVE_FN void grove_cell_add_run(grove_cell *cell, const grove_cell_run *run, number index)
+{
+    const grove_args *args = cell->args;
+    const int axis = run->axis;
+
+    if (!run->gathers) {
+        grove_cell_add(cell, axis, index);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < GROVE_MAX_INPUTS; k++)
+        if (k < GROVE_FEW_INPUTS || args->inputs > GROVE_FEW_INPUTS) {
+            const grove_view *view = &args->in[k];
+            const bool gathered = view->gather && view->gather_axis == axis;
+            cell->in[k] +=
+                grove_cell_bytes(view, axis, gathered ? (number)view->gather[index] : index);
+        }
+    cell->out += grove_cell_bytes(&args->out, axis, index);
+}
+
+/* Sets the addresses of `cell` to output cell number `at`. */
+GROVE_FN void grove_cell_addresses(grove_cell *cell, const grove_args *args, int64_t at)
+{
+    const grove_cell_walk *walk = &args->walk;
+
+#pragma unroll
+    for (int k = 0; k < GROVE_MAX_INPUTS; k++)
+        cell->in[k] = (const char *)args->in[k].data;
+    cell->out = (char *)args->out.data;
+    if (walk->plain) {
+        grove_cell_add(cell, walk->run[0].axis, (uint32_t)at);
+    } else if (walk->few) {
+        uint32_t rest = (uint32_t)at;
+#pragma unroll 1
+        for (int r = 0; r < walk->runs; r++) {
+            const grove_cell_run *run = &walk->run[r];
+            uint32_t next = grove_quotient(&run->by, rest);
+            grove_cell_add_run(cell, run, rest - next * (uint32_t)run->by.size);
+            rest = next;
+        }
+    } else {
+#pragma unroll 1
+        for (int r = 0; r < walk->runs; r++) {
+            const grove_cell_run *run = &walk->run[r];
+            int64_t next = grove_wide_quotient(&run->by, at);
+            grove_cell_add_run(cell, run, (uint64_t)(at - next * run->by.size));
+            at = next;
+        }
+    }
+}
+
+/* Sets `cell` to output cell number `at`. */
+GROVE_FN void grove_cell_find(grove_cell *cell, const grove_args *args, int64_t at)
+{
     uint32_t few = (uint32_t)at;
     int64_t rest = at;
 
     cell->args = args;
+    grove_cell_addresses(cell, args, at);
 #pragma unroll
     for (int d = GROVE_VALUE_AXES - 1; d >= 0; d--) {
         cell->index[d] = 0;
-        if (d < args->axes && small) {
-            cell->index[d] = few % (uint32_t)args->size[d];
-            few /= (uint32_t)args->size[d];
+        if (d < args->axes && args->walk.few) {
+            uint32_t next = grove_quotient(&args->walk.size[d], few);
+            cell->index[d] = few - next * (uint32_t)args->size[d];
+            few = next;
         } else if (d < args->axes) {
-            cell->index[d] = rest % args->size[d];
-            rest /= args->size[d];
+            int64_t next = grove_wide_quotient(&args->walk.size[d], rest);
+            cell->index[d] = rest - next * args->size[d];
+            rest = next;
         }
     }
-#pragma unroll
-    for (int k = 0; k < GROVE_MAX_INPUTS; k++)
-        cell->in[k] = k < args->inputs ? grove_cell_view(&args->in[k], cell->index, args->axes)
-                                       : (const char *)0;
-    cell->out = grove_cell_view(&args->out, cell->index, args->axes);
 }
 #else
 /* Runs a cell function over [first, last) of the iteration space with running pointers. A header
@@ -99,8 +159,6 @@ GROVE_FN void grove_cell_find(grove_cell *cell, const grove_args *args, int64_t 
         }                                                                                          \
     }                                                                                              \
     GROVE_FN void GROVE_NAME(name##_cell)(const grove_cell *c)
-
-enum { GROVE_FEW_INPUTS = 3 };
 
 /* Sets `cell` to output cell number `at`; returns how many cells follow with constant steps along
  * the last axis, at most last - at; 1 if the last axis is gathered. */

@@ -32,6 +32,7 @@ static const setup setups[] = {
     {GROVE_HOW_MEAN, {2, 3, 128, 5}, 8, 2, 1, 1, true, true},
     {GROVE_HOW_MEAN, {2, 2, 65, 5}, 2, 2, 1, 2, false, false},
     {GROVE_HOW_MEAN, {3, 64, 2, 5}, 13, 1, 1, 1, false, false},
+    {GROVE_HOW_SUM, {1, 1, 2100, 2}, 8, 2, 1, 2, false, true},
     {GROVE_HOW_SUM, {3, 20, 2, 5}, 10, -1, 4, 2, false, true},
     {GROVE_HOW_MIN, {3, 20, 2, 5}, 8, -1, 4, 1, true, true},
     {GROVE_HOW_MAX, {3, 20, 2, 5}, 0, -1, 1, 1, false, false},
@@ -116,7 +117,7 @@ static double zero_of(int how)
 static double truth(const problem *p, const int64_t at[AXES], int e, int part, int64_t *count)
 {
     const setup *s = p->s;
-    double block[16], inner;
+    double block[40], inner;
     int64_t from[AXES], to[AXES], size = s->axis < 0 ? 1 : s->size[s->axis];
 
     *count = 0;
@@ -144,7 +145,7 @@ static double truth(const problem *p, const int64_t at[AXES], int e, int part, i
         if (s->axis >= 0)
             block[i / 64] = (i % 64 ? block[i / 64] : 0) + inner;
     }
-    return s->axis < 0 ? inner : node(block, (size + 63) / 64, 4, 0);
+    return s->axis < 0 ? inner : node(block, (size + 63) / 64, 6, 0);
 }
 
 static void compare(const problem *p)
@@ -221,7 +222,7 @@ static grove_args arguments(const problem *p, const memory *m, int64_t first, in
 }
 
 static const int64_t cuts[][7] = {
-    {0, 1000}, {0, 100, 101, 256, 1000}, {0, 64, 320, 1000}, {0, 1, 2, 63, 65, 200, 1000}};
+    {0, 10000}, {0, 100, 101, 256, 10000}, {0, 64, 320, 10000}, {0, 1, 2, 63, 65, 200, 10000}};
 enum { CUTS = sizeof(cuts) / sizeof(*cuts) };
 
 /* Each piece of the axis, by `launch`. */
@@ -240,7 +241,7 @@ static void in_pieces(const problem *p, const memory *m, const int64_t *cut,
 
 static void by_host(grove_device *device, const grove_args *args)
 {
-    int64_t items = grove_reduce_numbers(args);
+    int64_t items = grove_reduce_threads(args);
 
     (void)device; /* as threads would cut it */
     for (int64_t n = 0; n < items; n += 7)
@@ -259,7 +260,7 @@ START_TEST(the_host_has_the_bits_of_the_tree)
     begin(&p, &setups[_i % SETUPS]);
     size_t sums = (size_t)(p.out_cells * p.s->elements * p.s->parts) * 8;
     memory m = {p.s->double_ ? (void *)p.numbers : (void *)p.singles, p.flags, p.sum, p.count,
-                malloc(3 * sums)};
+                malloc(6 * sums)};
     in_pieces(&p, &m, cuts[_i / SETUPS], by_host, NULL);
     compare(&p);
     free(m.nodes);
@@ -289,11 +290,11 @@ START_TEST(the_device_has_the_bits_of_the_tree)
     size_t numbers = (size_t)(p.cells * p.s->elements * p.s->parts) * (p.s->double_ ? 8 : 4);
     size_t sums = (size_t)(p.out_cells * p.s->elements * p.s->parts) * 8;
     size_t counts = (size_t)(p.out_cells * p.s->elements) * 8;
-    double *junk = malloc(3 * sums);
-    memset(junk, 77, 3 * sums); /* what is there before does not matter */
+    double *junk = malloc(6 * sums);
+    memset(junk, 77, 6 * sums); /* what is there before does not matter */
     memory m = {send(device, p.s->double_ ? (void *)p.numbers : (void *)p.singles, numbers),
                 send(device, p.flags, (size_t)p.cells), send(device, junk, sums),
-                send(device, junk, counts), send(device, junk, 3 * sums)};
+                send(device, junk, counts), send(device, junk, 6 * sums)};
     in_pieces(&p, &m, cuts[_i / SETUPS], by_device, device);
     ck_assert_int_eq(grove_device_download(device, p.sum, m.sum, sums, errors), 0);
     ck_assert_int_eq(grove_device_download(device, p.count, m.count, counts, errors), 0);
@@ -304,8 +305,81 @@ START_TEST(the_device_has_the_bits_of_the_tree)
     grove_device_release(device, m.flags, (size_t)p.cells);
     grove_device_release(device, m.sum, sums);
     grove_device_release(device, m.count, counts);
-    grove_device_release(device, m.nodes, 3 * sums);
+    grove_device_release(device, m.nodes, 6 * sums);
     free(junk);
+    end(&p);
+    cuda_testing_close(device);
+    grove_error_free(errors);
+}
+END_TEST
+
+/* ---- sums that begin within the axis ---- */
+
+enum { BEGIN = 3, LEVELS = 8, WHOLE = 64 << LEVELS };
+
+/* Cells [64 BEGIN + first, 64 BEGIN + last) of an axis that goes on. */
+static grove_args later(const problem *p, const memory *m, int64_t first, int64_t last)
+{
+    grove_args args = arguments(p, m, first, last, false);
+    grove_reduce_state state;
+
+    memcpy(&state, args.state.bytes, sizeof(state));
+    args.origin[p->s->axis] += 64 * BEGIN;
+    state.begin = BEGIN;
+    state.end = WHOLE;
+    state.levels = LEVELS;
+    memcpy(args.state.bytes, &state, sizeof(state));
+    return args;
+}
+
+/* The sum of the open block, and the nodes that wait for others. */
+START_TEST(the_device_keeps_the_nodes_of_the_host)
+{
+    const setup *s = &setups[_i % SETUPS];
+    const int64_t *cut = cuts[_i / SETUPS];
+    problem p;
+
+    if (s->axis < 0)
+        return;
+    errors = grove_error_new();
+    cuda_testing_reset((uint64_t)_i);
+    grove_device *device = cuda_testing_open(0);
+    begin(&p, s);
+    const size_t numbers = (size_t)(p.cells * s->elements * s->parts) * (s->double_ ? 8 : 4);
+    const size_t sums = (size_t)(p.out_cells * s->elements * s->parts) * 8;
+    const size_t counts = (size_t)(p.out_cells * s->elements) * 8, all = 2 * LEVELS * sums;
+    double *nodes = calloc(1, all), *sum = malloc(sums), *found = malloc(all);
+    memory host = {s->double_ ? (void *)p.numbers : (void *)p.singles, p.flags, p.sum, p.count,
+                   nodes},
+           there = {send(device, host.numbers, numbers), send(device, p.flags, (size_t)p.cells),
+                    send(device, p.sum, sums), send(device, p.count, counts),
+                    send(device, nodes, all)};
+    for (int i = 0; cut[i] < s->size[s->axis]; i++) {
+        int64_t last = cut[i + 1] < s->size[s->axis] ? cut[i + 1] : s->size[s->axis];
+        grove_args args = later(&p, &host, cut[i], last);
+        by_host(NULL, &args);
+        args = later(&p, &there, cut[i], last);
+        by_device(device, &args);
+    }
+    ck_assert_int_eq(grove_device_download(device, sum, there.sum, sums, errors), 0);
+    ck_assert_int_eq(grove_device_download(device, found, there.nodes, all, errors), 0);
+    ck_assert_mem_eq(sum, p.sum, sums);
+    int64_t low = BEGIN, high = BEGIN + s->size[s->axis] / 64;
+    for (int l = 0; low < high; l++, low = (low + 1) >> 1, high >>= 1) {
+        size_t left = (size_t)l * sums / 8, right = (size_t)(LEVELS + l) * sums / 8;
+        if (high & 1)
+            ck_assert_mem_eq(found + left, nodes + left, sums);
+        if (low & 1)
+            ck_assert_mem_eq(found + right, nodes + right, sums);
+    }
+    grove_device_release(device, there.numbers, numbers);
+    grove_device_release(device, there.flags, (size_t)p.cells);
+    grove_device_release(device, there.sum, sums);
+    grove_device_release(device, there.count, counts);
+    grove_device_release(device, there.nodes, all);
+    free(nodes);
+    free(sum);
+    free(found);
     end(&p);
     cuda_testing_close(device);
     grove_error_free(errors);
@@ -322,6 +396,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, the_host_has_the_bits_of_the_tree, 0, CUTS * SETUPS);
     tcase_add_loop_test(tests, the_device_has_the_bits_of_the_tree, 0, CUTS * SETUPS);
+    tcase_add_loop_test(tests, the_device_keeps_the_nodes_of_the_host, 0, CUTS * SETUPS);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

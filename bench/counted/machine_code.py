@@ -93,18 +93,22 @@ def read_resources(text, kernels):
 
 
 def read_code(text, kernels):
-    """What nvdisasm -g prints. Functions that are called are in the section of their kernel. Left out is what only
-    lanes run that do not go on together: where BRA.DIV leads to, before the branch back."""
-    name, line, apart = None, 0, False
+    """What nvdisasm -g prints. Functions that are called are in the section of their kernel. Those of ptxas have no
+    lines: divisions of 64-bit integers count where they are called; the others are for numbers that are denormal or
+    out of range, and do not. Left out, too, is what only lanes run that do not go on together: where BRA.DIV leads to,
+    before the branch back."""
+    name, line, apart, own, functions, calls = None, 0, False, None, {}, []
     ways_apart = set(re.findall(r'BRA\.DIV \S+ `\((\S+)\)', text))
     for row in text.split('\n'):
         found = re.match(r'\s*\.section\s+\.text\.(\w+)', row)
         if found:
-            name, line, apart = found.group(1), 0, False
+            name, line, apart, own = found.group(1), 0, False, None
             kernels.setdefault(name, Kernel())
             continue
         found = re.match(r'(\S+):$', row)
-        if found:
+        if found and found.group(1).startswith('$__internal_'):
+            own = functions.setdefault(found.group(1), [])
+        elif found:
             apart = apart or found.group(1) in ways_apart
             continue
         found = re.match(r'\s*//## File "[^"]*", line (\d+)', row)
@@ -112,10 +116,17 @@ def read_code(text, kernels):
             line = int(found.group(1))
             continue
         found = re.match(r'\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(\w[\w.]*)', row)
-        if found and name and not apart:
+        if found and own is not None:
+            own.append(found.group(1))
+        elif found and name and not apart:
             kernels[name].instructions.append((found.group(1), line))
+            called = re.search(r'CALL\S* `\((\$__internal_\S+_(?:div|rem)_[su]64)\)', row)
+            if called:
+                calls.append((name, line, called.group(1)))
         if found and re.search(r'\*/\s+BRA `', row):
             apart = False
+    for name, line, function in calls:
+        kernels[name].instructions += [(operation, line) for operation in functions.get(function, [])]
 
 
 def assemble(path, machine, disassembler):

@@ -80,6 +80,8 @@ __device__ inline box find_box(const grove_args *args, const grove_fit_tile *til
 // The weight that lane `from` of a group has.
 __device__ __forceinline__ double group_weight(double weight, int from, int group)
 {
+    if (group == 32)
+        return __shfl_sync(0xffffffffu, weight, from);
     const unsigned here = threadIdx.x % 32 / group * group;
 
     return __shfl_sync((0xffffffffu >> (32 - group)) << here, weight, from, group);

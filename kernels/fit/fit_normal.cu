@@ -90,7 +90,8 @@ __device__ double sample_of(const grove_args *args, const grove_normal_state *s,
 // An input in a cell, and how its numbers lie there.
 struct reader {
     const char *at;
-    int shift; // log2 of the bytes of an element
+    int64_t step; // bytes to the next channel
+    int shift;    // log2 of the bytes of an element
     bool scalar, complex_, double_;
 };
 
@@ -100,12 +101,27 @@ __device__ __forceinline__ reader read_input(const grove_args *args, const grove
     const grove_view *view = &args->in[k];
     const bool double_ = view->bytes == 8;
 
-    return {find(args, &s->tile, k, p), (double_ ? 3 : 2) + (view->complex_ ? 1 : 0),
-            view->elements <= 1, view->complex_ != 0, double_};
+    const int axis = s->tile.axis[2];
+
+    return {find(args, &s->tile, k, p),
+            axis >= 0 ? view->stride[axis] : 0,
+            (double_ ? 3 : 2) + (view->complex_ ? 1 : 0),
+            view->elements <= 1,
+            view->complex_ != 0,
+            double_};
 }
 
-__device__ __forceinline__ complex read(const reader *from, int e)
+// `bytes`: of each number, where all are complex matrices; or 0.
+template <int bytes> __device__ __forceinline__ complex read(const reader *from, int e)
 {
+    if (bytes == 8) {
+        const double2 z = ((const double2 *)(const void *)from->at)[e];
+        return {z.x, z.y};
+    }
+    if (bytes == 4) {
+        const float2 z = ((const float2 *)(const void *)from->at)[e];
+        return {(double)z.x, (double)z.y};
+    }
     const char *at = from->at + ((from->scalar ? 0 : e) << from->shift);
 
     if (from->double_) {
@@ -140,37 +156,45 @@ __device__ numbers find_numbers(const grove_args *args, const grove_normal_state
     return n;
 }
 
-__device__ __forceinline__ void step(const grove_args *args, const grove_normal_state *s, int a,
-                                     reader *r)
-{
-    const int axis = s->tile.axis[2],
-              k = a < s->columns ? GROVE_NORMAL_SLOTS + a : GROVE_NORMAL_DATA;
-
-    r->at += axis >= 0 ? args->in[k].stride[axis] : 0;
-}
-
 // To the next channel.
-__device__ void step_numbers(const grove_args *args, const grove_normal_state *s, const share *own,
-                             numbers *n)
+__device__ __forceinline__ void step_numbers(numbers *n)
 {
-    const int axis = s->tile.axis[2];
-
-    step(args, s, own->a, &n->left);
-    n->model.at += axis >= 0 ? args->in[GROVE_NORMAL_MODEL].stride[axis] : 0;
+    n->left.at += n->left.step;
+    n->model.at += n->model.step;
 #pragma unroll
     for (int k = 0; k < GROVE_FIT_PIECE; k++)
-        step(args, s, own->partners >> k & 1 ? own->first + k : own->a, &n->right[k]);
+        n->right[k].at += n->right[k].step;
 }
 
-__device__ void add_element(const grove_normal_state *s, const numbers *n, int e, double w,
-                            const share *own, sums *to)
+// Bytes of a number, where model, data and derivatives are complex matrices of one precision whose
+// elements are compared each with its own; or 0.
+__device__ int matrix_bytes(const grove_args *args, const grove_normal_state *s)
 {
-    const int of_model = s->of_model[e], of_data = s->of_data[e], columns = s->columns;
+    const int bytes = args->in[GROVE_NORMAL_MODEL].bytes;
+    bool same = s->elements == 4;
+
+    for (int e = 0; e < 4; e++)
+        same = same && s->of_model[e] == e && s->of_data[e] == e;
+    for (int a = -2; a < s->columns; a++) {
+        const grove_view *view = &args->in[a < -1  ? GROVE_NORMAL_MODEL
+                                           : a < 0 ? GROVE_NORMAL_DATA
+                                                   : GROVE_NORMAL_SLOTS + a];
+        same = same && view->elements == 4 && view->complex_ && view->bytes == bytes;
+    }
+    return same ? bytes : 0;
+}
+
+template <int bytes>
+__device__ __forceinline__ void add_element(const grove_normal_state *s, const numbers *n, int e,
+                                            double w, const share *own, sums *to)
+{
+    const int of_model = bytes ? e : s->of_model[e], of_data = bytes ? e : s->of_data[e],
+              columns = s->columns;
     const bool residual = own->a == columns, last = own->first + GROVE_FIT_PIECE > columns;
-    complex v = {0, 0}, x = read(&n->left, residual ? of_data : of_model);
+    complex v = {0, 0}, x = read<bytes>(&n->left, residual ? of_data : of_model);
 
     if (last)
-        v = read(&n->model, of_model);
+        v = read<bytes>(&n->model, of_model);
     to->used += 2;
     if (residual) {
         to->power += w * (x.re * x.re + x.im * x.im);
@@ -179,9 +203,9 @@ __device__ void add_element(const grove_normal_state *s, const numbers *n, int e
     }
 #pragma unroll
     for (int k = 0; k < GROVE_FIT_PIECE; k++)
-        if (own->partners >> k & 1) {
+        if (bytes || own->partners >> k & 1) { // others are not written
             const bool of_residual = own->first + k == columns;
-            complex y = read(&n->right[k], of_residual ? of_data : of_model);
+            complex y = read<bytes>(&n->right[k], of_residual ? of_data : of_model);
             if (of_residual)
                 y = {y.re - v.re, y.im - v.im};
             complex wy = {w * y.re, w * y.im};
@@ -191,14 +215,19 @@ __device__ void add_element(const grove_normal_state *s, const numbers *n, int e
 }
 
 // All elements of a cell, whose weights the group has from lane `lane` on.
-__device__ void add_cell(const grove_normal_state *s, const numbers *n, const share *own,
-                         double weight, int lane, int group, sums *to)
+template <int bytes>
+__device__ __forceinline__ void add_cell(const grove_normal_state *s, const numbers *n,
+                                         const share *own, double weight, int lane, int group,
+                                         sums *to)
 {
-    for (int e = 0; e < s->elements; e++) {
+    const int elements = bytes ? 4 : s->elements;
+
+#pragma unroll(bytes ? 4 : 1)
+    for (int e = 0; e < elements; e++) {
         const double w = group_weight(weight, lane + e, group);
         to->all += w >= 0 ? 2 : 0;
         if (own->partners && w > 0)
-            add_element(s, n, e, w, own, to);
+            add_element<bytes>(s, n, e, w, own, to);
     }
 }
 
@@ -242,6 +271,7 @@ __device__ void add_stretch(const grove_args *args, int64_t at)
     const grove_fit_share all = grove_fit_share_of(grove_normal_items(s));
     const int64_t item = at % all.threads, row = at / all.threads;
     const int lane = (int)(item % all.group), each = all.group / s->elements;
+    const int bytes = matrix_bytes(args, s);
     const share own = share_of(s, item);
     sums sum = {};
 
@@ -254,8 +284,13 @@ __device__ void add_stretch(const grove_args *args, int64_t at)
                 ? sample_of(args, s, &cells, cell + lane / s->elements, lane % s->elements)
                 : -1;
         for (int k = 0; k < each && p.at[0] < cells.end[0]; k++) {
-            add_cell(s, &n, &own, weight, k * s->elements, all.group, &sum);
-            step_numbers(args, s, &own, &n);
+            if (bytes == 8)
+                add_cell<8>(s, &n, &own, weight, k * 4, all.group, &sum);
+            else if (bytes == 4)
+                add_cell<4>(s, &n, &own, weight, k * 4, all.group, &sum);
+            else
+                add_cell<0>(s, &n, &own, weight, k * s->elements, all.group, &sum);
+            step_numbers(&n);
             if (++p.at[2] == cells.end[1]) {
                 p.at[2] = cells.first[1];
                 p.at[0]++;

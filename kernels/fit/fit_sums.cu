@@ -60,15 +60,6 @@ __device__ double weight_of(const grove_args *args, const grove_fit_state *s, co
     return weight;
 }
 
-// Number j of the models: element j % 4 of group j / 4, or the correlation's of group j.
-__device__ __forceinline__ complex model(const grove_args *args, const grove_fit_state *s,
-                                         const place *p, int c, int64_t j)
-{
-    int k = GROVE_FIT_MODELS + 2 * (int)(s->full ? j / 4 : j);
-
-    return element(&args->in[k], find(args, &s->tile, k, p), s->full ? (int)(j % 4) : c);
-}
-
 struct sums {
     double count, power;
     complex data, pair[GROVE_FIT_PIECE];
@@ -93,27 +84,110 @@ __device__ double sample_of(const grove_args *args, const grove_fit_state *s, co
     return weight_of(args, s, &p, c);
 }
 
-// first: number of the piece's first partner of j; of the n numbers.
-__device__ void add_cell(const grove_args *args, const grove_fit_state *s, const place *p, int c,
-                         double w, int64_t j, int64_t first, int64_t n, sums *to)
+// What a thread adds: products of number j with those from `first` on, of the n.
+struct share {
+    int c;
+    int64_t j, first, n;
+};
+
+// An input in a cell.
+struct reader {
+    const char *at;
+    int64_t step; // bytes to the next channel
+    int k, e;     // input and element
+};
+
+// The numbers of a cell that a thread adds.
+struct numbers {
+    reader data, left, right[GROVE_FIT_PIECE];
+};
+
+__device__ __forceinline__ reader read_input(const grove_args *args, const grove_fit_state *s,
+                                             int k, int e, const place *p)
 {
-    complex d = data_of(args, s, p, c);
-    complex x = model(args, s, p, c, j), wd = {w * d.re, w * d.im}, wx = {w * x.re, w * x.im};
-    // A piece has the four numbers of a group, or numbers of several.
-    const int group = GROVE_FIT_MODELS + 2 * (int)(first / 4);
-    const char *four = s->full ? find(args, &s->tile, group, p) : nullptr;
+    const int axis = s->tile.axis[2];
+
+    return {find(args, &s->tile, k, p), axis >= 0 ? args->in[k].stride[axis] : 0, k, e};
+}
+
+// Of number j of the models.
+__device__ __forceinline__ reader read_model(const grove_args *args, const grove_fit_state *s,
+                                             int c, int64_t j, const place *p)
+{
+    const int k = GROVE_FIT_MODELS + 2 * (int)(s->full ? j / 4 : j);
+
+    return read_input(args, s, k, s->full ? (int)(j % 4) : c, p);
+}
+
+// Those that a piece lacks are the left one.
+__device__ __forceinline__ numbers find_numbers(const grove_args *args, const grove_fit_state *s,
+                                                const share *own, const place *p)
+{
+    numbers n;
+
+    n.data = read_input(args, s, GROVE_FIT_DATA, own->c, p);
+    n.left = read_model(args, s, own->c, own->j, p);
+#pragma unroll
+    for (int k = 0; k < GROVE_FIT_PIECE; k++)
+        n.right[k] =
+            read_model(args, s, own->c, own->first + k < own->n ? own->first + k : own->j, p);
+    return n;
+}
+
+__device__ __forceinline__ void step_numbers(numbers *n)
+{
+    n->data.at += n->data.step;
+    n->left.at += n->left.step;
+#pragma unroll
+    for (int k = 0; k < GROVE_FIT_PIECE; k++)
+        n->right[k].at += n->right[k].step;
+}
+
+// Bytes of a number, where data and models are complex matrices of one precision; or 0.
+__device__ int matrix_bytes(const grove_args *args, const grove_fit_state *s)
+{
+    const int bytes = args->in[GROVE_FIT_DATA].bytes;
+    bool same = args->in[GROVE_FIT_DATA].elements == 4;
+
+    for (int g = 0; g < s->groups; g++) {
+        const grove_view *view = &args->in[GROVE_FIT_MODELS + 2 * g];
+        same = same && view->elements == 4 && view->bytes == bytes;
+    }
+    return same ? bytes : 0;
+}
+
+template <int bytes>
+__device__ __forceinline__ complex read(const grove_args *args, const reader *from)
+{
+    if (bytes == 8) {
+        const double2 z = ((const double2 *)(const void *)from->at)[from->e];
+        return {z.x, z.y};
+    }
+    if (bytes == 4) {
+        const float2 z = ((const float2 *)(const void *)from->at)[from->e];
+        return {(double)z.x, (double)z.y};
+    }
+    return element(&args->in[from->k], from->at, from->e);
+}
+
+// Sums that the piece lacks are not written.
+template <int bytes>
+__device__ __forceinline__ void add_cell(const grove_args *args, const numbers *n, double w,
+                                         sums *to)
+{
+    const complex d = read<bytes>(args, &n->data), x = read<bytes>(args, &n->left),
+                  wd = {w * d.re, w * d.im}, wx = {w * x.re, w * x.im};
+
     to->count += 2;
     to->power += wd.re * d.re + wd.im * d.im;
     to->data.re += wd.re * x.re + wd.im * x.im;
     to->data.im += wd.re * x.im - wd.im * x.re;
 #pragma unroll
-    for (int k = 0; k < GROVE_FIT_PIECE; k++)
-        if (first + k >= j && first + k < n) {
-            complex y =
-                s->full ? element(&args->in[group], four, k) : model(args, s, p, c, first + k);
-            to->pair[k].re += wx.re * y.re + wx.im * y.im;
-            to->pair[k].im += wx.im * y.re - wx.re * y.im;
-        }
+    for (int k = 0; k < GROVE_FIT_PIECE; k++) {
+        const complex y = read<bytes>(args, &n->right[k]);
+        to->pair[k].re += wx.re * y.re + wx.im * y.im;
+        to->pair[k].im += wx.im * y.re - wx.re * y.im;
+    }
 }
 
 __device__ void write_sums(double *out, int64_t n, int c, int64_t j, int64_t first,
@@ -146,19 +220,30 @@ __device__ void add_stretch(const grove_args *args, int64_t at)
     const int64_t j = item / 4 / pieces, first = item / 4 % pieces * GROVE_FIT_PIECE;
     const int c = (int)(at % 4), lane = (int)(item % all.group), each = all.group / 4;
     const bool own = j < n && first + GROVE_FIT_PIECE > j; // else the other half has it
+    const share adds = {c, own ? j : 0, own ? first : 0, n};
+    const int bytes = matrix_bytes(args, s);
     sums sum = {};
 
     box cells = find_box(args, &s->tile, row);
     place p = {{cells.first[0], cells.baseline, cells.first[1]}};
+    numbers here = find_numbers(args, s, &adds, &p);
     for (int64_t cell = 0; p.at[0] < cells.end[0] && p.at[2] < cells.end[1]; cell += each) {
         double weight = sample_of(args, s, &cells, cell + lane / 4, c);
         for (int k = 0; k < each && p.at[0] < cells.end[0]; k++) {
             double w = group_weight(weight, 4 * k + c, all.group);
-            if (own && w > 0)
-                add_cell(args, s, &p, c, w, j, first, n, &sum);
+            if (own && w > 0) {
+                if (bytes == 8)
+                    add_cell<8>(args, &here, w, &sum);
+                else if (bytes == 4)
+                    add_cell<4>(args, &here, w, &sum);
+                else
+                    add_cell<0>(args, &here, w, &sum);
+            }
+            step_numbers(&here);
             if (++p.at[2] == cells.end[1]) {
                 p.at[2] = cells.first[1];
                 p.at[0]++;
+                here = find_numbers(args, s, &adds, &p);
             }
         }
     }

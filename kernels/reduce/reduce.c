@@ -275,7 +275,9 @@ static void begin(job *j, const grove_args *args)
 /* The first cell whose numbers do not begin before item `item`. */
 static int64_t cell_of(const job *j, int64_t item)
 {
-    return (item + j->elements - 1) / j->elements;
+    int64_t each = (int64_t)j->elements * grove_reduce_team(j->args);
+
+    return (item + each - 1) / each;
 }
 
 void grove_reduce_cells(const grove_args *args, int64_t first, int64_t last)

@@ -59,7 +59,7 @@ GROVE_FN int grove_reduce_levels(int64_t cells)
     return levels;
 }
 
-/* Threads on a device, items on the host: the numbers of the output, without their parts. */
+/* The numbers of the output, without their parts. */
 GROVE_FN int64_t grove_reduce_numbers(const grove_args *args)
 {
     int64_t n = args->out.elements;
@@ -68,6 +68,32 @@ GROVE_FN int64_t grove_reduce_numbers(const grove_args *args)
         if (args->out.stride[d] != 0)
             n *= args->size[d];
     return n;
+}
+
+/* Threads that share a number on a device, a power of two: each takes blocks of the axis. More
+ * where there are few numbers. */
+enum { GROVE_REDUCE_THREADS = 128, GROVE_REDUCE_TEAM = 32, GROVE_REDUCE_ENOUGH = 1 << 17 };
+GROVE_FN int grove_reduce_team(const grove_args *args)
+{
+    const grove_reduce_state *s = (const grove_reduce_state *)(const void *)args->state.bytes;
+    int64_t numbers = grove_reduce_numbers(args), blocks, first;
+    int team = 1;
+
+    if (s->axis < 0 || args->size[s->axis] <= 0)
+        return 1;
+    first = args->origin[s->axis];
+    blocks =
+        (first + args->size[s->axis] - 1) / GROVE_REDUCE_BLOCK - first / GROVE_REDUCE_BLOCK + 1;
+    while (team < GROVE_REDUCE_TEAM && 2 * team <= blocks &&
+           2 * team * numbers <= GROVE_REDUCE_ENOUGH)
+        team *= 2;
+    return team;
+}
+
+/* Threads on a device; on the host items, of which the first of each team is its number. */
+GROVE_FN int64_t grove_reduce_threads(const grove_args *args)
+{
+    return grove_reduce_numbers(args) * grove_reduce_team(args);
 }
 
 GROVE_FN double grove_reduce_zero(int how)
@@ -121,7 +147,7 @@ GROVE_FN int64_t grove_reduce_within(int64_t index, int64_t count)
 }
 
 #ifndef GROVE_CUDA
-/* Items [first, last) of those; the precision of numbers is in their views. */
+/* Items [first, last) of grove_reduce_threads; the precision of numbers is in their views. */
 void grove_reduce_cells(const grove_args *args, int64_t first, int64_t last);
 /* Cells [first, last) of the value. */
 void grove_reduce_finish_cells(const grove_args *args, int64_t first, int64_t last);

@@ -257,11 +257,6 @@ static void flag_cells(const grove_args *args, int64_t first, int64_t last)
     }
 }
 
-static int64_t reduce_threads(const grove_args *args)
-{
-    return grove_reduce_numbers(args);
-}
-
 const grove_kernel grove_array_cast = {"cast", cast_cells, cast_cells, cast_source, NULL, 0, 0};
 const grove_kernel grove_array_blank = GROVE_KERNEL(blank);
 const grove_kernel grove_array_flag_rule = {"flag_rule", flag_cells, flag_cells, flag_rule_source,
@@ -270,8 +265,8 @@ const grove_kernel grove_array_reduce = {"reduce",
                                          grove_reduce_cells,
                                          grove_reduce_cells,
                                          "reduce.cu",
-                                         reduce_threads,
-                                         0,
+                                         grove_reduce_threads,
+                                         GROVE_REDUCE_THREADS,
                                          1 << GROVE_REDUCE_COUNT | 1 << GROVE_REDUCE_NODES};
 const grove_kernel grove_array_reduce_finish = {"reduce_finish",
                                                 grove_reduce_finish_cells,

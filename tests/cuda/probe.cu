@@ -1,5 +1,6 @@
-// Kernels that test the guarantees of the emulation.
-#include "cell.h"
+// Kernels that test the guarantees of the emulation, and how cells are found.
+#define GROVE_KERNEL_SOURCE "cell.h" // no cell functions
+#include "kernel.h"
 
 enum { THREADS = 96 };
 
@@ -62,3 +63,22 @@ extern "C" __global__ void shuffles_double(const __grid_constant__ grove_args ar
     out[t] = turned + 1000 * fifth + 1000000.0 * above;
 }
 GROVE_CUDA_EXPORT(shuffles_double)
+
+// Where cells are whose numbers the state has: indices, and bytes from the beginning of two inputs.
+extern "C" __global__ void where_double(const __grid_constant__ grove_args args)
+{
+    const int64_t *at = (const int64_t *)(const void *)args.state.bytes;
+    int64_t *out = (int64_t *)args.out.data + 10 * threadIdx.x, n;
+    grove_cell cell;
+
+    if (blockIdx.x > 0 || threadIdx.x >= 16)
+        return;
+    n = at[threadIdx.x] < args.walk.cells ? at[threadIdx.x] : args.walk.cells - 1;
+    grove_cell_find(&cell, &args, n < 0 ? 0 : n);
+#pragma unroll
+    for (int d = 0; d < 8; d++)
+        out[d] = cell.index[d];
+    out[8] = cell.in[0] - (const char *)args.in[0].data;
+    out[9] = cell.in[1] - (const char *)args.in[1].data;
+}
+GROVE_CUDA_EXPORT(where_double)
