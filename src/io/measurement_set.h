@@ -17,8 +17,9 @@ typedef struct {
     int station_count;
     char *telescope, *field_name;
     double phase_centre[2]; /* J2000 ra, dec, radians */
-    double *time;           /* [times] distinct centres, UTC MJD seconds, ascending */
-    double *interval;       /* [times] s */
+    /* [times] Centres, UTC MJD seconds, ascending, and intervals, s. A set may have several
+     * intervals at one time: each pair is there once, those of one time by ascending interval. */
+    double *time, *interval;
     int *scan;              /* [times] scan numbers; when creating, NULL: 1 */
     int64_t times;
     double *frequency, *channel_width; /* [channels] Hz; widths > 0 */
@@ -46,13 +47,12 @@ void grove_ms_layout_free(grove_ms_layout *layout); /* frees the contents and th
 /* Selects rows of a set; all zero: the first field and window, with autocorrelations. */
 typedef struct {
     int field, spectral_window;
-    bool cross_only;   /* without autocorrelations */
-    bool one_interval; /* fails where INTERVAL differs between rows of one time */
+    bool cross_only; /* without autocorrelations */
 } grove_ms_part;
 
 /* Opens an existing set for reading (and, when `writable`, updating): one field and spectral
  * window, with the array and data description that belong to them. Rows may be in any order; each
- * is mapped to (time, baseline). Errors name the path; when a field or window does not exist, they
+ * is mapped to (time, baseline), where those of other intervals are another time. Errors name the path; when a field or window does not exist, they
  * list those that do. */
 grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, bool writable,
                         grove_error *error);

@@ -1,5 +1,5 @@
-// Finds the rows of a part of a set: their times, baselines and numbers. Columns are read from
-// casacore's buckets, row by row, so that no whole column is ever in memory.
+// Finds the rows of a part of a set: their times, intervals, baselines and numbers. Columns are
+// read in pieces, so that no whole one is ever in memory.
 #include "io/measurement_set_private.h"
 
 #include <algorithm>
@@ -15,50 +15,114 @@ using namespace casacore;
 namespace
 {
 constexpr int64_t NONE = std::numeric_limits<int64_t>::min();
+constexpr double CLOSE = 1e-3; // s: times and intervals that differ by less are one
+
+// What the columns say of a row.
+struct row_facts {
+    int64_t row;
+    int left, right;
+    double time, interval;
+};
 
 // The columns that say what a row is, and which rows are chosen.
-struct row_columns {
-    const grove_ms_part &part;
-    std::set<int> descriptions;
-    ScalarColumn<Int> field, description, left, right, scan;
+class row_columns
+{
+    std::set<int> descriptions, others, fields;
+    ScalarColumn<Int> field, description, left, right;
     ScalarColumn<Double> time, interval;
-    int64_t rows;
 
-    row_columns(const Table &table, const grove_ms_part &choice, const std::set<int> &ids)
-        : part(choice), descriptions(ids), field(table, "FIELD_ID"),
-          description(table, "DATA_DESC_ID"), left(table, "ANTENNA1"), right(table, "ANTENNA2"),
-          time(table, "TIME"), interval(table, "INTERVAL"), rows(int64_t(table.nrow()))
+    // Some rows of all columns.
+    struct piece {
+        Vector<Int> field, description, left, right;
+        Vector<Double> time, interval;
+    };
+
+    void read(int64_t first, int64_t count, piece &to) const
     {
-        if (table.tableDesc().isColumn("SCAN_NUMBER"))
-            scan.attach(table, "SCAN_NUMBER");
+        const Slicer part_of(IPosition(1, first), IPosition(1, count));
+        field.getColumnRange(part_of, to.field, True);
+        description.getColumnRange(part_of, to.description, True);
+        left.getColumnRange(part_of, to.left, True);
+        right.getColumnRange(part_of, to.right, True);
+        time.getColumnRange(part_of, to.time, True);
+        interval.getColumnRange(part_of, to.interval, True);
     }
 
-    // Calls work(row, left, right, time) for the rows that are chosen.
-    template <typename Work> void each(const Work &work) const
+    template <typename Work>
+    void each_of(const piece &of, int64_t first, int64_t count, const Work &work)
     {
-        int id = 0;
-        bool wanted = descriptions.count(id);
-        for (int64_t k = 0; k < rows; k++) {
-            rownr_t row = rownr_t(k);
-            if (field(row) != part.field)
-                continue;
-            int now = description(row);
-            if (now != id)
-                wanted = descriptions.count(id = now);
-            int p = wanted ? left(row) : 0, q = wanted ? right(row) : 0;
-            if (wanted && !(part.cross_only && p == q))
-                work(k, p, q, time(row));
+        int of_field = 0, id = 0;
+        bool known = false, wanted = false;
+        for (size_t k = 0; k < size_t(count); k++) {
+            if (!known || of.field[k] != of_field)
+                fields.insert(of_field = of.field[k]);
+            if (!known || of.description[k] != id) {
+                id = of.description[k];
+                wanted = descriptions.count(id);
+                if (!wanted)
+                    others.insert(id);
+            }
+            known = true;
+            if (wanted && of_field == part.field && !(part.cross_only && of.left[k] == of.right[k]))
+                work(row_facts{first + int64_t(k), of.left[k], of.right[k], of.time[k],
+                               of.interval[k]});
         }
+    }
+
+  public:
+    const grove_ms_part &part;
+    const int64_t rows;
+
+    row_columns(const Table &table, const grove_ms_part &choice, const std::set<int> &ids)
+        : descriptions(ids), field(table, "FIELD_ID"), description(table, "DATA_DESC_ID"),
+          left(table, "ANTENNA1"), right(table, "ANTENNA2"), time(table, "TIME"),
+          interval(table, "INTERVAL"), part(choice), rows(int64_t(table.nrow()))
+    {
+    }
+
+    // Calls work(facts) for the rows that are chosen.
+    template <typename Work> void each(const Work &work)
+    {
+        constexpr int64_t most = 16384;
+        piece now;
+        for (int64_t first = 0; first < rows; first += most) {
+            const int64_t count = std::min(most, rows - first);
+            read(first, count, now);
+            each_of(now, first, count, work);
+        }
+    }
+    // How many fields and windows all rows have, once they were seen.
+    int field_count() const
+    {
+        return int(fields.size());
+    }
+    int window_count() const
+    {
+        return int(others.size()) + 1;
     }
 };
 
-// Distinct ones of many numbers; those of neighbours are mostly equal, or follow each other as
-// before.
-class distinct_times
+// A time and an interval that rows have: a set that is averaged by baselines has several intervals
+// at one time.
+struct time_slot {
+    double time, interval;
+
+    bool operator<(const time_slot &other) const
+    {
+        return time < other.time || (time == other.time && interval < other.interval);
+    }
+    bool operator==(const time_slot &other) const
+    {
+        return time == other.time && interval == other.interval;
+    }
+};
+
+// Distinct ones of many; those of neighbours are mostly equal, or follow each other as before.
+class distinct_slots
 {
-    std::vector<double> all; // those before `tidy` are sorted and distinct
+    std::vector<time_slot> all; // those before `tidy` are sorted and distinct
     size_t tidy = 0, at = 0;
-    double last = std::numeric_limits<double>::quiet_NaN();
+    time_slot last = {std::numeric_limits<double>::quiet_NaN(), 0};
 
     void put_in_order()
     {
@@ -67,65 +131,100 @@ class distinct_times
         tidy = all.size();
     }
 
-  public:
-    void add(double time)
+    // Of [first, end), which have one time within a millisecond: those that differ by more.
+    static void add_time(std::vector<time_slot>::iterator first,
+                         std::vector<time_slot>::iterator end, std::vector<time_slot> &found)
     {
-        if (time == last)
+        const double time = first->time;
+        for (auto each = first; each != end; ++each)
+            each->time = time;
+        std::sort(first, end);
+        for (auto each = first; each != end; ++each)
+            if (each == first || each->interval - found.back().interval > CLOSE)
+                found.push_back(*each);
+    }
+
+  public:
+    void add(const time_slot &slot)
+    {
+        if (slot == last)
             return;
-        last = time;
+        last = slot;
         at = at + 1 < tidy ? at + 1 : 0;
-        if (at < tidy && all[at] == time)
+        if (at < tidy && all[at] == slot)
             return;
-        all.push_back(time);
-        if (all.size() >= 2 * tidy + 65536)
+        auto end = all.begin() + std::ptrdiff_t(tidy),
+             known = std::lower_bound(all.begin(), end, slot);
+        if (known != end && *known == slot) {
+            at = size_t(known - all.begin());
+            return;
+        }
+        all.push_back(slot);
+        if (all.size() >= 2 * tidy + 4096)
             put_in_order();
     }
     // The first of those that are equal within a millisecond.
-    std::vector<double> slots()
+    std::vector<time_slot> slots()
     {
-        std::vector<double> found;
+        std::vector<time_slot> found;
         put_in_order();
-        for (double time : all)
-            if (found.empty() || time - found.back() > 1e-3)
-                found.push_back(time);
+        for (auto first = all.begin(), end = first; first != all.end(); first = end) {
+            const double time = first->time;
+            while (end != all.end() && !(end->time - time > CLOSE))
+                ++end;
+            add_time(first, end, found);
+        }
         return found;
     }
 };
 
-// Numbers of times.
-class time_numbers
+// Numbers of slots.
+class slot_numbers
 {
-    const std::vector<double> &start;
+    const std::vector<time_slot> &start;
     size_t last = 0;
 
-    bool has(size_t k, double time) const
+    bool has(size_t k, const time_slot &slot) const
     {
-        return k < start.size() && start[k] <= time &&
-               (k + 1 == start.size() || time < start[k + 1]);
+        return k < start.size() && slot.time >= start[k].time &&
+               !(slot.time - start[k].time > CLOSE) && slot.interval >= start[k].interval &&
+               !(slot.interval - start[k].interval > CLOSE);
+    }
+    // The last one that is not after another; -1: all are.
+    int64_t before(const time_slot &slot) const
+    {
+        return std::upper_bound(start.begin(), start.end(), slot) - start.begin() - 1;
     }
 
   public:
-    explicit time_numbers(const std::vector<double> &times) : start(times)
+    explicit slot_numbers(const std::vector<time_slot> &slots) : start(slots)
     {
     }
-    size_t of(double time)
+    // -1: there is no such slot.
+    int64_t of(const time_slot &slot)
     {
-        if (has(last, time))
-            return last;
-        last = has(last + 1, time) ? last + 1 : 0;
-        if (!has(last, time))
-            last = size_t(std::upper_bound(start.begin(), start.end(), time) - start.begin()) - 1;
-        return last;
+        if (has(last, slot))
+            return int64_t(last);
+        last = has(last + 1, slot) ? last + 1 : 0;
+        if (has(last, slot))
+            return int64_t(last);
+        int64_t found = before({slot.time, std::numeric_limits<double>::infinity()});
+        if (found >= 0) // has this time
+            found = before({start[size_t(found)].time, slot.interval});
+        if (found < 0 || !has(size_t(found), slot))
+            return -1;
+        last = size_t(found);
+        return found;
     }
 };
 
 // Numbers of pairs of stations, by the first one; -1: there is no such baseline.
 using baseline_table = std::vector<std::vector<int32_t>>;
 
-// What is at the times: of the row that is first by time and number.
-struct time_facts {
-    int64_t rows = 0, row = -1, least = -1, most = -1; // rows of the least and most interval
-    double time = 0, interval = 0, low = 0, high = 0;
+// What is in a slot: of the row that is first by time and number.
+struct slot_facts {
+    int64_t rows = 0, row = -1;
+    double time = 0;
 };
 
 template <typename T> T *copy(const std::vector<T> &from)
@@ -137,7 +236,7 @@ template <typename T> T *copy(const std::vector<T> &from)
     return to;
 }
 
-// The rows, if each is the sum of a number of its time and one of its baseline.
+// The rows, if each is the sum of a number of its slot and one of its baseline.
 struct row_sums {
     std::vector<int64_t> of_time, of_baseline;
     bool empty = true, holds = true;
@@ -170,14 +269,15 @@ struct row_finder {
     const grove_ms_layout *layout; // its stations
     grove_set_rows *found;
     baseline_table number;
-    std::vector<double> start; // of times
-    std::vector<time_facts> facts;
+    std::vector<time_slot> start;
+    std::vector<slot_facts> facts;
 };
 
-void check_antennas(row_finder &f, int64_t row, int p, int q)
+void check_antennas(const row_finder &f, const row_facts &row)
 {
+    const int p = row.left, q = row.right;
     if (p < 0 || q < 0 || p >= f.layout->station_count || q >= f.layout->station_count)
-        throw AipsError("row " + std::to_string(row) + " has antennas " + std::to_string(p) +
+        throw AipsError("row " + std::to_string(row.row) + " has antennas " + std::to_string(p) +
                         " and " + std::to_string(q) + "; there are " +
                         std::to_string(f.layout->station_count));
 }
@@ -190,39 +290,33 @@ int32_t &number_of(row_finder &f, int p, int q)
     return line[size_t(q)];
 }
 
-// What all rows of the set have, not only those chosen.
-void count_choices(row_finder &f)
+void check_slot(const row_facts &row)
 {
-    std::set<int> fields, others;
-    for (int64_t k = 0, field = -1, id = -1; k < f.columns.rows; k++) {
-        int a = f.columns.field(rownr_t(k)), b = f.columns.description(rownr_t(k));
-        if (!k || a != field)
-            fields.insert(a);
-        if (!k || b != id)
-            others.insert(b);
-        field = a;
-        id = b;
-    }
-    for (int own : f.columns.descriptions)
-        others.erase(own);
-    f.found->fields = int(fields.size());
-    f.found->windows = int(others.size()) + 1;
+    if (!std::isfinite(row.time))
+        throw AipsError("row " + std::to_string(row.row) + " has no time");
+    if (std::isfinite(row.interval) && row.interval > 0)
+        return;
+    std::ostringstream text;
+    text << "row " << row.row << " has an INTERVAL of " << row.interval
+         << " s; it must be a number above 0";
+    throw AipsError(text.str());
 }
 
-// Which times and baselines there are.
+// Which slots and baselines there are.
 void look(row_finder &f)
 {
-    distinct_times times;
+    distinct_slots slots;
     f.number.resize(size_t(f.layout->station_count));
-    f.columns.each([&](int64_t row, int p, int q, double time) {
-        if (!std::isfinite(time))
-            throw AipsError("row " + std::to_string(row) + " has no time");
-        times.add(time);
-        check_antennas(f, row, p, q);
-        number_of(f, p, q) = 0;
+    f.columns.each([&](const row_facts &row) {
+        check_slot(row);
+        slots.add({row.time, row.interval});
+        check_antennas(f, row);
+        number_of(f, row.left, row.right) = 0;
         f.found->count++;
     });
-    f.start = times.slots();
+    f.start = slots.slots();
+    f.found->fields = f.columns.field_count();
+    f.found->windows = f.columns.window_count();
 }
 
 void number_baselines(row_finder &f)
@@ -245,42 +339,32 @@ void number_baselines(row_finder &f)
     f.found->right = copy(right);
 }
 
-// The time and baseline of a row that is seen again.
-std::pair<size_t, size_t> cell_of(row_finder &f, time_numbers &times, int64_t row, int p, int q,
-                                  double time)
+// The slot and baseline of a row that is seen again.
+std::pair<size_t, size_t> cell_of(row_finder &f, slot_numbers &slots, const row_facts &row)
 {
-    check_antennas(f, row, p, q);
-    int32_t baseline = number_of(f, p, q);
-    if (baseline < 0 || !(time >= f.start[0]))
+    check_antennas(f, row);
+    const int32_t baseline = number_of(f, row.left, row.right);
+    const int64_t slot = slots.of({row.time, row.interval});
+    if (baseline < 0 || slot < 0)
         throw AipsError("another program is changing it");
-    return {times.of(time), size_t(baseline)};
+    return {size_t(slot), size_t(baseline)};
 }
 
-// Facts of the times, and whether rows follow a rule.
+// Facts of the slots, and whether rows follow a rule.
 void look_at_rows(row_finder &f)
 {
     row_sums sums(f.start.size(), size_t(f.found->baselines));
-    time_numbers times(f.start);
+    slot_numbers slots(f.start);
     f.facts.resize(f.start.size());
-    f.columns.each([&](int64_t row, int p, int q, double time) {
-        auto cell = cell_of(f, times, row, p, q, time);
-        time_facts &now = f.facts[cell.first];
-        double interval = f.columns.interval(rownr_t(row));
-        if (now.row < 0 || time < now.time) {
-            now.row = row;
-            now.time = time;
-            now.interval = interval;
-        }
-        if (!now.rows || interval < now.low || std::isnan(interval)) {
-            now.least = row;
-            now.low = interval;
-        }
-        if (!now.rows || interval > now.high) {
-            now.most = row;
-            now.high = interval;
+    f.columns.each([&](const row_facts &row) {
+        auto cell = cell_of(f, slots, row);
+        slot_facts &now = f.facts[cell.first];
+        if (now.row < 0 || row.time < now.time) {
+            now.row = row.row;
+            now.time = row.time;
         }
         now.rows++;
-        sums.add(row, cell.first, cell.second);
+        sums.add(row.row, cell.first, cell.second);
     });
     if (sums.holds && f.found->count == f.found->times * f.found->baselines) {
         f.found->of_time = copy(sums.of_time);
@@ -288,32 +372,22 @@ void look_at_rows(row_finder &f)
     }
 }
 
-std::string show_interval(row_finder &f, int64_t row)
+void tell_slots(row_finder &f, const Table &table)
 {
-    std::ostringstream text;
-    text << "row " << row << " " << f.columns.interval(rownr_t(row)) << " s";
-    return text.str();
-}
-
-void tell_times(row_finder &f)
-{
-    std::vector<double> interval;
-    std::vector<int> scan;
-    for (const time_facts &each : f.facts) {
+    std::vector<double> time, interval;
+    std::vector<int> number(f.facts.size(), 1);
+    for (const time_slot &each : f.start) {
+        time.push_back(each.time);
         interval.push_back(each.interval);
-        scan.push_back(f.columns.scan.isNull() ? 1 : f.columns.scan(rownr_t(each.row)));
-        int64_t other = -1;
-        if (!(each.high - each.interval <= 1e-3))
-            other = each.most;
-        if (!(each.interval - each.low <= 1e-3) && (other < 0 || each.least < other))
-            other = each.least;
-        if (other >= 0 && !f.found->uneven)
-            f.found->uneven =
-                grove_strdup((show_interval(f, each.row) + ", " + show_interval(f, other)).c_str());
     }
-    f.found->time = copy(f.start);
+    if (table.tableDesc().isColumn("SCAN_NUMBER")) {
+        ScalarColumn<Int> scan(table, "SCAN_NUMBER");
+        for (size_t k = 0; k < number.size(); k++)
+            number[k] = scan(rownr_t(f.facts[k].row));
+    }
+    f.found->time = copy(time);
     f.found->interval = copy(interval);
-    f.found->scan = copy(scan);
+    f.found->scan = copy(number);
 }
 
 void put_row(row_finder &f, int64_t k, int64_t row)
@@ -329,8 +403,8 @@ int64_t row_at(row_finder &f, int64_t k)
     return f.found->narrow ? int64_t(f.found->narrow[k]) : f.found->wide[k];
 }
 
-// The rows of a time in the order of their baselines.
-void sort_time(row_finder &f, int64_t first, int64_t last)
+// The rows of a slot in the order of their baselines.
+void sort_slot(row_finder &f, int64_t first, int64_t last)
 {
     int32_t *baseline = f.found->baseline;
     if (std::is_sorted(baseline + first, baseline + last))
@@ -360,7 +434,7 @@ void make_lists(row_finder &f)
         throw std::bad_alloc();
 }
 
-// Each time's rows, one after the other.
+// Each slot's rows, one after the other.
 void list_rows(row_finder &f)
 {
     make_lists(f);
@@ -371,27 +445,27 @@ void list_rows(row_finder &f)
         f.facts[t].rows = f.found->first[t]; // from now on: where the next one goes
     }
     f.found->first[f.facts.size()] = sum;
-    time_numbers times(f.start);
-    f.columns.each([&](int64_t row, int p, int q, double time) {
-        auto cell = cell_of(f, times, row, p, q, time);
+    slot_numbers slots(f.start);
+    f.columns.each([&](const row_facts &row) {
+        auto cell = cell_of(f, slots, row);
         int64_t k = f.facts[cell.first].rows++;
         if (k >= f.found->first[cell.first + 1])
             throw AipsError("another program is changing it");
         f.found->baseline[k] = int32_t(cell.second);
-        put_row(f, k, row);
+        put_row(f, k, row.row);
     });
     for (int64_t t = 0; t < f.found->times; t++) {
-        sort_time(f, f.found->first[t], f.found->first[t + 1]);
+        sort_slot(f, f.found->first[t], f.found->first[t + 1]);
         for (int64_t k = f.found->first[t] + 1; k < f.found->first[t + 1]; k++)
             if (f.found->baseline[k] == f.found->baseline[k - 1])
                 throw AipsError("rows " + std::to_string(row_at(f, k - 1)) + " and " +
-                                std::to_string(row_at(f, k)) + " have the same time and baseline");
+                                std::to_string(row_at(f, k)) +
+                                " have the same time, interval and baseline");
     }
 }
 
-void find_rows(row_finder &f)
+void find_rows(row_finder &f, const Table &table)
 {
-    count_choices(f);
     look(f);
     if (!f.found->count)
         throw AipsError("no row has field " + std::to_string(f.columns.part.field) +
@@ -400,7 +474,7 @@ void find_rows(row_finder &f)
     f.found->times = int64_t(f.start.size());
     number_baselines(f);
     look_at_rows(f);
-    tell_times(f);
+    tell_slots(f, table);
     if (!f.found->of_time)
         list_rows(f);
 }
@@ -434,40 +508,6 @@ void fill_layout(grove_ms_layout *layout, const grove_set_rows *rows)
     layout->fields = rows->fields;
     layout->windows = rows->windows;
 }
-
-bool is_ascending(const std::vector<int64_t> &numbers)
-{
-    return std::is_sorted(numbers.begin(), numbers.end());
-}
-
-void sort_rows(grove::row_list &list)
-{
-    std::vector<std::pair<int64_t, int64_t>> both;
-    both.reserve(list.row.size());
-    for (size_t i = 0; i < list.row.size(); i++)
-        both.emplace_back(list.row[i], list.place[i]);
-    std::sort(both.begin(), both.end());
-    for (size_t i = 0; i < both.size(); i++) {
-        list.row[i] = both[i].first;
-        list.place[i] = both[i].second;
-    }
-}
-
-// Of a set in the order of baselines: each baseline's rows, one after the other.
-bool list_by_baseline(const grove_set_rows *rows, const grove_ms_block *block,
-                      grove::row_list &list)
-{
-    size_t i = 0;
-    if (!rows->of_time)
-        return false;
-    for (int64_t b = 0; b < block->baselines; b++)
-        for (int64_t t = 0; t < block->times; t++, i++) {
-            list.row[i] =
-                rows->of_time[block->first_time + t] + rows->of_baseline[block->first_baseline + b];
-            list.place[i] = t * block->baselines + b;
-        }
-    return is_ascending(list.row);
-}
 } // namespace
 
 namespace grove
@@ -480,54 +520,10 @@ void index_rows(grove_ms *ms, const std::set<int> &descriptions)
     if (!rows) {
         ms->rows.reset(rows = grove_set_rows_new());
         row_finder finder = {{ms->table, ms->chosen, descriptions}, ms->layout, rows, {}, {}, {}};
-        find_rows(finder);
+        find_rows(finder, ms->table);
         grove_set_rows_share(rows, key);
     }
-    if (ms->chosen.one_interval && rows->uneven)
-        throw AipsError(std::string("rows of one time have different intervals: ") + rows->uneven +
-                        "; Grove computes with one interval at each time; split the set first");
     fill_layout(ms->layout, rows);
     ms->all_rows = rows->count == int64_t(ms->table.nrow());
-}
-
-void number_rows(grove_ms *ms)
-{
-    const grove_ms_layout *layout = ms->layout;
-    grove_set_rows *rows = grove_set_rows_new();
-    std::vector<int64_t> of_time, of_baseline;
-    ms->rows.reset(rows);
-    rows->times = layout->times;
-    rows->baselines = layout->baselines;
-    rows->count = layout->times * layout->baselines;
-    for (int64_t t = 0; t < layout->times; t++)
-        of_time.push_back(t * layout->baselines);
-    for (int64_t b = 0; b < layout->baselines; b++)
-        of_baseline.push_back(b);
-    rows->of_time = copy(of_time);
-    rows->of_baseline = copy(of_baseline);
-    ms->all_rows = true;
-}
-
-row_list rows_of(const grove_ms *ms, const grove_ms_block *block)
-{
-    row_list list;
-    list.row.resize(size_t(block->times * block->baselines));
-    list.place.resize(list.row.size());
-    int64_t count =
-        grove_set_rows_list(ms->rows.get(), block->first_time, block->times, block->first_baseline,
-                            block->baselines, list.row.data(), list.place.data());
-    list.row.resize(size_t(count));
-    list.place.resize(size_t(count));
-    if (!is_ascending(list.row) && !list_by_baseline(ms->rows.get(), block, list))
-        sort_rows(list);
-    return list;
-}
-
-void each_time(const grove_ms *ms, const std::function<void(const row_list &rows)> &work)
-{
-    for (int64_t t = 0; t < ms->layout->times; t++) {
-        grove_ms_block block = {t, 1, 0, ms->layout->baselines, 0, 0};
-        work(rows_of(ms, &block));
-    }
 }
 } // namespace grove
