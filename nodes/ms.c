@@ -127,6 +127,29 @@ static int add_data_members(grove_node *node, const grove_ms *ms, int shape)
     return code ? code : add_columns(node, ms, &data);
 }
 
+/* Of a set with several intervals at a time, how many slots its rows make. */
+static void note_slots(grove_node *node, const grove_ms_layout *layout)
+{
+    double least = INFINITY, most = 0, end = -INFINITY;
+    bool over = false;
+
+    for (int64_t t = 0; t < layout->times; t++) {
+        const double half = layout->interval[t] / 2;
+        over = over || layout->time[t] < end;
+        least = fmin(least, 2 * half);
+        most = fmax(most, 2 * half);
+        end = fmax(end, layout->time[t] + half * (1 - 1e-3));
+    }
+    if (over && most - least > 1e-3)
+        grove_node_note(node,
+                        "%lld rows with intervals of %g to %g s make %lld slots of one time and "
+                        "interval, which hold %.2g %% of %lld baselines",
+                        (long long)layout->rows, least, most, (long long)layout->times,
+                        100 * (double)layout->rows /
+                            ((double)layout->times * (double)layout->baselines),
+                        (long long)layout->baselines);
+}
+
 static int describe(grove_node *node, ms_state *state)
 {
     const grove_ms_layout *layout = grove_ms_layout_of(state->ms);
@@ -170,6 +193,7 @@ static int describe(grove_node *node, ms_state *state)
     if (!grove_node_bool(node, "autocorrelations"))
         grove_node_add_property(node, "cross_only", "yes");
     grove_node_add_identity(node, path);
+    note_slots(node, layout);
     int code = grove_observation_publish(node, state->observation);
     return code ? code : add_data_members(node, state->ms, state->shape);
 }
@@ -404,9 +428,10 @@ GROVE_CLASS(ms) = {
     GROVE_CLASS_HEAD(ms),
     .doc =
         "An observation read from a Measurement Set: one field and spectral window of it.\n"
-        "Rows may come in any order; those of one time must have one interval. Visibilities that "
-        "are flagged, missing or not finite are zero "
-        "and flagged. The UVW column is used as it is, with the opposite sign: a set has u_q - "
+        "Rows may come in any order. Those of one time may have several intervals, as in sets that "
+        "are averaged by baselines: a cell along time is one time and interval. Visibilities that "
+        "are flagged, missing or not finite are zero and flagged. The UVW column is used as it is, "
+        "with the opposite sign: a set has u_q - "
         "u_p. Sets with the same times, channels, or stations and baselines share these axes, so "
         "that their values meet: a.data - b.data.",
     .output_doc = "an observation: members as for observe, and data (with flags), weight, "
