@@ -31,6 +31,9 @@ class row_columns
     ScalarColumn<Int> field, description, left, right;
     ScalarColumn<Double> time, interval;
 
+    // The chosen rows, where they are few: columns that are stored by change are slow to read.
+    std::vector<row_facts> kept;
+    bool complete = false;
     // Some rows of all columns.
     struct piece {
         Vector<Int> field, description, left, right;
@@ -69,6 +72,26 @@ class row_columns
         }
     }
 
+    // Pieces are small, so that those of all columns come from the same buckets.
+    template <typename Work> void read_each(const Work &work)
+    {
+        constexpr int64_t most = 1024, keep = 1 << 20;
+        const bool few = rows <= keep;
+        piece now;
+        if (few)
+            kept.reserve(size_t(rows));
+        for (int64_t first = 0; first < rows; first += most) {
+            const int64_t count = std::min(most, rows - first);
+            read(first, count, now);
+            each_of(now, first, count, [&](const row_facts &row) {
+                work(row);
+                if (few)
+                    kept.push_back(row);
+            });
+        }
+        complete = few;
+    }
+
   public:
     const grove_ms_part &part;
     const int64_t rows;
@@ -83,13 +106,11 @@ class row_columns
     // Calls work(facts) for the rows that are chosen.
     template <typename Work> void each(const Work &work)
     {
-        constexpr int64_t most = 16384;
-        piece now;
-        for (int64_t first = 0; first < rows; first += most) {
-            const int64_t count = std::min(most, rows - first);
-            read(first, count, now);
-            each_of(now, first, count, work);
-        }
+        if (complete)
+            for (const row_facts &row : kept)
+                work(row);
+        else
+            read_each(work);
     }
     // How many fields and windows all rows have, once they were seen.
     int field_count() const
@@ -460,7 +481,7 @@ void list_rows(row_finder &f)
             if (f.found->baseline[k] == f.found->baseline[k - 1])
                 throw AipsError("rows " + std::to_string(row_at(f, k - 1)) + " and " +
                                 std::to_string(row_at(f, k)) +
-                                " have the same time, interval and baseline");
+                                " have the same time and baseline, and one interval");
     }
 }
 
