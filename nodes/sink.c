@@ -520,16 +520,14 @@ static void warn(const grove_node *node, const sink_run *run)
 {
     const sink_state *sink = grove_node_user(node);
 
-    const char *fate = !sink->existing || grove_node_choice(node, "flags")
-                           ? "they are written, and flagged"
-                       : grove_ms_has_flags_written(run->ms)
-                           ? "they are written; another sink of this run writes the set's flags"
-                           : "they are written, and the set's flags stay as they are; flags=write "
-                             "flags them";
-
     if (run->odd)
         grove_node_warn(node, "%lld of %lld numbers are not finite; %s", run->odd, run->numbers,
-                        fate);
+                        !sink->existing || grove_node_choice(node, "flags")
+                            ? "they are written, and flagged"
+                        : grove_ms_has_flags_written(run->ms)
+                            ? "they are written; another sink of this run writes their flags"
+                            : "they are written, and the set's flags stay as they are; flags=write "
+                              "flags them");
     if (run->numbers && !run->nonzero)
         grove_node_warn(node, "all numbers are zero or flagged");
 }

@@ -134,12 +134,13 @@ void grove_ms_set_history(grove_ms *ms, const char *text);
  * prepared in a folder inside of it, and then put in place as grove_ms_create says. Rows of other
  * fields and windows keep their old content. */
 int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode mode, grove_error *error);
-/* After grove_ms_prepare: FLAG, which all columns share, will be written, too. */
+/* After grove_ms_prepare: FLAG of the chosen rows, which all columns share, will be written, too;
+ * others of the run may write it in other rows. */
 int grove_ms_prepare_flags(grove_ms *ms, grove_error *error);
 /* The same of WEIGHT and WEIGHT_SPECTRUM, which is made where there is none: grove_ms_write_weight
  * gives them. SIGMA, the noise of DATA, stays as it is. */
 int grove_ms_prepare_weights(grove_ms *ms, grove_error *error);
-/* Whether this run writes FLAG of the existing set that is being written, whoever does. */
+/* Whether this run writes FLAG of these rows of the existing set, whoever does. */
 bool grove_ms_has_flags_written(const grove_ms *ms);
 /* data as in reading; flag may be NULL: nothing is flagged. Existing sets keep their flags without
  * grove_ms_prepare_flags. */
