@@ -84,6 +84,7 @@ struct row {
 };
 
 // Baseline after baseline in the order of their times, 1, 2, 3 or LONGEST of which make one row.
+// The coordinates are a little longer than Grove's own.
 std::vector<row> average(const Table &full)
 {
     ScalarColumn<Double> time(full, "TIME");
@@ -97,7 +98,7 @@ std::vector<row> average(const Table &full)
             for (int t = first; t < first + count; t++) {
                 made.time += time(at(t)) / count;
                 for (size_t k = 0; k < 3; k++)
-                    made.uvw[k] += Vector<Double>(uvw(at(t)))[k] / count;
+                    made.uvw[k] += 1.0001 * Vector<Double>(uvw(at(t)))[k] / count;
             }
             Vector<Double> before(uvw(at(first - 1))), behind(uvw(at(first + count)));
             for (size_t k = 0; k < 3; k++)
@@ -140,7 +141,7 @@ long double sinc(long double x)
 }
 
 // XX of a row and channel.
-number truth(const row &of, int channel)
+number truth(const row &of, int channel, bool smeared)
 {
     const long double f = FREQUENCY + channel * WIDTH;
     number sum = 0;
@@ -155,9 +156,9 @@ number truth(const row &of, int channel)
             length += of.uvw[k] * lmn[k];
             change += of.rate[k] * of.interval * lmn[k];
         }
-        sum += s.flux * sinc(TURN / 2 * f * change / LIGHT) *
-               sinc(TURN / 2 * WIDTH * length / LIGHT) *
-               std::polar(1.0L, TURN * f * length / LIGHT);
+        const long double less =
+            sinc(TURN / 2 * f * change / LIGHT) * sinc(TURN / 2 * WIDTH * length / LIGHT);
+        sum += s.flux * (smeared ? less : 1) * std::polar(1.0L, TURN * f * length / LIGHT);
     }
     return sum;
 }
@@ -169,11 +170,12 @@ number gain_of(int station)
 
 // ---- checks ----
 
-void check_prediction(const std::string &set, const std::vector<row> &rows)
+void check_prediction(const std::string &set, const std::vector<row> &rows, bool smeared)
 {
     std::string notes,
         wrong = run("obs = ms(\"" + set + "\")\nS = sky_model(\"three.skymodel\")\n" +
-                        "sink(sum[s](point(S, obs, smear=both)), obs, column=\"POINT\")\n",
+                        "sink(sum[s](point(S, obs, smear=" + (smeared ? "both" : "none") +
+                        ")), obs, column=\"POINT\")\n",
                     &notes);
     expect(wrong.empty(), wrong);
     if (!wrong.empty())
@@ -188,13 +190,13 @@ void check_prediction(const std::string &set, const std::vector<row> &rows)
     for (rownr_t i = 0; i < rows.size(); i++) {
         Array<Complex> cell(column(i));
         for (int f = 0; f < CHANNELS; f++) {
-            number is(cell.data()[4 * f]), wanted = truth(rows[i], f);
+            number is(cell.data()[4 * f]), wanted = truth(rows[i], f, smeared);
             most = std::max(most, std::abs(is - wanted));
             least = std::min(least, std::abs(wanted));
         }
     }
     expect(most < 2e-5L, "a prediction is " + std::to_string(double(most)) + " Jy off");
-    expect(least < 1, "nothing is smeared");
+    expect(!smeared || least < 0.1L, "nothing is smeared");
 }
 
 // Data of known gains: what a calibration leaves.
@@ -207,7 +209,8 @@ void check_calibration(const std::string &set, const std::vector<row> &rows)
         for (rownr_t i = 0; i < rows.size(); i++) {
             Array<Complex> cell(data(i));
             for (int f = 0; f < CHANNELS; f++) {
-                number v = gain_of(left(i)) * truth(rows[i], f) * std::conj(gain_of(right(i)));
+                number v =
+                    gain_of(left(i)) * truth(rows[i], f, true) * std::conj(gain_of(right(i)));
                 cell.data()[4 * f] = cell.data()[4 * f + 3] = Complex(v);
             }
             data.put(i, cell);
@@ -266,7 +269,8 @@ void check_all()
                             "sink(sum[s](point(S, obs)), obs, to=\"full.ms\")\n");
     expect(wrong.empty(), wrong);
     std::vector<row> rows = make_averaged("full.ms", "averaged.ms");
-    check_prediction("averaged.ms", rows);
+    check_prediction("averaged.ms", rows, true);
+    check_prediction("averaged.ms", rows, false);
     check_calibration("averaged.ms", rows);
     check_intervals("averaged.ms");
 }
