@@ -174,7 +174,8 @@ START_TEST(weights_twice)
                               "w2 = sink(o.data, o, column=\"B\", weight=o.weight)\n",
                               set);
 
-    solve_world_refuse(&w, text, "weights of its rows are being written already; let one sink do it");
+    solve_world_refuse(&w, text,
+                       "weights of its rows are being written already; let one sink do it");
     free(text);
 }
 END_TEST

@@ -20,7 +20,7 @@ typedef struct {
     /* [times] Centres, UTC MJD seconds, ascending, and intervals, s. A set may have several
      * intervals at one time: each pair is there once, those of one time by ascending interval. */
     double *time, *interval;
-    int *scan;              /* [times] scan numbers; when creating, NULL: 1 */
+    int *scan; /* [times] scan numbers; when creating, NULL: 1 */
     int64_t times;
     double *frequency, *channel_width; /* [channels] Hz; widths > 0 */
     int64_t channels;
@@ -52,8 +52,8 @@ typedef struct {
 
 /* Opens an existing set for reading (and, when `writable`, updating): one field and spectral
  * window, with the array and data description that belong to them. Rows may be in any order; each
- * is mapped to (time, baseline), where those of other intervals are another time. Errors name the path; when a field or window does not exist, they
- * list those that do. */
+ * is mapped to (time, baseline), where those of other intervals are another time. Errors name the
+ * path; when a field or window does not exist, they list those that do. */
 grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, bool writable,
                         grove_error *error);
 const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms); /* borrowed */

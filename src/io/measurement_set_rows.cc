@@ -1,6 +1,7 @@
 // Finds the rows of a part of a set: their times, intervals, baselines and numbers. Columns are
 // read in pieces, so that no whole one is ever in memory.
 #include "io/measurement_set_private.h"
+#include "io/measurement_set_slots.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,6 @@ using namespace casacore;
 namespace
 {
 constexpr int64_t NONE = std::numeric_limits<int64_t>::min();
-constexpr double CLOSE = 1e-3; // s: times and intervals that differ by less are one
 
 // What the columns say of a row.
 struct row_facts {
@@ -24,49 +24,62 @@ struct row_facts {
     double time, interval;
 };
 
-// The columns that say what a row is, and which rows are chosen.
+// Some rows of the columns that say what a row is.
+struct row_piece {
+    Vector<Int> field, description, left, right;
+    Vector<Double> time, interval;
+};
+
 class row_columns
 {
-    std::set<int> descriptions, others, fields;
     ScalarColumn<Int> field, description, left, right;
     ScalarColumn<Double> time, interval;
 
-    // The chosen rows, where they are few: columns that are stored by change are slow to read.
+  public:
+    const int64_t rows;
+
+    explicit row_columns(const Table &table)
+        : field(table, "FIELD_ID"), description(table, "DATA_DESC_ID"), left(table, "ANTENNA1"),
+          right(table, "ANTENNA2"), time(table, "TIME"), interval(table, "INTERVAL"),
+          rows(int64_t(table.nrow()))
+    {
+    }
+    void read(int64_t first, int64_t count, row_piece &to) const
+    {
+        const Slicer part(IPosition(1, first), IPosition(1, count));
+        field.getColumnRange(part, to.field, True);
+        description.getColumnRange(part, to.description, True);
+        left.getColumnRange(part, to.left, True);
+        right.getColumnRange(part, to.right, True);
+        time.getColumnRange(part, to.time, True);
+        interval.getColumnRange(part, to.interval, True);
+    }
+};
+
+// The rows that are chosen.
+class chosen_rows
+{
+    std::set<int> descriptions;
+    row_columns columns;
+    // The rows, where they are few: columns that are stored by change are slow to read.
     std::vector<row_facts> kept;
     bool complete = false;
-    // Some rows of all columns.
-    struct piece {
-        Vector<Int> field, description, left, right;
-        Vector<Double> time, interval;
-    };
-
-    void read(int64_t first, int64_t count, piece &to) const
-    {
-        const Slicer part_of(IPosition(1, first), IPosition(1, count));
-        field.getColumnRange(part_of, to.field, True);
-        description.getColumnRange(part_of, to.description, True);
-        left.getColumnRange(part_of, to.left, True);
-        right.getColumnRange(part_of, to.right, True);
-        time.getColumnRange(part_of, to.time, True);
-        interval.getColumnRange(part_of, to.interval, True);
-    }
 
     template <typename Work>
-    void each_of(const piece &of, int64_t first, int64_t count, const Work &work)
+    void each_of(const row_piece &of, int64_t first, int64_t count, const Work &work)
     {
-        int of_field = 0, id = 0;
-        bool known = false, wanted = false;
+        bool wanted = false;
         for (size_t k = 0; k < size_t(count); k++) {
-            if (!known || of.field[k] != of_field)
-                fields.insert(of_field = of.field[k]);
-            if (!known || of.description[k] != id) {
-                id = of.description[k];
+            const int id = of.description[k];
+            if (!k || of.field[k] != of.field[k - 1])
+                fields.insert(of.field[k]);
+            if (!k || id != of.description[k - 1]) {
                 wanted = descriptions.count(id);
                 if (!wanted)
                     others.insert(id);
             }
-            known = true;
-            if (wanted && of_field == part.field && !(part.cross_only && of.left[k] == of.right[k]))
+            if (wanted && of.field[k] == part.field &&
+                !(part.cross_only && of.left[k] == of.right[k]))
                 work(row_facts{first + int64_t(k), of.left[k], of.right[k], of.time[k],
                                of.interval[k]});
         }
@@ -76,13 +89,13 @@ class row_columns
     template <typename Work> void read_each(const Work &work)
     {
         constexpr int64_t most = 1024, keep = 1 << 20;
-        const bool few = rows <= keep;
-        piece now;
+        const bool few = of_table <= keep;
+        row_piece now;
         if (few)
-            kept.reserve(size_t(rows));
-        for (int64_t first = 0; first < rows; first += most) {
-            const int64_t count = std::min(most, rows - first);
-            read(first, count, now);
+            kept.reserve(size_t(of_table));
+        for (int64_t first = 0; first < of_table; first += most) {
+            const int64_t count = std::min(most, of_table - first);
+            columns.read(first, count, now);
             each_of(now, first, count, [&](const row_facts &row) {
                 work(row);
                 if (few)
@@ -94,16 +107,15 @@ class row_columns
 
   public:
     const grove_ms_part &part;
-    const int64_t rows;
+    const int64_t of_table; // rows
+    // Of all its rows, once they were seen: fields, and descriptions of other windows.
+    std::set<int> fields, others;
 
-    row_columns(const Table &table, const grove_ms_part &choice, const std::set<int> &ids)
-        : descriptions(ids), field(table, "FIELD_ID"), description(table, "DATA_DESC_ID"),
-          left(table, "ANTENNA1"), right(table, "ANTENNA2"), time(table, "TIME"),
-          interval(table, "INTERVAL"), part(choice), rows(int64_t(table.nrow()))
+    chosen_rows(const Table &table, const grove_ms_part &choice, const std::set<int> &ids)
+        : descriptions(ids), columns(table), part(choice), of_table(columns.rows)
     {
     }
-
-    // Calls work(facts) for the rows that are chosen.
+    // Calls work(facts) for each.
     template <typename Work> void each(const Work &work)
     {
         if (complete)
@@ -111,131 +123,6 @@ class row_columns
                 work(row);
         else
             read_each(work);
-    }
-    // How many fields and windows all rows have, once they were seen.
-    int field_count() const
-    {
-        return int(fields.size());
-    }
-    int window_count() const
-    {
-        return int(others.size()) + 1;
-    }
-};
-
-// A time and an interval that rows have: a set that is averaged by baselines has several intervals
-// at one time.
-struct time_slot {
-    double time, interval;
-
-    bool operator<(const time_slot &other) const
-    {
-        return time < other.time || (time == other.time && interval < other.interval);
-    }
-    bool operator==(const time_slot &other) const
-    {
-        return time == other.time && interval == other.interval;
-    }
-};
-
-// Distinct ones of many; those of neighbours are mostly equal, or follow each other as before.
-class distinct_slots
-{
-    std::vector<time_slot> all; // those before `tidy` are sorted and distinct
-    size_t tidy = 0, at = 0;
-    time_slot last = {std::numeric_limits<double>::quiet_NaN(), 0};
-
-    void put_in_order()
-    {
-        std::sort(all.begin(), all.end());
-        all.erase(std::unique(all.begin(), all.end()), all.end());
-        tidy = all.size();
-    }
-
-    // Of [first, end), which have one time within a millisecond: those that differ by more.
-    static void add_time(std::vector<time_slot>::iterator first,
-                         std::vector<time_slot>::iterator end, std::vector<time_slot> &found)
-    {
-        const double time = first->time;
-        for (auto each = first; each != end; ++each)
-            each->time = time;
-        std::sort(first, end);
-        for (auto each = first; each != end; ++each)
-            if (each == first || each->interval - found.back().interval > CLOSE)
-                found.push_back(*each);
-    }
-
-  public:
-    void add(const time_slot &slot)
-    {
-        if (slot == last)
-            return;
-        last = slot;
-        at = at + 1 < tidy ? at + 1 : 0;
-        if (at < tidy && all[at] == slot)
-            return;
-        auto end = all.begin() + std::ptrdiff_t(tidy),
-             known = std::lower_bound(all.begin(), end, slot);
-        if (known != end && *known == slot) {
-            at = size_t(known - all.begin());
-            return;
-        }
-        all.push_back(slot);
-        if (all.size() >= 2 * tidy + 4096)
-            put_in_order();
-    }
-    // The first of those that are equal within a millisecond.
-    std::vector<time_slot> slots()
-    {
-        std::vector<time_slot> found;
-        put_in_order();
-        for (auto first = all.begin(), end = first; first != all.end(); first = end) {
-            const double time = first->time;
-            while (end != all.end() && !(end->time - time > CLOSE))
-                ++end;
-            add_time(first, end, found);
-        }
-        return found;
-    }
-};
-
-// Numbers of slots.
-class slot_numbers
-{
-    const std::vector<time_slot> &start;
-    size_t last = 0;
-
-    bool has(size_t k, const time_slot &slot) const
-    {
-        return k < start.size() && slot.time >= start[k].time &&
-               !(slot.time - start[k].time > CLOSE) && slot.interval >= start[k].interval &&
-               !(slot.interval - start[k].interval > CLOSE);
-    }
-    // The last one that is not after another; -1: all are.
-    int64_t before(const time_slot &slot) const
-    {
-        return std::upper_bound(start.begin(), start.end(), slot) - start.begin() - 1;
-    }
-
-  public:
-    explicit slot_numbers(const std::vector<time_slot> &slots) : start(slots)
-    {
-    }
-    // -1: there is no such slot.
-    int64_t of(const time_slot &slot)
-    {
-        if (has(last, slot))
-            return int64_t(last);
-        last = has(last + 1, slot) ? last + 1 : 0;
-        if (has(last, slot))
-            return int64_t(last);
-        int64_t found = before({slot.time, std::numeric_limits<double>::infinity()});
-        if (found >= 0) // has this time
-            found = before({start[size_t(found)].time, slot.interval});
-        if (found < 0 || !has(size_t(found), slot))
-            return -1;
-        last = size_t(found);
-        return found;
     }
 };
 
@@ -286,11 +173,11 @@ struct row_sums {
 
 // What is known while the rows are being found.
 struct row_finder {
-    row_columns columns;
+    chosen_rows rows;
     const grove_ms_layout *layout; // its stations
     grove_set_rows *found;
     baseline_table number;
-    std::vector<time_slot> start;
+    std::vector<grove::time_slot> start;
     std::vector<slot_facts> facts;
 };
 
@@ -326,9 +213,9 @@ void check_slot(const row_facts &row)
 // Which slots and baselines there are.
 void look(row_finder &f)
 {
-    distinct_slots slots;
+    grove::distinct_slots slots;
     f.number.resize(size_t(f.layout->station_count));
-    f.columns.each([&](const row_facts &row) {
+    f.rows.each([&](const row_facts &row) {
         check_slot(row);
         slots.add({row.time, row.interval});
         check_antennas(f, row);
@@ -336,8 +223,8 @@ void look(row_finder &f)
         f.found->count++;
     });
     f.start = slots.slots();
-    f.found->fields = f.columns.field_count();
-    f.found->windows = f.columns.window_count();
+    f.found->fields = int(f.rows.fields.size());
+    f.found->windows = int(f.rows.others.size()) + 1;
 }
 
 void number_baselines(row_finder &f)
@@ -361,7 +248,7 @@ void number_baselines(row_finder &f)
 }
 
 // The slot and baseline of a row that is seen again.
-std::pair<size_t, size_t> cell_of(row_finder &f, slot_numbers &slots, const row_facts &row)
+std::pair<size_t, size_t> cell_of(row_finder &f, grove::slot_numbers &slots, const row_facts &row)
 {
     check_antennas(f, row);
     const int32_t baseline = number_of(f, row.left, row.right);
@@ -375,9 +262,9 @@ std::pair<size_t, size_t> cell_of(row_finder &f, slot_numbers &slots, const row_
 void look_at_rows(row_finder &f)
 {
     row_sums sums(f.start.size(), size_t(f.found->baselines));
-    slot_numbers slots(f.start);
+    grove::slot_numbers slots(f.start);
     f.facts.resize(f.start.size());
-    f.columns.each([&](const row_facts &row) {
+    f.rows.each([&](const row_facts &row) {
         auto cell = cell_of(f, slots, row);
         slot_facts &now = f.facts[cell.first];
         if (now.row < 0 || row.time < now.time) {
@@ -397,7 +284,7 @@ void tell_slots(row_finder &f, const Table &table)
 {
     std::vector<double> time, interval;
     std::vector<int> number(f.facts.size(), 1);
-    for (const time_slot &each : f.start) {
+    for (const grove::time_slot &each : f.start) {
         time.push_back(each.time);
         interval.push_back(each.interval);
     }
@@ -443,7 +330,7 @@ void sort_slot(row_finder &f, int64_t first, int64_t last)
 void make_lists(row_finder &f)
 {
     const size_t count = size_t(f.found->count), many = f.start.size() + 1;
-    const bool fits = f.columns.rows <= int64_t(std::numeric_limits<uint32_t>::max());
+    const bool fits = f.rows.of_table <= int64_t(std::numeric_limits<uint32_t>::max());
     f.found->first = static_cast<int64_t *>(grove_try_alloc(many, sizeof(int64_t)));
     f.found->baseline = static_cast<int32_t *>(grove_try_alloc(count, sizeof(int32_t)));
     void *rows = grove_try_alloc(count, fits ? sizeof(uint32_t) : sizeof(int64_t));
@@ -466,8 +353,8 @@ void list_rows(row_finder &f)
         f.facts[t].rows = f.found->first[t]; // from now on: where the next one goes
     }
     f.found->first[f.facts.size()] = sum;
-    slot_numbers slots(f.start);
-    f.columns.each([&](const row_facts &row) {
+    grove::slot_numbers slots(f.start);
+    f.rows.each([&](const row_facts &row) {
         auto cell = cell_of(f, slots, row);
         int64_t k = f.facts[cell.first].rows++;
         if (k >= f.found->first[cell.first + 1])
@@ -489,9 +376,9 @@ void find_rows(row_finder &f, const Table &table)
 {
     look(f);
     if (!f.found->count)
-        throw AipsError("no row has field " + std::to_string(f.columns.part.field) +
+        throw AipsError("no row has field " + std::to_string(f.rows.part.field) +
                         " and the chosen spectral window" +
-                        (f.columns.part.cross_only ? " and two stations" : ""));
+                        (f.rows.part.cross_only ? " and two stations" : ""));
     f.found->times = int64_t(f.start.size());
     number_baselines(f);
     look_at_rows(f);
