@@ -354,6 +354,8 @@ START_TEST(wrong_calls)
          "need visibilities of 2 or 4 correlations"},
         {"grid(V, obs, size=300, cell=2e-3rad, method=idg, layers=1)",
          "layers: w reaches 7870 wavelengths, beyond what 1 w-layer holds"},
+        {"grid(V, obs, size=300, cell=2e-3rad, method=idg, w_tiles=yes)",
+         "w_tiles: w moves the sky by more cells than w-tiles of this grid have room for"},
         {"degrid(grid(V" IMAGE ", method=idg)" IMAGE ", method=idg, stokes=IQ)",
          "'IQ' is not of 1 letter"},
         {"degrid(grid(V" IMAGE ")" IMAGE ", stokes=I)", "stokes: goes with method=idg only"},

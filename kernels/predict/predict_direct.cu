@@ -4,9 +4,9 @@
 // sine and a cosine each; the recurrence starts in the middle of the group and runs both ways.
 //
 // Instructions for a source-visibility, in the kernel's precision: 4, where channels at the same
-// distance from the middle are summed as a pair; else 4 the recurrence, 2 the sum (8 with polarised
-// brightness), 7 smearing in time; for a source and group: 44 phase and step, 9 of them in double,
-// 12 smearing in frequency.
+// distance from the middle are summed as a pair (10 with polarised brightness); else 4 the
+// recurrence, 2 the sum (8 with polarised brightness), 7 smearing in time; for a source and group:
+// 44 phase and step, 9 of them in double, 12 smearing in frequency.
 #include "predict_place_cuda.h"
 
 namespace
@@ -200,35 +200,57 @@ __device__ __forceinline__ void add_group(sums<real, GROUP, PARTS> *sum, complex
     }
 }
 
+// Adds the products of the parts in `z` and `turn` for a pair: real parts of `turn` to A,
+// imaginary ones to B.
+template <typename real, int PARTS>
+__device__ __forceinline__ void add_pair(complex_number<real> *a, complex_number<real> *b,
+                                         const complex_number<real> *z, complex_number<real> turn)
+{
+#pragma unroll
+    for (int part = 0; part < PARTS; part++) {
+        a[part].re += z[part].re * turn.re;
+        a[part].im += z[part].im * turn.re;
+        b[part].re += z[part].re * turn.im;
+        b[part].im += z[part].im * turn.im;
+    }
+}
+
 // Both directions from the middle, by pairs; the first channel has no partner, nor has the middle
 // one.
-template <typename real, int GROUP>
-__device__ __forceinline__ void add_pairs(sums<real, GROUP, 1> *sum, complex_number<real> z,
-                                          complex_number<real> step)
+template <typename real, int GROUP, int PARTS>
+__device__ __forceinline__ void add_pairs(sums<real, GROUP, PARTS> *sum, complex_number<real> z,
+                                          complex_number<real> step, const real *weight)
 {
     const int middle = GROUP / 2;
-    complex_number<real> turn = step;
+    complex_number<real> turn = step, parts[PARTS];
 
-    sum->of[middle].re += z.re;
-    sum->of[middle].im += z.im;
+#pragma unroll
+    for (int part = 0; part < PARTS; part++) {
+        complex_number<real> *to = &sum->of[middle * PARTS + part];
+        const real w = PARTS > 1 ? weight[part] : 1;
+        parts[part] = {z.re * w, z.im * w};
+        to->re += parts[part].re;
+        to->im += parts[part].im;
+    }
 #pragma unroll
     for (int k = 1; k < middle; k++) {
-        complex_number<real> *a = &sum->of[middle + k], *b = &sum->of[middle - k];
-        a->re += z.re * turn.re;
-        a->im += z.im * turn.re;
-        b->re += z.re * turn.im;
-        b->im += z.im * turn.im;
+        add_pair<real, PARTS>(sum->of + (middle + k) * PARTS, sum->of + (middle - k) * PARTS, parts,
+                              turn);
         turn = turn * step;
     }
-    add_product(&sum->of[0], z, complex_number<real>{turn.re, -turn.im});
+    turn.im = -turn.im;
+#pragma unroll
+    for (int part = 0; part < PARTS; part++)
+        add_product(&sum->of[part], parts[part], turn);
 }
 
 // Totals of pairs become those of channels.
-template <int GROUP> __device__ __forceinline__ void part_pairs(double *total)
+template <int GROUP, int PARTS> __device__ __forceinline__ void part_pairs(double *total)
 {
 #pragma unroll 1
-    for (int k = 1; k < GROUP / 2; k++) {
-        double *after = total + 2 * (GROUP / 2 + k), *before = total + 2 * (GROUP / 2 - k);
+    for (int n = PARTS; n < GROUP / 2 * PARTS; n++) {
+        const int apart = GROUP - 2 * (n / PARTS); // channels
+        double *before = total + 2 * n, *after = before + 2 * PARTS * apart;
         complex_number<double> a = {after[0], after[1]}, b = {before[0], before[1]};
         after[0] = a.re - b.im;
         after[1] = a.im + b.re;
@@ -289,9 +311,9 @@ __device__ __forceinline__ void add_source(const frame &f, const shared &c, int 
     if (f.flat && PARTS == 1)
         scale *= c.weight[i][0];
     z = {z.re * scale, z.im * scale};
-    if constexpr (PARTS == 1 && GROUP > 1)
+    if constexpr (GROUP > 1)
         if (f.pairs) {
-            add_pairs<real, GROUP>(sum, z, step);
+            add_pairs<real, GROUP, PARTS>(sum, z, step, c.weight[i]);
             return;
         }
     if (f.moving || c.gaussian[i]) {
@@ -345,8 +367,8 @@ __device__ __forceinline__ void sum_sources(const group_place &p, const frame &f
         }
         flush(sum, total);
     }
-    if (PARTS == 1 && f.pairs)
-        part_pairs<GROUP>(total);
+    if (f.pairs)
+        part_pairs<GROUP, PARTS>(total);
 }
 
 // Of the row, and of channel `middle` of the place's group for the block.
@@ -470,9 +492,9 @@ __device__ __forceinline__ void predict(const grove_args *args, shared *c)
     }                                                                                              \
     GROVE_CUDA_EXPORT(name)
 
-KERNEL(predict_wide_single, float, PREDICT_CUDA_WIDE_SINGLE, 4)
+KERNEL(predict_wide_single, float, PREDICT_CUDA_WIDE_SINGLE, 8)
 KERNEL(predict_wide_double, double, PREDICT_CUDA_WIDE_DOUBLE, 4)
-KERNEL(predict_narrow_single, float, PREDICT_CUDA_NARROW, 4)
+KERNEL(predict_narrow_single, float, PREDICT_CUDA_NARROW, 8)
 KERNEL(predict_narrow_double, double, PREDICT_CUDA_NARROW, 4)
 KERNEL(predict_channel_single, float, 1, 1)
 KERNEL(predict_channel_double, double, 1, 1)
