@@ -140,14 +140,19 @@ static void note_slots(grove_node *node, const grove_ms_layout *layout)
         most = fmax(most, 2 * half);
         end = fmax(end, layout->time[t] + half * (1 - 1e-3));
     }
-    if (over && most - least > 1e-3)
-        grove_node_note(node,
-                        "%lld rows with intervals of %g to %g s make %lld slots of one time and "
-                        "interval, which hold %.2g %% of %lld baselines",
-                        (long long)layout->rows, least, most, (long long)layout->times,
-                        100 * (double)layout->rows /
-                            ((double)layout->times * (double)layout->baselines),
-                        (long long)layout->baselines);
+    if (!over || most - least <= 1e-3)
+        return;
+    const double cells = (double)layout->times * (double)layout->baselines;
+    grove_node_note(node,
+                    "%lld rows with intervals of %g to %g s make %lld slots of one time and "
+                    "interval, which hold %.3g %% of %lld baselines",
+                    (long long)layout->rows, least, most, (long long)layout->times,
+                    100 * (double)layout->rows / cells, (long long)layout->baselines);
+    if ((double)layout->rows < 0.02 * cells)
+        grove_node_warn(node,
+                        "%s has so many intervals that its %lld slots of time and interval have "
+                        "few rows; all baselines of a slot take memory and time",
+                        grove_node_text(node, "path"), (long long)layout->times);
 }
 
 static int describe(grove_node *node, ms_state *state)
