@@ -17,9 +17,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 using namespace casacore;
@@ -199,6 +201,44 @@ void check_prediction(const std::string &set, const std::vector<row> &rows, bool
     expect(!smeared || least < 0.1L, "nothing is smeared");
 }
 
+// A new set has the rows of the other one, in the order of their times.
+void check_new(const std::string &set, const std::vector<row> &rows)
+{
+    std::string wrong = run("obs = ms(\"" + set + "\")\nS = sky_model(\"three.skymodel\")\n" +
+                            "sink(sum[s](point(S, obs, smear=both)), obs, to=\"new.ms\")\n");
+    expect(wrong.empty(), wrong);
+    if (!wrong.empty())
+        return;
+    typedef std::tuple<long, int, int, int> key; // tenths of seconds
+    Table of(set), table("new.ms");
+    std::map<key, const row *> known;
+    auto key_of = [](const Table &in, rownr_t i) {
+        return key(std::lround(10 * ScalarColumn<Double>(in, "TIME")(i)),
+                   int(std::lround(ScalarColumn<Double>(in, "INTERVAL")(i))),
+                   ScalarColumn<Int>(in, "ANTENNA1")(i), ScalarColumn<Int>(in, "ANTENNA2")(i));
+    };
+    for (rownr_t i = 0; i < rows.size(); i++)
+        known[key_of(of, i)] = &rows[i];
+    expect(table.nrow() == rows.size(), std::to_string(table.nrow()) + " rows in a new set");
+    long double most = 0;
+    double last = 0;
+    for (rownr_t i = 0; i < table.nrow(); i++) {
+        auto found = known.find(key_of(table, i));
+        double time = ScalarColumn<Double>(table, "TIME")(i);
+        if (found == known.end() || time < last)
+            return expect(false, "row " + std::to_string(i) + " of the new set");
+        Array<Complex> cell(ArrayColumn<Complex>(table, "DATA")(i));
+        Vector<Double> uvw(ArrayColumn<Double>(table, "UVW")(i));
+        for (int f = 0; f < CHANNELS; f++)
+            most = std::max(most,
+                            std::abs(number(cell.data()[4 * f]) - truth(*found->second, f, true)));
+        expect(std::equal(uvw.begin(), uvw.end(), found->second->uvw.begin()), "UVW of a new set");
+        last = time;
+        known.erase(found);
+    }
+    expect(most < 2e-5L, "in a new set " + std::to_string(double(most)) + " Jy off");
+}
+
 // Data of known gains: what a calibration leaves.
 void check_calibration(const std::string &set, const std::vector<row> &rows)
 {
@@ -271,6 +311,7 @@ void check_all()
     std::vector<row> rows = make_averaged("full.ms", "averaged.ms");
     check_prediction("averaged.ms", rows, true);
     check_prediction("averaged.ms", rows, false);
+    check_new("averaged.ms", rows);
     check_calibration("averaged.ms", rows);
     check_intervals("averaged.ms");
 }

@@ -113,9 +113,10 @@ typedef enum { GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT } grove_ms_mode
  * existing `path` is an error unless `overwrite` and it is a Measurement Set. `column` as below
  * (DATA always exists). One run may call it several times for one path with different columns and
  * the same layout, before any of them is written: these make one set, which appears when all are
- * settled, and has the flags of all. */
-grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout, const char *column,
-                          bool overwrite, grove_error *error);
+ * settled, and has the flags of all. `like`: an open set whose rows it has, if that has the same
+ * number of times and baselines; NULL: a row for each. */
+grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout, const grove_ms *like,
+                          const char *column, bool overwrite, grove_error *error);
 /* Whether this is the first of those that make one set: coordinates and weights come from it. */
 bool grove_ms_leads(const grove_ms *ms);
 int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, const double *uvw,

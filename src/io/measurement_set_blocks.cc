@@ -38,26 +38,49 @@ bool list_by_baseline(const grove_set_rows *rows, const grove_ms_block *block,
         }
     return is_ascending(list.row);
 }
+
+int64_t *numbers(int64_t count, int64_t step)
+{
+    int64_t *to = static_cast<int64_t *>(grove_alloc(size_t(count + 1) * sizeof(int64_t)));
+    for (int64_t i = 0; i < count; i++)
+        to[i] = i * step;
+    return to;
+}
+
+// A row for each time and baseline.
+void take_all(grove_set_rows *rows)
+{
+    rows->count = rows->times * rows->baselines;
+    rows->of_time = numbers(rows->times, rows->baselines);
+    rows->of_baseline = numbers(rows->baselines, 1);
+}
+
+// The rows of another set, in the order of times and baselines.
+void take_rows(grove_set_rows *rows, const grove_set_rows *from)
+{
+    const size_t count = size_t(from->count), times = size_t(from->times) + 1;
+    rows->count = from->count;
+    rows->first = static_cast<int64_t *>(grove_copy(from->first, times * sizeof(int64_t)));
+    rows->baseline = static_cast<int32_t *>(grove_copy(from->baseline, count * sizeof(int32_t)));
+    rows->wide = numbers(from->count, 1);
+}
 } // namespace
 
 namespace grove
 {
-void number_rows(grove_ms *ms)
+void number_rows(grove_ms *ms, const grove_ms *like)
 {
-    const grove_ms_layout *layout = ms->layout;
+    grove_ms_layout *layout = ms->layout;
     grove_set_rows *rows = grove_set_rows_new();
     ms->rows.reset(rows);
     rows->times = layout->times;
     rows->baselines = layout->baselines;
-    rows->count = layout->times * layout->baselines;
-    rows->of_time =
-        static_cast<int64_t *>(grove_alloc(size_t(layout->times + 1) * sizeof(int64_t)));
-    rows->of_baseline =
-        static_cast<int64_t *>(grove_alloc(size_t(layout->baselines + 1) * sizeof(int64_t)));
-    for (int64_t t = 0; t < layout->times; t++)
-        rows->of_time[t] = t * layout->baselines;
-    for (int64_t b = 0; b < layout->baselines; b++)
-        rows->of_baseline[b] = b;
+    if (like && like->rows->times == rows->times && like->rows->baselines == rows->baselines &&
+        like->rows->first)
+        take_rows(rows, like->rows.get());
+    else
+        take_all(rows);
+    layout->rows = rows->count;
     ms->all_rows = true;
 }
 

@@ -182,8 +182,8 @@ row_list rows_of(const grove_ms *ms, const grove_ms_block *block);
 void each_time(const grove_ms *ms, const std::function<void(const row_list &rows)> &work);
 // Finds the rows that are chosen, of these data descriptions; fills that part of the layout.
 void index_rows(grove_ms *ms, const std::set<int> &descriptions);
-// Those of a new set: row = time * baselines + baseline.
-void number_rows(grove_ms *ms);
+// Those of a new set, by times and baselines: all, or those that the other set has.
+void number_rows(grove_ms *ms, const grove_ms *like);
 // Those that lie in one part, as they are numbered there.
 row_list rows_in(const grove_ms *ms, const row_list &list, size_t part);
 // Runs what writes. A full disk shows in casacore as any write error.
@@ -252,7 +252,7 @@ std::shared_ptr<view> open_whole(const std::string &folder, grove_record *record
 // The table of a new set: all but coordinates and weights; visibilities are 0, and not flagged. It
 // has DATA and `column`.
 casacore::Table make_table(const std::string &path, const grove_ms_layout *layout,
-                           const std::string &column);
+                           const grove_set_rows *rows, const std::string &column);
 // A table to add columns and rows to: once it is closed, files of new tiled columns have their
 // whole length, without casacore's cache of tiles, which would write zeros, also over what stands
 // there by then.
