@@ -260,22 +260,58 @@ static const double per_sample = 80, per_vector = 2.4, per_blend = 1.6, per_far 
 #define CACHE 12e6 /* bytes of functions of which half are near */
 enum { MAKING_NODES = 17 };
 
-double convolution_seconds(const convolution_making *c, double samples, double each)
+/* Bytes of all functions, and how many of them a visibility takes in place of one. */
+static double bytes_of(const convolution_making *c)
+{
+    const grove_convolution_plan *f = &c->functions;
+    const double side = (double)grove_convolution_side(f);
+
+    return (double)(f->functions * f->planes) * side * side *
+           (c->plan.bounds.double_precision ? 16 : 8);
+}
+
+static double blocks_of(const grove_convolution_plan *f)
+{
+    return !f->linear ? 1 : f->planes > 1 ? 8 : 4;
+}
+
+/* Of making them. */
+static double making_seconds(const convolution_making *c)
 {
     const grove_convolution_plan *f = &c->functions;
     const double side = (double)grove_convolution_side(f), support = f->support,
-                 real = c->plan.bounds.double_precision ? 8 : 4,
                  all = (double)(f->functions * f->planes), places = 4 * support + 1,
-                 vectors = support * ceil(support / 8) * real / 4,
-                 blocks = !f->linear      ? 1
-                          : f->planes > 1 ? 8
-                                          : 4,
-                 bytes = all * side * side * 2 * real, far = bytes / (bytes + CACHE),
-                 vector = f->linear ? per_vector + blocks * (per_blend + far * per_far_blend)
-                                    : per_vector + far * per_far,
                  made = fmin(side, support * MAKING_NODES);
 
-    return 1e-9 * (samples * (per_sample + each * vectors * vector) +
-                   per_operation * 8 * all * (made * places * places + made * made * places) +
+    return 1e-9 * (per_operation * 8 * all * (made * places * places + made * made * places) +
                    per_number * all * side * side);
+}
+
+double convolution_seconds(const convolution_making *c, double samples, double each)
+{
+    const grove_convolution_plan *f = &c->functions;
+    const double support = f->support, real = c->plan.bounds.double_precision ? 8 : 4,
+                 vectors = support * ceil(support / 8) * real / 4, bytes = bytes_of(c),
+                 far = bytes / (bytes + CACHE),
+                 vector = f->linear ? per_vector + blocks_of(f) * (per_blend + far * per_far_blend)
+                                    : per_vector + far * per_far;
+
+    return 1e-9 * samples * (per_sample + each * vectors * vector) + making_seconds(c);
+}
+
+/* Picoseconds of an H100, as counted in both precisions (bench/RESULTS-gpu-counted.md), the mean of
+ * gridding and degridding: of a sample, of a cell of its function, of one of each function beyond
+ * the first that a mean is of; and of a byte from beyond the cache. */
+static const double gpu_sample = 220, gpu_cell = 0.62, gpu_blend = 1.25, gpu_byte = 0.3;
+#define GPU_CACHE 50e6
+
+double convolution_device_seconds(const convolution_making *c, double samples, double each)
+{
+    const grove_convolution_plan *f = &c->functions;
+    const double cells = (double)(f->support * f->support), blocks = blocks_of(f),
+                 bytes = bytes_of(c), far = bytes / (bytes + GPU_CACHE),
+                 of_cell = gpu_cell + (blocks - 1) * gpu_blend +
+                           blocks * far * gpu_byte * (c->plan.bounds.double_precision ? 16 : 8);
+
+    return 1e-12 * samples * (gpu_sample + each * cells * of_cell) + making_seconds(c);
 }

@@ -49,5 +49,7 @@ int convolution_make(const grove_call *call, const convolution_making *c, const 
 /* Seconds that making functions takes, and gridding or predicting by them so many samples of
  * polarisations that each have `each` functions, on one core, as bench/gridder has found. */
 double convolution_seconds(const convolution_making *c, double samples, double each);
+/* The same of an H100, as counted; a core makes the functions. */
+double convolution_device_seconds(const convolution_making *c, double samples, double each);
 
 #endif

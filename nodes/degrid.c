@@ -135,11 +135,10 @@ static void tell_memory(grove_node *node, const options_read *o, const grove_axi
         of.plan.bounds.double_precision = of.convolution.double_precision = k;
         of.idg.grid.bounds.double_precision = k;
         grove_node_set_memory(node, memory_of(&of, axes, parameters));
-        grove_node_set_device_memory(
-            node, o->is_idg          ? image_subgrids_device_memory(&of.idg, &of.terms, of.times,
-                                                                    of.channels, of.idg.tile)
-                  : of.has_functions ? image_convolve_memory(&of.convolution, false)
-                                     : image_device_memory(&of.plan, false));
+        grove_node_set_device_memory(node, o->is_idg ? degrid_subgrids_device_bytes(&of)
+                                           : of.has_functions
+                                               ? image_convolve_memory(&of.convolution, false)
+                                               : image_device_memory(&of.plan, false));
         if (k == 0)
             grove_node_tell_double(node);
     }

@@ -75,6 +75,7 @@ int degrid_predict_all(const grove_call *call, degridding *d, const grove_gridde
  * with a message. */
 int degrid_choose_plan(grove_node *node, options_read *o);
 uint64_t degrid_subgrids_bytes(const options_read *o);
+uint64_t degrid_subgrids_device_bytes(const options_read *o);
 /* Once the frequencies of the planes are known: a note of subgrids. */
 void degrid_describe_subgrids(grove_node *node, const options_read *o);
 /* The terms of the call, to be freed by image_terms_free in any case. 0, or a code. */

@@ -99,7 +99,7 @@ int degrid_on_device(const grove_call *call)
     degridding *d = call->run;
     const void *freqs = NULL;
 
-    if (o->cube.axis && !o->has_functions)
+    if (o->cube.axis && !o->has_functions && !o->is_idg)
         return GROVE_MISSING;
     pthread_mutex_lock(&d->lock);
     int code = grove_call_host(call, FREQ, &freqs);

@@ -48,7 +48,25 @@ void degrid_describe_subgrids(grove_node *node, const options_read *o)
 
 uint64_t degrid_subgrids_bytes(const options_read *o)
 {
-    return grove_idg_bytes(&o->idg) + image_terms_bytes(&o->terms, &o->idg, o->times, o->channels);
+    return grove_idg_bytes(&o->idg) +
+           image_terms_bytes(&o->terms, &o->idg, o->times, o->channels, 1);
+}
+
+/* The host has planes of one frequency at a time, a device w-tiles of several. */
+static grove_idg_plan plan_of_device(const options_read *o)
+{
+    grove_idg_plan plan = o->idg;
+
+    plan.bands = o->cube.planes;
+    return plan;
+}
+
+uint64_t degrid_subgrids_device_bytes(const options_read *o)
+{
+    const grove_idg_plan plan = plan_of_device(o);
+
+    return image_subgrids_device_memory(
+        &plan, image_terms_bytes(&o->terms, &plan, o->times, o->channels, 1), plan.tile);
 }
 
 int degrid_make_terms(const grove_call *call, const grove_gridder_samples *samples,
@@ -72,8 +90,9 @@ int degrid_make_terms(const grove_call *call, const grove_gridder_samples *sampl
 }
 
 /* The host makes w-tiles of the planes. */
-static int find_planes_of_host(const grove_call *call, degridding *d)
+static int find_planes_of_host(const grove_call *call, void *context, int plane, grove_idg **found)
 {
+    degridding *d = context;
     grove_args args = *call->args;
     grove_call host = *call;
     const void *at = NULL;
@@ -83,10 +102,11 @@ static int find_planes_of_host(const grove_call *call, degridding *d)
     host.args = &args;
     if (code)
         return code;
-    const int found = degrid_find_planes(&host, d, 0);
-    return found == GROVE_NO_MEMORY
-               ? grove_node_fail(call->node, found, "not enough memory for the planes")
-               : found;
+    const int failed = degrid_find_planes(&host, d, plane);
+    *found = d->idg;
+    return failed == GROVE_NO_MEMORY
+               ? grove_node_fail(call->node, failed, "not enough memory for the planes")
+               : failed;
 }
 
 int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,
@@ -97,14 +117,19 @@ int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,
     void *devices = d->subgrids;
     image_subgrids_device *at =
         image_device_of(&devices, &d->subgrids_count, call->device, sizeof(*at));
-    grove_idg_plan plan = o->idg;
+    grove_idg_plan plan = plan_of_device(o);
+    const image_subgrids_planes planes = {
+        .cube = &o->cube,
+        .at = g.from,
+        .step = {g.step[0], g.step[1], g.step[2],
+                 o->cube.axis ? image_stage_in_step(call->args, PLANES, "freq") : 0},
+        .find = find_planes_of_host,
+        .context = d};
 
     d->subgrids = devices;
     plan.grid.bounds.double_precision = call->double_precision;
-    const int code = plan.tile ? find_planes_of_host(call, d) : 0;
-    return code ? code
-                : image_subgrids_device_predict(call, &plan, &o->terms, in, g.from, g.step, d->idg,
-                                                at, &d->counts, &d->outside, &d->beyond);
+    return image_subgrids_device_predict(call, &plan, &o->terms, in, &planes, at, &d->counts,
+                                         &d->outside, &d->beyond);
 }
 
 void degrid_tell_subgrids(const grove_node *node, const degridding *d)

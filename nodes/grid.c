@@ -213,7 +213,7 @@ static void tell_memory(grove_node *node, const gridding *g, const grove_node *o
         grove_node_set_memory(node, own + chunk_bytes(node, &of));
         if (!g->exact && !g->is_idg && g->functions < 0 && g->bands.count == 1)
             grove_node_set_device_memory(node, image_device_memory(&of.plan, false));
-        else if (g->is_idg && g->bands.count == 1)
+        else if (g->is_idg)
             grove_node_set_device_memory(node, grid_subgrids_device_bytes(node, &of));
         else if (g->functions >= 0)
             grove_node_set_device_memory(node, image_convolve_memory(&of.convolution, normalises));

@@ -165,7 +165,7 @@ int grid_add_on_device(const grove_call *call, void *state, int count)
     const image_device_inputs in = inputs_of(call, g, count);
     gridded *to = state;
 
-    if (g->exact || (g->functions < 0 && g->bands.count > 1))
+    if (g->exact || (g->functions < 0 && !g->is_idg && g->bands.count > 1))
         return GROVE_MISSING;
     if (g->is_idg) {
         const int added = grid_add_subgrids_on_device(call, to, &in);

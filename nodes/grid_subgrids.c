@@ -46,22 +46,24 @@ int grid_open_subgrids(const grove_call *call, grove_isa isa, gridded *to)
     return to->idg ? 0 : grid_no_memory(call);
 }
 
-uint64_t grid_subgrids_bytes(const grove_node *node, const gridding *g)
+/* Of terms of all times and channels, which are so many bands. */
+static uint64_t terms_bytes(const grove_node *node, const gridding *g, int64_t bands)
 {
     const grove_node *obs = grove_node_object(node, "obs");
     const grove_axis *time = grove_node_axis(obs, "time"), *freq = grove_node_axis(obs, "freq");
 
-    return grove_idg_bytes(&g->idg) +
-           image_terms_bytes(&g->terms, &g->idg, time ? time->size : 1, freq ? freq->size : 1);
+    return image_terms_bytes(&g->terms, &g->idg, time ? time->size : 1, freq ? freq->size : 1,
+                             bands);
+}
+
+uint64_t grid_subgrids_bytes(const grove_node *node, const gridding *g)
+{
+    return grove_idg_bytes(&g->idg) + terms_bytes(node, g, 1);
 }
 
 uint64_t grid_subgrids_device_bytes(const grove_node *node, const gridding *g)
 {
-    const grove_node *obs = grove_node_object(node, "obs");
-    const grove_axis *time = grove_node_axis(obs, "time"), *freq = grove_node_axis(obs, "freq");
-
-    return image_subgrids_device_memory(&g->idg, &g->terms, time ? time->size : 1,
-                                        freq ? freq->size : 1, true);
+    return image_subgrids_device_memory(&g->idg, terms_bytes(node, g, g->bands.count), true);
 }
 
 int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *s,
@@ -69,8 +71,9 @@ int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *
 {
     const gridding *g = grove_node_user(call->node);
     const grove_gridder_threads threads = gridder_threads(call);
-    const image_terms_part cells = {part->first_time, part->times,         part->first_baseline,
-                                    part->baselines,  part->first_channel, part->channels};
+    const image_terms_part cells = {
+        part->first_time, part->times, part->first_baseline, part->baselines, part->first_channel,
+        part->channels,   NULL};
     const grove_idg_plan plan = plan_of(call);
     grove_gridder_outside outside = {0};
     image_terms_made made = {0};
@@ -133,7 +136,8 @@ int grid_add_subgrids_on_device(const grove_call *call, gridded *to, const image
     const gridding *g = grove_node_user(call->node);
     const grove_idg_plan plan = plan_of(call);
 
-    return image_subgrids_device_add(call, &plan, &g->terms, in, &to->subgrids, &to->counts);
+    return image_subgrids_device_add(call, &plan, &g->terms, &g->bands, in, &to->subgrids,
+                                     &to->counts);
 }
 
 int grid_merge_subgrids(const grove_call *call, const gridded *from, gridded *to)

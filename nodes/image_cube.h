@@ -25,6 +25,27 @@ typedef struct {
 bool image_cube_shares(const image_cube *cube, int plane, int64_t first, const double *freq,
                        int64_t channels, double *share);
 
+/* Channels in a row that have some of a plane. Where planes share channels there are several
+ * passes: in each a channel has one plane at most. */
+typedef struct {
+    int64_t first, channels;
+    int plane, pass;
+} image_cube_run;
+
+typedef struct {
+    image_cube_run *run; /* those of a plane follow each other */
+    double *share;       /* [pass][channel] */
+    int64_t count;
+    int passes;
+    bool whole; /* all shares are 1, in a single pass */
+} image_cube_division;
+
+/* Of `channels` channels from number `first` on; without an axis all of them have plane 0. 0, or -1
+ * without memory; to be freed in any case. */
+int image_cube_divide(const image_cube *cube, int64_t first, const double *freq, int64_t channels,
+                      image_cube_division *division);
+void image_cube_division_free(image_cube_division *division);
+
 /* Samples of the channels that have some of a plane; `data` are to be predicted. */
 typedef struct {
     grove_gridder_samples samples;

@@ -1,8 +1,11 @@
 #include "nodes/image_method.h"
 #include "nodes/convolution_make.h"
 
+#include "../kernels/gridder/gridder_device.h"
+
 #include "base/error.h"
 #include "base/text.h"
+#include "base/tuning.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -100,7 +103,13 @@ typedef struct {
     convolution_making functions;
     image_method_idg idg;
     double seconds[3]; /* of each; INFINITY: it cannot be done */
+    image_method_costs costs;
 } estimates;
+
+static double seconds_of_plan(const estimates *e, const grove_gridder_plan *plan)
+{
+    return e->costs == IMAGE_BY_GPU ? grove_gridder_device_seconds(plan) : plan->seconds;
+}
 
 /* Of w-stacking and of functions. */
 static int estimate_others(const grove_node *node, const image_method *m, estimates *to)
@@ -122,7 +131,7 @@ static int estimate_others(const grove_node *node, const image_method *m, estima
     bounds.double_precision = image_precision(wanted.epsilon) == GROVE_PRECISION_DOUBLE;
     if (grove_gridder_plan_choose(&m->image, &bounds, wanted.epsilon, &to->stack))
         return 0; /* the class says so */
-    to->seconds[IMAGE_W_STACK] = m->bands * to->stack.seconds;
+    to->seconds[IMAGE_W_STACK] = m->bands * seconds_of_plan(to, &to->stack);
     bounds.samples = 1;
     bounds.without_w = true;
     if (grove_gridder_plan_choose(&m->image, &bounds, wanted.epsilon, &flat))
@@ -141,7 +150,10 @@ static int estimate_others(const grove_node *node, const image_method *m, estima
         c->raster[0] =
             grove_node_input_axis(node, grove_node_input(node, "jones"), grove_axis_kind("l"));
     if (!convolution_size(c, &wanted, said))
-        to->seconds[IMAGE_AW] = m->bands * flat.seconds + convolution_seconds(c, m->samples, each);
+        to->seconds[IMAGE_AW] =
+            m->bands * seconds_of_plan(to, &flat) +
+            (to->costs == IMAGE_BY_GPU ? convolution_device_seconds(c, m->samples, each)
+                                       : convolution_seconds(c, m->samples, each));
     return 0;
 }
 
@@ -233,7 +245,7 @@ static int estimate(const grove_node *node, const image_method *m, estimates *e)
     const double worth = other == IMAGE_IDG          ? INFINITY
                          : e->seconds[other] > WORTH ? e->seconds[other]
                                                      : 0;
-    e->idg = image_method_estimate_idg(node, m, worth);
+    e->idg = image_method_estimate_idg(node, m, e->costs, worth);
     e->seconds[IMAGE_IDG] = e->idg.seconds;
     return 0;
 }
@@ -278,11 +290,18 @@ static void tell(grove_node *node, const estimates *e, image_method_kind kind, c
         grove_node_note(node, "method: idg, %s", why);
 }
 
+/* Of sums of integers a GPU makes none. */
+static image_method_costs costs_of(const image_method *m)
+{
+    return grove_tuning_has_gpu() && !(m->only && !strcmp(m->only, "exact")) ? IMAGE_BY_GPU
+                                                                             : IMAGE_BY_CORE;
+}
+
 int image_method_choose(grove_node *node, const image_method *m, image_method_kind *kind,
                         char why[200])
 {
     const int choice = grove_node_choice(node, "method");
-    estimates e = {.seconds = {INFINITY, INFINITY, INFINITY}};
+    estimates e = {.seconds = {INFINITY, INFINITY, INFINITY}, .costs = costs_of(m)};
     char others[100];
     int code = m->longest[0] > 0 ? estimate(node, m, &e) : 0;
 
@@ -294,14 +313,14 @@ int image_method_choose(grove_node *node, const image_method *m, image_method_ki
     if (code || isinf(e.seconds[*kind]))
         return code;
     describe(&e, *kind, others);
-    snprintf(why, 200, "%s; error %.2g, root mean square, about %.2g s on a core%s",
+    snprintf(why, 200, "%s; error %.2g, root mean square, about %.2g s on a %s%s",
              choice != AUTO                        ? "as asked for"
              : jones_of(node) && *kind == IMAGE_AW ? "since jones is given"
                                                    : "which takes less time",
              *kind == IMAGE_AW    ? e.functions.error
              : *kind == IMAGE_IDG ? e.idg.error
                                   : e.stack.error,
-             e.seconds[*kind], others);
+             e.seconds[*kind], e.costs == IMAGE_BY_GPU ? "GPU such as an H100" : "core", others);
     tell(node, &e, *kind, why);
     return 0;
 }

@@ -44,14 +44,17 @@ typedef struct {
     const char *only;   /* an option that functions do not have; NULL: none is given */
 } image_method;
 
+/* By whose costs methods are chosen. */
+typedef enum { IMAGE_BY_CORE, IMAGE_BY_GPU } image_method_costs;
+
 typedef enum { IMAGE_W_STACK, IMAGE_AW, IMAGE_IDG } image_method_kind;
 
-/* Only in check: which method it is. A note tells of functions and of image-domain gridding; `why`
- * is for that of the class: why, how exact it is, and how long all take. 0, or a code with a
- * message where options do not go together. */
+/* Only in check: which method it is, by the costs of a GPU where the machine has one. A note tells
+ * of functions and of image-domain gridding; `why` is for that of the class: why, how exact it is,
+ * and how long all take. 0, or a code with a message where options do not go together. */
 int image_method_choose(grove_node *node, const image_method *method, image_method_kind *kind,
                         char why[200]);
-/* Image-domain gridding on one core: seconds, INFINITY where it cannot be done, and its error.
+/* Image-domain gridding: seconds, INFINITY where it cannot be done, and its error.
  * Where it takes `worth` seconds or more, or the antennas' positions are not known, it may only be
  * said that it takes more than so many seconds. */
 typedef struct {
@@ -60,7 +63,7 @@ typedef struct {
 } image_method_idg;
 
 image_method_idg image_method_estimate_idg(const grove_node *node, const image_method *method,
-                                           double worth);
+                                           image_method_costs costs, double worth);
 /* The same of a stage: aw is with jones, or asked for, and without functions that are given. */
 int image_method_of_stage(const grove_node *node, bool *aw);
 /* Whether image-domain gridding is asked for. */

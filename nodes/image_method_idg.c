@@ -59,15 +59,29 @@ static grove_idg_mix mix_of(const image_method *m, const image_terms *terms)
                                                                                 : images};
 }
 
+/* Of all bands; visibilities of a subgrid, 0: without its transforms. */
+static double seconds_of(const grove_node *node, const image_method *m, const grove_idg_plan *plan,
+                         image_method_costs costs, double each, int elements)
+{
+    const grove_axis *freq = grove_node_axis(grove_node_object(node, "obs"), "freq");
+    const double samples = m->samples / m->bands, subgrids = each > 0 ? samples / each : 0,
+                 channels = (freq ? (double)freq->size : 1) / m->bands;
+
+    return m->bands * (costs == IMAGE_BY_GPU
+                           ? grove_idg_device_seconds(plan, samples, subgrids, elements,
+                                                      each > 0 ? fmin(channels, each) : channels)
+                           : grove_idg_seconds(plan, samples, subgrids, elements));
+}
+
 /* Without subgrids' transforms: as few pixels as there can be, and a single layer. */
-static double least_seconds(const image_method *m, const grove_gridder_bounds *bounds,
-                            const grove_idg_mix *mix)
+static double least_seconds(const grove_node *node, const image_method *m, image_method_costs costs,
+                            const grove_gridder_bounds *bounds, const grove_idg_mix *mix)
 {
     grove_idg_plan plan = {.side = 16, .mix = *mix, .grid = {.bounds = *bounds, .planes = 1}};
 
     for (int d = 0; d < 2; d++)
         plan.grid.grid[d] = (int64_t)(1.2 * (double)m->image.size[d]);
-    return m->bands * grove_idg_seconds(&plan, m->samples / m->bands, 0, 0);
+    return seconds_of(node, m, &plan, costs, 0, 0);
 }
 
 static int64_t number_of(const grove_node *node, const char *option)
@@ -76,7 +90,7 @@ static int64_t number_of(const grove_node *node, const char *option)
 }
 
 image_method_idg image_method_estimate_idg(const grove_node *node, const image_method *m,
-                                           double worth)
+                                           image_method_costs costs, double worth)
 {
     const double epsilon = grove_node_number(node, "epsilon");
     const grove_gridder_bounds bounds = {.max_u = m->baseline, /* as stages choose them */
@@ -94,7 +108,8 @@ image_method_idg image_method_estimate_idg(const grove_node *node, const image_m
                                      .planes = grove_node_choice(node, "w_tiles") == 2};
     const image_terms terms = terms_of(node);
     const grove_idg_mix mix = mix_of(m, &terms);
-    image_method_idg e = {.seconds = least_seconds(m, &bounds, &mix), .is_bound = true};
+    image_method_idg e = {.seconds = least_seconds(node, m, costs, &bounds, &mix),
+                          .is_bound = true};
     grove_idg_plan plan;
     char said[200];
 
@@ -105,15 +120,13 @@ image_method_idg image_method_estimate_idg(const grove_node *node, const image_m
     plan.mix = mix;
     const double more = seconds_of_terms(node, m, &terms, &plan);
     e.error = plan.error;
-    e.seconds = m->bands * grove_idg_seconds(&plan, m->samples / m->bands, 0, 0) + more;
+    e.seconds = seconds_of(node, m, &plan, costs, 0, 0) + more;
     if (e.seconds >= worth)
         return e;
     const double each =
         image_subgrids_foretell(grove_node_object(node, "obs"), &plan, &terms, m->bands);
     e.is_bound = !(each > 0);
     if (each > 0)
-        e.seconds = m->bands * grove_idg_seconds(&plan, m->samples / m->bands,
-                                                 m->samples / m->bands / each, terms.elements) +
-                    more;
+        e.seconds = seconds_of(node, m, &plan, costs, each, terms.elements) + more;
     return e;
 }

@@ -18,13 +18,11 @@ void image_subgrids_device_free(image_subgrids_device *d)
     *d = (image_subgrids_device){0};
 }
 
-uint64_t image_subgrids_device_memory(const grove_idg_plan *plan, const image_terms *terms,
-                                      int64_t times, int64_t channels, bool planes)
+uint64_t image_subgrids_device_memory(const grove_idg_plan *plan, uint64_t terms, bool planes)
 {
     const grove_idg_device_sizes s = grove_idg_device_find_sizes(plan);
 
-    return s.numbers + s.images + s.table + (planes ? s.planes : 0) +
-           image_terms_bytes(terms, plan, times, channels) + (1 << 20);
+    return s.numbers + s.images + s.table + (planes ? s.planes : 0) + terms + (1 << 20);
 }
 
 static int keep(const grove_call *call, uint64_t bytes, void **at)
@@ -77,15 +75,18 @@ typedef struct {
     const grove_idg_plan *plan;
     const image_device_inputs *in;
     image_subgrids_device *d;
+    const image_bands *bands; /* which cut blocks of terms; NULL: none do */
+    const double *share;      /* of each channel, to be predicted; NULL: all */
     grove_idg_work work;
     image_terms_made made;
     const image_terms *terms;
+    const void *sent_terms;
     double *uvw;
     int64_t times, baselines;
     grove_gridder_samples samples;
     grove_args args;
     grove_idg_state state;
-    const grove_idg_tile *tiles; /* on the device */
+    bool adds; /* to planes */
 } sampling;
 
 /* Sizes; false: the result has other axes than those of visibilities. */
@@ -141,9 +142,13 @@ static int make_terms(sampling *s)
 {
     const grove_args *args = s->call->args;
     const image_terms *terms = s->terms;
-    const image_terms_part part = {origin_of(args, GROVE_AXIS_TIME),     s->times,
-                                   origin_of(args, GROVE_AXIS_BASELINE), s->baselines,
-                                   origin_of(args, GROVE_AXIS_FREQ),     s->samples.channels};
+    const image_terms_part part = {origin_of(args, GROVE_AXIS_TIME),
+                                   s->times,
+                                   origin_of(args, GROVE_AXIS_BASELINE),
+                                   s->baselines,
+                                   origin_of(args, GROVE_AXIS_FREQ),
+                                   s->samples.channels,
+                                   s->bands};
     image_terms_numbers from;
     const void *at = NULL;
 
@@ -162,10 +167,6 @@ static int send_all(sampling *s)
 {
     enum { COUNT = 6, ALIGNED = 256 };
     const grove_idg_work *w = &s->work;
-    const size_t terms =
-        s->terms->input < 0
-            ? 0
-            : (size_t)image_terms_bytes(s->terms, s->plan, s->times, s->samples.channels);
     const struct {
         int input;
         const void *from;
@@ -176,7 +177,8 @@ static int send_all(sampling *s)
                      {GROVE_IDG_TILES, w->tile, (size_t)w->tiles * sizeof(*w->tile)},
                      {GROVE_IDG_LIST, w->list, (size_t)w->entries * sizeof(*w->list)},
                      {GROVE_GRIDDER_STOKES, s->in->stokes->factor, sizeof(s->in->stokes->factor)},
-                     {GROVE_IDG_TERMS, s->made.numbers, terms}};
+                     {GROVE_IDG_SHARE, s->share,
+                      s->share ? (size_t)s->samples.channels * sizeof(*s->share) : 0}};
     size_t begin[COUNT + 1] = {0};
     const void *at = NULL;
 
@@ -210,6 +212,7 @@ static void set_up(sampling *s)
     a->inputs = GROVE_GRIDDER_INPUTS;
     a->in[GROVE_GRIDDER_UVW] = view_of(s, s->in->uvw);
     a->in[GROVE_IDG_TABLE].data = s->d->table;
+    a->in[GROVE_IDG_TERMS].data = (void *)(uintptr_t)s->sent_terms;
     s->state = grove_idg_device_state(s->plan);
     memcpy(s->state.samples.axis, axes.samples.axis, sizeof(axes.samples.axis));
     s->state.samples.channels = (int32_t)s->samples.channels;
@@ -223,23 +226,37 @@ static void set_up(sampling *s)
         s->state.longest[d] = s->in->longest[d] * GROVE_SPEED_OF_LIGHT;
 }
 
-/* Subgrids, and what is sent; `adds`: to planes. */
-static int begin(sampling *s, bool adds)
+/* Samples and terms; `planes`: there are planes, or slots. */
+static int begin(sampling *s, bool planes)
 {
-    grove_gridder_outside outside = {0};
     int code = find_extent(s) ? find_samples(s) : GROVE_MISSING;
 
-    if (!code && adds && image_subgrids_beyond(&s->samples, &s->plan->grid.bounds))
+    if (!code && s->adds && image_subgrids_beyond(&s->samples, &s->plan->grid.bounds))
         return GROVE_MISSING; /* of w beyond the layers the host tells */
     code = code ? code : make_terms(s);
-    if (!code && grove_idg_device_divide(s->plan, &s->samples, s->baselines,
-                                         s->terms->input < 0 ? NULL : &s->made.terms, adds,
-                                         &s->d->slots, &s->work, &outside))
-        code = GROVE_MISSING;
-    code = code ? code : open_device(s->call, s->plan, adds, s->d);
-    if (!code)
-        set_up(s);
-    return code ? code : send_all(s);
+    code = code ? code : open_device(s->call, s->plan, planes, s->d);
+    return code || s->terms->input < 0
+               ? code
+               : grove_call_send(s->call, s->made.numbers, s->made.bytes, &s->sent_terms);
+}
+
+/* The subgrids of parts of the channels, and what is sent. */
+static int divide(sampling *s, const grove_idg_part *parts, int count)
+{
+    const grove_idg_slots none = {0};
+    const grove_idg_dividing what = {.samples = &s->samples,
+                                     .baselines = s->baselines,
+                                     .terms = s->terms->input < 0 ? NULL : &s->made.terms,
+                                     .parts = parts,
+                                     .count = count,
+                                     .adds = s->adds,
+                                     .slots = s->adds ? &s->d->slots : &none};
+
+    grove_idg_work_free(&s->work);
+    if (grove_idg_device_divide(s->plan, &what, &s->work))
+        return GROVE_MISSING;
+    set_up(s);
+    return send_all(s);
 }
 
 static void end(sampling *s)
@@ -310,26 +327,6 @@ static int add_launch(sampling *s, int32_t k)
                          s->d->planes);
 }
 
-/* What slots have, to the w-tiles of the host. */
-static int fetch_slots(const grove_call *call, const grove_idg_plan *plan, const void *planes,
-                       const grove_idg_slots *slots, grove_idg *to)
-{
-    const grove_idg_device_sizes sizes = grove_idg_device_find_sizes(plan);
-    const size_t image = sizes.planes / (uint64_t)(sizes.slots * plan->mix.images);
-    char *from = malloc(sizes.planes);
-    bool room = from;
-    int code = room ? grove_call_fetch(call, from, planes, sizes.planes) : 0;
-
-    for (int32_t k = 0; k < slots->used && room && !code; k++)
-        for (int r = 0; r < plan->mix.images && room; r++)
-            room = !grove_idg_add_tile(to, slots->tile[k], r,
-                                       from + (size_t)(r * sizes.slots + k) * image);
-    free(from);
-    return room ? code
-                : grove_node_fail(call->node, GROVE_NO_MEMORY,
-                                  "not enough memory for what the device has made");
-}
-
 /* Tiles of the grid go to the host where there are no slots for more. */
 static int free_slots(const sampling *s, int32_t k)
 {
@@ -341,7 +338,8 @@ static int free_slots(const sampling *s, int32_t k)
         return 0;
     if (!d->host && !grove_isa_choose(&isa, said))
         d->host = grove_idg_new(s->plan, isa);
-    int code = d->host ? fetch_slots(s->call, s->plan, d->planes, &s->work.flush[k], d->host)
+    int code = d->host ? image_subgrids_device_fetch_slots(s->call, s->plan, d->planes,
+                                                           &s->work.flush[k], d->host)
                        : grove_node_fail(s->call->node, GROVE_NO_MEMORY,
                                          "not enough memory for the planes");
     return code ? code
@@ -357,12 +355,40 @@ static void take_slots(sampling *s)
     s->work.slots = before;
 }
 
-int image_subgrids_device_add(const grove_call *call, const grove_idg_plan *plan,
-                              const image_terms *terms, const image_device_inputs *in,
-                              image_subgrids_device *d, grove_idg_counts *counts)
+/* Of the channels of the call. NULL: no memory. */
+static grove_idg_part *parts_of_bands(const sampling *s, int *count)
 {
-    sampling s = {.call = call, .plan = plan, .terms = terms, .in = in, .d = d};
-    int code = begin(&s, true);
+    grove_idg_part *parts = malloc((size_t)s->bands->count * sizeof(*parts));
+
+    *count = 0;
+    for (int band = 0; band < s->bands->count && parts; band++) {
+        grove_idg_part *part = &parts[*count];
+        part->band = band;
+        *count += image_bands_find(s->bands, band, origin_of(s->call->args, GROVE_AXIS_FREQ),
+                                   s->samples.channels, &part->first, &part->channels);
+    }
+    return parts;
+}
+
+static int begin_adding(sampling *s)
+{
+    int count = 0, code = begin(s, true);
+    grove_idg_part *parts = code ? NULL : parts_of_bands(s, &count);
+
+    if (!code)
+        code = parts ? divide(s, parts, count) : GROVE_MISSING;
+    free(parts);
+    return code;
+}
+
+int image_subgrids_device_add(const grove_call *call, const grove_idg_plan *plan,
+                              const image_terms *terms, const image_bands *bands,
+                              const image_device_inputs *in, image_subgrids_device *d,
+                              grove_idg_counts *counts)
+{
+    sampling s = {
+        .call = call, .plan = plan, .terms = terms, .in = in, .d = d, .bands = bands, .adds = true};
+    int code = begin_adding(&s);
 
     s.args.in[GROVE_GRIDDER_DATA] = view_of(&s, in->data);
     s.args.in[GROVE_GRIDDER_WEIGHTS] = view_of(&s, in->weights);
@@ -386,45 +412,22 @@ int image_subgrids_device_add(const grove_call *call, const grove_idg_plan *plan
     return code;
 }
 
-/* In calls on a device there are no other threads. */
-static void run_alone(void *pool, int64_t count, void (*fn)(void *context, int64_t i),
-                      void *context)
-{
-    (void)pool;
-    for (int64_t i = 0; i < count; i++)
-        fn(context, i);
-}
+/* ---- prediction ---- */
 
-/* The w-tiles of launches from k on, up to those that have others in their slots: made by the host,
- * and sent, [slot][v][u][image]. */
-static int send_slots(sampling *s, int32_t k, grove_idg *host)
+/* The w-tiles of launches from k on, up to those that have others in their slots. */
+static int put_slots(sampling *s, int32_t k, const image_subgrids_planes *planes)
 {
-    const grove_gridder_threads threads = {.run = run_alone};
-    const grove_idg_plan *plan = s->plan;
-    const int64_t side = s->state.size[0], cells = side * side,
-                  pair = s->call->double_precision ? 16 : 8, cell = pair * plan->mix.images;
     const grove_idg_slots *slots = &s->work.slots;
-    const void *at = NULL;
+    void *made = NULL;
 
     for (int32_t i = k + 1; i < s->work.launches && slots == &s->work.slots; i++)
         if (s->work.flush[i].tile)
             slots = &s->work.flush[i];
-    const size_t bytes = (size_t)(slots->used * cells * cell);
-    char *packed = malloc(bytes + 1);
-    int code =
-        packed && !grove_idg_make_tiles(host, slots->tile, slots->used, &threads)
-            ? 0
-            : grove_node_fail(s->call->node, GROVE_NO_MEMORY, "not enough memory for the planes");
-    for (int32_t i = 0; i < slots->used && !code; i++)
-        image_subgrids_to_cells(grove_idg_tile_images(host, slots->tile[i]),
-                                packed + i * cells * cell, plan->mix.images, cells,
-                                s->call->double_precision);
-    code = code ? code : grove_call_send(s->call, packed, bytes, &at);
-    free(packed);
-    s->args.in[GROVE_GRIDDER_DATA].data = (void *)(uintptr_t)at;
-    s->args.in[GROVE_GRIDDER_DATA].stride[0] = cell;
-    s->args.in[GROVE_GRIDDER_DATA].stride[1] = cell * side;
-    s->args.in[GROVE_GRIDDER_DATA].stride[2] = cell * cells;
+    int code = image_subgrids_device_make_slots(s->call, s->plan, planes, slots, &made);
+    if (!code)
+        code = grove_call_put(s->call, s->d->planes, made,
+                              (uint64_t)slots->used * image_subgrids_device_slot_bytes(s->plan));
+    free(made);
     return code;
 }
 
@@ -444,83 +447,83 @@ static int predict_launch(sampling *s, int32_t k, const grove_view *out)
                          out->data);
 }
 
+/* The planes, or the slots. */
+static void set_planes(sampling *s, const image_subgrids_planes *planes)
+{
+    const int64_t cell = (s->call->double_precision ? 16 : 8) * s->plan->mix.images;
+    grove_view *view = &s->args.in[GROVE_GRIDDER_DATA];
+
+    *view = (grove_view){.data = (void *)(uintptr_t)planes->at};
+    memcpy(view->stride, planes->step, sizeof(planes->step));
+    if (!s->plan->tile) {
+        s->state.samples.planes = (int32_t)s->plan->grid.planes;
+        return;
+    }
+    view->data = s->d->planes;
+    view->stride[0] = cell;
+    view->stride[1] = cell * s->state.size[0];
+    view->stride[2] = cell * s->state.size[0] * s->state.size[1];
+}
+
+static int predict_pass(sampling *s, const image_subgrids_planes *planes,
+                        const image_cube_division *p, int pass, grove_idg_part *parts)
+{
+    int count = 0;
+
+    for (int64_t k = 0; k < p->count; k++)
+        if (p->run[k].pass == pass)
+            parts[count++] = (grove_idg_part){p->run[k].first, p->run[k].channels, p->run[k].plane};
+    s->share = p->whole ? NULL : p->share + pass * s->samples.channels;
+    int code = divide(s, parts, count);
+    set_planes(s, planes);
+    for (int32_t k = 0; k < s->work.launches && !code; k++) {
+        if (s->plan->tile && (k == 0 || s->work.flush[k].tile))
+            code = put_slots(s, k, planes);
+        code = code ? code : predict_launch(s, k, &s->call->args->out);
+    }
+    return code;
+}
+
+static int predict_all(sampling *s, const image_subgrids_planes *planes, grove_idg_counts *counts)
+{
+    image_cube_division p;
+    const int failed = image_cube_divide(planes->cube, origin_of(s->call->args, GROVE_AXIS_FREQ),
+                                         s->samples.freq, s->samples.channels, &p);
+    grove_idg_part *parts = malloc((size_t)p.count * sizeof(*parts) + 1);
+    int code = failed || !parts ? GROVE_MISSING : 0;
+
+    for (int pass = 0; pass < p.passes && !code; pass++) {
+        code = predict_pass(s, planes, &p, pass, parts);
+        if (!code)
+            grove_idg_work_count(&s->work, counts);
+    }
+    free(parts);
+    image_cube_division_free(&p);
+    return code;
+}
+
 int image_subgrids_device_predict(const grove_call *call, const grove_idg_plan *plan,
                                   const image_terms *terms, const image_device_inputs *in,
-                                  const void *planes, const int64_t step[3], grove_idg *host,
-                                  image_subgrids_device *d, grove_idg_counts *counts,
-                                  int64_t *outside, int64_t *beyond)
+                                  const image_subgrids_planes *planes, image_subgrids_device *d,
+                                  grove_idg_counts *counts, int64_t *outside, int64_t *beyond)
 {
     sampling s = {.call = call, .plan = plan, .terms = terms, .in = in, .d = d};
-    int code = begin(&s, false);
+    grove_idg_counts more = {0};
+    int code = begin(&s, plan->tile);
 
-    s.args.in[GROVE_GRIDDER_DATA].data = (void *)(uintptr_t)planes;
-    memcpy(s.args.in[GROVE_GRIDDER_DATA].stride, step, 3 * sizeof(*step));
-    s.args.out = call->args->out;
-    if (!code)
+    if (!code) {
+        set_up(&s);
+        s.args.out = call->args->out;
         code =
             launch(&s, &grove_idg_clear, s.samples.rows * s.samples.channels, call->args->out.data);
-    for (int32_t k = 0; k < s.work.launches && !code; k++) {
-        if (plan->tile && (k == 0 || s.work.flush[k].tile))
-            code = send_slots(&s, k, host);
-        code = code ? code : predict_launch(&s, k, &call->args->out);
     }
+    code = code ? code : predict_all(&s, planes, &more);
     if (!code) {
-        grove_idg_work_count(&s.work, counts);
+        counts->subgrids += more.subgrids;
+        counts->visibilities += more.visibilities;
         *outside += image_leave_out(&s.samples, in->longest, 0);
         *beyond += image_subgrids_beyond(&s.samples, &plan->grid.bounds);
     }
     end(&s);
-    return code;
-}
-
-/* ---- planes ---- */
-
-int image_subgrids_device_fetch(const grove_call *call, const grove_idg_plan *plan,
-                                const image_subgrids_device *d, grove_idg *to)
-{
-    const uint64_t bytes = grove_idg_device_find_sizes(plan).planes;
-    void *planes = plan->tile ? NULL : grove_idg_planes(to);
-
-    if (plan->tile) {
-        const int failed = d->host && grove_idg_add_tiles(to, d->host);
-        return failed ? grove_node_fail(call->node, GROVE_NO_MEMORY,
-                                        "not enough memory for what the device has made")
-                      : fetch_slots(call, plan, d->planes, &d->slots, to);
-    }
-    void *more = planes ? malloc(bytes) : NULL;
-    int code = more ? grove_call_fetch(call, more, d->planes, bytes)
-                    : grove_node_fail(call->node, GROVE_NO_MEMORY,
-                                      "not enough memory for what the device has made");
-
-    for (size_t i = 0;
-         i < bytes / (call->double_precision ? sizeof(double) : sizeof(float)) && !code; i++)
-        if (call->double_precision)
-            ((double *)planes)[i] += ((const double *)more)[i];
-        else
-            ((float *)planes)[i] += ((const float *)more)[i];
-    free(more);
-    return code;
-}
-
-int image_subgrids_device_give(const grove_call *call, const grove_idg_plan *plan,
-                               const image_subgrids_device *d)
-{
-    const grove_gridder_plan *grid = &plan->grid;
-    const int64_t pair = call->double_precision ? 16 : 8, images = plan->mix.images,
-                  plane = grid->grid[0] * grid->grid[1] * pair;
-    const int32_t size[2] = {(int32_t)grid->grid[0], (int32_t)grid->grid[1]};
-    int code = plan->tile ? GROVE_MISSING : 0; /* the host brings w-tiles onto the planes */
-
-    for (int64_t k = 0; k < images * grid->planes && !code; k++) {
-        const grove_gridder_window whole = {.size = {size[0], size[1]},
-                                            .from_size = {size[0], size[1]},
-                                            .numbers = 2,
-                                            .from_step = {pair, pair * size[0]},
-                                            .to_step = {pair * images, pair * images * size[0]}};
-        code = image_launch_window(call, (const char *)d->planes + k * plane,
-                                   (char *)call->args->out.data +
-                                       k % grid->planes * plane * images + k / grid->planes * pair,
-                                   &whole);
-    }
     return code;
 }

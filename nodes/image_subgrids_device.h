@@ -5,12 +5,16 @@
 #define GROVE_NODES_IMAGE_SUBGRIDS_DEVICE_H
 
 #include "../kernels/idg/idg_device.h"
+#include "nodes/image_bands.h"
+#include "nodes/image_cube.h"
 #include "nodes/image_device.h"
 #include "nodes/image_terms.h"
 
 /* Kept on the device from call to call; zero before the first. */
 typedef struct {
-    void *planes; /* [image][plane][v][u], or of w-tiles [image][slot][v][u]; NULL: of degrid */
+    /* [image][band][plane][v][u], or of w-tiles [image][slot][v][u], those of degrid
+       [slot][v][u][image]; NULL: of degrid without w-tiles */
+    void *planes;
     void *numbers, *images, *table;
     double *totals; /* [GROVE_GRIDDER_TOTALS] */
     grove_idg_slots slots;
@@ -20,27 +24,46 @@ typedef struct {
 
 void image_subgrids_device_free(image_subgrids_device *d);
 
-/* Bytes of it, and of the terms of so many times and channels. */
-uint64_t image_subgrids_device_memory(const grove_idg_plan *plan, const image_terms *terms,
-                                      int64_t times, int64_t channels, bool planes);
+/* Bytes of it, and of terms, which are so many; `planes`: it has some. */
+uint64_t image_subgrids_device_memory(const grove_idg_plan *plan, uint64_t terms, bool planes);
 
-/* Adds the visibilities of the call to the planes, and to the totals. */
+uint64_t image_subgrids_device_slot_bytes(const grove_idg_plan *plan);
+
+/* Adds the visibilities of the call to the planes, those of each band to its own, and to the
+ * totals. */
 int image_subgrids_device_add(const grove_call *call, const grove_idg_plan *plan,
-                              const image_terms *terms, const image_device_inputs *in,
-                              image_subgrids_device *d, grove_idg_counts *counts);
+                              const image_terms *terms, const image_bands *bands,
+                              const image_device_inputs *in, image_subgrids_device *d,
+                              grove_idg_counts *counts);
+/* What slots have, to the w-tiles of the host. */
+int image_subgrids_device_fetch_slots(const grove_call *call, const grove_idg_plan *plan,
+                                      const void *planes, const grove_idg_slots *slots,
+                                      grove_idg *to);
 /* Adds the planes, or w-tiles, to the host's; gives the planes to call->args->out. */
 int image_subgrids_device_fetch(const grove_call *call, const grove_idg_plan *plan,
                                 const image_subgrids_device *d, grove_idg *to);
 int image_subgrids_device_give(const grove_call *call, const grove_idg_plan *plan,
                                const image_subgrids_device *d);
 
-/* The visibilities of planes, an input of the call with steps along u, v and w_plane, in bytes, or
- * of the w-tiles of `host`, which has the planes, to call->args->out. Those beyond the limits are
- * 0, and counted. */
+/* What is predicted: planes, an input of the call, with steps along u, v, w_plane and freq, in
+ * bytes; of w-tiles `find` makes *host have those of one of the cube's planes. */
+typedef struct {
+    const image_cube *cube;
+    const void *at;
+    int64_t step[4];
+    int (*find)(const grove_call *call, void *context, int plane, grove_idg **host);
+    void *context;
+} image_subgrids_planes;
+
+/* Its visibilities to call->args->out. Those beyond the limits are 0, and counted. */
 int image_subgrids_device_predict(const grove_call *call, const grove_idg_plan *plan,
                                   const image_terms *terms, const image_device_inputs *in,
-                                  const void *planes, const int64_t step[3], grove_idg *host,
-                                  image_subgrids_device *d, grove_idg_counts *counts,
-                                  int64_t *outside, int64_t *beyond);
+                                  const image_subgrids_planes *planes, image_subgrids_device *d,
+                                  grove_idg_counts *counts, int64_t *outside, int64_t *beyond);
+/* The w-tiles that slots are to have, made by the host, [slot][v][u][image]; to be freed, in any
+ * case. */
+int image_subgrids_device_make_slots(const grove_call *call, const grove_idg_plan *plan,
+                                     const image_subgrids_planes *planes,
+                                     const grove_idg_slots *slots, void **made);
 
 #endif

@@ -112,16 +112,46 @@ static int64_t blocks_of(int64_t cells, int64_t first, int64_t count)
     return count > 0 ? block_of(cells, first, count - 1) + 1 : 1;
 }
 
-uint64_t image_terms_bytes(const image_terms *t, const grove_idg_plan *plan, int64_t times,
-                           int64_t channels)
+/* Whether a band begins with a channel. */
+static bool begins_band(const image_bands *bands, int64_t channel)
 {
-    const int64_t count = (t->times ? times / t->times + 2 : 1) *
-                          (t->channels ? channels / t->channels + 2 : 1) * t->stations *
-                          t->elements;
+    const int64_t band = (channel * bands->count + bands->freq->size - 1) / bands->freq->size;
+
+    return image_bands_first(bands, (int)band) == channel;
+}
+
+/* Numbers the blocks of channels; how many there are. */
+static int64_t number_channels(const image_terms *t, const image_terms_part *part, int32_t *block)
+{
+    int32_t now = 0;
+
+    for (int64_t k = 0; k < part->channels; k++) {
+        const bool begins =
+            block_of(t->channels, part->first_channel, k) !=
+                block_of(t->channels, part->first_channel, k - 1) ||
+            (t->channels && part->bands && begins_band(part->bands, part->first_channel + k));
+        now += k > 0 && begins;
+        block[k] = now;
+    }
+    return now + 1;
+}
+
+/* Of so many blocks of times and channels. */
+static uint64_t bytes_of(const image_terms *t, const grove_idg_plan *plan, int64_t blocks)
+{
+    return (uint64_t)(blocks * t->stations * t->elements * plan->side * 2 * grove_idg_line(plan)) *
+           (plan->grid.bounds.double_precision ? sizeof(double) : sizeof(float));
+}
+
+uint64_t image_terms_bytes(const image_terms *t, const grove_idg_plan *plan, int64_t times,
+                           int64_t channels, int64_t bands)
+{
+    const int64_t most = t->channels ? channels / t->channels + 1 + bands : 1;
 
     return t->input < 0 ? 0
-                        : (uint64_t)(count * plan->side * 2 * grove_idg_line(plan)) *
-                              (plan->grid.bounds.double_precision ? sizeof(double) : sizeof(float));
+                        : bytes_of(t, plan,
+                                   (t->times ? times / t->times + 2 : 1) *
+                                       (most < channels ? most : channels));
 }
 
 /* ---- numbers ---- */
@@ -305,17 +335,12 @@ static int open_sampling(sampling *s)
     return s->taps[0] && s->taps[1] && s->rows && s->line ? 0 : GROVE_NO_MEMORY;
 }
 
-/* Terms of all stations, for blocks i of times and k of channels. */
-static int sample_stations(const grove_call *call, const sampling *s, const image_terms_part *part,
-                           const int64_t block[2], int64_t first, int64_t apart)
+/* Terms of all stations at a time and channel. */
+static int sample_stations(const grove_call *call, const sampling *s, int64_t time, int64_t freq,
+                           int64_t first, int64_t apart)
 {
     const image_terms *t = s->t;
     const int64_t number = s->from->double_precision ? 16 : 8;
-    const int64_t time =
-                      t->times ? middle_of(t->times, part->first_time, part->times, block[0]) : 0,
-                  freq = t->channels
-                             ? middle_of(t->channels, part->first_channel, part->channels, block[1])
-                             : 0;
 
     for (int64_t k = 0; k < t->stations; k++) {
         const int64_t at = time * s->from->step[TIME] + freq * s->from->step[FREQ] +
@@ -333,23 +358,39 @@ static int sample_stations(const grove_call *call, const sampling *s, const imag
     return 0;
 }
 
-static int make_blocks(const image_terms *t, const image_terms_part *part, image_terms_made *made)
+/* And for all blocks of channels, of which there are so many, at a time. */
+static int sample_channels(const grove_call *call, const sampling *s, const image_terms_made *made,
+                           int64_t channels, int64_t time, int64_t first, int64_t blocks)
+{
+    int code = 0;
+
+    for (int64_t begin = 0, end; begin < channels && !code; begin = end) {
+        const int32_t block = made->channel_block[begin];
+        for (end = begin + 1; end < channels && made->channel_block[end] == block;)
+            end++;
+        code = sample_stations(call, s, time, s->t->channels ? (begin + end) / 2 : 0, first + block,
+                               blocks);
+    }
+    return code;
+}
+
+/* How many blocks of channels there are; 0: no memory. */
+static int64_t make_blocks(const image_terms *t, const image_terms_part *part,
+                           image_terms_made *made)
 {
     made->time_block = malloc((size_t)part->times * sizeof(*made->time_block) + 1);
     made->channel_block = malloc((size_t)part->channels * sizeof(*made->channel_block) + 1);
     made->left = calloc((size_t)part->baselines, sizeof(*made->left));
     made->right = calloc((size_t)part->baselines, sizeof(*made->right));
     if (!made->time_block || !made->channel_block || !made->left || !made->right)
-        return GROVE_NO_MEMORY;
+        return 0;
     for (int64_t k = 0; k < part->baselines && t->stations > 1; k++) {
         made->left[k] = (int32_t)t->baseline->left[part->first_baseline + k];
         made->right[k] = (int32_t)t->baseline->right[part->first_baseline + k];
     }
     for (int64_t k = 0; k < part->times; k++)
         made->time_block[k] = (int32_t)block_of(t->times, part->first_time, k);
-    for (int64_t k = 0; k < part->channels; k++)
-        made->channel_block[k] = (int32_t)block_of(t->channels, part->first_channel, k);
-    return 0;
+    return number_channels(t, part, made->channel_block);
 }
 
 static void set_terms(const image_terms *t, image_terms_made *made, int64_t channel_blocks)
@@ -368,19 +409,18 @@ int image_terms_make(const grove_call *call, const image_terms *t, const grove_i
                      const image_terms_numbers *from, const image_terms_part *part,
                      image_terms_made *made)
 {
-    const int64_t times = blocks_of(t->times, part->first_time, part->times),
-                  channels = blocks_of(t->channels, part->first_channel, part->channels);
+    const int64_t times = blocks_of(t->times, part->first_time, part->times);
     sampling s = {.t = t, .plan = plan, .from = from};
 
-    *made = (image_terms_made){
-        .numbers = calloc(1, image_terms_bytes(t, plan, part->times, part->channels))};
-    s.numbers = made->numbers;
+    *made = (image_terms_made){0};
+    const int64_t channels = make_blocks(t, part, made);
+    made->bytes = bytes_of(t, plan, times * channels);
+    made->numbers = s.numbers = channels ? calloc(1, made->bytes) : NULL;
     int code = s.numbers ? open_sampling(&s) : GROVE_NO_MEMORY;
-    code = code ? code : make_blocks(t, part, made);
     for (int64_t i = 0; i < times && !code; i++)
-        for (int64_t k = 0; k < channels && !code; k++)
-            code = sample_stations(call, &s, part, (int64_t[]){i, k},
-                                   i * t->stations * channels + k, channels);
+        code = sample_channels(call, &s, made, part->channels,
+                               t->times ? middle_of(t->times, part->first_time, part->times, i) : 0,
+                               i * t->stations * channels, channels);
     free(s.taps[0]);
     free(s.taps[1]);
     free(s.rows);

@@ -4,6 +4,7 @@
 #define GROVE_NODES_IMAGE_TERMS_H
 
 #include "../kernels/idg/idg.h"
+#include "nodes/image_bands.h"
 #include "plugin.h"
 
 typedef struct {
@@ -19,13 +20,14 @@ extern const char *const image_terms_axes[5]; /* l, m, station: whole; time, fre
 /* Only in check: whether option jones, where it is given, is of directions that cover the image,
  * and maybe of stations, times and channels. 0, or a code with a message. */
 int image_terms_check(const grove_node *node, const grove_gridder_image *image, image_terms *terms);
-/* Bytes of the terms of so many times and channels, at most. */
+/* Bytes of the terms of so many times, and channels of so many bands, at most. */
 uint64_t image_terms_bytes(const image_terms *terms, const grove_idg_plan *plan, int64_t times,
-                           int64_t channels);
+                           int64_t channels, int64_t bands);
 
 /* Cells of a tile, by their numbers in the observation. */
 typedef struct {
     int64_t first_time, times, first_baseline, baselines, first_channel, channels;
+    const image_bands *bands; /* at whose ends blocks of channels end, too; NULL: nowhere */
 } image_terms_part;
 
 /* Where the numbers of a tile are: complex ones, cells so many bytes apart, elements one after the
@@ -47,6 +49,7 @@ image_terms_numbers image_terms_of_view(const grove_args *args, int input, bool 
 typedef struct {
     grove_idg_terms terms;
     void *numbers;
+    uint64_t bytes; /* of them */
     int32_t *time_block, *channel_block, *left, *right;
 } image_terms_made;
 

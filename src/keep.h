@@ -36,6 +36,9 @@ int grove_call_keep(const grove_call *call, uint64_t bytes, void **at);
 /* A copy of the host's bytes (NULL: memory alone) on the device of the call, until the call ends.
  */
 int grove_call_send(const grove_call *call, const void *from, uint64_t bytes, const void **at);
+/* Copies the host's bytes to memory that the class keeps, after all that was asked for before. They
+ * may change as soon as it returns. */
+int grove_call_put(const grove_call *call, void *to, const void *from, uint64_t bytes);
 /* Copies from the device to the host, after all that was asked for before; complete when it
  * returns. */
 int grove_call_fetch(const grove_call *call, void *to, const void *from, uint64_t bytes);

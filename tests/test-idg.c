@@ -2,6 +2,7 @@
  * says; its adjoint; the same bits for any threads; several layers give what one does; the same as
  * w-stacking. Tracks of baselines, all instruction sets. GROVE_TEST_CONFIGURATIONS is 20 times how
  * many random configurations there are beside the fixed ones, GROVE_TEST_SEED where they begin. */
+#include "../kernels/gridder/gridder_device.h"
 #include "../kernels/idg/idg.h"
 #include "gridder-testing.h"
 
@@ -493,6 +494,31 @@ START_TEST(test_adjoints)
 }
 END_TEST
 
+/* Of each visibility, as bench/RESULTS-gpu-counted.md has them: the mean of both directions. */
+START_TEST(test_costs_of_a_gpu)
+{
+    static const struct {
+        int side, channels;
+        bool double_precision;
+        double picoseconds;
+    } counted[] = {{32, 16, false, 197}, {64, 16, false, 659}, {32, 1, false, 269},
+                   {32, 16, true, 415},  {64, 16, true, 1408}, {32, 1, true, 464}};
+
+    for (size_t k = 0; k < sizeof(counted) / sizeof(*counted); k++) {
+        const grove_idg_plan plan = {.side = counted[k].side,
+                                     .mix = {.visibilities = 1, .images = 1},
+                                     .grid.bounds.double_precision = counted[k].double_precision};
+        const double off = grove_idg_device_seconds(&plan, 1e12, 0, 0, counted[k].channels) /
+                               counted[k].picoseconds -
+                           1;
+        ck_assert_msg(fabs(off) < 0.02, "%zu: off by %g", k, off);
+    }
+    const grove_gridder_plan stack = {
+        .kernel.width = 6, .kernel_w.width = 5, .bounds = {.polarisations = 1, .samples = 1e12}};
+    ck_assert_double_eq_tol(grove_gridder_device_seconds(&stack), (168 + 144) / 2.0, 3);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("idg");
@@ -503,6 +529,7 @@ int main(void)
     tcase_add_loop_test(tests, test_images, 0, count);
     tcase_add_test(tests, test_random_images);
     tcase_add_loop_test(tests, test_adjoints, 0, count);
+    tcase_add_test(tests, test_costs_of_a_gpu);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/tuning.h"
 #include "run/session.h"
 
 #include <check.h>
@@ -380,9 +381,9 @@ START_TEST(wrong_calls)
 }
 END_TEST
 
-/* By estimated cost: terms of each station take too many functions, and one beam of many
- * visibilities takes longer by them; options that others have decide, and small ones are not worth
- * it. */
+/* By estimated cost of a core; test-cuda-idg.c has a GPU's. Terms of each station take too many
+ * functions, and one beam of many visibilities takes longer by them; options that others have
+ * decide, and small ones are not worth it. */
 START_TEST(choices)
 {
     static const struct {
@@ -403,7 +404,7 @@ START_TEST(choices)
         {"60s", "dirty_image(V, obs, size=64, cell=1arcmin, bands=4, method=idg)",
          "method: idg, as asked for; error ", ", aw "},
     };
-    bool found = false;
+    bool found = grove_tuning_has_gpu();
     char *text = grove_format(
         "obs = observe(array=\"kat-7\", phase_centre=\"2h -31d\", hour_angle=-1h..1h, "
         "integration=%s, channels=16, channel_width=1MHz)\n"

@@ -409,3 +409,25 @@ grove_gridder_image_state grove_gridder_device_image(const grove_gridder_device 
     }
     return s;
 }
+
+/* ---- costs ---- */
+
+/* Picoseconds of an H100, in single precision and in double, as counted
+ * (bench/RESULTS-gpu-counted.md), the mean of gridding and degridding: of a sample and cell of its
+ * kernel; of a cell of a plane, with two passes of cuFFT over its bytes at 3.35 TB/s; and of a
+ * pixel of it. */
+static const struct {
+    double kernel, cell, pixel;
+} cost[2] = {{0.87, 14.4, 7.3}, {1.33, 28.6, 14}};
+
+double grove_gridder_device_seconds(const grove_gridder_plan *p)
+{
+    const int k = p->bounds.double_precision;
+    const double kernel = (double)p->kernel.width * p->kernel.width * fmax(p->kernel_w.width, 1),
+                 cells = (double)(p->grid[0] * p->grid[1]),
+                 pixels = (double)(p->image.size[0] * p->image.size[1]);
+
+    return 1e-12 * (double)p->bounds.polarisations *
+           (p->bounds.samples * kernel * cost[k].kernel +
+            (double)p->planes * (cells * cost[k].cell + pixels * cost[k].pixel));
+}

@@ -20,6 +20,9 @@ typedef struct {
 } grove_gridder_device_bytes;
 grove_gridder_device_bytes grove_gridder_device_sizes(const grove_gridder_device *device);
 grove_gridder_device_bytes grove_gridder_device_sizes_of(const grove_gridder_plan *plan);
+/* Estimated seconds of an H100, as counted: of an image of a plan, whose cost on a core is
+ * plan->seconds. */
+double grove_gridder_device_seconds(const grove_gridder_plan *plan);
 /* Adds planes as the device keeps them, of one polarisation, to [plane][v][u] with u and v 0 at
  * cell grid / 2. */
 void grove_gridder_device_give(const grove_gridder_plan *plan, const void *kept, void *planes);

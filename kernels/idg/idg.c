@@ -155,18 +155,26 @@ const void *grove_idg_tile_images(const grove_idg *g, int64_t tile)
     return g->now->tiles.block[tile];
 }
 
-int grove_idg_add_tiles(grove_idg *g, const grove_idg *from)
+/* Those of a band. */
+static int add_blocks(const grove_idg *g, grove_idg_tiles *to, const grove_idg_tiles *from)
 {
     int64_t across[2];
     const int64_t tiles = g->plan.tile ? grove_idg_tiles_count(&g->plan, across) : 0;
     int code = 0;
 
     for (int64_t k = 0; k < tiles; k++)
-        for (int image = 0; image < g->plan.mix.images && from->now->tiles.block[k] && !code;
-             image++)
-            code = grove_idg_tiles_add(&g->now->tiles, k, image,
-                                       (const char *)from->now->tiles.block[k] +
-                                           (size_t)image * from->now->tiles.image);
+        for (int image = 0; image < g->plan.mix.images && from->block[k] && !code; image++)
+            code = grove_idg_tiles_add(to, k, image,
+                                       (const char *)from->block[k] + (size_t)image * from->image);
+    return code;
+}
+
+int grove_idg_add_tiles(grove_idg *g, const grove_idg *from)
+{
+    int code = 0;
+
+    for (uint64_t k = 0; k < bands_of(&g->plan) && !code; k++)
+        code = add_blocks(g, &g->bands[k].tiles, &from->bands[k].tiles);
     return code;
 }
 

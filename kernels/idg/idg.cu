@@ -440,6 +440,7 @@ __device__ __forceinline__ void sum_columns(collecting<real, T> *sh,
         (k % 2 ? sh->value[row + k / 2 * EIGHT].im : sh->value[row + k / 2 * EIGHT].re) = one;
 }
 
+// With a share of each channel they are added to what other planes gave.
 template <typename real>
 __device__ __forceinline__ void store_values(const grove_args *args, const grove_idg_state *g,
                                              const grove_idg_subgrid *s, const piece &p, int number,
@@ -455,9 +456,17 @@ __device__ __forceinline__ void store_values(const grove_args *args, const grove
         return;
     pair_of<real> z = zero<real>();
     add_conjugate(&z, centre_phase<real>(args, g, uvw, s->sign, at.channel), value[k]);
-    ((pair_of<real> *)(void *)((char *)args->out.data +
-                               offset_of(&args->out, g->samples.axis, at.time, at.baseline,
-                                         at.channel)))[number] = {z.re, z.im * (real)s->sign};
+    const double *share = (const double *)args->in[GROVE_IDG_SHARE].data;
+    pair_of<real> *to = (pair_of<real> *)(void *)((char *)args->out.data +
+                                                  offset_of(&args->out, g->samples.axis, at.time,
+                                                            at.baseline, at.channel)) +
+                        number;
+    z.im *= (real)s->sign;
+    if (share) {
+        const real by = (real)share[at.channel];
+        z = {to->re + by * z.re, to->im + by * z.im};
+    }
+    *to = z;
 }
 
 template <typename real, int T>

@@ -69,6 +69,10 @@ uint64_t grove_idg_bytes(const grove_idg_plan *plan); /* of planes and all else 
 /* Estimated seconds with one thread: of so many samples on so many subgrids, which are seen through
  * terms of so many elements (0: none), and of the transforms of the layers of a band. */
 double grove_idg_seconds(const grove_idg_plan *plan, double samples, double subgrids, int elements);
+/* The same of an H100, as counted, with as many channels in a subgrid; the host brings w-tiles onto
+ * planes. */
+double grove_idg_device_seconds(const grove_idg_plan *plan, double samples, double subgrids,
+                                int elements, double channels);
 
 /* The direction cosines of pixel j along l (d = 0) or m (d = 1). */
 double grove_idg_direction(const grove_idg_plan *plan, int d, int j);
@@ -109,7 +113,7 @@ void *grove_idg_planes(grove_idg *idg);
 int grove_idg_fold(grove_idg *idg, const grove_gridder_threads *threads);
 void grove_idg_unfold(grove_idg *idg);
 /* What a device has made of a w-tile, by its number: one image [v][u], with half a subgrid around
- * it. And all that another one has in w-tiles. 0, or -1 without memory. */
+ * it. And all that another one has in w-tiles, of all bands. 0, or -1 without memory. */
 int grove_idg_add_tile(grove_idg *idg, int64_t tile, int image, const void *numbers);
 int grove_idg_add_tiles(grove_idg *idg, const grove_idg *from);
 /* Makes w-tiles, by their numbers, from the planes, where that is not done yet; they stay until

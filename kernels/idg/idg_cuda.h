@@ -20,7 +20,7 @@ typedef struct {
     int32_t layer, sign; /* sign: of w, by which uvw are multiplied, and data conjugated */
     int32_t cell[2];     /* the middle, from that of the grid */
     int32_t start[2];    /* the cell of the plane, which repeats itself, in which it begins */
-    int32_t plane;       /* that of its layer, or that its w-tile stands for */
+    int32_t plane;       /* that of its layer, through all bands, or that its w-tile stands for */
     int64_t term[2];     /* numbers before the terms of its stations */
     double w;            /* of its middle, wavelengths */
 } grove_idg_subgrid;
@@ -40,7 +40,8 @@ enum {
     GROVE_IDG_TABLE = GROVE_GRIDDER_TAPS,
     GROVE_IDG_TERMS = GROVE_GRIDDER_SUMS,
     GROVE_IDG_PIXELS = GROVE_GRIDDER_BUFFERS,
-    GROVE_IDG_LIST = GROVE_GRIDDER_SAMPLES /* numbers of subgrids, of tile after tile */
+    GROVE_IDG_LIST = GROVE_GRIDDER_SAMPLES, /* numbers of subgrids, of tile after tile */
+    GROVE_IDG_SHARE = GROVE_GRIDDER_WEIGHTS /* [channel]: what is predicted of it; NULL: all */
 };
 
 /* The table, doubles: p along x and y, n [x][y], the taper [x][y], and the mix: factors
@@ -71,7 +72,8 @@ GROVE_FN int32_t grove_idg_table_numbers(int32_t side)
  * visibility, or for each image; cells [u][v]. */
 typedef struct {
     grove_gridder_state samples; /* what reading weights and visibilities takes of it; scale, turn,
-                                    first_w; polarisations: numbers of a visibility */
+                                    first_w; polarisations: numbers of a visibility; planes:
+                                    through all bands, of split those of one */
     double longest[3];           /* of |u|, |v|, |w| times frequency */
     double step_w;
     int32_t side, line; /* pixels; numbers of a line of the terms */

@@ -52,12 +52,24 @@ static int64_t pair_bytes(const grove_idg_plan *p)
     return p->grid.bounds.double_precision ? 16 : 8;
 }
 
+static int64_t bands_of(const grove_idg_plan *p)
+{
+    return p->bands > 1 ? p->bands : 1;
+}
+
+int64_t grove_idg_device_tiles(const grove_idg_plan *p)
+{
+    int64_t across[2];
+
+    return grove_idg_tiles_count(p, across);
+}
+
 /* As many w-tiles as are foretold, if they are not too many. */
 static int32_t slots_of(const grove_idg_plan *p)
 {
-    int64_t across[2];
-    const uint64_t all = (uint64_t)grove_idg_tiles_count(p, across),
-                   told = p->blocks > 0 && (uint64_t)p->blocks < all ? (uint64_t)p->blocks : all,
+    const int64_t all = grove_idg_device_tiles(p);
+    const uint64_t told = (uint64_t)(bands_of(p) *
+                                     (p->blocks > 0 && p->blocks < all ? p->blocks : all)),
                    most = most_in_tiles / grove_idg_block_bytes(p);
 
     return (int32_t)(told < most ? told : most > 0 ? most : 1);
@@ -72,7 +84,7 @@ grove_idg_device_sizes grove_idg_device_find_sizes(const grove_idg_plan *p)
 
     return (grove_idg_device_sizes){
         .planes = p->tile ? (uint64_t)slots * grove_idg_block_bytes(p)
-                          : (uint64_t)(p->mix.images * grid->planes * grid->grid[0] *
+                          : (uint64_t)(p->mix.images * bands_of(p) * grid->planes * grid->grid[0] *
                                        grid->grid[1] * pair_bytes(p)),
         .numbers = (uint64_t)(count * p->mix.visibilities * pixels),
         .images = (uint64_t)(count * p->mix.images * pixels),
@@ -115,7 +127,7 @@ grove_idg_state grove_idg_device_state(const grove_idg_plan *p)
     const bool without_w = grid->bounds.without_w;
     grove_idg_state s = {.samples = {.polarisations = p->mix.visibilities,
                                      .planes = p->tile ? grove_idg_device_find_sizes(p).slots
-                                                       : (int32_t)grid->planes,
+                                                       : (int32_t)(bands_of(p) * grid->planes),
                                      .first_w = p->first_w,
                                      .turn = {grid->image.centre[0], grid->image.centre[1],
                                               without_w ? 0 : grid->middle_n}},
@@ -240,7 +252,8 @@ static int find_all_tiles(const grove_idg_plan *p, grove_idg_work *w)
                 .work = w,
                 .across = plane_side(p, 0) / GROVE_IDG_TILE,
                 .rows = plane_side(p, 1) / GROVE_IDG_TILE};
-    const int64_t planes = p->tile ? grove_idg_device_find_sizes(p).slots : p->grid.planes;
+    const int64_t planes =
+        p->tile ? grove_idg_device_find_sizes(p).slots : bands_of(p) * p->grid.planes;
     int code = 0;
 
     t.number = calloc((size_t)(planes * t.across * t.rows), sizeof(*t.number));
@@ -253,6 +266,47 @@ static int find_all_tiles(const grove_idg_plan *p, grove_idg_work *w)
 }
 
 /* ---- subgrids ---- */
+
+/* Subgrids of a part behind those of the parts before. */
+static int append_part(grove_idg_work *w, const grove_idg_subgrid *subgrid, int64_t count)
+{
+    grove_idg_subgrid *all = realloc(w->subgrid, (size_t)(w->subgrids + count) * sizeof(*all) + 1);
+
+    if (!all)
+        return -1;
+    memcpy(all + w->subgrids, subgrid, (size_t)count * sizeof(*all));
+    w->subgrid = all;
+    w->subgrids += count;
+    return 0;
+}
+
+/* Planes are numbered through all bands; of w-tiles a subgrid has its band for now. */
+static int divide_part(const grove_idg_plan *p, const grove_idg_dividing *what,
+                       const grove_idg_part *part, grove_idg_work *w)
+{
+    grove_gridder_samples samples = *what->samples;
+    grove_idg_terms terms = {0};
+    grove_gridder_outside outside = {0};
+    grove_idg_subgrid *subgrid = NULL;
+    int64_t count = 0;
+
+    samples.channels = part->channels;
+    samples.freq += part->first;
+    if (what->terms) {
+        terms = *what->terms;
+        terms.channel_block += part->first;
+    }
+    int code = grove_idg_divide(p, &samples, what->baselines, what->terms ? &terms : NULL, &subgrid,
+                                &count, &outside);
+    for (int64_t k = 0; k < count; k++) {
+        subgrid[k].first += (int32_t)part->first;
+        subgrid[k].plane += (int32_t)(part->band * (p->tile ? 1 : p->grid.planes));
+    }
+    if (!code && count)
+        code = append_part(w, subgrid, count);
+    free(subgrid);
+    return code;
+}
 
 /* The next launch begins with subgrid k. */
 static void begin_launch(grove_idg_work *w, int64_t k)
@@ -272,8 +326,18 @@ static int cut_evenly(grove_idg_work *w, int64_t each)
     return w->first ? 0 : -1;
 }
 
+/* Which slots, and 1, the w-tiles of a band have; of no band (-1) none has one. */
+static void note_slots(const grove_idg_slots *s, int64_t tiles, int64_t band, int32_t *slot)
+{
+    for (int32_t k = 0; k < s->used; k++)
+        slot[s->tile[k] % tiles] = 0;
+    for (int32_t k = 0; k < s->used; k++)
+        if (s->tile[k] / tiles == band)
+            slot[s->tile[k] % tiles] = k + 1;
+}
+
 /* Slots become free when all are taken. -1 without memory. */
-static int free_slots(grove_idg_work *w, int32_t *slot, int32_t slots)
+static int free_slots(grove_idg_work *w, int64_t tiles, int32_t *slot, int32_t slots)
 {
     grove_idg_slots *flush = &w->flush[w->launches - 1];
 
@@ -282,39 +346,39 @@ static int free_slots(grove_idg_work *w, int32_t *slot, int32_t slots)
         return -1;
     flush->used = w->slots.used;
     memcpy(flush->tile, w->slots.tile, (size_t)slots * sizeof(*flush->tile));
-    for (int32_t k = 0; k < w->slots.used; k++)
-        slot[w->slots.tile[k]] = 0;
+    note_slots(&w->slots, tiles, -1, slot);
     w->slots.used = 0;
     return 0;
 }
 
-/* The same, and each in the slot that has its w-tile. */
+/* The same, and each in the slot that has its w-tile; bands come one after the other. */
 static int cut_by_slots(const grove_idg_plan *p, const grove_idg_slots *before, int64_t each,
                         grove_idg_work *w)
 {
     const int32_t slots = grove_idg_device_find_sizes(p).slots;
-    int64_t across[2];
-    int32_t *slot = calloc((size_t)grove_idg_tiles_count(p, across), sizeof(*slot)); /* and 1 */
+    const int64_t tiles = grove_idg_device_tiles(p);
+    int64_t band = -1;
+    int32_t *slot = calloc((size_t)tiles, sizeof(*slot));
     int code = 0;
 
     w->first = malloc((size_t)(w->subgrids + 2) * sizeof(*w->first));
     w->flush = calloc((size_t)w->subgrids + 2, sizeof(*w->flush));
     w->slots.tile = calloc((size_t)slots, sizeof(*w->slots.tile));
     code = slot && w->first && w->flush && w->slots.tile ? 0 : -1;
-    for (int32_t k = 0; k < before->used && !code; k++) {
+    for (int32_t k = 0; k < before->used && !code; k++)
         w->slots.tile[w->slots.used++] = before->tile[k];
-        slot[before->tile[k]] = k + 1;
-    }
     for (int64_t k = 0; k < w->subgrids && !code; k++) {
         grove_idg_subgrid *s = &w->subgrid[k];
         const int64_t tile = grove_idg_tile_of(p, s, s->start);
+        if (s->plane != band)
+            note_slots(&w->slots, tiles, band = s->plane, slot);
         const bool full = !slot[tile] && w->slots.used == slots;
         if (full || !w->launches || k - w->first[w->launches - 1] == each)
             begin_launch(w, k);
         if (full)
-            code = free_slots(w, slot, slots);
+            code = free_slots(w, tiles, slot, slots);
         if (!code && !slot[tile]) {
-            w->slots.tile[w->slots.used++] = tile;
+            w->slots.tile[w->slots.used++] = band * tiles + tile;
             slot[tile] = w->slots.used;
         }
         s->plane = slot[tile] - 1;
@@ -325,28 +389,30 @@ static int cut_by_slots(const grove_idg_plan *p, const grove_idg_slots *before, 
     return code;
 }
 
-int grove_idg_device_divide(const grove_idg_plan *p, const grove_gridder_samples *samples,
-                            int64_t baselines, const grove_idg_terms *terms, bool adds,
-                            const grove_idg_slots *slots, grove_idg_work *w,
-                            grove_gridder_outside *outside)
+int grove_idg_device_divide(const grove_idg_plan *p, const grove_idg_dividing *what,
+                            grove_idg_work *w)
 {
     static const double speed_of_light = 299792458.0;
+    const grove_gridder_samples *samples = what->samples;
     const int64_t channels = samples->channels, each = grove_idg_device_find_sizes(p).subgrids;
+    int code = 0;
 
     *w = (grove_idg_work){0};
     w->wavenumber = malloc((size_t)(2 * channels) * sizeof(double) + 1);
     if (!w->wavenumber || samples->rows > INT32_MAX || channels > INT32_MAX ||
-        plane_side(p, 0) % GROVE_IDG_TILE || plane_side(p, 1) % GROVE_IDG_TILE ||
-        grove_idg_divide(p, samples, baselines, terms, &w->subgrid, &w->subgrids, outside) ||
-        w->subgrids > INT32_MAX)
+        plane_side(p, 0) % GROVE_IDG_TILE || plane_side(p, 1) % GROVE_IDG_TILE)
+        return -1;
+    for (int k = 0; k < what->count && !code; k++)
+        code = divide_part(p, what, &what->parts[k], w);
+    if (code || w->subgrids > INT32_MAX)
         return -1;
     for (int64_t k = 0; k < channels; k++) {
         w->wavenumber[k] = samples->freq[k] / speed_of_light;
         w->wavenumber[channels + k] = samples->freq[k];
     }
     w->even = grove_idg_are_even(w->wavenumber, channels);
-    const int code = p->tile ? cut_by_slots(p, slots, each, w) : cut_evenly(w, each);
-    return !code && adds ? find_all_tiles(p, w) : code;
+    code = p->tile ? cut_by_slots(p, what->slots, each, w) : cut_evenly(w, each);
+    return !code && what->adds ? find_all_tiles(p, w) : code;
 }
 
 void grove_idg_work_free(grove_idg_work *w)

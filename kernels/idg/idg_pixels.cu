@@ -157,7 +157,8 @@ template <typename real> __device__ void weigh(const grove_args *args, int64_t i
 
 /* ---- the grid ---- */
 
-// Cells of subgrids from planes, a view with steps along u, v and planes: [subgrid][image][u][v].
+// Cells of subgrids from planes, a view with steps along u, v, planes of a band, and bands:
+// [subgrid][image][u][v].
 template <typename real> __device__ void split(const grove_args *args, int64_t i)
 {
     const grove_idg_state *g = grove_idg_state_of(args);
@@ -168,14 +169,16 @@ template <typename real> __device__ void split(const grove_args *args, int64_t i
     const int32_t u = (int32_t)(at % side), v = (int32_t)(at / side);
     const grove_idg_subgrid *s =
         (const grove_idg_subgrid *)args->in[GROVE_IDG_SUBGRIDS].data + g->first + k;
+    const int32_t band = s->plane / g->samples.planes, plane = s->plane % g->samples.planes;
     int32_t column = s->start[0] + u, row = s->start[1] + v;
 
     column -= column >= g->size[0] ? g->size[0] : 0;
     row -= row >= g->size[1] ? g->size[1] : 0;
-    const pair_of<real> z = ((
-        const pair_of<real> *)(const void *)((const char *)planes->data +
-                                             column * planes->stride[0] + row * planes->stride[1] +
-                                             s->plane * planes->stride[2]))[image];
+    const pair_of<real> z =
+        ((const pair_of<real> *)(const void *)((const char *)planes->data +
+                                               column * planes->stride[0] +
+                                               row * planes->stride[1] + plane * planes->stride[2] +
+                                               band * planes->stride[3]))[image];
     const bool minus = (u + v) % 2;
     ((pair_of<real> *)
          args->out.data)[(int64_t)of * (int64_t)all + (uint32_t)u * side + (uint32_t)v] = {

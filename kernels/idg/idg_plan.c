@@ -198,47 +198,8 @@ static bool choose_width(const search *s, grove_idg_plan *p)
     return p->error <= epsilon;
 }
 
-/* Nanoseconds on one core with AVX2 (bench/gridder): of a pixel and visibility, of a pixel of an
- * edge and visibility, of a cell of a subgrid, and of a cell of a layer. */
-static const double per_pixel = 0.16, per_edge = 1.5, per_cell = 16, per_operation = 0.7,
-                    per_layer = 5, per_sample = 60, per_term = 1;
-
 /* Visibilities of a subgrid, when a track has so many in a cell. */
 enum { PER_CELL = 2 };
-
-/* w-tiles: of the places that baselines can reach, of which w >= 0 leaves half, long tracks of many
- * antennas occupy about half, each in some of the layers at one u and v, and in more the larger it
- * is. A place has one transform back, and one and exp(2 pi i w n) for each layer. */
-static double cost_of_tiles(const grove_idg_plan *p)
-{
-    const grove_gridder_bounds *b = &p->grid.bounds;
-    double cells = 1;
-
-    if (!p->tile)
-        return 0;
-    for (int d = 0; d < 2; d++)
-        cells *= fmin((d ? b->max_v : b->max_u) * (double)p->grid.grid[d] * p->grid.image.cell[d],
-                      0.5 * (double)p->grid.grid[d]);
-    const double places = fmax(pi / 2 * cells / p->tile / p->tile, 1),
-                 layers = 1 + (double)p->layers * (0.15 + p->tile / sqrt(cells)),
-                 blocks = places * 0.5 * fmin(layers, (double)p->layers),
-                 padded = (double)p->padded * p->padded,
-                 transform = padded * per_operation * log2(padded);
-    return fmin(places, blocks) * transform + blocks * (transform + padded * per_cell);
-}
-
-double grove_idg_seconds(const grove_idg_plan *p, double samples, double subgrids, int elements)
-{
-    const double side = p->side, pixels = side * side, numbers = p->mix.visibilities,
-                 images = p->mix.images, cells = (double)(p->grid.grid[0] * p->grid.grid[1]),
-                 slower = p->grid.bounds.double_precision ? 2 : 1;
-
-    return 1e-9 * slower *
-           (samples * (per_sample + numbers * pixels * per_pixel + side * per_edge) +
-            subgrids * pixels * (images * per_cell + numbers * elements * per_term) +
-            images * ((double)p->grid.planes * cells * (per_operation * log2(cells) + per_layer) +
-                      cost_of_tiles(p)));
-}
 
 static double cost_of(const grove_idg_plan *p)
 {

@@ -4,7 +4,8 @@
 // registers: 8, in double and without Jones terms inside 4.
 //
 // Operations for a source-visibility with Jones terms inside: 10 where nothing but the phase varies
-// with the channel, since channels at the same distance from the middle are summed as a pair; else
+// with the channel, since channels at the same distance from the middle are summed as a pair; 28
+// where shape and smearing in time do, too, in single precision; else
 // 4 the recurrence, 16 the sum, 2 shapes or smearing, 8 smearing in time; for a source and group:
 // 35 phase and step, 9 of them in double, 64 the products left B right (with each channel where
 // terms vary with it), 12 smearing in frequency. Jones terms are loaded once for a group, 2 x 8
@@ -113,15 +114,15 @@ between_jones(const place &p, const complex_number<real> b[4], int64_t source, i
 }
 
 // Factors of shape and smearing that differ between the channels of a group.
-template <typename real> struct shading {
+template <typename real> struct any_shading {
     bool moving, gaussian, regular;
     double change, extent; // of a source: turns for a Hz; Hz^-2
     real turns, step, root, root_step;
 };
 
 template <typename real, int GROUP>
-__device__ __forceinline__ real shade(const place &p, const chunk<real, GROUP> &c,
-                                      const shading<real> &s, double delay, int k)
+__device__ __forceinline__ real shade_any(const place &p, const chunk<real, GROUP> &c,
+                                          const any_shading<real> &s, double delay, int k)
 {
     real factor = 1;
 
@@ -140,12 +141,12 @@ __device__ __forceinline__ real shade(const place &p, const chunk<real, GROUP> &
 }
 
 template <typename real, int GROUP>
-__device__ __forceinline__ shading<real> find_shading(const place &p, const chunk<real, GROUP> &c,
-                                                      const coordinates &x, int i)
+__device__ __forceinline__ any_shading<real>
+find_any_shading(const place &p, const chunk<real, GROUP> &c, const coordinates &x, int i)
 {
     const grove_predict_channels *channels = &p.plan->channels;
     double first = channels->first + channels->step * (double)p.channel;
-    shading<real> s = {};
+    any_shading<real> s = {};
 
     s.moving = p.in[GROVE_PREDICT_RATE];
     s.gaussian = c.gaussian[i];
@@ -176,7 +177,7 @@ __device__ __forceinline__ void add_source(const place &p, const chunk<real, GRO
     const bool once = JONES && !varies(p, GROVE_PREDICT_LEFT) && !varies(p, GROVE_PREDICT_RIGHT) &&
                       !(c.general && varies(p, GROVE_PREDICT_BRIGHTNESS));
     const complex_number<real> unity[4] = {{1, 0}, {0, 0}, {0, 0}, {1, 0}};
-    const shading<real> s = find_shading(p, c, x, i);
+    const any_shading<real> s = find_any_shading(p, c, x, i);
     complex_number<real> z = {}, step = {};
     matrix_number<real> b;
     real scale = 1;
@@ -192,7 +193,7 @@ __device__ __forceinline__ void add_source(const place &p, const chunk<real, GRO
 #pragma unroll
     for (int k = 0; k < GROUP; k++) {
         const complex_number<real> *w = c.weight[i][k];
-        real factor = scale * shade(p, c, s, delay, k);
+        real factor = scale * shade_any(p, c, s, delay, k);
         if (!c.regular)
             z = phasor<real>(-c.freq[k] * delay);
         if (once && !c.general)
@@ -243,10 +244,10 @@ __device__ __forceinline__ void flush(const sums<real, GROUP> &sum, totals<GROUP
 }
 
 template <typename real, int GROUP, bool JONES>
-__device__ __forceinline__ void sum_sources(const place &p, chunk<real, GROUP> *c,
-                                            totals<GROUP> *total)
+__device__ __forceinline__ void sum_sources(const place &p, chunk<real, GROUP> *c)
 {
     const coordinates x = find_coordinates(p);
+    totals<GROUP> total = {};
 
     load_channels(p, c);
 #pragma unroll 1
@@ -261,8 +262,12 @@ __device__ __forceinline__ void sum_sources(const place &p, chunk<real, GROUP> *
             for (int i = 0; i < count && p.row; i++)
                 add_source<real, GROUP, JONES>(p, *c, x, i, source + i, &sum);
         }
-        flush(sum, total);
+        flush(sum, &total);
     }
+    if (JONES)
+        put_totals(p, total);
+    for (int k = p.first; !JONES && k < p.last && p.row; k++)
+        put_around(p, k, total_of(total, k));
 }
 
 // Anything: every input may vary along every axis.
@@ -303,31 +308,42 @@ __device__ __forceinline__ void predict_irregular(const grove_args *args, chunk<
 
     for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
         place p;
-        totals<GROUP> total = {};
         find_place(&p, args, task, GROUP);
-        sum_sources<real, GROUP, false>(p, c, &total);
-        for (int k = p.first; k < p.last && p.row; k++)
-            put_around(p, k, total_of(total, k));
+        sum_sources<real, GROUP, false>(p, c);
     }
 }
 
-// WIDE: channels that are summed as pairs, if the axis has more than GROUP. Places are found again
-// where they are needed, which leaves registers to the sums.
+template <typename real, int GROUP>
+__device__ __forceinline__ void predict_group(const place &p, pair_chunk<real> *c)
+{
+    if constexpr (sizeof(real) == sizeof(float))
+        if (p.in[GROVE_PREDICT_RATE] || c->shaded) {
+            sum_group<real, GROUP, true>(p, c);
+            return;
+        }
+    sum_group<real, GROUP, false>(p, c);
+}
+
+// WIDE: channels of a group, if the axis has more than GROUP. Factors of channels in double
+// precision would not fit the registers. Places are found again where they are needed, which leaves
+// registers to the sums.
 template <typename real, int GROUP, int WIDE>
-__device__ __forceinline__ bool predict_pairs(const grove_args *args, int64_t task,
-                                              pair_chunk<real> *pairs)
+__device__ __forceinline__ bool predict_equal_channels(const grove_args *args, int64_t task,
+                                                       pair_chunk<real> *pairs)
 {
     place p;
 
-    if (args->in[GROVE_PREDICT_RATE].data)
+    if (sizeof(real) == sizeof(double) && args->in[GROVE_PREDICT_RATE].data)
         return false;
     find_place(&p, args, task, WIDE);
-    if (!are_pairs(p, pairs))
+    if (!are_equal_channels(p, pairs) || (sizeof(real) == sizeof(double) && pairs->shaded))
         return false;
     if (p.plan->count > GROUP)
-        sum_pairs<real, WIDE>(p, pairs);
+        predict_group<real, WIDE>(p, pairs);
+    else if (p.plan->count > 1)
+        predict_group<real, GROUP>(p, pairs);
     else
-        sum_pairs<real, GROUP>(p, pairs);
+        predict_group<real, 1>(p, pairs);
     return true;
 }
 
@@ -335,16 +351,15 @@ template <typename real, int GROUP, int WIDE>
 __device__ __forceinline__ void predict_jones(const grove_args *args, chunk<real, GROUP> *c,
                                               pair_chunk<real> *pairs)
 {
-    const bool each = args->in[GROVE_PREDICT_RATE].data;
+    const bool each = sizeof(real) == sizeof(double) && args->in[GROVE_PREDICT_RATE].data;
     int64_t tasks = each ? count_tasks(args, GROUP) : count_tasks(args, WIDE);
 
     for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
-        if (predict_pairs<real, GROUP, WIDE>(args, task, pairs))
+        if (predict_equal_channels<real, GROUP, WIDE>(args, task, pairs))
             continue;
 #pragma unroll 1
         for (int base = 0; base < (each ? GROUP : WIDE); base += GROUP) {
             place p;
-            totals<GROUP> total = {};
             if (each)
                 find_place(&p, args, task, GROUP);
             else
@@ -354,8 +369,7 @@ __device__ __forceinline__ void predict_jones(const grove_args *args, chunk<real
             p.first = p.first > base ? p.first - base : 0;
             p.last = p.last - base < GROUP ? p.last - base : (int)GROUP;
             if (p.first < p.last)
-                sum_sources<real, GROUP, true>(p, c, &total);
-            put_totals(p, total);
+                sum_sources<real, GROUP, true>(p, c);
         }
     }
 }

@@ -106,15 +106,13 @@ GROVE_FN int grove_predict_cuda_way(const grove_args *args)
     return grove_predict_cuda_direct(args);
 }
 
-/* Channels of a group with Jones terms inside: without smearing in time they may be summed as
- * pairs. */
+/* Channels of a group with Jones terms inside: fewer where they are smeared in time, in double
+ * precision. */
 GROVE_FN int grove_predict_cuda_jones_group(const grove_args *args)
 {
-    int pairs = !args->in[GROVE_PREDICT_RATE].data;
-
     if (args->out.bytes == 8)
-        return pairs ? PREDICT_CUDA_PAIRS_DOUBLE : PREDICT_CUDA_GROUP;
-    return pairs ? PREDICT_CUDA_PAIRS_SINGLE : PREDICT_CUDA_NARROW;
+        return args->in[GROVE_PREDICT_RATE].data ? PREDICT_CUDA_GROUP : PREDICT_CUDA_PAIRS_DOUBLE;
+    return PREDICT_CUDA_PAIRS_SINGLE;
 }
 
 /* Channels of a group. */

@@ -7,7 +7,7 @@
 // distance from the middle are summed as a pair (10 with polarised brightness); else 4 the
 // recurrence, 2 the sum (8 with polarised brightness), 7 smearing in time; for a source and group:
 // 44 phase and step, 9 of them in double, 12 smearing in frequency.
-#include "predict_place_cuda.h"
+#include "predict_shade_cuda.h"
 
 namespace
 {
@@ -120,33 +120,6 @@ struct frame {
     bool row, moving, flat, pairs;
 };
 
-// Factors of shape and smearing in time: both depend on the channel.
-template <typename real> struct shading {
-    bool gaussian, moving;
-    real turns, step; // change of phase in an integration
-    real extent;      // -(...) log2 e nu^2 of channel k, (a + k b)^2
-    real extent_step;
-};
-
-// NEAR: the phase changes by half a turn at most, and there is no Gaussian.
-template <typename real, bool NEAR>
-__device__ __forceinline__ real shade(const shading<real> &s, real k)
-{
-    real factor = 1;
-
-    if (NEAR) {
-        real x = (real)GROVE_PI * s.turns + k * ((real)GROVE_PI * s.step);
-        return sinc_near(x * x);
-    }
-    if (s.moving)
-        factor = sinc_of(s.turns + k * s.step);
-    if (s.gaussian) {
-        real root = s.extent + k * s.extent_step;
-        factor *= power_of_two(-(root * root));
-    }
-    return factor;
-}
-
 template <typename real, int GROUP, int PARTS> struct sums {
     complex_number<real> of[GROUP * PARTS];
 };
@@ -167,15 +140,6 @@ __device__ __forceinline__ void add_channel(complex_number<real> *sum, int k,
         to->re += z.re * w;
         to->im += z.im * w;
     }
-}
-
-// Factors of the channels of a group.
-enum factors { NONE, NEAR, ANY };
-
-template <typename real, int FACTORS>
-__device__ __forceinline__ real factor_at(const shading<real> &s, int k)
-{
-    return FACTORS == NONE ? (real)1 : shade<real, FACTORS == NEAR>(s, (real)k);
 }
 
 // Both directions from the middle.
@@ -259,38 +223,15 @@ template <int GROUP, int PARTS> __device__ __forceinline__ void part_pairs(doubl
     }
 }
 
-// Factors of a source on a row.
-template <typename real, typename shared>
-__device__ __forceinline__ shading<real> find_shading(const frame &f, const shared &c, int i)
-{
-    shading<real> s = {};
-
-    s.moving = f.moving;
-    s.gaussian = c.gaussian[i];
-    if (s.moving) {
-        double change[3];
-        for (int d = 0; d < 3; d++)
-            change[d] = c.change[d][threadIdx.x];
-        s.turns = (real)(c.freq * dot(change, c.direction[i]));
-        s.step = (real)(c.step * dot(change, c.direction[i]));
-    }
-    if (s.gaussian) {
-        real extent = (real)(find_extent(f.uvw, c.ellipse[i]) * 1.4426950408889634074);
-        s.extent = (real)c.freq * sqrt(extent);
-        s.extent_step = (real)c.step * sqrt(extent);
-    }
-    return s;
-}
-
 // With factors of shape and smearing.
 template <typename real, int GROUP, int PARTS, bool FLAT, typename shared>
 __device__ __forceinline__ void add_shaded(const frame &f, const shared &c, int i,
                                            complex_number<real> z, complex_number<real> step,
                                            sums<real, GROUP, PARTS> *sum)
 {
-    const shading<real> s = find_shading<real>(f, c, i);
+    const shading<real> s = find_shading<real>(f.uvw, f.moving, c, i);
 
-    if (!s.gaussian && fabs(s.turns) + GROUP / 2 * fabs(s.step) <= (real)0.5)
+    if (is_near<real, GROUP>(s))
         add_group<real, GROUP, PARTS, FLAT, NEAR>(sum, z, step, s, c.weight[i]);
     else
         add_group<real, GROUP, PARTS, FLAT, ANY>(sum, z, step, s, c.weight[i]);

@@ -1,10 +1,11 @@
-/* The sum over sources with Jones terms inside on a CUDA device, where only the phase varies with
- * the channel: of channels at the same distance from the middle of a group a pair of sums A and B
- * is kept, and their visibilities are A - iB before and A + iB after the middle. */
+/* The sum over sources with Jones terms inside on a CUDA device, where only phase, shape and
+ * smearing vary with the channel. Where only the phase does, a pair of sums A and B is kept of
+ * channels at the same distance from the middle of a group, and their visibilities are A - iB
+ * before and A + iB after the middle. */
 #ifndef GROVE_KERNELS_PREDICT_PAIRS_CUDA_H
 #define GROVE_KERNELS_PREDICT_PAIRS_CUDA_H
 
-#include "predict_place_cuda.h"
+#include "predict_shade_cuda.h"
 
 namespace
 {
@@ -16,9 +17,13 @@ enum {
 // Sources in shared memory, as all rows of a block need them.
 template <typename real> struct pair_chunk {
     double direction[PAIR_CHUNK][3]; // (l, m, n - 1) / c, s/m
+    double ellipse[PAIR_CHUNK][4];
+    int gaussian[PAIR_CHUNK];
     complex_number<real> weight[PAIR_CHUNK][4];
-    int general; // some brightness of the chunk is not a real number times unity
-    int differ;  // something but the phase varies with the channel
+    int general;            // some brightness of the chunk is not a real number times unity
+    int differ;             // something but phase, shape and smearing varies with the channel
+    int shaded;             // some source is a Gaussian
+    double change[3][ROWS]; // of the coordinates in an integration, m
     // Hz: of the middle of the group, between channels, of a channel for smearing or 0.
     double freq, step, width;
 };
@@ -34,6 +39,7 @@ struct jones_side {
 // What a thread needs of its row.
 struct pair_frame {
     double uvw[3]; // m
+    bool moving;   // smeared in time
     jones_side left, right;
 };
 
@@ -85,27 +91,30 @@ __device__ __forceinline__ bool is_irregular(const place &p, int k)
            (width && (!p.plan->equal_width || *width != p.plan->width));
 }
 
-// Whether only the phase varies with the channel, for all sources and all rows of the block.
-template <typename real> __device__ bool are_pairs(const place &p, pair_chunk<real> *c)
+// Whether only phase, shape and smearing vary with the channel, for all sources and all rows of the
+// block.
+template <typename real> __device__ bool are_equal_channels(const place &p, pair_chunk<real> *c)
 {
     bool differ = !p.plan->channels.regular || p.freq < 0 || varies(p, GROVE_PREDICT_LEFT) ||
                   varies(p, GROVE_PREDICT_RIGHT) || varies(p, GROVE_PREDICT_BRIGHTNESS);
 
     __syncthreads();
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         c->differ = differ;
+        c->shaded = 0;
+    }
     __syncthreads();
     for (int k = p.first + (int)threadIdx.x; !differ && k < p.last; k += ROWS)
         if (is_irregular(p, k))
             atomicExch(&c->differ, 1);
     for (int64_t n = threadIdx.x; !differ && p.in[GROVE_PREDICT_SHAPE] && n < p.sources; n += ROWS)
         if (grove_is_gaussian(doubles_at(p, GROVE_PREDICT_SHAPE, n, 0)))
-            atomicExch(&c->differ, 1);
+            atomicExch(&c->shaded, 1);
     __syncthreads();
     return !c->differ;
 }
 
-template <typename real>
+template <typename real, bool SHADED>
 __device__ void load_pairs(const place &p, pair_chunk<real> *c, int64_t source, int count)
 {
     __syncthreads();
@@ -117,8 +126,12 @@ __device__ void load_pairs(const place &p, pair_chunk<real> *c, int64_t source, 
         matrix_number<real> b =
             matrix_at<real>(&p.args->in[GROVE_PREDICT_BRIGHTNESS],
                             cell_at(p, GROVE_PREDICT_BRIGHTNESS, source + i, 0));
+        const double *shape = SHADED ? doubles_at(p, GROVE_PREDICT_SHAPE, source + i, 0) : nullptr;
         for (int d = 0; d < 3; d++)
             c->direction[i][d] = lmn[d] / GROVE_SPEED_OF_LIGHT;
+        c->gaussian[i] = shape && grove_is_gaussian(shape);
+        if (c->gaussian[i])
+            find_ellipse(shape, c->ellipse[i]);
         for (int e = 0; e < 4; e++)
             c->weight[i][e] = b.element[e];
         if (!is_number(b))
@@ -164,19 +177,12 @@ terms_at(const pair_frame &f, const pair_chunk<real> &c, int i, int64_t source)
 
 // The first channel of a group has no partner, nor has the middle one.
 template <typename real, int GROUP>
-__device__ __forceinline__ void add_pairs(const pair_frame &f, const pair_chunk<real> &c, int i,
-                                          int64_t source, pair_sums<real, GROUP> *sum)
+__device__ __forceinline__ void add_pairs(matrix_number<real> m, complex_number<real> z,
+                                          complex_number<real> step, pair_sums<real, GROUP> *sum)
 {
     const int middle = GROUP / 2;
-    const double delay = dot(f.uvw, c.direction[i]);
-    complex_number<real> z = phasor<real>(-c.freq * delay), step = phasor<real>(-c.step * delay);
     complex_number<real> turn = step;
-    matrix_number<real> m = terms_at<real>(f, c, i, source);
-    real scale = c.general ? (real)1 : c.weight[i][0].re;
 
-    if (c.width != 0)
-        scale *= sinc_of<real>((real)(c.width * delay));
-    z = {z.re * scale, z.im * scale};
 #pragma unroll
     for (int e = 0; e < 4; e++) {
         m.element[e] = z * m.element[e];
@@ -197,8 +203,72 @@ __device__ __forceinline__ void add_pairs(const pair_frame &f, const pair_chunk<
         turn = turn * step;
     }
 #pragma unroll
-    for (int e = 0; e < 4; e++)
+    for (int e = 0; GROUP > 1 && e < 4; e++)
         add_product(&sum->element[e][0], m.element[e], complex_number<real>{turn.re, -turn.im});
+}
+
+// Adds the product of m, a phasor and its factor to the sums of channel k.
+template <typename real, int GROUP>
+__device__ __forceinline__ void add_turned(const matrix_number<real> &m, complex_number<real> turn,
+                                           real factor, int k, pair_sums<real, GROUP> *sum)
+{
+    const complex_number<real> z = {turn.re * factor, turn.im * factor};
+
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        add_product(&sum->element[e][k], m.element[e], z);
+}
+
+// Where channels have factors, each has its own sum: a pair would take as many operations.
+template <typename real, int GROUP, int FACTORS>
+__device__ __forceinline__ void add_channels(const matrix_number<real> &m,
+                                             complex_number<real> step, const shading<real> &s,
+                                             pair_sums<real, GROUP> *sum)
+{
+    const int middle = GROUP / 2;
+    const real factor = factor_at<real, FACTORS>(s, 0);
+    complex_number<real> turn = step;
+
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+        sum->element[e][middle].re += m.element[e].re * factor;
+        sum->element[e][middle].im += m.element[e].im * factor;
+    }
+#pragma unroll
+    for (int k = 1; k <= middle; k++) {
+        if (k < middle)
+            add_turned(m, turn, factor_at<real, FACTORS>(s, k), middle + k, sum);
+        add_turned(m, {turn.re, -turn.im}, factor_at<real, FACTORS>(s, -k), middle - k, sum);
+        turn = turn * step;
+    }
+}
+
+template <typename real, int GROUP, bool SHADED>
+__device__ __forceinline__ void add_terms(const pair_frame &f, const pair_chunk<real> &c, int i,
+                                          int64_t source, pair_sums<real, GROUP> *sum)
+{
+    const double delay = dot(f.uvw, c.direction[i]);
+    complex_number<real> z = phasor<real>(-c.freq * delay);
+    complex_number<real> step =
+        GROUP > 1 ? phasor<real>(-c.step * delay) : complex_number<real>{1, 0};
+    matrix_number<real> m = terms_at<real>(f, c, i, source);
+    real scale = c.general ? (real)1 : c.weight[i][0].re;
+
+    if (c.width != 0)
+        scale *= sinc_of<real>((real)(c.width * delay));
+    z = {z.re * scale, z.im * scale};
+    if constexpr (SHADED) {
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            m.element[e] = z * m.element[e];
+        const shading<real> s = find_shading<real>(f.uvw, f.moving, c, i);
+        if (is_near<real, GROUP>(s))
+            add_channels<real, GROUP, NEAR>(m, step, s, sum);
+        else
+            add_channels<real, GROUP, ANY>(m, step, s, sum);
+    } else {
+        add_pairs<real, GROUP>(m, z, step, sum);
+    }
 }
 
 // Sums go to totals, which lie in memory and leave the registers to the sums.
@@ -236,17 +306,20 @@ template <int GROUP> __device__ __forceinline__ void part_pairs(totals<GROUP> *t
 }
 
 // For channels p.first to p.last of a place whose group has at least GROUP channels, and that ends
-// within GROUP.
-template <typename real, int GROUP>
-__device__ __forceinline__ void sum_pairs(const place &p, pair_chunk<real> *c)
+// within GROUP. SHADED: there are Gaussians, or smearing in time.
+template <typename real, int GROUP, bool SHADED>
+__device__ __forceinline__ void sum_group(const place &p, pair_chunk<real> *c)
 {
     const grove_predict_channels *channels = &p.plan->channels;
     const coordinates x = find_coordinates(p);
     const pair_frame f = {{x.uvw[0], x.uvw[1], x.uvw[2]},
+                          p.in[GROVE_PREDICT_RATE] != nullptr,
                           find_side<real>(p, GROVE_PREDICT_LEFT),
                           find_side<real>(p, GROVE_PREDICT_RIGHT)};
     totals<GROUP> total = {};
 
+    for (int d = 0; SHADED && d < 3; d++)
+        c->change[d][threadIdx.x] = x.change[d];
     if (threadIdx.x == 0) {
         c->freq = channels->first + channels->step * (double)(p.channel + GROUP / 2);
         c->step = channels->step;
@@ -259,14 +332,15 @@ __device__ __forceinline__ void sum_pairs(const place &p, pair_chunk<real> *c)
 #pragma unroll 1
         for (int64_t source = first; source < end; source += PAIR_CHUNK) {
             int count = end - source < PAIR_CHUNK ? (int)(end - source) : (int)PAIR_CHUNK;
-            load_pairs(p, c, source, count);
+            load_pairs<real, SHADED>(p, c, source, count);
 #pragma unroll 1
             for (int i = 0; i < count && p.row; i++)
-                add_pairs<real, GROUP>(f, *c, i, source + i, &sum);
+                add_terms<real, GROUP, SHADED>(f, *c, i, source + i, &sum);
         }
         flush(sum, &total);
     }
-    part_pairs(&total);
+    if (!SHADED)
+        part_pairs(&total);
     put_totals(p, total);
 }
 } // namespace

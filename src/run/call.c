@@ -230,6 +230,19 @@ int grove_call_send(const grove_call *call, const void *from, uint64_t bytes, co
     return end(call, code);
 }
 
+int grove_call_put(const grove_call *call, void *to, const void *from, uint64_t bytes)
+{
+    grove_call_work *work = call->work;
+    int code;
+
+    if (!begin(call, "grove_call_put", &code))
+        return code;
+    code = grove_device_upload(work->device, to, from, bytes, work->error);
+    if (!code)
+        code = grove_device_ready(work->device, to, work->error);
+    return end(call, code);
+}
+
 int grove_call_fetch(const grove_call *call, void *to, const void *from, uint64_t bytes)
 {
     grove_call_work *work = call->work;
