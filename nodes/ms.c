@@ -184,6 +184,34 @@ static void add_misclosure(grove_node *node, ms_state *state)
     grove_error_free(error);
 }
 
+/* Of a set with several intervals at a time, how many slots its rows make. */
+static void note_slots(grove_node *node, const grove_ms_layout *layout)
+{
+    double least = INFINITY, most = 0, end = -INFINITY;
+    bool over = false;
+
+    for (int64_t t = 0; t < layout->times; t++) {
+        const double half = layout->interval[t] / 2;
+        over = over || layout->time[t] < end;
+        least = fmin(least, 2 * half);
+        most = fmax(most, 2 * half);
+        end = fmax(end, layout->time[t] + half * (1 - 1e-3));
+    }
+    if (!over || most - least <= 1e-3)
+        return;
+    const double cells = (double)layout->times * (double)layout->baselines;
+    grove_node_note(node,
+                    "%lld rows with intervals of %g to %g s make %lld slots of one time and "
+                    "interval, which hold %.3g %% of %lld baselines",
+                    (long long)layout->rows, least, most, (long long)layout->times,
+                    100 * (double)layout->rows / cells, (long long)layout->baselines);
+    if ((double)layout->rows < 0.02 * cells)
+        grove_node_warn(node,
+                        "%s has so many intervals that its %lld slots of time and interval have "
+                        "few rows; all baselines of a slot take memory and time",
+                        grove_node_text(node, "path"), (long long)layout->times);
+}
+
 static int describe(grove_node *node, ms_state *state)
 {
     const grove_ms_layout *layout = grove_ms_layout_of(state->ms);
@@ -228,6 +256,7 @@ static int describe(grove_node *node, ms_state *state)
         grove_node_add_property(node, "cross_only", "yes");
     add_misclosure(node, state);
     grove_node_add_identity(node, path);
+    note_slots(node, layout);
     int code = grove_observation_publish(node, state->observation);
     return code ? code : add_data_members(node, state->ms, state->shape);
 }
@@ -247,8 +276,7 @@ static int open_set(grove_node *node)
     grove_node_set_user(node, state);
     grove_ms_part part = {.field = (int)grove_node_integer(node, "field"),
                           .spectral_window = (int)grove_node_integer(node, "spectral_window"),
-                          .cross_only = !grove_node_bool(node, "autocorrelations"),
-                          .one_interval = true};
+                          .cross_only = !grove_node_bool(node, "autocorrelations")};
 
     state->ms = grove_ms_open(grove_node_text(node, "path"), &part, false, error);
     if (!state->ms) {
@@ -463,9 +491,10 @@ GROVE_CLASS(ms) = {
     GROVE_CLASS_HEAD(ms),
     .doc =
         "An observation read from a Measurement Set: one field and spectral window of it.\n"
-        "Rows may come in any order; those of one time must have one interval. Visibilities that "
-        "are flagged, missing or not finite are zero "
-        "and flagged. The UVW column is used as it is, with the opposite sign: a set has u_q - "
+        "Rows may come in any order. Those of one time may have several intervals, as in sets that "
+        "are averaged by baselines: a cell along time is one time and interval. Visibilities that "
+        "are flagged, missing or not finite are zero and flagged. The UVW column is used as it is, "
+        "with the opposite sign: a set has u_q - "
         "u_p. Sets with the same times, channels, or stations and baselines share these axes, so "
         "that their values meet: a.data - b.data.",
     .output_doc = "an observation: members as for observe, and data (with flags), weight, "

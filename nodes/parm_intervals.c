@@ -65,7 +65,9 @@ static int compare(const void *a, const void *b)
 {
     const ordered *x = a, *y = b;
 
-    return x->centre < y->centre ? -1 : x->centre > y->centre;
+    return x->centre < y->centre   ? -1
+           : x->centre > y->centre ? 1
+                                   : (x->cell > y->cell) - (x->cell < y->cell);
 }
 
 /* The cells from low to high. */
@@ -88,8 +90,10 @@ static void cut(grove_parm_intervals *own, const ordered *cells, int64_t count, 
 {
     double start = cells[0].centre - cells[0].half, end = start, former = -1;
 
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
+        start = fmin(start, cells[i].centre - cells[i].half);
         end = fmax(end, cells[i].centre + cells[i].half);
+    }
     const double extent = end > start ? end - start : 1;
     length = fmin(fmax(length, 1e-12 * extent), extent);
     for (int64_t i = 0; i < count; i++) {
@@ -105,6 +109,37 @@ static void cut(grove_parm_intervals *own, const ordered *cells, int64_t count, 
         }
         own->number[cell->cell] = (int32_t)(own->count - 1);
     }
+}
+
+/* The longest cell that has the centre of a shorter one in it, as where rows are averaged by their
+ * baselines; 0: there is none. */
+static double longest_over_others(const ordered *cells, int64_t count)
+{
+    double longest = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t k = i ? i - 1 : 1; k <= i + 1 && k < count; k += 2)
+            if (cells[k].half < cells[i].half * (1 - ON_EDGE) &&
+                fabs(cells[k].centre - cells[i].centre) < cells[i].half * (1 - ON_EDGE))
+                longest = fmax(longest, 2 * cells[i].half);
+    return longest;
+}
+
+/* A cell has one number of each interval, so that it must not be longer than that, where others
+ * tell what is in its parts. */
+static int check_longest(const grove_node *node, const char *option, const ordered *cells,
+                         int64_t count, double length)
+{
+    double longest = longest_over_others(cells, count);
+
+    return length >= longest * (1 - ON_EDGE)
+               ? 0
+               : grove_node_fail_option(
+                     node, option,
+                     "%g s is shorter than the longest of the intervals of its "
+                     "rows, %g s, and a row has one solution; write %s=%gs, or a "
+                     "multiple of it",
+                     length, longest, option, longest);
 }
 
 /* The number of the first cell after `from` that is of another scan. */
@@ -133,6 +168,10 @@ static int divide(const grove_node *node, const char *option, int degree, grove_
         return code;
     size_t size = (size_t)axis->size;
     ordered *cells = in_order(axis);
+    if (time && (code = check_longest(node, option, cells, axis->size, length))) {
+        free(cells);
+        return code;
+    }
     own->axis = axis;
     own->count = 0;
     own->centre = grove_alloc(size * sizeof(*own->centre));

@@ -188,13 +188,12 @@ static int begin_new(const grove_node *node, sink_run *run, grove_error *error)
                         "the weights of %s are those of other correlations, and are not "
                         "written; weight=... gives others",
                         path);
-    if (given || !layout->weights) {
-        if (run->from)
-            grove_ms_close(run->from);
+    run->ms = grove_ms_create(sink->path, layout, run->from, grove_node_text(node, "column"),
+                              grove_node_bool(node, "overwrite"), error);
+    if (run->from && (given || !layout->weights)) {
+        grove_ms_close(run->from);
         run->from = NULL;
     }
-    run->ms = grove_ms_create(sink->path, layout, grove_node_text(node, "column"),
-                              grove_node_bool(node, "overwrite"), error);
     grove_ms_layout_free(layout);
     run->leads = run->ms && grove_ms_leads(run->ms);
     return run->ms ? 0 : grove_error_code(error);
@@ -244,7 +243,7 @@ static int begin(const grove_node *node, void *of)
     int code = sink->existing ? begin_existing(node, run, error) : begin_new(node, run, error);
     if (!code) {
         const grove_ms_layout *layout = grove_ms_layout_of(run->ms);
-        run->lacks = layout->rows < layout->times * layout->baselines && sink->existing;
+        run->lacks = layout->rows < layout->times * layout->baselines;
         grove_ms_set_history(run->ms, grove_node_history(node));
         code = grove_correlations_map(&run->map, layout->correlation, layout->correlations, shape);
         if (code)
@@ -520,16 +519,14 @@ static void warn(const grove_node *node, const sink_run *run)
 {
     const sink_state *sink = grove_node_user(node);
 
-    const char *fate = !sink->existing || grove_node_choice(node, "flags")
-                           ? "they are written, and flagged"
-                       : grove_ms_has_flags_written(run->ms)
-                           ? "they are written; another sink of this run writes the set's flags"
-                           : "they are written, and the set's flags stay as they are; flags=write "
-                             "flags them";
-
     if (run->odd)
         grove_node_warn(node, "%lld of %lld numbers are not finite; %s", run->odd, run->numbers,
-                        fate);
+                        !sink->existing || grove_node_choice(node, "flags")
+                            ? "they are written, and flagged"
+                        : grove_ms_has_flags_written(run->ms)
+                            ? "they are written; another sink of this run writes their flags"
+                            : "they are written, and the set's flags stay as they are; flags=write "
+                              "flags them");
     if (run->numbers && !run->nonzero)
         grove_node_warn(node, "all numbers are zero or flagged");
 }

@@ -132,8 +132,10 @@ static void add_bytes(const grove_node *node, const sink_state *sink, grove_targ
 
     if (text)
         sscanf(text, "%d", &had);
+    const char *own = grove_node_property(obs, "rows"); /* of a set that may lack some */
+    if (own)
+        sscanf(own, "%lld", &rows);
     if (sink->existing) {
-        sscanf(grove_node_property(obs, "rows"), "%lld", &rows);
         target->bytes =
             (uint64_t)(rows * sink->freq->size * had) * (grove_node_given(node, "weight") ? 12 : 8);
         return;

@@ -58,7 +58,7 @@ def spoil_one(path, what):
     t = table(path, readonly=False, ack=False)
     f = table(path + "::FIELD", readonly=False, ack=False)
     if what == "interval":
-        t.putcell("INTERVAL", 3, 2 * t.getcell("INTERVAL", 3))
+        t.putcell("INTERVAL", 3, -t.getcell("INTERVAL", 3))
     elif what == "frame":
         f.putcolkeyword("PHASE_DIR", "MEASINFO", {"type": "direction", "Ref": "B1950"})
     elif what == "frames":

@@ -94,7 +94,7 @@ void add_subtables(const Table &table, const std::string &as, random_columns &to
 
 struct found_row {
     rownr_t row;
-    double time;
+    double time, interval;
     std::pair<int, int> baseline;
 };
 
@@ -102,32 +102,46 @@ std::vector<found_row> find_rows(const random_set &set, const Table &table)
 {
     ScalarColumn<Int> field(table, "FIELD_ID"), description(table, "DATA_DESC_ID"),
         left(table, "ANTENNA1"), right(table, "ANTENNA2");
-    ScalarColumn<Double> time(table, "TIME");
+    ScalarColumn<Double> time(table, "TIME"), interval(table, "INTERVAL");
     std::vector<found_row> found;
     for (rownr_t row = 0; row < table.nrow(); row++)
         if (field(row) == set.field &&
             set.descriptions[size_t(description(row))].first == set.window &&
             !(set.cross_only && left(row) == right(row)))
-            found.push_back({row, time(row), {left(row), right(row)}});
+            found.push_back({row, time(row), interval(row), {left(row), right(row)}});
     return found;
+}
+
+// Whole seconds of the interval: those of a set differ by one at least.
+std::pair<double, double> slot_of(const std::set<double> &times, const found_row &of)
+{
+    double first = of.time; // of those within a tenth of a second
+    for (double time : times)
+        if (std::fabs(time - of.time) < 0.1)
+            first = std::min(first, time);
+    return {first, std::floor(of.interval)};
 }
 
 void place_rows(const std::vector<found_row> &found, random_part &part)
 {
     std::set<double> times;
+    std::set<std::pair<double, double>> slots;
     std::set<std::pair<int, int>> baselines;
     for (const found_row &each : found) {
         times.insert(each.time);
         baselines.insert(each.baseline);
     }
-    for (double time : times)
-        if (part.times.empty() || time - part.times.back() > 0.1)
-            part.times.push_back(time);
+    for (const found_row &each : found)
+        slots.insert(slot_of(times, each));
+    for (const auto &slot : slots) {
+        part.times.push_back(slot.first);
+        part.intervals.push_back(slot.second);
+    }
     part.baselines.assign(baselines.begin(), baselines.end());
     part.row.assign(part.times.size() * part.baselines.size(), -1);
     for (const found_row &each : found) {
         size_t t = 0, b = 0;
-        while (std::fabs(part.times[t] - each.time) > 0.1)
+        while (std::make_pair(part.times[t], part.intervals[t]) != slot_of(times, each))
             t++;
         while (part.baselines[b] != each.baseline)
             b++;

@@ -17,6 +17,7 @@ const random_fault_info random_faults[RANDOM_FAULTS] = {
     {"an antenna that does not exist", RANDOM_REFUSED, " has antennas "},
     {"odd correlations", RANDOM_REFUSED, "its correlations are neither"},
     {"a row without time", RANDOM_REFUSED, " has no time"},
+    {"a row without an interval", RANDOM_REFUSED, " s; it must be a number above 0"},
     {"a row with another shape", RANDOM_REFUSED, "column DATA "},
     {"a row without data", RANDOM_REFUSED, "column DATA "},
     {"a row without flags", RANDOM_REFUSED, "column FLAG "},
@@ -181,6 +182,7 @@ void draw_rows(random_numbers &r, random_set &set)
     std::vector<std::pair<int, int>> baselines = draw_baselines(r, set);
     double time = 4.9e9 + r.below(1000), holes = r.chance(0.5) ? 0.5 * r.uniform() : 0;
     bool mixed = r.chance(0.3), jitter = r.chance(0.2), uneven = r.chance(0.3);
+    bool averaged = r.chance(0.3); // by baselines, each time by itself
     for (int n = 1 + r.below(5), t = 0; t < n; t++) {
         double interval = uneven ? 1 + r.below(20) : 10;
         int scan = r.below(int(set.fields.size()));
@@ -191,6 +193,8 @@ void draw_rows(random_numbers &r, random_set &set)
                 random_row row{
                     time,       interval,    scan,         ids[size_t(r.below(int(ids.size())))],
                     pair.first, pair.second, r.chance(0.5)};
+                row.interval *= averaged ? 1 + r.below(3) : 1;
+                row.interval += jitter ? 4e-4 * r.uniform() : 0;
                 row.time += jitter ? 4e-4 * r.uniform() : 0;
                 row.field = mixed ? r.below(int(set.fields.size())) : scan;
                 if (!r.chance(holes))
@@ -303,6 +307,9 @@ void spoil_row(random_numbers &r, random_set &set, std::vector<random_row *> row
         break;
     case RANDOM_NO_TIME:
         row->time = std::nan("");
+        break;
+    case RANDOM_NO_INTERVAL:
+        row->interval = set.seed % 3 ? set.seed % 3 == 1 ? 0 : -row->interval : std::nan("");
         break;
     default:;
     }

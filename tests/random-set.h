@@ -57,6 +57,7 @@ enum random_fault {
     RANDOM_NO_ANTENNA,
     RANDOM_ODD_CORRELATIONS,
     RANDOM_NO_TIME,
+    RANDOM_NO_INTERVAL,
     RANDOM_ODD_SHAPE,      // DATA of one row has one channel more
     RANDOM_UNDEFINED_DATA, // DATA of one row has no array
     RANDOM_UNDEFINED_FLAG, // FLAG of one row has no array
@@ -150,7 +151,7 @@ random_columns random_set_columns(const std::string &path);
 
 // The part that is asked for, on a grid of times, baselines, channels and the elements of a cell.
 struct random_part {
-    std::vector<double> times, frequency;
+    std::vector<double> times, intervals, frequency; // of both each pair once, ascending
     std::vector<std::pair<int, int>> baselines;
     std::vector<int> codes;
     int elements;                           // 1 scalar, 2 diagonal, 4 matrix

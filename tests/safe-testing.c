@@ -70,7 +70,7 @@ grove_ms *safe_create(const char *path, const char *column, bool overwrite)
                               .antenna2 = right,
                               .baselines = BASELINES};
 
-    return grove_ms_create(path, &layout, column, overwrite, safe_error);
+    return grove_ms_create(path, &layout, NULL, column, overwrite, safe_error);
 }
 
 int safe_write_all(grove_ms *ms, float scale)

@@ -137,7 +137,7 @@ static void write_set(int k, const char *path, const char *column)
         flag[i] = i % 7 == 3;
     for (int64_t i = 0; i < 3 * layout->times * layout->baselines; i++)
         uvw[i] = 100 + (double)i;
-    grove_ms *ms = grove_ms_create(path, layout, column, false, error);
+    grove_ms *ms = grove_ms_create(path, layout, NULL, column, false, error);
     no_error(0);
     ck_assert(!grove_path_exists(path)); /* not before it is whole */
     /* in two parts along channels, as tiles may come */
@@ -359,7 +359,7 @@ START_TEST(abort_leaves_everything)
     no_error(grove_ms_prepare(ms, "DATA", GROVE_MS_ADD, error));
     grove_ms_abort(ms);
     expect(path, "DATA", 1, true);
-    ms = grove_ms_create(path, layout, "DATA", true, error);
+    ms = grove_ms_create(path, layout, NULL, "DATA", true, error);
     no_error(0);
     grove_ms_abort(ms);
     expect(path, "DATA", 1, true);
@@ -483,7 +483,7 @@ START_TEST(faults_are_told)
     ck_assert_str_eq(grove_error_message(error, 0), want);
     free(want);
     grove_error_clear(error);
-    ck_assert_ptr_null(grove_ms_create(in_folder("set.ms"), layout, "DATA", false, error));
+    ck_assert_ptr_null(grove_ms_create(in_folder("set.ms"), layout, NULL, "DATA", false, error));
     want =
         grove_format("%s: exists already; give overwrite=true to replace it", in_folder("set.ms"));
     ck_assert_str_eq(grove_error_message(error, 0), want);

@@ -314,7 +314,7 @@ static void write_set(const int *codes, int count)
     }
     for (int i = 0; i < 3 * PROBE_TIMES * PROBE_BASELINES; i++)
         uvw[i / 3][i % 3] = 0.5 * i + 1;
-    grove_ms *ms = grove_ms_create(path, layout, "DATA", false, t.error);
+    grove_ms *ms = grove_ms_create(path, layout, NULL, "DATA", false, t.error);
     good(ms != NULL);
     good(!grove_ms_write_data(ms, &all, data, flag, t.error));
     good(!grove_ms_write_uvw(ms, &all, uvw[0], t.error));

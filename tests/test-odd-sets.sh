@@ -54,7 +54,7 @@ refused()
     "$grove" run -q broken.tree 2>err && { echo "FAIL: $1: it runs"; status=1; }
     grep -qF "$2" err || { echo "FAIL: $1: wanted: $2"; cat err; status=1; }
 }
-refused interval 'broken.ms: rows of one time have different intervals: row 0 60 s, row 3 120 s; Grove computes with one'
+refused interval 'broken.ms: row 3 has an INTERVAL of -60 s; it must be a number above 0'
 refused frame 'broken.ms: the phase centre of field 0 is in B1950; only J2000 and ICRS are understood'
 refused frames 'broken.ms: the phase centre of field 0 is in B1950; only J2000 and ICRS are understood'
 refused uvw 'broken.ms: the cells of column UVW do not have 3 numbers'

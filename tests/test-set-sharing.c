@@ -323,6 +323,87 @@ START_TEST(windows_of_one_column)
 }
 END_TEST
 
+enum { NUMBERS = WINDOW_TIMES * ROW / 2 };
+
+static unsigned char flag_of(int window, int i)
+{
+    return (i + window) % 3 == 0;
+}
+
+static float weight_of(int window, int i)
+{
+    return (float)(10 * window + i + 2);
+}
+
+static void write_flags_and_weights(grove_ms *ms, int window)
+{
+    float data[2 * NUMBERS] = {0}, weight[NUMBERS];
+    unsigned char flag[NUMBERS];
+
+    for (int i = 0; i < NUMBERS; i++) {
+        flag[i] = flag_of(window, i);
+        weight[i] = weight_of(window, i);
+    }
+    safe_good(!grove_ms_write_data(ms, &all_of_window, data, flag, safe_error));
+    safe_good(!grove_ms_write_weight(ms, &all_of_window, weight, safe_error));
+}
+
+static void expect_flags_and_weights(int window, bool written)
+{
+    float data[2 * NUMBERS], weight[NUMBERS];
+    unsigned char flag[NUMBERS];
+    grove_ms_part part = {.spectral_window = window};
+    grove_ms *ms = grove_ms_open(safe_path("a.ms"), &part, false, safe_error);
+
+    safe_good(ms && !grove_ms_read_data(ms, "DATA", &all_of_window, data, flag, safe_error));
+    safe_good(!grove_ms_read_weight(ms, &all_of_window, weight, safe_error));
+    for (int i = 0; i < NUMBERS; i++) {
+        ck_assert_int_eq(flag[i], written && flag_of(window, i));
+        ck_assert(weight[i] == (written ? weight_of(window, i) : 1));
+    }
+    grove_ms_close(ms);
+}
+
+/* Flags and weights of two windows of three in one run; of the same rows only one writes them. */
+START_TEST(flags_and_weights_of_windows)
+{
+    const bool whole = _i;
+    grove_record *record = grove_record_new();
+    grove_ms *of[3];
+
+    safe_make("a.ms");
+    foreign_windows(safe_path("a.ms"), 3);
+    grove_record_enter(record);
+    for (int k = 0; k < 3; k++)
+        safe_good((of[k] = open_window("DATA", k, GROVE_MS_REPLACE)) != NULL);
+    for (int k = 0; k < 3; k += 2) {
+        safe_good(!grove_ms_prepare_flags(of[k], safe_error));
+        safe_good(!grove_ms_prepare_weights(of[k], safe_error));
+    }
+    grove_ms *again = open_window("MODEL_DATA", 2, GROVE_MS_REPLACE);
+    ck_assert_int_eq(grove_ms_prepare_flags(again, safe_error), GROVE_INVALID);
+    safe_said("flags of its rows are being written already; let one sink do it");
+    ck_assert_int_eq(grove_ms_prepare_weights(again, safe_error), GROVE_INVALID);
+    safe_said("weights of its rows are being written already; let one sink do it");
+    ck_assert(grove_ms_has_flags_written(again) && !grove_ms_has_flags_written(of[1]));
+    write_window(of[1], 1, 3);
+    write_flags_and_weights(of[2], 2);
+    write_flags_and_weights(of[0], 0);
+    safe_good(!grove_ms_settle(of[0], safe_error) && !grove_ms_settle(of[1], safe_error));
+    if (whole)
+        safe_good(!grove_ms_settle(again, safe_error) && !grove_ms_settle(of[2], safe_error) &&
+                  !grove_record_commit(record, safe_error));
+    grove_ms_abort(again);
+    for (int k = 0; k < 3; k++)
+        grove_ms_abort(of[k]);
+    grove_record_enter(NULL);
+    grove_record_free(record);
+    for (int k = 0; k < 3; k++)
+        expect_flags_and_weights(k, whole && k != 1);
+    expect_window("DATA", 1, whole ? 3 : 1);
+}
+END_TEST
+
 /* A set that is written and replaced by one run. */
 START_TEST(outputs_in_each_others_way)
 {
@@ -400,6 +481,7 @@ int main(void)
     tcase_add_test(test, sets_of_sets);
     tcase_add_test(test, sets_one_after_the_other);
     tcase_add_loop_test(test, windows_of_one_column, 0, 6);
+    tcase_add_loop_test(test, flags_and_weights_of_windows, 0, 2);
     tcase_add_test(test, outputs_in_each_others_way);
     tcase_add_loop_test(test, one_column_of_two, 0, 2);
     suite_add_tcase(suite, test);

@@ -66,6 +66,33 @@ START_TEST(flagged_samples)
 }
 END_TEST
 
+/* Single channels of rows; the flags are those of what the option names. */
+START_TEST(flagged_channels)
+{
+    const grove_session_options options = {.double_precision = true, .tile_channels = _i};
+    unsigned char *flags, *of_y;
+    int skipped = 0;
+
+    testing_tree(&t, "obs = probe()\nS = field()\nf = trace(obs.data)\n"
+                     "x = predict(S, obs)\ny = predict(S, obs, skip=f)\n");
+    testing_value f = probe_session(&t, "f", &options, &flags);
+    testing_value x = probe_session(&t, "x", &options, NULL);
+    testing_value y = probe_session(&t, "y", &options, &of_y);
+    ck_assert_int_eq(f.cells, CELLS);
+    for (int i = 0; i < CELLS; i++)
+        for (int e = 0; e < 4; e++) {
+            ck_assert(y.at[4 * i + e] == (flags[i] ? 0 : x.at[4 * i + e]));
+            skipped += i && flags[i] != flags[i - 1];
+        }
+    ck_assert_int_gt(skipped, CELLS / 4);
+    testing_free(&f);
+    testing_free(&x);
+    testing_free(&y);
+    free(flags);
+    free(of_y);
+}
+END_TEST
+
 static bool skips(const char *name)
 {
     const grove_node *node = testing_node(&t, name);
@@ -188,6 +215,7 @@ int main(void)
 
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_loop_test(test, flagged_samples, 0, 6);
+    tcase_add_loop_test(test, flagged_channels, 0, 3);
     tcase_add_test(test, sums_of_residuals);
     tcase_add_test(test, weak_sources);
     tcase_add_loop_test(test, small_remainders, 0, 8);

@@ -166,7 +166,7 @@ START_TEST(corrected_weights)
 }
 END_TEST
 
-/* One sink writes the weights of a set. */
+/* One sink writes the weights of rows. */
 START_TEST(weights_twice)
 {
     char *text = grove_format("o = ms(\"%s\")\n"
@@ -174,7 +174,8 @@ START_TEST(weights_twice)
                               "w2 = sink(o.data, o, column=\"B\", weight=o.weight)\n",
                               set);
 
-    solve_world_refuse(&w, text, "its weights are being written already; let one sink do it");
+    solve_world_refuse(&w, text,
+                       "weights of its rows are being written already; let one sink do it");
     free(text);
 }
 END_TEST

@@ -151,7 +151,7 @@ static bool has_rows_apart(const grove_node *first, const grove_node *second)
 {
     const grove_node *a = grove_target_rows(first), *b = grove_target_rows(second);
 
-    return a && b &&
+    return a && b && !is_anew(first->target) && !is_anew(second->target) &&
            !grove_equal(grove_node_property(a, "selection"), grove_node_property(b, "selection"));
 }
 
@@ -239,11 +239,13 @@ grove_node *grove_target_rows(const grove_node *action)
 {
     const grove_input *inputs = action->class_->inputs;
 
-    if (!action->target || !action->target->part || is_anew(action->target))
+    if (!action->target || !action->target->part)
         return NULL;
     for (int i = 0; inputs && inputs[i].name; i++) {
         grove_node *object = action->objects[i];
         const char *path = object ? grove_node_property(object, "path") : NULL;
+        if (path && is_anew(action->target))
+            return object;
         char *resolved = path ? resolve(path, 0) : NULL;
         bool same = resolved && !strcmp(resolved, action->target_path);
         free(resolved);

@@ -6,7 +6,8 @@
 
 /* Reports actions that would write the same, at tree->error; 0 or a code. */
 int grove_tree_check_targets(const grove_tree *tree);
-/* The leaf that reads what the action writes a part of: only what it has is written. NULL: none. */
+/* The leaf that reads what the action writes a part of, or that something new is made like: only
+ * what it has is written. NULL: none. */
 grove_node *grove_target_rows(const grove_node *action);
 /* Whether the disks have room for what the actions write. */
 int grove_tree_check_room(const grove_tree *tree, grove_error *error);

@@ -17,9 +17,10 @@ typedef struct {
     int station_count;
     char *telescope, *field_name;
     double phase_centre[2]; /* J2000 ra, dec, radians */
-    double *time;           /* [times] distinct centres, UTC MJD seconds, ascending */
-    double *interval;       /* [times] s */
-    int *scan;              /* [times] scan numbers; when creating, NULL: 1 */
+    /* [times] Centres, UTC MJD seconds, ascending, and intervals, s. A set may have several
+     * intervals at one time: each pair is there once, those of one time by ascending interval. */
+    double *time, *interval;
+    int *scan; /* [times] scan numbers; when creating, NULL: 1 */
     int64_t times;
     double *frequency, *channel_width; /* [channels] Hz; widths > 0 */
     int64_t channels;
@@ -46,14 +47,13 @@ void grove_ms_layout_free(grove_ms_layout *layout); /* frees the contents and th
 /* Selects rows of a set; all zero: the first field and window, with autocorrelations. */
 typedef struct {
     int field, spectral_window;
-    bool cross_only;   /* without autocorrelations */
-    bool one_interval; /* fails where INTERVAL differs between rows of one time */
+    bool cross_only; /* without autocorrelations */
 } grove_ms_part;
 
 /* Opens an existing set for reading (and, when `writable`, updating): one field and spectral
  * window, with the array and data description that belong to them. Rows may be in any order; each
- * is mapped to (time, baseline). Errors name the path; when a field or window does not exist, they
- * list those that do. */
+ * is mapped to (time, baseline), where those of other intervals are another time. Errors name the
+ * path; when a field or window does not exist, they list those that do. */
 grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, bool writable,
                         grove_error *error);
 const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms); /* borrowed */
@@ -113,9 +113,10 @@ typedef enum { GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT } grove_ms_mode
  * existing `path` is an error unless `overwrite` and it is a Measurement Set. `column` as below
  * (DATA always exists). One run may call it several times for one path with different columns and
  * the same layout, before any of them is written: these make one set, which appears when all are
- * settled, and has the flags of all. */
-grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout, const char *column,
-                          bool overwrite, grove_error *error);
+ * settled, and has the flags of all. `like`: an open set whose rows it has, if that has the same
+ * number of times and baselines; NULL: a row for each. */
+grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout, const grove_ms *like,
+                          const char *column, bool overwrite, grove_error *error);
 /* Whether this is the first of those that make one set: coordinates and weights come from it. */
 bool grove_ms_leads(const grove_ms *ms);
 int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, const double *uvw,
@@ -134,12 +135,13 @@ void grove_ms_set_history(grove_ms *ms, const char *text);
  * prepared in a folder inside of it, and then put in place as grove_ms_create says. Rows of other
  * fields and windows keep their old content. */
 int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode mode, grove_error *error);
-/* After grove_ms_prepare: FLAG, which all columns share, will be written, too. */
+/* After grove_ms_prepare: FLAG of the chosen rows, which all columns share, will be written, too;
+ * others of the run may write it in other rows. */
 int grove_ms_prepare_flags(grove_ms *ms, grove_error *error);
 /* The same of WEIGHT and WEIGHT_SPECTRUM, which is made where there is none: grove_ms_write_weight
  * gives them. SIGMA, the noise of DATA, stays as it is. */
 int grove_ms_prepare_weights(grove_ms *ms, grove_error *error);
-/* Whether this run writes FLAG of the existing set that is being written, whoever does. */
+/* Whether this run writes FLAG of these rows of the existing set, whoever does. */
 bool grove_ms_has_flags_written(const grove_ms *ms);
 /* data as in reading; flag may be NULL: nothing is flagged. Existing sets keep their flags without
  * grove_ms_prepare_flags. */

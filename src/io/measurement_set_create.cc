@@ -228,19 +228,24 @@ void fill_rest(MeasurementSet &ms)
     history.appParams().put(0, Vector<String>(1, ""));
 }
 
-// Fills the main table, except data, flags and uvw. Row = time * baselines + baseline.
-void fill_main(MeasurementSet &ms, const grove_ms_layout *layout)
+// Fills the main table, except data, flags and uvw. Rows stand by times and baselines.
+void fill_main(MeasurementSet &ms, const grove_ms_layout *layout, const grove_set_rows *rows)
 {
     MSMainColumns columns(ms);
-    Vector<Int> left(size_t(layout->baselines)), right(size_t(layout->baselines));
-    for (size_t b = 0; b < left.size(); b++) {
-        left[b] = layout->antenna1[b];
-        right[b] = layout->antenna2[b];
-    }
+    std::vector<int64_t> number(size_t(layout->baselines)), place(number.size());
     Vector<Float> ones(size_t(layout->correlations), 1.f);
-    for (int64_t t = 0; t < layout->times && layout->baselines; t++) {
-        rownr_t row = rownr_t(t * layout->baselines);
-        Slicer slots(IPosition(1, Int64(row)), IPosition(1, layout->baselines));
+    for (int64_t t = 0; t < layout->times; t++) {
+        const int64_t count =
+            grove_set_rows_list(rows, t, 1, 0, layout->baselines, number.data(), place.data());
+        if (!count)
+            continue;
+        Vector<Int> left(static_cast<size_t>(count)), right(static_cast<size_t>(count));
+        for (size_t i = 0; i < left.size(); i++) {
+            left[i] = layout->antenna1[place[i]];
+            right[i] = layout->antenna2[place[i]];
+        }
+        rownr_t row = rownr_t(number[0]);
+        Slicer slots(IPosition(1, Int64(row)), IPosition(1, count));
         columns.antenna1().putColumnRange(slots, left);
         columns.antenna2().putColumnRange(slots, right);
         // an incremental manager keeps a value until the next one is put
@@ -250,7 +255,7 @@ void fill_main(MeasurementSet &ms, const grove_ms_layout *layout)
         columns.exposure().put(row, layout->interval[t]);
         columns.scanNumber().put(row, layout->scan ? layout->scan[t] : 1);
     }
-    if (layout->times && layout->baselines) {
+    if (rows->count) {
         columns.fieldId().put(0, 0);
         columns.dataDescId().put(0, 0);
         columns.arrayId().put(0, 0);
@@ -294,12 +299,12 @@ void make_empty(const std::string &path, const grove_ms_layout *layout, const st
 }
 
 // An incremental manager continues what was put last only while the table stays open.
-void add_rows(const std::string &path, const grove_ms_layout *layout)
+void add_rows(const std::string &path, const grove_ms_layout *layout, const grove_set_rows *rows)
 {
     std::unique_ptr<MeasurementSet> made(new MeasurementSet(grove::open_to_extend(path)));
     try {
-        made->addRow(rownr_t(layout->times * layout->baselines));
-        fill_main(*made, layout);
+        made->addRow(rownr_t(rows->count));
+        fill_main(*made, layout, rows);
         made->flush();
     } catch (...) {
         grove::never_close(std::move(made));
@@ -321,10 +326,11 @@ Table open_to_write(const std::string &path)
     return Table(path, TableLock(TableLock::PermanentLocking), Table::Update);
 }
 
-Table make_table(const std::string &path, const grove_ms_layout *layout, const std::string &column)
+Table make_table(const std::string &path, const grove_ms_layout *layout, const grove_set_rows *rows,
+                 const std::string &column)
 {
     make_empty(path, layout, column);
-    add_rows(path, layout);
+    add_rows(path, layout, rows);
     empty_tiles(path, -1);
     return open_to_write(path);
 }

@@ -17,6 +17,14 @@ const char *correlation_name(int code)
     return code > 0 && code <= 12 ? names[code] : "?";
 }
 
+std::vector<double> sorted_column(const Table &table, const char *name)
+{
+    Vector<Double> column(ScalarColumn<Double>(table, name).getColumn());
+    std::vector<double> numbers(column.begin(), column.end());
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
+}
+
 void describe_main(const Table &table, grove_text *text)
 {
     Table observation = table.keywordSet().asTable("OBSERVATION");
@@ -27,17 +35,18 @@ void describe_main(const Table &table, grove_text *text)
         observation.nrow() ? ScalarColumn<String>(observation, "TELESCOPE_NAME")(0).c_str() : "?");
     if (!table.nrow())
         return;
-    Vector<Double> time(ScalarColumn<Double>(table, "TIME").getColumn());
-    std::vector<double> times(time.begin(), time.end());
-    std::sort(times.begin(), times.end());
+    std::vector<double> times = sorted_column(table, "TIME"),
+                        intervals = sorted_column(table, "INTERVAL");
     char from[40], to[40];
     grove_show_date(from, times.front());
     grove_show_date(to, times.back());
     size_t slots = size_t(
         std::unique(times.begin(), times.end(), [](double a, double b) { return b - a < 1e-3; }) -
         times.begin());
-    grove_text_add(text, "times: %zu of %g s, %s to %s\n", slots,
-                   ScalarColumn<Double>(table, "INTERVAL")(0), from, to);
+    grove_text_add(text, "times: %zu of %g", slots, intervals.front());
+    if (intervals.back() - intervals.front() > 1e-3)
+        grove_text_add(text, " to %g", intervals.back());
+    grove_text_add(text, " s, %s to %s\n", from, to);
 }
 
 void describe_fields(const Table &table, grove_text *text)

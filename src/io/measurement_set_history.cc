@@ -54,12 +54,14 @@ std::vector<String> lines_of(const std::string &text)
 // The first line is what it was, the second which columns the run has written.
 std::vector<String> lines_for(const grove_ms *ms)
 {
-    const std::vector<std::string> &columns =
-        ms->made ? ms->made->columns : ms->parts.at(0).to->columns;
     std::vector<String> lines = lines_of(ms->history);
     String written("columns written:");
-    for (const std::string &column : columns)
-        written += " " + column;
+    if (ms->made)
+        for (const std::string &column : ms->made->columns)
+            written += " " + column;
+    else
+        for (const grove::view::column &column : ms->parts.at(0).to->columns)
+            written += " " + column.name + (column.name == "WEIGHT" ? " WEIGHT_SPECTRUM" : "");
     if (!lines.empty())
         lines.insert(lines.begin() + 1, written);
     return lines;

@@ -43,7 +43,6 @@ grove_ms_layout *copy_layout(const grove_ms_layout *from)
     to->channel_width = copy_array(from->channel_width, from->channels);
     to->antenna1 = copy_array(from->antenna1, from->baselines);
     to->antenna2 = copy_array(from->antenna2, from->baselines);
-    to->rows = from->times * from->baselines;
     return to;
 }
 
@@ -56,9 +55,9 @@ bool same_layout(const grove_ms_layout *a, const grove_ms_layout *b)
     auto same_place = [](const grove_station &one, const grove_station &other) {
         return std::equal(one.position, one.position + 3, other.position);
     };
-    return a->times == b->times && a->channels == b->channels && a->baselines == b->baselines &&
-           a->correlations == b->correlations && a->weights == b->weights &&
-           same(a->correlation, b->correlation, a->correlations) &&
+    return a->times == b->times && a->rows == b->rows && a->channels == b->channels &&
+           a->baselines == b->baselines && a->correlations == b->correlations &&
+           a->weights == b->weights && same(a->correlation, b->correlation, a->correlations) &&
            same(a->time, b->time, a->times) && same(a->interval, b->interval, a->times) &&
            same(a->frequency, b->frequency, a->channels) &&
            same(a->channel_width, b->channel_width, a->channels) &&
@@ -147,8 +146,8 @@ int make_new(grove_ms *ms, grove_error *error)
     int code = grove::check_space(ms->path, work, error);
     if (code)
         return code;
-    ms->made->table =
-        grove::make_table(ms->made->work + "/" GROVE_RECORD_TABLE, ms->layout, ms->column);
+    ms->made->table = grove::make_table(ms->made->work + "/" GROVE_RECORD_TABLE, ms->layout,
+                                        ms->rows.get(), ms->column);
     ms->made->layout = copy_layout(ms->layout);
     new_sets.push_back(ms->made);
     return 0;
@@ -238,7 +237,8 @@ int settle_new(grove_ms *ms, grove_error *error)
 } // namespace grove
 
 extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout,
-                                     const char *column, bool overwrite, grove_error *error)
+                                     const grove_ms *like, const char *column, bool overwrite,
+                                     grove_error *error)
 {
     std::unique_ptr<grove_ms> ms(new grove_ms);
     ms->path = path;
@@ -249,6 +249,7 @@ extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *la
         if (layout->correlations < 1 || layout->channels < 1)
             return grove_fail(error, GROVE_INVALID, "%s: a set needs a correlation and a channel",
                               path);
+        grove::number_rows(ms.get(), like);
         int failed = check_target(ms.get(), overwrite, error);
         std::shared_ptr<grove::new_set> made = find_new(ms.get());
         if (!failed)
@@ -264,7 +265,6 @@ extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *la
             grove::open_flat(ms->table, layout, "WEIGHT_SPECTRUM", true, ms->made_weight);
         ms->made->columns.push_back(ms->column);
         ms->made->open_columns++;
-        grove::number_rows(ms.get());
         return 0;
     });
     if (!code)

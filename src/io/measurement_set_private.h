@@ -47,8 +47,7 @@ struct view {
     casacore::Table original; // open for writing and locked, but never written
     casacore::Table table;    // the new state
     grove_record *record = nullptr;
-    std::vector<std::string> columns; // that are written
-    std::vector<column> visibilities; // of them
+    std::vector<column> columns; // that are written: of visibilities, FLAG, and WEIGHT
     // Files of the table that were copied, as they were.
     std::vector<std::pair<std::string, struct stat>> copied;
     int open_columns = 0; // of them, not yet settled
@@ -183,8 +182,8 @@ row_list rows_of(const grove_ms *ms, const grove_ms_block *block);
 void each_time(const grove_ms *ms, const std::function<void(const row_list &rows)> &work);
 // Finds the rows that are chosen, of these data descriptions; fills that part of the layout.
 void index_rows(grove_ms *ms, const std::set<int> &descriptions);
-// Those of a new set: row = time * baselines + baseline.
-void number_rows(grove_ms *ms);
+// Those of a new set, by times and baselines: all, or those that the other set has.
+void number_rows(grove_ms *ms, const grove_ms *like);
 // Those that lie in one part, as they are numbered there.
 row_list rows_in(const grove_ms *ms, const row_list &list, size_t part);
 // Runs what writes. A full disk shows in casacore as any write error.
@@ -253,7 +252,7 @@ std::shared_ptr<view> open_whole(const std::string &folder, grove_record *record
 // The table of a new set: all but coordinates and weights; visibilities are 0, and not flagged. It
 // has DATA and `column`.
 casacore::Table make_table(const std::string &path, const grove_ms_layout *layout,
-                           const std::string &column);
+                           const grove_set_rows *rows, const std::string &column);
 // A table to add columns and rows to: once it is closed, files of new tiled columns have their
 // whole length, without casacore's cache of tiles, which would write zeros, also over what stands
 // there by then.
@@ -267,6 +266,12 @@ void add_data_column(casacore::Table &table, const grove_ms_layout *layout,
 // The last one of those that make a set also closes it: the record will give it its name.
 int settle_new(grove_ms *ms, grove_error *error);
 
+// Flushes and closes the view's table; who calls opens it again.
+void close_table(view *to);
+// The files of the manager with this number in a view: removed; or the view's own from now on, if
+// they are not: another of its columns may be written.
+int remove_files(const view *to, unsigned number, grove_error *error);
+int own_files(view *to, unsigned number, grove_error *error);
 // Closes a view whose table is complete: the record will put its files in place.
 int settle_view(view *to, grove_error *error);
 // Prepares `column` of a view for writing: a new column beside the old one, or the old one in a
@@ -276,8 +281,11 @@ std::string open_column(view *to, const std::string &column, bool whole, const g
                         grove_error *error);
 // Rows of the column that nobody writes get what they had, once, when all are known who write it.
 void fill_rest(view *to, const std::string &column, const grove_ms *ms);
-// Prepares FLAG of a view for writing, in a copy of its files. Settled under the same name.
-int open_flags(view *to, grove_error *error);
+// Prepares FLAG of a view for writing, in a copy of its files; who writes other rows of it shares
+// it. Settled under the same name.
+int open_flags(view *to, const grove_ms *ms, grove_error *error);
+// Whether somebody writes the set's rows of FLAG in a view.
+bool writes_flags_of(view *to, const grove_ms *ms);
 // The same of WEIGHT, and of WEIGHT_SPECTRUM, which is made where there is none. Settled as WEIGHT.
 int open_weights(view *to, bool whole, const grove_ms *ms, grove_error *error);
 // Gives a column that all have written its name; the last one also closes the view.

@@ -392,7 +392,7 @@ extern "C" int grove_ms_prepare_flags(grove_ms *ms, grove_error *error)
 {
     return grove::guard(ms->path, error, [&] {
         for (grove::written_part &part : ms->parts) {
-            int code = grove::open_flags(part.to.get(), error);
+            int code = grove::open_flags(part.to.get(), ms, error);
             if (code)
                 return code;
         }
@@ -416,8 +416,8 @@ extern "C" int grove_ms_prepare_weights(grove_ms *ms, grove_error *error)
 
 extern "C" bool grove_ms_has_flags_written(const grove_ms *ms)
 {
-    return std::any_of(ms->parts.begin(), ms->parts.end(), [](const grove::written_part &part) {
-        return std::count(part.to->columns.begin(), part.to->columns.end(), "FLAG") > 0;
+    return std::any_of(ms->parts.begin(), ms->parts.end(), [&](const grove::written_part &part) {
+        return grove::writes_flags_of(part.to.get(), ms);
     });
 }
 

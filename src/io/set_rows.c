@@ -64,7 +64,6 @@ static void free_rows(shared *all)
     free(rows->scan);
     free(rows->left);
     free(rows->right);
-    free(rows->uneven);
     free(all);
 }
 

@@ -15,11 +15,10 @@ typedef struct {
     uint32_t *narrow;  /* [count] rows; NULL: they need more bits, and stand in */
     int64_t *wide;
     /* What else was found with them. */
-    double *time, *interval; /* [times] UTC MJD s, ascending; s */
+    double *time, *interval; /* [times] UTC MJD s, ascending, and s; at one time, too */
     int *scan;               /* [times] */
     int *left, *right;       /* [baselines] stations */
     int fields, windows;     /* of all rows of the set */
-    char *uneven;            /* which rows of one time have different intervals; NULL: none */
 } grove_set_rows;
 
 /* All zero; the caller fills in arrays of malloc, and is its first user. */

@@ -52,16 +52,34 @@ int grove_copy_dense(grove_session *session, const grove_value *from, char side,
     return code;
 }
 
+/* A value with the same numbers, and flags along all axes. */
+static int spread_flags(grove_session *session, grove_value *from, grove_value **to)
+{
+    grove_value *all = grove_value_bare(from->range, from->axes, from->shape, from->elements,
+                                        from->complex_, from->double_);
+
+    all->unit = from->unit;
+    all->data = grove_buffer_ref(from->data);
+    all->flag_axes = (1u << from->axes) - 1;
+    int code = grove_copy_flags(session, from, 0, from->range, from->axes, all);
+    if (code)
+        grove_value_unref(all);
+    *to = code ? NULL : all;
+    return code;
+}
+
 int grove_copy_as_dense(grove_session *session, grove_value *from, char side,
                         const grove_range *space, int axes, grove_value **to)
 {
-    bool same = from->axes == axes && (!from->flags || from->flag_axes == (1u << axes) - 1);
+    bool same = from->axes == axes;
 
     for (int d = 0; d < axes && same; d++)
         same = from->range[d].axis == space[d].axis && from->range[d].first == space[d].first &&
                from->range[d].count == space[d].count;
     if (!same)
         return grove_copy_dense(session, from, side, space, axes, GROVE_LAUNCH_ON_HOST, to);
+    if (from->flags && from->flag_axes != (1u << axes) - 1)
+        return spread_flags(session, from, to);
     *to = grove_value_ref(from);
     return 0;
 }
