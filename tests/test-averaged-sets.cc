@@ -296,6 +296,31 @@ void check_intervals(const std::string &set)
     }
 }
 
+// All rows may have an INTERVAL of 0: nothing is smeared in time.
+void check_without_intervals(const std::string &set)
+{
+    {
+        Table table(set, Table::Update);
+        ScalarColumn<Double> interval(table, "INTERVAL");
+        for (rownr_t i = 0; i < table.nrow(); i++)
+            interval.put(i, 0);
+    }
+    std::string wrong =
+        run("obs = ms(\"" + set +
+            "\")\nS = sky_model(\"three.skymodel\")\n"
+            "sink(sum[s](point(S, obs, smear=time)) - sum[s](point(S, obs)), obs, column=\"Y\")\n");
+    expect(wrong.empty(), wrong);
+    if (!wrong.empty())
+        return;
+    Table table(set);
+    ArrayColumn<Complex> column(table, "Y");
+    float most = 0;
+    for (rownr_t i = 0; i < table.nrow(); i++)
+        for (const Complex &each : column(i))
+            most = std::max(most, std::abs(each));
+    expect(most < 1e-5, "smeared without an interval by " + std::to_string(most) + " Jy");
+}
+
 void check_all()
 {
     std::ofstream sky("three.skymodel");
@@ -314,6 +339,7 @@ void check_all()
     check_new("averaged.ms", rows);
     check_calibration("averaged.ms", rows);
     check_intervals("averaged.ms");
+    check_without_intervals("averaged.ms");
 }
 } // namespace
 

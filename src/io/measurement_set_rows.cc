@@ -179,7 +179,17 @@ struct row_finder {
     baseline_table number;
     std::vector<grove::time_slot> start;
     std::vector<slot_facts> facts;
+    // The first rows with an INTERVAL of 0, and with one above; -1: none.
+    int64_t without_interval = -1, with_interval = -1;
 };
+
+[[noreturn]] void refuse_interval(int64_t row, double interval)
+{
+    std::ostringstream text;
+    text << "row " << row << " has an INTERVAL of " << interval
+         << " s; it must be a number above 0";
+    throw AipsError(text.str());
+}
 
 void check_antennas(const row_finder &f, const row_facts &row)
 {
@@ -198,16 +208,18 @@ int32_t &number_of(row_finder &f, int p, int q)
     return line[size_t(q)];
 }
 
-void check_slot(const row_facts &row)
+// An INTERVAL of 0 is one for all rows, as some programs write it: nothing is smeared in time.
+void check_slot(row_finder &f, const row_facts &row)
 {
     if (!std::isfinite(row.time))
         throw AipsError("row " + std::to_string(row.row) + " has no time");
-    if (std::isfinite(row.interval) && row.interval > 0)
-        return;
-    std::ostringstream text;
-    text << "row " << row.row << " has an INTERVAL of " << row.interval
-         << " s; it must be a number above 0";
-    throw AipsError(text.str());
+    if (!std::isfinite(row.interval) || row.interval < 0)
+        refuse_interval(row.row, row.interval);
+    int64_t &first = row.interval > 0 ? f.with_interval : f.without_interval;
+    if (first < 0)
+        first = row.row;
+    if (f.with_interval >= 0 && f.without_interval >= 0)
+        refuse_interval(f.without_interval, 0);
 }
 
 // Which slots and baselines there are.
@@ -216,7 +228,7 @@ void look(row_finder &f)
     grove::distinct_slots slots;
     f.number.resize(size_t(f.layout->station_count));
     f.rows.each([&](const row_facts &row) {
-        check_slot(row);
+        check_slot(f, row);
         slots.add({row.time, row.interval});
         check_antennas(f, row);
         number_of(f, row.left, row.right) = 0;
