@@ -238,7 +238,7 @@ int grid_add_sum_on_device(const grove_call *call, void *state, int count)
         if (!find_channels(call, g, band, &in))
             continue;
         code = image_device_weigh(call, &in, &((gridded *)state)->totals[band]);
-        code = began && code == GROVE_MISSING ? grid_no_memory(call) : code;
+        code = began && code ? image_device_fail(call, code) : code;
         began = true;
     }
     return code;

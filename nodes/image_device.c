@@ -74,14 +74,25 @@ static int try_all(const grove_call *call, const image_device *d, bool images)
     return code ? code : add_sums(call, d->totals, 0, d->totals, 1, 0);
 }
 
-static int take_totals(const grove_call *call, double **totals)
+int image_device_begin_totals(const grove_call *call, double **totals)
 {
     enum { BYTES = GROVE_GRIDDER_TOTALS * sizeof(double) };
-    void *at = *totals;
-    int code = keep(call, BYTES, &at);
+    void *at = NULL;
 
-    *totals = at;
-    return code ? code : grove_call_zero(call, at, BYTES);
+    if (*totals)
+        return 0;
+    int code = keep(call, BYTES, &at);
+    code = code ? code : grove_call_zero(call, at, BYTES);
+    *totals = code ? NULL : at;
+    return code;
+}
+
+int image_device_fail(const grove_call *call, int code)
+{
+    return code == GROVE_NO_MEMORY || code == GROVE_MISSING
+               ? grove_node_fail(call->node, GROVE_NO_MEMORY,
+                                 "the device failed after it had added some visibilities")
+               : code;
 }
 
 int image_device_open(const grove_call *call, const grove_gridder_plan *plan, bool images,
@@ -106,7 +117,7 @@ int image_device_open(const grove_call *call, const grove_gridder_plan *plan, bo
     if (!code)
         code = grove_call_zero(call, d->planes, bytes.planes);
     if (!code)
-        code = take_totals(call, &d->totals);
+        code = image_device_begin_totals(call, &d->totals);
     if (!code)
         code = try_all(call, d, images);
     d->open = !code;
@@ -305,6 +316,8 @@ static int launch_all(sampling *s, const grove_kernel *kernel)
         s->args.in[GROVE_GRIDDER_SUMS].data = sums + (ptrdiff_t)2 * first;
         memcpy(s->args.state.bytes, &s->state, sizeof(s->state));
         code = grove_call_launch(s->call, kernel, &s->args, s->call->double_precision);
+        if (code && k > 0 && kernel == &spread)
+            code = image_device_fail(s->call, code);
     }
     s->args.in[GROVE_GRIDDER_SUMS].data = sums;
     return code;
@@ -340,8 +353,8 @@ static int sample(sampling *s, bool collects, int64_t *outside)
     if (s->work.runs && !(code = send_all(s)) && !collects) {
         set_visibilities(s);
         code = launch_all(s, &spread);
-        if (!code)
-            code = add_totals(s);
+        if (!code && (code = add_totals(s)))
+            code = image_device_fail(s->call, code);
     }
     if (outside && !code)
         *outside += beyond;
@@ -394,6 +407,7 @@ int image_device_add(const grove_call *call, const image_device *d, const image_
     if (!code && outside) { /* which of them have weights */
         set_visibilities(&s);
         code = weigh_all(&s, GROVE_GRIDDER_BEYOND, d->totals);
+        code = code ? image_device_fail(call, code) : 0;
     }
     grove_gridder_work_free(&s.work);
     return code;
@@ -406,7 +420,7 @@ int image_device_weigh(const grove_call *call, const image_device_inputs *in, do
 
     if (!find_extent(&s) || s.times * s.baselines * s.channels >= INT32_MAX)
         return GROVE_MISSING;
-    int code = *totals ? 0 : take_totals(call, totals);
+    int code = image_device_begin_totals(call, totals);
     const grove_gridder_state axes = s.state;
     set_up(&s, &axes);
     set_visibilities(&s);

@@ -46,6 +46,11 @@ void image_device_free(image_device *d);
  * zero. It is to be freed by free. */
 void *image_device_of(void **array, int *count, int k, size_t bytes);
 
+/* Makes totals of zero if there are none (NULL). */
+int image_device_begin_totals(const grove_call *call, double **totals);
+/* After `code`, where some of the call's visibilities are added: they must not be again, here or by
+ * the host. */
+int image_device_fail(const grove_call *call, int code);
 /* Spreads the visibilities of the call, and adds to the totals. */
 int image_device_add(const grove_call *call, const image_device *d, const image_device_inputs *in);
 /* Adds to the totals alone, which are made if there are none (NULL). */

@@ -233,6 +233,8 @@ static int begin(sampling *s, bool planes)
 
     if (!code && s->adds && image_subgrids_beyond(&s->samples, &s->plan->grid.bounds))
         return GROVE_MISSING; /* of w beyond the layers the host tells */
+    if (!code && s->adds && s->samples.rows * s->samples.channels >= INT32_MAX)
+        return GROVE_MISSING; /* more than image_device_weigh takes */
     code = code ? code : make_terms(s);
     code = code ? code : open_device(s->call, s->plan, planes, s->d);
     return code || s->terms->input < 0
@@ -372,7 +374,8 @@ static grove_idg_part *parts_of_bands(const sampling *s, int *count)
 
 static int begin_adding(sampling *s)
 {
-    int count = 0, code = begin(s, true);
+    int count = 0, code = image_device_begin_totals(s->call, &s->d->totals);
+    code = code ? code : begin(s, true);
     grove_idg_part *parts = code ? NULL : parts_of_bands(s, &count);
 
     if (!code)
@@ -398,14 +401,13 @@ int image_subgrids_device_add(const grove_call *call, const grove_idg_plan *plan
     for (int32_t k = 0; k < s.work.launches && !code; k++) {
         code = free_slots(&s, k);
         code = code ? code : add_launch(&s, k);
-        if (code && k > 0) /* some are added: they cannot be again */
-            code = grove_node_fail(call->node, GROVE_NO_MEMORY,
-                                   "the device failed after it had added some visibilities");
+        if (code && k > 0)
+            code = image_device_fail(call, code);
     }
     if (!code)
         take_slots(&s);
-    if (!code)
-        code = image_device_weigh(call, in, &d->totals);
+    if (!code && (code = image_device_weigh(call, in, &d->totals)))
+        code = image_device_fail(call, code);
     if (!code)
         grove_idg_work_count(&s.work, counts);
     end(&s);

@@ -127,42 +127,11 @@ static int add_data_members(grove_node *node, const grove_ms *ms, int shape)
     return code ? code : add_columns(node, ms, &data);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* The median distance of a row's coordinates from the difference of those of stations that fit
- * best, m; negative: not known. */
-static double misclosure(const grove_observation *o, const double *uvw, double *station,
-                         double *distance)
-{
-    int64_t count = 0;
-
-    if (grove_station_fit(uvw, o->left, o->right, o->baselines, o->stations, station))
-        return -1;
-    for (int64_t b = 0; b < o->baselines; b++, uvw += 3) {
-        const double *p = station + 3 * (int64_t)o->left[b];
-        const double *q = station + 3 * (int64_t)o->right[b];
-        double size = 0, rest = 0;
-        for (int k = 0; k < 3 && isfinite(uvw[0]); k++) {
-            rest += fabs(uvw[k] - (p[k] - q[k]));
-            size += fabs(p[k]) + fabs(q[k]);
-        }
-        if (isfinite(uvw[0]) && o->left[b] != o->right[b])
-            distance[count++] = rest <= 1e-12 * size ? 0 : rest;
-    }
-    qsort(distance, (size_t)count, sizeof(*distance), by_size);
-    return count ? distance[count / 2] : -1;
-}
-
 /* Says how far coordinates are from differences of stations', by the time in the middle. Fits of
  * very many stations would take too long here. */
 static void add_misclosure(grove_node *node, ms_state *state)
 {
-    enum { MANY = 300 };
+    enum { MANY = 100 };
     const grove_observation *o = state->observation;
     grove_ms_block block = {o->times / 2, 1, 0, o->baselines, 0, 1};
     grove_error *error = grove_error_new();
@@ -173,7 +142,8 @@ static void add_misclosure(grove_node *node, ms_state *state)
 
     if (uvw && station && o->stations <= MANY && o->times &&
         !grove_ms_read_uvw(state->ms, &block, uvw, error))
-        found = misclosure(o, uvw, station, uvw + 3 * baselines);
+        found = grove_station_misclosure(uvw, o->left, o->right, o->baselines, o->stations, station,
+                                         uvw + 3 * baselines);
     if (found >= 0) {
         char *number = grove_format("%.6g", found);
         grove_node_add_property(node, "uvw_misclosure", number);
@@ -405,20 +375,55 @@ static int read_uvw(ms_state *state, grove_ms_block block, double *uvw, grove_er
     return code;
 }
 
+/* Coordinates of stations from their positions, of mean zero as those that are fitted. */
+static int find_model(const grove_observation *o, int64_t time, double *model, grove_error *error)
+{
+    double mean[3] = {0};
+    int code = grove_observation_station_uvw(o, time, 1, model, NULL, error);
+
+    for (int64_t i = 0; i < 3 * o->stations && !code; i++)
+        mean[i % 3] += model[i] / (double)o->stations;
+    for (int64_t i = 0; i < 3 * o->stations && !code; i++)
+        model[i] -= mean[i % 3];
+    return code;
+}
+
+/* Of a time, from its rows. Where some are missing, what they leave open follows from positions:
+ * stations without rows, and where groups of stations lie that no row connects. model: as many
+ * numbers as `all`. */
+static int fit_stations(const grove_observation *o, int64_t time, double *uvw, double *model,
+                        double *all, grove_error *error)
+{
+    bool complete = true;
+
+    for (int64_t b = 0; b < o->baselines; b++)
+        complete = complete && (isfinite(uvw[3 * b]) || o->left[b] == o->right[b]);
+    int code = complete ? 0 : find_model(o, time, model, error);
+    for (int64_t b = 0; b < o->baselines && !complete && !code; b++)
+        for (int k = 0; k < 3; k++)
+            uvw[3 * b + k] -= model[3 * o->left[b] + k] - model[3 * o->right[b] + k];
+    if (!code)
+        code = grove_station_fit(uvw, o->left, o->right, o->baselines, o->stations, all);
+    for (int64_t i = 0; i < 3 * o->stations && !complete && !code; i++)
+        all[i] += model[i];
+    return code;
+}
+
 static int read_station_uvw(ms_state *state, grove_array *out, grove_error *error)
 {
     const grove_observation *o = state->observation;
     grove_range t = grove_observation_range(out, GROVE_AXIS_TIME);
     grove_range s = grove_observation_range(out, GROVE_AXIS_STATION);
     grove_ms_block block = {t.first, 1, 0, o->baselines, 0, 1};
+    const size_t numbers = (size_t)o->stations * 3;
     double *uvw = grove_try_alloc((size_t)o->baselines * 3 + 1, sizeof(double));
-    double *all = grove_try_alloc((size_t)o->stations * 3 + 1, sizeof(double)), *to = out->data;
+    double *all = grove_try_alloc(2 * numbers + 1, sizeof(double)), *to = out->data;
     int code = uvw && all ? 0 : grove_fail(error, GROVE_NO_MEMORY, "no memory for coordinates");
 
     for (; block.first_time < t.first + t.count && !code; block.first_time++) {
         code = grove_ms_read_uvw(state->ms, &block, uvw, error); /* missing rows: not a number */
         if (!code)
-            code = grove_station_fit(uvw, o->left, o->right, o->baselines, o->stations, all);
+            code = fit_stations(o, block.first_time, uvw, all + numbers, all, error);
         if (code)
             break;
         memcpy(to, all + 3 * s.first, (size_t)s.count * 3 * sizeof(double));

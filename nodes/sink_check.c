@@ -103,8 +103,13 @@ static int find_target(grove_node *node, sink_state *sink)
 static uint64_t memory_of(const grove_node *node, const sink_state *sink)
 {
     const grove_form *form = grove_node_input_form(node, SINK_VISIBILITIES);
-    uint64_t memory = (uint64_t)12 << 20;
+    uint64_t memory = (uint64_t)9 << 20;
+    long long rows = 0;
+    const char *own = grove_node_property(grove_node_object(node, "obs"), "rows");
 
+    if (own && !sink->existing && sscanf(own, "%lld", &rows) == 1 &&
+        rows < sink->time->size * sink->baseline->size)
+        memory += 12 * (uint64_t)rows; /* the list of a new set's rows */
     if (form->flags || form->shape != GROVE_MATRIX)
         memory += SINK_ROOM + (uint64_t)(sink->baseline->size * sink->freq->size) * 40;
     return memory;

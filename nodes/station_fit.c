@@ -79,3 +79,32 @@ int grove_station_fit(const double *uvw, const int32_t *left, const int32_t *rig
     free(parent);
     return 0;
 }
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double grove_station_misclosure(const double *uvw, const int32_t *left, const int32_t *right,
+                                int64_t baselines, int64_t stations, double *station,
+                                double *distance)
+{
+    int64_t count = 0;
+
+    if (grove_station_fit(uvw, left, right, baselines, stations, station))
+        return -1;
+    for (int64_t b = 0; b < baselines; b++, uvw += 3) {
+        const double *p = station + 3 * (int64_t)left[b], *q = station + 3 * (int64_t)right[b];
+        double size = 0, rest = 0;
+        for (int k = 0; k < 3 && isfinite(uvw[0]); k++) {
+            rest += fabs(uvw[k] - (p[k] - q[k]));
+            size += fabs(p[k]) + fabs(q[k]);
+        }
+        if (isfinite(uvw[0]) && left[b] != right[b])
+            distance[count++] = rest <= 1e-12 * size ? 0 : rest;
+    }
+    qsort(distance, (size_t)count, sizeof(*distance), by_size);
+    return count ? distance[count / 2] : -1;
+}

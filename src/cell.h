@@ -312,8 +312,8 @@ typedef struct {
      * fatbin with the plugin's name. */
     const char *source;
     /* CUDA: the number of threads of an evaluation (NULL: one per cell), and of a block (0: 128). A
-     * kernel may get more or fewer threads than it asked for: it must loop with the size of the
-     * whole grid as its step. */
+     * kernel may get more or fewer threads than it asked for, a quarter where there are many: it
+     * must loop with the size of the whole grid as its step. */
     int64_t (*threads)(const grove_args *args);
     int32_t block;
     int32_t writes; /* CUDA: bit k set: it also writes input k; 0 for cell functions */

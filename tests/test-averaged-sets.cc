@@ -15,8 +15,10 @@
 #include <complex>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
@@ -125,7 +127,18 @@ std::vector<row> make_averaged(const std::string &full_path, const std::string &
     ScalarColumn<Double> time(table, "TIME"), centroid(table, "TIME_CENTROID"),
         interval(table, "INTERVAL"), exposure(table, "EXPOSURE");
     ArrayColumn<Double> uvw(table, "UVW");
+    ScalarColumn<Int> left(table, "ANTENNA1"), right(table, "ANTENNA2");
+    ArrayColumn<Float> weight(table, "WEIGHT"), sigma(table, "SIGMA");
+    ArrayColumn<Bool> flag(table, "FLAG");
     for (rownr_t i = 0; i < rows.size(); i++) {
+        const int number = 100 * left(i) + 10 * right(i) + int(std::lround(rows[i].time / 5));
+        const float worth = float(1 + number % 17);
+        Array<Bool> flags(flag(i));
+        for (int k = 0; k < 4; k++)
+            flags.data()[4 + k] = number % 5 == 0;
+        flag.put(i, flags);
+        weight.put(i, Vector<Float>(4, worth));
+        sigma.put(i, Vector<Float>(4, 1 / std::sqrt(worth)));
         time.put(i, rows[i].time);
         centroid.put(i, rows[i].time);
         interval.put(i, rows[i].interval);
@@ -165,9 +178,10 @@ number truth(const row &of, int channel, bool smeared)
     return sum;
 }
 
-number gain_of(int station)
+// In solution interval n.
+number gain_of(int station, int n)
 {
-    return std::polar(1 + 0.02L * (station % 7), 0.3L * (station % 5));
+    return std::polar(1 + 0.02L * ((station + n) % 7), 0.3L * ((station + 2 * n) % 5));
 }
 
 // ---- checks ----
@@ -201,6 +215,43 @@ void check_prediction(const std::string &set, const std::vector<row> &rows, bool
     expect(!smeared || least < 0.1L, "nothing is smeared");
 }
 
+// TIME in tenths of a second, INTERVAL, antennas.
+typedef std::tuple<long, int, int, int> row_key;
+
+row_key key_of(const Table &in, rownr_t i)
+{
+    return row_key(std::lround(10 * ScalarColumn<Double>(in, "TIME")(i)),
+                   int(std::lround(ScalarColumn<Double>(in, "INTERVAL")(i))),
+                   ScalarColumn<Int>(in, "ANTENNA1")(i), ScalarColumn<Int>(in, "ANTENNA2")(i));
+}
+
+// Weights and flags of a copy's rows are those of the same rows.
+void check_copy(const std::string &set)
+{
+    std::string wrong = run("obs = ms(\"" + set + "\")\nsink(obs.data, obs, to=\"copy.ms\")\n");
+    expect(wrong.empty(), wrong);
+    if (!wrong.empty())
+        return;
+    Table of(set), copy("copy.ms");
+    std::map<row_key, rownr_t> from;
+    for (rownr_t i = 0; i < of.nrow(); i++)
+        from[key_of(of, i)] = i;
+    expect(copy.nrow() == of.nrow(), "rows of a copy");
+    int flagged = 0;
+    for (rownr_t i = 0; i < copy.nrow(); i++) {
+        const rownr_t k = from[key_of(copy, i)];
+        Array<Bool> flags(ArrayColumn<Bool>(copy, "FLAG")(i)),
+            wanted(ArrayColumn<Bool>(of, "FLAG")(k));
+        expect(std::equal(flags.begin(), flags.end(), wanted.begin()), "flags of a copy");
+        flagged += std::count(flags.begin(), flags.end(), true) > 0;
+        for (const char *name : {"WEIGHT", "SIGMA"})
+            expect(std::abs(ArrayColumn<Float>(copy, name)(i).data()[3] -
+                            ArrayColumn<Float>(of, name)(k).data()[3]) < 1e-6,
+                   std::string(name) + " of a copy");
+    }
+    expect(flagged > 9, "flagged rows");
+}
+
 // A new set has the rows of the other one, in the order of their times.
 void check_new(const std::string &set, const std::vector<row> &rows)
 {
@@ -209,14 +260,8 @@ void check_new(const std::string &set, const std::vector<row> &rows)
     expect(wrong.empty(), wrong);
     if (!wrong.empty())
         return;
-    typedef std::tuple<long, int, int, int> key; // tenths of seconds
     Table of(set), table("new.ms");
-    std::map<key, const row *> known;
-    auto key_of = [](const Table &in, rownr_t i) {
-        return key(std::lround(10 * ScalarColumn<Double>(in, "TIME")(i)),
-                   int(std::lround(ScalarColumn<Double>(in, "INTERVAL")(i))),
-                   ScalarColumn<Int>(in, "ANTENNA1")(i), ScalarColumn<Int>(in, "ANTENNA2")(i));
-    };
+    std::map<row_key, const row *> known;
     for (rownr_t i = 0; i < rows.size(); i++)
         known[key_of(of, i)] = &rows[i];
     expect(table.nrow() == rows.size(), std::to_string(table.nrow()) + " rows in a new set");
@@ -239,6 +284,63 @@ void check_new(const std::string &set, const std::vector<row> &rows)
     expect(most < 2e-5L, "in a new set " + std::to_string(double(most)) + " Jy off");
 }
 
+// The numbers of a member of obs.
+std::vector<double> member(const std::string &set, const std::string &name)
+{
+    std::string wrong = run("obs = ms(\"" + set + "\")\nx = save(1 * obs." + name +
+                            ", to=\"member.npy\", overwrite=true)\n");
+    expect(wrong.empty(), wrong);
+    std::ifstream file("member.npy", std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    if (!wrong.empty() || bytes.size() < 10)
+        return {};
+    const size_t begin =
+        10 + size_t((unsigned char)bytes[8]) + 256 * size_t((unsigned char)bytes[9]);
+    std::vector<double> numbers((bytes.size() - begin) / sizeof(double));
+    std::memcpy(numbers.data(), bytes.data() + begin, numbers.size() * sizeof(double));
+    expect(bytes.find("<f8") < begin, "double precision");
+    return numbers;
+}
+
+// Slots of one time have different rows, one station none; stations are where they are, to what
+// averaging and lengths change.
+void check_stations(const std::string &from, const std::string &set)
+{
+    {
+        Table whole(from);
+        ScalarColumn<Int> left(whole, "ANTENNA1"), right(whole, "ANTENNA2");
+        ScalarColumn<Double> interval(whole, "INTERVAL");
+        std::vector<rownr_t> kept;
+        for (rownr_t i = 0; i < whole.nrow(); i++)
+            if ((left(i) != 1 && right(i) != 1) || interval(i) > 25)
+                kept.push_back(i);
+        whole(RowNumbers(Vector<rownr_t>(kept))).deepCopy(set, Table::New);
+    }
+    const std::vector<double> time = member(set, "time"), all = member(set, "station_uvw");
+    const size_t each = time.empty() ? 0 : all.size() / time.size();
+    int pairs = 0;
+    double most = 0, mean = 0, size = 0;
+    for (size_t t = 0; t < time.size(); t++) {
+        double sum[3] = {0, 0, 0};
+        for (size_t i = 0; i < each; i++) {
+            sum[i % 3] += all[t * each + i];
+            size = std::max(size, std::abs(all[t * each + i]));
+        }
+        mean = std::max({mean, std::abs(sum[0]), std::abs(sum[1]), std::abs(sum[2])});
+        for (size_t other = 0; other < t; other++) {
+            if (std::abs(time[t] - time[other]) > 1e-3)
+                continue;
+            pairs++;
+            for (size_t i = 0; i < each; i++)
+                most = std::max(most, std::abs(all[t * each + i] - all[other * each + i]));
+        }
+    }
+    expect(pairs > 3, std::to_string(pairs) + " pairs of slots of one time");
+    expect(size > 100 && most < 1e-3 * size,
+           "stations of one time are " + std::to_string(most) + " m apart");
+    expect(mean < 1e-6 * size, "a mean of stations of " + std::to_string(mean) + " m");
+}
+
 // Data of known gains: what a calibration leaves.
 void check_calibration(const std::string &set, const std::vector<row> &rows)
 {
@@ -246,11 +348,15 @@ void check_calibration(const std::string &set, const std::vector<row> &rows)
         Table table(set, Table::Update);
         ArrayColumn<Complex> data(table, "DATA");
         ScalarColumn<Int> left(table, "ANTENNA1"), right(table, "ANTENNA2");
+        double start = 1e99;
+        for (const row &each : rows)
+            start = std::min(start, each.time - each.interval / 2);
         for (rownr_t i = 0; i < rows.size(); i++) {
+            const int n = int((rows[i].time - start) / 40);
             Array<Complex> cell(data(i));
             for (int f = 0; f < CHANNELS; f++) {
                 number v =
-                    gain_of(left(i)) * truth(rows[i], f, true) * std::conj(gain_of(right(i)));
+                    gain_of(left(i), n) * truth(rows[i], f, true) * std::conj(gain_of(right(i), n));
                 cell.data()[4 * f] = cell.data()[4 * f + 3] = Complex(v);
             }
             data.put(i, cell);
@@ -337,6 +443,8 @@ void check_all()
     check_prediction("averaged.ms", rows, true);
     check_prediction("averaged.ms", rows, false);
     check_new("averaged.ms", rows);
+    check_copy("averaged.ms");
+    check_stations("averaged.ms", "fewer.ms");
     check_calibration("averaged.ms", rows);
     check_intervals("averaged.ms");
     check_without_intervals("averaged.ms");

@@ -136,10 +136,19 @@ static size_t reserve(size_t *at, size_t count, size_t size)
     return start;
 }
 
-/* Allocates the memory of a piece at once. */
-static int start_piece(const grove_predict_sum *p, piece *c)
+static size_t count_wanted(const grove_predict_sum *p, const piece *c)
 {
-    size_t rows = (size_t)(c->to - c->from), stations = (size_t)p->stations, at = 0;
+    size_t count = 0;
+
+    for (int64_t b = c->from; b < c->to; b++)
+        count += !p->unwanted[c->time * p->baselines + b];
+    return count;
+}
+
+/* Allocates the memory of a piece at once. */
+static int start_piece(const grove_predict_sum *p, piece *c, size_t rows)
+{
+    size_t stations = (size_t)p->stations, at = 0;
     size_t lanes = (size_t)p->kernels->lanes, bytes = (size_t)p->args->out.bytes;
     size_t panel = reserve(&at, stations * (size_t)p->kernels->span * 16 * lanes, bytes);
     size_t width = (size_t)width_of(p);
@@ -198,9 +207,9 @@ static void load_rows(const grove_predict_sum *p, piece *c)
     int count = 0;
 
     for (int64_t b = c->from; b < c->to; b++) {
-        row *r = &c->rows[count];
         if (p->unwanted[c->time * p->baselines + b])
             continue;
+        row *r = &c->rows[count];
         find_row(p->args, c->time * p->baselines + b, r);
         const double *rate = (const double *)(const void *)r->in[GROVE_PREDICT_RATE];
         const double *interval = (const double *)(const void *)r->in[GROVE_PREDICT_INTERVAL];
@@ -330,7 +339,10 @@ void grove_predict_channels_run(grove_predict_sum *p, int64_t number)
     c.time = number / vectors / blocks;
     c.from = block * ROWS;
     c.to = c.from + ROWS < p->baselines ? c.from + ROWS : p->baselines;
-    if (!start_piece(p, &c)) {
+    const size_t rows = count_wanted(p, &c);
+    if (!rows)
+        return;
+    if (!start_piece(p, &c, rows)) {
         atomic_store(&p->failed, 1);
         return;
     }

@@ -2,6 +2,7 @@
 #include "io/measurement_set_private.h"
 
 #include <algorithm>
+#include <new>
 
 namespace
 {
@@ -39,9 +40,22 @@ bool list_by_baseline(const grove_set_rows *rows, const grove_ms_block *block,
     return is_ascending(list.row);
 }
 
-int64_t *numbers(int64_t count, int64_t step)
+template <typename number> number *new_numbers(size_t count)
 {
-    int64_t *to = static_cast<int64_t *>(grove_alloc(size_t(count + 1) * sizeof(int64_t)));
+    void *memory = grove_try_alloc(count + 1, sizeof(number));
+    if (!memory)
+        throw std::bad_alloc();
+    return static_cast<number *>(memory);
+}
+
+template <typename number> number *copy_numbers(const number *from, size_t count)
+{
+    return std::copy(from, from + count, new_numbers<number>(count)) - count;
+}
+
+int64_t *multiples(int64_t count, int64_t step)
+{
+    int64_t *to = new_numbers<int64_t>(size_t(count));
     for (int64_t i = 0; i < count; i++)
         to[i] = i * step;
     return to;
@@ -51,18 +65,17 @@ int64_t *numbers(int64_t count, int64_t step)
 void take_all(grove_set_rows *rows)
 {
     rows->count = rows->times * rows->baselines;
-    rows->of_time = numbers(rows->times, rows->baselines);
-    rows->of_baseline = numbers(rows->baselines, 1);
+    rows->of_time = multiples(rows->times, rows->baselines);
+    rows->of_baseline = multiples(rows->baselines, 1);
 }
 
 // The rows of another set, in the order of times and baselines.
 void take_rows(grove_set_rows *rows, const grove_set_rows *from)
 {
-    const size_t count = size_t(from->count), times = size_t(from->times) + 1;
     rows->count = from->count;
-    rows->first = static_cast<int64_t *>(grove_copy(from->first, times * sizeof(int64_t)));
-    rows->baseline = static_cast<int32_t *>(grove_copy(from->baseline, count * sizeof(int32_t)));
-    rows->wide = numbers(from->count, 1);
+    rows->first = copy_numbers(from->first, size_t(from->times) + 1);
+    rows->baseline = copy_numbers(from->baseline, size_t(from->count));
+    rows->wide = multiples(from->count, 1);
 }
 } // namespace
 

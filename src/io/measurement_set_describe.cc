@@ -4,7 +4,9 @@
 #include <casacore/tables/Tables/TableRecord.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <iterator>
 
 using namespace casacore;
 
@@ -17,11 +19,16 @@ const char *correlation_name(int code)
     return code > 0 && code <= 12 ? names[code] : "?";
 }
 
+// The finite numbers of a column, in order; 0 where there is none.
 std::vector<double> sorted_column(const Table &table, const char *name)
 {
     Vector<Double> column(ScalarColumn<Double>(table, name).getColumn());
-    std::vector<double> numbers(column.begin(), column.end());
+    std::vector<double> numbers;
+    std::copy_if(column.begin(), column.end(), std::back_inserter(numbers),
+                 [](double x) { return std::isfinite(x); });
     std::sort(numbers.begin(), numbers.end());
+    if (numbers.empty())
+        numbers.push_back(0);
     return numbers;
 }
 

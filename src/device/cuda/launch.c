@@ -121,10 +121,10 @@ static void set_dividers(grove_args *args)
     for (int k = 0; k < args->inputs; k++)
         walk->few = walk->few && has_short_steps(walk, &args->in[k]);
     walk->plain = walk->few && walk->runs <= 1 && !walk->run[0].gathers;
-    for (int d = 0; walk->cells > 0 && d < args->axes; d++)
-        walk->size[d] = grove_divider_of(args->size[d]);
-    for (int r = 0; walk->cells > 0 && r < walk->runs; r++)
-        walk->run[r].by = grove_divider_of(walk->run[r].by.size);
+    for (int d = 0; d < args->axes; d++)
+        walk->size[d] = grove_divider_of(args->size[d] > 0 ? args->size[d] : 1);
+    for (int r = 0; r < walk->runs; r++)
+        walk->run[r].by = grove_divider_of(walk->run[r].by.size > 0 ? walk->run[r].by.size : 1);
 }
 
 static void set_walk(grove_args *args)
