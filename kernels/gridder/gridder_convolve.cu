@@ -355,8 +355,11 @@ template <typename real> __device__ void mix_cells(const grove_args *args, int64
 }
 } // namespace
 
+// Blocks of a multiprocessor, which leaves registers for all sums.
+enum { RESIDENT = 12 };
+
 #define SAMPLES_KERNEL(name, precision, real)                                                      \
-    extern "C" __global__ void __launch_bounds__(BLOCK)                                            \
+    extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)                                  \
         gridder_convolve_##name##_##precision(const __grid_constant__ grove_args args)             \
     {                                                                                              \
         __shared__ convolved<real> memory_##name##_##precision;                                    \
