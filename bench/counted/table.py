@@ -24,7 +24,8 @@ matrices of one and two domains (full Jones of 64 stations, 2016 baselines), and
 
 `PTX`: instructions of PTX that a thread runs. `all`: instructions of machine code, of which `fp32` to
 `branch` are the kinds (`integer` has logic, moves and comparisons, too); lanes of a warp are taken to go on together
-(but on sm_75 instructions for others are counted, too). `warps`: as many as a
+(but on sm_75 instructions for others are counted, too); a division of 64-bit integers, which ptxas makes a function,
+counts where it is called. `warps`: as many as a
 multiprocessor holds, given registers and shared memory. A chip's bound is the rate (1e12 cells/s) at
 which the limit named before it would be reached if nothing else cost time; a real run reaches a part
 of it. The aim is that on an H200. Limits: an instruction a cycle for each scheduler (`issue`), the units of
