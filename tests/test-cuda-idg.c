@@ -232,7 +232,7 @@ START_TEST(images_are_sums)
 END_TEST
 
 /* Bands are gridded, and cubes predicted, without the host. */
-START_TEST(visibilities_stay_there)
+START_TEST(visibilities_stay_on_the_device)
 {
     enum { CHANNELS = 64, BYTES = 21 * 2 * CHANNELS * 4 * 8 };
     static const char *const lines[] = {
@@ -308,7 +308,7 @@ int main(void)
     tcase_add_loop_test(tests, numbers_are_those_of_the_host, 0, CASES);
     tcase_add_loop_test(tests, pixels_are_points, 0, 4);
     tcase_add_loop_test(tests, images_are_sums, 0, 2);
-    tcase_add_loop_test(tests, visibilities_stay_there, 0, 2);
+    tcase_add_loop_test(tests, visibilities_stay_on_the_device, 0, 2);
     tcase_add_test(tests, slots_are_used_again);
     tcase_add_test(tests, gpus_choose_by_their_own_costs);
     suite_add_tcase(suite, tests);
