@@ -341,6 +341,18 @@ void check_stations(const std::string &from, const std::string &set)
     expect(mean < 1e-6 * size, "a mean of stations of " + std::to_string(mean) + " m");
 }
 
+// The largest modulus in a column.
+float largest(const std::string &set, const char *name)
+{
+    Table table(set);
+    ArrayColumn<Complex> column(table, name);
+    float most = 0;
+    for (rownr_t i = 0; i < table.nrow(); i++)
+        for (const Complex &each : column(i))
+            most = std::max(most, std::abs(each));
+    return most;
+}
+
 // Data of known gains: what a calibration leaves.
 void check_calibration(const std::string &set, const std::vector<row> &rows)
 {
@@ -372,12 +384,7 @@ void check_calibration(const std::string &set, const std::vector<row> &rows)
     expect(wrong.empty(), wrong);
     if (!wrong.empty())
         return;
-    Table table(set);
-    ArrayColumn<Complex> column(table, "LEFT");
-    float most = 0;
-    for (rownr_t i = 0; i < rows.size(); i++)
-        for (const Complex &each : column(i))
-            most = std::max(most, std::abs(each));
+    const float most = largest(set, "LEFT");
     expect(most < 1e-4, "a calibration leaves " + std::to_string(most) + " Jy");
     wrong = run(tree("30s"));
     expect(wrong.find("30 s is shorter than the longest of the intervals of its rows, 40 s") !=
@@ -418,12 +425,7 @@ void check_without_intervals(const std::string &set)
     expect(wrong.empty(), wrong);
     if (!wrong.empty())
         return;
-    Table table(set);
-    ArrayColumn<Complex> column(table, "Y");
-    float most = 0;
-    for (rownr_t i = 0; i < table.nrow(); i++)
-        for (const Complex &each : column(i))
-            most = std::max(most, std::abs(each));
+    const float most = largest(set, "Y");
     expect(most < 1e-5, "smeared without an interval by " + std::to_string(most) + " Jy");
 }
 

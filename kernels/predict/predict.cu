@@ -5,11 +5,11 @@
 //
 // Operations for a source-visibility with Jones terms inside: 10 where nothing but the phase varies
 // with the channel, since channels at the same distance from the middle are summed as a pair; 28
-// where shape and smearing in time do, too, in single precision; else
-// 4 the recurrence, 16 the sum, 2 shapes or smearing, 8 smearing in time; for a source and group:
-// 35 phase and step, 9 of them in double, 64 the products left B right (with each channel where
-// terms vary with it), 12 smearing in frequency. Jones terms are loaded once for a group, 2 x 8
-// numbers. Where every phase is evaluated: 18 each, 2 the sum (16 with polarised brightness).
+// where shape and smearing in time do, too, in single precision; else 4 the recurrence, 16 the sum,
+// 2 shapes or smearing, 8 smearing in time; for a source and group: 35 phase and step, 9 of them in
+// double, 64 the products left B right (with each channel where terms vary with it), 12 smearing in
+// frequency. Jones terms are loaded once for a group, 2 x 8 numbers. Where every phase is
+// evaluated: 18 each, 2 the sum (16 with polarised brightness).
 #include "predict_pairs_cuda.h"
 
 namespace
