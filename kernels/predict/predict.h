@@ -47,6 +47,7 @@ enum {
 typedef struct {
     int32_t regular, spare;
     double first, step, deviation;
+    double highest; /* no channel is at a larger |frequency|; 0: not known */
 } grove_predict_channels;
 
 /* Whether `count` frequencies are equally spaced as far as doubles can say, or nearly; fills
@@ -63,11 +64,10 @@ enum {
 
 /* With fewer channels, in all or in the last block of 64, every phase is evaluated, which then
  * takes less time than a recurrence; more are needed where the phases are those of a whole block:
- * with Jones terms inside the sum or widths that differ. With Jones terms inside the sum a source
- * is in each lane where channels are few. */
+ * with Jones terms inside the sum or widths that differ. With Jones terms inside the sum, or with
+ * smearing and many stations, a source is in each lane where channels are few. */
 enum {
     GROVE_PREDICT_RECURRED = 3,
-    GROVE_PREDICT_FACTORED = 5, /* with fewer, smeared, phases are products of those of stations */
     GROVE_PREDICT_RECURRED_BLOCK = 5,
     GROVE_PREDICT_RECURRED_SMEARED_BLOCK = 7,
     GROVE_PREDICT_FEW = 8
