@@ -47,7 +47,6 @@ enum {
 typedef struct {
     int32_t regular, spare;
     double first, step, deviation;
-    double highest; /* no channel is at a larger |frequency|; 0: not known */
 } grove_predict_channels;
 
 /* Whether `count` frequencies are equally spaced as far as doubles can say, or nearly; fills

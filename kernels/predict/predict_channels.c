@@ -248,7 +248,6 @@ static void set_job(const grove_predict_sum *p, piece *c)
     job->equal_width = p->plan.equal_width;
     job->smear_time = p->plan.smear_time;
     job->reference = p->plan.reference;
-    job->highest = p->plan.channels.highest;
     job->weight_source = p->job.weight_source;
     job->weight_channel = p->job.weight_channel;
     job->weight = (const char *)p->weight +

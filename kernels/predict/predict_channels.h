@@ -4,20 +4,15 @@
  * A panel keeps the factors in brackets for a few sources, all stations and one vector of channels:
  * 512 bytes for a source, station and side, half a MiB for 64 stations, which stays in the
  * second-level cache while all rows use it. A source-visibility takes 32 multiply-adds for the
- * product, 8 for the real factor and 3 to 9 for the sinc of nu G, where G is the change of the
- * delay in an integration: a polynomial whose coefficients have the powers of nu, or, of large
- * arguments, 13 for the sine. 1 / G and smearing over equal widths are computed once for a source
- * and row, 1 / nu once for the sum. Of the 16 loads 8 are of the row's station p, which many rows
- * share. Diagonal Jones terms take 6 multiply-adds instead of 40 for each element. A row whose
- * coordinates are not the difference of those of its stations also takes the phase of the rest,
- * some 40 more. */
+ * product, 8 for the real factor and 13 for sin(pi nu G), where G is the change of the delay in an
+ * integration. 1 / G and smearing over equal widths are computed once for a source and row, 1 / nu
+ * once for the sum. Of the 16 loads 8 are of the row's station p, which many rows share. Diagonal
+ * Jones terms take 6 multiply-adds instead of 40 for each element. A row whose coordinates are not
+ * the difference of those of its stations also takes the phase of the rest, some 40 more. */
 #ifndef GROVE_KERNELS_PREDICT_CHANNELS_H
 #define GROVE_KERNELS_PREDICT_CHANNELS_H
 
 #include "predict_jones.h"
-#include "predict_sincs.h"
-
-#include <math.h>
 
 enum {
     SPAN = 512 / VECTOR_BYTES, /* sources at once */
@@ -31,14 +26,12 @@ typedef struct {
         delay[ROW_BATCH * SPAN];
     _Alignas(64) real extent[ROW_BATCH * SPAN];
     double rest[ROW_BATCH * SPAN];
-    int level[ROW_BATCH]; /* of the row's growths, which are squared but for SINC_FAR */
 } row_factors;
 
 typedef struct {
     const grove_predict_channels_job *job;
     doubles freq[PARTS];
-    vec ratio, square, width;           /* of the reference */
-    vec powers[SINC_LEVELS][SINC_MOST]; /* of the sinc of ratio times a growth, times ratio */
+    vec ratio, square, width; /* of the reference */
     double direction[3][SPAN];
     jones brightness[SPAN];
     int unpolarised[SPAN]; /* a real number times unity in all lanes */
@@ -122,53 +115,25 @@ INLINE void prefetch_station(const grove_predict_channels_job *job, int which, i
             __builtin_prefetch(side->at[station] + from + k);
 }
 
-/* The phases of a station on one side. */
-static void find_phases(const channel_batch *g, int which, const double *u, int source, vec z[2])
+static void fill_station(const channel_batch *g, int which, int station, int source, jones *to)
 {
+    const grove_predict_channels_job *job = g->job;
+    const double *u = job->side[which].uvw + 3 * station;
     double delay = u[0] * g->direction[0][source] + u[1] * g->direction[1][source] +
                    u[2] * g->direction[2][source];
     doubles turns[PARTS];
+    jones terms;
+    vec c, s;
 
     for (int i = 0; i < PARTS; i++)
         turns[i] = g->freq[i] * (which ? delay : -delay);
-    phasor(fractional_turns(turns, 1.0), &z[0], &z[1]);
-}
-
-static void fill_station(const channel_batch *g, int which, int station, int source, const vec z[2],
-                         jones *to)
-{
-    const grove_predict_channels_job *job = g->job;
-    vec scale = splat(1);
-    jones terms;
-
+    phasor(fractional_turns(turns, 1.0), &c, &s);
     load_station_channels(job, which, station, source, &terms);
-    if (!which && g->unpolarised[source])
-        scale = g->brightness[source].at[0];
-    if (which || g->unpolarised[source])
+    if (which)
         *to = terms;
     else
-        multiply_brightness(job, &terms, &g->brightness[source], 0, to);
-    multiply_elements(to, 8, z[0] * scale, z[1] * scale);
-}
-
-/* Both sides of a station, which mostly share the phases but for their sign. */
-static void fill_sides(const channel_batch *g, int station, int source, jones *left, jones *right)
-{
-    const grove_predict_channels_job *job = g->job;
-    const double *u = job->side[0].uvw + 3 * station, *v = job->side[1].uvw + 3 * station;
-    vec z[2];
-
-    if (job->side[0].wanted[station]) {
-        find_phases(g, 0, u, source, z);
-        fill_station(g, 0, station, source, z, left);
-    }
-    if (!job->side[1].wanted[station])
-        return;
-    if (job->side[0].wanted[station] && u[0] == v[0] && u[1] == v[1] && u[2] == v[2])
-        z[1] = -z[1];
-    else
-        find_phases(g, 1, v, source, z);
-    fill_station(g, 1, station, source, z, right);
+        multiply_brightness(job, &terms, &g->brightness[source], g->unpolarised[source], to);
+    multiply_elements(to, 8, c, s);
 }
 
 static void load_brightness(channel_batch *g)
@@ -210,28 +175,6 @@ static void fill_extents(channel_batch *g, int row, int count)
     }
 }
 
-/* What the smearing in time of a row needs: squares of its growths, or, where they are large, 1 /
- * growth in the amplitudes. */
-static void prepare_growths(channel_batch *g, int r)
-{
-    real *growth = g->factors.growth + r * SPAN, *amplitude = g->factors.amplitude + r * SPAN;
-    double highest = g->job->highest / g->job->reference;
-    real most = 0;
-
-    for (int s = 0; s < SPAN; s++) {
-        real size = growth[s] < 0 ? -growth[s] : growth[s];
-        most = size > most ? size : most;
-    }
-    g->factors.level[r] = highest > 0 ? sinc_level((double)most * highest) : SINC_FAR;
-    for (int s = 0; s < SPAN; s++)
-        if (g->factors.level[r] < SINC_FAR) {
-            growth[s] *= growth[s];
-        } else {
-            growth[s] = fabs((double)growth[s]) < 1e-20 ? R(1e-20) : growth[s];
-            amplitude[s] /= growth[s] * R(3.14159265358979323846);
-        }
-}
-
 static void fill_rows(channel_batch *g, int row, int count)
 {
     const grove_predict_channels_job *job = g->job;
@@ -247,67 +190,31 @@ static void fill_rows(channel_batch *g, int row, int count)
             for (int s = 0; s < SPAN; s++)
                 f->rest[r * SPAN + s] = -along(job->rest + 3 * (row + r), g, s);
     }
-    for (int i = 0; i < count * SPAN; i += LANES)
-        *(vec *)(void *)(f->amplitude + i) =
-            job->width && job->equal_width ? sinc_turns(*(const vec *)(const void *)(f->delay + i) *
-                                                        (real)job->width[job->from])
-                                           : splat(1);
-    for (int r = 0; r < count && job->smear_time; r++)
-        prepare_growths(g, r);
+    for (int i = 0; i < count * SPAN; i += LANES) {
+        vec *growth = (vec *)(void *)(f->growth + i), amplitude = splat(1);
+        if (job->width && job->equal_width)
+            amplitude = sinc_turns(*(const vec *)(const void *)(f->delay + i) *
+                                   (real)job->width[job->from]);
+        if (job->smear_time) {
+            *growth = avoid_zero(*growth);
+            amplitude /= *growth * R(3.14159265358979323846);
+        }
+        *(vec *)(void *)(f->amplitude + i) = amplitude;
+    }
     fill_extents(g, row, count);
-}
-
-INLINE void smear_within(const channel_batch *g, int level, const real *squares,
-                         const real *amplitude, vec *factor)
-{
-    static const int degree[] = {SINC_DEGREES};
-    const vec *powers = g->powers[level];
-
-    for (int s = 0; s < SPAN; s++) {
-        vec sinc = powers[0];
-#pragma GCC unroll 16
-        for (int k = 1; k < degree[level]; k++)
-            sinc = sinc * squares[s] + powers[k];
-        factor[s] = (sinc * squares[s] + g->ratio) * amplitude[s];
-    }
-}
-
-/* Smearing in time, times ratio, and amplitudes. */
-INLINE void smear_channels(const channel_batch *g, int level, const real *growth,
-                           const real *amplitude, vec *factor)
-{
-    switch (level) {
-    case 0:
-        smear_within(g, 0, growth, amplitude, factor);
-        break;
-    case 1:
-        smear_within(g, 1, growth, amplitude, factor);
-        break;
-    case 2:
-        smear_within(g, 2, growth, amplitude, factor);
-        break;
-    case 3:
-        smear_within(g, 3, growth, amplitude, factor);
-        break;
-    case 4:
-        smear_within(g, 4, growth, amplitude, factor);
-        break;
-    default:
-        for (int s = 0; s < SPAN; s++)
-            factor[s] = sine_of_half_turns(g->ratio * growth[s]) * amplitude[s];
-    }
 }
 
 /* Shape and smearing of the sources in row r of the batch. Each kind is computed for all sources
  * before the next kind: operations that do not depend on each other keep the processor busy. */
-static void factors_at(const channel_batch *g, int r, vec factor[SPAN])
+INLINE void factors_at(const channel_batch *g, int r, vec factor[SPAN])
 {
     const grove_predict_channels_job *job = g->job;
     const row_factors *f = &g->factors;
     int at = r * SPAN;
 
     if (job->smear_time)
-        smear_channels(g, f->level[r], f->growth + at, f->amplitude + at, factor);
+        for (int s = 0; s < SPAN; s++)
+            factor[s] = sine_of_half_turns(g->ratio * f->growth[at + s]) * f->amplitude[at + s];
     else
         for (int s = 0; s < SPAN; s++)
             factor[s] = splat(f->amplitude[at + s]);
@@ -406,7 +313,6 @@ static void add_diagonals(const channel_batch *g, int row, int r, const jones *a
 
 static void start_channel_batch(channel_batch *g, const grove_predict_channels_job *job)
 {
-    static const int degree[] = {SINC_DEGREES};
     doubles ratio[PARTS], square[PARTS], width[PARTS];
 
     memset(g, 0, sizeof(*g));
@@ -422,13 +328,6 @@ static void start_channel_batch(channel_batch *g, const grove_predict_channels_j
     g->ratio = narrow(ratio);
     g->square = narrow(square);
     g->width = narrow(width);
-    for (int level = 0; level < SINC_LEVELS && job->smear_time; level++) {
-        vec scale = g->ratio;
-        for (int k = degree[level] - 1; k >= 0; k--) {
-            scale *= g->square;
-            g->powers[level][k] = scale * sinc_powers[level][k];
-        }
-    }
     for (int s = 0; s < job->sources; s++)
         for (int d = 0; d < 3; d++)
             g->direction[d][s] = job->direction[3 * s + d];
@@ -442,11 +341,13 @@ static void channel_sums(const grove_predict_channels_job *job)
     start_channel_batch(&g, job);
     load_brightness(&g);
     for (int s = 0; s < job->sources; s++)
-        for (int p = 0; p < job->stations; p++) {
-            for (int side = 0; side < 2 && p + PREFETCH_AHEAD < job->stations; side++)
-                prefetch_station(job, side, p + PREFETCH_AHEAD, s);
-            fill_sides(&g, p, s, left + p * SPAN + s, right + p * SPAN + s);
-        }
+        for (int p = 0; p < job->stations; p++)
+            for (int side = 0; side < 2; side++) {
+                if (p + PREFETCH_AHEAD < job->stations)
+                    prefetch_station(job, side, p + PREFETCH_AHEAD, s);
+                if (job->side[side].wanted[p])
+                    fill_station(&g, side, p, s, (side ? right : left) + p * SPAN + s);
+            }
     for (int row = 0; row < job->rows; row += ROW_BATCH) {
         int count = job->rows - row < ROW_BATCH ? job->rows - row : ROW_BATCH;
         fill_rows(&g, row, count);

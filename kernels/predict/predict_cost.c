@@ -92,7 +92,7 @@ static void set_args(field *f, const trial *t, grove_args *a)
     int bytes = t->bytes, elements = t->jones ? 4 : 1;
     enum { SOURCE, BASELINE, FREQ };
     const int64_t vector = 3 * sizeof(double);
-    grove_predict_plan plan = {.channels = {t->channels > 1, 0, 1e9, 1e6, 0, 0},
+    grove_predict_plan plan = {.channels = {t->channels > 1, 0, 1e9, 1e6, 0},
                                .way = t->way,
                                .isa = t->isa,
                                .flat = 1,

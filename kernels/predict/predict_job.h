@@ -98,7 +98,6 @@ typedef struct {
     const double *freq, *width;          /* [lane] Hz; width NULL: no smearing in frequency */
     int equal_width, smear_time;
     double reference;        /* Hz */
-    double highest;          /* Hz: no channel of the axis is at a larger one; 0: not known */
     const double *direction; /* as in grove_predict_job */
     const double *ellipse;   /* [Gaussian][4] */
     const void *weight;      /* B: [source][channel or nothing][4][re, im] */

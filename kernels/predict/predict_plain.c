@@ -46,7 +46,6 @@ void grove_predict_channels_of(const double *freq, int64_t count, grove_predict_
             channels->regular = 0;
         if (!(distance <= channels->deviation))
             channels->deviation = distance;
-        channels->highest = fmax(channels->highest, fabs(freq[k]));
     }
     if (channels->regular || !(channels->deviation <= 0.01 * fabs(channels->step)))
         channels->deviation = 0;
