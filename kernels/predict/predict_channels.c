@@ -48,7 +48,6 @@ static int has_stations(const grove_predict_sum *p)
 
 int grove_predict_channels_bare(const grove_predict_sum *p)
 {
-
     return p->plan.factors && p->plan.way == GROVE_PREDICT_BASELINE && !(p->plan.cutoff > 0) &&
            p->plan.jones == GROVE_PREDICT_AROUND && !input_of(p, GROVE_PREDICT_LEFT)->data &&
            !input_of(p, GROVE_PREDICT_RIGHT)->data && input_of(p, GROVE_PREDICT_UVW_LEFT)->data &&
