@@ -84,6 +84,7 @@ typedef struct {
     int32_t size[2];       /* of the grid */
     int32_t adjoint;       /* weigh: from images to numbers */
     int32_t without_w;
+    grove_gridder_divisor pixels, row; /* of a subgrid, of its rows */
 } grove_idg_state;
 
 GROVE_FN const grove_idg_state *grove_idg_state_of(const grove_args *args)
