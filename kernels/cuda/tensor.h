@@ -127,14 +127,14 @@ template <int N> struct tf32_parts {
         minus[0][n] = -b.high;
         minus[1][n] = -b.low;
     }
-    __device__ __forceinline__ void set_conjugate(int n, float of_re, float of_im)
+    __device__ __forceinline__ void conjugate()
     {
-        set(n, of_re, of_im);
-        for (int k = 0; k < 2; k++) {
-            const float x = im[k][n];
-            im[k][n] = minus[k][n];
-            minus[k][n] = x;
-        }
+        for (int k = 0; k < 2; k++)
+            for (int n = 0; n < N; n++) {
+                const float x = im[k][n];
+                im[k][n] = minus[k][n];
+                minus[k][n] = x;
+            }
     }
 };
 

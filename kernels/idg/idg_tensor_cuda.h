@@ -10,11 +10,24 @@
 
 namespace
 {
+// A lane's numbers of a or b of multiply_tf32, from its first one on: numbers of rows of a that are
+// 8 apart are `across` apart in memory, those of terms of the sum that are 4 apart `along`.
+template <int N>
+__device__ __forceinline__ void load_parts(const pair_of<float> *from, int across, int along,
+                                           tf32_parts<N> *to)
+{
+    for (int n = 0; n < N; n++) {
+        const pair_of<float> z = N == 4 ? from[n % 2 * across + n / 2 * along] : from[n * along];
+        to->set(n, z.re, z.im);
+    }
+}
+
 /* ---- visibilities to pixels ---- */
 
 // A warp has half of the columns of pixels, of 8 in a part, in strips of 16 rows. The sums of a
 // slab are made alone, and then added to the totals, so that what tensor cores cut off stays small;
-// those of some strips together, as registers allow. Lines of phases begin in other banks.
+// those of some strips together, as registers allow. Rows of the last strip that are no pixels are
+// made, of whatever is there, and not kept. Lines of phases begin in other banks.
 template <int T> struct tensor_summing {
     typedef float real;
     enum {
@@ -59,7 +72,7 @@ template <int T> struct tensor_summing {
     {
         return (int)threadIdx.x / 32 * tiles;
     }
-    // Of odd T the last one of both warps has one part less.
+    // Where parts of a strip are odd in number the second warp has one less.
     static __device__ __forceinline__ bool has(int tile)
     {
         return T % 2 == 0 || tile < tiles - 1 || threadIdx.x < 32;
@@ -71,23 +84,18 @@ template <int T> struct tensor_summing {
         const pair_of<float> *x = sh->x + lane % 4 * line + lane / 4,
                              *y = sh->y + lane % 4 * line_y + first * EIGHT + lane / 4;
 
+#pragma unroll
         for (int strip = 0; strip < strips; strip += group) {
             float part_re[group][tiles][4] = {}, part_im[group][tiles][4] = {};
 #pragma unroll 1
             for (int k = 0; k < count; k += EIGHT) {
                 tf32_parts<2> right[tiles];
                 for (int j = 0; j < tiles; j++)
-                    for (int n = 0; n < 2 && has(j); n++) {
-                        const pair_of<float> z = y[(k + 4 * n) * line_y + j * EIGHT];
-                        right[j].set(n, z.re, z.im);
-                    }
+                    if (has(j))
+                        load_parts(y + k * line_y + j * EIGHT, 0, 4 * line_y, &right[j]);
                 for (int i = 0; i < group; i++) {
                     tf32_parts<4> left;
-                    for (int n = 0; n < 4; n++) {
-                        const pair_of<float> z =
-                            x[(k + n / 2 * 4) * line + (strip + i) * 16 + n % 2 * 8];
-                        left.set(n, z.re, z.im);
-                    }
+                    load_parts(x + k * line + (strip + i) * 16, 8, 4 * line, &left);
                     for (int j = 0; j < tiles; j++)
                         if (has(j))
                             multiply_parts<(group > 1)>(part_re[i][j], part_im[i][j], left,
@@ -158,16 +166,11 @@ template <int T> struct tensor_collecting {
 #pragma unroll 1
         for (int k = 0; k < panel; k += EIGHT, x += EIGHT, pixel += EIGHT * line_pixel) {
             tf32_parts<4> left;
-            for (int n = 0; n < 4; n++) {
-                const pair_of<float> z = x[n % 2 * 8 * line + n / 2 * 4];
-                left.set_conjugate(n, z.re, z.im);
-            }
+            load_parts(x, 8 * line, 4, &left);
+            left.conjugate();
             for (int j = 0; j < T; j++) {
                 tf32_parts<2> right;
-                for (int n = 0; n < 2; n++) {
-                    const pair_of<float> z = pixel[n * 4 * line_pixel + j * EIGHT];
-                    right.set(n, z.re, z.im);
-                }
+                load_parts(pixel + j * EIGHT, 0, 4 * line_pixel, &right);
                 multiply_parts(re[j], im[j], left, right);
             }
         }
