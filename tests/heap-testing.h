@@ -31,6 +31,8 @@ bool heap_equal(const heap *a, const heap *b);      /* bit for bit */
  */
 void heap_test_each_fault(int kind, grove_session_options options, const heap *truth, int *failed,
                           int *worked);
+/* Whether one of these faults came when planes had visibilities that the host cannot add again. */
+bool heap_test_failed_late(void);
 
 /* Writes a sky model of sources at random, distinct positions. */
 void heap_test_sources(const char *path, int sources);

@@ -250,6 +250,32 @@ START_TEST(visibilities_stay_on_the_device)
 }
 END_TEST
 
+/* Of grids the last launches are those of the weights, whose planes have their visibilities then.
+ */
+static const char *const faulty[] = {
+    "keep = heap(sum(real(grid(V, obs, size=20, cell=5arcsec, method=idg)), over=[w_plane, v, "
+    "u]))\n",
+    "keep = heap(predict_image(X, obs, method=idg, subgrid=16, epsilon=1e-2))\n"};
+enum { FAULTY = sizeof(faulty) / sizeof(*faulty) };
+
+START_TEST(each_fault)
+{
+    static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH};
+    grove_session_options options = {.threads = 1, .tile_times = 1};
+    int failed, worked;
+
+    if (!cuda_testing_control())
+        return;
+    simulate(0, 2, faulty[_i % FAULTY]);
+    heap truth = heap_test_run("cpu", options, NULL);
+    heap_test_each_fault(kinds[_i / FAULTY], options, &truth, &failed, &worked);
+    ck_assert_int_gt(failed, 0);
+    ck_assert_int_gt(worked, 0);
+    ck_assert(_i > 0 || heap_test_failed_late()); /* no memory for the sums of weights */
+    free(truth.numbers);
+}
+END_TEST
+
 /* Slots are filled again and again, and take memory once. */
 START_TEST(slots_are_used_again)
 {
@@ -311,6 +337,7 @@ int main(void)
     tcase_add_loop_test(tests, visibilities_stay_on_the_device, 0, 2);
     tcase_add_test(tests, slots_are_used_again);
     tcase_add_test(tests, gpus_choose_by_their_own_costs);
+    tcase_add_loop_test(tests, each_fault, 0, 3 * FAULTY);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);

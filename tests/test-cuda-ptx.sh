@@ -25,6 +25,7 @@ END
     for suite in $(cd "$source/tests" && grep -l 'cuda_testing_begin()' test-*.c | sed 's/[.]c$//'); do
         echo "cut $build/tests/$suite"
     done
+    echo "nearest $build/tests/test-cuda-idg"
     echo "nearest $build/tests/test-cuda-station"
     echo "nearest $build/tests/test-cuda-sums"
 } >"$work/list"

@@ -97,6 +97,70 @@ __device__ __forceinline__ void multiply_tf32(float c[4], const float a[4], cons
 #endif
 }
 
+// x = high + low, high to nearest in TF32, halves away from zero, so that `low` has either sign;
+// products of two low parts are left out. Tensor cores do not look at the lower 13 bits of `low`,
+// 2^-22 of x at most. Infinities and NaN have a NaN for `low`, whatever `high` is then.
+struct split {
+    float high, low;
+};
+
+__device__ __forceinline__ split split_of(float x)
+{
+    float high = float_of((bits_of(x) + 0x1000u) & 0xffffe000u);
+
+    return {high, x - high};
+}
+
+/* Complex numbers of a (N = 4) or b (2) of multiply_tf32, each in two parts [high, low]. Number n
+ * is that of the same place there. minus: -im. */
+template <int N> struct tf32_parts {
+    float re[2][N], im[2][N], minus[2][N];
+
+    __device__ __forceinline__ void set(int n, float of_re, float of_im)
+    {
+        split a = split_of(of_re), b = split_of(of_im);
+
+        re[0][n] = a.high;
+        re[1][n] = a.low;
+        im[0][n] = b.high;
+        im[1][n] = b.low;
+        minus[0][n] = -b.high;
+        minus[1][n] = -b.low;
+    }
+    __device__ __forceinline__ void conjugate()
+    {
+        for (int k = 0; k < 2; k++)
+            for (int n = 0; n < N; n++) {
+                const float x = im[k][n];
+                im[k][n] = minus[k][n];
+                minus[k][n] = x;
+            }
+    }
+};
+
+/* sum += a b, the small products first. `minus` is taken of a, or of b where that is made less
+ * often: what is not looked at costs nothing. */
+template <bool OF_B = false>
+__device__ __forceinline__ void multiply_parts(float sum_re[4], float sum_im[4],
+                                               const tf32_parts<4> &a, const tf32_parts<2> &b)
+{
+    const float(&im_a)[2][4] = OF_B ? a.im : a.minus;
+    const float(&im_b)[2][2] = OF_B ? b.minus : b.im;
+
+    multiply_tf32(sum_re, a.re[1], b.re[0]);
+    multiply_tf32(sum_im, a.re[1], b.im[0]);
+    multiply_tf32(sum_re, a.re[0], b.re[1]);
+    multiply_tf32(sum_im, a.re[0], b.im[1]);
+    multiply_tf32(sum_re, im_a[1], im_b[0]);
+    multiply_tf32(sum_im, a.im[1], b.re[0]);
+    multiply_tf32(sum_re, im_a[0], im_b[1]);
+    multiply_tf32(sum_im, a.im[0], b.re[1]);
+    multiply_tf32(sum_re, a.re[0], b.re[0]);
+    multiply_tf32(sum_im, a.re[0], b.im[0]);
+    multiply_tf32(sum_re, im_a[0], im_b[0]);
+    multiply_tf32(sum_im, a.im[0], b.re[0]);
+}
+
 /* c (8 x 8) += a (8 x 4) b (4 x 8). A lane has a [g][t], b [t][g], c [g][2 t], [g][2 t + 1]. */
 __device__ __forceinline__ void multiply_double(double c[2], double a, double b)
 {

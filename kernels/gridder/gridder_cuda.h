@@ -81,6 +81,14 @@ GROVE_FN grove_gridder_divisor grove_gridder_divide_by(int32_t size)
     return d;
 }
 
+/* Row y and number x in it of item i, of fewer than 2^31. */
+GROVE_FN void grove_gridder_divide(int64_t i, const grove_gridder_divisor *by, int32_t *y,
+                                   int32_t *x)
+{
+    *y = (int32_t)(((uint64_t)(uint32_t)i * by->multiplier) >> by->shift);
+    *x = (int32_t)i - *y * by->size;
+}
+
 /* The state of the kernels of images. The grid has size[1] rows of size[0] cells, of which cells[1]
  * times cells[0] are kept from `first` on, counted from the zero of u and v. */
 typedef struct {

@@ -8,14 +8,6 @@
 
 namespace
 {
-// Row y and number x in it of item i: there are fewer than 2^31 (nodes/image_launch.h).
-__device__ __forceinline__ void divide(int64_t i, const grove_gridder_divisor *by, int32_t *y,
-                                       int32_t *x)
-{
-    *y = (int32_t)(((uint64_t)(uint32_t)i * by->multiplier) >> by->shift);
-    *x = (int32_t)i - *y * by->size;
-}
-
 // A complex number that is read and written at once.
 template <typename real> struct alignas(2 * sizeof(real)) pair_of {
     real re, im;
@@ -45,7 +37,7 @@ template <typename real> __device__ void unfold(const grove_args *args, int64_t 
     pair_of<real> value = {0, 0};
     int32_t x, y;
 
-    divide(i, &g->row, &y, &x);
+    grove_gridder_divide(i, &g->row, &y, &x);
     x = kept_index(g, 0, x);
     y = kept_index(g, 1, y);
     if (x < g->cells[0] && y < g->cells[1])
@@ -60,7 +52,7 @@ template <typename real> __device__ void fold(const grove_args *args, int64_t i)
     const char *from = (const char *)args->in[GROVE_GRIDDER_FROM].data;
     int32_t x, y;
 
-    divide(i, &g->row, &y, &x);
+    grove_gridder_divide(i, &g->row, &y, &x);
     ((pair_of<real> *)args->out.data)[i] =
         *(const pair_of<real> *)(const void *)(from + grid_index(g, 1, y) * g->step[1] +
                                                grid_index(g, 0, x) * g->step[0]);
@@ -112,7 +104,7 @@ template <typename real> __device__ void to_image(const grove_args *args, int64_
     const char *from = (const char *)args->in[GROVE_GRIDDER_FROM].data;
     int32_t x, y;
 
-    divide(i, &g->row, &y, &x);
+    grove_gridder_divide(i, &g->row, &y, &x);
     const int32_t column = x - g->pixels[0] / 2 + g->middle[0],
                   row = y - g->pixels[1] / 2 + g->middle[1];
     const pair_of<real> value =
@@ -139,7 +131,7 @@ template <typename real> __device__ void from_image(const grove_args *args, int6
     int32_t x, y;
     double n;
 
-    divide(i, &g->row, &y, &x);
+    grove_gridder_divide(i, &g->row, &y, &x);
     x += g->pixels[0] / 2 - g->middle[0];
     y += g->pixels[1] / 2 - g->middle[1];
     x -= x >= g->size[0] ? g->size[0] : 0;
@@ -162,7 +154,7 @@ template <typename real> __device__ void window(const grove_args *args, int64_t 
     char *to = (char *)args->out.data;
     int32_t x, y;
 
-    divide(i, &g->row, &y, &x);
+    grove_gridder_divide(i, &g->row, &y, &x);
     to += y * g->to_step[1] + x * g->to_step[0];
     x += g->skip[0];
     y += g->skip[1];
@@ -184,7 +176,7 @@ template <typename real> __device__ void correlate(const grove_args *args, int64
         (const pair_of<real> *)args->in[GROVE_GRIDDER_FROM].data + i * g->polarisations;
     const double *factor = (const double *)args->in[GROVE_GRIDDER_TABLE].data;
     int32_t row, channel;
-    divide(i, &g->row, &row, &channel);
+    grove_gridder_divide(i, &g->row, &row, &channel);
     const int64_t at[3] = {row / g->baselines, row % g->baselines, channel};
     pair_of<real> *to = (pair_of<real> *)args->out.data, sum[4] = {};
     int64_t offset = 0;

@@ -6,7 +6,7 @@
 #include "../gridder/gridder_cuda.h"
 
 enum {
-    GROVE_IDG_BLOCK = 64,   /* threads of a block, 8 x 8: each has side / 8 pixels along x, y */
+    GROVE_IDG_BLOCK = 64,   /* threads of a block */
     GROVE_IDG_TILE = 16,    /* cells along each side of a tile of the grid, which has whole ones */
     GROVE_IDG_RESTART = 16, /* channels from one exact phase to the next */
     GROVE_IDG_SLAB_SINGLE = 32, /* visibilities that a block takes together */
@@ -84,6 +84,7 @@ typedef struct {
     int32_t size[2];       /* of the grid */
     int32_t adjoint;       /* weigh: from images to numbers */
     int32_t without_w;
+    grove_gridder_divisor pixels, row; /* of a subgrid, of its rows */
 } grove_idg_state;
 
 GROVE_FN const grove_idg_state *grove_idg_state_of(const grove_args *args)

@@ -121,6 +121,8 @@ double *grove_idg_device_table(const grove_idg_plan *p)
     return table;
 }
 
+_Static_assert(sizeof(grove_idg_state) <= GROVE_STATE_BYTES, "arguments have room for the state");
+
 grove_idg_state grove_idg_device_state(const grove_idg_plan *p)
 {
     const grove_gridder_plan *grid = &p->grid;
@@ -135,7 +137,9 @@ grove_idg_state grove_idg_device_state(const grove_idg_plan *p)
                          .side = p->side,
                          .line = (int32_t)grove_idg_line(p),
                          .images = p->mix.images,
-                         .without_w = without_w};
+                         .without_w = without_w,
+                         .pixels = grove_gridder_divide_by(p->side * p->side),
+                         .row = grove_gridder_divide_by(p->side)};
 
     for (int d = 0; d < 2; d++) {
         s.samples.scale[d] = (double)grid->grid[d] * grid->image.cell[d];

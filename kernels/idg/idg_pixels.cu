@@ -124,10 +124,12 @@ template <typename real> __device__ void weigh(const grove_args *args, int64_t i
     const grove_idg_state *g = grove_idg_state_of(args);
     const double *table = (const double *)args->in[GROVE_IDG_TABLE].data,
                  *factor = table + grove_idg_table_mix(g->side);
-    const uint32_t all = (uint32_t)(g->side * g->side), k = (uint32_t)i / all,
-                   at = (uint32_t)i % all;
-    const int x = (int)(at / (uint32_t)g->side), y = (int)(at % (uint32_t)g->side),
-              numbers = g->samples.polarisations;
+    const int numbers = g->samples.polarisations;
+    const uint32_t all = (uint32_t)g->pixels.size;
+    int32_t k, at, x, y;
+
+    grove_gridder_divide(i, &g->pixels, &k, &at);
+    grove_gridder_divide(at, &g->row, &x, &y);
     const grove_idg_subgrid *s =
         (const grove_idg_subgrid *)args->in[GROVE_IDG_SUBGRIDS].data + g->first + k;
     const int inner = g->adjoint ? g->images : numbers, outer = g->adjoint ? numbers : g->images;
@@ -163,10 +165,11 @@ template <typename real> __device__ void split(const grove_args *args, int64_t i
 {
     const grove_idg_state *g = grove_idg_state_of(args);
     const grove_view *planes = &args->in[GROVE_GRIDDER_DATA];
-    const uint32_t side = (uint32_t)g->side, all = side * side, of = (uint32_t)i / all,
-                   at = (uint32_t)i % all, k = of / (uint32_t)g->images,
-                   image = of % (uint32_t)g->images;
-    const int32_t u = (int32_t)(at % side), v = (int32_t)(at / side);
+    int32_t of, at, u, v;
+
+    grove_gridder_divide(i, &g->pixels, &of, &at);
+    grove_gridder_divide(at, &g->row, &v, &u);
+    const int32_t k = of / g->images, image = of % g->images;
     const grove_idg_subgrid *s =
         (const grove_idg_subgrid *)args->in[GROVE_IDG_SUBGRIDS].data + g->first + k;
     const int32_t band = s->plane / g->samples.planes, plane = s->plane % g->samples.planes;
@@ -180,8 +183,7 @@ template <typename real> __device__ void split(const grove_args *args, int64_t i
                                                row * planes->stride[1] + plane * planes->stride[2] +
                                                band * planes->stride[3]))[image];
     const bool minus = (u + v) % 2;
-    ((pair_of<real> *)
-         args->out.data)[(int64_t)of * (int64_t)all + (uint32_t)u * side + (uint32_t)v] = {
+    ((pair_of<real> *)args->out.data)[(int64_t)of * g->pixels.size + u * g->side + v] = {
         minus ? -z.re : z.re, minus ? -z.im : z.im};
 }
 

@@ -71,23 +71,9 @@ template <typename real> struct factors<real, false> {
     }
 };
 
-// x = high + low, high to nearest in TF32, halves away from zero, so that `low` has either sign;
-// products of two low parts are left out. Tensor cores do not look at the lower 13 bits of `low`,
-// 2^-22 of x at most. Infinities and NaN have a NaN for `low`, whatever `high` is then.
-struct split {
-    float high, low;
-};
-
-__device__ __forceinline__ split split_of(float x)
-{
-    float high = float_of((bits_of(x) + 0x1000u) & 0xffffe000u);
-
-    return {high, x - high};
-}
-
 template <> struct factors<float, true> {
     enum { STEP = 8, NUMBERS = 4 };
-    float re[2][4], im[2][4], minus[2][4]; // [high, low]; minus: -im
+    tf32_parts<4> row;
 
     __device__ __forceinline__ void load(const shared<float> &s, int k, int first)
     {
@@ -95,41 +81,20 @@ template <> struct factors<float, true> {
 
         for (int n = 0; n < 4; n++) {
             complex_number<float> z = s.x[k + lane % 4 + n / 2 * 4][first + lane / 4 + n % 2 * 8];
-            split a = split_of(z.re), b = split_of(z.im);
-            re[0][n] = a.high;
-            re[1][n] = a.low;
-            im[0][n] = b.high;
-            im[1][n] = b.low;
-            minus[0][n] = -b.high;
-            minus[1][n] = -b.low;
+            row.set(n, z.re, z.im);
         }
     }
-    __device__ __forceinline__ void multiply(const shared<float> &s, int k, int first,
-                                             float *sum_re, float *sum_im) const
+    __device__ __forceinline__ void multiply(const shared<float> &s, int k, int first, float *re,
+                                             float *im) const
     {
         int lane = threadIdx.x % 32;
-        float y_re[2][2], y_im[2][2];
+        tf32_parts<2> column;
 
         for (int n = 0; n < 2; n++) {
             complex_number<float> z = s.y[k + lane % 4 + n * 4][first + lane / 4];
-            split a = split_of(z.re), b = split_of(z.im);
-            y_re[0][n] = a.high;
-            y_re[1][n] = a.low;
-            y_im[0][n] = b.high;
-            y_im[1][n] = b.low;
+            column.set(n, z.re, z.im);
         }
-        multiply_tf32(sum_re, re[1], y_re[0]); // the small ones first
-        multiply_tf32(sum_im, re[1], y_im[0]);
-        multiply_tf32(sum_re, re[0], y_re[1]);
-        multiply_tf32(sum_im, re[0], y_im[1]);
-        multiply_tf32(sum_re, minus[1], y_im[0]);
-        multiply_tf32(sum_im, im[1], y_re[0]);
-        multiply_tf32(sum_re, minus[0], y_im[1]);
-        multiply_tf32(sum_im, im[0], y_re[1]);
-        multiply_tf32(sum_re, re[0], y_re[0]);
-        multiply_tf32(sum_im, re[0], y_im[0]);
-        multiply_tf32(sum_re, minus[0], y_im[0]);
-        multiply_tf32(sum_im, im[0], y_re[0]);
+        multiply_parts(re, im, row, column);
     }
 };
 
