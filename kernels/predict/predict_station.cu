@@ -119,7 +119,8 @@ __device__ bool is_unity(const matrix_number<double> &b)
 }
 
 // The kind of sums, the same for all tiles of the time and channel.
-template <typename real> __device__ layout find_kind(const task_place &p, shared<real> *s)
+template <typename real, bool TENSOR>
+__device__ layout find_kind(const task_place &p, shared<real, TENSOR> *s)
 {
     bool matrices = false;
 
@@ -184,7 +185,8 @@ __device__ const double *shape_of(const task_place &p, int64_t source)
 
 // Whether distances in coordinates are larger than `tolerance` (m); smaller ones do not matter.
 // With a Gaussian among the sources no row is computed by stations.
-template <typename real> __device__ double find_tolerance(const task_place &p, shared<real> *s)
+template <typename real, bool TENSOR>
+__device__ double find_tolerance(const task_place &p, shared<real, TENSOR> *s)
 {
     double far = 0;
 
@@ -214,8 +216,8 @@ template <typename real> __device__ double find_tolerance(const task_place &p, s
 }
 
 // The parts of the tile in which there is a baseline, in order. False: none.
-template <typename real>
-__device__ bool list_parts(const task_place &p, shared<real> *s, double tolerance)
+template <typename real, bool TENSOR>
+__device__ bool list_parts(const task_place &p, shared<real, TENSOR> *s, double tolerance)
 {
     int at[2];
 
@@ -230,9 +232,10 @@ __device__ bool list_parts(const task_place &p, shared<real> *s, double toleranc
     __syncthreads();
     if (threadIdx.x == 0) {
         s->count = 0;
-        for (int k = 0; k < PARTS<real>; k++)
+        for (unsigned k = 0; k < PARTS<real>; k++)
             if (s->wanted[k])
-                s->part[s->count++] = k;
+                s->part[s->count++] = {k / (EDGE / WIDTH) * HEIGHT<real>,
+                                       k % (EDGE / WIDTH) * WIDTH};
     }
     __syncthreads();
     return s->count > 0;
@@ -271,14 +274,15 @@ __device__ __forceinline__ matrix_number<real> jones_of(const task_place &p, int
     return matrix_at<real>(view, f.jones ? f.jones + stride(view, p.source) * source : nullptr);
 }
 
-// Directions and brightness of the sources from `first`, a chunk of them. After the last one the
-// last one again, of brightness zero.
-template <typename real>
-__device__ __forceinline__ void stage_sources(const task_place &p, shared<real> *s, int64_t first)
+// Directions and brightness of the sources from `first`. After the last one the last one again, of
+// brightness zero.
+template <typename real, bool TENSOR>
+__device__ __forceinline__ void stage_sources(const task_place &p, shared<real, TENSOR> *s,
+                                              int64_t first)
 {
     int i = threadIdx.x;
 
-    if (i >= DEPTH<real> / p.kind.inner)
+    if (i >= s->STAGED)
         return;
     int64_t source = first + i < p.sources ? first + i : p.sources - 1;
     const double *lmn = direction_of(p, source);
@@ -288,62 +292,206 @@ __device__ __forceinline__ void stage_sources(const task_place &p, shared<real> 
         first + i < p.sources ? brightness_of<real>(p, source) : matrix_number<real>{};
 }
 
-// Stores the factors of a station and source i of the chunk, z their phase.
-template <typename real, int ROWS, int INNER>
-__device__ __forceinline__ void put_factors(const task_place &p, shared<real> *s, int side,
-                                            const station_frame &f, int at, int i, int64_t source,
-                                            complex_number<real> z)
+// Stations of a thread on each side.
+template <typename real, bool TENSOR> constexpr int FRAMES = sizeof(real) == 4 && TENSOR ? 2 : 1;
+
+// Where a thread begins to fill one side of a chunk: number of the tile's station, and of the
+// source of the chunk; how far its second station is. In single precision for tensor cores they are
+// what it has in their registers, or what a warp stores without conflicts.
+struct fill_place {
+    int station, source, next;
+};
+
+template <typename real, bool TENSOR>
+__device__ __forceinline__ fill_place find_fill(int side, int rows)
 {
-    if (INNER == 2) {
-        matrix_number<real> m = jones_of<real>(p, side, f, source);
-        if (!side)
-            m = m * s->brightness[i];
-        for (int e = 0; e < 4; e++) // left: element [row][inner]; right: [inner][column]
-            if (side)
-                s->y[2 * i + e / 2][2 * at + e % 2] = z * m.element[e];
-            else
-                s->x[2 * i + e % 2][2 * at + e / 2] = z * m.element[e];
-        return;
-    }
-    if (f.jones)
-        z = z * jones_of<real>(p, side, f, source).element[0];
-    if (side)
-        s->y[i][at] = z;
-    else
-        for (int e = 0; e < ROWS; e++)
-            s->x[i][ROWS * at + e] = z * s->brightness[i].element[e];
+    const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+
+    if (sizeof(real) == 8 || !TENSOR)
+        return {thread % (EDGE / rows), thread / (EDGE / rows), 0};
+    if (rows == 1)
+        return {warp * 16 + lane / 4, lane % 4, 8};
+    if (rows == 4)
+        return {warp * 4 + lane / 8, lane % 8, 0};
+    return side
+               ? fill_place{warp * 8 + lane / 8 % 2 * 4 + lane % 4, lane / 16 * 4 + lane / 4 % 2, 0}
+               : fill_place{warp * 8 + lane % 4, lane / 4, 4};
 }
 
-// One side of a chunk of sources from `first`. `both`: the other side's phases are conjugate.
-// Stations that are not there have the phase 0: nothing reads their sums.
-template <typename real, int ROWS, int INNER>
-__device__ __forceinline__ void fill_rows(const task_place &p, shared<real> *s, int side,
-                                          const station_frame &f, int at, int64_t first, bool both)
+// `at`: of the sources that are staged.
+template <typename real, bool TENSOR>
+__device__ __forceinline__ complex_number<real> phase_of(const shared<real, TENSOR> &s,
+                                                         const station_frame &f, int at)
 {
-    const int edge = EDGE / ROWS;
+    const double *lmn = s.direction[at];
 
-#pragma unroll 1
-    for (int i = threadIdx.x / edge; i < DEPTH<real> / INNER; i += THREADS / edge) {
-        const double *lmn = s->direction[i];
-        int64_t source = first + i < p.sources ? first + i : p.sources - 1;
-        complex_number<real> z =
-            phasor<real>(f.turns[0] * lmn[0] + f.turns[1] * lmn[1] + f.turns[2] * lmn[2]);
-        put_factors<real, ROWS, INNER>(p, s, side, f, at, i, source, z);
-        if (both)
-            s->y[i][at] = {z.re, -z.im};
-    }
+    return phasor<real>(f.turns[0] * lmn[0] + f.turns[1] * lmn[1] + f.turns[2] * lmn[2]);
+}
+
+// A source of the chunk: its number of all that are staged, and of all.
+struct source_place {
+    int staged;
+    int64_t source;
+};
+
+__device__ __forceinline__ source_place find_source(const task_place &p, int64_t first, int begin,
+                                                    int i)
+{
+    int64_t source = first + begin + i;
+
+    return {begin + i, source < p.sources ? source : p.sources - 1};
 }
 
 template <typename real>
-__device__ __forceinline__ void fill_side(const task_place &p, shared<real> *s, int side,
-                                          const station_frame &f, int at, int64_t first, bool both)
+__device__ __forceinline__ complex_number<real> scalar_of(const task_place &p, int side,
+                                                          const station_frame &f, int64_t source)
 {
-    if (p.kind.inner == 2)
-        fill_rows<real, 2, 2>(p, s, side, f, at, first, false);
-    else if (!side && p.kind.rows == 4)
-        fill_rows<real, 4, 1>(p, s, side, f, at, first, false);
-    else
-        fill_rows<real, 1, 1>(p, s, side, f, at, first, both);
+    return jones_of<real>(p, side, f, source).element[0];
+}
+
+// The factors of a station and source as a matrix: left [row][inner], right [inner][column].
+template <typename real, bool TENSOR>
+__device__ __forceinline__ matrix_number<real>
+terms_of(const task_place &p, const shared<real, TENSOR> &s, int side, const station_frame &f,
+         const source_place &of)
+{
+    const complex_number<real> z = phase_of(s, f, of.staged);
+    matrix_number<real> m = jones_of<real>(p, side, f, of.source);
+
+    if (!side)
+        m = m * s.brightness[of.staged];
+    for (int e = 0; e < 4; e++)
+        m.element[e] = z * m.element[e];
+    return m;
+}
+
+// One side of a chunk, from number `begin` of the sources that are staged from `first` on. `both`:
+// the other side's phases are conjugate. Stations that are not there have the phase 0: nothing
+// reads their sums.
+template <typename real, bool TENSOR>
+__device__ __forceinline__ void fill_scalars(const task_place &p, shared<real, TENSOR> *s, int side,
+                                             const station_frame *f, int64_t first, int begin,
+                                             bool both)
+{
+    const fill_place at = find_fill<real, TENSOR>(side, 1);
+
+#pragma unroll(sizeof(real) == 4 ? 4 : 1)
+    for (int i = at.source; i < DEPTH<real, TENSOR>; i += THREADS / EDGE) {
+        source_place of = find_source(p, first, begin, i);
+        complex_number<real> z = phase_of(*s, f[0], of.staged);
+        if (f[0].jones)
+            z = z * scalar_of<real>(p, side, f[0], of.source);
+        if (!side)
+            s->factors.x[i][at.station] = z * s->brightness[of.staged].element[0];
+        if (side)
+            s->factors.y[i][at.station] = z;
+        else if (both)
+            s->factors.y[i][at.station] = {z.re, -z.im};
+    }
+}
+
+// Of four rows for each station.
+template <typename real, bool TENSOR>
+__device__ __forceinline__ void fill_elements(const task_place &p, shared<real, TENSOR> *s,
+                                              const station_frame &f, int64_t first, int begin)
+{
+    const fill_place at = find_fill<real, TENSOR>(0, 4);
+
+#pragma unroll(sizeof(real) == 4 ? 2 : 1)
+    for (int i = at.source; i < DEPTH<real, TENSOR>; i += 4 * THREADS / EDGE) {
+        source_place of = find_source(p, first, begin, i);
+        complex_number<real> z = phase_of(*s, f, of.staged);
+        if (f.jones)
+            z = z * scalar_of<real>(p, 0, f, of.source);
+        for (int e = 0; e < 4; e++)
+            s->factors.put_x(i, 4 * at.station + e, z * s->brightness[of.staged].element[e]);
+    }
+}
+
+template <typename real, bool TENSOR>
+__device__ __forceinline__ void fill_matrices(const task_place &p, shared<real, TENSOR> *s,
+                                              int side, const station_frame *f, int64_t first,
+                                              int begin)
+{
+    const fill_place at = find_fill<real, TENSOR>(side, 2);
+
+#pragma unroll(sizeof(real) == 4 ? 2 : 1)
+    for (int i = at.source; i < DEPTH<real, TENSOR> / 2; i += 2 * THREADS / EDGE) {
+        source_place of = find_source(p, first, begin, i);
+        matrix_number<real> m = terms_of(p, *s, side, f[0], of);
+        for (int e = 0; e < 4; e++)
+            if (side)
+                s->factors.y[2 * i + e / 2][2 * at.station + e % 2] = m.element[e];
+            else
+                s->factors.x[2 * i + e % 2][2 * at.station + e / 2] = m.element[e];
+    }
+}
+
+// In single precision for tensor cores, scalar terms: what a thread has in registers, of two
+// stations and two sources. TERMS: there are Jones terms.
+template <bool TERMS>
+__device__ __forceinline__ void fill_fours(const task_place &p, shared<float, true> *s, int side,
+                                           const station_frame *f, int64_t first, int begin,
+                                           bool both)
+{
+    const fill_place at = find_fill<float, true>(side, 1);
+
+#pragma unroll
+    for (int k = at.source; k < DEPTH<float, true>; k += 8) {
+        complex_number<float> y[2][2], x[4];
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+            source_place of = find_source(p, first, begin, k + n / 2 * 4);
+            complex_number<float> z = phase_of(*s, f[n % 2], of.staged);
+            if (TERMS)
+                z = z * scalar_of<float>(p, side, f[n % 2], of.source);
+            x[n] = z * s->brightness[of.staged].element[0];
+            y[n % 2][n / 2] = {z.re, side ? z.im : -z.im};
+        }
+        if (!side)
+            s->factors.put_four_x(k, at.station, x);
+        for (int n = 0; n < 2 && (side || both); n++)
+            s->factors.put_two_y(k, at.station + 8 * n, y[n]);
+    }
+}
+
+// Matrices: of two stations, or two sources.
+__device__ __forceinline__ void fill_twos(const task_place &p, shared<float, true> *s, int side,
+                                          const station_frame *f, int64_t first, int begin)
+{
+    const fill_place at = find_fill<float, true>(side, 2);
+    const int i = at.source, other = side ? i + 2 : i;
+    matrix_number<float> a = terms_of(p, *s, side, f[0], find_source(p, first, begin, i));
+    matrix_number<float> b = terms_of(p, *s, side, f[1], find_source(p, first, begin, other));
+
+    for (int e = 0; e < 4; e++) {
+        const complex_number<float> z[2] = {a.element[e], b.element[e]};
+        if (side)
+            s->factors.put_two_y(2 * i + e / 2, 2 * at.station + e % 2, z);
+        else
+            s->factors.put_two_x(2 * i + e % 2, 2 * at.station + e / 2, z);
+    }
+}
+
+template <typename real, bool TENSOR>
+__device__ __forceinline__ void fill_side(const task_place &p, shared<real, TENSOR> *s, int side,
+                                          const station_frame *f, int64_t first, int begin,
+                                          bool both)
+{
+    if (!side && p.kind.rows == 4) {
+        fill_elements(p, s, f[0], first, begin);
+    } else if constexpr (sizeof(real) == 4 && TENSOR) {
+        if (p.kind.inner == 2)
+            fill_twos(p, s, side, f, first, begin);
+        else if (is_inside(p, side))
+            fill_fours<true>(p, s, side, f, first, begin, both);
+        else
+            fill_fours<false>(p, s, side, f, first, begin, both);
+    } else if (p.kind.inner == 2) {
+        fill_matrices(p, s, side, f, first, begin);
+    } else {
+        fill_scalars(p, s, side, f, first, begin, both);
+    }
 }
 
 // ---- results ----
@@ -370,14 +518,15 @@ __device__ void put_row(const task_place &p, int64_t b, matrix_number<double> m)
     put_matrix(&args->out, grove_view_at(&args->out, index, args->axes), m);
 }
 
-// Writes the baselines of the strip of rows that is in s->x.
-template <typename real>
-__device__ void put_strip(const task_place &p, const shared<real> *s, int strip, double tolerance)
+// Writes the baselines of the strip of rows that is in s->sums.
+template <typename real, bool TENSOR>
+__device__ void put_strip(const task_place &p, shared<real, TENSOR> *s, unsigned strip,
+                          double tolerance)
 {
     int at[2];
 
     for (int64_t b = threadIdx.x; b < p.baselines; b += THREADS) {
-        if (!is_in_tile(p, b, at) || at[0] * p.kind.rows / HEIGHT<real> != strip ||
+        if (!is_in_tile(p, b, at) || (at[0] * p.kind.rows & -HEIGHT<real>) != (int)strip ||
             (s->strays && is_stray(p, b, tolerance)))
             continue;
         int row = at[0] * p.kind.rows % HEIGHT<real>, column = at[1] * p.kind.columns;
@@ -385,9 +534,10 @@ __device__ void put_strip(const task_place &p, const shared<real> *s, int strip,
         for (int e = 0; e < 4; e++) {
             if (p.kind.rows == 1 && e % 3)
                 continue;
-            const complex_number<real> z = p.kind.rows == 1   ? s->x[row][column]
-                                           : p.kind.rows == 4 ? s->x[row + e][column]
-                                                              : s->x[row + e / 2][column + e % 2];
+            const complex_number<real> z = p.kind.rows == 1 ? s->sums[row][column]
+                                           : p.kind.rows == 4
+                                               ? s->sums[row + e][column]
+                                               : s->sums[row + e / 2][column + e % 2];
             m.element[e] = {(double)z.re, (double)z.im};
         }
         put_row<real>(p, b, m);
@@ -452,32 +602,39 @@ __device__ bool are_conjugate(const task_place &p)
 }
 
 template <typename real, bool TENSOR>
-__device__ __forceinline__ void sum_tile(const task_place &p, shared<real> *s, double tolerance)
+__device__ __forceinline__ void sum_tile(const task_place &p, shared<real, TENSOR> *s,
+                                         double tolerance)
 {
-    const int at[2] = {(int)threadIdx.x % (EDGE / p.kind.rows),
-                       (int)threadIdx.x % (EDGE / p.kind.columns)};
     const int warp = threadIdx.x / 32, first = s->count * warp / WARPS;
     const int count = s->count * (warp + 1) / WARPS - first;
     const bool conjugate = are_conjugate(p);
     warp_sums<real, TENSOR> sums;
-    station_frame left = find_station(p, 0, at[0], p.plan->stations), right;
+    station_frame frame[2][FRAMES<real, TENSOR>];
 
-    if (!conjugate)
-        right = find_station(p, 1, at[1], p.plan->stations);
+    for (int side = 0; side < 2; side++)
+        for (int n = 0; n < FRAMES<real, TENSOR>; n++) {
+            const fill_place at =
+                find_fill<real, TENSOR>(side, side ? p.kind.columns : p.kind.rows);
+            frame[side][n] = find_station(p, side, at.station + n * at.next, p.plan->stations);
+        }
     sums.clear();
+    const int chunk = DEPTH<real, TENSOR> / p.kind.inner;
 #pragma unroll 1
-    for (int64_t source = 0; source < p.sources; source += DEPTH<real> / p.kind.inner) {
+    for (int64_t source = 0; source < p.sources; source += chunk) {
+        int begin = (int)(source % s->STAGED);
         __syncthreads();
-        stage_sources(p, s, source);
-        __syncthreads();
-        fill_side(p, s, 0, left, at[0], source, conjugate);
+        if (begin == 0) {
+            stage_sources(p, s, source);
+            __syncthreads();
+        }
+        fill_side(p, s, 0, frame[0], source - begin, begin, conjugate);
         if (!conjugate)
-            fill_side(p, s, 1, right, at[1], source, false);
+            fill_side(p, s, 1, frame[1], source - begin, begin, false);
         __syncthreads();
         sums.add(*s, first, count);
     }
 #pragma unroll 1
-    for (int strip = 0; strip < EDGE / HEIGHT<real>; strip++) {
+    for (unsigned strip = 0; strip < EDGE; strip += HEIGHT<real>) {
         __syncthreads();
         sums.put(s, first, count, strip);
         __syncthreads();
@@ -486,7 +643,7 @@ __device__ __forceinline__ void sum_tile(const task_place &p, shared<real> *s, d
 }
 
 template <typename real, bool TENSOR>
-__device__ __forceinline__ void predict(const grove_args *args, shared<real> *s)
+__device__ __forceinline__ void predict(const grove_args *args, shared<real, TENSOR> *s)
 {
     task_place p;
 
@@ -517,7 +674,7 @@ __device__ __forceinline__ void predict(const grove_args *args, shared<real> *s)
     extern "C" __global__ void __launch_bounds__(THREADS, 2)                                       \
         name(const __grid_constant__ grove_args args)                                              \
     {                                                                                              \
-        __shared__ shared<real> shared_##name;                                                     \
+        __shared__ shared<real, tensor> shared_##name;                                             \
         predict<real, tensor>(&args, &shared_##name);                                              \
     }                                                                                              \
     GROVE_CUDA_EXPORT(name)
