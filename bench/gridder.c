@@ -209,16 +209,25 @@ static void measure_functions(const workload *w, const grove_convolution_plan *p
 
 /* ---- image-domain gridding ---- */
 
-/* All samples on subgrids, and predicted from them, without the transforms of the layers. A rate is
- * of 17 multiply-adds for each pixel and four correlations (Veenboer 2021), whatever is done. */
+/* All samples on subgrids, and predicted from them; w-tiles are brought onto the plane, and made of
+ * it, but layers and the plane are not transformed. A rate is of 17 multiply-adds for each pixel
+ * and four correlations (Veenboer 2021), whatever is done. */
 static void measure_idg(const workload *w, const grove_gridder_plan *stack,
                         const grove_gridder_samples *samples, const grove_gridder_threads *threads)
 {
-    const grove_idg_wanted wanted = {.side = w->subgrid};
+    grove_idg_wanted wanted = {.side = w->subgrid};
     grove_gridder_outside outside = {0};
     grove_idg_counts counts = {0};
     grove_idg_plan plan;
     char said[200];
+
+    for (int k = 0; k < 2; k++) {
+        const grove_idg_plan square = grove_idg_square(&stack->image, k, &wanted.share_side[k]);
+        counts = (grove_idg_counts){0};
+        check(grove_idg_count(&square, samples, w->baselines, NULL, &counts));
+        wanted.share[k] = (double)counts.visibilities / (double)counts.subgrids;
+    }
+    counts = (grove_idg_counts){0};
 
     if (grove_idg_plan_choose(&stack->image, &stack->bounds, &wanted, w->epsilon, &plan, said)) {
         fprintf(stderr, "%s\n", said);
@@ -228,18 +237,21 @@ static void measure_idg(const workload *w, const grove_gridder_plan *stack,
     check(!g);
     double start = bench_process_seconds(), wall = bench_wall_seconds();
     check(grove_idg_add(g, samples, w->baselines, NULL, threads, &outside, &counts));
+    check(grove_idg_fold(g, threads));
     double added = bench_process_seconds(), wall_added = bench_wall_seconds();
+    grove_idg_unfold(g);
     check(grove_idg_predict(g, samples, w->baselines, NULL, threads, &outside, NULL));
     double predicted = bench_process_seconds(), wall_predicted = bench_wall_seconds();
     const double work = 17. / 4 * plan.side * plan.side * (double)counts.visibilities * 1e-9;
-    printf("idg: spread %.4f %.4f predict %.4f %.4f; %d x %d pixels, taper of %d, %lld layers of "
-           "%lld, error %.2g, %.1f visibilities of each of %lld subgrids; %.3g and %.3g 10^9 "
+    printf("idg: spread %.4f %.4f predict %.4f %.4f; %d x %d pixels, taper of %d, %lld %s of "
+           "%lld, estimated %.3g s, error %.2g, %.1f visibilities of each of %lld subgrids; %.3g "
+           "and %.3g 10^9 "
            "multiply-adds a second of a core, of 17\n",
            added - start, wall_added - wall, predicted - added, wall_predicted - wall_added,
-           plan.side, plan.side, plan.grid.kernel.width, (long long)plan.grid.planes,
-           (long long)plan.grid.grid[0], plan.error,
-           (double)counts.visibilities / (double)counts.subgrids, (long long)counts.subgrids,
-           work / (added - start), work / (predicted - added));
+           plan.side, plan.side, plan.grid.kernel.width, (long long)plan.layers,
+           plan.tile ? "layers in w-tiles" : "layers", (long long)plan.grid.grid[0], plan.seconds,
+           plan.error, (double)counts.visibilities / (double)counts.subgrids,
+           (long long)counts.subgrids, work / (added - start), work / (predicted - added));
     fflush(stdout);
     grove_idg_free(g);
 }

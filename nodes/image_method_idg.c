@@ -1,6 +1,6 @@
 /* What image-domain gridding is estimated to take. */
 #include "nodes/image_method.h"
-#include "nodes/image_subgrids.h"
+#include "nodes/image_share.h"
 
 #include <string.h>
 
@@ -93,19 +93,19 @@ image_method_idg image_method_estimate_idg(const grove_node *node, const image_m
                                            image_method_costs costs, double worth)
 {
     const double epsilon = grove_node_number(node, "epsilon");
-    const grove_gridder_bounds bounds = {.max_u = m->baseline, /* as stages choose them */
-                                         .max_v = m->baseline,
-                                         .max_w = m->baseline,
-                                         .samples = 1e6,
-                                         .polarisations = 1,
-                                         .without_w = !grove_node_bool(node, "w_terms"),
-                                         .double_precision =
-                                             image_precision(epsilon) == GROVE_PRECISION_DOUBLE};
-    const grove_idg_wanted wanted = {.support = 2,
-                                     .side = (int)number_of(node, "subgrid"),
-                                     .layers = number_of(node, "layers"),
-                                     .tiles = grove_node_choice(node, "w_tiles") == 1,
-                                     .planes = grove_node_choice(node, "w_tiles") == 2};
+    grove_gridder_bounds bounds = {.max_u = m->baseline, /* as stages choose them */
+                                   .max_v = m->baseline,
+                                   .max_w = m->baseline,
+                                   .samples = 1e6,
+                                   .polarisations = 1,
+                                   .without_w = !grove_node_bool(node, "w_terms"),
+                                   .double_precision =
+                                       image_precision(epsilon) == GROVE_PRECISION_DOUBLE};
+    grove_idg_wanted wanted = {.support = 2,
+                               .side = (int)number_of(node, "subgrid"),
+                               .layers = number_of(node, "layers"),
+                               .tiles = grove_node_choice(node, "w_tiles") == 1,
+                               .planes = grove_node_choice(node, "w_tiles") == 2};
     const image_terms terms = terms_of(node);
     const grove_idg_mix mix = mix_of(m, &terms);
     image_method_idg e = {.seconds = least_seconds(node, m, costs, &bounds, &mix),
@@ -115,6 +115,7 @@ image_method_idg image_method_estimate_idg(const grove_node *node, const image_m
 
     if (e.seconds >= worth)
         return e;
+    image_share_survey(grove_node_object(node, "obs"), &m->image, &bounds, &wanted);
     if (grove_idg_plan_choose(&m->image, &bounds, &wanted, epsilon, &plan, said))
         return (image_method_idg){.seconds = INFINITY};
     plan.mix = mix;
@@ -124,7 +125,7 @@ image_method_idg image_method_estimate_idg(const grove_node *node, const image_m
     if (e.seconds >= worth)
         return e;
     const double each =
-        image_subgrids_foretell(grove_node_object(node, "obs"), &plan, &terms, m->bands);
+        image_share_foretell(grove_node_object(node, "obs"), &plan, &terms, m->bands);
     e.is_bound = !(each > 0);
     if (each > 0)
         e.seconds = seconds_of(node, m, &plan, costs, each, terms.elements) + more;

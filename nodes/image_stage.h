@@ -34,12 +34,17 @@ int image_stage_longest(const grove_node *node, const grove_node *obs, double lo
 /* What baselines are longer than that do not count, for a message: "the antennas are apart". */
 const char *image_stage_limit(const grove_node *node);
 
+/* The image and the bounds that the options give; `flat`: without w, whatever w_terms says. 0, or a
+ * code with a message. */
+int image_stage_read(const grove_node *node, const grove_node *obs, bool flat,
+                     grove_gridder_image *image, grove_gridder_bounds *bounds);
 /* Chooses kernels, grid and planes of one image by the options and by the antennas' positions,
  * beyond which no baseline is: the same options give the same planes. `flat`: a single one,
  * whatever w_terms says. 0, or a code with a message. */
 int image_stage_plan(const grove_node *node, const grove_node *obs, bool flat,
                      grove_gridder_plan *plan);
-/* The same for image-domain gridding, whose grid is that of plan->grid. */
+/* The same for image-domain gridding, whose grid is that of plan->grid. Where max_uvw is not given
+ * it goes by the observation's times and channels, too. */
 int image_stage_plan_idg(const grove_node *node, const grove_node *obs, grove_idg_plan *plan);
 /* The options that a plan was made by, and what they and the observation chose, as the label of an
  * axis; to be freed. */

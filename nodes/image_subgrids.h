@@ -7,10 +7,6 @@
 #include "nodes/image_terms.h"
 #include "plugin.h"
 
-/* How many visibilities share a subgrid, by the antennas' positions at some of the times. Channels
- * are in so many groups, in order, that share none. 0: the observation has no positions. */
-double image_subgrids_foretell(const grove_node *obs, const grove_idg_plan *plan,
-                               const image_terms *terms, int64_t groups);
 /* Only in check: a note of that, of subgrids, layers and error. */
 void image_subgrids_tell(grove_node *node, const grove_node *obs, const grove_idg_plan *plan,
                          const image_terms *terms, int64_t groups);

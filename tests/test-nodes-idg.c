@@ -221,9 +221,9 @@ static const struct {
     {4, "stokes=QV, jones=E, times=5, bands=3", "stokes=QV, jones=E, times=5, bands=3" LINEAR,
      4e-4},
     {5, "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=1, subgrid=48",
-     "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=5", 2e-5},
+     "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=5", 4e-5},
     {5, "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=4, subgrid=24, w_tiles=yes",
-     "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=1, subgrid=48", 2e-5},
+     "stokes=IQUV, jones=E, epsilon=1e-5, method=idg, layers=1, subgrid=48", 4e-5},
 };
 
 static char *method_of(const char *options, const char *otherwise)

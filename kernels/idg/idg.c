@@ -230,6 +230,7 @@ typedef struct {
     bool even, predicts;
     grove_idg_subgrid *subgrid;
     int64_t count, first; /* all subgrids; the first of a batch */
+    uint8_t owner[BATCH]; /* of each subgrid's w-tile */
     atomic_bool failed;
 } work;
 
@@ -273,6 +274,11 @@ static void do_piece(void *context, int64_t i)
 
     if (!room)
         w->failed = true;
+    for (int64_t k = first; k < last && w->g->plan.tile; k++) {
+        int32_t start[2];
+        w->owner[k - w->first] =
+            (uint8_t)(grove_idg_tile_of(&w->g->plan, &w->subgrid[k], start) % OWNERS);
+    }
     for (int64_t k = first; k < last && room; k++)
         do_subgrid(w, k, (char *)w->g->batch + (size_t)(k - w->first) * w->g->each, room);
     free(room);
@@ -287,9 +293,7 @@ static void add_stripe(void *context, int64_t i)
 
     for (int64_t k = w->first; k < least(w->first + BATCH, w->count); k++) {
         const grove_idg_subgrid *s = &w->subgrid[k];
-        int32_t start[2];
-        if (p->tile ? grove_idg_tile_of(p, s, start) % OWNERS == i
-                    : touches(w->g, s, i * STRIPE, (i + 1) * STRIPE))
+        if (p->tile ? w->owner[k - w->first] == i : touches(w->g, s, i * STRIPE, (i + 1) * STRIPE))
             exchange(w->g, s, (char *)w->g->batch + (size_t)(k - w->first) * w->g->each, i * STRIPE,
                      (i + 1) * STRIPE, true);
     }

@@ -56,6 +56,11 @@ typedef struct {
     int support;        /* cells that terms of the image plane need beside the taper, both sides */
     int64_t layers;     /* at least so many */
     bool tiles, planes; /* w-tiles, or w-layers as planes; neither: what takes less time */
+    /* So many visibilities share a square of the uv plane with sides of so many wavelengths, as
+     * they are counted for two squares; 0: those of tracks of hours and bands of a fifth of a
+     * frequency
+     */
+    double share_side[2], share[2];
 } grove_idg_wanted;
 
 /* Chooses subgrids, taper, grid and layers of the least estimated cost whose error is at most
@@ -65,6 +70,9 @@ enum { GROVE_IDG_LAYERS = -2, GROVE_IDG_NO_TILES = -3 };
 int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
                           const grove_idg_wanted *wanted, double epsilon, grove_idg_plan *plan,
                           char said[200]);
+/* A square of the uv plane alone, the first or the second by which `share` is counted: samples are
+ * divided by it, grove_idg_count. Its side, wavelengths. */
+grove_idg_plan grove_idg_square(const grove_gridder_image *image, int second, double *side);
 uint64_t grove_idg_bytes(const grove_idg_plan *plan); /* of planes and all else */
 /* Estimated seconds with one thread: of so many samples on so many subgrids, which are seen through
  * terms of so many elements (0: none), and of the transforms of the layers of a band. */

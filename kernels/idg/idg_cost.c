@@ -7,9 +7,10 @@ static const double pi = 3.14159265358979323846;
 
 /* ---- on a core ---- */
 
-/* Nanoseconds on one core with AVX2 (bench/gridder): of a pixel and visibility, of a pixel of an
- * edge and visibility, of a cell of a subgrid, and of a cell of a layer. */
-static const double per_pixel = 0.16, per_edge = 1.5, per_cell = 16, per_operation = 0.7,
+/* Nanoseconds on one core with AVX2, of a cell with AVX-512 (bench/gridder): of a pixel and
+ * visibility, of a pixel of an edge and visibility, of a cell of a subgrid, and of a cell of a
+ * layer. */
+static const double per_pixel = 0.16, per_edge = 1.5, per_cell = 10, per_operation = 0.7,
                     per_layer = 5, per_sample = 60, per_term = 1;
 
 /* w-tiles: of the places that baselines can reach, of which w >= 0 leaves half, long tracks of many

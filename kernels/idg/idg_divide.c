@@ -12,7 +12,7 @@ typedef struct {
     const grove_gridder_samples *samples;
     int64_t baselines;
     const grove_idg_terms *terms; /* NULL: 1 */
-    double *wavenumber, scale[2];
+    double *wavenumber, highest, scale[2];
     grove_idg_subgrid *subgrid;
     int64_t count, room;
     grove_gridder_outside *outside;
@@ -36,15 +36,12 @@ static double weight_of(const dividing *d, int64_t i)
 /* The sign of w in a row that counts; 0: none of it does. */
 static int sign_of(dividing *d, int64_t row)
 {
-    const double *uvw = d->samples->uvw + 3 * row, *k = d->wavenumber;
+    const double *uvw = d->samples->uvw + 3 * row, highest = d->highest;
     const int64_t channels = d->samples->channels;
-    double highest = 0;
-    bool any = false;
+    bool any = !d->samples->weight;
 
-    for (int64_t c = 0; c < channels; c++) {
-        any = any || weight_of(d, row * channels + c) != 0;
-        highest = fmax(highest, k[c]);
-    }
+    for (int64_t c = 0; c < channels && !any; c++)
+        any = weight_of(d, row * channels + c) != 0;
     if (!any)
         return 0;
     const grove_gridder_bounds *b = &d->plan->grid.bounds;
@@ -71,8 +68,8 @@ static span extended(const dividing *d, span s, int64_t row, int64_t first, int6
                               (k < 2                            ? d->scale[k]
                                : d->plan->grid.bounds.without_w ? 0
                                                                 : 1);
-            s.low[k] = fmin(s.low[k], at);
-            s.high[k] = fmax(s.high[k], at);
+            s.low[k] = at < s.low[k] ? at : s.low[k];
+            s.high[k] = at > s.high[k] ? at : s.high[k];
         }
     return s;
 }
@@ -246,8 +243,10 @@ int grove_idg_divide(const grove_idg_plan *plan, const grove_gridder_samples *sa
 
     for (int k = 0; k < 2; k++)
         d.scale[k] = (double)plan->grid.grid[k] * plan->grid.image.cell[k];
-    for (int64_t k = 0; k < samples->channels && !code; k++)
+    for (int64_t k = 0; k < samples->channels && !code; k++) {
         d.wavenumber[k] = samples->freq[k] / speed_of_light;
+        d.highest = fmax(d.highest, d.wavenumber[k]);
+    }
     for (int64_t b = 0; b < baselines && samples->channels && !code; b++)
         code = divide_baseline(&d, b);
     free(d.wavenumber);

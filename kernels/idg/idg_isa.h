@@ -110,22 +110,16 @@ INLINE void multiply(product p, int64_t rows, int64_t size, const bool conjugate
 
 /* ---- phases ---- */
 
-/* A visibility of a slab: its number among the samples, its phase of the image's centre. */
-typedef struct {
-    int64_t at;
-    double cosine, sine;
-} place;
-
-/* Phases of a line: cos and sin of 2 pi (x a + p b). */
-INLINE void fill_line(const double *x, const double *p, int64_t size, double a, double b, real *to,
-                      int64_t line)
+/* Phases of a line: cos and sin of 2 pi (x a + p b + c). */
+INLINE void fill_line(const double *x, const double *p, int64_t size, double a, double b, double c,
+                      real *to, int64_t line)
 {
     for (int64_t k = 0; k < size; k += LANES) {
         doubles rest[PARTS];
         vec cosine, sine;
         for (int i = 0; i < PARTS; i++) {
             const doubles turns = *(const unaligned *)(x + k + i * PART) * a +
-                                  *(const unaligned *)(p + k + i * PART) * b;
+                                  *(const unaligned *)(p + k + i * PART) * b + c;
             rest[i] = turns - ((turns + ROUND_DOUBLE) - ROUND_DOUBLE);
         }
         phasor(narrow(rest), &cosine, &sine);
@@ -146,12 +140,17 @@ INLINE void step_line(const real *from, const real *step, int64_t size, real *to
 }
 
 typedef struct {
-    real *along[2]; /* [visibility][2][line], along x and y */
-    real *product;  /* the same; first it has the steps, of two lines */
-    place place[SLAB];
+    real *along[2];        /* [visibility][2][line], along x, with the phase of the centre, and y */
+    real *product;         /* the same; first it has the steps, of two lines */
+    int64_t at[SLAB];      /* their numbers among the samples */
     int32_t time, channel; /* the next visibility */
     int count;
 } slab;
+
+static double fractional(double turns)
+{
+    return turns - ((turns + ROUND_DOUBLE) - ROUND_DOUBLE);
+}
 
 /* The next visibilities of a subgrid, up to SLAB; false: there are none. */
 static bool fill_slab(const grove_idg_job *job, slab *s)
@@ -165,9 +164,7 @@ static bool fill_slab(const grove_idg_job *job, slab *s)
         const int64_t row = g->row + s->time * job->baselines;
         const double *uvw = job->samples->uvw + 3 * row,
                      wavenumber = job->wavenumber[g->first + s->channel] * g->sign,
-                     turns = wavenumber *
-                             (uvw[0] * t->turn[0] + uvw[1] * t->turn[1] + uvw[2] * t->turn[2]),
-                     angle = 6.283185307179586477 * (turns - rint(turns)),
+                     centre = uvw[0] * t->turn[0] + uvw[1] * t->turn[1] + uvw[2] * t->turn[2],
                      w = uvw[2] * wavenumber - g->w;
         const bool steps = job->even && s->channel > 0 && s->count > 0 && since < GROVE_IDG_RESTART;
         const double apart = steps && since == 1
@@ -176,16 +173,17 @@ static bool fill_slab(const grove_idg_job *job, slab *s)
 
         for (int d = 0; d < 2; d++) {
             real *to = s->along[d] + s->count * 2 * line, *step = s->product + d * 2 * line;
-            const double scale = t->scale[d] * uvw[d];
+            const double scale = t->scale[d] * uvw[d], turns = d ? 0 : centre;
             if (!steps)
-                fill_line(t->x, t->p[d], used, scale * wavenumber - g->cell[d], w, to, line);
+                fill_line(t->x, t->p[d], used, scale * wavenumber - g->cell[d], w,
+                          fractional(turns * wavenumber), to, line);
             else if (since == 1)
-                fill_line(t->x, t->p[d], used, scale * apart, uvw[2] * apart, step, line);
+                fill_line(t->x, t->p[d], used, scale * apart, uvw[2] * apart,
+                          fractional(turns * apart), step, line);
             if (steps)
                 step_line(to - 2 * line, step, used, to, line);
         }
-        s->place[s->count] =
-            (place){row * job->samples->channels + g->first + s->channel, cos(angle), sin(angle)};
+        s->at[s->count] = row * job->samples->channels + g->first + s->channel;
         since = steps ? since + 1 : 1;
         if (++s->channel == g->channels) {
             s->channel = 0;
@@ -213,13 +211,10 @@ static void weigh_slab(const grove_idg_job *job, slab *s, int c)
                   numbers = job->tables->plan->mix.visibilities;
 
     for (int v = 0; v < s->count; v++) {
-        const place *p = &s->place[v];
-        const real weight = all->weight ? ((const real *)all->weight)[p->at] : 1,
-                   *data = (const real *)all->data + 2 * (p->at * numbers + c);
-        const double re = weight == 0 ? 0 : (double)(weight * data[0]),
-                     im = weight == 0 ? 0 : (double)(weight * data[1]) * job->subgrid->sign;
-        const vec x = splat((real)(re * p->cosine - im * p->sine)),
-                  y = splat((real)(re * p->sine + im * p->cosine));
+        const real weight = all->weight ? ((const real *)all->weight)[s->at[v]] : 1,
+                   *data = (const real *)all->data + 2 * (s->at[v] * numbers + c);
+        const vec x = splat(weight == 0 ? 0 : weight * data[0]),
+                  y = splat(weight == 0 ? 0 : weight * data[1] * (real)job->subgrid->sign);
         const real *from = s->along[0] + v * 2 * line;
         real *to = s->product + v * 2 * line;
         for (int64_t k = 0; k < used; k += LANES) {
@@ -263,8 +258,7 @@ static void gather_slab(const grove_idg_job *job, const slab *s, int c)
 
     for (int v = 0; v < s->count; v++) {
         const real *y = s->along[1] + v * 2 * line, *from = s->product + v * 2 * line;
-        const place *at = &s->place[v];
-        real *to = (real *)job->samples->data + 2 * (at->at * numbers + c);
+        real *to = (real *)job->samples->data + 2 * (s->at[v] * numbers + c);
         vec re = splat(0), im = splat(0);
         double total[2] = {0, 0};
         for (int64_t k = 0; k < used; k += LANES) {
@@ -277,8 +271,8 @@ static void gather_slab(const grove_idg_job *job, const slab *s, int c)
             total[0] += (double)re[k];
             total[1] += (double)im[k];
         }
-        to[0] = (real)(total[0] * at->cosine + total[1] * at->sine);
-        to[1] = (real)((total[1] * at->cosine - total[0] * at->sine) * (double)job->subgrid->sign);
+        to[0] = (real)total[0];
+        to[1] = (real)(total[1] * (double)job->subgrid->sign);
     }
 }
 
@@ -330,17 +324,45 @@ static void transform_columns(const grove_idg_job *job, real *pixels, bool posit
     }
 }
 
+/* Four by four numbers, whose rows are `step` numbers apart. */
+typedef real four __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
+typedef struct {
+    four row[4];
+} square;
+
+INLINE square transposed(const real *from, int64_t step)
+{
+    const four a = *(const four *)from, b = *(const four *)(from + step),
+               c = *(const four *)(from + 2 * step), d = *(const four *)(from + 3 * step),
+               p = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+               q = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+               r = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+               s = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+
+    return (square){
+        {__builtin_shufflevector(p, r, 0, 1, 4, 5), __builtin_shufflevector(p, r, 2, 3, 6, 7),
+         __builtin_shufflevector(q, s, 0, 1, 4, 5), __builtin_shufflevector(q, s, 2, 3, 6, 7)}};
+}
+
+INLINE void store_square(real *to, int64_t step, const square *s)
+{
+    for (int i = 0; i < 4; i++)
+        *(four *)(to + i * step) = s->row[i];
+}
+
+/* Rows for columns. */
 static void exchange(const grove_idg_job *job, real *at)
 {
-    const int64_t side = job->tables->plan->side, line = job->tables->line;
+    const int64_t side = job->tables->plan->side, line = job->tables->line, step = 2 * line;
 
     for (int half = 0; half < 2; half++)
-        for (int64_t i = 0; i < side; i++)
-            for (int64_t k = 0; k < i; k++) {
-                real *a = at + (2 * i + half) * line + k, *b = at + (2 * k + half) * line + i,
-                     c = *a;
-                *a = *b;
-                *b = c;
+        for (int64_t i = 0; i < side; i += 4)
+            for (int64_t k = 0; k <= i; k += 4) {
+                real *low = at + i * step + half * line + k,
+                     *high = at + k * step + half * line + i;
+                const square a = transposed(low, step), b = transposed(high, step);
+                store_square(low, step, &b);
+                store_square(high, step, &a);
             }
 }
 

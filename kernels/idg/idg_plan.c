@@ -19,6 +19,11 @@ enum {
 
 /* ---- pixels ---- */
 
+static double taper_at(const grove_idg_plan *p, double x)
+{
+    return grove_gridder_kernel_transform(&p->grid.kernel, x);
+}
+
 double grove_idg_direction(const grove_idg_plan *p, int d, int j)
 {
     const grove_gridder_image *image = &p->grid.image;
@@ -38,8 +43,8 @@ double grove_idg_taper(const grove_idg_plan *p, int x, int y)
     const double place[2] = {(x - p->side / 2) / (double)p->side,
                              (y - p->side / 2) / (double)p->side};
 
-    return ((x + y) % 2 ? -1 : 1) * grove_gridder_kernel_transform(&p->grid.kernel, place[0]) *
-           grove_gridder_kernel_transform(&p->grid.kernel, place[1]) / (p->side * p->side);
+    return ((x + y) % 2 ? -1 : 1) * taper_at(p, place[0]) * taper_at(p, place[1]) /
+           (p->side * p->side);
 }
 
 /* Half of the image's side over the grid's. */
@@ -91,7 +96,9 @@ static double n_along(const grove_idg_plan *p, int d, double x)
     return grove_gridder_n_less_1(at, image->centre[!d]) - p->grid.middle_n;
 }
 
-enum { MAX_PADDED = 1024 };
+/* Of the image, more of its edges. */
+static const double place[] = {-1, -0.96, -0.8, -0.4, 0.1, 0.6, 0.9, 0.98};
+enum { MAX_PADDED = 1024, PLACES = 8 };
 
 /* Pixels along one axis. */
 typedef struct {
@@ -105,8 +112,8 @@ static double error_at(const grove_idg_plan *p, int d, const taper_places *of, d
                        double w, double x)
 {
     const int side = p->side;
-    const double here = grove_gridder_kernel_transform(&p->grid.kernel, x),
-                 phase = cells * x + w * n_along(p, d, x), fringe = sin(pi * side * x);
+    const double here = taper_at(p, x), phase = cells * x + w * n_along(p, d, x),
+                 fringe = sin(pi * side * x);
     double re = -cos(2 * pi * phase) * here, im = -sin(2 * pi * phase) * here;
 
     for (int j = 0; j < side; j++) {
@@ -122,27 +129,45 @@ static double error_at(const grove_idg_plan *p, int d, const taper_places *of, d
 }
 
 /* Root mean square over the image, with more of its edges, for visibilities at the ends of what a
- * subgrid takes. */
+ * subgrid takes. What the field's edge cuts off the taper goes with the sine of pi times the cells,
+ * so that an error is of two places half a cell from each other. */
 static double error_along(const grove_idg_plan *p, int support, int d)
 {
-    static const double place[] = {-1, -0.96, -0.8, -0.4, 0.1, 0.6, 0.9, 0.98};
-    enum { PLACES = 8 };
     const double reach = p->reach + 0.5 * support; /* as far as terms move a visibility */
     double sum = 0;
     taper_places of;
 
     for (int j = 0; j < p->side; j++) {
         const double at = (j - p->side / 2) / (double)p->side;
-        of.taper[j] = grove_gridder_kernel_transform(&p->grid.kernel, at);
+        of.taper[j] = taper_at(p, at);
         of.n[j] = n_along(p, d, at);
     }
-    for (int end = 0; end < 4; end++)
+    for (int end = 0; end < 8; end++)
         for (int k = 0; k < PLACES; k++) {
-            const double e = error_at(p, d, &of, end & 1 ? reach : -reach,
+            const double cells = reach - (end & 4 ? 0.5 : 0),
+                         e = error_at(p, d, &of, end & 1 ? cells : -cells,
                                       end & 2 ? p->far_w : -p->far_w, place[k] * edge_of(p, d));
             sum += e * e;
         }
     return sqrt(sum / (4 * PLACES));
+}
+
+/* Rounding is about the same at all pixels of a subgrid, and an image has it over the taper: a
+ * taper that is small at the image's edge makes it large there. Root mean square as above; a cell
+ * is off by up to two units in the last place, measured. */
+static double error_of_rounding(const grove_idg_plan *p)
+{
+    double error = 2 * ldexp(1, p->grid.bounds.double_precision ? -53 : -24);
+
+    for (int d = 0; d < 2; d++) {
+        double all = 0, image = 0;
+        for (int j = 0; j < p->side; j++)
+            all += pow(taper_at(p, (j - p->side / 2) / (double)p->side), 2);
+        for (int k = 0; k < PLACES; k++)
+            image += pow(taper_at(p, place[k] * edge_of(p, d)), -2);
+        error *= sqrt(all / p->side * image / PLACES);
+    }
+    return error;
 }
 
 /* ---- subgrids ---- */
@@ -194,22 +219,50 @@ static bool choose_width(const search *s, grove_idg_plan *p)
     }
     if (!set_width(s, p, low))
         return false;
-    p->error = hypot(error_along(p, s->wanted->support, 0), error_along(p, s->wanted->support, 1));
+    p->error =
+        hypot(hypot(error_along(p, s->wanted->support, 0), error_along(p, s->wanted->support, 1)),
+              error_of_rounding(p));
     return p->error <= epsilon;
 }
 
-/* Visibilities of a subgrid, when a track has so many in a cell. */
-enum { PER_CELL = 2 };
+/* About the smallest and the largest that a plan has. */
+grove_idg_plan grove_idg_square(const grove_gridder_image *image, int second, double *side)
+{
+    grove_idg_plan p = {.side = 16,
+                        .layers = 1,
+                        .reach = second ? 16 : 2,
+                        .reach_w = INFINITY,
+                        .grid.image = *image};
 
-static double cost_of(const grove_idg_plan *p)
+    p.grid.bounds.without_w = true;
+    for (int d = 0; d < 2; d++)
+        p.grid.grid[d] = image->size[d] + image->size[d] / 2;
+    *side = (2 * p.reach - 1) / ((double)p.grid.grid[0] * image->cell[0]);
+    return p;
+}
+
+/* Visibilities of a subgrid, which has so many cells for them. Their number goes with a power of
+ * its side: the square, where both times and channels go on beyond it. */
+static double share_of(const search *s, const grove_idg_plan *p, double cells)
+{
+    const grove_idg_wanted *w = s->wanted;
+
+    if (!(w->share[0] > 0))
+        return fmax(0.14 * cells * cells, 1);
+    const double side = cells / ((double)p->grid.grid[0] * p->grid.image.cell[0]),
+                 power = log(w->share[1] / w->share[0]) / log(w->share_side[1] / w->share_side[0]);
+    return fmax(w->share[0] * pow(side / w->share_side[0], power), 1);
+}
+
+static double cost_of(const search *s, const grove_idg_plan *p)
 {
     const grove_gridder_bounds *b = &p->grid.bounds;
     const double field = (double)p->grid.grid[0] * p->grid.image.cell[0];
-    double along = 2 * p->reach - 1;
+    double cells = 2 * p->reach - 1;
 
     if (!b->without_w)
-        along = fmin(along, 1 + 4 * p->reach_w * field); /* w changes by half as much as u and v */
-    return grove_idg_seconds(p, b->samples, b->samples / (PER_CELL * along), 0);
+        cells = fmin(cells, 1 + 4 * p->reach_w * field); /* w changes by half as much as u and v */
+    return grove_idg_seconds(p, b->samples, b->samples / share_of(s, p, cells), 0);
 }
 
 /* Of so many layers, of planes or w-tiles. */
@@ -249,7 +302,7 @@ static bool fit_tile(const search *s, grove_idg_plan *p, int apart)
         q.tile = (q.padded - 2 * moved - apart) / MULTIPLE_OF_BLOCKS * MULTIPLE_OF_BLOCKS - q.side;
         /* where it is not asked for, tiles are much smaller than the grid */
         if (q.tile >= MIN_TILE && q.padded <= (s->wanted->tiles ? most : most / 4) &&
-            (q.seconds = cost_of(&q)) < best.seconds)
+            (q.seconds = cost_of(s, &q)) < best.seconds)
             best = q;
     }
     if (isinf(best.seconds))
@@ -288,10 +341,10 @@ static bool choose_tile(const search *s, grove_idg_plan *p)
 static void try_one(const search *s, grove_idg_plan *p, bool tiles, grove_idg_plan *best)
 {
     if (!set_width(s, p, MIN_WIDTH) || (tiles && !fit_tile(s, p, 0)) ||
-        !((p->seconds = cost_of(p)) < best->seconds) || !choose_width(s, p) ||
+        !((p->seconds = cost_of(s, p)) < best->seconds) || !choose_width(s, p) ||
         (tiles && !choose_tile(s, p)))
         return;
-    if ((p->seconds = cost_of(p)) < best->seconds)
+    if ((p->seconds = cost_of(s, p)) < best->seconds)
         *best = *p;
 }
 
