@@ -1,7 +1,8 @@
 """How what a run reads and writes costs with the order of a set's rows, their number and their windows:
-called by bench/cliffs-sets.sh. Each line of the table compares a run of Grove with one source with a peer
-that does no sum at all: python-casacore, which writes the same numbers in the same storage managers and
-syncs them. Rounds are interleaved; times are seconds of the clock and of the processor, medians."""
+called by bench/cliffs-sets.sh and bench/peers.sh. Each line of the table compares a run of Grove with peers:
+python-casacore, which does no sum at all, but writes the same numbers in the same storage managers, and,
+with --dp3, DP3, which predicts the same sources into a column of its own that is there already. All results
+are synced to the disk. Rounds are interleaved; times are seconds of the clock and of the processor, medians."""
 
 import argparse
 import os
@@ -30,6 +31,7 @@ obs = ms("{to}", spectral_window={window})
 S = sky_model("{sky}")
 write = sink(sum[s](point(S, obs)), obs, column="DATA", overwrite=true)
 """
+FORMAT = "format = Name, Type, Patch, Ra, Dec, I, MajorAxis, MinorAxis, Orientation\n, , all, 85.65deg, 49.85deg\n"
 
 
 class Bench:
@@ -37,12 +39,21 @@ class Bench:
         self.options, self.work = options, options.work
         options.grove = os.path.abspath(options.grove)
         random = np.random.default_rng(1)
-        self.array, self.sky = self.path("stations.txt"), self.path("one.skymodel")
+        self.array, self.sky = self.path("stations.txt"), self.write_sky(1)
         with open(self.array, "w", encoding="ascii") as file:
             for k, (x, y, z) in enumerate(random.uniform(-1000, 1000, (options.stations, 3))):
                 file.write(f"{5109943 + x:.3f} {2005422 + y:.3f} {-3240104 + z:.3f} 13.5 s{k}\n")
-        with open(self.sky, "w", encoding="ascii") as file:
-            file.write("format = Name, Type, Ra, Dec, I\np, POINT, 85.7deg, 49.8deg, 1.5\n")
+
+    def write_sky(self, count, gaussian=False):
+        """Points near the phase centre, or one Gaussian among them; returns the file."""
+        random, path = np.random.default_rng(2), self.path(f"{'gaussian' if gaussian else 'points'}{count}.skymodel")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(FORMAT)
+            for k in range(count):
+                shape = "GAUSSIAN, all" if gaussian and k == count // 2 else "POINT, all"
+                ra, dec = (85.65, 49.85) + random.uniform(-0.3, 0.3, 2)
+                file.write(f"p{k}, {shape}, {ra:.7f}deg, {dec:.7f}deg, 1.5, {'20, 10, 30' if 'G' in shape else '0, 0, 0'}\n")
+        return path
 
     def path(self, name):
         return os.path.join(self.work, name)
@@ -51,16 +62,32 @@ class Bench:
         """Seconds, of the processor, peak memory in MB."""
         with open(self.path("run.tree"), "w", encoding="ascii") as file:
             file.write(text)
+        return self.timed([self.options.grove, "run", "-q", self.path("run.tree"), "--threads", "1", "--device", "cpu",
+                           *arguments])
+
+    def timed(self, command):
         os.sync()
         start = time.perf_counter()
-        done = subprocess.Popen([self.options.grove, "run", "-q", self.path("run.tree"), "--threads", "1",
-                                 "--device", "cpu", *arguments], stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True)
+        done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         said = done.stdout.read()
         _, status, usage = os.wait4(done.pid, 0)
         if status:
-            sys.exit(said)
+            sys.exit(f"{' '.join(command)}\n{said}")
+        os.sync()
         return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+    def dp3(self, name, sky=None, *more):
+        """DP3 predicts into a column of its own, which is there after the first run."""
+        if not self.options.dp3:
+            return None
+        command = [sys.executable, self.options.dp3, f"msin={self.path(name)}", "msout=.", "msout.datacolumn=DP3_DATA",
+                   "steps=[predict]", f"predict.sourcedb={sky or self.sky}", "numthreads=1", "checkparset=1",
+                   "showprogress=false", *more]
+        with table(self.path(name), ack=False) as main:
+            there = "DP3_DATA" in main.colnames()
+        if not there:
+            self.timed(command)
+        return self.timed(command)
 
     def new(self, name, times, channels):
         return NEW.format(array=self.array, sky=self.sky, to=self.path(name), channels=channels, first=-5 * times,
@@ -70,8 +97,8 @@ class Bench:
         shutil.rmtree(self.path("new.ms"), ignore_errors=True)
         return self.grove(self.new("new.ms", times, channels))
 
-    def old(self, name, window=0):
-        return OLD.format(sky=self.sky, to=self.path(name), window=window)
+    def old(self, name, window=0, sky=None):
+        return OLD.format(sky=sky or self.sky, to=self.path(name), window=window)
 
     def all_windows(self, name, count):
         return f'S = sky_model("{self.sky}")\n' + "".join(WINDOW.format(to=self.path(name), window=k) for k in range(count))
@@ -149,19 +176,20 @@ class Bench:
         os.sync()
         return time.perf_counter() - start, time.process_time() - busy
 
-    def line(self, name, run, peer):
-        mine, other = [], []
+    def line(self, name, run, peers):
+        """Of each program, what `run` and `peers` return in rounds by turns."""
+        runs, found = [run, *peers], []
         for _ in range(self.options.rounds):
-            mine.append(run())
-            if peer:
-                other.append(peer())
-        wall, busy = (statistics.median(each[k] for each in mine) for k in range(2))
-        print(f"| {name} | {wall:.2f}, {busy:.2f} | {max(each[2] for each in mine):.0f} | ", end="")
-        if peer:
-            seconds, used = (statistics.median(each[k] for each in other) for k in range(2))
-            print(f"{seconds:.2f}, {used:.2f} | {wall / seconds:.2f}, {busy / used:.2f} |", flush=True)
-        else:
-            print("| |", flush=True)
+            found.append([each() if each else None for each in runs])
+        wall, busy = (statistics.median(each[0][k] for each in found) for k in range(2))
+        print(f"| {name} | {wall:.2f}, {busy:.2f} | {max(each[0][2] for each in found):.0f} |", end="")
+        for k in range(1, len(runs)):
+            if not found[0][k]:
+                print(" | |", end="")
+                continue
+            seconds, used = (statistics.median(each[k][i] for each in found) for i in range(2))
+            print(f" {seconds:.2f}, {used:.2f} | {wall / seconds:.2f}, {busy / used:.2f} |", end="")
+        print(flush=True)
 
 
 def main():
@@ -171,31 +199,59 @@ def main():
     parser.add_argument("--stations", type=int, default=62)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="")
+    parser.add_argument("--dp3", default="", help="DP3.py")
     options = parser.parse_args()
     bench = Bench(options)
-    print("| | Grove: wall, processor, s | peak memory, MB | python-casacore | ratio |\n| --- | --: | --: | --: | --: |")
+    print("| | Grove: wall, processor, s | peak memory, MB | python-casacore | ratio |"
+          + (" DP3 | ratio |" if options.dp3 else ""))
+    print("| --- | --: | --: | --: | --: |" + (" --: | --: |" if options.dp3 else ""))
 
-    def line(name, run, peer=None):
+    def line(name, run, peer=None, dp3=None):
         if re.search(options.only, name):
-            bench.line(name, run, peer)
+            bench.line(name, run, [peer, dp3] if options.dp3 else [peer])
 
+    def few():
+        return bench.make("few.ms", 4, 1)
+
+    def some():
+        return bench.make("some.ms", 8, 64)
+
+    for count in 1, 10:
+        sky = bench.write_sky(count)
+        line(f"start-up: sources {count}, 4 times, 1 channel", lambda: bench.grove(bench.old(few(), sky=sky)), None,
+             lambda: bench.dp3(few(), sky))
+    for kind in False, True:
+        sky = bench.write_sky(300, kind)
+        line(f"300 points{', one of them a Gaussian' if kind else ''}, 8 times, 64 channels",
+             lambda: bench.grove(bench.old(some(), sky=sky)), None, lambda: bench.dp3(some(), sky))
     for times in 80, 160:
-        by_time = bench.make(f"time{times}.ms", times, 64)
-        by_baseline = bench.reorder(by_time, "ANTENNA1,ANTENNA2,TIME", f"baseline{times}.ms")
-        line(f"{times} times, by time: replace DATA", lambda: bench.grove(bench.old(by_time)), lambda: bench.peer(by_time))
-        line(f"{times} times, by baseline: replace DATA", lambda: bench.grove(bench.old(by_baseline)))
+        def by_time():
+            return bench.make(f"time{times}.ms", times, 64)
+
+        def by_baseline():
+            return bench.reorder(by_time(), "ANTENNA1,ANTENNA2,TIME", f"baseline{times}.ms")
+
+        line(f"{times} times, by time: replace DATA", lambda: bench.grove(bench.old(by_time())),
+             lambda: bench.peer(by_time()), lambda: bench.dp3(by_time()))
+        line(f"{times} times, by baseline: replace DATA", lambda: bench.grove(bench.old(by_baseline())),
+             lambda: bench.peer(by_baseline()), lambda: bench.dp3(by_baseline(), None, "msin.sort=true"))
         line(f"{times} times, by baseline, --memory 64MiB",
-             lambda: bench.grove(bench.old(by_baseline), "--memory", "64MiB"))
-    line("80 times: a new set", lambda: bench.fresh(80, 64), lambda: bench.peer_new("time80.ms"))
-    eight = bench.windows("time80.ms", "windows80.ms", 8)
-    line("80 times, 8 windows: replace DATA, all in one run", lambda: bench.grove(bench.all_windows(eight, 8)),
-         lambda: bench.peer(eight))
-    line("80 times, 8 windows: replace DATA, one", lambda: bench.grove(bench.old(eight, 3)))
-    if re.search(options.only, "8 million rows"):
-        many = bench.make("long.ms", 8000000 // (options.stations * (options.stations - 1) // 2), 1)
-        line("8 million rows, 1 channel: replace DATA", lambda: bench.grove(bench.old(many)), lambda: bench.peer(many))
-        line("8 million rows, 1 channel, --memory 64MiB",
-             lambda: bench.grove(bench.old(many), "--memory", "64MiB"))
+             lambda: bench.grove(bench.old(by_baseline()), "--memory", "64MiB"))
+
+    def eight():
+        return bench.windows(bench.make("time80.ms", 80, 64), "windows80.ms", 8)
+
+    def long():
+        return bench.make("long.ms", 8000000 // (options.stations * (options.stations - 1) // 2), 1)
+
+    line("80 times: a new set", lambda: bench.fresh(80, 64), lambda: bench.peer_new(bench.make("time80.ms", 80, 64)))
+    line("80 times, 8 windows: replace DATA, all in one run", lambda: bench.grove(bench.all_windows(eight(), 8)),
+         lambda: bench.peer(eight()))
+    line("80 times, 8 windows: replace DATA, one", lambda: bench.grove(bench.old(eight(), 3)), None,
+         lambda: bench.dp3(eight(), None, "msin.band=3"))
+    line("8 million rows, 1 channel: replace DATA", lambda: bench.grove(bench.old(long())), lambda: bench.peer(long()),
+         lambda: bench.dp3(long()))
+    line("8 million rows, 1 channel, --memory 64MiB", lambda: bench.grove(bench.old(long()), "--memory", "64MiB"))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,10 @@
 #
 #     bench/peers.sh --jones [FOLDER [BUILD FOLDER [OPTIONS OF peers-jones.py...]]]
 #
+# Rows of sets, written by time and by baseline, with windows, long, and start-up, with DP3 and python-casacore:
+#
+#     bench/peers.sh --sets [FOLDER [BUILD FOLDER [OPTIONS OF cliffs-sets.py...]]]
+#
 # FOLDER is a Python environment with the programs. It is created if it does not exist; without FOLDER,
 # for this run only.
 set -e
@@ -40,6 +44,10 @@ if [ "$1" = --imagers ]; then
 fi
 if [ "$1" = --jones ]; then
     script=peers-jones.py packages='codex-africanus matvis'
+    shift
+fi
+if [ "$1" = --sets ]; then
+    script=cliffs-sets.py packages='dp3 python-casacore'
     shift
 fi
 folder=$1 build=${2:-build}
@@ -65,4 +73,9 @@ command -v taskset >/dev/null && one="taskset -c $(($(nproc --all) - 1))"
 case " $* " in
 *' --threads '*) one= && unset OMP_NUM_THREADS NUMBA_NUM_THREADS ;; # ducc0 heeds the first
 esac
-$one "$folder/bin/python" "$top/bench/$script" "$grove" "$work" "$@"
+if [ "$script" = cliffs-sets.py ]; then
+    set -- --dp3 "$folder/bin/DP3.py" --grove "$grove" --work "$work" "$@"
+else
+    set -- "$grove" "$work" "$@"
+fi
+$one "$folder/bin/python" "$top/bench/$script" "$@"

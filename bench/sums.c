@@ -25,10 +25,12 @@ const bench_sum_workload bench_sum_workloads[] = {
     {"P1 2x2 Jones, baselines", 1000, 64, 4, 0, 0, 1, GROVE_PREDICT_BASELINE, 8, 4.2, 0},
     {"P1 2x2 Jones, smeared", 1000, 64, 4, 0, 3, 1, GROVE_PREDICT_BASELINE, 16, 8.1, 0},
     {"P1 2x2 Jones of channels, smeared", 1000, 64, 4, 0, 3, 2, GROVE_PREDICT_BASELINE, 53, 19, 0},
-    {"P2 2x2 Jones, smeared", 10000, 1, 4, 0, 3, 1, GROVE_PREDICT_BASELINE, 40, 46, 0},
+    {"P2 2x2 Jones, smeared", 10000, 1, 4, 0, 3, 1, GROVE_PREDICT_BASELINE, 40, 32, 0},
     {"P2 I", 10000, 1, 1, 0, 0, 0, GROVE_PREDICT_STATION, 3, 1.0, OF_STATIONS},
     {"P2 I, baselines", 10000, 1, 1, 0, 0, 0, GROVE_PREDICT_BASELINE, 2, 26, 1},
-    {"P2 I, smeared", 10000, 1, 1, 0, 3, 0, GROVE_PREDICT_BASELINE, 2, 68, 0},
+    {"P2 I, smeared", 10000, 1, 1, 0, 3, 0, GROVE_PREDICT_BASELINE, 6, 20, 0},
+    {"P2 I, 4 channels, smeared", 10000, 4, 1, 0, 3, 0, GROVE_PREDICT_BASELINE, 6, 14, 0},
+    {"P2 I, 8 channels, smeared", 10000, 8, 1, 0, 3, 0, GROVE_PREDICT_BASELINE, 4, 24, 0},
     {"P2 IQUV", 10000, 1, 4, 0, 0, 0, GROVE_PREDICT_STATION, 12, 1.5, OF_STATIONS},
 };
 const int bench_sum_workload_count = sizeof(bench_sum_workloads) / sizeof(bench_sum_workloads[0]);
@@ -130,6 +132,7 @@ void bench_sum_set_isa(const bench_sum_workload *w, bench_sum *p, int isa)
                                .equal_width = 1,
                                .smear_time = w->smear & 1,
                                .smear_freq = w->smear >> 1,
+                               .factors = w->smear && !w->jones && w->channels < GROVE_PREDICT_FEW,
                                .jones = w->jones ? GROVE_PREDICT_WITHIN : GROVE_PREDICT_AROUND,
                                .count = w->channels,
                                .width = p->width[0],

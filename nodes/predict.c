@@ -338,12 +338,10 @@ static bool factors_win(const grove_node *node, const grove_predict_plan *plan)
     enum { MANY = 16 };
     const grove_axis *stations =
         grove_node_input_axis(node, GROVE_PREDICT_UVW_LEFT, GROVE_AXIS_STATION);
-    const bool regular = (plan->channels.regular || plan->channels.deviation > 0) &&
-                         (!plan->smear_freq || plan->equal_width);
 
     return plan->way == GROVE_PREDICT_BASELINE && (plan->smear_time || plan->smear_freq) &&
-           plan->count < (regular ? GROVE_PREDICT_FACTORED : GROVE_PREDICT_FEW) &&
-           !(plan->cutoff > 0) && !grove_node_input_form(node, GROVE_PREDICT_LEFT) &&
+           plan->count < GROVE_PREDICT_FEW && !(plan->cutoff > 0) &&
+           !grove_node_input_form(node, GROVE_PREDICT_LEFT) &&
            !grove_node_input_form(node, GROVE_PREDICT_RIGHT) && is_of_stations(node) && stations &&
            stations->size >= MANY;
 }

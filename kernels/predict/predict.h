@@ -63,11 +63,10 @@ enum {
 
 /* With fewer channels, in all or in the last block of 64, every phase is evaluated, which then
  * takes less time than a recurrence; more are needed where the phases are those of a whole block:
- * with Jones terms inside the sum or widths that differ. With Jones terms inside the sum a source
- * is in each lane where channels are few. */
+ * with Jones terms inside the sum or widths that differ. With Jones terms inside the sum, or with
+ * smearing and many stations, a source is in each lane where channels are few. */
 enum {
     GROVE_PREDICT_RECURRED = 3,
-    GROVE_PREDICT_FACTORED = 5, /* with fewer, smeared, phases are products of those of stations */
     GROVE_PREDICT_RECURRED_BLOCK = 5,
     GROVE_PREDICT_RECURRED_SMEARED_BLOCK = 7,
     GROVE_PREDICT_FEW = 8

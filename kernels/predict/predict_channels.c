@@ -1,5 +1,6 @@
 /* Sums with Jones terms of source and station inside, with a channel or a source in each lane. A
- * piece is one time, one vector of channels or a single channel, and a block of rows. */
+ * piece is one time, one vector of channels or those of a sum with a source in each lane, and a
+ * block of rows. */
 #include "predict_private.h"
 
 #include <stdlib.h>
@@ -47,14 +48,10 @@ static int has_stations(const grove_predict_sum *p)
 
 int grove_predict_channels_bare(const grove_predict_sum *p)
 {
-    int regular = (p->plan.channels.regular || p->plan.channels.deviation > 0) &&
-                  (!p->plan.smear_freq || p->plan.equal_width);
-
     return p->plan.factors && p->plan.way == GROVE_PREDICT_BASELINE && !(p->plan.cutoff > 0) &&
            p->plan.jones == GROVE_PREDICT_AROUND && !input_of(p, GROVE_PREDICT_LEFT)->data &&
            !input_of(p, GROVE_PREDICT_RIGHT)->data && input_of(p, GROVE_PREDICT_UVW_LEFT)->data &&
-           input_of(p, GROVE_PREDICT_UVW_RIGHT)->data &&
-           p->plan.count < (regular ? GROVE_PREDICT_FACTORED : GROVE_PREDICT_FEW) &&
+           input_of(p, GROVE_PREDICT_UVW_RIGHT)->data && p->plan.count < GROVE_PREDICT_FEW &&
            has_stations(p) && p->sources >= p->kernels->lanes;
 }
 
@@ -72,7 +69,9 @@ int grove_predict_channels_form(const grove_predict_sum *p)
 /* Channels of a piece at most. */
 static int64_t width_of(const grove_predict_sum *p)
 {
-    return p->form == BY_SOURCES ? 1 : p->kernels->lanes;
+    if (p->form != BY_SOURCES)
+        return p->kernels->lanes;
+    return p->terms.diagonal ? p->plan.count : 1;
 }
 
 int grove_predict_channels_pack(grove_predict_sum *p)
@@ -239,6 +238,7 @@ static void set_job(const grove_predict_sum *p, piece *c)
     job->diagonal = p->terms.diagonal;
     job->elements = p->terms.sum.components;
     memcpy(job->element, p->terms.element, sizeof(job->element));
+    job->at_once = lanes;
     job->offset = c->first - p->origin;
     job->from = job->offset < 0 ? (int)-job->offset : 0;
     job->to = p->channels - job->offset < lanes ? (int)(p->channels - job->offset) : lanes;
@@ -284,7 +284,9 @@ static void add_sources(const grove_predict_sum *p, piece *c)
 {
     grove_predict_channels_job job = c->job;
     int by_sources = p->form == BY_SOURCES;
-    int span = p->kernels->span * (by_sources ? p->kernels->lanes : 1);
+    int elements = job.elements > 0 ? job.elements * job.at_once : 1;
+    int vectors = job.diagonal ? PREDICT_BATCH(p->kernels->span, elements) : p->kernels->span;
+    int span = by_sources ? vectors * p->kernels->lanes : p->kernels->span;
     const char *weight = job.weight;
     int64_t step = job.weight_source * (p->args->out.bytes == 4 ? 4 : 8);
 

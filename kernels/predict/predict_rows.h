@@ -154,7 +154,12 @@ static work start_work(const grove_predict_job *job, const double *uvw, const do
               .to = (job->to + PREDICT_GROUP - 1) / PREDICT_GROUP,
               .side = side_of(job)};
 
-    memset(sums, 0, sizeof(double) * 2 * LANES * PREDICT_BLOCK * (size_t)job->components);
+    const size_t channel = sizeof(double) * 2 * LANES;
+    const int end =
+        job->regular ? PREDICT_GROUP * w.to : job->to; /* groups are summed as a whole */
+
+    for (int c = 0; c < job->components; c++)
+        memset(sums + c * PREDICT_BLOCK * 2 * LANES, 0, channel * (size_t)end);
     return w;
 }
 

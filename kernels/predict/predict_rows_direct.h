@@ -52,7 +52,7 @@ static void direct_phases(const work *w, int64_t source, int count, int channel,
     if (!job->smear_time && !job->width && !shaped && !(job->cutoff > 0))
         return;
     if (job->smear_time || job->width)
-        sincs_of(factor, across, count, 0);
+        sincs_of(factor, across, count);
     for (int i = 0; i < count && !job->smear_time && !job->width; i++)
         factor[i] = splat(1);
     for (int i = 0; i < count && shaped; i++)

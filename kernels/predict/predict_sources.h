@@ -1,18 +1,21 @@
 /* Sums with Jones terms of source and station, a source in each lane: what predict_channels.h does,
- * but for one channel, where channels are too few to fill a vector.
+ * but for one channel, or a few with diagonal Jones terms, where channels are too few to fill a
+ * vector.
  *
- * A panel keeps the factors of stations for some vectors of sources: 512 bytes for a vector,
- * station and side, half a MiB for 64 stations. A source-visibility takes 32 multiply-adds for the
- * product, 8 for the real factor and 10 for each kind of smearing, its delay included. Diagonal
- * Jones terms, or none, take 6 for each element instead of 40. Sums over the lanes are computed
- * once for a row and BATCH vectors, some 40 operations. */
+ * A panel keeps the factors of stations for some vectors of sources: 64 vectors of AVX-512 for a
+ * station and side at most, half a MiB for 64 stations. A source-visibility takes 32 multiply-adds
+ * for the product, 8 for the real factor. Diagonal Jones terms, or none, take 6 for each element
+ * instead of 40. Smearing in time, or over the width, takes 4 for its argument and a polynomial of
+ * 2 to 8 steps, by the largest argument of these sources in the row; channels of equal widths share
+ * the latter. Sums over the lanes are computed once for a row, channel and batch, some 15
+ * operations. */
 #ifndef GROVE_KERNELS_PREDICT_SOURCES_H
 #define GROVE_KERNELS_PREDICT_SOURCES_H
 
 #include "predict_channels.h"
 #include "predict_sincs.h"
 
-enum { BATCH = SPAN /* vectors of sources at once */ };
+enum { BATCH = PREDICT_BATCH(SPAN, 1) /* vectors of sources at once, at most */ };
 
 typedef struct {
     const grove_predict_channels_job *job;
@@ -21,7 +24,7 @@ typedef struct {
     _Alignas(64) real narrow[3][BATCH * LANES]; /* direction */
     double largest[3];                          /* of the directions */
     int gaussians[BATCH];                       /* are there any in the vector? */
-    jones brightness[BATCH];
+    jones brightness[BATCH];                    /* of a channel */
     int unpolarised[BATCH];
 } source_batch;
 
@@ -40,9 +43,6 @@ INLINE void dot_sources(const source_batch *g, const double *u, int v, doubles t
 
 static void start_source_batch(source_batch *g, const grove_predict_channels_job *job)
 {
-    static const real nothing[8] = {0};
-    grove_predict_jones_side cells = {.numbers = 8, .bytes = sizeof(real)};
-
     memset(g, 0, sizeof(*g));
     g->job = job;
     g->vectors = (job->sources + LANES - 1) / LANES;
@@ -56,12 +56,21 @@ static void start_source_batch(source_batch *g, const grove_predict_channels_job
             g->ellipse[d][s] = job->ellipse[4 * (s - job->points) + d];
         g->gaussians[s / LANES] |= s >= job->points;
     }
+}
+
+/* The brightness of all sources in channel c. */
+static void load_source_brightness(source_batch *g, int c)
+{
+    static const real nothing[8] = {0};
+    const grove_predict_channels_job *job = g->job;
+    const real *weight = (const real *)job->weight + job->weight_channel * c;
+    grove_predict_jones_side cells = {.numbers = 8, .bytes = sizeof(real)};
+
     for (int v = 0; v < g->vectors; v++) {
         g->unpolarised[v] = 1;
         for (int i = 0; i < LANES; i++) {
             int s = v * LANES + i;
-            const real *b =
-                s < job->sources ? (const real *)job->weight + job->weight_source * s : nothing;
+            const real *b = s < job->sources ? weight + job->weight_source * s : nothing;
             cells.at[i] = (const char *)b;
             g->unpolarised[v] = g->unpolarised[v] && is_unpolarised(b);
         }
@@ -71,7 +80,7 @@ static void start_source_batch(source_batch *g, const grove_predict_channels_job
 
 /* Jones terms of a station for vector v; lanes beyond the last source repeat it. */
 static void load_station_sources(const grove_predict_channels_job *job, int which, int station,
-                                 int v, jones *to)
+                                 int v, int c, jones *to)
 {
     const grove_predict_channels_side *from = &job->side[which];
     grove_predict_jones_side side = {.numbers = from->numbers, .bytes = from->bytes};
@@ -81,55 +90,105 @@ static void load_station_sources(const grove_predict_channels_job *job, int whic
         side.at[i] = from->at[station] + from->source * job->order[s];
         if (station + PREFETCH_AHEAD < job->stations && from->wanted[station + PREFETCH_AHEAD])
             __builtin_prefetch(from->at[station + PREFETCH_AHEAD] + from->source * job->order[s] +
-                               from->channel * job->offset);
+                               from->channel * (job->offset + c));
     }
-    load_cells(&side, from->channel * job->offset, to);
+    load_cells(&side, from->channel * (job->offset + c), to);
 }
 
-static void fill_station_sources(const source_batch *g, int which, int station, int v, jones *to)
+/* Phases of a station in channel c. */
+INLINE void phases_in_channel(const source_batch *g, int which, int station, int v, int c, vec z[2])
+{
+    doubles turns[PARTS];
+
+    dot_sources(g, g->job->side[which].uvw + 3 * station, v, turns);
+    phasor(fractional_turns(turns, which ? g->job->freq[c] : -g->job->freq[c]), &z[0], &z[1]);
+}
+
+static void fill_station_sources(const source_batch *g, int which, int station, int v, int c,
+                                 jones *to)
 {
     const grove_predict_channels_job *job = g->job;
-    doubles turns[PARTS];
     jones terms;
-    vec c, s;
+    vec z[2];
 
-    dot_sources(g, job->side[which].uvw + 3 * station, v, turns);
-    phasor(fractional_turns(turns, which ? job->freq[0] : -job->freq[0]), &c, &s);
-    if (!job->side[which].numbers && (which || g->unpolarised[v])) {
-        vec b = which ? splat(1) : g->brightness[v].at[0];
-        *to = (jones){{c * b, s * b, splat(0), splat(0), splat(0), splat(0), c * b, s * b}};
-        return;
-    }
-    load_station_sources(job, which, station, v, &terms);
+    phases_in_channel(g, which, station, v, c, z);
+    load_station_sources(job, which, station, v, c, &terms);
     if (which)
         *to = terms;
     else
         multiply_brightness(job, &terms, &g->brightness[v], g->unpolarised[v], to);
-    multiply_elements(to, 8, c, s);
+    multiply_elements(to, 8, z[0], z[1]);
+}
+
+/* Where the panel has an element of diagonal terms: [station][channel][element][vector][re, im].
+ * On the right side elements are those of the diagonal, or the only one that is wanted. */
+INLINE vec *diagonals_at(const source_batch *g, vec *panel, int station, int c, int element)
+{
+    const grove_predict_channels_job *job = g->job;
+    int elements = job->elements;
+
+    if (panel != job->panel)
+        element = elements > 1 ? job->element[element] & 1 : 0;
+    return panel + 2 * (int64_t)g->vectors * ((station * job->at_once + c) * elements + element);
+}
+
+/* An element of a station's diagonal terms, with its phases. */
+static void fill_diagonals(const source_batch *g, vec *panel, int which, int station, int v, int c)
+{
+    const grove_predict_channels_job *job = g->job;
+    vec z[2];
+    jones m;
+
+    if (!job->side[which].numbers && (which || g->unpolarised[v])) {
+        vec b = which ? splat(1) : g->brightness[v].at[0];
+        phases_in_channel(g, which, station, v, c, z);
+        m = (jones){
+            {z[0] * b, z[1] * b, splat(0), splat(0), splat(0), splat(0), z[0] * b, z[1] * b}};
+    } else {
+        fill_station_sources(g, which, station, v, c, &m);
+    }
+    for (int k = 0; k < job->elements; k++) {
+        int e = which ? 6 * (job->element[k] & 1) : 2 * job->element[k];
+        vec *to = diagonals_at(g, panel, station, c, k) + 2 * v;
+        to[0] = m.at[e];
+        to[1] = m.at[e + 1];
+    }
 }
 
 /* ---- rows ---- */
 
-/* The sum of the lanes, halves first. */
-INLINE double sum_lanes(vec x)
-{
-#if GROVE_REAL_SINGLE && VECTOR_BYTES == 64
-    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7);
-    return (double)((x[0] + x[2]) + (x[1] + x[3]));
-#elif (GROVE_REAL_SINGLE && VECTOR_BYTES == 32) || VECTOR_BYTES == 64
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
-    return (double)((x[0] + x[2]) + (x[1] + x[3]));
-#elif GROVE_REAL_SINGLE || VECTOR_BYTES == 32
-    return (double)((x[0] + x[2]) + (x[1] + x[3]));
+#if GROVE_REAL_SINGLE
+#define SUMMED_BYTES 4
 #else
-    return x[0] + x[1];
+#define SUMMED_BYTES 8
+#endif
+
+/* Adds the sums of the lanes, halves first. */
+INLINE void sum_lanes(vec x, vec y, double *sum, double *other)
+{
+#if VECTOR_BYTES / SUMMED_BYTES == 16
+    x = __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+        __builtin_shufflevector(x, y, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    *sum += (double)((x[0] + x[2]) + (x[1] + x[3]));
+    *other += (double)((x[8] + x[10]) + (x[9] + x[11]));
+#elif VECTOR_BYTES / SUMMED_BYTES == 8
+    x = __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11) +
+        __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15);
+    *sum += (double)((x[0] + x[2]) + (x[1] + x[3]));
+    *other += (double)((x[4] + x[6]) + (x[5] + x[7]));
+#elif VECTOR_BYTES / SUMMED_BYTES == 4
+    *sum += (double)((x[0] + x[2]) + (x[1] + x[3]));
+    *other += (double)((y[0] + y[2]) + (y[1] + y[3]));
+#else
+    *sum += (double)(x[0] + x[1]);
+    *other += (double)(y[0] + y[1]);
 #endif
 }
 
-INLINE vec extent_of(const source_batch *g, const double *u, int v)
+INLINE vec extent_of(const source_batch *g, const double *u, int v, int c)
 {
-    double square = g->job->freq[0] * g->job->freq[0];
+    double square = g->job->freq[c] * g->job->freq[c];
     doubles to[PARTS];
 
     for (int i = 0; i < PARTS; i++) {
@@ -143,17 +202,7 @@ INLINE vec extent_of(const source_batch *g, const double *u, int v)
     return narrow(to);
 }
 
-/* uvw . direction * scale: turns that need no more than single precision. */
-INLINE void smeared_turns(const source_batch *g, const double *uvw, double scale, vec *to)
-{
-    const vec *l = (const vec *)(const void *)g->narrow[0], *m = l + BATCH, *n = m + BATCH;
-    real u = (real)(uvw[0] * scale), v = (real)(uvw[1] * scale), w = (real)(uvw[2] * scale);
-
-    for (int i = 0; i < g->vectors; i++)
-        to[i] = l[i] * u + m[i] * v + n[i] * w;
-}
-
-/* No source has more of these turns. */
+/* No source has more turns of uvw . direction * scale. */
 INLINE double most_turns(const source_batch *g, const double *uvw, double scale)
 {
     return (fabs(uvw[0]) * g->largest[0] + fabs(uvw[1]) * g->largest[1] +
@@ -161,42 +210,76 @@ INLINE double most_turns(const source_batch *g, const double *uvw, double scale)
            fabs(scale);
 }
 
-/* Shapes and smearing of all sources in a row. */
-INLINE void source_factors(const source_batch *g, int row, vec *factor)
+INLINE void sincs_within(const source_batch *g, const double *uvw, double scale, int level,
+                         const vec *from, vec *to)
 {
-    const grove_predict_channels_job *job = g->job;
-    vec across[BATCH];
-    double most = 0;
+    const vec *l = (const vec *)(const void *)g->narrow[0], *m = l + BATCH, *n = m + BATCH;
+    real u = (real)(uvw[0] * scale), v = (real)(uvw[1] * scale), w = (real)(uvw[2] * scale);
 
-    for (int v = 0; v < g->vectors; v++)
-        factor[v] = across[v] = splat(0);
-    if (job->smear_time) {
-        smeared_turns(g, job->change + 3 * row, job->freq[0], factor);
-        most = most_turns(g, job->change + 3 * row, job->freq[0]);
+    for (int i = 0; i < g->vectors; i++) {
+        vec sinc = sinc_within(l[i] * u + m[i] * v + n[i] * w, level);
+        to[i] = from ? from[i] * sinc : sinc;
     }
-    if (job->width) {
-        smeared_turns(g, job->uvw + 3 * row, job->width[0], across);
-        most = fmax(most, most_turns(g, job->uvw + 3 * row, job->width[0]));
-    }
-    if ((job->width || job->smear_time) && most < 0.49)
-        sincs_of(factor, across, g->vectors, 1);
-    else if (job->width || job->smear_time)
-        sincs_of(factor, across, g->vectors, 0);
-    for (int v = 0; v < g->vectors && !job->width && !job->smear_time; v++)
-        factor[v] = splat(1);
-    for (int v = 0; v < g->vectors; v++)
-        if (g->gaussians[v])
-            factor[v] *= decay(extent_of(g, job->uvw + 3 * row, v));
 }
 
-INLINE void multiply_by_rest_phases(const source_batch *g, int row, int v, jones *a)
+/* Sincs of uvw . direction * scale, turns that need no more than single precision, times `from`;
+ * NULL: 1. */
+INLINE void sincs_along(const source_batch *g, const double *uvw, double scale, const vec *from,
+                        vec *to)
+{
+    switch (sinc_level(most_turns(g, uvw, scale))) {
+    case 0:
+        sincs_within(g, uvw, scale, 0, from, to);
+        break;
+    case 1:
+        sincs_within(g, uvw, scale, 1, from, to);
+        break;
+    case 2:
+        sincs_within(g, uvw, scale, 2, from, to);
+        break;
+    case 3:
+        sincs_within(g, uvw, scale, 3, from, to);
+        break;
+    case 4:
+        sincs_within(g, uvw, scale, 4, from, to);
+        break;
+    default:
+        sincs_within(g, uvw, scale, SINC_FAR, from, to);
+    }
+}
+
+/* Smearing of all sources in a row over a channel's width. */
+INLINE void smear_across(const source_batch *g, int row, int c, vec *to)
+{
+    const grove_predict_channels_job *job = g->job;
+
+    for (int v = 0; v < g->vectors && !job->width; v++)
+        to[v] = splat(1);
+    if (job->width)
+        sincs_along(g, job->uvw + 3 * row, job->width[c], NULL, to);
+}
+
+/* The same times smearing in time and shapes. */
+INLINE void smear_along(const source_batch *g, int row, int c, const vec *across, vec *to)
+{
+    const grove_predict_channels_job *job = g->job;
+
+    if (job->smear_time)
+        sincs_along(g, job->change + 3 * row, job->freq[c], across, to);
+    else
+        memcpy(to, across, sizeof(*to) * (size_t)g->vectors);
+    for (int v = 0; v < g->vectors; v++)
+        if (g->gaussians[v])
+            to[v] *= decay(extent_of(g, job->uvw + 3 * row, v, c));
+}
+
+/* Phases of the row's rest. */
+INLINE void rest_phases(const source_batch *g, int row, int v, int c, vec z[2])
 {
     doubles turns[PARTS];
-    vec c, s;
 
     dot_sources(g, g->job->rest + 3 * row, v, turns);
-    phasor(fractional_turns(turns, -g->job->freq[0]), &c, &s);
-    multiply_elements(a, 8, c, s);
+    phasor(fractional_turns(turns, -g->job->freq[c]), &z[0], &z[1]);
 }
 
 INLINE void add_sources(const source_batch *g, int row, int stray, const jones *a, const jones *b)
@@ -204,105 +287,120 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
     const vec zero = splat(0);
     double *to = (double *)g->job->sums + (int64_t)row * 8;
     vec x0[2] = {zero, zero}, x1[2] = {zero, zero}, x2[2] = {zero, zero}, x3[2] = {zero, zero};
-    vec factor[BATCH];
+    vec across[BATCH], factor[BATCH], z[2];
 
-    source_factors(g, row, factor);
+    smear_across(g, row, 0, across);
+    smear_along(g, row, 0, across, factor);
     for (int v = 0; v < g->vectors; v++, a++, b++) {
         const vec *m = a->at;
         jones rotated;
         if (stray) {
             rotated = *a;
-            multiply_by_rest_phases(g, row, v, &rotated);
+            rest_phases(g, row, v, 0, z);
+            multiply_elements(&rotated, 8, z[0], z[1]);
             m = rotated.at;
         }
         add_terms(factor[v], m, b->at, x0, x1, x2, x3);
     }
-    for (int k = 0; k < 2; k++) {
-        to[k] += sum_lanes(x0[k]);
-        to[2 + k] += sum_lanes(x1[k]);
-        to[4 + k] += sum_lanes(x2[k]);
-        to[6 + k] += sum_lanes(x3[k]);
-    }
+    sum_lanes(x0[0], x0[1], to, to + 1);
+    sum_lanes(x1[0], x1[1], to + 2, to + 3);
+    sum_lanes(x2[0], x2[1], to + 4, to + 5);
+    sum_lanes(x3[0], x3[1], to + 6, to + 7);
 }
 
-/* Factors of all sources in a row, with the phases of its rest. */
-INLINE void rest_factors(const source_batch *g, int row, vec (*z)[2])
+/* An element of diagonal terms times the factors, which z has with the phases of the rest. */
+INLINE void add_source_element(const source_batch *g, double *to, const vec *factor,
+                               const vec (*z)[2], const vec *a, const vec *b)
 {
-    vec turns[BATCH], factor[BATCH];
-    doubles rest[PARTS];
+    vec x[2] = {splat(0), splat(0)}, y[2] = {splat(0), splat(0)};
 
-    source_factors(g, row, factor);
-    for (int v = 0; v < g->vectors; v++) {
-        dot_sources(g, g->job->rest + 3 * row, v, rest);
-        turns[v] = fractional_turns(rest, -g->job->freq[0]);
-    }
-    for (int v = 0; v < g->vectors; v++) {
-        phasor(turns[v], &z[v][0], &z[v][1]);
-        z[v][0] *= factor[v];
-        z[v][1] *= factor[v];
-    }
-}
-
-/* Element e / 2 of diagonal terms. */
-INLINE void add_source_element(const source_batch *g, int row, int e, const vec *factor,
-                               const vec (*z)[2], const jones *a, const jones *b)
-{
-    double *to = (double *)g->job->sums + (int64_t)row * 8 + e;
-    vec x[2] = {splat(0), splat(0)};
-
-    for (int v = 0; v < g->vectors; v++) {
-        const vec *m = a[v].at + e;
+    for (int v = 0; v < g->vectors; v++, a += 2, b += 2) {
         vec re, im;
         if (z) {
-            re = m[0] * z[v][0];
-            im = m[0] * z[v][1];
-            re -= m[1] * z[v][1];
-            im += m[1] * z[v][0];
+            re = a[0] * z[v][0];
+            im = a[0] * z[v][1];
+            re -= a[1] * z[v][1];
+            im += a[1] * z[v][0];
         } else {
-            re = m[0] * factor[v];
-            im = m[1] * factor[v];
+            re = a[0] * factor[v];
+            im = a[1] * factor[v];
         }
         KEEP(re);
         KEEP(im);
-        add_product_of(x, re, im, b[v].at + (e & 2 ? 6 : 0));
+        x[0] += re * b[0];
+        x[1] += re * b[1];
+        y[0] -= im * b[1];
+        y[1] += im * b[0];
     }
-    to[0] += sum_lanes(x[0]);
-    to[1] += sum_lanes(x[1]);
+    sum_lanes(x[0] + y[0], x[1] + y[1], to, to + g->job->at_once);
 }
 
-static void add_source_diagonals(const source_batch *g, int row, const jones *a, const jones *b)
+INLINE void add_source_diagonals(const source_batch *g, int row, int stray, vec *left, vec *right)
 {
     const grove_predict_channels_job *job = g->job;
-    vec factor[BATCH], z[BATCH][2];
+    vec across[BATCH], factor[BATCH], z[BATCH][2];
 
-    if (job->stray[row])
-        rest_factors(g, row, z);
-    else
-        source_factors(g, row, factor);
-    for (int k = 0; k < job->elements; k++)
+    for (int c = job->from; c < job->to; c++) {
+        if (c == job->from || (job->width && job->width[c] != job->width[c - 1]))
+            smear_across(g, row, c, across);
+        smear_along(g, row, c, across, factor);
+        for (int v = 0; v < g->vectors && stray; v++) {
+            rest_phases(g, row, v, c, z[v]);
+            z[v][0] *= factor[v];
+            z[v][1] *= factor[v];
+        }
+        for (int k = 0; k < job->elements; k++)
+            add_source_element(g,
+                               (double *)job->sums +
+                                   ((int64_t)row * 8 + 2 * job->element[k]) * job->at_once + c,
+                               factor, stray ? (const vec(*)[2])z : NULL,
+                               diagonals_at(g, left, job->side[0].station[row], c, k),
+                               diagonals_at(g, right, job->side[1].station[row], c, k));
+    }
+}
+
+/* Sums with diagonal terms in all channels. */
+static void diagonal_sums(source_batch *g)
+{
+    const grove_predict_channels_job *job = g->job;
+    vec *left = job->panel, *right = left + 8 * (int64_t)SPAN * job->stations;
+
+    for (int c = job->from; c < job->to; c++) {
+        if (c == job->from || job->weight_channel)
+            load_source_brightness(g, c);
+        for (int v = 0; v < g->vectors; v++)
+            for (int p = 0; p < job->stations; p++)
+                for (int side = 0; side < 2; side++)
+                    if (job->side[side].wanted[p])
+                        fill_diagonals(g, side ? right : left, side, p, v, c);
+    }
+    for (int row = 0; row < job->rows; row++)
         if (job->stray[row])
-            add_source_element(g, row, 2 * job->element[k], NULL, (const vec(*)[2])z, a, b);
+            add_source_diagonals(g, row, 1, left, right);
         else
-            add_source_element(g, row, 2 * job->element[k], factor, NULL, a, b);
+            add_source_diagonals(g, row, 0, left, right);
 }
 
 static void source_sums(const grove_predict_channels_job *job)
 {
-    jones *left = job->panel, *right = left + (int64_t)job->stations * BATCH;
+    jones *left = job->panel, *right = left + (int64_t)job->stations * SPAN;
     source_batch g;
 
     start_source_batch(&g, job);
+    if (job->diagonal) {
+        diagonal_sums(&g);
+        return;
+    }
+    load_source_brightness(&g, 0);
     for (int v = 0; v < g.vectors; v++)
         for (int p = 0; p < job->stations; p++)
             for (int side = 0; side < 2; side++)
                 if (job->side[side].wanted[p])
-                    fill_station_sources(&g, side, p, v, (side ? right : left) + p * BATCH + v);
+                    fill_station_sources(&g, side, p, v, 0, (side ? right : left) + p * SPAN + v);
     for (int row = 0; row < job->rows; row++) {
-        const jones *a = left + job->side[0].station[row] * BATCH;
-        const jones *b = right + job->side[1].station[row] * BATCH;
-        if (job->diagonal)
-            add_source_diagonals(&g, row, a, b);
-        else if (job->stray[row])
+        const jones *a = left + job->side[0].station[row] * SPAN;
+        const jones *b = right + job->side[1].station[row] * SPAN;
+        if (job->stray[row])
             add_sources(&g, row, 1, a, b);
         else
             add_sources(&g, row, 0, a, b);
