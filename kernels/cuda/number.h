@@ -107,15 +107,95 @@ __device__ __forceinline__ void sine_cosine(double half_turns, double *sine, dou
     sincospi(half_turns, sine, cosine);
 }
 
-/* exp(2 pi i turns), reduced in double, evaluated in `real`. The sum of `turns` below 2^51 and 1.5
- * 2^52 has no fraction: it rounds to the nearest whole number. */
+__device__ __forceinline__ uint32_t bits_of(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+__device__ __forceinline__ float float_of(uint32_t bits)
+{
+    float x;
+
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+/* -x if the last bit of `odd` is set, else x. A sum, not an exclusive or: it is one instruction. */
+__device__ __forceinline__ float negate_if(uint32_t odd, float x)
+{
+    return float_of(bits_of(x) + (odd << 31));
+}
+
+__device__ __forceinline__ double negate_if(uint32_t odd, double x)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    bits += (uint64_t)odd << 63;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+/* exp(pi i y), |y| <= 1/2: the polynomials of the CPU (kernels/simd/vector.h), which have no bias
+ * that would add up over sources. */
+__device__ __forceinline__ complex_number<float> half_turn(float y)
+{
+    const float t = y * y;
+    float s = t * 0.07814113050699234f - 0.5985610485076904f;
+    float c = t * -0.024395931512117386f + 0.23493707180023193f;
+
+    s = s * t + 2.5501296520233154f;
+    s = s * t - 5.1677141189575195f;
+    s = s * t + 3.1415927410125732f;
+    c = c * t - 1.335211992263794f;
+    c = c * t + 4.058709144592285f;
+    c = c * t - 4.934802055358887f;
+    return {c * t + 1.0f, s * y};
+}
+
+__device__ __forceinline__ complex_number<double> half_turn(double y)
+{
+    const double t = y * y;
+    double s = t * 7.697826768224191e-07 - 2.1903497074626018e-05;
+    double c = t * -1.34352129509532e-07 + 4.300724172734847e-06;
+
+    s = s * t + 0.0004662998161898394;
+    s = s * t - 0.007370430505916944;
+    s = s * t + 0.0821458865731029;
+    s = s * t - 0.5992645293189447;
+    s = s * t + 2.5501640398773007;
+    s = s * t - 5.167712780049969;
+    s = s * t + 3.141592653589793;
+    c = c * t - 0.00010463741681752138;
+    c = c * t + 0.0019295741872812349;
+    c = c * t - 0.025806891376592964;
+    c = c * t + 0.235330630357995;
+    c = c * t - 1.3352627688545549;
+    c = c * t + 4.058712126416768;
+    c = c * t - 4.934802200544679;
+    return {c * t + 1.0, s * y};
+}
+
+/* exp(pi i a b), reduced in double, evaluated in `real`. The sum of a b, below 2^51, and 1.5 2^52
+ * has no fraction: it rounds to the nearest whole number, whose last bit is its. */
+template <typename real>
+__device__ __forceinline__ complex_number<real> phasor_of_half_turns(double a, double b)
+{
+    const double moved = fma(a, b, 6755399441055744.0);
+    const complex_number<real> z = half_turn((real)fma(a, b, 6755399441055744.0 - moved));
+    uint64_t odd;
+
+    memcpy(&odd, &moved, sizeof(odd));
+    return {negate_if((uint32_t)odd, z.re), negate_if((uint32_t)odd, z.im)};
+}
+
+/* exp(2 pi i turns) */
 template <typename real> __device__ __forceinline__ complex_number<real> phasor(double turns)
 {
-    const double whole = (turns + 6755399441055744.0) - 6755399441055744.0;
-    complex_number<real> z;
-
-    sine_cosine((real)(2 * (turns - whole)), &z.im, &z.re);
-    return z;
+    return phasor_of_half_turns<real>(2, turns);
 }
 
 __device__ __forceinline__ float power_of_two(float x)
@@ -128,35 +208,38 @@ __device__ __forceinline__ double power_of_two(double x)
     return exp2(x);
 }
 
-/* sin x / x for |x| up to pi / 2, y = x^2: to 4e-8, in double 1e-16. */
-template <typename real> __device__ __forceinline__ real sinc_near(real y)
+/* sin x / x, x = pi turns, |turns| <= 1/2, t = turns^2: the polynomials of the CPU
+ * (kernels/predict/predict_sincs.h). */
+__device__ __forceinline__ float sinc_near(float t)
 {
-    real sum = 0;
+    float s = t * 0.02471864459807641f - 0.19044175272048114f;
 
-    if (sizeof(real) == sizeof(double)) {
-        sum = (real)(1.0 / 51090942171709440000.0);
-        sum = sum * y + (real)(-1.0 / 121645100408832000.0);
-        sum = sum * y + (real)(1.0 / 355687428096000.0);
-        sum = sum * y + (real)(-1.0 / 1307674368000.0);
-        sum = sum * y + (real)(1.0 / 6227020800.0);
-    }
-    sum = sum * y + (real)(-1.0 / 39916800);
-    sum = sum * y + (real)(1.0 / 362880);
-    sum = sum * y + (real)(-1.0 / 5040);
-    sum = sum * y + (real)(1.0 / 120);
-    sum = sum * y + (real)(-1.0 / 6);
-    return sum * y + 1;
+    s = s * t + 0.8117148426658763f;
+    s = s * t - 1.6449332063351194f;
+    return s * t + 1.0f;
+}
+
+__device__ __forceinline__ double sinc_near(double t)
+{
+    double s = t * -6.7270425170826265e-06 + 0.00014832827396380304;
+
+    s = s * t - 0.002346059829910968;
+    s = s * t + 0.026147845336487233;
+    s = s * t - 0.19075182396433998;
+    s = s * t + 0.811742425278427;
+    s = s * t - 1.6449340668481678;
+    return s * t + 1.0;
 }
 
 /* sin x / x, x = pi turns. */
 template <typename real> __device__ __forceinline__ real sinc_of(real turns)
 {
-    real x = (real)GROVE_PI * turns, sine, cosine;
+    real sine, cosine;
 
     if (fabs(turns) <= (real)0.5)
-        return sinc_near(x * x);
+        return sinc_near(turns * turns);
     sine_cosine(turns, &sine, &cosine);
-    return sine / x;
+    return sine / ((real)GROVE_PI * turns);
 }
 
 /* sin x / x, x = pi turns, for any turns. */

@@ -11,7 +11,7 @@
 #ifndef GROVE_KERNELS_CUDA_TENSOR_H
 #define GROVE_KERNELS_CUDA_TENSOR_H
 
-#include "cell.h"
+#include "number.h"
 
 #if defined(GROVE_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
 #define GROVE_TENSOR_CORES 1
@@ -21,22 +21,6 @@
 
 namespace
 {
-__device__ __forceinline__ uint32_t bits_of(float x)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &x, sizeof(bits));
-    return bits;
-}
-
-__device__ __forceinline__ float float_of(uint32_t bits)
-{
-    float x;
-
-    memcpy(&x, &bits, sizeof(x));
-    return x;
-}
-
 #if defined(GROVE_CUDA_EMULATED)
 inline double cut(double x, int exponent)
 {

@@ -184,7 +184,7 @@ __device__ __forceinline__ void add_source(const place &p, const chunk<real, GRO
 
     if (c.regular) {
         z = phasor<real>(-(channels->first + channels->step * (double)p.channel) * delay);
-        step = phasor<real>(-channels->step * delay);
+        step = phasor_of_half_turns<real>(-2 * channels->step, delay);
     }
     if (p.in[GROVE_PREDICT_WIDTH] && c.equal_width)
         scale = sinc_of<real>((real)(c.width[0] * delay));
@@ -195,7 +195,7 @@ __device__ __forceinline__ void add_source(const place &p, const chunk<real, GRO
         const complex_number<real> *w = c.weight[i][k];
         real factor = scale * shade_any(p, c, s, delay, k);
         if (!c.regular)
-            z = phasor<real>(-c.freq[k] * delay);
+            z = phasor_of_half_turns<real>(-2 * c.freq[k], delay);
         if (once && !c.general)
             factor *= w[0].re;
         complex_number<real> v = {z.re * factor, z.im * factor};

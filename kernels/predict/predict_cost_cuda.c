@@ -5,22 +5,23 @@
 
 /* An H100 issues 132 multiprocessors x 4 schedulers x 32 lanes x 1.83 GHz = 3.09e13 instructions of
  * threads a second; those in double or on integers take two slots. Counted at 64 stations and 64
- * channels (workload P3 of bench/gpu-kernels) are 1e12 source-visibilities a second:
- *   recurrence 4.0, hence 7.7 slots; a phase evaluated 0.43, hence 72; Jones terms 1.23, hence 25,
- * or 0.34, hence 91, where more than the phase varies with the channel by stations 4.35, hence
- * 14300 for 64 phasors and 2816 products by stations with Jones terms 1.0, hence 62500 for 192
- * factors and 19456 products (bench/RESULTS-gpu-counted.md). Jones terms that vary: two products of
- * matrices more and their loads. */
+ * channels (workload P3 of bench/gpu-kernels) are 1e12 source-visibilities a second: recurrence
+ * 4.48, hence 6.9 slots; a phase evaluated 0.52, hence 59; Jones terms 1.32, hence 23.4, and 3.6
+ * times as many where more than the phase varies with the channel. By stations shared memory binds:
+ * 7.31, hence 8520 slots for 64 phasors, two fifths of its time, and 2816 products; with Jones
+ * terms 1.24, hence 50200 for 192 factors, two fifths too, and 19456 products
+ * (bench/RESULTS-gpu-counted.md). Jones terms that vary: two products of matrices more and their
+ * loads. */
 grove_predict_cuda_costs grove_predict_cuda_counted(void)
 {
-    grove_predict_cuda_costs costs = {.recurrence = 7.7,
-                                      .direct = 72,
-                                      .jones = 25,
+    grove_predict_cuda_costs costs = {.recurrence = 6.9,
+                                      .direct = 59,
+                                      .jones = 23.4,
                                       .varying = 190,
-                                      .phasor = 92,
-                                      .product = 3.0,
-                                      .factor = 103,
-                                      .jones_product = 2.2};
+                                      .phasor = 53,
+                                      .product = 1.8,
+                                      .factor = 105,
+                                      .jones_product = 1.55};
 
     return costs;
 }
@@ -38,7 +39,7 @@ double grove_predict_cuda_by_baselines(const grove_predict_cuda_costs *costs,
     double rows = (double)shape->baselines;
     double wide = round_up(shape->channels, PREDICT_CUDA_WIDE_SINGLE);
     /* Channels one by one, not in pairs: more than the phase varies with them. */
-    const double alone = 91. / 25;
+    const double alone = 3.6;
     double narrow = 1.7 * round_up(shape->channels, PREDICT_CUDA_NARROW);
 
     if (shape->jones && (shape->varies || !shape->flat || !shape->regular))

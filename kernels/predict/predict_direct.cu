@@ -242,11 +242,11 @@ __device__ __forceinline__ void add_source(const frame &f, const shared &c, int 
                                            sums<real, GROUP, PARTS> *sum)
 {
     const double delay = dot(f.uvw, c.direction[i]);
-    complex_number<real> z = phasor<real>(-c.freq * delay), step = {1, 0};
+    complex_number<real> z = phasor_of_half_turns<real>(-2 * c.freq, delay), step = {1, 0};
     real scale = 1;
 
     if (GROUP > 1)
-        step = phasor<real>(-c.step * delay);
+        step = phasor_of_half_turns<real>(-2 * c.step, delay);
     if (c.width != 0)
         scale = sinc_of<real>((real)(c.width * delay));
     if (f.flat && PARTS == 1)

@@ -248,9 +248,9 @@ __device__ __forceinline__ void add_terms(const pair_frame &f, const pair_chunk<
                                           int64_t source, pair_sums<real, GROUP> *sum)
 {
     const double delay = dot(f.uvw, c.direction[i]);
-    complex_number<real> z = phasor<real>(-c.freq * delay);
+    complex_number<real> z = phasor_of_half_turns<real>(-2 * c.freq, delay);
     complex_number<real> step =
-        GROUP > 1 ? phasor<real>(-c.step * delay) : complex_number<real>{1, 0};
+        GROUP > 1 ? phasor_of_half_turns<real>(-2 * c.step, delay) : complex_number<real>{1, 0};
     matrix_number<real> m = terms_at<real>(f, c, i, source);
     real scale = c.general ? (real)1 : c.weight[i][0].re;
 

@@ -22,8 +22,8 @@ __device__ __forceinline__ real shade(const shading<real> &s, real k)
     real factor = 1;
 
     if (NEAR) {
-        real x = (real)GROVE_PI * s.turns + k * ((real)GROVE_PI * s.step);
-        return sinc_near(x * x);
+        real turns = s.turns + k * s.step;
+        return sinc_near(turns * turns);
     }
     if (s.moving)
         factor = sinc_of(s.turns + k * s.step);

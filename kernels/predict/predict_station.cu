@@ -12,103 +12,11 @@
 // Operations for a source-visibility: 4 multiply-adds (16 elements, 32 matrices), on tensor cores 3
 // times as many in TF32 or as many in double; for a source and station about 45 (8 in double), as
 // matrices 110. Parts of 16 x 8 (double: 8 x 8) in which there is no baseline are left out.
-#include "predict_station_cuda.h"
+#include "predict_fill_cuda.h"
 
 namespace
 {
-// Rows (left) and columns (right) of a station, and numbers of a source.
-struct layout {
-    int rows, columns, inner;
-};
-
-// A task: time, channel and tile.
-struct task_place {
-    const grove_args *args;
-    const grove_predict_plan *plan;
-    int source, time, freq, baseline; // axes, -1: none
-    int64_t sources, baselines, at_time, channel;
-    int first[2]; // stations of the tile's rows and columns
-    layout kind;
-    double freq_hz;
-};
-
-enum { SCALARS, NOT_UNITY, MATRICES };
-
-__device__ __forceinline__ int64_t stride(const grove_view *view, int axis)
-{
-    return axis < 0 ? 0 : view->stride[axis];
-}
-
-__device__ __forceinline__ int64_t length(const grove_args *args, int axis)
-{
-    return axis < 0 ? 1 : args->size[axis];
-}
-
-// Station of a baseline.
-__device__ __forceinline__ int station_of(const task_place &p, int side, int64_t b)
-{
-    return p.args->in[side ? GROVE_PREDICT_UVW_RIGHT : GROVE_PREDICT_UVW_LEFT].gather[b];
-}
-
-// Cell of an input of stations (source 0).
-__device__ __forceinline__ const char *station_cell(const task_place &p, int input, int station)
-{
-    const grove_view *view = &p.args->in[input];
-
-    return view->data ? (const char *)view->data + stride(view, p.time) * p.at_time +
-                            stride(view, p.freq) * p.channel +
-                            (view->gather ? stride(view, p.baseline) * station : 0)
-                      : nullptr;
-}
-
-__device__ __forceinline__ const double *station_uvw(const task_place &p, int side, int station)
-{
-    return (const double *)(const void *)station_cell(
-        p, side ? GROVE_PREDICT_UVW_RIGHT : GROVE_PREDICT_UVW_LEFT, station);
-}
-
-__device__ __forceinline__ const char *source_cell(const task_place &p, int input, int64_t source)
-{
-    const grove_view *view = &p.args->in[input];
-
-    return (const char *)view->data + stride(view, p.source) * source +
-           stride(view, p.freq) * p.channel;
-}
-
-__device__ __forceinline__ const double *direction_of(const task_place &p, int64_t source)
-{
-    return (const double *)(const void *)source_cell(p, GROVE_PREDICT_LMN, source);
-}
-
-// Whether the Jones terms of a side are inside the sum.
-__device__ __forceinline__ bool is_inside(const task_place &p, int side)
-{
-    const grove_view *view = &p.args->in[side ? GROVE_PREDICT_RIGHT : GROVE_PREDICT_LEFT];
-
-    return view->data && stride(view, p.source) != 0;
-}
-
-__device__ void find_task(task_place *p, const grove_args *args)
-{
-    p->args = args;
-    p->plan = (const grove_predict_plan *)(const void *)args->state.bytes;
-    p->source = grove_args_axis(args, GROVE_AXIS_SOURCE);
-    p->time = grove_args_axis(args, GROVE_AXIS_TIME);
-    p->freq = grove_args_axis(args, GROVE_AXIS_FREQ);
-    p->baseline = grove_args_axis(args, GROVE_AXIS_BASELINE);
-    p->sources = length(args, p->source);
-    p->baselines = length(args, p->baseline);
-}
-
 // ---- what the sources and rows of a task are like ----
-
-// Brightness of a source; into b all four elements.
-template <typename real>
-__device__ __forceinline__ matrix_number<real> brightness_of(const task_place &p, int64_t source)
-{
-    return matrix_at<real>(&p.args->in[GROVE_PREDICT_BRIGHTNESS],
-                           source_cell(p, GROVE_PREDICT_BRIGHTNESS, source));
-}
 
 __device__ bool is_unity(const matrix_number<double> &b)
 {
@@ -119,7 +27,8 @@ __device__ bool is_unity(const matrix_number<double> &b)
 }
 
 // The kind of sums, the same for all tiles of the time and channel.
-template <typename real> __device__ layout find_kind(const task_place &p, shared<real> *s)
+template <typename real, bool TENSOR>
+__device__ layout find_kind(const task_place &p, shared<real, TENSOR> *s)
 {
     bool matrices = false;
 
@@ -184,7 +93,8 @@ __device__ const double *shape_of(const task_place &p, int64_t source)
 
 // Whether distances in coordinates are larger than `tolerance` (m); smaller ones do not matter.
 // With a Gaussian among the sources no row is computed by stations.
-template <typename real> __device__ double find_tolerance(const task_place &p, shared<real> *s)
+template <typename real, bool TENSOR>
+__device__ double find_tolerance(const task_place &p, shared<real, TENSOR> *s)
 {
     double far = 0;
 
@@ -214,8 +124,8 @@ template <typename real> __device__ double find_tolerance(const task_place &p, s
 }
 
 // The parts of the tile in which there is a baseline, in order. False: none.
-template <typename real>
-__device__ bool list_parts(const task_place &p, shared<real> *s, double tolerance)
+template <typename real, bool TENSOR>
+__device__ bool list_parts(const task_place &p, shared<real, TENSOR> *s, double tolerance)
 {
     int at[2];
 
@@ -230,120 +140,13 @@ __device__ bool list_parts(const task_place &p, shared<real> *s, double toleranc
     __syncthreads();
     if (threadIdx.x == 0) {
         s->count = 0;
-        for (int k = 0; k < PARTS<real>; k++)
+        for (unsigned k = 0; k < PARTS<real>; k++)
             if (s->wanted[k])
-                s->part[s->count++] = k;
+                s->part[s->count++] = {k / (EDGE / WIDTH) * HEIGHT<real>,
+                                       k % (EDGE / WIDTH) * WIDTH};
     }
     __syncthreads();
     return s->count > 0;
-}
-
-// ---- factors of the stations ----
-
-// The phase of a source, in turns, is the scalar product of its direction with this.
-struct station_frame {
-    double turns[3];
-    const char *jones; // at source 0, or NULL
-    bool there;
-};
-
-__device__ station_frame find_station(const task_place &p, int side, int at, int stations)
-{
-    int station = p.first[side] + at;
-    station_frame f = {{0, 0, 0}, nullptr, station < stations};
-
-    if (!f.there)
-        return f;
-    const double *uvw = station_uvw(p, side, station);
-    for (int d = 0; d < 3; d++)
-        f.turns[d] = (side ? 1 : -1) * p.freq_hz / GROVE_SPEED_OF_LIGHT * uvw[d];
-    if (is_inside(p, side))
-        f.jones = station_cell(p, side ? GROVE_PREDICT_RIGHT : GROVE_PREDICT_LEFT, station);
-    return f;
-}
-
-template <typename real>
-__device__ __forceinline__ matrix_number<real> jones_of(const task_place &p, int side,
-                                                        const station_frame &f, int64_t source)
-{
-    const grove_view *view = &p.args->in[side ? GROVE_PREDICT_RIGHT : GROVE_PREDICT_LEFT];
-
-    return matrix_at<real>(view, f.jones ? f.jones + stride(view, p.source) * source : nullptr);
-}
-
-// Directions and brightness of the sources from `first`, a chunk of them. After the last one the
-// last one again, of brightness zero.
-template <typename real>
-__device__ __forceinline__ void stage_sources(const task_place &p, shared<real> *s, int64_t first)
-{
-    int i = threadIdx.x;
-
-    if (i >= DEPTH<real> / p.kind.inner)
-        return;
-    int64_t source = first + i < p.sources ? first + i : p.sources - 1;
-    const double *lmn = direction_of(p, source);
-    for (int d = 0; d < 3; d++)
-        s->direction[i][d] = lmn[d];
-    s->brightness[i] =
-        first + i < p.sources ? brightness_of<real>(p, source) : matrix_number<real>{};
-}
-
-// Stores the factors of a station and source i of the chunk, z their phase.
-template <typename real, int ROWS, int INNER>
-__device__ __forceinline__ void put_factors(const task_place &p, shared<real> *s, int side,
-                                            const station_frame &f, int at, int i, int64_t source,
-                                            complex_number<real> z)
-{
-    if (INNER == 2) {
-        matrix_number<real> m = jones_of<real>(p, side, f, source);
-        if (!side)
-            m = m * s->brightness[i];
-        for (int e = 0; e < 4; e++) // left: element [row][inner]; right: [inner][column]
-            if (side)
-                s->y[2 * i + e / 2][2 * at + e % 2] = z * m.element[e];
-            else
-                s->x[2 * i + e % 2][2 * at + e / 2] = z * m.element[e];
-        return;
-    }
-    if (f.jones)
-        z = z * jones_of<real>(p, side, f, source).element[0];
-    if (side)
-        s->y[i][at] = z;
-    else
-        for (int e = 0; e < ROWS; e++)
-            s->x[i][ROWS * at + e] = z * s->brightness[i].element[e];
-}
-
-// One side of a chunk of sources from `first`. `both`: the other side's phases are conjugate.
-// Stations that are not there have the phase 0: nothing reads their sums.
-template <typename real, int ROWS, int INNER>
-__device__ __forceinline__ void fill_rows(const task_place &p, shared<real> *s, int side,
-                                          const station_frame &f, int at, int64_t first, bool both)
-{
-    const int edge = EDGE / ROWS;
-
-#pragma unroll 1
-    for (int i = threadIdx.x / edge; i < DEPTH<real> / INNER; i += THREADS / edge) {
-        const double *lmn = s->direction[i];
-        int64_t source = first + i < p.sources ? first + i : p.sources - 1;
-        complex_number<real> z =
-            phasor<real>(f.turns[0] * lmn[0] + f.turns[1] * lmn[1] + f.turns[2] * lmn[2]);
-        put_factors<real, ROWS, INNER>(p, s, side, f, at, i, source, z);
-        if (both)
-            s->y[i][at] = {z.re, -z.im};
-    }
-}
-
-template <typename real>
-__device__ __forceinline__ void fill_side(const task_place &p, shared<real> *s, int side,
-                                          const station_frame &f, int at, int64_t first, bool both)
-{
-    if (p.kind.inner == 2)
-        fill_rows<real, 2, 2>(p, s, side, f, at, first, false);
-    else if (!side && p.kind.rows == 4)
-        fill_rows<real, 4, 1>(p, s, side, f, at, first, false);
-    else
-        fill_rows<real, 1, 1>(p, s, side, f, at, first, both);
 }
 
 // ---- results ----
@@ -370,14 +173,15 @@ __device__ void put_row(const task_place &p, int64_t b, matrix_number<double> m)
     put_matrix(&args->out, grove_view_at(&args->out, index, args->axes), m);
 }
 
-// Writes the baselines of the strip of rows that is in s->x.
-template <typename real>
-__device__ void put_strip(const task_place &p, const shared<real> *s, int strip, double tolerance)
+// Writes the baselines of the strip of rows that is in s->sums.
+template <typename real, bool TENSOR>
+__device__ void put_strip(const task_place &p, shared<real, TENSOR> *s, unsigned strip,
+                          double tolerance)
 {
     int at[2];
 
     for (int64_t b = threadIdx.x; b < p.baselines; b += THREADS) {
-        if (!is_in_tile(p, b, at) || at[0] * p.kind.rows / HEIGHT<real> != strip ||
+        if (!is_in_tile(p, b, at) || (at[0] * p.kind.rows & -HEIGHT<real>) != (int)strip ||
             (s->strays && is_stray(p, b, tolerance)))
             continue;
         int row = at[0] * p.kind.rows % HEIGHT<real>, column = at[1] * p.kind.columns;
@@ -385,9 +189,10 @@ __device__ void put_strip(const task_place &p, const shared<real> *s, int strip,
         for (int e = 0; e < 4; e++) {
             if (p.kind.rows == 1 && e % 3)
                 continue;
-            const complex_number<real> z = p.kind.rows == 1   ? s->x[row][column]
-                                           : p.kind.rows == 4 ? s->x[row + e][column]
-                                                              : s->x[row + e / 2][column + e % 2];
+            const complex_number<real> z = p.kind.rows == 1 ? s->sums[row][column]
+                                           : p.kind.rows == 4
+                                               ? s->sums[row + e][column]
+                                               : s->sums[row + e / 2][column + e % 2];
             m.element[e] = {(double)z.re, (double)z.im};
         }
         put_row<real>(p, b, m);
@@ -452,32 +257,39 @@ __device__ bool are_conjugate(const task_place &p)
 }
 
 template <typename real, bool TENSOR>
-__device__ __forceinline__ void sum_tile(const task_place &p, shared<real> *s, double tolerance)
+__device__ __forceinline__ void sum_tile(const task_place &p, shared<real, TENSOR> *s,
+                                         double tolerance)
 {
-    const int at[2] = {(int)threadIdx.x % (EDGE / p.kind.rows),
-                       (int)threadIdx.x % (EDGE / p.kind.columns)};
     const int warp = threadIdx.x / 32, first = s->count * warp / WARPS;
     const int count = s->count * (warp + 1) / WARPS - first;
     const bool conjugate = are_conjugate(p);
     warp_sums<real, TENSOR> sums;
-    station_frame left = find_station(p, 0, at[0], p.plan->stations), right;
+    station_frame frame[2][FRAMES<real, TENSOR>];
 
-    if (!conjugate)
-        right = find_station(p, 1, at[1], p.plan->stations);
+    for (int side = 0; side < 2; side++)
+        for (int n = 0; n < FRAMES<real, TENSOR>; n++) {
+            const fill_place at =
+                find_fill<real, TENSOR>(side, side ? p.kind.columns : p.kind.rows);
+            frame[side][n] = find_station(p, side, at.station + n * at.next, p.plan->stations);
+        }
     sums.clear();
+    const int chunk = DEPTH<real, TENSOR> / p.kind.inner;
 #pragma unroll 1
-    for (int64_t source = 0; source < p.sources; source += DEPTH<real> / p.kind.inner) {
+    for (int64_t source = 0; source < p.sources; source += chunk) {
+        int begin = (int)(source % s->STAGED);
         __syncthreads();
-        stage_sources(p, s, source);
-        __syncthreads();
-        fill_side(p, s, 0, left, at[0], source, conjugate);
+        if (begin == 0) {
+            stage_sources(p, s, source);
+            __syncthreads();
+        }
+        fill_side(p, s, 0, frame[0], source - begin, begin, conjugate);
         if (!conjugate)
-            fill_side(p, s, 1, right, at[1], source, false);
+            fill_side(p, s, 1, frame[1], source - begin, begin, false);
         __syncthreads();
         sums.add(*s, first, count);
     }
 #pragma unroll 1
-    for (int strip = 0; strip < EDGE / HEIGHT<real>; strip++) {
+    for (unsigned strip = 0; strip < EDGE; strip += HEIGHT<real>) {
         __syncthreads();
         sums.put(s, first, count, strip);
         __syncthreads();
@@ -486,7 +298,7 @@ __device__ __forceinline__ void sum_tile(const task_place &p, shared<real> *s, d
 }
 
 template <typename real, bool TENSOR>
-__device__ __forceinline__ void predict(const grove_args *args, shared<real> *s)
+__device__ __forceinline__ void predict(const grove_args *args, shared<real, TENSOR> *s)
 {
     task_place p;
 
@@ -517,7 +329,7 @@ __device__ __forceinline__ void predict(const grove_args *args, shared<real> *s)
     extern "C" __global__ void __launch_bounds__(THREADS, 2)                                       \
         name(const __grid_constant__ grove_args args)                                              \
     {                                                                                              \
-        __shared__ shared<real> shared_##name;                                                     \
+        __shared__ shared<real, tensor> shared_##name;                                             \
         predict<real, tensor>(&args, &shared_##name);                                              \
     }                                                                                              \
     GROVE_CUDA_EXPORT(name)
