@@ -203,13 +203,14 @@ static void load_stations(const grove_predict_sum *p, piece *c)
 
 static void load_rows(const grove_predict_sum *p, piece *c)
 {
+    row_place place = {.inner = -1};
     int count = 0;
 
     for (int64_t b = c->from; b < c->to; b++) {
         if (p->unwanted[c->time * p->baselines + b])
             continue;
         row *r = &c->rows[count];
-        find_row(p->args, c->time * p->baselines + b, r);
+        find_next_row(p->args, c->time * p->baselines + b, &place, r - (count > 0), r);
         const double *rate = (const double *)(const void *)r->in[GROVE_PREDICT_RATE];
         const double *interval = (const double *)(const void *)r->in[GROVE_PREDICT_INTERVAL];
         memcpy(c->uvw + 3 * count, r->in[GROVE_PREDICT_UVW], 3 * sizeof(double));

@@ -340,8 +340,9 @@ void grove_predict_cells(const grove_args *args, int64_t first, int64_t last)
     p.sources = size_of(args, p.source);
     for (int64_t at = first; at < last; at += ROWS) {
         int count = last - at < ROWS ? (int)(last - at) : ROWS;
+        row_place place = {.inner = -1};
         for (int i = 0; i < count; i++)
-            find_row(args, at + i, &rows[i]);
+            find_next_row(args, at + i, &place, &rows[i > 0 ? i - 1 : 0], &rows[i]);
         for (p.block = origin / BLOCK * BLOCK; p.block < origin + channels; p.block += BLOCK) {
             p.offset = p.block - origin;
             p.first = p.offset < 0 ? (int)-p.offset : 0;

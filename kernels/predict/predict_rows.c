@@ -9,13 +9,14 @@ static void find_rows(const grove_predict_sum *p, const int64_t *list, int64_t c
                       grove_predict_batch *b)
 {
     int lanes = p->kernels->lanes;
+    row_place place = {.inner = -1};
 
     memset(b->uvw, 0, sizeof(b->uvw));
     memset(b->change, 0, sizeof(b->change));
     b->count = count - first < lanes ? (int)(count - first) : lanes;
     for (int i = 0; i < b->count; i++) {
         row *r = &b->rows[i];
-        find_row(p->args, list ? list[first + i] : first + i, r);
+        find_next_row(p->args, list ? list[first + i] : first + i, &place, r - (i > 0), r);
         const double *uvw = (const double *)(const void *)r->in[GROVE_PREDICT_UVW];
         const double *rate = (const double *)(const void *)r->in[GROVE_PREDICT_RATE];
         const double *interval = (const double *)(const void *)r->in[GROVE_PREDICT_INTERVAL];
@@ -67,6 +68,14 @@ static inline void advance(series *s)
     s->imaginary += s->step;
 }
 
+static inline void next_lane(series *s)
+{
+    const int there = s->step != 0;
+
+    s->at += there;
+    s->imaginary += there;
+}
+
 /* An element in `count` channels, `step` bytes apart, as numbers of that many bytes; added to what
  * is there or not. */
 static inline __attribute__((always_inline)) void
@@ -91,15 +100,15 @@ static void store_bare(const grove_predict_sum *p, const grove_predict_batch *b,
     const grove_view *out = &p->args->out;
     int64_t stride = stride_of(out, p->freq);
 
-    for (int i = 0; i < b->count; i++)
-        for (int e = 0; e < p->elements; e++) {
-            char *at = b->rows[i].out + stride * channel + 2 * e * out->bytes;
-            series re = series_of(p, b, 2 * e, i, from), im = series_of(p, b, 2 * e + 1, i, from);
+    for (int e = 0; e < p->elements; e++) {
+        const int64_t offset = stride * channel + 2 * e * out->bytes;
+        series re = series_of(p, b, 2 * e, 0, from), im = series_of(p, b, 2 * e + 1, 0, from);
+        for (int i = 0; i < b->count; i++, next_lane(&re), next_lane(&im))
             if (out->bytes == 4)
-                store_channels(at, stride, to - from, re, im, 4, p->adds);
+                store_channels(b->rows[i].out + offset, stride, to - from, re, im, 4, p->adds);
             else
-                store_channels(at, stride, to - from, re, im, 8, p->adds);
-        }
+                store_channels(b->rows[i].out + offset, stride, to - from, re, im, 8, p->adds);
+    }
 }
 
 static void store_block(const grove_predict_sum *p, const grove_predict_batch *b, int64_t block,

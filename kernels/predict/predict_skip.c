@@ -25,11 +25,12 @@ int64_t grove_predict_wanted(const grove_args *args, int64_t *rows)
 {
     int freq = grove_args_axis(args, GROVE_AXIS_FREQ);
     int64_t all = grove_predict_rows(args), marks = marks_of(args, freq), count = 0;
+    row_place place = {.inner = -1};
     row r;
 
     for (int64_t at = 0; at < all; at++) {
         int64_t k = 0;
-        find_row(args, at, &r);
+        find_next_row(args, at, &place, &r, &r);
         const unsigned char *flags = (const unsigned char *)r.in[GROVE_PREDICT_SKIP];
         while (k < marks && flags && is_skipped(args, flags, k, freq))
             k++;
@@ -46,10 +47,11 @@ void grove_predict_blank(const grove_args *args, int64_t first, int64_t last)
     const int64_t each = marks ? size_of(args, freq) / marks : 0; /* channels of a flag */
     const size_t bytes = (size_t)args->out.elements * 2 * (size_t)args->out.bytes;
     const int dense = step == (int64_t)bytes;
+    row_place place = {.inner = -1};
     row r;
 
     for (int64_t at = first; at < last; at++) {
-        find_row(args, at, &r);
+        find_next_row(args, at, &place, &r, &r);
         const unsigned char *flags = (const unsigned char *)r.in[GROVE_PREDICT_SKIP];
         for (int64_t k = 0; flags && k < marks; k++) {
             if (!is_skipped(args, flags, k, freq))

@@ -35,18 +35,71 @@ static inline int64_t size_of(const grove_args *args, int axis)
     return axis < 0 ? 1 : args->size[axis];
 }
 
-static inline void find_row(const grove_args *args, int64_t at, row *r)
+/* Where row `number` is; `inner`: the last of its axes, along which rows follow each other; -1:
+ * none, as before the first row. `moving`: inputs that have another cell for the next row. */
+typedef struct {
+    int64_t number, index[GROVE_MAX_AXES];
+    int inner, moving[PREDICT_INPUTS], moves;
+} row_place;
+
+static inline row_place place_of_row(const grove_args *args, int64_t at)
 {
-    int64_t index[GROVE_MAX_AXES] = {0};
+    row_place p = {.number = at, .inner = -1};
 
     for (int d = args->axes - 1; d >= 0; d--)
         if (args->axis[d] != GROVE_AXIS_SOURCE && args->axis[d] != GROVE_AXIS_FREQ) {
-            index[d] = at % args->size[d];
+            p.index[d] = at % args->size[d];
             at /= args->size[d];
+            p.inner = p.inner < 0 ? d : p.inner;
         }
+    return p;
+}
+
+static inline void find_row_at(const grove_args *args, const row_place *p, row *r)
+{
     for (int k = 0; k < PREDICT_INPUTS; k++)
-        r->in[k] = k < args->inputs ? grove_view_at(&args->in[k], index, args->axes) : NULL;
-    r->out = grove_view_at(&args->out, index, args->axes);
+        r->in[k] = k < args->inputs ? grove_view_at(&args->in[k], p->index, args->axes) : NULL;
+    r->out = grove_view_at(&args->out, p->index, args->axes);
+}
+
+static inline void find_row(const grove_args *args, int64_t at, row *r)
+{
+    const row_place p = place_of_row(args, at);
+
+    find_row_at(args, &p, r);
+}
+
+/* How far a view's next cell is along the inner axis. */
+static inline int64_t step_of_row(const grove_view *view, const row_place *p)
+{
+    const int64_t to = p->index[p->inner];
+
+    return view->stride[p->inner] * (view->gather && view->gather_axis == p->inner
+                                         ? (int64_t)view->gather[to] - (int64_t)view->gather[to - 1]
+                                         : 1);
+}
+
+/* Row number `at`, from the one before, at `place`, where it is the next one. */
+static inline void find_next_row(const grove_args *args, int64_t at, row_place *place,
+                                 const row *before, row *r)
+{
+    const int steps = place->inner >= 0 && at == place->number + 1 &&
+                      place->index[place->inner] + 1 < args->size[place->inner];
+
+    if (!steps) {
+        *place = place_of_row(args, at);
+        find_row_at(args, place, r);
+        for (int k = 0; k < args->inputs && place->inner >= 0; k++)
+            if (r->in[k] && args->in[k].stride[place->inner])
+                place->moving[place->moves++] = k;
+        return;
+    }
+    *r = *before;
+    place->number++;
+    place->index[place->inner]++;
+    for (int i = 0; i < place->moves; i++)
+        r->in[place->moving[i]] += step_of_row(&args->in[place->moving[i]], place);
+    r->out += step_of_row(&args->out, place);
 }
 
 /* A scalar, diagonal or matrix cell as a matrix; unity for NULL. */
