@@ -24,6 +24,7 @@ typedef struct {
      * together, and of those the ones that are in double always. */
     double each, group, in_double;
     double aim; /* 1e12 source-visibilities per second on an H200, single */
+    bool spectra;
 } workload;
 
 /* Operations as kernels/predict/ counts them, a multiply-add being one. By rows: a recurrence 4, a
@@ -45,6 +46,7 @@ static const workload workloads[] = {
     {"P3 I, stations", 10000, 480, 64, 1, false, false, PRODUCTS, 4, 37, 8, 8},
     {"P3 I, stations, tensor cores", 10000, 480, 64, 1, false, false, TENSOR, 4, 37, 8, 8},
     {"P3 I, smeared", 10000, 480, 64, 1, true, false, ROWS, 14, 47, 9, 1},
+    {"P3 I, spectra", 10000, 480, 64, 1, false, false, ROWS, 6, 35, 9, 0, .spectra = true},
     {"P3 2x2 Jones", 10000, 480, 64, 4, false, true, ROWS, 20, 99, 9, 0.8},
     {"P3 2x2 Jones, stations", 10000, 480, 64, 4, false, true, PRODUCTS, 32, 102, 8, 0.8},
     {"P3 2x2 Jones, stations, tensor cores", 10000, 480, 64, 4, false, true, TENSOR, 32, 102, 8,
@@ -133,8 +135,10 @@ static void fill_inputs(const workload *w, grove_args *args, int stations)
                v = 0.1 * gpu_draw();
         double b8[8] = {i + q, 0, u, v, u, -v, i - q, 0};
         memcpy(lmn + 3 * s, (double[]){l, m, sqrt(1 - l * l - m * m) - 1}, 24);
-        for (int e = 0; e < 2 * w->elements; e++)
-            put(&args->in[GROVE_PREDICT_BRIGHTNESS], 2 * w->elements * s + e, b8[e]);
+        const int64_t each = w->spectra ? args->size[3] : 1;
+        for (int64_t n = 0; n < 2 * w->elements * each; n++)
+            put(&args->in[GROVE_PREDICT_BRIGHTNESS], 2 * w->elements * each * s + n,
+                b8[n % (2 * w->elements)] * (1 + 0.001 * (double)(n / (2 * w->elements))));
     }
     fill_coordinates(args, stations);
     for (int64_t k = 0; k < args->size[3]; k++)
@@ -157,7 +161,8 @@ static void add_inputs(const workload *w, grove_args *args, int bytes, int stati
 {
     enum { SOURCE = 1, TIME = 2, BASELINE = 4, FREQ = 8 };
 
-    add_input(args, GROVE_PREDICT_BRIGHTNESS, SOURCE, w->elements, bytes, stations);
+    add_input(args, GROVE_PREDICT_BRIGHTNESS, w->spectra ? SOURCE | FREQ : SOURCE, w->elements,
+              bytes, stations);
     add_input(args, GROVE_PREDICT_LMN, SOURCE, 3, 8, stations);
     add_input(args, GROVE_PREDICT_UVW, TIME | BASELINE, 3, 8, stations);
     add_input(args, GROVE_PREDICT_FREQ, FREQ, 1, 8, stations);
@@ -198,7 +203,7 @@ static grove_args make_args(const gpu_bench *b, const workload *w, int bytes, in
                                    w->way == ROWS ? GROVE_PREDICT_BASELINE : GROVE_PREDICT_STATION,
                                .stations = *stations,
                                .products = w->way != ROWS,
-                               .flat = 1,
+                               .flat = !w->spectra,
                                .count = args.size[3],
                                .equal_width = 1,
                                .width = 7.8125e6,
