@@ -7,8 +7,9 @@ for each channel; "stations", in which the sum over sources is a product of matr
 tells the operations of a way, from the sizes alone; what the cheapest way takes counts as needed.
 
 What an operation costs is fitted to workloads that should go fast (`references`), each by its fastest method, which
-are no part of what is judged: many sources between all stations of MeerKAT and whole vectors of channels; one source,
-for what is stored; and next to nothing, for the set-up. A difference counts by its part of the measured time, so that
+are no part of what is judged: many sources between all stations of MeerKAT, or the few of WSRT, where what is done
+for a station weighs more, and whole vectors of channels; one source, for what is stored; and next to nothing, for the
+set-up. A difference counts by its part of the measured time, so that
 a reference that is slow has less weight than one that is fast.
 """
 import random
@@ -138,6 +139,8 @@ def references(precision, count):
         size = 6e6 / (1 + ELEMENTS[jones])
         if k % 5 == 3:
             parts["sources"], size = 1, 3e5
+        if k % 5 == 1:
+            parts["array"] = "wsrt"
         if k % 10 == 7:
             parts.update(array="kat-7", channels=1, sources=20)
             size = 0
