@@ -2,13 +2,15 @@
 """Random sums over sources, each with the method that Grove picks and with every other vectorised one:
 called by bench/cliffs --random.
 
-    bench/cliffs-random.py GROVE N SEED [--rounds N] [--size N] [--choices] [--svg FILE] [--only NUMBER,...]
+    bench/cliffs-random.py GROVE N SEED [--rounds N] [--size N] [--choices] [--references N] [--svg FILE]
+        [--only NUMBER,...]
 
 A workload draws sources and their kinds, array, channels, times, precision, Jones terms, smearing and
 coordinates that stray from the stations'. One process runs all methods of a workload, one thread; a
 figure is the lowest of the rounds (three times as many where the pick is not the best), in nanoseconds for a source-visibility, of the node `predict` alone
-(`grove run --profile`). The last column compares the pick with the best workload of the same arithmetic:
-precision, elements of Jones terms and whether they vary with frequency, smearing, kind of sky.
+(`grove run --profile`). The pick is compared with the best workload of the same arithmetic: precision, elements of
+Jones terms and whether they vary with frequency, smearing, kind of sky; and with what its operations take
+(operations.py). The last columns are that ratio, the way of these operations, and what most of their time goes to.
 """
 import argparse
 import math
@@ -20,12 +22,14 @@ import subprocess
 import sys
 import tempfile
 
-ARRAYS = {"meerkat": 64, "vla-a": 27, "wsrt": 14, "kat-7": 7}
+import operations
+
 CHANNELS = [1, 1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 20, 32, 33, 48, 63, 64, 65, 80, 100, 128, 130]
 SKIES = ["points", "points", "IQUV", "spectra", "Gaussians", "one Gaussian", "half Gaussians", "half polarised"]
 JONES = ["none", "none", "scalar", "diagonal", "matrix"]
 SMEAR = ["none", "none", "time", "freq", "both"]
 WEIGHT = {"none": 1, "scalar": 3, "diagonal": 5, "matrix": 8}  # about what source-visibilities take
+COPIES = 4  # of a sum in a process, of other times
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 
 
@@ -38,7 +42,11 @@ class Workload:
 
     @property
     def pairs(self):
-        return ARRAYS[self.array] * (ARRAYS[self.array] - 1) // 2
+        return operations.ARRAY_SIZES[self.array] * (operations.ARRAY_SIZES[self.array] - 1) // 2
+
+    @property
+    def visibilities(self):
+        return self.pairs * self.channels * self.times
 
     @property
     def arithmetic(self):
@@ -54,20 +62,23 @@ class Workload:
         return ["baselines"] + (["stations"] if self.smear == "none" else [])
 
     def tree(self, order):
-        """All methods, evaluated in that order."""
-        element = " * obs.freq / 1GHz" if self.vary else ""
-        sides = {"none": "", "scalar": "E", "diagonal": "D", "matrix": "M"}[self.jones]
-        sides = f", left={sides}[s,p], right={sides}[s,q]^H" if sides else ""
-        uvw = f", uvw=obs.uvw + vector({self.stray}mm, 0mm, {self.stray}mm)" if self.stray else ""
-        lines = [
-            f'obs = observe(array="{self.array}", phase_centre="0h2m0s -30d12m0s", hour_angle=-2h..{self.times - 120}min, '
-            f"integration=60s, frequency=1.3GHz, channels={self.channels}, channel_width=1MHz)",
-            'S = sky_model("sky.skymodel")',
-            f"E[s,p] = (1 + S.reference_frequency / 100GHz * (obs.station_index + 1)){element}",
-            "D[s,p] = diagonal(E, 2 * E)", "M[s,p] = matrix(E, 0.1, 0.2, 2 * E)"]
-        for name in order:
-            lines.append(f"{name}[p,q] = predict(S, obs, method={name}, smear={self.smear}{sides}{uvw})")
-            lines.append(f'{name}_out = sink({name}, obs, to="null")')
+        """All methods, evaluated in that order, COPIES times, a minute later each time."""
+        element = " * obs{0}.freq / 1GHz" if self.vary else ""
+        side = {"none": "", "scalar": "E", "diagonal": "D", "matrix": "M"}[self.jones]
+        sides = f", left={side}{{0}}[s,p], right={side}{{0}}[s,q]^H" if side else ""
+        uvw = f", uvw=obs{{0}}.uvw + vector({self.stray}mm, 0mm, {self.stray}mm)" if self.stray else ""
+        lines = ['S = sky_model("sky.skymodel")']
+        for copy in range(COPIES):
+            text = [
+                f'obs{{0}} = observe(array="{self.array}", phase_centre="0h2m0s -30d12m0s", hour_angle={copy - 120}min..'
+                f"{self.times + copy - 120}min, integration=60s, frequency=1.3GHz, channels={self.channels}, "
+                "channel_width=1MHz)",
+                f"E{{0}}[s,p] = (1 + S.reference_frequency / 100GHz * (obs{{0}}.station_index + 1)){element}",
+                "D{0}[s,p] = diagonal(E{0}, 2 * E{0})", "M{0}[s,p] = matrix(E{0}, 0.1, 0.2, 2 * E{0})"]
+            for name in order:
+                text.append(f"{name}_{{0}}[p,q] = predict(S, obs{{0}}, method={name}, smear={self.smear}{sides}{uvw})")
+                text.append(f'{name}_{{0}}_out = sink({name}_{{0}}, obs{{0}}, to="null")')
+            lines += [line.format(copy) for line in text]
         return "\n".join(lines) + "\n"
 
     def skymodel(self):
@@ -93,7 +104,7 @@ def drawn(draw, size):
              "sky": draw.choice(SKIES), "jones": jones, "vary": jones != "none" and draw.random() < 0.4,
              "smear": draw.choice(SMEAR), "stray": draw.choice([0, 0, 0, 1]),
              "precision": draw.choice(["single", "single", "double"]), "sources": int(10 ** draw.uniform(1.3, 3.5))}
-    pairs = ARRAYS[parts["array"]] * (ARRAYS[parts["array"]] - 1) / 2
+    pairs = operations.ARRAY_SIZES[parts["array"]] * (operations.ARRAY_SIZES[parts["array"]] - 1) / 2
     want = size / WEIGHT[jones] / (2 if parts["precision"] == "double" else 1) / (1 if parts["smear"] == "none" else 3)
     each = pairs * parts["channels"]
     parts["sources"] = max(20, min(parts["sources"], int(want / each)))
@@ -113,7 +124,7 @@ def references(workload):
 
 
 def run(grove, folder, workload, order):
-    """Seconds of each method."""
+    """Seconds of each method, the lowest of the copies."""
     with open(os.path.join(folder, "now.tree"), "w", encoding="utf-8") as file:
         file.write(workload.tree(order))
     with open(os.path.join(folder, "sky.skymodel"), "w", encoding="utf-8") as file:
@@ -122,11 +133,10 @@ def run(grove, folder, workload, order):
                            workload.precision], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{workload.words()}\n{done.stdout}{done.stderr}")
-    seconds = dict.fromkeys(order, 0.0)
-    for name, number, unit in re.findall(r"^(\w+) +\d+ +([\d.e+]+) (ns|us|ms|s|min) ", done.stdout + done.stderr, re.M):
-        if name in seconds:
-            seconds[name] += float(number) * UNITS[unit]
-    return seconds
+    seconds = {}
+    for name, number, unit in re.findall(r"^(\w+_\d+) +\d+ +([\d.e+]+) (ns|us|ms|s|min) ", done.stdout + done.stderr, re.M):
+        seconds[name] = seconds.get(name, 0.0) + float(number) * UNITS[unit]
+    return {name: min(seconds[f"{name}_{copy}"] for copy in range(COPIES)) for name in order}
 
 
 def picked(grove, folder, workload):
@@ -150,8 +160,25 @@ def measure(grove, folder, workload, rounds, pick):
         order = names[k % len(names):] + names[:k % len(names)]
         for name, seconds in run(grove, folder, workload, order).items():
             lowest[name] = min(seconds, lowest.get(name, seconds))
-    each = 1e9 / (workload.pairs * workload.channels * workload.times * workload.sources)
+    each = 1e9 / (workload.visibilities * workload.sources)
     return {name: seconds * each for name, seconds in lowest.items()}
+
+
+def operation_costs(grove, folder, options):
+    """Seconds of each kind of operation, by the precision."""
+    costs = {}
+    for precision in ("single", "double"):
+        measured = []
+        for parts in operations.references(precision, options.references):
+            workload = Workload(**parts)
+            lowest = {}
+            for _ in range(options.rounds):
+                for name, seconds in run(grove, folder, workload, workload.methods()).items():
+                    lowest[name] = min(seconds, lowest.get(name, seconds))
+            method = min(lowest, key=lowest.get)
+            measured.append((operations.counted(workload, operations.way_of(workload, method)), lowest[method]))
+        costs[precision] = operations.fitted(measured)
+    return costs
 
 
 def draw_figure(rows, title):
@@ -168,7 +195,8 @@ def draw_figure(rows, title):
     for share in range(0, 101, 20):
         lines.append(f'<text x="{left + width * share / 100}" y="{top + height + 18}" text-anchor="middle">{share} %</text>')
     kinds = [("#c1440e", "the method picked, to the best one", sorted(r[0] for r in rows if r[0])),
-             ("#1b6ca8", "to the best workload of the same arithmetic", sorted(r[1] for r in rows))]
+             ("#1b6ca8", "to the best workload of the same arithmetic", sorted(r[1] for r in rows)),
+             ("#3a7d2c", "to what the operations take", sorted(r[2] for r in rows))]
     for n, (colour, name, ratios) in enumerate(kinds):
         for k, ratio in enumerate(ratios):
             x = left + width * (k + 0.5) / len(ratios)
@@ -186,12 +214,14 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--size", type=float, default=2e7, help="source-visibilities of a workload, about")
     parser.add_argument("--choices", action="store_true", help="only workloads for which there is more than one method")
+    parser.add_argument("--references", type=int, default=50, help="workloads that tell what operations cost, each precision")
     parser.add_argument("--svg")
     parser.add_argument("--only", help="numbers of workloads, with commas between them")
     options = parser.parse_args()
     grove, draw, best, rows = os.path.abspath(options.grove), random.Random(options.seed), {}, []
     only = {int(k) for k in options.only.split(",")} if options.only else None
     with tempfile.TemporaryDirectory() as folder:
+        costs = operation_costs(grove, folder, options)
         for k in range(options.count):
             workload = drawn(draw, options.size)
             if (only and k not in only) or (options.choices and len(workload.methods()) < 2):
@@ -203,25 +233,38 @@ def main():
             times = measure(grove, folder, workload, options.rounds, pick)
             rows.append((k, workload, times, pick))
             print(f"{k}: {workload.words()}: {pick}, {times}", file=sys.stderr, flush=True)
-    print_table(rows, best, options)
+    print_costs(costs)
+    print_table(rows, best, costs, options)
 
 
-def print_table(rows, best, options):
+def print_costs(costs):
+    print("| operation | single, ns | double, ns |\n| --- | --: | --: |")
+    for kind in operations.KINDS:
+        print(f"| {kind} | {1e9 * costs['single'][kind]:.3g} | {1e9 * costs['double'][kind]:.3g} |")
+    print()
+
+
+def print_table(rows, best, costs, options):
     """The table, what it comes to, and the picture."""
-    ratios = []
+    ratios, above = [], []
     for _, workload, times, pick in rows:
         best[workload.arithmetic] = min(best[workload.arithmetic], times[pick])
-    print("| | workload | pick | ns | to the best method | to the best of its arithmetic |")
-    print("| --: | --- | --- | --: | --: | --: |")
+    print("| | workload | pick | ns | to the best method | to the best of its arithmetic | to its operations | way | most |")
+    print("| --: | --- | --- | --: | --: | --: | --: | --- | --- |")
     for k, workload, times, pick in rows:
         chosen = times[pick] / min(times.values()) if len(times) > 1 else None
-        ratios.append((chosen, times[pick] / best[workload.arithmetic]))
+        needed, way, most, share = operations.explained(workload, costs[workload.precision])
+        over = times[pick] * 1e-9 * workload.visibilities * workload.sources / needed
+        ratios.append((chosen, times[pick] / best[workload.arithmetic], over))
+        above += [k] if over > 3 else []
         print(f"| {k} | {workload.words()} | {pick} | {times[pick]:.3g} | {f'{chosen:.2f}' if chosen else ''} "
-              f"| {ratios[-1][1]:.2f} |")
-    choices, slow = [r[0] for r in ratios if r[0]], [r[1] for r in ratios]
+              f"| {ratios[-1][1]:.2f} | {over:.2f} | {way} | {most} {100 * share:.0f} % |")
+    choices, slow, over = [r[0] for r in ratios if r[0]], [r[1] for r in ratios], [r[2] for r in ratios]
     good = sum(r <= 1.15 for r in choices)
     said = (f"{good} of {len(choices)} picks within 15 % of the best method, worst {max(choices, default=1):.2f}; "
             f"to the best of the same arithmetic: median {statistics.median(slow):.2f}, worst {max(slow):.2f}")
+    said += (f"; to what the operations take: median {statistics.median(over):.2f}, worst {max(over):.2f}, "
+             f"above 3: {', '.join(map(str, above)) or 'none'}")
     print(f"\n{said}.")
     if options.svg:
         with open(options.svg, "w", encoding="utf-8") as file:

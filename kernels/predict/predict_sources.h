@@ -95,28 +95,40 @@ static void load_station_sources(const grove_predict_channels_job *job, int whic
     load_cells(&side, from->channel * (job->offset + c), to);
 }
 
-/* Phases of a station in channel c. */
-INLINE void phases_in_channel(const source_batch *g, int which, int station, int v, int c, vec z[2])
+/* Jones terms of a station in channel c, on the left times the brightness; without them it alone.
+ */
+static void station_terms(const source_batch *g, int which, int station, int v, int c, jones *to)
 {
-    doubles turns[PARTS];
+    jones terms;
 
+    load_station_sources(g->job, which, station, v, c, which ? to : &terms);
+    if (!which)
+        multiply_brightness(g->job, &terms, &g->brightness[v], g->unpolarised[v], to);
+}
+
+/* uvw . direction of a station. */
+INLINE void turns_of_station(const source_batch *g, int which, int station, int v,
+                             doubles turns[PARTS])
+{
     dot_sources(g, g->job->side[which].uvw + 3 * station, v, turns);
+}
+
+/* Phases of a station in channel c. */
+INLINE void phases_in_channel(const source_batch *g, int which, const doubles turns[PARTS], int c,
+                              vec z[2])
+{
     phasor(fractional_turns(turns, which ? g->job->freq[c] : -g->job->freq[c]), &z[0], &z[1]);
 }
 
 static void fill_station_sources(const source_batch *g, int which, int station, int v, int c,
                                  jones *to)
 {
-    const grove_predict_channels_job *job = g->job;
-    jones terms;
+    doubles turns[PARTS];
     vec z[2];
 
-    phases_in_channel(g, which, station, v, c, z);
-    load_station_sources(job, which, station, v, c, &terms);
-    if (which)
-        *to = terms;
-    else
-        multiply_brightness(job, &terms, &g->brightness[v], g->unpolarised[v], to);
+    turns_of_station(g, which, station, v, turns);
+    phases_in_channel(g, which, turns, c, z);
+    station_terms(g, which, station, v, c, to);
     multiply_elements(to, 8, z[0], z[1]);
 }
 
@@ -132,26 +144,30 @@ INLINE vec *diagonals_at(const source_batch *g, vec *panel, int station, int c, 
     return panel + 2 * (int64_t)g->vectors * ((station * job->at_once + c) * elements + element);
 }
 
-/* An element of a station's diagonal terms, with its phases. */
-static void fill_diagonals(const source_batch *g, vec *panel, int which, int station, int v, int c)
+/* The elements of a station's diagonal terms in channels [from, end), of equal brightness, with
+ * their phases. Terms that these channels share are loaded once. */
+static void fill_diagonals(const source_batch *g, vec *panel, int which, int station, int v,
+                           int from, int end)
 {
     const grove_predict_channels_job *job = g->job;
-    vec z[2];
+    const int bare = !job->side[which].numbers && (which || g->unpolarised[v]);
+    doubles turns[PARTS];
     jones m;
 
-    if (!job->side[which].numbers && (which || g->unpolarised[v])) {
-        vec b = which ? splat(1) : g->brightness[v].at[0];
-        phases_in_channel(g, which, station, v, c, z);
-        m = (jones){
-            {z[0] * b, z[1] * b, splat(0), splat(0), splat(0), splat(0), z[0] * b, z[1] * b}};
-    } else {
-        fill_station_sources(g, which, station, v, c, &m);
+    if (bare) {
+        memset(&m, 0, sizeof(m));
+        m.at[0] = m.at[6] = which ? splat(1) : g->brightness[v].at[0];
     }
-    for (int k = 0; k < job->elements; k++) {
-        int e = which ? 6 * (job->element[k] & 1) : 2 * job->element[k];
-        vec *to = diagonals_at(g, panel, station, c, k) + 2 * v;
-        to[0] = m.at[e];
-        to[1] = m.at[e + 1];
+    turns_of_station(g, which, station, v, turns);
+    for (int c = from; c < end; c++) {
+        vec z[2];
+        phases_in_channel(g, which, turns, c, z);
+        if (!bare && (c == from || job->side[which].channel))
+            station_terms(g, which, station, v, c, &m);
+        for (int k = 0; k < job->elements; k++) {
+            int e = which ? 6 * (job->element[k] & 1) : 2 * job->element[k];
+            rotate(diagonals_at(g, panel, station, c, k) + 2 * v, &m.at[e], z[0], z[1]);
+        }
     }
 }
 
@@ -186,9 +202,10 @@ INLINE void sum_lanes(vec x, vec y, double *sum, double *other)
 #endif
 }
 
-INLINE vec extent_of(const source_batch *g, const double *u, int v, int c)
+/* The exponent of a Gaussian's decay at the reference frequency. */
+INLINE vec extent_of(const source_batch *g, const double *u, int v)
 {
-    double square = g->job->freq[c] * g->job->freq[c];
+    double square = g->job->reference * g->job->reference;
     doubles to[PARTS];
 
     for (int i = 0; i < PARTS; i++) {
@@ -259,10 +276,20 @@ INLINE void smear_across(const source_batch *g, int row, int c, vec *to)
         sincs_along(g, job->uvw + 3 * row, job->width[c], NULL, to);
 }
 
-/* The same times smearing in time and shapes. */
-INLINE void smear_along(const source_batch *g, int row, int c, const vec *across, vec *to)
+/* Exponents of the shapes of the row, which all channels share. */
+INLINE void find_extents(const source_batch *g, int row, vec *to)
+{
+    for (int v = 0; v < g->vectors; v++)
+        if (g->gaussians[v])
+            to[v] = extent_of(g, g->job->uvw + 3 * row, v);
+}
+
+/* Smearing over the width times that in time and shapes. */
+INLINE void smear_along(const source_batch *g, int row, int c, const vec *across,
+                        const vec *extents, vec *to)
 {
     const grove_predict_channels_job *job = g->job;
+    double ratio = job->freq[c] / job->reference;
 
     if (job->smear_time)
         sincs_along(g, job->change + 3 * row, job->freq[c], across, to);
@@ -270,7 +297,7 @@ INLINE void smear_along(const source_batch *g, int row, int c, const vec *across
         memcpy(to, across, sizeof(*to) * (size_t)g->vectors);
     for (int v = 0; v < g->vectors; v++)
         if (g->gaussians[v])
-            to[v] *= decay(extent_of(g, job->uvw + 3 * row, v, c));
+            to[v] *= decay(extents[v] * (real)(ratio * ratio));
 }
 
 /* Phases of the row's rest. */
@@ -287,10 +314,11 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
     const vec zero = splat(0);
     double *to = (double *)g->job->sums + (int64_t)row * 8;
     vec x0[2] = {zero, zero}, x1[2] = {zero, zero}, x2[2] = {zero, zero}, x3[2] = {zero, zero};
-    vec across[BATCH], factor[BATCH], z[2];
+    vec across[BATCH], extents[BATCH], factor[BATCH], z[2];
 
     smear_across(g, row, 0, across);
-    smear_along(g, row, 0, across, factor);
+    find_extents(g, row, extents);
+    smear_along(g, row, 0, across, extents, factor);
     for (int v = 0; v < g->vectors; v++, a++, b++) {
         const vec *m = a->at;
         jones rotated;
@@ -338,12 +366,13 @@ INLINE void add_source_element(const source_batch *g, double *to, const vec *fac
 INLINE void add_source_diagonals(const source_batch *g, int row, int stray, vec *left, vec *right)
 {
     const grove_predict_channels_job *job = g->job;
-    vec across[BATCH], factor[BATCH], z[BATCH][2];
+    vec across[BATCH], extents[BATCH], factor[BATCH], z[BATCH][2];
 
+    find_extents(g, row, extents);
     for (int c = job->from; c < job->to; c++) {
         if (c == job->from || (job->width && job->width[c] != job->width[c - 1]))
             smear_across(g, row, c, across);
-        smear_along(g, row, c, across, factor);
+        smear_along(g, row, c, across, extents, factor);
         for (int v = 0; v < g->vectors && stray; v++) {
             rest_phases(g, row, v, c, z[v]);
             z[v][0] *= factor[v];
@@ -365,14 +394,15 @@ static void diagonal_sums(source_batch *g)
     const grove_predict_channels_job *job = g->job;
     vec *left = job->panel, *right = left + 8 * (int64_t)SPAN * job->stations;
 
-    for (int c = job->from; c < job->to; c++) {
-        if (c == job->from || job->weight_channel)
-            load_source_brightness(g, c);
+    const int at_once = job->weight_channel ? 1 : job->to - job->from;
+
+    for (int c = job->from; c < job->to; c += at_once) {
+        load_source_brightness(g, c);
         for (int v = 0; v < g->vectors; v++)
             for (int p = 0; p < job->stations; p++)
                 for (int side = 0; side < 2; side++)
                     if (job->side[side].wanted[p])
-                        fill_diagonals(g, side ? right : left, side, p, v, c);
+                        fill_diagonals(g, side ? right : left, side, p, v, c, c + at_once);
     }
     for (int row = 0; row < job->rows; row++)
         if (job->stray[row])
