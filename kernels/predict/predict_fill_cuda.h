@@ -295,7 +295,8 @@ __device__ __forceinline__ void fill_fours(const task_place &p, shared<float, tr
     const fill_place at = find_fill<float, true>(side, 1);
 
 #pragma unroll
-    for (int k = at.source; k < DEPTH<float, true>; k += 8) {
+    for (int m = 0; m < DEPTH<float, true> / 8; m++) {
+        const int k = at.source + 8 * m; // of this and k + 4
         complex_number<float> y[2][2], x[4];
 #pragma unroll
         for (int n = 0; n < 4; n++) {
