@@ -494,6 +494,33 @@ START_TEST(test_adjoints)
 }
 END_TEST
 
+/* Where tracks and bands fill squares of the uv plane, subgrids are larger than where each
+ * visibility has one of its own, and hold about as many as counted. */
+START_TEST(test_shares)
+{
+    const grove_gridder_image image = {{4096, 4096}, {4.26e-6, 4.26e-6}, {0, 0}};
+    const grove_gridder_bounds bounds = {
+        .max_u = 60e3, .max_v = 60e3, .max_w = 44e3, .samples = 2e7, .polarisations = 1};
+    int side[2];
+
+    for (int many = 0; many < 2; many++) {
+        grove_idg_wanted wanted = {0};
+        grove_idg_plan plan;
+        char said[200];
+        for (int k = 0; k < 2; k++) {
+            const grove_idg_plan square = grove_idg_square(&image, k, &wanted.share_side[k]);
+            const double cells = 2 * square.reach - 1;
+            ck_assert_double_eq_tol(wanted.share_side[k] * 6144 * 4.26e-6, cells, 1e-9);
+            wanted.share[k] = many ? fmax(0.14 * cells * cells, 1) : 1;
+        }
+        ck_assert_int_eq(grove_idg_plan_choose(&image, &bounds, &wanted, 1e-4, &plan, said), 0);
+        side[many] = plan.side;
+    }
+    ck_assert_int_eq(side[0], 16);
+    ck_assert_int_gt(side[1], side[0]);
+}
+END_TEST
+
 /* Of each visibility, as bench/RESULTS-gpu-counted.md has them: the mean of both directions. */
 START_TEST(test_costs_of_a_gpu)
 {
@@ -529,6 +556,7 @@ int main(void)
     tcase_add_loop_test(tests, test_images, 0, count);
     tcase_add_test(tests, test_random_images);
     tcase_add_loop_test(tests, test_adjoints, 0, count);
+    tcase_add_test(tests, test_shares);
     tcase_add_test(tests, test_costs_of_a_gpu);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -100,30 +100,60 @@ static double n_along(const grove_idg_plan *p, int d, double x)
 static const double place[] = {-1, -0.96, -0.8, -0.4, 0.1, 0.6, 0.9, 0.98};
 enum { MAX_PADDED = 1024, PLACES = 8 };
 
-/* Pixels along one axis. */
+/* Numbers of pixels along one axis. */
 typedef struct {
-    double taper[MAX_PADDED], n[MAX_PADDED];
-} taper_places;
+    double at[MAX_PADDED], taper[MAX_PADDED], n[MAX_PADDED];
+} pixels;
 
-/* Along one axis what a visibility at `cells` from the middle and `w` from the layer becomes at x,
- * the trigonometric polynomial through the subgrid's pixels over the taper, less what it should be.
- */
-static double error_at(const grove_idg_plan *p, int d, const taper_places *of, double cells,
-                       double w, double x)
+typedef struct {
+    double re[MAX_PADDED], im[MAX_PADDED];
+} line;
+
+static void fill_pixels(const grove_idg_plan *p, int d, pixels *of)
+{
+    for (int j = 0; j < p->side; j++) {
+        of->at[j] = (j - p->side / 2) / (double)p->side;
+        of->taper[j] = taper_at(p, of->at[j]);
+        of->n[j] = n_along(p, d, of->at[j]);
+    }
+}
+
+/* Taper times the phases of a visibility at `cells` from the middle and `w` from the layer. */
+static void fill_visibility(const pixels *of, int side, double cells, double w, line *v)
+{
+    for (int j = 0; j < side; j++) {
+        const double angle = 2 * pi * (cells * of->at[j] + w * of->n[j]);
+        v->re[j] = of->taper[j] * cos(angle);
+        v->im[j] = of->taper[j] * sin(angle);
+    }
+}
+
+/* How much of each pixel the trigonometric polynomial through a subgrid's pixels has at x. */
+static void fill_polynomial(const grove_idg_plan *p, double x, line *t)
 {
     const int side = p->side;
-    const double here = taper_at(p, x), phase = cells * x + w * n_along(p, d, x),
-                 fringe = sin(pi * side * x);
-    double re = -cos(2 * pi * phase) * here, im = -sin(2 * pi * phase) * here;
+    const double fringe = sin(pi * side * x) / side;
 
     for (int j = 0; j < side; j++) {
-        const double at = (j - side / 2) / (double)side, apart = x - at, s = sin(pi * apart),
+        const double angle = pi * (x - (j - side / 2) / (double)side), s = sin(angle),
                      between = fabs(s) < 1e-12           ? 1
-                               : (j - side / 2) % 2 != 0 ? -fringe / (side * s)
-                                                         : fringe / (side * s),
-                     turns = cells * at + w * of->n[j] - apart / 2, t = of->taper[j] * between;
-        re += t * cos(2 * pi * turns);
-        im += t * sin(2 * pi * turns);
+                               : (j - side / 2) % 2 != 0 ? -fringe / s
+                                                         : fringe / s;
+        t->re[j] = between * cos(angle);
+        t->im[j] = -between * s;
+    }
+}
+
+/* What the visibility becomes at x, by the polynomial over the taper, less what it should be. */
+static double error_at(const grove_idg_plan *p, int d, double cells, double w, const line *v,
+                       double x, const line *t)
+{
+    const double here = taper_at(p, x), phase = 2 * pi * (cells * x + w * n_along(p, d, x));
+    double re = -cos(phase) * here, im = -sin(phase) * here;
+
+    for (int j = 0; j < p->side; j++) {
+        re += v->re[j] * t->re[j] - v->im[j] * t->im[j];
+        im += v->re[j] * t->im[j] + v->im[j] * t->re[j];
     }
     return hypot(re, im) / fabs(here);
 }
@@ -135,20 +165,20 @@ static double error_along(const grove_idg_plan *p, int support, int d)
 {
     const double reach = p->reach + 0.5 * support; /* as far as terms move a visibility */
     double sum = 0;
-    taper_places of;
+    line polynomial[PLACES], visibility;
+    pixels of;
 
-    for (int j = 0; j < p->side; j++) {
-        const double at = (j - p->side / 2) / (double)p->side;
-        of.taper[j] = taper_at(p, at);
-        of.n[j] = n_along(p, d, at);
+    fill_pixels(p, d, &of);
+    for (int k = 0; k < PLACES; k++)
+        fill_polynomial(p, place[k] * edge_of(p, d), &polynomial[k]);
+    for (int end = 0; end < 8; end++) {
+        const double cells = (end & 1 ? 1 : -1) * (reach - (end & 4 ? 0.5 : 0)),
+                     w = end & 2 ? p->far_w : -p->far_w;
+        fill_visibility(&of, p->side, cells, w, &visibility);
+        for (int k = 0; k < PLACES; k++)
+            sum += pow(
+                error_at(p, d, cells, w, &visibility, place[k] * edge_of(p, d), &polynomial[k]), 2);
     }
-    for (int end = 0; end < 8; end++)
-        for (int k = 0; k < PLACES; k++) {
-            const double cells = reach - (end & 4 ? 0.5 : 0),
-                         e = error_at(p, d, &of, end & 1 ? cells : -cells,
-                                      end & 2 ? p->far_w : -p->far_w, place[k] * edge_of(p, d));
-            sum += e * e;
-        }
     return sqrt(sum / (4 * PLACES));
 }
 
