@@ -66,7 +66,7 @@ uint64_t degrid_subgrids_device_bytes(const options_read *o)
     const grove_idg_plan plan = plan_of_device(o);
 
     return image_subgrids_device_memory(
-        &plan, image_terms_bytes(&o->terms, &plan, o->times, o->channels, 1), plan.tile);
+        &plan, image_terms_device_bytes(&o->terms, &plan, o->times, o->channels, 1), plan.tile);
 }
 
 int degrid_make_terms(const grove_call *call, const grove_gridder_samples *samples,

@@ -46,24 +46,26 @@ int grid_open_subgrids(const grove_call *call, grove_isa isa, gridded *to)
     return to->idg ? 0 : grid_no_memory(call);
 }
 
-/* Of terms of all times and channels, which are so many bands. */
-static uint64_t terms_bytes(const grove_node *node, const gridding *g, int64_t bands)
+/* Of all times and channels. */
+static int64_t size_of(const grove_node *node, const char *axis)
 {
-    const grove_node *obs = grove_node_object(node, "obs");
-    const grove_axis *time = grove_node_axis(obs, "time"), *freq = grove_node_axis(obs, "freq");
+    const grove_axis *of = grove_node_axis(grove_node_object(node, "obs"), axis);
 
-    return image_terms_bytes(&g->terms, &g->idg, time ? time->size : 1, freq ? freq->size : 1,
-                             bands);
+    return of ? of->size : 1;
 }
 
 uint64_t grid_subgrids_bytes(const grove_node *node, const gridding *g)
 {
-    return grove_idg_bytes(&g->idg) + terms_bytes(node, g, 1);
+    return grove_idg_bytes(&g->idg) +
+           image_terms_bytes(&g->terms, &g->idg, size_of(node, "time"), size_of(node, "freq"), 1);
 }
 
 uint64_t grid_subgrids_device_bytes(const grove_node *node, const gridding *g)
 {
-    return image_subgrids_device_memory(&g->idg, terms_bytes(node, g, g->bands.count), true);
+    const uint64_t terms = image_terms_device_bytes(&g->terms, &g->idg, size_of(node, "time"),
+                                                    size_of(node, "freq"), g->bands.count);
+
+    return image_subgrids_device_memory(&g->idg, terms, true);
 }
 
 int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *s,

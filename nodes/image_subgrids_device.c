@@ -80,7 +80,7 @@ typedef struct {
     grove_idg_work work;
     image_terms_made made;
     const image_terms *terms;
-    const void *sent_terms;
+    const void *made_terms; /* by the device */
     double *uvw;
     int64_t times, baselines;
     grove_gridder_samples samples;
@@ -137,7 +137,7 @@ static int find_samples(sampling *s)
     return s->uvw ? 0 : GROVE_MISSING;
 }
 
-/* The terms on the pixels, made by the host. */
+/* The terms on the pixels. */
 static int make_terms(sampling *s)
 {
     const grove_args *args = s->call->args;
@@ -149,17 +149,17 @@ static int make_terms(sampling *s)
                                    origin_of(args, GROVE_AXIS_FREQ),
                                    s->samples.channels,
                                    s->bands};
-    image_terms_numbers from;
-    const void *at = NULL;
 
     if (terms->input < 0)
         return 0;
     if (s->in->flags && args->in[s->in->flags + terms->input].data)
         return GROVE_MISSING; /* of flags the host tells */
-    from = image_terms_of_view(args, terms->input, s->call->double_precision);
-    int code = grove_call_host(s->call, terms->input, &at);
-    from.at = at;
-    return code ? code : image_terms_make(s->call, terms, s->plan, &from, &part, &s->made);
+    const image_terms_numbers from =
+        image_terms_of_view(args, terms->input, s->call->double_precision);
+    const int code = image_terms_divide(s->call, terms, s->plan, &part, &s->made);
+    return code ? code
+                : image_terms_make_on_device(s->call, terms, s->plan, &from, &s->made,
+                                             &s->made_terms);
 }
 
 /* All that the kernels read beside visibilities, in one piece: a call sends few. */
@@ -212,7 +212,7 @@ static void set_up(sampling *s)
     a->inputs = GROVE_GRIDDER_INPUTS;
     a->in[GROVE_GRIDDER_UVW] = view_of(s, s->in->uvw);
     a->in[GROVE_IDG_TABLE].data = s->d->table;
-    a->in[GROVE_IDG_TERMS].data = (void *)(uintptr_t)s->sent_terms;
+    a->in[GROVE_IDG_TERMS].data = (void *)(uintptr_t)s->made_terms;
     s->state = grove_idg_device_state(s->plan);
     memcpy(s->state.samples.axis, axes.samples.axis, sizeof(axes.samples.axis));
     s->state.samples.channels = (int32_t)s->samples.channels;
@@ -236,10 +236,7 @@ static int begin(sampling *s, bool planes)
     if (!code && s->adds && s->samples.rows * s->samples.channels >= INT32_MAX)
         return GROVE_MISSING; /* more than image_device_weigh takes */
     code = code ? code : make_terms(s);
-    code = code ? code : open_device(s->call, s->plan, planes, s->d);
-    return code || s->terms->input < 0
-               ? code
-               : grove_call_send(s->call, s->made.numbers, s->made.bytes, &s->sent_terms);
+    return code ? code : open_device(s->call, s->plan, planes, s->d);
 }
 
 /* The subgrids of parts of the channels, and what is sent. */

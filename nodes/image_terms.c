@@ -191,9 +191,28 @@ image_terms_numbers image_terms_of_view(const grove_args *args, int input, bool 
 
 /* ---- pixels ---- */
 
-/* How much pixel j of a subgrid has of each direction of the raster: polynomials through TAPS of
+/* Adds to what a pixel has of a direction; taps are in the order of directions. */
+static void add_tap(grove_idg_taps *taps, int64_t at, double factor)
+{
+    int k = taps->count;
+
+    while (k > 0 && taps->at[k - 1] > at)
+        k--;
+    if (k > 0 && taps->at[k - 1] == at) {
+        taps->factor[k - 1] += factor;
+        return;
+    }
+    for (int i = taps->count++; i > k; i--) {
+        taps->at[i] = taps->at[i - 1];
+        taps->factor[i] = taps->factor[i - 1];
+    }
+    taps->at[k] = (int32_t)at;
+    taps->factor[k] = factor;
+}
+
+/* How much a pixel of a subgrid has of each direction of the raster: polynomials through TAPS of
  * them; beyond its edge, 2 f(edge) - f(as far within). */
-static void add_taps(const grove_axis *raster, double at, double factor, double *taps)
+static void add_taps(const grove_axis *raster, double at, double factor, grove_idg_taps *taps)
 {
     const int64_t count = raster->size, used = count < TAPS ? count : TAPS;
     const double step = (raster->centre[count - 1] - raster->centre[0]) / (double)(count - 1),
@@ -205,11 +224,14 @@ static void add_taps(const grove_axis *raster, double at, double factor, double 
         double product = factor;
         for (int64_t k = 0; k < used; k++)
             product *= k == i ? 1 : (place - (double)(first + k)) / (double)(i - k);
-        taps[first + i] += product;
+        if (product != 0)
+            add_tap(taps, first + i, product);
     }
 }
 
-static void find_taps(const grove_axis *raster, double at, double *taps)
+_Static_assert((int)GROVE_IDG_TAPS == 2 * (int)TAPS, "taps have room for those of two directions");
+
+static void find_taps(const grove_axis *raster, double at, grove_idg_taps *taps)
 {
     const double low = raster->centre[0], high = raster->centre[raster->size - 1],
                  edge = at < low ? low : high, within = fmin(fmax(2 * edge - at, low), high);
@@ -222,16 +244,27 @@ static void find_taps(const grove_axis *raster, double at, double *taps)
     add_taps(raster, within, -1, taps);
 }
 
+void image_terms_taps(const image_terms *t, const grove_idg_plan *plan, grove_idg_taps *taps)
+{
+    for (int d = 0; d < 2; d++)
+        for (int j = 0; j < plan->side; j++) {
+            grove_idg_taps *of = &taps[d * plan->side + j];
+            *of = (grove_idg_taps){0};
+            if (t->raster[d])
+                find_taps(t->raster[d], grove_idg_direction(plan, d, j), of);
+            else
+                add_tap(of, 0, 1);
+        }
+}
+
 typedef struct {
     const image_terms *t;
     const grove_idg_plan *plan;
     const image_terms_numbers *from;
-    int64_t size[2]; /* of the raster */
-    double *taps[2]; /* [pixel][direction] along l and m */
-    /* of each pixel, the first direction whose tap is not 0, and the one after the last */
-    int64_t begin[2][GROVE_IDG_MAX_SIDE], end[2][GROVE_IDG_MAX_SIDE];
-    double *rows; /* [direction of m][pixel][2] */
-    double *line; /* [direction of l][2] */
+    int64_t size[2];      /* of the raster */
+    grove_idg_taps *taps; /* [l, m][pixel] */
+    double *rows;         /* [direction of m][pixel][2] */
+    double *line;         /* [direction of l][2] */
     void *numbers;
 } sampling;
 
@@ -268,11 +301,11 @@ static bool sample_rows(const sampling *s, int64_t at, int64_t flag_at)
     for (int64_t y = 0; y < s->size[1] && good; y++) {
         good = read_line(s, at + y * f->step[M], flag_at + y * f->flag_step[M]);
         for (int j = 0; j < side; j++) {
-            const double *taps = s->taps[0] + j * s->size[0];
+            const grove_idg_taps *taps = &s->taps[j];
             double sum[2] = {0, 0};
-            for (int64_t x = s->begin[0][j]; x < s->end[0][j]; x++)
+            for (int k = 0; k < taps->count; k++)
                 for (int c = 0; c < 2; c++)
-                    sum[c] += taps[x] * s->line[2 * x + c];
+                    sum[c] += taps->factor[k] * s->line[2 * taps->at[k] + c];
             memcpy(s->rows + 2 * (y * side + j), sum, sizeof(sum));
         }
     }
@@ -287,10 +320,11 @@ static void sample_pixels(const sampling *s, int64_t element)
 
     for (int x = 0; x < side; x++)
         for (int y = 0; y < side; y++) {
+            const grove_idg_taps *taps = &s->taps[side + y];
             double sum[2] = {0, 0};
-            for (int64_t k = s->begin[1][y]; k < s->end[1][y]; k++)
+            for (int k = 0; k < taps->count; k++)
                 for (int c = 0; c < 2; c++)
-                    sum[c] += s->taps[1][y * s->size[1] + k] * s->rows[2 * (k * side + x) + c];
+                    sum[c] += taps->factor[k] * s->rows[2 * (taps->at[k] * side + x) + c];
             for (int c = 0; c < 2; c++) {
                 const int64_t to = first + (2 * x + c) * line + y;
                 if (s->plan->grid.bounds.double_precision)
@@ -301,38 +335,19 @@ static void sample_pixels(const sampling *s, int64_t element)
         }
 }
 
-static void find_ends(sampling *s, int d, int j)
-{
-    const double *taps = s->taps[d] + j * s->size[d];
-    int64_t begin = 0, end = s->size[d];
-
-    while (begin < end && taps[begin] == 0)
-        begin++;
-    while (end > begin && taps[end - 1] == 0)
-        end--;
-    s->begin[d][j] = begin;
-    s->end[d][j] = end;
-}
-
 static int open_sampling(sampling *s)
 {
-    const int side = s->plan->side;
+    const size_t side = (size_t)s->plan->side;
 
-    for (int d = 0; d < 2; d++) {
-        const grove_axis *raster = s->t->raster[d];
-        s->size[d] = raster ? raster->size : 1;
-        s->taps[d] = calloc((size_t)(side * s->size[d]), sizeof(double));
-        for (int j = 0; j < side && s->taps[d]; j++) {
-            if (raster)
-                find_taps(raster, grove_idg_direction(s->plan, d, j), s->taps[d] + j * s->size[d]);
-            else
-                s->taps[d][j] = 1;
-            find_ends(s, d, j);
-        }
-    }
-    s->rows = malloc((size_t)(s->size[1] * side * 2) * sizeof(double));
+    for (int d = 0; d < 2; d++)
+        s->size[d] = s->t->raster[d] ? s->t->raster[d]->size : 1;
+    s->taps = malloc(2 * side * sizeof(*s->taps));
+    s->rows = malloc((size_t)s->size[1] * side * 2 * sizeof(double));
     s->line = malloc((size_t)(2 * s->size[0]) * sizeof(double));
-    return s->taps[0] && s->taps[1] && s->rows && s->line ? 0 : GROVE_NO_MEMORY;
+    if (!s->taps || !s->rows || !s->line)
+        return GROVE_NO_MEMORY;
+    image_terms_taps(s->t, s->plan, s->taps);
+    return 0;
 }
 
 /* Terms of all stations at a time and channel. */
@@ -358,31 +373,34 @@ static int sample_stations(const grove_call *call, const sampling *s, int64_t ti
     return 0;
 }
 
-/* And for all blocks of channels, of which there are so many, at a time. */
-static int sample_channels(const grove_call *call, const sampling *s, const image_terms_made *made,
-                           int64_t channels, int64_t time, int64_t first, int64_t blocks)
-{
-    int code = 0;
+/* ---- terms ---- */
 
-    for (int64_t begin = 0, end; begin < channels && !code; begin = end) {
+/* The middle cells of blocks. */
+static void find_middles(const image_terms *t, const image_terms_part *part, image_terms_made *made)
+{
+    for (int64_t i = 0; i < made->time_blocks && t->times; i++)
+        made->time[i] = middle_of(t->times, part->first_time, part->times, i);
+    for (int64_t begin = 0, end; begin < part->channels && t->channels; begin = end) {
         const int32_t block = made->channel_block[begin];
-        for (end = begin + 1; end < channels && made->channel_block[end] == block;)
+        for (end = begin + 1; end < part->channels && made->channel_block[end] == block;)
             end++;
-        code = sample_stations(call, s, time, s->t->channels ? (begin + end) / 2 : 0, first + block,
-                               blocks);
+        made->channel[block] = (begin + end) / 2;
     }
-    return code;
 }
 
 /* How many blocks of channels there are; 0: no memory. */
 static int64_t make_blocks(const image_terms *t, const image_terms_part *part,
                            image_terms_made *made)
 {
+    made->time_blocks = blocks_of(t->times, part->first_time, part->times);
     made->time_block = malloc((size_t)part->times * sizeof(*made->time_block) + 1);
     made->channel_block = malloc((size_t)part->channels * sizeof(*made->channel_block) + 1);
     made->left = calloc((size_t)part->baselines, sizeof(*made->left));
     made->right = calloc((size_t)part->baselines, sizeof(*made->right));
-    if (!made->time_block || !made->channel_block || !made->left || !made->right)
+    made->time = calloc((size_t)made->time_blocks, sizeof(*made->time));
+    made->channel = calloc((size_t)part->channels + 1, sizeof(*made->channel));
+    if (!made->time_block || !made->channel_block || !made->left || !made->right || !made->time ||
+        !made->channel)
         return 0;
     for (int64_t k = 0; k < part->baselines && t->stations > 1; k++) {
         made->left[k] = (int32_t)t->baseline->left[part->first_baseline + k];
@@ -390,45 +408,53 @@ static int64_t make_blocks(const image_terms *t, const image_terms_part *part,
     }
     for (int64_t k = 0; k < part->times; k++)
         made->time_block[k] = (int32_t)block_of(t->times, part->first_time, k);
-    return number_channels(t, part, made->channel_block);
+    const int64_t channels = number_channels(t, part, made->channel_block);
+    find_middles(t, part, made);
+    return channels;
 }
 
-static void set_terms(const image_terms *t, image_terms_made *made, int64_t channel_blocks)
+static int no_memory(const grove_call *call)
 {
-    made->terms = (grove_idg_terms){.numbers = made->numbers,
-                                    .elements = t->elements,
+    return grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory for Jones terms");
+}
+
+int image_terms_divide(const grove_call *call, const image_terms *t, const grove_idg_plan *plan,
+                       const image_terms_part *part, image_terms_made *made)
+{
+    *made = (image_terms_made){0};
+    const int64_t channels = make_blocks(t, part, made);
+
+    made->bytes = bytes_of(t, plan, made->time_blocks * channels);
+    made->terms = (grove_idg_terms){.elements = t->elements,
                                     .stations = t->stations,
-                                    .channel_blocks = channel_blocks,
+                                    .channel_blocks = channels,
                                     .time_block = made->time_block,
                                     .channel_block = made->channel_block,
                                     .left = made->left,
                                     .right = made->right};
+    return channels ? 0 : no_memory(call);
 }
 
 int image_terms_make(const grove_call *call, const image_terms *t, const grove_idg_plan *plan,
                      const image_terms_numbers *from, const image_terms_part *part,
                      image_terms_made *made)
 {
-    const int64_t times = blocks_of(t->times, part->first_time, part->times);
     sampling s = {.t = t, .plan = plan, .from = from};
+    int code = image_terms_divide(call, t, plan, part, made);
 
-    *made = (image_terms_made){0};
-    const int64_t channels = make_blocks(t, part, made);
-    made->bytes = bytes_of(t, plan, times * channels);
-    made->numbers = s.numbers = channels ? calloc(1, made->bytes) : NULL;
-    int code = s.numbers ? open_sampling(&s) : GROVE_NO_MEMORY;
-    for (int64_t i = 0; i < times && !code; i++)
-        code = sample_channels(call, &s, made, part->channels,
-                               t->times ? middle_of(t->times, part->first_time, part->times, i) : 0,
-                               i * t->stations * channels, channels);
-    free(s.taps[0]);
-    free(s.taps[1]);
+    if (code)
+        return code;
+    const int64_t channels = made->terms.channel_blocks;
+    made->terms.numbers = made->numbers = s.numbers = calloc(1, made->bytes);
+    code = s.numbers && !open_sampling(&s) ? 0 : no_memory(call);
+    for (int64_t i = 0; i < made->time_blocks; i++)
+        for (int64_t k = 0; k < channels && !code; k++)
+            code = sample_stations(call, &s, made->time[i], made->channel[k],
+                                   i * t->stations * channels + k, channels);
+    free(s.taps);
     free(s.rows);
     free(s.line);
-    set_terms(t, made, channels);
-    return code == GROVE_NO_MEMORY
-               ? grove_node_fail(call->node, code, "not enough memory for Jones terms")
-               : code;
+    return code;
 }
 
 void image_terms_free(image_terms_made *made)
@@ -438,5 +464,7 @@ void image_terms_free(image_terms_made *made)
     free(made->channel_block);
     free(made->left);
     free(made->right);
+    free(made->time);
+    free(made->channel);
     *made = (image_terms_made){0};
 }

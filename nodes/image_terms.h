@@ -4,6 +4,7 @@
 #define GROVE_NODES_IMAGE_TERMS_H
 
 #include "../kernels/idg/idg.h"
+#include "../kernels/idg/idg_cuda.h"
 #include "nodes/image_bands.h"
 #include "plugin.h"
 
@@ -23,6 +24,9 @@ int image_terms_check(const grove_node *node, const grove_gridder_image *image, 
 /* Bytes of the terms of so many times, and channels of so many bands, at most. */
 uint64_t image_terms_bytes(const image_terms *terms, const grove_idg_plan *plan, int64_t times,
                            int64_t channels, int64_t bands);
+/* On a device, with all that it makes them from but the raster. */
+uint64_t image_terms_device_bytes(const image_terms *terms, const grove_idg_plan *plan,
+                                  int64_t times, int64_t channels, int64_t bands);
 
 /* Cells of a tile, by their numbers in the observation. */
 typedef struct {
@@ -44,18 +48,33 @@ typedef struct {
 image_terms_numbers image_terms_of_array(const grove_array *array, const image_terms_part *part);
 image_terms_numbers image_terms_of_view(const grove_args *args, int input, bool double_precision);
 
-/* On the pixels of a plan, whose precision they have; `made` is to be freed by image_terms_free, in
- * any case. 0, or a code with a message where numbers are not finite. */
+/* On the pixels of a plan, whose precision they have, in blocks of times and channels. To be freed
+ * by image_terms_free, in any case. */
 typedef struct {
     grove_idg_terms terms;
     void *numbers;
     uint64_t bytes; /* of them */
     int32_t *time_block, *channel_block, *left, *right;
+    int64_t time_blocks;
+    int64_t *time, *channel; /* [block] the middle cell, from the first one of the part */
 } image_terms_made;
 
+/* Without numbers. 0, or GROVE_NO_MEMORY with a message. */
+int image_terms_divide(const grove_call *call, const image_terms *terms, const grove_idg_plan *plan,
+                       const image_terms_part *part, image_terms_made *made);
+/* 0, or a code with a message where numbers are not finite. */
 int image_terms_make(const grove_call *call, const image_terms *terms, const grove_idg_plan *plan,
                      const image_terms_numbers *from, const image_terms_part *part,
                      image_terms_made *made);
+/* How much each pixel has of the directions of the raster, [l, m][pixel]. */
+void image_terms_taps(const image_terms *terms, const grove_idg_plan *plan, grove_idg_taps *taps);
+
+/* The numbers of those that were divided, made by the device of the call until the call ends, from
+ * numbers that lie there. 0, the code of a grove_call_..., or GROVE_MISSING: the host is to compute
+ * it, or to tell that numbers are not finite. */
+int image_terms_make_on_device(const grove_call *call, const image_terms *terms,
+                               const grove_idg_plan *plan, const image_terms_numbers *from,
+                               const image_terms_made *made, const void **at);
 void image_terms_free(image_terms_made *made);
 
 #endif

@@ -140,6 +140,16 @@ static const struct {
     {"predict_image(near_bands, obs, method=idg, layers=3)", 0, 1e-4, 7, 1, false},
     {"predict_image(near_bands, obs, method=idg, interpolate=linear, jones=E)", 2, 1e-4, 7, 1,
      true},
+    /* terms whose raster is that of the image, so that many pixels are beyond it; of more
+       directions along m than a block of threads takes together; of none; of blocks that tiles cut
+     */
+    {"predict_image(X, obs, method=idg, jones=J, subgrid=64)", 3, 1e-4, 3, 1, false},
+    {"grid(V, obs, size=[12, 13], cell=3e-5rad, method=idg, times=2, channels=2, "
+     "jones=beam_airy(sky_grid(obs, size=[14, 300], cell=3e-5rad), obs, diameter=25m) * (1 + 900 * "
+     "select(lmn(sky_grid(obs, size=[14, 300], cell=3e-5rad), obs), element=\"y\")))",
+     0, 1e-4, 5, 1, false, 3},
+    {"predict_image(X, obs, method=idg, channels=3, jones=gains(obs, kind=sine, jones=diagonal))",
+     0, 1e-4, 4, 1, true},
     {"degrid(grid(V, obs, size=[90, 80], cell=5arcsec, method=idg, subgrid=16, layers=6, "
      "w_tiles=yes, bands=3, max_uvw=[5km, 5km, 5km]), obs, size=[90, 80], cell=5arcsec, "
      "method=idg, subgrid=16, "
@@ -250,12 +260,57 @@ START_TEST(visibilities_stay_on_the_device)
 }
 END_TEST
 
+/* Terms that were made on the device stay there, and their pixels are made there: beside subgrids
+ * what goes up for them are taps and lists, what comes back a word for each call. Numbers,
+ * diagonals and matrices, of 8 blocks and 7 stations: pixels and rasters take more than 200 kB. */
+START_TEST(terms_stay_on_the_device)
+{
+    enum { CHANNELS = 4, LITTLE = 1 << 16 };
+    static const char *const given[] = {"", ", jones=E"};
+    grove_session_options options = {.threads = 1, .tile_times = 1};
+    grove_counters counters[2];
+
+    for (int k = 0; k < 2; k++) {
+        char *lines = grove_format("seen = predict_image(vector(X, X, X, X), obs, method=idg, "
+                                   "subgrid=32%s)\n"
+                                   "keep = heap(sum(real(seen), over=[time, baseline, freq]))\n",
+                                   given[k]);
+        simulate(_i, CHANNELS, lines);
+        free(heap_test_run("cuda", options, &counters[k]).numbers);
+        ck_assert(!heap_test_helped());
+        free(lines);
+    }
+    ck_assert_uint_lt(counters[1].bytes_up, counters[0].bytes_up + LITTLE);
+    ck_assert_uint_lt(counters[1].bytes_down, counters[0].bytes_down + 100);
+}
+END_TEST
+
+/* Numbers that are not finite are told as the host tells them, also where no pixel has some of
+ * them. */
+START_TEST(terms_have_to_be_finite)
+{
+    grove_session_options options = {.threads = 1, .double_precision = _i};
+
+    simulate(0, 2,
+             "far = select(lmn(sky_grid(obs, size=61, cell=3e-5rad), obs), element=\"x\")\n"
+             "keep = heap(predict_image(X, obs, method=idg, jones=sqrt(8.85e-4 - far)))\n");
+    for (int k = 0; k < 2; k++) {
+        grove_session *session = heap_test_session(k ? "cuda" : "cpu", options);
+        ck_assert_int_ne(grove_session_run(session), 0);
+        ck_assert_ptr_nonnull(strstr(grove_error_message(now.error, 0), "not finite"));
+        heap_test_close(session);
+        grove_error_clear(now.error);
+    }
+}
+END_TEST
+
 /* Of grids the last launches are those of the weights, whose planes have their visibilities then.
  */
 static const char *const faulty[] = {
     "keep = heap(sum(real(grid(V, obs, size=20, cell=5arcsec, method=idg)), over=[w_plane, v, "
     "u]))\n",
-    "keep = heap(predict_image(X, obs, method=idg, subgrid=16, epsilon=1e-2))\n"};
+    "keep = heap(predict_image(X, obs, method=idg, subgrid=16, epsilon=1e-2))\n",
+    "keep = heap(predict_image(X, obs, method=idg, subgrid=16, epsilon=1e-2, jones=E))\n"};
 enum { FAULTY = sizeof(faulty) / sizeof(*faulty) };
 
 START_TEST(each_fault)
@@ -325,7 +380,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("image-domain gridding on devices");
-    TCase *tests = tcase_create("runs");
+    TCase *tests = tcase_create("runs"), *of_terms = tcase_create("terms");
     SRunner *runner = srunner_create(suite);
 
     cuda_testing_begin();
@@ -339,6 +394,11 @@ int main(void)
     tcase_add_test(tests, gpus_choose_by_their_own_costs);
     tcase_add_loop_test(tests, each_fault, 0, 3 * FAULTY);
     suite_add_tcase(suite, tests);
+    tcase_set_timeout(of_terms, 600);
+    tcase_add_checked_fixture(of_terms, setup, teardown);
+    tcase_add_loop_test(of_terms, terms_stay_on_the_device, 1, 4);
+    tcase_add_loop_test(of_terms, terms_have_to_be_finite, 0, 2);
+    suite_add_tcase(suite, of_terms);
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

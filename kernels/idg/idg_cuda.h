@@ -92,4 +92,30 @@ GROVE_FN const grove_idg_state *grove_idg_state_of(const grove_args *args)
     return (const grove_idg_state *)(const void *)args->state.bytes;
 }
 
+/* How much a pixel has of directions of a raster along l or m: `count` of them, in their order. */
+enum { GROVE_IDG_TAPS = 12 };
+typedef struct {
+    int32_t count, at[GROVE_IDG_TAPS];
+    double factor[GROVE_IDG_TAPS];
+} grove_idg_taps;
+
+/* Inputs of `terms`: the raster's numbers, complex; taps [l, m][pixel]; bytes from there to the
+ * times of the blocks, and after these bytes to the channels of the blocks, int64_t. Its result are
+ * terms, as weigh takes them, and after them an int32_t, which becomes 1 where numbers are not
+ * finite. */
+enum { GROVE_IDG_RASTER, GROVE_IDG_RASTER_TAPS, GROVE_IDG_RASTER_CELLS, GROVE_IDG_RASTER_INPUTS };
+typedef struct {
+    grove_gridder_divisor side, elements, channels, stations; /* blocks of channels */
+    int64_t step[3]; /* bytes from direction to direction along l and m, from station to station */
+    int64_t numbers; /* real ones of all terms */
+    int32_t size[2]; /* of the raster */
+    int32_t times;   /* blocks */
+    int32_t line;    /* numbers */
+} grove_idg_sampling;
+
+GROVE_FN const grove_idg_sampling *grove_idg_sampling_of(const grove_args *args)
+{
+    return (const grove_idg_sampling *)(const void *)args->state.bytes;
+}
+
 #endif

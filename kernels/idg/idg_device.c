@@ -5,16 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIXELS(name)                                                                               \
+#define PIXELS(name, block)                                                                        \
     {                                                                                              \
-        name, NULL, NULL, "idg_pixels.cu", NULL, 0, 0                                              \
+        name, NULL, NULL, "idg_pixels.cu", NULL, block, 0                                          \
     }
 #define SUBGRIDS(name)                                                                             \
     {                                                                                              \
         name, NULL, NULL, "idg.cu", NULL, GROVE_IDG_BLOCK, 0                                       \
     }
-const grove_kernel grove_idg_weigh = PIXELS("idg_weigh"), grove_idg_split = PIXELS("idg_split"),
-                   grove_idg_gather = PIXELS("idg_gather"), grove_idg_clear = PIXELS("idg_clear");
+const grove_kernel grove_idg_weigh = PIXELS("idg_weigh", 0),
+                   grove_idg_split = PIXELS("idg_split", 0),
+                   grove_idg_gather = PIXELS("idg_gather", 0),
+                   grove_idg_clear = PIXELS("idg_clear", 0),
+                   grove_idg_terms_kernel = PIXELS("idg_terms", GROVE_IDG_BLOCK);
 
 enum { BYTES = 1 << 25 /* of the pixels of a launch, about */, STEP = 8, SIDES = 8 };
 static const uint64_t most_in_tiles = 1 << 28; /* bytes of w-tiles at a time */
@@ -121,7 +124,9 @@ double *grove_idg_device_table(const grove_idg_plan *p)
     return table;
 }
 
-_Static_assert(sizeof(grove_idg_state) <= GROVE_STATE_BYTES, "arguments have room for the state");
+_Static_assert(sizeof(grove_idg_state) <= GROVE_STATE_BYTES &&
+                   sizeof(grove_idg_sampling) <= GROVE_STATE_BYTES,
+               "arguments have room for the state");
 
 grove_idg_state grove_idg_device_state(const grove_idg_plan *p)
 {

@@ -7,9 +7,11 @@
 #include "idg.h"
 #include "idg_cuda.h"
 
-/* Those of idg_pixels.cu, a thread for each pixel, cell or visibility; those of idg.cu for subgrids
- * of so many pixels a side, a block for each number of a visibility and subgrid. */
-extern const grove_kernel grove_idg_weigh, grove_idg_split, grove_idg_gather, grove_idg_clear;
+/* Those of idg_pixels.cu, a thread for each pixel, cell or visibility, of terms a block for the
+ * pixels of one x of an element; those of idg.cu for subgrids of so many pixels a side, a block for
+ * each number of a visibility and subgrid. */
+extern const grove_kernel grove_idg_weigh, grove_idg_split, grove_idg_gather, grove_idg_clear,
+    grove_idg_terms_kernel;
 const grove_kernel *grove_idg_sum_kernel(int side), *grove_idg_predict_kernel(int side);
 /* Threads of a launch of these for so many subgrids; `predicts`: of the latter. */
 int64_t grove_idg_threads(const grove_idg_plan *plan, int64_t subgrids, bool predicts);

@@ -1,6 +1,7 @@
-// Pixels of subgrids (idg.cu) and the grid: a thread for each pixel, or cell. Per pixel and number,
-// in single precision: 8 bytes read and written for terms and the mix, and in each pass of the
-// transform; per cell of a tile 8 bytes for each subgrid that touches it, and the cell's own.
+// Pixels of subgrids (idg.cu), of terms, and the grid: a thread for each pixel, or cell. Per pixel
+// and number, in single precision: 8 bytes written for terms, 8 read and written for the mix, and
+// in each pass of the transform; per cell of a tile 8 bytes for each subgrid that touches it, and
+// the cell's own.
 #include "idg_cuda.h"
 
 #include "../cuda/number.h"
@@ -157,6 +158,89 @@ template <typename real> __device__ void weigh(const grove_args *args, int64_t i
         }
 }
 
+/* ---- terms of a raster ---- */
+
+enum { BLOCK = GROVE_IDG_BLOCK, CHUNK = 256 /* directions of m that a block takes together */ };
+
+// Of a direction of m, sums along l in double precision, as the host's. Blocks look at all numbers
+// of the raster together: false where one is not finite.
+template <typename real>
+__device__ bool sample_row(const grove_idg_sampling *g, const grove_idg_taps *taps,
+                           const char *from, int32_t x, pair_of<double> *row)
+{
+    pair_of<double> sum = {0, 0};
+    bool good = true;
+
+#pragma unroll 1
+    for (int32_t k = 0; k < taps->count; k++) {
+        const pair_of<real> z =
+            *(const pair_of<real> *)(const void *)(from + taps->at[k] * g->step[0]);
+        sum.re += taps->factor[k] * (double)z.re;
+        sum.im += taps->factor[k] * (double)z.im;
+    }
+#pragma unroll 1
+    for (int32_t k = x; k < g->size[0]; k += g->side.size) {
+        const pair_of<real> z = *(const pair_of<real> *)(const void *)(from + k * g->step[0]);
+        good = good && z.re - z.re == 0 && z.im - z.im == 0;
+    }
+    *row = sum;
+    return good;
+}
+
+// Where the raster has the numbers of an element of the terms.
+template <typename real>
+__device__ const char *raster_of(const grove_args *args, const grove_idg_sampling *g, int32_t i)
+{
+    const int64_t *cell = (const int64_t *)args->in[GROVE_IDG_RASTER_CELLS].data;
+    int32_t element, channel, station, time;
+
+    grove_gridder_divide(i, &g->elements, &i, &element);
+    grove_gridder_divide(i, &g->channels, &i, &channel);
+    grove_gridder_divide(i, &g->stations, &time, &station);
+    return (const char *)args->in[GROVE_IDG_RASTER].data + cell[time] + cell[g->times + channel] +
+           station * g->step[2] + element * (int64_t)(2 * sizeof(real));
+}
+
+// The pixels of one x of an element, a thread for each y.
+template <typename real>
+__device__ void sample(const grove_args *args, int64_t i, pair_of<double> *rows)
+{
+    const grove_idg_sampling *g = grove_idg_sampling_of(args);
+    const int32_t y = (int32_t)threadIdx.x, side = g->side.size;
+    const grove_idg_taps *taps = (const grove_idg_taps *)args->in[GROVE_IDG_RASTER_TAPS].data,
+                         *along_m = taps + side + (y < side ? y : 0);
+    const int32_t count = y < side ? along_m->count : 0;
+    real *terms = (real *)args->out.data;
+    pair_of<double> sum = {0, 0};
+    int32_t element, x, tap = 0;
+    bool good = true;
+
+    grove_gridder_divide(i, &g->side, &element, &x);
+    const char *from = raster_of<real>(args, g, element);
+#pragma unroll 1
+    for (int32_t first = 0; first < g->size[1]; first += CHUNK) {
+#pragma unroll 1
+        for (int32_t k = y; k < CHUNK && first + k < g->size[1]; k += BLOCK)
+            good =
+                sample_row<real>(g, taps + x, from + (first + k) * g->step[1], x, &rows[k]) && good;
+        __syncthreads();
+#pragma unroll 1
+        for (; tap < count && along_m->at[tap] < first + CHUNK; tap++) {
+            const pair_of<double> row = rows[along_m->at[tap] - first];
+            sum.re += along_m->factor[tap] * row.re;
+            sum.im += along_m->factor[tap] * row.im;
+        }
+        __syncthreads();
+    }
+    real *to = terms + i * (2 * g->line) + y;
+    if (y < side) {
+        to[0] = (real)sum.re;
+        to[g->line] = (real)sum.im;
+    }
+    if (!good)
+        *(int32_t *)(void *)(terms + g->numbers) = 1;
+}
+
 /* ---- the grid ---- */
 
 // Cells of subgrids from planes, a view with steps along u, v, planes of a band, and bands:
@@ -249,7 +333,20 @@ template <typename real> __device__ void clear(const grove_args *args, int64_t i
     }                                                                                              \
     GROVE_CUDA_EXPORT(idg_##name##_##precision)
 
+#define TERMS(precision, real)                                                                     \
+    extern "C" __global__ void __launch_bounds__(BLOCK)                                            \
+        idg_terms_##precision(const __grid_constant__ grove_args args)                             \
+    {                                                                                              \
+        __shared__ pair_of<double> rows_##precision[CHUNK];                                        \
+        const int64_t count = args.size[0] / BLOCK;                                                \
+                                                                                                   \
+        _Pragma("unroll 1") for (int64_t i = blockIdx.x; i < count; i += gridDim.x)                \
+            sample<real>(&args, i, rows_##precision);                                              \
+    }                                                                                              \
+    GROVE_CUDA_EXPORT(idg_terms_##precision)
+
 #define ALL(precision, real)                                                                       \
+    TERMS(precision, real)                                                                         \
     KERNEL(weigh, precision, real)                                                                 \
     KERNEL(split, precision, real)                                                                 \
     KERNEL(gather, precision, real)                                                                \
