@@ -307,8 +307,8 @@ END_TEST
 /* Of grids the last launches are those of the weights, whose planes have their visibilities then.
  */
 static const char *const faulty[] = {
-    "keep = heap(sum(real(grid(V, obs, size=20, cell=5arcsec, method=idg)), over=[w_plane, v, "
-    "u]))\n",
+    ("keep = heap(sum(real(grid(V, obs, size=20, cell=5arcsec, method=idg)), over=[w_plane, v, "
+     "u]))\n"),
     "keep = heap(predict_image(X, obs, method=idg, subgrid=16, epsilon=1e-2))\n",
     "keep = heap(predict_image(X, obs, method=idg, subgrid=16, epsilon=1e-2, jones=E))\n"};
 enum { FAULTY = sizeof(faulty) / sizeof(*faulty) };
