@@ -228,7 +228,6 @@ static void measure_idg(const workload *w, const grove_gridder_plan *stack,
         wanted.share[k] = (double)counts.visibilities / (double)counts.subgrids;
     }
     counts = (grove_idg_counts){0};
-
     if (grove_idg_plan_choose(&stack->image, &stack->bounds, &wanted, w->epsilon, &plan, said)) {
         fprintf(stderr, "%s\n", said);
         exit(1);

@@ -135,7 +135,6 @@ void image_share_survey(const grove_node *obs, const grove_gridder_image *image,
 {
     static const char *const axes[3] = {"time", "baseline", "freq"};
     const image_terms none = {0};
-
     double samples = 1;
 
     for (int k = 0; k < 3; k++) {
