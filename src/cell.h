@@ -126,7 +126,8 @@ typedef struct {
     union {
         unsigned char bytes[GROVE_STATE_BYTES];
         double align;
-    } state;           /* what the class's check stored with grove_node_set_state */
+    } state;           /* what the class's check stored with grove_node_set_state; without padding,
+                          which would hold anything */
     const void *table; /* what it stored with grove_node_set_table, at an address of this device;
                           NULL: nothing */
     grove_cell_walk

@@ -251,7 +251,7 @@ done
 GROVE_POWERCAP=$PWD/powercap
 export GROVE_POWERCAP
 expect 0 '...' run field.tree --device cpu --energy
-grep -q '^grove: energy 0 J in [0-9.]* m\{0,1\}s, 0.00 W: processors 0 J$' err || fail 'no energy'
+grep -q '^grove: energy 0 J in [0-9.]* [mu]\{0,1\}s, 0.00 W: processors 0 J$' err || fail 'no energy'
 expect 0 '...' run field.tree --device cpu -q --energy --profile
 grep -q '^grove: energy 0 J in ' err || fail 'no energy with --quiet'
 grep -q '^node .* energy$' err || fail 'no energy in the profile'

@@ -22,6 +22,7 @@ typedef struct {
     int32_t full; /* four numbers for each group */
     int32_t groups;
     int32_t left_out; /* bits of correlations that do not count */
+    int32_t spare;
 } grove_fit_state;
 
 GROVE_FN int64_t grove_fit_numbers(const grove_fit_state *s)

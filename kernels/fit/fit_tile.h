@@ -11,7 +11,7 @@ typedef struct {
     int32_t axis[3]; /* time, baseline, frequency in the iteration space; -1: none */
     int32_t uvw;     /* the input that has it; 0: none */
     int32_t centred; /* the table has centres */
-    int32_t in_wavelengths[2];
+    int32_t in_wavelengths[2], spare;
     double limits[2]; /* min, max of the projected baseline's length: m, or wavelengths */
     int64_t stretches[2], baselines;
     int64_t edges[2]; /* in the table: the first edge of the tile's stretches */

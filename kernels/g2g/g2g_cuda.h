@@ -45,8 +45,7 @@ typedef struct {
     grove_gridder_divisor row; /* gather: cells of a row; first, see image_launch */
     int32_t support, tile, tiles[2];
     int32_t first, last;
-    int32_t adds; /* gather: to what is there */
-    int32_t spare;
+    int32_t adds;      /* gather: to what is there */
     int32_t origin[2]; /* gather: the first cell along u and v */
     int64_t step[2];
 } grove_g2g_state;

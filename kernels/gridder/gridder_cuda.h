@@ -99,7 +99,7 @@ typedef struct {
     int32_t begin, finish;
     int32_t degree;
     int32_t axis[3]; /* as above */
-    int32_t polarisations, channels, baselines, pieces;
+    int32_t polarisations, channels, baselines, pieces, spare;
     int64_t step[2]; /* bytes from pixel to pixel along l and m, or from cell to cell of a plane */
     double cell[2], centre[2], w, middle_n, scale_t;
 } grove_gridder_image_state;
@@ -113,6 +113,7 @@ typedef struct {
     grove_gridder_divisor row;
     int32_t size[2], from_size[2], skip[2];
     int32_t wraps, numbers; /* real numbers of a cell */
+    int32_t spare;
     int64_t from_step[2], to_step[2];
 } grove_gridder_window;
 
@@ -129,6 +130,7 @@ typedef struct {
     int64_t rows, threads;
     double longest[3]; /* of |u|, |v|, |w| times frequency */
     int32_t limited;   /* 0: all samples are within */
+    int32_t spare;
 } grove_gridder_weighing;
 
 GROVE_FN const grove_gridder_state *grove_gridder_state_of(const grove_args *args)

@@ -83,7 +83,7 @@ typedef struct {
     int16_t limited, even; /* samples may be beyond `longest`; wavenumbers are evenly spaced */
     int32_t size[2];       /* of the grid */
     int32_t adjoint;       /* weigh: from images to numbers */
-    int32_t without_w;
+    int32_t without_w, spare;
     grove_gridder_divisor pixels, row; /* of a subgrid, of its rows */
 } grove_idg_state;
 

@@ -241,9 +241,9 @@ char *grove_show_seconds(char *buf, double seconds)
 {
     double whole = floor(seconds + 0.5);
 
-    if (seconds < 1e-3)
+    if (seconds < 0.9995e-3)
         snprintf(buf, 32, "%.3g us", seconds * 1e6);
-    else if (seconds < 1)
+    else if (seconds < 0.9995)
         snprintf(buf, 32, "%.3g ms", seconds * 1e3);
     else if (seconds < 59.95)
         snprintf(buf, 32, "%.1f s", seconds);
