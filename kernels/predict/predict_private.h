@@ -58,8 +58,9 @@ struct grove_predict_sum {
     unsigned char *unwanted;      /* [row] */
 
     /* BY_STATIONS (predict_station.c, predict_station_piece.c): */
-    int stations; /* BY_CHANNELS and BY_SOURCES, too */
-    int sides;    /* rows or columns of a product that a station has: 2 for matrices, else 1 */
+    int stations;    /* BY_CHANNELS and BY_SOURCES, too */
+    int sides;       /* rows or columns of a product that a station has: 2 for matrices, else 1 */
+    int64_t at_once; /* channels of a piece, at most */
     int64_t padded;
     double *padded_direction;    /* [3][padded] */
     grove_predict_grid *grid;    /* the cells of the products */
@@ -217,6 +218,8 @@ int grove_predict_station_pack(grove_predict_sum *p);
 void grove_predict_station_free(grove_predict_sum *p);
 /* Cuts the products into parts that serve so many threads best. */
 void grove_predict_station_cut(grove_predict_sum *p, int threads);
+/* Groups of channels that are computed and stored together. */
+int64_t grove_predict_station_groups(const grove_predict_sum *p);
 int64_t grove_predict_station_pieces(const grove_predict_sum *p);
 void grove_predict_station_run(grove_predict_sum *p, int64_t piece);
 

@@ -75,6 +75,22 @@ static int has_matrices(const grove_predict_sum *p)
                                      p->terms.varies, p->plan.stations);
 }
 
+/* Of the output of a row a piece stores so many bytes, where one thread does all: a line of the
+ * cache is written once, and its neighbours with it. */
+enum { STORED_BYTES = 256 };
+
+static int64_t channels_at_once(const grove_predict_sum *p)
+{
+    int64_t bytes = 2 * p->args->out.bytes * p->args->out.elements, count = STORED_BYTES / bytes;
+
+    return count < p->channels ? count : p->channels;
+}
+
+int64_t grove_predict_station_groups(const grove_predict_sum *p)
+{
+    return p->at_once ? (p->channels + p->at_once - 1) / p->at_once : 0;
+}
+
 int grove_predict_station_pack(grove_predict_sum *p)
 {
     const int32_t *left = input_of(p, GROVE_PREDICT_UVW_LEFT)->gather;
@@ -83,6 +99,7 @@ int grove_predict_station_pack(grove_predict_sum *p)
     size_t rows = (size_t)p->rows + 1;
 
     p->sides = has_matrices(p) ? 2 : 1;
+    p->at_once = channels_at_once(p);
     for (int64_t b = 0; b < p->baselines; b++) {
         p->stations = left[b] >= p->stations ? left[b] + 1 : p->stations;
         p->stations = right[b] >= p->stations ? right[b] + 1 : p->stations;
@@ -118,18 +135,25 @@ void grove_predict_station_free(grove_predict_sum *p)
 
 int64_t grove_predict_station_pieces(const grove_predict_sum *p)
 {
-    return p->times * p->channels * p->grid->part_count;
+    return p->times * grove_predict_station_groups(p) * p->grid->part_count;
 }
 
-/* Every part packs the stations that it needs. For all stations that costs as much as a product
- * with some 60 stations (30 with matrices); for each of n parts about 1 / sqrt(n) of that. */
+/* Threads get pieces of fewer channels, where there would be too few pieces for all of them. Every
+ * part of the products packs the stations that it needs. For all stations that costs as much as a
+ * product with some 60 stations (30 with matrices); for each of n parts about 1 / sqrt(n) of that.
+ */
 void grove_predict_station_cut(grove_predict_sum *p, int threads)
 {
+    enum { EACH = 4 }; /* pieces of a thread */
     double packing = 60.0 / p->sides / (p->stations + 1), lowest = 0;
     int best = 1;
 
+    while (threads > 1 && p->at_once > 1 &&
+           p->times * grove_predict_station_groups(p) < EACH * (int64_t)threads)
+        p->at_once = (p->at_once + 1) / 2;
+    const int64_t pieces = p->times * grove_predict_station_groups(p);
     for (int parts = 1; parts <= threads && parts <= p->grid->tile_count; parts++) {
-        int64_t rounds = (p->times * p->channels * parts + threads - 1) / threads;
+        int64_t rounds = (pieces * parts + threads - 1) / threads;
         double cost = (double)rounds * (1.0 / parts + packing / sqrt(parts));
         if (parts == 1 || cost < 0.97 * lowest) {
             best = parts;

@@ -41,6 +41,73 @@ INLINE void add_lane_sums(const vec *x, double *to)
 }
 #endif
 
+#if VECTOR_BYTES == 64 || (GROVE_REAL_SINGLE && VECTOR_BYTES == 32)
+#if VECTOR_BYTES == 32
+/* The sums of the halves of a, and those of b. */
+INLINE vec add_halves(vec a, vec b)
+{
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
+           __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+}
+#elif GROVE_REAL_SINGLE
+INLINE vec add_halves(vec a, vec b)
+{
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+           __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30,
+                                   31);
+}
+
+INLINE vec add_quarters(vec a, vec b)
+{
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +
+           __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30,
+                                   31);
+}
+#else
+INLINE vec add_halves(vec a, vec b)
+{
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
+           __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+}
+
+INLINE vec add_quarters(vec a, vec b)
+{
+    return __builtin_shufflevector(a, b, 0, 1, 4, 5, 8, 9, 12, 13) +
+           __builtin_shufflevector(a, b, 2, 3, 6, 7, 10, 11, 14, 15);
+}
+#endif
+
+/* to[0 ... 7] += the sums over the lanes of eight vectors. */
+INLINE void add_eight_sums(const vec *x, double *to)
+{
+#if VECTOR_BYTES == 32
+    vec a = add_halves(x[0], x[4]), b = add_halves(x[1], x[5]);
+    vec c = add_halves(x[2], x[6]), d = add_halves(x[3], x[7]);
+    vec p = MOVE_LOW(a, b) + MOVE_HIGH(a, b), q = MOVE_LOW(c, d) + MOVE_HIGH(c, d);
+    vec sum = __builtin_shufflevector(p, q, 0, 2, 8, 10, 4, 6, 12, 14) +
+              __builtin_shufflevector(p, q, 1, 3, 9, 11, 5, 7, 13, 15);
+#elif GROVE_REAL_SINGLE
+    vec a = add_quarters(add_halves(x[0], x[1]), add_halves(x[2], x[3]));
+    vec b = add_quarters(add_halves(x[4], x[5]), add_halves(x[6], x[7]));
+    vec p = MOVE_LOW(a, b) + MOVE_HIGH(a, b);
+    part sum = __builtin_shufflevector(p, p, 0, 4, 8, 12, 2, 6, 10, 14) +
+               __builtin_shufflevector(p, p, 1, 5, 9, 13, 3, 7, 11, 15);
+#else
+    vec a = add_quarters(add_halves(x[0], x[2]), add_halves(x[4], x[6]));
+    vec b = add_quarters(add_halves(x[1], x[3]), add_halves(x[5], x[7]));
+    vec sum = UNPACK_LOW(a, b) + UNPACK_HIGH(a, b);
+#endif
+    for (int k = 0; k < 8; k++)
+        to[k] += (double)sum[k];
+}
+#else
+INLINE void add_eight_sums(const vec *x, double *to)
+{
+    add_lane_sums(x, to);
+    add_lane_sums(x + 4, to + 4);
+}
+#endif
+
 /* to[column][ROWS] += the products of ROWS rows and `width` columns of `count` vectors each. */
 INLINE void multiply_tile(const vec *a, int64_t next, const vec *const *columns, int64_t count,
                           int width, double *to)
@@ -62,8 +129,10 @@ INLINE void multiply_tile(const vec *a, int64_t next, const vec *const *columns,
             for (int i = 0; i < ROWS; i++)
                 x[j][i] += a[i * next + n] * b[j][n];
 #pragma GCC unroll 6
-    for (int j = 0; j < width; j++)
-        add_lane_sums(x[j], to + j * ROWS);
+    for (int j = 0; j + 1 < width; j += 2)
+        add_eight_sums(x[j], to + j * ROWS);
+    if (width % 2)
+        add_lane_sums(x[width - 1], to + (width - 1) * ROWS);
 }
 
 /* A call for each width, which is a constant where multiply_tile is inlined: its sums stay in

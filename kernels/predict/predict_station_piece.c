@@ -1,5 +1,5 @@
-/* Computes sums for stations piece by piece: a part of the cells of the products at one time and
- * channel. */
+/* Computes sums for stations piece by piece: a part of the cells of the products at one time, in
+ * channels that lie beside each other in the output. */
 #include "predict_private.h"
 
 #include <stdlib.h>
@@ -62,12 +62,14 @@ static int find_products(const grove_predict_sum *p, int *element)
 
 typedef struct {
     grove_predict_panel panel;
-    int64_t time, channel, first; /* first: source in the panel */
-    int64_t cell;                 /* the first of the part */
+    int64_t time, channel, first; /* channel: the first; first: source in the panel */
+    int channels;
+    int64_t cell; /* the first of the part */
     int part;
     char *brightness;
     double *uvw;
     size_t sums_each; /* numbers of an element's sums of one kind */
+    char *results;    /* [channel][product][cell], complex, in the precision of the output */
     int products;     /* elements of the brightness that are summed by themselves, or 4 */
     void *memory;
 } piece;
@@ -115,10 +117,11 @@ static int allocate_piece(grove_predict_sum *p, piece *c)
            uvw = round_to_lines((size_t)p->stations * 3 * sizeof(double));
 
     size_t cells = (size_t)g->tile_rows * (size_t)g->tile_columns;
-    size_t sums = round_to_lines((size_t)g->most_tiles * cells * 3 * (size_t)c->panel.elements *
-                                 sizeof(double));
     c->sums_each = (size_t)c->panel.tile_count * cells;
-    c->memory = get_memory(p, work + flux + uvw + sums);
+    size_t most = (size_t)g->most_tiles * cells * (size_t)c->panel.elements;
+    size_t sums = round_to_lines(3 * most * sizeof(double));
+    size_t results = (size_t)p->at_once * most * 2 * (size_t)p->args->out.bytes;
+    c->memory = get_memory(p, work + flux + uvw + sums + round_to_lines(results));
     if (!c->memory)
         return 0;
     c->panel.capacity = (int)capacity;
@@ -126,14 +129,14 @@ static int allocate_piece(grove_predict_sum *p, piece *c)
     c->brightness = (char *)c->memory + work;
     c->uvw = (double *)(void *)(c->brightness + flux);
     c->panel.sums = (double *)(void *)((char *)c->uvw + uvw);
+    c->results = (char *)c->panel.sums + sums;
     c->panel.brightness = c->brightness;
     c->panel.uvw = c->uvw;
-    memset(c->panel.sums, 0, sums);
     return 1;
 }
 
-/* Jones terms of a side at the piece's time and channel. */
-static void set_side(const grove_predict_sum *p, piece *c, int side)
+/* Jones terms of a side at the piece's time and a channel. */
+static void set_side(const grove_predict_sum *p, piece *c, int side, int64_t channel)
 {
     const grove_view *view = input_of(p, side ? GROVE_PREDICT_RIGHT : GROVE_PREDICT_LEFT);
     grove_predict_panel_side *to = &c->panel.side[side];
@@ -141,7 +144,7 @@ static void set_side(const grove_predict_sum *p, piece *c, int side)
     if (!view->data || !p->jones)
         return;
     to->at = (const char *)view->data + stride_of(view, p->time) * c->time +
-             stride_of(view, p->freq) * c->channel;
+             stride_of(view, p->freq) * channel;
     to->numbers = 2 * view->elements;
     to->bytes = view->bytes;
     to->source = stride_of(view, p->source);
@@ -152,11 +155,13 @@ static int start_piece(grove_predict_sum *p, int64_t number, piece *c)
 {
     const grove_predict_grid *g = p->grid;
     grove_predict_panel *panel = &c->panel;
+    const int64_t at_once = p->at_once, groups = grove_predict_station_groups(p);
 
     memset(c, 0, sizeof(*c));
     c->part = (int)(number % g->part_count);
-    c->time = number / g->part_count / p->channels;
-    c->channel = number / g->part_count % p->channels;
+    c->time = number / g->part_count / groups;
+    c->channel = number / g->part_count % groups * at_once;
+    c->channels = (int)(p->channels - c->channel < at_once ? p->channels - c->channel : at_once);
     c->cell = (int64_t)g->part[c->part] * g->tile_rows * g->tile_columns;
     panel->tiles = g->tiles + g->part[c->part];
     panel->tile_count = g->part[c->part + 1] - g->part[c->part];
@@ -172,9 +177,6 @@ static int start_piece(grove_predict_sum *p, int64_t number, piece *c)
     panel->place[1] = g->part_place[1] + (int64_t)c->part * g->stations;
     panel->row = g->row;
     panel->stride = p->padded;
-    panel->freq = p->freqs[p->origin - p->first_block * PREDICT_BLOCK + c->channel];
-    set_side(p, c, 0);
-    set_side(p, c, 1);
     return 1;
 }
 
@@ -192,7 +194,7 @@ static void load_uvw(const grove_predict_sum *p, piece *c)
 }
 
 /* The elements of the brightness that are summed by themselves, or the whole matrix. */
-static void load_brightness(const grove_predict_sum *p, piece *c)
+static void load_brightness(const grove_predict_sum *p, piece *c, int64_t channel)
 {
     const grove_view *view = input_of(p, GROVE_PREDICT_BRIGHTNESS);
     int lanes = p->kernels->lanes, elements = c->products;
@@ -202,7 +204,7 @@ static void load_brightness(const grove_predict_sum *p, piece *c)
     for (int64_t i = 0; i < c->panel.count; i++) {
         int64_t at = i / lanes * 2 * elements * lanes + i % lanes;
         const char *from = at_source(p, GROVE_PREDICT_BRIGHTNESS, p->order[c->first + i]) +
-                           stride_of(view, p->freq) * (p->plan.flat ? 0 : c->channel);
+                           stride_of(view, p->freq) * (p->plan.flat ? 0 : channel);
         grove_cplx64 m[4];
         matrix_at(view, from, m);
         for (int k = 0; k < elements; k++) {
@@ -213,62 +215,140 @@ static void load_brightness(const grove_predict_sum *p, piece *c)
     }
 }
 
-static void sum_sources(const grove_predict_sum *p, piece *c)
+/* Complex numbers from the three products' sums. */
+static inline __attribute__((always_inline)) void collect(const double *restrict from, size_t count,
+                                                          char *restrict to, int bytes)
+{
+    const double *im = from + count, *both = im + count;
+
+    for (size_t i = 0; i < count; i++)
+        put_complex(to + i * 2 * (size_t)bytes, 0, bytes, from[i] - im[i],
+                    both[i] - from[i] - im[i]);
+}
+
+/* Where the results of a channel and product are. */
+static inline char *results_at(const piece *c, int k, int product, int bytes)
+{
+    return c->results +
+           (size_t)(k * c->panel.elements + product) * c->sums_each * 2 * (size_t)bytes;
+}
+
+/* The sums of channel number k of the piece. */
+static void sum_sources(const grove_predict_sum *p, piece *c, int k)
 {
     int lanes = p->kernels->lanes;
-    int64_t max_count = (int64_t)c->panel.capacity * lanes;
+    int64_t max_count = (int64_t)c->panel.capacity * lanes, channel = c->channel + k;
 
+    c->panel.freq = p->freqs[p->origin - p->first_block * PREDICT_BLOCK + channel];
+    memset(c->panel.sums, 0, 3 * (size_t)c->panel.elements * c->sums_each * sizeof(double));
+    set_side(p, c, 0, channel);
+    set_side(p, c, 1, channel);
     for (c->first = 0; c->first < p->sources; c->first += max_count) {
         int64_t rest = p->sources - c->first;
         c->panel.count = (int)(rest < max_count ? rest : max_count);
         c->panel.vectors = (c->panel.count + lanes - 1) / lanes;
         c->panel.direction = p->padded_direction + c->first;
         c->panel.order = p->order + c->first;
-        load_brightness(p, c);
+        load_brightness(p, c, channel);
         p->kernels->station(&c->panel);
+    }
+    for (int e = 0; e < c->panel.elements; e++) {
+        const double *from = c->panel.sums + 3 * c->sums_each * (size_t)e;
+        if (p->args->out.bytes == 4)
+            collect(from, c->sums_each, results_at(c, k, e, 4), 4);
+        else
+            collect(from, c->sums_each, results_at(c, k, e, 8), 8);
     }
 }
 
-/* Where the sums of element e of a baseline are, in the first product; NULL: in another part. */
-static const double *cell_at(const grove_predict_sum *p, const piece *c, int64_t b, int e)
+/* The elements of a cell that are stored, or that Jones terms around the sum take. */
+typedef struct {
+    int count;
+    int of[4]; /* the element of the brightness, numbered as in a matrix; -1: zero */
+    int product[4];
+} elements;
+
+static elements find_elements(const grove_predict_sum *p, const piece *c)
+{
+    const int summed = p->jones ? p->args->out.elements : p->elements;
+    elements to = {.count = p->args->out.elements > summed ? p->args->out.elements : summed};
+
+    for (int e = 0; e < to.count; e++) {
+        int *k = &to.product[e];
+        to.of[e] = e < summed ? summed_element(p, e) : -1;
+        while (p->sides == 1 && to.of[e] >= 0 && c->panel.element[*k] != to.of[e])
+            ++*k;
+    }
+    return to;
+}
+
+/* Where the results of a baseline's elements are in the piece's first channel; NULL: zero or in
+ * another part. Returns whether any is in this part. */
+static int find_cells(const grove_predict_sum *p, const piece *c, const elements *which, int64_t b,
+                      const char *at[4])
 {
     const grove_predict_grid *g = p->grid;
     int64_t line = g->sides * g->place[0][input_of(p, GROVE_PREDICT_UVW_LEFT)->gather[b]];
     int64_t column = g->sides * g->place[1][input_of(p, GROVE_PREDICT_UVW_RIGHT)->gather[b]];
+    int64_t width = (int64_t)g->sides * g->rows[1];
+    int any = 0, bytes = p->args->out.bytes;
 
-    if (g->sides == 2) {
-        line += e / 2;
-        column += e % 2;
+    for (int e = 0; e < which->count; e++) {
+        int of = g->sides == 2 ? which->of[e] : 0;
+        int64_t cell = g->cells[(line + of / 2) * width + column + of % 2] - c->cell;
+        int there = cell >= 0 && cell < (int64_t)c->sums_each;
+        at[e] = there && which->of[e] >= 0
+                    ? results_at(c, 0, which->product[e], bytes) + 2 * bytes * cell
+                    : NULL;
+        any |= there;
     }
-    int64_t at = g->cells[line * g->sides * g->rows[1] + column] - c->cell;
-    return at >= 0 && at < (int64_t)c->sums_each ? c->panel.sums + at : NULL;
+    return any;
 }
 
-/* Element e of a baseline's sum, as a matrix's, from its cell. */
-static grove_cplx64 element_at(const grove_predict_sum *p, const piece *c, const double *at, int e)
+/* Stores a baseline's elements, those of matrices as far as they lie in the part. */
+static inline __attribute__((always_inline)) void store_bare(const piece *c, const elements *which,
+                                                             const char *const at[4], char *to,
+                                                             int64_t step, int bytes, int adds)
 {
-    int k = 0;
+    const ptrdiff_t next = results_at(c, 1, 0, bytes) - c->results;
 
-    while (p->sides == 1 && c->panel.element[k] != e)
-        k++;
-    at += 3 * c->sums_each * (size_t)k;
-    double re = at[0], im = at[c->sums_each], both = at[2 * c->sums_each];
-    grove_cplx64 z = {re - im, both - re - im};
-    return z;
+    for (int e = 0; e < which->count; e++) {
+        char *cell = to + 2 * bytes * e;
+        const char *from = at[e];
+        if (!from && which->of[e] >= 0)
+            continue;
+        for (int k = 0; k < c->channels; k++, cell += step) {
+            double re = from ? number_at(from + next * k, 0, bytes) : 0;
+            double im = from ? number_at(from + next * k, 1, bytes) : 0;
+            if (adds) {
+                re += number_at(cell, 0, bytes);
+                im += number_at(cell, 1, bytes);
+            }
+            put_complex(cell, 0, bytes, re, im);
+        }
+    }
 }
 
-/* Stores those elements of a matrix that lie in the part. */
-static void store_matrix(const grove_predict_sum *p, const piece *c, int64_t b, const int from[4],
-                         char *to)
+/* Stores the sums of a baseline with Jones terms around them. */
+static void store_around(const grove_predict_sum *p, const piece *c, const elements *which,
+                         const char *const at[4], int64_t b)
 {
     const grove_view *out = &p->args->out;
+    const ptrdiff_t next = results_at(c, 1, 0, out->bytes) - c->results;
+    row r;
 
-    for (int e = 0; e < out->elements; e++) {
-        const double *at = cell_at(p, c, b, from[e]);
-        if (at) {
-            grove_cplx64 z = element_at(p, c, at, from[e]);
-            deliver(p, to, e, z.re, z.im);
-        }
+    find_row(p->args, c->time * p->baselines + b, &r);
+    for (int k = 0; k < c->channels; k++) {
+        char *to = r.out + stride_of(out, p->freq) * (c->channel + k);
+        grove_cplx64 v[4] = {{0, 0}};
+        for (int e = 0; e < which->count; e++)
+            if (at[e]) {
+                v[e].re = number_at(at[e] + next * k, 0, out->bytes);
+                v[e].im = number_at(at[e] + next * k, 1, out->bytes);
+            }
+        grove_predict_jones_around(p, &r, c->channel + k, v);
+        for (int e = 0; e < out->elements; e++)
+            deliver(p, to, e, v[e].re, v[e].im);
     }
 }
 
@@ -277,36 +357,24 @@ static void store_matrix(const grove_predict_sum *p, const piece *c, int64_t b, 
 static void store(const grove_predict_sum *p, const piece *c)
 {
     const grove_view *out = &p->args->out;
-    int around = !p->jones &&
-                 (input_of(p, GROVE_PREDICT_LEFT)->data || input_of(p, GROVE_PREDICT_RIGHT)->data);
-    int elements = p->jones ? out->elements : p->elements, from[4] = {0};
+    const elements which = find_elements(p, c);
+    const int around = !p->jones && (input_of(p, GROVE_PREDICT_LEFT)->data ||
+                                     input_of(p, GROVE_PREDICT_RIGHT)->data);
+    const int64_t step = stride_of(out, p->freq), next = stride_of(out, p->baseline);
+    const char *at[4] = {NULL};
     row r;
 
-    for (int e = 0; e < elements; e++)
-        from[e] = summed_element(p, e);
     find_row(p->args, c->time * p->baselines, &r);
-    for (int64_t b = 0; b < p->baselines; b++) {
-        grove_cplx64 v[4] = {{0, 0}};
-        char *at = r.out + stride_of(out, p->baseline) * b + stride_of(out, p->freq) * c->channel;
-        if (p->is_stray[c->time * p->baselines + b])
+    char *to = r.out + step * c->channel;
+    for (int64_t b = 0; b < p->baselines; b++, to += next) {
+        if (p->is_stray[c->time * p->baselines + b] || !find_cells(p, c, &which, b, at))
             continue;
-        if (p->sides == 2) {
-            store_matrix(p, c, b, from, at);
-            continue;
-        }
-        const double *cell = cell_at(p, c, b, 0);
-        if (!cell)
-            continue;
-        for (int e = 0; e < elements; e++)
-            if (from[e] >= 0)
-                v[e] = element_at(p, c, cell, from[e]);
-        if (around) {
-            find_row(p->args, c->time * p->baselines + b, &r);
-            grove_predict_jones_around(p, &r, c->channel, v);
-            find_row(p->args, c->time * p->baselines, &r);
-        }
-        for (int e = 0; e < out->elements; e++)
-            deliver(p, at, e, v[e].re, v[e].im);
+        if (around)
+            store_around(p, c, &which, at, b);
+        else if (out->bytes == 4)
+            store_bare(c, &which, at, to, step, 4, p->adds);
+        else
+            store_bare(c, &which, at, to, step, 8, p->adds);
     }
 }
 
@@ -331,7 +399,8 @@ void grove_predict_station_run(grove_predict_sum *p, int64_t number)
         return;
     }
     load_uvw(p, &c);
-    sum_sources(p, &c);
+    for (int k = 0; k < c.channels; k++)
+        sum_sources(p, &c, k);
     store(p, &c);
     return_memory(p, c.memory);
 }
