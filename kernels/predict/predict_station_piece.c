@@ -264,20 +264,27 @@ static void sum_sources(const grove_predict_sum *p, piece *c, int k)
 /* The elements of a cell that are stored, or that Jones terms around the sum take. */
 typedef struct {
     int count;
-    int of[4]; /* the element of the brightness, numbered as in a matrix; -1: zero */
-    int product[4];
+    int of[4];            /* that of the brightness, numbered as in a matrix; -1: zero */
+    int64_t offset[4];    /* to its cell of a product from that of the first element */
+    const char *start[4]; /* the results of its product in the piece's first channel */
+    ptrdiff_t next;       /* from there to the next channel's */
 } elements;
 
 static elements find_elements(const grove_predict_sum *p, const piece *c)
 {
-    const int summed = p->jones ? p->args->out.elements : p->elements;
-    elements to = {.count = p->args->out.elements > summed ? p->args->out.elements : summed};
+    const int summed = p->jones ? p->args->out.elements : p->elements, bytes = p->args->out.bytes;
+    const int64_t width = (int64_t)p->grid->sides * p->grid->rows[1];
+    elements to = {.count = p->args->out.elements > summed ? p->args->out.elements : summed,
+                   .next = results_at(c, 1, 0, bytes) - c->results};
 
     for (int e = 0; e < to.count; e++) {
-        int *k = &to.product[e];
-        to.of[e] = e < summed ? summed_element(p, e) : -1;
-        while (p->sides == 1 && to.of[e] >= 0 && c->panel.element[*k] != to.of[e])
-            ++*k;
+        const int of = e < summed ? summed_element(p, e) : -1;
+        int product = 0;
+        while (p->sides == 1 && of >= 0 && c->panel.element[product] != of)
+            product++;
+        to.of[e] = of;
+        to.offset[e] = p->sides == 2 && of >= 0 ? of / 2 * width + of % 2 : 0;
+        to.start[e] = results_at(c, 0, product, bytes);
     }
     return to;
 }
@@ -290,16 +297,13 @@ static int find_cells(const grove_predict_sum *p, const piece *c, const elements
     const grove_predict_grid *g = p->grid;
     int64_t line = g->sides * g->place[0][input_of(p, GROVE_PREDICT_UVW_LEFT)->gather[b]];
     int64_t column = g->sides * g->place[1][input_of(p, GROVE_PREDICT_UVW_RIGHT)->gather[b]];
-    int64_t width = (int64_t)g->sides * g->rows[1];
-    int any = 0, bytes = p->args->out.bytes;
+    const int32_t *cells = g->cells + line * g->sides * g->rows[1] + column;
+    int any = 0;
 
     for (int e = 0; e < which->count; e++) {
-        int of = g->sides == 2 ? which->of[e] : 0;
-        int64_t cell = g->cells[(line + of / 2) * width + column + of % 2] - c->cell;
+        int64_t cell = cells[which->offset[e]] - c->cell;
         int there = cell >= 0 && cell < (int64_t)c->sums_each;
-        at[e] = there && which->of[e] >= 0
-                    ? results_at(c, 0, which->product[e], bytes) + 2 * bytes * cell
-                    : NULL;
+        at[e] = there && which->of[e] >= 0 ? which->start[e] + 2 * p->args->out.bytes * cell : NULL;
         any |= there;
     }
     return any;
@@ -310,22 +314,23 @@ static inline __attribute__((always_inline)) void store_bare(const piece *c, con
                                                              const char *const at[4], char *to,
                                                              int64_t step, int bytes, int adds)
 {
-    const ptrdiff_t next = results_at(c, 1, 0, bytes) - c->results;
+    const size_t size = 2 * (size_t)bytes;
 
     for (int e = 0; e < which->count; e++) {
         char *cell = to + 2 * bytes * e;
         const char *from = at[e];
-        if (!from && which->of[e] >= 0)
+        if (!from && (which->of[e] >= 0 || adds))
             continue;
-        for (int k = 0; k < c->channels; k++, cell += step) {
-            double re = from ? number_at(from + next * k, 0, bytes) : 0;
-            double im = from ? number_at(from + next * k, 1, bytes) : 0;
-            if (adds) {
-                re += number_at(cell, 0, bytes);
-                im += number_at(cell, 1, bytes);
-            }
-            put_complex(cell, 0, bytes, re, im);
-        }
+        for (int k = 0; k < c->channels; k++, cell += step)
+            if (!from)
+                memset(cell, 0, size);
+            else if (adds)
+                put_complex(cell, 0, bytes,
+                            number_at(cell, 0, bytes) + number_at(from + which->next * k, 0, bytes),
+                            number_at(cell, 1, bytes) +
+                                number_at(from + which->next * k, 1, bytes));
+            else
+                memcpy(cell, from + which->next * k, size);
     }
 }
 
@@ -334,7 +339,6 @@ static void store_around(const grove_predict_sum *p, const piece *c, const eleme
                          const char *const at[4], int64_t b)
 {
     const grove_view *out = &p->args->out;
-    const ptrdiff_t next = results_at(c, 1, 0, out->bytes) - c->results;
     row r;
 
     find_row(p->args, c->time * p->baselines + b, &r);
@@ -343,8 +347,8 @@ static void store_around(const grove_predict_sum *p, const piece *c, const eleme
         grove_cplx64 v[4] = {{0, 0}};
         for (int e = 0; e < which->count; e++)
             if (at[e]) {
-                v[e].re = number_at(at[e] + next * k, 0, out->bytes);
-                v[e].im = number_at(at[e] + next * k, 1, out->bytes);
+                v[e].re = number_at(at[e] + which->next * k, 0, out->bytes);
+                v[e].im = number_at(at[e] + which->next * k, 1, out->bytes);
             }
         grove_predict_jones_around(p, &r, c->channel + k, v);
         for (int e = 0; e < out->elements; e++)
