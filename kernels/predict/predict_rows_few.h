@@ -10,13 +10,10 @@
 /* z[k] = (c, s)^(2 k + 1), k < count. */
 INLINE void odd_powers(vec (*z)[2], int count, vec c, vec s)
 {
-    z[0][0] = c;
-    z[0][1] = s;
-    for (int have = 1; have < count; have *= 2) {
-        square(&c, &s);
-        for (int k = 0; k < have; k++)
-            rotate(z[have + k], z[k], c, s);
-    }
+    vec c2 = c, s2 = s;
+
+    square(&c2, &s2);
+    powers(z, count, c, s, c2, s2);
 }
 
 /* Of the sources of the panels; each kind is computed for all of them before the next, since
