@@ -1,6 +1,6 @@
 /* Sums with Jones terms of source and station inside, with a channel or a source in each lane. A
- * piece is one time, one vector of channels or those of a sum with a source in each lane, and a
- * block of rows. */
+ * piece is one time, one vector of channels, or one channel or those of diagonal terms with a
+ * source in each lane, and a block of rows. */
 #include "predict_private.h"
 
 #include <stdlib.h>
@@ -66,12 +66,23 @@ int grove_predict_channels_form(const grove_predict_sum *p)
     return p->terms.varies || !p->plan.channels.regular ? BY_CHANNELS : BY_ROWS;
 }
 
-/* Channels of a piece at most. */
-static int64_t width_of(const grove_predict_sum *p)
+/* The channel of the whole axis from which on a source is in each lane. That takes less time for
+ * the last ones, where these fill few of a vector's lanes; sums of diagonals have no room for more
+ * than half of them. */
+static int64_t first_by_sources(const grove_predict_sum *p)
 {
-    if (p->form != BY_SOURCES)
-        return p->kernels->lanes;
-    return p->terms.diagonal ? p->plan.count : 1;
+    int64_t lanes = p->kernels->lanes, count = p->plan.count;
+    int64_t most = p->terms.diagonal ? lanes / 2 : lanes * 5 / 8;
+
+    if (p->form == BY_SOURCES)
+        return 0;
+    return p->sources >= lanes && count % lanes <= most ? count - count % lanes : count;
+}
+
+/* Channels of a piece with a source in each lane, at most. */
+static int64_t width_by_sources(const grove_predict_sum *p)
+{
+    return p->terms.diagonal ? p->plan.count - first_by_sources(p) : 1;
 }
 
 int grove_predict_channels_pack(grove_predict_sum *p)
@@ -96,11 +107,29 @@ int grove_predict_channels_pack(grove_predict_sum *p)
     return 1;
 }
 
+/* Vectors of so many channels that [from, to) lie in, of those that begin at `first`. */
+static int64_t vectors_in(int64_t from, int64_t to, int64_t first, int64_t channels)
+{
+    from = from > first ? from : first;
+    return to > from ? (to - first + channels - 1) / channels - (from - first) / channels : 0;
+}
+
+/* Vectors of channels of the tile, and pieces of channels with a source in each lane after them. */
 static int64_t vectors_of(const grove_predict_sum *p)
 {
-    int64_t lanes = width_of(p);
+    int64_t end = p->origin + p->channels, last = first_by_sources(p);
 
-    return (p->origin + p->channels + lanes - 1) / lanes - p->origin / lanes;
+    return vectors_in(p->origin, end < last ? end : last, 0, p->kernels->lanes);
+}
+
+static int64_t steps_of(const grove_predict_sum *p)
+{
+    int64_t last = first_by_sources(p);
+
+    if (last == p->plan.count)
+        return vectors_of(p);
+    return vectors_of(p) +
+           vectors_in(p->origin, p->origin + p->channels, last, width_by_sources(p));
 }
 
 static int64_t row_blocks(const grove_predict_sum *p)
@@ -110,7 +139,7 @@ static int64_t row_blocks(const grove_predict_sum *p)
 
 int64_t grove_predict_channels_pieces(const grove_predict_sum *p)
 {
-    return p->times * vectors_of(p) * row_blocks(p);
+    return p->times * steps_of(p) * row_blocks(p);
 }
 
 /* ---- one time, vector of channels or single channel, and block of rows ---- */
@@ -118,6 +147,7 @@ int64_t grove_predict_channels_pieces(const grove_predict_sum *p)
 typedef struct {
     grove_predict_channels_job job;
     int64_t time, first, from, to; /* first: channel of lane 0 in the whole axis; baselines */
+    int by_sources, width;         /* width: of so many channels, or lanes */
     const char **at[2];            /* memory of the job */
     double *station_uvw[2], *uvw, *change, *rest;
     unsigned char *wanted[2], *stray;
@@ -150,7 +180,7 @@ static int start_piece(const grove_predict_sum *p, piece *c, size_t rows)
     size_t stations = (size_t)p->stations, at = 0;
     size_t lanes = (size_t)p->kernels->lanes, bytes = (size_t)p->args->out.bytes;
     size_t panel = reserve(&at, stations * (size_t)p->kernels->span * 16 * lanes, bytes);
-    size_t width = (size_t)width_of(p);
+    size_t width = (size_t)c->width;
     size_t sums = reserve(&at, rows * 8 * width, bytes), total = reserve(&at, rows * 8 * width, 8);
     size_t views = reserve(&at, rows, sizeof(row)), uvw = reserve(&at, 9 * rows, 8);
     size_t jones = reserve(&at, 2 * stations, sizeof(char *)),
@@ -232,7 +262,7 @@ static void load_rows(const grove_predict_sum *p, piece *c)
 static void set_job(const grove_predict_sum *p, piece *c)
 {
     grove_predict_channels_job *job = &c->job;
-    int lanes = (int)width_of(p);
+    int lanes = c->width;
     int64_t in_blocks = c->first - p->first_block * PREDICT_BLOCK;
 
     job->stations = p->stations;
@@ -284,7 +314,7 @@ static void flush(const grove_predict_sum *p, piece *c)
 static void add_sources(const grove_predict_sum *p, piece *c)
 {
     grove_predict_channels_job job = c->job;
-    int by_sources = p->form == BY_SOURCES;
+    int by_sources = c->by_sources;
     int elements = job.elements > 0 ? job.elements * job.at_once : 1;
     int vectors = job.diagonal ? PREDICT_BATCH(p->kernels->span, elements) : p->kernels->span;
     int span = by_sources ? vectors * p->kernels->lanes : p->kernels->span;
@@ -315,7 +345,7 @@ static void store(const grove_predict_sum *p, const piece *c)
 {
     const grove_view *out = &p->args->out;
     const grove_predict_channels_job *job = &c->job;
-    int lanes = (int)width_of(p), scaled = job->smear_time && p->form == BY_CHANNELS;
+    int lanes = c->width, scaled = job->smear_time && !c->by_sources;
 
     for (int i = 0; i < job->rows; i++)
         for (int k = job->from; k < job->to; k++) {
@@ -331,15 +361,30 @@ static void store(const grove_predict_sum *p, const piece *c)
         }
 }
 
+/* Which channels are step `number` of the tile. */
+static void set_channels(const grove_predict_sum *p, int64_t number, piece *c)
+{
+    int64_t vectors = vectors_of(p), lanes = p->kernels->lanes, last = first_by_sources(p);
+
+    c->by_sources = number >= vectors;
+    if (c->by_sources) {
+        int64_t width = width_by_sources(p), from = p->origin > last ? p->origin - last : 0;
+        c->width = (int)width;
+        c->first = last + (from / width + number - vectors) * width;
+    } else {
+        c->width = (int)lanes;
+        c->first = (p->origin / lanes + number) * lanes;
+    }
+}
+
 void grove_predict_channels_run(grove_predict_sum *p, int64_t number)
 {
-    int64_t vectors = vectors_of(p), lanes = width_of(p), blocks = row_blocks(p);
-    int64_t block = number / vectors % blocks;
+    int64_t steps = steps_of(p), blocks = row_blocks(p), block = number / steps % blocks;
     piece c;
 
     memset(&c, 0, sizeof(c));
-    c.first = (p->origin / lanes + number % vectors) * lanes;
-    c.time = number / vectors / blocks;
+    set_channels(p, number % steps, &c);
+    c.time = number / steps / blocks;
     c.from = block * ROWS;
     c.to = c.from + ROWS < p->baselines ? c.from + ROWS : p->baselines;
     const size_t rows = count_wanted(p, &c);
@@ -351,7 +396,7 @@ void grove_predict_channels_run(grove_predict_sum *p, int64_t number)
     }
     load_rows(p, &c);
     set_job(p, &c);
-    if (p->form == BY_SOURCES)
+    if (c.by_sources)
         c.job.sums = c.total;
     if (c.job.rows && c.job.elements)
         add_sources(p, &c);

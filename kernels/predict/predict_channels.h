@@ -77,9 +77,16 @@ static void load_station_channels(const grove_predict_channels_job *job, int whi
     vec numbers[8];
     real(*scalars)[LANES] = (real(*)[LANES])numbers;
 
-    if (side->numbers && side->bytes == (int)sizeof(real) && job->from == 0 && job->to == LANES &&
+    if (side->numbers && side->bytes == (int)sizeof(real) &&
         side->channel == side->numbers * (int64_t)sizeof(real)) {
         const real *cells = (const real *)(const void *)(at + from);
+        if (job->from > 0 || job->to < LANES) {
+            memset(numbers, 0, (size_t)side->numbers * sizeof(vec));
+            memcpy((char *)numbers + job->from * side->channel,
+                   at + from + job->from * side->channel,
+                   (size_t)((job->to - job->from) * side->channel));
+            cells = (const real *)(const void *)numbers;
+        }
         if (side->numbers == 8)
             load_consecutive(cells, to);
         else
