@@ -303,10 +303,10 @@ START_TEST(costs_grow)
 
     other.channels = 65; /* the last one has its phase evaluated */
     ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * costs.direct, 1e-9);
-    other.channels = 69; /* the last five have two phasors */
-    ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * 2.5 * costs.direct, 1e-9);
-    other.channels = 81;
-    ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * (costs.panel + 17 * costs.channel),
+    other.channels = 69; /* the last five have two phasors, and powers as eight would */
+    ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * 3.4 * costs.direct, 1e-9);
+    other.channels = 81; /* two groups of the next block */
+    ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * (costs.panel + 32 * costs.channel),
                             1e-9);
     other = shape;
     other.regular = 0;
@@ -329,7 +329,8 @@ START_TEST(ways_of_workloads)
     static const struct {
         int isa, stations, channels, sources, jones, elements, sums, by_stations;
     } rows[] = {
-        {GROVE_ISA_AVX512, 64, 16, 2000, 0, 1, 1, 1}, {GROVE_ISA_AVX512, 64, 16, 620, 0, 1, 4, 0},
+        {GROVE_ISA_AVX512, 64, 16, 2000, 0, 1, 1, 1}, {GROVE_ISA_AVX512, 64, 16, 620, 0, 1, 4, 1},
+        {GROVE_ISA_AVX512, 14, 9, 512, 0, 1, 1, 1},   {GROVE_ISA_AVX512, 64, 64, 1, 0, 1, 1, 0},
         {GROVE_ISA_AVX512, 24, 64, 1000, 0, 1, 1, 0}, {GROVE_ISA_AVX512, 24, 4, 1000, 0, 1, 1, 1},
         {GROVE_ISA_AVX512, 24, 16, 64, 1, 4, 4, 0},   {GROVE_ISA_AVX512, 64, 1, 1000, 1, 4, 4, 1},
         {GROVE_ISA_AVX512, 7, 16, 256, 2, 4, 4, 0},   {GROVE_ISA_AVX512, 24, 16, 256, 2, 1, 1, 1},
@@ -345,6 +346,7 @@ START_TEST(ways_of_workloads)
                                            .sources = rows[k].sources,
                                            .regular = 1,
                                            .flat = 1,
+                                           .lanes = 4 << rows[k].isa,
                                            .jones = rows[k].jones,
                                            .elements = rows[k].elements,
                                            .sums = rows[k].sums};
@@ -372,7 +374,8 @@ START_TEST(jones_of_channels)
                                            .regular = 1,
                                            .flat = 1,
                                            .jones = PREDICT_COSTS_VARIED,
-                                           .elements = rows[k][2]};
+                                           .elements = rows[k][2],
+                                           .sums = rows[k][2]};
         ck_assert_msg((by(1, shape) < by(0, shape)) == rows[k][3], "%zu", k);
     }
 }

@@ -250,18 +250,19 @@ int grove_predict_measure(int isa, int bytes, int jones, grove_predict_costs *co
     return 1;
 }
 
-/* Measured on an AMD EPYC with AVX-512 for all three; doubles take twice as long. */
+/* Measured on an AMD EPYC with AVX-512 for all three (see bench/RESULTS.md); doubles take twice as
+ * long. */
 grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones)
 {
     static const grove_predict_costs usual[][PREDICT_COSTS_KINDS] = {
-        [GROVE_ISA_PORTABLE] = {{7.4, 0.093, 1.4, 2.7, 0.1},
-                                {17, 0.385, 1.6, 6.8, 0.86},
-                                {9.5, 1.7, 1.6, 10, 0.86}},
-        [GROVE_ISA_AVX2] = {{3, 0.06, 0.65, 1.45, 0.045},
-                            {11.9, 0.22, 0.78, 4.4, 0.44},
-                            {6.5, 1, 1, 8.5, 0.44}},
+        [GROVE_ISA_PORTABLE] = {{10, 0.104, 1.73, 3.3, 0.113},
+                                {21, 0.41, 2.2, 8.1, 1.06},
+                                {15, 1.8, 2.1, 16, 1.05}},
+        [GROVE_ISA_AVX2] = {{3.9, 0.065, 0.72, 1.85, 0.048},
+                            {12.8, 0.26, 1.2, 4.6, 0.57},
+                            {8.8, 0.95, 1.15, 11.5, 0.57}},
         [GROVE_ISA_AVX512] = {
-            {2, 0.02, 0.34, 1.2, 0.024}, {8, 0.05, 0.6, 3.9, 0.265}, {2.8, 0.65, 0.66, 9, 0.3}}};
+            {2.8, 0.054, 0.6, 1.55, 0.048}, {9, 0.18, 0.82, 4.1, 0.57}, {3.3, 1, 0.9, 11, 0.57}}};
     grove_predict_costs costs = usual[isa][jones];
     double factor = bytes == 8 ? 2 : 1;
 
@@ -278,22 +279,29 @@ static double sums_of(const grove_predict_shape *shape)
     return shape->sums > 0 ? shape->sums : 1;
 }
 
-/* Storing the sums of a visibility, which its sources share, and finding its row: ns, for all
- * instruction sets. */
-static double storing(const grove_predict_shape *shape, double visibility, double sum)
+/* What the sources share, ns, for all instruction sets: to find a row, and to store a sum of a
+ * visibility. */
+static double shared(const grove_predict_shape *shape, double row, double sum)
 {
-    double visibilities = (double)(shape->baselines * shape->channels);
+    double sums = (double)shape->channels * sum * sums_of(shape);
 
-    return shape->sources > 0
-               ? visibilities * (visibility + sum * sums_of(shape)) / (double)shape->sources
-               : 0;
+    return shape->sources > 0 ? (double)shape->baselines * (row + sums) / (double)shape->sources
+                              : 0;
+}
+
+/* Lanes that are computed for a source, where they are sources. */
+static double lanes_of_source(const grove_predict_shape *shape)
+{
+    int64_t lanes = shape->lanes > 0 ? shape->lanes : 1, n = shape->sources;
+
+    return n > 0 ? (double)((n + lanes - 1) / lanes * lanes) / (double)n : 1;
 }
 
 /* Few channels with Jones terms: phases of stations, and products for each row. */
 static double few_by_baselines(const grove_predict_costs *costs, const grove_predict_shape *shape,
-                               double phase)
+                               int64_t channels, double phase)
 {
-    return (double)shape->channels *
+    return (double)channels *
            ((double)(shape->stations * SIDES) * phase +
             (double)shape->baselines * costs->direct * (0.56 + 0.11 * sums_of(shape)));
 }
@@ -308,6 +316,21 @@ static double phase_at(const grove_predict_costs *costs, const grove_predict_sha
            (shape->jones == PREDICT_COSTS_VARIED ? 0.4 + 0.6 * channels / CHANNELS : 1);
 }
 
+/* Channels that a recurrence of few takes for `count`, no more than a group. */
+static int64_t turned(int64_t count)
+{
+    return count > PREDICT_GROUP / 2 ? PREDICT_GROUP : count > PREDICT_GROUP / 4 ? 8 : 4;
+}
+
+/* Channels of the groups that are computed for `count` of them; the widest vectors do two groups
+ * at once. */
+static int64_t in_groups(const grove_predict_shape *shape, int64_t count)
+{
+    int64_t step = PREDICT_GROUP * (shape->lanes >= PREDICT_MAX_LANES ? 2 : 1);
+
+    return (count + step - 1) / step * step;
+}
+
 static double points_by_baselines(const grove_predict_costs *costs,
                                   const grove_predict_shape *shape)
 {
@@ -315,36 +338,49 @@ static double points_by_baselines(const grove_predict_costs *costs,
     const int within = shape->jones != PREDICT_COSTS_POINTS;
     double sums = sums_of(shape);
     int64_t few = shape->regular ? shape->channels % PREDICT_BLOCK : shape->channels;
-    double last = (double)few; /* phases to evaluate */
+    double last = (double)few * (within ? 1 : 0.9 + 0.1 * sums); /* every phase evaluated */
 
     if (!within && few >= GROVE_PREDICT_RECURRED && few <= PREDICT_GROUP && shape->regular)
-        last = 1.5 + 0.2 * last; /* two phasors, and a product for each channel */
+        last = 2.2 + (double)turned(few) * (0.03 + 0.12 * sums); /* two phasors, and powers */
     else if (shape->regular && few >= GROVE_PREDICT_RECURRED_BLOCK)
-        few = 0; /* or with every phase evaluated */
+        few = 0;
     int64_t blocks = (shape->channels - few + PREDICT_BLOCK - 1) / PREDICT_BLOCK;
     double panel = costs->panel * (within ? 0.8 + 0.05 * sums : 1);
     double channel = costs->channel * (within ? 0.1 + 0.225 * sums : sums);
-    double direct = costs->direct * (within ? 1 : 0.9 + 0.1 * sums);
-    return (double)shape->baselines *
-           ((double)blocks * panel +
-            (double)(shape->channels - few) * channel * (shape->flat ? 1 : spectra) +
-            (few ? last : 0) * direct);
+    return (double)shape->baselines * ((double)blocks * panel +
+                                       (double)in_groups(shape, shape->channels - few) * channel *
+                                           (shape->flat ? 1 : spectra) +
+                                       (few ? last : 0) * costs->direct);
+}
+
+/* Jones terms of channels: vectors of channels, and few channels after them as if there were no
+ * others. */
+static double varied_by_baselines(const grove_predict_costs *costs,
+                                  const grove_predict_shape *shape)
+{
+    int64_t lanes = shape->lanes > 0 ? shape->lanes : 1, rest = shape->channels % lanes;
+
+    if (rest > lanes * 5 / 8)
+        rest = rest - lanes;
+    int64_t whole = shape->channels - rest;
+    return (double)whole *
+               ((double)shape->stations * costs->panel +
+                (double)shape->baselines * costs->channel * (0.3 + 0.175 * sums_of(shape))) +
+           few_by_baselines(costs, shape, rest > 0 ? rest : 0, phase_at(costs, shape));
 }
 
 double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
                                        const grove_predict_shape *shape)
 {
-    double store = storing(shape, 6, 5);
+    const double row = shape->channels >= GROVE_PREDICT_RECURRED ? 50 : 15;
+    const double share = shape->lanes >= PREDICT_MAX_LANES ? 1 : 2; /* lanes are rows */
+    const int varied = shape->jones == PREDICT_COSTS_VARIED && shape->channels >= GROVE_PREDICT_FEW;
+    double store = shared(shape, share * row, 3.4);
 
-    int64_t lanes = shape->lanes > 0 ? shape->lanes : 1;
-    int64_t whole = (shape->channels + lanes - 1) / lanes * lanes;
-
-    if (shape->jones == PREDICT_COSTS_VARIED && shape->channels >= GROVE_PREDICT_FEW)
-        return store + (double)whole * ((double)shape->stations * costs->panel +
-                                        (double)shape->baselines * costs->channel *
-                                            (0.3 + 0.175 * sums_of(shape)));
+    if (varied)
+        return store + varied_by_baselines(costs, shape);
     if (shape->jones && (shape->jones == PREDICT_COSTS_VARIED || !shape->regular))
-        return store + few_by_baselines(costs, shape, phase_at(costs, shape));
+        return store + few_by_baselines(costs, shape, shape->channels, phase_at(costs, shape));
     return store + points_by_baselines(costs, shape);
 }
 
@@ -361,7 +397,7 @@ double grove_predict_cost_of_stations(const grove_predict_costs *costs,
         phase = shape->elements == 2 ? 0.75 + 0.2 * sums : 0.5 + 0.12 * sums;
         pair = sums / 12;
     }
-    return storing(shape, 8, 6.5) +
-           (double)shape->channels *
+    return shared(shape, 20, 6.3) +
+           lanes_of_source(shape) * (double)shape->channels *
                (n * phase * phase_at(costs, shape) + n * (n - 1) / 2 * pair * costs->pair);
 }
