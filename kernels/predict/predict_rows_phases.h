@@ -76,7 +76,8 @@ INLINE void square(vec *c, vec *s)
     *c = x;
 }
 
-/* z[i] = (c, s) (c2, s2)^i, i < count, which is 2, 4 or 8. By doubling: few steps wait for others. */
+/* z[i] = (c, s) (c2, s2)^i, i < count, which is 2, 4 or 8. By doubling: few steps wait for others.
+ */
 INLINE void powers(vec (*z)[2], int count, vec c, vec s, vec c2, vec s2)
 {
     z[0][0] = c;
