@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <vector>
 
 extern "C" {
@@ -86,7 +87,7 @@ struct new_set {
 struct flat_column {
     int file = -1;              // -1: stored in another way
     int64_t rows = 0, cell = 0; // bytes of each
-    std::vector<char> gathered; // rows that lie apart in memory, to be written at once
+    std::vector<iovec> parts;   // rows that are being written
 
     flat_column() = default;
     flat_column(const flat_column &) = delete;
