@@ -167,9 +167,83 @@ static void measure(gpu_bench *b, const workload *of, bool double_)
     grove_device_release(b->device, f.args.out.data, 0);
 }
 
+/* ---- terms: 2 x 2 matrices of stations, from rasters of 64 x 64 directions ---- */
+
+enum { RASTER = 64, ELEMENTS = 4, TAPS = 6 };
+static const char TERMS[] = "terms of stations, 32 x 32";
+
+/* Along l, then m: as many neighbours for each pixel as it has inside a raster. */
+static void send_taps(field *f)
+{
+    static const int64_t cells[2]; /* of the one time and channel */
+    const int side = f->plan.side;
+    grove_idg_taps *taps = calloc((size_t)(2 * side), sizeof(*taps));
+
+    must_have(taps);
+    for (int k = 0; k < 2 * side; k++)
+        for (int i = 0; i < TAPS; i++) {
+            taps[k].at[i] = k % side * (RASTER - TAPS) / (side - 1) + i;
+            taps[k].factor[i] = 1.0 / TAPS;
+            taps[k].count++;
+        }
+    f->args.in[GROVE_IDG_RASTER_TAPS].data =
+        gpu_send(f->b, taps, (size_t)(2 * side) * sizeof(*taps));
+    f->args.in[GROVE_IDG_RASTER_CELLS].data = gpu_send(f->b, cells, sizeof(cells));
+    free(taps);
+}
+
+static void fill_terms(field *f, int64_t numbers, bool double_)
+{
+    const int64_t pair = double_ ? 16 : 8, matrix = ELEMENTS * pair;
+    const grove_idg_sampling state = {.side = grove_gridder_divide_by(f->plan.side),
+                                      .elements = grove_gridder_divide_by(ELEMENTS),
+                                      .channels = grove_gridder_divide_by(1),
+                                      .stations = grove_gridder_divide_by(f->count),
+                                      .step = {matrix, RASTER * matrix, RASTER * RASTER * matrix},
+                                      .numbers = numbers,
+                                      .size = {RASTER, RASTER},
+                                      .times = 1,
+                                      .line = (int32_t)grove_idg_line(&f->plan)};
+
+    f->args = (grove_args){.axes = 1,
+                           .inputs = GROVE_IDG_RASTER_INPUTS,
+                           .size = {f->count * ELEMENTS * f->plan.side * GROVE_IDG_BLOCK}};
+    f->args.in[GROVE_IDG_RASTER].data =
+        gpu_send_random(f->b, f->count * RASTER * RASTER * ELEMENTS * 2, double_);
+    send_taps(f);
+    f->args.out.data = gpu_make_room(f->b, (size_t)(numbers * pair / 2) + sizeof(int32_t));
+    memcpy(f->args.state.bytes, &state, sizeof(state));
+}
+
+static void measure_terms(gpu_bench *b, bool double_)
+{
+    static const workload of = {TERMS, 32, 1, WEIGH};
+    field f = {.b = b, .of = &of};
+
+    if (!gpu_begins(b, TERMS, COLUMNS))
+        return;
+    f.count = (int32_t)(b->tiny ? 2 : b->counted ? 2 * b->scale : 64);
+    choose_plan(&f, double_);
+    const int64_t lines = (int64_t)f.count * ELEMENTS * of.side,
+                  numbers = lines * 2 * grove_idg_line(&f.plan);
+    fill_terms(&f, numbers, double_);
+    const double cells = (double)lines * of.side, raster = (double)f.count * RASTER * RASTER,
+                 pair = double_ ? 16 : 8;
+    const double seconds = gpu_time_launches(b, &grove_idg_terms_kernel, &f.args, double_);
+    gpu_print(b, TERMS, double_, seconds,
+              &(gpu_counts){.cells = cells, .bytes = pair * (cells + ELEMENTS * raster)});
+    printf("\n");
+    fflush(stdout);
+    for (int k = 0; k < GROVE_IDG_RASTER_INPUTS; k++)
+        grove_device_release(b->device, f.args.in[k].data, 0);
+    grove_device_release(b->device, f.args.out.data, 0);
+}
+
 void gpu_measure_idg(gpu_bench *b)
 {
-    for (int double_ = 0; double_ < 2; double_++)
+    for (int double_ = 0; double_ < 2; double_++) {
         for (size_t k = 0; k < sizeof(workloads) / sizeof(*workloads); k++)
             measure(b, &workloads[k], double_);
+        measure_terms(b, double_);
+    }
 }

@@ -151,6 +151,12 @@ static const setup setups[] = {
      .gaussians = true,
      .jones = SOURCE | BASELINE,
      .way = GROVE_PREDICT_CUDA_PLAIN},
+    {.name = "unpolarised spectra",
+     .sources = 40,
+     .times = 2,
+     .channels = 34,
+     .spectra = FREQ,
+     .unpolarised = true},
 };
 enum { SETUPS = sizeof(setups) / sizeof(*setups), ALL = 15 };
 

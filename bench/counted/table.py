@@ -18,7 +18,7 @@ itself is left out. By convolution functions: 12 and 24 tracks of 8 times and 32
 with all its correlations. From grid to grid: tracks of 256 entries, from one fine sample to the next, 8 and 16
 of functions of 7 x 7 cells with 8 (finer: 32) fine samples for each, 4 and 8 of 16 x 16, 2 and 4 of 32 x 32, per entry; of
 the result 8192 and 16384 cells, which 512 such tracks have reached; what is made once for a diagonal is left out. Image-domain gridding: 2 and 4
-subgrids with one number of 512 visibilities each, 32 times of 16 channels or 512 of one, per visibility, or per pixel. Fits, all in double but for what they read: normal equations (8 derivatives, 1 time x 16
+subgrids with one number of 512 visibilities each, 32 times of 16 channels or 512 of one, per visibility, or per pixel; matrices of 2 and 4 stations, per pixel and element. Fits, all in double but for what they read: normal equations (8 derivatives, 1 time x 16
 channels) and compressed sums (4 numbers, 10 times x 16 channels) of 16 and 32 baselines, per cell of 2 x 2 numbers;
 matrices of one and two domains (full Jones of 64 stations, 2016 baselines), and solutions, per element of the matrix.
 

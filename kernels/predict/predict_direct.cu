@@ -1,12 +1,14 @@
 // The sum over sources for baselines by recurrence along equally spaced channels; Jones terms, if
 // any, stand around it. A thread has a row and a group of channels. Its sums stay in registers;
 // sources pass through shared memory. For a source, phase and step are reduced in double and cost a
-// sine and a cosine each; the recurrence starts in the middle of the group and runs both ways.
+// sine and a cosine each; the recurrence starts in the middle of the group and runs both ways: some
+// channels by complex products, the others from two before at equal distances, 2 multiply-adds.
 //
-// Instructions for a source-visibility, in the kernel's precision: 4, where channels at the same
-// distance from the middle are summed as a pair (10 with polarised brightness); else 4 the
-// recurrence, 2 the sum (8 with polarised brightness), 7 smearing in time; for a source and group:
-// 44 phase and step, 9 of them in double, 12 smearing in frequency.
+// Instructions for a source-visibility, in the kernel's precision: 3.3, where channels at the same
+// distance from the middle are summed as a pair (9 with polarised brightness); else 2.5 the
+// recurrence, 2 the sum (8 with polarised brightness), 5.5 smearing in time; for a source and
+// group: 42 phase and step, 7 of them in double, 20 a second step where channels are no pairs, 12
+// smearing in frequency.
 #include "predict_shade_cuda.h"
 
 namespace
@@ -15,14 +17,14 @@ enum { CHUNK = 64, FLUSH = 8 * CHUNK }; // after so many sources sums go to doub
 
 // Sources of a chunk as all rows of a block need them.
 template <typename real, int NUMBERS> struct chunk {
-    double direction[CHUNK][4]; // (l, m, n - 1) / c, s/m
+    double direction[CHUNK][4]; // -2 (l, m, n - 1) / c: half turns for m and Hz
     double ellipse[CHUNK][4];
     int gaussian[CHUNK];
     alignas(16) real weight[CHUNK][NUMBERS]; // [channel][component], or [component] if it is flat
     int kind;                                // bits: see find_kind
-    double change[3][ROWS];                  // of the coordinates in an integration, m
-    // The same for all rows: Hz of the group's middle channel, between channels, of a channel for
-    // smearing or 0.
+    double change[3][ROWS];                  // of the coordinates in an integration, m, -1/2 of it
+    // The same for all rows: Hz of the group's middle channel, between channels, half of a channel
+    // for smearing or 0.
     double freq, step, width;
 };
 
@@ -61,18 +63,34 @@ __device__ __forceinline__ bool is_gaussian(const group_place &p, int64_t source
     return shape && grove_is_gaussian((const double *)(const void *)shape);
 }
 
+// The brightness that a thread reads of a group of channels: its first source, how far the next one
+// is, and its channel.
+struct reader {
+    int source, next, channel;
+};
+
+template <int GROUP> __device__ __forceinline__ reader find_reader(const group_place &p)
+{
+    const int thread = (int)threadIdx.x;
+
+    return is_flat(p) ? reader{thread, ROWS, 0}
+                      : reader{thread / GROUP, ROWS / GROUP, thread % GROUP};
+}
+
 // Whether the block's brightnesses are real numbers times unity, or Hermitian; whether there are
 // Gaussians.
-template <typename shared> __device__ int find_kind(const group_place &p, shared *c)
+template <int GROUP, typename shared> __device__ int find_kind(const group_place &p, shared *c)
 {
-    int channels = is_flat(p) ? 1 : p.last - p.first, kind = 0;
+    const reader r = find_reader<GROUP>(p);
+    const int k = is_flat(p) ? p.first : r.channel;
+    int kind = 0;
 
     __syncthreads();
     if (threadIdx.x == 0)
         c->kind = 0;
     __syncthreads();
-    for (int64_t n = threadIdx.x; n < p.sources * channels; n += ROWS)
-        kind |= kind_of(brightness_at(p, n / channels, p.first + (int)(n % channels)));
+    for (int64_t n = r.source; k >= p.first && k < p.last && n < p.sources; n += r.next)
+        kind |= kind_of(brightness_at(p, n, k));
     for (int64_t n = threadIdx.x; n < p.sources; n += ROWS)
         kind |= is_gaussian(p, n) ? HAS_GAUSSIAN : 0;
     if (kind)
@@ -81,11 +99,31 @@ template <typename shared> __device__ int find_kind(const group_place &p, shared
     return c->kind;
 }
 
+// Numbers of a source's brightness at a channel as weights.
+template <typename real, int PARTS>
+__device__ __forceinline__ void put_weights(const group_place &p, int64_t source, int k,
+                                            const pass &what, real *weight)
+{
+    const grove_view *view = &p.args->in[GROVE_PREDICT_BRIGHTNESS];
+    const char *at = common_at(p, GROVE_PREDICT_BRIGHTNESS, source, k);
+
+    if (PARTS == 1) {
+        *weight = element_at<real>(view, at, 0).re;
+        return;
+    }
+    const matrix_number<real> b = matrix_at<real>(view, at);
+    for (int part = 0; part < PARTS; part++) {
+        const complex_number<real> e = b.element[what.part[part] / 2];
+        weight[part] = what.part[part] % 2 ? e.im : e.re;
+    }
+}
+
 template <typename real, int GROUP, int PARTS, typename shared>
 __device__ void load_chunk(const group_place &p, shared *c, int64_t source, int count, int base,
                            const pass &what)
 {
-    int channels = is_flat(p) ? 1 : GROUP;
+    const reader r = find_reader<GROUP>(p);
+    const int k = is_flat(p) ? p.first : base + r.channel;
 
     __syncthreads();
     for (int i = threadIdx.x; i < count; i += ROWS) {
@@ -94,20 +132,18 @@ __device__ void load_chunk(const group_place &p, shared *c, int64_t source, int 
         const double *shape =
             (const double *)(const void *)common_at(p, GROVE_PREDICT_SHAPE, source + i, 0);
         for (int d = 0; d < 3; d++)
-            c->direction[i][d] = lmn[d] / GROVE_SPEED_OF_LIGHT;
+            c->direction[i][d] = -2 / GROVE_SPEED_OF_LIGHT * lmn[d];
         c->gaussian[i] = is_gaussian(p, source + i);
         if (c->gaussian[i])
             find_ellipse(shape, c->ellipse[i]);
     }
-    for (int n = threadIdx.x; n < count * channels; n += ROWS) {
-        int i = n / channels, k = channels == 1 ? p.first : base + n % channels;
-        matrix_number<double> b = {};
+    for (int i = r.source; i < count; i += r.next) {
+        real *weight = &c->weight[i][r.channel * PARTS];
         if (k >= p.first && k < p.last)
-            b = brightness_at(p, source + i, k);
-        for (int part = 0; part < PARTS; part++) {
-            complex_number<double> e = b.element[what.part[part] / 2];
-            c->weight[i][n % channels * PARTS + part] = (real)(what.part[part] % 2 ? e.im : e.re);
-        }
+            put_weights<real, PARTS>(p, source + i, k, what, weight);
+        else
+            for (int part = 0; part < PARTS; part++)
+                weight[part] = 0;
     }
     __syncthreads();
 }
@@ -124,6 +160,16 @@ template <typename real, int GROUP, int PARTS> struct sums {
     complex_number<real> of[GROUP * PARTS];
 };
 
+// sum += z factor. As a function: the compiler would make additions at the ends of branches one
+// addition after them, and a multiply-add two instructions.
+template <typename real>
+__device__ __forceinline__ void add_scaled(complex_number<real> *sum, complex_number<real> z,
+                                           real factor)
+{
+    sum->re = fma(z.re, factor, sum->re);
+    sum->im = fma(z.im, factor, sum->im);
+}
+
 // Adds z times `factor` and the weights of channel k to its sums.
 template <typename real, int PARTS, bool FLAT>
 __device__ __forceinline__ void add_channel(complex_number<real> *sum, int k,
@@ -131,36 +177,82 @@ __device__ __forceinline__ void add_channel(complex_number<real> *sum, int k,
 {
 #pragma unroll
     for (int part = 0; part < PARTS; part++) {
-        complex_number<real> *to = &sum[part];
         real w = factor;
         if (!FLAT)
             w *= weight[k * PARTS + part];
         else if (PARTS > 1)
             w *= weight[part];
-        to->re += z.re * w;
-        to->im += z.im * w;
+        add_scaled(&sum[part], z, w);
     }
 }
 
-// Both directions from the middle.
+// exp(i k phi) of a source for k = 1, and for k = STRIDE, the distance of channels that follow each
+// other by the shorter recurrence.
+template <typename real> struct steps {
+    complex_number<real> one, stride;
+};
+
+// Chains of that recurrence have four terms on each side of the middle.
+template <int GROUP> constexpr int STRIDE = GROUP > 8 ? GROUP / 8 : 1;
+
+template <typename real, int GROUP>
+__device__ __forceinline__ steps<real> find_steps(double freq, double half_turns)
+{
+    if (GROUP == 1)
+        return {};
+    const complex_number<real> one = phasor_of_half_turns<real>(freq, half_turns);
+    if (STRIDE<GROUP> == 1)
+        return {one, one};
+    return {one, phasor_of_half_turns<real>(STRIDE<GROUP> * freq, half_turns)};
+}
+
+// The phasor after `z` of two at equal distances: 2 cos(distance) z - before.
+template <typename real>
+__device__ __forceinline__ complex_number<real> next(real cosines, complex_number<real> z,
+                                                     complex_number<real> before)
+{
+    return {cosines * z.re - before.re, cosines * z.im - before.im};
+}
+
+// Adds all channels: STRIDE on each side of the middle by complex products, those farther out at
+// that distance from two before.
 template <typename real, int GROUP, int PARTS, bool FLAT, int FACTORS>
 __device__ __forceinline__ void add_group(sums<real, GROUP, PARTS> *sum, complex_number<real> z,
-                                          complex_number<real> step, const shading<real> &s,
+                                          const steps<real> &step, const shading<real> &s,
                                           const real *weight)
 {
-    complex_number<real> back = {step.re, -step.im}, down = z * back;
+    const int middle = GROUP / 2, apart = STRIDE<GROUP>;
+    const real cosines = 2 * step.stride.re;
+    complex_number<real> up = z;
+    complex_number<real> down = z * complex_number<real>{step.stride.re, -step.stride.im};
 
+    if (GROUP == 1)
+        add_channel<real, PARTS, FLAT>(sum->of, 0, z, factor_at<real, FACTORS>(s, 0), weight);
 #pragma unroll
-    for (int k = GROUP / 2; k < GROUP; k++) {
-        int other = GROUP - 1 - k;
-        add_channel<real, PARTS, FLAT>(sum->of + k * PARTS, k, z,
-                                       factor_at<real, FACTORS>(s, k - GROUP / 2), weight);
-        z = z * step;
-        if constexpr (GROUP > 1) {
-            add_channel<real, PARTS, FLAT>(sum->of + other * PARTS, other, down,
-                                           factor_at<real, FACTORS>(s, other - GROUP / 2), weight);
-            down = down * back;
+    for (int first = 0; first < apart; first++) {
+        complex_number<real> before = down, after = up;
+#pragma unroll
+        for (int n = 0; n < middle / apart; n++) {
+            const int k = first + n * apart;
+            add_channel<real, PARTS, FLAT>(sum->of + (middle + k) * PARTS, middle + k, after,
+                                           factor_at<real, FACTORS>(s, k), weight);
+            const complex_number<real> z_next = next(cosines, after, before);
+            before = after;
+            after = z_next;
         }
+        before = up;
+        after = down;
+#pragma unroll
+        for (int n = 1; n <= middle / apart; n++) {
+            const int k = first - n * apart;
+            add_channel<real, PARTS, FLAT>(sum->of + (middle + k) * PARTS, middle + k, after,
+                                           factor_at<real, FACTORS>(s, k), weight);
+            const complex_number<real> z_next = next(cosines, after, before);
+            before = after;
+            after = z_next;
+        }
+        up = up * step.one;
+        down = down * step.one;
     }
 }
 
@@ -172,11 +264,16 @@ __device__ __forceinline__ void add_pair(complex_number<real> *a, complex_number
 {
 #pragma unroll
     for (int part = 0; part < PARTS; part++) {
-        a[part].re += z[part].re * turn.re;
-        a[part].im += z[part].im * turn.re;
-        b[part].re += z[part].re * turn.im;
-        b[part].im += z[part].im * turn.im;
+        add_scaled(&a[part], z[part], turn.re);
+        add_scaled(&b[part], z[part], turn.im);
     }
+}
+
+// turn[k], of which those before the middle are conjugate.
+template <typename real>
+__device__ __forceinline__ complex_number<real> turn_at(const complex_number<real> *turn, int k)
+{
+    return k < 0 ? complex_number<real>{turn[-k].re, -turn[-k].im} : turn[k];
 }
 
 // Both directions from the middle, by pairs; the first channel has no partner, nor has the middle
@@ -185,8 +282,8 @@ template <typename real, int GROUP, int PARTS>
 __device__ __forceinline__ void add_pairs(sums<real, GROUP, PARTS> *sum, complex_number<real> z,
                                           complex_number<real> step, const real *weight)
 {
-    const int middle = GROUP / 2;
-    complex_number<real> turn = step, parts[PARTS];
+    const int middle = GROUP / 2, apart = GROUP > 4 ? GROUP / 4 : 1;
+    complex_number<real> turn[middle + 1] = {{1, 0}, step}, parts[PARTS];
 
 #pragma unroll
     for (int part = 0; part < PARTS; part++) {
@@ -197,15 +294,18 @@ __device__ __forceinline__ void add_pairs(sums<real, GROUP, PARTS> *sum, complex
         to->im += parts[part].im;
     }
 #pragma unroll
-    for (int k = 1; k < middle; k++) {
-        add_pair<real, PARTS>(sum->of + (middle + k) * PARTS, sum->of + (middle - k) * PARTS, parts,
-                              turn);
-        turn = turn * step;
+    for (int k = 1; k <= middle; k++) {
+        if (k > apart)
+            turn[k] = next(2 * turn[apart].re, turn[k - apart], turn_at(turn, k - 2 * apart));
+        else if (k > 1)
+            turn[k] = turn[k / 2] * turn[k - k / 2];
+        if (k < middle)
+            add_pair<real, PARTS>(sum->of + (middle + k) * PARTS, sum->of + (middle - k) * PARTS,
+                                  parts, turn[k]);
     }
-    turn.im = -turn.im;
 #pragma unroll
     for (int part = 0; part < PARTS; part++)
-        add_product(&sum->of[part], parts[part], turn);
+        add_product(&sum->of[part], parts[part], turn_at(turn, -middle));
 }
 
 // Totals of pairs become those of channels.
@@ -226,7 +326,7 @@ template <int GROUP, int PARTS> __device__ __forceinline__ void part_pairs(doubl
 // With factors of shape and smearing.
 template <typename real, int GROUP, int PARTS, bool FLAT, typename shared>
 __device__ __forceinline__ void add_shaded(const frame &f, const shared &c, int i,
-                                           complex_number<real> z, complex_number<real> step,
+                                           complex_number<real> z, const steps<real> &step,
                                            sums<real, GROUP, PARTS> *sum)
 {
     const shading<real> s = find_shading<real>(f.uvw, f.moving, c, i);
@@ -241,22 +341,22 @@ template <typename real, int GROUP, int PARTS, typename shared>
 __device__ __forceinline__ void add_source(const frame &f, const shared &c, int i,
                                            sums<real, GROUP, PARTS> *sum)
 {
-    const double delay = dot(f.uvw, c.direction[i]);
-    complex_number<real> z = phasor_of_half_turns<real>(-2 * c.freq, delay), step = {1, 0};
+    const double half_turns = dot(f.uvw, c.direction[i]); // for Hz
+    complex_number<real> z = phasor_of_half_turns<real>(c.freq, half_turns);
     real scale = 1;
 
-    if (GROUP > 1)
-        step = phasor_of_half_turns<real>(-2 * c.step, delay);
     if (c.width != 0)
-        scale = sinc_of<real>((real)(c.width * delay));
+        scale = sinc_of<real>((real)(c.width * half_turns));
     if (f.flat && PARTS == 1)
         scale *= c.weight[i][0];
     z = {z.re * scale, z.im * scale};
     if constexpr (GROUP > 1)
         if (f.pairs) {
+            const complex_number<real> step = phasor_of_half_turns<real>(c.step, half_turns);
             add_pairs<real, GROUP, PARTS>(sum, z, step, c.weight[i]);
             return;
         }
+    const steps<real> step = find_steps<real, GROUP>(c.step, half_turns);
     if (f.moving || c.gaussian[i]) {
         if (f.flat)
             add_shaded<real, GROUP, PARTS, true>(f, c, i, z, step, sum);
@@ -326,14 +426,14 @@ template <typename shared> __device__ frame find_frame(const place &p, shared *c
                flat && !moving && !(c->kind & HAS_GAUSSIAN)};
 
     for (int d = 0; d < 3; d++)
-        c->change[d][threadIdx.x] = x.change[d];
+        c->change[d][threadIdx.x] = -0.5 * x.change[d];
     if (threadIdx.x == 0) {
         c->step = channels->step;
         if (channels->regular && p.freq >= 0)
             c->freq = channels->first + channels->step * (double)(p.channel + middle);
         else // groups of one channel
             c->freq = *doubles_at(p, GROVE_PREDICT_FREQ, 0, 0);
-        c->width = width ? *width : 0;
+        c->width = width ? *width / 2 : 0;
     }
     return f;
 }
@@ -414,7 +514,7 @@ __device__ __forceinline__ void predict(const grove_args *args, shared *c)
     for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
         group_place group;
         find_group(&group, args, task, GROUP);
-        int kind = find_kind(group, c);
+        int kind = find_kind<GROUP>(group, c);
         bool polarised = kind & NOT_UNITY;
         if (!polarised)
             sum_unity<real, GROUP>(args, task, c);

@@ -10,8 +10,9 @@ namespace
 // Of a source on a row, as polynomials of the distance from the middle channel, k.
 template <typename real> struct shading {
     bool gaussian, moving;
-    real turns, step; // change of phase in an integration
-    real extent;      // -(...) log2 e nu^2 of channel k, (a + k b)^2
+    real turns, step;          // change of phase in an integration
+    real square, slope, curve; // of which the square, for NEAR: square + slope k + curve k^2
+    real extent;               // -(...) log2 e nu^2 of channel k, (a + k b)^2
     real extent_step;
 };
 
@@ -22,8 +23,8 @@ __device__ __forceinline__ real shade(const shading<real> &s, real k)
     real factor = 1;
 
     if (NEAR) {
-        real turns = s.turns + k * s.step;
-        return sinc_near(turns * turns);
+        const real even = s.square + k * k * s.curve; // for k and -k once
+        return sinc_near(even + k * s.slope);
     }
     if (s.moving)
         factor = sinc_of(s.turns + k * s.step);
@@ -59,6 +60,9 @@ __device__ __forceinline__ shading<real> find_shading(const double uvw[3], bool 
             change[d] = c.change[d][threadIdx.x];
         s.turns = (real)(c.freq * dot(change, c.direction[i]));
         s.step = (real)(c.step * dot(change, c.direction[i]));
+        s.square = s.turns * s.turns;
+        s.slope = 2 * s.turns * s.step;
+        s.curve = s.step * s.step;
     }
     if (s.gaussian) {
         real extent = (real)(find_extent(uvw, c.ellipse[i]) * 1.4426950408889634074);
