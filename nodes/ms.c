@@ -222,6 +222,8 @@ static int describe(grove_node *node, ms_state *state)
     grove_node_add_property(node, "rows", number);
     snprintf(number, sizeof(number), "%d", layout->correlations);
     grove_node_add_property(node, "correlations", number);
+    if (layout->by_baseline)
+        grove_node_add_property(node, "order", "baseline");
     if (!grove_node_bool(node, "autocorrelations"))
         grove_node_add_property(node, "cross_only", "yes");
     add_misclosure(node, state);

@@ -233,6 +233,9 @@ int sink_check(grove_node *node)
                                       "weights vary along time, baseline and freq only");
     if (sink->existing)
         grove_node_drop_input(node, SINK_UVW); /* the set has its own */
+    const char *order = grove_node_property(grove_node_object(node, "obs"), "order");
+    if (sink->existing && order)
+        grove_node_add_property(node, "order", order);
     if (sink->discard)
         return 0;
     if (!sink->existing && grove_node_bool(node, "overwrite") && grove_path_exists(sink->path) &&

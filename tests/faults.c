@@ -131,6 +131,18 @@ ssize_t pwrite64(int file, const void *bytes, size_t length, off64_t at)
     return fails_file(file) ? -1 : real(file, bytes, length, at);
 }
 
+ssize_t pwritev(int file, const struct iovec *pieces, int number, off_t at)
+{
+    REAL(ssize_t, pwritev, int, const struct iovec *, int, off_t);
+    return fails_file(file) ? -1 : real(file, pieces, number, at);
+}
+
+ssize_t pwritev64(int file, const struct iovec *pieces, int number, off64_t at)
+{
+    REAL(ssize_t, pwritev64, int, const struct iovec *, int, off64_t);
+    return fails_file(file) ? -1 : real(file, pieces, number, at);
+}
+
 int fsync(int file)
 {
     return fails_file(file) ? -1 : 0;

@@ -47,6 +47,15 @@ void foreign_concatenation(const char *a, const char *b, const char *path)
     all.rename(path, Table::New);
 }
 
+void foreign_sort(const char *of, const char *path)
+{
+    Block<String> order(3);
+    order[0] = "ANTENNA1";
+    order[1] = "ANTENNA2";
+    order[2] = "TIME";
+    Table(of).sort(order).deepCopy(path, Table::New);
+}
+
 void foreign_columns(const char *path, const char *kind, const char *const *names, size_t count)
 {
     Table table(path, Table::Update);

@@ -13,6 +13,8 @@ extern "C" {
 void foreign_reference(const char *of, const char *path);
 /* The concatenation of two sets. */
 void foreign_concatenation(const char *a, const char *b, const char *path);
+/* A copy of a set with its rows in the order of baselines, those of each by time. */
+void foreign_sort(const char *of, const char *path);
 /* Complex columns of DATA's shape in one storage manager: "tiled", which cannot remove one of
  * them, "standard", or "undefined": one column, whose cells have no arrays. */
 void foreign_columns(const char *path, const char *kind, const char *const *names, size_t count);

@@ -2,6 +2,7 @@
 #include "foreign-sets.h"
 #include "probe.h"
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "io/measurement_set.h"
 #include "run/session.h"
@@ -412,6 +413,71 @@ START_TEST(flags_of_a_set_that_exists)
 }
 END_TEST
 
+/* The tiles of a run that writes into the set in the order of baselines, @/b.ms. */
+static grove_plan run_by_baselines(const char *value)
+{
+    grove_session_options options = {.threads = 1, .device = "cpu"};
+    grove_plan plan;
+
+    char *text = grove_format(
+        "obs = ms(\"@/b.ms\")\nw = sink(%s, obs, column=\"DATA\", overwrite=true)\n", value);
+    testing_tree(&t, placed(text));
+    free(text);
+    grove_session *session = grove_session_new(t.tree, &options, t.error);
+    ck_assert(session && !grove_session_plan(session, &plan) && !grove_session_run(session));
+    grove_session_free(session);
+    return plan;
+}
+
+/* That b.ms has `factor` times the visibilities of a.ms. */
+static void check_times(float factor)
+{
+    grove_ms *from = grove_ms_open(placed("@/a.ms"), &(grove_ms_part){0}, false, t.error),
+             *to = grove_ms_open(placed("@/b.ms"), &(grove_ms_part){0}, false, t.error);
+    const grove_ms_layout *layout = grove_ms_layout_of(from);
+    grove_ms_block block = {0, layout->times, 0, layout->baselines, 0, layout->channels};
+    const size_t count = 8 * (size_t)(layout->times * layout->baselines * layout->channels);
+    float *is = grove_alloc(count * sizeof(float)), *wanted = grove_alloc(count * sizeof(float));
+
+    ck_assert(!layout->by_baseline && grove_ms_layout_of(to)->by_baseline);
+    ck_assert(!grove_ms_read_data(from, "DATA", &block, wanted, NULL, t.error));
+    ck_assert(!grove_ms_read_data(to, "DATA", &block, is, NULL, t.error));
+    size_t good = 0;
+    for (size_t i = 0; i < count; i++)
+        good += wanted[i] != 0 && is[i] == factor * wanted[i];
+    ck_assert_uint_eq(good, count);
+    free(is);
+    free(wanted);
+    grove_ms_close(from);
+    grove_ms_close(to);
+}
+
+/* Tiles divide baselines where rows lie so, but not where gains of all times would be there for
+ * each of them. */
+START_TEST(rows_in_the_order_of_baselines)
+{
+    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
+
+    char *text = grove_format(
+        "obs = observe(array=\"%s/data/arrays/kat-7.array\", hour_angle=-300s..300s, "
+        "integration=10s, phase_centre=\"0deg -30deg\", frequency=1.4GHz, channels=256, "
+        "channel_width=1MHz)\nw = sink(noise(obs, sigma=1Jy), obs, to=\"@/a.ms\")\n",
+        source);
+    testing_tree(&t, placed(text));
+    free(text);
+    ck_assert(!probe_run(&t, NULL));
+    char *from = grove_strdup(placed("@/a.ms"));
+    foreign_sort(from, placed("@/b.ms"));
+    free(from);
+    grove_plan plan = run_by_baselines("2 * obs.data");
+    ck_assert(plan.passes == 1 && plan.tile_times == 60 && plan.tile_baselines < 21);
+    check_times(2);
+    plan = run_by_baselines("obs.data * obs.scan");
+    ck_assert(plan.passes == 1 && plan.tile_times < 60 && plan.tile_baselines >= 21);
+    check_times(2);
+}
+END_TEST
+
 START_TEST(nothing_but_zeros)
 {
     testing_tree(&t, placed("obs = probe()\nw = sink(0*obs.data, obs, to=\"@/z.ms\")\n"));
@@ -438,6 +504,7 @@ int main(void)
     tcase_add_loop_test(test, storage_of_a_copy, 0, 7);
     tcase_add_test(test, what_is_not_finite_is_flagged);
     tcase_add_test(test, flags_of_a_set_that_exists);
+    tcase_add_test(test, rows_in_the_order_of_baselines);
     tcase_add_test(test, nothing_but_zeros);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

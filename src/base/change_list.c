@@ -109,11 +109,10 @@ static void print_mark(FILE *to, const grove_file_mark *mark)
             mark->seconds, mark->nanoseconds);
 }
 
-int grove_change_list_write(const grove_change_list *list, grove_error *error)
+grove_file *grove_change_list_write(const grove_change_list *list, grove_error *error)
 {
     char *path = grove_path_join(list->work, "changes");
     grove_file *file = grove_file_create(path, error);
-    int code = file ? 0 : GROVE_IO;
 
     if (file) {
         FILE *to = grove_file_stream(file);
@@ -125,10 +124,9 @@ int grove_change_list_write(const grove_change_list *list, grove_error *error)
             print_mark(to, &list->changes[i].after);
             fprintf(to, "%s\n", list->changes[i].name);
         }
-        code = grove_file_commit(file, error);
     }
     free(path);
-    return code;
+    return file;
 }
 
 static int parse_change(grove_change_list *list, const char *line)

@@ -173,7 +173,7 @@ const char *grove_file_temporary(const grove_file *file)
     return file->temporary;
 }
 
-int grove_file_move(grove_file *file, const char *to, grove_error *error)
+int grove_file_rename(grove_file *file, const char *to, grove_error *error)
 {
     int code = 0, reason = 0;
 
@@ -190,10 +190,19 @@ int grove_file_move(grove_file *file, const char *to, grove_error *error)
             grove_fail(error, GROVE_IO, "%s: cannot write: %s; the previous content is unchanged",
                        file->path, strerror(reason));
         unlink(file->temporary);
-    } else {
-        (void)sync_folder(to);
     }
     release(file);
+    return code;
+}
+
+int grove_file_move(grove_file *file, const char *to, grove_error *error)
+{
+    char *copy = grove_strdup(to); /* it may be the file's own */
+    int code = grove_file_rename(file, copy, error);
+
+    if (!code)
+        (void)sync_folder(copy);
+    free(copy);
     return code;
 }
 

@@ -26,6 +26,8 @@ const char *grove_file_path(const grove_file *file);
 const char *grove_file_temporary(const grove_file *file); /* its name until then */
 int grove_file_commit(grove_file *file, grove_error *error);
 int grove_file_move(grove_file *file, const char *to, grove_error *error);
+/* The same, but the new name is on disk only once its folder is synced. */
+int grove_file_rename(grove_file *file, const char *to, grove_error *error);
 void grove_file_discard(grove_file *file);
 
 /* What identifies a file: renaming keeps all of it. inode 0: there is none. */

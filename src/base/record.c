@@ -6,21 +6,13 @@
 #include "base/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct {
-    char *work;
-    int lock;   /* of the working folder, as long as the run lives */
-    char *name; /* of the folder or file that changes; NULL: files of a folder change */
-    bool replace, added, without_lock;
-    grove_change_list list; /* once committing */
-    size_t made;            /* of its changes */
-} entry;
+typedef grove_record_entry entry;
 
 struct grove_record {
     entry *entries;
@@ -217,167 +209,7 @@ static int check_conflicts(const grove_record *record, grove_error *error)
     return code;
 }
 
-/* ---- what changes ---- */
-
-/* Data files of a table begin so, as do those that describe it. */
-static bool is_table_file(const char *name)
-{
-    return !strncmp(name, "table.", 6) && strcmp(name, "table.lock") != 0 &&
-           strcmp(name, "table.info") != 0;
-}
-
-/* Files that others point to come first: data, then headers of data, then the table's own. */
-static int rank(const grove_change *change)
-{
-    const char *name = change->name;
-
-    if (!strcmp(name, "table.lock"))
-        return 0;
-    if (!change->after.inode)
-        return 4;
-    if (!strcmp(name, "table.dat"))
-        return 3;
-    name += strcspn(name, ".") + 2;
-    return *name && !name[strspn(name, "0123456789")] ? 2 : 1;
-}
-
-static int compare_changes(const void *a, const void *b)
-{
-    const grove_change *left = a, *right = b;
-
-    return rank(left) != rank(right) ? rank(left) - rank(right) : strcmp(left->name, right->name);
-}
-
-static int sync_path(const char *path, grove_error *error)
-{
-    return grove_path_sync(path)
-               ? grove_fail(error, GROVE_IO, "%s: cannot write: %s", path, strerror(errno))
-               : 0;
-}
-
-/* Files of WORK/table that are not those of the folder, and files of the folder that are not in
- * WORK/table; `folder`: whose names are looked at. */
-static int list_files(entry *each, const char *folder, bool prepared, grove_error *error)
-{
-    char **names = grove_folder_list(folder);
-    int code = 0;
-
-    for (char **name = names; *name; name++) {
-        char *before = NULL, *after = NULL, *around = grove_path_folder(each->work);
-        before = grove_path_join(around, *name);
-        after = grove_format("%s/" GROVE_RECORD_TABLE "/%s", each->work, *name);
-        grove_file_mark old = grove_file_mark_of(before);
-        grove_file_mark new = grove_file_mark_of(after);
-        if (is_table_file(*name) && !code && prepared && old.inode != new.inode) {
-            code = sync_path(after, error);
-            new = grove_file_mark_of(after);
-            grove_change_add(&each->list, *name, old, new);
-        } else if (is_table_file(*name) && !prepared && !new.inode) {
-            grove_change_add(&each->list, *name, old, new);
-        }
-        free(around);
-        free(before);
-        free(after);
-        free(*name);
-    }
-    free(names);
-    return code;
-}
-
-static void list_lock(entry *each, const char *folder)
-{
-    char *path = grove_path_join(folder, "table.lock");
-    grove_file_mark mark = grove_file_mark_of(path);
-
-    if (mark.inode)
-        grove_change_add(&each->list, "table.lock", mark, (grove_file_mark){0});
-    free(path);
-}
-
-static int sync_all(const char *path, grove_error *error)
-{
-    char **names = grove_folder_list(path);
-    int code = 0;
-
-    for (char **name = names; *name; name++) {
-        char *each = grove_path_join(path, *name);
-        if (!code)
-            code = grove_path_is_folder(each) ? sync_all(each, error) : sync_path(each, error);
-        free(each);
-        free(*name);
-    }
-    free(names);
-    return code ? code : sync_path(path, error);
-}
-
-static int list_path(entry *each, const char *around, const char *prepared, grove_error *error)
-{
-    char *path = grove_path_join(around, each->name);
-    grove_file_mark now = grove_file_mark_of(path);
-    int code = 0;
-
-    if (now.inode && !each->replace)
-        code =
-            grove_fail(error, GROVE_INVALID,
-                       "%s: something else has got this name meanwhile; it is left as it is", path);
-    else
-        grove_change_add(&each->list, each->name, now, grove_file_mark_of(prepared));
-    free(path);
-    return code ? code : sync_all(prepared, error);
-}
-
-static int list_changes(entry *each, const char *home, grove_error *error)
-{
-    char *around = grove_path_folder(each->work);
-    char *prepared = grove_path_join(each->work, GROVE_RECORD_TABLE);
-    char *old = grove_path_join(each->work, "old");
-    int code = 0;
-
-    each->list = (grove_change_list){
-        .work = grove_strdup(each->work), .home = grove_strdup(home), .folder = each->name != NULL};
-    if (each->name) {
-        code = list_path(each, around, prepared, error);
-    } else {
-        code = list_files(each, prepared, true, error);
-        if (!code)
-            code = list_files(each, around, false, error);
-        if (each->without_lock)
-            list_lock(each, around);
-        qsort(each->list.changes, each->list.count, sizeof(grove_change), compare_changes);
-        if (!code)
-            code = sync_path(prepared, error);
-    }
-    if (!code && mkdir(old, 0777))
-        code = grove_fail(error, GROVE_IO, "%s: %s", old, strerror(errno));
-    if (!code)
-        code = grove_change_list_write(&each->list, error);
-    if (!code)
-        code = sync_path(around, error);
-    free(around);
-    free(prepared);
-    free(old);
-    return code;
-}
-
 /* ---- committing ---- */
-
-static int write_record(const grove_record *record, grove_error *error)
-{
-    char *path = grove_path_join(record->entries[0].work, "record");
-    grove_file *file = grove_file_create(path, error);
-    int code = file ? 0 : GROVE_IO;
-
-    if (file) {
-        for (size_t i = 0; i < record->count; i++) {
-            char *line = grove_record_line(record->entries[0].work, record->entries[i].work);
-            fprintf(grove_file_stream(file), "%s\n", line);
-            free(line);
-        }
-        code = grove_file_commit(file, error);
-    }
-    free(path);
-    return code;
-}
 
 /* To a new name. Where the system cannot rename so, a folder of that name is made, which keeps it,
  * and is replaced; files are in a folder that is locked. */
@@ -425,7 +257,6 @@ static int make_change(const grove_change_list *list, const grove_change *change
 
 static int make_changes(entry *each, grove_error *error)
 {
-    char *folder = grove_path_folder(each->work);
     int code = 0;
 
     for (size_t i = 0; i < each->list.count && !code; i++)
@@ -436,8 +267,16 @@ static int make_changes(entry *each, grove_error *error)
                                               : strerror(errno));
             free(target);
         }
-    if (!code)
-        code = sync_path(folder, error);
+    return code;
+}
+
+static int sync_around(const entry *each, grove_error *error)
+{
+    char *folder = grove_path_folder(each->work);
+    int code = grove_path_sync(folder)
+                   ? grove_fail(error, GROVE_IO, "%s: cannot write: %s", folder, strerror(errno))
+                   : 0;
+
     free(folder);
     return code;
 }
@@ -485,14 +324,14 @@ int grove_record_commit(grove_record *record, grove_error *error)
     if (!record->count)
         return 0;
     code = check_conflicts(record, error);
-    for (size_t i = 0; i < record->count && !code; i++)
-        code = list_changes(&record->entries[i], record->entries[0].work, error);
     if (!code)
-        code = write_record(record, error);
+        code = grove_record_write_down(record->entries, record->count, error);
     if (code)
         return code;
     while (made < record->count && !code)
         code = make_changes(&record->entries[made++], error);
+    for (size_t i = 0; i < record->count && !code; i++)
+        code = sync_around(&record->entries[i], error);
     if (!code)
         code = remove_record(record, error);
     if (code) {

@@ -24,14 +24,29 @@ typedef struct {
 void grove_change_add(grove_change_list *list, const char *name, grove_file_mark before,
                       grove_file_mark after);
 void grove_change_list_release(grove_change_list *list);
-/* Writes WORK/changes, and reads it: 1 when it is there and good, 0 when it is not there. */
-int grove_change_list_write(const grove_change_list *list, grove_error *error);
+/* Writes what will be WORK/changes; it has that name, and is on disk, once the file is moved there
+ * and the folder synced. NULL with a message. */
+grove_file *grove_change_list_write(const grove_change_list *list, grove_error *error);
+/* Reads it: 1 when it is there and good, 0 when it is not there. */
 int grove_change_list_read(grove_change_list *list, const char *work, grove_error *error);
 /* Working folders of one set name each other from the set on, so that it may move; others have
  * absolute paths. `line` is `work` as the record in `home` has it, and back. Caller frees. */
 char *grove_record_line(const char *home, const char *work);
 char *grove_record_line_path(const char *home, const char *line);
 char *grove_change_target(const grove_change_list *list, const grove_change *change);
+
+/* One working folder of a run. */
+typedef struct {
+    char *work;
+    int lock;   /* of the working folder, as long as the run lives */
+    char *name; /* of the folder or file that changes; NULL: files of a folder change */
+    bool replace, added, without_lock;
+    grove_change_list list; /* once committing */
+    size_t made;            /* of its changes */
+} grove_record_entry;
+
+/* Writes down all that is to change, and the record in the first folder: all is on disk then. */
+int grove_record_write_down(grove_record_entry *entries, size_t count, grove_error *error);
 
 /* Whether every file is what the list says, before or after; and puts back what was changed. */
 int grove_change_list_check(const grove_change_list *list, grove_error *error);

@@ -53,12 +53,12 @@ std::string any_complex_column(const Table &table)
 void add_sparse(grove::view *to, const TableDesc &added, const DataManager &manager)
 {
     grove::close_table(to);
-    to->table = grove::open_to_extend(to->prepared());
+    to->table = grove::open_to_extend(to->prepared(), TableLock::NoLocking);
     to->table.addColumn(added, manager);
     unsigned number = grove::manager_of(to->table, added[0].name()).asuInt("SEQNR");
     grove::close_table(to);
     grove::empty_tiles(to->prepared(), int(number));
-    to->table = grove::open_to_write(to->prepared());
+    to->table = grove::open_to_write(to->prepared(), TableLock::NoLocking);
 }
 
 // Rows that are not written keep what they had: copied from file to file. False: they cannot be.

@@ -301,7 +301,8 @@ void make_empty(const std::string &path, const grove_ms_layout *layout, const st
 // An incremental manager continues what was put last only while the table stays open.
 void add_rows(const std::string &path, const grove_ms_layout *layout, const grove_set_rows *rows)
 {
-    std::unique_ptr<MeasurementSet> made(new MeasurementSet(grove::open_to_extend(path)));
+    std::unique_ptr<MeasurementSet> made(
+        new MeasurementSet(grove::open_to_extend(path, TableLock::PermanentLocking)));
     try {
         made->addRow(rownr_t(rows->count));
         fill_main(*made, layout, rows);
@@ -315,15 +316,14 @@ void add_rows(const std::string &path, const grove_ms_layout *layout, const grov
 
 namespace grove
 {
-Table open_to_extend(const std::string &path)
+Table open_to_extend(const std::string &path, TableLock::LockOption lock)
 {
-    return Table(path, TableLock(TableLock::PermanentLocking), Table::Update,
-                 TSMOption(TSMOption::Buffer, 4096, 0));
+    return Table(path, TableLock(lock), Table::Update, TSMOption(TSMOption::Buffer, 4096, 0));
 }
 
-Table open_to_write(const std::string &path)
+Table open_to_write(const std::string &path, TableLock::LockOption lock)
 {
-    return Table(path, TableLock(TableLock::PermanentLocking), Table::Update);
+    return Table(path, TableLock(lock), Table::Update);
 }
 
 Table make_table(const std::string &path, const grove_ms_layout *layout, const grove_set_rows *rows,
@@ -332,7 +332,7 @@ Table make_table(const std::string &path, const grove_ms_layout *layout, const g
     make_empty(path, layout, column);
     add_rows(path, layout, rows);
     empty_tiles(path, -1);
-    return open_to_write(path);
+    return open_to_write(path, TableLock::PermanentLocking);
 }
 
 void add_data_column(Table &table, const grove_ms_layout *layout, const std::string &column)

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 using namespace casacore;
@@ -99,16 +98,28 @@ void copy_pieces(void *context, int64_t first, int64_t last)
         all->done[size_t(k)] = all->read(k, RWF_NOWAIT);
 }
 
-void write_bytes(int file, const char *from, int64_t bytes, int64_t at)
+constexpr size_t MOST_PARTS = 512; // of one write; systems take at least 16, Linux 1024
+
+// Writes the parts one after the other in the file.
+void write_parts(int file, std::vector<iovec> &parts, int64_t at)
 {
-    for (int64_t done = 0; done < bytes;) {
-        ssize_t now = pwrite(file, from + done, size_t(bytes - done), off_t(at + done));
-        if (now > 0)
-            done += now;
-        else if (now == 0 || errno != EINTR)
+    for (size_t first = 0; first < parts.size();) {
+        int count = int(std::min(parts.size() - first, MOST_PARTS));
+        ssize_t now = pwritev(file, &parts[first], count, off_t(at));
+        if (now == 0 || (now < 0 && errno != EINTR))
             throw AipsError(now ? std::strerror(errno) : "nothing could be written");
+        size_t left = now > 0 ? size_t(now) : 0;
+        at += int64_t(left);
+        for (; left && left >= parts[first].iov_len; first++)
+            left -= parts[first].iov_len;
+        if (left) {
+            parts[first].iov_base = static_cast<char *>(parts[first].iov_base) + left;
+            parts[first].iov_len -= left;
+        }
     }
 }
+
+constexpr size_t WRITTEN = 1 << 20; // bytes of rows that are written at once
 
 // How many rows from `first` on follow each other in the file, at most `most`.
 size_t run_of(const std::vector<int64_t> &numbers, size_t first, size_t most)
@@ -153,6 +164,11 @@ void open_flat(const Table &table, const grove_ms_layout *layout, const std::str
         close(flat.file);
         flat.file = -1;
     }
+#ifdef FALLOC_FL_KEEP_SIZE
+    // all rows will be written: with its room reserved at once each write costs less
+    if (writes && flat.file >= 0)
+        (void)!fallocate(flat.file, 0, 0, bytes);
+#endif
 }
 
 bool read_flat(grove_ms *ms, const char *column, int64_t first, int64_t count, void *to,
@@ -198,19 +214,16 @@ bool read_flat_rows(grove_ms *ms, const char *column, const std::vector<int64_t>
 void write_flat(flat_column &to, const row_list &list, int64_t offset, int64_t bytes,
                 const void *from)
 {
-    const char *data = static_cast<const char *>(from);
-    const size_t most = bytes == to.cell ? std::max<size_t>(1, PIECE / size_t(bytes)) : 1;
+    char *data = static_cast<char *>(const_cast<void *>(from));
+    const size_t most = bytes == to.cell ? std::max<size_t>(1, WRITTEN / size_t(bytes)) : 1;
     for (size_t i = 0, count; i < list.row.size(); i += count) {
         count = run_of(list.row, i, most);
-        const char *piece = data + list.place[i] * bytes;
-        if (run_of(list.place, i, count) < count) {
-            to.gathered.resize(most * size_t(bytes));
-            for (size_t k = 0; k < count; k++)
-                std::memcpy(&to.gathered[k * size_t(bytes)], data + list.place[i + k] * bytes,
-                            size_t(bytes));
-            piece = to.gathered.data();
+        to.parts.clear();
+        for (size_t k = i, together; k < i + count; k += together) {
+            together = run_of(list.place, k, i + count - k);
+            to.parts.push_back({data + list.place[k] * bytes, together * size_t(bytes)});
         }
-        write_bytes(to.file, piece, int64_t(count) * bytes, list.row[i] * to.cell + offset);
+        write_parts(to.file, to.parts, list.row[i] * to.cell + offset);
     }
 }
 } // namespace grove

@@ -36,7 +36,7 @@ void add_row(Table &history, const std::vector<String> &lines)
     ScalarColumn<String>(history, "APPLICATION").put(row, "grove");
     ArrayColumn<String>(history, "CLI_COMMAND").put(row, Vector<String>(1, ""));
     ArrayColumn<String>(history, "APP_PARAMS").put(row, Vector<String>(lines));
-    history.flush(True);
+    history.flush();
 }
 
 std::vector<String> lines_of(const std::string &text)

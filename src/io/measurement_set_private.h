@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <vector>
 
 extern "C" {
@@ -86,7 +87,7 @@ struct new_set {
 struct flat_column {
     int file = -1;              // -1: stored in another way
     int64_t rows = 0, cell = 0; // bytes of each
-    std::vector<char> gathered; // rows that lie apart in memory, to be written at once
+    std::vector<iovec> parts;   // rows that are being written
 
     flat_column() = default;
     flat_column(const flat_column &) = delete;
@@ -256,8 +257,9 @@ casacore::Table make_table(const std::string &path, const grove_ms_layout *layou
 // A table to add columns and rows to: once it is closed, files of new tiled columns have their
 // whole length, without casacore's cache of tiles, which would write zeros, also over what stands
 // there by then.
-casacore::Table open_to_extend(const std::string &path);
-casacore::Table open_to_write(const std::string &path);
+// `lock`: none for a view, which is in a folder that is locked; casacore syncs its lock file.
+casacore::Table open_to_extend(const std::string &path, casacore::TableLock::LockOption lock);
+casacore::Table open_to_write(const std::string &path, casacore::TableLock::LockOption lock);
 // The files of tiles of a closed table keep their length, and are zeros that take no room; those of
 // the manager with this number, of all if it is -1. Nothing is in them that is wanted.
 void empty_tiles(const std::string &table, int manager);

@@ -275,9 +275,13 @@ void look_at_rows(row_finder &f)
 {
     row_sums sums(f.start.size(), size_t(f.found->baselines));
     grove::slot_numbers slots(f.start);
+    size_t before = size_t(f.found->baselines); // the baseline of the row before: none
+    int64_t follow = 0;
     f.facts.resize(f.start.size());
     f.rows.each([&](const row_facts &row) {
         auto cell = cell_of(f, slots, row);
+        follow += cell.second == before;
+        before = cell.second;
         slot_facts &now = f.facts[cell.first];
         if (now.row < 0 || row.time < now.time) {
             now.row = row.row;
@@ -290,6 +294,7 @@ void look_at_rows(row_finder &f)
         f.found->of_time = copy(sums.of_time);
         f.found->of_baseline = copy(sums.of_baseline);
     }
+    f.found->by_baseline = f.found->baselines > 1 && follow > f.found->count / 2;
 }
 
 void tell_slots(row_finder &f, const Table &table)
@@ -425,6 +430,7 @@ void fill_layout(grove_ms_layout *layout, const grove_set_rows *rows)
     for (size_t b = 0; b < baselines; b++)
         layout->autocorrelations |= rows->left[b] == rows->right[b];
     layout->rows = rows->count;
+    layout->by_baseline = rows->by_baseline;
     layout->fields = rows->fields;
     layout->windows = rows->windows;
 }

@@ -158,7 +158,7 @@ int own_files(grove::view *to, unsigned number, grove_error *error)
         if (!code && shared)
             code = copy_file(to, file, error);
     }
-    to->table = grove::open_to_write(to->prepared());
+    to->table = grove::open_to_write(to->prepared(), TableLock::NoLocking);
     return code;
 }
 
@@ -211,7 +211,7 @@ std::shared_ptr<view> open_view(const std::string &folder, grove_record *record,
     made->work = work;
     if (check_space(folder, work, error) || fill(made.get(), error))
         return nullptr;
-    made->table = open_to_write(made->prepared());
+    made->table = open_to_write(made->prepared(), TableLock::NoLocking);
     views.push_back(made);
     return made;
 }

@@ -19,6 +19,7 @@ typedef struct {
     int *scan;               /* [times] */
     int *left, *right;       /* [baselines] stations */
     int fields, windows;     /* of all rows of the set */
+    bool by_baseline;        /* most rows follow one of the same baseline */
 } grove_set_rows;
 
 /* All zero; the caller fills in arrays of malloc, and is its first user. */

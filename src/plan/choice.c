@@ -1,6 +1,8 @@
 /* Chooses a schedule: the axes that tiles cut, and what else makes a run fit the memory. */
 #include "plan/schedule.h"
 
+#include <string.h>
+
 enum { SECTIONS = GROVE_CUTS + 1 }; /* measures against lack of memory, in order */
 
 static unsigned forced(const grove_plan_limits *limits)
@@ -79,6 +81,48 @@ static int try_schedule(const grove_plan_limits *limits, grove_node *const *node
         may_follow = false;
     }
     return code;
+}
+
+/* Whether what actions write lies baseline by baseline where it goes. */
+static bool are_by_baseline(grove_node *const *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *order = grove_node_property(nodes[i], "order");
+        if (!order || strcmp(order, "baseline") != 0)
+            return false;
+    }
+    return count > 0;
+}
+
+static bool has_axis(const grove_step *step, int kind)
+{
+    for (int d = 0; d < step->axes; d++)
+        if (step->axis[d]->kind == kind)
+            return true;
+    return false;
+}
+
+/* Whether tiles along baselines compute nothing twice: what varies with time, such as gains of
+ * stations, would be there whole for each of them. All times of a baseline must not be far more
+ * than caches hold. */
+static bool suits_baselines(const grove_schedule *s)
+{
+    for (int i = 0; i < s->count; i++) {
+        const grove_pass *pass = &s->passes[i];
+        const grove_program *p = pass->program;
+        if (pass->largest > (uint64_t)64 << 20)
+            return false;
+        for (int k = 0; k < p->step_count; k++)
+            if (has_axis(&p->steps[k], GROVE_AXIS_TIME) &&
+                !has_axis(&p->steps[k], GROVE_AXIS_BASELINE))
+                return false;
+        for (int k = 0; k < pass->root_count; k++)
+            if (pass->roots[k].kind != GROVE_ROOT_ACTION ||
+                grove_node_drives(pass->roots[k].node) ||
+                grove_node_accumulates(pass->roots[k].node))
+                return false;
+    }
+    return true;
 }
 
 /* The schedule with axes cut up to `level`: 0 is one tile; the last also sums over sources in
@@ -167,6 +211,12 @@ int grove_schedule_of(const grove_plan_limits *limits, grove_node *const *nodes,
         return try_level(limits, nodes, count, range, ranges, SECTIONS, schedule, &fits, needed);
     if (code || forced(limits) || (whole && is_well_whole(*schedule)))
         return code;
+    if (!limits->devices && are_by_baseline(nodes, count)) {
+        code = try_schedule(limits, nodes, count, range, ranges, 1u << GROVE_CUT_BASELINE, false,
+                            schedule, &fits, needed);
+        if (!code && fits && !(*schedule)->stale && suits_baselines(*schedule))
+            return 0;
+    }
     for (unsigned level = 1; level <= SECTIONS; level++) {
         code = try_level(limits, nodes, count, range, ranges, level, schedule, &fits, needed);
         if (!code && (*schedule)->stale)

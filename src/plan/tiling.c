@@ -1,4 +1,5 @@
-/* Chooses tiles: as many times as fit the memory, then channels, then baselines. */
+/* Chooses tiles: as many times as fit the memory, then channels, then baselines; or baselines only.
+ */
 #include "plan/domain.h"
 #include "plan/schedule.h"
 #include "plan/tile.h"
@@ -36,22 +37,23 @@ static int64_t most_cells(const grove_program *p, int cut)
                : p->block.count[cut];
 }
 
-/* The largest number of cells along an axis that fits and, along time, keeps values within what is
- * wanted, or what the smallest tile has: values that all tiles have, such as the planes of a grid,
- * are gone through for each of them. 0 if not even one cell fits. */
+/* The largest number of cells along an axis that fits and, along the first that may be cut, keeps
+ * values within what is wanted, or what the smallest tile has: values that all tiles have, such as
+ * the planes of a grid, are gone through for each of them. 0 if not even one cell fits. */
 static int64_t max_cells(chooser *c, int64_t tile[GROVE_CUTS], int cut)
 {
+    const bool first = c->pass->program->cuttable % (2u << cut) == 1u << cut;
     int64_t low = 0, high = most_cells(c->pass->program, cut);
     uint64_t wanted = c->wanted;
 
     tile[cut] = 1;
-    if (cut == GROVE_CUT_TIME && high > 0 && fits(c, tile) && c->pass->largest > wanted)
+    if (first && high > 0 && fits(c, tile) && c->pass->largest > wanted)
         wanted = c->pass->largest;
     while (low < high) {
         int64_t middle = low + (high - low + 1) / 2;
         tile[cut] = middle;
         bool good = fits(c, tile);
-        if (good && (middle == 1 || cut != GROVE_CUT_TIME || c->pass->largest <= wanted))
+        if (good && (middle == 1 || !first || c->pass->largest <= wanted))
             low = middle;
         else
             high = middle - 1;
