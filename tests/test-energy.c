@@ -482,6 +482,9 @@ START_TEST(shown)
     ck_assert_str_eq(grove_show_joules(text, 9.996), "10.0 J");
     ck_assert_str_eq(grove_show_joules(text, 123456), "123 kJ");
     ck_assert_str_eq(grove_show_joules(text, 3.6e6), "3.60 MJ");
+    ck_assert_str_eq(grove_show_seconds(text, 0.99949e-3), "999 us");
+    ck_assert_str_eq(grove_show_seconds(text, 0.9997e-3), "1 ms");
+    ck_assert_str_eq(grove_show_seconds(text, 0.9997), "1.0 s");
 }
 END_TEST
 

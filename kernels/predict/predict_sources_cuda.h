@@ -76,22 +76,23 @@ template <typename stored> __device__ __forceinline__ grove_view stored_as(int s
     return own;
 }
 
+// The kinds of `count` cells, one after the other at a distance of `step` bytes.
 template <typename stored>
-__device__ __forceinline__ int kind_of(const grove_view &view, const char *at, int64_t step,
-                                       int count)
+__device__ __forceinline__ int kinds_of(const grove_view &view, const char *at, int64_t step,
+                                        int count)
 {
-    int kind = 0;
+    int kinds = 0;
 
     for (int n = 0; n < count; n++, at += step)
-        kind |= kind_of(matrix_at<stored>(&view, at));
-    return kind;
+        kinds |= kind_of(matrix_at<stored>(&view, at));
+    return kinds;
 }
 template <typename stored>
-__device__ int kind_of(const grove_view *view, const char *at, int64_t step, int count)
+__device__ int kinds_in(int shape, const char *at, int64_t step, int count)
 {
-    return view->shape == GROVE_SCALAR
-               ? kind_of<stored>(stored_as<stored>(GROVE_SCALAR), at, step, count)
-               : kind_of<stored>(stored_as<stored>(view->shape), at, step, count);
+    return shape == GROVE_SCALAR
+               ? kinds_of<stored>(stored_as<stored>(GROVE_SCALAR), at, step, count)
+               : kinds_of<stored>(stored_as<stored>(shape), at, step, count);
 }
 
 // Whether the block's brightnesses are real numbers times unity, or Hermitian; whether there are
@@ -103,9 +104,8 @@ template <int GROUP, typename shared> __device__ int find_kind(const group_place
     const int k = is_flat(p) ? p.first : r.channel;
     const char *at = common_at(p, GROVE_PREDICT_BRIGHTNESS, r.source, k);
     const int64_t step = stride_of(view, p.source) * r.next;
-    const int count = k < p.first || k >= p.last || r.source >= p.sources
-                          ? 0
-                          : (int)((p.sources - r.source + r.next - 1) / r.next);
+    const int count =
+        k < p.first || k >= p.last ? 0 : (int)((p.sources - r.source + r.next - 1) / r.next);
     int kind = 0;
 
     __syncthreads();
@@ -113,8 +113,8 @@ template <int GROUP, typename shared> __device__ int find_kind(const group_place
         c->kind = 0;
     __syncthreads();
     if (at)
-        kind = view->bytes == 8 ? kind_of<double>(view, at, step, count)
-                                : kind_of<float>(view, at, step, count);
+        kind = view->bytes == 8 ? kinds_in<double>(view->shape, at, step, count)
+                                : kinds_in<float>(view->shape, at, step, count);
     for (int64_t n = threadIdx.x; n < p.sources; n += ROWS)
         kind |= is_gaussian(p, n) ? HAS_GAUSSIAN : 0;
     if (kind)

@@ -42,14 +42,8 @@ INLINE void add_lane_sums(const vec *x, double *to)
 #endif
 
 #if VECTOR_BYTES == 64 || (GROVE_REAL_SINGLE && VECTOR_BYTES == 32)
-#if VECTOR_BYTES == 32
-/* The sums of the halves of a, and those of b. */
-INLINE vec add_halves(vec a, vec b)
-{
-    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
-           __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-}
-#elif GROVE_REAL_SINGLE
+/* The sums of the halves of a, and those of b; of quarters next to each other. */
+#if VECTOR_BYTES == 64 && GROVE_REAL_SINGLE
 INLINE vec add_halves(vec a, vec b)
 {
     return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
@@ -70,11 +64,13 @@ INLINE vec add_halves(vec a, vec b)
            __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
 }
 
+#if VECTOR_BYTES == 64
 INLINE vec add_quarters(vec a, vec b)
 {
     return __builtin_shufflevector(a, b, 0, 1, 4, 5, 8, 9, 12, 13) +
            __builtin_shufflevector(a, b, 2, 3, 6, 7, 10, 11, 14, 15);
 }
+#endif
 #endif
 
 /* to[0 ... 7] += the sums over the lanes of eight vectors. */
