@@ -272,7 +272,7 @@ INLINE void multiply_by_rest(const channel_batch *g, int r, int s, jones *a)
 INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, const jones *a,
                          const jones *b)
 {
-    vec *to = (vec *)g->job->sums + (int64_t)row * 8;
+    vec *to = (vec *)g->job->sums + (int64_t)(row - g->job->first_row) * 8;
     vec x0[2] = {to[0], to[1]}, x1[2] = {to[2], to[3]}, x2[2] = {to[4], to[5]},
         x3[2] = {to[6], to[7]}, factor[SPAN];
 
@@ -296,7 +296,7 @@ INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, cons
 static void add_diagonals(const channel_batch *g, int row, int r, const jones *a, const jones *b)
 {
     const grove_predict_channels_job *job = g->job;
-    vec *to = (vec *)job->sums + (int64_t)row * 8, factor[SPAN];
+    vec *to = (vec *)job->sums + (int64_t)(row - job->first_row) * 8, factor[SPAN];
 
     factors_at(g, r, factor);
     for (int s = 0; s < job->sources; s++, a++, b++) {
@@ -340,27 +340,36 @@ static void start_channel_batch(channel_batch *g, const grove_predict_channels_j
             g->direction[d][s] = job->direction[3 * s + d];
 }
 
-static void channel_sums(const grove_predict_channels_job *job)
+/* Panels: [station][source]. */
+static void fill_stations(channel_batch *g, jones *left, jones *right)
 {
-    jones *left = job->panel, *right = left + (int64_t)job->stations * SPAN;
-    channel_batch g;
+    const grove_predict_channels_job *job = g->job;
 
-    start_channel_batch(&g, job);
-    load_brightness(&g);
+    load_brightness(g);
     for (int s = 0; s < job->sources; s++)
         for (int p = 0; p < job->stations; p++)
             for (int side = 0; side < 2; side++) {
                 if (p + PREFETCH_AHEAD < job->stations)
                     prefetch_station(job, side, p + PREFETCH_AHEAD, s);
                 if (job->side[side].wanted[p])
-                    fill_station(&g, side, p, s, (side ? right : left) + p * SPAN + s);
+                    fill_station(g, side, p, s, (side ? right : left) + p * job->sources + s);
             }
-    for (int row = 0; row < job->rows; row += ROW_BATCH) {
-        int count = job->rows - row < ROW_BATCH ? job->rows - row : ROW_BATCH;
+}
+
+static void channel_sums(const grove_predict_channels_job *job)
+{
+    jones *left = job->panel, *right = left + (int64_t)job->stations * job->sources;
+    channel_batch g;
+
+    start_channel_batch(&g, job);
+    if (job->first_row == 0)
+        fill_stations(&g, left, right);
+    for (int row = job->first_row; row < job->end_row; row += ROW_BATCH) {
+        int count = job->end_row - row < ROW_BATCH ? job->end_row - row : ROW_BATCH;
         fill_rows(&g, row, count);
         for (int r = 0; r < count; r++) {
-            const jones *a = left + job->side[0].station[row + r] * SPAN;
-            const jones *b = right + job->side[1].station[row + r] * SPAN;
+            const jones *a = left + job->side[0].station[row + r] * job->sources;
+            const jones *b = right + job->side[1].station[row + r] * job->sources;
             if (job->diagonal)
                 add_diagonals(&g, row + r, r, a, b);
             else if (job->stray[row + r])

@@ -84,18 +84,20 @@ typedef struct {
     const int32_t *station;      /* [row] */
 } grove_predict_channels_side;
 
-/* A chunk of sources at one time, in as many channels as the kernel has lanes, for all rows:
- * sums[row][element][re, im][lane] += left * B * right * phase * shape * smearing; with smearing in
- * time times nu / reference. */
+/* A chunk of sources at one time, in as many channels as the kernel has lanes, for rows [first_row,
+ * end_row), of which sums has the first one first: sums[row][element][re, im][lane] += left * B *
+ * right * phase * shape * smearing; with smearing in time times nu / reference. The panel is filled
+ * where first_row is 0; other rows of the same sources use it. */
 typedef struct {
-    int stations, rows, sources, points; /* points: of the sources, before the Gaussians */
-    int diagonal;                        /* left and right are diagonal */
-    int elements, element[4];            /* of the matrix that are wanted */
-    int from, to;                        /* lanes that are in the tile */
-    int at_once;                         /* channels, of sums with a source in each lane */
-    int64_t offset;                      /* of lane 0 in the tile */
-    const int64_t *order;                /* number of each source in left and right */
-    const double *freq, *width;          /* [lane] Hz; width NULL: no smearing in frequency */
+    int stations, rows, first_row, end_row;
+    int sources, points;        /* points: of the sources, before the Gaussians */
+    int diagonal;               /* left and right are diagonal */
+    int elements, element[4];   /* of the matrix that are wanted */
+    int from, to;               /* lanes that are in the tile */
+    int at_once;                /* channels, of sums with a source in each lane */
+    int64_t offset;             /* of lane 0 in the tile */
+    const int64_t *order;       /* number of each source in left and right */
+    const double *freq, *width; /* [lane] Hz; width NULL: no smearing in frequency */
     int equal_width, smear_time;
     double reference;        /* Hz */
     const double *direction; /* as in grove_predict_job */
