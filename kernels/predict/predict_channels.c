@@ -67,17 +67,13 @@ int grove_predict_channels_form(const grove_predict_sum *p)
     return p->terms.varies || !p->plan.channels.regular ? BY_CHANNELS : BY_ROWS;
 }
 
-/* The channel of the whole axis from which on a source is in each lane. That takes less time for
- * the last ones, where these fill few of a vector's lanes; sums of diagonals have no room for more
- * than half of them. */
+/* The channel of the whole axis from which on a source is in each lane. */
 static int64_t first_by_sources(const grove_predict_sum *p)
 {
-    int64_t lanes = p->kernels->lanes, count = p->plan.count;
-    int64_t most = p->terms.diagonal ? lanes / 2 : lanes * 5 / 8;
-
-    if (p->form == BY_SOURCES)
-        return 0;
-    return p->sources >= lanes && count % lanes <= most ? count - count % lanes : count;
+    return p->form == BY_SOURCES
+               ? 0
+               : grove_predict_first_by_sources(p->plan.count, p->sources, p->kernels->lanes,
+                                                p->terms.diagonal);
 }
 
 /* Channels of a piece with a source in each lane, at most. */
@@ -174,8 +170,9 @@ static int any_wanted(const grove_predict_sum *p, const piece *c)
     return memchr(unwanted, 0, (size_t)(c->to - c->from)) != NULL;
 }
 
-/* Rows whose sums there is memory for. Where one batch has all sources, that is for a few, which
- * are stored before the next; else for all of them, so that panels are filled once. */
+/* Rows whose sums there is memory for, with a channel in each lane. Where one batch has all
+ * sources, that is for a few, which are stored before the next; else for all of them, so that
+ * panels are filled once. */
 static size_t rows_at_once(const grove_predict_sum *p, size_t rows)
 {
     return p->sources <= p->kernels->span && rows > AT_ONCE ? AT_ONCE : rows;
@@ -196,9 +193,9 @@ static int start_piece(grove_predict_sum *p, piece *c)
     size_t stations = (size_t)p->stations, at = 0;
     size_t lanes = (size_t)p->kernels->lanes, bytes = (size_t)p->args->out.bytes;
     size_t panel = reserve(&at, stations * (size_t)p->kernels->span * 16 * lanes, bytes);
-    size_t by_sources = 8 * (size_t)width_by_sources(p), all = lanes * bytes;
-    size_t at_once = rows_at_once(p, rows);
-    size_t sums = reserve(&at, at_once * 8, by_sources > all ? by_sources : all);
+    size_t at_once = rows_at_once(p, rows), of_rows = at_once * 8 * lanes * bytes;
+    size_t by_sources = rows * 8 * (size_t)width_by_sources(p) * 8;
+    size_t sums = reserve(&at, by_sources > of_rows ? by_sources : of_rows, 1);
     size_t total = reserve(&at, (has_totals(p) ? at_once : AT_ONCE) * 8 * lanes, 8);
     size_t out = reserve(&at, rows, sizeof(char *)), uvw = reserve(&at, 9 * rows, 8);
     size_t jones = reserve(&at, 2 * stations, sizeof(char *)),
@@ -211,7 +208,7 @@ static int start_piece(grove_predict_sum *p, piece *c)
     if (!memory)
         return 0;
     memset(memory + uvw, 0, at - uvw);
-    c->at_once = (int)at_once;
+    c->at_once = (int)(c->by_sources ? rows : at_once);
     c->job.panel = memory + panel;
     c->job.sums = memory + sums;
     c->total = (double *)(void *)(memory + total);
@@ -254,17 +251,17 @@ static void load_rows(const grove_predict_sum *p, piece *c)
 {
     row_place place = {.inner = -1};
     int count = 0;
-    row r, before;
+    row found[2];
 
     for (int64_t b = c->from; b < c->to; b++) {
         if (p->unwanted[c->time * p->baselines + b])
             continue;
-        find_next_row(p->args, c->time * p->baselines + b, &place, &before, &r);
-        before = r;
-        c->out[count] = r.out;
-        const double *rate = (const double *)(const void *)r.in[GROVE_PREDICT_RATE];
-        const double *interval = (const double *)(const void *)r.in[GROVE_PREDICT_INTERVAL];
-        memcpy(c->uvw + 3 * count, r.in[GROVE_PREDICT_UVW], 3 * sizeof(double));
+        row *r = &found[count % 2];
+        find_next_row(p->args, c->time * p->baselines + b, &place, &found[(count + 1) % 2], r);
+        c->out[count] = r->out;
+        const double *rate = (const double *)(const void *)r->in[GROVE_PREDICT_RATE];
+        const double *interval = (const double *)(const void *)r->in[GROVE_PREDICT_INTERVAL];
+        memcpy(c->uvw + 3 * count, r->in[GROVE_PREDICT_UVW], 3 * sizeof(double));
         for (int k = 0; k < 3 && p->plan.smear_time; k++)
             c->change[3 * count + k] = rate[k] * *interval;
         for (int side = 0; side < 2; side++) {

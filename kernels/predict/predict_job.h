@@ -3,6 +3,8 @@
 #ifndef GROVE_KERNELS_PREDICT_JOB_H
 #define GROVE_KERNELS_PREDICT_JOB_H
 
+#include "predict.h"
+
 #include <stdint.h>
 
 enum {
@@ -49,6 +51,27 @@ typedef struct {
  * are set. */
 typedef void grove_predict_fn(const grove_predict_job *job, const double *uvw, const double *change,
                               double *sums);
+
+/* How many of the `left` last channels of an axis, from the first of a block on, are after whole
+ * groups and so few that every phase is evaluated. */
+static inline int grove_predict_channels_after(int64_t left)
+{
+    const int after = (int)(left % PREDICT_GROUP);
+
+    return left > PREDICT_GROUP && left < PREDICT_BLOCK && after < GROVE_PREDICT_RECURRED ? after
+                                                                                          : 0;
+}
+
+/* The channel, of `count` of an axis, from which on Jones terms of channels have a source in each
+ * lane. That takes less time for the last ones, where these fill few of a vector's lanes; sums of
+ * diagonals have no room for more than half of them. */
+static inline int64_t grove_predict_first_by_sources(int64_t count, int64_t sources, int64_t lanes,
+                                                     int diagonal)
+{
+    const int64_t most = diagonal ? lanes / 2 : lanes * 5 / 8, left = count % lanes;
+
+    return sources >= lanes && left <= most ? count - left : count;
+}
 
 /* Jones terms on one side. */
 typedef struct {
@@ -113,9 +136,9 @@ typedef struct {
 
 typedef void grove_predict_channels_fn(const grove_predict_channels_job *job);
 
-/* The same with a source in each lane: up to span vectors of them, in the first channel alone, or,
- * of diagonal terms, PREDICT_BATCH vectors in at_once channels, which count as lanes.
- * sums[row][element][re, im][channel] are double, with all of smearing. */
+/* The same for all rows with a source in each lane: up to span vectors of them, in the first
+ * channel alone, or, of diagonal terms, PREDICT_BATCH vectors in at_once channels, which count as
+ * lanes. sums[row][element][re, im][channel] are double, with all of smearing. */
 typedef void grove_predict_sources_fn(const grove_predict_channels_job *job);
 
 /* Rows of a product of matrices, `tile_rows` from `row` on, by some of its columns. */
