@@ -403,8 +403,8 @@ __device__ __forceinline__ void predict(const grove_args *args, shared *c)
         bool polarised = kind & NOT_UNITY;
         if (!polarised)
             sum_unity<real, GROUP>(args, task, c);
-        for (int base = 0; polarised && base < group.last; base += FEW)
-            if (base + FEW > group.first)
+        for (int base = 0; polarised && base < (GROUP > FEW ? group.last : GROUP); base += FEW)
+            if (GROUP == FEW || base + FEW > group.first)
                 sum_polarised<real, GROUP, FEW>(args, task, c, base, !(kind & NOT_HERMITIAN));
     }
 }
