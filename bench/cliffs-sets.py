@@ -1,8 +1,10 @@
 """How what a run reads and writes costs with the order of a set's rows, their number and their windows:
 called by bench/cliffs-sets.sh and bench/peers.sh. Each line of the table compares a run of Grove with peers:
-python-casacore, which does no sum at all, but writes the same numbers in the same storage managers, and,
-with --dp3, DP3, which predicts the same sources into a column of its own that is there already. All results
-are synced to the disk. Rounds are interleaved; times are seconds of the clock and of the processor, medians."""
+python-casacore, which does no sum at all, but writes the same numbers in the same storage managers in place
+of the column of the round before, and, with --dp3, DP3, which predicts the same sources into a column of its
+own that is there already. What Grove takes to write is the run less the same run into the null sink; it is
+compared with python-casacore, too. All results are synced to the disk. Rounds are interleaved; times are
+seconds of the clock and of the processor, medians."""
 
 import argparse
 import os
@@ -20,17 +22,18 @@ NEW = """
 obs = observe(array="{array}", phase_centre="05h42m36.1s 49d51m07s", hour_angle={first}s..{last}s,
               integration=10s, frequency=1.4GHz, channels={channels}, channel_width=1MHz)
 S = sky_model("{sky}")
-write = sink(sum[s](point(S, obs)), obs, to="{to}", overwrite=true)
+write = sink(sum[s](point(S, obs)), obs, to="{where}", overwrite=true)
 """
 WINDOW = """
 obs{window} = ms("{to}", spectral_window={window})
-write{window} = sink(sum[s](point(S, obs{window})), obs{window}, column="DATA", overwrite=true)
+write{window} = sink(sum[s](point(S, obs{window})), obs{window}, {where})
 """
 OLD = """
 obs = ms("{to}", spectral_window={window})
 S = sky_model("{sky}")
-write = sink(sum[s](point(S, obs)), obs, column="DATA", overwrite=true)
+write = sink(sum[s](point(S, obs)), obs, {where})
 """
+COLUMN, NULL = 'column="DATA", overwrite=true', 'to="null"'
 FORMAT = "format = Name, Type, Patch, Ra, Dec, I, MajorAxis, MinorAxis, Orientation\n, , all, 85.65deg, 49.85deg\n"
 
 
@@ -89,23 +92,24 @@ class Bench:
             self.timed(command)
         return self.timed(command)
 
-    def new(self, name, times, channels):
-        return NEW.format(array=self.array, sky=self.sky, to=self.path(name), channels=channels, first=-5 * times,
+    def new(self, times, channels, where):
+        return NEW.format(array=self.array, sky=self.sky, where=where, channels=channels, first=-5 * times,
                           last=5 * times)
 
     def fresh(self, times, channels):
         shutil.rmtree(self.path("new.ms"), ignore_errors=True)
-        return self.grove(self.new("new.ms", times, channels))
+        return self.grove(self.new(times, channels, self.path("new.ms")))
 
-    def old(self, name, window=0, sky=None):
-        return OLD.format(sky=sky or self.sky, to=self.path(name), window=window)
+    def old(self, name, window=0, sky=None, where=COLUMN):
+        return OLD.format(sky=sky or self.sky, to=self.path(name), window=window, where=where)
 
-    def all_windows(self, name, count):
-        return f'S = sky_model("{self.sky}")\n' + "".join(WINDOW.format(to=self.path(name), window=k) for k in range(count))
+    def all_windows(self, name, count, where=COLUMN):
+        return f'S = sky_model("{self.sky}")\n' + "".join(
+            WINDOW.format(to=self.path(name), window=k, where=where) for k in range(count))
 
     def make(self, name, times, channels):
         if not os.path.exists(self.path(name)):
-            self.grove(self.new(name, times, channels))
+            self.grove(self.new(times, channels, self.path(name)))
         return name
 
     def reorder(self, name, order, to):
@@ -136,23 +140,29 @@ class Bench:
             main.putcol("TIME", times[slot - slot % count])
         return to
 
+    def put_column(self, main, some=None):
+        """A new column PEER with the storage manager of DATA; `some`: what its rows get, by thousands."""
+        info, description = main.getdminfo("DATA"), main.getcoldesc("DATA")
+        info["NAME"] = "peer"
+        info["SPEC"].pop("HYPERCUBES", None)
+        description["dataManagerGroup"] = "peer"
+        main.addcols({"PEER": description}, info)
+        some = main.getcol("DATA", 0, 1000) if some is None else some
+        for row in range(0, main.nrows(), 1000):
+            count = min(1000, main.nrows() - row)
+            main.putcol("PEER", some[:count], row, count)
+        main.flush()
+
     def peer(self, name):
-        """python-casacore: a new column like DATA, all of its rows, to the disk."""
+        """python-casacore: a column like DATA, all of its rows, in place of the one of the round before."""
         with table(self.path(name), ack=False, readonly=False) as main:
-            if "PEER" in main.colnames():
-                main.removecols("PEER")
+            if "PEER" not in main.colnames():
+                self.put_column(main)
             some = main.getcol("DATA", 0, 1000)
             os.sync()
             start, busy = time.perf_counter(), time.process_time()
-            info, description = main.getdminfo("DATA"), main.getcoldesc("DATA")
-            info["NAME"] = "peer"
-            info["SPEC"].pop("HYPERCUBES", None)
-            description["dataManagerGroup"] = "peer"
-            main.addcols({"PEER": description}, info)
-            for row in range(0, main.nrows(), 1000):
-                count = min(1000, main.nrows() - row)
-                main.putcol("PEER", some[:count], row, count)
-            main.flush()
+            main.removecols("PEER")
+            self.put_column(main, some)
         os.sync()
         return time.perf_counter() - start, time.process_time() - busy
 
@@ -176,19 +186,27 @@ class Bench:
         os.sync()
         return time.perf_counter() - start, time.process_time() - busy
 
-    def line(self, name, run, peers):
-        """Of each program, what `run` and `peers` return in rounds by turns."""
-        runs, found = [run, *peers], []
+    def line(self, name, run, null, peers):
+        """Of each program, what `run`, `null` and `peers` return in rounds by turns."""
+        runs, found = [run, null, *peers], []
         for _ in range(self.options.rounds):
             found.append([each() if each else None for each in runs])
-        wall, busy = (statistics.median(each[0][k] for each in found) for k in range(2))
-        print(f"| {name} | {wall:.2f}, {busy:.2f} | {max(each[0][2] for each in found):.0f} |", end="")
-        for k in range(1, len(runs)):
-            if not found[0][k]:
-                print(" | |", end="")
-                continue
-            seconds, used = (statistics.median(each[k][i] for each in found) for i in range(2))
-            print(f" {seconds:.2f}, {used:.2f} | {wall / seconds:.2f}, {busy / used:.2f} |", end="")
+
+        def medians(k):
+            return [statistics.median(each[k][i] for each in found) for i in range(2)] if runs[k] else None
+
+        def ratio(one, other):
+            return f"{one[0] / other[0]:.2f}, {one[1] / other[1]:.2f}"
+
+        whole, summed = medians(0), medians(1)
+        writing = [a - b for a, b in zip(whole, summed)] if summed else None
+        print(f"| {name} | {whole[0]:.2f}, {whole[1]:.2f} | {max(each[0][2] for each in found):.0f} | ", end="")
+        print(f"{writing[0]:.2f}, {writing[1]:.2f} |" if writing else "|", end="")
+        for k in range(2, len(runs)):
+            peer = medians(k)
+            print(f" {peer[0]:.2f}, {peer[1]:.2f} | {ratio(whole, peer)} |" if peer else " | |", end="")
+            if k == 2:
+                print(f" {ratio(writing, peer)} |" if peer and writing else " |", end="")
         print(flush=True)
 
 
@@ -202,13 +220,13 @@ def main():
     parser.add_argument("--dp3", default="", help="DP3.py")
     options = parser.parse_args()
     bench = Bench(options)
-    print("| | Grove: wall, processor, s | peak memory, MB | python-casacore | ratio |"
+    print("| | Grove: wall, processor, s | peak memory, MB | of it writing, s | python-casacore | ratio | ratio of writing |"
           + (" DP3 | ratio |" if options.dp3 else ""))
-    print("| --- | --: | --: | --: | --: |" + (" --: | --: |" if options.dp3 else ""))
+    print("| --- | --: | --: | --: | --: | --: | --: |" + (" --: | --: |" if options.dp3 else ""))
 
-    def line(name, run, peer=None, dp3=None):
+    def line(name, run, peer=None, dp3=None, null=None):
         if re.search(options.only, name):
-            bench.line(name, run, [peer, dp3] if options.dp3 else [peer])
+            bench.line(name, run, null, [peer, dp3] if options.dp3 else [peer])
 
     def few():
         return bench.make("few.ms", 4, 1)
@@ -232,9 +250,11 @@ def main():
             return bench.reorder(by_time(), "ANTENNA1,ANTENNA2,TIME", f"baseline{times}.ms")
 
         line(f"{times} times, by time: replace DATA", lambda: bench.grove(bench.old(by_time())),
-             lambda: bench.peer(by_time()), lambda: bench.dp3(by_time()))
+             lambda: bench.peer(by_time()), lambda: bench.dp3(by_time()),
+             lambda: bench.grove(bench.old(by_time(), where=NULL)))
         line(f"{times} times, by baseline: replace DATA", lambda: bench.grove(bench.old(by_baseline())),
-             lambda: bench.peer(by_baseline()), lambda: bench.dp3(by_baseline(), None, "msin.sort=true"))
+             lambda: bench.peer(by_baseline()), lambda: bench.dp3(by_baseline(), None, "msin.sort=true"),
+             lambda: bench.grove(bench.old(by_baseline(), where=NULL)))
         line(f"{times} times, by baseline, --memory 64MiB",
              lambda: bench.grove(bench.old(by_baseline()), "--memory", "64MiB"))
 
@@ -244,13 +264,14 @@ def main():
     def long():
         return bench.make("long.ms", 8000000 // (options.stations * (options.stations - 1) // 2), 1)
 
-    line("80 times: a new set", lambda: bench.fresh(80, 64), lambda: bench.peer_new(bench.make("time80.ms", 80, 64)))
+    line("80 times: a new set", lambda: bench.fresh(80, 64), lambda: bench.peer_new(bench.make("time80.ms", 80, 64)),
+         null=lambda: bench.grove(bench.new(80, 64, "null")))
     line("80 times, 8 windows: replace DATA, all in one run", lambda: bench.grove(bench.all_windows(eight(), 8)),
-         lambda: bench.peer(eight()))
+         lambda: bench.peer(eight()), null=lambda: bench.grove(bench.all_windows(eight(), 8, NULL)))
     line("80 times, 8 windows: replace DATA, one", lambda: bench.grove(bench.old(eight(), 3)), None,
          lambda: bench.dp3(eight(), None, "msin.band=3"))
     line("8 million rows, 1 channel: replace DATA", lambda: bench.grove(bench.old(long())), lambda: bench.peer(long()),
-         lambda: bench.dp3(long()))
+         lambda: bench.dp3(long()), lambda: bench.grove(bench.old(long(), where=NULL)))
     line("8 million rows, 1 channel, --memory 64MiB", lambda: bench.grove(bench.old(long()), "--memory", "64MiB"))
 
 

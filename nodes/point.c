@@ -1,10 +1,10 @@
 #include "nodes/phase_rate.h"
 #include "nodes/smear.h"
 
-#define GROVE_KERNEL_SOURCE "../kernels/point.h"
-#include "kernel.h"
+#include "../kernels/point/point_simd.h"
 
-static const grove_kernel kernel = GROVE_KERNEL(point);
+static const grove_kernel kernel = {
+    "point", grove_point_single, grove_point_double, "../kernels/point.h", 0, 0, 0};
 
 static const grove_input inputs[] = {
     {"sky", GROVE_OBJECT, "the sources", .object = "sky"},

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SOURCES = 600, STATIONS = 7, MAX_CHANNELS = 200 };
+enum { MAX_SOURCES = 600, STATIONS = 7, MAX_BASELINES = 140, MAX_CHANNELS = 200 };
 /* The axes along which Jones terms vary, beside the channel and (except the last) the time. */
 enum { NO_JONES, STATION_JONES, SOURCE_JONES, APPARENT_JONES };
 
@@ -35,11 +35,11 @@ typedef struct {
 typedef struct {
     double lmn[MAX_SOURCES][3], shape[MAX_SOURCES][3];
     double brightness[MAX_SOURCES][MAX_CHANNELS][8];
-    double uvw[16][STATIONS * STATIONS][3], rate[16][STATIONS * STATIONS][3], interval[16];
+    double uvw[16][MAX_BASELINES][3], rate[16][MAX_BASELINES][3], interval[16];
     double station[16][STATIONS][3];
     double freq[MAX_CHANNELS], width[MAX_CHANNELS];
     double *jones[2]; /* [source][time][station][channel][8] */
-    int32_t gather[2][STATIONS * STATIONS];
+    int32_t gather[2][MAX_BASELINES];
 } world;
 
 static uint64_t counter;

@@ -208,8 +208,10 @@ static const char *const smears[] = {"none", "time", "freq", "both"};
 START_TEST(point_against_long_double)
 {
     for (int smear = 0; smear < 4; smear++)
-        for (int single = 0; single < 2; single++) {
+        for (int way = 0; way < 4; way++) {
             char text[64];
+            bool single = way & 1;
+            grid_now.channels = way & 2 ? 1 : 70;
             snprintf(text, sizeof(text), "x = point(S, obs, smear=%s)\n", smears[smear]);
             t.double_precision = !single;
             tree(text);

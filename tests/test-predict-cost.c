@@ -305,7 +305,9 @@ START_TEST(costs_grow)
     ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * costs.direct, 1e-9);
     other.channels = 69; /* the last five have two phasors, and powers as eight would */
     ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * 3.4 * costs.direct, 1e-9);
-    other.channels = 81; /* two groups of the next block */
+    other.channels = 81; /* sixteen, and the last one has its phase evaluated */
+    ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * 5.6 * costs.direct, 1e-9);
+    other.channels = 83; /* two groups of the next block */
     ck_assert_double_eq_tol(by(0, other) - by(0, shape), 100 * (costs.panel + 32 * costs.channel),
                             1e-9);
     other = shape;

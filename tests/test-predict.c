@@ -59,7 +59,7 @@ static void set_plan(const setup *c, const world *w, grove_isa isa, grove_args *
 /* Axes source, time, baseline, freq. */
 static call make_call(const setup *c, world *w, grove_isa isa, int single)
 {
-    const int64_t n = single ? 4 : 8, v = 24, row = STATIONS * STATIONS * v;
+    const int64_t n = single ? 4 : 8, v = 24, row = MAX_BASELINES * v;
     const int64_t station = 8 * n * c->channels, time = STATIONS * station;
     call k = {0};
     grove_args *a = &k.args;
@@ -279,6 +279,13 @@ static const setup baselines[] = {
     {"nine channels, nearly regular", 33, 1, 21, 9, 2, .nearly = 0.02, .smear = 2, BASELINE},
     {"six unequal widths", 33, 1, 21, 6, 1, .smear = 3, .unequal_widths = 1, BASELINE},
     {"a last block of sixteen", 21, 1, 11, 80, 1, .smear = 1, BASELINE},
+    {"one after sixteen", 33, 2, 21, 17, 1, .gaussians = 1, BASELINE},
+    {"two after sixteen, all", 33, 2, 21, 18, 4, .spectra = 1, .gaussians = 1, .smear = 3,
+     BASELINE},
+    {"one after thirty-two, nearly regular", 33, 1, 21, 33, 2, .nearly = 0.02, .smear = 1,
+     BASELINE},
+    {"a last block of eighteen", 21, 1, 11, 82, 4, .smear = 3, BASELINE},
+    {"three groups", 40, 1, 21, 40, 1, .smear = 1, BASELINE},
     {"a last block of three", 21, 1, 11, 131, 4, .smear = 3, BASELINE},
     {"a last block of five", 21, 1, 11, 69, 4, BASELINE},
     {"a last block of seven", 21, 1, 11, 71, 4, .smear = 1, BASELINE},
@@ -382,6 +389,12 @@ static const setup stations[] = {
      STATION},
     {"Jones, smeared, and strays", 50, 2, 21, 40, 4, .smear = 3, .strays = 3, .jones = SOURCE_JONES,
      .jones_shape = 4, STATION},
+    {"Jones, few sources, many rows", 5, 2, 140, 40, 4, .smear = 3, .strays = 5, .spectra = 1,
+     .jones = SOURCE_JONES, .jones_shape = 4, STATION},
+    {"diagonal Jones, few sources, many rows", 8, 1, 130, 20, 4, .smear = 1, .gaussians = 1,
+     .jones = SOURCE_JONES, .jones_shape = 2, STATION},
+    {"Jones, many rows", 20, 1, 140, 20, 4, .smear = 1, .jones = SOURCE_JONES, .jones_shape = 4,
+     STATION},
     {"Jones, irregular", 50, 2, 21, 40, 4, .smear = 3, .irregular = 1, .unequal_widths = 1,
      .flat_jones = 1, .jones = SOURCE_JONES, .jones_shape = 4, STATION},
     {"Jones and Gaussians", 300, 2, 21, 20, 4, .gaussians = 1, .spectra = 1, .jones = SOURCE_JONES,

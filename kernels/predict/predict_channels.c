@@ -7,8 +7,9 @@
 #include <string.h>
 
 enum {
-    ROWS = 8192,  /* of a piece, at most */
-    FLUSHED = 256 /* sources after which sums go to double */
+    ROWS = 8192,   /* of a piece, at most */
+    AT_ONCE = 64,  /* rows that are stored together: their sums stay in a cache */
+    FLUSHED = 256, /* sources after which sums go to double */
 };
 
 static const int jones_inputs[2] = {GROVE_PREDICT_LEFT, GROVE_PREDICT_RIGHT};
@@ -66,17 +67,13 @@ int grove_predict_channels_form(const grove_predict_sum *p)
     return p->terms.varies || !p->plan.channels.regular ? BY_CHANNELS : BY_ROWS;
 }
 
-/* The channel of the whole axis from which on a source is in each lane. That takes less time for
- * the last ones, where these fill few of a vector's lanes; sums of diagonals have no room for more
- * than half of them. */
+/* The channel of the whole axis from which on a source is in each lane. */
 static int64_t first_by_sources(const grove_predict_sum *p)
 {
-    int64_t lanes = p->kernels->lanes, count = p->plan.count;
-    int64_t most = p->terms.diagonal ? lanes / 2 : lanes * 5 / 8;
-
-    if (p->form == BY_SOURCES)
-        return 0;
-    return p->sources >= lanes && count % lanes <= most ? count - count % lanes : count;
+    return p->form == BY_SOURCES
+               ? 0
+               : grove_predict_first_by_sources(p->plan.count, p->sources, p->kernels->lanes,
+                                                p->terms.diagonal);
 }
 
 /* Channels of a piece with a source in each lane, at most. */
@@ -148,12 +145,13 @@ typedef struct {
     grove_predict_channels_job job;
     int64_t time, first, from, to; /* first: channel of lane 0 in the whole axis; baselines */
     int by_sources, width;         /* width: of so many channels, or lanes */
+    int at_once;                   /* rows */
     const char **at[2];            /* memory of the job */
     double *station_uvw[2], *uvw, *change, *rest;
     unsigned char *wanted[2], *stray;
     int32_t *station[2];
-    row *rows;
-    double *total; /* [row][8][lane] */
+    char **out;    /* [row] */
+    double *total; /* [row][8][lane]: has_totals */
     char *memory;
 } piece;
 
@@ -165,38 +163,56 @@ static size_t reserve(size_t *at, size_t count, size_t size)
     return start;
 }
 
-static size_t count_wanted(const grove_predict_sum *p, const piece *c)
+static int any_wanted(const grove_predict_sum *p, const piece *c)
 {
-    size_t count = 0;
+    const unsigned char *unwanted = p->unwanted + c->time * p->baselines + c->from;
 
-    for (int64_t b = c->from; b < c->to; b++)
-        count += !p->unwanted[c->time * p->baselines + b];
-    return count;
+    return memchr(unwanted, 0, (size_t)(c->to - c->from)) != NULL;
 }
 
-/* Allocates the memory of a piece at once. */
-static int start_piece(const grove_predict_sum *p, piece *c, size_t rows)
+/* Rows whose sums there is memory for, with a channel in each lane. Where one batch has all
+ * sources, that is for a few, which are stored before the next; else for all of them, so that
+ * panels are filled once. */
+static size_t rows_at_once(const grove_predict_sum *p, size_t rows)
 {
+    return p->sources <= p->kernels->span && rows > AT_ONCE ? AT_ONCE : rows;
+}
+
+/* Whether sums of some sources after the other are added in double, of all rows; else they are
+ * converted a few rows at a time. */
+static int has_totals(const grove_predict_sum *p)
+{
+    return p->sources > FLUSHED;
+}
+
+/* Memory of a piece and where its parts are. Pieces of any channels and rows have as much, so that
+ * one has that of an earlier one. */
+static int start_piece(grove_predict_sum *p, piece *c)
+{
+    const size_t rows = (size_t)(p->baselines < ROWS ? p->baselines : ROWS);
     size_t stations = (size_t)p->stations, at = 0;
     size_t lanes = (size_t)p->kernels->lanes, bytes = (size_t)p->args->out.bytes;
     size_t panel = reserve(&at, stations * (size_t)p->kernels->span * 16 * lanes, bytes);
-    size_t width = (size_t)c->width;
-    size_t sums = reserve(&at, rows * 8 * width, bytes), total = reserve(&at, rows * 8 * width, 8);
-    size_t views = reserve(&at, rows, sizeof(row)), uvw = reserve(&at, 9 * rows, 8);
+    size_t at_once = rows_at_once(p, rows), of_rows = at_once * 8 * lanes * bytes;
+    size_t by_sources = rows * 8 * (size_t)width_by_sources(p) * 8;
+    size_t sums = reserve(&at, by_sources > of_rows ? by_sources : of_rows, 1);
+    size_t total = reserve(&at, (has_totals(p) ? at_once : AT_ONCE) * 8 * lanes, 8);
+    size_t out = reserve(&at, rows, sizeof(char *)), uvw = reserve(&at, 9 * rows, 8);
     size_t jones = reserve(&at, 2 * stations, sizeof(char *)),
            places = reserve(&at, 6 * stations, 8);
     size_t tables = reserve(&at, 2 * rows, 4), stray = reserve(&at, rows, 1);
     size_t wanted = reserve(&at, 2 * stations, 1);
-    char *memory = aligned_alloc(64, at + 64);
+    char *memory = grove_predict_take_memory(p, at + 64);
 
     c->memory = memory;
     if (!memory)
         return 0;
-    memset(memory + sums, 0, at - sums);
+    memset(memory + uvw, 0, at - uvw);
+    c->at_once = (int)(c->by_sources ? rows : at_once);
     c->job.panel = memory + panel;
     c->job.sums = memory + sums;
     c->total = (double *)(void *)(memory + total);
-    c->rows = (row *)(void *)(memory + views);
+    c->out = (char **)(void *)(memory + out);
     c->uvw = (double *)(void *)(memory + uvw);
     c->change = c->uvw + 3 * rows;
     c->rest = c->change + 3 * rows;
@@ -235,12 +251,14 @@ static void load_rows(const grove_predict_sum *p, piece *c)
 {
     row_place place = {.inner = -1};
     int count = 0;
+    row found[2];
 
     for (int64_t b = c->from; b < c->to; b++) {
         if (p->unwanted[c->time * p->baselines + b])
             continue;
-        row *r = &c->rows[count];
-        find_next_row(p->args, c->time * p->baselines + b, &place, r - (count > 0), r);
+        row *r = &found[count % 2];
+        find_next_row(p->args, c->time * p->baselines + b, &place, &found[(count + 1) % 2], r);
+        c->out[count] = r->out;
         const double *rate = (const double *)(const void *)r->in[GROVE_PREDICT_RATE];
         const double *interval = (const double *)(const void *)r->in[GROVE_PREDICT_INTERVAL];
         memcpy(c->uvw + 3 * count, r->in[GROVE_PREDICT_UVW], 3 * sizeof(double));
@@ -300,15 +318,28 @@ static void set_job(const grove_predict_sum *p, piece *c)
     job->stray = c->stray;
 }
 
-static void flush(const grove_predict_sum *p, piece *c)
+/* Numbers of the sums of so many rows. */
+static int64_t numbers_of(const piece *c, int rows)
 {
-    int64_t count = (int64_t)c->job.rows * 8 * p->kernels->lanes;
-    float *singles = c->job.sums;
-    double *doubles = c->job.sums;
+    return (int64_t)rows * 8 * c->width;
+}
 
-    for (int64_t i = 0; i < count; i++)
-        c->total[i] += p->args->out.bytes == 4 ? (double)singles[i] : doubles[i];
-    memset(c->job.sums, 0, (size_t)(count * p->args->out.bytes));
+/* Adds sums of `rows` rows from `from` on to totals, and sets them to zero. */
+static void flush(const grove_predict_sum *p, const piece *c, int from, int rows, double *to)
+{
+    const int64_t count = numbers_of(c, rows), first = numbers_of(c, from);
+    float *singles = (float *)c->job.sums + first;
+    double *doubles = (double *)c->job.sums + first;
+
+    if (p->args->out.bytes == 4) {
+        for (int64_t i = 0; i < count; i++)
+            to[i] += (double)singles[i];
+        memset(singles, 0, (size_t)count * sizeof(*singles));
+    } else {
+        for (int64_t i = 0; i < count; i++)
+            to[i] += doubles[i];
+        memset(doubles, 0, (size_t)count * sizeof(*doubles));
+    }
 }
 
 static void add_sources(const grove_predict_sum *p, piece *c)
@@ -336,29 +367,93 @@ static void add_sources(const grove_predict_sum *p, piece *c)
             continue;
         }
         p->kernels->channels(&job);
-        if (s % FLUSHED == FLUSHED - span || s + span >= p->sources)
-            flush(p, c);
+        if (has_totals(p) && (s % FLUSHED == FLUSHED - span || s + span >= p->sources))
+            flush(p, c, 0, job.end_row - job.first_row, c->total);
     }
 }
 
-static void store(const grove_predict_sum *p, const piece *c)
+/* Stores an element in `count` channels, `step` bytes apart, as numbers of that many bytes; added
+ * to what is there or not. NULL: zero. */
+static inline __attribute__((always_inline)) void store_channels(char *at, int64_t step, int count,
+                                                                 const double *re, const double *im,
+                                                                 int bytes, int adds)
+{
+    for (int k = 0; k < count; k++, at += step) {
+        double x = re ? re[k] : 0, y = im ? im[k] : 0;
+        if (adds) {
+            x += number_at(at, 0, bytes);
+            y += number_at(at, 1, bytes);
+        }
+        put_complex(at, 0, bytes, x, y);
+    }
+}
+
+static void store_row(const grove_predict_sum *p, const piece *c, const double *sums, char *to)
 {
     const grove_view *out = &p->args->out;
     const grove_predict_channels_job *job = &c->job;
-    int lanes = c->width, scaled = job->smear_time && !c->by_sources;
+    const int64_t step = stride_of(out, p->freq);
+    const int count = job->to - job->from;
 
-    for (int i = 0; i < job->rows; i++)
-        for (int k = job->from; k < job->to; k++) {
-            char *at = c->rows[i].out + stride_of(out, p->freq) * (job->offset + k);
-            double scale = scaled ? job->reference / job->freq[k] : 1;
-            for (int e = 0; e < out->elements; e++) {
-                int from = p->output_elements[e].component;
-                const double *x = c->total + (int64_t)i * 8 * lanes + k;
-                if (from >= 0)
-                    x += 2 * job->element[from] * lanes;
-                deliver(p, at, e, from < 0 ? 0 : x[0] * scale, from < 0 ? 0 : x[lanes] * scale);
-            }
-        }
+    for (int e = 0; e < out->elements; e++) {
+        const int from = p->output_elements[e].component;
+        const double *re = from < 0 ? NULL : sums + 2 * job->element[from] * c->width + job->from;
+        const double *im = re ? re + c->width : NULL;
+        char *at = to + step * (job->offset + job->from) + 2 * e * out->bytes;
+        if (out->bytes == 4)
+            store_channels(at, step, count, re, im, 4, p->adds);
+        else
+            store_channels(at, step, count, re, im, 8, p->adds);
+    }
+}
+
+/* The factor reference / nu of smearing in time, which all sources share. */
+static void scale_sums(const piece *c, double *sums, int rows)
+{
+    const grove_predict_channels_job *job = &c->job;
+    double scale[PREDICT_MAX_LANES] = {0};
+
+    for (int k = job->from; k < job->to; k++)
+        scale[k] = job->reference / job->freq[k];
+    for (double *x = sums; x < sums + numbers_of(c, rows); x += c->width)
+        for (int k = 0; k < c->width; k++)
+            x[k] *= scale[k];
+}
+
+/* The sums of some of the rows at once, in double. */
+static double *finish_rows(const grove_predict_sum *p, const piece *c, int from, int rows)
+{
+    double *sums = c->by_sources   ? (double *)c->job.sums + numbers_of(c, from)
+                   : has_totals(p) ? c->total + numbers_of(c, from)
+                                   : c->total;
+
+    if (!c->by_sources && !has_totals(p)) {
+        memset(sums, 0, (size_t)numbers_of(c, rows) * sizeof(*sums));
+        flush(p, c, from, rows, sums);
+    }
+    if (c->job.smear_time && !c->by_sources)
+        scale_sums(c, sums, rows);
+    return sums;
+}
+
+/* Sums and stores rows [first, end). */
+static void run_rows(const grove_predict_sum *p, piece *c, int first, int end)
+{
+    const size_t numbers = (size_t)numbers_of(c, end - first);
+
+    c->job.first_row = first;
+    c->job.end_row = end;
+    memset(c->job.sums, 0, numbers * (c->by_sources ? 8 : (size_t)p->args->out.bytes));
+    if (has_totals(p) && !c->by_sources)
+        memset(c->total, 0, numbers * sizeof(*c->total));
+    if (c->job.elements)
+        add_sources(p, c);
+    for (int from = first; from < end; from += AT_ONCE) {
+        const int rows = end - from < AT_ONCE ? end - from : AT_ONCE;
+        const double *sums = finish_rows(p, c, from - first, rows);
+        for (int i = 0; i < rows; i++)
+            store_row(p, c, sums + numbers_of(c, i), c->out[from + i]);
+    }
 }
 
 /* Which channels are step `number` of the tile. */
@@ -387,19 +482,15 @@ void grove_predict_channels_run(grove_predict_sum *p, int64_t number)
     c.time = number / steps / blocks;
     c.from = block * ROWS;
     c.to = c.from + ROWS < p->baselines ? c.from + ROWS : p->baselines;
-    const size_t rows = count_wanted(p, &c);
-    if (!rows)
+    if (!any_wanted(p, &c))
         return;
-    if (!start_piece(p, &c, rows)) {
+    if (!start_piece(p, &c)) {
         atomic_store(&p->failed, 1);
         return;
     }
     load_rows(p, &c);
     set_job(p, &c);
-    if (c.by_sources)
-        c.job.sums = c.total;
-    if (c.job.rows && c.job.elements)
-        add_sources(p, &c);
-    store(p, &c);
-    free(c.memory);
+    for (int first = 0; first < c.job.rows; first += c.at_once)
+        run_rows(p, &c, first, first + c.at_once < c.job.rows ? first + c.at_once : c.job.rows);
+    grove_predict_return_memory(p, c.memory);
 }

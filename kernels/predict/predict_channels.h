@@ -3,12 +3,13 @@
  *
  * A panel keeps the factors in brackets for a few sources, all stations and one vector of channels:
  * 512 bytes for a source, station and side, half a MiB for 64 stations, which stays in the
- * second-level cache while all rows use it. A source-visibility takes 32 multiply-adds for the
- * product, 8 for the real factor and 13 for sin(pi nu G), where G is the change of the delay in an
- * integration. 1 / G and smearing over equal widths are computed once for a source and row, 1 / nu
- * once for the sum. Of the 16 loads 8 are of the row's station p, which many rows share. Diagonal
- * Jones terms take 6 multiply-adds instead of 40 for each element. A row whose coordinates are not
- * the difference of those of its stations also takes the phase of the rest, some 40 more. */
+ * second-level cache while all rows use it. A source-visibility takes 24 multiply-adds for the
+ * product, and 8 sums beside them (32 multiply-adds where registers are too few), 8 for the real
+ * factor and 13 for sin(pi nu G), where G is the change of the delay in an integration. 1 / G and
+ * smearing over equal widths are computed once for a source and row, 1 / nu once for the sum. Of
+ * the 16 loads 8 are of the row's station p, which many rows share. Diagonal Jones terms take 6
+ * multiply-adds for each element. A row whose coordinates are not the difference of those of its
+ * stations also takes the phase of the rest, some 40 more. */
 #ifndef GROVE_KERNELS_PREDICT_CHANNELS_H
 #define GROVE_KERNELS_PREDICT_CHANNELS_H
 
@@ -110,10 +111,15 @@ static void load_station_channels(const grove_predict_channels_job *job, int whi
         memcpy(to->at + 6, numbers + side->numbers - 2, 2 * sizeof(vec));
 }
 
-/* Prefetches the Jones terms of a station: those of the next one lie far away. */
+/* Prefetches the Jones terms of a station, counted on into the next sources: those of the next one
+ * lie far away. */
 INLINE void prefetch_station(const grove_predict_channels_job *job, int which, int station,
                              int source)
 {
+    for (; station >= job->stations; source++)
+        station -= job->stations;
+    if (source >= job->sources)
+        return;
     const grove_predict_channels_side *side = &job->side[which];
     int64_t from = side->source * job->order[source] + side->channel * job->offset;
 
@@ -242,17 +248,54 @@ INLINE void add_product_of(vec to[2], vec re, vec im, const vec *b)
     to[1] += im * b[0];
 }
 
-/* x += a f b; x0 to x3 are the elements. */
-INLINE void add_terms(vec f, const vec *a, const vec *b, vec x0[2], vec x1[2], vec x2[2], vec x3[2])
+/* Sums of products of matrices, for each element. With as many registers as the widest vectors
+ * have, a complex product takes three real ones: of the real parts, of the imaginary parts, and of
+ * the sums of both. */
+typedef struct {
+#if VECTOR_BYTES == 64
+    vec real_parts[4], imaginary_parts[4], both[4];
+#else
+    vec at[4][2]; /* re, im */
+#endif
+} matrix_sums;
+
+/* x += a f b */
+INLINE void add_terms(vec f, const vec *a, const vec *b, matrix_sums *x)
 {
-    for (int k = 0; k < 2; k++) {
-        vec re = a[2 * k] * f, im = a[2 * k + 1] * f;
-        add_product_of(x0, re, im, b + 4 * k);
-        add_product_of(x1, re, im, b + 4 * k + 2);
-        re = a[4 + 2 * k] * f;
-        im = a[4 + 2 * k + 1] * f;
-        add_product_of(x2, re, im, b + 4 * k);
-        add_product_of(x3, re, im, b + 4 * k + 2);
+    for (int k = 0; k < 2; k++, b += 4) {
+#if VECTOR_BYTES == 64
+        const vec both[2] = {b[0] + b[1], b[2] + b[3]};
+#endif
+        for (int i = 0; i < 2; i++) {
+            vec re = a[4 * i + 2 * k] * f, im = a[4 * i + 2 * k + 1] * f;
+#if VECTOR_BYTES == 64
+            KEEP(re);
+            KEEP(im);
+            vec sum = re + im;
+            for (int j = 0; j < 2; j++) {
+                x->real_parts[2 * i + j] += re * b[2 * j];
+                x->imaginary_parts[2 * i + j] += im * b[2 * j + 1];
+                x->both[2 * i + j] += sum * both[j];
+            }
+#else
+            for (int j = 0; j < 2; j++)
+                add_product_of(x->at[2 * i + j], re, im, b + 2 * j);
+#endif
+        }
+    }
+}
+
+/* Elements, re and im. */
+INLINE void finish_sums(const matrix_sums *x, vec to[8])
+{
+    for (int e = 0; e < 4; e++) {
+#if VECTOR_BYTES == 64
+        to[2 * e] = x->real_parts[e] - x->imaginary_parts[e];
+        to[2 * e + 1] = x->both[e] - x->real_parts[e] - x->imaginary_parts[e];
+#else
+        to[2 * e] = x->at[e][0];
+        to[2 * e + 1] = x->at[e][1];
+#endif
     }
 }
 
@@ -272,9 +315,9 @@ INLINE void multiply_by_rest(const channel_batch *g, int r, int s, jones *a)
 INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, const jones *a,
                          const jones *b)
 {
-    vec *to = (vec *)g->job->sums + (int64_t)row * 8;
-    vec x0[2] = {to[0], to[1]}, x1[2] = {to[2], to[3]}, x2[2] = {to[4], to[5]},
-        x3[2] = {to[6], to[7]}, factor[SPAN];
+    vec *to = (vec *)g->job->sums + (int64_t)(row - g->job->first_row) * 8;
+    vec factor[SPAN], sums[8];
+    matrix_sums x = {0};
 
     factors_at(g, r, factor);
     for (int s = 0; s < g->job->sources; s++, a++, b++) {
@@ -285,18 +328,17 @@ INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, cons
             multiply_by_rest(g, r, s, &rotated);
             m = rotated.at;
         }
-        add_terms(factor[s], m, b->at, x0, x1, x2, x3);
+        add_terms(factor[s], m, b->at, &x);
     }
-    memcpy(to, x0, sizeof(x0));
-    memcpy(to + 2, x1, sizeof(x1));
-    memcpy(to + 4, x2, sizeof(x2));
-    memcpy(to + 6, x3, sizeof(x3));
+    finish_sums(&x, sums);
+    for (int e = 0; e < 8; e++)
+        to[e] += sums[e];
 }
 
 static void add_diagonals(const channel_batch *g, int row, int r, const jones *a, const jones *b)
 {
     const grove_predict_channels_job *job = g->job;
-    vec *to = (vec *)job->sums + (int64_t)row * 8, factor[SPAN];
+    vec *to = (vec *)job->sums + (int64_t)(row - job->first_row) * 8, factor[SPAN];
 
     factors_at(g, r, factor);
     for (int s = 0; s < job->sources; s++, a++, b++) {
@@ -340,27 +382,35 @@ static void start_channel_batch(channel_batch *g, const grove_predict_channels_j
             g->direction[d][s] = job->direction[3 * s + d];
 }
 
-static void channel_sums(const grove_predict_channels_job *job)
+/* Panels: [station][source]. */
+static void fill_stations(channel_batch *g, jones *left, jones *right)
 {
-    jones *left = job->panel, *right = left + (int64_t)job->stations * SPAN;
-    channel_batch g;
+    const grove_predict_channels_job *job = g->job;
 
-    start_channel_batch(&g, job);
-    load_brightness(&g);
+    load_brightness(g);
     for (int s = 0; s < job->sources; s++)
         for (int p = 0; p < job->stations; p++)
             for (int side = 0; side < 2; side++) {
-                if (p + PREFETCH_AHEAD < job->stations)
-                    prefetch_station(job, side, p + PREFETCH_AHEAD, s);
+                prefetch_station(job, side, p + PREFETCH_AHEAD, s);
                 if (job->side[side].wanted[p])
-                    fill_station(&g, side, p, s, (side ? right : left) + p * SPAN + s);
+                    fill_station(g, side, p, s, (side ? right : left) + p * job->sources + s);
             }
-    for (int row = 0; row < job->rows; row += ROW_BATCH) {
-        int count = job->rows - row < ROW_BATCH ? job->rows - row : ROW_BATCH;
+}
+
+static void channel_sums(const grove_predict_channels_job *job)
+{
+    jones *left = job->panel, *right = left + (int64_t)job->stations * job->sources;
+    channel_batch g;
+
+    start_channel_batch(&g, job);
+    if (job->first_row == 0)
+        fill_stations(&g, left, right);
+    for (int row = job->first_row; row < job->end_row; row += ROW_BATCH) {
+        int count = job->end_row - row < ROW_BATCH ? job->end_row - row : ROW_BATCH;
         fill_rows(&g, row, count);
         for (int r = 0; r < count; r++) {
-            const jones *a = left + job->side[0].station[row + r] * SPAN;
-            const jones *b = right + job->side[1].station[row + r] * SPAN;
+            const jones *a = left + job->side[0].station[row + r] * job->sources;
+            const jones *b = right + job->side[1].station[row + r] * job->sources;
             if (job->diagonal)
                 add_diagonals(&g, row + r, r, a, b);
             else if (job->stray[row + r])

@@ -279,13 +279,14 @@ static double sums_of(const grove_predict_shape *shape)
     return shape->sums > 0 ? shape->sums : 1;
 }
 
-/* What the sources share, ns, for all instruction sets: to find a row, and to store a sum of a
- * visibility. */
-static double shared(const grove_predict_shape *shape, double row, double sum)
+/* What the sources share, ns, for all instruction sets: to start a channel, to find a row, and to
+ * store a sum of a visibility. */
+static double shared(const grove_predict_shape *shape, double channel, double row, double sum)
 {
-    double sums = (double)shape->channels * sum * sums_of(shape);
+    double channels = (double)shape->channels, sums = channels * sum * sums_of(shape);
 
-    return shape->sources > 0 ? (double)shape->baselines * (row + sums) / (double)shape->sources
+    return shape->sources > 0 ? (channels * channel + (double)shape->baselines * (row + sums)) /
+                                    (double)shape->sources
                               : 0;
 }
 
@@ -297,13 +298,19 @@ static double lanes_of_source(const grove_predict_shape *shape)
     return n > 0 ? (double)((n + lanes - 1) / lanes * lanes) / (double)n : 1;
 }
 
-/* Few channels with Jones terms: phases of stations, and products for each row. */
+/* Few channels with Jones terms: phases of stations, and products for each row. Fewer sources than
+ * lanes have a row in each lane, whose Jones terms are collected and multiplied by themselves, once
+ * for the channels that share them. */
 static double few_by_baselines(const grove_predict_costs *costs, const grove_predict_shape *shape,
                                int64_t channels, double phase)
 {
-    return (double)channels *
-           ((double)(shape->stations * SIDES) * phase +
-            (double)shape->baselines * costs->direct * (0.56 + 0.11 * sums_of(shape)));
+    const int by_rows = shape->sources > 0 && shape->sources < shape->lanes;
+    const double made = shape->jones == PREDICT_COSTS_VARIED ? 1 : 1.0 / (double)shape->channels;
+    const double direct =
+        costs->direct * (0.56 + 0.11 * sums_of(shape)) * (by_rows ? 1 + 3.7 * made : 1);
+
+    return (double)channels * ((by_rows ? 0 : (double)(shape->stations * SIDES) * phase) +
+                               (double)shape->baselines * direct);
 }
 
 /* Of the phase of a station: with Jones terms of channels, to collect them, 64 channels apart,
@@ -322,13 +329,10 @@ static int64_t turned(int64_t count)
     return count > PREDICT_GROUP / 2 ? PREDICT_GROUP : count > PREDICT_GROUP / 4 ? 8 : 4;
 }
 
-/* Channels of the groups that are computed for `count` of them; the widest vectors do two groups
- * at once. */
-static int64_t in_groups(const grove_predict_shape *shape, int64_t count)
+/* Channels of the groups that are computed for `count` of them. */
+static int64_t in_groups(int64_t count)
 {
-    int64_t step = PREDICT_GROUP * (shape->lanes >= PREDICT_MAX_LANES ? 2 : 1);
-
-    return (count + step - 1) / step * step;
+    return (count + PREDICT_GROUP - 1) / PREDICT_GROUP * PREDICT_GROUP;
 }
 
 static double points_by_baselines(const grove_predict_costs *costs,
@@ -337,20 +341,24 @@ static double points_by_baselines(const grove_predict_costs *costs,
     const double spectra = 2.7; /* the operations of a channel, where its weights differ */
     const int within = shape->jones != PREDICT_COSTS_POINTS;
     double sums = sums_of(shape);
-    int64_t few = shape->regular ? shape->channels % PREDICT_BLOCK : shape->channels;
-    double last = (double)few * (within ? 1 : 0.9 + 0.1 * sums); /* every phase evaluated */
+    const double evaluated = within ? 1 : 0.9 + 0.1 * sums; /* every phase */
+    const int64_t left = shape->regular ? shape->channels % PREDICT_BLOCK : shape->channels;
+    const int64_t after = shape->regular && !within ? grove_predict_channels_after(left) : 0;
+    int64_t few = left - after;
+    double last = (double)few * evaluated;
 
     if (!within && few >= GROVE_PREDICT_RECURRED && few <= PREDICT_GROUP && shape->regular)
         last = 2.2 + (double)turned(few) * (0.03 + 0.12 * sums); /* two phasors, and powers */
     else if (shape->regular && few >= GROVE_PREDICT_RECURRED_BLOCK)
         few = 0;
-    int64_t blocks = (shape->channels - few + PREDICT_BLOCK - 1) / PREDICT_BLOCK;
+    int64_t rest = shape->channels - few - after;
+    int64_t blocks = (rest + PREDICT_BLOCK - 1) / PREDICT_BLOCK;
     double panel = costs->panel * (within ? 0.8 + 0.05 * sums : 1);
     double channel = costs->channel * (within ? 0.1 + 0.225 * sums : sums);
-    return (double)shape->baselines * ((double)blocks * panel +
-                                       (double)in_groups(shape, shape->channels - few) * channel *
-                                           (shape->flat ? 1 : spectra) +
-                                       (few ? last : 0) * costs->direct);
+    return (double)shape->baselines *
+           ((double)blocks * panel +
+            (double)in_groups(rest) * channel * (shape->flat ? 1 : spectra) +
+            ((few ? last : 0) + (double)after * evaluated) * costs->direct);
 }
 
 /* Jones terms of channels: vectors of channels, and few channels after them as if there were no
@@ -358,24 +366,39 @@ static double points_by_baselines(const grove_predict_costs *costs,
 static double varied_by_baselines(const grove_predict_costs *costs,
                                   const grove_predict_shape *shape)
 {
-    int64_t lanes = shape->lanes > 0 ? shape->lanes : 1, rest = shape->channels % lanes;
+    const int64_t lanes = shape->lanes > 0 ? shape->lanes : 1;
+    const int64_t sources = shape->sources > 0 ? shape->sources : lanes;
+    const int64_t first =
+        grove_predict_first_by_sources(shape->channels, sources, lanes, shape->elements < 4);
+    const int64_t whole = (first + lanes - 1) / lanes * lanes;
 
-    if (rest > lanes * 5 / 8)
-        rest = rest - lanes;
-    int64_t whole = shape->channels - rest;
     return (double)whole *
                ((double)shape->stations * costs->panel +
                 (double)shape->baselines * costs->channel * (0.3 + 0.175 * sums_of(shape))) +
-           few_by_baselines(costs, shape, rest > 0 ? rest : 0, phase_at(costs, shape));
+           few_by_baselines(costs, shape, shape->channels - first, phase_at(costs, shape));
+}
+
+/* To find a row by baselines, ns, and with narrow vectors, which few rows share, to collect its
+ * sums. */
+static double row_by_baselines(const grove_predict_shape *shape, int varied)
+{
+    const int64_t least = shape->jones == PREDICT_COSTS_POINTS ? GROVE_PREDICT_RECURRED
+                                                               : GROVE_PREDICT_RECURRED_BLOCK;
+    const int recurred = shape->channels >= least;
+    const double row = recurred ? 60 : 17;
+
+    if (shape->lanes >= PREDICT_MAX_LANES)
+        return row;
+    return 2 * row + (recurred && shape->regular && !varied
+                          ? 1.8 * sums_of(shape) * (double)in_groups(shape->channels)
+                          : 0);
 }
 
 double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
                                        const grove_predict_shape *shape)
 {
-    const double row = shape->channels >= GROVE_PREDICT_RECURRED ? 50 : 15;
-    const double share = shape->lanes >= PREDICT_MAX_LANES ? 1 : 2; /* lanes are rows */
     const int varied = shape->jones == PREDICT_COSTS_VARIED && shape->channels >= GROVE_PREDICT_FEW;
-    double store = shared(shape, share * row, 3.4);
+    double store = shared(shape, 0, row_by_baselines(shape, varied), varied ? 1.6 : 3.1);
 
     if (varied)
         return store + varied_by_baselines(costs, shape);
@@ -397,7 +420,7 @@ double grove_predict_cost_of_stations(const grove_predict_costs *costs,
         phase = shape->elements == 2 ? 0.75 + 0.2 * sums : 0.5 + 0.12 * sums;
         pair = sums / 12;
     }
-    return shared(shape, 20, 6.3) +
+    return shared(shape, 100, 13, 5.7) +
            lanes_of_source(shape) * (double)shape->channels *
                (n * phase * phase_at(costs, shape) + n * (n - 1) / 2 * pair * costs->pair);
 }

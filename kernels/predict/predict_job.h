@@ -3,6 +3,8 @@
 #ifndef GROVE_KERNELS_PREDICT_JOB_H
 #define GROVE_KERNELS_PREDICT_JOB_H
 
+#include "predict.h"
+
 #include <stdint.h>
 
 enum {
@@ -50,6 +52,27 @@ typedef struct {
 typedef void grove_predict_fn(const grove_predict_job *job, const double *uvw, const double *change,
                               double *sums);
 
+/* How many of the `left` last channels of an axis, from the first of a block on, are after whole
+ * groups and so few that every phase is evaluated. */
+static inline int grove_predict_channels_after(int64_t left)
+{
+    const int after = (int)(left % PREDICT_GROUP);
+
+    return left > PREDICT_GROUP && left < PREDICT_BLOCK && after < GROVE_PREDICT_RECURRED ? after
+                                                                                          : 0;
+}
+
+/* The channel, of `count` of an axis, from which on Jones terms of channels have a source in each
+ * lane. That takes less time for the last ones, where these fill few of a vector's lanes; sums of
+ * diagonals have no room for more than half of them. */
+static inline int64_t grove_predict_first_by_sources(int64_t count, int64_t sources, int64_t lanes,
+                                                     int diagonal)
+{
+    const int64_t most = diagonal ? lanes / 2 : lanes * 5 / 8, left = count % lanes;
+
+    return sources >= lanes && left <= most ? count - left : count;
+}
+
 /* Jones terms on one side. */
 typedef struct {
     int numbers, bytes;      /* real numbers of a cell: 8, of diagonals 4, of scalars 2, none 0 */
@@ -84,18 +107,20 @@ typedef struct {
     const int32_t *station;      /* [row] */
 } grove_predict_channels_side;
 
-/* A chunk of sources at one time, in as many channels as the kernel has lanes, for all rows:
- * sums[row][element][re, im][lane] += left * B * right * phase * shape * smearing; with smearing in
- * time times nu / reference. */
+/* A chunk of sources at one time, in as many channels as the kernel has lanes, for rows [first_row,
+ * end_row), of which sums has the first one first: sums[row][element][re, im][lane] += left * B *
+ * right * phase * shape * smearing; with smearing in time times nu / reference. The panel is filled
+ * where first_row is 0; other rows of the same sources use it. */
 typedef struct {
-    int stations, rows, sources, points; /* points: of the sources, before the Gaussians */
-    int diagonal;                        /* left and right are diagonal */
-    int elements, element[4];            /* of the matrix that are wanted */
-    int from, to;                        /* lanes that are in the tile */
-    int at_once;                         /* channels, of sums with a source in each lane */
-    int64_t offset;                      /* of lane 0 in the tile */
-    const int64_t *order;                /* number of each source in left and right */
-    const double *freq, *width;          /* [lane] Hz; width NULL: no smearing in frequency */
+    int stations, rows, first_row, end_row;
+    int sources, points;        /* points: of the sources, before the Gaussians */
+    int diagonal;               /* left and right are diagonal */
+    int elements, element[4];   /* of the matrix that are wanted */
+    int from, to;               /* lanes that are in the tile */
+    int at_once;                /* channels, of sums with a source in each lane */
+    int64_t offset;             /* of lane 0 in the tile */
+    const int64_t *order;       /* number of each source in left and right */
+    const double *freq, *width; /* [lane] Hz; width NULL: no smearing in frequency */
     int equal_width, smear_time;
     double reference;        /* Hz */
     const double *direction; /* as in grove_predict_job */
@@ -111,9 +136,9 @@ typedef struct {
 
 typedef void grove_predict_channels_fn(const grove_predict_channels_job *job);
 
-/* The same with a source in each lane: up to span vectors of them, in the first channel alone, or,
- * of diagonal terms, PREDICT_BATCH vectors in at_once channels, which count as lanes.
- * sums[row][element][re, im][channel] are double, with all of smearing. */
+/* The same for all rows with a source in each lane: up to span vectors of them, in the first
+ * channel alone, or, of diagonal terms, PREDICT_BATCH vectors in at_once channels, which count as
+ * lanes. sums[row][element][re, im][channel] are double, with all of smearing. */
 typedef void grove_predict_sources_fn(const grove_predict_channels_job *job);
 
 /* Rows of a product of matrices, `tile_rows` from `row` on, by some of its columns. */

@@ -66,7 +66,9 @@ struct grove_predict_sum {
     grove_predict_grid *grid;    /* the cells of the products */
     unsigned char *is_stray;     /* [row]: its coordinates are not differences of stations */
     int64_t *stray, stray_count; /* those rows; the next sum's row_list */
-    void *_Atomic spares[PREDICT_SPARES]; /* memory of pieces, for the next */
+
+    /* BY_CHANNELS, BY_SOURCES, BY_STATIONS: memory of pieces, for the next */
+    void *_Atomic spares[PREDICT_SPARES];
 };
 
 /* As many rows as the kernel has lanes, and their sums in a block of channels. */
@@ -186,6 +188,11 @@ int grove_predict_list_rows(grove_predict_sum *p);
 int grove_predict_pack(grove_predict_sum *p);
 /* Packs the weights of sources for sums for rows. */
 int grove_predict_pack_weights(grove_predict_sum *p);
+
+/* Memory of a piece, `bytes` for each of a sum: that of an earlier one, or new memory, aligned to
+ * lines of the cache; NULL where it is refused. It is given back, not freed. */
+void *grove_predict_take_memory(grove_predict_sum *p, size_t bytes);
+void grove_predict_return_memory(grove_predict_sum *p, void *memory);
 
 /* Replaces B by left B right for all sources. */
 int grove_predict_apparent_pack(grove_predict_sum *p);

@@ -192,16 +192,36 @@ static int has_even_shapes(const grove_predict_sum *p, int64_t first)
                              channels->deviation <= tolerance_of(p) * fmin(fabs(from), fabs(to)));
 }
 
+/* The sums of the channels of a block in [from, to) that are in the tile. */
+static void sum_channels(const grove_predict_sum *p, grove_predict_batch *b,
+                         const grove_predict_job *block, int from, int to)
+{
+    grove_predict_job job = *block;
+    const size_t bytes = p->args->out.bytes == 4 ? sizeof(float) : sizeof(double);
+    const int64_t channel = job.first - p->first_block * PREDICT_BLOCK;
+
+    job.from = job.from > from ? job.from : from;
+    job.to = job.to < to ? job.to : to;
+    for (int c = 0; c < p->components && job.from < job.to; c += PREDICT_COMPONENTS) {
+        job.components =
+            p->components - c < PREDICT_COMPONENTS ? p->components - c : PREDICT_COMPONENTS;
+        job.weight = (const char *)p->weight + bytes * (size_t)(c + channel * job.weight_channel);
+        p->kernels->baseline(&job, b->uvw, b->change,
+                             b->sums + c * PREDICT_BLOCK * 2 * p->kernels->lanes);
+    }
+}
+
 static void run_block(const grove_predict_sum *p, grove_predict_batch *b, int64_t block,
                       int regular)
 {
     grove_predict_job job = p->job;
-    int64_t first = (p->first_block + block) * PREDICT_BLOCK;
-    size_t bytes = p->args->out.bytes == 4 ? sizeof(float) : sizeof(double);
+    const int64_t first = (p->first_block + block) * PREDICT_BLOCK, left = p->plan.count - first;
+    const int whole = (int)(left < PREDICT_BLOCK ? left : PREDICT_BLOCK) -
+                      (few_recur(p) ? grove_predict_channels_after(left) : 0);
 
-    job.regular = regular && p->plan.count - first >= recurred(p);
-    if (job.regular && few_recur(p) && p->plan.count - first <= PREDICT_GROUP)
-        job.few = (int)(p->plan.count - first);
+    job.regular = regular && left >= recurred(p);
+    if (job.regular && few_recur(p) && whole <= PREDICT_GROUP)
+        job.few = whole;
     job.even_shapes = has_even_shapes(p, first);
     job.first = first;
     job.from = first < p->origin ? (int)(p->origin - first) : 0;
@@ -214,13 +234,11 @@ static void run_block(const grove_predict_sum *p, grove_predict_batch *b, int64_
         run_jones_block(p, b, &job);
         return;
     }
-    for (int c = 0; c < p->components; c += PREDICT_COMPONENTS) {
-        job.components =
-            p->components - c < PREDICT_COMPONENTS ? p->components - c : PREDICT_COMPONENTS;
-        job.weight = (const char *)p->weight +
-                     bytes * (size_t)(c + block * PREDICT_BLOCK * job.weight_channel);
-        p->kernels->baseline(&job, b->uvw, b->change,
-                             b->sums + c * PREDICT_BLOCK * 2 * p->kernels->lanes);
+    sum_channels(p, b, &job, 0, job.regular ? whole : PREDICT_BLOCK);
+    job.few = 0;
+    if (job.regular) {
+        job.regular = 0;
+        sum_channels(p, b, &job, whole, PREDICT_BLOCK);
     }
     store_block(p, b, block, job.from, job.to);
 }

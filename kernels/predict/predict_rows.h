@@ -155,11 +155,11 @@ static work start_work(const grove_predict_job *job, const double *uvw, const do
               .side = side_of(job)};
 
     const size_t channel = sizeof(double) * 2 * LANES;
-    const int end =
-        job->regular ? PREDICT_GROUP * w.to : job->to; /* groups are summed as a whole */
+    const int from = job->regular ? PREDICT_GROUP * w.from : job->from; /* whole groups */
+    const int end = job->regular ? PREDICT_GROUP * w.to : job->to;
 
     for (int c = 0; c < job->components; c++)
-        memset(sums + c * PREDICT_BLOCK * 2 * LANES, 0, channel * (size_t)end);
+        memset(sums + (c * PREDICT_BLOCK + from) * 2 * LANES, 0, channel * (size_t)(end - from));
     return w;
 }
 

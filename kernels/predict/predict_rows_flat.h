@@ -46,6 +46,19 @@ INLINE void tile(const vec *z, const vec *x, int count, int groups, int smear_ti
     }
 }
 
+/* All groups by two distances, by turns as many as the registers hold. */
+INLINE void tile_groups(const work *w, const vec *centre, const vec *side, int count,
+                        int smear_time, quad *to)
+{
+    const int next = CHUNK * (smear_time ? 4 : 2);
+    int j = w->from;
+
+    for (; j + GROUPS_AT_ONCE <= w->to; j += GROUPS_AT_ONCE)
+        tile(centre + j * next, side, count, GROUPS_AT_ONCE, smear_time, to + j * SIDE);
+    if (j < w->to)
+        tile(centre + j * next, side, count, 1, smear_time, to + j * SIDE);
+}
+
 INLINE void weight_centres(const grove_predict_job *job, panels *p, const real *weight, int count,
                            int factors)
 {
@@ -72,9 +85,7 @@ INLINE void add_flat(const work *w, panels *p, int64_t source, int count, int sm
         for (int k = 0; k < w->side && job->few; k += 2)
             tile(centre, p->side + k * next, count, 1, smear_time, &p->parts[c][0][k]);
         for (int k = 0; k < SIDE && !job->few; k += 2)
-            for (int j = w->from / GROUPS_AT_ONCE * GROUPS_AT_ONCE; j < w->to; j += GROUPS_AT_ONCE)
-                tile(centre + j * next, p->side + k * next, count, GROUPS_AT_ONCE, smear_time,
-                     &p->parts[c][j][k]);
+            tile_groups(w, centre, p->side + k * next, count, smear_time, &p->parts[c][0][k]);
     }
 }
 

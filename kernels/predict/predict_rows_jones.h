@@ -139,14 +139,13 @@ INLINE void multiply_by_element(panels *p, const jones *m, int e, int count, int
 INLINE void multiply_centres(const work *w, panels *p, const jones *m, int count, int smear_time)
 {
     const grove_predict_jones *job = jones_of(w);
-    const int factors = smear_time ? 4 : 2, next = CHUNK * factors;
+    const int factors = smear_time ? 4 : 2;
 
     for (int c = 0; c < job->sum.components; c++) {
         multiply_by_element(p, m, job->element[c], count, factors);
         for (int k = 0; k < SIDE; k += 2)
-            for (int j = w->from / GROUPS_AT_ONCE * GROUPS_AT_ONCE; j < w->to; j += GROUPS_AT_ONCE)
-                tile(p->weighted + j * next, p->side + k * next, count, GROUPS_AT_ONCE, smear_time,
-                     &p->parts[c][j][k]);
+            tile_groups(w, p->weighted, p->side + k * CHUNK * factors, count, smear_time,
+                        &p->parts[c][0][k]);
     }
 }
 

@@ -3,12 +3,12 @@
  * vector.
  *
  * A panel keeps the factors of stations for some vectors of sources: 64 vectors of AVX-512 for a
- * station and side at most, half a MiB for 64 stations. A source-visibility takes 32 multiply-adds
- * for the product, 8 for the real factor. Diagonal Jones terms, or none, take 6 for each element
- * instead of 40. Smearing in time, or over the width, takes 4 for its argument and a polynomial of
- * 2 to 8 steps, by the largest argument of these sources in the row; channels of equal widths share
- * the latter. Sums over the lanes are computed once for a row, channel and batch, some 15
- * operations. */
+ * station and side at most, half a MiB for 64 stations. A source-visibility takes 24 multiply-adds
+ * and 8 sums for the product (32 where registers are too few), 8 for the real factor. Diagonal
+ * Jones terms, or none, take 6 for each element. Smearing in time, or over the width, takes 4 for
+ * its argument and a polynomial of 2 to 8 steps, by the largest argument of these sources in the
+ * row; channels of equal widths share the latter. Sums over the lanes are computed once for a row,
+ * channel and batch, some 15 operations. */
 #ifndef GROVE_KERNELS_PREDICT_SOURCES_H
 #define GROVE_KERNELS_PREDICT_SOURCES_H
 
@@ -311,10 +311,9 @@ INLINE void rest_phases(const source_batch *g, int row, int v, int c, vec z[2])
 
 INLINE void add_sources(const source_batch *g, int row, int stray, const jones *a, const jones *b)
 {
-    const vec zero = splat(0);
     double *to = (double *)g->job->sums + (int64_t)row * 8;
-    vec x0[2] = {zero, zero}, x1[2] = {zero, zero}, x2[2] = {zero, zero}, x3[2] = {zero, zero};
-    vec across[BATCH], extents[BATCH], factor[BATCH], z[2];
+    vec across[BATCH], extents[BATCH], factor[BATCH], z[2], sums[8];
+    matrix_sums x = {0};
 
     smear_across(g, row, 0, across);
     find_extents(g, row, extents);
@@ -328,12 +327,11 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
             multiply_elements(&rotated, 8, z[0], z[1]);
             m = rotated.at;
         }
-        add_terms(factor[v], m, b->at, x0, x1, x2, x3);
+        add_terms(factor[v], m, b->at, &x);
     }
-    sum_lanes(x0[0], x0[1], to, to + 1);
-    sum_lanes(x1[0], x1[1], to + 2, to + 3);
-    sum_lanes(x2[0], x2[1], to + 4, to + 5);
-    sum_lanes(x3[0], x3[1], to + 6, to + 7);
+    finish_sums(&x, sums);
+    for (int e = 0; e < 8; e += 2)
+        sum_lanes(sums[e], sums[e + 1], to + e, to + e + 1);
 }
 
 /* An element of diagonal terms times the factors, which z has with the phases of the rest. */

@@ -127,8 +127,6 @@ void grove_predict_station_free(grove_predict_sum *p)
 {
     free(p->padded_direction);
     grove_predict_grid_free(p->grid);
-    for (int i = 0; i < PREDICT_SPARES; i++)
-        free(atomic_load(&p->spares[i]));
     free(p->is_stray);
     free(p->stray);
 }

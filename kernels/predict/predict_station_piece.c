@@ -87,24 +87,6 @@ static size_t round_to_lines(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Memory of an earlier piece, or new memory. */
-static void *get_memory(grove_predict_sum *p, size_t bytes)
-{
-    for (int i = 0; i < PREDICT_SPARES; i++) {
-        void *spare = atomic_exchange(&p->spares[i], NULL);
-        if (spare)
-            return spare;
-    }
-    return aligned_alloc(64, bytes);
-}
-
-static void return_memory(grove_predict_sum *p, void *memory)
-{
-    for (int i = 0; i < PREDICT_SPARES && memory; i++)
-        memory = atomic_exchange(&p->spares[i], memory);
-    free(memory);
-}
-
 /* Memory of a piece and where its parts are. */
 static int allocate_piece(grove_predict_sum *p, piece *c)
 {
@@ -121,7 +103,7 @@ static int allocate_piece(grove_predict_sum *p, piece *c)
     size_t most = (size_t)g->most_tiles * cells * (size_t)c->panel.elements;
     size_t sums = round_to_lines(3 * most * sizeof(double));
     size_t results = (size_t)p->at_once * most * 2 * (size_t)p->args->out.bytes;
-    c->memory = get_memory(p, work + flux + uvw + sums + round_to_lines(results));
+    c->memory = grove_predict_take_memory(p, work + flux + uvw + sums + round_to_lines(results));
     if (!c->memory)
         return 0;
     c->panel.capacity = (int)capacity;
@@ -399,12 +381,12 @@ void grove_predict_station_run(grove_predict_sum *p, int64_t number)
         return;
     }
     if (!any_wanted(p, c.time)) {
-        return_memory(p, c.memory);
+        grove_predict_return_memory(p, c.memory);
         return;
     }
     load_uvw(p, &c);
     for (int k = 0; k < c.channels; k++)
         sum_sources(p, &c, k);
     store(p, &c);
-    return_memory(p, c.memory);
+    grove_predict_return_memory(p, c.memory);
 }

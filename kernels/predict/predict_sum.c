@@ -166,6 +166,8 @@ static void free_one(grove_predict_sum *p)
     free(p->even);
     free(p->unwanted);
     grove_predict_station_free(p);
+    for (int i = 0; i < PREDICT_SPARES; i++)
+        free(atomic_load(&p->spares[i]));
     free(p);
 }
 
@@ -176,6 +178,23 @@ void grove_predict_sum_free(grove_predict_sum *p)
         free_one(p);
         p = next;
     }
+}
+
+void *grove_predict_take_memory(grove_predict_sum *p, size_t bytes)
+{
+    for (int i = 0; i < PREDICT_SPARES; i++) {
+        void *spare = atomic_exchange(&p->spares[i], NULL);
+        if (spare)
+            return spare;
+    }
+    return aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+void grove_predict_return_memory(grove_predict_sum *p, void *memory)
+{
+    for (int i = 0; i < PREDICT_SPARES && memory; i++)
+        memory = atomic_exchange(&p->spares[i], memory);
+    free(memory);
 }
 
 void grove_predict_sum_cut(grove_predict_sum *p, int threads)

@@ -30,14 +30,22 @@ void grove_chain_add(grove_chain *product, const grove_factor *factor)
         product->at[product->count++] = *factor;
 }
 
+static bool is_own_adjoint(const grove_node *node)
+{
+    return node->form.shape != GROVE_MATRIX && !node->form.complex_;
+}
+
+bool grove_factor_adjoint(const grove_factor *factor)
+{
+    return !factor->adjoint && !is_own_adjoint(factor->node);
+}
+
 static void add(grove_chain *product, grove_node *node, around o)
 {
-    bool plain = node->form.shape != GROVE_MATRIX && !node->form.complex_;
-
     grove_chain_add(
         product, &(grove_factor){.node = node,
                                  .side = grove_node_varies(node, GROVE_AXIS_STATION) ? o.side : 0,
-                                 .adjoint = o.adjoint && !plain,
+                                 .adjoint = o.adjoint && !is_own_adjoint(node),
                                  .inverse = o.inverse,
                                  .scalar = node->form.shape == GROVE_SCALAR});
 }
@@ -232,8 +240,7 @@ grove_operand grove_chain_make_right(const grove_chain *product, const grove_cla
         return grove_chain_make(product, class_, !from_left, place, failed);
     for (int i = product->count; i-- > 0;) {
         grove_factor f = product->at[i];
-        bool plain = f.node->form.shape != GROVE_MATRIX && !f.node->form.complex_;
-        f.adjoint = !f.adjoint && !plain;
+        f.adjoint = grove_factor_adjoint(&f);
         grove_chain_add(&mirrored, &f);
     }
     grove_operand made = grove_chain_make(&mirrored, class_, from_left, place, failed);

@@ -30,6 +30,8 @@ void grove_chain_open_inside(grove_chain *product, const grove_factor *of, grove
                              const grove_axis *axis);
 void grove_chain_scale(grove_chain *product, double re, double im);
 void grove_chain_add(grove_chain *product, const grove_factor *factor);
+/* `adjoint` of the factor's adjoint: false also where that is the value itself. */
+bool grove_factor_adjoint(const grove_factor *factor);
 
 /* Sorts scalars by what they are, whatever their names and their order in the text. */
 void grove_chain_sort(grove_chain *product);

@@ -192,7 +192,7 @@ grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
 
 /* ---- what classes declare ---- */
 
-static grove_linearity linearity_of(const grove_class *class_, int k, int *group)
+grove_linearity grove_class_linearity(const grove_class *class_, int k, int *group)
 {
     *group = 0;
     for (const grove_input *in = class_->inputs; in && in->name; in++)
@@ -251,9 +251,10 @@ static unsigned group_of(const grove_node *node, int k)
     unsigned bits = 1U << k;
     int group, other;
 
-    linearity_of(node->class_, k, &group);
+    grove_class_linearity(node->class_, k, &group);
     for (int i = 0; i < node->input_count && group; i++)
-        if (node->inputs[i].node && linearity_of(node->class_, i, &other) && other == group)
+        if (node->inputs[i].node && grove_class_linearity(node->class_, i, &other) &&
+            other == group)
             bits |= 1U << i;
     return bits;
 }
@@ -442,7 +443,7 @@ static change derive_input(derivation *d, const grove_node *node, int k)
     change in = derive(d, edge->node);
     if (!is_something(in.operand) || mixes(d, node, k))
         return unchanged;
-    if (linearity_of(node->class_, k, &group) == GROVE_SELECTOR)
+    if (grove_class_linearity(node->class_, k, &group) == GROVE_SELECTOR)
         return fail(d, &node->input_places[k],
                     "'%s' of %s chooses or counts; there is no derivative with respect to it",
                     node->input_names[k], grove_node_shown(node));
@@ -484,7 +485,7 @@ static change derive_class(derivation *d, grove_node *node)
     if (left && (node->class_->kind == GROVE_CLASS_ACCUMULATOR))
         return fail(d, &node->place, "%s gathers the whole observation", grove_node_shown(node));
     for (int k = 0; k < node->input_count && !d->fault && !d->mixed; k++) {
-        grove_linearity linearity = linearity_of(node->class_, k, &group);
+        grove_linearity linearity = grove_class_linearity(node->class_, k, &group);
         const char *rule = linearity ? NULL : rule_of(node, k);
         double step = rule ? step_of_rule(rule) : 0;
         unsigned bits = linearity ? group_of(node, k) : 1U << k;

@@ -50,6 +50,9 @@ grove_operand grove_tree_indicator(grove_node *leaf, const char *name, const gro
                                    const double *group, int64_t index, grove_dimension unit,
                                    const grove_place *place);
 
+/* In which way a class is linear in value input k, and with which others: grove_input.group. */
+grove_linearity grove_class_linearity(const grove_class *class_, int k, int *group);
+
 /* A node of the same class with the same options, and other inputs where `others`, one for each
  * input, is not NOTHING. NOTHING with a message in tree->error. */
 grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,

@@ -3,6 +3,7 @@
 #include "graph/rewrite.h"
 
 #include "base/memory.h"
+#include "graph/derivative.h"
 #include "graph/fuse.h"
 
 #include <stdlib.h>
@@ -59,11 +60,116 @@ static grove_node *rewrite_terms(grove_fusion *f, const grove_chain *product, in
     return grove_tree_call(f->tree, sum->node->class_, NULL, &f->sum->place, arguments, 2).node;
 }
 
+/* The product with its constant, times a number; NULL if it cannot be made. */
+static grove_node *make_product(const grove_fusion *f, const grove_chain *product, double times)
+{
+    const grove_place *place = &f->sum->place;
+    grove_literal number = {.kind = GROVE_LITERAL_NUMBER,
+                            .number = times * product->constant[0],
+                            .imaginary = times * product->constant[1]};
+    bool failed = false;
+    grove_operand made = grove_chain_make(product, f->product_class, true, place, &failed);
+
+    if (failed || made.kind != GROVE_OPERAND_NODE)
+        return NULL;
+    if (number.number == 1 && number.imaginary == 0)
+        return made.node;
+    grove_argument arguments[2] = {{.place = *place}, {.operand = made, .place = *place}};
+    arguments[0].operand =
+        (grove_operand){.kind = GROVE_OPERAND_NODE,
+                        .node = grove_tree_constant(f->tree, &number, GROVE_PRECISION_RUN, place)};
+    return grove_tree_call(f->tree, f->product_class, NULL, place, arguments, 2).node;
+}
+
+/* The factor that alone varies with the source; -1: none does, -2: more than one. */
+static int find_only_source(const grove_fusion *f, const grove_chain *product)
+{
+    int found = -1;
+
+    for (int i = 0; i < product->count; i++)
+        if (grove_node_has_axis(product->at[i].node, f->source))
+            found = found == -1 ? i : -2;
+    return found;
+}
+
+/* The input in which a node is linear and which alone of its inputs varies with the source, or -1.
+ */
+static int find_linear_input(const grove_fusion *f, const grove_node *node)
+{
+    int found = -1, group;
+
+    if (node->kind != GROVE_NODE_CLASS || f->flagged[node->id])
+        return -1;
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node && grove_node_has_axis(node->inputs[k].node, f->source)) {
+            if (found >= 0)
+                return -1;
+            found = k;
+        }
+    if (found < 0)
+        return -1;
+    grove_linearity linear = grove_class_linearity(node->class_, found, &group);
+    bool alone =
+        linear == GROVE_LINEAR || linear == GROVE_ANTILINEAR || linear == GROVE_REAL_LINEAR;
+    return alone && !group ? found : -1;
+}
+
+/* sum(f(x)) = f(sum(x)) of a function that is linear, such as conj, real, select or a mean over
+ * channels. */
+static grove_node *rewrite_function(grove_fusion *f, const grove_chain *product, int depth)
+{
+    int i = find_only_source(f, product);
+    int k = i < 0 || product->at[i].inverse ? -1 : find_linear_input(f, product->at[i].node);
+    grove_operand others[GROVE_MAX_INPUTS] = {{0}};
+    grove_chain inner = {.constant = {1, 0}}, outer = *product;
+
+    if (k < 0 || depth == MAX_DEPTH)
+        return NULL;
+    grove_node *function = product->at[i].node;
+    grove_chain_open(&inner, function->inputs[k], f->source);
+    grove_node *sum = rewrite_product(f, &inner, depth + 1);
+    if (!sum)
+        return NULL;
+    others[k] = (grove_operand){.kind = GROVE_OPERAND_NODE, .node = sum};
+    outer.at[i].node = grove_tree_remake(f->tree, function, others).node;
+    return outer.at[i].node ? make_product(f, &outer, 1) : NULL;
+}
+
+/* sum(A B^H C) = sum(C^H B A^H)^H. */
+static grove_node *rewrite_mirrored(grove_fusion *f, const grove_chain *product)
+{
+    grove_chain mirrored = {.constant = {product->constant[0], -product->constant[1]}};
+    const grove_class *hermitian = grove_tree_operator(f->tree, GROVE_ROLE_HERMITIAN);
+
+    for (int i = product->count; i-- > 0;) {
+        grove_factor factor = product->at[i];
+        factor.adjoint = grove_factor_adjoint(&factor);
+        grove_chain_add(&mirrored, &factor);
+    }
+    grove_node *sum = hermitian ? grove_fuse(f, &mirrored) : NULL;
+    grove_argument argument = {.operand = {.kind = GROVE_OPERAND_NODE, .node = sum},
+                               .place = f->sum->place};
+    return sum ? grove_tree_call(f->tree, hermitian, NULL, &f->sum->place, &argument, 1).node
+               : NULL;
+}
+
 static grove_node *rewrite_product(grove_fusion *f, const grove_chain *product, int depth)
 {
     int i = depth < MAX_DEPTH ? find_sum(f, product) : -1;
+    const char *why;
 
-    return i < 0 ? grove_fuse(f, product) : rewrite_terms(f, product, i, depth);
+    if (i >= 0)
+        return rewrite_terms(f, product, i, depth);
+    if (find_only_source(f, product) == -1)
+        return make_product(f, product, (double)f->source->size);
+    grove_node *made = grove_fuse(f, product);
+    why = f->why;
+    for (int way = 0; way < 2 && !made && why; way++) {
+        f->why = NULL;
+        made = way ? rewrite_function(f, product, depth) : rewrite_mirrored(f, product);
+    }
+    f->why = made ? NULL : why;
+    return made;
 }
 
 static grove_node *rewrite_sum(grove_fusion *f, grove_node *sum)
@@ -74,6 +180,8 @@ static grove_node *rewrite_sum(grove_fusion *f, grove_node *sum)
     if (!f->product_class)
         f->product_class = grove_tree_operator(f->tree, GROVE_ROLE_PRODUCT);
     grove_chain_open(&product, sum->inputs[0], f->source);
+    if (sum->class_->reduce == GROVE_REDUCE_MEAN)
+        grove_chain_scale(&product, 1 / (double)f->source->size, 0);
     grove_node *result = rewrite_product(f, &product, 0);
     if (!result)
         sum->note = grove_arena_format(f->tree->arena, "not fused, summed in chunks: %s",
@@ -83,8 +191,10 @@ static grove_node *rewrite_sum(grove_fusion *f, grove_node *sum)
 
 static bool is_source_sum(const grove_node *node)
 {
-    return node->class_ && node->class_->reduce == GROVE_REDUCE_SUM && node->consumed_count == 1 &&
-           node->consumed[0]->kind == GROVE_AXIS_SOURCE &&
+    return node->class_ &&
+           (node->class_->reduce == GROVE_REDUCE_SUM ||
+            node->class_->reduce == GROVE_REDUCE_MEAN) &&
+           node->consumed_count == 1 && node->consumed[0]->kind == GROVE_AXIS_SOURCE &&
            grove_node_varies(node, GROVE_AXIS_BASELINE);
 }
 
@@ -116,6 +226,7 @@ int grove_tree_rewrite(grove_tree *tree)
     size_t count = tree->node_count; /* new nodes need no second pass */
     bool *flagged = grove_alloc(count + 1), *fitted = grove_alloc(count + 1);
 
+    grove_tree_drop_neutral(tree);
     find_properties(tree, flagged, fitted);
     for (size_t i = 0; i < count; i++) {
         grove_node *sum = tree->nodes[i];

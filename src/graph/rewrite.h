@@ -4,9 +4,10 @@
 
 #include "graph/graph.h"
 
-/* Each sum over one source axis of a product with one `point` becomes a `predict`, with the left
- * and the right factors as station Jones terms; a sum of sums is rewritten term by term. Where that
- * is not possible, the sum's note says why. */
+/* Each sum or mean over one source axis of a product with one `point` becomes a `predict`, with the
+ * left and the right factors as station Jones terms; a sum of sums is rewritten term by term, and
+ * what is linear in the product is done to the sum. Where that is not possible, the sum's note says
+ * why. */
 int grove_tree_rewrite(grove_tree *tree);
 
 /* Users of `x * 1`, `x / 1`, `x + 0` and `x - 0` use x itself if it has the same form. */
