@@ -46,6 +46,7 @@ static const workload workloads[] = {
     {"P3 I, stations", 10000, 480, 64, 1, false, false, PRODUCTS, 4, 37, 8, 8},
     {"P3 I, stations, tensor cores", 10000, 480, 64, 1, false, false, TENSOR, 4, 37, 8, 8},
     {"P3 I, smeared", 10000, 480, 64, 1, true, false, ROWS, 14, 47, 9, 1},
+    {"P3 I, 8 channels", 10000, 480, 8, 1, false, false, ROWS, 6, 35, 9, 0},
     {"P3 I, spectra", 10000, 480, 64, 1, false, false, ROWS, 6, 35, 9, 0, .spectra = true},
     {"P3 2x2 Jones", 10000, 480, 64, 4, false, true, ROWS, 20, 99, 9, 0.8},
     {"P3 2x2 Jones, stations", 10000, 480, 64, 4, false, true, PRODUCTS, 32, 102, 8, 0.8},

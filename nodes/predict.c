@@ -486,7 +486,7 @@ static int eval(const grove_call *call)
         code = eval_sums(call, &args, 0);
     else
         grove_call_parallel(call, grove_predict_rows(&args), run_rows, &args);
-    if (args.in[GROVE_PREDICT_SKIP].data && !code)
+    if (args.in[GROVE_PREDICT_SKIP].data && !call->flagged_unread && !code)
         grove_call_parallel(call, grove_predict_rows(&args), run_blank, &args);
     return code;
 }

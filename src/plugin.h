@@ -197,6 +197,9 @@ typedef struct grove_call {
     bool on_device;  /* addresses in args are a device's: the host cannot read or write them */
     int device;      /* its number, from 0 on; 0 on the host */
     uint64_t memory; /* bytes that it may take on the host: see grove_node_set_pieces (keep.h) */
+    /* Cells of which an input with handing GROVE_AS_FLAGS flags all elements may hold anything in
+     * the result, since nobody reads them; else they are to be 0. */
+    bool flagged_unread;
 } grove_call;
 
 /* Calls fn for pieces of [0, count) on the run's threads; fn must give the same result for any

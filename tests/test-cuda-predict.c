@@ -395,6 +395,24 @@ START_TEST(test_any_tile_gives_the_same_bits)
 }
 END_TEST
 
+/* The sum of `channels` in the precision of `bytes` goes by groups of so many. */
+START_TEST(test_groups)
+{
+    static const struct {
+        int channels, bytes, group;
+    } rows[] = {{1, 4, 1},   {3, 4, 8}, {8, 4, 8}, {16, 4, 8}, {17, 4, 32}, {33, 4, 32},
+                {65, 4, 32}, {2, 8, 1}, {8, 8, 8}, {9, 8, 16}, {17, 8, 16}};
+
+    for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
+        const grove_predict_plan plan = {.channels.regular = 1, .count = rows[k].channels};
+        grove_args args = {.out.bytes = rows[k].bytes};
+        memcpy(args.state.bytes, &plan, sizeof(plan));
+        int group = grove_predict_cuda_group(&args, grove_predict_cuda_way(&args));
+        ck_assert_msg(group == rows[k].group, "%zu: %d", k, group);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda predict");
@@ -405,6 +423,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, test_sums, 0, 2 * SETUPS);
     tcase_add_test(tests, test_any_tile_gives_the_same_bits);
+    tcase_add_test(tests, test_groups);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

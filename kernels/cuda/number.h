@@ -179,17 +179,37 @@ __device__ __forceinline__ complex_number<double> half_turn(double y)
     return {c * t + 1.0, s * y};
 }
 
-/* exp(pi i a b), reduced in double, evaluated in `real`. The sum of a b, below 2^51, and 1.5 2^52
- * has no fraction: it rounds to the nearest whole number, whose last bit is its. */
+/* What an angle has in half turns beyond the nearest whole number of them, whose last bit is that
+ * of `odd`. */
+struct reduced_angle {
+    double rest;
+    uint64_t odd;
+};
+
+/* a b, reduced. The sum of a b, below 2^51, and 1.5 2^52 has no fraction: it rounds to the nearest
+ * whole number, whose last bit is its. */
+__device__ __forceinline__ reduced_angle reduced(double a, double b)
+{
+    const double moved = fma(a, b, 6755399441055744.0);
+    reduced_angle y = {fma(a, b, 6755399441055744.0 - moved), 0};
+
+    memcpy(&y.odd, &moved, sizeof(y.odd));
+    return y;
+}
+
+/* exp(pi i y), evaluated in `real` */
+template <typename real> __device__ __forceinline__ complex_number<real> phasor_of(reduced_angle y)
+{
+    const complex_number<real> z = half_turn((real)y.rest);
+
+    return {negate_if((uint32_t)y.odd, z.re), negate_if((uint32_t)y.odd, z.im)};
+}
+
+/* exp(pi i a b), reduced in double, evaluated in `real` */
 template <typename real>
 __device__ __forceinline__ complex_number<real> phasor_of_half_turns(double a, double b)
 {
-    const double moved = fma(a, b, 6755399441055744.0);
-    const complex_number<real> z = half_turn((real)fma(a, b, 6755399441055744.0 - moved));
-    uint64_t odd;
-
-    memcpy(&odd, &moved, sizeof(odd));
-    return {negate_if((uint32_t)odd, z.re), negate_if((uint32_t)odd, z.im)};
+    return phasor_of<real>(reduced(a, b));
 }
 
 /* exp(2 pi i turns) */

@@ -57,7 +57,7 @@ double grove_idg_seconds(const grove_idg_plan *p, double samples, double subgrid
  * layer, which becomes a pixel. */
 static const struct {
     double number, pixel, edge, weighing, image, written, term, cell;
-} gpu[2] = {{24.2, 0.0528, 1.19, 11.3, 16, 4.8, 5, 22}, {81.7, 0.322, 0.82, 13.8, 32, 9.6, 10, 44}};
+} gpu[2] = {{22.5, 0.0524, 0.89, 10.9, 16, 4.8, 5, 22}, {82.9, 0.321, 0.75, 13.8, 32, 9.6, 10, 44}};
 
 double grove_idg_device_seconds(const grove_idg_plan *p, double samples, double subgrids,
                                 int elements, double channels)

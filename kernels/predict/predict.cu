@@ -3,7 +3,7 @@
 // through shared memory, and each thread keeps the sums of its row and its group of channels in
 // registers: 8, in double and without Jones terms inside 4.
 //
-// Operations for a source-visibility with Jones terms inside: 10 where nothing but the phase varies
+// Operations for a source-visibility with Jones terms inside: 9 where nothing but the phase varies
 // with the channel, since channels at the same distance from the middle are summed as a pair; 28
 // where shape and smearing in time do, too, in single precision; else 4 the recurrence, 16 the sum,
 // 2 shapes or smearing, 8 smearing in time; for a source and group: 35 phase and step, 9 of them in

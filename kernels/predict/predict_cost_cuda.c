@@ -6,7 +6,7 @@
 /* An H100 issues 132 multiprocessors x 4 schedulers x 32 lanes x 1.83 GHz = 3.09e13 instructions of
  * threads a second; those in double or on integers take two slots. Counted at 64 stations and 64
  * channels (workload P3 of bench/gpu-kernels) are 1e12 source-visibilities a second: recurrence
- * 5.66, hence 5.5 slots; a phase evaluated 0.52, hence 60; Jones terms 1.32, hence 23.4, and 3.6
+ * 5.92, hence 5.2 slots; a phase evaluated 0.52, hence 60; Jones terms 1.52, hence 20.4, and 4.1
  * times as many where more than the phase varies with the channel. By stations shared memory binds:
  * 7.31, hence 8520 slots for 64 phasors, two fifths of its time, and 2816 products; with Jones
  * terms 1.24, hence 50200 for 192 factors, two fifths too, and 19456 products
@@ -14,9 +14,9 @@
  * loads. */
 grove_predict_cuda_costs grove_predict_cuda_counted(void)
 {
-    grove_predict_cuda_costs costs = {.recurrence = 5.5,
+    grove_predict_cuda_costs costs = {.recurrence = 5.2,
                                       .direct = 60,
-                                      .jones = 23.4,
+                                      .jones = 20.4,
                                       .varying = 190,
                                       .phasor = 53,
                                       .product = 1.8,
@@ -39,8 +39,8 @@ double grove_predict_cuda_by_baselines(const grove_predict_cuda_costs *costs,
     double rows = (double)shape->baselines;
     double wide = round_up(shape->channels, PREDICT_CUDA_WIDE_SINGLE);
     /* Channels one by one, not in pairs: more than the phase varies with them. */
-    const double alone = 3.6;
-    double narrow = 1.7 * round_up(shape->channels, PREDICT_CUDA_NARROW);
+    const double alone = 4.1;
+    double narrow = 1.9 * round_up(shape->channels, PREDICT_CUDA_NARROW);
 
     if (shape->jones && (shape->varies || !shape->flat || !shape->regular))
         return rows * round_up(shape->channels, PREDICT_CUDA_NARROW) *

@@ -65,18 +65,22 @@ GROVE_FN int grove_predict_varies(const grove_args *args, int input, int axis)
            args->in[input].stride[axis] != 0;
 }
 
-/* Of the sums without Jones terms inside the fastest for the whole axis: a group of 8 takes about
- * 1.7 times as long for a channel as one of 32. */
+/* Of the sums without Jones terms inside the fastest for the whole axis: a group of 8 takes 1.7 to
+ * 2.0 times as long for a channel as one of 32 in single precision (spectra, smearing,
+ * neither), 1.3 to 1.7 times as long as one of 16 in double precision (counted on an H100). */
 GROVE_FN int grove_predict_cuda_direct(const grove_args *args)
 {
     const grove_predict_plan *plan = (const grove_predict_plan *)(const void *)args->state.bytes;
-    int64_t wide = (plan->count + 31) / 32 * 32, narrow = (plan->count + 7) / 8 * 8;
+    const int double_ = args->out.bytes == 8;
+    const int64_t group = double_ ? PREDICT_CUDA_WIDE_DOUBLE : PREDICT_CUDA_WIDE_SINGLE;
+    int64_t wide = (plan->count + group - 1) / group * group, narrow = (plan->count + 7) / 8 * 8;
 
     if (plan->count <= 2)
         return GROVE_PREDICT_CUDA_CHANNEL;
     if (!plan->channels.regular || (args->in[GROVE_PREDICT_WIDTH].data && !plan->equal_width))
         return GROVE_PREDICT_CUDA_IRREGULAR;
-    return 10 * wide <= 17 * narrow ? GROVE_PREDICT_CUDA_WIDE : GROVE_PREDICT_CUDA_NARROW;
+    return 10 * wide <= (double_ ? 15 : 19) * narrow ? GROVE_PREDICT_CUDA_WIDE
+                                                     : GROVE_PREDICT_CUDA_NARROW;
 }
 
 GROVE_FN int grove_predict_cuda_way(const grove_args *args)

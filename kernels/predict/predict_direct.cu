@@ -7,26 +7,38 @@
 // Instructions for a source-visibility, in the kernel's precision: 3.3, where channels at the same
 // distance from the middle are summed as a pair (9 with polarised brightness); else 2.5 the
 // recurrence, 2 the sum (8 with polarised brightness), 5.5 smearing in time; for a source and
-// group: 42 phase and step, 7 of them in double, 20 a second step where channels are no pairs, 12
-// smearing in frequency.
+// group: 42 phase and step, 9 of them in double, 11 the cosine of a second step where channels are
+// no pairs, 12 smearing in frequency.
 #include "predict_shade_cuda.h"
 #include "predict_sources_cuda.h"
+#include "predict_turns_cuda.h"
 
 namespace
 {
 enum { FLUSH = 8 * CHUNK }; // after so many sources sums go to double
 
-// What a thread needs of its row. Where the weights of all sources are the same for all channels,
-// pairs are summed: A and B of the channels k before and after the middle, whose visibilities are
-// A - iB and A + iB.
+// How the sources of all chunks are added. PAIRS: weights are the same for all channels, and
+// nothing else varies with them but the phase; A and B of the channels k before and after the
+// middle are summed, whose visibilities are A - iB and A + iB. EACH: weights and phase vary. MIXED:
+// anything.
+enum ways { PAIRS, EACH, MIXED };
+
+// What a thread needs of its row.
 struct frame {
     double uvw[3];
-    bool row, moving, flat, pairs;
+    bool row, moving, flat, wide; // wide: channels are smeared in frequency
+    int way;
 };
 
 template <typename real, int GROUP, int PARTS> struct sums {
     complex_number<real> of[GROUP * PARTS];
 };
+
+template <typename real>
+__device__ __forceinline__ complex_number<real> scaled(complex_number<real> z, real factor)
+{
+    return {z.re * factor, z.im * factor};
+}
 
 // sum += z factor. As a function: the compiler would make additions at the ends of branches one
 // addition after them, and a multiply-add two instructions.
@@ -54,32 +66,27 @@ __device__ __forceinline__ void add_channel(complex_number<real> *sum, int k,
     }
 }
 
-// exp(i k phi) of a source for k = 1, and for k = STRIDE, the distance of channels that follow each
-// other by the shorter recurrence.
+// Of a source: exp(i phi), from channel to channel, and 2 cos(STRIDE phi), where STRIDE is the
+// distance of channels that follow each other by the shorter recurrence.
 template <typename real> struct steps {
-    complex_number<real> one, stride;
+    complex_number<real> one;
+    real cosines;
 };
 
 // Chains of that recurrence have four terms on each side of the middle.
 template <int GROUP> constexpr int STRIDE = GROUP > 8 ? GROUP / 8 : 1;
 
+// STRIDE times a whole number of half turns is a whole number of turns, where STRIDE is not 1.
 template <typename real, int GROUP>
-__device__ __forceinline__ steps<real> find_steps(double freq, double half_turns)
+__device__ __forceinline__ steps<real> find_steps(double freq, double delay)
 {
     if (GROUP == 1)
         return {};
-    const complex_number<real> one = phasor_of_half_turns<real>(freq, half_turns);
+    const reduced_angle y = reduced(freq, delay);
+    const complex_number<real> one = phasor_of<real>(y);
     if (STRIDE<GROUP> == 1)
-        return {one, one};
-    return {one, phasor_of_half_turns<real>(STRIDE<GROUP> * freq, half_turns)};
-}
-
-// The phasor after `z` of two at equal distances: 2 cos(distance) z - before.
-template <typename real>
-__device__ __forceinline__ complex_number<real> next(real cosines, complex_number<real> z,
-                                                     complex_number<real> before)
-{
-    return {cosines * z.re - before.re, cosines * z.im - before.im};
+        return {one, 2 * one.re};
+    return {one, 2 * phasor_of_half_turns<real>(STRIDE<GROUP>, y.rest).re};
 }
 
 // Adds all channels: STRIDE on each side of the middle by complex products, those farther out at
@@ -90,37 +97,38 @@ __device__ __forceinline__ void add_group(sums<real, GROUP, PARTS> *sum, complex
                                           const real *weight)
 {
     const int middle = GROUP / 2, apart = STRIDE<GROUP>;
-    const real cosines = 2 * step.stride.re;
-    complex_number<real> up = z;
-    complex_number<real> down = z * complex_number<real>{step.stride.re, -step.stride.im};
+    complex_number<real> up = z, down[apart + 1];
 
     if (GROUP == 1)
         add_channel<real, PARTS, FLAT>(sum->of, 0, z, factor_at<real, FACTORS>(s, 0), weight);
+    down[0] = z;
+#pragma unroll
+    for (int k = 1; k <= apart; k++)
+        down[k] = down[k - 1] * complex_number<real>{step.one.re, -step.one.im};
 #pragma unroll
     for (int first = 0; first < apart; first++) {
-        complex_number<real> before = down, after = up;
+        complex_number<real> before = down[apart - first], after = up;
 #pragma unroll
         for (int n = 0; n < middle / apart; n++) {
             const int k = first + n * apart;
             add_channel<real, PARTS, FLAT>(sum->of + (middle + k) * PARTS, middle + k, after,
                                            factor_at<real, FACTORS>(s, k), weight);
-            const complex_number<real> z_next = next(cosines, after, before);
+            const complex_number<real> z_next = next(step.cosines, after, before);
             before = after;
             after = z_next;
         }
         before = up;
-        after = down;
+        after = down[apart - first];
 #pragma unroll
         for (int n = 1; n <= middle / apart; n++) {
             const int k = first - n * apart;
             add_channel<real, PARTS, FLAT>(sum->of + (middle + k) * PARTS, middle + k, after,
                                            factor_at<real, FACTORS>(s, k), weight);
-            const complex_number<real> z_next = next(cosines, after, before);
+            const complex_number<real> z_next = next(step.cosines, after, before);
             before = after;
             after = z_next;
         }
         up = up * step.one;
-        down = down * step.one;
     }
 }
 
@@ -137,20 +145,13 @@ __device__ __forceinline__ void add_pair(complex_number<real> *a, complex_number
     }
 }
 
-// turn[k], of which those before the middle are conjugate.
-template <typename real>
-__device__ __forceinline__ complex_number<real> turn_at(const complex_number<real> *turn, int k)
-{
-    return k < 0 ? complex_number<real>{turn[-k].re, -turn[-k].im} : turn[k];
-}
-
 // Both directions from the middle, by pairs; the first channel has no partner, nor has the middle
 // one.
 template <typename real, int GROUP, int PARTS>
 __device__ __forceinline__ void add_pairs(sums<real, GROUP, PARTS> *sum, complex_number<real> z,
                                           complex_number<real> step, const real *weight)
 {
-    const int middle = GROUP / 2, apart = GROUP > 4 ? GROUP / 4 : 1;
+    const int middle = GROUP / 2;
     complex_number<real> turn[middle + 1] = {{1, 0}, step}, parts[PARTS];
 
 #pragma unroll
@@ -163,10 +164,8 @@ __device__ __forceinline__ void add_pairs(sums<real, GROUP, PARTS> *sum, complex
     }
 #pragma unroll
     for (int k = 1; k <= middle; k++) {
-        if (k > apart)
-            turn[k] = next(2 * turn[apart].re, turn[k - apart], turn_at(turn, k - 2 * apart));
-        else if (k > 1)
-            turn[k] = turn[k / 2] * turn[k - k / 2];
+        if (k > 1)
+            find_turn<real, GROUP>(turn, k);
         if (k < middle)
             add_pair<real, PARTS>(sum->of + (middle + k) * PARTS, sum->of + (middle - k) * PARTS,
                                   parts, turn[k]);
@@ -205,27 +204,17 @@ __device__ __forceinline__ void add_shaded(const frame &f, const shared &c, int 
         add_group<real, GROUP, PARTS, FLAT, ANY>(sum, z, step, s, c.weight[i]);
 }
 
-template <typename real, int GROUP, int PARTS, typename shared>
-__device__ __forceinline__ void add_source(const frame &f, const shared &c, int i,
-                                           sums<real, GROUP, PARTS> *sum)
+// Of any way but PAIRS.
+template <typename real, int GROUP, int PARTS, int WAY, typename shared>
+__device__ __forceinline__ void add_alone(const frame &f, const shared &c, int i,
+                                          complex_number<real> z, double half_turns,
+                                          sums<real, GROUP, PARTS> *sum)
 {
-    const double half_turns = dot(f.uvw, c.direction[i]); // for Hz
-    complex_number<real> z = phasor_of_half_turns<real>(c.freq, half_turns);
-    real scale = 1;
-
-    if (c.width != 0)
-        scale = sinc_of<real>((real)(c.width * half_turns));
-    if (f.flat && PARTS == 1)
-        scale *= c.weight[i][0];
-    z = {z.re * scale, z.im * scale};
-    if constexpr (GROUP > 1)
-        if (f.pairs) {
-            const complex_number<real> step = phasor_of_half_turns<real>(c.step, half_turns);
-            add_pairs<real, GROUP, PARTS>(sum, z, step, c.weight[i]);
-            return;
-        }
     const steps<real> step = find_steps<real, GROUP>(c.step, half_turns);
-    if (f.moving || c.gaussian[i]) {
+
+    if (WAY == EACH) {
+        add_group<real, GROUP, PARTS, false, NONE>(sum, z, step, {}, c.weight[i]);
+    } else if (f.moving || c.gaussian[i]) {
         if (f.flat)
             add_shaded<real, GROUP, PARTS, true>(f, c, i, z, step, sum);
         else
@@ -235,6 +224,33 @@ __device__ __forceinline__ void add_source(const frame &f, const shared &c, int 
     } else {
         add_group<real, GROUP, PARTS, false, NONE>(sum, z, step, {}, c.weight[i]);
     }
+}
+
+template <typename real, int GROUP, int PARTS, int WAY, typename shared>
+__device__ __forceinline__ void add_source(const frame &f, const shared &c, int i,
+                                           sums<real, GROUP, PARTS> *sum)
+{
+    const double half_turns = dot(f.uvw, c.direction[i]); // for Hz
+    complex_number<real> z = phasor_of_half_turns<real>(c.freq, half_turns);
+
+    if (f.wide)
+        z = scaled(z, sinc_of<real>((real)(c.width * half_turns)));
+    if (PARTS == 1 && (WAY == PAIRS || (WAY == MIXED && f.flat)))
+        z = scaled(z, c.weight[i][0]);
+    if constexpr (WAY == PAIRS)
+        add_pairs<real, GROUP, PARTS>(sum, z, phasor_of_half_turns<real>(c.step, half_turns),
+                                      c.weight[i]);
+    else
+        add_alone<real, GROUP, PARTS, WAY>(f, c, i, z, half_turns, sum);
+}
+
+template <typename real, int GROUP, int PARTS, int WAY, typename shared>
+__device__ __forceinline__ void add_chunk(const frame &f, const shared &c, int count,
+                                          sums<real, GROUP, PARTS> *sum)
+{
+#pragma unroll 1
+    for (int i = 0; i < count && f.row; i++)
+        add_source<real, GROUP, PARTS, WAY>(f, c, i, sum);
 }
 
 // Totals are used rarely: they lie in memory and leave the registers to the sums, which pass
@@ -270,13 +286,16 @@ __device__ __forceinline__ void sum_sources(const group_place &p, const frame &f
         for (int64_t source = first; source < end; source += CHUNK) {
             int count = end - source < CHUNK ? (int)(end - source) : (int)CHUNK;
             load_chunk<real, GROUP, PARTS>(p, c, source, count, base, what);
-#pragma unroll 1
-            for (int i = 0; i < count && f.row; i++)
-                add_source<real, GROUP, PARTS>(f, *c, i, &sum);
+            if (GROUP > 1 && f.way == PAIRS)
+                add_chunk<real, GROUP, PARTS, GROUP == 1 ? MIXED : PAIRS>(f, *c, count, &sum);
+            else if (GROUP > 1 && f.way == EACH)
+                add_chunk<real, GROUP, PARTS, GROUP == 1 ? MIXED : EACH>(f, *c, count, &sum);
+            else
+                add_chunk<real, GROUP, PARTS, MIXED>(f, *c, count, &sum);
         }
         flush(sum, total);
     }
-    if (f.pairs)
+    if (GROUP > 1 && f.way == PAIRS)
         part_pairs<GROUP, PARTS>(total);
 }
 
@@ -287,11 +306,9 @@ template <typename shared> __device__ frame find_frame(const place &p, shared *c
     const double *width = doubles_at(p, GROVE_PREDICT_WIDTH, 0, p.first);
     coordinates x = find_coordinates(p);
     bool moving = p.in[GROVE_PREDICT_RATE] != nullptr, flat = is_flat(p);
-    frame f = {{x.uvw[0], x.uvw[1], x.uvw[2]},
-               p.row,
-               moving,
-               flat,
-               flat && !moving && !(c->kind & HAS_GAUSSIAN)};
+    bool plain = !moving && !(c->kind & HAS_GAUSSIAN);
+    frame f = {{x.uvw[0], x.uvw[1], x.uvw[2]},      p.row, moving, flat, width != nullptr,
+               !plain ? MIXED : flat ? PAIRS : EACH};
 
     for (int d = 0; d < 3; d++)
         c->change[d][threadIdx.x] = -0.5 * x.change[d];
@@ -386,8 +403,9 @@ __device__ __forceinline__ void predict(const grove_args *args, shared *c)
         bool polarised = kind & NOT_UNITY;
         if (!polarised)
             sum_unity<real, GROUP>(args, task, c);
-        for (int base = 0; polarised && base < GROUP; base += FEW)
-            sum_polarised<real, GROUP, FEW>(args, task, c, base, !(kind & NOT_HERMITIAN));
+        for (int base = 0; polarised && base < (GROUP > FEW ? group.last : GROUP); base += FEW)
+            if (GROUP == FEW || base + FEW > group.first)
+                sum_polarised<real, GROUP, FEW>(args, task, c, base, !(kind & NOT_HERMITIAN));
     }
 }
 } // namespace

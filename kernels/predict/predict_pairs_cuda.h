@@ -6,6 +6,7 @@
 #define GROVE_KERNELS_PREDICT_PAIRS_CUDA_H
 
 #include "predict_shade_cuda.h"
+#include "predict_turns_cuda.h"
 
 namespace
 {
@@ -16,30 +17,30 @@ enum {
 
 // Sources in shared memory, as all rows of a block need them.
 template <typename real> struct pair_chunk {
-    double direction[PAIR_CHUNK][3]; // (l, m, n - 1) / c, s/m
+    double direction[PAIR_CHUNK][3]; // -2 (l, m, n - 1) / c: half turns for m and Hz
     double ellipse[PAIR_CHUNK][4];
     int gaussian[PAIR_CHUNK];
     complex_number<real> weight[PAIR_CHUNK][4];
     int general;            // some brightness of the chunk is not a real number times unity
     int differ;             // something but phase, shape and smearing varies with the channel
     int shaded;             // some source is a Gaussian
-    double change[3][ROWS]; // of the coordinates in an integration, m
-    // Hz: of the middle of the group, between channels, of a channel for smearing or 0.
+    double change[3][ROWS]; // of the coordinates in an integration, m, -1/2 of it
+    // Hz: of the middle of the group, between channels, half of a channel for smearing or 0.
     double freq, step, width;
 };
 
 // The Jones term of a row.
 struct jones_side {
     const grove_view *view;
-    const char *at; // at source 0; NULL: unity
+    const char *at; // at the first source of a chunk; NULL: unity
     int64_t stride; // bytes from source to source
-    bool plain;     // a matrix in the kernel's precision
+    bool plain;     // aligned matrices in the kernel's precision, less than 2 GiB apart
 };
 
 // What a thread needs of its row.
 struct pair_frame {
-    double uvw[3]; // m
-    bool moving;   // smeared in time
+    double uvw[3];     // m
+    bool moving, wide; // smeared in time; channels in frequency
     jones_side left, right;
 };
 
@@ -128,7 +129,7 @@ __device__ void load_pairs(const place &p, pair_chunk<real> *c, int64_t source, 
                             cell_at(p, GROVE_PREDICT_BRIGHTNESS, source + i, 0));
         const double *shape = SHADED ? doubles_at(p, GROVE_PREDICT_SHAPE, source + i, 0) : nullptr;
         for (int d = 0; d < 3; d++)
-            c->direction[i][d] = lmn[d] / GROVE_SPEED_OF_LIGHT;
+            c->direction[i][d] = -2 / GROVE_SPEED_OF_LIGHT * lmn[d];
         c->gaussian[i] = shape && grove_is_gaussian(shape);
         if (c->gaussian[i])
             find_ellipse(shape, c->ellipse[i]);
@@ -143,36 +144,63 @@ __device__ void load_pairs(const place &p, pair_chunk<real> *c, int64_t source, 
 template <typename real> __device__ jones_side find_side(const place &p, int input)
 {
     const grove_view *view = &p.args->in[input];
+    const int64_t stride = stride_of(view, p.source);
+    const uint64_t bits = (uint64_t)(uintptr_t)p.in[input] | (uint64_t)stride;
 
-    return {view, p.in[input], stride_of(view, p.source),
-            p.in[input] && view->shape == GROVE_MATRIX && view->bytes == sizeof(real)};
+    return {view, p.in[input], stride,
+            p.in[input] && view->shape == GROVE_MATRIX && view->bytes == sizeof(real) &&
+                bits % 16 == 0 && stride == (int)stride};
 }
 
-template <typename real>
-__device__ __forceinline__ matrix_number<real> side_at(const jones_side &side, int64_t source)
+__device__ __forceinline__ void load_matrix(const char *at, matrix_number<float> *m)
 {
-    const char *at = side.at ? side.at + side.stride * source : nullptr;
+    const float4 *from = (const float4 *)(const void *)at;
+    const float4 a = from[0], b = from[1];
+
+    *m = {{{a.x, a.y}, {a.z, a.w}, {b.x, b.y}, {b.z, b.w}}};
+}
+
+__device__ __forceinline__ void load_matrix(const char *at, matrix_number<double> *m)
+{
+    const double2 *from = (const double2 *)(const void *)at;
+
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        m->element[e] = {from[e].x, from[e].y};
+}
+
+// Of source i of the chunk.
+template <typename real>
+__device__ __forceinline__ matrix_number<real> side_at(const jones_side &side, int i)
+{
     matrix_number<real> m;
 
-    if (!side.plain)
-        return matrix_at<real>(side.view, at);
-    for (int e = 0; e < 4; e++)
-        m.element[e] = ((const complex_number<real> *)(const void *)at)[e];
+    if (side.plain)
+        load_matrix(side.at + (int64_t)i * (int)side.stride, &m);
+    else
+        m = matrix_at<real>(side.view, side.at ? side.at + i * side.stride : nullptr);
     return m;
+}
+
+// To the source after `count` more.
+__device__ __forceinline__ void advance(jones_side *side, int count)
+{
+    if (side->at)
+        side->at += count * side->stride;
 }
 
 // left * brightness * right of a source, without the real number of an unpolarised one.
 template <typename real>
-__device__ __forceinline__ matrix_number<real>
-terms_at(const pair_frame &f, const pair_chunk<real> &c, int i, int64_t source)
+__device__ __forceinline__ matrix_number<real> terms_at(const pair_frame &f,
+                                                        const pair_chunk<real> &c, int i)
 {
-    matrix_number<real> m = side_at<real>(f.left, source);
+    matrix_number<real> m = side_at<real>(f.left, i);
 
     if (c.general) {
         const complex_number<real> *w = c.weight[i];
         m = m * matrix_number<real>{{w[0], w[1], w[2], w[3]}};
     }
-    return m * side_at<real>(f.right, source);
+    return m * side_at<real>(f.right, i);
 }
 
 // The first channel of a group has no partner, nor has the middle one.
@@ -181,7 +209,7 @@ __device__ __forceinline__ void add_pairs(matrix_number<real> m, complex_number<
                                           complex_number<real> step, pair_sums<real, GROUP> *sum)
 {
     const int middle = GROUP / 2;
-    complex_number<real> turn = step;
+    complex_number<real> turn[GROUP > 1 ? middle + 1 : 2] = {{1, 0}, step};
 
 #pragma unroll
     for (int e = 0; e < 4; e++) {
@@ -190,21 +218,22 @@ __device__ __forceinline__ void add_pairs(matrix_number<real> m, complex_number<
         sum->element[e][middle].im += m.element[e].im;
     }
 #pragma unroll
-    for (int k = 1; k < middle; k++) {
+    for (int k = 1; k <= middle; k++) {
+        if (k > 1)
+            find_turn<real, GROUP>(turn, k);
 #pragma unroll
-        for (int e = 0; e < 4; e++) {
+        for (int e = 0; k < middle && e < 4; e++) {
             complex_number<real> *a = &sum->element[e][middle + k];
             complex_number<real> *b = &sum->element[e][middle - k];
-            a->re += m.element[e].re * turn.re;
-            a->im += m.element[e].im * turn.re;
-            b->re += m.element[e].re * turn.im;
-            b->im += m.element[e].im * turn.im;
+            a->re += m.element[e].re * turn[k].re;
+            a->im += m.element[e].im * turn[k].re;
+            b->re += m.element[e].re * turn[k].im;
+            b->im += m.element[e].im * turn[k].im;
         }
-        turn = turn * step;
     }
 #pragma unroll
     for (int e = 0; GROUP > 1 && e < 4; e++)
-        add_product(&sum->element[e][0], m.element[e], complex_number<real>{turn.re, -turn.im});
+        add_product(&sum->element[e][0], m.element[e], turn_at(turn, -middle));
 }
 
 // Adds the product of m, a phasor and its factor to the sums of channel k.
@@ -227,7 +256,7 @@ __device__ __forceinline__ void add_channels(const matrix_number<real> &m,
 {
     const int middle = GROUP / 2;
     const real factor = factor_at<real, FACTORS>(s, 0);
-    complex_number<real> turn = step;
+    complex_number<real> turn[GROUP > 1 ? middle + 1 : 2] = {{1, 0}, step};
 
 #pragma unroll
     for (int e = 0; e < 4; e++) {
@@ -236,26 +265,27 @@ __device__ __forceinline__ void add_channels(const matrix_number<real> &m,
     }
 #pragma unroll
     for (int k = 1; k <= middle; k++) {
+        if (k > 1)
+            find_turn<real, GROUP>(turn, k);
         if (k < middle)
-            add_turned(m, turn, factor_at<real, FACTORS>(s, k), middle + k, sum);
-        add_turned(m, {turn.re, -turn.im}, factor_at<real, FACTORS>(s, -k), middle - k, sum);
-        turn = turn * step;
+            add_turned(m, turn[k], factor_at<real, FACTORS>(s, k), middle + k, sum);
+        add_turned(m, turn_at(turn, -k), factor_at<real, FACTORS>(s, -k), middle - k, sum);
     }
 }
 
 template <typename real, int GROUP, bool SHADED>
 __device__ __forceinline__ void add_terms(const pair_frame &f, const pair_chunk<real> &c, int i,
-                                          int64_t source, pair_sums<real, GROUP> *sum)
+                                          pair_sums<real, GROUP> *sum)
 {
-    const double delay = dot(f.uvw, c.direction[i]);
-    complex_number<real> z = phasor_of_half_turns<real>(-2 * c.freq, delay);
+    const double half_turns = dot(f.uvw, c.direction[i]); // for Hz
+    complex_number<real> z = phasor_of_half_turns<real>(c.freq, half_turns);
     complex_number<real> step =
-        GROUP > 1 ? phasor_of_half_turns<real>(-2 * c.step, delay) : complex_number<real>{1, 0};
-    matrix_number<real> m = terms_at<real>(f, c, i, source);
+        GROUP > 1 ? phasor_of_half_turns<real>(c.step, half_turns) : complex_number<real>{1, 0};
+    matrix_number<real> m = terms_at<real>(f, c, i);
     real scale = c.general ? (real)1 : c.weight[i][0].re;
 
-    if (c.width != 0)
-        scale *= sinc_of<real>((real)(c.width * delay));
+    if (f.wide)
+        scale *= sinc_of<real>((real)(c.width * half_turns));
     z = {z.re * scale, z.im * scale};
     if constexpr (SHADED) {
 #pragma unroll
@@ -312,18 +342,19 @@ __device__ __forceinline__ void sum_group(const place &p, pair_chunk<real> *c)
 {
     const grove_predict_channels *channels = &p.plan->channels;
     const coordinates x = find_coordinates(p);
-    const pair_frame f = {{x.uvw[0], x.uvw[1], x.uvw[2]},
-                          p.in[GROVE_PREDICT_RATE] != nullptr,
-                          find_side<real>(p, GROVE_PREDICT_LEFT),
-                          find_side<real>(p, GROVE_PREDICT_RIGHT)};
+    pair_frame f = {{x.uvw[0], x.uvw[1], x.uvw[2]},
+                    p.in[GROVE_PREDICT_RATE] != nullptr,
+                    p.in[GROVE_PREDICT_WIDTH] != nullptr,
+                    find_side<real>(p, GROVE_PREDICT_LEFT),
+                    find_side<real>(p, GROVE_PREDICT_RIGHT)};
     totals<GROUP> total = {};
 
     for (int d = 0; SHADED && d < 3; d++)
-        c->change[d][threadIdx.x] = x.change[d];
+        c->change[d][threadIdx.x] = -0.5 * x.change[d];
     if (threadIdx.x == 0) {
         c->freq = channels->first + channels->step * (double)(p.channel + GROUP / 2);
         c->step = channels->step;
-        c->width = p.in[GROVE_PREDICT_WIDTH] ? p.plan->width : 0;
+        c->width = p.in[GROVE_PREDICT_WIDTH] ? p.plan->width / 2 : 0;
     }
 #pragma unroll 1
     for (int64_t first = 0; first < p.sources; first += PAIR_FLUSH) {
@@ -335,7 +366,9 @@ __device__ __forceinline__ void sum_group(const place &p, pair_chunk<real> *c)
             load_pairs<real, SHADED>(p, c, source, count);
 #pragma unroll 1
             for (int i = 0; i < count && p.row; i++)
-                add_terms<real, GROUP, SHADED>(f, *c, i, source + i, &sum);
+                add_terms<real, GROUP, SHADED>(f, *c, i, &sum);
+            advance(&f.left, count);
+            advance(&f.right, count);
         }
         flush(sum, &total);
     }

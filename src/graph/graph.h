@@ -147,6 +147,9 @@ struct grove_node {
     const char *fused;                 /* what the rewriter made the node from */
     const grove_target *target;        /* of an action: what it writes; NULL: nothing */
     const char *target_path;           /* without links, . and .. */
+    /* The member `missing` of a leaf: of an action's first input, or of a value, users read no row
+     * that it flags; NULL: they may read all. See graph/skip.h. */
+    grove_node *rows;
 
     /* select: the part */
     const grove_axis *select_axis;

@@ -64,26 +64,56 @@ static grove_node *data_beside(const grove_node *model, const use *uses)
     return NULL;
 }
 
-/* Of what the model ends in, cell by cell: the member that flags what a set lacks and so is not
- * written, or NULL. */
-static grove_node *missing_rows(const grove_node *model, const use *uses)
+static bool may_skip(const grove_node *node)
 {
-    const grove_node *at = model;
+    for (int k = 0; node->kind == GROVE_NODE_CLASS && node->handing && k < node->input_count; k++)
+        if (node->handing[k] == GROVE_AS_FLAGS && !node->inputs[k].node)
+            return true;
+    return false;
+}
 
-    while (uses[at->id].count == 1 && is_cellwise(uses[at->id].user))
-        at = uses[at->id].user;
-    const grove_node *action = uses[at->id].count == 1 ? uses[at->id].user : NULL;
+/* ---- rows that a set lacks ---- */
+
+/* The member that flags what the target of an action lacks, and so is not written; or NULL. */
+static grove_node *missing_rows(grove_node *action)
+{
     grove_node *leaf =
-        action && action->kind == GROVE_NODE_CLASS && action->class_->kind == GROVE_CLASS_ACTION
+        action->kind == GROVE_NODE_CLASS && action->class_->kind == GROVE_CLASS_ACTION
             ? grove_target_rows(action)
             : NULL;
+
     for (size_t i = 0; leaf && i < leaf->member_count; i++)
-        if (grove_equal(leaf->members[i].name, "missing") && leaf->members[i].form.flags) {
-            grove_node *found = grove_tree_member(model->tree, leaf, "missing", &model->place).node;
-            found->used = true;
-            return has_all_axes(model, found) ? found : NULL;
-        }
+        if (grove_equal(leaf->members[i].name, "missing") && leaf->members[i].form.flags)
+            return grove_tree_member(action->tree, leaf, "missing", &action->place).node;
     return NULL;
+}
+
+/* Sets `rows` of each node from those of its users, which come after it. */
+static void find_rows(grove_tree *tree, size_t count)
+{
+    bool *known = grove_alloc((count + 1) * sizeof(*known));
+
+    for (size_t i = count; i-- > 0;) {
+        grove_node *user = tree->nodes[i];
+        if (!user->used)
+            continue;
+        bool action = user->kind == GROVE_NODE_CLASS && user->class_->kind == GROVE_CLASS_ACTION;
+        if (action)
+            user->rows = missing_rows(user);
+        else if (user->rows && !has_all_axes(user, user->rows))
+            user->rows = NULL;
+        for (int k = 0; k < user->input_count; k++) {
+            grove_node *in = user->inputs[k].node;
+            if (!in)
+                continue;
+            grove_node *rows = (action && k == 0) || is_cellwise(user) ? user->rows : NULL;
+            in->rows = known[in->id] && in->rows != rows ? NULL : rows;
+            known[in->id] = true;
+        }
+        if (!action && !is_cellwise(user) && !may_skip(user))
+            user->rows = NULL;
+    }
+    free(known);
 }
 
 static void set_skip(grove_node *node, grove_node *data, const char *why)
@@ -99,14 +129,6 @@ static void set_skip(grove_node *node, grove_node *data, const char *why)
         }
 }
 
-static bool may_skip(const grove_node *node)
-{
-    for (int k = 0; node->kind == GROVE_NODE_CLASS && node->handing && k < node->input_count; k++)
-        if (node->handing[k] == GROVE_AS_FLAGS && !node->inputs[k].node)
-            return true;
-    return false;
-}
-
 void grove_tree_skip_flagged(grove_tree *tree)
 {
     use *uses = grove_alloc((tree->node_count + 1) * sizeof(*uses));
@@ -120,15 +142,16 @@ void grove_tree_skip_flagged(grove_tree *tree)
             }
     }
     const size_t count = tree->node_count; /* members may be added */
+    find_rows(tree, count);
     for (size_t i = 0; i < count; i++) {
         grove_node *node = tree->nodes[i];
         if (!node->used || !may_skip(node))
             continue;
-        grove_node *data = data_beside(node, uses), *rows = data ? NULL : missing_rows(node, uses);
+        grove_node *data = data_beside(node, uses);
         if (data)
             set_skip(node, data, "only a sum uses it");
-        if (rows)
-            set_skip(node, rows, "the set has no such rows");
+        else if (node->rows)
+            set_skip(node, node->rows, "the set has no such rows");
     }
     free(uses);
 }

@@ -223,6 +223,8 @@ static void visit(grove_node *node, grove_node **list, size_t *count)
     node->used = true;
     for (int k = 0; k < node->input_count; k++)
         visit(node->inputs[k].node, list, count);
+    if (!node->target)
+        visit(node->rows, list, count);
     if (node->fit)
         visit(node->fit->whole.node, list, count); /* it is shown */
     visit(node->leaf, list, count);

@@ -28,7 +28,7 @@ int grove_compute_blank(const grove_run *run, const grove_step *step, grove_valu
 {
     int code = 0;
 
-    for (int k = 0; k < step->inputs && !code; k++) {
+    for (int k = 0; k < step->node->input_count && !code; k++) {
         grove_value *from = grove_run_value(run, step->input[k]);
         if (from && from->flags && step->node->handing[k] == GROVE_AS_FLAGS)
             code = blank(run, step, k, from, value);

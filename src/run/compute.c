@@ -190,7 +190,8 @@ int grove_compute_call(grove_session *session, grove_launch *launch, grove_devic
                        &work,
                        on_device,
                        grove_devices_index(session, device),
-                       session->grants[node->id]};
+                       session->grants[node->id],
+                       what->flagged_unread};
 
     grove_error_clear(session->attempt);
     grove_call_begin(&work, device, launch->scratch, launch->scratch_bytes, session->attempt);
@@ -223,7 +224,8 @@ static int compute_step(grove_session *session, grove_launch *launch, grove_devi
 
     return grove_compute_call(
         session, launch, device,
-        &(grove_compute_function){step->node, step->double_, call_class, NULL});
+        &(grove_compute_function){step->node, step->double_, call_class, NULL,
+                                  step->rows_only && !session->observer.failed});
 }
 
 static int set_up(grove_run *run, const grove_step *step, const grove_range *space, int axes,
@@ -232,12 +234,13 @@ static int set_up(grove_run *run, const grove_step *step, const grove_range *spa
     grove_session *session = run->session;
     const grove_node *node = step->node;
 
-    grove_launch_begin(launch, session, NULL, GROVE_LAUNCH_ON_DEVICE, space, axes, step->inputs);
+    grove_launch_begin(launch, session, NULL, GROVE_LAUNCH_ON_DEVICE, space, axes,
+                       node->input_count);
     memcpy(launch->args.state.bytes, node->state, sizeof(launch->args.state.bytes));
     launch->args.table = node->table;
     launch->table = grove_table_of(session, node);
     int code = grove_launch_output(launch, value, session->error);
-    for (int k = 0; k < step->inputs && !code; k++) {
+    for (int k = 0; k < node->input_count && !code; k++) {
         grove_value *from = input(run, step, k);
         if (!from)
             continue;
@@ -252,6 +255,8 @@ static int set_up(grove_run *run, const grove_step *step, const grove_range *spa
     }
     if (step->kind == GROVE_STEP_KERNEL) {
         launch->kernel = node->kernel;
+        if (!code && grove_run_leaves_rows(run, step))
+            code = grove_launch_leave_rows(launch, input(run, step, step->rows), session->error);
         return code;
     }
     launch->compute = compute_step;
@@ -268,10 +273,10 @@ static int combine_flags(const grove_run *run, const grove_step *step, const gro
 {
     grove_value *inputs[GROVE_MAX_INPUTS] = {0};
 
-    for (int k = 0; k < step->inputs; k++)
-        inputs[k] = input(run, step, k);
-    return grove_flags_combine(run->session, step->node, inputs, step->side, step->inputs, space,
-                               axes, value);
+    for (int k = 0; k < step->node->input_count; k++)
+        inputs[k] = step->rows_only && k == step->rows ? NULL : input(run, step, k);
+    return grove_flags_combine(run->session, step->node, inputs, step->side,
+                               step->node->input_count, space, axes, value);
 }
 
 int grove_compute_class(grove_run *run, const grove_step *step, grove_value **value)

@@ -57,6 +57,14 @@ int grove_launch_input_flags(grove_launch *launch, int k, const grove_value *val
     return code;
 }
 
+int grove_launch_leave_rows(grove_launch *launch, const grove_value *value, grove_error *error)
+{
+    launch->rows.buffer = value->flags;
+    return value->flags ? grove_value_flag_layout(value, launch->space, launch->args.axes, 0,
+                                                  &launch->rows_view, &launch->rows.offset, error)
+                        : 0;
+}
+
 void grove_launch_input_buffer(grove_launch *launch, int k, grove_buffer *buffer,
                                const grove_view *view, int64_t offset)
 {
@@ -301,6 +309,71 @@ static int run_on_device(grove_session *session, grove_launch *launch)
 
 /* ---- on the host ---- */
 
+/* A kernel whose cells are wanted in some rows. */
+typedef struct {
+    const grove_launch *launch;
+    grove_cells_fn fn;
+    int axes;      /* of rows: the first ones */
+    int64_t cells; /* of a row */
+} host_rows;
+
+/* From `row` on: how many rows along the last axis of rows are all left out, or all wanted. */
+static int64_t run_of_rows(const host_rows *r, int64_t row, int64_t last, bool *left)
+{
+    const grove_launch *launch = r->launch;
+    const int inner = r->axes - 1;
+    int64_t index[GROVE_MAX_AXES], rest = row, count = 1;
+
+    for (int d = inner; d >= 0; d--) {
+        index[d] = rest % launch->args.size[d];
+        rest /= launch->args.size[d];
+    }
+    const char *flags = grove_view_at(&launch->rows_view, index, r->axes);
+    const int64_t step = inner < 0 ? 0 : launch->rows_view.stride[inner];
+    int64_t most = inner < 0 ? 1 : launch->args.size[inner] - index[inner];
+    most = most < last - row ? most : last - row;
+    *left = *flags != 0;
+    while (count < most && (flags[count * step] != 0) == *left)
+        count++;
+    return count;
+}
+
+static void run_rows(void *context, int64_t first, int64_t last)
+{
+    const host_rows *r = context;
+
+    for (int64_t row = first, count; row < last; row += count) {
+        bool left;
+        count = run_of_rows(r, row, last, &left);
+        if (!left)
+            r->fn(&r->launch->args, row * r->cells, (row + count) * r->cells);
+    }
+}
+
+static int compute_rows(grove_session *session, grove_launch *launch)
+{
+    enum { GRAIN = 4096 };
+    const grove_args *args = &launch->args;
+    const grove_kernel *kernel = launch->kernel;
+    host_rows r = {.launch = launch,
+                   .fn = launch->double_precision ? kernel->double_precision
+                                                  : kernel->single_precision,
+                   .axes = args->axes};
+    int64_t rows = 1;
+    int code = set_address(launch->rows.buffer, session->host, launch->rows.offset,
+                           &launch->rows_view, session->error);
+
+    while (r.axes > 0 && !launch->rows_view.stride[r.axes - 1])
+        r.axes--;
+    for (int d = 0; d < r.axes; d++)
+        rows *= args->size[d];
+    r.cells = grove_args_cells(args) / (rows ? rows : 1);
+    session->host->launches++;
+    if (!code)
+        grove_parallel(session->host->threads, rows, GRAIN / (r.cells + 1) + 1, run_rows, &r);
+    return code;
+}
+
 static int run_on_host(grove_session *session, grove_launch *launch)
 {
     grove_device *host = session->host;
@@ -309,6 +382,8 @@ static int run_on_host(grove_session *session, grove_launch *launch)
 
     for (int k = 0; k < launch->args.inputs && !code; k++)
         code = grove_launch_to_host(session, launch->in[k].buffer);
+    if (!code)
+        code = grove_launch_to_host(session, launch->rows.buffer);
     if (!code && !had_storage)
         grove_devices_make_host_room(session, launch->out_bytes + launch->scratch_bytes);
     if (!code)
@@ -316,7 +391,8 @@ static int run_on_host(grove_session *session, grove_launch *launch)
     if (code || !launch->out_bytes)
         return code;
     double began = grove_now();
-    code = compute(session, launch, host, session->error);
+    code = launch->rows.buffer && launch->kernel ? compute_rows(session, launch)
+                                                 : compute(session, launch, host, session->error);
     session->counters.kernel_seconds += grove_now() - began;
     mark_written(launch, host, had_storage);
     return code;

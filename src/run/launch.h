@@ -42,7 +42,10 @@ struct grove_launch {
     grove_device *ran_on; /* where it ran, set by grove_launch_run */
     grove_launch_operand in[GROVE_MAX_INPUTS];
     grove_buffer *table; /* the class's table, see run/table.h; or NULL */
-    grove_args args;     /* before the launch runs, data only says whether an input is given */
+    /* Flags of rows that the host need not compute, as seen from the space; buffer NULL: none. */
+    grove_launch_operand rows;
+    grove_view rows_view;
+    grove_args args; /* before the launch runs, data only says whether an input is given */
 };
 
 /* Sets up a launch over `axes` ranges, without inputs. The caller sets the state. */
@@ -56,6 +59,8 @@ int grove_launch_input(grove_launch *launch, int k, const grove_value *value, ch
                        grove_error *error);
 int grove_launch_input_flags(grove_launch *launch, int k, const grove_value *value, char side,
                              grove_error *error);
+/* Rows of which the host need compute no cell of a cell function: all elements are flagged. */
+int grove_launch_leave_rows(grove_launch *launch, const grove_value *value, grove_error *error);
 int grove_launch_output(grove_launch *launch, grove_value *value, grove_error *error);
 int grove_launch_output_flags(grove_launch *launch, grove_value *value, grove_error *error);
 /* Operands that are not values. `view`: everything except the address. */

@@ -257,7 +257,7 @@ static void tell_failed(const grove_run *run, const grove_step *step)
     const grove_observer *observer = &run->session->observer;
     grove_value *inputs[GROVE_MAX_INPUTS] = {0};
 
-    for (int k = 0; k < step->inputs; k++)
+    for (int k = 0; k < step->node->input_count; k++)
         inputs[k] = grove_run_value(run, step->input[k]);
     if (observer->failed)
         observer->failed(observer->context, step->node, inputs);

@@ -39,6 +39,11 @@ int grove_run_check(grove_walk *walk, int step, void *found, void *made);
 /* Runs a loop over chunks, from `first` on: computes its steps, then releases them. */
 int grove_run_body(grove_run *run, const grove_step *step, int64_t first);
 void grove_run_end_body(grove_run *run, const grove_step *step);
+/* Whether the step need not compute rows that its input `rows` flags. */
+static inline bool grove_run_leaves_rows(const grove_run *run, const grove_step *step)
+{
+    return step->rows_only && step->rows >= 0 && !run->session->observer.failed;
+}
 /* The current chunk of the step's loop. */
 grove_chunk grove_run_chunk(const grove_run *run, const grove_step *step);
 /* Calls `take` for all chunks of the step's inputs; once if it has no loop. */
@@ -70,6 +75,7 @@ typedef struct {
     bool double_precision;
     int (*compute)(const grove_call *call, void *context);
     void *context;
+    bool flagged_unread; /* as in grove_call */
 } grove_compute_function;
 /* For a launch's `compute`: calls it there. */
 int grove_compute_call(grove_session *session, grove_launch *launch, grove_device *device,

@@ -1,0 +1,214 @@
+/* Rows that a set lacks: cells of them are computed where somebody reads them, and only there. */
+#include "foreign-sets.h"
+#include "probe.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "device/array.h"
+#include "graph/graph.h"
+#include "io/measurement_set.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHANNELS = 16, BASELINES = 21, TIMES = 10, ROWS = BASELINES * TIMES / 2 };
+
+/* ---- a class that counts the cells that it computes, and marks its result ---- */
+
+static int64_t counted;
+
+static void count_cells(const grove_args *args, int64_t first, int64_t last)
+{
+    __atomic_fetch_add(&counted, last - first, __ATOMIC_RELAXED);
+    grove_array_cast.single_precision(args, first, last);
+}
+
+static const grove_kernel count_kernel = {"count", count_cells, count_cells, NULL, NULL, 0, 0};
+
+static int check_count(grove_node *node)
+{
+    grove_node_set_output(node, grove_node_input_form(node, 0));
+    return 0;
+}
+
+static const grove_input count_inputs[] = {
+    {"x", GROVE_VALUE, "what is handed on", .shapes = GROVE_JONES}, {0}};
+static const grove_class class_count = {GROVE_CLASS_HEAD(count), .doc = "For tests.",
+                                        .inputs = count_inputs,  .kernel = &count_kernel,
+                                        .check = check_count,    .output_doc = "the input"};
+
+static void begin(testing *t)
+{
+    probe_begin(t);
+    ck_assert_int_eq(grove_classes_add(t->classes, &class_count, t->error), 0);
+}
+
+TESTING_FIXTURE(begin(&t))
+
+/* The set half.ms: every second row of one by seven stations. */
+static void make_half(void)
+{
+    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
+    char *full = grove_format("%s/full.ms", t.folder), *half = grove_format("%s/half.ms", t.folder);
+    char *text = grove_format(
+        "obs = observe(array=\"%s/data/arrays/kat-7.array\", hour_angle=-50s..50s, "
+        "integration=10s, "
+        "phase_centre=\"0deg -30deg\", frequency=1.4GHz, channels=%d, channel_width=1MHz)\n"
+        "V[p,q] = noise(obs, sigma=1Jy)\n"
+        "w = sink(V, obs, to=\"%s\")\nx = sink(V, obs, to=\"%s\", column=\"ONE\")\n"
+        "y = sink(V, obs, to=\"%s\", column=\"TWO\")\n",
+        source, CHANNELS, full, full, full);
+
+    testing_tree(&t, text);
+    ck_assert(!probe_run(&t, NULL));
+    foreign_reference(full, half);
+    free(text);
+    free(half);
+    free(full);
+}
+
+/* Runs these actions on the set and returns how many cells were counted. `tile`: times, 0: all. */
+static int64_t run(const char *actions, int64_t tile, bool double_)
+{
+    char *text = grove_format(
+        "obs = ms(\"%s/half.ms\")\nS = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
+        "G[p] = gains(obs, kind=sine, period=100s, seed=2)\n"
+        "M[p,q] = sum[s](point(S, obs, lmn=lmn(S, obs)))\n%s",
+        t.folder, getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".", actions);
+    grove_session_options options = {
+        .threads = 2, .device = "cpu", .tile_times = tile, .double_precision = double_};
+
+    counted = 0;
+    testing_tree(&t, text);
+    ck_assert_msg(!probe_run(&t, &options), "%s", grove_error_message(t.error, 0));
+    free(text);
+    return counted;
+}
+
+/* Whether the sum over sources of the tree is not computed where there are no rows. */
+static bool skips(void)
+{
+    bool said = false;
+
+    for (size_t i = 0; i < t.tree->node_count; i++)
+        said = said || (t.tree->nodes[i]->fused &&
+                        strstr(t.tree->nodes[i]->fused, "the set has no such rows"));
+    return said;
+}
+
+/* That two columns are the same in all rows, and not zero; missing rows aside. */
+static void check_columns(const char *a, const char *b)
+{
+    char *path = grove_format("%s/half.ms", t.folder);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){.cross_only = true}, false, t.error);
+    ck_assert_msg(ms != NULL, "%s", grove_error_message(t.error, 0));
+    const grove_ms_layout *layout = grove_ms_layout_of(ms);
+    grove_ms_block block = {0, layout->times, 0, layout->baselines, 0, layout->channels};
+    const size_t cells = (size_t)(layout->times * layout->baselines), row = 4 * CHANNELS;
+    float *x = grove_alloc(2 * row * cells * sizeof(float)),
+          *y = grove_alloc(2 * row * cells * sizeof(float));
+    unsigned char *missing = grove_alloc(cells);
+    size_t rows = 0;
+
+    ck_assert_int_eq(layout->rows, ROWS);
+    ck_assert(!grove_ms_read_data(ms, a, &block, x, NULL, t.error));
+    ck_assert(!grove_ms_read_data(ms, b, &block, y, NULL, t.error));
+    ck_assert(!grove_ms_find_missing(ms, &block, missing, t.error));
+    for (size_t i = 0; i < cells; i++) {
+        if (missing[i])
+            continue;
+        rows++;
+        ck_assert_mem_eq(x + 2 * row * i, y + 2 * row * i, 2 * row * sizeof(float));
+        ck_assert(x[2 * row * i] != 0);
+    }
+    ck_assert_uint_eq(rows, ROWS);
+    grove_ms_close(ms);
+    free(path);
+    free(x);
+    free(y);
+    free(missing);
+}
+
+/* Each equation, whose cells are counted: what only the set gets is computed for its rows, and the
+ * same numbers for all cells where something else reads it, too. */
+START_TEST(cells_that_nobody_reads)
+{
+    static const char *const equations[] = {
+        "count(M[p,q])",
+        "G[p] * count(M[p,q]) * G[q]^H",
+        "count(G[p] * M[p,q] * G[q]^H)",
+        "obs.data - count(G[p] * M[p,q] * G[q]^H)",
+        "count(obs.data + M[p,q])",
+        "G[p]^-1 * count(obs.data) * G[q]^H^-1",
+    };
+    const char *equation = equations[_i % 6];
+    const int64_t all = 2 * ROWS * CHANNELS, tile = _i % 6 % 3 == 1 ? 3 : 0;
+    const bool double_ = _i >= 6;
+    char *text = grove_format("V[p,q] = %s\nw = sink(V, obs, column=\"ONE\")\n", equation);
+
+    make_half();
+    ck_assert_int_eq(run(text, tile, double_), all / 2);
+    ck_assert(skips() == (strstr(equation, "M[p,q]") != NULL));
+    free(text);
+    text = grove_format(
+        "V[p,q] = %s\nw = sink(V, obs, column=\"TWO\")\nm = print(mean(V, over=time), rows=2)\n",
+        equation);
+    ck_assert_int_ge(run(text, tile, double_), all);
+    ck_assert(!skips());
+    free(text);
+    check_columns("ONE", "TWO");
+}
+END_TEST
+
+/* A value that is asked for by itself has zeros where the set has no row, flagged. */
+START_TEST(a_value_that_is_asked_for)
+{
+    const grove_session_options options = {.device = "cpu", .tile_times = 3};
+    unsigned char *flags;
+    char *text;
+
+    make_half();
+    text = grove_format(
+        "obs = ms(\"%s/half.ms\")\nS = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
+        "M[p,q] = sum[s](point(S, obs))\nV[p,q] = count(M[p,q])\n"
+        "w = sink(V, obs, column=\"ONE\")\n",
+        t.folder, getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".");
+    testing_tree(&t, text);
+    counted = 0;
+    testing_value value = probe_session(&t, "V", &options, &flags);
+    ck_assert_int_eq(counted, 2 * ROWS * CHANNELS);
+    const size_t row = 4 * CHANNELS;
+    size_t zeros = 0;
+    for (size_t i = 0; i < 2 * ROWS; i++) {
+        size_t flagged = 0, zero = 0;
+        for (size_t k = 0; k < row; k++) {
+            flagged += flags[row * i + k] != 0;
+            zero += value.at[row * i + k] == 0;
+        }
+        ck_assert(flagged == 0 || (flagged == row && zero == row));
+        zeros += flagged == row;
+    }
+    ck_assert_uint_eq(zeros, ROWS);
+    free(flags);
+    testing_free(&value);
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("absent-rows");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 60);
+    tcase_add_loop_test(test, cells_that_nobody_reads, 0, 12);
+    tcase_add_test(test, a_value_that_is_asked_for);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
