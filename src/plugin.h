@@ -75,8 +75,7 @@ typedef enum {
     GROVE_AS_REAL,           /* `real` */
     GROVE_AS_COMPLEX,        /* `cplx` */
     GROVE_AS_DOUBLE,         /* double whatever the precision of the run: coordinates */
-    GROVE_AS_SINGLE_COMPLEX, /* grove_cplx32 whatever the precision of the run: columns of data sets
-                              */
+    GROVE_AS_SINGLE_COMPLEX, /* grove_cplx32 whatever the precision of the run: columns of sets */
     /* Only the flags of the value: a byte per cell with bit k for element k; NULL when nothing is
        flagged. Cells with all elements flagged need not be computed: the result is flagged, and set
        to 0 after .device. For .eval and .device only. */
@@ -197,9 +196,8 @@ typedef struct grove_call {
     bool on_device;  /* addresses in args are a device's: the host cannot read or write them */
     int device;      /* its number, from 0 on; 0 on the host */
     uint64_t memory; /* bytes that it may take on the host: see grove_node_set_pieces (keep.h) */
-    /* Cells of which an input with handing GROVE_AS_FLAGS flags all elements may hold anything in
-     * the result, since nobody reads them; else they are to be 0. */
-    bool flagged_unread;
+    bool
+        flagged_unread; /* cells that an input with GROVE_AS_FLAGS flags may hold anything, not 0 */
 } grove_call;
 
 /* Calls fn for pieces of [0, count) on the run's threads; fn must give the same result for any

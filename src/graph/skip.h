@@ -6,8 +6,8 @@
 
 /* If a node has an unused input with handing GROVE_AS_FLAGS, and its value is combined with flagged
  * data and then only reduced, it gets those data for that input; if it is only written into a set
- * that lacks rows, it gets the member `missing` of the leaf that reads it. Sets `rows` of such values
- * and of the cells made of them. Requires nodes in order and marked as used. */
+ * that lacks rows, it gets the member `missing` of the leaf that reads it. Sets `rows` of such
+ * values and of the cells made of them. Requires nodes in order and marked as used. */
 void grove_tree_skip_flagged(grove_tree *tree);
 
 #endif
