@@ -196,8 +196,7 @@ typedef struct grove_call {
     bool on_device;  /* addresses in args are a device's: the host cannot read or write them */
     int device;      /* its number, from 0 on; 0 on the host */
     uint64_t memory; /* bytes that it may take on the host: see grove_node_set_pieces (keep.h) */
-    bool
-        flagged_unread; /* cells that an input with GROVE_AS_FLAGS flags may hold anything, not 0 */
+    bool flagged_unread; /* cells that GROVE_AS_FLAGS flags may hold anything, not just 0 */
 } grove_call;
 
 /* Calls fn for pieces of [0, count) on the run's threads; fn must give the same result for any
@@ -558,7 +557,7 @@ typedef struct {
 /* Only in check of an action; copied. */
 int grove_node_set_target(grove_node *node, const grove_target *target);
 /* Scratch memory that .device or .eval asks for at most: bytes, and bytes for each cell of the
- * output, in which axes that check has added are whole; of an accumulator bytes, beside its state
+ * output, in which axes that check has added are whole; of an accumulator bytes, beside its state.
  */
 void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per_cell);
 /* The class's own; `close` frees it. */
