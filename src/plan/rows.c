@@ -1,0 +1,50 @@
+/* Which steps need not make the rows that a set lacks: see graph/skip.h for the tree's part. */
+#include "plan/rows.h"
+
+/* Whether a cell function leaves out enough at a time: it begins anew after each gap. */
+static bool has_long_rows(const grove_step *step)
+{
+    enum { LONG = 16 };
+    int64_t cells = 1;
+
+    for (int d = 0; d < step->axes; d++)
+        if (!grove_node_has_axis(step->node->rows, step->axis[d]))
+            cells *= step->axis[d]->size;
+    return step->kind != GROVE_STEP_KERNEL || cells >= LONG;
+}
+
+/* Whether the value stays with its users in this program. */
+static bool is_passed_on(const grove_program *p, const grove_step *step)
+{
+    return step->node->rows && step->kind > GROVE_STEP_READ && step->kind != GROVE_STEP_ROOT &&
+           !step->loop && has_long_rows(step) && step->keep != GROVE_KEEP_CACHE &&
+           (step->keep == GROVE_KEEP_NOT || step->cut & p->divided);
+}
+
+static bool reads_rows_only(const grove_step *user, int k, const grove_node *rows)
+{
+    if (user->kind == GROVE_STEP_ROOT)
+        return user->node->target && k == 0 && user->node->rows == rows;
+    return user->rows_only && k != user->rows && user->node->rows == rows;
+}
+
+void grove_program_find_rows(grove_program *p)
+{
+    for (int s = 0; s < p->step_count; s++)
+        p->steps[s].rows_only = is_passed_on(p, &p->steps[s]);
+    for (int u = p->step_count - 1; u >= 0; u--)
+        for (int k = 0; k < p->steps[u].inputs; k++) {
+            grove_step *in = p->steps[u].input[k] < 0 ? NULL : &p->steps[p->steps[u].input[k]];
+            if (in && in->rows_only)
+                in->rows_only = reads_rows_only(&p->steps[u], k, in->node->rows);
+        }
+    for (int s = 0; s < p->step_count; s++) {
+        grove_step *step = &p->steps[s];
+        if (!step->node->rows || step->kind == GROVE_STEP_ROOT)
+            continue;
+        step->flagged = !step->rows_only && p->facts[step->node->id].flagged;
+        for (int k = 0; k < step->node->input_count && step->rows_only; k++)
+            step->flagged = step->flagged || (k != step->rows && step->input[k] >= 0 &&
+                                              p->steps[step->input[k]].flagged);
+    }
+}
