@@ -123,12 +123,14 @@ bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan
     const int many = within ? GROVE_PREDICT_FEW : GROVE_PREDICT_RECURRED;
     const int elements = within ? jones_elements(node) : 1;
     const predict_sources sources = predict_count_sources(node);
+    const grove_node *obs = grove_node_object(node, "obs");
     const grove_predict_shape shape = {.baselines = baselines ? baselines->size : 1,
                                        .stations = stations ? stations->size : 1,
                                        .channels = plan->count,
                                        .sources = sources.all,
                                        .regular = regular && plan->count >= many,
                                        .flat = plan->flat,
+                                       .fitted = obs && grove_node_property(obs, "uvw_misclosure"),
                                        .jones = !within ? PREDICT_COSTS_POINTS
                                                 : vary  ? PREDICT_COSTS_VARIED
                                                         : PREDICT_COSTS_JONES,

@@ -322,6 +322,13 @@ START_TEST(costs_grow)
     grove_predict_shape twice = other;
     twice.channels = 8;
     ck_assert(by(1, other) * 2 == by(1, twice));
+    other = (grove_predict_shape){
+        .baselines = 45, .stations = 10, .channels = 1, .sources = 1, .fitted = 1};
+    twice = other;
+    twice.fitted = 0; /* coordinates of stations are there: not fitted for each row */
+    ck_assert(by(1, other) > by(1, twice) && by(0, other) == by(0, twice));
+    other.jones = twice.jones = PREDICT_COSTS_JONES; /* which take them by baselines, too */
+    ck_assert(by(1, other) == by(1, twice));
 }
 END_TEST
 

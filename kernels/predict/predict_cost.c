@@ -410,6 +410,7 @@ double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
 double grove_predict_cost_of_stations(const grove_predict_costs *costs,
                                       const grove_predict_shape *shape)
 {
+    const double fit = shape->fitted && shape->jones == PREDICT_COSTS_POINTS ? 30 : 0; /* a row */
     double n = (double)shape->stations, sums = sums_of(shape), phase = 1, pair = 1;
 
     if (shape->jones == PREDICT_COSTS_POINTS) { /* phases once, panels for each sum */
@@ -420,7 +421,7 @@ double grove_predict_cost_of_stations(const grove_predict_costs *costs,
         phase = shape->elements == 2 ? 0.75 + 0.2 * sums : 0.5 + 0.12 * sums;
         pair = sums / 12;
     }
-    return shared(shape, 100, 13, 5.7) +
+    return shared(shape, 100, 13 + fit, 5.7) +
            lanes_of_source(shape) * (double)shape->channels *
                (n * phase * phase_at(costs, shape) + n * (n - 1) / 2 * pair * costs->pair);
 }

@@ -27,11 +27,12 @@ grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones);
 
 /* What is summed. jones: PREDICT_COSTS_; elements: 1, 2 or 4 of the Jones terms; sums: elements of
  * the result that differ, 1, 2 or 4 (0: 1). regular: equally spaced channels that are not too few.
- * flat: the brightness does not vary with frequency. lanes: channels that a vector holds, 0: 1.
+ * flat: the brightness does not vary with frequency. fitted: coordinates of stations are found from
+ * those of the rows, for points by stations alone. lanes: channels that a vector holds, 0: 1.
  * sources: 0: so many that storing takes no time. */
 typedef struct {
     int64_t baselines, stations, channels, sources;
-    int regular, flat, jones, elements, sums, lanes;
+    int regular, flat, fitted, jones, elements, sums, lanes;
 } grove_predict_shape;
 
 /* For a source and time, ns; `costs` are those of shape->jones. */
