@@ -98,8 +98,9 @@ static int find_linear_input(const grove_fusion *f, const grove_node *node)
 {
     int found = -1, group;
 
-    if (node->kind != GROVE_NODE_CLASS || f->flagged[node->id])
-        return -1;
+    if (node->kind != GROVE_NODE_CLASS || grove_class_takes_arrays(node->class_) ||
+        f->flagged[node->id])
+        return -1; /* what takes arrays may mix sources */
     for (int k = 0; k < node->input_count; k++)
         if (node->inputs[k].node && grove_node_has_axis(node->inputs[k].node, f->source)) {
             if (found >= 0)
