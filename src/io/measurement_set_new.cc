@@ -259,10 +259,10 @@ extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *la
         ms->table = ms->made->table;
         if (made && ms->column != "DATA")
             grove::add_data_column(ms->table, layout, ms->column);
-        grove::open_flat(ms->table, layout, ms->column, true, ms->made_flat);
-        ms->made_manager = grove::manager_of(ms->table, ms->column).asuInt("SEQNR");
+        IPosition cell(2, layout->correlations, layout->channels);
+        grove::open_flat(ms->table, ms->column, cell, true, ms->made_flat);
         if (layout->weights)
-            grove::open_flat(ms->table, layout, "WEIGHT_SPECTRUM", true, ms->made_weight);
+            grove::open_flat(ms->table, "WEIGHT_SPECTRUM", cell, true, ms->made_weight);
         ms->made->columns.push_back(ms->column);
         ms->made->open_columns++;
         return 0;
