@@ -254,7 +254,7 @@ bool lie_apart(const grove::flat_column &flat, const std::vector<int64_t> &cells
 void keep_cells(grove::flat_column &to, const grove::row_list &list,
                 const std::vector<int64_t> &cells, const char *from)
 {
-    const int64_t most = std::max(int64_t(1), int64_t(grove::KEPT) / to.cell);
+    const int64_t most = std::max(int64_t(1), int64_t(GROVE_MS_KEPT) / to.cell);
     to.kept_data.resize(size_t(most * to.cell));
     for (size_t i = 0; i < cells.size(); i++) {
         if (int64_t(to.kept.size()) == most)

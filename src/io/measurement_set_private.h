@@ -257,8 +257,7 @@ bool read_flat_rows(grove_ms *ms, const char *column, const std::vector<int64_t>
                     const std::function<void(int64_t first, int64_t count)> &then = nullptr);
 // Writes `bytes` of each row of the list at this offset in its cell; those of the row with place p
 // stand at from + p * bytes. All rows have cells. Whole cells that lie apart may be kept until
-// flush_flat: KEPT bytes at most.
-constexpr size_t KEPT = 4 << 20;
+// flush_flat: GROVE_MS_KEPT bytes at most.
 void write_flat(flat_column &to, const row_list &list, int64_t offset, int64_t bytes,
                 const void *from);
 void flush_flat(flat_column &to);
