@@ -254,15 +254,13 @@ bool lie_apart(const grove::flat_column &flat, const std::vector<int64_t> &cells
 void keep_cells(grove::flat_column &to, const grove::row_list &list,
                 const std::vector<int64_t> &cells, const char *from)
 {
-    const int64_t most = std::max(int64_t(1), int64_t(GROVE_MS_KEPT) / to.cell);
-    to.kept_data.resize(size_t(most * to.cell));
+    const size_t most = std::max<size_t>(1, GROVE_MS_KEPT / size_t(to.cell));
     for (size_t i = 0; i < cells.size(); i++) {
-        if (int64_t(to.kept.size()) == most)
+        if (to.kept.size() == most)
             grove::flush_flat(to);
-        const auto place = int64_t(to.kept.size());
-        std::memcpy(&to.kept_data[size_t(place * to.cell)], from + list.place[i] * to.cell,
-                    size_t(to.cell));
-        to.kept.emplace_back(cells[i], place);
+        const char *cell = from + list.place[i] * to.cell;
+        to.kept.emplace_back(cells[i], int64_t(to.kept.size()));
+        to.kept_data.insert(to.kept_data.end(), cell, cell + to.cell);
     }
 }
 
@@ -341,5 +339,6 @@ void flush_flat(flat_column &to)
     }
     write_list(to, list, cells, 0, to.cell, to.kept_data.data());
     to.kept.clear();
+    to.kept_data.clear();
 }
 } // namespace grove

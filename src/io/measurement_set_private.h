@@ -154,7 +154,8 @@ struct grove_ms {
     grove_record *record = nullptr;
     bool own_record = false;
     std::shared_ptr<grove::new_set> made;      // null: the set exists
-    grove::flat_column made_flat, made_weight; // the column and WEIGHT_SPECTRUM of a new set
+    // Of a new set: the column, WEIGHT_SPECTRUM and UVW; the column of a set that it will replace.
+    grove::flat_column made_flat, made_weight, made_uvw, replaced;
     std::string column;
     grove_ms_mode mode = GROVE_MS_REPLACE;
     bool writes_flags = false, writes_weights = false; // of a set that exists

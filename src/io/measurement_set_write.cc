@@ -316,8 +316,11 @@ void put_new(grove_ms *ms, const grove_ms_block *block, const grove::row_list &l
 {
     const std::vector<std::string> &columns = ms->made->columns;
     grove::flat_column *flat = written_flat(ms->made_flat);
+    const bool whole = block->channels == ms->layout->channels;
+    if (whole)
+        forget_replaced(written_flat(ms->replaced), list.row);
     put_data(ms, {ms->table, "", ms->column, flat, nullptr}, block, list, data);
-    if (block->channels == ms->layout->channels)
+    if (whole)
         start_writing_back(flat, list.row);
     if (columns.size() > 1)
         join_flags(ms, block, list, flag);
@@ -351,10 +354,17 @@ extern "C" int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, con
         if (list.row.empty())
             return 0;
         Array<Double> values(IPosition(2, 3, Int64(list.row.size())));
+        Double *to = values.data();
         for (size_t i = 0; i < list.row.size(); i++)
             for (size_t k = 0; k < 3; k++)
-                values.data()[3 * i + k] = -uvw[3 * size_t(list.place[i]) + k];
-        ArrayColumn<Double>(ms->table, "UVW").putColumnCells(as_rows(list.row), values);
+                to[3 * i + k] = -uvw[3 * size_t(list.place[i]) + k];
+        if (ms->made_uvw.file < 0) {
+            ArrayColumn<Double>(ms->table, "UVW").putColumnCells(as_rows(list.row), values);
+            return 0;
+        }
+        for (size_t i = 0; i < list.row.size(); i++)
+            list.place[i] = int64_t(i);
+        grove::write_flat(ms->made_uvw, list, 0, ms->made_uvw.cell, to);
         return 0;
     });
 }
@@ -364,7 +374,7 @@ extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
     return ms->settled ? 0 : grove::guard_writing(ms, error, [&] {
         if (grove::check_space(ms, nullptr))
             return int(GROVE_IO);
-        for (grove::flat_column *flat : {&ms->made_flat, &ms->made_weight})
+        for (grove::flat_column *flat : {&ms->made_flat, &ms->made_weight, &ms->made_uvw})
             if (flat->file >= 0)
                 grove::flush_flat(*flat);
         int code = ms->made ? grove::settle_new(ms, error) : 0;
