@@ -153,7 +153,7 @@ struct grove_ms {
     // what is written
     grove_record *record = nullptr;
     bool own_record = false;
-    std::shared_ptr<grove::new_set> made;      // null: the set exists
+    std::shared_ptr<grove::new_set> made; // null: the set exists
     // Of a new set: the column, WEIGHT_SPECTRUM and UVW; the column of a set that it will replace.
     grove::flat_column made_flat, made_weight, made_uvw, replaced;
     std::string column;
