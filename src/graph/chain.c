@@ -12,6 +12,8 @@
 typedef struct {
     char side;
     bool adjoint, inverse;
+    grove_chain_test *whole; /* NULL: everything is opened */
+    void *context;
 } around;
 
 void grove_chain_scale(grove_chain *product, double re, double im)
@@ -82,6 +84,8 @@ static void open(grove_chain *product, grove_edge edge, around o, const grove_ax
         return;
     if (is_plain_number(node)) {
         add_number(product, node->constant, o);
+    } else if (o.whole && o.whole(o.context, node)) {
+        add(product, node, inside);
     } else if (grove_node_has_role(node, GROVE_ROLE_PRODUCT)) {
         int first = o.adjoint != o.inverse;
         open(product, node->inputs[first], inside, axis);
@@ -110,10 +114,24 @@ void grove_chain_open(grove_chain *product, grove_edge edge, const grove_axis *a
     open(product, edge, (around){0}, axis);
 }
 
+void grove_chain_open_but(grove_chain *product, const grove_factor *of, grove_edge edge,
+                          const grove_axis *axis, grove_chain_test *whole, void *context)
+{
+    around o = {.whole = whole, .context = context};
+
+    if (of) {
+        o.side = of->side;
+        o.adjoint = of->adjoint;
+        o.inverse = of->inverse;
+    }
+    open(product, edge, o, axis);
+}
+
 void grove_chain_open_inside(grove_chain *product, const grove_factor *of, grove_edge edge,
                              const grove_axis *axis)
 {
-    open(product, edge, (around){of->side, of->adjoint, of->inverse}, axis);
+    open(product, edge, (around){.side = of->side, .adjoint = of->adjoint, .inverse = of->inverse},
+         axis);
 }
 
 /* ---- the order of scalars ---- */

@@ -28,6 +28,11 @@ void grove_chain_open(grove_chain *product, grove_edge edge, const grove_axis *a
 /* The same for what stands inside of a factor, such as a term of a sum. */
 void grove_chain_open_inside(grove_chain *product, const grove_factor *of, grove_edge edge,
                              const grove_axis *axis);
+/* The same, inside of `of` unless that is NULL, but values of which `whole` says so are factors as
+ * they are. */
+typedef bool grove_chain_test(void *context, const grove_node *node);
+void grove_chain_open_but(grove_chain *product, const grove_factor *of, grove_edge edge,
+                          const grove_axis *axis, grove_chain_test *whole, void *context);
 void grove_chain_scale(grove_chain *product, double re, double im);
 void grove_chain_add(grove_chain *product, const grove_factor *factor);
 /* `adjoint` of the factor's adjoint: false also where that is the value itself. */
