@@ -522,6 +522,41 @@ START_TEST(other_functions_stay_inside)
 }
 END_TEST
 
+/* ---- precision ---- */
+
+/* The sum is single, and what it becomes double, since fluxes are: users take what the sum was. */
+START_TEST(fused_sums_have_the_precision_of_the_sum)
+{
+    int64_t at = 0;
+
+    grid_now.channels = 3;
+    t.double_precision = false;
+    for (int s = 0; s < field_now.sources; s++) {
+        field_now.absolute[s] = s;
+        memset(field_now.shape[s], 0, sizeof(field_now.shape[s]));
+    }
+    char *text =
+        grove_format("%sV[p,q] = sum[s](f[s] * K[s,p] * K[s,q]^H)\nA[p,q] = abs(V)\n", definitions);
+    testing_tree(&t, text);
+    ck_assert(find_predict(testing_node(&t, "A")) != NULL);
+    testing_value x = testing_evaluate(&t, "A"), y = testing_evaluate(&t, "A");
+    for (int time = 0; time < grid_now.times; time++)
+        for (int b = 0; b < GRID_BASELINES; b++)
+            for (int k = 0; k < grid_now.channels; k++) {
+                long double complex sum = 0;
+                for (int s = 0; s < field_now.sources; s++)
+                    sum += (1 + 0.5L * s) * grid_factor(s, time, b, k, 0);
+                y.at[at++] = (double)cabsl(sum);
+            }
+    ck_assert_int_eq(at, y.cells);
+    double error = testing_distance(&x, &y);
+    ck_assert_msg(error < 1e-5, "%g", error);
+    testing_free(&x);
+    testing_free(&y);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("spellings");
@@ -532,6 +567,7 @@ int main(void)
     tcase_add_test(test, spellings_have_one_plan);
     tcase_add_test(test, linear_functions_leave_the_sum);
     tcase_add_test(test, other_functions_stay_inside);
+    tcase_add_test(test, fused_sums_have_the_precision_of_the_sum);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -3,6 +3,7 @@
 #include "graph/rewrite.h"
 
 #include "base/memory.h"
+#include "graph/call.h"
 #include "graph/derivative.h"
 #include "graph/fuse.h"
 
@@ -207,6 +208,15 @@ void grove_node_replace(grove_tree *tree, const grove_node *old, grove_node *new
                 tree->nodes[i]->inputs[k].node = new;
 }
 
+/* The fused value with the numbers that users of the sum take: what it is made of may make it
+ * double where the sum is of the run's precision, and the reverse. */
+static grove_node *as_the_sum(grove_node *fused, const grove_node *sum)
+{
+    if (fused->form.precision == sum->form.precision && fused->form.complex_ == sum->form.complex_)
+        return fused;
+    return grove_tree_cast(fused, sum->form.precision, sum->form.complex_);
+}
+
 /* Whether values may have flags, and whether they depend on parms, by node id. */
 static void find_properties(const grove_tree *tree, bool *flagged, bool *fitted)
 {
@@ -245,11 +255,11 @@ int grove_tree_rewrite(grove_tree *tree)
         tree->error = error;
         if (!fused)
             continue;
-        grove_node_replace(tree, sum, fused);
         if (fused->auto_named && !sum->auto_named) {
             fused->name = sum->name;
             fused->auto_named = false;
         }
+        grove_node_replace(tree, sum, as_the_sum(fused, sum));
     }
     free(flagged);
     free(fitted);
