@@ -307,7 +307,9 @@ typedef enum {
      * counts is known to the leaf, the class's first object. If the leaf has the property "groups",
      * an axis of the coefficients, sources share them: its constant member group has for each
      * source the number along that axis. */
-    GROVE_ROLE_PARM
+    GROVE_ROLE_PARM,
+    GROVE_ROLE_CONJUGATE,  /* of each number of input 0 */
+    GROVE_ROLE_EXPONENTIAL /* of each number of input 0 */
 } grove_role;
 
 /* A node class. Fields that are left out are 0 or NULL. */

@@ -24,7 +24,7 @@ static int draw(int count)
     return (int)((state >> 33) % (uint64_t)count);
 }
 
-/* ---- the equation: c w d f sum_s z G P E V E^H P^H G^H z^H ---- */
+/* ---- the equation: c w d f sum_s x z G P E V E^H P^H G^H z^H x^H ---- */
 
 static const char definitions[] =
     "obs = grid()\nS = field()\n"
@@ -40,6 +40,9 @@ static const char definitions[] =
     "h[s] = complex(1, 0.2 * S.absolute_angle)\n"
     "w = obs.interval / 10s\n"
     "d[p,q] = 1 + norm(obs.uvw) / 1km\n"
+    "n = obs.freq / 1GHz\n"
+    "a[s,p] = obs.station_index * (0.1 + 0.2 * S.absolute_angle)\n"
+    "x[s,p] = exp(1i * a[s,p] / n)\n"
     "K[s,p] = phase(S, obs)\nB[s] = brightness(S, obs)\n";
 
 typedef long double complex matrix[4];
@@ -60,11 +63,12 @@ static void adjoint(matrix to, const matrix a)
     memcpy(to, out, sizeof(out));
 }
 
-/* z g G P E of a station. */
+/* x z g G P E of a station. */
 static void chain(int s, int station, int channel, matrix to)
 {
     long double complex z = CMPLXL(1 - 0.1L * s, 0.2L * station) * CMPLXL(0.5L, station);
     long double turn = 0.3L * station;
+    long double angle = station * (0.1L + 0.2L * s) / ((long double)grid_now.freq[channel] / 1e9L);
     const matrix g = {CMPLXL(1, 0.1L * station), 0, 0, 2};
     const matrix p = {cosl(turn), -sinl(turn), sinl(turn), cosl(turn)};
     const matrix e = {CMPLXL(1 + 0.1L * s, 0.05L * station), CMPLXL(0, 0.1L * station), 0.3L,
@@ -73,7 +77,7 @@ static void chain(int s, int station, int channel, matrix to)
     multiply(to, g, p);
     multiply(to, to, e);
     for (int i = 0; i < 4; i++)
-        to[i] *= z;
+        to[i] *= z * cexpl(CMPLXL(0, angle));
 }
 
 static void truth(int smear, testing_value *to)
@@ -170,6 +174,10 @@ static char *spell_factor(const factor *f, bool mirrored)
 
     if (f->side == 'b')
         return grove_format("%s", f->name);
+    if (f->scalar && side == 'q' && draw(2))
+        return grove_format("conj(%s%s)", f->name, indices(f->source, side));
+    if (*f->name == 'K' && side == 'q' && draw(2))
+        return grove_format("K[s,q]^-1");
     if (f->side == 'n' && !f->source)
         return grove_format("%s", f->name);
     return grove_format("%s%s%s", f->name, indices(f->source, f->side == 'n' ? 'n' : side),
@@ -248,6 +256,10 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
         {"z", 'p', true, true},  {"z", 'q', true, true},       {"g", 'p', false, true},
         {"g", 'q', false, true}, {"f", 'n', true, true},       {"h", 'n', true, true},
         {"w", 'n', false, true}, {"d[p,q]", 'b', false, true}, {"(-3)", 'n', false, true}};
+    static const char *const differences[] = {
+        "exp(1i * (a[s,p] - a[s,q]) / n)", "exp((a[s,p] - a[s,q]) * (1i / n))",
+        "exp(1i * a[s,p] / n - 1i / n * a[s,q])", "exp(-1i * -(a[s,p] - a[s,q]) / n)",
+        "exp(1i * a[s,p] / n) * exp(-1i * a[s,q] / n)"};
 
     to->count = 0;
     for (int i = out; i < 3; i++)
@@ -258,6 +270,12 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
         insert(to, to->count, right[i]);
     for (size_t i = 0; i < sizeof(scalars) / sizeof(scalars[0]); i++)
         insert(to, draw(to->count + 1), scalars[i]);
+    if (!draw(2)) {
+        insert(to, draw(to->count + 1), (factor){"x", 'p', true, true});
+        insert(to, draw(to->count + 1), (factor){"x", 'q', true, true});
+    } else {
+        insert(to, draw(to->count + 1), (factor){differences[draw(5)], 'b', true, true});
+    }
     if (phases) {
         insert(to, draw(to->count + 1), (factor){"K", 'p', true, true});
         insert(to, draw(to->count + 1), (factor){"K", 'q', true, true});

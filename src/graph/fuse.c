@@ -29,6 +29,28 @@ static void tell(grove_fusion *f, const grove_node *node, const char *text)
             node ? grove_arena_format(f->tree->arena, "%s %s", grove_node_shown(node), text) : text;
 }
 
+/* A property of a node or, if it was made since these were found, of one of its inputs. */
+static bool has_property(const grove_fusion *f, const bool *of, const grove_node *node)
+{
+    bool found = false;
+
+    if ((size_t)node->id < f->known)
+        return of[node->id];
+    for (int k = 0; k < node->input_count && !found; k++)
+        found = node->inputs[k].node && has_property(f, of, node->inputs[k].node);
+    return found;
+}
+
+bool grove_fusion_is_flagged(const grove_fusion *fusion, const grove_node *node)
+{
+    return has_property(fusion, fusion->flagged, node);
+}
+
+bool grove_fusion_is_fitted(const grove_fusion *fusion, const grove_node *node)
+{
+    return has_property(fusion, fusion->fitted, node);
+}
+
 static bool has_source(const parts *p, const grove_factor *f)
 {
     return grove_node_has_axis(f->node, p->to->source);
@@ -56,12 +78,13 @@ static void take_out(grove_chain *product, int i)
     product->count--;
 }
 
+/* The inverse of a phase is its conjugate. */
 static bool is_phase(const parts *p, const grove_factor *f, bool adjoint, char side)
 {
     const grove_class *class_ = f->node->class_;
 
     return class_ && class_->fused && class_->role == GROVE_ROLE_NONE && has_source(p, f) &&
-           f->scalar && !f->inverse && f->adjoint == adjoint && f->side == side;
+           f->scalar && (f->adjoint != f->inverse) == adjoint && f->side == side;
 }
 
 /* K[s,p] and K[s,q]^H of the same phase. */
@@ -123,7 +146,7 @@ static void place_scalar(parts *p, const grove_factor *f)
         tell(p->to, f->node,
              "varies with source and baseline; inside the sum write factors of stations, as "
              "c[s,p] * c[s,q]");
-    else if (station || p->to->fitted[f->node->id])
+    else if (station || grove_fusion_is_fitted(p->to, f->node))
         grove_chain_add(&p->inner_scalars[side], f);
     else
         grove_chain_add(&p->folded, f);
@@ -136,7 +159,7 @@ static void check_inner(parts *p, const grove_factor *f, char side)
         tell(p->to, f->node,
              "varies with baseline and stands between terms of sources; write it outside the sum, "
              "or as terms of stations");
-    else if (p->to->flagged[f->node->id])
+    else if (grove_fusion_is_flagged(p->to, f->node))
         tell(p->to, f->node,
              "may have flags, and a sum leaves out flagged samples; write it outside the sum");
     else if (!f->scalar && f->side && f->side != side)
@@ -149,8 +172,8 @@ static void check_inner(parts *p, const grove_factor *f, char side)
 /* Whether a matrix beside the brightness is a part of it. */
 static bool is_of_source(const parts *p, const grove_factor *f)
 {
-    return !f->side && !is_of_baselines(f) && !p->to->fitted[f->node->id] &&
-           !p->to->flagged[f->node->id];
+    return !f->side && !is_of_baselines(f) && !grove_fusion_is_fitted(p->to, f->node) &&
+           !grove_fusion_is_flagged(p->to, f->node);
 }
 
 /* The matrix before which a brightness that may stand anywhere does. */
@@ -268,7 +291,8 @@ static void join(const parts *p, grove_chain *matrices, grove_chain *scalars, bo
 
     grove_chain_sort(scalars);
     for (int i = 0; i < scalars->count; i++)
-        grove_chain_add(p->to->fitted[scalars->at[i].node->id] ? &fitted : &plain, &scalars->at[i]);
+        grove_chain_add(grove_fusion_is_fitted(p->to, scalars->at[i].node) ? &fitted : &plain,
+                        &scalars->at[i]);
     if (right)
         reverse(matrices);
     append(&fitted, matrices);

@@ -100,7 +100,7 @@ static int find_linear_input(const grove_fusion *f, const grove_node *node)
     int found = -1, group;
 
     if (node->kind != GROVE_NODE_CLASS || grove_class_takes_arrays(node->class_) ||
-        f->flagged[node->id])
+        grove_fusion_is_flagged(f, node))
         return -1; /* what takes arrays may mix sources */
     for (int k = 0; k < node->input_count; k++)
         if (node->inputs[k].node && grove_node_has_axis(node->inputs[k].node, f->source)) {
@@ -249,7 +249,8 @@ int grove_tree_rewrite(grove_tree *tree)
                                .sum = sum,
                                .source = sum->consumed[0],
                                .flagged = flagged,
-                               .fitted = fitted};
+                               .fitted = fitted,
+                               .known = count};
         grove_node *fused = rewrite_sum(&fusion, sum);
         grove_error_free(tree->error);
         tree->error = error;
