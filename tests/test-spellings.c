@@ -43,7 +43,12 @@ static const char definitions[] =
     "n = obs.freq / 1GHz\n"
     "a[s,p] = obs.station_index * (0.1 + 0.2 * S.absolute_angle)\n"
     "x[s,p] = exp(1i * a[s,p] / n)\n"
-    "K[s,p] = phase(S, obs)\nB[s] = brightness(S, obs)\n";
+    "K[s,p] = phase(S, obs)\nB[s] = brightness(S, obs)\n"
+    "L[s] = lmn(S, obs)\nU[p] = obs.station_uvw\n"
+    "t[s,p] = (select(U, element=\"x\") * select(L, element=\"x\") + select(U, element=\"y\") * "
+    "select(L, element=\"y\") + select(U, element=\"z\") * select(L, element=\"z\")) / (299792458 "
+    "m/s)\n"
+    "k[s,p] = exp(-2i * pi * obs.freq * t[s,p])\n";
 
 typedef long double complex matrix[4];
 
@@ -465,6 +470,11 @@ static const struct {
     {"sum[s](conj(2 * conj(point(S, obs, shape=H)) / 2))", same},
     {"sum[s](point(S, obs, shape=H)^H)", mirror},
     {"sum[s](K[s,q] * B * K[s,p]^H)", mirror},
+    {"sum[s](K[s,p] * B / K[s,q])", same},
+    {"sum[s](k[s,p] * B * k[s,q]^H)", same},
+    {"sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q])))", same},
+    {"sum[s](k[s,q] * B * conj(k[s,p]))", mirror},
+    {"sum[s](trace(k[s,p] * B) * conj(k[s,q]))", trace},
     {"sum[s](2i * point(S, obs, shape=H)^H)", mirror_turned},
     {"sum[s](2i * (3i * conj(point(S, obs, shape=H)^H))^H)", six_conjugates},
     {"sum[s](real(-point(S, obs, shape=H)) * -1)", real_parts},

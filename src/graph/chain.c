@@ -78,8 +78,7 @@ static void add_number(grove_chain *product, const grove_literal *by, around o)
         grove_chain_scale(product, re, im);
 }
 
-/* Whether it is the adjoint of its input: ^H, and the conjugate where the transpose is the same. */
-static bool is_adjoint(const grove_node *node)
+bool grove_node_is_adjoint(const grove_node *node)
 {
     return grove_node_has_role(node, GROVE_ROLE_HERMITIAN) ||
            (grove_node_has_role(node, GROVE_ROLE_CONJUGATE) && is_flat(node));
@@ -118,7 +117,7 @@ static void open(grove_chain *product, grove_edge edge, around o, const grove_ax
     } else if (grove_node_has_role(node, GROVE_ROLE_NEGATIVE)) {
         grove_chain_scale(product, -1, 0);
         open(product, node->inputs[0], inside, axis);
-    } else if (is_adjoint(node)) {
+    } else if (grove_node_is_adjoint(node)) {
         inside.adjoint = !o.adjoint;
         open(product, node->inputs[0], inside, axis);
     } else if (varies && grove_node_has_role(node, GROVE_ROLE_INVERSE)) {

@@ -35,6 +35,9 @@ void grove_chain_add(grove_chain *product, const grove_factor *factor);
 /* `adjoint` of the factor's adjoint: false also where that is the value itself. */
 bool grove_factor_adjoint(const grove_factor *factor);
 
+/* Whether it is the adjoint of its input: ^H, and the conjugate of scalars and diagonals. */
+bool grove_node_is_adjoint(const grove_node *node);
+
 /* Sorts scalars by what they are, whatever their names and their order in the text. */
 void grove_chain_sort(grove_chain *product);
 /* The order of two products that are sorted: negative, 0 or positive. */

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "graph/call.h"
 #include "graph/derivative.h"
+#include "graph/exponent.h"
 #include "graph/factor_groups.h"
 #include "graph/rewrite.h"
 
@@ -156,7 +157,7 @@ static grove_edge part_of(const grove_node *value, int k, char side)
 static void collect_station(factoring *f, grove_edge edge)
 {
     const grove_node *node = edge.node;
-    bool hermitian = edge.side == 'q' && grove_node_has_role(node, GROVE_ROLE_HERMITIAN);
+    bool hermitian = edge.side == 'q' && grove_node_is_adjoint(node);
     const grove_node *product = hermitian ? grove_node_behind_casts(node->inputs[0].node) : node;
     int inner = edge.side == 'q' && !hermitian ? 0 : 1;
 
@@ -208,6 +209,26 @@ static void collect_group(factoring *f, const grove_grouped_sum *sum)
         f, (grove_edge){outer[1], grove_node_varies(outer[1], GROVE_AXIS_STATION) ? 'q' : 0});
 }
 
+/* exp(a[p] - a[q]): a factor of each station. False if it cannot be opened. */
+static bool collect_exponential(factoring *f, grove_node *node)
+{
+    grove_chain opened = {.constant = {1, 0}};
+
+    if (!grove_node_has_role(node, GROVE_ROLE_EXPONENTIAL) || node->form.shape != GROVE_SCALAR ||
+        !is_fitted(f, node) ||
+        !grove_chain_open_exponential(&opened, &(grove_factor){.node = node}, NULL))
+        return false;
+    scale(f, opened.constant[0], opened.constant[1]);
+    for (int i = 0; i < opened.count && !f->found->why; i++) {
+        grove_operand made = {.kind = GROVE_OPERAND_NODE, .node = opened.at[i].node};
+        if (opened.at[i].adjoint)
+            made = call(f, GROVE_ROLE_HERMITIAN, made, (grove_operand){0});
+        if (!f->found->why)
+            add_factor(f, (grove_edge){made.node, opened.at[i].side});
+    }
+    return true;
+}
+
 /* Opens products of values per baseline. */
 static void collect(factoring *f, grove_edge edge)
 {
@@ -227,7 +248,7 @@ static void collect(factoring *f, grove_edge edge)
     } else if (open && grove_node_has_role(node, GROVE_ROLE_NEGATIVE)) {
         scale(f, -1, 0);
         collect(f, node->inputs[0]);
-    } else {
+    } else if (!open || !collect_exponential(f, node)) {
         collect_station(f, inner);
     }
 }
@@ -274,7 +295,7 @@ static grove_node *conjugate(factoring *f, grove_operand right)
 {
     grove_operand made = {0};
 
-    if (grove_node_has_role(right.node, GROVE_ROLE_HERMITIAN))
+    if (grove_node_is_adjoint(right.node))
         return grove_node_behind_casts(right.node->inputs[0].node);
     right.role = 0;
     made = call(f, GROVE_ROLE_HERMITIAN, right, made);

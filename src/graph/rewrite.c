@@ -174,6 +174,18 @@ static grove_node *rewrite_product(grove_fusion *f, const grove_chain *product, 
     return made;
 }
 
+/* Whether users of the one can use the other. */
+static bool is_alike(const grove_node *a, const grove_node *b)
+{
+    if (a->axis_count != b->axis_count || a->form.shape != b->form.shape ||
+        a->form.complex_ != b->form.complex_)
+        return false;
+    for (int d = 0; d < a->axis_count; d++)
+        if (a->axes[d] != b->axes[d])
+            return false;
+    return true;
+}
+
 static grove_node *rewrite_sum(grove_fusion *f, grove_node *sum)
 {
     grove_chain product = {.constant = {1, 0}};
@@ -185,6 +197,10 @@ static grove_node *rewrite_sum(grove_fusion *f, grove_node *sum)
     if (sum->class_->reduce == GROVE_REDUCE_MEAN)
         grove_chain_scale(&product, 1 / (double)f->source->size, 0);
     grove_node *result = rewrite_product(f, &product, 0);
+    if (result && !is_alike(result, sum)) {
+        f->why = "of predict it would have other axes, or another form";
+        result = NULL;
+    }
     if (!result)
         sum->note = grove_arena_format(f->tree->arena, "not fused, summed in chunks: %s",
                                        f->why ? f->why : "its terms do not fit together");
