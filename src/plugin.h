@@ -417,8 +417,7 @@ typedef struct grove_class {
     const char *(*expression)(const grove_node *node);
 
     /* Actions that call grove_node_fit in check: `fit` is called when the tree is finished, before
-     * derivatives are made (grove_node_factor), and `fitted` when they are known
-     * (fit.h). */
+     * derivatives are made (grove_node_factor), and `fitted` when they are known (fit.h). */
     int (*fit)(grove_node *node);
     int (*fitted)(grove_node *node);
 
