@@ -9,9 +9,10 @@
 typedef struct {
     grove_fusion *to;
     const grove_place *place;
-    const grove_node *kernel;                       /* the point, or the phase of both stations */
-    bool pair;                                      /* ... a phase */
-    grove_chain inner[2], outer[2];                 /* matrices at both sides, in and out */
+    const grove_node *kernel;       /* the point, or the phase of both stations */
+    bool pair;                      /* ... a phase */
+    bool unity;                     /* ... a point that stands for no phase: 1 everywhere */
+    grove_chain inner[2], outer[2]; /* matrices at both sides, in and out */
     grove_chain inner_scalars[2], outer_scalars[2]; /* of stations */
     grove_chain beside;       /* scalars without source and station, outside the sum */
     grove_chain folded;       /* scalars of the source alone: part of the brightness */
@@ -27,6 +28,28 @@ static void tell(grove_fusion *f, const grove_node *node, const char *text)
     if (!f->why)
         f->why =
             node ? grove_arena_format(f->tree->arena, "%s %s", grove_node_shown(node), text) : text;
+}
+
+/* A property of a node or, if it was made since these were found, of one of its inputs. */
+static bool has_property(const grove_fusion *f, const bool *of, const grove_node *node)
+{
+    bool found = false;
+
+    if ((size_t)node->id < f->known)
+        return of[node->id];
+    for (int k = 0; k < node->input_count && !found; k++)
+        found = node->inputs[k].node && has_property(f, of, node->inputs[k].node);
+    return found;
+}
+
+bool grove_fusion_is_flagged(const grove_fusion *fusion, const grove_node *node)
+{
+    return has_property(fusion, fusion->flagged, node);
+}
+
+bool grove_fusion_is_fitted(const grove_fusion *fusion, const grove_node *node)
+{
+    return has_property(fusion, fusion->fitted, node);
 }
 
 static bool has_source(const parts *p, const grove_factor *f)
@@ -47,6 +70,46 @@ static grove_unit unit_of(const grove_node *node)
     return unit;
 }
 
+/* ---- what is given to calls ---- */
+
+typedef struct {
+    grove_argument at[GROVE_MAX_INPUTS + 64];
+    size_t count;
+} call_arguments;
+
+static void give(call_arguments *to, const char *name, grove_operand operand)
+{
+    if (operand.kind != GROVE_OPERAND_NOTHING && to->count < GROVE_MAX_INPUTS + 64)
+        to->at[to->count++] = (grove_argument){.name = name, .operand = operand};
+}
+
+static grove_operand number(parts *p, double re, double im, grove_unit unit)
+{
+    grove_literal literal = {
+        .kind = GROVE_LITERAL_NUMBER, .number = re, .imaginary = im, .unit = unit};
+
+    return (grove_operand){
+        .kind = GROVE_OPERAND_NODE,
+        .node = grove_tree_constant(p->to->tree, &literal, GROVE_PRECISION_RUN, p->place)};
+}
+
+#define ZERO(...)                                                                                  \
+    {                                                                                              \
+        .kind = GROVE_LITERAL_NUMBER, .unit = { __VA_ARGS__ }                                      \
+    }
+
+/* The vector 0 0 0, of plain numbers or of angles. */
+static grove_operand zeros(bool angles)
+{
+    static const grove_literal numbers[2][3] = {{ZERO(0), ZERO(0), ZERO(0)},
+                                                {ZERO(.rad = 1), ZERO(.rad = 1), ZERO(.rad = 1)}};
+    static const grove_literal vectors[2] = {
+        {.kind = GROVE_LITERAL_LIST, .count = 3, .items = numbers[0]},
+        {.kind = GROVE_LITERAL_LIST, .count = 3, .items = numbers[1]}};
+
+    return (grove_operand){.kind = GROVE_OPERAND_LITERAL, .literal = &vectors[angles]};
+}
+
 /* ---- the source, or the phase of both stations ---- */
 
 static void take_out(grove_chain *product, int i)
@@ -56,12 +119,13 @@ static void take_out(grove_chain *product, int i)
     product->count--;
 }
 
+/* The inverse of a phase is its conjugate. */
 static bool is_phase(const parts *p, const grove_factor *f, bool adjoint, char side)
 {
     const grove_class *class_ = f->node->class_;
 
     return class_ && class_->fused && class_->role == GROVE_ROLE_NONE && has_source(p, f) &&
-           f->scalar && !f->inverse && f->adjoint == adjoint && f->side == side;
+           f->scalar && (f->adjoint != f->inverse) == adjoint && f->side == side;
 }
 
 /* K[s,p] and K[s,q]^H of the same phase. */
@@ -79,6 +143,48 @@ static bool take_pair(parts *p, grove_chain *product)
             return true;
         }
     return false;
+}
+
+/* The object of a kind whose axes the product has: the sources' sky, the stations' observation. */
+static grove_node *find_object(const parts *p, const grove_chain *product, const char *kind)
+{
+    const grove_node *owner = p->to->source->owner;
+    const grove_axis *axis = NULL;
+
+    for (int i = -1; i < product->count; i++) {
+        if (i >= 0 && (grove_node_axes_of_kind(product->at[i].node, GROVE_AXIS_STATION, &axis, 1) ||
+                       grove_node_axes_of_kind(product->at[i].node, GROVE_AXIS_BASELINE, &axis, 1)))
+            owner = axis->owner;
+        if (owner && owner->class_ && owner->class_->object && !strcmp(owner->class_->object, kind))
+            return (grove_node *)owner;
+    }
+    return NULL;
+}
+
+/* Terms of stations alone, without a phase that is known: the sum of a source at the phase centre,
+ * of which nothing is taken but that its phase is 1. */
+static bool make_unity(parts *p, const grove_chain *product)
+{
+    const grove_class *class_ = grove_tree_operator(p->to->tree, GROVE_ROLE_SOURCE);
+    call_arguments to = {.count = 0};
+
+    for (int i = 0; class_ && class_->inputs && class_->inputs[i].name; i++) {
+        grove_node *object =
+            class_->inputs[i].object ? find_object(p, product, class_->inputs[i].object) : NULL;
+        if (class_->inputs[i].object && !object)
+            return false;
+        if (object)
+            give(&to, class_->inputs[i].name,
+                 (grove_operand){.kind = GROVE_OPERAND_NODE, .node = object});
+    }
+    if (!class_ || !to.count)
+        return false;
+    give(&to, "brightness", number(p, 1, 0, GROVE_UNIT_FLUX));
+    give(&to, "lmn", zeros(false));
+    give(&to, "shape", zeros(true));
+    p->kernel = grove_tree_call(p->to->tree, class_, NULL, p->place, to.at, to.count).node;
+    p->unity = p->kernel != NULL;
+    return p->unity;
 }
 
 /* Takes the source out of the product; its place among the matrices, or -1: anywhere. */
@@ -102,7 +208,7 @@ static int take_kernel(parts *p, grove_chain *product)
     if (found >= 0) {
         p->kernel = product->at[found].node;
         take_out(product, found);
-    } else if (!take_pair(p, product)) {
+    } else if (!take_pair(p, product) && !make_unity(p, product)) {
         tell(p->to, NULL,
              "there is no point(...) in the product, nor the phase(...) of both stations, "
              "K[s,p] and K[s,q]^H");
@@ -122,8 +228,9 @@ static void place_scalar(parts *p, const grove_factor *f)
     else if (is_of_baselines(f))
         tell(p->to, f->node,
              "varies with source and baseline; inside the sum write factors of stations, as "
-             "c[s,p] * c[s,q]");
-    else if (station || p->to->fitted[f->node->id])
+             "c[s,p] * c[s,q] or exp(1i * (a[s,p] - a[s,q])), phases as K[s,p] = phase(S, obs), "
+             "Gaussians and smearing as options of point(S, obs)");
+    else if (station || grove_fusion_is_fitted(p->to, f->node))
         grove_chain_add(&p->inner_scalars[side], f);
     else
         grove_chain_add(&p->folded, f);
@@ -136,7 +243,7 @@ static void check_inner(parts *p, const grove_factor *f, char side)
         tell(p->to, f->node,
              "varies with baseline and stands between terms of sources; write it outside the sum, "
              "or as terms of stations");
-    else if (p->to->flagged[f->node->id])
+    else if (grove_fusion_is_flagged(p->to, f->node))
         tell(p->to, f->node,
              "may have flags, and a sum leaves out flagged samples; write it outside the sum");
     else if (!f->scalar && f->side && f->side != side)
@@ -149,8 +256,8 @@ static void check_inner(parts *p, const grove_factor *f, char side)
 /* Whether a matrix beside the brightness is a part of it. */
 static bool is_of_source(const parts *p, const grove_factor *f)
 {
-    return !f->side && !is_of_baselines(f) && !p->to->fitted[f->node->id] &&
-           !p->to->flagged[f->node->id];
+    return !f->side && !is_of_baselines(f) && !grove_fusion_is_fitted(p->to, f->node) &&
+           !grove_fusion_is_flagged(p->to, f->node);
 }
 
 /* The matrix before which a brightness that may stand anywhere does. */
@@ -187,7 +294,7 @@ static grove_operand make(parts *p, const grove_chain *product, bool from_left)
 /* The kernel's own brightness, as it was given to it. */
 static grove_operand own_brightness(const parts *p)
 {
-    int k = p->pair ? -1 : grove_node_input(p->kernel, "brightness");
+    int k = p->pair || p->unity ? -1 : grove_node_input(p->kernel, "brightness");
     grove_operand none = {0};
 
     if (k < 0 || !p->kernel->inputs[k].node)
@@ -218,7 +325,7 @@ static void place_matrices(parts *p)
 {
     const grove_chain *m = &p->matrices;
     int first = 0, last = m->count, low = p->middle, high = p->middle;
-    bool folds = p->pair || own_brightness(p).kind == GROVE_OPERAND_NODE;
+    bool folds = p->pair || p->unity || own_brightness(p).kind == GROVE_OPERAND_NODE;
 
     while (first < p->middle && !has_source(p, &m->at[first]))
         grove_chain_add(&p->outer[0], &m->at[first++]);
@@ -268,7 +375,8 @@ static void join(const parts *p, grove_chain *matrices, grove_chain *scalars, bo
 
     grove_chain_sort(scalars);
     for (int i = 0; i < scalars->count; i++)
-        grove_chain_add(p->to->fitted[scalars->at[i].node->id] ? &fitted : &plain, &scalars->at[i]);
+        grove_chain_add(grove_fusion_is_fitted(p->to, scalars->at[i].node) ? &fitted : &plain,
+                        &scalars->at[i]);
     if (right)
         reverse(matrices);
     append(&fitted, matrices);
@@ -304,17 +412,6 @@ static void split(parts *p, const grove_chain *of)
 
 /* ---- the call ---- */
 
-typedef struct {
-    grove_argument at[GROVE_MAX_INPUTS + 64];
-    size_t count;
-} arguments;
-
-static void give(arguments *to, const char *name, grove_operand operand)
-{
-    if (operand.kind != GROVE_OPERAND_NOTHING && to->count < GROVE_MAX_INPUTS + 64)
-        to->at[to->count++] = (grove_argument){.name = name, .operand = operand};
-}
-
 static grove_operand operand_of(grove_edge edge)
 {
     return (grove_operand){
@@ -332,16 +429,6 @@ static bool takes(const grove_class *class_, const char *name)
     return false;
 }
 
-static grove_operand number(parts *p, double re, double im, grove_unit unit)
-{
-    grove_literal literal = {
-        .kind = GROVE_LITERAL_NUMBER, .number = re, .imaginary = im, .unit = unit};
-
-    return (grove_operand){
-        .kind = GROVE_OPERAND_NODE,
-        .node = grove_tree_constant(p->to->tree, &literal, GROVE_PRECISION_RUN, p->place)};
-}
-
 /* A value in the wanted unit; what it is multiplied by leaves the sum. */
 static grove_operand in_unit(parts *p, grove_operand x, grove_unit wanted)
 {
@@ -356,7 +443,7 @@ static grove_operand in_unit(parts *p, grove_operand x, grove_unit wanted)
 }
 
 /* Inputs and options of the kernel that the other class has, too. */
-static void give_own(const parts *p, const grove_class *predict, arguments *to)
+static void give_own(const parts *p, const grove_class *predict, call_arguments *to)
 {
     const grove_node *kernel = p->kernel;
     const grove_class *class_ = kernel->class_;
@@ -378,15 +465,8 @@ static void give_own(const parts *p, const grove_class *predict, arguments *to)
 }
 
 /* Coordinates of baselines from those of the phase's stations; without shapes. */
-static void give_geometry(parts *p, arguments *to)
+static void give_geometry(parts *p, call_arguments *to)
 {
-    static const grove_literal zeros[3] = {
-        {.kind = GROVE_LITERAL_NUMBER, .unit = {.rad = 1}},
-        {.kind = GROVE_LITERAL_NUMBER, .unit = {.rad = 1}},
-        {.kind = GROVE_LITERAL_NUMBER, .unit = {.rad = 1}},
-    };
-    static const grove_literal point = {
-        .kind = GROVE_LITERAL_LIST, .count = 3, .items = (grove_literal *)(void *)&zeros};
     const grove_class *difference = grove_tree_operator(p->to->tree, GROVE_ROLE_DIFFERENCE);
     int k = grove_node_input(p->kernel, "station_uvw");
     grove_argument both[2] = {{.place = *p->place}, {.place = *p->place}};
@@ -403,19 +483,19 @@ static void give_geometry(parts *p, arguments *to)
     give(to, "uvw", uvw);
     give(to, "uvw_left", both[0].operand);
     give(to, "uvw_right", both[1].operand);
-    give(to, "shape", (grove_operand){.kind = GROVE_OPERAND_LITERAL, .literal = &point});
+    give(to, "shape", zeros(true));
 }
 
 static grove_operand make_predict(parts *p, const grove_class *predict)
 {
     const grove_place *place = p->place;
     grove_operand left = make(p, &p->inner[0], false), right = {0};
-    arguments to = {.count = 0};
+    call_arguments to = {.count = 0};
 
     if (!p->failed)
         right =
             grove_chain_make_right(&p->inner[1], p->to->product_class, false, place, &p->failed);
-    if (p->pair && p->brightness.kind == GROVE_OPERAND_NOTHING)
+    if ((p->pair || p->unity) && p->brightness.kind == GROVE_OPERAND_NOTHING)
         p->brightness = number(p, 1, 0, GROVE_UNIT_NONE);
     if (p->failed)
         return (grove_operand){0};

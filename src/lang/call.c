@@ -177,6 +177,7 @@ static const struct {
     [GROVE_ROLE_INVERSE] = {"^-1", "inverse"},
     [GROVE_ROLE_TRANSPOSE] = {"^T", "transpose"},
     [GROVE_ROLE_HERMITIAN] = {"^H", "hermitian"},
+    [GROVE_ROLE_SOURCE] = {"", "point"}, /* which is not written, but names the class of its sum */
 };
 
 const char *grove_operator_class(grove_role role)
