@@ -40,7 +40,11 @@ static const struct {
     {G T, "G[p] * M[p,q] * G[q]^H", "T[p] * M[p,q] * T[q]^H", NULL, true},
     {F X, "F[p] * M[p,q] * F[q]^H", "X[p] * M[p,q] * X[q]^H", NULL, true},
     {S T, "s[p] * M[p,q] * s[q]^H", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
-    {S T, "s[p] * M[p,q] * conj(s[q])", "T[p] * M[p,q] * T[q]^H", NULL, false, true},
+    {S T, "s[p] * M[p,q] * conj(s[q])", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
+    {S T, "s[p] * conj(s[q]) * M[p,q] / 1", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
+    {"a[p] = parm(\"a\", init=0, time=8min)\nd[p] = draw(obs, shape=scalar, times=4).value\n",
+     "exp(1i * (a[p] - a[q])) * M[p,q]", "exp(1i * d[p]) * M[p,q] * exp(-1i * d[q])", NULL, false,
+     true},
     /* several terms */
     {G H T U, "G[p] * M[p,q] * G[q]^H + H[p] * N[p,q] * H[q]^H",
      "T[p] * M[p,q] * T[q]^H + U[p] * N[p,q] * U[q]^H", NULL, true},
