@@ -23,7 +23,7 @@ static int draw(int count)
     return (int)((state >> 33) % (uint64_t)count);
 }
 
-/* ---- the equation: c w d f sum_s x z G P E V E^H P^H G^H z^H x^H ---- */
+/* ---- the equation: c w d f sum_s x z G P Q D E V E^H D^H Q^H P^H G^H z^H x^H, Q D = D Q ---- */
 
 static const char definitions[] =
     "obs = grid()\nS = field()\n"
@@ -31,6 +31,8 @@ static const char definitions[] =
     "H = shape(S, obs, shape=0 * S.shape, absolute_angle=0)\n"
     "G[p] = diagonal(complex(1, 0.1 * obs.station_index), 2)\n"
     "P[p] = rotation(0.3rad * obs.station_index)\n"
+    "Q[p] = diagonal(2, complex(1, 0.2 * obs.station_index))\n"
+    "D[s,p] = diagonal(1 + 0.2 * S.absolute_angle, complex(1, 0.1 * obs.station_index))\n"
     "E[s,p] = matrix(complex(1 + 0.1 * S.absolute_angle, 0.05 * obs.station_index), "
     "0.1i * obs.station_index, 0.3, 2 + obs.freq / 1GHz)\n"
     "z[s,p] = complex(1 - 0.1 * S.absolute_angle, 0.2 * obs.station_index)\n"
@@ -62,7 +64,7 @@ static void adjoint(matrix to, const matrix a)
     memcpy(to, out, sizeof(out));
 }
 
-/* x z g G P E of a station. */
+/* x z g G P Q D E of a station. */
 static void chain(int s, int station, int channel, matrix to)
 {
     long double complex z = CMPLXL(1 - 0.1L * s, 0.2L * station) * CMPLXL(0.5L, station);
@@ -72,8 +74,12 @@ static void chain(int s, int station, int channel, matrix to)
     const matrix p = {cosl(turn), -sinl(turn), sinl(turn), cosl(turn)};
     const matrix e = {CMPLXL(1 + 0.1L * s, 0.05L * station), CMPLXL(0, 0.1L * station), 0.3L,
                       2 + (long double)grid_now.freq[channel] / 1e9L};
+    const matrix q = {2, 0, 0, CMPLXL(1, 0.2L * station)};
+    const matrix d = {1 + 0.2L * s, 0, 0, CMPLXL(1, 0.1L * station)};
 
     multiply(to, g, p);
+    multiply(to, to, q);
+    multiply(to, to, d);
     multiply(to, to, e);
     for (int i = 0; i < 4; i++)
         to[i] *= z * cexpl(CMPLXL(0, angle));
@@ -244,13 +250,28 @@ static void insert(spelling *to, int at, factor f)
     to->count++;
 }
 
+/* Of two diagonals that follow each other. */
+static void swap(spelling *to, int at)
+{
+    factor kept = to->at[at];
+
+    to->at[at] = to->at[at + 1];
+    to->at[at + 1] = kept;
+}
+
 /* The factors inside the sum; the first and last `out` matrices of stations stand around it. */
 static void set_factors(spelling *to, const char *point, bool phases, int out)
 {
-    static const factor left[] = {
-        {"G", 'p', false, false}, {"P", 'p', false, false}, {"E", 'p', true, false}};
-    static const factor right[] = {
-        {"E", 'q', true, false}, {"P", 'q', false, false}, {"G", 'q', false, false}};
+    static const factor left[] = {{"G", 'p', false, false},
+                                  {"P", 'p', false, false},
+                                  {"Q", 'p', false, false},
+                                  {"D", 'p', true, false},
+                                  {"E", 'p', true, false}};
+    static const factor right[] = {{"E", 'q', true, false},
+                                   {"D", 'q', true, false},
+                                   {"Q", 'q', false, false},
+                                   {"P", 'q', false, false},
+                                   {"G", 'q', false, false}};
     static const factor scalars[] = {
         {"z", 'p', true, true},  {"z", 'q', true, true},       {"g", 'p', false, true},
         {"g", 'q', false, true}, {"f", 'n', true, true},       {"h", 'n', true, true},
@@ -261,12 +282,16 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
         "exp(1i * a[s,p] / n) * exp(-1i * a[s,q] / n)"};
 
     to->count = 0;
-    for (int i = out; i < 3; i++)
+    for (int i = out; i < 5; i++)
         insert(to, to->count, left[i]);
+    if (out < 3 && draw(2))
+        swap(to, 2 - out);
     insert(to, to->count,
            phases ? (factor){"B", 'n', true, false} : (factor){point, 'b', true, false});
-    for (int i = 0; i < 3 - out; i++)
+    for (int i = 0; i < 5 - out; i++)
         insert(to, to->count, right[i]);
+    if (out < 3 && draw(2))
+        swap(to, to->count - 4 + out);
     for (size_t i = 0; i < sizeof(scalars) / sizeof(scalars[0]); i++)
         insert(to, draw(to->count + 1), scalars[i]);
     if (!draw(2)) {
@@ -283,8 +308,9 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
 
 static char *spelled(const char *point, bool phases, int out)
 {
-    static const char *const before[] = {"", "G[p] * ", "G[p] * P[p] * "};
-    static const char *const after[] = {"", " * G[q]^H", " * (G[q] * P[q])^H"};
+    static const char *const before[] = {"", "G[p] * ", "G[p] * P[p] * ", "G[p] * P[p] * Q[p] * "};
+    static const char *const after[] = {"", " * G[q]^H", " * (G[q] * P[q])^H",
+                                        " * Q[q]^H * (G[q] * P[q])^H"};
     spelling to = {.definitions = grove_format("%s", "")};
 
     set_factors(&to, point, phases, out);
@@ -332,7 +358,7 @@ static plan plan_of(const char *text)
 static void check_spellings(const char *point, int smear, bool phases, int count, plan *first)
 {
     for (int i = 0; i < count; i++) {
-        int out = i % 3;
+        int out = i % 4;
         char *text = spelled(point, phases, out);
         testing_tree(&t, text);
         plan found = plan_of(text);

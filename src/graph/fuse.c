@@ -358,13 +358,18 @@ static void append(grove_chain *to, const grove_chain *from)
         grove_chain_add(to, &from->at[i]);
 }
 
+static void swap(grove_chain *product, int i, int k)
+{
+    grove_factor kept = product->at[i];
+
+    product->at[i] = product->at[k];
+    product->at[k] = kept;
+}
+
 static void reverse(grove_chain *product)
 {
-    for (int i = 0, k = product->count - 1; i < k; i++, k--) {
-        grove_factor kept = product->at[i];
-        product->at[i] = product->at[k];
-        product->at[k] = kept;
-    }
+    for (int i = 0, k = product->count - 1; i < k; i++, k--)
+        swap(product, i, k);
 }
 
 /* Puts scalars beside the matrices of a side: from outside to inside those with parms, so that what
@@ -386,6 +391,27 @@ static void join(const parts *p, grove_chain *matrices, grove_chain *scalars, bo
         reverse(matrices);
 }
 
+/* Whether factor `inner` can change places with `outer`, one step further from the brightness, so
+ * that a value without the source comes to where it can leave the sum. */
+static bool may_leave(const parts *p, int inner, int outer)
+{
+    const grove_factor *a = &p->matrices.at[inner], *b = &p->matrices.at[outer];
+
+    return a->node->form.shape == GROVE_DIAGONAL && b->node->form.shape == GROVE_DIAGONAL &&
+           !has_source(p, a) && has_source(p, b);
+}
+
+/* Diagonal matrices can be multiplied in any order: those without the source go outside. */
+static void sort_diagonals(parts *p)
+{
+    for (int i = 1; i < p->middle; i++)
+        for (int k = i; k > 0 && may_leave(p, k, k - 1); k--)
+            swap(&p->matrices, k, k - 1);
+    for (int i = p->matrices.count - 2; i >= p->middle; i--)
+        for (int k = i; k + 1 < p->matrices.count && may_leave(p, k, k + 1); k++)
+            swap(&p->matrices, k, k + 1);
+}
+
 static void split(parts *p, const grove_chain *of)
 {
     grove_chain product = *of;
@@ -402,6 +428,7 @@ static void split(parts *p, const grove_chain *of)
             check_inner(p, &p->inner_scalars[side].at[i], 0);
     for (int i = 0; i < p->folded.count; i++)
         check_inner(p, &p->folded.at[i], 0);
+    sort_diagonals(p);
     if (!p->to->why)
         place_matrices(p);
     for (int side = 0; side < 2; side++) {
