@@ -59,7 +59,7 @@ static void add(grove_chain *product, grove_node *node, around o)
                                  .scalar = node->form.shape == GROVE_SCALAR});
 }
 
-static bool is_plain_number(const grove_node *node)
+bool grove_node_is_plain_number(const grove_node *node)
 {
     grove_unit unit;
 
@@ -110,7 +110,7 @@ static void open(grove_chain *product, grove_edge edge, around o, const grove_ax
     inside.side = edge.side ? edge.side : o.side;
     if (product->too_many)
         return;
-    if (is_plain_number(node)) {
+    if (grove_node_is_plain_number(node)) {
         add_number(product, node->constant, o);
     } else if (o.whole && o.whole(o.context, node)) {
         add(product, node, inside);
@@ -128,7 +128,8 @@ static void open(grove_chain *product, grove_edge edge, around o, const grove_ax
         inside.inverse = !o.inverse;
         open(product, node->inputs[0], inside, axis);
     } else if (grove_node_has_role(node, GROVE_ROLE_QUOTIENT) &&
-               (varies || is_plain_number(grove_node_behind_casts(node->inputs[1].node)))) {
+               (varies ||
+                grove_node_is_plain_number(grove_node_behind_casts(node->inputs[1].node)))) {
         open(product, node->inputs[0], inside, axis);
         inside.inverse = !o.inverse;
         open(product, node->inputs[1], inside, axis);

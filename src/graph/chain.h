@@ -40,6 +40,8 @@ void grove_chain_add(grove_chain *product, const grove_factor *factor);
 /* `adjoint` of the factor's adjoint: false also where that is the value itself. */
 bool grove_factor_adjoint(const grove_factor *factor);
 
+/* Whether it is a constant without unit, and not 0. */
+bool grove_node_is_plain_number(const grove_node *node);
 /* Whether it is the adjoint of its input: ^H, and the conjugate of scalars and diagonals. */
 bool grove_node_is_adjoint(const grove_node *node);
 
