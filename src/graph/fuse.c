@@ -428,9 +428,10 @@ static void split(parts *p, const grove_chain *of)
             check_inner(p, &p->inner_scalars[side].at[i], 0);
     for (int i = 0; i < p->folded.count; i++)
         check_inner(p, &p->folded.at[i], 0);
-    sort_diagonals(p);
-    if (!p->to->why)
+    if (!p->to->why) {
+        sort_diagonals(p);
         place_matrices(p);
+    }
     for (int side = 0; side < 2; side++) {
         join(p, &p->inner[side], &p->inner_scalars[side], side);
         join(p, &p->outer[side], &p->outer_scalars[side], side);

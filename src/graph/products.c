@@ -55,22 +55,17 @@ static int count_operations(gathering *g, grove_node *node)
 
 /* ---- parts ---- */
 
+enum { LEFT, MIDDLE, RIGHT, PARTS };
+
 typedef struct {
-    grove_chain left, middle, right;
-    int fitted[2], plain[2]; /* terms of stations at both sides: with parms, and without */
+    grove_chain matrices[PARTS], scalars[PARTS];
+    grove_chain beside;    /* scalars that vary with neither station nor baseline */
+    bool fitted[PARTS][2]; /* whether terms have parms: some do not, some do */
 } parts;
 
 static bool is_of_station(const grove_factor *f, char side)
 {
     return f->side == side && grove_node_varies(f->node, GROVE_AXIS_STATION);
-}
-
-static void add_to_side(const gathering *g, parts *p, const grove_factor *f, int side)
-{
-    bool fitted = (size_t)f->node->id < g->known && g->fitted[f->node->id];
-
-    grove_chain_add(side ? &p->right : &p->left, f);
-    ++*(fitted ? &p->fitted[side] : &p->plain[side]);
 }
 
 /* Matrices of p up to the first other one go left, those of q from the last other one on go right,
@@ -86,29 +81,53 @@ static void divide(const gathering *g, const grove_chain *product, parts *p)
         last--;
     for (int i = 0; i < product->count; i++) {
         const grove_factor *f = &product->at[i];
-        bool p_side = is_of_station(f, 'p') && (f->scalar || i < first);
-        bool q_side = is_of_station(f, 'q') && (f->scalar || i >= last);
-        if (p_side || q_side)
-            add_to_side(g, p, f, q_side);
-        else
-            grove_chain_add(&p->middle, f);
+        bool fitted = (size_t)f->node->id < g->known && g->fitted[f->node->id];
+        int part = is_of_station(f, 'p') && (f->scalar || i < first)   ? LEFT
+                   : is_of_station(f, 'q') && (f->scalar || i >= last) ? RIGHT
+                                                                       : MIDDLE;
+        bool beside = f->scalar && part == MIDDLE && !fitted &&
+                      !grove_node_varies(f->node, GROVE_AXIS_STATION) &&
+                      !grove_node_varies(f->node, GROVE_AXIS_BASELINE);
+        grove_chain_add(beside      ? &p->beside
+                        : f->scalar ? &p->scalars[part]
+                                    : &p->matrices[part],
+                        f);
+        p->fitted[part][fitted] = true;
     }
 }
 
-/* Scalars that vary with neither station nor baseline are multiplied with terms of stations. */
-static void move_scalars(parts *p)
+/* The scalars in an order of their own, then the matrices; of the right from the outside, too. */
+static grove_chain put_together(parts *p, int part)
 {
-    grove_chain *to = p->left.count ? &p->left : &p->right, kept = {.constant = {1, 0}};
+    grove_chain all = {.constant = {1, 0}}, *scalars = &p->scalars[part];
+    const grove_chain *matrices = &p->matrices[part];
 
-    if (!to->count)
-        return;
-    for (int i = 0; i < p->middle.count; i++) {
-        const grove_factor *f = &p->middle.at[i];
-        bool moves = f->scalar && !grove_node_varies(f->node, GROVE_AXIS_STATION) &&
-                     !grove_node_varies(f->node, GROVE_AXIS_BASELINE);
-        grove_chain_add(moves ? to : &kept, f);
-    }
-    p->middle = kept;
+    grove_chain_sort(scalars);
+    for (int i = 0; i < scalars->count && part != RIGHT; i++)
+        grove_chain_add(&all, &scalars->at[i]);
+    for (int i = 0; i < matrices->count; i++)
+        grove_chain_add(&all, &matrices->at[i]);
+    for (int i = scalars->count; i-- > 0 && part == RIGHT;)
+        grove_chain_add(&all, &scalars->at[i]);
+    return all;
+}
+
+static int size_of(const parts *p, int part)
+{
+    return p->matrices[part].count + p->scalars[part].count;
+}
+
+/* Operations on values of baselines. */
+static int count_needed(const parts *p, bool scaled)
+{
+    bool sides = size_of(p, LEFT) || size_of(p, RIGHT);
+    int count = (size_of(p, LEFT) > 0) + (size_of(p, RIGHT) > 0) + size_of(p, MIDDLE) - 1;
+
+    for (int i = 0; i < p->matrices[MIDDLE].count; i++)
+        count += p->matrices[MIDDLE].at[i].adjoint;
+    for (int i = 0; i < p->scalars[MIDDLE].count; i++)
+        count += p->scalars[MIDDLE].at[i].adjoint;
+    return count + (!sides && (scaled || p->beside.count));
 }
 
 /* ---- putting together ---- */
@@ -132,7 +151,7 @@ static grove_operand multiply(grove_tree *tree, grove_operand a, grove_operand b
     return made;
 }
 
-/* The number goes to the left if there is one. */
+/* What varies with neither station nor baseline is multiplied with a term of stations. */
 static grove_node *make(grove_tree *tree, const grove_chain *product, parts *p,
                         const grove_place *place)
 {
@@ -140,22 +159,25 @@ static grove_node *make(grove_tree *tree, const grove_chain *product, parts *p,
     grove_literal literal = {.kind = GROVE_LITERAL_NUMBER,
                              .number = product->constant[0],
                              .imaginary = product->constant[1]};
-    bool failed = false, scaled = literal.number != 1 || literal.imaginary != 0;
-    grove_operand number = {0}, at[3];
+    bool failed = false;
+    grove_operand number = {0}, at[PARTS] = {{0}}, beside;
+    int scaled = size_of(p, LEFT) ? LEFT : size_of(p, RIGHT) ? RIGHT : MIDDLE;
 
-    at[0] = grove_chain_make(&p->left, class_, true, place, &failed);
-    at[1] = grove_chain_make(&p->middle, class_, true, place, &failed);
-    at[2] = failed ? at[1] : grove_chain_make_right(&p->right, class_, true, place, &failed);
-    if (failed)
-        return NULL;
-    if (scaled) {
+    for (int part = 0; part < PARTS && !failed; part++) {
+        grove_chain all = put_together(p, part);
+        at[part] = part == RIGHT ? grove_chain_make_right(&all, class_, true, place, &failed)
+                                 : grove_chain_make(&all, class_, true, place, &failed);
+    }
+    grove_chain_sort(&p->beside);
+    beside = grove_chain_make(&p->beside, class_, true, place, &failed);
+    if (literal.number != 1 || literal.imaginary != 0) {
         number.kind = GROVE_OPERAND_NODE;
         number.node = grove_tree_constant(tree, &literal, GROVE_PRECISION_RUN, place);
     }
-    grove_operand *scale = p->left.count ? &at[0] : p->right.count ? &at[2] : &at[1];
-    *scale = multiply(tree, number, *scale, place, &failed);
-    grove_operand made = multiply(tree, at[0], at[1], place, &failed);
-    made = multiply(tree, made, at[2], place, &failed);
+    beside = multiply(tree, number, beside, place, &failed);
+    at[scaled] = multiply(tree, beside, at[scaled], place, &failed);
+    grove_operand made = multiply(tree, at[LEFT], at[MIDDLE], place, &failed);
+    made = multiply(tree, made, at[RIGHT], place, &failed);
     return failed ? NULL : made.node;
 }
 
@@ -177,24 +199,17 @@ static grove_node *gather(gathering *g, grove_node *node)
 {
     grove_chain product = {.constant = {1, 0}};
     const grove_axis *baseline = NULL;
-    parts p = {.left.constant = {1, 0}, .middle.constant = {1, 0}, .right.constant = {1, 0}};
+    parts p = {.beside.constant = {1, 0}};
 
-    grove_node_axes_of_kind(node, GROVE_AXIS_BASELINE, &baseline, 1);
     g->top = node;
-    int operations = count_operations(g, node), adjoints = 0;
+    int operations = count_operations(g, node);
+    grove_node_axes_of_kind(node, GROVE_AXIS_BASELINE, &baseline, 1);
     grove_chain_open_but(&product, NULL, (grove_edge){node, 0}, baseline, stays_whole, g);
     divide(g, &product, &p);
-    for (int side = 0; side < 2; side++)
-        if (p.fitted[side] && p.plain[side])
-            return NULL; /* what does not depend on parms is kept by fits */
-    move_scalars(&p);
     bool scaled = product.constant[0] != 1 || product.constant[1] != 0;
-    bool sides = p.left.count || p.right.count;
-    for (int i = 0; i < p.middle.count; i++)
-        adjoints += p.middle.at[i].adjoint;
-    int needed = (p.left.count > 0) + (p.right.count > 0) + p.middle.count - 1 + adjoints +
-                 (scaled && !sides);
-    if (product.too_many || !p.middle.count || needed >= operations)
+    bool mixed = (p.fitted[LEFT][0] && p.fitted[LEFT][1]) ||
+                 (p.fitted[RIGHT][0] && p.fitted[RIGHT][1]); /* fits keep what has no parms */
+    if (product.too_many || mixed || !size_of(&p, MIDDLE) || count_needed(&p, scaled) >= operations)
         return NULL;
     grove_node *made = make(g->tree, &product, &p, &node->place);
     return made && is_alike(made, node) ? made : NULL;
