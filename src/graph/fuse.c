@@ -175,7 +175,9 @@ static int take_kernel(parts *p, grove_chain *product)
         if (grove_node_has_role(f->node, GROVE_ROLE_SOURCE) && has_source(p, f)) {
             if (found >= 0)
                 tell(p->to, NULL,
-                     "the product has more than one point(...); each sum takes one of them");
+                     "the product has more than one point(...), or phase of a baseline; each sum "
+                     "takes "
+                     "one of them");
             if (f->adjoint || f->inverse)
                 tell(p->to, f->node, "is conjugated or inverted; do it to the whole sum");
             found = i;
