@@ -21,6 +21,10 @@ static const char definitions[] =
     "t[s,p] = (select(U, element=\"x\") * select(L, element=\"x\") + select(U, element=\"y\") * "
     "select(L, element=\"y\") + select(U, element=\"z\") * select(L, element=\"z\")) / (299792458 "
     "m/s)\n"
+    "M[s] = 0.5 * L\n"
+    "r[s,p] = (select(U, element=\"x\") * select(M, element=\"x\") + select(U, element=\"y\") * "
+    "select(M, element=\"y\") + select(U, element=\"z\") * select(M, element=\"z\")) / (299792458 "
+    "m/s)\n"
     "k[s,p] = exp(-2i * pi * obs.freq * t[s,p])\n"
     "h[s,p] = exp(-2i * pi * 1.001 * obs.freq * t[s,p])\n"
     "a[s,p] = obs.station_index * S.absolute_angle\nx[s,p] = exp(1i * a[s,p])\n";
@@ -142,6 +146,8 @@ static const struct {
     {"sum[s](k[s,p] * B * k[s,q]^H)", same},
     {"sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q])))", same},
     {"sum[s](B * exp(-2i * pi * obs.freq / (299792458 m/s) * " UVW "))", same},
+    {"sum[s](B * exp(2i * pi * obs.freq / (299792458 m/s) * " UVW "))", mirror},
+    {"sum[s](B * exp(-4i * pi * obs.freq * (r[s,p] - r[s,q])))", same},
     {"sum[s](k[s,q] * B * conj(k[s,p]))", mirror},
     {"sum[s](trace(k[s,p] * B) * conj(k[s,q]))", trace},
     {"sum[s](2i * point(S, obs, shape=H)^H)", mirror_turned},

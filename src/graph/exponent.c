@@ -233,6 +233,18 @@ static grove_node *make_kernel(const exponent *e, part of, grove_node *x)
                              &node->place);
 }
 
+static grove_node *scaled(exponent *e, grove_node *x, double by)
+{
+    grove_tree *tree = x->tree;
+    grove_literal number = {.kind = GROVE_LITERAL_NUMBER, .number = by};
+    grove_operand a = {
+        .kind = GROVE_OPERAND_NODE,
+        .node = grove_tree_constant(tree, &number, GROVE_PRECISION_RUN, &e->of->node->place)};
+    grove_operand b = {.kind = GROVE_OPERAND_NODE, .node = x};
+
+    return call(e, grove_tree_operator(tree, GROVE_ROLE_PRODUCT), a, b).node;
+}
+
 /* Takes the terms of a phase out of a part, and adds it to the product. */
 static bool take_phase(exponent *e, part of, grove_chain *product)
 {
@@ -243,7 +255,10 @@ static bool take_phase(exponent *e, part of, grove_chain *product)
     if (!kernel)
         return false;
     const grove_node *uvw = input_of(kernel, of == OF_BOTH ? "uvw" : "station_uvw");
-    grove_node *x = grove_phases_find(terms, count, uvw, input_of(kernel, "freq"), found);
+    double scale = 1;
+    grove_node *x = grove_phases_find(terms, count, uvw, input_of(kernel, "freq"), found, &scale);
+    if (x && scale != 1)
+        x = scaled(e, x, scale);
     if (x && x != input_of(kernel, "lmn"))
         kernel = make_kernel(e, of, x);
     if (!x || !kernel)

@@ -8,7 +8,7 @@
 
 #define LIGHT 299792458.0 /* m/s */
 #define PI    3.14159265358979323846
-#define CLOSE 1e-12 /* of the number that stands for 2 pi/c */
+#define CLOSE 1e-12 /* two numbers that are the same but for rounding, relatively */
 
 /* The element of a vector that a value is, or -1. */
 static int element_of(const grove_node *node, const grove_node **vector)
@@ -22,9 +22,9 @@ static int element_of(const grove_node *node, const grove_node **vector)
                : -1;
 }
 
-/* The element of uvw and of x in -2 pi i freq/c uvw_k x_k, or -1. */
+/* The element of uvw and of x in -2 pi i freq/c scale uvw_k x_k with a real scale, or -1. */
 static int match(const grove_chain *term, const grove_node *uvw, const grove_node *freq,
-                 const grove_node **x)
+                 const grove_node **x, double *scale)
 {
     double complex number = CMPLX(term->constant[0], term->constant[1]);
     int of_uvw = -1, of_x = -1, freqs = 0;
@@ -49,21 +49,27 @@ static int match(const grove_chain *term, const grove_node *uvw, const grove_nod
             return -1;
         }
     }
-    bool right = cabs(number * LIGHT / (2 * PI) + CMPLX(0, 1)) < CLOSE;
-    return right && freqs == 1 && of_uvw == of_x ? of_uvw : -1;
+    number *= CMPLX(0, LIGHT / (2 * PI));
+    *scale = fabs(fabs(creal(number)) - 1) < CLOSE ? copysign(1, creal(number)) : creal(number);
+    bool real = fabs(cimag(number)) < CLOSE * fabs(*scale);
+    return real && freqs == 1 && of_uvw == of_x ? of_uvw : -1;
 }
 
 grove_node *grove_phases_find(const grove_chain *const *terms, int count, const grove_node *uvw,
-                              const grove_node *freq, int found[3])
+                              const grove_node *freq, int found[3], double *scale)
 {
     const grove_node *x = NULL;
     int elements = 0;
 
     for (int i = 0; i < count; i++) {
         const grove_node *of = NULL;
-        int element = match(terms[i], uvw, freq, &of);
-        if (element < 0 || (x && of != x) || elements >> element & 1)
+        double by = 0;
+        int element = match(terms[i], uvw, freq, &of, &by);
+        if (element < 0 || elements >> element & 1 ||
+            (x && (of != x || fabs(by - *scale) > CLOSE * fabs(*scale))))
             continue;
+        if (!x)
+            *scale = by;
         x = of;
         elements |= 1 << element;
         found[element] = i;
