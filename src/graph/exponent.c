@@ -308,7 +308,7 @@ bool grove_chain_open_exponential(grove_chain *product, const grove_factor *fact
         add_part(&e, (part)of, &opened);
     if (e.failed)
         return false;
-    double complex c = cexp(CMPLX(e.constant[0], e.constant[1]));
+    double complex c = cexp(e.constant[0] + I * e.constant[1]);
     grove_chain_scale(&opened, creal(c), cimag(c));
     *product = opened;
     return true;

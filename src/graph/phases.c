@@ -26,7 +26,7 @@ static int element_of(const grove_node *node, const grove_node **vector)
 static int match(const grove_chain *term, const grove_node *uvw, const grove_node *freq,
                  const grove_node **x, double *scale)
 {
-    double complex number = CMPLX(term->constant[0], term->constant[1]);
+    double complex number = term->constant[0] + I * term->constant[1];
     int of_uvw = -1, of_x = -1, freqs = 0;
 
     for (int i = 0; i < term->count; i++) {
@@ -34,7 +34,7 @@ static int match(const grove_chain *term, const grove_node *uvw, const grove_nod
         const grove_node *vector = NULL;
         int element = element_of(f->node, &vector);
         if (f->node->kind == GROVE_NODE_CONSTANT && f->scalar) {
-            double complex by = CMPLX(f->node->constant->number, f->node->constant->imaginary);
+            double complex by = f->node->constant->number + I * f->node->constant->imaginary;
             number = f->inverse ? number / by : number * by;
         } else if (f->inverse || (element < 0 && f->node != freq)) {
             return -1;
@@ -49,7 +49,7 @@ static int match(const grove_chain *term, const grove_node *uvw, const grove_nod
             return -1;
         }
     }
-    number *= CMPLX(0, LIGHT / (2 * PI));
+    number *= I * (LIGHT / (2 * PI));
     *scale = fabs(fabs(creal(number)) - 1) < CLOSE ? copysign(1, creal(number)) : creal(number);
     bool real = fabs(cimag(number)) < CLOSE * fabs(*scale);
     return real && freqs == 1 && of_uvw == of_x ? of_uvw : -1;
