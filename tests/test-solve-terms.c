@@ -24,6 +24,10 @@ SOLVE_WORLD_FIXTURE
 #define U     "U[p] = draw(obs, shape=diagonal, times=4, around=1, seed=2).value\n"
 #define X     "X[p] = draw(obs, shape=matrix, times=4, around=1).value\n"
 
+#define PHASES                                                                                     \
+    "Y[p] = exp(1i * real(select(draw(obs, shape=diagonal, times=4, around=1).value, "             \
+    "element=XX)))\n"
+
 #define E "E[s,p] = parm(\"E\", jones=diagonal, time=8min, groups=patch, sky=S)\n"
 /* what the sources of each patch are seen through, by themselves */
 #define PATCHES(a, ah, b, bh)                                                                      \
@@ -42,9 +46,8 @@ static const struct {
     {S T, "s[p] * M[p,q] * s[q]^H", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
     {S T, "s[p] * M[p,q] * conj(s[q])", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
     {S T, "s[p] * conj(s[q]) * M[p,q] / 1", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
-    {"a[p] = parm(\"a\", init=0, time=8min)\nd[p] = draw(obs, shape=scalar, times=4).value\n",
-     "exp(1i * (a[p] - a[q])) * M[p,q]", "exp(1i * d[p]) * M[p,q] * exp(-1i * d[q])", NULL, false,
-     true},
+    {"x[p] = parm(\"x\", time=8min, init=0)\n" PHASES, "exp(1i * (x[p] - x[q])) * M[p,q]",
+     "Y[p] * M[p,q] * Y[q]^H", NULL, false, true},
     /* several terms */
     {G H T U, "G[p] * M[p,q] * G[q]^H + H[p] * N[p,q] * H[q]^H",
      "T[p] * M[p,q] * T[q]^H + U[p] * N[p,q] * U[q]^H", NULL, true},

@@ -21,7 +21,17 @@ static const char definitions[] =
     "t[s,p] = (select(U, element=\"x\") * select(L, element=\"x\") + select(U, element=\"y\") * "
     "select(L, element=\"y\") + select(U, element=\"z\") * select(L, element=\"z\")) / (299792458 "
     "m/s)\n"
-    "k[s,p] = exp(-2i * pi * obs.freq * t[s,p])\n";
+    "M[s] = 0.5 * L\n"
+    "r[s,p] = (select(U, element=\"x\") * select(M, element=\"x\") + select(U, element=\"y\") * "
+    "select(M, element=\"y\") + select(U, element=\"z\") * select(M, element=\"z\")) / (299792458 "
+    "m/s)\n"
+    "k[s,p] = exp(-2i * pi * obs.freq * t[s,p])\n"
+    "h[s,p] = exp(-2i * pi * 1.001 * obs.freq * t[s,p])\n"
+    "a[s,p] = obs.station_index * S.absolute_angle\nx[s,p] = exp(1i * a[s,p])\n";
+
+#define UVW                                                                                        \
+    "(select(obs.uvw, element=\"x\") * select(L, element=\"x\") + select(obs.uvw, element=\"y\") " \
+    "* select(L, element=\"y\") + select(obs.uvw, element=\"z\") * select(L, element=\"z\"))"
 
 typedef long double complex matrix[4];
 
@@ -135,6 +145,9 @@ static const struct {
     {"sum[s](K[s,p] * B / K[s,q])", same},
     {"sum[s](k[s,p] * B * k[s,q]^H)", same},
     {"sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q])))", same},
+    {"sum[s](B * exp(-2i * pi * obs.freq / (299792458 m/s) * " UVW "))", same},
+    {"sum[s](B * exp(2i * pi * obs.freq / (299792458 m/s) * " UVW "))", mirror},
+    {"sum[s](B * exp(-4i * pi * obs.freq * (r[s,p] - r[s,q])))", same},
     {"sum[s](k[s,q] * B * conj(k[s,p]))", mirror},
     {"sum[s](trace(k[s,p] * B) * conj(k[s,q]))", trace},
     {"sum[s](2i * point(S, obs, shape=H)^H)", mirror_turned},
@@ -209,6 +222,46 @@ START_TEST(other_functions_stay_inside)
         ck_assert_msg(!find_predict(root) && root->note, "%s", inside[i]);
         free(text);
     }
+}
+END_TEST
+
+/* ---- phases that are written out ---- */
+
+/* The first is written by phase or point, the others are the same predict. */
+static const struct {
+    const char *by_class, *written[4];
+} phases[] = {
+    {"sum[s](K[s,p] * B * K[s,q]^H)",
+     {"sum[s](k[s,p] * B * k[s,q]^H)", "sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q])))",
+      "sum[s](B / exp(2i * pi * (t[s,p] - t[s,q]) * obs.freq))", "sum[s](k[s,p] * B / k[s,q])"}},
+    {"sum[s](x[s,p] * K[s,p] * B * K[s,q]^H * x[s,q]^H)",
+     {"sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q]) + 1i * (a[s,p] - a[s,q])))"}},
+    {"sum[s](point(S, obs, shape=[0rad, 0rad, 0rad]))",
+     {"sum[s](exp(-2i * pi * obs.freq / (299792458 m/s) * " UVW ") * B)",
+      "sum[s](B * conj(exp(2i * pi * (" UVW " / (299792458 m/s)) * obs.freq)))"}},
+};
+
+static grove_hash predict_of(const char *equation)
+{
+    char *text = grove_format("%sV[p,q] = %s\n", definitions, equation);
+
+    testing_tree(&t, text);
+    const grove_node *found = find_predict(testing_node(&t, "V"));
+    ck_assert_msg(found != NULL, "%s", equation);
+    free(text);
+    return found->key;
+}
+
+START_TEST(written_phases_are_phases)
+{
+    for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+        grove_hash first = predict_of(phases[i].by_class);
+        for (int k = 0; k < 4 && phases[i].written[k]; k++)
+            ck_assert_msg(grove_hash_equal(predict_of(phases[i].written[k]), first), "%s",
+                          phases[i].written[k]);
+    }
+    ck_assert(!grove_hash_equal(predict_of("sum[s](k[s,p] * B * h[s,q]^H)"),
+                                predict_of("sum[s](K[s,p] * B * K[s,q]^H)")));
 }
 END_TEST
 
@@ -290,6 +343,7 @@ int main(void)
     tcase_set_timeout(test, 600);
     tcase_add_test(test, linear_functions_leave_the_sum);
     tcase_add_test(test, other_functions_stay_inside);
+    tcase_add_test(test, written_phases_are_phases);
     tcase_add_test(test, fused_sums_have_the_precision_of_the_sum);
     tcase_add_test(test, classes_of_arrays_stay_inside);
     suite_add_tcase(suite, test);

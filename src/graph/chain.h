@@ -11,6 +11,7 @@ typedef struct {
     char side;        /* of which station: 'p' or 'q'; 0: of none, or of baselines */
     bool adjoint, inverse;
     bool scalar;
+    bool unity; /* a source of 1 Jy that stands for 1 */
 } grove_factor;
 
 enum { GROVE_MAX_FACTORS = 64 };

@@ -1,5 +1,6 @@
 #include "graph/exponent.h"
 
+#include "graph/phases.h"
 #include "graph/rewrite.h"
 
 #include <complex.h>
@@ -16,6 +17,7 @@ typedef struct {
     part part[MAX_TERMS];
     int count;
     double constant[2]; /* the sum of the plain numbers */
+    bool all;           /* sums of values of one station are multiplied out, too */
     bool failed;
 } exponent;
 
@@ -43,14 +45,14 @@ static bool varies_along(const grove_chain *term, const grove_axis *axis)
     return false;
 }
 
-/* The first factor that is a sum of values of both stations, or -1. */
-static int find_sum(const grove_chain *term)
+/* The first factor that is a sum of values of both stations, or of any, or -1. */
+static int find_sum(const grove_chain *term, bool all)
 {
     for (int i = 0; i < term->count; i++) {
         const grove_factor *f = &term->at[i];
         if ((grove_node_has_role(f->node, GROVE_ROLE_SUM) ||
              grove_node_has_role(f->node, GROVE_ROLE_DIFFERENCE)) &&
-            !f->inverse && grove_node_varies(f->node, GROVE_AXIS_BASELINE))
+            !f->inverse && (all || grove_node_varies(f->node, GROVE_AXIS_BASELINE)))
             return i;
     }
     return -1;
@@ -61,7 +63,7 @@ static void add_term(exponent *e, const grove_chain *term)
     part of = part_of(term);
 
     e->failed = e->failed || term->too_many || e->count == MAX_TERMS ||
-                (of == OF_BOTH && varies_along(term, e->axis));
+                (of == OF_BOTH && !e->all && varies_along(term, e->axis));
     if (e->failed)
         return;
     if (term->count) {
@@ -77,7 +79,7 @@ static void add_term(exponent *e, const grove_chain *term)
 /* Multiplies sums of values of both stations out. */
 static void add_terms(exponent *e, const grove_chain *term)
 {
-    int i = find_sum(term);
+    int i = find_sum(term, e->all);
 
     if (i < 0) {
         add_term(e, term);
@@ -143,6 +145,18 @@ static void take_conjugate(grove_chain *term)
         term->at[i].adjoint = grove_factor_adjoint(&term->at[i]);
 }
 
+static void take_conjugates(exponent *e)
+{
+    for (int i = 0; i < e->count; i++)
+        if (e->part[i] == OF_Q)
+            take_conjugate(&e->at[i]);
+}
+
+static char side_of(part of)
+{
+    return of == OF_P ? 'p' : of == OF_Q ? 'q' : 0;
+}
+
 /* The terms of the part in their order, whatever that in the text. */
 static int take_sorted(const exponent *e, part of, const grove_chain *terms[MAX_TERMS])
 {
@@ -177,30 +191,124 @@ static void add_part(exponent *e, part of, grove_chain *product)
     all = call(e, e->of->node->class_, all, none);
     if (!e->failed)
         grove_chain_add(product, &(grove_factor){.node = all.node,
-                                                 .side = of == OF_P   ? 'p'
-                                                         : of == OF_Q ? 'q'
-                                                                      : 0,
+                                                 .side = side_of(of),
                                                  .adjoint = of == OF_Q && all.node->form.complex_,
                                                  .scalar = true});
+}
+
+/* ---- phases that are written out ---- */
+
+static grove_node *input_of(const grove_node *node, const char *name)
+{
+    int k = node ? grove_node_input(node, name) : -1;
+
+    return k < 0 ? NULL : grove_node_behind_casts(node->inputs[k].node);
+}
+
+#define ZERO                                                                                       \
+    {                                                                                              \
+        .kind = GROVE_LITERAL_NUMBER, .unit = {.rad = 1 }                                          \
+    }
+
+/* The phase of a station; of a baseline a source of 1 Jy without shape. `x`: its directions; NULL:
+ * those of the sky. */
+static grove_node *make_kernel(const exponent *e, part of, grove_node *x)
+{
+    static const grove_literal flux = {
+        .kind = GROVE_LITERAL_NUMBER, .number = 1, .unit = {.Jy = 1}};
+    static const grove_literal zeros[3] = {ZERO, ZERO, ZERO};
+    static const grove_literal point = {.kind = GROVE_LITERAL_LIST, .count = 3, .items = zeros};
+    const grove_argument more[3] = {
+        {.name = "lmn", .operand = {.kind = GROVE_OPERAND_NODE, .node = x}},
+        {.name = "brightness", .operand = {.kind = GROVE_OPERAND_LITERAL, .literal = &flux}},
+        {.name = "shape", .operand = {.kind = GROVE_OPERAND_LITERAL, .literal = &point}}};
+    const grove_node *node = e->of->node;
+    const grove_axis *axes[2] = {e->axis, NULL};
+    grove_role role = of == OF_BOTH ? GROVE_ROLE_SOURCE : GROVE_ROLE_NONE;
+
+    if (!grove_node_axes_of_kind(node, GROVE_AXIS_BASELINE, &axes[1], 1))
+        grove_node_axes_of_kind(node, GROVE_AXIS_STATION, &axes[1], 1);
+    return grove_phases_call(node->tree, grove_tree_operator(node->tree, role), axes,
+                             x ? more : more + 1, (size_t)(of == OF_BOTH ? 2 : 0) + (x != NULL),
+                             &node->place);
+}
+
+static grove_node *scaled(exponent *e, grove_node *x, double by)
+{
+    grove_tree *tree = x->tree;
+    grove_literal number = {.kind = GROVE_LITERAL_NUMBER, .number = by};
+    grove_operand a = {
+        .kind = GROVE_OPERAND_NODE,
+        .node = grove_tree_constant(tree, &number, GROVE_PRECISION_RUN, &e->of->node->place)};
+    grove_operand b = {.kind = GROVE_OPERAND_NODE, .node = x};
+
+    return call(e, grove_tree_operator(tree, GROVE_ROLE_PRODUCT), a, b).node;
+}
+
+/* Takes the terms of a phase out of a part, and adds it to the product. */
+static bool take_phase(exponent *e, part of, grove_chain *product)
+{
+    const grove_chain *terms[MAX_TERMS];
+    int found[3], count = take_sorted(e, of, terms);
+    grove_node *kernel = count < 3 || of == OF_NONE ? NULL : make_kernel(e, of, NULL);
+
+    if (!kernel)
+        return false;
+    const grove_node *uvw = input_of(kernel, of == OF_BOTH ? "uvw" : "station_uvw");
+    double scale = 1;
+    grove_node *x = grove_phases_find(terms, count, uvw, input_of(kernel, "freq"), found, &scale);
+    if (x && scale != 1)
+        x = scaled(e, x, scale);
+    if (x && x != input_of(kernel, "lmn"))
+        kernel = make_kernel(e, of, x);
+    if (!x || !kernel)
+        return false;
+    for (int k = 0; k < 3; k++)
+        e->part[terms[found[k]] - e->at] = PARTS;
+    grove_chain_add(product, &(grove_factor){.node = kernel,
+                                             .side = side_of(of),
+                                             .adjoint = of == OF_Q,
+                                             .scalar = true,
+                                             .unity = of == OF_BOTH});
+    return true;
+}
+
+/* Adds phases that are written out. False: there are none. */
+static bool take_phases(exponent *e, const grove_chain *whole, grove_chain *product)
+{
+    bool found = false;
+
+    e->all = true;
+    add_terms(e, whole);
+    take_conjugates(e);
+    for (int of = OF_P; of < PARTS && !e->failed; of++)
+        found = take_phase(e, (part)of, product) || found;
+    for (int i = 0; i < e->count; i++)
+        if (e->part[i] == OF_BOTH && varies_along(&e->at[i], e->axis))
+            found = false;
+    return found && !e->failed;
 }
 
 bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor,
                                   const grove_axis *axis)
 {
-    exponent e = {.of = factor, .axis = axis};
+    exponent e = {.of = factor, .axis = axis}, phases = e;
     grove_chain whole = {.constant = {factor->inverse ? -1 : 1, 0}}, opened = *product;
     const grove_factor outside = {.side = factor->side, .adjoint = factor->adjoint};
 
     grove_chain_open_inside(&whole, &outside, factor->node->inputs[0], NULL);
-    add_terms(&e, &whole);
-    for (int i = 0; i < e.count; i++)
-        if (e.part[i] == OF_Q)
-            take_conjugate(&e.at[i]);
+    if (axis && take_phases(&phases, &whole, &opened)) {
+        e = phases;
+    } else {
+        opened = *product;
+        add_terms(&e, &whole);
+        take_conjugates(&e);
+    }
     for (int of = 0; of < PARTS && !e.failed; of++)
         add_part(&e, (part)of, &opened);
     if (e.failed)
         return false;
-    double complex c = cexp(CMPLX(e.constant[0], e.constant[1]));
+    double complex c = cexp(e.constant[0] + I * e.constant[1]);
     grove_chain_scale(&opened, creal(c), cimag(c));
     *product = opened;
     return true;

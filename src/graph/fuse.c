@@ -1,6 +1,7 @@
 #include "graph/fuse.h"
 
 #include "graph/call.h"
+#include "graph/phases.h"
 #include "graph/rewrite.h"
 
 #include <string.h>
@@ -145,44 +146,21 @@ static bool take_pair(parts *p, grove_chain *product)
     return false;
 }
 
-/* The object of a kind whose axes the product has: the sources' sky, the stations' observation. */
-static grove_node *find_object(const parts *p, const grove_chain *product, const char *kind)
-{
-    const grove_node *owner = p->to->source->owner;
-    const grove_axis *axis = NULL;
-
-    for (int i = -1; i < product->count; i++) {
-        if (i >= 0 && (grove_node_axes_of_kind(product->at[i].node, GROVE_AXIS_STATION, &axis, 1) ||
-                       grove_node_axes_of_kind(product->at[i].node, GROVE_AXIS_BASELINE, &axis, 1)))
-            owner = axis->owner;
-        if (owner && owner->class_ && owner->class_->object && !strcmp(owner->class_->object, kind))
-            return (grove_node *)owner;
-    }
-    return NULL;
-}
-
 /* Terms of stations alone, without a phase that is known: the sum of a source at the phase centre,
  * of which nothing is taken but that its phase is 1. */
 static bool make_unity(parts *p, const grove_chain *product)
 {
     const grove_class *class_ = grove_tree_operator(p->to->tree, GROVE_ROLE_SOURCE);
+    const grove_axis *axes[2] = {p->to->source, NULL};
     call_arguments to = {.count = 0};
 
-    for (int i = 0; class_ && class_->inputs && class_->inputs[i].name; i++) {
-        grove_node *object =
-            class_->inputs[i].object ? find_object(p, product, class_->inputs[i].object) : NULL;
-        if (class_->inputs[i].object && !object)
-            return false;
-        if (object)
-            give(&to, class_->inputs[i].name,
-                 (grove_operand){.kind = GROVE_OPERAND_NODE, .node = object});
-    }
-    if (!class_ || !to.count)
-        return false;
+    for (int i = 0; i < product->count && !axes[1]; i++)
+        if (!grove_node_axes_of_kind(product->at[i].node, GROVE_AXIS_STATION, &axes[1], 1))
+            grove_node_axes_of_kind(product->at[i].node, GROVE_AXIS_BASELINE, &axes[1], 1);
     give(&to, "brightness", number(p, 1, 0, GROVE_UNIT_FLUX));
     give(&to, "lmn", zeros(false));
     give(&to, "shape", zeros(true));
-    p->kernel = grove_tree_call(p->to->tree, class_, NULL, p->place, to.at, to.count).node;
+    p->kernel = grove_phases_call(p->to->tree, class_, axes, to.at, to.count, p->place);
     p->unity = p->kernel != NULL;
     return p->unity;
 }
@@ -197,7 +175,9 @@ static int take_kernel(parts *p, grove_chain *product)
         if (grove_node_has_role(f->node, GROVE_ROLE_SOURCE) && has_source(p, f)) {
             if (found >= 0)
                 tell(p->to, NULL,
-                     "the product has more than one point(...); each sum takes one of them");
+                     "the product has more than one point(...), or phase of a baseline; each sum "
+                     "takes "
+                     "one of them");
             if (f->adjoint || f->inverse)
                 tell(p->to, f->node, "is conjugated or inverted; do it to the whole sum");
             found = i;
@@ -207,6 +187,7 @@ static int take_kernel(parts *p, grove_chain *product)
     }
     if (found >= 0) {
         p->kernel = product->at[found].node;
+        p->unity = product->at[found].unity;
         take_out(product, found);
     } else if (!take_pair(p, product) && !make_unity(p, product)) {
         tell(p->to, NULL,

@@ -198,7 +198,9 @@ static grove_node *rewrite_sum(grove_fusion *f, grove_node *sum)
         grove_chain_scale(&product, 1 / (double)f->source->size, 0);
     grove_node *result = rewrite_product(f, &product, 0);
     if (result && !is_alike(result, sum)) {
-        f->why = "of predict it would have other axes, or another form";
+        f->why =
+            "there is no point(...) or phase(...) in it, and it is real, or does not vary with "
+            "time and channel";
         result = NULL;
     }
     if (!result)
