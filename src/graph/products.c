@@ -209,7 +209,9 @@ static grove_node *gather(gathering *g, grove_node *node)
     bool scaled = product.constant[0] != 1 || product.constant[1] != 0;
     bool mixed = (p.fitted[LEFT][0] && p.fitted[LEFT][1]) ||
                  (p.fitted[RIGHT][0] && p.fitted[RIGHT][1]); /* fits keep what has no parms */
-    if (product.too_many || mixed || !size_of(&p, MIDDLE) || count_needed(&p, scaled) >= operations)
+    bool sides = size_of(&p, LEFT) || size_of(&p, RIGHT);
+    if (product.too_many || mixed || !size_of(&p, MIDDLE) || (!sides && p.beside.count) ||
+        count_needed(&p, scaled) >= operations)
         return NULL;
     grove_node *made = make(g->tree, &product, &p, &node->place);
     return made && is_alike(made, node) ? made : NULL;
