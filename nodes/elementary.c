@@ -197,6 +197,7 @@ GROVE_CLASS(exp) = {
     FUNCTION(exp, elementary_exp, number, number_to_number),
     .doc = "Exponential function, also of complex numbers.",
     .output_doc = "plain numbers",
+    .role = GROVE_ROLE_EXPONENTIAL,
     .tangent = "x: value * dx",
     .example = "e = exp(-0.5 * tau)",
 };
@@ -262,5 +263,6 @@ GROVE_CLASS(conj) = {
     FUNCTION(conj, elementary_conj, any_antilinear, form_keep),
     .doc = "Complex conjugate of every number; not transposed, see hermitian.",
     .output_doc = "as x, with its unit",
+    .role = GROVE_ROLE_CONJUGATE,
     .example = "c = conj(obs.data)",
 };

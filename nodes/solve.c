@@ -422,7 +422,32 @@ static bool is_plain(const solve *s, const grove_parm *p)
             s->cut[SOLVE_FREQ].segments[s->cut[SOLVE_FREQ].count] == s->cut[SOLVE_FREQ].count);
 }
 
-static bool is_direct(const grove_node *node, solve *s)
+/* Whether a term's Jones terms are the numbers of one parm; notes which, and of which kind. NULL,
+ * or why they are not. */
+static const char *find_jones(solve *s, const grove_fit_slot *slots, int count, int group)
+{
+    int parm = parm_of_group(s, slots, count, group, &s->source_of_group[group]);
+    int part = parm < 0 ? -1 : part_of(&s->parms[parm]);
+
+    if (s->groups[group].left < 0 && s->groups[group].right < 0)
+        return "no terms without parms";
+    if (part < 0)
+        return "Jones terms that are the numbers of one parm each, the same at both sides, such as "
+               "jones=diagonal or jones=phase";
+    for (int other = 0; other < group; other++)
+        if (s->of_group[other] == parm && s->source_of_group[other] == s->source_of_group[group])
+            return "a parm of its own in each term";
+    if (!is_plain(s, s->parms[parm].parm))
+        return "parms without bounds, priors or polynomials, whose intervals end together";
+    if (group && part != (int)s->part)
+        return "Jones terms of one kind";
+    s->part = (grove_stefcal_part)part;
+    s->of_group[group] = parm;
+    return NULL;
+}
+
+/* Sets s->direct, or why it is not. */
+static void find_directness(const grove_node *node, solve *s)
 {
     static const grove_stefcal_jones jones[] = {
         [1] = GROVE_STEFCAL_SCALAR, [2] = GROVE_STEFCAL_DIAGONAL, [4] = GROVE_STEFCAL_FULL};
@@ -432,26 +457,23 @@ static bool is_direct(const grove_node *node, solve *s)
 
     for (int i = 0; i < s->parm_count; i++)
         terms += solve_sources(s->parms[i].parm);
-    if (!s->group_count || terms != s->group_count || s->each[SOLVE_TIME] || s->each[SOLVE_FREQ])
-        return false;
-    for (int g = 0; g < s->group_count; g++) {
-        int parm = parm_of_group(s, slots, count, g, &s->source_of_group[g]);
-        int part = parm < 0 ? -1 : part_of(&s->parms[parm]);
-        bool used = false;
-        for (int other = 0; other < g; other++)
-            used = used || (s->of_group[other] == parm &&
-                            s->source_of_group[other] == s->source_of_group[g]);
-        if (part < 0 || used || !is_plain(s, s->parms[parm].parm) || (g && part != (int)s->part))
-            return false;
-        s->part = (grove_stefcal_part)part;
-        s->of_group[g] = parm;
-        if (members && members != s->parms[parm].parm->members)
-            return false;
-        members = s->parms[parm].parm->members;
+    s->indirect = NULL;
+    if (s->each[SOLVE_TIME] || s->each[SOLVE_FREQ])
+        s->indirect = "Jones terms that do not vary inside an interval";
+    for (int g = 0; g < s->group_count && !s->indirect; g++) {
+        s->indirect = find_jones(s, slots, count, g);
+        int own = s->indirect ? members : s->parms[s->of_group[g]].parm->members;
+        if (members && members != own)
+            s->indirect = "Jones terms of one kind";
+        members = own;
     }
-    s->jones = jones[members];
-    bool same = (members == 4) == (s->form == GROVE_COMPRESSION_FULL);
-    return same && (s->part == GROVE_STEFCAL_COMPLEX || members == 2);
+    if (!s->indirect && terms != s->group_count)
+        s->indirect = "all groups of sources in the model";
+    s->jones = jones[s->indirect ? 1 : members];
+    if (!s->indirect && ((members == 4) != (s->form == GROVE_COMPRESSION_FULL) ||
+                         (s->part != GROVE_STEFCAL_COMPLEX && members != 2)))
+        s->indirect = "Jones terms and a model of one shape";
+    s->direct = s->group_count && !s->indirect;
 }
 
 /* ---- derivatives ---- */
@@ -464,7 +486,7 @@ static int fitted(grove_node *node)
     if (!s->slot_count)
         return grove_node_fail(node, GROVE_INVALID,
                                "the model does not change where these parms do");
-    s->direct = is_direct(node, s);
+    find_directness(node, s);
     if (s->method == SOLVE_BLOCK && (s->reference >= 0 || s->errors))
         return grove_node_fail_option(node, "method", "block knows neither a reference nor errors");
     if (s->method == SOLVE_STEFCAL && (s->robust || s->errors))

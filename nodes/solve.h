@@ -70,6 +70,7 @@ typedef struct {
     grove_compression_form form;
     bool each[SOLVE_CUTS];          /* L and R vary from cell to cell */
     bool direct;                    /* each group's L and R are the numbers of one parm: StEFCal */
+    const char *indirect;           /* else, where data are compressed, why they are not */
     grove_stefcal_jones jones;      /* then */
     grove_stefcal_part part;        /* numbers, phases or amplitudes of diagonal terms */
     int of_group[GROVE_MAX_GROUPS]; /* its parm, and its group of sources */

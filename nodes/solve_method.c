@@ -129,15 +129,17 @@ static void tell(grove_node *node, const solve *s, const census *most)
                       ? grove_format(" in %d turns of %lld blocks with at most %lld unknowns",
                                      s->turns, (long long)most->blocks, (long long)most->block)
                       : grove_strdup("");
+    bool slow = s->group_count && s->method == SOLVE_AUTO && !s->direct;
 
     grove_node_note(node,
                     "%s: method: %s%s; %lld solution domain%s, %lld unknown numbers (at most %lld "
-                    "in a domain)\n    %s: %s%s",
+                    "in a domain)\n    %s: %s%s%s%s",
                     grove_node_name(node), name_of(s), turns, (long long)domains,
                     domains == 1 ? "" : "s", (long long)most->all, (long long)most->unknowns,
                     grove_node_name(node),
                     s->why ? "data are not compressed: " : "data are compressed once for a tile",
-                    s->why ? s->why : "");
+                    s->why ? s->why : "", slow ? "; stefcal, which is often faster, wants " : "",
+                    slow ? s->indirect : "");
     free(turns);
 }
 

@@ -298,16 +298,17 @@ typedef enum {
     GROVE_ROLE_INVERSE,    /* of input 0; of a matrix the matrix inverse */
     GROVE_ROLE_TRANSPOSE,
     GROVE_ROLE_HERMITIAN, /* conjugate transpose */
-    /* The contribution of each source on each baseline. Its sum over sources, with factors of
-     * station p on the left and of station q on the right, is the class `fused`, which has inputs
-     * and options of the same names, and also `left` and `right`. */
+    /* The contribution of each source on each baseline. Its sum over sources, between terms of both
+     * stations, is the class `fused`, with inputs of the same names, and `left` and `right`. */
     GROVE_ROLE_SOURCE,
     /* The value of a parm: a function of the coefficients, its input 0, by which derivatives are
      * taken. Each component is 1 in its own unit for derivatives; where in time and frequency it
      * counts is known to the leaf, the class's first object. If the leaf has the property "groups",
      * an axis of the coefficients, sources share them: its constant member group has for each
      * source the number along that axis. */
-    GROVE_ROLE_PARM
+    GROVE_ROLE_PARM,
+    GROVE_ROLE_CONJUGATE, /* of each number of input 0; the exponential, too */
+    GROVE_ROLE_EXPONENTIAL
 } grove_role;
 
 /* A node class. Fields that are left out are 0 or NULL. */
@@ -416,8 +417,7 @@ typedef struct grove_class {
     const char *(*expression)(const grove_node *node);
 
     /* Actions that call grove_node_fit in check: `fit` is called when the tree is finished, before
-     * derivatives are made (grove_node_factor), and `fitted` when they are known
-     * (fit.h). */
+     * derivatives are made (grove_node_factor), and `fitted` when they are known (fit.h). */
     int (*fit)(grove_node *node);
     int (*fitted)(grove_node *node);
 

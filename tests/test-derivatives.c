@@ -290,6 +290,13 @@ static const struct {
     {"J[s,p] = test_parm(\"J\", jones=scalar, init=2)\n"
      "R[p,q] = sum[s](J[s,p] * E[s,p] * point(S, obs) * abs(J[s,q]))\n",
      1e-3, 15},
+    /* differences of stations in exponents, which become a term of each */
+    {"T[s,p] = test_parm(\"T\", init=0.3)\n"
+     "R[p,q] = sum[s](exp(-2i * (T[s,p] - T[s,q]) * 1GHz / obs.freq) * point(S, obs))\n",
+     1e-3, 10},
+    {"T[p] = test_parm(\"T\", init=0.3)\n"
+     "R[p,q] = sum[s](conj(E[s,q]) * exp(2i * (E * T[p] - E * T[q])) * point(S, obs))\n",
+     1e-3, 2},
     /* four groups of the five sources */
     {"f[s] = test_parm(\"f\", init=2Jy, groups=patch)\nR[p,q] = predict(S, obs, brightness=f)\n",
      1e-3, 4},

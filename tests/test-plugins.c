@@ -488,6 +488,19 @@ START_TEST(crashes_are_failed_checks)
 }
 END_TEST
 
+/* Linear in x, but sums over sources of it are not the same of the sum. */
+START_TEST(numbers_of_sources_are_noticed)
+{
+    grove_text lines = {0};
+    const grove_class_test how = {.device = "cpu", .print = add_line, .context = &lines};
+
+    ck_assert_int_eq(grove_library_test_class(library, "numbers_sources", &how, t.error), 1);
+    ck_assert_msg(strstr(lines.at, "f(x) of sources with other numbers is ") != NULL, "%s",
+                  lines.at);
+    free(lines.at);
+}
+END_TEST
+
 START_TEST(checks_that_do_not_return_have_failed)
 {
     grove_text lines = {0};
@@ -528,6 +541,7 @@ int main(void)
     tcase_add_test(test, all_prepare_before_one_commits);
     tcase_add_test(test, runs_keep_apart);
     tcase_add_test(test, crashes_are_failed_checks);
+    tcase_add_test(test, numbers_of_sources_are_noticed);
     tcase_add_test(test, checks_that_do_not_return_have_failed);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

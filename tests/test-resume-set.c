@@ -305,7 +305,7 @@ int main(void)
     TCase *tests = tcase_create("resuming");
     SRunner *runner = srunner_create(suite);
 
-    tcase_set_timeout(tests, 600);
+    tcase_set_timeout(tests, getenv("GROVE_ALL_FAULTS") ? 7200 : 600);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, a_fault_at_every_call, 0, SINKS * MODES);
     tcase_add_test(tests, a_run_that_ended);

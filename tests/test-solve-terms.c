@@ -24,6 +24,10 @@ SOLVE_WORLD_FIXTURE
 #define U     "U[p] = draw(obs, shape=diagonal, times=4, around=1, seed=2).value\n"
 #define X     "X[p] = draw(obs, shape=matrix, times=4, around=1).value\n"
 
+#define PHASES                                                                                     \
+    "Y[p] = exp(1i * real(select(draw(obs, shape=diagonal, times=4, around=1).value, "             \
+    "element=XX)))\n"
+
 #define E "E[s,p] = parm(\"E\", jones=diagonal, time=8min, groups=patch, sky=S)\n"
 /* what the sources of each patch are seen through, by themselves */
 #define PATCHES(a, ah, b, bh)                                                                      \
@@ -40,7 +44,10 @@ static const struct {
     {G T, "G[p] * M[p,q] * G[q]^H", "T[p] * M[p,q] * T[q]^H", NULL, true},
     {F X, "F[p] * M[p,q] * F[q]^H", "X[p] * M[p,q] * X[q]^H", NULL, true},
     {S T, "s[p] * M[p,q] * s[q]^H", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
-    {S T, "s[p] * M[p,q] * conj(s[q])", "T[p] * M[p,q] * T[q]^H", NULL, false, true},
+    {S T, "s[p] * M[p,q] * conj(s[q])", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
+    {S T, "s[p] * conj(s[q]) * M[p,q] / 1", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
+    {"x[p] = parm(\"x\", time=8min, init=0)\n" PHASES, "exp(1i * (x[p] - x[q])) * M[p,q]",
+     "Y[p] * M[p,q] * Y[q]^H", NULL, false, true},
     /* several terms */
     {G H T U, "G[p] * M[p,q] * G[q]^H + H[p] * N[p,q] * H[q]^H",
      "T[p] * M[p,q] * T[q]^H + U[p] * N[p,q] * U[q]^H", NULL, true},
@@ -51,11 +58,25 @@ static const struct {
     {G S T U, "G[p] * M[p,q] * G[q]^H + s[p] * N[p,q] * s[q]^H",
      "T[p] * M[p,q] * T[q]^H + U[p] * N[p,q] * U[q]^H", NULL, false, true},
     {G F T X, "G[p] * (F[p] * M[p,q] * F[q]^H + N[p,q]) * G[q]^H",
-     "T[p] * (X[p] * M[p,q] * X[q]^H + N[p,q]) * T[q]^H", "is no product of Jones terms", false},
+     "T[p] * (X[p] * M[p,q] * X[q]^H + N[p,q]) * T[q]^H", NULL, false},
+    {G F T X, "((G[q] * (N[p,q]^H - F[q] * -M[p,q]^H * F[p]^H) * G[p]^H) / 2)^H",
+     "0.5 * T[p] * (X[p] * M[p,q] * X[q]^H + N[p,q]) * T[q]^H", NULL, false},
+    /* several terms that are one */
+    {G T, "G[p] * M[p,q] * G[q]^H + 2 * G[p] * N[p,q] * G[q]^H",
+     "T[p] * (M[p,q] + 2 * N[p,q]) * T[q]^H", NULL, true},
+    {G T, "(G[q] * M[p,q]^H * G[p]^H)^H - -(G[p] * (N[p,q] * G[q]^H))",
+     "T[p] * (M[p,q] + N[p,q]) * T[q]^H", NULL, true},
+    {G H T U, "G[p] * (H[p] * M[p,q] * H[q]^H - N[p,q]) * G[q]^H + G[p] * N[p,q] * G[q]^H",
+     "T[p] * U[p] * M[p,q] * U[q]^H * T[q]^H", NULL, false},
     {G F T X, "G[p] * F[p] * M[p,q] * F[q]^H * G[q]^H + G[p] * N[p,q] * G[q]^H",
      "T[p] * X[p] * M[p,q] * X[q]^H * T[q]^H + T[p] * N[p,q] * T[q]^H", NULL, false},
     /* groups of sources */
     {E T U, "sum[s](E[s,p] * point(S, obs) * E[s,q]^H)",
+     PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H"), NULL, true},
+    {E T U, "sum[s](E[s,q] * point(S, obs)^H * E[s,p]^H)",
+     "(" PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H") ")^H",
+     "Jones terms of station p stand right of those of q", false},
+    {E T U, "(sum[s](E[s,q] * point(S, obs)^H * E[s,p]^H))^H",
      PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H"), NULL, true},
     {E P T U "J[s,p] = E[s,p] * P[p]\n", "sum[s](J[s,p] * point(S, obs) * J[s,q]^H) + N[p,q]",
      PATCHES("T[p] * P[p]", "P[q]^H * T[q]^H", "U[p] * P[p]", "P[q]^H * U[q]^H") " + N[p,q]", NULL,
@@ -71,7 +92,9 @@ static const struct {
     {G T, "G[p]^H * M[p,q] * G[q]", "T[p] * M[p,q] * T[q]^H", NULL, false},
     /* constants and scalars */
     {G T, "(2 + 1i) * G[p] * (M[p,q] / 2) * G[q]^H * -1", "(-1 - 0.5i) * T[p] * M[p,q] * T[q]^H",
-     NULL, false},
+     NULL, true},
+    {G T, "1 * (-G[p]) * 2 * M[p,q] * (-G[q]^H / 2)", "T[p] * M[p,q] * T[q]^H", NULL, true},
+    {G T, "(G[q] * M[p,q]^H * G[p]^H)^H", "T[p] * M[p,q] * T[q]^H", NULL, true},
     {C PHASE T, "c * A[p] * M[p,q] * A[q]^H", "1.2 * T[p] * M[p,q] * T[q]^H", NULL, false, true},
     {G T, "G[p] * M[p,q] * 0.5 * trace(G[q]^H)", "T[p] * M[p,q] * T[q]^H", NULL, false, true},
     /* station values without parms */
@@ -116,8 +139,11 @@ static void check_note(int form, bool compressed)
 
     ck_assert_msg(strstr(notes, why ? why : "data are compressed once for a tile") != NULL,
                   "%s: %s", forms[form].model, strstr(notes, "fit = "));
-    ck_assert_msg(!compressed || (strstr(notes, "stefcal") != NULL) == forms[form].direct, "%s: %s",
-                  forms[form].model, strstr(notes, "fit = "));
+    const char *method = forms[form].direct ? "method: stefcal"
+                         : why              ? "method: lm"
+                                            : "; stefcal, which is often faster, wants ";
+    ck_assert_msg(!compressed || strstr(notes, method), "%s: %s", forms[form].model,
+                  strstr(notes, "fit = "));
     free(notes);
 }
 
@@ -143,6 +169,35 @@ START_TEST(without_noise)
         return;
     ck_assert_msg(solve_world_distance(0, 2) < 1e-7, "%s: %g, %s", forms[_i / 2].model,
                   solve_world_distance(0, 2), solve_world_said);
+}
+END_TEST
+
+/* What a user can do about it. */
+static const struct {
+    const char *definitions, *model, *wants;
+} indirect[] = {
+    {G, "G[p] * M[p,q] * G[q]^H + N[p,q]", "wants no terms without parms"},
+    {G, "G[p] * M[p,q]", "jones=diagonal or jones=phase"},
+    {"a[p] = parm(\"a\", complex=true, init=1, time=8min)\n"
+     "b[p] = parm(\"b\", complex=true, init=1, time=8min)\n",
+     "diagonal(a[p], b[p]) * M[p,q] * diagonal(a[q], b[q])^H", "jones=diagonal or jones=phase"},
+    {"G[p] = parm(\"G\", jones=diagonal, prior=0.1)\n", "G[p] * M[p,q] * G[q]^H",
+     "wants parms without bounds, priors or polynomials"},
+    {G S, "G[p] * M[p,q] * G[q]^H + s[p] * N[p,q] * s[q]^H", "wants Jones terms of one kind"},
+    {G S, "s[p] * G[p] * M[p,q] * G[q]^H * s[q]^H", "jones=diagonal or jones=phase"},
+};
+
+START_TEST(what_stefcal_wants)
+{
+    char *text = grove_format("%sV[p,q] = %s\nfit = solve(V, M[p,q])\n", indirect[_i].definitions,
+                              indirect[_i].model);
+
+    solve_world_pass(&w, text);
+    char *notes = grove_tree_show(w.t.tree);
+    ck_assert_msg(strstr(notes, indirect[_i].wants), "%s: %s", indirect[_i].model,
+                  strstr(notes, "fit = "));
+    free(notes);
+    free(text);
 }
 END_TEST
 
@@ -217,6 +272,7 @@ int main(void)
     tcase_add_loop_test(tests, without_noise, 0, 2 * FORMS);
     tcase_add_loop_test(tests, with_noise, 0, FORMS);
     tcase_add_loop_test(tests, dark_group, 0, 2);
+    tcase_add_loop_test(tests, what_stefcal_wants, 0, sizeof(indirect) / sizeof(indirect[0]));
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

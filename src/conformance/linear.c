@@ -172,6 +172,24 @@ static int check_adding(grove_conformance *c, grove_invocation *call, const grou
     return code;
 }
 
+/* Compares cells with the same numbers of sources with other numbers: the sum over sources of a
+ * cell function that is linear in one input becomes the function of the sum. */
+static int check_sources(grove_conformance *c, grove_invocation *call, const group *g,
+                         const void *f)
+{
+    int d = grove_args_axis(&call->args, GROVE_AXIS_SOURCE), number = 0;
+
+    linearity_of(c->class_, g->inputs[0], &number);
+    if (d < 0 || number || grove_class_takes_arrays(c->class_))
+        return 0;
+    call->args.origin[d] += 3;
+    int code = grove_invocation_run(call);
+    call->args.origin[d] -= 3;
+    if (!code)
+        compare(c, call, g, f, "f(x) of sources with other numbers");
+    return code;
+}
+
 /* Whether there are numbers other than 0: zeros show nothing. */
 static bool shows(const grove_invocation_array *a)
 {
@@ -200,6 +218,8 @@ static bool check_group(grove_conformance *c, grove_node *node, int first)
         f = grove_copy(call.out.data, grove_invocation_bytes(&call) + 1);
         shown = shows(&call.out);
     }
+    if (!code && g.count)
+        code = check_sources(c, &call, &g, f);
     if (!code)
         code = check_scaling(c, &call, &g, x, f);
     if (!code)

@@ -1,5 +1,6 @@
 #include "graph/chain.h"
 
+#include "graph/exponent.h"
 #include "graph/literal.h"
 #include "graph/rewrite.h"
 
@@ -12,6 +13,8 @@
 typedef struct {
     char side;
     bool adjoint, inverse;
+    grove_chain_test *whole; /* NULL: everything is opened */
+    void *context;
 } around;
 
 void grove_chain_scale(grove_chain *product, double re, double im)
@@ -28,6 +31,12 @@ void grove_chain_add(grove_chain *product, const grove_factor *factor)
         product->too_many = true;
     else
         product->at[product->count++] = *factor;
+}
+
+/* Whether it is its own transpose. */
+static bool is_flat(const grove_node *node)
+{
+    return node->form.shape == GROVE_SCALAR || node->form.shape == GROVE_DIAGONAL;
 }
 
 static bool is_own_adjoint(const grove_node *node)
@@ -50,7 +59,7 @@ static void add(grove_chain *product, grove_node *node, around o)
                                  .scalar = node->form.shape == GROVE_SCALAR});
 }
 
-static bool is_plain_number(const grove_node *node)
+bool grove_node_is_plain_number(const grove_node *node)
 {
     grove_unit unit;
 
@@ -71,17 +80,40 @@ static void add_number(grove_chain *product, const grove_literal *by, around o)
         grove_chain_scale(product, re, im);
 }
 
+bool grove_node_is_adjoint(const grove_node *node)
+{
+    return grove_node_has_role(node, GROVE_ROLE_HERMITIAN) ||
+           (grove_node_has_role(node, GROVE_ROLE_CONJUGATE) && is_flat(node));
+}
+
+static bool open_exponential(grove_chain *product, const grove_node *node, around o,
+                             const grove_axis *axis)
+{
+    bool sided = grove_node_varies(node, GROVE_AXIS_STATION);
+
+    return grove_node_has_role(node, GROVE_ROLE_EXPONENTIAL) && node->form.shape == GROVE_SCALAR &&
+           (sided || grove_node_varies(node, GROVE_AXIS_BASELINE)) &&
+           grove_chain_open_exponential(product,
+                                        &(grove_factor){.node = (grove_node *)node,
+                                                        .side = sided ? o.side : 0,
+                                                        .adjoint = o.adjoint,
+                                                        .inverse = o.inverse},
+                                        axis);
+}
+
 static void open(grove_chain *product, grove_edge edge, around o, const grove_axis *axis)
 {
     grove_node *node = grove_node_behind_casts(edge.node);
-    bool varies = grove_node_has_axis(node, axis);
+    bool varies = !axis || grove_node_has_axis(node, axis);
     around inside = o;
 
     inside.side = edge.side ? edge.side : o.side;
     if (product->too_many)
         return;
-    if (is_plain_number(node)) {
+    if (grove_node_is_plain_number(node)) {
         add_number(product, node->constant, o);
+    } else if (o.whole && o.whole(o.context, node)) {
+        add(product, node, inside);
     } else if (grove_node_has_role(node, GROVE_ROLE_PRODUCT)) {
         int first = o.adjoint != o.inverse;
         open(product, node->inputs[first], inside, axis);
@@ -89,18 +121,21 @@ static void open(grove_chain *product, grove_edge edge, around o, const grove_ax
     } else if (grove_node_has_role(node, GROVE_ROLE_NEGATIVE)) {
         grove_chain_scale(product, -1, 0);
         open(product, node->inputs[0], inside, axis);
-    } else if (grove_node_has_role(node, GROVE_ROLE_HERMITIAN)) {
+    } else if (grove_node_is_adjoint(node)) {
         inside.adjoint = !o.adjoint;
         open(product, node->inputs[0], inside, axis);
     } else if (varies && grove_node_has_role(node, GROVE_ROLE_INVERSE)) {
         inside.inverse = !o.inverse;
         open(product, node->inputs[0], inside, axis);
     } else if (grove_node_has_role(node, GROVE_ROLE_QUOTIENT) &&
-               (varies || is_plain_number(grove_node_behind_casts(node->inputs[1].node)))) {
+               (varies ||
+                grove_node_is_plain_number(grove_node_behind_casts(node->inputs[1].node)))) {
         open(product, node->inputs[0], inside, axis);
         inside.inverse = !o.inverse;
         open(product, node->inputs[1], inside, axis);
-    } else {
+    } else if (grove_node_has_role(node, GROVE_ROLE_TRANSPOSE) && is_flat(node)) {
+        open(product, node->inputs[0], inside, axis);
+    } else if (!varies || !open_exponential(product, node, inside, axis)) {
         add(product, node, inside);
     }
 }
@@ -110,10 +145,24 @@ void grove_chain_open(grove_chain *product, grove_edge edge, const grove_axis *a
     open(product, edge, (around){0}, axis);
 }
 
+void grove_chain_open_but(grove_chain *product, const grove_factor *of, grove_edge edge,
+                          const grove_axis *axis, grove_chain_test *whole, void *context)
+{
+    around o = {.whole = whole, .context = context};
+
+    if (of) {
+        o.side = of->side;
+        o.adjoint = of->adjoint;
+        o.inverse = of->inverse;
+    }
+    open(product, edge, o, axis);
+}
+
 void grove_chain_open_inside(grove_chain *product, const grove_factor *of, grove_edge edge,
                              const grove_axis *axis)
 {
-    open(product, edge, (around){of->side, of->adjoint, of->inverse}, axis);
+    open(product, edge, (around){.side = of->side, .adjoint = of->adjoint, .inverse = of->inverse},
+         axis);
 }
 
 /* ---- the order of scalars ---- */
@@ -173,6 +222,17 @@ static int compare_factors(const void *left, const void *right)
 void grove_chain_sort(grove_chain *product)
 {
     qsort(product->at, (size_t)product->count, sizeof(product->at[0]), compare_factors);
+}
+
+int grove_chain_compare(const grove_chain *a, const grove_chain *b)
+{
+    int order = a->count - b->count;
+
+    for (int i = 0; i < a->count && !order; i++)
+        order = compare_factors(&a->at[i], &b->at[i]);
+    for (int k = 0; k < 2 && !order; k++)
+        order = (a->constant[k] > b->constant[k]) - (a->constant[k] < b->constant[k]);
+    return order;
 }
 
 /* ---- putting together ---- */

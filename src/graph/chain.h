@@ -11,6 +11,7 @@ typedef struct {
     char side;        /* of which station: 'p' or 'q'; 0: of none, or of baselines */
     bool adjoint, inverse;
     bool scalar;
+    bool unity; /* a source of 1 Jy that stands for 1 */
 } grove_factor;
 
 enum { GROVE_MAX_FACTORS = 64 };
@@ -22,19 +23,33 @@ typedef struct {
     bool too_many;
 } grove_chain;
 
-/* Adds the factors of a value in their order. (A B)^H is B^H A^H; the same with ^-1, and quotients,
- * are opened where the value varies along `axis` only, since else they stay as they are. */
+/* Adds the factors of a value in their order. (A B)^H is B^H A^H, and so is the conjugate of
+ * scalars and diagonals; the same with ^-1, quotients and exponentials (graph/exponent.h) are
+ * opened where the value varies along `axis` only, since else they stay as they are; NULL:
+ * anywhere. */
 void grove_chain_open(grove_chain *product, grove_edge edge, const grove_axis *axis);
 /* The same for what stands inside of a factor, such as a term of a sum. */
 void grove_chain_open_inside(grove_chain *product, const grove_factor *of, grove_edge edge,
                              const grove_axis *axis);
+/* The same, inside of `of` unless that is NULL, but values of which `whole` says so are factors as
+ * they are. */
+typedef bool grove_chain_test(void *context, const grove_node *node);
+void grove_chain_open_but(grove_chain *product, const grove_factor *of, grove_edge edge,
+                          const grove_axis *axis, grove_chain_test *whole, void *context);
 void grove_chain_scale(grove_chain *product, double re, double im);
 void grove_chain_add(grove_chain *product, const grove_factor *factor);
 /* `adjoint` of the factor's adjoint: false also where that is the value itself. */
 bool grove_factor_adjoint(const grove_factor *factor);
 
+/* Whether it is a constant without unit, and not 0. */
+bool grove_node_is_plain_number(const grove_node *node);
+/* Whether it is the adjoint of its input: ^H, and the conjugate of scalars and diagonals. */
+bool grove_node_is_adjoint(const grove_node *node);
+
 /* Sorts scalars by what they are, whatever their names and their order in the text. */
 void grove_chain_sort(grove_chain *product);
+/* The order of two products that are sorted: negative, 0 or positive. */
+int grove_chain_compare(const grove_chain *a, const grove_chain *b);
 
 /* The product of the factors by products of a class, with brackets from the left, ((A B) C), or
  * from the right. NOTHING if there are none. With what cannot be made, *failed is set. */

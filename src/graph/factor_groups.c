@@ -1,6 +1,7 @@
 #include "graph/factor_groups.h"
 
 #include "graph/call.h"
+#include "graph/chain.h"
 #include "graph/derivative.h"
 #include "graph/rewrite.h"
 
@@ -40,7 +41,7 @@ static void open_left(grove_node *left, grove_grouped_sum *to)
 /* Right: (F rest)^H, or rest F. */
 static void open_right(grove_node *right, grove_grouped_sum *to)
 {
-    bool hermitian = grove_node_has_role(right, GROVE_ROLE_HERMITIAN);
+    bool hermitian = grove_node_is_adjoint(right);
     grove_node *product = hermitian ? grove_node_behind_casts(right->inputs[0].node) : right;
 
     to->outer[1] = right;

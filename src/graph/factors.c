@@ -2,19 +2,15 @@
 
 #include "base/memory.h"
 #include "graph/call.h"
+#include "graph/chain.h"
 #include "graph/derivative.h"
 #include "graph/factor_groups.h"
 #include "graph/rewrite.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { MAX_FACTORS = 64 };
-
-/* A factor of a product. */
-typedef struct {
-    grove_edge edge;
-    bool fitted, scalar;
-} factor;
+enum { MAX_DEPTH = 8 }; /* of sums in products that are multiplied out */
 
 typedef struct {
     grove_tree *tree;
@@ -22,11 +18,8 @@ typedef struct {
     size_t known;
     const grove_node *const *parms;
     int parm_count;
-    factor factors[MAX_FACTORS]; /* of the term */
-    int count;
-    double constant[2]; /* of the term */
-    int64_t group;      /* of sources: the one that a sum over sources stands for in the term */
-    bool grouped;       /* the term has such a sum */
+    const grove_class *product_class;
+    const grove_axis *baseline;
     grove_operand rest; /* sum of the terms that depend on no parm */
     grove_factors *found;
 } factoring;
@@ -87,31 +80,19 @@ static bool varies_itself(const factoring *f, const grove_node *node, int kind)
 
 /* ---- products ---- */
 
-static grove_operand operand_of(grove_edge edge)
-{
-    return (grove_operand){
-        .kind = GROVE_OPERAND_NODE, .node = grove_node_behind_casts(edge.node), .role = edge.side};
-}
-
 static grove_operand call(factoring *f, grove_role role, grove_operand a, grove_operand b)
 {
     const grove_class *class_ = grove_tree_operator(f->tree, role);
     const grove_place *place = &a.node->place;
     grove_argument arguments[2] = {{.operand = a, .place = *place},
                                    {.operand = b, .place = *place}};
-    size_t count = b.kind == GROVE_OPERAND_NOTHING ? 1 : 2;
     grove_operand made = {0};
 
     if (class_)
-        made = grove_tree_call(f->tree, class_, NULL, place, arguments, count);
+        made = grove_tree_call(f->tree, class_, NULL, place, arguments, 2);
     if (made.kind != GROVE_OPERAND_NODE)
         give_up(f, "a part of %s cannot be made", a.node);
     return made;
-}
-
-static grove_operand multiply(factoring *f, grove_operand a, grove_operand b)
-{
-    return a.kind == GROVE_OPERAND_NOTHING ? b : call(f, GROVE_ROLE_PRODUCT, a, b);
 }
 
 static grove_operand number(factoring *f, double re, double im)
@@ -123,128 +104,61 @@ static grove_operand number(factoring *f, double re, double im)
                                                        &f->tree->actions[0]->place)};
 }
 
-/* ---- a term ---- */
-
-static void scale(factoring *f, double re, double im)
-{
-    double a = f->constant[0], b = f->constant[1];
-
-    f->constant[0] = a * re - b * im;
-    f->constant[1] = a * im + b * re;
-}
-
-static void add_factor(factoring *f, grove_edge edge)
-{
-    if (f->count == MAX_FACTORS)
-        give_up(f, "%s has too many factors", edge.node);
-    else
-        f->factors[f->count++] =
-            (factor){edge, is_fitted(f, edge.node), edge.node->form.shape == GROVE_SCALAR};
-}
-
-/* A station's part of its value. */
-static grove_edge part_of(const grove_node *value, int k, char side)
-{
-    grove_node *node = grove_node_behind_casts(value->inputs[k].node);
-
-    return (grove_edge){node, grove_node_varies(node, GROVE_AXIS_STATION) ? side : 0};
-}
-
-/* A value of a station. Factors without parms next to the middle belong there, as P of G P M (G
- * P)^H.
- */
-static void collect_station(factoring *f, grove_edge edge)
-{
-    const grove_node *node = edge.node;
-    bool hermitian = edge.side == 'q' && grove_node_has_role(node, GROVE_ROLE_HERMITIAN);
-    const grove_node *product = hermitian ? grove_node_behind_casts(node->inputs[0].node) : node;
-    int inner = edge.side == 'q' && !hermitian ? 0 : 1;
-
-    if (f->found->why)
-        return;
-    if (!edge.side || !is_fitted(f, node) || !grove_node_has_role(product, GROVE_ROLE_PRODUCT) ||
-        is_fitted(f, product->inputs[inner].node)) {
-        add_factor(f, edge);
-        return;
-    }
-    grove_edge parts[2] = {part_of(product, inner, edge.side),
-                           part_of(product, 1 - inner, edge.side)};
-    for (int k = 0; k < 2 && hermitian; k++) {
-        grove_operand operand = {.kind = GROVE_OPERAND_NODE, .node = parts[k].node};
-        parts[k].node = call(f, GROVE_ROLE_HERMITIAN, operand, (grove_operand){0}).node;
-    }
-    if (f->found->why)
-        return;
-    if (edge.side == 'q')
-        add_factor(f, parts[0]);
-    collect_station(f, parts[1]);
-    if (edge.side != 'q')
-        add_factor(f, parts[0]);
-}
-
 static bool is_fitted_value(void *context, const grove_node *node)
 {
     return is_fitted(context, node);
 }
 
-/* A sum over sources in groups with parms of their own: its group in this term. */
-static void collect_group(factoring *f, const grove_grouped_sum *sum)
+static bool stays_whole(void *context, const grove_node *node)
 {
-    grove_node *outer[2] = {NULL, NULL}, *middle = NULL;
-
-    if (f->grouped) {
-        give_up(f, "%s is a second sum over groups of sources in a product", sum->sum);
-        return;
-    }
-    f->grouped = true;
-    if (!grove_grouped_sum_take(sum, f->group, outer, &middle)) {
-        give_up(f, "%s has parms of groups of sources inside that cannot be taken out", sum->sum);
-        return;
-    }
-    collect_station(
-        f, (grove_edge){outer[0], grove_node_varies(outer[0], GROVE_AXIS_STATION) ? 'p' : 0});
-    add_factor(f, (grove_edge){middle, 0});
-    collect_station(
-        f, (grove_edge){outer[1], grove_node_varies(outer[1], GROVE_AXIS_STATION) ? 'q' : 0});
+    return !is_fitted(context, node);
 }
 
-/* Opens products of values per baseline. */
-static void collect(factoring *f, grove_edge edge)
+/* Adds the factors of what stands inside of a factor, or of a term if that is NULL. */
+static void open(factoring *f, grove_chain *product, const grove_factor *of, grove_edge edge)
 {
-    grove_edge inner = {grove_node_behind_casts(edge.node), edge.side};
-    grove_node *node = inner.node;
-    bool open = grove_node_varies(node, GROVE_AXIS_BASELINE) && is_fitted(f, node);
-    grove_grouped_sum sum;
-
-    if (open && grove_grouped_sum_find(node, is_fitted_value, f, &sum)) {
-        collect_group(f, &sum);
-    } else if (node->kind == GROVE_NODE_CONSTANT && node->form.shape == GROVE_SCALAR &&
-               grove_unit_is_none(*(const grove_unit *)(const void *)&node->form.unit)) {
-        scale(f, node->constant->number, node->constant->imaginary);
-    } else if (open && grove_node_has_role(node, GROVE_ROLE_PRODUCT)) {
-        collect(f, node->inputs[0]);
-        collect(f, node->inputs[1]);
-    } else if (open && grove_node_has_role(node, GROVE_ROLE_NEGATIVE)) {
-        scale(f, -1, 0);
-        collect(f, node->inputs[0]);
-    } else {
-        collect_station(f, inner);
-    }
+    grove_chain_open_but(product, of, edge, f->baseline, stays_whole, f);
+    if (product->too_many)
+        give_up(f, "%s has too many factors", edge.node);
 }
+
+/* The product with its constant, or that alone. */
+static grove_operand make(factoring *f, const grove_chain *product)
+{
+    bool scaled = product->constant[0] != 1 || product->constant[1] != 0, failed = false;
+    grove_operand constant = {0}, made = {0};
+
+    if (product->count)
+        made =
+            grove_chain_make(product, f->product_class, true, &product->at[0].node->place, &failed);
+    if (failed)
+        give_up(f, "a part of %s cannot be made", product->at[0].node);
+    if (failed || (product->count && !scaled))
+        return made;
+    constant = number(f, product->constant[0], product->constant[1]);
+    if (!product->count)
+        return constant;
+    constant = call(f, GROVE_ROLE_PRODUCT, constant, made);
+    constant.role = made.role;
+    return constant;
+}
+
+/* ---- a term ---- */
 
 /* Which factors go left of the middle and which right of it: matrices up to the last with parms
  * seen from p, and from the first with parms seen from q. */
-static void find_sides(factoring *f, int *last_left, int *first_right)
+static void find_sides(factoring *f, const grove_chain *term, int *last_left, int *first_right)
 {
     *last_left = -1;
-    *first_right = f->count;
-    for (int i = 0; i < f->count; i++) {
-        const factor *at = &f->factors[i];
-        if (at->fitted && grove_node_varies(at->edge.node, GROVE_AXIS_BASELINE))
-            give_up(f, "%s is no product of Jones terms", at->edge.node);
-        if (at->scalar || !at->fitted)
+    *first_right = term->count;
+    for (int i = 0; i < term->count; i++) {
+        const grove_factor *at = &term->at[i];
+        bool fitted = is_fitted(f, at->node);
+        if (fitted && grove_node_varies(at->node, GROVE_AXIS_BASELINE))
+            give_up(f, "%s is no product of Jones terms", at->node);
+        if (at->scalar || !fitted)
             continue;
-        if (at->edge.side == 'q')
+        if (at->side == 'q')
             *first_right = i < *first_right ? i : *first_right;
         else
             *last_left = i;
@@ -253,13 +167,13 @@ static void find_sides(factoring *f, int *last_left, int *first_right)
         give_up(f, "Jones terms of station p stand right of those of q%s", NULL);
 }
 
-/* Into which product a factor goes. */
-static char side_of(const factoring *f, int i, int last_left, int first_right)
+/* Into which product factor i goes. */
+static char side_of(factoring *f, const grove_chain *term, int i, int last_left, int first_right)
 {
-    const factor *at = &f->factors[i];
+    const grove_factor *at = &term->at[i];
 
     if (at->scalar)
-        return !at->fitted ? 'm' : at->edge.side == 'q' ? 'q' : 'p';
+        return !is_fitted(f, at->node) ? 'm' : at->side == 'q' ? 'q' : 'p';
     return i <= last_left ? 'p' : i >= first_right ? 'q' : 'm';
 }
 
@@ -270,116 +184,193 @@ static void note_variation(factoring *f, const grove_node *node)
     f->found->diagonal = f->found->diagonal && node->form.shape != GROVE_MATRIX;
 }
 
-static grove_node *conjugate(factoring *f, grove_operand right)
+/* Terms with the same Jones terms are one with the sum of what stands between these. */
+static bool add_to_group(factoring *f, grove_operand left, grove_operand middle,
+                         grove_operand right)
 {
-    grove_operand made = {0};
-
-    if (grove_node_has_role(right.node, GROVE_ROLE_HERMITIAN))
-        return grove_node_behind_casts(right.node->inputs[0].node);
-    right.role = 0;
-    made = call(f, GROVE_ROLE_HERMITIAN, right, made);
-    return made.node;
+    for (int g = 0; g < f->found->count; g++) {
+        grove_group *group = &f->found->groups[g];
+        if (group->left != left.node || group->right != right.node ||
+            !grove_node_varies(group->middle, GROVE_AXIS_BASELINE) ||
+            !grove_node_varies(middle.node, GROVE_AXIS_BASELINE) ||
+            group->middle->form.shape != middle.node->form.shape)
+            continue;
+        grove_operand before = {.kind = GROVE_OPERAND_NODE, .node = group->middle};
+        middle = call(f, GROVE_ROLE_SUM, before, middle);
+        group->middle = f->found->why ? group->middle : middle.node;
+        return true;
+    }
+    return false;
 }
 
+/* Right: as the hermitian of this. */
 static void add_group(factoring *f, grove_operand left, grove_operand middle, grove_operand right)
 {
     grove_factors *found = f->found;
 
-    if (found->count == GROVE_MAX_GROUPS)
-        give_up(f, "it has too many terms%s", NULL);
-    if (found->why)
+    if (found->why || add_to_group(f, left, middle, right))
         return;
-    grove_group *group = &found->groups[found->count++];
-    *group = (grove_group){.middle = middle.node, .side = middle.role};
-    if (left.kind == GROVE_OPERAND_NODE)
-        note_variation(f, group->left = left.node);
-    if (right.kind == GROVE_OPERAND_NODE) {
-        group->right = conjugate(f, right);
-        if (group->right)
-            note_variation(f, group->right);
+    if (found->count == GROVE_MAX_GROUPS) {
+        give_up(f, "it has too many terms%s", NULL);
+        return;
     }
+    found->groups[found->count++] = (grove_group){
+        .left = left.node, .middle = middle.node, .right = right.node, .side = middle.role};
+    if (left.node)
+        note_variation(f, left.node);
+    if (right.node)
+        note_variation(f, right.node);
+}
+
+/* The adjoints of the factors from the last to the first. */
+static grove_chain mirror(const grove_chain *product)
+{
+    grove_chain mirrored = {.constant = {1, 0}};
+
+    for (int i = product->count; i-- > 0;) {
+        grove_factor factor = product->at[i];
+        factor.adjoint = grove_factor_adjoint(&factor);
+        grove_chain_add(&mirrored, &factor);
+    }
+    return mirrored;
 }
 
 /* The products of a term. A factor whose station is left or right keeps that to itself. */
-static void add_term(factoring *f, grove_edge term, double sign)
+static void add_product(factoring *f, const grove_chain *term)
 {
-    grove_operand left = {0}, middle = {0}, right = {0};
+    grove_chain parts[3] = {{.constant = {1, 0}}, {.constant = {1, 0}}, {.constant = {1, 0}}};
+    grove_chain *left = &parts[0], *middle = &parts[1], *right = &parts[2];
     int last_left, first_right;
 
-    f->count = 0;
-    f->grouped = false;
-    f->constant[0] = sign;
-    f->constant[1] = 0;
-    collect(f, term);
-    find_sides(f, &last_left, &first_right);
-    for (int i = 0; i < f->count && !f->found->why; i++) {
-        char side = side_of(f, i, last_left, first_right);
-        grove_operand *to = side == 'p' ? &left : side == 'q' ? &right : &middle;
-        const grove_edge *edge = &f->factors[i].edge;
-        if (side != 'm' && grove_node_varies(edge->node, GROVE_AXIS_BASELINE))
-            give_up(f, "%s stands between Jones terms and varies with baseline", edge->node);
-        else if (side != 'm' && grove_node_may_be_flagged(edge->node))
-            give_up(f, "%s may have flags, and stands outside what is fitted", edge->node);
-        else if (side != 'm' && edge->side && edge->side != side)
-            give_up(f, "%s is seen from the other station", edge->node);
-        else
-            *to = multiply(f, *to, operand_of(*edge));
+    memcpy(middle->constant, term->constant, sizeof(middle->constant));
+    find_sides(f, term, &last_left, &first_right);
+    for (int i = 0; i < term->count && !f->found->why; i++) {
+        char side = side_of(f, term, i, last_left, first_right);
+        grove_factor factor = term->at[i];
+        if (side != 'm' && grove_node_varies(factor.node, GROVE_AXIS_BASELINE))
+            give_up(f, "%s stands between Jones terms and varies with baseline", factor.node);
+        else if (side != 'm' && grove_node_may_be_flagged(factor.node))
+            give_up(f, "%s may have flags, and stands outside what is fitted", factor.node);
+        else if (side != 'm' && factor.side && factor.side != side)
+            give_up(f, "%s is seen from the other station", factor.node);
+        factor.side = side == 'm' ? factor.side : 0;
+        grove_chain_add(side == 'p' ? left : side == 'q' ? right : middle, &factor);
     }
     if (f->found->why)
         return;
-    bool scaled = f->constant[0] != 1 || f->constant[1] != 0;
-    if (scaled || middle.kind == GROVE_OPERAND_NOTHING) {
-        grove_operand constant = number(f, f->constant[0], f->constant[1]);
-        middle = middle.kind == GROVE_OPERAND_NOTHING ? constant : multiply(f, constant, middle);
-    }
-    add_group(f, left, middle, right);
+    *right = mirror(right);
+    add_group(f, left->count ? make(f, left) : (grove_operand){0}, make(f, middle),
+              right->count ? make(f, right) : (grove_operand){0});
 }
 
-/* How many groups of sources a product has a term for each of: of the first sum in it that has
- * groups; 1: none has. */
-static int64_t count_groups(factoring *f, const grove_node *value)
+/* The first factor from `from` on that is a sum over sources in groups with parms of their own;
+ * -1: there is none. */
+static int find_grouped(factoring *f, const grove_chain *term, int from, grove_grouped_sum *sum)
 {
-    grove_node *node = grove_node_behind_casts((grove_node *)value);
-    grove_grouped_sum sum;
-    int64_t count = 1;
+    for (int i = from; i < term->count; i++)
+        if (grove_node_varies(term->at[i].node, GROVE_AXIS_BASELINE) &&
+            is_fitted(f, term->at[i].node) && !term->at[i].inverse &&
+            grove_grouped_sum_find(term->at[i].node, is_fitted_value, f, sum))
+            return i;
+    return -1;
+}
 
-    if (!grove_node_varies(node, GROVE_AXIS_BASELINE) || !is_fitted(f, node))
-        return 1;
-    if (grove_grouped_sum_find(node, is_fitted_value, f, &sum))
-        return sum.groups->size;
-    if (!grove_node_has_role(node, GROVE_ROLE_PRODUCT) &&
-        !grove_node_has_role(node, GROVE_ROLE_NEGATIVE))
-        return 1;
-    for (int k = 0; k < node->input_count && count == 1; k++)
-        count = count_groups(f, node->inputs[k].node);
-    return count;
+/* The term with group g in place of the sum, factor i. */
+static grove_chain take_group(factoring *f, const grove_chain *term, int i,
+                              const grove_grouped_sum *sum, int64_t g)
+{
+    grove_chain taken = *term;
+    const grove_factor *at = &term->at[i];
+    grove_node *outer[2] = {NULL, NULL}, *middle = NULL;
+
+    taken.count = i;
+    if (!grove_grouped_sum_take(sum, g, outer, &middle)) {
+        give_up(f, "%s has parms of groups of sources inside that cannot be taken out", sum->sum);
+        return taken;
+    }
+    grove_edge edges[3] = {{outer[0], 0}, {middle, 0}, {outer[1], 0}};
+    for (int k = 0; k < 3; k += 2)
+        if (grove_node_varies(edges[k].node, GROVE_AXIS_STATION))
+            edges[k].side = k ? 'q' : 'p';
+    for (int k = 0; k < 3; k++)
+        open(f, &taken, at, edges[at->adjoint ? 2 - k : k]);
+    for (int j = i + 1; j < term->count; j++)
+        grove_chain_add(&taken, &term->at[j]);
+    return taken;
+}
+
+/* A term for each group of sources of the first sum in the product that has groups. */
+static void add_groups(factoring *f, const grove_chain *term)
+{
+    grove_grouped_sum sum, second;
+    int i = find_grouped(f, term, 0, &sum);
+
+    if (i < 0)
+        add_product(f, term);
+    else if (find_grouped(f, term, i + 1, &second) >= 0)
+        give_up(f, "%s is a second sum over groups of sources in a product", second.sum);
+    for (int64_t g = 0; i >= 0 && g < sum.groups->size && !f->found->why; g++) {
+        grove_chain taken = take_group(f, term, i, &sum, g);
+        if (!f->found->why)
+            add_product(f, &taken);
+    }
 }
 
 /* ---- sums ---- */
 
-/* Opens sums of values per baseline; those of station values stay what they are. */
-static void add_terms(factoring *f, grove_edge edge, double sign)
+/* The first factor that is a sum of values of baselines with parms; -1: there is none. */
+static int find_sum(factoring *f, const grove_chain *term)
 {
-    grove_node *node = grove_node_behind_casts(edge.node);
-    bool sum = grove_node_has_role(node, GROVE_ROLE_SUM) ||
-               grove_node_has_role(node, GROVE_ROLE_DIFFERENCE);
+    for (int i = 0; i < term->count; i++) {
+        const grove_node *node = term->at[i].node;
+        bool sum = grove_node_has_role(node, GROVE_ROLE_SUM) ||
+                   grove_node_has_role(node, GROVE_ROLE_DIFFERENCE);
+        if (sum && !term->at[i].inverse && is_fitted(f, node) &&
+            grove_node_varies(node, GROVE_AXIS_BASELINE))
+            return i;
+    }
+    return -1;
+}
 
-    edge.node = node;
+static bool has_fitted(factoring *f, const grove_chain *term)
+{
+    bool any = false;
+
+    for (int i = 0; i < term->count; i++)
+        any = any || is_fitted(f, term->at[i].node);
+    return any;
+}
+
+static void add_rest(factoring *f, const grove_chain *term)
+{
+    grove_operand made = make(f, term);
+
+    if (!f->found->why)
+        f->rest =
+            f->rest.kind == GROVE_OPERAND_NOTHING ? made : call(f, GROVE_ROLE_SUM, f->rest, made);
+}
+
+/* Multiplies out sums of values of baselines; those of station values stay what they are. */
+static void add_terms(factoring *f, const grove_chain *product, int depth)
+{
+    int i = depth < MAX_DEPTH ? find_sum(f, product) : -1;
+
     if (f->found->why)
         return;
-    if (!is_fitted(f, node)) {
-        grove_operand term = operand_of(edge);
-        if (f->rest.kind == GROVE_OPERAND_NODE)
-            f->rest = call(f, sign < 0 ? GROVE_ROLE_DIFFERENCE : GROVE_ROLE_SUM, f->rest, term);
-        else
-            f->rest = sign < 0 ? multiply(f, number(f, -1, 0), term) : term;
-    } else if (sum && grove_node_varies(node, GROVE_AXIS_BASELINE)) {
-        add_terms(f, node->inputs[0], sign);
-        add_terms(f, node->inputs[1], grove_node_has_role(node, GROVE_ROLE_SUM) ? sign : -sign);
-    } else {
-        int64_t groups = count_groups(f, node);
-        for (f->group = 0; f->group < groups && !f->found->why; f->group++)
-            add_term(f, edge, sign);
+    if (i < 0 && has_fitted(f, product))
+        add_groups(f, product);
+    else if (i < 0)
+        add_rest(f, product);
+    for (int k = 0; i >= 0 && k < 2; k++) {
+        const grove_factor *sum = &product->at[i];
+        grove_chain term = *product;
+        term.count = i;
+        if (k && grove_node_has_role(sum->node, GROVE_ROLE_DIFFERENCE))
+            grove_chain_scale(&term, -1, 0);
+        open(f, &term, sum, sum->node->inputs[k]);
+        for (int j = i + 1; j < product->count; j++)
+            grove_chain_add(&term, &product->at[j]);
+        add_terms(f, &term, depth + 1);
     }
 }
 
@@ -391,16 +382,19 @@ void grove_tree_factor(grove_tree *tree, grove_node *value, const grove_node *co
                    .known = tree->node_count,
                    .parms = parms,
                    .parm_count = parm_count,
+                   .product_class = grove_tree_operator(tree, GROVE_ROLE_PRODUCT),
                    .found = found};
+    grove_chain product = {.constant = {1, 0}};
 
     *found = (grove_factors){.diagonal = true};
-    if (!grove_node_varies(value, GROVE_AXIS_BASELINE)) {
+    if (!grove_node_axes_of_kind(value, GROVE_AXIS_BASELINE, &f.baseline, 1)) {
         give_up(&f, "%s does not vary with baseline", value);
         return;
     }
     f.depends = grove_alloc(f.known + 1);
     tree->error = grove_error_new(); /* what cannot be made is no fault of the tree */
-    add_terms(&f, (grove_edge){value, 0}, 1);
+    open(&f, &product, NULL, (grove_edge){value, 0});
+    add_terms(&f, &product, 0);
     if (!found->why && f.rest.kind == GROVE_OPERAND_NODE)
         add_group(&f, (grove_operand){0}, f.rest, (grove_operand){0});
     grove_error_free(tree->error);

@@ -1,6 +1,7 @@
 #include "graph/fuse.h"
 
 #include "graph/call.h"
+#include "graph/phases.h"
 #include "graph/rewrite.h"
 
 #include <string.h>
@@ -9,9 +10,10 @@
 typedef struct {
     grove_fusion *to;
     const grove_place *place;
-    const grove_node *kernel;                       /* the point, or the phase of both stations */
-    bool pair;                                      /* ... a phase */
-    grove_chain inner[2], outer[2];                 /* matrices at both sides, in and out */
+    const grove_node *kernel;       /* the point, or the phase of both stations */
+    bool pair;                      /* ... a phase */
+    bool unity;                     /* ... a point that stands for no phase: 1 everywhere */
+    grove_chain inner[2], outer[2]; /* matrices at both sides, in and out */
     grove_chain inner_scalars[2], outer_scalars[2]; /* of stations */
     grove_chain beside;       /* scalars without source and station, outside the sum */
     grove_chain folded;       /* scalars of the source alone: part of the brightness */
@@ -27,6 +29,28 @@ static void tell(grove_fusion *f, const grove_node *node, const char *text)
     if (!f->why)
         f->why =
             node ? grove_arena_format(f->tree->arena, "%s %s", grove_node_shown(node), text) : text;
+}
+
+/* A property of a node or, if it was made since these were found, of one of its inputs. */
+static bool has_property(const grove_fusion *f, const bool *of, const grove_node *node)
+{
+    bool found = false;
+
+    if ((size_t)node->id < f->known)
+        return of[node->id];
+    for (int k = 0; k < node->input_count && !found; k++)
+        found = node->inputs[k].node && has_property(f, of, node->inputs[k].node);
+    return found;
+}
+
+bool grove_fusion_is_flagged(const grove_fusion *fusion, const grove_node *node)
+{
+    return has_property(fusion, fusion->flagged, node);
+}
+
+bool grove_fusion_is_fitted(const grove_fusion *fusion, const grove_node *node)
+{
+    return has_property(fusion, fusion->fitted, node);
 }
 
 static bool has_source(const parts *p, const grove_factor *f)
@@ -47,6 +71,46 @@ static grove_unit unit_of(const grove_node *node)
     return unit;
 }
 
+/* ---- what is given to calls ---- */
+
+typedef struct {
+    grove_argument at[GROVE_MAX_INPUTS + 64];
+    size_t count;
+} call_arguments;
+
+static void give(call_arguments *to, const char *name, grove_operand operand)
+{
+    if (operand.kind != GROVE_OPERAND_NOTHING && to->count < GROVE_MAX_INPUTS + 64)
+        to->at[to->count++] = (grove_argument){.name = name, .operand = operand};
+}
+
+static grove_operand number(parts *p, double re, double im, grove_unit unit)
+{
+    grove_literal literal = {
+        .kind = GROVE_LITERAL_NUMBER, .number = re, .imaginary = im, .unit = unit};
+
+    return (grove_operand){
+        .kind = GROVE_OPERAND_NODE,
+        .node = grove_tree_constant(p->to->tree, &literal, GROVE_PRECISION_RUN, p->place)};
+}
+
+#define ZERO(...)                                                                                  \
+    {                                                                                              \
+        .kind = GROVE_LITERAL_NUMBER, .unit = { __VA_ARGS__ }                                      \
+    }
+
+/* The vector 0 0 0, of plain numbers or of angles. */
+static grove_operand zeros(bool angles)
+{
+    static const grove_literal numbers[2][3] = {{ZERO(0), ZERO(0), ZERO(0)},
+                                                {ZERO(.rad = 1), ZERO(.rad = 1), ZERO(.rad = 1)}};
+    static const grove_literal vectors[2] = {
+        {.kind = GROVE_LITERAL_LIST, .count = 3, .items = numbers[0]},
+        {.kind = GROVE_LITERAL_LIST, .count = 3, .items = numbers[1]}};
+
+    return (grove_operand){.kind = GROVE_OPERAND_LITERAL, .literal = &vectors[angles]};
+}
+
 /* ---- the source, or the phase of both stations ---- */
 
 static void take_out(grove_chain *product, int i)
@@ -56,12 +120,13 @@ static void take_out(grove_chain *product, int i)
     product->count--;
 }
 
+/* The inverse of a phase is its conjugate. */
 static bool is_phase(const parts *p, const grove_factor *f, bool adjoint, char side)
 {
     const grove_class *class_ = f->node->class_;
 
     return class_ && class_->fused && class_->role == GROVE_ROLE_NONE && has_source(p, f) &&
-           f->scalar && !f->inverse && f->adjoint == adjoint && f->side == side;
+           f->scalar && (f->adjoint != f->inverse) == adjoint && f->side == side;
 }
 
 /* K[s,p] and K[s,q]^H of the same phase. */
@@ -81,6 +146,25 @@ static bool take_pair(parts *p, grove_chain *product)
     return false;
 }
 
+/* Terms of stations alone, without a phase that is known: the sum of a source at the phase centre,
+ * of which nothing is taken but that its phase is 1. */
+static bool make_unity(parts *p, const grove_chain *product)
+{
+    const grove_class *class_ = grove_tree_operator(p->to->tree, GROVE_ROLE_SOURCE);
+    const grove_axis *axes[2] = {p->to->source, NULL};
+    call_arguments to = {.count = 0};
+
+    for (int i = 0; i < product->count && !axes[1]; i++)
+        if (!grove_node_axes_of_kind(product->at[i].node, GROVE_AXIS_STATION, &axes[1], 1))
+            grove_node_axes_of_kind(product->at[i].node, GROVE_AXIS_BASELINE, &axes[1], 1);
+    give(&to, "brightness", number(p, 1, 0, GROVE_UNIT_FLUX));
+    give(&to, "lmn", zeros(false));
+    give(&to, "shape", zeros(true));
+    p->kernel = grove_phases_call(p->to->tree, class_, axes, to.at, to.count, p->place);
+    p->unity = p->kernel != NULL;
+    return p->unity;
+}
+
 /* Takes the source out of the product; its place among the matrices, or -1: anywhere. */
 static int take_kernel(parts *p, grove_chain *product)
 {
@@ -91,7 +175,9 @@ static int take_kernel(parts *p, grove_chain *product)
         if (grove_node_has_role(f->node, GROVE_ROLE_SOURCE) && has_source(p, f)) {
             if (found >= 0)
                 tell(p->to, NULL,
-                     "the product has more than one point(...); each sum takes one of them");
+                     "the product has more than one point(...), or phase of a baseline; each sum "
+                     "takes "
+                     "one of them");
             if (f->adjoint || f->inverse)
                 tell(p->to, f->node, "is conjugated or inverted; do it to the whole sum");
             found = i;
@@ -101,8 +187,9 @@ static int take_kernel(parts *p, grove_chain *product)
     }
     if (found >= 0) {
         p->kernel = product->at[found].node;
+        p->unity = product->at[found].unity;
         take_out(product, found);
-    } else if (!take_pair(p, product)) {
+    } else if (!take_pair(p, product) && !make_unity(p, product)) {
         tell(p->to, NULL,
              "there is no point(...) in the product, nor the phase(...) of both stations, "
              "K[s,p] and K[s,q]^H");
@@ -122,8 +209,9 @@ static void place_scalar(parts *p, const grove_factor *f)
     else if (is_of_baselines(f))
         tell(p->to, f->node,
              "varies with source and baseline; inside the sum write factors of stations, as "
-             "c[s,p] * c[s,q]");
-    else if (station || p->to->fitted[f->node->id])
+             "c[s,p] * c[s,q] or exp(1i * (a[s,p] - a[s,q])), phases as K[s,p] = phase(S, obs), "
+             "Gaussians and smearing as options of point(S, obs)");
+    else if (station || grove_fusion_is_fitted(p->to, f->node))
         grove_chain_add(&p->inner_scalars[side], f);
     else
         grove_chain_add(&p->folded, f);
@@ -136,7 +224,7 @@ static void check_inner(parts *p, const grove_factor *f, char side)
         tell(p->to, f->node,
              "varies with baseline and stands between terms of sources; write it outside the sum, "
              "or as terms of stations");
-    else if (p->to->flagged[f->node->id])
+    else if (grove_fusion_is_flagged(p->to, f->node))
         tell(p->to, f->node,
              "may have flags, and a sum leaves out flagged samples; write it outside the sum");
     else if (!f->scalar && f->side && f->side != side)
@@ -149,8 +237,8 @@ static void check_inner(parts *p, const grove_factor *f, char side)
 /* Whether a matrix beside the brightness is a part of it. */
 static bool is_of_source(const parts *p, const grove_factor *f)
 {
-    return !f->side && !is_of_baselines(f) && !p->to->fitted[f->node->id] &&
-           !p->to->flagged[f->node->id];
+    return !f->side && !is_of_baselines(f) && !grove_fusion_is_fitted(p->to, f->node) &&
+           !grove_fusion_is_flagged(p->to, f->node);
 }
 
 /* The matrix before which a brightness that may stand anywhere does. */
@@ -187,7 +275,7 @@ static grove_operand make(parts *p, const grove_chain *product, bool from_left)
 /* The kernel's own brightness, as it was given to it. */
 static grove_operand own_brightness(const parts *p)
 {
-    int k = p->pair ? -1 : grove_node_input(p->kernel, "brightness");
+    int k = p->pair || p->unity ? -1 : grove_node_input(p->kernel, "brightness");
     grove_operand none = {0};
 
     if (k < 0 || !p->kernel->inputs[k].node)
@@ -218,7 +306,7 @@ static void place_matrices(parts *p)
 {
     const grove_chain *m = &p->matrices;
     int first = 0, last = m->count, low = p->middle, high = p->middle;
-    bool folds = p->pair || own_brightness(p).kind == GROVE_OPERAND_NODE;
+    bool folds = p->pair || p->unity || own_brightness(p).kind == GROVE_OPERAND_NODE;
 
     while (first < p->middle && !has_source(p, &m->at[first]))
         grove_chain_add(&p->outer[0], &m->at[first++]);
@@ -251,13 +339,18 @@ static void append(grove_chain *to, const grove_chain *from)
         grove_chain_add(to, &from->at[i]);
 }
 
+static void swap(grove_chain *product, int i, int k)
+{
+    grove_factor kept = product->at[i];
+
+    product->at[i] = product->at[k];
+    product->at[k] = kept;
+}
+
 static void reverse(grove_chain *product)
 {
-    for (int i = 0, k = product->count - 1; i < k; i++, k--) {
-        grove_factor kept = product->at[i];
-        product->at[i] = product->at[k];
-        product->at[k] = kept;
-    }
+    for (int i = 0, k = product->count - 1; i < k; i++, k--)
+        swap(product, i, k);
 }
 
 /* Puts scalars beside the matrices of a side: from outside to inside those with parms, so that what
@@ -268,7 +361,8 @@ static void join(const parts *p, grove_chain *matrices, grove_chain *scalars, bo
 
     grove_chain_sort(scalars);
     for (int i = 0; i < scalars->count; i++)
-        grove_chain_add(p->to->fitted[scalars->at[i].node->id] ? &fitted : &plain, &scalars->at[i]);
+        grove_chain_add(grove_fusion_is_fitted(p->to, scalars->at[i].node) ? &fitted : &plain,
+                        &scalars->at[i]);
     if (right)
         reverse(matrices);
     append(&fitted, matrices);
@@ -276,6 +370,27 @@ static void join(const parts *p, grove_chain *matrices, grove_chain *scalars, bo
     *matrices = fitted;
     if (right)
         reverse(matrices);
+}
+
+/* Whether factor `inner` can change places with `outer`, one step further from the brightness, so
+ * that a value without the source comes to where it can leave the sum. */
+static bool may_leave(const parts *p, int inner, int outer)
+{
+    const grove_factor *a = &p->matrices.at[inner], *b = &p->matrices.at[outer];
+
+    return a->node->form.shape == GROVE_DIAGONAL && b->node->form.shape == GROVE_DIAGONAL &&
+           !has_source(p, a) && has_source(p, b);
+}
+
+/* Diagonal matrices can be multiplied in any order: those without the source go outside. */
+static void sort_diagonals(parts *p)
+{
+    for (int i = 1; i < p->middle; i++)
+        for (int k = i; k > 0 && may_leave(p, k, k - 1); k--)
+            swap(&p->matrices, k, k - 1);
+    for (int i = p->matrices.count - 2; i >= p->middle; i--)
+        for (int k = i; k + 1 < p->matrices.count && may_leave(p, k, k + 1); k++)
+            swap(&p->matrices, k, k + 1);
 }
 
 static void split(parts *p, const grove_chain *of)
@@ -294,8 +409,10 @@ static void split(parts *p, const grove_chain *of)
             check_inner(p, &p->inner_scalars[side].at[i], 0);
     for (int i = 0; i < p->folded.count; i++)
         check_inner(p, &p->folded.at[i], 0);
-    if (!p->to->why)
+    if (!p->to->why) {
+        sort_diagonals(p);
         place_matrices(p);
+    }
     for (int side = 0; side < 2; side++) {
         join(p, &p->inner[side], &p->inner_scalars[side], side);
         join(p, &p->outer[side], &p->outer_scalars[side], side);
@@ -303,17 +420,6 @@ static void split(parts *p, const grove_chain *of)
 }
 
 /* ---- the call ---- */
-
-typedef struct {
-    grove_argument at[GROVE_MAX_INPUTS + 64];
-    size_t count;
-} arguments;
-
-static void give(arguments *to, const char *name, grove_operand operand)
-{
-    if (operand.kind != GROVE_OPERAND_NOTHING && to->count < GROVE_MAX_INPUTS + 64)
-        to->at[to->count++] = (grove_argument){.name = name, .operand = operand};
-}
 
 static grove_operand operand_of(grove_edge edge)
 {
@@ -332,16 +438,6 @@ static bool takes(const grove_class *class_, const char *name)
     return false;
 }
 
-static grove_operand number(parts *p, double re, double im, grove_unit unit)
-{
-    grove_literal literal = {
-        .kind = GROVE_LITERAL_NUMBER, .number = re, .imaginary = im, .unit = unit};
-
-    return (grove_operand){
-        .kind = GROVE_OPERAND_NODE,
-        .node = grove_tree_constant(p->to->tree, &literal, GROVE_PRECISION_RUN, p->place)};
-}
-
 /* A value in the wanted unit; what it is multiplied by leaves the sum. */
 static grove_operand in_unit(parts *p, grove_operand x, grove_unit wanted)
 {
@@ -356,7 +452,7 @@ static grove_operand in_unit(parts *p, grove_operand x, grove_unit wanted)
 }
 
 /* Inputs and options of the kernel that the other class has, too. */
-static void give_own(const parts *p, const grove_class *predict, arguments *to)
+static void give_own(const parts *p, const grove_class *predict, call_arguments *to)
 {
     const grove_node *kernel = p->kernel;
     const grove_class *class_ = kernel->class_;
@@ -378,15 +474,8 @@ static void give_own(const parts *p, const grove_class *predict, arguments *to)
 }
 
 /* Coordinates of baselines from those of the phase's stations; without shapes. */
-static void give_geometry(parts *p, arguments *to)
+static void give_geometry(parts *p, call_arguments *to)
 {
-    static const grove_literal zeros[3] = {
-        {.kind = GROVE_LITERAL_NUMBER, .unit = {.rad = 1}},
-        {.kind = GROVE_LITERAL_NUMBER, .unit = {.rad = 1}},
-        {.kind = GROVE_LITERAL_NUMBER, .unit = {.rad = 1}},
-    };
-    static const grove_literal point = {
-        .kind = GROVE_LITERAL_LIST, .count = 3, .items = (grove_literal *)(void *)&zeros};
     const grove_class *difference = grove_tree_operator(p->to->tree, GROVE_ROLE_DIFFERENCE);
     int k = grove_node_input(p->kernel, "station_uvw");
     grove_argument both[2] = {{.place = *p->place}, {.place = *p->place}};
@@ -403,19 +492,19 @@ static void give_geometry(parts *p, arguments *to)
     give(to, "uvw", uvw);
     give(to, "uvw_left", both[0].operand);
     give(to, "uvw_right", both[1].operand);
-    give(to, "shape", (grove_operand){.kind = GROVE_OPERAND_LITERAL, .literal = &point});
+    give(to, "shape", zeros(true));
 }
 
 static grove_operand make_predict(parts *p, const grove_class *predict)
 {
     const grove_place *place = p->place;
     grove_operand left = make(p, &p->inner[0], false), right = {0};
-    arguments to = {.count = 0};
+    call_arguments to = {.count = 0};
 
     if (!p->failed)
         right =
             grove_chain_make_right(&p->inner[1], p->to->product_class, false, place, &p->failed);
-    if (p->pair && p->brightness.kind == GROVE_OPERAND_NOTHING)
+    if ((p->pair || p->unity) && p->brightness.kind == GROVE_OPERAND_NOTHING)
         p->brightness = number(p, 1, 0, GROVE_UNIT_NONE);
     if (p->failed)
         return (grove_operand){0};

@@ -3,6 +3,7 @@
 #include "graph/rewrite.h"
 
 #include "base/memory.h"
+#include "graph/call.h"
 #include "graph/derivative.h"
 #include "graph/fuse.h"
 
@@ -99,7 +100,7 @@ static int find_linear_input(const grove_fusion *f, const grove_node *node)
     int found = -1, group;
 
     if (node->kind != GROVE_NODE_CLASS || grove_class_takes_arrays(node->class_) ||
-        f->flagged[node->id])
+        grove_fusion_is_flagged(f, node))
         return -1; /* what takes arrays may mix sources */
     for (int k = 0; k < node->input_count; k++)
         if (node->inputs[k].node && grove_node_has_axis(node->inputs[k].node, f->source)) {
@@ -173,6 +174,18 @@ static grove_node *rewrite_product(grove_fusion *f, const grove_chain *product, 
     return made;
 }
 
+/* Whether users of the one can use the other. */
+static bool is_alike(const grove_node *a, const grove_node *b)
+{
+    if (a->axis_count != b->axis_count || a->form.shape != b->form.shape ||
+        a->form.complex_ != b->form.complex_)
+        return false;
+    for (int d = 0; d < a->axis_count; d++)
+        if (a->axes[d] != b->axes[d])
+            return false;
+    return true;
+}
+
 static grove_node *rewrite_sum(grove_fusion *f, grove_node *sum)
 {
     grove_chain product = {.constant = {1, 0}};
@@ -184,6 +197,12 @@ static grove_node *rewrite_sum(grove_fusion *f, grove_node *sum)
     if (sum->class_->reduce == GROVE_REDUCE_MEAN)
         grove_chain_scale(&product, 1 / (double)f->source->size, 0);
     grove_node *result = rewrite_product(f, &product, 0);
+    if (result && !is_alike(result, sum)) {
+        f->why =
+            "there is no point(...) or phase(...) in it, and it is real, or does not vary with "
+            "time and channel";
+        result = NULL;
+    }
     if (!result)
         sum->note = grove_arena_format(f->tree->arena, "not fused, summed in chunks: %s",
                                        f->why ? f->why : "its terms do not fit together");
@@ -205,6 +224,15 @@ void grove_node_replace(grove_tree *tree, const grove_node *old, grove_node *new
         for (int k = 0; k < tree->nodes[i]->input_count; k++)
             if (tree->nodes[i]->inputs[k].node == old && tree->nodes[i] != new)
                 tree->nodes[i]->inputs[k].node = new;
+}
+
+/* The fused value with the numbers that users of the sum take: what it is made of may make it
+ * double where the sum is of the run's precision, and the reverse. */
+static grove_node *as_the_sum(grove_node *fused, const grove_node *sum)
+{
+    if (fused->form.precision == sum->form.precision && fused->form.complex_ == sum->form.complex_)
+        return fused;
+    return grove_tree_cast(fused, sum->form.precision, sum->form.complex_);
 }
 
 /* Whether values may have flags, and whether they depend on parms, by node id. */
@@ -239,17 +267,18 @@ int grove_tree_rewrite(grove_tree *tree)
                                .sum = sum,
                                .source = sum->consumed[0],
                                .flagged = flagged,
-                               .fitted = fitted};
+                               .fitted = fitted,
+                               .known = count};
         grove_node *fused = rewrite_sum(&fusion, sum);
         grove_error_free(tree->error);
         tree->error = error;
         if (!fused)
             continue;
-        grove_node_replace(tree, sum, fused);
         if (fused->auto_named && !sum->auto_named) {
             fused->name = sum->name;
             fused->auto_named = false;
         }
+        grove_node_replace(tree, sum, as_the_sum(fused, sum));
     }
     free(flagged);
     free(fitted);

@@ -3,6 +3,7 @@
 #include "graph/derivative.h"
 
 #include "base/text.h"
+#include "graph/products.h"
 #include "graph/rewrite.h"
 #include "graph/skip.h"
 #include "graph/target.h"
@@ -260,6 +261,10 @@ int grove_tree_finish(grove_tree *tree)
 
     if (!code)
         code = grove_tree_rewrite(tree);
+    if (!code) {
+        sort_nodes(tree);
+        code = grove_tree_gather_products(tree);
+    }
     if (!code) {
         sort_nodes(tree);
         code = grove_tree_attach_derivatives(tree);

@@ -177,6 +177,9 @@ static const struct {
     [GROVE_ROLE_INVERSE] = {"^-1", "inverse"},
     [GROVE_ROLE_TRANSPOSE] = {"^T", "transpose"},
     [GROVE_ROLE_HERMITIAN] = {"^H", "hermitian"},
+    /* not written; the rewriter makes sources and phases, which have no role */
+    [GROVE_ROLE_SOURCE] = {"", "point"},
+    [GROVE_ROLE_NONE] = {"", "phase"},
 };
 
 const char *grove_operator_class(grove_role role)

@@ -1,0 +1,14 @@
+/* Exponentials in products: exp(a[s,p] - a[s,q]) as a factor of each station. */
+#ifndef GROVE_GRAPH_EXPONENT_H
+#define GROVE_GRAPH_EXPONENT_H
+
+#include "graph/chain.h"
+
+/* Opens the factor, a scalar of the role GROVE_ROLE_EXPONENTIAL: the terms of its exponent that are
+ * of station p, of station q, of none, and of the baseline make an exponential each, that of q as
+ * the hermitian of what it is for p. False, with nothing added, if a term varies with baseline and
+ * along `axis`. */
+bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor,
+                                  const grove_axis *axis);
+
+#endif

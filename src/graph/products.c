@@ -1,0 +1,264 @@
+/* Products of values of baselines, however they were written, with one operation for each baseline
+ * and term: terms of stations are multiplied first, numbers with them, and hermitians are those of
+ * stations. */
+#include "graph/products.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/chain.h"
+#include "graph/rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    grove_tree *tree;
+    int *uses;             /* of each node, by id */
+    bool *fitted;          /* whether it depends on parms */
+    bool *inner;           /* it is a part of a product that was looked at */
+    size_t known;          /* nodes that have these */
+    const grove_node *top; /* the product */
+} gathering;
+
+/* Whether the node is opened as a part of a product. */
+static bool is_opened(const grove_node *node)
+{
+    return grove_node_has_role(node, GROVE_ROLE_PRODUCT) ||
+           grove_node_has_role(node, GROVE_ROLE_NEGATIVE) || grove_node_is_adjoint(node) ||
+           (grove_node_has_role(node, GROVE_ROLE_QUOTIENT) &&
+            grove_node_is_plain_number(grove_node_behind_casts(node->inputs[1].node)));
+}
+
+/* What others use, too, is computed once. */
+static bool stays_whole(void *context, const grove_node *node)
+{
+    const gathering *g = context;
+
+    return node != g->top &&
+           (!is_opened(node) || ((size_t)node->id < g->known && g->uses[node->id] > 1));
+}
+
+/* Operations on values of baselines that the value takes; of it alone and what is opened in it. */
+static int count_operations(gathering *g, grove_node *node)
+{
+    int count = 1;
+
+    node = grove_node_behind_casts(node);
+    if (!node || stays_whole(g, node) || !grove_node_varies(node, GROVE_AXIS_BASELINE))
+        return 0;
+    if ((size_t)node->id < g->known)
+        g->inner[node->id] = true;
+    for (int k = 0; k < node->input_count; k++)
+        count += count_operations(g, node->inputs[k].node);
+    return count;
+}
+
+/* ---- parts ---- */
+
+enum { LEFT, MIDDLE, RIGHT, PARTS };
+
+typedef struct {
+    grove_chain matrices[PARTS], scalars[PARTS];
+    grove_chain beside;    /* scalars that vary with neither station nor baseline */
+    bool fitted[PARTS][2]; /* whether terms have parms: some do not, some do */
+} parts;
+
+static bool is_of_station(const grove_factor *f, char side)
+{
+    return f->side == side && grove_node_varies(f->node, GROVE_AXIS_STATION);
+}
+
+/* Matrices of p up to the first other one go left, those of q from the last other one on go right,
+ * scalars of stations to their side. */
+static void divide(const gathering *g, const grove_chain *product, parts *p)
+{
+    int first = 0, last = product->count;
+
+    while (first < last && (product->at[first].scalar || is_of_station(&product->at[first], 'p')))
+        first++;
+    while (last > first &&
+           (product->at[last - 1].scalar || is_of_station(&product->at[last - 1], 'q')))
+        last--;
+    for (int i = 0; i < product->count; i++) {
+        const grove_factor *f = &product->at[i];
+        bool fitted = (size_t)f->node->id < g->known && g->fitted[f->node->id];
+        int part = is_of_station(f, 'p') && (f->scalar || i < first)   ? LEFT
+                   : is_of_station(f, 'q') && (f->scalar || i >= last) ? RIGHT
+                                                                       : MIDDLE;
+        bool beside = f->scalar && part == MIDDLE && !fitted &&
+                      !grove_node_varies(f->node, GROVE_AXIS_STATION) &&
+                      !grove_node_varies(f->node, GROVE_AXIS_BASELINE);
+        grove_chain_add(beside      ? &p->beside
+                        : f->scalar ? &p->scalars[part]
+                                    : &p->matrices[part],
+                        f);
+        p->fitted[part][fitted] = true;
+    }
+}
+
+/* The scalars in an order of their own, then the matrices; of the right from the outside, too. */
+static grove_chain put_together(parts *p, int part)
+{
+    grove_chain all = {.constant = {1, 0}}, *scalars = &p->scalars[part];
+    const grove_chain *matrices = &p->matrices[part];
+
+    grove_chain_sort(scalars);
+    for (int i = 0; i < scalars->count && part != RIGHT; i++)
+        grove_chain_add(&all, &scalars->at[i]);
+    for (int i = 0; i < matrices->count; i++)
+        grove_chain_add(&all, &matrices->at[i]);
+    for (int i = scalars->count; i-- > 0 && part == RIGHT;)
+        grove_chain_add(&all, &scalars->at[i]);
+    return all;
+}
+
+static int size_of(const parts *p, int part)
+{
+    return p->matrices[part].count + p->scalars[part].count;
+}
+
+/* Operations on values of baselines. */
+static int count_needed(const parts *p, bool scaled)
+{
+    bool sides = size_of(p, LEFT) || size_of(p, RIGHT);
+    int count = (size_of(p, LEFT) > 0) + (size_of(p, RIGHT) > 0) + size_of(p, MIDDLE) - 1;
+
+    for (int i = 0; i < p->matrices[MIDDLE].count; i++)
+        count += p->matrices[MIDDLE].at[i].adjoint;
+    for (int i = 0; i < p->scalars[MIDDLE].count; i++)
+        count += p->scalars[MIDDLE].at[i].adjoint;
+    return count + (!sides && (scaled || p->beside.count));
+}
+
+/* ---- putting together ---- */
+
+static grove_operand multiply(grove_tree *tree, grove_operand a, grove_operand b,
+                              const grove_place *place, bool *failed)
+{
+    grove_argument arguments[2] = {{.operand = a, .place = *place},
+                                   {.operand = b, .place = *place}};
+
+    if (*failed || a.kind == GROVE_OPERAND_NOTHING)
+        return b;
+    if (b.kind == GROVE_OPERAND_NOTHING)
+        return a;
+    grove_operand made = grove_tree_call(tree, grove_tree_operator(tree, GROVE_ROLE_PRODUCT), NULL,
+                                         place, arguments, 2);
+    *failed = made.kind != GROVE_OPERAND_NODE;
+    made.role = a.role ? a.role : b.role;
+    if (!*failed && !grove_node_varies(made.node, GROVE_AXIS_STATION))
+        made.role = 0;
+    return made;
+}
+
+/* What varies with neither station nor baseline is multiplied with a term of stations. */
+static grove_node *make(grove_tree *tree, const grove_chain *product, parts *p,
+                        const grove_place *place)
+{
+    const grove_class *class_ = grove_tree_operator(tree, GROVE_ROLE_PRODUCT);
+    grove_literal literal = {.kind = GROVE_LITERAL_NUMBER,
+                             .number = product->constant[0],
+                             .imaginary = product->constant[1]};
+    bool failed = false;
+    grove_operand number = {0}, at[PARTS] = {{0}}, beside;
+    int scaled = size_of(p, LEFT) ? LEFT : size_of(p, RIGHT) ? RIGHT : MIDDLE;
+
+    for (int part = 0; part < PARTS && !failed; part++) {
+        grove_chain all = put_together(p, part);
+        at[part] = part == RIGHT ? grove_chain_make_right(&all, class_, true, place, &failed)
+                                 : grove_chain_make(&all, class_, true, place, &failed);
+    }
+    grove_chain_sort(&p->beside);
+    beside = grove_chain_make(&p->beside, class_, true, place, &failed);
+    if (literal.number != 1 || literal.imaginary != 0) {
+        number.kind = GROVE_OPERAND_NODE;
+        number.node = grove_tree_constant(tree, &literal, GROVE_PRECISION_RUN, place);
+    }
+    beside = multiply(tree, number, beside, place, &failed);
+    at[scaled] = multiply(tree, beside, at[scaled], place, &failed);
+    grove_operand made = multiply(tree, at[LEFT], at[MIDDLE], place, &failed);
+    made = multiply(tree, made, at[RIGHT], place, &failed);
+    return failed ? NULL : made.node;
+}
+
+static bool is_alike(const grove_node *a, const grove_node *b)
+{
+    if (a->form.shape != b->form.shape || a->form.vector != b->form.vector ||
+        a->form.complex_ != b->form.complex_ || a->form.precision != b->form.precision ||
+        memcmp(&a->form.unit, &b->form.unit, sizeof(a->form.unit)) || a->role != b->role ||
+        a->axis_count != b->axis_count)
+        return false;
+    for (int d = 0; d < a->axis_count; d++)
+        if (a->axes[d] != b->axes[d])
+            return false;
+    return true;
+}
+
+/* The product with fewer operations for a baseline; NULL: there is none. */
+static grove_node *gather(gathering *g, grove_node *node)
+{
+    grove_chain product = {.constant = {1, 0}};
+    const grove_axis *baseline = NULL;
+    parts p = {.beside.constant = {1, 0}};
+
+    g->top = node;
+    int operations = count_operations(g, node);
+    grove_node_axes_of_kind(node, GROVE_AXIS_BASELINE, &baseline, 1);
+    grove_chain_open_but(&product, NULL, (grove_edge){node, 0}, baseline, stays_whole, g);
+    divide(g, &product, &p);
+    bool scaled = product.constant[0] != 1 || product.constant[1] != 0;
+    bool mixed = (p.fitted[LEFT][0] && p.fitted[LEFT][1]) ||
+                 (p.fitted[RIGHT][0] && p.fitted[RIGHT][1]); /* fits keep what has no parms */
+    bool sides = size_of(&p, LEFT) || size_of(&p, RIGHT);
+    if (product.too_many || mixed || !size_of(&p, MIDDLE) || (!sides && p.beside.count) ||
+        count_needed(&p, scaled) >= operations)
+        return NULL;
+    grove_node *made = make(g->tree, &product, &p, &node->place);
+    return made && is_alike(made, node) ? made : NULL;
+}
+
+static void count_uses(gathering *g)
+{
+    for (size_t i = 0; i < g->known; i++) {
+        const grove_node *node = g->tree->nodes[i];
+        g->fitted[node->id] = grove_node_has_role(node, GROVE_ROLE_PARM);
+        for (int k = 0; k < node->input_count; k++) {
+            grove_node *input = node->inputs[k].node;
+            g->fitted[node->id] = g->fitted[node->id] || (input && g->fitted[input->id]);
+            if (input && node->used && node->kind != GROVE_NODE_CAST)
+                g->uses[grove_node_behind_casts(input)->id]++;
+        }
+    }
+}
+
+int grove_tree_gather_products(grove_tree *tree)
+{
+    gathering g = {.tree = tree, .known = tree->node_count};
+
+    g.uses = grove_alloc((g.known + 1) * sizeof(*g.uses));
+    g.fitted = grove_alloc((g.known + 1) * sizeof(*g.fitted));
+    g.inner = grove_alloc((g.known + 1) * sizeof(*g.inner));
+    count_uses(&g);
+    for (size_t i = g.known; i-- > 0;) {
+        grove_node *node = tree->nodes[i];
+        if (!node->used || g.inner[i] || !is_opened(node) ||
+            !grove_node_varies(node, GROVE_AXIS_BASELINE))
+            continue;
+        grove_error *error = tree->error;
+        tree->error = grove_error_new(); /* what cannot be made is no fault of the tree */
+        grove_node *made = gather(&g, node);
+        grove_error_free(tree->error);
+        tree->error = error;
+        if (!made)
+            continue;
+        if (made->auto_named && !node->auto_named) {
+            made->name = node->name;
+            made->auto_named = false;
+        }
+        grove_node_replace(tree, node, made);
+    }
+    free(g.uses);
+    free(g.fitted);
+    free(g.inner);
+    return 0;
+}
