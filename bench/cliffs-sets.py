@@ -140,25 +140,92 @@ class Bench:
             main.putcol("TIME", times[slot - slot % count])
         return to
 
-    def put_column(self, main, some=None):
-        """A new column PEER with the storage manager of DATA; `some`: what its rows get, by thousands."""
+    def shaped(self, name, to, tile, cubes=1):
+        """DATA and FLAG stored by TiledShapeStMan, as CASA does. With two `cubes` every second time is of another window,
+        of half as many channels."""
+        if os.path.exists(self.path(to)):
+            return to
+        shutil.copytree(self.path(name), self.path(to))
+        with table(self.path(to), readonly=False, ack=False) as main, table(self.path(name), ack=False) as old:
+            times, counts = np.unique(main.getcol("TIME"), return_counts=True)
+            channels = main.getcell("DATA", 0).shape[0]
+            for column, rows in ("DATA", tile[2]), ("FLAG", 8 * tile[2]):
+                description = main.getcoldesc(column)
+                main.removecols(column)
+                description.pop("shape", None)
+                description.update(option=0, ndim=2, dataManagerGroup=f"shaped {column}")
+                main.addcols({column: description}, {"TYPE": "TiledShapeStMan", "NAME": f"shaped {column}",
+                                                     "SPEC": {"DEFAULTTILESHAPE": [*tile[:2], rows]}})
+                for k, row in enumerate(np.cumsum(counts) - counts):
+                    part = old.getcol(column, row, counts[k])
+                    main.putcol(column, part[:, :channels // (1 + k % cubes)], row, counts[k])
+            if cubes == 2:
+                slot = np.repeat(np.arange(len(times)), counts)
+                main.putcol("DATA_DESC_ID", (slot % 2).astype(np.int32))
+                main.putcol("TIME", times[slot - slot % 2])
+        if cubes == 2:
+            self.add_window(self.path(to), channels // 2)
+        return to
+
+    def add_window(self, path, channels):
+        with table(path + "/SPECTRAL_WINDOW", readonly=False, ack=False) as window, \
+                table(path + "/DATA_DESCRIPTION", readonly=False, ack=False) as described:
+            for each in window, described:
+                each.addrows(1)
+                for column in each.colnames():
+                    value = each.getcell(column, 0)
+                    each.putcell(column, 1, value[:channels] if column.startswith(("CHAN_", "EFF", "RES")) else value)
+            window.putcell("NUM_CHAN", 1, channels)
+            described.putcell("SPECTRAL_WINDOW_ID", 1, 1)
+
+    def offsets(self, name, to):
+        """Times moved by one of 16 offsets, by baseline."""
+        if not os.path.exists(self.path(to)):
+            shutil.copytree(self.path(name), self.path(to))
+            with table(self.path(to), readonly=False, ack=False) as main:
+                number = (self.options.stations * main.getcol("ANTENNA1") + main.getcol("ANTENNA2")) % 16
+                main.putcol("TIME", main.getcol("TIME") + number * 10 / 16)
+        return to
+
+    def fill_new(self, name):
+        """A column that is not there."""
+        with table(self.path(name), readonly=False, ack=False) as main:
+            if "MODEL_DATA" in main.colnames():
+                main.removecols("MODEL_DATA")
+        return self.grove(self.old(name, where='column="MODEL_DATA"'))
+
+    def read(self, name):
+        return self.grove(f'obs = ms("{self.path(name)}")\nx = sink(obs.data, obs, to="null")\n')
+
+    def peer_read(self, name):
+        """python-casacore: DATA and FLAG, from an open table."""
+        with table(self.path(name), ack=False) as main:
+            start, busy = time.perf_counter(), time.process_time()
+            for row in range(0, main.nrows(), 1000):
+                for column in "DATA", "FLAG":
+                    main.getcol(column, row, 1000)
+            return time.perf_counter() - start, time.process_time() - busy
+
+    def put_column(self, main, some):
+        """A new column PEER with the storage manager of DATA; `some`: what its rows get by turns, time by time."""
         info, description = main.getdminfo("DATA"), main.getcoldesc("DATA")
         info["NAME"] = "peer"
         info["SPEC"].pop("HYPERCUBES", None)
         description["dataManagerGroup"] = "peer"
         main.addcols({"PEER": description}, info)
-        some = main.getcol("DATA", 0, 1000) if some is None else some
-        for row in range(0, main.nrows(), 1000):
-            count = min(1000, main.nrows() - row)
-            main.putcol("PEER", some[:count], row, count)
+        step = len(some[0])
+        for k, row in enumerate(range(0, main.nrows(), step)):
+            count = min(step, main.nrows() - row)
+            main.putcol("PEER", some[k % len(some)][:count], row, count)
         main.flush()
 
     def peer(self, name):
         """python-casacore: a column like DATA, all of its rows, in place of the one of the round before."""
         with table(self.path(name), ack=False, readonly=False) as main:
+            step = self.options.stations * (self.options.stations - 1) // 2
+            some = [main.getcol("DATA", k * step, step) for k in range(2)]
             if "PEER" not in main.colnames():
-                self.put_column(main)
-            some = main.getcol("DATA", 0, 1000)
+                self.put_column(main, some)
             os.sync()
             start, busy = time.perf_counter(), time.process_time()
             main.removecols("PEER")
@@ -264,6 +331,27 @@ def main():
     def long():
         return bench.make("long.ms", 8000000 // (options.stations * (options.stations - 1) // 2), 1)
 
+    def stored(to, *tile, cubes=1):
+        return bench.shaped(bench.make("time80.ms", 80, 64), to, tile, cubes)
+
+    shapes = {"": lambda: stored("shaped80.ms", 4, 64, 128),
+              ", tiles of 16 channels": lambda: stored("pieces80.ms", 4, 16, 512),
+              ", two windows of 64 and 32 channels": lambda: stored("cubes80.ms", 4, 64, 128, cubes=2)}
+    for name, made in shapes.items():
+        count = 2 if "two" in name else 1
+        line(f"80 times, TiledShapeStMan{name}: replace DATA",
+             lambda: bench.grove(bench.all_windows(made(), count)), lambda: bench.peer(made()),
+             null=lambda: bench.grove(bench.all_windows(made(), count, NULL)))
+        if count == 1:
+            line(f"80 times, TiledShapeStMan{name}: read DATA", lambda: bench.read(made()), lambda: bench.peer_read(made()))
+    line("80 times, TiledColumnStMan: read DATA", lambda: bench.read(bench.make("time80.ms", 80, 64)),
+         lambda: bench.peer_read(bench.make("time80.ms", 80, 64)))
+    line("80 times: a new column", lambda: bench.fill_new(bench.make("time80.ms", 80, 64)),
+         lambda: bench.peer(bench.make("time80.ms", 80, 64)),
+         null=lambda: bench.grove(bench.old(bench.make("time80.ms", 80, 64), where=NULL)))
+    line("80 times, 16 offsets: a new column",
+         lambda: bench.fill_new(bench.offsets(bench.make("time80.ms", 80, 64), "offsets80.ms")),
+         lambda: bench.peer(bench.offsets(bench.make("time80.ms", 80, 64), "offsets80.ms")))
     line("80 times: a new set", lambda: bench.fresh(80, 64), lambda: bench.peer_new(bench.make("time80.ms", 80, 64)),
          null=lambda: bench.grove(bench.new(80, 64, "null")))
     line("80 times, 8 windows: replace DATA, all in one run", lambda: bench.grove(bench.all_windows(eight(), 8)),

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "io/measurement_set.h"
 #include "nodes/correlations.h"
 
 #include <stdio.h>
@@ -105,11 +106,15 @@ static uint64_t memory_of(const grove_node *node, const sink_state *sink)
     const grove_form *form = grove_node_input_form(node, SINK_VISIBILITIES);
     uint64_t memory = (uint64_t)9 << 20;
     long long rows = 0;
-    const char *own = grove_node_property(grove_node_object(node, "obs"), "rows");
+    const grove_node *obs = grove_node_object(node, "obs");
+    const char *own = grove_node_property(obs, "rows");
+    bool lacks =
+        own && sscanf(own, "%lld", &rows) == 1 && rows < sink->time->size * sink->baseline->size;
 
-    if (own && !sink->existing && sscanf(own, "%lld", &rows) == 1 &&
-        rows < sink->time->size * sink->baseline->size)
+    if (lacks && !sink->existing)
         memory += 12 * (uint64_t)rows; /* the list of a new set's rows */
+    if (sink->existing && (lacks || grove_node_property(obs, "order")))
+        memory += GROVE_MS_KEPT;
     if (form->flags || form->shape != GROVE_MATRIX)
         memory += SINK_ROOM + (uint64_t)(sink->baseline->size * sink->freq->size) * 40;
     return memory;

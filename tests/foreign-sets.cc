@@ -72,8 +72,8 @@ void foreign_columns(const char *path, const char *kind, const char *const *name
     }
     if (standard)
         table.addColumn(added, StandardStMan(names[0]));
-    else
-        table.addColumn(added, TiledShapeStMan(names[0], IPosition(3, 1, 2, 3)));
+    else // Grove reads and writes the files of one that has a column alone, and all correlations
+        table.addColumn(added, TiledShapeStMan(names[0], IPosition(3, count == 1 ? 4 : 1, 2, 3)));
     for (size_t k = 0; k < count && std::strcmp(kind, "undefined"); k++) {
         ArrayColumn<Complex> from(table, "DATA"), to(table, names[k]);
         for (rownr_t row = 0; row < table.nrow(); row++) {

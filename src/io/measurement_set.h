@@ -144,6 +144,9 @@ int grove_ms_prepare_flags(grove_ms *ms, grove_error *error);
 int grove_ms_prepare_weights(grove_ms *ms, grove_error *error);
 /* Whether this run writes FLAG of these rows of the existing set, whoever does. */
 bool grove_ms_has_flags_written(const grove_ms *ms);
+/* Bytes of rows that lie apart in the set's file, which are kept until there are many, so that
+ * those between them are written with them; the rest is written by grove_ms_settle. */
+#define GROVE_MS_KEPT ((size_t)4 << 20)
 /* data as in reading; flag may be NULL: nothing is flagged. Existing sets keep their flags without
  * grove_ms_prepare_flags. */
 int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, const float *data,

@@ -4,6 +4,7 @@
 #include <casacore/casa/Arrays/Matrix.h>
 #include <casacore/casa/Containers/Record.h>
 #include <casacore/tables/DataMan/DataManager.h>
+#include <casacore/tables/DataMan/TSMCube.h>
 #include <casacore/tables/DataMan/TiledShapeStMan.h>
 #include <casacore/tables/Tables/ArrColDesc.h>
 #include <casacore/tables/Tables/TableDesc.h>
@@ -49,62 +50,122 @@ std::string any_complex_column(const Table &table)
     throw AipsError("it has no column of visibilities whose shape a new one could take");
 }
 
-// Adds a column whose file takes no room yet.
-void add_sparse(grove::view *to, const TableDesc &added, const DataManager &manager)
+// Calls work(row, shape) for rows whose cells in `column` have no shape yet and get one: that of
+// the column `like`, or that of the set, which writes `rows`.
+template <typename Work>
+void each_new_cell(const Table &table, TiledStMan *manager, const std::string &like,
+                   const std::vector<bool> &rows, const grove_ms *ms, const Work &work)
+{
+    ArrayColumn<Complex> in(table, like);
+    const IPosition of_set(2, ms->layout->correlations, ms->layout->channels);
+    const bool fixed = in.columnDesc().isFixedShape();
+    for (rownr_t row = 0; row < table.nrow(); row++) {
+        if (manager->getHypercube(row)->cubeShape().size())
+            continue;
+        if (fixed || in.isDefined(row))
+            work(row, fixed ? in.shapeColumn() : in.shape(row));
+        else if (rows[row])
+            work(row, of_set);
+    }
+}
+
+// A tiled column gets all cells before any is written: then who writes it knows where they stand
+// in its file, which takes no room yet. `added`: the column is new.
+void make_cells(grove::view *to, const std::string &like, const std::string &scratch,
+                const std::vector<bool> &rows, const grove_ms *ms)
+{
+    if (to->table.tableDesc().columnDesc(scratch).isFixedShape())
+        return;
+    TiledStMan *manager = grove::tiled_manager(to->table, scratch);
+    if (manager)
+        each_new_cell(to->table, manager, like, rows, ms, [&](rownr_t row, const IPosition &shape) {
+            manager->setShape(row, manager->getHypercube(row), shape, manager->defaultTileShape());
+        });
+}
+
+// Opens the view's table to add the column, or cells to it, of which nothing is written yet: its
+// files of tiles get their whole length, and take no room.
+void extend(grove::view *to, const std::string &column, const std::function<void()> &work)
 {
     grove::close_table(to);
     to->table = grove::open_to_extend(to->prepared(), TableLock::NoLocking);
-    to->table.addColumn(added, manager);
-    unsigned number = grove::manager_of(to->table, added[0].name()).asuInt("SEQNR");
+    work();
+    unsigned number = grove::manager_of(to->table, column).asuInt("SEQNR");
     grove::close_table(to);
     grove::empty_tiles(to->prepared(), int(number));
     to->table = grove::open_to_write(to->prepared(), TableLock::NoLocking);
 }
 
-// Rows that are not written keep what they had: copied from file to file. False: they cannot be.
-bool copy_flat(grove::view *to, const std::string &from, const std::string &scratch,
-               const std::vector<bool> &written, const grove_ms *ms)
+// Cells of these rows get what they had.
+void copy_cells(Table &table, const std::string &from, const std::string &to,
+                const std::vector<int64_t> &rows)
 {
-    grove::flat_column in, out;
-    grove::open_flat(to->table, ms->layout, from, false, in);
-    grove::open_flat(to->table, ms->layout, scratch, true, out);
-    if (in.file < 0 || out.file < 0)
-        return false;
-    const size_t most = std::max<size_t>(1, grove::PIECE / size_t(in.cell));
-    std::vector<char> bytes(most * size_t(in.cell));
-    for (size_t row = 0, count; row < written.size(); row += count) {
-        for (count = 1;
-             count < most && row + count < written.size() && written[row + count] == written[row];)
-            count++;
-        if (written[row])
-            continue;
-        const size_t length = count * size_t(in.cell);
-        if (pread(in.file, bytes.data(), length, off_t(int64_t(row) * in.cell)) != ssize_t(length))
-            throw AipsError("column " + from + " cannot be read");
-        grove::row_list all;
-        for (size_t i = 0; i < count; i++) {
-            all.row.push_back(int64_t(row + i));
-            all.place.push_back(int64_t(i));
-        }
-        grove::write_flat(out, all, 0, out.cell, bytes.data());
-    }
-    return true;
+    ArrayColumn<Complex> in(table, from), out(table, to);
+    for (int64_t row : rows)
+        if (in.isDefined(rownr_t(row)))
+            out.put(rownr_t(row), in(rownr_t(row)));
 }
 
-// Cells of rows that are not written keep what they had, in a new column zeros. Those that will be
-// written get their shape.
-void fill_column(Table &table, const std::string &from, const std::string &to, bool values,
-                 const std::vector<bool> &written)
+// The same of those rows that have cells of this shape, file to file as far as it goes. What others
+// write to the file of these cells at the same time must not be in tiles of casacore's.
+void copy_cells_of(Table &table, const std::string &from, const std::string &to,
+                   const IPosition &shape, const std::vector<std::vector<int64_t>> &pieces)
 {
-    if (std::find(written.begin(), written.end(), false) == written.end())
-        return;
-    ArrayColumn<Complex> in(table, from), out(table, to);
-    for (rownr_t row = 0; row < table.nrow(); row++) {
-        if (written[row] || !in.isDefined(row))
+    grove::flat_column in, out;
+    std::vector<int64_t> cells, at;
+    ArrayColumn<Complex> column(table, from);
+    grove::open_flat(table, from, shape, false, in);
+    grove::open_flat(table, to, shape, true, out);
+    Array<Complex> values;
+    for (const std::vector<int64_t> &piece : pieces) {
+        grove::row_list list;
+        for (int64_t row : piece)
+            if (column.isDefined(rownr_t(row)) && column.shape(rownr_t(row)).isEqual(shape)) {
+                list.place.push_back(int64_t(list.row.size()));
+                list.row.push_back(row);
+            }
+        if (out.file < 0)
+            copy_cells(table, from, to, list.row);
+        if (out.file < 0 || list.row.empty())
             continue;
-        Array<Complex> cell(values ? in(row) : Array<Complex>(in.shape(row), Complex(0)));
-        out.put(row, cell);
+        IPosition all(shape);
+        all.append(IPosition(1, Int64(list.row.size())));
+        values.resize(all);
+        if (in.file < 0 || !grove::find_cells(in, list.row, at))
+            for (size_t i = 0; i < list.row.size(); i++)
+                values[i] = column(rownr_t(list.row[i]));
+        else if (!grove::read_cells_of(in, at.data(), int64_t(at.size()), values.data()))
+            throw AipsError("column " + from + " cannot be read");
+        grove::write_flat(out, list, 0, out.cell, values.data());
     }
+    if (out.file >= 0)
+        grove::flush_flat(out);
+}
+
+// Rows that are not written, in pieces.
+std::vector<std::vector<int64_t>> rest_of(const std::vector<bool> &written, size_t most)
+{
+    std::vector<std::vector<int64_t>> pieces;
+    for (size_t row = 0; row < written.size(); row++) {
+        if (written[row])
+            continue;
+        if (pieces.empty() || pieces.back().size() == most)
+            pieces.emplace_back();
+        pieces.back().push_back(int64_t(row));
+    }
+    return pieces;
+}
+
+// The shapes of a manager's cells.
+std::vector<IPosition> shapes_of(TiledStMan *manager)
+{
+    std::vector<IPosition> shapes;
+    for (uInt i = 0; i < manager->nhypercubes(); i++) {
+        const TSMCube *cube = manager->getTSMCube(i);
+        if (cube && cube->cubeShape().size())
+            shapes.push_back(cube->cellShape());
+    }
+    return shapes;
 }
 
 // Rows of the table that the set's choice has.
@@ -121,31 +182,55 @@ std::vector<bool> chosen_rows(const grove::view *to, const grove_ms *ms)
     return chosen;
 }
 
-// A new column beside the old one, if there is one, in a manager of the same kind.
-std::string add_column(grove::view *to, const std::string &column, bool exists, const grove_ms *ms)
+// A manager for the new column: of the same kind as that of the old one, if there is one.
+std::unique_ptr<DataManager> new_manager(const Table &table, const std::string &column, bool exists,
+                                         const grove_ms *ms)
 {
-    Table &table = to->table;
+    const std::string name = free_manager_name(table);
+    const Int64 row = Int64(ms->layout->correlations) * ms->layout->channels * 8;
+    if (!exists)
+        return std::unique_ptr<DataManager>(
+            new TiledShapeStMan(name, IPosition(3, ms->layout->correlations, ms->layout->channels,
+                                                std::max(Int64(1), Int64(1 << 20) / row))));
+    Record old(grove::manager_of(table, column)), spec(old.asRecord("SPEC"));
+    if (spec.isDefined("HYPERCUBES"))
+        spec.removeField("HYPERCUBES");
+    return std::unique_ptr<DataManager>(DataManager::getCtor(old.asString("TYPE"))(name, spec));
+}
+
+// A new column beside the old one, if there is one. `rows`: of those that will be written.
+std::string add_column(grove::view *to, const std::string &column, bool exists,
+                       const std::vector<bool> &rows, const grove_ms *ms)
+{
     std::string like = exists ? column : any_complex_column(to->original),
                 scratch = "GROVE_NEW_" + column;
-    ColumnDesc description(table.tableDesc().columnDesc(like));
+    ColumnDesc description(to->table.tableDesc().columnDesc(like));
     description.setName(scratch);
     TableDesc added;
     added.addColumn(description);
-    std::string name = free_manager_name(table);
-    if (exists) {
-        Record old(grove::manager_of(table, column)), spec(old.asRecord("SPEC"));
-        if (spec.isDefined("HYPERCUBES"))
-            spec.removeField("HYPERCUBES");
-        std::unique_ptr<DataManager> manager(
-            DataManager::getCtor(old.asString("TYPE"))(name, spec));
-        add_sparse(to, added, *manager);
-    } else {
-        Int64 row = Int64(ms->layout->correlations) * ms->layout->channels * 8;
-        TiledShapeStMan manager(name, IPosition(3, ms->layout->correlations, ms->layout->channels,
-                                                std::max(Int64(1), Int64(1 << 20) / row)));
-        table.addColumn(added, manager); // casacore writes it: its rows are not one after the other
-    }
+    std::unique_ptr<DataManager> manager(new_manager(to->table, column, exists, ms));
+    extend(to, scratch, [&] {
+        to->table.addColumn(added, *manager);
+        make_cells(to, like, scratch, rows, ms);
+    });
     return scratch;
+}
+
+// Another writes other rows of the column: cells that these rows lack.
+void add_cells(grove::view *to, const grove::view::column &known, const std::vector<bool> &rows,
+               const grove_ms *ms)
+{
+    bool exists = to->original.tableDesc().isColumn(known.name), lacks = false;
+    std::string like = exists ? known.name : any_complex_column(to->original);
+    TiledStMan *manager = known.scratch == known.name || known.filled
+                              ? nullptr
+                              : grove::tiled_manager(to->table, known.scratch);
+    if (!manager || to->table.tableDesc().columnDesc(known.scratch).isFixedShape())
+        return;
+    each_new_cell(to->table, manager, like, rows, ms,
+                  [&](rownr_t, const IPosition &) { lacks = true; });
+    if (lacks)
+        extend(to, known.scratch, [&] { make_cells(to, like, known.scratch, rows, ms); });
 }
 
 // Another writes the column already: rows that are not these. False: some of them are.
@@ -243,8 +328,10 @@ std::string open_column(view *to, const std::string &column, bool whole, const g
     std::string name;
     std::vector<bool> rows(chosen_rows(to, ms));
     view::column *known = find_column(to, column);
-    if (known && known->open && join_column(to, *known, rows))
+    if (known && known->open && join_column(to, *known, rows)) {
+        add_cells(to, *known, rows, ms);
         return known->scratch;
+    }
     if (known) {
         grove_fail(error, GROVE_INVALID,
                    "%s: column %s is being written already; write another column",
@@ -267,7 +354,7 @@ std::string open_column(view *to, const std::string &column, bool whole, const g
         return "";
     }
     if (!exists || (whole && can_renew(manager)))
-        name = add_column(to, column, exists, ms);
+        name = add_column(to, column, exists, rows, ms);
     else if (own_files(to, manager.asuInt("SEQNR"), error))
         return "";
     else
@@ -279,12 +366,18 @@ std::string open_column(view *to, const std::string &column, bool whole, const g
 void fill_rest(view *to, const std::string &column, const grove_ms *ms)
 {
     view::column *of = find_column(to, column);
-    if (of->filled)
-        return;
-    bool exists = to->original.tableDesc().isColumn(column);
-    std::string like = exists ? column : any_complex_column(to->original);
-    if (!exists || !copy_flat(to, like, of->scratch, of->rows, ms))
-        fill_column(to->table, like, of->scratch, exists, of->rows);
+    // what a new column has not been given are zeros
+    if (!of->filled && of->scratch != column && to->original.tableDesc().isColumn(column)) {
+        TiledStMan *manager = tiled_manager(to->table, of->scratch);
+        const int64_t row = ms->layout->correlations * ms->layout->channels * 8;
+        auto pieces = rest_of(of->rows, size_t(std::max(int64_t(1), int64_t(PIECE) / row)));
+        for (const auto &piece : pieces)
+            if (!manager)
+                copy_cells(to->table, column, of->scratch, piece);
+        if (manager && !pieces.empty())
+            for (const IPosition &shape : shapes_of(manager))
+                copy_cells_of(to->table, column, of->scratch, shape, pieces);
+    }
     of->filled = true;
 }
 

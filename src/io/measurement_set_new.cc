@@ -153,6 +153,18 @@ int make_new(grove_ms *ms, grove_error *error)
     return 0;
 }
 
+// The column of the set that will be replaced, if it has it: a hint.
+void find_replaced(grove_ms *ms, const IPosition &cell)
+{
+    try {
+        Table table(ms->path, grove::locking());
+        if (table.tableDesc().isColumn(ms->column))
+            grove::open_flat(table, ms->column, cell, false, ms->replaced);
+    } catch (const AipsError &) {
+        // whatever it is, nothing of it is needed
+    }
+}
+
 // A column more of a set that the run makes already.
 int join_new(grove_ms *ms, const std::shared_ptr<grove::new_set> &made, grove_error *error)
 {
@@ -259,10 +271,14 @@ extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *la
         ms->table = ms->made->table;
         if (made && ms->column != "DATA")
             grove::add_data_column(ms->table, layout, ms->column);
-        grove::open_flat(ms->table, layout, ms->column, true, ms->made_flat);
-        ms->made_manager = grove::manager_of(ms->table, ms->column).asuInt("SEQNR");
+        IPosition cell(2, layout->correlations, layout->channels);
+        grove::open_flat(ms->table, ms->column, cell, true, ms->made_flat);
         if (layout->weights)
-            grove::open_flat(ms->table, layout, "WEIGHT_SPECTRUM", true, ms->made_weight);
+            grove::open_flat(ms->table, "WEIGHT_SPECTRUM", cell, true, ms->made_weight);
+        if (!made)
+            grove::open_flat(ms->table, "UVW", IPosition(1, 3), true, ms->made_uvw);
+        if (ms->made->replaces)
+            find_replaced(ms.get(), cell);
         ms->made->columns.push_back(ms->column);
         ms->made->open_columns++;
         return 0;

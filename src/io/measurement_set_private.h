@@ -30,6 +30,11 @@ extern "C" {
 #include "io/set_rows.h"
 }
 
+namespace casacore
+{
+class TiledStMan;
+}
+
 namespace grove
 {
 // A plain table that a run writes into. What it will be is prepared in a folder of its own: its
@@ -82,12 +87,23 @@ struct new_set {
     ~new_set();
 };
 
-// The file of a column whose rows follow each other in it as they are in memory, which can be read
-// and written without casacore's cache of tiles.
+// The file of a column's cells of one shape, which can be read and written without casacore's cache
+// of tiles. A tile has a part of the channels, with all correlations, of so many cells; in a tile,
+// and in the file where tiles have whole cells, these follow each other as they are in memory.
 struct flat_column {
-    int file = -1;              // -1: stored in another way
-    int64_t rows = 0, cell = 0; // bytes of each
-    std::vector<iovec> parts;   // rows that are being written
+    // Rows whose cells follow each other.
+    struct run {
+        int64_t row, count, position; // position: the first one's, among the cells of the file
+    };
+    int file = -1; // -1: stored in another way
+    std::string path;
+    int64_t cell = 0;                // bytes of each
+    int64_t pieces = 1, piece = 0;   // of a cell, each in another tile; bytes of each but the last
+    int64_t tile_rows = 1, tile = 0; // cells that have a piece in a tile; bytes of it
+    std::vector<run> runs;           // ascending; other rows have no cell, or one of another shape
+    // Cells that are still to be written, and where they stand among those of `kept_data`.
+    std::vector<std::pair<int64_t, int64_t>> kept;
+    std::vector<char> kept_data;
 
     flat_column() = default;
     flat_column(const flat_column &) = delete;
@@ -106,9 +122,8 @@ struct release_rows {
 struct written_part {
     std::shared_ptr<view> to;
     std::string scratch; // the column in the view that is written, until it is settled
-    unsigned manager;    // its storage manager's number
-    int replaced;        // that of the column that it will replace; -1: there is none
-    std::shared_ptr<flat_column> flat; // of the scratch column; null: casacore writes it
+    // Of it, and of the column that it will replace; null: casacore writes, or reads.
+    std::shared_ptr<flat_column> flat, old;
 };
 } // namespace grove
 
@@ -138,9 +153,9 @@ struct grove_ms {
     // what is written
     grove_record *record = nullptr;
     bool own_record = false;
-    std::shared_ptr<grove::new_set> made;      // null: the set exists
-    grove::flat_column made_flat, made_weight; // the column and WEIGHT_SPECTRUM of a new set
-    unsigned made_manager = 0;                 // the column's storage manager's number
+    std::shared_ptr<grove::new_set> made; // null: the set exists
+    // Of a new set: the column, WEIGHT_SPECTRUM and UVW; the column of a set that it will replace.
+    grove::flat_column made_flat, made_weight, made_uvw, replaced;
     std::string column;
     grove_ms_mode mode = GROVE_MS_REPLACE;
     bool writes_flags = false, writes_weights = false; // of a set that exists
@@ -214,27 +229,39 @@ std::vector<std::string> roots_of(const casacore::Table &table);
 
 // The storage manager of a column: TYPE, NAME, SEQNR, SPEC and COLUMNS.
 casacore::Record manager_of(const casacore::Table &table, const std::string &column);
+// The tiled manager of a column; null: it is none, or has other columns, too.
+casacore::TiledStMan *tiled_manager(const casacore::Table &table, const std::string &column);
 // Where parts of tiles are read, casacore keeps as many as it would need to read each tile once,
 // which may be the whole set: at most some MiB of each column.
 void limit_caches(const casacore::Table &table);
 // Sets how DATA is stored.
 void read_storage(const casacore::Table &table, grove_ms_layout *layout);
-// Opens the file of a column if it is flat: TiledColumnStMan has it alone, in tiles of whole cells,
-// with this machine's order of bytes. `writes`: to write, where the file has all its tiles.
-void open_flat(const casacore::Table &table, const grove_ms_layout *layout,
-               const std::string &column, bool writes, flat_column &flat);
-// Reads numbers of a column, or bits of FLAG, of rows [first, first + count), all channels, from
-// its file. False if it is not flat, or cannot be read so. Calls then(first, count) for rows,
-// counted from `first`, soon after they were read, in any thread of grove_ms_set_parallel.
-bool read_flat(grove_ms *ms, const char *column, int64_t first, int64_t count, void *to,
-               const std::function<void(int64_t first, int64_t count)> &then = nullptr);
-// The same of ascending rows, which are wanted one after the other.
+// Opens the file of a column's cells of a shape if it is flat: TiledColumnStMan or TiledShapeStMan
+// have it alone, in tiles of whole correlations, with this machine's order of bytes. `writes`: to
+// write, where the file has all its tiles.
+void open_flat(const casacore::Table &table, const std::string &column,
+               const casacore::IPosition &shape, bool writes, flat_column &flat);
+// The shape of the cells of a column: that of visibilities, or coordinates.
+casacore::IPosition shape_of_cell(const casacore::Table &table, const grove_ms_layout *layout,
+                                  const std::string &column);
+// Where the cells of ascending rows stand in the file. False: one of them has none.
+bool find_cells(const flat_column &flat, const std::vector<int64_t> &rows,
+                std::vector<int64_t> &cells);
+// Reads whole cells at these places in the file, which are wanted one after the other. `flags`: of
+// preadv2. False: they cannot be read.
+bool read_cells_of(const flat_column &flat, const int64_t *cells, int64_t count, void *to,
+                   int flags = 0);
+// Reads numbers of a column, or bits of FLAG, of ascending rows, all channels, from its file. False
+// if it is not flat, or cannot be read so. Calls then(first, count) for some of them, by their
+// places in `rows`, soon after they were read, in any thread of grove_ms_set_parallel.
 bool read_flat_rows(grove_ms *ms, const char *column, const std::vector<int64_t> &rows, void *to,
                     const std::function<void(int64_t first, int64_t count)> &then = nullptr);
 // Writes `bytes` of each row of the list at this offset in its cell; those of the row with place p
-// stand at from + p * bytes.
+// stand at from + p * bytes. All rows have cells. Whole cells that lie apart may be kept until
+// flush_flat: GROVE_MS_KEPT bytes at most.
 void write_flat(flat_column &to, const row_list &list, int64_t offset, int64_t bytes,
                 const void *from);
+void flush_flat(flat_column &to);
 // The tile of the cubes that have cells of this shape; empty: there are none.
 casacore::IPosition tile_in(const casacore::Record &manager, const casacore::IPosition &cell);
 // Bytes of what is read at once, so that it stays in the caches.

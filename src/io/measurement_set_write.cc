@@ -6,7 +6,6 @@
 
 #include <casacore/casa/Arrays/Slicer.h>
 #include <casacore/tables/Tables/RefRows.h>
-#include <casacore/tables/Tables/TableDesc.h>
 #include <casacore/tables/Tables/TableInfo.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
@@ -170,18 +169,30 @@ grove::row_list piece_of(const grove::row_list &list, size_t first, size_t row_b
 }
 
 // Where a column's numbers go: `flat`, if there is one, else casacore's column of this name.
-// `before`: the column that has what is added to or subtracted from.
+// `before`: the column that has what is added to or subtracted from, and `old` its file, if there
+// is one.
 struct target {
     Table &table;
     std::string before, column;
-    grove::flat_column *flat;
+    grove::flat_column *flat, *old;
 };
 
 // The numbers of the list's rows with what they are added to or subtracted from.
-void add_old(grove_ms *ms, const target &to, const Slicer &part, const grove::row_list &list,
-             Array<Complex> &values)
+void add_old(grove_ms *ms, const target &to, const grove_ms_block *block,
+             const grove::row_list &list, Array<Complex> &values)
 {
-    Array<Complex> old_values(get_cells(to.table, to.before, part, values.shape(), list.row));
+    Array<Complex> old_values;
+    std::vector<int64_t> cells;
+    if (to.old && block->channels == ms->layout->channels &&
+        grove::find_cells(*to.old, list.row, cells)) {
+        old_values.resize(values.shape());
+        if (!grove::read_cells_of(*to.old, cells.data(), int64_t(cells.size()), old_values.data()))
+            throw AipsError("column " + to.before + " cannot be read");
+    } else {
+        Slicer part(IPosition(2, 0, block->first_channel),
+                    IPosition(2, ms->layout->correlations, block->channels));
+        old_values.reference(get_cells(to.table, to.before, part, values.shape(), list.row));
+    }
     const Complex *old = old_values.data();
     Complex *now = values.data();
     for (size_t i = 0; i < values.nelements(); i++)
@@ -201,7 +212,7 @@ void put_piece(grove_ms *ms, const target &to, const grove_ms_block *block,
     if (!ms->made && !out.columnDesc().isFixedShape())
         define_cells(ms, in, out, list);
     if (adds)
-        add_old(ms, to, part, list, values);
+        add_old(ms, to, block, list, values);
     if (!to.flat)
         return put_cells(to.table, to.column, part, list.row, values);
     grove::row_list in_order = {list.row, {}};
@@ -235,35 +246,28 @@ grove::flat_column *written_flat(grove::flat_column &flat)
 
 // What was written goes on to the disk while the run continues: at the end it must be there. Not
 // where rows lie apart: pages of which a part is still to come would go twice.
-void start_writing_back(const grove_ms *ms, const std::string &table, unsigned manager,
-                        const std::vector<int64_t> &rows)
+void start_writing_back(const grove::flat_column *flat, const std::vector<int64_t> &rows)
 {
-    const int64_t cell = ms->layout->channels * ms->layout->correlations * int64_t(sizeof(Complex));
     int64_t runs = 1;
     for (size_t i = 1; i < rows.size(); i++)
         runs += rows[i] != rows[i - 1] + 1;
-    if (int64_t(rows.size()) * cell < runs << 18)
-        return;
-    for (const char *end : {"_TSM0", "_TSM1"}) {
-        std::string path = table + "/table.f" + std::to_string(manager) + end;
-        grove_path_start_sync(path.c_str());
-    }
+    if (flat && int64_t(rows.size()) * flat->cell >= runs << 18)
+        grove_path_start_sync(flat->path.c_str());
 }
 
 // The system need not keep these rows of the column that will be replaced. The new ones get their
 // memory: new memory can cost more than all else here.
-void forget_replaced(const grove::written_part &part, const grove_ms *ms,
-                     const std::vector<int64_t> &rows)
+void forget_replaced(const grove::flat_column *old, const std::vector<int64_t> &rows)
 {
-    int64_t cell = ms->layout->channels * ms->layout->correlations * int64_t(sizeof(Complex));
-    if (part.replaced < 0 || rows.back() - rows.front() + 1 != int64_t(rows.size()))
+    std::vector<int64_t> cells;
+    if (!old || rows.back() - rows.front() + 1 != int64_t(rows.size()) ||
+        !grove::find_cells(*old, rows, cells) ||
+        cells.back() - cells.front() + 1 != int64_t(cells.size()))
         return;
+    const int64_t bytes = old->pieces * old->piece; // of a row, with the room after the last piece
     // pages may be large, and are freed as a whole: again what came just before
-    int64_t first = std::max(int64_t(0), rows.front() * cell - (4 << 20));
-    for (const char *end : {"_TSM0", "_TSM1"}) {
-        std::string path = part.to->folder + "/table.f" + std::to_string(part.replaced) + end;
-        grove_path_forget(path.c_str(), first, (rows.back() + 1) * cell - first);
-    }
+    int64_t first = std::max(int64_t(0), cells.front() * bytes - (4 << 20));
+    grove_path_forget(old->path.c_str(), first, (cells.back() + 1) * bytes - first);
 }
 
 void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
@@ -277,13 +281,15 @@ void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
         bool whole = block->channels == ms->layout->channels; // else tiles may be used again
         grove::fill_rest(ms->parts[k].to.get(), ms->column, ms);
         if (whole && ms->mode == GROVE_MS_REPLACE)
-            forget_replaced(ms->parts[k], ms, rows.row);
-        put_data(ms, {table, ms->column, ms->parts[k].scratch, ms->parts[k].flat.get()}, block,
-                 rows, data);
+            forget_replaced(ms->parts[k].old.get(), rows.row);
+        put_data(ms,
+                 {table, ms->column, ms->parts[k].scratch, ms->parts[k].flat.get(),
+                  ms->parts[k].old.get()},
+                 block, rows, data);
         if (ms->writes_flags)
             put_flags(ms, table, block, rows, flag);
         if (whole)
-            start_writing_back(ms, ms->parts[k].to->prepared(), ms->parts[k].manager, rows.row);
+            start_writing_back(ms->parts[k].flat.get(), rows.row);
     }
 }
 
@@ -309,117 +315,19 @@ void put_new(grove_ms *ms, const grove_ms_block *block, const grove::row_list &l
              const float *data, const unsigned char *flag)
 {
     const std::vector<std::string> &columns = ms->made->columns;
-    put_data(ms, {ms->table, "", ms->column, written_flat(ms->made_flat)}, block, list, data);
-    if (block->channels == ms->layout->channels)
-        start_writing_back(ms, ms->made->work + "/" GROVE_RECORD_TABLE, ms->made_manager, list.row);
+    grove::flat_column *flat = written_flat(ms->made_flat);
+    const bool whole = block->channels == ms->layout->channels;
+    if (whole)
+        forget_replaced(written_flat(ms->replaced), list.row);
+    put_data(ms, {ms->table, "", ms->column, flat, nullptr}, block, list, data);
+    if (whole)
+        start_writing_back(flat, list.row);
     if (columns.size() > 1)
         join_flags(ms, block, list, flag);
     else if (flag)
         put_flags(ms, ms->table, block, list, flag);
 }
-
-// For each row of a set that consists of others, where it lies.
-void find_places(grove_ms *ms, const std::vector<std::string> &roots)
-{
-    Block<String> parts(ms->table.getPartNames(False));
-    std::vector<std::pair<int, int64_t>> all;
-    for (size_t k = 0; k < roots.size(); k++)
-        for (rownr_t i = 0, n = Table(roots[k]).nrow(); i < n; i++)
-            all.emplace_back(int(k), int64_t(i));
-    RowNumbers rows(ms->table.rowNumbers());
-    // a new column of the table would not be one of the table that refers to it
-    ms->selection = roots.size() == 1 || all.size() != rows.size();
-    for (rownr_t i = 0; i < rows.size(); i++) {
-        if (rows[i] >= all.size())
-            throw AipsError("its rows cannot be found in the tables that it consists of");
-        ms->selection = ms->selection || rows[i] != i;
-        ms->place.push_back(all[rows[i]]);
-    }
-}
-
-int open_parts(grove_ms *ms, const char *column, grove_error *error)
-{
-    std::vector<std::string> roots = grove::roots_of(ms->table);
-    if (!ms->table.isRootTable() || roots.size() > 1)
-        find_places(ms, roots);
-    for (const std::string &root : roots) {
-        std::shared_ptr<grove::view> view = grove::open_view(root, ms->record, error);
-        if (!view)
-            return grove_error_code(error);
-        ms->parts.push_back({view, "", 0, -1, nullptr});
-    }
-    ms->column = column;
-    for (grove::written_part &part : ms->parts) {
-        part.scratch = grove::open_column(part.to.get(), column, !ms->selection, ms, error);
-        if (part.scratch.empty())
-            return grove_error_code(error);
-        part.manager = grove::manager_of(part.to->table, part.scratch).asuInt("SEQNR");
-        std::shared_ptr<grove::flat_column> flat(new grove::flat_column);
-        if (part.scratch != column)
-            grove::open_flat(part.to->table, ms->layout, part.scratch, true, *flat);
-        if (flat->file >= 0)
-            part.flat = flat;
-        if (part.scratch != column && part.to->original.tableDesc().isColumn(column))
-            part.replaced = int(grove::manager_of(part.to->original, column).asuInt("SEQNR"));
-    }
-    return 0;
-}
 } // namespace
-
-extern "C" int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode mode,
-                                grove_error *error)
-{
-    return grove::guard(ms->path, error, [&] {
-        grove::refresh(ms);
-        bool exists = ms->table.tableDesc().isColumn(column);
-        if (!exists && mode != GROVE_MS_REPLACE)
-            return grove_fail(error, GROVE_MISSING,
-                              "%s: has no column %s to add to or subtract from", ms->path.c_str(),
-                              column);
-        if (exists && ms->table.tableDesc().columnDesc(column).dataType() != TpComplex)
-            return grove_fail(error, GROVE_INVALID, "%s: column %s does not hold complex numbers",
-                              ms->path.c_str(), column);
-        if (exists && !ms->table.tableDesc().columnDesc(column).isArray())
-            return grove_fail(error, GROVE_INVALID,
-                              "%s: column %s holds one number in each row, not an array",
-                              ms->path.c_str(), column);
-        ms->mode = mode;
-        return open_parts(ms, column, error);
-    });
-}
-
-extern "C" int grove_ms_prepare_flags(grove_ms *ms, grove_error *error)
-{
-    return grove::guard(ms->path, error, [&] {
-        for (grove::written_part &part : ms->parts) {
-            int code = grove::open_flags(part.to.get(), ms, error);
-            if (code)
-                return code;
-        }
-        ms->writes_flags = true;
-        return 0;
-    });
-}
-
-extern "C" int grove_ms_prepare_weights(grove_ms *ms, grove_error *error)
-{
-    return grove::guard(ms->path, error, [&] {
-        for (grove::written_part &part : ms->parts) {
-            int code = grove::open_weights(part.to.get(), !ms->selection, ms, error);
-            if (code)
-                return code;
-        }
-        ms->writes_weights = true;
-        return 0;
-    });
-}
-
-extern "C" bool grove_ms_has_flags_written(const grove_ms *ms)
-{
-    return std::any_of(ms->parts.begin(), ms->parts.end(), [&](const grove::written_part &part) {
-        return grove::writes_flags_of(part.to.get(), ms);
-    });
-}
 
 extern "C" int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, const float *data,
                                    const unsigned char *flag, grove_error *error)
@@ -446,10 +354,17 @@ extern "C" int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, con
         if (list.row.empty())
             return 0;
         Array<Double> values(IPosition(2, 3, Int64(list.row.size())));
+        Double *to = values.data();
         for (size_t i = 0; i < list.row.size(); i++)
             for (size_t k = 0; k < 3; k++)
-                values.data()[3 * i + k] = -uvw[3 * size_t(list.place[i]) + k];
-        ArrayColumn<Double>(ms->table, "UVW").putColumnCells(as_rows(list.row), values);
+                to[3 * i + k] = -uvw[3 * size_t(list.place[i]) + k];
+        if (ms->made_uvw.file < 0) {
+            ArrayColumn<Double>(ms->table, "UVW").putColumnCells(as_rows(list.row), values);
+            return 0;
+        }
+        for (size_t i = 0; i < list.row.size(); i++)
+            list.place[i] = int64_t(i);
+        grove::write_flat(ms->made_uvw, list, 0, ms->made_uvw.cell, to);
         return 0;
     });
 }
@@ -459,12 +374,17 @@ extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
     return ms->settled ? 0 : grove::guard_writing(ms, error, [&] {
         if (grove::check_space(ms, nullptr))
             return int(GROVE_IO);
+        for (grove::flat_column *flat : {&ms->made_flat, &ms->made_weight, &ms->made_uvw})
+            if (flat->file >= 0)
+                grove::flush_flat(*flat);
         int code = ms->made ? grove::settle_new(ms, error) : 0;
         for (grove::written_part &part : ms->parts) {
             if (!code && ms->writes_flags)
                 code = grove::settle_column(part.to.get(), "FLAG", error);
             if (!code && ms->writes_weights)
                 code = grove::settle_column(part.to.get(), "WEIGHT", error);
+            if (!code && part.flat)
+                grove::flush_flat(*part.flat);
             if (!code)
                 grove::fill_rest(part.to.get(), ms->column, ms);
             if (!code)
