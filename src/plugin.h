@@ -182,6 +182,7 @@ typedef struct {
     int64_t cells;
     int elements;
     const grove_form *form;
+    bool rows_unread; /* in read: cells of rows that the set lacks may hold anything, flags too */
 } grove_array;
 
 /* ---- evaluation of whole arrays ---- */
@@ -556,6 +557,9 @@ typedef struct {
 } grove_target;
 /* Only in check of an action; copied. */
 int grove_node_set_target(grove_node *node, const grove_target *target);
+/* Only in check of an action without a target: of its first input it wants no rows that the set
+ * lacks which its object input `input` was read from. They may hold anything. */
+void grove_node_leave_rows(grove_node *node, const char *input);
 /* Scratch memory that .device or .eval asks for at most: bytes, and bytes for each cell of the
  * output, in which axes that check has added are whole; of an accumulator bytes, beside its state.
  */

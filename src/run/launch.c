@@ -391,6 +391,8 @@ static int run_on_host(grove_session *session, grove_launch *launch)
     if (code || !launch->out_bytes)
         return code;
     double began = grove_now();
+    if (session->poisons && !had_storage && (launch->rows.buffer || launch->rows_unread))
+        memset(grove_buffer_host(*launch->out, session->error), 0xff, launch->out_bytes);
     code = launch->rows.buffer && launch->kernel ? compute_rows(session, launch)
                                                  : compute(session, launch, host, session->error);
     session->counters.kernel_seconds += grove_now() - began;

@@ -80,6 +80,7 @@ struct grove_session {
     bool host_only;       /* the smallest tile does not fit the devices */
     bool members_by_tile; /* tiles copy only their part of members' data to devices */
     bool checks;          /* recompute each hit and compare (GROVE_CHECK_CACHE) */
+    bool poisons;         /* values are NaN, and flagged, where nobody reads (GROVE_POISON_ROWS) */
     int64_t generation;   /* incremented whenever a leaf's content changes in an unknown way */
     grove_node_counters *nodes; /* by id */
     void **runs;                /* by id: the state that start returned */
@@ -100,6 +101,12 @@ struct grove_session {
 static inline bool grove_session_times(const grove_session *session)
 {
     return session->options.profile || session->options.energy;
+}
+
+/* Whether values are looked at whole, though nobody in the tree reads some rows of them. */
+static inline bool grove_session_shows_all(const grove_session *session)
+{
+    return session->observer.failed || session->checks;
 }
 
 /* Reports an event to the observer, if any. */
