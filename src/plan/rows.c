@@ -1,6 +1,8 @@
 /* Which steps need not make the rows that a set lacks: see graph/skip.h for the tree's part. */
 #include "plan/rows.h"
 
+#include <stdlib.h>
+
 /* Whether a cell function leaves out enough at a time: it begins anew after each gap. */
 static bool has_long_rows(const grove_step *step)
 {
@@ -57,4 +59,20 @@ void grove_program_find_rows(grove_program *p)
             step->flagged =
                 step->rows_only ? has_flagged_input(p, step) : p->facts[step->node->id].flagged;
     }
+}
+
+bool grove_program_has_gaps(const grove_program *p)
+{
+    enum { FEW = 4 };
+
+    for (int s = 0; s < p->step_count; s++) {
+        const grove_node *rows = p->steps[s].rows_only ? p->steps[s].node->rows : NULL;
+        const char *there = rows ? grove_node_property(rows->leaf, "rows") : NULL;
+        double cells = 1;
+        for (int d = 0; there && d < rows->axis_count; d++)
+            cells *= (double)rows->axes[d]->size;
+        if (there && strtod(there, NULL) * FEW < cells)
+            return true;
+    }
+    return false;
 }
