@@ -78,7 +78,8 @@ typedef enum {
     GROVE_AS_SINGLE_COMPLEX, /* grove_cplx32 whatever the precision of the run: columns of sets */
     /* Only the flags of the value: a byte per cell with bit k for element k; NULL when nothing is
        flagged. Cells with all elements flagged need not be computed: the result is flagged, and set
-       to 0 after .device. For .eval and .device only. */
+       to 0 after .device; nor are other inputs looked at there, which may hold anything. For .eval
+       and .device only. */
     GROVE_AS_FLAGS
 } grove_handing;
 

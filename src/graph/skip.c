@@ -164,8 +164,7 @@ static void find_rows(grove_tree *tree, size_t count)
             grove_node *in = user->inputs[k].node;
             if (!in)
                 continue;
-            bool leaves = user->rows && (action ? leaves_rows(user, k) : is_cellwise(user));
-            grove_node *rows = leaves ? user->rows : NULL;
+            grove_node *rows = action && !leaves_rows(user, k) ? NULL : user->rows;
             in->rows = known[in->id] && in->rows != rows ? NULL : rows;
             known[in->id] = true;
         }

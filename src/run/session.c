@@ -32,10 +32,10 @@ static uint64_t cache_of(const grove_session *session)
     return session->options.cache_off ? 0 : bytes;
 }
 
-/* For tests: whether the environment says so. */
-static bool is_set(const char *variable)
+/* For tests: compares kept and cached values with recomputed ones. */
+static bool checks(void)
 {
-    const char *given = getenv(variable);
+    const char *given = getenv("GROVE_CHECK_CACHE");
 
     return given && grove_equal(given, "1");
 }
@@ -59,8 +59,8 @@ static int start(grove_session *session, grove_error *error)
     session->node_count = session->tree->node_count;
     session->lacks = grove_alloc((session->node_count + 1) * sizeof(grove_lack));
     session->began = grove_now();
-    session->checks = is_set("GROVE_CHECK_CACHE");
-    session->poisons = is_set("GROVE_POISON_ROWS");
+    session->checks = checks();
+    session->poison = getenv("GROVE_POISON_ROWS"); /* for tests */
     if (!code && !options->serial && !(session->worker = grove_worker_new("grove-io")))
         grove_log(GROVE_LOG_WARNING, "no thread for reading and writing could be started; they "
                                      "will not overlap with computing");

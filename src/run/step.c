@@ -147,10 +147,11 @@ int grove_step_read(grove_session *session, const grove_step *step, grove_value 
         array.flags = grove_buffer_host(value->flags, session->error);
     form.precision = value->double_ ? GROVE_PRECISION_DOUBLE : GROVE_PRECISION_SINGLE;
     memcpy(array.range, value->range, sizeof(array.range));
-    if (session->poisons && array.rows_unread) {
-        memset(array.data, 0xff, (size_t)array.cells * grove_value_cell_bytes(value));
-        memset(array.flags ? array.flags : array.data, 0xff, (size_t)array.cells);
-    }
+    if (array.rows_unread)
+        grove_session_poison(session, array.data,
+                             (size_t)array.cells * grove_value_cell_bytes(value), false);
+    if (array.rows_unread && array.flags)
+        grove_session_poison(session, array.flags, (size_t)array.cells, true);
     return array.cells ? grove_io_read(session, step->node, &array) : 0;
 }
 
