@@ -1,4 +1,5 @@
 /* What a sink is told to write, checked when the tree is built. */
+#include "fit.h"
 #include "nodes/sink.h"
 
 #include "base/error.h"

@@ -77,9 +77,8 @@ typedef enum {
     GROVE_AS_DOUBLE,         /* double whatever the precision of the run: coordinates */
     GROVE_AS_SINGLE_COMPLEX, /* grove_cplx32 whatever the precision of the run: columns of sets */
     /* Only the flags of the value: a byte per cell with bit k for element k; NULL when nothing is
-       flagged. Cells with all elements flagged need not be computed: the result is flagged, and set
-       to 0 after .device; nor are other inputs looked at there, which may hold anything. For .eval
-       and .device only. */
+       flagged. In cells with all elements flagged nothing is computed or read: the result is
+       flagged, and set to 0 after .device. For .eval and .device only. */
     GROVE_AS_FLAGS
 } grove_handing;
 
@@ -163,8 +162,7 @@ typedef struct grove_axis {
     int64_t size;
     const double *centre, *width; /* [size] coordinates (s, Hz; index where NULL) and cell widths */
     const int32_t *left, *right;  /* baseline: station numbers p and q, [size] */
-    const char *const *labels;    /* names of stations, sources; may be NULL; with coordinates,
-                                     what the cells were made with */
+    const char *const *labels;    /* names or NULL; with coordinates, what cells were made with */
     const grove_node *owner;      /* the node that made it; set by the framework */
 } grove_axis;
 
@@ -558,9 +556,6 @@ typedef struct {
 } grove_target;
 /* Only in check of an action; copied. */
 int grove_node_set_target(grove_node *node, const grove_target *target);
-/* Only in check of an action without a target: of its first input it wants no rows that the set
- * lacks which its object input `input` was read from. They may hold anything. */
-void grove_node_leave_rows(grove_node *node, const char *input);
 /* Scratch memory that .device or .eval asks for at most: bytes, and bytes for each cell of the
  * output, in which axes that check has added are whole; of an accumulator bytes, beside its state.
  */
