@@ -331,8 +331,8 @@ static void add_blocks(work *w, const place *at, int64_t count, double *running)
     }
 }
 
-/* Adds some channels of baselines [first, last). */
-static void add_channels(work *w, place at, int64_t last, double *running)
+/* Adds some channels of baselines [first, last), which are all there. */
+static void add_there(work *w, place at, int64_t last, double *running)
 {
     const int64_t rows = find_rows(w->input, at.count);
 
@@ -345,6 +345,28 @@ static void add_channels(work *w, place at, int64_t last, double *running)
             add_blocks(w, &at, rest, running);
         at.baseline += rest;
         running += w->running_size * rest;
+    }
+}
+
+static bool is_missing(const grove_compression_input *input, int64_t time, int64_t baseline)
+{
+    return input->missing &&
+           input->missing[input->missing_stride[0] * time + input->missing_stride[1] * baseline] !=
+               0;
+}
+
+/* Adds some channels of baselines [first, last): of those that are there. */
+static void add_channels(work *w, place at, int64_t last, double *running)
+{
+    const int64_t first = at.baseline;
+
+    while (at.baseline < last) {
+        int64_t end = at.baseline;
+        while (end < last && !is_missing(w->input, at.time, end))
+            end++;
+        if (end > at.baseline)
+            add_there(w, at, end, running + w->running_size * (at.baseline - first));
+        at.baseline = end > at.baseline ? end : end + 1;
     }
 }
 

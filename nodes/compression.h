@@ -38,6 +38,9 @@ typedef struct {
     grove_compression_array data;    /* elements: how many correlations count */
     grove_compression_array weights; /* data NULL: all are 1 */
     grove_compression_array model[GROVE_COMPRESSION_MAX_GROUPS];
+    /* A byte for each time and baseline, not 0 where nothing is read; NULL: all is. */
+    const unsigned char *missing;
+    int64_t missing_stride[2];
 } grove_compression_input;
 
 /* A box of cells: times [time[0], time[1]) and channels [freq[0], freq[1]). */

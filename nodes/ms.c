@@ -269,7 +269,7 @@ static grove_ms_block block_of(const grove_array *out)
     grove_range b = grove_observation_range(out, GROVE_AXIS_BASELINE);
     grove_range f = grove_observation_range(out, GROVE_AXIS_FREQ);
 
-    return (grove_ms_block){t.first, t.count, b.first, b.count, f.first, f.count};
+    return (grove_ms_block){t.first, t.count, b.first, b.count, f.first, f.count, out->rows_unread};
 }
 
 static void warn_of_odd_samples(const grove_node *node, ms_state *state, const char *column)
@@ -296,6 +296,7 @@ static int convert_data(ms_state *state, const char *column, grove_array *out, g
     unsigned char dropped;
     int code;
 
+    block.rows_unread = false; /* all of it is converted */
     if (!data || !flag)
         code = grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu visibilities", cells * corrs);
     else
@@ -331,6 +332,7 @@ static int read_weight(ms_state *state, grove_array *out, grove_error *error)
     if (grove_correlations_are_cells(&state->map))
         return grove_ms_read_weight(state->ms, &block, to, error);
     weight = grove_try_alloc(cells * corrs + 1, sizeof(float));
+    block.rows_unread = false;
     int code = weight
                    ? grove_ms_read_weight(state->ms, &block, weight, error)
                    : grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu weights", cells * corrs);
@@ -355,7 +357,7 @@ static int read_uvw(ms_state *state, grove_ms_block block, double *uvw, grove_er
     double *station = NULL;
     int code = grove_ms_read_uvw(state->ms, &block, uvw, error);
 
-    for (int64_t i = 0; i < block.times * block.baselines && !code; i++) {
+    for (int64_t i = 0; i < block.times * block.baselines && !code && !block.rows_unread; i++) {
         if (isfinite(uvw[3 * i]))
             continue;
         if (!station) {

@@ -41,7 +41,8 @@ static const grove_input inputs[] = {
 static const grove_option options[] = {
     {"to", GROVE_TEXT, "none",
      "path of the Measurement Set, a new one or that of obs; when not given, that of obs; "
-     "\"null\" computes everything and writes nothing; to=none drops the action"},
+     "\"null\" computes all that a set like obs's would get, and writes nothing; to=none drops the "
+     "action"},
     {"column", GROVE_TEXT, "\"DATA\"", "column to write; a new one is made"},
     {"mode", GROVE_CHOICE, "replace",
      "with a column that exists: replace its content, add to it or subtract from it",

@@ -1,4 +1,5 @@
 /* What a sink is told to write, checked when the tree is built. */
+#include "fit.h"
 #include "nodes/sink.h"
 
 #include "base/error.h"
@@ -241,8 +242,10 @@ int sink_check(grove_node *node)
     const char *order = grove_node_property(grove_node_object(node, "obs"), "order");
     if (sink->existing && order)
         grove_node_add_property(node, "order", order);
-    if (sink->discard)
+    if (sink->discard) {
+        grove_node_leave_rows(node, "obs");
         return 0;
+    }
     if (!sink->existing && grove_node_bool(node, "overwrite") && grove_path_exists(sink->path) &&
         !may_be_set(sink->path))
         return grove_node_fail_option(

@@ -282,6 +282,7 @@ static int check(grove_node *node)
     code = find_weights(node, s);
     if (code)
         return code;
+    s->missing = grove_node_add_rows_input(node, SOLVE_DATA);
     return find_baselines(node, s);
 }
 

@@ -80,6 +80,7 @@ typedef struct {
     int parts; /* real numbers of an element: 1 where neither model nor data are complex */
     int of_model[4], of_data[4]; /* where they are */
     int uvw;                     /* number of the input; -1: none */
+    int missing;                 /* ... that flags rows that nobody may read; -1: none */
     int weights;
     int64_t batch; /* domains along time that start together */
     bool autocorrelations, min_in_wavelengths, max_in_wavelengths, robust, errors,
@@ -308,6 +309,19 @@ void solve_find_basis(const grove_parm *p, const int64_t cell[SOLVE_CUTS], doubl
 /* The index of a row along each axis of the tile but time and frequency. */
 void solve_find_row(const solve_tile *tile, int64_t row, int64_t index[GROVE_MAX_AXES]);
 bool solve_is_wanted(const solve_tile *tile, int64_t baseline);
+/* Whether the set lacks the row at a time and baseline of the tile, counted from its first ones:
+ * nothing of it may be read but coordinates. */
+static inline bool solve_is_missing(const solve_tile *tile, int64_t time, int64_t baseline)
+{
+    const int missing = tile->solve->missing;
+
+    if (missing < 0 || !tile->views[missing].flags)
+        return false;
+    const int64_t *stride = tile->views[missing].stride;
+    int64_t cell = (tile->cut[SOLVE_TIME] >= 0 ? stride[tile->cut[SOLVE_TIME]] * time : 0) +
+                   (tile->baseline >= 0 ? stride[tile->baseline] * baseline : 0);
+    return tile->views[missing].flags[cell] != 0;
+}
 
 /* ---- compressed sums of a tile ---- */
 

@@ -154,6 +154,10 @@ static unsigned char *make_mask(const solve_tile *tile, const grove_compression_
         for (int64_t b = 0; b < size[1]; b++)
             for (int64_t f = 0; f < size[2]; f++, n++) {
                 const int64_t *flag = data->flag_stride;
+                if (solve_is_missing(tile, t, b)) {
+                    mask[n] = 15;
+                    continue;
+                }
                 mask[n] = data->flags ? data->flags[t * flag[0] + b * flag[1] + f * flag[2]] : 0;
                 flag = of_weights.flag_stride;
                 if (weights->flags) {
@@ -209,6 +213,13 @@ static grove_compression_input input_of(const solve_tile *tile, const solve_comp
     }
     if (c->mask)
         use_mask(tile, c->mask, &input.data);
+    if (s->missing >= 0) {
+        const solve_view *missing = &tile->views[s->missing];
+        input.missing = missing->flags;
+        input.missing_stride[0] =
+            tile->cut[SOLVE_TIME] >= 0 ? missing->stride[tile->cut[SOLVE_TIME]] : 0;
+        input.missing_stride[1] = missing->stride[tile->baseline];
+    }
     return input;
 }
 

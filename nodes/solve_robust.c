@@ -33,8 +33,12 @@ typedef struct {
 static void visit_box(visiting *w, int64_t baseline, int64_t stretch, int64_t (*range)[2])
 {
     const solve_tile *tile = w->tile;
+    const int64_t first = tile->cut[SOLVE_TIME] >= 0 ? tile->range[tile->cut[SOLVE_TIME]].first : 0;
+    const int64_t b = tile->baseline >= 0 ? baseline - tile->range[tile->baseline].first : 0;
 
-    for (int64_t t = range[SOLVE_TIME][0]; t < range[SOLVE_TIME][1]; t++)
+    for (int64_t t = range[SOLVE_TIME][0]; t < range[SOLVE_TIME][1]; t++) {
+        if (solve_is_missing(tile, t - first, b))
+            continue;
         for (int64_t f = range[SOLVE_FREQ][0]; f < range[SOLVE_FREQ][1]; f++) {
             const int64_t cell[SOLVE_CUTS] = {t, f};
             for (int k = 0; k < tile->solve->inputs; k++) {
@@ -49,6 +53,7 @@ static void visit_box(visiting *w, int64_t baseline, int64_t stretch, int64_t (*
             if (counts)
                 w->visit(w->context, baseline, stretch, w->at);
         }
+    }
 }
 
 /* All cells of the tile. */

@@ -77,14 +77,19 @@ void solve_samples_end(solve_samples *x)
     free(x->memory);
 }
 
-/* Fills the planes of a column up to a number of cells in fours. */
-static void fill_up(const solve_samples *x, double *column, int which)
+/* Zeros in the next cells of all planes that are in use: of columns, the residual, what was
+ * measured, and weights. */
+static void fill(const solve_samples *x, int64_t cells)
 {
-    size_t bytes = (size_t)((4 - x->count % 4) % 4 * 2) * sizeof(*column);
+    const solve *s = x->tile->solve;
 
-    for (int e = 0; bytes && e < x->tile->solve->elements; e++)
-        if (which >> e & 1)
-            memset(column + x->plane * e + 2 * x->count, 0, bytes);
+    for (int a = 0; a < s->columns + 3; a++) {
+        double *to = x->column + (ptrdiff_t)a * COLUMN + 2 * x->count;
+        const int which = a < s->columns ? x->which[a] : ~0;
+        for (int e = 0; cells && e < s->elements; e++)
+            if (which >> e & 1)
+                memset(to + x->plane * e, 0, (size_t)(2 * cells) * sizeof(*to));
+    }
 }
 
 /* Adds up the samples that wait. */
@@ -103,8 +108,7 @@ static void flush(solve_samples *x)
 
     if (!x->count)
         return;
-    for (int a = 0; a < block.columns + 3; a++) /* the residual, what was measured, weights, too */
-        fill_up(x, x->column + (ptrdiff_t)a * COLUMN, a < block.columns ? x->which[a] : ~0);
+    fill(x, (4 - x->count % 4) % 4);
     x->kernels->add(&block, x->sums);
     x->count = 0;
     memset(x->which, 0, (size_t)block.columns);
@@ -364,6 +368,21 @@ static void add_run(solve_samples *x, const int64_t cell[SOLVE_CUTS], int64_t ce
     }
 }
 
+/* Cells that the set lacks: those that are added after them stay at the same places of vectors, so
+ * that the bits of sums do not tell whether cells were left out or had weights of 0. */
+static void leave_run(solve_samples *x, int64_t cells)
+{
+    const solve *s = x->tile->solve;
+
+    x->all += s->parts * cells * s->elements;
+    for (int64_t rest = cells % 4; rest; rest--) {
+        if (x->count == x->capacity)
+            flush(x);
+        fill(x, 1);
+        x->count++;
+    }
+}
+
 /* The first cell of a box in all inputs. */
 static void find_start(const solve_samples *x, const int64_t index[GROVE_MAX_AXES],
                        int64_t (*box)[2])
@@ -400,19 +419,27 @@ static int64_t channels_in_range(const solve_samples *x, int64_t first, int64_t 
 void solve_samples_add(solve_samples *x, const int64_t index[GROVE_MAX_AXES], int64_t (*box)[2])
 {
     const int64_t *times = box[SOLVE_TIME], *freqs = box[SOLVE_FREQ];
+    const solve_tile *tile = x->tile;
+    const int64_t baseline = tile->baseline >= 0 ? index[tile->baseline] : 0;
+    const int64_t first = tile->cut[SOLVE_TIME] >= 0 ? tile->range[tile->cut[SOLVE_TIME]].first : 0;
 
     find_start(x, index, box);
-    for (int64_t t = times[0]; t < times[1]; t++)
+    for (int64_t t = times[0]; t < times[1]; t++) {
+        const bool missing = solve_is_missing(tile, t - first, baseline);
         for (int64_t f = freqs[0]; f < freqs[1];) {
             const int64_t cell[SOLVE_CUTS] = {t, f};
-            for (int k = 0; k <= x->tile->solve->inputs; k++) {
+            for (int k = 0; k <= tile->solve->inputs; k++) {
                 solve_run *r = &x->runs[k];
                 r->at = r->start + (t - times[0]) * r->time_step + (f - freqs[0]) * r->step;
             }
             int64_t channels = channels_in_range(x, f, freqs[1]);
-            add_run(x, cell, channels);
+            if (missing)
+                leave_run(x, channels);
+            else
+                add_run(x, cell, channels);
             f += channels ? channels : 1;
         }
+    }
 }
 
 /* ---- sums ---- */

@@ -77,8 +77,8 @@ typedef enum {
     GROVE_AS_DOUBLE,         /* double whatever the precision of the run: coordinates */
     GROVE_AS_SINGLE_COMPLEX, /* grove_cplx32 whatever the precision of the run: columns of sets */
     /* Only the flags of the value: a byte per cell with bit k for element k; NULL when nothing is
-       flagged. Cells with all elements flagged need not be computed: the result is flagged, and set
-       to 0 after .device. For .eval and .device only. */
+       flagged. In cells with all elements flagged nothing is computed or read: the result is
+       flagged, and set to 0 after .device. For .eval and .device only. */
     GROVE_AS_FLAGS
 } grove_handing;
 
@@ -162,8 +162,7 @@ typedef struct grove_axis {
     int64_t size;
     const double *centre, *width; /* [size] coordinates (s, Hz; index where NULL) and cell widths */
     const int32_t *left, *right;  /* baseline: station numbers p and q, [size] */
-    const char *const *labels;    /* names of stations, sources; may be NULL; with coordinates,
-                                     what the cells were made with */
+    const char *const *labels;    /* names or NULL; with coordinates, what cells were made with */
     const grove_node *owner;      /* the node that made it; set by the framework */
 } grove_axis;
 
@@ -182,6 +181,7 @@ typedef struct {
     int64_t cells;
     int elements;
     const grove_form *form;
+    bool rows_unread; /* in read: cells of rows that the set lacks may hold anything, flags too */
 } grove_array;
 
 /* ---- evaluation of whole arrays ---- */

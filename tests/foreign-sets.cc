@@ -38,6 +38,14 @@ void foreign_reference(const char *of, const char *path)
     chosen.rename(path, Table::New);
 }
 
+void foreign_flag(const char *path)
+{
+    Table table(path, Table::Update);
+    ScalarColumn<Bool> flag(table, "FLAG_ROW");
+    for (rownr_t row = 1; row < table.nrow(); row += 2)
+        flag.put(row, True);
+}
+
 void foreign_concatenation(const char *a, const char *b, const char *path)
 {
     Block<String> parts(2);

@@ -11,6 +11,8 @@ extern "C" {
 
 /* A reference table with every second row of a set. */
 void foreign_reference(const char *of, const char *path);
+/* Flags the other rows of a set. */
+void foreign_flag(const char *path);
 /* The concatenation of two sets. */
 void foreign_concatenation(const char *a, const char *b, const char *path);
 /* A copy of a set with its rows in the order of baselines, those of each by time. */

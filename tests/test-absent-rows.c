@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHANNELS = 16, BASELINES = 21, TIMES = 10, ROWS = BASELINES * TIMES / 2 };
+/* Not a whole number of vectors of channels. */
+enum { CHANNELS = 18, BASELINES = 21, TIMES = 10, ROWS = BASELINES * TIMES / 2 };
 
 /* ---- a class that counts the cells that it computes, and marks its result ---- */
 
@@ -55,27 +56,29 @@ static void make_half(void)
         "obs = observe(array=\"%s/data/arrays/kat-7.array\", hour_angle=-50s..50s, "
         "integration=10s, "
         "phase_centre=\"0deg -30deg\", frequency=1.4GHz, channels=%d, channel_width=1MHz)\n"
-        "V[p,q] = noise(obs, sigma=1Jy)\n"
+        "S = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
+        "V[p,q] = sum[s](point(S, obs)) + noise(obs, sigma=1Jy)\n"
         "w = sink(V, obs, to=\"%s\")\nx = sink(V, obs, to=\"%s\", column=\"ONE\")\n"
         "y = sink(V, obs, to=\"%s\", column=\"TWO\")\n",
-        source, CHANNELS, full, full, full);
+        source, CHANNELS, source, full, full, full);
 
     testing_tree(&t, text);
     ck_assert(!probe_run(&t, NULL));
     foreign_reference(full, half);
+    foreign_flag(full); /* the rows that the other one lacks */
     free(text);
     free(half);
     free(full);
 }
 
-/* Runs these actions on the set and returns how many cells were counted. `tile`: times, 0: all. */
-static int64_t run(const char *actions, int64_t tile, bool double_)
+/* Runs these actions on a set and returns how many cells were counted. `tile`: times, 0: all. */
+static int64_t run_on(const char *set, const char *actions, int64_t tile, bool double_)
 {
     char *text = grove_format(
-        "obs = ms(\"%s/half.ms\")\nS = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
+        "obs = ms(\"%s/%s.ms\")\nS = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
         "G[p] = gains(obs, kind=sine, period=100s, seed=2)\n"
         "M[p,q] = sum[s](point(S, obs, lmn=lmn(S, obs)))\n%s",
-        t.folder, getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".", actions);
+        t.folder, set, getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".", actions);
     grove_session_options options = {
         .threads = 2, .device = "cpu", .tile_times = tile, .double_precision = double_};
 
@@ -84,6 +87,18 @@ static int64_t run(const char *actions, int64_t tile, bool double_)
     ck_assert_msg(!probe_run(&t, &options), "%s", grove_error_message(t.error, 0));
     free(text);
     return counted;
+}
+
+/* What nobody is to read: numbers that are not flagged, or NaN, flagged. */
+static const char *poison = "nan";
+
+/* The same on half.ms, with poison. */
+static int64_t run(const char *actions, int64_t tile, bool double_)
+{
+    setenv("GROVE_POISON_ROWS", poison, 1);
+    int64_t count = run_on("half", actions, tile, double_);
+    unsetenv("GROVE_POISON_ROWS");
+    return count;
 }
 
 /* Whether the sum over sources of the tree is not computed where there are no rows. */
@@ -145,6 +160,7 @@ START_TEST(cells_that_nobody_reads)
     const char *equation = equations[_i % 6];
     const int64_t all = 2 * ROWS * CHANNELS, tile = _i % 6 % 3 == 1 ? 3 : 0;
     const bool double_ = _i >= 6;
+    poison = _i % 2 ? "number" : "nan";
     char *text = grove_format("V[p,q] = %s\nw = sink(V, obs, column=\"ONE\")\n", equation);
 
     make_half();
@@ -158,6 +174,54 @@ START_TEST(cells_that_nobody_reads)
     ck_assert(!skips());
     free(text);
     check_columns("ONE", "TWO");
+}
+END_TEST
+
+/* The null sink gets what the set would get. */
+START_TEST(nothing_is_written)
+{
+    make_half();
+    ck_assert_int_eq(run("w = sink(count(M[p,q] + obs.data), obs, to=\"null\")\n", 0, false),
+                     ROWS * CHANNELS);
+    ck_assert(skips());
+}
+END_TEST
+
+/* Fits to a set that lacks rows have the same bits as to one in which these are flagged, and their
+ * models are computed for rows that are there only: once, or once for each step. */
+START_TEST(fits)
+{
+    static const char *const options[] = {
+        "",
+        ", method=lm",
+        ", compress=false",
+        ", compress=false, robust=student_t",
+        ", robust=student_t, method=lm",
+        ", min_baseline=30m, quota=0.1",
+        ", min_baseline=30m, compress=false, quota=0.1",
+        ", weights=obs.weight * 2, compress=false",
+        ", weights=1 + 0 * obs.time / 1s",
+    };
+    const bool double_ = _i % 2;
+    const int64_t tile = _i / 2 % 2 ? 3 : 0;
+    poison = _i / 36 ? "number" : "nan";
+    const int64_t all = 2 * ROWS * CHANNELS;
+    char *text[2];
+
+    make_half();
+    for (int k = 0; k < 2; k++)
+        text[k] =
+            grove_format("g[p] = parm(\"g\", obs, jones=diagonal, time=20s)\n"
+                         "f = solve(g[p] * count(M[p,q]) * g[q]^H, obs.data, max_iterations=5%s)\n"
+                         "w = sink(g[p]^-1 * obs.data * g[q]^H^-1, obs, column=\"%s\")\n",
+                         options[_i / 4 % 9], k ? "TWO" : "ONE");
+    int64_t there = run(text[0], tile, double_), flagged = run_on("full", text[1], tile, double_);
+    ck_assert_int_gt(there, 0);
+    ck_assert_int_eq(there % (all / 2), 0);
+    ck_assert_int_eq(2 * there, flagged);
+    check_columns("ONE", "TWO");
+    for (int k = 0; k < 2; k++)
+        free(text[k]);
 }
 END_TEST
 
@@ -204,6 +268,8 @@ int main(void)
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_set_timeout(test, 60);
     tcase_add_loop_test(test, cells_that_nobody_reads, 0, 12);
+    tcase_add_test(test, nothing_is_written);
+    tcase_add_loop_test(test, fits, 0, 72);
     tcase_add_test(test, a_value_that_is_asked_for);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

@@ -46,6 +46,7 @@ typedef struct {
     small *free_blocks[SMALL_CLASSES]; /* free blocks of 256 B, 512 B, ... */
     large *blocks;
     size_t block_count, block_capacity;
+    bool gaps; /* see grove_device_expect_gaps */
 } cpu;
 
 static int small_class(size_t bytes)
@@ -57,9 +58,9 @@ static int small_class(size_t bytes)
     return k;
 }
 
-static void *map_pages(size_t bytes)
+static void *map_pages(size_t bytes, bool gaps)
 {
-    size_t spare = bytes >= HUGE ? HUGE : 0;
+    size_t spare = bytes >= HUGE && !gaps ? HUGE : 0;
     char *at =
         mmap(NULL, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -173,7 +174,7 @@ static void *new_block(cpu *c, size_t taken, size_t bytes)
         if (posix_memalign(&at, ALIGN, EVERY_BLOCK_ITS_OWN ? bytes + !bytes : taken))
             return NULL;
     } else {
-        at = map_pages(taken);
+        at = map_pages(taken, c->gaps);
     }
     if (at && taken >= LARGE)
         add_large(c, at, EVERY_BLOCK_ITS_OWN ? bytes : taken);
@@ -233,6 +234,15 @@ static void cpu_release(grove_device *device, void *at, size_t bytes)
         first->next = c->free_blocks[small_class(taken)];
         c->free_blocks[small_class(taken)] = first;
     }
+    pthread_mutex_unlock(&c->lock);
+}
+
+void grove_device_expect_gaps(grove_device *device, bool gaps)
+{
+    cpu *c = (cpu *)device;
+
+    pthread_mutex_lock(&c->lock);
+    c->gaps = gaps;
     pthread_mutex_unlock(&c->lock);
 }
 

@@ -4,6 +4,7 @@
 #include "graph/derivative.h"
 #include "graph/factors.h"
 #include "graph/rewrite.h"
+#include "graph/skip.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -291,6 +292,17 @@ int grove_node_add_member_input(grove_node *node, int k, const char *member)
     make_room(node, 1);
     grove_operand value = grove_tree_member(node->tree, leaf, member, &node->place);
     return value.kind ? add_input(node, value.node, 0, member) : -1;
+}
+
+int grove_node_add_rows_input(grove_node *node, int k)
+{
+    grove_node *rows = grove_node_lacked_rows(node->inputs[k].node);
+
+    if (!rows)
+        return -1;
+    make_room(node, 1);
+    node->rows = rows;
+    return add_input(node, rows, 0, "missing");
 }
 
 int grove_node_add_input(grove_node *node, const char *name, const char *expression)

@@ -1,6 +1,7 @@
 /* Skips model visibilities that end in a sum over unflagged samples, where the data are flagged, or
- * in a set, where it has no rows. */
+ * in a set or a fit to its data, where it has no rows. */
 #include "graph/skip.h"
+#include "fit.h"
 
 #include "base/memory.h"
 #include "graph/call.h"
@@ -74,18 +75,75 @@ static bool may_skip(const grove_node *node)
 
 /* ---- rows that a set lacks ---- */
 
-/* The member that flags what the target of an action lacks, and so is not written; or NULL. */
-static grove_node *missing_rows(grove_node *action)
+static bool is_action(const grove_node *node)
 {
-    grove_node *leaf =
-        action->kind == GROVE_NODE_CLASS && action->class_->kind == GROVE_CLASS_ACTION
-            ? grove_target_rows(action)
-            : NULL;
+    return node->kind == GROVE_NODE_CLASS && node->class_->kind == GROVE_CLASS_ACTION;
+}
 
+/* The member of a leaf that flags rows that it lacks; or NULL. */
+static grove_node *missing_of(grove_node *leaf, const grove_place *place)
+{
     for (size_t i = 0; leaf && i < leaf->member_count; i++)
         if (grove_equal(leaf->members[i].name, "missing") && leaf->members[i].form.flags)
-            return grove_tree_member(action->tree, leaf, "missing", &action->place).node;
+            return grove_tree_member(leaf->tree, leaf, "missing", place).node;
     return NULL;
+}
+
+void grove_node_leave_rows(grove_node *node, const char *input)
+{
+    const grove_input *inputs = node->class_->inputs;
+
+    for (int i = 0; inputs && inputs[i].name; i++)
+        if (!strcmp(inputs[i].name, input))
+            node->rows_of = node->objects[i];
+}
+
+/* The leaf with rows of which data reach the value by cell functions, with all their flags. */
+static grove_node *leaf_of_flags(const grove_node *value, bool *seen)
+{
+    grove_node *found = NULL;
+
+    if (value->kind == GROVE_NODE_MEMBER)
+        return value->form.flags && missing_of(value->leaf, &value->place) ? value->leaf : NULL;
+    if (seen[value->id] || !is_cellwise(value))
+        return NULL;
+    seen[value->id] = true;
+    for (int k = 0; k < value->input_count && !found; k++) {
+        const grove_node *in = value->inputs[k].node;
+        bool all = in && !value->inputs[k].side &&
+                   (!value->handing || value->handing[k] != GROVE_AS_FLAGS) &&
+                   (in->form.shape == value->form.shape || in->form.shape == GROVE_SCALAR);
+        found = all ? leaf_of_flags(in, seen) : NULL;
+    }
+    return found;
+}
+
+grove_node *grove_node_lacked_rows(const grove_node *value)
+{
+    bool *seen = grove_alloc((value->tree->node_count + 1) * sizeof(*seen));
+    grove_node *leaf = leaf_of_flags(value, seen);
+    grove_node *rows = leaf ? missing_of(leaf, &value->place) : NULL;
+
+    free(seen);
+    return rows && has_all_axes(value, rows) ? rows : NULL;
+}
+
+/* Whether an action reads no absent rows of its input k. */
+static bool leaves_rows(const grove_node *action, int k)
+{
+    const grove_node *in = action->inputs[k].node;
+
+    if (!action->fit)
+        return k == 0;
+    return in != action->rows && in->form.shape != GROVE_VECTOR;
+}
+
+/* Whether a value may lack rows that its users do not read. */
+static bool may_lack_rows(const grove_node *node)
+{
+    if (node->kind == GROVE_NODE_MEMBER)
+        return node->leaf == node->rows->leaf && node != node->rows;
+    return is_cellwise(node) || may_skip(node);
 }
 
 /* Sets `rows` of each node from those of its users, which come after it. */
@@ -95,23 +153,22 @@ static void find_rows(grove_tree *tree, size_t count)
 
     for (size_t i = count; i-- > 0;) {
         grove_node *user = tree->nodes[i];
-        if (!user->used)
+        bool action = is_action(user);
+        if (!user->used || (!action && !known[user->id])) /* a fit's model that is only shown */
             continue;
-        bool action = user->kind == GROVE_NODE_CLASS && user->class_->kind == GROVE_CLASS_ACTION;
-        if (action)
-            user->rows = missing_rows(user);
-        else if (user->rows && !has_all_axes(user, user->rows))
+        if (action && !user->fit)
+            user->rows =
+                missing_of(user->rows_of ? user->rows_of : grove_target_rows(user), &user->place);
+        else if (!action && user->rows && (!has_all_axes(user, user->rows) || !may_lack_rows(user)))
             user->rows = NULL;
         for (int k = 0; k < user->input_count; k++) {
             grove_node *in = user->inputs[k].node;
             if (!in)
                 continue;
-            grove_node *rows = (action && k == 0) || is_cellwise(user) ? user->rows : NULL;
+            grove_node *rows = action && !leaves_rows(user, k) ? NULL : user->rows;
             in->rows = known[in->id] && in->rows != rows ? NULL : rows;
             known[in->id] = true;
         }
-        if (!action && !is_cellwise(user) && !may_skip(user))
-            user->rows = NULL;
     }
     free(known);
 }

@@ -224,7 +224,7 @@ static void visit(grove_node *node, grove_node **list, size_t *count)
     node->used = true;
     for (int k = 0; k < node->input_count; k++)
         visit(node->inputs[k].node, list, count);
-    if (!node->target)
+    if (!node->class_ || node->class_->kind != GROVE_CLASS_ACTION)
         visit(node->rows, list, count);
     if (node->fit)
         visit(node->fit->whole.node, list, count); /* it is shown */
@@ -270,6 +270,7 @@ int grove_tree_finish(grove_tree *tree)
         code = grove_tree_attach_derivatives(tree);
     }
     if (!code) {
+        sort_nodes(tree); /* derivatives before the fits */
         grove_tree_skip_flagged(tree);
         sort_nodes(tree); /* data before the nodes that read their flags */
     }

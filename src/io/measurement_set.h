@@ -70,6 +70,7 @@ char **grove_ms_data_columns(const grove_ms *ms);
  * of the set. */
 typedef struct {
     int64_t first_time, times, first_baseline, baselines, first_channel, channels;
+    bool rows_unread; /* data, flags and weights of missing rows need not be read: they stay */
 } grove_ms_block;
 
 /* missing [time][baseline]: 1 where the set has no row, else 0. Channels are ignored. */

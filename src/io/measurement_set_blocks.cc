@@ -97,16 +97,27 @@ void number_rows(grove_ms *ms, const grove_ms *like)
     ms->all_rows = true;
 }
 
-row_list rows_of(const grove_ms *ms, const grove_ms_block *block)
+row_list rows_by_time(const grove_ms *ms, const grove_ms_block *block)
 {
+    const grove_set_rows *rows = ms->rows.get();
     row_list list;
-    list.row.resize(size_t(block->times * block->baselines));
+    int64_t most = block->times * block->baselines;
+    if (rows->first)
+        most = std::min(most, rows->first[block->first_time + block->times] -
+                                  rows->first[block->first_time]);
+    list.row.resize(size_t(most));
     list.place.resize(list.row.size());
     int64_t count =
-        grove_set_rows_list(ms->rows.get(), block->first_time, block->times, block->first_baseline,
+        grove_set_rows_list(rows, block->first_time, block->times, block->first_baseline,
                             block->baselines, list.row.data(), list.place.data());
     list.row.resize(size_t(count));
     list.place.resize(size_t(count));
+    return list;
+}
+
+row_list rows_of(const grove_ms *ms, const grove_ms_block *block)
+{
+    row_list list(rows_by_time(ms, block));
     if (!is_ascending(list.row) && !list_by_baseline(ms->rows.get(), block, list))
         sort_rows(list);
     return list;
@@ -115,7 +126,7 @@ row_list rows_of(const grove_ms *ms, const grove_ms_block *block)
 void each_time(const grove_ms *ms, const std::function<void(const row_list &rows)> &work)
 {
     for (int64_t t = 0; t < ms->layout->times; t++) {
-        grove_ms_block block = {t, 1, 0, ms->layout->baselines, 0, 0};
+        grove_ms_block block = {t, 1, 0, ms->layout->baselines, 0, 0, false};
         work(rows_of(ms, &block));
     }
 }

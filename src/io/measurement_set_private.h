@@ -194,6 +194,8 @@ struct row_list {
     std::vector<int64_t> row, place;
 };
 row_list rows_of(const grove_ms *ms, const grove_ms_block *block);
+// The same in the order of times and baselines.
+row_list rows_by_time(const grove_ms *ms, const grove_ms_block *block);
 // The rows of each time, after each other.
 void each_time(const grove_ms *ms, const std::function<void(const row_list &rows)> &work);
 // Finds the rows that are chosen, of these data descriptions; fills that part of the layout.

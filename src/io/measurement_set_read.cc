@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 using namespace casacore;
 
@@ -248,6 +249,34 @@ int64_t store_row(const Complex *from, size_t cell, float *data, const flag_stor
     return count;
 }
 
+bool is_same_block(const grove_ms_block &a, const grove_ms_block &b)
+{
+    return a.first_time == b.first_time && a.times == b.times &&
+           a.first_baseline == b.first_baseline && a.baselines == b.baselines &&
+           a.first_channel == b.first_channel && a.channels == b.channels;
+}
+
+// The flags of all rows of the list, one after the other.
+void read_all_flags(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
+                    const flag_store &flags, size_t bytes)
+{
+    flag_store to = {nullptr, flags.packed, flags.correlations};
+    std::vector<int64_t> place(list.row.size());
+    Array<Bool> read;
+    ms->flags.columns.clear();
+    ms->flags.at.resize(list.row.size() * bytes);
+    to.at = ms->flags.at.data();
+    std::iota(place.begin(), place.end(), 0);
+    const int64_t *next = place.data();
+    in_pieces(list, size_t(block->channels) * flags.correlations,
+              [&](const auto &piece, const int64_t *) {
+                  store_flags(ms, block, piece, next, to, read);
+                  next += piece.size();
+              });
+    ms->flags.block = *block;
+    ms->flags.packed = flags.packed;
+}
+
 // Reads the flags of a block, unless they were read for another column just now.
 void find_flags(grove_ms *ms, const char *column, const grove_ms_block *block,
                 const grove::row_list &list, const flag_store &flags, size_t bytes)
@@ -255,25 +284,20 @@ void find_flags(grove_ms *ms, const char *column, const grove_ms_block *block,
     const size_t rows = size_t(block->times * block->baselines);
     std::vector<std::string> &columns = ms->flags.columns;
     bool known = !columns.empty() && ms->flags.packed == flags.packed &&
-                 !std::memcmp(&ms->flags.block, block, sizeof(*block)) &&
+                 is_same_block(ms->flags.block, *block) &&
                  !std::count(columns.begin(), columns.end(), column);
-    if (!known) {
-        flag_store to = {nullptr, flags.packed, flags.correlations};
-        Array<Bool> read;
-        columns.clear();
-        ms->flags.at.resize(rows * bytes);
-        to.at = ms->flags.at.data();
-        if (list.row.size() < rows)
-            std::memset(to.at, to.all(), rows * bytes);
-        in_pieces(list, size_t(block->channels) * flags.correlations,
-                  [&](const auto &piece, const int64_t *place) {
-                      store_flags(ms, block, piece, place, to, read);
-                  });
-        ms->flags.block = *block;
-        ms->flags.packed = flags.packed;
-    }
+    if (!known)
+        read_all_flags(ms, block, list, flags, bytes);
     columns.push_back(column);
-    std::memcpy(flags.at, ms->flags.at.data(), rows * bytes);
+    if (list.row.size() < rows && !block->rows_unread)
+        std::memset(flags.at, flags.all(), rows * bytes);
+    for (size_t i = 0, count; i < list.row.size(); i += count) {
+        for (count = 1; i + count < list.row.size() &&
+                        list.place[i + count] == list.place[i] + int64_t(count);)
+            count++;
+        std::memcpy(flags.at + size_t(list.place[i]) * bytes, ms->flags.at.data() + i * bytes,
+                    count * bytes);
+    }
 }
 
 void read_uvw_piece(grove_ms *ms, const std::vector<int64_t> &rows, const int64_t *place,
@@ -310,7 +334,7 @@ int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, flo
     flag_store flags = {flag, packed, size_t(ms->layout->correlations)};
     size_t bytes = cell ? flags.bytes(cell) : 0;
     grove::row_list list = grove::rows_of(ms, block);
-    if (list.row.size() < rows_wanted)
+    if (list.row.size() < rows_wanted && !block->rows_unread)
         std::memset(data, 0, rows_wanted * cell * 2 * sizeof(float));
     if (!cell)
         return 0;
@@ -404,7 +428,7 @@ extern "C" int grove_ms_read_weight(grove_ms *ms, const grove_ms_block *block, f
         grove::refresh(ms);
         size_t corrs = size_t(ms->layout->correlations), cell = size_t(block->channels) * corrs;
         grove::row_list list = grove::rows_of(ms, block);
-        if (int64_t(list.row.size()) < block->times * block->baselines)
+        if (int64_t(list.row.size()) < block->times * block->baselines && !block->rows_unread)
             std::memset(weight, 0, size_t(block->times * block->baselines) * cell * sizeof(float));
         if (list.row.empty() || !cell)
             return 0;
@@ -455,7 +479,7 @@ extern "C" int grove_ms_find_missing(const grove_ms *ms, const grove_ms_block *b
     int code = grove::check_block(ms, block, error);
     return code ? code : grove::guard(ms->path, error, [&] {
         std::memset(missing, 1, size_t(block->times * block->baselines));
-        for (int64_t place : grove::rows_of(ms, block).place)
+        for (int64_t place : grove::rows_by_time(ms, block).place)
             missing[place] = 0;
         return 0;
     });

@@ -102,6 +102,7 @@ typedef struct {
     bool keep_all;  /* cache whatever fits, since it will be requested again */
     bool keep_none; /* keep only constants and data */
     bool members_by_tile; /* a tile copies only its own part of members' data */
+    bool on_host;         /* values do not lie on devices */
     /* So many devices divide the times, where tiles do, into contiguous shares which begin at
      * multiples of `edge`; 0 or 1: tiles may be of any device. See grove_tile_device. */
     int devices;

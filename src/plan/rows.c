@@ -1,6 +1,8 @@
 /* Which steps need not make the rows that a set lacks: see graph/skip.h for the tree's part. */
 #include "plan/rows.h"
 
+#include <stdlib.h>
+
 /* Whether a cell function leaves out enough at a time: it begins anew after each gap. */
 static bool has_long_rows(const grove_step *step)
 {
@@ -13,38 +15,64 @@ static bool has_long_rows(const grove_step *step)
     return step->kind != GROVE_STEP_KERNEL || cells >= LONG;
 }
 
-/* Whether the value stays with its users in this program. */
-static bool is_passed_on(const grove_program *p, const grove_step *step)
+static bool may_leave_rows(const grove_program *p, const grove_step *step)
 {
-    return step->node->rows && step->kind > GROVE_STEP_READ && step->kind != GROVE_STEP_ROOT &&
-           !step->loop && has_long_rows(step) && step->keep != GROVE_KEEP_CACHE &&
-           (step->keep == GROVE_KEEP_NOT || step->cut & p->divided);
+    bool made = step->kind > GROVE_STEP_READ || (step->kind == GROVE_STEP_READ && p->on_host);
+
+    return step->node->rows && made && step->kind != GROVE_STEP_ROOT && !step->loop &&
+           has_long_rows(step);
 }
 
-static bool reads_rows_only(const grove_step *user, int k, const grove_node *rows)
+static bool reads_rows_only(const grove_program *p, const grove_step *user, int k,
+                            const grove_node *rows)
 {
-    if (user->kind == GROVE_STEP_ROOT)
-        return user->node->target && k == 0 && user->node->rows == rows;
-    return user->rows_only && k != user->rows && user->node->rows == rows;
+    const grove_node *node = user->node;
+
+    if (user->kind != GROVE_STEP_ROOT)
+        return user->rows_only && k != user->rows && node->rows == rows;
+    return node->class_ && node->class_->kind == GROVE_CLASS_ACTION && node->rows == rows &&
+           (!node->fit || p->on_host);
+}
+
+/* Whether any input but that of rows has flags. */
+static bool has_flagged_input(const grove_program *p, const grove_step *step)
+{
+    for (int k = 0; k < step->node->input_count; k++)
+        if (k != step->rows && step->input[k] >= 0 && p->steps[step->input[k]].flagged)
+            return true;
+    return false;
 }
 
 void grove_program_find_rows(grove_program *p)
 {
     for (int s = 0; s < p->step_count; s++)
-        p->steps[s].rows_only = is_passed_on(p, &p->steps[s]);
+        p->steps[s].rows_only = may_leave_rows(p, &p->steps[s]);
     for (int u = p->step_count - 1; u >= 0; u--)
         for (int k = 0; k < p->steps[u].inputs; k++) {
             grove_step *in = p->steps[u].input[k] < 0 ? NULL : &p->steps[p->steps[u].input[k]];
             if (in && in->rows_only)
-                in->rows_only = reads_rows_only(&p->steps[u], k, in->node->rows);
+                in->rows_only = reads_rows_only(p, &p->steps[u], k, in->node->rows);
         }
     for (int s = 0; s < p->step_count; s++) {
         grove_step *step = &p->steps[s];
-        if (!step->node->rows || step->kind == GROVE_STEP_ROOT)
-            continue;
-        step->flagged = !step->rows_only && p->facts[step->node->id].flagged;
-        for (int k = 0; k < step->node->input_count && step->rows_only; k++)
-            step->flagged = step->flagged || (k != step->rows && step->input[k] >= 0 &&
-                                              p->steps[step->input[k]].flagged);
+        if (step->node->rows && step->kind > GROVE_STEP_READ && step->kind != GROVE_STEP_ROOT)
+            step->flagged =
+                step->rows_only ? has_flagged_input(p, step) : p->facts[step->node->id].flagged;
     }
+}
+
+bool grove_program_has_gaps(const grove_program *p)
+{
+    enum { FEW = 4 };
+
+    for (int s = 0; s < p->step_count; s++) {
+        const grove_node *rows = p->steps[s].rows_only ? p->steps[s].node->rows : NULL;
+        const char *there = rows ? grove_node_property(rows->leaf, "rows") : NULL;
+        double cells = 1;
+        for (int d = 0; there && d < rows->axis_count; d++)
+            cells *= (double)rows->axes[d]->size;
+        if (there && strtod(there, NULL) * FEW < cells)
+            return true;
+    }
+    return false;
 }

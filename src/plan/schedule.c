@@ -354,6 +354,7 @@ static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cu
     pass->program->keep_none = limits->cache_off;
     pass->program->members_by_tile = limits->members_by_tile;
     pass->program->section = s->sections;
+    pass->program->on_host = !limits->devices;
     for (int i = 0; i < pass->root_count; i++)
         share_times(pass->program, &pass->roots[i], limits->devices);
     if (first->kind == GROVE_ROOT_ACTION && is_alone(first))

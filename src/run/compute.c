@@ -222,10 +222,9 @@ static int compute_step(grove_session *session, grove_launch *launch, grove_devi
 {
     const grove_step *step = launch->context;
 
-    return grove_compute_call(
-        session, launch, device,
-        &(grove_compute_function){step->node, step->double_, call_class, NULL,
-                                  step->rows_only && !session->observer.failed});
+    return grove_compute_call(session, launch, device,
+                              &(grove_compute_function){step->node, step->double_, call_class, NULL,
+                                                        launch->rows_unread});
 }
 
 static int set_up(grove_run *run, const grove_step *step, const grove_range *space, int axes,
@@ -261,6 +260,7 @@ static int set_up(grove_run *run, const grove_step *step, const grove_range *spa
     }
     launch->compute = compute_step;
     launch->context = step;
+    launch->rows_unread = step->rows_only && !grove_session_shows_all(session);
     launch->scratch_bytes = grove_node_scratch_bytes(node, value->range, value->axes);
     if (!node->class_->device || session->lacks[node->id].reason ||
         !grove_devices_can_keep(session, node))
@@ -275,8 +275,10 @@ static int combine_flags(const grove_run *run, const grove_step *step, const gro
 
     for (int k = 0; k < step->node->input_count; k++)
         inputs[k] = step->rows_only && k == step->rows ? NULL : input(run, step, k);
+    const grove_value *rows =
+        grove_run_leaves_rows(run, step) ? input(run, step, step->rows) : NULL;
     return grove_flags_combine(run->session, step->node, inputs, step->side,
-                               step->node->input_count, space, axes, value);
+                               step->node->input_count, rows, space, axes, value);
 }
 
 int grove_compute_class(grove_run *run, const grove_step *step, grove_value **value)

@@ -82,6 +82,7 @@ typedef struct {
     int64_t offset[GROVE_MAX_INPUTS];
     grove_value *const *inputs;
     int count;
+    const grove_value *rows; /* see grove_flags_combine */
 } sources;
 
 static int lay_out(sources *from, const char *side, const grove_range *space, int axes,
@@ -152,6 +153,16 @@ static grove_view reordered(const grove_view *view, const int *order, int count)
 
 /* ---- rules ---- */
 
+/* Whether a space has all axes of a value. */
+static bool has_axes(const grove_range *space, int axes, const grove_value *value)
+{
+    int found = 0;
+
+    for (int d = 0; d < axes; d++)
+        found += find_axis(value, space[d].axis) >= 0;
+    return found == value->axes;
+}
+
 static int apply(grove_session *session, grove_flag_marks *rule, sources *from,
                  const grove_range *space, int axes, grove_value *value)
 {
@@ -173,6 +184,8 @@ static int apply(grove_session *session, grove_flag_marks *rule, sources *from,
         grove_launch_input_buffer(&launch, k, from->inputs[k]->flags, &view, from->offset[k]);
     }
     int code = grove_launch_output_flags(&launch, value, session->error);
+    if (!code && from->rows && kept == count && has_axes(own, count, from->rows))
+        code = grove_launch_leave_rows(&launch, from->rows, session->error);
     launch.args.axes = kept;
     rule->folded = count - kept;
     memcpy(launch.args.state.bytes, rule, sizeof(*rule));
@@ -180,10 +193,10 @@ static int apply(grove_session *session, grove_flag_marks *rule, sources *from,
 }
 
 int grove_flags_combine(grove_session *session, const grove_node *node, grove_value *const *inputs,
-                        const char *side, int count, const grove_range *space, int axes,
-                        grove_value *value)
+                        const char *side, int count, const grove_value *rows,
+                        const grove_range *space, int axes, grove_value *value)
 {
-    sources from = {.inputs = inputs, .count = count};
+    sources from = {.inputs = inputs, .count = count, .rows = rows};
     grove_flag_marks rule = {.folded = 0};
     int code = lay_out(&from, side, space, axes, session->error);
 

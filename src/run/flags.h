@@ -4,10 +4,11 @@
 
 #include "run/launch.h"
 
-/* The flags of a node's value; `inputs` are seen from `space`, with sides `side`. */
+/* The flags of a node's value; `inputs` are seen from `space`, with sides `side`. rows: what it
+ * flags need not be set; NULL: all must. */
 int grove_flags_combine(grove_session *session, const grove_node *node, grove_value *const *inputs,
-                        const char *side, int count, const grove_range *space, int axes,
-                        grove_value *value);
+                        const char *side, int count, const grove_value *rows,
+                        const grove_range *space, int axes, grove_value *value);
 /* The flags of one element of a value, seen from `space`. */
 int grove_flags_select(grove_session *session, grove_value *from, int element,
                        const grove_range *space, int axes, grove_value *value);

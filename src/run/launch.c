@@ -1,6 +1,7 @@
 #include "run/launch.h"
 
 #include "base/log.h"
+#include "device/array.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -391,6 +392,9 @@ static int run_on_host(grove_session *session, grove_launch *launch)
     if (code || !launch->out_bytes)
         return code;
     double began = grove_now();
+    if (session->poison && !had_storage && (launch->rows.buffer || launch->rows_unread))
+        grove_session_poison(session, grove_buffer_host(*launch->out, session->error),
+                             launch->out_bytes, launch->kernel == &grove_array_flag_rule);
     code = launch->rows.buffer && launch->kernel ? compute_rows(session, launch)
                                                  : compute(session, launch, host, session->error);
     session->counters.kernel_seconds += grove_now() - began;

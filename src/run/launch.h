@@ -45,7 +45,8 @@ struct grove_launch {
     /* Flags of rows that the host need not compute, as seen from the space; buffer NULL: none. */
     grove_launch_operand rows;
     grove_view rows_view;
-    grove_args args; /* before the launch runs, data only says whether an input is given */
+    bool rows_unread; /* `compute` may leave anything there */
+    grove_args args;  /* before the launch runs, data only says whether an input is given */
 };
 
 /* Sets up a launch over `axes` ranges, without inputs. The caller sets the state. */

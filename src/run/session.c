@@ -60,6 +60,7 @@ static int start(grove_session *session, grove_error *error)
     session->lacks = grove_alloc((session->node_count + 1) * sizeof(grove_lack));
     session->began = grove_now();
     session->checks = checks();
+    session->poison = getenv("GROVE_POISON_ROWS"); /* for tests */
     if (!code && !options->serial && !(session->worker = grove_worker_new("grove-io")))
         grove_log(GROVE_LOG_WARNING, "no thread for reading and writing could be started; they "
                                      "will not overlap with computing");

@@ -8,6 +8,7 @@
 #include "run/session.h"
 
 #include <pthread.h>
+#include <string.h>
 
 /* A code used inside run/: a device lacks memory for the tile; a smaller one may fit. */
 enum { GROVE_AGAIN = -100 };
@@ -80,6 +81,8 @@ struct grove_session {
     bool host_only;       /* the smallest tile does not fit the devices */
     bool members_by_tile; /* tiles copy only their part of members' data to devices */
     bool checks;          /* recompute each hit and compare (GROVE_CHECK_CACHE) */
+    const char *poison;   /* where nobody reads: "nan", flagged, or "number", not flagged; NULL: as
+                             it comes (GROVE_POISON_ROWS) */
     int64_t generation;   /* incremented whenever a leaf's content changes in an unknown way */
     grove_node_counters *nodes; /* by id */
     void **runs;                /* by id: the state that start returned */
@@ -100,6 +103,22 @@ struct grove_session {
 static inline bool grove_session_times(const grove_session *session)
 {
     return session->options.profile || session->options.energy;
+}
+
+/* Whether values are looked at whole, though nobody in the tree reads some rows of them. */
+static inline bool grove_session_shows_all(const grove_session *session)
+{
+    return session->observer.failed || session->checks;
+}
+
+/* Poisons numbers, or flags, before what is read of them is made. */
+static inline void grove_session_poison(const grove_session *session, void *at, size_t bytes,
+                                        bool flags)
+{
+    if (session->poison && *session->poison == 'n' && session->poison[1] == 'a')
+        memset(at, 0xff, bytes);
+    else if (session->poison)
+        memset(at, flags ? 0 : 0x3f, bytes);
 }
 
 /* Reports an event to the observer, if any. */

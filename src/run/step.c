@@ -58,7 +58,10 @@ void *grove_run_find(grove_walk *walk, int s)
     if (!is_cached(run, step))
         return NULL;
     grove_run_ranges(run, step, range);
-    run->keys[s] = grove_cache_key(run->program->facts[step->node->id].key, range, step->axes);
+    grove_hash key = run->program->facts[step->node->id].key;
+    if (step->rows_only) /* nobody else finds it */
+        key = grove_hash_join(key, step->node->rows->key);
+    run->keys[s] = grove_cache_key(key, range, step->axes);
     return grove_cache_find(run->session->cache, run->keys[s]);
 }
 
@@ -137,12 +140,18 @@ int grove_step_read(grove_session *session, const grove_step *step, grove_value 
                          .axes = value->axes,
                          .cells = grove_value_cells(value),
                          .elements = value->elements,
-                         .form = &form};
+                         .form = &form,
+                         .rows_unread = step->rows_only && !grove_session_shows_all(session)};
 
     if (value->flags)
         array.flags = grove_buffer_host(value->flags, session->error);
     form.precision = value->double_ ? GROVE_PRECISION_DOUBLE : GROVE_PRECISION_SINGLE;
     memcpy(array.range, value->range, sizeof(array.range));
+    if (array.rows_unread)
+        grove_session_poison(session, array.data,
+                             (size_t)array.cells * grove_value_cell_bytes(value), false);
+    if (array.rows_unread && array.flags)
+        grove_session_poison(session, array.flags, (size_t)array.cells, true);
     return array.cells ? grove_io_read(session, step->node, &array) : 0;
 }
 

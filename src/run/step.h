@@ -42,7 +42,7 @@ void grove_run_end_body(grove_run *run, const grove_step *step);
 /* Whether the step need not compute rows that its input `rows` flags. */
 static inline bool grove_run_leaves_rows(const grove_run *run, const grove_step *step)
 {
-    return step->rows_only && step->rows >= 0 && !run->session->observer.failed;
+    return step->rows_only && step->rows >= 0 && !grove_session_shows_all(run->session);
 }
 /* The current chunk of the step's loop. */
 grove_chunk grove_run_chunk(const grove_run *run, const grove_step *step);
