@@ -309,7 +309,10 @@ void spoil_row(random_numbers &r, random_set &set, std::vector<random_row *> row
         row->time = std::nan("");
         break;
     case RANDOM_NO_INTERVAL:
-        row->interval = set.seed % 3 ? set.seed % 3 == 1 ? 0 : -row->interval : std::nan("");
+        // 0 in all rows, of which there may be one, is right
+        row->interval = set.seed % 3 == 0                      ? std::nan("")
+                        : set.seed % 3 == 1 && rows.size() > 1 ? 0
+                                                               : -row->interval;
         break;
     default:;
     }
