@@ -134,7 +134,7 @@ static uint64_t memory_of_pass(const grove_facts *facts, const grove_pass *pass)
 }
 
 /* Between the blocks that a run uses, as measured. */
-enum { UNUSED_HEAP = 6 << 20 };
+enum { UNUSED_HEAP = 3 << 20 };
 
 void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
 {
