@@ -49,6 +49,18 @@ bool grove_factor_adjoint(const grove_factor *factor)
     return !factor->adjoint && !is_own_adjoint(factor->node);
 }
 
+grove_chain grove_chain_mirror(const grove_chain *product)
+{
+    grove_chain mirrored = {.constant = {product->constant[0], -product->constant[1]}};
+
+    for (int i = product->count; i-- > 0;) {
+        grove_factor factor = product->at[i];
+        factor.adjoint = grove_factor_adjoint(&factor);
+        grove_chain_add(&mirrored, &factor);
+    }
+    return mirrored;
+}
+
 static void add(grove_chain *product, grove_node *node, around o)
 {
     grove_chain_add(
@@ -289,7 +301,6 @@ grove_operand grove_chain_make(const grove_chain *product, const grove_class *cl
 grove_operand grove_chain_make_right(const grove_chain *product, const grove_class *class_,
                                      bool from_left, const grove_place *place, bool *failed)
 {
-    grove_chain mirrored = {.count = 0};
     bool adjoint = false, one_side = true;
 
     for (int i = 0; i < product->count; i++) {
@@ -298,11 +309,7 @@ grove_operand grove_chain_make_right(const grove_chain *product, const grove_cla
     }
     if (!adjoint || !one_side)
         return grove_chain_make(product, class_, !from_left, place, failed);
-    for (int i = product->count; i-- > 0;) {
-        grove_factor f = product->at[i];
-        f.adjoint = grove_factor_adjoint(&f);
-        grove_chain_add(&mirrored, &f);
-    }
+    grove_chain mirrored = grove_chain_mirror(product);
     grove_operand made = grove_chain_make(&mirrored, class_, from_left, place, failed);
     if (*failed || made.kind != GROVE_OPERAND_NODE)
         return made;

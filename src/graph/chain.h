@@ -41,6 +41,9 @@ void grove_chain_add(grove_chain *product, const grove_factor *factor);
 /* `adjoint` of the factor's adjoint: false also where that is the value itself. */
 bool grove_factor_adjoint(const grove_factor *factor);
 
+/* The adjoints of the factors from the last to the first, and of the constant. */
+grove_chain grove_chain_mirror(const grove_chain *product);
+
 /* Whether it is a constant without unit, and not 0. */
 bool grove_node_is_plain_number(const grove_node *node);
 /* Whether it is the adjoint of its input: ^H, and the conjugate of scalars and diagonals. */

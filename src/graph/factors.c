@@ -222,19 +222,6 @@ static void add_group(factoring *f, grove_operand left, grove_operand middle, gr
         note_variation(f, right.node);
 }
 
-/* The adjoints of the factors from the last to the first. */
-static grove_chain mirror(const grove_chain *product)
-{
-    grove_chain mirrored = {.constant = {1, 0}};
-
-    for (int i = product->count; i-- > 0;) {
-        grove_factor factor = product->at[i];
-        factor.adjoint = grove_factor_adjoint(&factor);
-        grove_chain_add(&mirrored, &factor);
-    }
-    return mirrored;
-}
-
 /* The products of a term. A factor whose station is left or right keeps that to itself. */
 static void add_product(factoring *f, const grove_chain *term)
 {
@@ -258,7 +245,7 @@ static void add_product(factoring *f, const grove_chain *term)
     }
     if (f->found->why)
         return;
-    *right = mirror(right);
+    *right = grove_chain_mirror(right);
     add_group(f, left->count ? make(f, left) : (grove_operand){0}, make(f, middle),
               right->count ? make(f, right) : (grove_operand){0});
 }

@@ -18,20 +18,23 @@ static bool is_number(grove_node *node, double number)
            node->constant->number == number && node->constant->imaginary == 0;
 }
 
-/* Only if form and axes stay the same. */
-static bool stands_for(const grove_node *node, grove_edge edge)
+bool grove_node_alike(const grove_node *a, const grove_node *b)
 {
-    const grove_node *other = edge.node;
-    const grove_form *a = &node->form, *b = &other->form;
+    const grove_form *x = &a->form, *y = &b->form;
 
-    if (edge.side || a->shape != b->shape || a->vector != b->vector || a->complex_ != b->complex_ ||
-        a->precision != b->precision || memcmp(&a->unit, &b->unit, sizeof(a->unit)) ||
-        node->axis_count != other->axis_count || node->role != other->role)
+    if (x->shape != y->shape || x->vector != y->vector || x->complex_ != y->complex_ ||
+        x->precision != y->precision || memcmp(&x->unit, &y->unit, sizeof(x->unit)) ||
+        a->axis_count != b->axis_count || a->role != b->role)
         return false;
-    for (int d = 0; d < node->axis_count; d++)
-        if (node->axes[d] != other->axes[d])
+    for (int d = 0; d < a->axis_count; d++)
+        if (a->axes[d] != b->axes[d])
             return false;
     return true;
+}
+
+static bool stands_for(const grove_node *node, grove_edge edge)
+{
+    return !edge.side && grove_node_alike(node, edge.node);
 }
 
 static grove_node *other_operand(const grove_node *node)

@@ -181,19 +181,6 @@ static grove_node *make(grove_tree *tree, const grove_chain *product, parts *p,
     return failed ? NULL : made.node;
 }
 
-static bool is_alike(const grove_node *a, const grove_node *b)
-{
-    if (a->form.shape != b->form.shape || a->form.vector != b->form.vector ||
-        a->form.complex_ != b->form.complex_ || a->form.precision != b->form.precision ||
-        memcmp(&a->form.unit, &b->form.unit, sizeof(a->form.unit)) || a->role != b->role ||
-        a->axis_count != b->axis_count)
-        return false;
-    for (int d = 0; d < a->axis_count; d++)
-        if (a->axes[d] != b->axes[d])
-            return false;
-    return true;
-}
-
 /* The product with fewer operations for a baseline; NULL: there is none. */
 static grove_node *gather(gathering *g, grove_node *node)
 {
@@ -214,7 +201,7 @@ static grove_node *gather(gathering *g, grove_node *node)
         count_needed(&p, scaled) >= operations)
         return NULL;
     grove_node *made = make(g->tree, &product, &p, &node->place);
-    return made && is_alike(made, node) ? made : NULL;
+    return made && grove_node_alike(made, node) ? made : NULL;
 }
 
 static void count_uses(gathering *g)

@@ -140,14 +140,8 @@ static grove_node *rewrite_function(grove_fusion *f, const grove_chain *product,
 /* sum(A B^H C) = sum(C^H B A^H)^H. */
 static grove_node *rewrite_mirrored(grove_fusion *f, const grove_chain *product)
 {
-    grove_chain mirrored = {.constant = {product->constant[0], -product->constant[1]}};
+    grove_chain mirrored = grove_chain_mirror(product);
     const grove_class *hermitian = grove_tree_operator(f->tree, GROVE_ROLE_HERMITIAN);
-
-    for (int i = product->count; i-- > 0;) {
-        grove_factor factor = product->at[i];
-        factor.adjoint = grove_factor_adjoint(&factor);
-        grove_chain_add(&mirrored, &factor);
-    }
     grove_node *sum = hermitian ? grove_fuse(f, &mirrored) : NULL;
     grove_argument argument = {.operand = {.kind = GROVE_OPERAND_NODE, .node = sum},
                                .place = f->sum->place};

@@ -15,6 +15,9 @@ void grove_tree_drop_neutral(grove_tree *tree);
 /* x, where the node is one of these. */
 grove_node *grove_node_behind_neutral(grove_node *node);
 
+/* Whether both have one form, one role and the same axes, so that one can stand for the other. */
+bool grove_node_alike(const grove_node *a, const grove_node *b);
+
 /* What casts are of; the node itself where it is none. NULL for NULL. */
 grove_node *grove_node_behind_casts(grove_node *node);
 
