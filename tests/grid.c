@@ -114,6 +114,16 @@ void grid_visibility(int s, int time, int b, int channel, int smear, long double
         v[e] *= factor;
 }
 
+void grid_multiply(long double complex to[4], const long double complex a[4],
+                   const long double complex b[4])
+{
+    long double complex out[4];
+
+    for (int i = 0; i < 4; i++)
+        out[i] = a[i & 2] * b[i & 1] + a[(i & 2) + 1] * b[(i & 1) + 2];
+    memcpy(to, out, sizeof(out));
+}
+
 /* ---- classes ---- */
 
 static void add(grove_node *node, const char *name, const char *axes, int vector,

@@ -49,4 +49,8 @@ void grid_visibility(int s, int time, int b, int channel, int smear, long double
 /* ... without the brightness. */
 long double complex grid_factor(int s, int time, int b, int channel, int smear);
 
+/* a b, which may be in `to`. */
+void grid_multiply(long double complex to[4], const long double complex a[4],
+                   const long double complex b[4]);
+
 #endif

@@ -23,22 +23,13 @@ static const char definitions[] =
 
 typedef long double complex matrix[4];
 
-static void multiply(matrix to, const matrix a, const matrix b)
-{
-    matrix out;
-
-    for (int i = 0; i < 4; i++)
-        out[i] = a[i & 2] * b[i & 1] + a[(i & 2) + 1] * b[(i & 1) + 2];
-    memcpy(to, out, sizeof(out));
-}
-
 static void jones(int station, matrix to)
 {
     long double turn = 0.3L * station;
     const matrix p = {cosl(turn), -sinl(turn), sinl(turn), cosl(turn)};
     const matrix g = {CMPLXL(1, 0.1L * station), 0, 0, 2};
 
-    multiply(to, g, p);
+    grid_multiply(to, g, p);
     for (int e = 0; e < 4; e++)
         to[e] *= CMPLXL(0.5L, station);
 }
@@ -64,8 +55,8 @@ static void truth(testing_value *to)
                 jones(q, right);
                 for (int e = 0; e < 4; e++)
                     adjoint[e] = conjl(right[e % 2 * 2 + e / 2]);
-                multiply(v, left, v);
-                multiply(v, v, adjoint);
+                grid_multiply(v, left, v);
+                grid_multiply(v, v, adjoint);
                 for (int e = 0; e < 4; e++)
                     to->at[4 * at + e] = (double complex)(factor * v[e]);
             }

@@ -48,15 +48,6 @@ static const char definitions[] =
 
 typedef long double complex matrix[4];
 
-static void multiply(matrix to, const matrix a, const matrix b)
-{
-    matrix out;
-
-    for (int i = 0; i < 4; i++)
-        out[i] = a[i & 2] * b[i & 1] + a[(i & 2) + 1] * b[(i & 1) + 2];
-    memcpy(to, out, sizeof(out));
-}
-
 static void adjoint(matrix to, const matrix a)
 {
     const matrix out = {conjl(a[0]), conjl(a[2]), conjl(a[1]), conjl(a[3])};
@@ -77,10 +68,10 @@ static void chain(int s, int station, int channel, matrix to)
     const matrix q = {2, 0, 0, CMPLXL(1, 0.2L * station)};
     const matrix d = {1 + 0.2L * s, 0, 0, CMPLXL(1, 0.1L * station)};
 
-    multiply(to, g, p);
-    multiply(to, to, q);
-    multiply(to, to, d);
-    multiply(to, to, e);
+    grid_multiply(to, g, p);
+    grid_multiply(to, to, q);
+    grid_multiply(to, to, d);
+    grid_multiply(to, to, e);
     for (int i = 0; i < 4; i++)
         to[i] *= z * cexpl(CMPLXL(0, angle));
 }
@@ -105,8 +96,8 @@ static void truth(int smear, testing_value *to)
                     chain(s, p, k, left);
                     chain(s, q, k, right);
                     adjoint(right, right);
-                    multiply(v, left, v);
-                    multiply(v, v, right);
+                    grid_multiply(v, left, v);
+                    grid_multiply(v, v, right);
                     for (int e = 0; e < 4; e++)
                         sum[e] += w * (1 + 0.5L * s) * CMPLXL(1, 0.2L * s) * v[e];
                 }

@@ -33,7 +33,7 @@ static int match(const grove_chain *term, const grove_node *uvw, const grove_nod
         const grove_factor *f = &term->at[i];
         const grove_node *vector = NULL;
         int element = element_of(f->node, &vector);
-        if (f->node->kind == GROVE_NODE_CONSTANT && f->scalar) {
+        if (f->node->kind == GROVE_NODE_CONSTANT && f->scalar && !f->adjoint) {
             double complex by = f->node->constant->number + I * f->node->constant->imaginary;
             number = f->inverse ? number / by : number * by;
         } else if (f->inverse || (element < 0 && f->node != freq)) {
