@@ -173,10 +173,10 @@ typedef struct {
     int64_t tiles,
         node_tiles; /* node evaluations: to measure the framework's cost per node and tile */
     /* GPUs: bytes copied to them and from them, kernels launched, blocks allocated and those of
-     * them that the driver allocated, cache hits with values on a GPU, and the maximum of bytes in
-     * use. */
+     * them that the driver allocated, cache hits with values on a GPU, the maximum of bytes in
+     * use, and those of them that are local memory of kernels, which stays. */
     uint64_t bytes_up, bytes_down, launches, allocations, system_allocations, device_hits;
-    uint64_t device_peak_bytes;
+    uint64_t device_peak_bytes, device_local_bytes;
     /* With the option profile: how long GPUs were busy with kernels, uploads and downloads, which
      * overlap; sums over all GPUs. */
     double device_kernel_seconds, device_up_seconds, device_down_seconds;

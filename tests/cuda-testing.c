@@ -1,4 +1,5 @@
 #include "cuda-testing.h"
+#include "real-cuda.h"
 
 #include "base/log.h"
 
@@ -72,11 +73,12 @@ bool cuda_testing_begin(void)
     char folder[256];
 
     grove_log_watch(see_message);
-    real = wanted && !strcmp(wanted, "real");
+    real = real_cuda_wanted();
     if (real) {
         set_path("GROVE_CUDA_KERNELS", "nodes");
         setenv("CK_FORK", "no", 1);
         skip_without_device();
+        real_cuda_keep();
         return false;
     }
     set_path("GROVE_CUDA_DRIVER", "tests/cuda/.libs/libcuda-emulated.so");
@@ -143,6 +145,13 @@ void cuda_testing_reset(uint64_t seed)
     c->fault_at = 0;
     c->host_addresses = 0;
     memset(c->calls, 0, sizeof(c->calls));
+}
+
+uint64_t cuda_testing_room(uint64_t bytes)
+{
+    const uint64_t LOCAL = (uint64_t)256 << 20; /* 1.6 kB for each thread of an H100: 156 MB */
+
+    return bytes + (real ? LOCAL : 0);
 }
 
 grove_device *cuda_testing_open(uint64_t limit)

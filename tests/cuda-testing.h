@@ -22,6 +22,8 @@ void cuda_testing_libraries(bool there);
 void cuda_testing_may_fall_back(void);
 /* Resets faults and counts. */
 void cuda_testing_reset(uint64_t seed);
+/* So many bytes, with a real driver beside what kernels have of local memory at most. */
+uint64_t cuda_testing_room(uint64_t bytes);
 /* Never NULL: the test fails when the device does not open. */
 grove_device *cuda_testing_open(uint64_t limit);
 /* Closes it; the test fails if something was leaked in the driver. */

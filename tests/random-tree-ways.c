@@ -1,4 +1,5 @@
 #include "random-tree-ways.h"
+#include "real-cuda.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -46,8 +47,13 @@ static void find_devices(random_setting *setting, const char *build)
     char path[4096];
     emulated_control *(*find)(void) = NULL;
 
-    snprintf(path, sizeof(path), "%s/tests/cuda/kernels", build);
+    setting->real = real_cuda_wanted();
+    snprintf(path, sizeof(path), "%s/%s", build, setting->real ? "nodes" : "tests/cuda/kernels");
     setenv("GROVE_CUDA_KERNELS", path, 1);
+    if (setting->real) {
+        real_cuda_keep();
+        return;
+    }
     snprintf(path, sizeof(path), "%s/tests/cuda/.libs/libcuda-emulated.so", build);
     setenv("GROVE_CUDA_DRIVER", path, 1);
     void *driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -90,7 +96,10 @@ static bool is_built(const random_setting *setting, const random_way *way, bool 
         !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")))
         return false;
 #endif
-    return (way->device == RANDOM_CPU || setting->devices) && (!way->isa || predicts);
+    return (way->devices <= (setting->real      ? 1
+                             : setting->devices ? 2
+                                                : 0)) &&
+           (!way->isa || predicts);
 }
 
 unsigned random_ways_of(const random_setting *setting, uint64_t seed, bool predicts, bool all)
@@ -329,7 +338,7 @@ bool random_way_evaluate(const random_setting *setting, const random_way *way,
         setenv("GROVE_ISA", way->isa, 1);
     else
         unsetenv("GROVE_ISA");
-    if (way->devices)
+    if (way->devices && setting->devices)
         setting->devices->devices = way->devices;
     grove_tree *parsed =
         grove_library_parse(setting->library, whole, "random.tree", NULL, 0, error);

@@ -29,7 +29,8 @@ extern const random_way random_ways[RANDOM_WAYS];
 
 typedef struct {
     grove_library *library;
-    emulated_control *devices; /* NULL: this build lacks it */
+    emulated_control *devices; /* NULL: this build lacks it, or `real` */
+    bool real;                 /* the machine's own GPU, by GROVE_TEST_CUDA=real */
     char file[64];             /* that actions write */
 } random_setting;
 

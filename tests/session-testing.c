@@ -1,4 +1,5 @@
 #include "session-testing.h"
+#include "real-cuda.h"
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -216,6 +217,8 @@ grove_session *session_test_session(const grove_session_options *options)
 
     if (!own.device)
         own.device = device ? device : "cpu";
+    if (!strncmp(own.device, "cuda", 4))
+        real_cuda_keep();
     return grove_session_new(now.tree, &own, now.error);
 }
 

@@ -137,7 +137,7 @@ START_TEST(test_local_memory_counts)
         return;
     }
     cuda_testing_reset((uint64_t)_i);
-    control->local_bytes = EACH;
+    control->local_bytes = EMULATED_STACK + EACH;
     grove_device *device = cuda_testing_open(LIMIT);
     /* blocks kept for reuse make room for it */
     ck_assert_int_eq(grove_device_allocate(device, LIMIT / 2, &at, errors), 0);
@@ -154,7 +154,7 @@ START_TEST(test_local_memory_counts)
     cuda_testing_close(device);
     /* not for ever: with more memory the kernel is found */
     grove_error_clear(errors);
-    control->local_bytes = 2 * EACH;
+    control->local_bytes = EMULATED_STACK + 2 * EACH;
     device = cuda_testing_open(LIMIT);
     ck_assert_int_eq(grove_device_prepare(device, &cuda_testing_add, true, errors),
                      GROVE_NO_MEMORY);

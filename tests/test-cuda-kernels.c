@@ -290,7 +290,7 @@ static void run_sample(grove_device *device, const sample *s, bool double_)
 START_TEST(test_every_cell_function)
 {
     cuda_testing_reset((uint64_t)_i);
-    grove_device *device = cuda_testing_open(64 << 20);
+    grove_device *device = cuda_testing_open(cuda_testing_room(64 << 20));
 
     for (int k = 0; device && k < SAMPLES; k++)
         run_sample(device, &samples[k], _i % 2);

@@ -356,7 +356,7 @@ START_TEST(test_sums)
             right[n] = q;
         }
     cuda_testing_reset((uint64_t)_i);
-    grove_device *device = cuda_testing_open(64 << 20);
+    grove_device *device = cuda_testing_open(cuda_testing_room(64 << 20));
     if (!device)
         return;
     check(device, &setups[_i / 2], _i % 2);

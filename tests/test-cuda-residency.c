@@ -369,8 +369,8 @@ START_TEST(limited_memory_changes_nothing)
     session_test_tree(text);
     heap truth = heap_test_run("cuda", options, &c);
     for (int k = 2; k <= 4; k++) {
-        uint64_t peak = c.device_peak_bytes;
-        options.device_memory = peak * 2 / (uint64_t)(k + 1);
+        uint64_t peak = c.device_peak_bytes, local = c.device_local_bytes;
+        options.device_memory = local + (peak - local) * 2 / (uint64_t)(k + 1);
         grove_counters less = {0};
         heap got = heap_test_run("cuda", options, &less);
         ck_assert_uint_le(less.device_peak_bytes, options.device_memory);
@@ -381,6 +381,7 @@ START_TEST(limited_memory_changes_nothing)
         free(got.numbers);
     }
     /* not even the smallest tile fits, and hardly anything: the cpu helps */
+    cuda_testing_may_fall_back();
     options.device_memory = 100000;
     heap got = heap_test_run("cuda", options, NULL);
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
@@ -407,9 +408,9 @@ START_TEST(local_memory_is_counted)
     heap truth = heap_test_run("cuda", options, &c);
     cuda_testing_reset(1);
     options.device_memory = c.device_peak_bytes;
-    control->local_bytes =
-        (int)(options.device_memory / 2 / (EMULATED_PROCESSORS * EMULATED_THREADS));
-    ck_assert_int_gt(control->local_bytes, 0);
+    control->local_bytes = EMULATED_STACK + (int)(options.device_memory / 2 /
+                                                  (EMULATED_PROCESSORS * EMULATED_THREADS));
+    ck_assert_int_gt(control->local_bytes, EMULATED_STACK);
     grove_session *session = heap_test_session("cuda", options);
     ck_assert_int_eq(grove_session_run(session), 0);
     ck_assert_uint_ge(session->devices[0]->budget.peak, options.device_memory / 2);

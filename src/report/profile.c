@@ -123,7 +123,7 @@ static void print_busy(grove_text *text, const grove_device *device, double whol
 static void print_device_sums(grove_text *text, const grove_session *session)
 {
     const grove_counters *c = &session->counters;
-    char a[32], b[32], d[32];
+    char a[32], b[32], d[32], e[32];
 
     for (int k = 0; k < session->device_count; k++)
         grove_text_add(text, "%s: %s\n", session->devices[k]->name,
@@ -132,11 +132,12 @@ static void print_device_sums(grove_text *text, const grove_session *session)
         print_busy(text, session->devices[k], c->seconds);
     grove_text_add(text,
                    "%llu launches; %s up, %s down; %llu blocks, %llu of them from the driver, at "
-                   "most %s\n",
+                   "most %s, %s of them local memory of kernels\n",
                    (unsigned long long)c->launches, grove_show_bytes(a, (double)c->bytes_up),
                    grove_show_bytes(b, (double)c->bytes_down), (unsigned long long)c->allocations,
                    (unsigned long long)c->system_allocations,
-                   grove_show_bytes(d, (double)c->device_peak_bytes));
+                   grove_show_bytes(d, (double)c->device_peak_bytes),
+                   grove_show_bytes(e, (double)c->device_local_bytes));
 }
 
 static void print_sums(grove_text *text, const grove_counters *c)

@@ -57,7 +57,7 @@ void grove_usage_count(grove_session *session)
     c->bytes_up = sum.bytes_up;
     c->launches = sum.launches;
     c->allocations = sum.allocations;
-    c->bytes_down = c->system_allocations = c->device_peak_bytes = 0;
+    c->bytes_down = c->system_allocations = c->device_peak_bytes = c->device_local_bytes = 0;
     c->device_kernel_seconds = c->device_up_seconds = c->device_down_seconds = 0;
     c->device_open_seconds = c->device_load_seconds = 0;
     for (int k = 0; k < session->device_count; k++) {
@@ -65,6 +65,7 @@ void grove_usage_count(grove_session *session)
         c->bytes_down += device->bytes_down;
         c->system_allocations += device->budget.system_allocations;
         c->device_peak_bytes += device->budget.peak;
+        c->device_local_bytes += device->local_bytes;
         c->device_kernel_seconds += device->timing.busy.kernels;
         c->device_up_seconds += device->timing.busy.up;
         c->device_down_seconds += device->timing.busy.down;

@@ -170,6 +170,15 @@ int cuCtxPopCurrent_v2(void **handle)
     return success;
 }
 
+int cuCtxGetLimit(size_t *value, int limit)
+{
+    enum { STACK_SIZE = 0 };
+    if (limit != STACK_SIZE)
+        return invalid_value;
+    *value = EMULATED_STACK;
+    return success;
+}
+
 int cuMemGetInfo_v2(size_t *available, size_t *total)
 {
     ENTER();

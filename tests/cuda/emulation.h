@@ -13,6 +13,7 @@ extern "C" {
 
 enum {
     EMULATED_NEW = 99000,    /* a version of CUDA newer than any */
+    EMULATED_STACK = 1024,   /* bytes of a thread that contexts have */
     EMULATED_PROCESSORS = 4, /* multiprocessors of a device ... */
     EMULATED_THREADS = 2048  /* ... and threads that can be resident on each */
 };

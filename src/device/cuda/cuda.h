@@ -92,6 +92,7 @@ typedef struct {
     int handle;
     uint64_t peers;   /* bits of the handles of devices to which access was asked for */
     uint64_t threads; /* that can be resident on all multiprocessors together */
+    uint64_t stack;   /* bytes of local memory of a thread that the context has from the start */
     cuda_context context;
     cuda_stream compute;
     cuda_copier up, down;

@@ -82,7 +82,7 @@ static void describe(cuda_device *cuda)
     const cuda_driver *driver = &cuda->driver;
     char name[64] = "", size[32];
     int major = 0, minor = 0, multiprocessors = 0, threads = 0;
-    size_t available = 0, total = 0;
+    size_t available = 0, total = 0, stack = 0;
 
     driver->device_name(name, sizeof(name) - 1, cuda->handle);
     if (driver->device_place(cuda->device.place, sizeof(cuda->device.place), cuda->handle))
@@ -92,6 +92,8 @@ static void describe(cuda_device *cuda)
     driver->device_attribute(&multiprocessors, CUDA_MULTIPROCESSORS, cuda->handle);
     driver->device_attribute(&threads, CUDA_MAX_THREADS, cuda->handle);
     cuda->threads = (uint64_t)multiprocessors * (uint64_t)threads;
+    if (!driver->context_limit(&stack, CUDA_STACK))
+        cuda->stack = stack;
     if (!driver->memory_info(&available, &total) && !cuda->device.budget.limit)
         cuda->device.budget.limit = available / 10 * 9;
     snprintf(cuda->device.description, sizeof(cuda->device.description), "%.48s, compute %d.%d, %s",

@@ -22,6 +22,7 @@ enum {
     CUDA_COMPUTE_MAJOR = 75,
     CUDA_COMPUTE_MINOR = 76,
     CUDA_LOCAL_BYTES = 3,  /* function attribute: of a thread */
+    CUDA_STACK = 0,        /* limit of a context: local memory of a thread */
     CUDA_NON_BLOCKING = 1, /* streams */
     CUDA_NO_TIMING = 2,    /* events */
     CUDA_PORTABLE = 1      /* pinned memory, allocated or registered */
@@ -42,6 +43,7 @@ enum {
     f(context_release, "cuDevicePrimaryCtxRelease_v2", (int device)) \
     f(context_push, "cuCtxPushCurrent_v2", (cuda_context context)) \
     f(context_pop, "cuCtxPopCurrent_v2", (cuda_context *context)) \
+    f(context_limit, "cuCtxGetLimit", (size_t *value, int limit)) \
     f(memory_info, "cuMemGetInfo_v2", (size_t *available, size_t *total)) \
     f(memory_allocate, "cuMemAlloc_v2", (cuda_address *at, size_t bytes)) \
     f(memory_free, "cuMemFree_v2", (cuda_address at)) \

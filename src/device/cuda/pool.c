@@ -135,14 +135,16 @@ static int new_block(cuda_device *cuda, size_t bytes, cuda_block **block)
     return 0;
 }
 
-/* The driver keeps local memory for as many threads as can be resident, however few a launch has.
- */
+/* The driver keeps local memory for as many threads as can be resident, however few a launch has,
+ * beside what the context has from the start. */
 int cuda_count_local(cuda_device *cuda, int each, grove_error *error)
 {
     grove_device *device = &cuda->device;
-    uint64_t bytes = cuda->threads * (uint64_t)(each > 0 ? each : 0);
+    uint64_t own = (uint64_t)(each > 0 ? each : 0), bytes = 0;
     int code = 0;
 
+    if (own > cuda->stack)
+        bytes = cuda->threads * (own - cuda->stack);
     pthread_mutex_lock(&cuda->lock);
     if (bytes > device->local_bytes) {
         uint64_t more = bytes - device->local_bytes;
