@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 8 };
+enum { COLUMNS = 9 };
 
 typedef struct {
     grove_product product;

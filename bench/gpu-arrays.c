@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMNS = 8, STATIONS = 64 };
+enum { COLUMNS = 9, STATIONS = 64 };
 
 /* A dense view along the axes in `varies` (bits); *numbers becomes its size. */
 static grove_view dense(const grove_args *args, int varies, int elements, int complex_, int bytes,

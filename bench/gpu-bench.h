@@ -53,8 +53,8 @@ void gpu_print(const gpu_bench *b, const char *name, bool double_, double second
 #define GPU_HEAD(title)                                                                            \
     "\n| " title                                                                                   \
     " | precision | ms | operations | always double | on tensor cores | bytes | share of "         \
-    "the binding limit |"
-#define GPU_LINE "| --- | --- | --: | --: | --: | --: | --: | --: |"
+    "the binding limit | 1e9/s |"
+#define GPU_LINE "| --- | --- | --: | --: | --: | --: | --: | --: | --: |"
 
 void gpu_measure_limits(gpu_bench *b);                     /* gpu-limits.c: fills the rates */
 void gpu_measure_predict(gpu_bench *b, const char *words); /* gpu-predict.c */

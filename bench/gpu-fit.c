@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 8, SLOTS = 8, CHANNELS = 16, TIMES = 10, ELEMENTS = 4, EACH = 8 /* unknowns */ };
+enum { COLUMNS = 9, SLOTS = 8, CHANNELS = 16, TIMES = 10, ELEMENTS = 4, EACH = 8 /* unknowns */ };
 
 static const grove_kernel
     normal = {"fit_normal", NULL, NULL, "fit_normal.cu", grove_fit_normal_threads, 0, 0},

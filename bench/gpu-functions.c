@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 8, CHANNELS = 32, TIMES = 8, SUPPORT = 7, OVERSAMPLING = 8, SETS = 16 };
+enum { COLUMNS = 9, CHANNELS = 32, TIMES = 8, SUPPORT = 7, OVERSAMPLING = 8, SETS = 16 };
 
 static int64_t sample_threads(const grove_args *args)
 {

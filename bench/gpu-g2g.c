@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    COLUMNS = 8,
+    COLUMNS = 9,
     STEPS = 256,    /* fine samples of a track */
     ITEMS = 1 << 13 /* cells of the result that are counted */
 };

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 8, CHANNELS = 32, ITEMS = 1 << 13 };
+enum { COLUMNS = 9, CHANNELS = 32, ITEMS = 1 << 13 };
 
 static int64_t spread_threads(const grove_args *args)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 8, VISIBILITIES = 512 };
+enum { COLUMNS = 9, VISIBILITIES = 512 };
 
 typedef struct {
     const char *name;

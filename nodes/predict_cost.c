@@ -42,7 +42,7 @@ grove_predict_costs predict_costs(int isa, int jones)
 
 grove_predict_cuda_costs predict_cuda_costs(void)
 {
-    grove_predict_cuda_costs costs = grove_predict_cuda_counted();
+    grove_predict_cuda_costs costs = grove_predict_cuda_measured();
 
     grove_tuning_find(GROVE_TUNING_GPU, predict_cuda_costs_entry(&costs).what, (double *)&costs,
                       CUDA_NUMBERS);

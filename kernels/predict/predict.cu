@@ -226,21 +226,16 @@ __device__ __forceinline__ void add_source(const place &p, const chunk<real, GRO
 template <typename real, int GROUP>
 __device__ __forceinline__ void flush(const sums<real, GROUP> &sum, totals<GROUP> *total)
 {
-    volatile real staged[GROUP][4][2];
+    volatile real staged[4][GROUP][2];
 
 #pragma unroll
     for (int k = 0; k < GROUP; k++)
         for (int e = 0; e < 4; e++) {
             bool diagonal = e == 0 || e == 3;
-            staged[k][e][0] = sum.element[e][k].re + (diagonal ? sum.both[k].re : 0);
-            staged[k][e][1] = sum.element[e][k].im + (diagonal ? sum.both[k].im : 0);
+            staged[e][k][0] = sum.element[e][k].re + (diagonal ? sum.both[k].re : 0);
+            staged[e][k][1] = sum.element[e][k].im + (diagonal ? sum.both[k].im : 0);
         }
-#pragma unroll 1
-    for (int n = 0; n < 4 * GROUP; n++) {
-        complex_number<double> *to = &total->element[n % 4][n / 4];
-        to->re += (double)staged[n / 4][n % 4][0];
-        to->im += (double)staged[n / 4][n % 4][1];
-    }
+    add_to_totals<8 * GROUP>(&total->element[0][0].re, &staged[0][0][0]);
 }
 
 template <typename real, int GROUP, bool JONES>

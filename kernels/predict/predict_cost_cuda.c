@@ -3,25 +3,23 @@
 
 #include "predict_cuda.h"
 
-/* An H100 issues 132 multiprocessors x 4 schedulers x 32 lanes x 1.83 GHz = 3.09e13 instructions of
- * threads a second; those in double or on integers take two slots. Counted at 64 stations and 64
- * channels (workload P3 of bench/gpu-kernels) are 1e12 source-visibilities a second: recurrence
- * 5.92, hence 5.2 slots; a phase evaluated 0.52, hence 60; Jones terms 1.52, hence 20.4, and 4.1
- * times as many where more than the phase varies with the channel. By stations shared memory binds:
- * 7.31, hence 8520 slots for 64 phasors, two fifths of its time, and 2816 products; with Jones
- * terms 1.24, hence 50200 for 192 factors, two fifths too, and 19456 products
- * (bench/RESULTS-gpu-counted.md). Jones terms that vary: two products of matrices more and their
- * loads. */
-grove_predict_cuda_costs grove_predict_cuda_counted(void)
+/* Measured on an H100 at 64 stations and 64 channels (workload P3 of bench/gpu-kernels), 1e12
+ * source-visibilities a second: recurrence 4.46; a phase evaluated 0.34; Jones terms 0.75, and 4.1
+ * times as long where more than the phase varies with the channel (counted). By stations 3.34, two
+ * fifths of the time for 64 phasors, the rest for 2816 products; with Jones terms 0.345, for 192
+ * factors and 19456 products. Times are in slots to issue an instruction of a thread, of which
+ * there are 3.09e13 a second (bench/RESULTS-gpu.md). Jones terms that vary: two products of
+ * matrices more and their loads, 9.3 times as long (counted). */
+grove_predict_cuda_costs grove_predict_cuda_measured(void)
 {
-    grove_predict_cuda_costs costs = {.recurrence = 5.2,
-                                      .direct = 60,
-                                      .jones = 20.4,
-                                      .varying = 190,
-                                      .phasor = 53,
-                                      .product = 1.8,
-                                      .factor = 105,
-                                      .jones_product = 1.55};
+    grove_predict_cuda_costs costs = {.recurrence = 6.9,
+                                      .direct = 91,
+                                      .jones = 41,
+                                      .varying = 380,
+                                      .phasor = 117,
+                                      .product = 4,
+                                      .factor = 376,
+                                      .jones_product = 5.6};
 
     return costs;
 }
@@ -40,7 +38,7 @@ double grove_predict_cuda_by_baselines(const grove_predict_cuda_costs *costs,
     double wide = round_up(shape->channels, PREDICT_CUDA_WIDE_SINGLE);
     /* Channels one by one, not in pairs: more than the phase varies with them. */
     const double alone = 4.1;
-    double narrow = 1.9 * round_up(shape->channels, PREDICT_CUDA_NARROW);
+    double narrow = 2.1 * round_up(shape->channels, PREDICT_CUDA_NARROW);
 
     if (shape->jones && (shape->varies || !shape->flat || !shape->regular))
         return rows * round_up(shape->channels, PREDICT_CUDA_NARROW) *

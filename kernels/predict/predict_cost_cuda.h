@@ -24,8 +24,8 @@ typedef struct {
     int jones, varies; /* Jones terms inside the sum; they vary with frequency */
 } grove_predict_cuda_shape;
 
-/* As counted in the machine code for an H100, in issue slots. */
-grove_predict_cuda_costs grove_predict_cuda_counted(void);
+/* As measured on an H100, in issue slots. */
+grove_predict_cuda_costs grove_predict_cuda_measured(void);
 
 /* For a source and time. */
 double grove_predict_cuda_by_baselines(const grove_predict_cuda_costs *costs,

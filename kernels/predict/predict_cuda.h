@@ -65,9 +65,10 @@ GROVE_FN int grove_predict_varies(const grove_args *args, int input, int axis)
            args->in[input].stride[axis] != 0;
 }
 
-/* Of the sums without Jones terms inside the fastest for the whole axis: a group of 8 takes 1.7 to
- * 2.0 times as long for a channel as one of 32 in single precision (spectra, smearing,
- * neither), 1.3 to 1.7 times as long as one of 16 in double precision (counted on an H100). */
+/* Of the sums without Jones terms inside the fastest for the whole axis: a group of 8 takes 2.4
+ * times as long for a channel as one of 32 in single precision, 1.7 times as long as one of 16 in
+ * double precision (measured on an H100; counted, with spectra and smearing, it is up to a sixth
+ * less). */
 GROVE_FN int grove_predict_cuda_direct(const grove_args *args)
 {
     const grove_predict_plan *plan = (const grove_predict_plan *)(const void *)args->state.bytes;
@@ -79,7 +80,7 @@ GROVE_FN int grove_predict_cuda_direct(const grove_args *args)
         return GROVE_PREDICT_CUDA_CHANNEL;
     if (!plan->channels.regular || (args->in[GROVE_PREDICT_WIDTH].data && !plan->equal_width))
         return GROVE_PREDICT_CUDA_IRREGULAR;
-    return 10 * wide <= (double_ ? 15 : 19) * narrow ? GROVE_PREDICT_CUDA_WIDE
+    return 10 * wide <= (double_ ? 15 : 21) * narrow ? GROVE_PREDICT_CUDA_WIDE
                                                      : GROVE_PREDICT_CUDA_NARROW;
 }
 

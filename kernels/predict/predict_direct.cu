@@ -265,9 +265,7 @@ __device__ __forceinline__ void flush(const sums<real, GROUP, PARTS> &sum, doubl
         staged[2 * n] = sum.of[n].re;
         staged[2 * n + 1] = sum.of[n].im;
     }
-#pragma unroll 1
-    for (int n = 0; n < 2 * GROUP * PARTS; n++)
-        total[n] += (double)staged[n];
+    add_to_totals<2 * GROUP * PARTS>(total, staged);
 }
 
 // One pass over the sources, for GROUP channels from `base` of the place's group.

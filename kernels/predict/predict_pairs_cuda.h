@@ -152,10 +152,24 @@ template <typename real> __device__ jones_side find_side(const place &p, int inp
                 bits % 16 == 0 && stride == (int)stride};
 }
 
+__device__ __forceinline__ float4 load_four(const char *at)
+{
+#if defined(__CUDA_ARCH__)
+    float4 of;
+
+    // volatile: the load stays where it is, ahead of what it is waited for with
+    asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(of.x), "=f"(of.y), "=f"(of.z), "=f"(of.w)
+                 : "l"(__cvta_generic_to_global(at)));
+    return of;
+#else
+    return *(const float4 *)(const void *)at;
+#endif
+}
+
 __device__ __forceinline__ void load_matrix(const char *at, matrix_number<float> *m)
 {
-    const float4 *from = (const float4 *)(const void *)at;
-    const float4 a = from[0], b = from[1];
+    const float4 a = load_four(at), b = load_four(at + sizeof(a));
 
     *m = {{{a.x, a.y}, {a.z, a.w}, {b.x, b.y}, {b.z, b.w}}};
 }
@@ -191,16 +205,15 @@ __device__ __forceinline__ void advance(jones_side *side, int count)
 
 // left * brightness * right of a source, without the real number of an unpolarised one.
 template <typename real>
-__device__ __forceinline__ matrix_number<real> terms_at(const pair_frame &f,
-                                                        const pair_chunk<real> &c, int i)
+__device__ __forceinline__ matrix_number<real> terms_between(matrix_number<real> left,
+                                                             const matrix_number<real> &right,
+                                                             const pair_chunk<real> &c, int i)
 {
-    matrix_number<real> m = side_at<real>(f.left, i);
-
     if (c.general) {
         const complex_number<real> *w = c.weight[i];
-        m = m * matrix_number<real>{{w[0], w[1], w[2], w[3]}};
+        left = left * matrix_number<real>{{w[0], w[1], w[2], w[3]}};
     }
-    return m * side_at<real>(f.right, i);
+    return left * right;
 }
 
 // The first channel of a group has no partner, nor has the middle one.
@@ -277,11 +290,13 @@ template <typename real, int GROUP, bool SHADED>
 __device__ __forceinline__ void add_terms(const pair_frame &f, const pair_chunk<real> &c, int i,
                                           pair_sums<real, GROUP> *sum)
 {
+    // Loaded first: the phases are found while they come.
+    const matrix_number<real> left = side_at<real>(f.left, i), right = side_at<real>(f.right, i);
     const double half_turns = dot(f.uvw, c.direction[i]); // for Hz
     complex_number<real> z = phasor_of_half_turns<real>(c.freq, half_turns);
     complex_number<real> step =
         GROUP > 1 ? phasor_of_half_turns<real>(c.step, half_turns) : complex_number<real>{1, 0};
-    matrix_number<real> m = terms_at<real>(f, c, i);
+    matrix_number<real> m = terms_between(left, right, c, i);
     real scale = c.general ? (real)1 : c.weight[i][0].re;
 
     if (f.wide)
@@ -305,19 +320,14 @@ __device__ __forceinline__ void add_terms(const pair_frame &f, const pair_chunk<
 template <typename real, int GROUP>
 __device__ __forceinline__ void flush(const pair_sums<real, GROUP> &sum, totals<GROUP> *total)
 {
-    volatile real staged[4][GROUP][2];
+    volatile real staged[8 * GROUP];
 
 #pragma unroll
     for (int n = 0; n < 4 * GROUP; n++) {
-        staged[n / GROUP][n % GROUP][0] = sum.element[n / GROUP][n % GROUP].re;
-        staged[n / GROUP][n % GROUP][1] = sum.element[n / GROUP][n % GROUP].im;
+        staged[2 * n] = sum.element[n / GROUP][n % GROUP].re;
+        staged[2 * n + 1] = sum.element[n / GROUP][n % GROUP].im;
     }
-#pragma unroll 1
-    for (int n = 0; n < 4 * GROUP; n++) {
-        complex_number<double> *to = &total->element[n / GROUP][n % GROUP];
-        to->re += (double)staged[n / GROUP][n % GROUP][0];
-        to->im += (double)staged[n / GROUP][n % GROUP][1];
-    }
+    add_to_totals<8 * GROUP>(&total->element[0][0].re, staged);
 }
 
 // Totals of pairs become those of channels.

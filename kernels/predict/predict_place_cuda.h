@@ -30,6 +30,25 @@ struct place : group_place {
     char *out;
 };
 
+// Adds to totals, which lie in memory, as sums do here; some at a time, whose loads wait for it
+// together.
+template <int COUNT, typename real>
+__device__ __forceinline__ void add_to_totals(double *total, const volatile real *sum)
+{
+    const int together = COUNT % 8 ? 2 : 8;
+
+#pragma unroll 1
+    for (int first = 0; first < COUNT; first += together) {
+        double next[together];
+#pragma unroll
+        for (int n = 0; n < together; n++)
+            next[n] = total[first + n] + (double)sum[first + n];
+#pragma unroll
+        for (int n = 0; n < together; n++)
+            total[first + n] = next[n];
+    }
+}
+
 __device__ __forceinline__ int64_t stride_of(const grove_view *view, int axis)
 {
     return axis < 0 ? 0 : view->stride[axis];

@@ -56,36 +56,58 @@ __device__ __forceinline__ bool is_good(const line *l, int64_t i)
     return !(*(const unsigned char *)(l->at.flags + i * l->flags) >> l->bit & 1);
 }
 
+// Samples whose numbers are read together, so that they wait for memory at the same time.
+enum { TOGETHER = 8 };
+
+template <typename real, int parts> struct sample {
+    real part[parts];
+    bool good;
+};
+
 template <typename real, int parts>
-__device__ __forceinline__ void add_sample(const char *at, number *to)
+__device__ __forceinline__ sample<real, parts> sample_at(const line *l, int64_t i)
 {
-    const real *x = (const real *)__builtin_assume_aligned(at, parts * sizeof(real));
+    const real *x =
+        (const real *)__builtin_assume_aligned(l->at.numbers + i * l->stride, parts * sizeof(real));
+    sample<real, parts> of;
 
 #pragma unroll
     for (int k = 0; k < parts; k++)
-        to->part[k] += (double)x[k];
+        of.part[k] = x[k];
+    of.good = !l->at.flags || is_good(l, i);
+    return of;
+}
+
+template <typename real, int parts>
+__device__ __forceinline__ void add_sample(const sample<real, parts> &of, number *to)
+{
+    if (!of.good)
+        return;
+#pragma unroll
+    for (int k = 0; k < parts; k++)
+        to->part[k] += (double)of.part[k];
+    to->count++;
 }
 
 // Sums, of numbers of one kind.
 template <typename real, int parts>
 __device__ __forceinline__ void add_sums(const line *l, number *to)
 {
-    const int64_t samples = l->samples;
-    const char *at = l->at.numbers;
+    sample<real, parts> of[TOGETHER];
+    int64_t i = 0;
 
-    if (!l->at.flags) {
-#pragma unroll 4
-        for (int64_t i = 0; i < samples; i++, at += l->stride)
-            add_sample<real, parts>(at, to);
-        to->count += samples;
-        return;
+#pragma unroll 1
+    for (; i + TOGETHER <= l->samples; i += TOGETHER) {
+#pragma unroll
+        for (int n = 0; n < TOGETHER; n++)
+            of[n] = sample_at<real, parts>(l, i + n);
+#pragma unroll
+        for (int n = 0; n < TOGETHER; n++)
+            add_sample(of[n], to);
     }
-#pragma unroll 4
-    for (int64_t i = 0; i < samples; i++, at += l->stride)
-        if (is_good(l, i)) {
-            add_sample<real, parts>(at, to);
-            to->count++;
-        }
+#pragma unroll 1
+    for (; i < l->samples; i++)
+        add_sample(sample_at<real, parts>(l, i), to);
 }
 
 // All else: minima, maxima, partial results with counts.
