@@ -362,6 +362,7 @@ static int check(grove_node *node, bool psf)
                   .weights = grove_node_input(node, "weights"),
                   .uvw = grove_node_input(node, "uvw"),
                   .max_uvw = grove_node_input(node, "max_uvw"),
+                  .missing = -1,
                   .psf = psf,
                   .without_w = !grove_node_bool(node, "w_terms"),
                   .exact = grove_node_bool(node, "exact"),
@@ -385,6 +386,7 @@ static int check(grove_node *node, bool psf)
                                           &m->weights);
     if (!code)
         code = image_plane_find_longest(node, &m->max_uvw);
+    m->missing = code ? -1 : image_samples_find_missing(node, m->data);
     const double longest = image_longest_baseline(obs);
     if (longest > 0 && !grove_node_written(node, "max_uvw"))
         m->longest = longest;

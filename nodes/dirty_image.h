@@ -14,7 +14,7 @@ typedef struct {
 
 /* What check found out. Inputs are -1 where there are none. */
 typedef struct {
-    int data, weights, uvw, max_uvw;
+    int data, weights, uvw, max_uvw, missing;
     bool psf, without_w, exact;
     double epsilon;
     double longest; /* u, v and w that are left out are beyond, wavelengths; 0: only by max_uvw */

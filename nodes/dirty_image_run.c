@@ -219,13 +219,12 @@ static int add_band(const grove_call *call, int band, const double *max_uvw, ima
     const bool sizes = m->exact && !state->sized;
     if (e.channels < 1 || (state->first == state->end && !sizes))
         return 0; /* none in this tile, or in this walk */
-    int64_t times = m->chunk / (e.baselines * e.channels);
-    times = times < 1 ? 1 : times;
     if (!state->gridder && !sizes)
         code = open_gridder(call, m->exact, state);
-    for (int64_t first = 0; first < e.times && !code; first += times)
-        code =
-            add_times(call, state, part, first, e.times - first < times ? e.times - first : times);
+    for (int64_t first = 0, times; first < e.times && !code; first += times) {
+        times = image_part_times(part, &e, first, m->chunk);
+        code = add_times(call, state, part, first, times);
+    }
     return code;
 }
 
@@ -236,6 +235,7 @@ int imager_add(const grove_call *call, void *own, const grove_array *const *inpu
     image_part part = {.data = array_of(inputs, m->data),
                        .weights = array_of(inputs, m->weights),
                        .uvw = inputs[m->uvw],
+                       .missing = array_of(inputs, m->missing),
                        .freq = m->bands.freq,
                        .stokes = m->stokes,
                        .as_ones = m->psf};

@@ -156,6 +156,10 @@ static int check_both(grove_node *node, bool weighs, gridding *g)
     if (!code)
         code = image_samples_find_weights(node, grove_node_input(node, "data"), g->stokes.elements,
                                           &g->weights);
+    /* sets of indices and gradients may be values of rows */
+    g->missing = code || g->functions >= 0
+                     ? -1
+                     : image_samples_find_missing(node, grove_node_input(node, "data"));
     code = code ? code : check_axes(node, obs, g->functions, g->is_idg ? g->terms.input : -1);
     code = code ? code : image_bands_read(node, g->freq, &g->bands);
     if (!code)
@@ -418,24 +422,24 @@ static int add_band(const grove_call *call, gridded *to, const grove_array *cons
     const image_part part = {.data = arrays[grove_node_input(call->node, "data")],
                              .weights = g->weights >= 0 ? arrays[g->weights] : NULL,
                              .uvw = arrays[g->uvw],
+                             .missing = g->missing >= 0 ? arrays[g->missing] : NULL,
+                             .all_rows = g->is_idg,
                              .freq = g->freq,
                              .first_channel = channel,
                              .channels = image_bands_first(&g->bands, band + 1) - channel,
                              .stokes = g->stokes,
                              .longest = {g->longest[0], g->longest[1], g->longest[2]}};
     const image_extent e = image_part_extent(&part);
-    int64_t step = e.channels > 0 ? CHUNK / (e.baselines * e.channels) : 1;
     int code = 0;
 
-    step = step < 1 ? 1 : step;
-    for (int64_t first = 0; first < e.times && e.channels > 0 && !code; first += step) {
+    for (int64_t first = 0, times; first < e.times && e.channels > 0 && !code; first += times) {
         image_samples s;
-        if (image_samples_make(call, &part, first, e.times - first < step ? e.times - first : step,
-                               call->double_precision, &s))
+        times = image_part_times(&part, &e, first, CHUNK);
+        if (image_samples_make(call, &part, first, times, call->double_precision, &s))
             return grid_no_memory(call);
         const image_mueller_part cells = {
             .first_time = first_of(part.data, GROVE_AXIS_TIME) + first,
-            .times = s.samples.rows / e.baselines,
+            .times = times,
             .first_baseline = first_of(part.data, GROVE_AXIS_BASELINE),
             .baselines = e.baselines,
             .first_channel = e.first_channel,

@@ -19,6 +19,7 @@ typedef struct {
     double longest[3]; /* |u|, |v| and |w| that count, wavelengths; 0: not known */
     int weights, uvw;
     int functions; /* the input; -1: none */
+    int missing;   /* rows that the set lacks; -1: none */
     bool exact;
     bool is_idg; /* image-domain gridding, by `idg` */
     grove_idg_plan idg;

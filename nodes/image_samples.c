@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "fit.h"
+#include "keep.h"
 
 #include <float.h>
 #include <math.h>
@@ -68,6 +69,31 @@ image_extent image_part_extent(const image_part *part)
     return e;
 }
 
+/* Whether the part lacks a row. */
+static bool is_missing(const image_part *part, const steps *missing, int64_t time, int64_t baseline)
+{
+    return part->missing && part->missing->flags &&
+           part->missing->flags[time * missing->time + baseline * missing->baseline];
+}
+
+int64_t image_part_times(const image_part *part, const image_extent *e, int64_t first,
+                         int64_t samples)
+{
+    const steps missing = steps_of(part->missing);
+    int64_t rows = e->channels > 0 ? samples / e->channels : 0, times = 0;
+
+    while (first + times < e->times) {
+        int64_t there = 0;
+        for (int64_t b = 0; b < e->baselines; b++)
+            there += part->all_rows || !is_missing(part, &missing, first + times, b);
+        if (times && there > rows)
+            break;
+        rows -= there;
+        times++;
+    }
+    return times;
+}
+
 /* ---- samples ---- */
 
 typedef struct {
@@ -76,7 +102,8 @@ typedef struct {
     int64_t first;
     bool double_precision;
     image_samples *to;
-    steps data, weights, uvw;
+    steps data, weights, uvw, missing;
+    int64_t *list;       /* [row] which of times and baselines; NULL: all */
     double *sum;         /* [row] of weights */
     int64_t *not_finite; /* [row] */
     int64_t *outside;    /* [row] */
@@ -155,12 +182,30 @@ static int64_t cell_of(const steps *s, int64_t time, int64_t baseline, int64_t c
     return time * s->time + baseline * s->baseline + (channel - s->first_channel) * s->freq;
 }
 
+/* A row that the part is missing. */
+static void blank_row(work *w, int64_t row, int count)
+{
+    const int64_t first = row * w->extent.channels;
+
+    memset(w->to->uvw + 3 * row, 0, 3 * sizeof(double));
+    for (int64_t at = first; at < first + w->extent.channels; at++) {
+        put(w->to->weight, at, 0, w->double_precision);
+        for (int i = 0; i < 2 * count; i++)
+            put(w->to->data, 2 * count * at + i, 0, w->double_precision);
+    }
+}
+
 static void make_row(work *w, int64_t row)
 {
-    const int64_t t = w->first + row / w->extent.baselines, b = row % w->extent.baselines;
+    const int64_t cell = w->list ? w->list[row] : row;
+    const int64_t t = w->first + cell / w->extent.baselines, b = cell % w->extent.baselines;
     const int count = w->part->as_ones ? 1 : w->part->stokes.count;
     const int64_t uvw = 3 * (t * w->uvw.time + b * w->uvw.baseline);
 
+    if (!w->list && is_missing(w->part, &w->missing, t, b)) {
+        blank_row(w, row, count);
+        return;
+    }
     memcpy(w->to->uvw + 3 * row, (const double *)w->part->uvw->data + uvw, 3 * sizeof(double));
     for (int64_t f = 0; f < w->extent.channels; f++) {
         int64_t data = cell_of(&w->data, t, b, w->extent.first_channel + f);
@@ -192,13 +237,25 @@ static void make_rows(void *context, int64_t first, int64_t last)
         make_row(context, row);
 }
 
+/* Lists the rows that are there, unless all are taken; how many are. -1: no memory. */
+static int64_t list_rows(work *w, int64_t count)
+{
+    const int64_t baselines = w->extent.baselines, cells = count * baselines;
+    int64_t rows = 0;
+
+    if (!w->part->missing || w->part->all_rows)
+        return cells;
+    w->list = malloc((size_t)cells * sizeof(*w->list) + 1);
+    for (int64_t i = 0; w->list && i < cells; i++)
+        if (!is_missing(w->part, &w->missing, w->first + i / baselines, i % baselines))
+            w->list[rows++] = i;
+    return w->list ? rows : -1;
+}
+
 int image_samples_make(const grove_call *call, const image_part *part, int64_t first, int64_t count,
                        bool double_precision, image_samples *s)
 {
     const image_extent e = image_part_extent(part);
-    const int64_t rows = count * e.baselines;
-    const size_t real = double_precision ? sizeof(double) : sizeof(float),
-                 samples = (size_t)(rows * e.channels);
     work w = {.part = part,
               .extent = e,
               .first = first,
@@ -206,16 +263,22 @@ int image_samples_make(const grove_call *call, const image_part *part, int64_t f
               .to = s,
               .data = steps_of(part->data),
               .weights = steps_of(part->weights),
-              .uvw = steps_of(part->uvw)};
+              .uvw = steps_of(part->uvw),
+              .missing = steps_of(part->missing)};
+    const int64_t rows = list_rows(&w, count);
+    const size_t real = double_precision ? sizeof(double) : sizeof(float),
+                 samples = (size_t)(rows * e.channels);
 
-    *s = (image_samples){
-        .uvw = malloc((size_t)rows * 3 * sizeof(double)),
-        .data = malloc(samples * 2 * real * (size_t)(part->as_ones ? 1 : part->stokes.count)),
-        .weight = malloc(samples * real)};
-    w.sum = calloc((size_t)rows, sizeof(*w.sum));
-    w.not_finite = calloc((size_t)rows, sizeof(*w.not_finite));
-    w.outside = calloc((size_t)rows, sizeof(*w.outside));
-    w.beyond = calloc((size_t)rows, sizeof(*w.beyond));
+    *s = (image_samples){0};
+    if (rows < 0)
+        return -1;
+    s->uvw = malloc((size_t)rows * 3 * sizeof(double) + 1);
+    s->data = malloc(samples * 2 * real * (size_t)(part->as_ones ? 1 : part->stokes.count) + 1);
+    s->weight = malloc(samples * real + 1);
+    w.sum = calloc((size_t)rows + 1, sizeof(*w.sum));
+    w.not_finite = calloc((size_t)rows + 1, sizeof(*w.not_finite));
+    w.outside = calloc((size_t)rows + 1, sizeof(*w.outside));
+    w.beyond = calloc((size_t)rows + 1, sizeof(*w.beyond));
     bool made = s->uvw && s->data && s->weight && w.sum && w.not_finite && w.outside && w.beyond;
     if (made) {
         grove_call_parallel(call, rows, make_rows, &w);
@@ -232,6 +295,7 @@ int image_samples_make(const grove_call *call, const image_part *part, int64_t f
         s->outside += w.outside[row];
         s->beyond += w.beyond[row];
     }
+    free(w.list);
     free(w.sum);
     free(w.not_finite);
     free(w.outside);
@@ -267,6 +331,16 @@ void image_sizes_add(image_sizes *sizes, const image_samples *s, int stokes)
 }
 
 /* ---- what the classes that make samples share ---- */
+
+int image_samples_find_missing(grove_node *node, int k)
+{
+    const int missing =
+        k >= 0 && grove_node_input_form(node, k) ? grove_node_add_rows_input(node, k) : -1;
+
+    if (missing >= 0)
+        grove_node_use_flags_only(node, missing);
+    return missing;
+}
 
 int image_samples_find_weights(grove_node *node, int like, int elements, int *weights)
 {

@@ -11,6 +11,10 @@
 /* The arrays of a part. `data` and `weights` may be NULL: 1. */
 typedef struct {
     const grove_array *data, *weights, *uvw;
+    /* Flags rows that the set lacks, of which the others may hold anything: see
+     * grove_node_add_rows_input. NULL: there are none. */
+    const grove_array *missing;
+    bool all_rows; /* samples are made of these, too, with weights and baselines of 0 */
     const grove_axis *freq;
     int64_t first_channel, channels; /* of these only */
     image_stokes stokes;
@@ -24,8 +28,12 @@ typedef struct {
 } image_extent;
 
 image_extent image_part_extent(const image_part *part);
+/* How many times from `first` on have samples of at most that number, but at least one. */
+int64_t image_part_times(const image_part *part, const image_extent *extent, int64_t first,
+                         int64_t samples);
 
-/* Samples of times [first, first + count) of the part, with numbers of that precision. */
+/* Samples of times [first, first + count) of the part, with numbers of that precision: all rows of
+ * its extent, but those that it is missing. */
 typedef struct {
     grove_gridder_samples samples;
     double *uvw;
@@ -53,6 +61,9 @@ void image_sizes_add(image_sizes *sizes, const image_samples *samples, int stoke
 
 /* ---- what the classes that make samples share ---- */
 
+/* Only in check: the input `missing` of a part with data of input k (-1: none); -1: there is none.
+ */
+int image_samples_find_missing(grove_node *node, int k);
 /* Only in check: the input that has the weights: `weights` if it is given, else those of the set
  * that input `like` comes from, if they suit visibilities of so many elements; -1: there are none.
  * 0, or a code with a message. */

@@ -33,7 +33,7 @@ static const grove_option options[] = {
 };
 
 typedef struct {
-    int data, weights, uvw;
+    int data, weights, uvw, missing;
     grove_gridder_image image;
     const grove_axis *freq;
     int used; /* elements of the weights */
@@ -64,6 +64,7 @@ static int check(grove_node *node)
         d->data = grove_node_add_member_input(node, d->uvw, "data");
     if (!grove_node_input_form(node, d->weights))
         d->weights = grove_node_add_member_input(node, d->uvw, "weight");
+    d->missing = image_samples_find_missing(node, d->data);
     const grove_form *weights = d->weights >= 0 ? grove_node_input_form(node, d->weights)
                                 : d->data >= 0  ? grove_node_input_form(node, d->data)
                                                 : NULL;
@@ -128,6 +129,7 @@ static int add(const grove_call *call, void *state, const grove_array *const *ar
                        .weights =
                            d->weights >= 0 && arrays[d->weights]->data ? arrays[d->weights] : NULL,
                        .uvw = arrays[d->uvw],
+                       .missing = d->missing >= 0 ? arrays[d->missing] : NULL,
                        .freq = d->freq,
                        .channels = d->freq->size,
                        .stokes.used = d->used,
@@ -136,9 +138,10 @@ static int add(const grove_call *call, void *state, const grove_array *const *ar
     cells_of_weights *to = state;
 
     (void)count;
-    for (int64_t t = 0; t < e.times; t++) {
+    for (int64_t t = 0, times; t < e.times; t += times) {
         image_samples s;
-        if (image_samples_make(call, &part, t, 1, true, &s))
+        times = image_part_times(&part, &e, t, e.baselines * e.channels);
+        if (image_samples_make(call, &part, t, times, true, &s))
             return grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory");
         if (d->exact && to->quantum <= 0)
             image_sizes_add(&to->sizes, &s, 0);

@@ -62,13 +62,14 @@ int grove_node_groups(const grove_node *node, const grove_fit_group **groups);
  * is made of, such as their weights, or where no data with flags are, of the one leaf that has it,
  * as a further input; returns its number, or -1: there is none. */
 int grove_node_add_member_input(grove_node *node, int k, const char *member);
-/* Only in check of an action that fits: gives it, as a further input, the member `missing` of the
- * set whose data flag input k wherever it has no row: a value per time and baseline, flagged there.
- * Inputs of Jones shapes along these axes may then hold anything in such rows, and their flags,
- * too. Returns its number, or -1: there are no such rows. */
+/* Only in check of an action that fits, or of an accumulator: gives it, as a further input, the
+ * member `missing` of the set whose data flag input k wherever it has no row: a value per time and
+ * baseline, flagged there. Inputs along these axes, of a fit those of Jones shapes, may then hold
+ * anything in such rows on the host, and their flags, too; on devices they are as ever. Returns its
+ * number, or -1: there are no such rows. */
 int grove_node_add_rows_input(grove_node *node, int k);
-/* Only in check of an action without a target: of its first input it wants no rows that the set
- * lacks which its object input `input` was read from. They may hold anything. */
+/* Only in check of an action without a target: of its inputs it wants no rows that the set lacks
+ * which its object input `input` was read from. They may hold anything. */
 void grove_node_leave_rows(grove_node *node, const char *input);
 /* Only in check: a further input, of which `name` is the name in messages, that is made of an
  * expression of the tree language in the node's inputs. Returns its number, or -1 with a message.

@@ -168,9 +168,8 @@ START_TEST(cells_that_nobody_reads)
     ck_assert_int_eq(run(text, tile, double_), all / 2);
     ck_assert(skips() == (strstr(equation, "M[p,q]") != NULL));
     free(text);
-    text = grove_format(
-        "V[p,q] = %s\nw = sink(V, obs, column=\"TWO\")\nm = print(mean(V, over=time), rows=2)\n",
-        equation);
+    text = grove_format("V[p,q] = %s\nw = sink(V, obs, column=\"TWO\")\nm = print(V, rows=2)\n",
+                        equation);
     ck_assert_int_ge(run(text, tile, double_), all);
     ck_assert(!skips());
     free(text);
@@ -226,6 +225,116 @@ START_TEST(fits)
 }
 END_TEST
 
+/* The value R, made of V, of a set: with poison where it lacks rows; `more`: further actions. Sets
+ * *cells: how many were counted. */
+static testing_value value_of(const char *set, const char *expression, const char *more,
+                              int64_t tile, bool double_, unsigned char **flags, int64_t *cells)
+{
+    const grove_session_options options = {
+        .threads = 2, .device = "cpu", .tile_times = tile, .double_precision = double_};
+    char *text = grove_format(
+        "obs = ms(\"%s/%s.ms\")\nS = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
+        "G[p] = gains(obs, kind=sine, period=100s, seed=2)\n"
+        "M[p,q] = sum[s](point(S, obs, lmn=lmn(S, obs)))\n"
+        "V[p,q] = obs.data - count(G[p] * M[p,q] * G[q]^H)\nR = %s\nw = print(R, rows=2)\n%s",
+        t.folder, set, getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".", expression, more);
+
+    setenv("GROVE_POISON_ROWS", poison, 1);
+    counted = 0;
+    testing_tree(&t, text);
+    testing_value value = probe_session(&t, "R", &options, flags);
+    *cells = counted;
+    unsetenv("GROVE_POISON_ROWS");
+    free(text);
+    return value;
+}
+
+typedef struct {
+    const char *expression; /* of V */
+    double accuracy;        /* 0: the same bits */
+    int walks;              /* over tiles, where there are some */
+} gathered;
+
+/* That an expression has the same flags and numbers of a set that lacks rows as of another, or with
+ * other actions, where all of these are computed; and that of `rows` only V is. */
+static void check_gathered(const gathered *g, const char *set, int64_t rows, const char *other,
+                           const char *more, int64_t tile, bool double_)
+{
+    unsigned char *flags[2];
+    int64_t cells[2];
+    testing_value there = value_of(set, g->expression, "", tile, double_, &flags[0], &cells[0]);
+    const bool skipped = skips();
+    testing_value whole = value_of(other, g->expression, more, tile, double_, &flags[1], &cells[1]);
+    const size_t numbers = there.cells * (size_t)there.elements;
+
+    ck_assert_int_eq(cells[0], rows * CHANNELS * (tile ? g->walks : 1));
+    ck_assert_int_ge(cells[1], 2 * ROWS * CHANNELS);
+    ck_assert(skipped || rows == ROWS); /* then flags of cells may be looked at */
+    ck_assert_uint_eq(there.cells, whole.cells);
+    ck_assert_mem_eq(flags[0], flags[1], numbers);
+    if (g->accuracy > 0)
+        ck_assert_double_le(testing_distance(&there, &whole), g->accuracy);
+    else
+        ck_assert_mem_eq(there.at, whole.at, numbers * sizeof(*there.at));
+    for (int k = 0; k < 2; k++)
+        free(flags[k]);
+    testing_free(&there);
+    testing_free(&whole);
+}
+
+/* Of rows that are missing, and of ones that are flagged; of few rows, and of all cells. `kind`: 0
+ * to 3, of tiles, precision and poison. */
+static void check_both(const gathered *g, int kind)
+{
+    enum { FEW = (ROWS + 3) / 4 };
+    const int64_t tile = kind % 2 ? 3 : 0;
+    const bool double_ = kind / 2;
+    char *half = grove_format("%s/half.ms", t.folder), *less = grove_format("%s/less.ms", t.folder),
+         *few = grove_format("%s/few.ms", t.folder);
+
+    poison = kind == 1 || kind == 2 ? "number" : "nan";
+    make_half();
+    check_gathered(g, "half", ROWS, "full", "", tile, double_);
+    foreign_reference(half, less);
+    foreign_reference(less, few);
+    check_gathered(g, "few", FEW, "few", "z = print(V, rows=2)\n", tile, double_);
+    free(half);
+    free(less);
+    free(few);
+}
+
+START_TEST(reductions)
+{
+    static const gathered list[] = {
+        {"sum(norm(V), over=[time, baseline, freq])", 0, 1},
+        {"mean(V, over=time)", 0, 1},
+        {"sum(V, over=baseline)", 0, 1},
+        {"mean(V, over=[time, freq])", 0, 1},
+        {"min(abs(V), over=[time, baseline])", 0, 1},
+        {"max(norm(V), over=freq)", 0, 1},
+        {"mean(V * V, over=[baseline, freq])", 0, 1},
+        {"sum(mean(V, over=freq), over=time)", 0, 1},
+    };
+    check_both(&list[_i % 8], _i / 8);
+}
+END_TEST
+
+START_TEST(images)
+{
+    static const gathered list[] = {
+        {"dirty_image(V, obs, size=64, cell=60arcsec, exact=true)", 0, 2},
+        {"uv_density(obs, data=V, size=64, cell=60arcsec, exact=true)", 0, 2},
+        {"dirty_image(V, obs, size=64, cell=60arcsec, stokes=\"IQUV\", bands=3)", 1e-5, 1},
+        {"dirty_image(V, obs, size=64, cell=60arcsec, weights=obs.weight * 2, method=idg)", 1e-5,
+         1},
+        {"psf_image(obs, data=V, size=64, cell=60arcsec)", 1e-5, 1},
+        {"grid(V, obs, size=64, cell=60arcsec)", 1e-5, 1},
+        {"sum_of_weights(V, obs)", 1e-5, 1},
+    };
+    check_both(&list[_i % 7], _i / 7);
+}
+END_TEST
+
 /* A value that is asked for by itself has zeros where the set has no row, flagged. */
 START_TEST(a_value_that_is_asked_for)
 {
@@ -271,6 +380,8 @@ int main(void)
     tcase_add_loop_test(test, cells_that_nobody_reads, 0, 12);
     tcase_add_test(test, nothing_is_written);
     tcase_add_loop_test(test, fits, 0, 72);
+    tcase_add_loop_test(test, reductions, 0, 32);
+    tcase_add_loop_test(test, images, 0, 28);
     tcase_add_test(test, a_value_that_is_asked_for);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

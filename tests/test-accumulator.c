@@ -203,7 +203,7 @@ static int add_times(grove_session *session, grove_accumulator *to, grove_node *
         tile.first[GROVE_CUT_TIME] = first;
         tile.count[GROVE_CUT_TIME] = count;
         ck_assert_int_eq(grove_session_evaluate(session, in, space, in->axis_count, &value), 0);
-        code = grove_accumulator_add(to, &tile, value, space, in->axis_count, false);
+        code = grove_accumulator_add(to, &tile, value, NULL, space, in->axis_count, false);
         grove_value_unref(value);
         first += count;
     }

@@ -305,6 +305,33 @@ START_TEST(selections_that_are_refused)
 }
 END_TEST
 
+/* The largest baseline is known before an image is made, but little is made again for it: there are
+ * tiles. Where a mean is subtracted, all data would be. */
+START_TEST(tiles_where_little_is_made_again)
+{
+    static const char *const actions[] = {
+        "D = dirty_image(V, obs, size=64, cell=60arcsec)\nw = print(D, rows=2)\n",
+        "m = mean(V, over=time)\nw = print(sum(norm(V - m), over=[time, baseline, freq]))\n",
+    };
+    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
+    const grove_session_options options = {.threads = 1, .device = "cpu"};
+    char *text =
+        grove_format("obs = observe(array=\"%s/data/arrays/kat-7.array\", hour_angle=-3h..3h, "
+                     "integration=1s, phase_centre=\"0deg -30deg\", frequency=1.4GHz, channels=8, "
+                     "channel_width=1MHz)\nV[p,q] = noise(obs, sigma=1Jy)\n%s",
+                     source, actions[_i]);
+    grove_plan plan;
+
+    testing_tree(&t, text);
+    grove_session *session = grove_session_new(t.tree, &options, t.error);
+    ck_assert(session && !grove_session_plan(session, &plan));
+    ck_assert_int_eq(plan.tiles >= 8, _i == 0);
+    ck_assert(_i == 0 || plan.tiles == 1);
+    grove_session_free(session);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("nodes-reductions");
@@ -321,6 +348,7 @@ int main(void)
     tcase_add_test(test, selections);
     tcase_add_test(test, selections_from_vectors_and_diagonals);
     tcase_add_test(test, selections_that_are_refused);
+    tcase_add_loop_test(test, tiles_where_little_is_made_again, 0, 2);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

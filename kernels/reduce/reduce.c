@@ -12,7 +12,8 @@ typedef struct {
     int elements, parts;
     int kept[GROVE_MAX_AXES], kept_count;
     int reduced[GROVE_MAX_AXES], reduced_count; /* without state.axis */
-    int64_t row; /* cells of the last axis that is kept, if they lie side by side; or 1 */
+    int64_t row;     /* cells of the last axis that is kept, if they lie side by side; or 1 */
+    bool whole_rows; /* each number is made of cells of one row only, all of them in this call */
 } job;
 
 /* Numbers that are reduced together, and how many samples each is made of. */
@@ -24,7 +25,7 @@ typedef struct {
 
 /* Where the samples are. */
 typedef struct {
-    const char *numbers, *flags, *counts;
+    const char *numbers, *flags, *counts, *rows;
 } place;
 
 static void clear(const job *j, bench *b)
@@ -37,13 +38,15 @@ static void clear(const job *j, bench *b)
         memset(b->count, 0, (size_t)(b->cells * j->elements) * sizeof(int64_t));
 }
 
-static place step(const job *j, place at, int axis, int64_t by)
+static inline place step(const job *j, place at, int axis, int64_t by)
 {
     at.numbers += by * j->args->in[GROVE_REDUCE_NUMBERS].stride[axis];
     if (at.flags)
         at.flags += by * j->args->in[GROVE_REDUCE_FLAGS].stride[axis];
     if (at.counts)
         at.counts += by * j->args->in[GROVE_REDUCE_COUNTS].stride[axis];
+    if (at.rows)
+        at.rows += by * j->args->in[GROVE_REDUCE_ROWS].stride[axis];
     return at;
 }
 
@@ -125,17 +128,60 @@ static void add_good(const job *j, place at, int64_t flag_step, bench *b)
     }
 }
 
+static int64_t stride_of(const job *j, int input, int axis)
+{
+    return axis < 0 || !j->args->in[input].data ? 0 : j->args->in[input].stride[axis];
+}
+
+/* Whether a sum of one real number is made. */
+static bool is_one(const job *j, const bench *b)
+{
+    return b->numbers == 1 && (j->state.how == GROVE_HOW_SUM || j->state.how == GROVE_HOW_MEAN);
+}
+
+/* The same as add_good for each of some samples, where they are one number each. */
+static void add_ones(const job *j, place at, int axis, int64_t samples, bench *b)
+{
+    const int64_t numbers = stride_of(j, GROVE_REDUCE_NUMBERS, axis),
+                  flags = stride_of(j, GROVE_REDUCE_FLAGS, axis),
+                  counts = stride_of(j, GROVE_REDUCE_COUNTS, axis),
+                  rows = stride_of(j, GROVE_REDUCE_ROWS, axis);
+    double sum = b->sum[0];
+    int64_t count = b->count[0];
+
+    for (int64_t i = 0; i < samples; i++) {
+        if (at.rows && at.rows[i * rows])
+            continue;
+        int64_t good = at.counts ? *(const int64_t *)(const void *)(at.counts + i * counts)
+                                 : !(at.flags && at.flags[i * flags] & 1);
+        if (!good)
+            continue;
+        count += good;
+        sum += number_at(j, at.numbers + i * numbers, 0);
+    }
+    b->sum[0] = sum;
+    b->count[0] = count;
+}
+
 /* Adds samples along an axis (-1: one sample). */
 static void add_samples(const job *j, place at, int axis, int64_t samples, bench *b)
 {
     int last = j->args->axes - 1;
 
     if (!j->args->in[GROVE_REDUCE_COUNT].data) {
-        add_all(j, at, samples, axis < 0 ? 0 : j->args->in[GROVE_REDUCE_NUMBERS].stride[axis], b);
+        add_all(j, at, samples, stride_of(j, GROVE_REDUCE_NUMBERS, axis), b);
+        return;
+    }
+    const bool varies = stride_of(j, GROVE_REDUCE_ROWS, axis);
+    if (at.rows && *at.rows && !varies)
+        return;
+    if (is_one(j, b)) {
+        add_ones(j, at, axis, samples, b);
         return;
     }
     for (int64_t i = 0; i < samples; i++) {
-        add_good(j, at, b->cells > 1 ? j->args->in[GROVE_REDUCE_FLAGS].stride[last] : 0, b);
+        if (!at.rows || !*at.rows)
+            add_good(j, at, b->cells > 1 ? stride_of(j, GROVE_REDUCE_FLAGS, last) : 0, b);
         if (axis >= 0)
             at = step(j, at, axis, 1);
     }
@@ -207,13 +253,20 @@ static void reduce_run(const job *j, const int64_t *index, int cells)
     double *sum = (double *)(void *)grove_view_at(&args->out, index, args->axes);
     int64_t *count =
         (int64_t *)(void *)grove_view_at(&args->in[GROVE_REDUCE_COUNT], index, args->axes);
+    const char *rows = grove_view_at(&args->in[GROVE_REDUCE_ROWS], index, args->axes);
+    bench b;
+
+    if (rows && *rows && j->whole_rows) {
+        for (int k = 0; k < cells * j->elements * j->parts; k++)
+            sum[k] = grove_reduce_zero(j->state.how);
+        memset(count, 0, (size_t)(cells * j->elements) * sizeof(int64_t));
+        return;
+    }
     double *nodes =
         (double *)(void *)grove_view_at(&args->in[GROVE_REDUCE_NODES], index, args->axes);
     place at = {grove_view_at(&args->in[GROVE_REDUCE_NUMBERS], index, args->axes),
                 grove_view_at(&args->in[GROVE_REDUCE_FLAGS], index, args->axes),
-                grove_view_at(&args->in[GROVE_REDUCE_COUNTS], index, args->axes)};
-    bench b;
-
+                grove_view_at(&args->in[GROVE_REDUCE_COUNTS], index, args->axes), rows};
     b.cells = cells;
     b.numbers = cells * j->elements * j->parts;
     size_t bytes = (size_t)b.numbers * sizeof(double);
@@ -249,7 +302,9 @@ static bool is_row(const job *j, int axis)
         if (in->data && in->stride[axis] != bytes)
             return false;
     }
-    return args->out.stride[axis] == numbers * 8 && numbers <= RUN;
+    const grove_view *rows = &args->in[GROVE_REDUCE_ROWS];
+    return args->out.stride[axis] == numbers * 8 && numbers <= RUN &&
+           !(rows->data && rows->stride[axis]);
 }
 
 static void begin(job *j, const grove_args *args)
@@ -259,7 +314,10 @@ static void begin(job *j, const grove_args *args)
     j->elements = args->out.elements;
     j->parts = args->out.complex_ ? 2 : 1;
     j->kept_count = j->reduced_count = 0;
+    j->whole_rows = j->state.fresh && !args->in[GROVE_REDUCE_NODES].data;
     for (int d = 0; d < args->axes; d++) {
+        j->whole_rows =
+            j->whole_rows && (args->out.stride[d] || !stride_of(j, GROVE_REDUCE_ROWS, d));
         if (args->out.stride[d])
             j->kept[j->kept_count++] = d;
         else if (d != j->state.axis)
@@ -285,18 +343,24 @@ void grove_reduce_cells(const grove_args *args, int64_t first, int64_t last)
     job j;
 
     begin(&j, args);
+    int64_t at = cell_of(&j, first), index[GROVE_MAX_AXES] = {0}, rest = at;
     last = cell_of(&j, last);
-    for (int64_t at = cell_of(&j, first); at < last;) {
-        int64_t index[GROVE_MAX_AXES] = {0}, rest = at;
-        for (int k = j.kept_count - 1; k >= 0; k--) {
-            index[j.kept[k]] = rest % args->size[j.kept[k]];
-            rest /= args->size[j.kept[k]];
-        }
+    for (int k = j.kept_count - 1; k >= 0 && at < last; k--) {
+        index[j.kept[k]] = rest % args->size[j.kept[k]];
+        rest /= args->size[j.kept[k]];
+    }
+    while (at < last) {
         int64_t cells = j.row - at % j.row, most = RUN / (j.elements * j.parts);
         cells = cells < most ? cells : most < 1 ? 1 : most;
         cells = cells < last - at ? cells : last - at;
         reduce_run(&j, index, (int)cells);
         at += cells;
+        rest = cells;
+        for (int k = j.kept_count - 1; k >= 0 && rest; k--) {
+            index[j.kept[k]] += rest;
+            rest = index[j.kept[k]] == args->size[j.kept[k]];
+            index[j.kept[k]] = rest ? 0 : index[j.kept[k]];
+        }
     }
 }
 

@@ -28,8 +28,9 @@ enum {
     GROVE_REDUCE_FLAGS,   /* a byte per cell, bit k (at most 7): element k is bad; or absent */
     GROVE_REDUCE_COUNTS,  /* instead of flags: how many samples the numbers stand for, int64_t */
     GROVE_REDUCE_COUNT, /* written: int64_t, laid out as the output without its parts; or absent */
-    GROVE_REDUCE_NODES  /* written: the nodes, each laid out as the output; absent: kept for this
+    GROVE_REDUCE_NODES, /* written: the nodes, each laid out as the output; absent: kept for this
                            call */
+    GROVE_REDUCE_ROWS   /* a byte per row, not 0: its cells count as flagged; CPU only; or absent */
 };
 
 /* Inputs of `reduce_finish`, whose output is the value: sums, double; counts, or absent; and flags,

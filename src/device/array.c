@@ -153,6 +153,23 @@ static void fill_table(const grove_flag_marks *rule, int k, unsigned char table[
                 (unsigned char)(table[bits] | (rule->marks[k] >> 8 * e & 255));
 }
 
+/* The same as mark_row, without a table: most flags of a row are equal. */
+static void mark_few(const grove_flag_marks *rule, int k, const grove_view *in, int inner,
+                     int64_t first, const unsigned char *row, unsigned char *to, int64_t count)
+{
+    int64_t step = inner < 0 ? 0 : in->stride[inner];
+    bool gathers = inner >= 0 && in->gather && in->gather_axis == inner;
+    unsigned flags = 0, bits = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        unsigned next = row[step * (gathers ? in->gather[first + i] : first + i)];
+        if (next != flags)
+            bits = grove_flag_bits(rule, k, next);
+        flags = next;
+        to[i] |= (unsigned char)bits;
+    }
+}
+
 /* Adds the bits of `count` cells along the last axis of the space, from a row of an input. */
 static void mark_row(const unsigned char *table, const grove_view *in, int inner, int64_t first,
                      const unsigned char *row, unsigned char *to, int64_t count)
@@ -201,7 +218,7 @@ static unsigned fold_bits(const unsigned char *table, const grove_args *args, in
     return to;
 }
 
-/* Cells [first, first + count) of a row; `index` is that of the first cell. */
+/* Cells [first, first + count) of a row; `index` is that of the first cell. table: NULL: none. */
 static void mark_cells(const grove_args *args, int k, const unsigned char *table, int64_t *index,
                        int64_t first, int64_t count, unsigned char *to)
 {
@@ -211,7 +228,10 @@ static void mark_cells(const grove_args *args, int k, const unsigned char *table
 
     if (!rule->folded) {
         const char *row = grove_view_at(in, index, inner < 0 ? 0 : inner);
-        mark_row(table, in, inner, first, (const unsigned char *)row, to, count);
+        if (table)
+            mark_row(table, in, inner, first, (const unsigned char *)row, to, count);
+        else
+            mark_few(rule, k, in, inner, first, (const unsigned char *)row, to, count);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
@@ -230,14 +250,14 @@ static void flag_cells(const grove_args *args, int64_t first, int64_t last)
     unsigned char bits[PIECE]; /* because the output may also be an input */
     int inner = args->axes - 1;
     int64_t size = inner < 0 ? 1 : args->size[inner];
-    bool dense = inner < 0 || args->out.stride[inner] == 1;
+    bool dense = inner < 0 || args->out.stride[inner] == 1, few = last - first < FEW;
 
-    if (last - first < FEW || !dense) {
+    if (!dense || (few && rule->folded)) {
         flag_rule_cells_single(args, first, last);
         return;
     }
     for (int k = 0; k < args->inputs; k++)
-        if (args->in[k].data)
+        if (args->in[k].data && !few)
             fill_table(rule, k, table[k]);
     while (first < last) {
         int64_t index[GROVE_MAX_AXES] = {0}, rest = first / size, at = first % size;
@@ -251,7 +271,7 @@ static void flag_cells(const grove_args *args, int64_t first, int64_t last)
         memset(bits, 0, (size_t)count);
         for (int k = 0; k < args->inputs; k++)
             if (args->in[k].data)
-                mark_cells(args, k, table[k], index, at, count, bits);
+                mark_cells(args, k, few ? NULL : table[k], index, at, count, bits);
         memcpy(to, bits, (size_t)count);
         first += count;
     }

@@ -25,6 +25,7 @@
 enum { ALIGN = 64, SMALLEST = 256, SMALL_CLASSES = 12, PROBE = 32 };
 #define LARGE ((size_t)1 << 19) /* blocks from this size on are in the list of large ones */
 #define HUGE  ((size_t)1 << 21)
+#define GAPPY ((size_t)64 << 20) /* up to here clearing gaps costs less than more pages do */
 #define PAGE  ((size_t)1 << 12)
 static const grove_block_rule rule = {SMALLEST, LARGE, PAGE};
 
@@ -60,7 +61,7 @@ static int small_class(size_t bytes)
 
 static void *map_pages(size_t bytes, bool gaps)
 {
-    size_t spare = bytes >= HUGE && !gaps ? HUGE : 0;
+    size_t spare = bytes >= HUGE && !(gaps && bytes > GAPPY) ? HUGE : 0;
     char *at =
         mmap(NULL, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

@@ -178,8 +178,8 @@ enum { GROVE_CUDA_VERSION = 10 };
 grove_device *grove_device_cpu(int threads);
 void grove_device_free(grove_device *device); /* NULL is fine */
 /* Whether large blocks that it will get from the system are likely to have gaps, longer than a
- * page, which nobody touches: then they have small pages, and gaps take neither memory nor the time
- * to clear it. */
+ * page, which nobody touches: then those beyond 64 MiB have small pages, and gaps take neither
+ * memory nor the time to clear it. */
 void grove_device_expect_gaps(grove_device *cpu, bool gaps);
 /* Whether host bytes are in a large block of the cpu that is pinned, by `device` if by none yet.
  * Blocks stay pinned until they are returned to the system. */

@@ -147,8 +147,9 @@ struct grove_node {
     const char *fused;                 /* what the rewriter made the node from */
     const grove_target *target;        /* of an action: what it writes; NULL: nothing */
     const char *target_path;           /* without links, . and .. */
-    /* The member `missing` of a leaf: of an action's inputs (the first one, or those of a fit), or
-     * of a value, users read no row that it flags; NULL: they may read all. See graph/skip.h. */
+    /* The member `missing` of a leaf: of a value users read no row that it flags; or, of an action,
+     * a reduction or an accumulator, it reads none of its inputs (an action of the first one, or of
+     * those of a fit). NULL: all may be read. See graph/skip.h. */
     grove_node *rows;
     grove_node *rows_of; /* of an action: the leaf that grove_node_leave_rows names; or NULL */
 

@@ -7,6 +7,7 @@
 #include "graph/call.h"
 #include "graph/target.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,16 @@ static grove_node *missing_of(grove_node *leaf, const grove_place *place)
     return NULL;
 }
 
+double grove_node_rows_share(const grove_node *missing)
+{
+    const char *there = grove_node_property(missing->leaf, "rows");
+    double cells = 1;
+
+    for (int d = 0; d < missing->axis_count; d++)
+        cells *= (double)missing->axes[d]->size;
+    return there && cells > 0 ? fmin(strtod(there, NULL) / cells, 1) : 1;
+}
+
 void grove_node_leave_rows(grove_node *node, const char *input)
 {
     const grove_input *inputs = node->class_->inputs;
@@ -112,7 +123,8 @@ static grove_node *leaf_of_flags(const grove_node *value, bool *seen)
         const grove_node *in = value->inputs[k].node;
         bool all = in && !value->inputs[k].side &&
                    (!value->handing || value->handing[k] != GROVE_AS_FLAGS) &&
-                   (in->form.shape == value->form.shape || in->form.shape == GROVE_SCALAR);
+                   (in->form.shape == value->form.shape || in->form.shape == GROVE_SCALAR ||
+                    value->form.shape == GROVE_SCALAR);
         found = all ? leaf_of_flags(in, seen) : NULL;
     }
     return found;
@@ -128,16 +140,6 @@ grove_node *grove_node_lacked_rows(const grove_node *value)
     return rows && has_all_axes(value, rows) ? rows : NULL;
 }
 
-/* Whether an action reads no absent rows of its input k. */
-static bool leaves_rows(const grove_node *action, int k)
-{
-    const grove_node *in = action->inputs[k].node;
-
-    if (!action->fit)
-        return k == 0;
-    return in != action->rows && in->form.shape != GROVE_VECTOR;
-}
-
 /* Whether a value may lack rows that its users do not read. */
 static bool may_lack_rows(const grove_node *node)
 {
@@ -146,27 +148,59 @@ static bool may_lack_rows(const grove_node *node)
     return is_cellwise(node) || may_skip(node);
 }
 
-/* Sets `rows` of each node from those of its users, which come after it. */
+/* Whether a node takes cells together, so that `rows` is what it leaves out of its inputs. */
+static bool gathers(const grove_node *node)
+{
+    return node->kind == GROVE_NODE_CLASS && (node->class_->kind == GROVE_CLASS_REDUCTION ||
+                                              node->class_->kind == GROVE_CLASS_ACCUMULATOR);
+}
+
+/* Of a node that takes cells together the rows of its inputs that it does not read; of others those
+ * that their users do not. */
+static grove_node *rows_left_by(grove_node *user)
+{
+    grove_node *in = user->input_count ? user->inputs[0].node : NULL;
+
+    if (is_action(user) && !user->fit)
+        return missing_of(user->rows_of ? user->rows_of : grove_target_rows(user), &user->place);
+    if (gathers(user) && user->class_->kind == GROVE_CLASS_REDUCTION)
+        return in ? grove_node_lacked_rows(in) : NULL;
+    if (is_action(user) || gathers(user))
+        return user->rows; /* what check has asked for */
+    return user->rows && has_all_axes(user, user->rows) && may_lack_rows(user) ? user->rows : NULL;
+}
+
+/* Whether a node reads no absent rows of its input k. */
+static bool leaves_rows(const grove_node *user, int k)
+{
+    const grove_node *in = user->inputs[k].node;
+
+    if (is_action(user) && !user->fit)
+        return k == 0 || user->rows_of;
+    return in != user->rows && !(user->fit && in->form.shape == GROVE_VECTOR);
+}
+
+/* Sets `rows` of each node from those of its users, which come after it. Of data that are read,
+ * some users suffice: each pass looks at its own. */
 static void find_rows(grove_tree *tree, size_t count)
 {
     bool *known = grove_alloc((count + 1) * sizeof(*known));
 
     for (size_t i = count; i-- > 0;) {
         grove_node *user = tree->nodes[i];
-        bool action = is_action(user);
-        if (!user->used || (!action && !known[user->id])) /* a fit's model that is only shown */
-            continue;
-        if (action && !user->fit)
-            user->rows =
-                missing_of(user->rows_of ? user->rows_of : grove_target_rows(user), &user->place);
-        else if (!action && user->rows && (!has_all_axes(user, user->rows) || !may_lack_rows(user)))
-            user->rows = NULL;
+        if (!user->used || (!is_action(user) && !known[user->id]))
+            continue; /* a fit's model that is only shown */
+        user->rows = rows_left_by(user);
         for (int k = 0; k < user->input_count; k++) {
             grove_node *in = user->inputs[k].node;
             if (!in)
                 continue;
-            grove_node *rows = action && !leaves_rows(user, k) ? NULL : user->rows;
-            in->rows = known[in->id] && in->rows != rows ? NULL : rows;
+            grove_node *rows = leaves_rows(user, k) ? user->rows : NULL;
+            bool differ = known[in->id] && in->rows != rows;
+            if (in->kind == GROVE_NODE_MEMBER)
+                in->rows = rows ? rows : in->rows;
+            else if (!gathers(in))
+                in->rows = differ ? NULL : rows;
             known[in->id] = true;
         }
     }
@@ -205,7 +239,9 @@ void grove_tree_skip_flagged(grove_tree *tree)
         if (!node->used || !may_skip(node))
             continue;
         grove_node *data = data_beside(node, uses);
-        if (data)
+        /* then it is worth more that values have no flags of their own */
+        bool few = node->rows && grove_node_rows_share(node->rows) < GROVE_FEW_ROWS;
+        if (data && !few)
             set_skip(node, data, "only a sum uses it");
         else if (node->rows)
             set_skip(node, node->rows, "the set has no such rows");

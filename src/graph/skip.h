@@ -6,12 +6,17 @@
 
 /* If a node has an unused input with handing GROVE_AS_FLAGS, and its value is combined with flagged
  * data and then only reduced, it gets those data for that input; if it is only written into a set
- * that lacks rows, or fitted to its data, it gets the member `missing` of the leaf that reads it.
- * Sets `rows` of such values and of the cells made of them. Requires nodes in order and marked as
+ * that lacks rows, fitted to its data, or reduced or imaged with them, it gets the member `missing`
+ * of the leaf that reads it, which comes first where most rows are missing. Sets `rows` of such
+ * values and of the cells made of them, and of reductions. Requires nodes in order and marked as
  * used. */
 void grove_tree_skip_flagged(grove_tree *tree);
 /* The member `missing` of the leaf whose data flag every element of the value where the leaf has no
  * row; NULL: there are no such data. */
 grove_node *grove_node_lacked_rows(const grove_node *value);
+/* The share of rows that the leaf has, by its member `missing`; 1 where it does not tell. Below
+ * GROVE_FEW_ROWS it is mostly gaps. */
+#define GROVE_FEW_ROWS 0.25
+double grove_node_rows_share(const grove_node *missing);
 
 #endif

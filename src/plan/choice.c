@@ -1,6 +1,10 @@
 /* Chooses a schedule: the axes that tiles cut, and what else makes a run fit the memory. */
 #include "plan/schedule.h"
 
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SECTIONS = GROVE_CUTS + 1 }; /* measures against lack of memory, in order */
@@ -50,15 +54,48 @@ static bool is_well_whole(const grove_schedule *s)
     return s->stores || largest <= (uint64_t)8 << 20;
 }
 
-/* Whether cutting along time makes more than one pass walk through many tiles. Then computing at
- * once what fits the memory is faster. */
+static double bytes_of(const grove_node *node)
+{
+    double bytes = (double)grove_form_bytes(&node->form, false);
+
+    for (int d = 0; d < node->axis_count; d++)
+        bytes *= (double)node->axes[d]->size;
+    return bytes;
+}
+
+/* Whether passes make again more than a little of what others have made, such as the coordinates of
+ * data. */
+static bool makes_much_again(const grove_schedule *s)
+{
+    enum { LITTLE = 16 };
+    bool *seen = grove_alloc((s->limits.tree->node_count + 1) * sizeof(*seen));
+    double all = 0, again = 0;
+
+    for (int i = 0; i < s->count; i++)
+        for (int k = 0; k < s->passes[i].program->step_count; k++) {
+            const grove_step *step = &s->passes[i].program->steps[k];
+            if (step->kind < GROVE_STEP_READ || step->kind == GROVE_STEP_ROOT)
+                continue;
+            double bytes = bytes_of(step->node);
+            bool known = seen[step->node->id];
+            /* sums over sources take longer than their bytes tell */
+            again += !known ? 0 : step->loop || step->kind == GROVE_STEP_EVAL ? INFINITY : bytes;
+            all += bytes;
+            seen[step->node->id] = true;
+        }
+    free(seen);
+    return again * LITTLE > all;
+}
+
+/* Whether cutting along time makes more than one pass walk through many tiles, and much of it
+ * again. Then computing at once what fits the memory is faster. */
 static bool repeats(const grove_schedule *s)
 {
     int many = 0;
 
     for (int i = 0; i < s->count; i++)
         many += s->passes[i].tiles > 1;
-    return s->reduces_time && many > 1 && !repeats_domains(s);
+    return s->reduces_time && many > 1 && !repeats_domains(s) && makes_much_again(s);
 }
 
 /* A schedule, whether it fits, and the bytes needed. Where actions that follow others take too much

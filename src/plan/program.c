@@ -169,17 +169,20 @@ static int input_span(const grove_program *p, const grove_step *step, int k, con
 static int add_rows(grove_program *p, grove_step *step)
 {
     const grove_node *node = step->node;
+    bool reduces = node->class_ && node->class_->kind == GROVE_CLASS_REDUCTION;
     grove_span span[GROVE_MAX_AXES] = {0};
+    int code = 0;
 
     for (int k = 0; k < node->input_count && step->kind == GROVE_STEP_EVAL; k++)
         if (node->inputs[k].node == node->rows && node->handing[k] == GROVE_AS_FLAGS)
             step->rows = k;
-    if (!node->rows || step->kind != GROVE_STEP_KERNEL)
+    bool casts = step->kind == GROVE_STEP_CAST && node->rows && grove_step_has_long_rows(step);
+    if (!node->rows || !(step->kind == GROVE_STEP_KERNEL || casts || reduces))
         return 0;
-    for (int d = 0; d < node->rows->axis_count; d++)
-        span[d] = step->span[index_of(step->axis, step->axes, node->rows->axes[d])];
+    for (int d = 0; d < node->rows->axis_count && !code; d++)
+        code = input_span(p, step, 0, node->rows->axes[d], &span[d]);
     step->rows = step->inputs++;
-    return add_step(p, node->rows, span, &step->input[step->rows]);
+    return code ? code : add_step(p, node->rows, span, &step->input[step->rows]);
 }
 
 static int add_inputs(grove_program *p, grove_step *step)
@@ -313,7 +316,8 @@ int grove_program_add(grove_program *p, grove_node *node, const grove_range *ran
 int grove_program_add_root(grove_program *p, int root, grove_node *node, const int *inputs,
                            int count)
 {
-    grove_step step = {.kind = GROVE_STEP_ROOT, .node = node, .root = root, .inputs = count};
+    grove_step step = {
+        .kind = GROVE_STEP_ROOT, .node = node, .root = root, .inputs = count, .rows = -1};
 
     memcpy(step.input, inputs, (size_t)count * sizeof(int));
     step.cut = (1u << GROVE_CUTS) - 1;

@@ -63,14 +63,15 @@ typedef struct {
     grove_span span[GROVE_MAX_AXES];
     int inputs, input[GROVE_MAX_ACTION_INPUTS]; /* steps, or -1 */
     char side[GROVE_MAX_ACTION_INPUTS];
-    /* The input that flags rows which users in the tree do not read, of a cell function beside the
-     * node's own inputs; -1: none. */
+    /* The input that flags rows which users in the tree do not read, or a reduction does not, of
+     * these, casts and cell functions beside the node's own inputs; -1: none. */
     int rows;
-    bool rows_only; /* nor do others: of such rows the value may hold anything, unflagged */
-    int loop;       /* the loop it belongs to; 0: that of the tile */
-    int body;       /* its own loop over chunks of its inputs (reductions and sums); 0: none */
-    int root;       /* ROOT: its number */
-    unsigned cut;   /* bits of the cuts that its spans depend on */
+    bool rows_only;    /* nor do others: of such rows the value may hold anything, unflagged */
+    bool rows_flagged; /* READ: ... but its flags, which a class looks at without their numbers */
+    int loop;          /* the loop it belongs to; 0: that of the tile */
+    int body;          /* its own loop over chunks of its inputs (reductions and sums); 0: none */
+    int root;          /* ROOT: its number */
+    unsigned cut;      /* bits of the cuts that its spans depend on */
     bool flagged, double_;
     bool collects; /* ROOT: a reduction or accumulator over several tiles */
     bool follows;  /* ROOT: takes its inputs once what the pass's first action changes for a tile is

@@ -1,10 +1,9 @@
 /* Which steps need not make the rows that a set lacks: see graph/skip.h for the tree's part. */
 #include "plan/rows.h"
 
-#include <stdlib.h>
+#include "graph/skip.h"
 
-/* Whether a cell function leaves out enough at a time: it begins anew after each gap. */
-static bool has_long_rows(const grove_step *step)
+bool grove_step_has_long_rows(const grove_step *step)
 {
     enum { LONG = 16 };
     int64_t cells = 1;
@@ -12,26 +11,39 @@ static bool has_long_rows(const grove_step *step)
     for (int d = 0; d < step->axes; d++)
         if (!grove_node_has_axis(step->node->rows, step->axis[d]))
             cells *= step->axis[d]->size;
-    return step->kind != GROVE_STEP_KERNEL || cells >= LONG;
+    return cells >= LONG;
 }
 
 static bool may_leave_rows(const grove_program *p, const grove_step *step)
 {
     bool made = step->kind > GROVE_STEP_READ || (step->kind == GROVE_STEP_READ && p->on_host);
 
-    return step->node->rows && made && step->kind != GROVE_STEP_ROOT && !step->loop &&
-           has_long_rows(step);
+    return step->node->rows && made && step->kind != GROVE_STEP_ROOT &&
+           step->kind != GROVE_STEP_REDUCE && !step->loop &&
+           (step->kind != GROVE_STEP_KERNEL || grove_step_has_long_rows(step));
 }
 
 static bool reads_rows_only(const grove_program *p, const grove_step *user, int k,
-                            const grove_node *rows)
+                            const grove_step *in)
 {
     const grove_node *node = user->node;
 
+    if (node->rows != in->node->rows || k == user->rows)
+        return false;
+    if (user->kind == GROVE_STEP_REDUCE || (user->collects && !grove_node_accumulates(node)))
+        return p->on_host && grove_step_has_long_rows(in);
+    if (user->collects)
+        return p->on_host;
     if (user->kind != GROVE_STEP_ROOT)
-        return user->rows_only && k != user->rows && node->rows == rows;
-    return node->class_ && node->class_->kind == GROVE_CLASS_ACTION && node->rows == rows &&
-           (!node->fit || p->on_host);
+        return user->rows_only;
+    return node->class_ && node->class_->kind == GROVE_CLASS_ACTION && (!node->fit || p->on_host);
+}
+
+/* Flags of data that say what a class need not compute. */
+static bool looks_at_flags(const grove_step *user, int k)
+{
+    return user->kind == GROVE_STEP_EVAL && k < user->node->input_count &&
+           user->node->handing[k] == GROVE_AS_FLAGS;
 }
 
 /* Whether any input but that of rows has flags. */
@@ -50,8 +62,10 @@ void grove_program_find_rows(grove_program *p)
     for (int u = p->step_count - 1; u >= 0; u--)
         for (int k = 0; k < p->steps[u].inputs; k++) {
             grove_step *in = p->steps[u].input[k] < 0 ? NULL : &p->steps[p->steps[u].input[k]];
-            if (in && in->rows_only)
-                in->rows_only = reads_rows_only(p, &p->steps[u], k, in->node->rows);
+            if (!in || !in->rows_only)
+                continue;
+            in->rows_only = reads_rows_only(p, &p->steps[u], k, in);
+            in->rows_flagged = in->rows_flagged || looks_at_flags(&p->steps[u], k);
         }
     for (int s = 0; s < p->step_count; s++) {
         grove_step *step = &p->steps[s];
@@ -63,16 +77,8 @@ void grove_program_find_rows(grove_program *p)
 
 bool grove_program_has_gaps(const grove_program *p)
 {
-    enum { FEW = 4 };
-
-    for (int s = 0; s < p->step_count; s++) {
-        const grove_node *rows = p->steps[s].rows_only ? p->steps[s].node->rows : NULL;
-        const char *there = rows ? grove_node_property(rows->leaf, "rows") : NULL;
-        double cells = 1;
-        for (int d = 0; there && d < rows->axis_count; d++)
-            cells *= (double)rows->axes[d]->size;
-        if (there && strtod(there, NULL) * FEW < cells)
+    for (int s = 0; s < p->step_count; s++)
+        if (p->steps[s].rows_only && grove_node_rows_share(p->steps[s].node->rows) < GROVE_FEW_ROWS)
             return true;
-    }
     return false;
 }

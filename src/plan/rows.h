@@ -4,6 +4,9 @@
 
 #include "plan/program.h"
 
+/* Whether rows of the step's value that `missing` of its node flags are long enough to be worth
+ * leaving out one by one: what goes through rows begins anew after each gap. */
+bool grove_step_has_long_rows(const grove_step *step);
 /* Sets `rows_only` of all steps, and their flags accordingly. Requires that tiles and what is kept
  * were chosen. */
 void grove_program_find_rows(grove_program *program);

@@ -4,6 +4,9 @@
 #include "plan/schedule.h"
 #include "plan/tile.h"
 
+#include "graph/skip.h"
+
+#include <math.h>
 #include <string.h>
 
 #define MIB ((uint64_t)1 << 20)
@@ -160,8 +163,23 @@ static bool makes_parts(const chooser *c)
     return false;
 }
 
+/* The smallest share of rows that are there of an accumulator's inputs. */
+static double share_of_rows(const grove_program *p)
+{
+    double share = 1;
+
+    for (int s = 0; s < p->step_count; s++) {
+        const grove_step *step = &p->steps[s];
+        if (step->collects && grove_node_accumulates(step->node) && step->node->rows)
+            share = fmin(share, grove_node_rows_share(step->node->rows));
+    }
+    return share;
+}
+
 /* Several tiles, so that reading and writing overlap with computing. On the host the values of one
- * tile stay in the last-level cache, but are not so small that managing them costs a percent.
+ * tile stay in the last-level cache, but are not so small that managing them costs a percent. Of a
+ * set that lacks most rows a gridder gets as many rows in a tile as of others, up to 64 MiB of
+ * cells: an image of 16 offsets of time took 1.38 s in tiles of 2 times, 1.02 of 16 and 0.99 of 64.
  *
  * A device computes the blocks of a launch in waves, as many at once as it has room for, and half a
  * wave is idle at the end: tiles are as large as its memory allows, up to some 20 waves. One of an
@@ -174,7 +192,9 @@ static uint64_t wanted_bytes(const chooser *c)
     if (makes_parts(c))
         return c->budget;
     if (!devices)
-        return within(whole / 8, 4 * MIB, 8 * MIB);
+        return within((uint64_t)((double)within(whole / 8, 4 * MIB, 8 * MIB) /
+                                 share_of_rows(c->pass->program)),
+                      4 * MIB, 64 * MIB);
     return within(whole / (8 * devices), 32 * MIB, within(c->budget / 16, 64 * MIB, 1024 * MIB));
 }
 

@@ -257,15 +257,15 @@ static int pass_on(grove_accumulator *a, branch *b, const grove_block *tile)
 }
 
 int grove_accumulator_add(grove_accumulator *a, const grove_block *tile, grove_value *input,
-                          const grove_range *space, int axes, bool chunk)
+                          const grove_value *rows, const grove_range *space, int axes, bool chunk)
 {
     branch *b = branch_for(a, tile);
 
     if (!b)
         return GROVE_INVALID;
     grove_block_sums *to = sums_for(a, chunk ? -1 : 0, space, axes, chunk ? &b->chunks : b->sums);
-    int code =
-        grove_block_sums_add_value(a->session, to, input, space, axes, is_fresh(to, space, axes));
+    int code = grove_block_sums_add_value(a->session, to, input, rows, space, axes,
+                                          is_fresh(to, space, axes));
     return code || chunk ? code : pass_on(a, b, tile);
 }
 

@@ -24,9 +24,11 @@ void grove_accumulator_free(grove_accumulator *accumulator); /* NULL is fine */
 /* Adds the input of a tile, or a chunk of it along one of the first axes: then `chunk` is true, and
  * grove_accumulator_end_chunks follows the last chunk. Tiles must come in order: time slowest, then
  * freq, then baseline; tiles of the same times on the same device. `space`: the tile's ranges of
- * the input. */
+ * the input. `rows`: a value on the host along some of its axes, which flags rows that count as
+ * flagged, of which the input may hold anything; NULL: none. */
 int grove_accumulator_add(grove_accumulator *accumulator, const grove_block *tile,
-                          grove_value *input, const grove_range *space, int axes, bool chunk);
+                          grove_value *input, const grove_value *rows, const grove_range *space,
+                          int axes, bool chunk);
 int grove_accumulator_end_chunks(grove_accumulator *accumulator, const grove_block *tile);
 
 /* Merges the sums of another accumulator over the times that follow. `from` is invalid afterwards.

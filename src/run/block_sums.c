@@ -177,7 +177,7 @@ static int begin(grove_session *session, grove_launch *launch, grove_block_sums 
 
     *any = true;
     grove_launch_begin(launch, session, &grove_array_reduce, GROVE_LAUNCH_BY_INPUT, space, axes,
-                       GROVE_REDUCE_NODES + 1);
+                       GROVE_REDUCE_ROWS + 1);
     for (int d = 0; d < axes; d++) {
         *any = *any && space[d].count > 0;
         if (space[d].axis == to->axis && !is_exact(to)) {
@@ -201,8 +201,8 @@ static int begin(grove_session *session, grove_launch *launch, grove_block_sums 
 }
 
 int grove_block_sums_add_value(grove_session *session, grove_block_sums *to,
-                               const grove_value *value, const grove_range *space, int axes,
-                               bool fresh)
+                               const grove_value *value, const grove_value *rows,
+                               const grove_range *space, int axes, bool fresh)
 {
     grove_launch launch;
     bool any;
@@ -212,6 +212,8 @@ int grove_block_sums_add_value(grove_session *session, grove_block_sums *to,
         code = grove_launch_input(&launch, GROVE_REDUCE_NUMBERS, value, 0, session->error);
     if (!code && to->counted)
         code = grove_launch_input_flags(&launch, GROVE_REDUCE_FLAGS, value, 0, session->error);
+    if (!code && to->counted && rows)
+        code = grove_launch_input_flags(&launch, GROVE_REDUCE_ROWS, rows, 0, session->error);
     return code || !any ? code : grove_launch_run(session, &launch);
 }
 

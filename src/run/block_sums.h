@@ -35,10 +35,10 @@ uint64_t grove_block_sums_bytes(int elements, int parts, bool counted, uint64_t 
 
 /* Adds the block `space` of a value, which follows what was added before. `fresh`: nothing was
  * added to these cells yet, and they are undefined. Axes that `to` lacks are reduced. Runs where
- * the numbers are. */
+ * the numbers are. `rows`: see grove_accumulator_add; only with counts. */
 int grove_block_sums_add_value(grove_session *session, grove_block_sums *to,
-                               const grove_value *value, const grove_range *space, int axes,
-                               bool fresh);
+                               const grove_value *value, const grove_value *rows,
+                               const grove_range *space, int axes, bool fresh);
 /* Adds complete sums. */
 int grove_block_sums_add(grove_session *session, grove_block_sums *to, grove_block_sums *from,
                          const grove_range *space, int axes, bool fresh);

@@ -95,8 +95,10 @@ int grove_compute_cast(grove_run *run, const grove_step *step, grove_value **val
     *value = grove_value_bare(range, step->axes, from->shape, from->elements,
                               step->node->form.complex_, step->double_);
     (*value)->unit = from->unit;
-    int code =
-        grove_copy_numbers(session, from, 0, 0, range, step->axes, GROVE_LAUNCH_BY_INPUT, *value);
+    const grove_value *rows =
+        grove_run_leaves_rows(run, step) ? input(run, step, step->rows) : NULL;
+    int code = grove_copy_numbers(session, from, 0, 0, range, step->axes, rows,
+                                  GROVE_LAUNCH_BY_INPUT, *value);
     if (whole) {
         (*value)->flags = grove_buffer_ref(from->flags);
         (*value)->flag_axes = from->flag_axes;
@@ -127,7 +129,7 @@ int grove_compute_select(grove_run *run, const grove_step *step, grove_value **v
     }
     *value = grove_step_bare_value(run, step);
     int code = grove_copy_numbers(session, from, 0, element ? node->select_element : 0, space,
-                                  in->axis_count, GROVE_LAUNCH_BY_INPUT, *value);
+                                  in->axis_count, NULL, GROVE_LAUNCH_BY_INPUT, *value);
     if (code || !from->flags)
         return code;
     if (element)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 int grove_copy_numbers(grove_session *session, const grove_value *from, char side, int element,
-                       const grove_range *space, int axes, grove_placement placement,
-                       grove_value *to)
+                       const grove_range *space, int axes, const grove_value *rows,
+                       grove_placement placement, grove_value *to)
 {
     grove_launch launch;
     int64_t first = element;
@@ -16,6 +16,8 @@ int grove_copy_numbers(grove_session *session, const grove_value *from, char sid
     int code = grove_launch_input(&launch, 0, from, side, session->error);
     if (!code)
         code = grove_launch_output(&launch, to, session->error);
+    if (!code && rows)
+        code = grove_launch_leave_rows(&launch, rows, session->error);
     return code ? code : grove_launch_run(session, &launch);
 }
 
@@ -41,7 +43,7 @@ int grove_copy_dense(grove_session *session, const grove_value *from, char side,
         grove_value_bare(space, axes, from->shape, from->elements, from->complex_, from->double_);
 
     copy->unit = from->unit;
-    int code = grove_copy_numbers(session, from, side, 0, space, axes, placement, copy);
+    int code = grove_copy_numbers(session, from, side, 0, space, axes, NULL, placement, copy);
     if (!code && from->flags) {
         copy->flag_axes = (1u << axes) - 1;
         code = grove_copy_flags(session, from, side, space, axes, copy);
@@ -86,8 +88,8 @@ int grove_copy_as_dense(grove_session *session, grove_value *from, char side,
 
 int grove_copy_into(grove_session *session, const grove_value *from, grove_value *to)
 {
-    int code =
-        grove_copy_numbers(session, from, 0, 0, from->range, from->axes, GROVE_LAUNCH_ON_HOST, to);
+    int code = grove_copy_numbers(session, from, 0, 0, from->range, from->axes, NULL,
+                                  GROVE_LAUNCH_ON_HOST, to);
 
     if (!code && from->flags && to->flags)
         code = grove_copy_flags(session, from, 0, from->range, from->axes, to);

@@ -16,10 +16,10 @@ int grove_copy_as_dense(grove_session *session, grove_value *from, char side,
 int grove_copy_into(grove_session *session, const grove_value *from, grove_value *to);
 
 /* Copies elements from `element` on of the block `space` to `to`, in its type; allocates its buffer
- * if it has none. */
+ * if it has none. `rows`: flags rows that the host leaves out; NULL: none. */
 int grove_copy_numbers(grove_session *session, const grove_value *from, char side, int element,
-                       const grove_range *space, int axes, grove_placement placement,
-                       grove_value *to);
+                       const grove_range *space, int axes, const grove_value *rows,
+                       grove_placement placement, grove_value *to);
 /* Copies flags, along the axes of to->flag_axes. */
 int grove_copy_flags(grove_session *session, const grove_value *from, char side,
                      const grove_range *space, int axes, grove_value *to);

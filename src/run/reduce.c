@@ -11,8 +11,10 @@ static int add_input(grove_run *run, const grove_step *step, void *accumulator)
 
     if (step->collects) /* a pass's accumulator cannot be undone */
         session->may_yield = false;
-    return grove_accumulator_add(accumulator, &run->walk->spot.tile,
-                                 grove_run_value(run, step->input[0]), space, axes, step->body > 0);
+    bool leaves = step->rows >= 0 && run->program->steps[step->input[0]].rows_only;
+    return grove_accumulator_add(
+        accumulator, &run->walk->spot.tile, grove_run_value(run, step->input[0]),
+        leaves ? grove_run_value(run, step->input[step->rows]) : NULL, space, axes, step->body > 0);
 }
 
 int grove_reduce_input(grove_run *run, const grove_step *step, grove_accumulator *accumulator)

@@ -27,7 +27,7 @@ static int add_section(grove_run *run, const grove_step *step, int64_t first,
         *sums = grove_block_sums_new(GROVE_REDUCE_SUM, part->range, part->axes, part->elements,
                                      part->complex_ ? 2 : 1, false, NULL, 0);
     if (!code)
-        code = grove_block_sums_add_value(run->session, *sums, part, part->range, part->axes,
+        code = grove_block_sums_add_value(run->session, *sums, part, NULL, part->range, part->axes,
                                           first == 0);
     if (!code)
         code = add_flags(run, step, part, sum);

@@ -150,7 +150,9 @@ int grove_step_read(grove_session *session, const grove_step *step, grove_value 
     if (array.rows_unread)
         grove_session_poison(session, array.data,
                              (size_t)array.cells * grove_value_cell_bytes(value), false);
-    if (array.rows_unread && array.flags)
+    if (array.rows_unread && array.flags && step->rows_flagged)
+        memset(array.flags, 0xff, (size_t)array.cells); /* and stays where nothing is read */
+    else if (array.rows_unread && array.flags)
         grove_session_poison(session, array.flags, (size_t)array.cells, true);
     return array.cells ? grove_io_read(session, step->node, &array) : 0;
 }
