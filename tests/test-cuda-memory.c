@@ -503,7 +503,7 @@ START_TEST(large_runs_are_counted)
 }
 END_TEST
 
-/* Values of a tile are as large as an eighth of the run, the device's memory and 1 GiB allow; on
+/* Values of a tile are as large as a twentieth of the run, the device's memory and 256 MiB allow; on
  * the cpu they stay in its cache. */
 START_TEST(tiles_follow_the_memory)
 {
@@ -514,10 +514,10 @@ START_TEST(tiles_follow_the_memory)
         const char *device;
         int limit; /* log2 of bytes */
         double max;
-    } runs[] = {{&large, "cuda", 40, 1 << 30},
-                {&large, "cuda", 33, 0.9 * (1 << 29)},
+    } runs[] = {{&large, "cuda", 40, 1 << 28},
+                {&large, "cuda", 31, 0.9 * (1 << 27)},
                 {&large, "cuda", 29, 1 << 26},
-                {&small, "cuda", 40, 21 * 32 * 1000.0 * 2000 / 8},
+                {&small, "cuda", 40, 21 * 32 * 1000.0 * 2000 / 20},
                 {&small, "cpu", 40, 8 << 20}};
     grove_session_options options = {.threads = 1, .memory = (uint64_t)1 << 50};
     grove_schedule *schedule = NULL;
