@@ -113,6 +113,8 @@ bool gpu_begins(gpu_bench *b, const char *name, int columns)
 {
     if (b->counted)
         return ++b->row == b->counted;
+    if (b->part && !strstr(name, b->part))
+        return false;
     if (b->ends <= 0 || bench_wall_seconds() < b->ends)
         return true;
     printf("| %s | no time left |", name);

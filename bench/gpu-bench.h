@@ -8,6 +8,7 @@
 
 typedef struct {
     const char *program; /* its name in messages */
+    const char *part;    /* rows with it in their names alone; NULL: all */
     grove_device *device;
     grove_error *error;
     double min;       /* s, of a measurement */
@@ -42,8 +43,8 @@ double gpu_time(const gpu_bench *b, void (*queue)(const gpu_bench *b, void *cont
 double gpu_time_launches(const gpu_bench *b, const grove_kernel *kernel, const grove_args *args,
                          bool double_);
 
-/* Whether the row is to be run: there is time for it (if not, prints that in its place), and it is
- * the one that is counted. */
+/* Whether the row is to be run: it is asked for, there is time for it (if not, prints that in its
+ * place), and it is the one that is counted. */
 bool gpu_begins(gpu_bench *b, const char *name, int columns);
 /* "| name | precision | ms | operations | of them always double | on tensor cores | bytes | share
  * of the limit that binds |". For the row that is counted "name <tab> precision <tab> cells <tab>
@@ -56,8 +57,8 @@ void gpu_print(const gpu_bench *b, const char *name, bool double_, double second
     "the binding limit | 1e9/s |"
 #define GPU_LINE "| --- | --- | --: | --: | --: | --: | --: | --: | --: |"
 
-void gpu_measure_limits(gpu_bench *b);                     /* gpu-limits.c: fills the rates */
-void gpu_measure_predict(gpu_bench *b, const char *words); /* gpu-predict.c */
+void gpu_measure_limits(gpu_bench *b);  /* gpu-limits.c: fills the rates */
+void gpu_measure_predict(gpu_bench *b); /* gpu-predict.c */
 /* The costs of sums over sources, in ps, as the built-in model has them: those of each way are
  * multiplied by how much longer it takes here. */
 grove_predict_cuda_costs gpu_predict_costs(const gpu_bench *b);

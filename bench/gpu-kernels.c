@@ -14,9 +14,12 @@
 
 int main(int count, char **words)
 {
-    gpu_bench b = {
-        .program = "bench gpu-kernels", .error = grove_error_new(), .min = 0.2, .rounds = 5};
-    const char *part = "", *size = "whole";
+    gpu_bench b = {.program = "bench gpu-kernels",
+                   .part = "",
+                   .error = grove_error_new(),
+                   .min = 0.2,
+                   .rounds = 5};
+    const char *size = "whole";
     double limit = 0;
     int counted = 0, scale = 1;
     const bench_option options[] = {
@@ -26,8 +29,8 @@ int main(int count, char **words)
          &b.min, 0},
         {"limit", "S", "begin no row after so many seconds (default: no limit)", BENCH_SECONDS,
          &limit, 0},
-        {"workload", "TEXT", "sums over sources with TEXT in their names (default: all rows)",
-         BENCH_TEXT, &part, 0},
+        {"workload", "TEXT", "rows with TEXT in their names (default: all)", BENCH_TEXT, &b.part,
+         0},
         {"size", "WORD", "whole, or tiny: only whether it runs (default whole)", BENCH_TEXT, &size,
          0},
         {"count", "N", "launch the kernel of row N once, at a small size (see bench/gpu-counted)",
@@ -45,7 +48,7 @@ int main(int count, char **words)
     gpu_must(&b, !b.device);
     if (counted) {
         b.tensor[0] = b.tensor[1] = 1; /* there are some, whatever their rate */
-        gpu_measure_predict(&b, "");
+        gpu_measure_predict(&b);
         gpu_measure_arrays(&b);
         gpu_measure_gridder(&b);
         gpu_measure_functions(&b);
@@ -61,16 +64,14 @@ int main(int count, char **words)
     printf("Device: %s. Libraries: %s. Medians of %d rounds. A multiply-add is one operation.\n\n",
            b.device->description, libraries, b.rounds);
     gpu_measure_limits(&b);
-    gpu_measure_predict(&b, part);
-    if (!*part) {
-        gpu_measure_arrays(&b);
-        gpu_measure_gridder(&b);
-        gpu_measure_functions(&b);
-        gpu_measure_g2g(&b);
-        gpu_measure_idg(&b);
-        gpu_measure_fit(&b);
-        gpu_measure_algebra(&b);
-    }
+    gpu_measure_predict(&b);
+    gpu_measure_arrays(&b);
+    gpu_measure_gridder(&b);
+    gpu_measure_functions(&b);
+    gpu_measure_g2g(&b);
+    gpu_measure_idg(&b);
+    gpu_measure_fit(&b);
+    gpu_measure_algebra(&b);
     grove_device_free(b.device);
     grove_error_free(b.error);
     return 0;

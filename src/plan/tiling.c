@@ -182,11 +182,11 @@ static double share_of_rows(const grove_program *p)
  * cells: an image of 16 offsets of time took 1.38 s in tiles of 2 times, 1.02 of 16 and 0.99 of 64.
  *
  * A device computes the blocks of a launch in waves, as many at once as it has room for, and half a
- * wave is idle at the end. One of an H100 is 132 multiprocessors x 3 blocks x 128 rows x 32 channels
- * of predict, 50 MiB of matrices. What comes back goes to pages of the host that are pinned first,
- * 0.13 ms for a MiB and each of two tiles: beyond 256 MiB, five waves, more is lost than gained (of
- * 5.5 GiB in 9 tiles 1,000 sources took 0.31 to 0.37 s, in 24 tiles 0.20 to 0.23; 10,000 sources
- * 0.54 to 0.56 and 0.49 to 0.51). */
+ * wave is idle at the end. One of an H100 is 132 multiprocessors x 3 blocks x 128 rows x 32
+ * channels of predict, 50 MiB of matrices. What comes back goes to pages of the host that are
+ * pinned first, 0.13 ms for a MiB and each of two tiles: beyond 256 MiB, five waves, more is lost
+ * than gained (of 5.5 GiB in 9 tiles 1,000 sources took 0.31 to 0.37 s, in 24 tiles 0.20 to 0.23;
+ * 10,000 sources 0.54 to 0.56 and 0.49 to 0.51). */
 static uint64_t wanted_bytes(const chooser *c)
 {
     uint64_t devices = (uint64_t)c->schedule->limits.devices, whole = c->pass->largest;
