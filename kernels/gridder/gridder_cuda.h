@@ -5,10 +5,11 @@
 #include "cell.h"
 
 enum {
-    GROVE_GRIDDER_SIDE = 16,    /* cells along each side of a tile */
-    GROVE_GRIDDER_NARROW = 8,   /* cells of kernels that are spread by way of registers */
-    GROVE_GRIDDER_BLOCK = 64,   /* threads of a block: NARROW squared */
-    GROVE_GRIDDER_SLOTS = 256,  /* pieces of a tile beside its first, in all */
+    GROVE_GRIDDER_SIDE = 16,  /* cells along each side of a tile */
+    GROVE_GRIDDER_NARROW = 8, /* cells of kernels that are spread by way of registers */
+    GROVE_GRIDDER_BLOCK = 64, /* threads of a block: NARROW squared */
+    /* Pieces of tiles beside the first of each, in all: an H100 has room for 660 blocks. */
+    GROVE_GRIDDER_SLOTS = 1024,
     GROVE_GRIDDER_FACTORS = 16, /* room for the taps of an axis */
     /* Cells of a tile's buffer that shared memory has room for. */
     GROVE_GRIDDER_CELLS_SINGLE = 4960,
