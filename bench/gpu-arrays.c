@@ -33,7 +33,7 @@ static grove_args space(const gpu_bench *b, int inputs)
                        .inputs = inputs,
                        .axis = {GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ}};
 
-    const int64_t sizes[][3] = {{64, 2016, 64}, {3, 10, 4}, {4 * b->scale, 2016, 8}};
+    const int64_t sizes[][3] = {{64, 2016, 64}, {3, 10, 4}, {8 * b->scale, 2016, 8}};
 
     memcpy(args.size, sizes[b->tiny ? 1 : b->counted ? 2 : 0], 24);
     return args;

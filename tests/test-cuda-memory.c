@@ -503,8 +503,8 @@ START_TEST(large_runs_are_counted)
 }
 END_TEST
 
-/* Values of a tile are as large as a twentieth of the run, the device's memory and 256 MiB allow; on
- * the cpu they stay in its cache. */
+/* Values of a tile are as large as a twentieth of the run, the device's memory and 256 MiB allow;
+ * on the cpu they stay in its cache. */
 START_TEST(tiles_follow_the_memory)
 {
     static const workload large = {"large", PLAIN, 0, 0, 0, {100, 20000, 20000}};

@@ -10,7 +10,7 @@ HEAD = '''# Counts of the CUDA kernels
 
 What a GPU issues, counted without one by `bench/gpu-counted BUILD`; no number here was measured on a GPU.
 Each workload is launched twice: 64 stations, 1 time, sources times channels 2048 and 4096; arrays of
-4 x 2016 x 8 and 8 x 2016 x 8 cells. The difference counts, so that what a launch costs by itself does
+8 x 2016 x 8 and 16 x 2016 x 8 cells. The difference counts, so that what a launch costs by itself does
 not. All numbers are per cell: a term of the sum (a source-visibility), or a cell of an array. The gridder's
 kernels: 96 and 192 rows of 32 channels of the field G1 (4096 x 4096 pixels, 1e-4 single: kernels of 6 x 6 x 5
 cells; 1e-7 double: 8 x 8 x 8), per visibility; 8192 and 16384 cells or pixels of a plane. What a tile costs by

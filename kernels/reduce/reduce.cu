@@ -59,55 +59,67 @@ __device__ __forceinline__ bool is_good(const line *l, int64_t i)
 // Samples whose numbers are read together, so that they wait for memory at the same time.
 enum { TOGETHER = 8 };
 
-template <typename real, int parts> struct sample {
-    real part[parts];
-    bool good;
-};
-
 template <typename real, int parts>
-__device__ __forceinline__ sample<real, parts> sample_at(const line *l, int64_t i)
+__device__ __forceinline__ void load_sample(const char *at, real *to)
 {
-    const real *x =
-        (const real *)__builtin_assume_aligned(l->at.numbers + i * l->stride, parts * sizeof(real));
-    sample<real, parts> of;
+    const real *x = (const real *)__builtin_assume_aligned(at, parts * sizeof(real));
 
 #pragma unroll
     for (int k = 0; k < parts; k++)
-        of.part[k] = x[k];
-    of.good = !l->at.flags || is_good(l, i);
-    return of;
+        to[k] = x[k];
 }
 
 template <typename real, int parts>
-__device__ __forceinline__ void add_sample(const sample<real, parts> &of, number *to)
+__device__ __forceinline__ void add_sample(const real *x, number *to)
 {
-    if (!of.good)
-        return;
 #pragma unroll
     for (int k = 0; k < parts; k++)
-        to->part[k] += (double)of.part[k];
-    to->count++;
+        to->part[k] += (double)x[k];
+}
+
+// Some samples from `first` on; those that are bad are read, too.
+template <typename real, int parts, int count, bool flagged>
+__device__ __forceinline__ void add_some(const line *l, int64_t first, const char **at, number *to)
+{
+    real x[count][parts];
+    bool good[count];
+
+#pragma unroll
+    for (int n = 0; n < count; n++, *at += l->stride) {
+        load_sample<real, parts>(*at, x[n]);
+        good[n] = !flagged || is_good(l, first + n);
+    }
+#pragma unroll
+    for (int n = 0; n < count; n++)
+        if (good[n]) {
+            add_sample<real, parts>(x[n], to);
+            to->count += flagged;
+        }
+}
+
+template <typename real, int parts, bool flagged>
+__device__ __forceinline__ void add_all(const line *l, number *to)
+{
+    const char *at = l->at.numbers;
+    int64_t i = 0;
+
+#pragma unroll 1
+    for (; i + TOGETHER <= l->samples; i += TOGETHER)
+        add_some<real, parts, TOGETHER, flagged>(l, i, &at, to);
+#pragma unroll 1
+    for (; i < l->samples; i++)
+        add_some<real, parts, 1, flagged>(l, i, &at, to);
+    to->count += flagged ? 0 : l->samples;
 }
 
 // Sums, of numbers of one kind.
 template <typename real, int parts>
 __device__ __forceinline__ void add_sums(const line *l, number *to)
 {
-    sample<real, parts> of[TOGETHER];
-    int64_t i = 0;
-
-#pragma unroll 1
-    for (; i + TOGETHER <= l->samples; i += TOGETHER) {
-#pragma unroll
-        for (int n = 0; n < TOGETHER; n++)
-            of[n] = sample_at<real, parts>(l, i + n);
-#pragma unroll
-        for (int n = 0; n < TOGETHER; n++)
-            add_sample(of[n], to);
-    }
-#pragma unroll 1
-    for (; i < l->samples; i++)
-        add_sample(sample_at<real, parts>(l, i), to);
+    if (l->at.flags)
+        add_all<real, parts, true>(l, to);
+    else
+        add_all<real, parts, false>(l, to);
 }
 
 // All else: minima, maxima, partial results with counts.
