@@ -400,7 +400,7 @@ START_TEST(test_groups)
 {
     static const struct {
         int channels, bytes, group;
-    } rows[] = {{1, 4, 1},   {3, 4, 8}, {8, 4, 8}, {16, 4, 8}, {17, 4, 32}, {33, 4, 32},
+    } rows[] = {{1, 4, 1},   {3, 4, 8}, {8, 4, 8}, {9, 4, 32}, {17, 4, 32}, {33, 4, 32},
                 {65, 4, 32}, {2, 8, 1}, {8, 8, 8}, {9, 8, 16}, {17, 8, 16}};
 
     for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
