@@ -12,6 +12,17 @@
 #include <stdio.h>
 #include <string.h>
 
+static void measure_kernels(gpu_bench *b)
+{
+    gpu_measure_predict(b);
+    gpu_measure_arrays(b);
+    gpu_measure_gridder(b);
+    gpu_measure_functions(b);
+    gpu_measure_g2g(b);
+    gpu_measure_idg(b);
+    gpu_measure_fit(b);
+}
+
 int main(int count, char **words)
 {
     gpu_bench b = {.program = "bench gpu-kernels",
@@ -48,13 +59,7 @@ int main(int count, char **words)
     gpu_must(&b, !b.device);
     if (counted) {
         b.tensor[0] = b.tensor[1] = 1; /* there are some, whatever their rate */
-        gpu_measure_predict(&b);
-        gpu_measure_arrays(&b);
-        gpu_measure_gridder(&b);
-        gpu_measure_functions(&b);
-        gpu_measure_g2g(&b);
-        gpu_measure_idg(&b);
-        gpu_measure_fit(&b);
+        measure_kernels(&b);
         grove_device_free(b.device);
         grove_error_free(b.error);
         return b.row < counted ? 3 : 0; /* there is no such row */
@@ -64,13 +69,7 @@ int main(int count, char **words)
     printf("Device: %s. Libraries: %s. Medians of %d rounds. A multiply-add is one operation.\n\n",
            b.device->description, libraries, b.rounds);
     gpu_measure_limits(&b);
-    gpu_measure_predict(&b);
-    gpu_measure_arrays(&b);
-    gpu_measure_gridder(&b);
-    gpu_measure_functions(&b);
-    gpu_measure_g2g(&b);
-    gpu_measure_idg(&b);
-    gpu_measure_fit(&b);
+    measure_kernels(&b);
     gpu_measure_algebra(&b);
     grove_device_free(b.device);
     grove_error_free(b.error);
