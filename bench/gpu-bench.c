@@ -152,7 +152,11 @@ void gpu_print(const gpu_bench *b, const char *name, bool double_, double second
         return;
     }
     double min = bound(b, counts, double_, &limit);
-    printf("| %s | %s | %.4g | %.3g | %.3g | %.3g | %.3g | %.0f %% of %s | %.4g |", name, precision,
+    printf("| %s | %s | %.4g | %.3g | %.3g | %.3g | %.3g | %.0f %% of %s |", name, precision,
            1e3 * seconds, counts->operations, counts->in_double, counts->on_tensor, counts->bytes,
-           100 * min / seconds, limit, counts->cells / seconds / 1e9);
+           100 * min / seconds, limit);
+    if (counts->cells > 0)
+        printf(" %.4g |", counts->cells / seconds / 1e9);
+    else
+        printf(" |");
 }

@@ -415,6 +415,9 @@ START_TEST(local_memory_is_counted)
     ck_assert_int_eq(grove_session_run(session), 0);
     ck_assert_uint_ge(session->devices[0]->budget.peak, options.device_memory / 2);
     ck_assert_uint_le(session->devices[0]->budget.peak, options.device_memory);
+    ck_assert_uint_eq(grove_session_counters(session)->device_local_bytes,
+                      (uint64_t)(control->local_bytes - EMULATED_STACK) * EMULATED_PROCESSORS *
+                          EMULATED_THREADS);
     ck_assert(!session->fallen_back);
     heap_test_close(session);
     ck_assert(heap_equal(&kept, &truth));
