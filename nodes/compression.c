@@ -54,6 +54,30 @@ static double sum_of_four(const double *x)
     return (x[0] + x[1]) + (x[2] + x[3]);
 }
 
+void grove_compression_subtract_last(grove_compression_form form, int groups, const double *sums,
+                                     double *to)
+{
+    const int n = (int)form * groups, left = n - (int)form;
+
+    memcpy(to + GROVE_SUMS_NUMBERS, sums + GROVE_SUMS_NUMBERS, 4 * sizeof(*to));
+    for (int c = 0; c < 4; c++) {
+        int last = left + (form == GROVE_COMPRESSION_FULL ? c : 0);
+        double power = sums[GROVE_SUMS_POWER + c] - 2 * sums[GROVE_SUMS_DATA(last) + c] +
+                       sums[GROVE_SUMS_SQUARE(n, last) + c];
+        to[GROVE_SUMS_POWER + c] = fmax(power, 0);
+        for (int j = 0; j < left; j++)
+            for (int part = 0; part < 8; part += 4)
+                to[GROVE_SUMS_DATA(j) + part + c] = sums[GROVE_SUMS_DATA(j) + part + c] -
+                                                    sums[GROVE_SUMS_PAIR(n, j, last) + part + c];
+    }
+    for (int j = 0; j < left; j++) {
+        memcpy(to + GROVE_SUMS_SQUARE(left, j), sums + GROVE_SUMS_SQUARE(n, j), 4 * sizeof(*to));
+        for (int k = j + 1; k < left; k++)
+            memcpy(to + GROVE_SUMS_PAIR(left, j, k), sums + GROVE_SUMS_PAIR(n, j, k),
+                   8 * sizeof(*to));
+    }
+}
+
 double grove_compression_count(const double *sums)
 {
     return sum_of_four(sums + GROVE_SUMS_NUMBERS);

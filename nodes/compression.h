@@ -66,6 +66,11 @@ int grove_compression_sum(const grove_compression_input *input,
 /* Adds `count` doubles of sums. */
 void grove_compression_add(double *to, const double *from, int64_t count);
 
+/* Sums of all groups but the last one, with that, where its L and R are 1, taken from the data. The
+ * power is right to the rounding errors of what it was. */
+void grove_compression_subtract_last(grove_compression_form form, int groups, const double *sums,
+                                     double *to);
+
 /* Real numbers that were summed: two for each correlation of a cell. */
 double grove_compression_count(const double *sums);
 /* sum w |d|^2 */

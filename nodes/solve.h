@@ -46,6 +46,14 @@ typedef struct {
     int input;
 } solve_slot;
 
+/* An element of a Jones term that StEFCal solves for: a number, or 1, times e^(i phase). */
+typedef struct {
+    struct {
+        int parm, member; /* parm -1: none */
+        int64_t source;   /* group of sources */
+    } of[2];              /* number, phase */
+} solve_element;
+
 /* Solution domains along time or frequency: the smallest ranges of cells that the intervals of all
  * parms tile. Segments are the ranges in which no parm changes its interval. */
 typedef struct {
@@ -68,13 +76,13 @@ typedef struct {
     int group_count;
     grove_fit_group groups[GROVE_MAX_GROUPS];
     grove_compression_form form;
-    bool each[SOLVE_CUTS];          /* L and R vary from cell to cell */
-    bool direct;                    /* each group's L and R are the numbers of one parm: StEFCal */
-    const char *indirect;           /* else, where data are compressed, why they are not */
-    grove_stefcal_jones jones;      /* then */
-    grove_stefcal_part part;        /* numbers, phases or amplitudes of diagonal terms */
-    int of_group[GROVE_MAX_GROUPS]; /* its parm, and its group of sources */
-    int64_t source_of_group[GROVE_MAX_GROUPS];
+    bool each[SOLVE_CUTS]; /* L and R vary from cell to cell */
+    bool direct;           /* each group's L and R are the numbers of one parm: StEFCal */
+    const char *indirect;  /* else, where data are compressed, why they are not */
+    int direct_groups;     /* then: without the last one, if that has no parms */
+    grove_stefcal_jones jones;
+    grove_stefcal_part part; /* numbers, phases or amplitudes of diagonal terms */
+    solve_element number[GROVE_MAX_GROUPS][SOLVE_ELEMENTS];
     int64_t stations, reference; /* -1: none */
     int elements;                /* of a cell that are compared */
     int parts; /* real numbers of an element: 1 where neither model nor data are complex */

@@ -16,83 +16,116 @@
 /* Data for each unknown below which there may be several minima, and starts tried then. */
 enum { FEW_DATA = 20, STARTS = 3 };
 
-/* The unknown of a Jones matrix's element; -1: it is 0. */
+/* The unknown of a Jones matrix's element, that of its number (0) or phase (1); -1: none. */
 static int64_t unknown_of(const solve *s, const solve_domain *d, int group, int64_t station,
-                          int element)
+                          int element, int which)
 {
-    int member = s->jones == GROVE_STEFCAL_FULL ? element : element / 3;
+    const solve_element *number = &s->number[group][element];
+    int parm = number->of[which].parm;
 
-    if (s->jones != GROVE_STEFCAL_FULL && element % 3)
+    if (parm < 0)
         return -1;
-    if (s->jones == GROVE_STEFCAL_SCALAR)
-        member = 0;
-    const solve_parm *own = &s->parms[s->of_group[group]];
-    int64_t source = member * solve_sources(own->parm) + s->source_of_group[group];
+    const solve_parm *own = &s->parms[parm];
+    int64_t source = number->of[which].member * solve_sources(own->parm) + number->of[which].source;
 
-    return d->base[s->of_group[group]] + own->parts * (source * own->parm->station->size + station);
+    return d->base[parm] + own->parts * (source * own->parm->station->size + station);
 }
 
-static double complex number_of(const solve *s, const double *x)
+static double complex turn(double phase)
 {
-    return s->part == GROVE_STEFCAL_COMPLEX ? CMPLX(x[0], x[1])
-           : s->part == GROVE_STEFCAL_PHASE ? CMPLX(cos(x[0]), sin(x[0]))
-                                            : *x;
+    return CMPLX(cos(phase), sin(phase));
 }
 
-static void take_number(const solve *s, double complex number, double *x)
+static double complex number_of(const solve *s, const solve_domain *d, int group, int64_t station,
+                                int element, const double *x)
 {
-    if (s->part == GROVE_STEFCAL_PHASE) {
-        /* The phase that is closest to the one before. */
-        *x += carg(number * CMPLX(cos(*x), -sin(*x)));
+    int64_t at = unknown_of(s, d, group, station, element, 0),
+            phase = unknown_of(s, d, group, station, element, 1);
+
+    if (at >= 0 && s->part == GROVE_STEFCAL_COMPLEX && phase < 0)
+        return CMPLX(x[at], x[at + 1]);
+    return (at >= 0 ? x[at] : phase >= 0) * (phase >= 0 ? turn(x[phase]) : 1);
+}
+
+/* The phase that is closest to the one before, and an amplitude of the sign that it had. */
+static void take_number(const solve *s, const solve_domain *d, int group, int64_t station,
+                        int element, double complex number, double *x)
+{
+    int64_t at = unknown_of(s, d, group, station, element, 0),
+            phase = unknown_of(s, d, group, station, element, 1);
+
+    if (phase < 0) {
+        x[at] = creal(number);
+        if (s->part == GROVE_STEFCAL_COMPLEX)
+            x[at + 1] = cimag(number);
         return;
     }
-    x[0] = creal(number);
-    if (s->part == GROVE_STEFCAL_COMPLEX)
-        x[1] = cimag(number);
+    if (at >= 0 && x[at] < 0)
+        number = -number;
+    x[phase] += carg(number * conj(turn(x[phase])));
+    if (at >= 0)
+        x[at] = copysign(cabs(number), x[at]);
+}
+
+static bool has_number(const solve *s, int group, int element)
+{
+    const solve_element *number = &s->number[group][element];
+
+    return number->of[0].parm >= 0 || number->of[1].parm >= 0;
 }
 
 static void copy_jones(const solve *s, const solve_domain *d, double complex *jones, double *x,
                        bool into_x)
 {
     for (int64_t a = 0; a < s->stations; a++)
-        for (int g = 0; g < s->group_count; g++)
+        for (int g = 0; g < s->direct_groups; g++)
             for (int e = 0; e < 4; e++) {
-                double complex *number = &jones[(a * s->group_count + g) * 4 + e];
-                int64_t u = unknown_of(s, d, g, a, e);
+                double complex *number = &jones[(a * s->direct_groups + g) * 4 + e];
                 if (!into_x)
-                    *number = u < 0 ? 0 : number_of(s, x + u);
-                else if (u >= 0)
-                    take_number(s, *number, x + u);
+                    *number = number_of(s, d, g, a, e, x);
+                else if (has_number(s, g, e))
+                    take_number(s, d, g, a, e, *number, x);
             }
 }
 
+/* By what an element of the first station's Jones term of a group changes with a component. */
+static double complex derivative_of(const solve *s, const solve_domain *d, const solve_slot *slot,
+                                    int element, const double *x)
+{
+    const solve_element *number = &s->number[slot->group][element];
+
+    for (int k = 0; k < 2; k++) {
+        if (number->of[k].parm != slot->parm || number->of[k].member != slot->member)
+            continue;
+        int64_t phase = unknown_of(s, d, slot->group, 0, element, 1);
+        return k            ? I * number_of(s, d, slot->group, 0, element, x)
+               : phase >= 0 ? turn(x[phase])
+                            : 1;
+    }
+    return 0;
+}
+
 /* Whether Jones terms and their derivatives are what the parms' numbers make of them. */
-static bool is_direct(const solve_tile *tile, const int64_t cell[SOLVE_CUTS],
-                      const double complex *jones)
+static bool is_direct(const solve_tile *tile, const solve_domain *d, const int64_t cell[SOLVE_CUTS],
+                      const double *x)
 {
     const solve *s = tile->solve;
-    double complex found[4];
+    double complex found[4], wanted;
     bool same = true;
 
     for (int64_t a = 0; a < s->stations && same; a++)
-        for (int g = 0; g < s->group_count && same; g++) {
-            const double complex *wanted = &jones[(a * s->group_count + g) * 4];
+        for (int g = 0; g < s->direct_groups && same; g++) {
             solve_load(tile, s->groups[g].left, cell, a, found);
-            for (int e = 0; e < 4; e++)
-                same = same && cabs(found[e] - wanted[e]) <= 1e-6 * cabs(wanted[e]);
+            for (int e = 0; e < 4; e++) {
+                wanted = number_of(s, d, g, a, e, x);
+                same = same && cabs(found[e] - wanted) <= 1e-6 * cabs(wanted);
+            }
         }
     for (int k = 0; k < s->slot_count && same; k++) {
-        const solve_slot *slot = &s->slots[k];
-        solve_load(tile, slot->input, cell, 0, found);
+        solve_load(tile, s->slots[k].input, cell, 0, found);
         for (int e = 0; e < 4; e++) {
-            bool own = s->jones == GROVE_STEFCAL_SCALAR ? e % 3 == 0
-                       : s->jones == GROVE_STEFCAL_FULL ? e == slot->member
-                                                        : e == 3 * slot->member;
-            double complex wanted = !own ? 0
-                                    : s->part == GROVE_STEFCAL_PHASE
-                                        ? I * jones[slot->group * 4 + e]
-                                        : 1;
-            same = same && cabs(found[e] - wanted) <= 1e-6;
+            wanted = derivative_of(s, d, &s->slots[k], e, x);
+            same = same && cabs(found[e] - wanted) <= 1e-6 * fmax(1, cabs(wanted));
         }
     }
     return same;
@@ -106,7 +139,6 @@ static const double *add_stretches(const solve_tile *tile, const solve_compresse
     const solve *s = tile->solve;
     int64_t t[2], f[2];
 
-    *added = NULL;
     solve_stretches(s, d, SOLVE_TIME, t);
     solve_stretches(s, d, SOLVE_FREQ, f);
     if (t[1] == t[0] + 1 && f[1] == f[0] + 1)
@@ -116,6 +148,25 @@ static const double *add_stretches(const solve_tile *tile, const solve_compresse
         for (int64_t j = f[0]; j < f[1]; j++)
             grove_compression_add(sums, solve_sums_at(c, i, j, 0), c->baselines * c->size);
     return sums;
+}
+
+/* Those of the terms that StEFCal solves for: a term without parms is taken from the data. */
+static const double *sums_of(const solve_tile *tile, const solve_compressed *c,
+                             const solve_domain *d, solve_compressed *own, double **added)
+{
+    const solve *s = tile->solve;
+    const double *sums = add_stretches(tile, c, d, added);
+
+    *own = *c;
+    own->size = grove_compression_size(s->form, s->direct_groups);
+    if (s->direct_groups == s->group_count)
+        return sums;
+    double *rest = grove_alloc((size_t)(own->baselines * own->size) * sizeof(*rest));
+    for (int64_t b = 0; b < c->baselines; b++)
+        grove_compression_subtract_last(s->form, s->group_count, sums + b * c->size,
+                                        rest + b * own->size);
+    free(*added);
+    return *added = rest;
 }
 
 static void count_data(const solve_tile *tile, const solve_compressed *c, solve_domain *d,
@@ -146,9 +197,9 @@ static double chi2_of(const solve_tile *tile, const solve_compressed *c, const d
         int64_t at = range->first + b;
         if (solve_is_wanted(tile, at))
             chi2 += grove_compression_chi2(
-                kernels, s->form, s->group_count, sums + b * c->size,
-                (grove_compression_sides){jones + range->axis->left[at] * s->group_count * 4,
-                                          jones + range->axis->right[at] * s->group_count * 4});
+                kernels, s->form, s->direct_groups, sums + b * c->size,
+                (grove_compression_sides){jones + range->axis->left[at] * s->direct_groups * 4,
+                                          jones + range->axis->right[at] * s->direct_groups * 4});
     }
     return fmax(chi2, 0);
 }
@@ -166,7 +217,7 @@ static bool is_same(void *context, const double *from, const double *to, const d
     const comparison *w = context;
     const solve *s = w->tile->solve;
     const grove_range *range = &w->tile->range[w->tile->baseline];
-    int64_t count = s->stations * s->group_count * 4;
+    int64_t count = s->stations * s->direct_groups * 4;
     double complex *jones = grove_alloc((size_t)(2 * count) * sizeof(*jones)),
                    *other = jones + count;
     const struct grove_stefcal_kernels *kernels = grove_compression_kernels_now();
@@ -177,12 +228,12 @@ static bool is_same(void *context, const double *from, const double *to, const d
     copy_jones(s, w->d, other, (double *)to, false);
     for (int64_t b = 0; b < w->c->baselines && change <= limit; b++) {
         int64_t at = range->first + b, p = range->axis->left[at], q = range->axis->right[at];
-        grove_compression_sides before = {jones + p * s->group_count * 4,
-                                          jones + q * s->group_count * 4},
-                                after = {other + p * s->group_count * 4,
-                                         other + q * s->group_count * 4};
+        grove_compression_sides before = {jones + p * s->direct_groups * 4,
+                                          jones + q * s->direct_groups * 4},
+                                after = {other + p * s->direct_groups * 4,
+                                         other + q * s->direct_groups * 4};
         if (solve_is_wanted(w->tile, at))
-            change += fabs(grove_compression_change(kernels, s->form, s->group_count,
+            change += fabs(grove_compression_change(kernels, s->form, s->direct_groups,
                                                     w->sums + b * w->c->size, before, after));
     }
     free(jones);
@@ -196,12 +247,15 @@ static void find_known(const solve *s, solve_domain *d, const bool *solved)
         d->known = grove_alloc((size_t)d->unknowns + 1);
     d->determined = 0;
     for (int64_t a = 0; a < s->stations; a++)
-        for (int g = 0; g < s->group_count; g++)
+        for (int g = 0; g < s->direct_groups; g++)
             for (int e = 0; e < 4; e++) {
-                int64_t u = unknown_of(s, d, g, a, e);
-                for (int part = 0; u >= 0 && part < (s->part == GROVE_STEFCAL_COMPLEX ? 2 : 1);
-                     part++)
-                    d->known[u + part] = solved[(a * s->group_count + g) * 4 + e];
+                bool known = solved[(a * s->direct_groups + g) * 4 + e];
+                for (int k = 0; k < 2; k++) {
+                    int64_t u = unknown_of(s, d, g, a, e, k);
+                    if (u >= 0)
+                        memset(d->known + u, known,
+                               (size_t)s->parms[s->number[g][e].of[k].parm].parts);
+                }
             }
     for (int64_t u = 0; u < d->unknowns; u++)
         d->determined += d->known[u];
@@ -215,7 +269,7 @@ static double change_turned(const solve_tile *tile, const solve_compressed *c, c
     const solve *s = tile->solve;
     const grove_range *range = &tile->range[tile->baseline];
     const struct grove_stefcal_kernels *kernels = grove_compression_kernels_now();
-    int64_t each = s->group_count * 4;
+    int64_t each = s->direct_groups * 4;
     double change = 0;
 
     for (int64_t i = 0; i < s->stations * each; i++)
@@ -225,8 +279,8 @@ static double change_turned(const solve_tile *tile, const solve_compressed *c, c
         grove_compression_sides from = {jones + p * each, jones + q * each},
                                 to = {turned + p * each, turned + q * each};
         if (solve_is_wanted(tile, at))
-            change += grove_compression_change(kernels, s->form, s->group_count, sums + b * c->size,
-                                               from, to);
+            change += grove_compression_change(kernels, s->form, s->direct_groups,
+                                               sums + b * c->size, from, to);
     }
     return change;
 }
@@ -238,7 +292,7 @@ static bool turn_columns(const solve_tile *tile, const solve_compressed *c, cons
                          const double *sums, const bool *solved, double complex *jones)
 {
     const solve *s = tile->solve;
-    int64_t count = s->stations * s->group_count * 4;
+    int64_t count = s->stations * s->direct_groups * 4;
     double complex *turned = grove_alloc((size_t)count * sizeof(*turned));
     double quarter = change_turned(tile, c, sums, jones, solved, M_PI / 2, turned),
            half = change_turned(tile, c, sums, jones, solved, M_PI, turned);
@@ -315,7 +369,7 @@ static void start_from_station(const solve_tile *tile, const solve_compressed *c
 
 static bool has_few_data(const solve *s, const solve_domain *d)
 {
-    return s->group_count == 1 && s->jones != GROVE_STEFCAL_FULL &&
+    return s->direct_groups == 1 && s->jones != GROVE_STEFCAL_FULL &&
            s->part != GROVE_STEFCAL_AMPLITUDE && d->sums.data > 0 &&
            d->sums.data < FEW_DATA * d->unknowns;
 }
@@ -351,17 +405,19 @@ static int solve_again(const solve_tile *tile, const solve_compressed *c, const 
 }
 
 /* From `jones`, which are those of x, into x. */
-static int solve_numbers(const solve_tile *tile, const solve_compressed *c, solve_domain *d,
+static int solve_numbers(const solve_tile *tile, const solve_compressed *all, solve_domain *d,
                          double complex *jones, double *x)
 {
     const solve *s = tile->solve;
     const grove_range *range = &tile->range[tile->baseline];
-    double *added;
-    const double *sums = add_stretches(tile, c, d, &added);
-    bool *solved = grove_alloc((size_t)(s->stations * s->group_count * 4));
+    double *added = NULL;
+    solve_compressed own;
+    const solve_compressed *c = &own;
+    const double *sums = sums_of(tile, all, d, &own, &added);
+    bool *solved = grove_alloc((size_t)(s->stations * s->direct_groups * 4));
     grove_stefcal_problem problem = {.jones = s->jones,
                                      .part = s->part,
-                                     .groups = s->group_count,
+                                     .groups = s->direct_groups,
                                      .stations = (int32_t)s->stations,
                                      .baselines = c->baselines,
                                      .left = range->axis->left + range->first,
@@ -402,7 +458,7 @@ static int solve_numbers(const solve_tile *tile, const solve_compressed *c, solv
 static double complex *jones_of(const solve *s, const solve_domain *d, const double *x)
 {
     double complex *jones =
-        grove_alloc((size_t)(s->stations * s->group_count * 4) * sizeof(*jones));
+        grove_alloc((size_t)(s->stations * s->direct_groups * 4) * sizeof(*jones));
 
     copy_jones(s, d, jones, (double *)(uintptr_t)x, false);
     return jones;
@@ -419,9 +475,7 @@ void solve_find_direct(const solve_tile *tile, solve_domain *d, const double *x)
         if (!solve_clip(tile, cut, range))
             return;
     }
-    double complex *jones = jones_of(s, d, x);
-    d->direct = is_direct(tile, cell, jones);
-    free(jones);
+    d->direct = is_direct(tile, d, cell, x);
 }
 
 int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x)

@@ -79,6 +79,20 @@ int grove_node_add_input(grove_node *node, const char *name, const char *express
 int grove_node_parms(const grove_node *node, const grove_node *const **parms);
 /* The derivatives, from .fitted on; returns how many. */
 int grove_node_slots(const grove_node *node, const grove_fit_slot **slots);
+/* A component of a parm, of a group of sources (-1: it has no groups); parm NULL: none. */
+typedef struct {
+    const grove_node *parm;
+    const char *member;
+    int64_t group;
+} grove_fit_component;
+/* A number times exp(1i * phase); where there is none of one of them, 1 or 0. */
+typedef struct {
+    grove_fit_component number, phase;
+} grove_fit_number;
+/* Only in fitted: of which components of parms element `element` of input k, a Jones term, is such
+ * a number (of a scalar 0; of a diagonal 0 or 1; of a matrix 0 to 3, row-wise), as far as the tree
+ * tells: a class that puts scalars together may change their order. False: it is none. */
+bool grove_node_find_number(const grove_node *node, int k, int element, grove_fit_number *number);
 /* As grove_node_object_run, of a parm it fits. */
 void *grove_node_parm_run(const grove_node *node, const grove_node *parm);
 /* Only in begin: whether the run is to go on from where one that did not end came to; and what its

@@ -24,6 +24,13 @@ SOLVE_WORLD_FIXTURE
 #define U     "U[p] = draw(obs, shape=diagonal, times=4, around=1, seed=2).value\n"
 #define X     "X[p] = draw(obs, shape=matrix, times=4, around=1).value\n"
 
+/* of numbers: a and e complex, m and n amplitudes, x and y phases; B amplitudes of a diagonal */
+#define NUMBER(name, more) name "[p] = parm(\"" name "\", time=8min, init=" more ")\n"
+#define ONE(name)          NUMBER(name, "1")
+#define ZERO(name)         NUMBER(name, "0")
+#define COMPLEX(name)      NUMBER(name, "1, complex=true")
+#define B                  "B[p] = parm(\"B\", jones=amplitude, time=8min)\n"
+
 #define PHASES                                                                                     \
     "Y[p] = exp(1i * real(select(draw(obs, shape=diagonal, times=4, around=1).value, "             \
     "element=XX)))\n"
@@ -47,14 +54,19 @@ static const struct {
     {S T, "s[p] * M[p,q] * conj(s[q])", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
     {S T, "s[p] * conj(s[q]) * M[p,q] / 1", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
     {"x[p] = parm(\"x\", time=8min, init=0)\n" PHASES, "exp(1i * (x[p] - x[q])) * M[p,q]",
-     "Y[p] * M[p,q] * Y[q]^H", NULL, false, true},
+     "Y[p] * M[p,q] * Y[q]^H", NULL, true, true},
     /* several terms */
     {G H T U, "G[p] * M[p,q] * G[q]^H + H[p] * N[p,q] * H[q]^H",
      "T[p] * M[p,q] * T[q]^H + U[p] * N[p,q] * U[q]^H", NULL, true},
     {G H T U, "N[p,q] - 2 * H[p] * N[p,q] * H[q]^H - -(G[p] * M[p,q] * G[q]^H)",
-     "N[p,q] - 2 * (U[p] * N[p,q] * U[q]^H) + T[p] * M[p,q] * T[q]^H", NULL, false},
-    {G T, "G[p] * M[p,q] * G[q]^H + N[p,q]", "T[p] * M[p,q] * T[q]^H + N[p,q]", NULL, false},
-    {G T, "N[p,q] - G[p] * M[p,q] * G[q]^H", "N[p,q] - T[p] * M[p,q] * T[q]^H", NULL, false},
+     "N[p,q] - 2 * (U[p] * N[p,q] * U[q]^H) + T[p] * M[p,q] * T[q]^H", NULL, true},
+    {G T, "G[p] * M[p,q] * G[q]^H + N[p,q]", "T[p] * M[p,q] * T[q]^H + N[p,q]", NULL, true},
+    {G T, "N[p,q] - G[p] * M[p,q] * G[q]^H", "N[p,q] - T[p] * M[p,q] * T[q]^H", NULL, true},
+    {F X, "F[p] * M[p,q] * F[q]^H + N[p,q]", "X[p] * M[p,q] * X[q]^H + N[p,q]", NULL, true},
+    {S T, "s[p] * trace(M[p,q]) * s[q]^H - trace(N[p,q])",
+     "trace(T[p] * M[p,q] * T[q]^H) - trace(N[p,q])", NULL, true, true},
+    {G T, "G[p] * diagonal(trace(M[p,q]), trace(N[p,q])) * G[q]^H + N[p,q]",
+     "T[p] * diagonal(trace(M[p,q]), trace(N[p,q])) * T[q]^H + N[p,q]", NULL, true},
     {G S T U, "G[p] * M[p,q] * G[q]^H + s[p] * N[p,q] * s[q]^H",
      "T[p] * M[p,q] * T[q]^H + U[p] * N[p,q] * U[q]^H", NULL, false, true},
     {G F T X, "G[p] * (F[p] * M[p,q] * F[q]^H + N[p,q]) * G[q]^H",
@@ -80,7 +92,7 @@ static const struct {
      PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H"), NULL, true},
     {E P T U "J[s,p] = E[s,p] * P[p]\n", "sum[s](J[s,p] * point(S, obs) * J[s,q]^H) + N[p,q]",
      PATCHES("T[p] * P[p]", "P[q]^H * T[q]^H", "U[p] * P[p]", "P[q]^H * U[q]^H") " + N[p,q]", NULL,
-     false},
+     true},
     {E S T U "o[s] = S.patch(\"B\") + 0.5\n",
      "s[p] * sum[s](E[s,p] * (o * point(S, obs)) * E[s,q]^H)",
      PATCHES("0.5 * T[p]", "T[q]^H", "1.5 * U[p]", "U[q]^H"), NULL, false},
@@ -97,6 +109,32 @@ static const struct {
     {G T, "(G[q] * M[p,q]^H * G[p]^H)^H", "T[p] * M[p,q] * T[q]^H", NULL, true},
     {C PHASE T, "c * A[p] * M[p,q] * A[q]^H", "1.2 * T[p] * M[p,q] * T[q]^H", NULL, false, true},
     {G T, "G[p] * M[p,q] * 0.5 * trace(G[q]^H)", "T[p] * M[p,q] * T[q]^H", NULL, false, true},
+    /* numbers, phases, and amplitudes times phases */
+    {ONE("m") ZERO("x") T, "m[p] * exp(1i * x[p]) * M[p,q] * (m[q] * exp(1i * x[q]))^H",
+     "T[p] * M[p,q] * T[q]^H", NULL, true, true},
+    {ONE("m") ZERO("x") T, "m[q] * exp(1i * (x[p] - x[q])) * m[p] * M[p,q] + N[p,q]",
+     "T[p] * M[p,q] * T[q]^H + N[p,q]", NULL, true, true},
+    {B PHASE T, "A[p] * B[p] * M[p,q] * (A[q] * B[q])^H", "T[p] * M[p,q] * T[q]^H", NULL, true},
+    {B PHASE T, "B[p] * A[p] * M[p,q] * A[q]^H * B[q]", "T[p] * M[p,q] * T[q]^H", NULL, true},
+    {COMPLEX("a") COMPLEX("e") T, "diagonal(e[p], a[p]) * M[p,q] * diagonal(e[q], a[q])^H",
+     "T[p] * M[p,q] * T[q]^H", NULL, true},
+    {ONE("m") ZERO("x") ONE("n") ZERO("y") T
+     "J[p] = diagonal(m[p] * exp(1i * x[p]), exp(1i * y[p]) * n[p])\n",
+     "J[p] * M[p,q] * J[q]^H", "T[p] * M[p,q] * T[q]^H", NULL, true},
+    {ONE("m") T, "m[p] * M[p,q] * m[q]", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
+    {ONE("m") "x[p] = parm(\"x\", time=16min, init=0)\n" T,
+     "m[p] * exp(1i * x[p]) * M[p,q] * (m[q] * exp(1i * x[q]))^H", "T[p] * M[p,q] * T[q]^H", NULL,
+     false, true},
+    {ONE("m") ZERO("x") T,
+     "m[p] * exp(1i * x[p]) * M[p,q] * (m[q] * exp(1i * x[q]))^H + m[p] * N[p,q] * m[q]",
+     "T[p] * M[p,q] * T[q]^H + N[p,q]", NULL, false, true},
+    {ONE("m") ZERO("x") T, "m[p] * exp(2i * x[p]) * M[p,q] * (m[q] * exp(2i * x[q]))^H",
+     "T[p] * M[p,q] * T[q]^H", NULL, false, true},
+    {ONE("m") ZERO("x") T, "m[p]^2 * exp(1i * x[p]) * M[p,q] * (m[q]^2 * exp(1i * x[q]))^H",
+     "T[p] * M[p,q] * T[q]^H", NULL, false, true},
+    {ONE("m") ONE("n") ZERO("x") T,
+     "m[p] * n[p] * exp(1i * x[p]) * M[p,q] * (m[q] * n[q] * exp(1i * x[q]))^H",
+     "T[p] * M[p,q] * T[q]^H", NULL, false, true},
     /* station values without parms */
     {G P T, "G[p] * P[p] * M[p,q] * P[q]^H * G[q]^H", "T[p] * P[p] * M[p,q] * P[q]^H * T[q]^H",
      NULL, true},
@@ -176,15 +214,17 @@ END_TEST
 static const struct {
     const char *definitions, *model, *wants;
 } indirect[] = {
-    {G, "G[p] * M[p,q] * G[q]^H + N[p,q]", "wants no terms without parms"},
-    {G, "G[p] * M[p,q]", "jones=diagonal or jones=phase"},
-    {"a[p] = parm(\"a\", complex=true, init=1, time=8min)\n"
-     "b[p] = parm(\"b\", complex=true, init=1, time=8min)\n",
-     "diagonal(a[p], b[p]) * M[p,q] * diagonal(a[q], b[q])^H", "jones=diagonal or jones=phase"},
+    {G, "G[p] * M[p,q]", "jones=diagonal or a[p] * exp(1i * b[p])"},
+    {COMPLEX("a") COMPLEX("e"), "a[p] * e[p] * M[p,q] * a[q]^H * e[q]^H",
+     "jones=diagonal or a[p] * exp(1i * b[p])"},
+    {COMPLEX("a"), "diagonal(a[p], a[p]) * M[p,q] * diagonal(a[q], a[q])^H",
+     "wants a parm of its own in each term"},
+    {COMPLEX("a") ONE("m"), "diagonal(a[p], m[p]) * M[p,q] * diagonal(a[q], m[q])^H",
+     "wants Jones terms of one kind"},
     {"G[p] = parm(\"G\", jones=diagonal, prior=0.1)\n", "G[p] * M[p,q] * G[q]^H",
      "wants parms without bounds, priors or polynomials"},
     {G S, "G[p] * M[p,q] * G[q]^H + s[p] * N[p,q] * s[q]^H", "wants Jones terms of one kind"},
-    {G S, "s[p] * G[p] * M[p,q] * G[q]^H * s[q]^H", "jones=diagonal or jones=phase"},
+    {G S, "s[p] * G[p] * M[p,q] * G[q]^H * s[q]^H", "jones=diagonal or a[p] * exp(1i * b[p])"},
 };
 
 START_TEST(what_stefcal_wants)

@@ -222,6 +222,15 @@ static void add_group(factoring *f, grove_operand left, grove_operand middle, gr
         note_variation(f, right.node);
 }
 
+/* The same whatever their order in the text. */
+static void sort(grove_chain *product)
+{
+    for (int i = 0; i < product->count; i++)
+        if (product->at[i].node->form.shape == GROVE_MATRIX)
+            return;
+    grove_chain_sort(product);
+}
+
 /* The products of a term. A factor whose station is left or right keeps that to itself. */
 static void add_product(factoring *f, const grove_chain *term)
 {
@@ -246,6 +255,8 @@ static void add_product(factoring *f, const grove_chain *term)
     if (f->found->why)
         return;
     *right = grove_chain_mirror(right);
+    sort(left);
+    sort(right);
     add_group(f, left->count ? make(f, left) : (grove_operand){0}, make(f, middle),
               right->count ? make(f, right) : (grove_operand){0});
 }
