@@ -400,6 +400,54 @@ START_TEST(test_split)
 }
 END_TEST
 
+/* The data less the last group, as it is: the same normal equations of the others. */
+START_TEST(test_subtract)
+{
+    enum { LAST = 2, COLUMNS = 2 * LAST };
+    const grove_compression_form form =
+        _i % 2 ? GROVE_COMPRESSION_FULL : GROVE_COMPRESSION_DIAGONAL;
+    double _Complex left[4 * (LAST + 1)], right[4 * (LAST + 1)];
+    double _Complex normal[2][COLUMNS * COLUMNS], gradient[2][COLUMNS];
+    grove_compression_column columns[COLUMNS];
+    double rest[1000], chi2[2];
+
+    counter = (uint64_t)(_i + 3000) << 32;
+    world w = draw_world((int)form, LAST + 1, _i % 3 != 0);
+    const grove_compression_stretch box = {{0, TIMES}, {0, w.channels}};
+    int64_t size = grove_compression_size(form, LAST + 1),
+            less = grove_compression_size(form, LAST);
+    double *sums = calloc((size_t)(size * PAIRS), sizeof(*sums));
+    ck_assert_int_eq(grove_compression_sum(&w.input, &box, 0, PAIRS, sums), 0);
+    ck_assert_int_le((int)less, (int)(sizeof(rest) / sizeof(rest[0])));
+    for (int k = 0; k < 4 * LAST; k++) {
+        bool zero = form == GROVE_COMPRESSION_DIAGONAL && k % 4 % 3;
+        left[k] = zero ? 0 : draw() + I * draw();
+        right[k] = zero ? 0 : draw() + I * draw();
+        columns[k / 2] = (grove_compression_column){k / 4, k % 4 < 2 ? 'p' : 'q', {0}};
+        columns[k / 2].matrix[k % 2 ? 3 : 0] = draw() + I * draw();
+    }
+    for (int k = 0; k < 4; k++)
+        left[4 * LAST + k] = right[4 * LAST + k] = k % 3 == 0;
+    for (int64_t b = 0; b < PAIRS; b += 5) {
+        grove_compression_subtract_last(form, LAST + 1, sums + size * b, rest);
+        chi2[0] = grove_compression_normal(form, LAST + 1, sums + size * b, left, right, columns,
+                                           COLUMNS, normal[0], gradient[0]);
+        chi2[1] = grove_compression_normal(form, LAST, rest, left, right, columns, COLUMNS,
+                                           normal[1], gradient[1]);
+        double scale = 1e-11 * (1 + grove_compression_power(sums + size * b) + fabs(chi2[0]));
+        ck_assert_double_eq(grove_compression_count(rest),
+                            grove_compression_count(sums + size * b));
+        ck_assert_double_eq_tol(chi2[1], chi2[0], scale);
+        for (int k = 0; k < COLUMNS; k++)
+            ck_assert_double_le(cabs(gradient[1][k] - gradient[0][k]), scale);
+        for (int k = 0; k < COLUMNS * COLUMNS; k++)
+            ck_assert_double_le(cabs(normal[1][k] - normal[0][k]), scale);
+    }
+    free(sums);
+    free_world(&w);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *s = suite_create("compression");
@@ -409,6 +457,7 @@ static Suite *make_suite(void)
     tcase_add_loop_test(sums, test_sums, 0, 120);
     tcase_add_loop_test(sums, test_plain, 0, 24);
     tcase_add_loop_test(sums, test_split, 0, 12);
+    tcase_add_loop_test(sums, test_subtract, 0, 12);
     suite_add_tcase(s, sums);
     return s;
 }

@@ -4,6 +4,7 @@
 #include "graph/call.h"
 #include "graph/chain.h"
 #include "graph/derivative.h"
+#include "graph/exponent.h"
 #include "graph/factor_groups.h"
 #include "graph/rewrite.h"
 
@@ -231,9 +232,28 @@ static void sort(grove_chain *product)
     grove_chain_sort(product);
 }
 
-/* The products of a term. A factor whose station is left or right keeps that to itself. */
-static void add_product(factoring *f, const grove_chain *term)
+/* The term with exponentials of station q as hermitians of those that p has. */
+static grove_chain open_exponentials(factoring *f, const grove_chain *term)
 {
+    grove_chain opened = {.constant = {term->constant[0], term->constant[1]}};
+
+    for (int i = 0; i < term->count; i++) {
+        const grove_factor *at = &term->at[i];
+        bool opens = grove_node_has_role(at->node, GROVE_ROLE_EXPONENTIAL) && at->scalar &&
+                     at->side && !grove_node_varies(at->node, GROVE_AXIS_BASELINE) &&
+                     is_fitted(f, at->node);
+        if (!opens || !grove_chain_open_exponential(&opened, at, f->baseline))
+            grove_chain_add(&opened, at);
+    }
+    if (opened.too_many)
+        give_up(f, "it has too many factors%s", NULL);
+    return opened;
+}
+
+/* The products of a term. A factor whose station is left or right keeps that to itself. */
+static void add_product(factoring *f, const grove_chain *given)
+{
+    const grove_chain opened = open_exponentials(f, given), *term = &opened;
     grove_chain parts[3] = {{.constant = {1, 0}}, {.constant = {1, 0}}, {.constant = {1, 0}}};
     grove_chain *left = &parts[0], *middle = &parts[1], *right = &parts[2];
     int last_left, first_right;
