@@ -115,6 +115,8 @@ bool solve_keeps_sums(const solve *s);
 /* In fitted: makes of auto what it stands for, says so, and what memory the fit takes. */
 int solve_choose_method(grove_node *node, solve *s);
 void solve_find_slots(const grove_node *node, solve *s);
+/* In fitted: sets s->direct and what goes with it, or s->indirect. */
+void solve_find_numbers(const grove_node *node, solve *s);
 void solve_free(solve *s);
 
 /* ---- one solution domain ---- */

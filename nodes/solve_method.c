@@ -8,7 +8,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MAX_UNKNOWNS = 20000, TILE_BYTES = 8 << 20 /* of a value in a usual tile */ };
+/* Above MANY_UNKNOWNS, lm's steps take a second and more. */
+enum {
+    MAX_UNKNOWNS = 20000,
+    MANY_UNKNOWNS = 1000,
+    TILE_BYTES = 8 << 20 /* of a value in a usual tile */
+};
 
 /* The largest domain, by the bytes of its matrices, and all unknowns. */
 typedef struct {
@@ -130,16 +135,20 @@ static void tell(grove_node *node, const solve *s, const census *most)
                                      s->turns, (long long)most->blocks, (long long)most->block)
                       : grove_strdup("");
     bool slow = s->group_count && s->method == SOLVE_AUTO && !s->direct;
+    bool many =
+        s->method == SOLVE_AUTO && !s->direct && s->turns > 1 && most->block > MANY_UNKNOWNS;
 
-    grove_node_note(node,
-                    "%s: method: %s%s; %lld solution domain%s, %lld unknown numbers (at most %lld "
-                    "in a domain)\n    %s: %s%s%s%s",
-                    grove_node_name(node), name_of(s), turns, (long long)domains,
-                    domains == 1 ? "" : "s", (long long)most->all, (long long)most->unknowns,
-                    grove_node_name(node),
-                    s->why ? "data are not compressed: " : "data are compressed once for a tile",
-                    s->why ? s->why : "", slow ? "; stefcal, which is often faster, wants " : "",
-                    slow ? s->indirect : "");
+    grove_node_note(
+        node,
+        "%s: method: %s%s; %lld solution domain%s, %lld unknown numbers (at most %lld "
+        "in a domain)%s\n    %s: %s%s%s%s",
+        grove_node_name(node), name_of(s), turns, (long long)domains, domains == 1 ? "" : "s",
+        (long long)most->all, (long long)most->unknowns,
+        many ? "; method=alternating, which takes less time for each step, is often faster" : "",
+        grove_node_name(node),
+        s->why ? "data are not compressed: " : "data are compressed once for a tile",
+        s->why ? s->why : "", slow ? "; stefcal, which is often faster, wants " : "",
+        slow ? s->indirect : "");
     free(turns);
 }
 

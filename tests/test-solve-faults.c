@@ -101,7 +101,7 @@ static const struct {
           "fit = solve(V * exp(1i * (x[p] - x[q])), D, method=stefcal)\n",
      "stefcal is not possible"},
     {"G[p] = parm(\"G\", jones=rotation)\nfit = solve(G[p] * M[p,q] * G[q]^H, M, method=stefcal)\n",
-     "stefcal is not possible: Jones terms are not the numbers of one parm each"},
+     "stefcal is not possible: it wants Jones terms that are the numbers of one parm each"},
     /* calls */
     {TREE "fit = solve(V)\n", "data"},
     {"fit = solve()\n", "model"},

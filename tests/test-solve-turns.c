@@ -235,6 +235,7 @@ START_TEST(stopped)
     grove_interrupt_set(false);
     ck_assert(!solve_world_kept[0].at);
     check_note("method: lm; 1 solution domain, ");
+    check_note("unknown numbers (at most 4672 in a domain); method=alternating, which takes less");
     free(text);
 }
 END_TEST
