@@ -308,7 +308,9 @@ typedef enum {
      * source the number along that axis. */
     GROVE_ROLE_PARM,
     GROVE_ROLE_CONJUGATE, /* of each number of input 0; the exponential, too */
-    GROVE_ROLE_EXPONENTIAL
+    GROVE_ROLE_EXPONENTIAL,
+    GROVE_ROLE_COSINE, /* of the number or angle input 0; the sine, too */
+    GROVE_ROLE_SINE
 } grove_role;
 
 /* A node class. Fields that are left out are 0 or NULL. */
