@@ -24,7 +24,7 @@ const bench_sum_workload bench_sum_workloads[] = {
     {"P1 2x2 Jones", 1000, 64, 4, 0, 0, 1, GROVE_PREDICT_STATION, 24, 3.1, OF_STATIONS},
     {"P1 2x2 Jones, baselines", 1000, 64, 4, 0, 0, 1, GROVE_PREDICT_BASELINE, 8, 4.2, 0},
     {"P1 2x2 Jones, smeared", 1000, 64, 4, 0, 3, 1, GROVE_PREDICT_BASELINE, 16, 8.1, 0},
-    {"P1 2x2 Jones of channels, smeared", 1000, 64, 4, 0, 3, 2, GROVE_PREDICT_BASELINE, 53, 19, 0},
+    {"P1 2x2 Jones of channels, smeared", 1000, 64, 4, 0, 3, 2, GROVE_PREDICT_BASELINE, 53, 12, 0},
     {"P2 2x2 Jones, smeared", 10000, 1, 4, 0, 3, 1, GROVE_PREDICT_BASELINE, 40, 32, 0},
     {"P2 I", 10000, 1, 1, 0, 0, 0, GROVE_PREDICT_STATION, 3, 1.0, OF_STATIONS},
     {"P2 I, baselines", 10000, 1, 1, 0, 0, 0, GROVE_PREDICT_BASELINE, 2, 26, 1},

@@ -142,6 +142,7 @@ GROVE_CLASS(sin) = {
     FUNCTION(sin, elementary_sin, angle_or_number, angle_to_number),
     .doc = "Sine, also of complex numbers.",
     .output_doc = "plain numbers",
+    .role = GROVE_ROLE_SINE,
     .tangent = "x: cos(x) * dx",
     .example = "s = sin(obs.parallactic)",
 };
@@ -150,6 +151,7 @@ GROVE_CLASS(cos) = {
     FUNCTION(cos, elementary_cos, angle_or_number, angle_to_number),
     .doc = "Cosine, also of complex numbers.",
     .output_doc = "plain numbers",
+    .role = GROVE_ROLE_COSINE,
     .tangent = "x: -sin(x) * dx",
     .example = "c = cos(obs.parallactic)",
 };

@@ -171,8 +171,7 @@ typedef struct {
     int64_t first, count;
 } grove_range;
 
-/* Dense storage of a block, for data leaves and actions: range[0] is slowest; elements of the cell
- * are fastest. */
+/* Dense storage of a block, for data leaves and actions: range[0] is slowest, elements fastest. */
 typedef struct {
     void *data;           /* NULL: an optional input that was not given */
     unsigned char *flags; /* per cell, bit k set: element k is flagged; NULL: none */
@@ -308,7 +307,9 @@ typedef enum {
      * source the number along that axis. */
     GROVE_ROLE_PARM,
     GROVE_ROLE_CONJUGATE, /* of each number of input 0; the exponential, too */
-    GROVE_ROLE_EXPONENTIAL
+    GROVE_ROLE_EXPONENTIAL,
+    GROVE_ROLE_COSINE, /* of the number or angle input 0; the sine, too */
+    GROVE_ROLE_SINE
 } grove_role;
 
 /* A node class. Fields that are left out are 0 or NULL. */
@@ -582,8 +583,7 @@ int grove_node_add_member(grove_node *node, const char *name, const char *axes,
  * "selection" (rows that it reads). An action's "order", "baseline": what it writes lies so. */
 void grove_node_add_property(grove_node *node, const char *name, const char *text);
 const char *grove_node_property(const grove_node *node, const char *name);
-/* Adds to the leaf's key: what its content depends on beside its options, such as a file's
- * identity. */
+/* Adds to the leaf's key what its content depends on beside its options, as a file's identity. */
 void grove_node_add_identity(grove_node *node, const char *path);
 const grove_axis *grove_node_axis(const grove_node *node, const char *name); /* of a leaf */
 /* Of a constant member (dense, in base units, type as declared), or NULL. */

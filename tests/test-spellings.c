@@ -35,7 +35,8 @@ static const char definitions[] =
     "D[s,p] = diagonal(1 + 0.2 * S.absolute_angle, complex(1, 0.1 * obs.station_index))\n"
     "E[s,p] = matrix(complex(1 + 0.1 * S.absolute_angle, 0.05 * obs.station_index), "
     "0.1i * obs.station_index, 0.3, 2 + obs.freq / 1GHz)\n"
-    "z[s,p] = complex(1 - 0.1 * S.absolute_angle, 0.2 * obs.station_index)\n"
+    "y[s,p] = complex(1 - 0.1 * S.absolute_angle, 0.2 * obs.station_index)\n"
+    "z[s,p] = y[s,p]^2\n"
     "g[p] = complex(0.5, obs.station_index)\n"
     "f[s] = 1 + 0.5 * S.absolute_angle\n"
     "h[s] = complex(1, 0.2 * S.absolute_angle)\n"
@@ -58,7 +59,8 @@ static void adjoint(matrix to, const matrix a)
 /* x z g G P Q D E of a station. */
 static void chain(int s, int station, int channel, matrix to)
 {
-    long double complex z = CMPLXL(1 - 0.1L * s, 0.2L * station) * CMPLXL(0.5L, station);
+    long double complex y = CMPLXL(1 - 0.1L * s, 0.2L * station);
+    long double complex z = y * y * CMPLXL(0.5L, station);
     long double turn = 0.3L * station;
     long double angle = station * (0.1L + 0.2L * s) / ((long double)grid_now.freq[channel] / 1e9L);
     const matrix g = {CMPLXL(1, 0.1L * station), 0, 0, 2};
@@ -263,14 +265,26 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
                                    {"Q", 'q', false, false},
                                    {"P", 'q', false, false},
                                    {"G", 'q', false, false}};
-    static const factor scalars[] = {
-        {"z", 'p', true, true},  {"z", 'q', true, true},       {"g", 'p', false, true},
-        {"g", 'q', false, true}, {"f", 'n', true, true},       {"h", 'n', true, true},
-        {"w", 'n', false, true}, {"d[p,q]", 'b', false, true}, {"(-3)", 'n', false, true}};
+    static const factor scalars[] = {{"g", 'p', false, true},   {"g", 'q', false, true},
+                                     {"f", 'n', true, true},    {"h", 'n', true, true},
+                                     {"w", 'n', false, true},   {"d[p,q]", 'b', false, true},
+                                     {"(-3)", 'n', false, true}};
+    static const char *const powers[] = {"(y[s,p] * conj(y[s,q]))^2", "(-(y[s,q]^H * y[s,p]))^2",
+                                         "1 / (y[s,p] * y[s,q]^H)^-2",
+                                         "conj((2 * conj(y[s,p]) * y[s,q] / 2)^2)"};
     static const char *const differences[] = {
-        "exp(1i * (a[s,p] - a[s,q]) / n)", "exp((a[s,p] - a[s,q]) * (1i / n))",
-        "exp(1i * a[s,p] / n - 1i / n * a[s,q])", "exp(-1i * -(a[s,p] - a[s,q]) / n)",
-        "exp(1i * a[s,p] / n) * exp(-1i * a[s,q] / n)"};
+        "exp(1i * (a[s,p] - a[s,q]) / n)",
+        "exp((a[s,p] - a[s,q]) * (1i / n))",
+        "exp(1i * a[s,p] / n - 1i / n * a[s,q])",
+        "exp(-1i * -(a[s,p] - a[s,q]) / n)",
+        "exp(1i * a[s,p] / n) * exp(-1i * a[s,q] / n)",
+        "(cos((a[s,p] - a[s,q]) / n) + 1i * sin((a[s,p] - a[s,q]) / n))",
+        "(1i * sin(a[s,p] / n - a[s,q] / n) + cos(a[s,p] / n - a[s,q] / n))",
+        "(cos((a[s,q] - a[s,p]) / n) - 1i * sin((a[s,q] - a[s,p]) / n))",
+        "conj(cos((a[s,p] - a[s,q]) / n) - 1i * sin((a[s,p] - a[s,q]) / n))",
+        "(cos(a[s,p] / n) + 1i * sin(a[s,p] / n)) / (cos(a[s,q] / n) + sin(a[s,q] / n) * 1i)",
+        "(-0.5i * sin((a[s,p] - a[s,q]) / n) - 0.5 * cos((a[s,p] - a[s,q]) / n)) "
+        "* (-2)"};
 
     to->count = 0;
     for (int i = out; i < 5; i++)
@@ -286,10 +300,16 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
     for (size_t i = 0; i < sizeof(scalars) / sizeof(scalars[0]); i++)
         insert(to, draw(to->count + 1), scalars[i]);
     if (!draw(2)) {
+        insert(to, draw(to->count + 1), (factor){"z", 'p', true, true});
+        insert(to, draw(to->count + 1), (factor){"z", 'q', true, true});
+    } else {
+        insert(to, draw(to->count + 1), (factor){powers[draw(4)], 'b', true, true});
+    }
+    if (!draw(2)) {
         insert(to, draw(to->count + 1), (factor){"x", 'p', true, true});
         insert(to, draw(to->count + 1), (factor){"x", 'q', true, true});
     } else {
-        insert(to, draw(to->count + 1), (factor){differences[draw(5)], 'b', true, true});
+        insert(to, draw(to->count + 1), (factor){differences[draw(11)], 'b', true, true});
     }
     if (phases) {
         insert(to, draw(to->count + 1), (factor){"K", 'p', true, true});

@@ -3,6 +3,7 @@
  * source in each lane, and a block of rows. */
 #include "predict_private.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -277,6 +278,17 @@ static void load_rows(const grove_predict_sum *p, piece *c)
                                c->station_uvw[1] + 3 * c->station[1][i], c->rest + 3 * i);
 }
 
+/* No channel of the whole axis is above it, whichever of them the tile has. */
+static double highest_channel(const grove_predict_sum *p)
+{
+    const grove_predict_channels *channels = &p->plan.channels;
+    const double last = channels->first + channels->step * (double)(p->plan.count - 1);
+
+    if (!channels->regular && !(channels->deviation > 0))
+        return INFINITY;
+    return fmax(fabs(channels->first), fabs(last)) + channels->deviation;
+}
+
 static void set_job(const grove_predict_sum *p, piece *c)
 {
     grove_predict_channels_job *job = &c->job;
@@ -296,6 +308,7 @@ static void set_job(const grove_predict_sum *p, piece *c)
     job->equal_width = p->plan.equal_width;
     job->smear_time = p->plan.smear_time;
     job->reference = p->plan.reference;
+    job->highest = highest_channel(p);
     job->weight_source = p->job.weight_source;
     job->weight_channel = p->job.weight_channel;
     job->weight = (const char *)p->weight +
@@ -407,19 +420,6 @@ static void store_row(const grove_predict_sum *p, const piece *c, const double *
     }
 }
 
-/* The factor reference / nu of smearing in time, which all sources share. */
-static void scale_sums(const piece *c, double *sums, int rows)
-{
-    const grove_predict_channels_job *job = &c->job;
-    double scale[PREDICT_MAX_LANES] = {0};
-
-    for (int k = job->from; k < job->to; k++)
-        scale[k] = job->reference / job->freq[k];
-    for (double *x = sums; x < sums + numbers_of(c, rows); x += c->width)
-        for (int k = 0; k < c->width; k++)
-            x[k] *= scale[k];
-}
-
 /* The sums of some of the rows at once, in double. */
 static double *finish_rows(const grove_predict_sum *p, const piece *c, int from, int rows)
 {
@@ -431,8 +431,6 @@ static double *finish_rows(const grove_predict_sum *p, const piece *c, int from,
         memset(sums, 0, (size_t)numbers_of(c, rows) * sizeof(*sums));
         flush(p, c, from, rows, sums);
     }
-    if (c->job.smear_time && !c->by_sources)
-        scale_sums(c, sums, rows);
     return sums;
 }
 

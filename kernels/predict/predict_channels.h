@@ -5,35 +5,42 @@
  * 512 bytes for a source, station and side, half a MiB for 64 stations, which stays in the
  * second-level cache while all rows use it. A source-visibility takes 24 multiply-adds for the
  * product, and 8 sums beside them (32 multiply-adds where registers are too few), 8 for the real
- * factor and 13 for sin(pi nu G), where G is the change of the delay in an integration. 1 / G and
- * smearing over equal widths are computed once for a source and row, 1 / nu once for the sum. Of
- * the 16 loads 8 are of the row's station p, which many rows share. Diagonal Jones terms take 6
- * multiply-adds for each element. A row whose coordinates are not the difference of those of its
- * stations also takes the phase of the rest, some 40 more. */
+ * factor and 4 to 10 for sinc(nu G), where G is the change of the delay in an integration: a
+ * polynomial of the degree that some rows need, or 14 for a sine where no polynomial holds. G^2,
+ * or 1 / G, and smearing over equal widths are computed once for a source and row. Of the 16 loads
+ * 8 are of the row's station p, which many rows share. Diagonal Jones terms take 6 multiply-adds
+ * for each element. A row whose coordinates are not the difference of those of its stations also
+ * takes the phase of the rest, some 40 more. */
 #ifndef GROVE_KERNELS_PREDICT_CHANNELS_H
 #define GROVE_KERNELS_PREDICT_CHANNELS_H
 
 #include "predict_jones.h"
+#include "predict_sincs.h"
+
+#include <math.h>
 
 enum {
     SPAN = 512 / VECTOR_BYTES, /* sources at once */
-    ROW_BATCH = 8              /* rows whose factors are made at once */
+    ROW_BATCH = 8,             /* rows whose factors are made at once */
+    STATIONS_AHEAD = 16        /* Jones terms are prefetched for so many */
 };
 
 /* Factors of SPAN sources in ROW_BATCH rows. growth: change of the delay in an integration, in
- * turns at the reference frequency. */
+ * turns at the reference frequency, squared where a polynomial of the row's level gives its sinc.
+ */
 typedef struct {
     _Alignas(64) real amplitude[ROW_BATCH * SPAN], growth[ROW_BATCH * SPAN],
         delay[ROW_BATCH * SPAN];
     _Alignas(64) real extent[ROW_BATCH * SPAN];
     double rest[ROW_BATCH * SPAN];
+    int level[ROW_BATCH];
 } row_factors;
 
 typedef struct {
     const grove_predict_channels_job *job;
     doubles freq[PARTS];
-    vec ratio, square, width; /* of the reference */
-    double direction[3][SPAN];
+    vec ratio, inverse, square, width; /* of the reference */
+    double direction[3][SPAN], largest[3];
     jones brightness[SPAN];
     int unpolarised[SPAN]; /* a real number times unity in all lanes */
     row_factors factors;
@@ -125,7 +132,31 @@ INLINE void prefetch_station(const grove_predict_channels_job *job, int which, i
 
     if (side->numbers && side->wanted[station])
         for (int64_t k = job->from * side->channel; k < job->to * side->channel; k += 64)
-            __builtin_prefetch(side->at[station] + from + k);
+            __builtin_prefetch(side->at[station] + from + k, 0, 2); /* into the second cache */
+}
+
+/* Whether a side has the matrices of all lanes one after the other, in the kernel's precision. */
+INLINE int has_whole_matrices(const grove_predict_channels_job *job, int which)
+{
+    const grove_predict_channels_side *side = &job->side[which];
+
+    return side->numbers == 8 && side->bytes == (int)sizeof(real) &&
+           side->channel == 8 * (int64_t)sizeof(real) && job->from == 0 && job->to == LANES;
+}
+
+/* Such matrices times c + i s, in registers. */
+INLINE void fill_matrices(const grove_predict_channels_job *job, int which, int station, int source,
+                          vec c, vec s, jones *to)
+{
+    const grove_predict_channels_side *side = &job->side[which];
+    jones terms;
+    vec x[8];
+
+    memcpy(x, side->at[station] + side->source * job->order[source] + side->channel * job->offset,
+           sizeof(x));
+    transpose_cells(x, &terms);
+    multiply_elements(&terms, 8, c, s);
+    *to = terms;
 }
 
 static void fill_station(const channel_batch *g, int which, int station, int source, jones *to)
@@ -141,6 +172,11 @@ static void fill_station(const channel_batch *g, int which, int station, int sou
     for (int i = 0; i < PARTS; i++)
         turns[i] = g->freq[i] * (which ? delay : -delay);
     phasor(fractional_turns(turns, 1.0), &c, &s);
+    if (has_whole_matrices(job, which) && (which || g->unpolarised[source])) {
+        vec b = which ? splat(1) : g->brightness[source].at[0];
+        fill_matrices(job, which, station, source, c * b, s * b, to);
+        return;
+    }
     load_station_channels(job, which, station, source, &terms);
     if (which)
         *to = terms;
@@ -188,6 +224,26 @@ static void fill_extents(channel_batch *g, int row, int count)
     }
 }
 
+/* Level of the sincs of growth in a row, and what it takes instead of the growth. It depends on the
+ * row and the whole axis alone. */
+static void find_level(channel_batch *g, int row, int r)
+{
+    const grove_predict_channels_job *job = g->job;
+    const double *v = job->change + 3 * (row + r);
+    real *growth = g->factors.growth + r * SPAN, *amplitude = g->factors.amplitude + r * SPAN;
+    double most =
+        fabs(v[0]) * g->largest[0] + fabs(v[1]) * g->largest[1] + fabs(v[2]) * g->largest[2];
+    int level = sinc_level(most * job->highest);
+
+    g->factors.level[r] = level;
+    for (int s = 0; s < SPAN && level < SINC_FAR; s++)
+        growth[s] *= growth[s];
+    for (int s = 0; s < SPAN && level == SINC_FAR; s++) {
+        growth[s] = growth[s] < R(1e-20) && growth[s] > R(-1e-20) ? R(1e-20) : growth[s];
+        amplitude[s] /= growth[s] * R(3.14159265358979323846);
+    }
+}
+
 static void fill_rows(channel_batch *g, int row, int count)
 {
     const grove_predict_channels_job *job = g->job;
@@ -204,17 +260,56 @@ static void fill_rows(channel_batch *g, int row, int count)
                 f->rest[r * SPAN + s] = -along(job->rest + 3 * (row + r), g, s);
     }
     for (int i = 0; i < count * SPAN; i += LANES) {
-        vec *growth = (vec *)(void *)(f->growth + i), amplitude = splat(1);
+        vec amplitude = splat(1);
         if (job->width && job->equal_width)
             amplitude = sinc_turns(*(const vec *)(const void *)(f->delay + i) *
                                    (real)job->width[job->from]);
-        if (job->smear_time) {
-            *growth = avoid_zero(*growth);
-            amplitude /= *growth * R(3.14159265358979323846);
-        }
         *(vec *)(void *)(f->amplitude + i) = amplitude;
     }
+    for (int r = 0; r < count && job->smear_time; r++)
+        find_level(g, row, r);
     fill_extents(g, row, count);
+}
+
+/* Smearing of the sources of the row that begins `at`, by a level that is a constant. */
+INLINE void smear_within(const channel_batch *g, int at, int level, vec factor[SPAN])
+{
+    static const int degree[] = {SINC_DEGREES};
+    const row_factors *f = &g->factors;
+
+    for (int s = 0; s < SPAN; s++)
+        if (level < SINC_FAR)
+            factor[s] =
+                sinc_of_powers(g->square * f->growth[at + s], sinc_powers[level], degree[level]) *
+                f->amplitude[at + s];
+        else
+            factor[s] = sine_of_half_turns(g->ratio * f->growth[at + s]) *
+                        (g->inverse * f->amplitude[at + s]);
+}
+
+INLINE void smear_along_time(const channel_batch *g, int r, vec factor[SPAN])
+{
+    const int at = r * SPAN;
+
+    switch (g->factors.level[r]) {
+    case 0:
+        smear_within(g, at, 0, factor);
+        break;
+    case 1:
+        smear_within(g, at, 1, factor);
+        break;
+    case 2:
+        smear_within(g, at, 2, factor);
+        break;
+    case 3:
+        smear_within(g, at, 3, factor);
+        break;
+    case 4:
+        smear_within(g, at, 4, factor);
+        break;
+    default:
+        smear_within(g, at, SINC_FAR, factor);
+    }
 }
 
 /* Shape and smearing of the sources in row r of the batch. Each kind is computed for all sources
@@ -226,8 +321,7 @@ INLINE void factors_at(const channel_batch *g, int r, vec factor[SPAN])
     int at = r * SPAN;
 
     if (job->smear_time)
-        for (int s = 0; s < SPAN; s++)
-            factor[s] = sine_of_half_turns(g->ratio * f->growth[at + s]) * f->amplitude[at + s];
+        smear_along_time(g, r, factor);
     else
         for (int s = 0; s < SPAN; s++)
             factor[s] = splat(f->amplitude[at + s]);
@@ -374,12 +468,15 @@ static void start_channel_batch(channel_batch *g, const grove_predict_channels_j
         if (job->width)
             width[i] = *(const unaligned *)(job->width + i * PART);
     }
-    g->ratio = narrow(ratio);
+    g->ratio = avoid_zero(narrow(ratio));
     g->square = narrow(square);
     g->width = narrow(width);
+    g->inverse = splat(1) / g->ratio;
     for (int s = 0; s < job->sources; s++)
-        for (int d = 0; d < 3; d++)
+        for (int d = 0; d < 3; d++) {
             g->direction[d][s] = job->direction[3 * s + d];
+            g->largest[d] = fmax(g->largest[d], fabs(job->direction[3 * s + d]));
+        }
 }
 
 /* Panels: [station][source]. */
@@ -391,7 +488,7 @@ static void fill_stations(channel_batch *g, jones *left, jones *right)
     for (int s = 0; s < job->sources; s++)
         for (int p = 0; p < job->stations; p++)
             for (int side = 0; side < 2; side++) {
-                prefetch_station(job, side, p + PREFETCH_AHEAD, s);
+                prefetch_station(job, side, p + STATIONS_AHEAD, s);
                 if (job->side[side].wanted[p])
                     fill_station(g, side, p, s, (side ? right : left) + p * job->sources + s);
             }

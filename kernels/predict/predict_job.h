@@ -109,8 +109,8 @@ typedef struct {
 
 /* A chunk of sources at one time, in as many channels as the kernel has lanes, for rows [first_row,
  * end_row), of which sums has the first one first: sums[row][element][re, im][lane] += left * B *
- * right * phase * shape * smearing; with smearing in time times nu / reference. The panel is filled
- * where first_row is 0; other rows of the same sources use it. */
+ * right * phase * shape * smearing. The panel is filled where first_row is 0; other rows of the
+ * same sources use it. */
 typedef struct {
     int stations, rows, first_row, end_row;
     int sources, points;        /* points: of the sources, before the Gaussians */
@@ -123,6 +123,7 @@ typedef struct {
     const double *freq, *width; /* [lane] Hz; width NULL: no smearing in frequency */
     int equal_width, smear_time;
     double reference;        /* Hz */
+    double highest;          /* Hz: no channel of the whole axis is above it */
     const double *direction; /* as in grove_predict_job */
     const double *ellipse;   /* [Gaussian][4] */
     const void *weight;      /* B: [source][channel or nothing][4][re, im] */

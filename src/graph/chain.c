@@ -98,19 +98,27 @@ bool grove_node_is_adjoint(const grove_node *node)
            (grove_node_has_role(node, GROVE_ROLE_CONJUGATE) && is_flat(node));
 }
 
-static bool open_exponential(grove_chain *product, const grove_node *node, around o,
-                             const grove_axis *axis)
+/* What is a product though it is not written so. */
+static bool open_other(grove_chain *product, const grove_node *node, around o,
+                       const grove_axis *axis)
 {
     bool sided = grove_node_varies(node, GROVE_AXIS_STATION);
+    const grove_factor factor = {.node = (grove_node *)node,
+                                 .side = sided ? o.side : 0,
+                                 .adjoint = o.adjoint,
+                                 .inverse = o.inverse};
 
-    return grove_node_has_role(node, GROVE_ROLE_EXPONENTIAL) && node->form.shape == GROVE_SCALAR &&
-           (sided || grove_node_varies(node, GROVE_AXIS_BASELINE)) &&
-           grove_chain_open_exponential(product,
-                                        &(grove_factor){.node = (grove_node *)node,
-                                                        .side = sided ? o.side : 0,
-                                                        .adjoint = o.adjoint,
-                                                        .inverse = o.inverse},
-                                        axis);
+    if (!sided && !grove_node_varies(node, GROVE_AXIS_BASELINE))
+        return false;
+    if (grove_node_has_role(node, GROVE_ROLE_SUM) ||
+        grove_node_has_role(node, GROVE_ROLE_DIFFERENCE))
+        return grove_chain_open_cosine(product, &factor, axis);
+    if (node->form.shape != GROVE_SCALAR)
+        return false;
+    if (grove_node_has_role(node, GROVE_ROLE_POWER))
+        return grove_chain_open_power(product, &factor, axis);
+    return grove_node_has_role(node, GROVE_ROLE_EXPONENTIAL) &&
+           grove_chain_open_exponential(product, &factor, axis);
 }
 
 static void open(grove_chain *product, grove_edge edge, around o, const grove_axis *axis)
@@ -147,7 +155,7 @@ static void open(grove_chain *product, grove_edge edge, around o, const grove_ax
         open(product, node->inputs[1], inside, axis);
     } else if (grove_node_has_role(node, GROVE_ROLE_TRANSPOSE) && is_flat(node)) {
         open(product, node->inputs[0], inside, axis);
-    } else if (!varies || !open_exponential(product, node, inside, axis)) {
+    } else if (!varies || !open_other(product, node, inside, axis)) {
         add(product, node, inside);
     }
 }

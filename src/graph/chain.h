@@ -24,9 +24,9 @@ typedef struct {
 } grove_chain;
 
 /* Adds the factors of a value in their order. (A B)^H is B^H A^H, and so is the conjugate of
- * scalars and diagonals; the same with ^-1, quotients and exponentials (graph/exponent.h) are
- * opened where the value varies along `axis` only, since else they stay as they are; NULL:
- * anywhere. */
+ * scalars and diagonals; the same with ^-1, quotients, exponentials, and what graph/exponent.h
+ * knows beside these, are opened where the value varies along `axis` only, since else they stay as
+ * they are; NULL: anywhere. */
 void grove_chain_open(grove_chain *product, grove_edge edge, const grove_axis *axis);
 /* The same for what stands inside of a factor, such as a term of a sum. */
 void grove_chain_open_inside(grove_chain *product, const grove_factor *of, grove_edge edge,

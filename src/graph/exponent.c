@@ -4,8 +4,10 @@
 #include "graph/rewrite.h"
 
 #include <complex.h>
+#include <math.h>
+#include <string.h>
 
-enum { MAX_TERMS = 16 };
+enum { MAX_TERMS = 16, MAX_POWER = 64 };
 
 /* Of which stations a term is. */
 typedef enum { OF_NONE, OF_P, OF_Q, OF_BOTH, PARTS } part;
@@ -311,5 +313,169 @@ bool grove_chain_open_exponential(grove_chain *product, const grove_factor *fact
     double complex c = cexp(e.constant[0] + I * e.constant[1]);
     grove_chain_scale(&opened, creal(c), cimag(c));
     *product = opened;
+    return true;
+}
+
+/* ---- other spellings ---- */
+
+static void add_chain(grove_chain *product, const grove_chain *more)
+{
+    grove_chain_scale(product, more->constant[0], more->constant[1]);
+    for (int i = 0; i < more->count; i++)
+        grove_chain_add(product, &more->at[i]);
+    product->too_many = product->too_many || more->too_many;
+}
+
+static bool is_of_real(const grove_factor *f, grove_role role, bool inverse)
+{
+    return grove_node_has_role(f->node, role) && f->inverse == inverse && f->scalar &&
+           !f->node->form.complex_;
+}
+
+static grove_factor take(grove_chain *term, int i)
+{
+    grove_factor taken = term->at[i];
+
+    memmove(&term->at[i], &term->at[i + 1], (size_t)(term->count - i - 1) * sizeof(term->at[0]));
+    term->count--;
+    return taken;
+}
+
+/* Takes cos x out of the one term and sin x of the same real scalar out of the other. */
+static bool take_functions(grove_chain *common, grove_chain *other, bool inverse,
+                           grove_factor *cosine)
+{
+    for (int i = 0; i < common->count; i++)
+        for (int k = 0; k < other->count; k++) {
+            const grove_factor *c = &common->at[i], *s = &other->at[k];
+            if (!is_of_real(c, GROVE_ROLE_COSINE, inverse) ||
+                !is_of_real(s, GROVE_ROLE_SINE, inverse) || c->side != s->side ||
+                c->node->inputs[0].side != s->node->inputs[0].side ||
+                grove_node_behind_casts(c->node->inputs[0].node) !=
+                    grove_node_behind_casts(s->node->inputs[0].node))
+                continue;
+            *cosine = take(common, i);
+            take(other, k);
+            return true;
+        }
+    return false;
+}
+
+static bool is_same(const grove_factor *a, const grove_factor *b)
+{
+    return a->node == b->node && a->side == b->side && a->adjoint == b->adjoint &&
+           a->inverse == b->inverse;
+}
+
+/* Whether both have the same factors, matrices in the same order. */
+static bool have_same(const grove_chain *a, const grove_chain *b)
+{
+    bool used[GROVE_MAX_FACTORS] = {false};
+    int last = -1;
+
+    for (int i = 0; i < a->count; i++) {
+        int k = a->at[i].scalar ? 0 : last + 1;
+        while (k < b->count && (used[k] || !is_same(&a->at[i], &b->at[k])))
+            k++;
+        if (k >= b->count)
+            return false;
+        used[k] = true;
+        last = a->at[i].scalar ? last : k;
+    }
+    return a->count == b->count;
+}
+
+/* exp(i x) of the angle of a cosine, or exp(-i x). */
+static grove_operand make_exponential(const grove_factor *cosine, double sign)
+{
+    grove_node *node = cosine->node, *x = node->inputs[0].node;
+    grove_literal number = {.kind = GROVE_LITERAL_NUMBER, .imaginary = sign};
+    exponent e = {.of = cosine};
+    grove_unit unit;
+
+    memcpy(&unit, &x->form.unit, sizeof(unit));
+    number.unit = grove_unit_divide(GROVE_UNIT_NONE, unit);
+    grove_operand i = {
+        .kind = GROVE_OPERAND_NODE,
+        .node = grove_tree_constant(node->tree, &number, GROVE_PRECISION_RUN, &node->place)};
+    grove_operand angle = {.kind = GROVE_OPERAND_NODE, .node = x, .role = node->inputs[0].side};
+    grove_operand all = call(&e, grove_tree_operator(node->tree, GROVE_ROLE_PRODUCT), i, angle);
+    return call(&e, grove_tree_operator(node->tree, GROVE_ROLE_EXPONENTIAL), all,
+                (grove_operand){0});
+}
+
+/* Both terms are opened with what is done to the sum: of an inverse as 1 / c cos x and
+ * 1 / i c sin x. */
+bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
+                             const grove_axis *axis)
+{
+    const grove_node *sum = factor->node;
+    grove_chain term[2] = {{.constant = {1, 0}}, {.constant = {1, 0}}};
+    grove_factor cosine, whole = {.inverse = factor->inverse, .scalar = true};
+    int first = 0;
+
+    for (int k = 0; k < 2; k++)
+        grove_chain_open_inside(&term[k], factor, sum->inputs[k], axis);
+    if (grove_node_has_role(sum, GROVE_ROLE_DIFFERENCE))
+        grove_chain_scale(&term[1], -1, 0);
+    while (first < 2 && !take_functions(&term[first], &term[!first], factor->inverse, &cosine))
+        first++;
+    if (first == 2 || !have_same(&term[0], &term[1]))
+        return false;
+    const double *c = term[first].constant, *s = term[!first].constant;
+    double complex ratio = (s[0] + I * s[1]) / (c[0] + I * c[1]);
+    double sign = copysign(1, cimag(ratio));
+    if (!(cabs(ratio - I * sign) < 1e-15))
+        return false;
+    whole.node = make_exponential(&cosine, factor->inverse ? -sign : sign).node;
+    if (!whole.node)
+        return false;
+    whole.side = grove_node_varies(whole.node, GROVE_AXIS_STATION) ? cosine.side : 0;
+    add_chain(product, &term[first]);
+    if (!grove_chain_open_exponential(product, &whole, axis))
+        grove_chain_add(product, &whole);
+    return true;
+}
+
+/* A factor to a positive power; NULL: it cannot be made. */
+static grove_node *make_power(const grove_factor *f, double power, const grove_node *like)
+{
+    const grove_literal number = {.kind = GROVE_LITERAL_NUMBER, .number = power};
+    const grove_argument arguments[2] = {
+        {.operand = {.kind = GROVE_OPERAND_NODE, .node = f->node}, .place = like->place},
+        {.name = "exponent",
+         .operand = {.kind = GROVE_OPERAND_LITERAL, .literal = &number},
+         .place = like->place}};
+
+    if (power == 1)
+        return f->node;
+    return grove_tree_call(like->tree, like->class_, NULL, &like->place, arguments, 2).node;
+}
+
+bool grove_chain_open_power(grove_chain *product, const grove_factor *factor,
+                            const grove_axis *axis)
+{
+    const grove_node *node = factor->node;
+    const double power = grove_node_number(node, "exponent");
+    grove_chain opened = {.constant = {1, 0}};
+    grove_factor inside = *factor;
+
+    if (power != rint(power) || power == 0 || fabs(power) > MAX_POWER)
+        return false;
+    inside.inverse = factor->inverse != (power < 0);
+    grove_chain_open_inside(&opened, &inside, node->inputs[0], axis);
+    if (!opened.count ||
+        (power > 0 && opened.at[0].node == grove_node_behind_casts(node->inputs[0].node)))
+        return false;
+    for (int i = 0; i < opened.count; i++) {
+        grove_factor *f = &opened.at[i];
+        f->node = f->scalar ? make_power(f, fabs(power), node) : NULL;
+        if (!f->node)
+            return false;
+    }
+    const double c[2] = {opened.constant[0], opened.constant[1]};
+    for (int k = 1; k < fabs(power); k++)
+        grove_chain_scale(&opened, c[0], c[1]);
+    add_chain(product, &opened);
     return true;
 }

@@ -1,4 +1,5 @@
-/* Exponentials in products: exp(a[s,p] - a[s,q]) as a factor of each station. */
+/* Exponentials in products: exp(a[s,p] - a[s,q]) as a factor of each station, and their other
+ * spellings. */
 #ifndef GROVE_GRAPH_EXPONENT_H
 #define GROVE_GRAPH_EXPONENT_H
 
@@ -10,5 +11,14 @@
  * along `axis`. */
 bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor,
                                   const grove_axis *axis);
+/* Opens the factor, a sum or a difference: c cos x + i c sin x with a real scalar x is c exp(i x),
+ * in either order, with either sign, and with any factors c. False, with nothing added, if it is
+ * another. */
+bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
+                             const grove_axis *axis);
+/* Opens the factor, a scalar of the role GROVE_ROLE_POWER: a whole power of a product as those of
+ * its factors. False, with nothing added, if it is another. */
+bool grove_chain_open_power(grove_chain *product, const grove_factor *factor,
+                            const grove_axis *axis);
 
 #endif

@@ -177,8 +177,9 @@ static const struct {
     [GROVE_ROLE_INVERSE] = {"^-1", "inverse"},
     [GROVE_ROLE_TRANSPOSE] = {"^T", "transpose"},
     [GROVE_ROLE_HERMITIAN] = {"^H", "hermitian"},
-    /* not written; the rewriter makes sources and phases, which have no role */
+    /* not written; the rewriter makes these, and phases, which have no role */
     [GROVE_ROLE_SOURCE] = {"", "point"},
+    [GROVE_ROLE_EXPONENTIAL] = {"", "exp"},
     [GROVE_ROLE_NONE] = {"", "phase"},
 };
 
