@@ -219,7 +219,7 @@ static bool products_win(const grove_node *node, const grove_predict_plan *plan)
 
     return plan->count * (times ? times->size : 1) >= PREDICT_CUDA_BUSY &&
            grove_predict_cuda_by_stations(&costs, &shape) <
-               grove_predict_cuda_by_baselines(&costs, &shape);
+               predict_rows_share(node) * grove_predict_cuda_by_baselines(&costs, &shape);
 }
 
 /* Whether a CUDA device sums by stations. */

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum {
     NUMBERS = sizeof(grove_predict_costs) / sizeof(double),
@@ -63,6 +64,19 @@ predict_sources predict_count_sources(const grove_node *node)
         count.polarised += s && (s[1] != 0 || s[2] != 0 || s[3] != 0);
     }
     return count;
+}
+
+double predict_rows_share(const grove_node *node)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    const grove_axis *times = grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_TIME);
+    const grove_axis *baselines =
+        grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
+    const char *rows = obs ? grove_node_property(obs, "rows") : NULL;
+
+    if (!rows || !times || !baselines || !(times->size > 0) || !(baselines->size > 0))
+        return 1;
+    return fmin(strtod(rows, NULL) / ((double)times->size * (double)baselines->size), 1);
 }
 
 bool predict_rows_stray(const grove_node *node, double frequency)
@@ -138,7 +152,8 @@ bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan
                                        .elements = elements,
                                        .sums = count_sums(&sources, elements)};
     const grove_predict_costs costs = predict_costs(plan->isa, shape.jones);
-    double by_baselines = grove_predict_cost_of_baselines(&costs, &shape);
+    double by_baselines =
+        predict_rows_share(node) * grove_predict_cost_of_baselines(&costs, &shape);
     grove_predict_shape apart = shape;
     if (sources.gaussians) /* by themselves: visibilities are stored twice */
         apart.sources = (shape.sources + 1) / 2;

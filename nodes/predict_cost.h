@@ -20,6 +20,10 @@ typedef struct {
 } predict_sources;
 predict_sources predict_count_sources(const grove_node *node);
 
+/* The share of times and baselines of which the node's observation has rows. Sums by baselines cost
+ * as many, those by stations always all. */
+double predict_rows_share(const grove_node *node);
+
 /* Whether the sum by stations costs less than by baselines; `said` gets the reason in words. vary:
  * Jones terms inside the sum vary with frequency. */
 bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan, bool vary,

@@ -35,7 +35,7 @@ typedef struct {
 } slow_node;
 
 /* Linear interpolation between full hours has an error below 1e-10 rad. The hours are absolute, so
- * that a result depends on its own time only. */
+ * that a result depends on its own time only, and stay from call to call: each takes 0.1 ms. */
 typedef struct {
     slow_node node[4];
 } slow_table;
@@ -207,7 +207,7 @@ int grove_station_uvw(const double *time, int64_t times, const double *positions
         return code;
     }
     earth = earth ? earth : &still_earth;
-    slow_table table = {0};
+    static _Thread_local slow_table table;
     for (int64_t t = 0; t < times; t++) {
         frame now, before, after;
         frame_at(&table, time[t], radec, reference, earth, &now);
@@ -274,7 +274,7 @@ double grove_time_of_hour_angle(double hour_angle, const double radec[2], const 
         return NAN;
     }
     earth = earth ? earth : &still_earth;
-    slow_table table = {0};
+    static _Thread_local slow_table table;
     double time = near_mjd;
     double longitude, latitude;
     site(reference, &longitude, &latitude);
@@ -307,7 +307,7 @@ void grove_horizon(double time, const double radec[2], const double reference[3]
     frame at = {{NAN, NAN, NAN}, {NAN, NAN, NAN}, {NAN, NAN, NAN}, NAN, NAN};
     double longitude = NAN, latitude = NAN;
     if (time_in_range(time) && all_finite(radec, 2) && all_finite(reference, 3)) {
-        slow_table table = {0};
+        static _Thread_local slow_table table;
         frame_at(&table, time, radec, reference, earth ? earth : &still_earth, &at);
         site(reference, &longitude, &latitude);
     }
