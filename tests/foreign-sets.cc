@@ -64,6 +64,14 @@ void foreign_sort(const char *of, const char *path)
     Table(of).sort(order).deepCopy(path, Table::New);
 }
 
+void foreign_offsets(const char *path, int baselines, int count)
+{
+    Table table(path, Table::Update);
+    ScalarColumn<Double> time(table, "TIME"), interval(table, "INTERVAL");
+    for (rownr_t row = 0; row < table.nrow(); row++)
+        time.put(row, time(row) + int(row % rownr_t(baselines)) % count * interval(row) / count);
+}
+
 void foreign_columns(const char *path, const char *kind, const char *const *names, size_t count)
 {
     Table table(path, Table::Update);

@@ -17,6 +17,9 @@ void foreign_flag(const char *path);
 void foreign_concatenation(const char *a, const char *b, const char *path);
 /* A copy of a set with its rows in the order of baselines, those of each by time. */
 void foreign_sort(const char *of, const char *path);
+/* Moves the times of a set whose rows lie by time by one of `count` offsets within an integration:
+ * of the baselines in each time, the k-th by offset k % count. */
+void foreign_offsets(const char *path, int baselines, int count);
 /* Complex columns of DATA's shape in one storage manager: "tiled", which cannot remove one of
  * them, "standard", or "undefined": one column, whose cells have no arrays. */
 void foreign_columns(const char *path, const char *kind, const char *const *names, size_t count);

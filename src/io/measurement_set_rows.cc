@@ -3,13 +3,17 @@
 #include "io/measurement_set_private.h"
 #include "io/measurement_set_slots.h"
 
+#include "cell.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <sstream>
+#include <unordered_map>
 
 using namespace casacore;
 
@@ -179,6 +183,7 @@ struct row_finder {
     baseline_table number;
     std::vector<grove::time_slot> start;
     std::vector<slot_facts> facts;
+    bool ordered; // baselines are in the order of those of another set
     // The first rows with an INTERVAL of 0, and with one above; -1: none.
     int64_t without_interval = -1, with_interval = -1;
 };
@@ -250,13 +255,15 @@ void number_baselines(row_finder &f)
                 throw AipsError("baseline " + std::to_string(std::min(p, q)) + "-" +
                                 std::to_string(std::max(p, q)) +
                                 " stands in both orders; Grove needs one order per pair");
-            number_of(f, p, q) = int32_t(left.size());
             left.push_back(p);
             right.push_back(q);
         }
     f.found->baselines = int64_t(left.size());
     f.found->left = copy(left);
     f.found->right = copy(right);
+    f.ordered = grove_set_rows_order(f.found->baselines, f.found->left, f.found->right);
+    for (size_t b = 0; b < left.size(); b++)
+        number_of(f, f.found->left[b], f.found->right[b]) = int32_t(b);
 }
 
 // The slot and baseline of a row that is seen again.
@@ -359,6 +366,49 @@ void make_lists(row_finder &f)
         throw std::bad_alloc();
 }
 
+// Of each baseline, a number that tells which slots have it.
+std::vector<uint64_t> slots_of_baselines(const grove_set_rows *rows)
+{
+    std::vector<uint64_t> sum(size_t(rows->baselines));
+    for (int64_t t = 0; t < rows->times; t++) {
+        const uint64_t slot = grove_random_mix(uint64_t(t), 0);
+        for (int64_t k = rows->first[t]; k < rows->first[t + 1]; k++)
+            sum[size_t(rows->baseline[k])] += slot;
+    }
+    return sum;
+}
+
+// Baselines of the same slots become neighbours, where there are few kinds of them, as in sets
+// averaged by baseline: then the rows of a slot lie together in values, as they do in the set.
+void group_baselines(row_finder &f)
+{
+    constexpr size_t MIN_GROUP = 4; // baselines, on average
+    const size_t count = size_t(f.found->baselines);
+    if (f.ordered || f.found->count * 2 >= f.found->times * f.found->baselines)
+        return;
+    const std::vector<uint64_t> slots = slots_of_baselines(f.found);
+    std::unordered_map<uint64_t, size_t> group;
+    for (uint64_t each : slots)
+        group.emplace(each, group.size());
+    if (group.size() * MIN_GROUP > count)
+        return;
+    std::vector<size_t> order(count);
+    std::iota(order.begin(), order.end(), size_t(0));
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return group[slots[a]] < group[slots[b]]; });
+    std::vector<int32_t> number(count);
+    std::vector<int> left(count), right(count);
+    for (size_t b = 0; b < count; b++) {
+        number[order[b]] = int32_t(b);
+        left[b] = f.found->left[order[b]];
+        right[b] = f.found->right[order[b]];
+    }
+    std::copy(left.begin(), left.end(), f.found->left);
+    std::copy(right.begin(), right.end(), f.found->right);
+    for (int64_t k = 0; k < f.found->count; k++)
+        f.found->baseline[k] = number[size_t(f.found->baseline[k])];
+}
+
 // Each slot's rows, one after the other.
 void list_rows(row_finder &f)
 {
@@ -379,6 +429,10 @@ void list_rows(row_finder &f)
         f.found->baseline[k] = int32_t(cell.second);
         put_row(f, k, row.row);
     });
+}
+
+void sort_slots(row_finder &f)
+{
     for (int64_t t = 0; t < f.found->times; t++) {
         sort_slot(f, f.found->first[t], f.found->first[t + 1]);
         for (int64_t k = f.found->first[t] + 1; k < f.found->first[t + 1]; k++)
@@ -400,8 +454,11 @@ void find_rows(row_finder &f, const Table &table)
     number_baselines(f);
     look_at_rows(f);
     tell_slots(f, table);
-    if (!f.found->of_time)
-        list_rows(f);
+    if (f.found->of_time)
+        return;
+    list_rows(f);
+    group_baselines(f);
+    sort_slots(f);
 }
 
 // Of the files that say which rows there are, and of the choice.
@@ -445,7 +502,8 @@ void index_rows(grove_ms *ms, const std::set<int> &descriptions)
     ms->rows.reset(rows);
     if (!rows) {
         ms->rows.reset(rows = grove_set_rows_new());
-        row_finder finder = {{ms->table, ms->chosen, descriptions}, ms->layout, rows, {}, {}, {}};
+        row_finder finder = {
+            {ms->table, ms->chosen, descriptions}, ms->layout, rows, {}, {}, {}, false};
         find_rows(finder, ms->table);
         grove_set_rows_share(rows, key);
     }

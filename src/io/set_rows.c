@@ -85,6 +85,47 @@ void grove_set_rows_release(grove_set_rows *rows)
         free_rows(all);
 }
 
+/* Baselines as sorted numbers, to tell whether two lists have the same ones. */
+static int compare_pairs(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int64_t *sorted_pairs(int64_t count, const int *left, const int *right)
+{
+    int64_t *pairs = grove_alloc(((size_t)count + 1) * sizeof(*pairs));
+
+    for (int64_t b = 0; b < count; b++)
+        pairs[b] = (int64_t)left[b] << 32 | right[b];
+    qsort(pairs, (size_t)count, sizeof(*pairs), compare_pairs);
+    return pairs;
+}
+
+bool grove_set_rows_order(int64_t count, int *left, int *right)
+{
+    const size_t each = (size_t)count * sizeof(int64_t);
+    int64_t *wanted = sorted_pairs(count, left, right);
+    bool found = false;
+
+    pthread_mutex_lock(&guard);
+    for (const shared *all = known; all && !found; all = all->next) {
+        if (all->rows.baselines != count)
+            continue;
+        int64_t *pairs = sorted_pairs(count, all->rows.left, all->rows.right);
+        found = !memcmp(pairs, wanted, each);
+        free(pairs);
+        if (found) {
+            memcpy(left, all->rows.left, (size_t)count * sizeof(*left));
+            memcpy(right, all->rows.right, (size_t)count * sizeof(*right));
+        }
+    }
+    pthread_mutex_unlock(&guard);
+    free(wanted);
+    return found;
+}
+
 static bool same(const void *a, const void *b, int64_t count, size_t size)
 {
     return !a == !b && (!a || !memcmp(a, b, (size_t)count * size));

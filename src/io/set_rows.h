@@ -29,6 +29,9 @@ void grove_set_rows_share(grove_set_rows *rows, grove_hash key);
 /* What has been shared with this key, with one more user; NULL: nothing. */
 grove_set_rows *grove_set_rows_find(grove_hash key);
 void grove_set_rows_release(grove_set_rows *rows); /* NULL is fine; the last one frees it */
+/* Puts baselines [count] into the order that a shared one with the same baselines has, if there is
+ * one, so that values of two sets meet. False: there is none, and they stay as they are. */
+bool grove_set_rows_order(int64_t count, int *left, int *right);
 
 /* Whether all times and baselines have the same rows. */
 bool grove_set_rows_equal(const grove_set_rows *a, const grove_set_rows *b);
