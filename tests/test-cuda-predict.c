@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INPUTS = 10, AXES = 4, STATIONS = 6, PAIRS = 15 };
+enum { INPUTS = 13, AXES = 4, STATIONS = 6, PAIRS = 15 };
 enum { SOURCE = 1, TIME = 2, BASELINE = 4, FREQ = 8 }; /* what an input varies with */
 
 typedef struct {
@@ -291,7 +291,8 @@ static int64_t input_bytes(const grove_args *args, int k)
     return bytes;
 }
 
-/* Everything goes up, the kernel runs, the result of `bytes` comes down. */
+/* Everything goes up, what the result holds, too, the kernel runs, and the result of `bytes` comes
+ * down. */
 static void run(grove_device *device, const setup *s, const grove_args *args, bool double_,
                 void *result, size_t bytes)
 {
@@ -307,6 +308,8 @@ static void run(grove_device *device, const setup *s, const grove_args *args, bo
         }
     ck_assert_int_eq(grove_predict_cuda_way(args), s->way);
     grove_device_allocate(device, bytes, &there.out.data, error);
+    grove_device_upload(device, there.out.data, result, bytes, error);
+    grove_device_ready(device, there.out.data, error);
     grove_device_launch(device, grove_predict_device(args), &there, double_, error);
     grove_device_download(device, result, there.out.data, bytes, error);
     ck_assert_msg(grove_error_count(error) == 0, "%s", grove_error_message(error, 0));
@@ -326,7 +329,7 @@ static void check(grove_device *device, const setup *s, bool double_)
     grove_args args = make_args(s, double_);
     size_t numbers = (size_t)s->times * PAIRS * (size_t)s->channels * 2 * (size_t)args.out.elements;
     size_t bytes = numbers * (size_t)args.out.bytes;
-    void *result = malloc(bytes);
+    void *result = calloc(1, bytes);
     double error = 0, size = 0;
 
     args.out.data = malloc(bytes);
@@ -346,7 +349,7 @@ static void check(grove_device *device, const setup *s, bool double_)
     free(result);
 }
 
-START_TEST(test_sums)
+static void set_baselines(void)
 {
     int n = 0;
 
@@ -355,11 +358,63 @@ START_TEST(test_sums)
             left[n] = p;
             right[n] = q;
         }
+}
+
+START_TEST(test_sums)
+{
+    set_baselines();
     cuda_testing_reset((uint64_t)_i);
     grove_device *device = cuda_testing_open(cuda_testing_room(64 << 20));
     if (!device)
         return;
     check(device, &setups[_i / 2], _i % 2);
+    cuda_testing_close(device);
+}
+END_TEST
+
+/* Flags of rows: of every second one of the first time, of all of the others; for each channel, or
+ * one for all. The other elements of a matrix are not flagged, or are of no row. */
+static void add_flags(grove_args *args, bool channels)
+{
+    const int64_t each = channels ? args->size[3] : 1;
+    grove_view *view = &args->in[GROVE_PREDICT_SKIP];
+    unsigned char *flags = calloc((size_t)(args->size[1] * PAIRS * each) + 1, 4);
+
+    *view = (grove_view){.data = flags, .elements = 4, .shape = GROVE_MATRIX, .bytes = 1};
+    view->stride[1] = PAIRS * each;
+    view->stride[2] = each;
+    view->stride[3] = channels;
+    for (int64_t i = 0; i < args->size[1] * PAIRS * each; i++)
+        flags[i] = i / each >= PAIRS || i / each % 2 ? 15 : i % 15;
+}
+
+/* Rows that are skipped are left as they are, the others have the bits that they have among all. */
+START_TEST(test_skipped_rows_are_left)
+{
+    const setup *s = &setups[_i / 2];
+    const bool double_ = _i % 2;
+
+    set_baselines();
+    cuda_testing_reset((uint64_t)_i);
+    grove_device *device = cuda_testing_open(0);
+    if (!device)
+        return;
+    grove_args args = make_args(s, double_);
+    const size_t row = (size_t)args.out.stride[2], bytes = row * PAIRS * (size_t)s->times;
+    unsigned char *all = calloc(1, bytes), *some = malloc(bytes), *before = malloc(bytes);
+    memset(before, 0x5a, bytes);
+    memcpy(some, before, bytes);
+    run(device, s, &args, double_, all, bytes);
+    add_flags(&args, _i / 2 % 2);
+    run(device, s, &args, double_, some, bytes);
+    for (size_t i = 0; i < (size_t)s->times * PAIRS; i++)
+        ck_assert_msg(!memcmp(some + row * i, (i >= PAIRS || i % 2 ? before : all) + row * i, row),
+                      "%s: row %zu", s->name, i);
+    for (int k = 0; k < INPUTS; k++)
+        free(args.in[k].data);
+    free(all);
+    free(some);
+    free(before);
     cuda_testing_close(device);
 }
 END_TEST
@@ -371,7 +426,7 @@ START_TEST(test_any_tile_gives_the_same_bits)
     const setup *s = &setups[ALL];
 
     ck_assert_str_eq(s->name, "all");
-    float all[3][PAIRS][21][8], part[3][PAIRS][COUNT][8];
+    float all[3][PAIRS][21][8] = {0}, part[3][PAIRS][COUNT][8] = {0};
 
     cuda_testing_reset(9);
     grove_device *device = cuda_testing_open(0);
@@ -422,6 +477,7 @@ int main(void)
     cuda_testing_begin();
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, test_sums, 0, 2 * SETUPS);
+    tcase_add_loop_test(tests, test_skipped_rows_are_left, 0, 2 * SETUPS);
     tcase_add_test(tests, test_any_tile_gives_the_same_bits);
     tcase_add_test(tests, test_groups);
     suite_add_tcase(suite, tests);

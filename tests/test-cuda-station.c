@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INPUTS = 12, AXES = 4, MOST = 70 * 71 };
+enum { INPUTS = 13, AXES = 4, MOST = 70 * 71 };
 enum { FIRST_CHANNEL = 5, CHANNELS = 40 };
 
 typedef struct {
@@ -170,7 +170,7 @@ static void make_problem(const setup *s, int bytes, problem *p)
         .origin = {0, 20, 0, FIRST_CHANNEL},
         .axis = {GROVE_AXIS_SOURCE, GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ}};
     counter = 0;
-    for (int k = 0; k < INPUTS; k++) {
+    for (int k = 0; k < GROVE_PREDICT_SKIP; k++) {
         int terms = k == GROVE_PREDICT_LEFT ? s->left : s->right;
         if (k == GROVE_PREDICT_BRIGHTNESS)
             p->bytes[k] =
@@ -213,7 +213,7 @@ static void free_problem(problem *p)
         free(p->args.in[k].data);
 }
 
-/* Everything goes up, the kernel runs, the result comes down. */
+/* Everything goes up, what the result holds, too, the kernel runs, and the result comes down. */
 static void run(grove_device *device, const grove_kernel *kernel, const problem *p, void *result)
 {
     grove_error *error = grove_error_new();
@@ -232,6 +232,8 @@ static void run(grove_device *device, const grove_kernel *kernel, const problem 
     if (p->together)
         there.in[GROVE_PREDICT_UVW_RIGHT].data = there.in[GROVE_PREDICT_UVW_LEFT].data;
     grove_device_allocate(device, p->result, &there.out.data, error);
+    grove_device_upload(device, there.out.data, result, p->result, error);
+    grove_device_ready(device, there.out.data, error);
     grove_device_launch(device, kernel, &there, p->args.out.bytes == 8, error);
     grove_device_download(device, result, there.out.data, p->result, error);
     ck_assert_msg(grove_error_count(error) == 0, "%s", grove_error_message(error, 0));
@@ -356,6 +358,44 @@ START_TEST(test_products)
 }
 END_TEST
 
+/* Baselines that are skipped are left as they are, the others have the bits that they have among
+ * all. Of the last time all are skipped. */
+START_TEST(test_skipped_rows_are_left)
+{
+    problem p;
+
+    cuda_testing_reset((uint64_t)_i);
+    grove_device *device = cuda_testing_open(0);
+    if (!device)
+        return;
+    make_problem(&setups[_i / 2], _i % 2 ? 8 : 4, &p);
+    const int64_t times = p.args.size[1], baselines = p.args.size[2];
+    const size_t row = (size_t)p.args.out.stride[2];
+    unsigned char *all = calloc(1, p.result), *some = malloc(p.result), *before = malloc(p.result);
+    unsigned char *flags = calloc((size_t)(times * baselines), 1);
+    memset(before, 0x5a, p.result);
+    memcpy(some, before, p.result);
+    run(device, grove_predict_device(&p.args), &p, all);
+    grove_view *view = &p.args.in[GROVE_PREDICT_SKIP];
+    *view = (grove_view){.data = flags, .elements = 1, .shape = GROVE_SCALAR, .bytes = 1};
+    view->stride[1] = baselines;
+    view->stride[2] = 1;
+    p.bytes[GROVE_PREDICT_SKIP] = times * baselines;
+    for (int64_t i = 0; i < times * baselines; i++)
+        flags[i] = i / baselines == times - 1 || i % 3 == 0;
+    run(device, grove_predict_device(&p.args), &p, some);
+    for (int64_t i = 0; i < times * baselines; i++)
+        ck_assert_msg(
+            !memcmp(some + row * (size_t)i, (flags[i] ? before : all) + row * (size_t)i, row),
+            "%s: row %d", setups[_i / 2].name, (int)i);
+    free(all);
+    free(some);
+    free(before);
+    free_problem(&p);
+    cuda_testing_close(device);
+}
+END_TEST
+
 /* What is no number makes none, whatever its bits: those are what GPUs make. */
 START_TEST(test_no_number_stays_none)
 {
@@ -368,7 +408,7 @@ START_TEST(test_no_number_stays_none)
         make_problem(&setups[0], 4, &p);
         ck_assert_int_eq(p.args.in[GROVE_PREDICT_BRIGHTNESS].bytes, 4);
         memcpy(p.args.in[GROVE_PREDICT_BRIGHTNESS].data, &bits[k], sizeof(bits[k]));
-        float *result = malloc(p.result);
+        float *result = calloc(1, p.result);
         run(device, grove_predict_device(&p.args), &p, result);
         ck_assert_msg(isnan(result[0]), "%g", (double)result[0]);
         free(result);
@@ -414,7 +454,7 @@ START_TEST(test_any_tile_gives_the_same_bits)
     part.args.out.stride[2] = part.args.out.stride[3];
     part.args.out.stride[1] = part.args.out.stride[2] * rest;
     part.result = (size_t)part.args.out.stride[1];
-    char *whole = malloc(all.result), *piece = malloc(part.result);
+    char *whole = calloc(1, all.result), *piece = calloc(1, part.result);
     run(device, grove_predict_device(&all.args), &all, whole);
     ck_assert_ptr_eq(grove_predict_device(&part.args), &grove_predict_station_kernel);
     run(device, grove_predict_device(&part.args), &part, piece);
@@ -465,6 +505,7 @@ int main(void)
     cuda_testing_begin();
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, test_products, 0, 2 * SETUPS);
+    tcase_add_loop_test(tests, test_skipped_rows_are_left, 0, 2 * SETUPS);
     tcase_add_test(tests, test_no_number_stays_none);
     tcase_add_test(tests, test_any_tile_gives_the_same_bits);
     tcase_add_test(tests, test_others_go_by_baselines);

@@ -24,6 +24,7 @@ template <typename real, int GROUP> struct chunk {
     double ellipse[CHUNK][4]; // visibilities fall as exp(-nu^2 ((u a0 + v a1)^2 + (u a2 + v a3)^2))
     int gaussian[CHUNK];
     complex_number<real> weight[CHUNK][GROUP][4];
+    int any;     // of has_rows
     int general; // some brightness of the chunk is not a real number times unity
     double freq[GROUP], width[GROUP];
     int regular, equal_width;
@@ -303,6 +304,8 @@ __device__ __forceinline__ void predict_irregular(const grove_args *args, chunk<
 
     for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
         place p;
+        if (!has_rows(args, task, GROUP, &c->any))
+            continue;
         find_place(&p, args, task, GROUP);
         sum_sources<real, GROUP, false>(p, c);
     }
@@ -350,7 +353,8 @@ __device__ __forceinline__ void predict_jones(const grove_args *args, chunk<real
     int64_t tasks = each ? count_tasks(args, GROUP) : count_tasks(args, WIDE);
 
     for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
-        if (predict_equal_channels<real, GROUP, WIDE>(args, task, pairs))
+        if (!has_rows(args, task, each ? GROUP : WIDE, &c->any) ||
+            predict_equal_channels<real, GROUP, WIDE>(args, task, pairs))
             continue;
 #pragma unroll 1
         for (int base = 0; base < (each ? GROUP : WIDE); base += GROUP) {

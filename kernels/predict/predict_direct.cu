@@ -396,6 +396,8 @@ __device__ __forceinline__ void predict(const grove_args *args, shared *c)
 
     for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
         group_place group;
+        if (!has_rows(args, task, GROUP, &c->any))
+            continue;
         find_group(&group, args, task, GROUP);
         int kind = find_kind<GROUP>(group, c);
         bool polarised = kind & NOT_UNITY;

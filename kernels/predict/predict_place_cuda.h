@@ -25,7 +25,7 @@ struct group_place {
 };
 
 struct place : group_place {
-    bool row; // there is a row for this thread
+    bool row; // there is a row for this thread, and it is wanted
     const char *in[INPUTS];
     char *out;
 };
@@ -80,6 +80,22 @@ __device__ __forceinline__ const char *common_at(const group_place &p, int input
                       : nullptr;
 }
 
+// Whether a channel of the group has to be computed in the row: not all elements of it are flagged
+// in the input that says so.
+__device__ __forceinline__ bool is_wanted(const group_place &p, const int64_t index[])
+{
+    const grove_view *view = &p.args->in[GROVE_PREDICT_SKIP];
+    const unsigned char *flags = (const unsigned char *)grove_view_at(view, index, p.args->axes);
+    const int64_t step = stride_of(view, p.freq);
+    const unsigned all = (1u << view->elements) - 1;
+    const int last = step ? p.last : p.first + 1;
+    bool wanted = !flags;
+
+    for (int k = p.first; k < last && !wanted; k++)
+        wanted = (flags[step * (p.offset + k)] & all) != all;
+    return wanted;
+}
+
 // Addresses of the row's cells, at source 0 and channel 0.
 __device__ __forceinline__ void find_row(place *p, int64_t row)
 {
@@ -96,6 +112,7 @@ __device__ __forceinline__ void find_row(place *p, int64_t row)
     for (int k = 0; k < INPUTS; k++)
         p->in[k] = k < args->inputs ? grove_view_at(&args->in[k], index, args->axes) : nullptr;
     p->out = grove_view_at(&args->out, index, args->axes);
+    p->row = p->row && is_wanted(*p, index);
 }
 
 // Tasks are numbered by block of rows, then by group of `group` channels.
@@ -125,6 +142,24 @@ __device__ __forceinline__ void find_place(place *p, const grove_args *args, int
     find_group(p, args, task, group);
     p->row = row < grove_predict_row_count(args);
     find_row(p, p->row ? row : 0);
+}
+
+// Whether a task has rows that have to be computed. `any` lies in shared memory.
+__device__ __forceinline__ bool has_rows(const grove_args *args, int64_t task, int group, int *any)
+{
+    place p;
+
+    if (!args->in[GROVE_PREDICT_SKIP].data)
+        return true;
+    find_place(&p, args, task, group);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        *any = 0;
+    __syncthreads();
+    if (p.row)
+        atomicOr(any, 1);
+    __syncthreads();
+    return *any;
 }
 
 __device__ __forceinline__ int64_t count_tasks(const grove_args *args, int group)

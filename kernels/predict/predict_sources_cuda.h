@@ -16,6 +16,7 @@ template <typename real, int NUMBERS> struct chunk {
     int gaussian[CHUNK];
     alignas(16) real weight[CHUNK][NUMBERS]; // [channel][component], or [component] if it is flat
     int kind;                                // bits: see find_kind
+    int any;                                 // of has_rows
     double change[3][ROWS];                  // of the coordinates in an integration, m, -1/2 of it
     // The same for all rows: Hz of the group's middle channel, between channels, half of a channel
     // for smearing or 0.
