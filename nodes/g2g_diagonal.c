@@ -24,7 +24,7 @@ typedef struct {
     int32_t *index; /* of functions; NULL: there is one */
     const grove_axis *freq;
     double longest[3];
-    int data, weights, uvw;
+    int data, weights, uvw, missing;
     int used; /* elements of the visibilities */
     int64_t room;
     g2g_size foretold;
@@ -179,6 +179,7 @@ int g2g_diagonal_check(grove_node *node)
     code = code ? code : g2g_read_functions(node, functions, &plan, &d->lattice, &d->mueller);
     code = code ? code : image_stage_longest(node, obs, d->longest);
     code = code ? code : find_visibilities(node, obs, d);
+    d->missing = code ? -1 : image_samples_find_missing(node, d->data);
     code = code ? code : check_axes(node, obs, functions);
     code = code ? code : find_room(node, obs, d);
     if (code)
@@ -259,6 +260,7 @@ static int add_samples(const grove_call *call, const diagonal *d, const image_sa
 
     if (code)
         return code;
+    image_use_keep_rows(&use, samples->list, samples->samples.rows, samples->samples.channels);
     code = grove_diagonal_add(to->sums, &samples->samples, use.needed ? &use.mueller : NULL,
                               &threads, &to->left_out);
     image_use_end(&use);
@@ -275,20 +277,19 @@ int g2g_diagonal_add(const grove_call *call, void *state, const grove_array *con
                        ? arrays[d->weights]
                        : NULL,
         .uvw = arrays[d->uvw],
+        .missing = d->missing >= 0 ? arrays[d->missing] : NULL,
         .freq = d->freq,
         .channels = d->freq->size,
         .stokes.used = d->used,
         .longest = {d->longest[0], d->longest[1], d->longest[2]},
         .as_ones = true};
     const image_extent e = image_part_extent(&part);
-    int64_t step = e.channels > 0 ? CHUNK / (e.baselines * e.channels) : 1;
     summing *to = state;
     int code = 0;
 
     (void)count;
-    step = step < 1 ? 1 : step;
-    for (int64_t first = 0; first < e.times && e.channels > 0 && !code; first += step) {
-        const int64_t times = e.times - first < step ? e.times - first : step;
+    for (int64_t first = 0, times; first < e.times && e.channels > 0 && !code; first += times) {
+        times = image_part_times(&part, &e, first, CHUNK);
         const image_mueller_part cells = {.first_time = first_of(part.uvw, GROVE_AXIS_TIME) + first,
                                           .times = times,
                                           .first_baseline = first_of(part.uvw, GROVE_AXIS_BASELINE),

@@ -156,8 +156,8 @@ static int check_both(grove_node *node, bool weighs, gridding *g)
     if (!code)
         code = image_samples_find_weights(node, grove_node_input(node, "data"), g->stokes.elements,
                                           &g->weights);
-    /* sets of indices and gradients may be values of rows */
-    g->missing = code || g->functions >= 0
+    /* sets of indices and gradients are looked at whole */
+    g->missing = code || (g->functions >= 0 && image_use_varies_by_row(node))
                      ? -1
                      : image_samples_find_missing(node, grove_node_input(node, "data"));
     code = code ? code : check_axes(node, obs, g->functions, g->is_idg ? g->terms.input : -1);
@@ -386,6 +386,7 @@ static int convolve(const grove_call *call, gridded *to, const image_samples *s,
         image_use_begin(call->node, &g->mueller, g->index, &g->convolution, part, numbers, &use);
     if (code)
         return code == GROVE_NO_MEMORY ? grid_no_memory(call) : code;
+    image_use_keep_rows(&use, s->list, s->samples.rows, s->samples.channels);
     grove_convolution_choose_band(to->convolution, band);
     code = grove_convolution_add(to->convolution, &s->samples, use.needed ? &use.mueller : NULL,
                                  &threads, &to->left_out,

@@ -101,7 +101,11 @@ typedef struct {
 int image_use_begin(const grove_node *node, const image_mueller *mueller, const int32_t *index,
                     const grove_convolution_plan *functions, const image_mueller_part *part,
                     const image_numbers numbers[3], image_use *use);
+/* Only these of the part's rows (NULL: all) are rows of the samples. */
+void image_use_keep_rows(image_use *use, const int64_t *list, int64_t rows, int64_t channels);
 void image_use_end(image_use *use);
+/* Only in check: whether index sets or gradients vary from row to row. */
+bool image_use_varies_by_row(const grove_node *node);
 extern const char *const image_use_names[3]; /* mueller, mueller_conjugate, gradient */
 
 /* By which the grid of an image is divided, as a factor; 0 where it has no weight. */

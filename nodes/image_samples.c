@@ -103,7 +103,6 @@ typedef struct {
     bool double_precision;
     image_samples *to;
     steps data, weights, uvw, missing;
-    int64_t *list;       /* [row] which of times and baselines; NULL: all */
     double *sum;         /* [row] of weights */
     int64_t *not_finite; /* [row] */
     int64_t *outside;    /* [row] */
@@ -197,12 +196,12 @@ static void blank_row(work *w, int64_t row, int count)
 
 static void make_row(work *w, int64_t row)
 {
-    const int64_t cell = w->list ? w->list[row] : row;
+    const int64_t cell = w->to->list ? w->to->list[row] : row;
     const int64_t t = w->first + cell / w->extent.baselines, b = cell % w->extent.baselines;
     const int count = w->part->as_ones ? 1 : w->part->stokes.count;
     const int64_t uvw = 3 * (t * w->uvw.time + b * w->uvw.baseline);
 
-    if (!w->list && is_missing(w->part, &w->missing, t, b)) {
+    if (!w->to->list && is_missing(w->part, &w->missing, t, b)) {
         blank_row(w, row, count);
         return;
     }
@@ -245,11 +244,11 @@ static int64_t list_rows(work *w, int64_t count)
 
     if (!w->part->missing || w->part->all_rows)
         return cells;
-    w->list = malloc((size_t)cells * sizeof(*w->list) + 1);
-    for (int64_t i = 0; w->list && i < cells; i++)
+    int64_t *list = w->to->list = malloc((size_t)cells * sizeof(*list) + 1);
+    for (int64_t i = 0; list && i < cells; i++)
         if (!is_missing(w->part, &w->missing, w->first + i / baselines, i % baselines))
-            w->list[rows++] = i;
-    return w->list ? rows : -1;
+            list[rows++] = i;
+    return list ? rows : -1;
 }
 
 int image_samples_make(const grove_call *call, const image_part *part, int64_t first, int64_t count,
@@ -265,11 +264,11 @@ int image_samples_make(const grove_call *call, const image_part *part, int64_t f
               .weights = steps_of(part->weights),
               .uvw = steps_of(part->uvw),
               .missing = steps_of(part->missing)};
+    *s = (image_samples){0};
     const int64_t rows = list_rows(&w, count);
     const size_t real = double_precision ? sizeof(double) : sizeof(float),
                  samples = (size_t)(rows * e.channels);
 
-    *s = (image_samples){0};
     if (rows < 0)
         return -1;
     s->uvw = malloc((size_t)rows * 3 * sizeof(double) + 1);
@@ -295,7 +294,6 @@ int image_samples_make(const grove_call *call, const image_part *part, int64_t f
         s->outside += w.outside[row];
         s->beyond += w.beyond[row];
     }
-    free(w.list);
     free(w.sum);
     free(w.not_finite);
     free(w.outside);
@@ -310,6 +308,7 @@ void image_samples_free(image_samples *s)
     free(s->uvw);
     free(s->data);
     free(s->weight);
+    free(s->list);
     *s = (image_samples){0};
 }
 

@@ -42,6 +42,7 @@ typedef struct {
     int64_t not_finite; /* samples without flags that are no numbers */
     int64_t outside;    /* that have no baselines, or longer ones than the part's `longest` */
     int64_t beyond;     /* of those, ones with u and v that are not */
+    int64_t *list;      /* [row] which of the times and baselines it is; NULL: they are all there */
 } image_samples;
 
 /* 0, or -1 without memory. Computes on the threads of the call. */

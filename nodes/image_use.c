@@ -32,6 +32,17 @@ int image_functions_check_none(const grove_node *node)
     return 0;
 }
 
+bool image_use_varies_by_row(const grove_node *node)
+{
+    for (int k = 0; k < 3; k++) {
+        const int input = grove_node_input(node, image_use_names[k]);
+        if (form_of(node, k) && grove_node_input_axis(node, input, GROVE_AXIS_TIME) &&
+            grove_node_input_axis(node, input, GROVE_AXIS_BASELINE))
+            return true;
+    }
+    return false;
+}
+
 /* Of cells that have no number, such as empty ones of a table. */
 static int fail_flagged(const grove_node *node, const char *option)
 {
@@ -268,6 +279,20 @@ int image_use_begin(const grove_node *node, const image_mueller *m, const int32_
     if (code)
         image_use_end(use);
     return code;
+}
+
+void image_use_keep_rows(image_use *use, const int64_t *list, int64_t rows, int64_t channels)
+{
+    int32_t *row = (int32_t *)(uintptr_t)use->mueller.row;
+    const size_t turns = 2 * (size_t)channels;
+
+    for (int64_t k = 0; list && k < rows; k++) { /* in order, so that none is lost */
+        if (row)
+            row[k] = row[list[k]];
+        if (use->gradient && list[k] != k)
+            memcpy(use->gradient + turns * (size_t)k, use->gradient + turns * (size_t)list[k],
+                   turns * sizeof(double));
+    }
 }
 
 void image_use_end(image_use *use)

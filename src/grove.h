@@ -146,9 +146,10 @@ typedef struct {
     double visibilities;    /* times, baselines and channels, each once; 0: no baselines */
     double operations;      /* rough estimate: cells computed, all nodes */
     int64_t section;        /* minimum number of sources that sums take at a time; 0: all */
-    /* A fit with solution domains that do not fit the memory: its name, which is the tree's; NULL:
+    /* A fit with solution domains that are several tiles: its name, which is the tree's; NULL:
      * none. The most tiles of a domain, whether data are read only once, else in each iteration;
-     * and the limit of memory with which a domain would be one tile. */
+     * and the limit of memory with which a domain would be one tile, 0: it fits, but its values
+     * are mostly rows that a set lacks. */
     const char *in_parts;
     int64_t parts;
     bool reads_once;

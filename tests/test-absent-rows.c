@@ -157,10 +157,11 @@ START_TEST(cells_that_nobody_reads)
         "obs.data - count(G[p] * M[p,q] * G[q]^H)",
         "count(obs.data + M[p,q])",
         "G[p]^-1 * count(obs.data) * G[q]^H^-1",
+        "select(count(M[p,q]), element=XX) * obs.data",
     };
-    const char *equation = equations[_i % 6];
-    const int64_t all = 2 * ROWS * CHANNELS, tile = _i % 6 % 3 == 1 ? 3 : 0;
-    const bool double_ = _i >= 6;
+    const char *equation = equations[_i % 7];
+    const int64_t all = 2 * ROWS * CHANNELS, tile = _i % 7 % 3 == 1 ? 3 : 0;
+    const bool double_ = _i >= 7;
     poison = _i % 2 ? "number" : "nan";
     char *text = grove_format("V[p,q] = %s\nw = sink(V, obs, column=\"ONE\")\n", equation);
 
@@ -253,6 +254,7 @@ typedef struct {
     const char *expression; /* of V */
     double accuracy;        /* 0: the same bits */
     int walks;              /* over tiles, where there are some */
+    bool whole;             /* all rows are looked at */
 } gathered;
 
 /* That an expression has the same flags and numbers of a set that lacks rows as of another, or with
@@ -267,9 +269,9 @@ static void check_gathered(const gathered *g, const char *set, int64_t rows, con
     testing_value whole = value_of(other, g->expression, more, tile, double_, &flags[1], &cells[1]);
     const size_t numbers = there.cells * (size_t)there.elements;
 
-    ck_assert_int_eq(cells[0], rows * CHANNELS * (tile ? g->walks : 1));
+    ck_assert_int_eq(cells[0], (g->whole ? 2 * ROWS : rows) * CHANNELS * (tile ? g->walks : 1));
     ck_assert_int_ge(cells[1], 2 * ROWS * CHANNELS);
-    ck_assert(skipped || rows == ROWS); /* then flags of cells may be looked at */
+    ck_assert(skipped || g->whole || rows == ROWS); /* then flags of cells may be looked at */
     ck_assert_uint_eq(there.cells, whole.cells);
     ck_assert_mem_eq(flags[0], flags[1], numbers);
     if (g->accuracy > 0)
@@ -314,10 +316,16 @@ START_TEST(reductions)
         {"max(norm(V), over=freq)", 0, 1},
         {"mean(V * V, over=[baseline, freq])", 0, 1},
         {"sum(mean(V, over=freq), over=time)", 0, 1},
+        {"sum(norm(select(V, element=XX)), over=[time, baseline, freq])", 0, 1},
+        {"mean(select(V, element=YX) - select(V, element=XX), over=time)", 0, 1},
     };
-    check_both(&list[_i % 8], _i / 8);
+    check_both(&list[_i % 10], _i / 10);
 }
 END_TEST
+
+#define FUNCTIONS                                                                                  \
+    ", size=64, cell=60arcsec, functions=convolution_functions(1, obs, size=64, cell=60arcsec, "   \
+    "oversampling=8, samples=nearest)"
 
 START_TEST(images)
 {
@@ -330,8 +338,62 @@ START_TEST(images)
         {"psf_image(obs, data=V, size=64, cell=60arcsec)", 1e-5, 1},
         {"grid(V, obs, size=64, cell=60arcsec)", 1e-5, 1},
         {"sum_of_weights(V, obs)", 1e-5, 1},
+        {"grid(V, obs" FUNCTIONS ")", 1e-5, 1},
+        {"grid(trace(V), obs" FUNCTIONS
+         ", bands=3, mueller=cos(obs.time / 7s) / abs(cos(obs.time / 7s)) / 2 - "
+         "1 / 2, gradient=vector(1e-3 * sin(obs.time / 7s), 1e-3 * cos(obs.time / 7s)))",
+         1e-5, 1},
+        {"grid(V, obs" FUNCTIONS ", gradient=vector(1e-6 * select(obs.uvw, element=x) / 1m, "
+         "1e-6 * select(obs.uvw, element=y) / 1m))",
+         1e-5, 1, true},
+        {"g2g_diagonal(obs, data=V" FUNCTIONS ")", 1e-5, 1},
     };
-    check_both(&list[_i % 7], _i / 7);
+    check_both(&list[_i % 11], _i / 11);
+}
+END_TEST
+
+/* Fits to a set that lacks most rows take a domain in parts that are read once, where it has values
+ * of more than 64 MiB, and not in others. */
+START_TEST(domains_of_gaps)
+{
+    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
+    const int channels = _i ? 256 : 1024;
+    char *path[4], *text;
+    grove_plan plan;
+
+    for (int k = 0; k < 4; k++)
+        path[k] = grove_format("%s/by-%d.ms", t.folder, 1 << k);
+    text = grove_format(
+        "obs = observe(array=\"%s/data/arrays/kat-7.array\", hour_angle=-10min..10min, "
+        "integration=10s, phase_centre=\"0deg -30deg\", frequency=1.4GHz, "
+        "channels=%d, channel_width=1kHz)\nV[p,q] = noise(obs, sigma=1Jy)\n"
+        "w = sink(V + 1Jy, obs, to=\"%s\")\n",
+        source, channels, path[0]);
+    testing_tree(&t, text);
+    ck_assert(!probe_run(&t, NULL));
+    for (int k = 0; k < 3; k++)
+        foreign_reference(path[k], path[k + 1]);
+    for (int k = 0; k < 4; k++) {
+        free(text);
+        text = grove_format("obs = ms(\"%s\")\ng[p] = parm(\"g\", obs, jones=diagonal)\n"
+                            "f = solve(g[p] * g[q]^H * 1Jy, obs.data, max_iterations=3)\n",
+                            path[k]);
+        testing_tree(&t, text);
+        grove_session *session = grove_session_new(
+            t.tree, &(grove_session_options){.device = "cpu", .memory = 1 << 30}, t.error);
+        ck_assert_msg(session && !grove_session_plan(session, &plan), "%s",
+                      grove_error_message(t.error, 0));
+        ck_assert(!plan.in_parts == (_i || k < 3));
+        if (plan.in_parts) {
+            ck_assert(plan.reads_once && !plan.undivided_bytes && plan.parts > 1);
+            ck_assert_int_lt(plan.peak_bytes, 64 << 20);
+        }
+        ck_assert_msg(!grove_session_run(session), "%s", grove_error_message(t.error, 0));
+        grove_session_free(session);
+    }
+    free(text);
+    for (int k = 0; k < 4; k++)
+        free(path[k]);
 }
 END_TEST
 
@@ -377,11 +439,12 @@ int main(void)
 
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_set_timeout(test, 60);
-    tcase_add_loop_test(test, cells_that_nobody_reads, 0, 12);
+    tcase_add_loop_test(test, cells_that_nobody_reads, 0, 14);
     tcase_add_test(test, nothing_is_written);
     tcase_add_loop_test(test, fits, 0, 72);
-    tcase_add_loop_test(test, reductions, 0, 32);
-    tcase_add_loop_test(test, images, 0, 28);
+    tcase_add_loop_test(test, reductions, 0, 40);
+    tcase_add_loop_test(test, images, 0, 44);
+    tcase_add_loop_test(test, domains_of_gaps, 0, 2);
     tcase_add_test(test, a_value_that_is_asked_for);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

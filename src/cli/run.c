@@ -110,7 +110,10 @@ static int check_session(grove_session *session, grove_tree *tree, grove_error *
     if (plan.groups > 1)
         printf(", planes of an image in %d groups for each tile", plan.groups);
     putchar('\n');
-    if (plan.in_parts)
+    if (plan.in_parts && !plan.undivided_bytes)
+        printf("%s: a solution domain is %lld tiles, which are read once, and then summed\n",
+               plan.in_parts, (long long)plan.parts);
+    else if (plan.in_parts)
         printf("%s: a solution domain does not fit the memory and is %lld tiles, which are read "
                "%s; with --memory %.0fMB it is one\n",
                plan.in_parts, (long long)plan.parts,

@@ -23,6 +23,14 @@ static bool is_cellwise(const grove_node *node)
             !grove_class_takes_arrays(node->class_) && (node->kernel || node->class_->kernel));
 }
 
+/* Whether it selects elements of cells, or a channel: it has the rows of its input. */
+static bool selects_in_rows(const grove_node *node)
+{
+    return node->kind == GROVE_NODE_CLASS && node->class_ &&
+           node->class_->kind == GROVE_CLASS_SELECTION &&
+           (!node->select_axis || node->select_axis->kind == GROVE_AXIS_FREQ);
+}
+
 static bool has_all_axes(const grove_node *node, const grove_node *of)
 {
     for (int d = 0; d < of->axis_count; d++)
@@ -116,9 +124,11 @@ static grove_node *leaf_of_flags(const grove_node *value, bool *seen)
 
     if (value->kind == GROVE_NODE_MEMBER)
         return value->form.flags && missing_of(value->leaf, &value->place) ? value->leaf : NULL;
-    if (seen[value->id] || !is_cellwise(value))
+    if (seen[value->id] || !(is_cellwise(value) || selects_in_rows(value)))
         return NULL;
     seen[value->id] = true;
+    if (selects_in_rows(value))
+        return leaf_of_flags(value->inputs[0].node, seen);
     for (int k = 0; k < value->input_count && !found; k++) {
         const grove_node *in = value->inputs[k].node;
         bool all = in && !value->inputs[k].side &&
@@ -145,7 +155,7 @@ static bool may_lack_rows(const grove_node *node)
 {
     if (node->kind == GROVE_NODE_MEMBER)
         return node->leaf == node->rows->leaf && node != node->rows;
-    return is_cellwise(node) || may_skip(node);
+    return is_cellwise(node) || selects_in_rows(node) || may_skip(node);
 }
 
 /* Whether a node takes cells together, so that `rows` is what it leaves out of its inputs. */

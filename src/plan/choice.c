@@ -1,4 +1,5 @@
 /* Chooses a schedule: the axes that tiles cut, and what else makes a run fit the memory. */
+#include "plan/rows.h"
 #include "plan/schedule.h"
 
 #include "base/memory.h"
@@ -231,6 +232,41 @@ static int try_parts(const grove_plan_limits *limits, grove_node *const *nodes, 
     return code ? code : GROVE_NO_MEMORY;
 }
 
+/* Whether domains have values that are mostly gaps, and may be taken in parts that are read once.
+ * Parts stay in caches: of 16 offsets of time compressed fits took 0.61 and 0.76 s for 0.62 and
+ * 0.84, and 73 MiB for 503. What is read again in each iteration may take twice as long. */
+static bool suits_parts(const grove_schedule *s)
+{
+    for (int i = 0; i < s->count; i++) {
+        const grove_pass *pass = &s->passes[i];
+        if (pass->largest > GROVE_MUCH_OF_GAPS && grove_program_has_gaps(pass->program) &&
+            pass->roots[0].node->in_parts && pass->roots[0].node->once_memory)
+            return true;
+    }
+    return false;
+}
+
+/* A schedule with such domains in parts, in place of one in which they are whole, if it fits. */
+static void prefer_parts(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
+                         const grove_range *range, int ranges, grove_schedule **schedule,
+                         uint64_t *needed)
+{
+    grove_schedule *parts = NULL;
+    uint64_t bytes;
+
+    if (!suits_parts(*schedule) || !has_parts(nodes, count) ||
+        try_parts(limits, nodes, count, range, ranges, 0, &parts, &bytes))
+        return;
+    bool once = true;
+    for (int i = 0; i < parts->count; i++)
+        once = once && (!parts->passes[i].program->parts || parts->passes[i].once);
+    grove_schedule_free(once ? *schedule : parts);
+    if (once) {
+        *schedule = parts;
+        *needed = bytes;
+    }
+}
+
 int grove_schedule_of(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
                       const grove_range *range, int ranges, grove_schedule **schedule,
                       uint64_t *needed)
@@ -260,7 +296,11 @@ int grove_schedule_of(const grove_plan_limits *limits, grove_node *const *nodes,
             return whole
                        ? try_level(limits, nodes, count, range, ranges, 0, schedule, &fits, needed)
                        : fail_stale(limits, schedule);
-        if (code || (fits && !(whole && repeats(*schedule))))
+        if (!code && fits && !(whole && repeats(*schedule))) {
+            prefer_parts(limits, nodes, count, range, ranges, schedule, needed);
+            return 0;
+        }
+        if (code)
             return code;
         if (fits)
             return try_level(limits, nodes, count, range, ranges, 0, schedule, &fits, needed);

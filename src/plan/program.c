@@ -176,8 +176,9 @@ static int add_rows(grove_program *p, grove_step *step)
     for (int k = 0; k < node->input_count && step->kind == GROVE_STEP_EVAL; k++)
         if (node->inputs[k].node == node->rows && node->handing[k] == GROVE_AS_FLAGS)
             step->rows = k;
-    bool casts = step->kind == GROVE_STEP_CAST && node->rows && grove_step_has_long_rows(step);
-    if (!node->rows || !(step->kind == GROVE_STEP_KERNEL || casts || reduces))
+    bool copies = (step->kind == GROVE_STEP_CAST || step->kind == GROVE_STEP_SELECT) &&
+                  node->rows && grove_step_has_long_rows(step);
+    if (!node->rows || !(step->kind == GROVE_STEP_KERNEL || copies || reduces))
         return 0;
     for (int d = 0; d < node->rows->axis_count && !code; d++)
         code = input_span(p, step, 0, node->rows->axes[d], &span[d]);

@@ -10,7 +10,9 @@ bool grove_step_has_long_rows(const grove_step *step);
 /* Sets `rows_only` of all steps, and their flags accordingly. Requires that tiles and what is kept
  * were chosen. */
 void grove_program_find_rows(grove_program *program);
-/* Whether any value has mostly such rows. */
+/* Whether any value has mostly such rows. One of more than GROVE_MUCH_OF_GAPS bytes comes in small
+ * pages: up to there clearing gaps costs less than more pages do. */
+#define GROVE_MUCH_OF_GAPS ((uint64_t)64 << 20)
 bool grove_program_has_gaps(const grove_program *program);
 
 #endif

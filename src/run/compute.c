@@ -128,12 +128,14 @@ int grove_compute_select(grove_run *run, const grove_step *step, grove_value **v
                 space[d] = own[e];
     }
     *value = grove_step_bare_value(run, step);
+    const grove_value *rows =
+        grove_run_leaves_rows(run, step) ? input(run, step, step->rows) : NULL;
     int code = grove_copy_numbers(session, from, 0, element ? node->select_element : 0, space,
-                                  in->axis_count, NULL, GROVE_LAUNCH_BY_INPUT, *value);
+                                  in->axis_count, rows, GROVE_LAUNCH_BY_INPUT, *value);
     if (code || !from->flags)
         return code;
     if (element)
-        return grove_flags_select(session, from, node->select_element, space, in->axis_count,
+        return grove_flags_select(session, from, node->select_element, rows, space, in->axis_count,
                                   *value);
     (*value)->flag_axes = (1u << step->axes) - 1;
     return grove_copy_flags(session, from, 0, space, in->axis_count, *value);

@@ -212,9 +212,10 @@ int grove_flags_combine(grove_session *session, const grove_node *node, grove_va
 }
 
 int grove_flags_select(grove_session *session, grove_value *from, int element,
-                       const grove_range *space, int axes, grove_value *value)
+                       const grove_value *rows, const grove_range *space, int axes,
+                       grove_value *value)
 {
-    sources one = {.inputs = &from, .count = 1};
+    sources one = {.inputs = &from, .count = 1, .rows = rows};
     grove_flag_marks rule = {.marks = {(uint64_t)1 << 8 * (element < 7 ? element : 7)}};
     int code = lay_out(&one, "", space, axes, session->error);
 

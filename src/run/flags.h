@@ -11,7 +11,8 @@ int grove_flags_combine(grove_session *session, const grove_node *node, grove_va
                         const grove_range *space, int axes, grove_value *value);
 /* The flags of one element of a value, seen from `space`. */
 int grove_flags_select(grove_session *session, grove_value *from, int element,
-                       const grove_range *space, int axes, grove_value *value);
+                       const grove_value *rows, const grove_range *space, int axes,
+                       grove_value *value);
 /* Adds the flags of `from` to those of `to`, which vary along all axes of both. */
 int grove_flags_merge(grove_session *session, grove_value *from, grove_value *to);
 
