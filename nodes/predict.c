@@ -332,18 +332,23 @@ static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID]
 }
 
 /* Whether phases of baselines are products of those of stations in a sum without Jones terms: where
- * channels are few and smeared, and stations are so many that their phases are few. */
+ * channels are few and smeared, and a time has so many more rows than stations that phases of these
+ * are few: as 16 stations have baselines. */
 static bool factors_win(const grove_node *node, const grove_predict_plan *plan)
 {
     enum { MANY = 16 };
     const grove_axis *stations =
         grove_node_input_axis(node, GROVE_PREDICT_UVW_LEFT, GROVE_AXIS_STATION);
+    const grove_axis *baselines =
+        grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
 
     return plan->way == GROVE_PREDICT_BASELINE && (plan->smear_time || plan->smear_freq) &&
            plan->count < GROVE_PREDICT_FEW && !(plan->cutoff > 0) &&
            !grove_node_input_form(node, GROVE_PREDICT_LEFT) &&
            !grove_node_input_form(node, GROVE_PREDICT_RIGHT) && is_of_stations(node) && stations &&
-           stations->size >= MANY;
+           baselines &&
+           2 * predict_rows_share(node) * (double)baselines->size >=
+               (MANY - 1) * (double)stations->size;
 }
 
 /* Chooses the way to compute the sum, once for the run. */

@@ -21,21 +21,34 @@ static int64_t marks_of(const grove_args *args, int freq)
     return stride_of(&args->in[GROVE_PREDICT_SKIP], freq) || !channels ? channels : 1;
 }
 
+/* Whether any of so many channels is wanted. */
+static int any_wanted(const grove_args *args, const unsigned char *flags, int64_t marks, int freq)
+{
+    int64_t k = 0;
+
+    while (k < marks && is_skipped(args, flags, k, freq))
+        k++;
+    return k < marks;
+}
+
 int64_t grove_predict_wanted(const grove_args *args, int64_t *rows)
 {
+    const grove_view *view = &args->in[GROVE_PREDICT_SKIP];
     int freq = grove_args_axis(args, GROVE_AXIS_FREQ);
     int64_t all = grove_predict_rows(args), marks = marks_of(args, freq), count = 0;
-    row_place place = {.inner = -1};
-    row r;
 
-    for (int64_t at = 0; at < all; at++) {
-        int64_t k = 0;
-        find_next_row(args, at, &place, &r, &r);
-        const unsigned char *flags = (const unsigned char *)r.in[GROVE_PREDICT_SKIP];
-        while (k < marks && flags && is_skipped(args, flags, k, freq))
-            k++;
-        if (k < marks)
-            rows[count++] = at;
+    for (int64_t at = 0; at < all;) {
+        row_place place = place_of_row(args, at);
+        const char *flags = grove_view_at(view, place.index, args->axes);
+        const int64_t end = place.inner < 0 ? at + 1 : at + args->size[place.inner];
+        for (;;) {
+            if (any_wanted(args, (const unsigned char *)flags, marks, freq))
+                rows[count++] = at;
+            if (++at == end)
+                break;
+            place.index[place.inner]++;
+            flags += step_of_row(view, &place);
+        }
     }
     return count;
 }

@@ -203,12 +203,13 @@ static grove_node *rewrite_sum(grove_fusion *f, grove_node *sum)
     return result;
 }
 
+/* A mean over no sources is flagged, which no sum is. */
 static bool is_source_sum(const grove_node *node)
 {
-    return node->class_ &&
+    return node->class_ && node->consumed_count == 1 &&
+           node->consumed[0]->kind == GROVE_AXIS_SOURCE &&
            (node->class_->reduce == GROVE_REDUCE_SUM ||
-            node->class_->reduce == GROVE_REDUCE_MEAN) &&
-           node->consumed_count == 1 && node->consumed[0]->kind == GROVE_AXIS_SOURCE &&
+            (node->class_->reduce == GROVE_REDUCE_MEAN && node->consumed[0]->size > 0)) &&
            grove_node_varies(node, GROVE_AXIS_BASELINE);
 }
 
