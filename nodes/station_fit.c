@@ -4,12 +4,28 @@
 #include "base/memory.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
+
+/* As where each two stations have one baseline. */
+static bool is_diagonal(const double *a, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < i; j++)
+            if (a[i * n + j] != 0)
+                return false;
+    return true;
+}
 
 /* Cholesky factorisation and solution of the n x n system a (lower half) with three right-hand
  * sides, in place. */
 static void solve(double *a, double *x, int64_t n)
 {
+    if (is_diagonal(a, n)) {
+        for (int64_t i = 0; i < 3 * n; i++)
+            x[i] /= a[i / 3 * n + i / 3];
+        return;
+    }
     for (int64_t j = 0; j < n; j++) {
         for (int64_t i = j; i < n; i++) {
             double sum = a[i * n + j];
