@@ -184,6 +184,49 @@ START_TEST(columns)
 }
 END_TEST
 
+/* A baseline has its own noise, wherever it stands: alone or beside a set with another order. */
+START_TEST(noise_is_of_stations)
+{
+    const grove_session_options options = {.device = "cpu", .double_precision = true};
+    testing_value noise[2], pair[2];
+
+    make_sets();
+    for (int k = 0; k < 2; k++) {
+        unsigned char *flags;
+        char *text = grove_format("%s%s%sb = ms(\"%s/by-3.ms\")\n"
+                                  "N = noise(b, sigma=1Jy)\nP = 1 * b.baseline\nw = print(N)\n"
+                                  "x = print(P)\n",
+                                  k ? "a = ms(\"" : "", k ? t.folder : "",
+                                  k ? "/by-1.ms\")\ny = print(a.data)\n" : "", t.folder);
+        testing_tree(&t, text);
+        noise[k] = probe_session(&t, "N", &options, &flags);
+        free(flags);
+        pair[k] = probe_session(&t, "P", &options, &flags);
+        free(flags);
+        free(text);
+    }
+    const size_t cell = 4 * CHANNELS;
+    int moved = 0;
+    for (int b = 0; b < BASELINES; b++) {
+        int other = 0;
+        while (other < BASELINES && (pair[1].at[2 * other] != pair[0].at[2 * b] ||
+                                     pair[1].at[2 * other + 1] != pair[0].at[2 * b + 1]))
+            other++;
+        ck_assert_int_lt(other, BASELINES);
+        moved += other != b;
+        for (size_t time = 0; time < 3 * TIMES; time++)
+            ck_assert_mem_eq(noise[0].at + (time * BASELINES + (size_t)b) * cell,
+                             noise[1].at + (time * BASELINES + (size_t)other) * cell,
+                             cell * sizeof(*noise[0].at));
+    }
+    ck_assert_int_gt(moved, 0);
+    for (int k = 0; k < 2; k++) {
+        testing_free(&noise[k]);
+        testing_free(&pair[k]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("baseline-groups");
@@ -194,6 +237,7 @@ int main(void)
     tcase_add_loop_test(test, neighbours, 0, 3);
     tcase_add_loop_test(test, two_sets, 0, 4);
     tcase_add_test(test, columns);
+    tcase_add_test(test, noise_is_of_stations);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

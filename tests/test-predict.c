@@ -497,6 +497,7 @@ END_TEST
 START_TEST(equal_elements_change_no_bit)
 {
     setup c = {"equal elements", 20, 1, 11, 100, 4, .spectra = 1, .smear = 3, BASELINE};
+    c.jones = _i ? SOURCE_JONES : 0, c.jones_shape = GROVE_MATRIX;
     const int first[3] = {0, 0, 0}, count[3] = {1, 11, 100};
 
     for (int isa = 0; isa < GROVE_ISAS; isa++)
@@ -587,7 +588,7 @@ int main(void)
     tcase_add_loop_test(test, station_form, 0, sizeof(stations) / sizeof(stations[0]));
     tcase_add_loop_test(test, strays_by_baselines, 0, 3);
     tcase_add_loop_test(test, threads_change_no_bit, 0, 4);
-    tcase_add_test(test, equal_elements_change_no_bit);
+    tcase_add_loop_test(test, equal_elements_change_no_bit, 0, 2);
     tcase_add_test(test, nearly_regular_by_row);
     tcase_add_test(test, isa_by_environment);
     suite_add_tcase(suite, test);

@@ -283,8 +283,7 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
         "(cos((a[s,q] - a[s,p]) / n) - 1i * sin((a[s,q] - a[s,p]) / n))",
         "conj(cos((a[s,p] - a[s,q]) / n) - 1i * sin((a[s,p] - a[s,q]) / n))",
         "(cos(a[s,p] / n) + 1i * sin(a[s,p] / n)) / (cos(a[s,q] / n) + sin(a[s,q] / n) * 1i)",
-        "(-0.5i * sin((a[s,p] - a[s,q]) / n) - 0.5 * cos((a[s,p] - a[s,q]) / n)) "
-        "* (-2)"};
+        "-2 * (-0.5i * sin((a[s,p] - a[s,q]) / n) - 0.5 * cos((a[s,p] - a[s,q]) / n))"};
 
     to->count = 0;
     for (int i = out; i < 5; i++)

@@ -334,6 +334,25 @@ START_TEST(classes_of_arrays_stay_inside)
 }
 END_TEST
 
+/* Each sum has the one before twice: opened in all its places it would take 2^60 steps. */
+START_TEST(sums_in_sums)
+{
+    char *text = grove_format("%sE0[s,p] = x\n", definitions), *equation;
+
+    for (int k = 1; k <= 60; k++) {
+        char *more = grove_format("%sE%d[s,p] = 0.5 * E%d[s,p] + E%d[s,p] * x[s,p]\n", text, k,
+                                  k - 1, k - 1);
+        free(text);
+        text = more;
+    }
+    equation = grove_format("%sV[p,q] = sum[s](E60[s,p] * point(S, obs) * E60[s,q]^H)\n", text);
+    testing_tree(&t, equation);
+    ck_assert(find_predict(testing_node(&t, "V")) != NULL);
+    free(equation);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sum-functions");
@@ -346,6 +365,7 @@ int main(void)
     tcase_add_test(test, written_phases_are_phases);
     tcase_add_test(test, fused_sums_have_the_precision_of_the_sum);
     tcase_add_test(test, classes_of_arrays_stay_inside);
+    tcase_add_test(test, sums_in_sums);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,16 +1,18 @@
-/* Complex Gaussian noise, drawn by absolute time, baseline, channel and correlation. Inputs:
- * interval, channel_width, baseline (for its axis), sigma, sefd. State: the seed. With sefd, real
- * and imaginary part each have the standard deviation sefd / sqrt(2 bandwidth time) (Thompson,
- * Moran & Swenson, eq. 6.50). */
+/* Complex Gaussian noise, drawn by absolute time, stations, channel and correlation. Inputs:
+ * interval, channel_width, baseline (numbers of its stations), sigma, sefd. State: the seed. With
+ * sefd, real and imaginary part each have the standard deviation sefd / sqrt(2 bandwidth time)
+ * (Thompson, Moran & Swenson, eq. 6.50). */
 GROVE_CELL(noise)
 {
     const double *sigma = GROVE_DOUBLES(c, 3), *sefd = GROVE_DOUBLES(c, 4);
     uint64_t seed = GROVE_STATE(c, uint64_t)[0];
     uint64_t time = (uint64_t)grove_cell_index(c, GROVE_AXIS_TIME);
-    uint64_t baseline = (uint64_t)grove_cell_index(c, GROVE_AXIS_BASELINE);
+    uint64_t stations[2];
     uint64_t channel = (uint64_t)grove_cell_index(c, GROVE_AXIS_FREQ);
     double size, normal[2];
 
+    memcpy(stations, GROVE_DOUBLES(c, 2), sizeof(stations));
+    const uint64_t baseline = grove_random_mix(stations[0], stations[1]);
     if (sigma)
         size = *sigma;
     else

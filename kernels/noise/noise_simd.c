@@ -71,7 +71,9 @@ static void fill(const run *r, bool double_)
     const grove_noise_kernels *of = kernels[state->isa];
     const int64_t step = r->axis < 0 ? 0 : r->cell.args->out.stride[r->axis];
     uint64_t time = (uint64_t)grove_cell_index(&r->cell, GROVE_AXIS_TIME);
-    uint64_t baseline = (uint64_t)grove_cell_index(&r->cell, GROVE_AXIS_BASELINE);
+    uint64_t stations[2];
+    memcpy(stations, r->cell.in[BASELINE], sizeof(stations));
+    uint64_t baseline = grove_random_mix(stations[0], stations[1]);
     uint64_t channel = (uint64_t)grove_cell_index(&r->cell, GROVE_AXIS_FREQ);
     uint64_t hash = grove_random_start(state->seed, time, baseline);
     double size[CHANNELS] = {0};

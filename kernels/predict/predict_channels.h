@@ -144,9 +144,10 @@ INLINE int has_whole_matrices(const grove_predict_channels_job *job, int which)
            side->channel == 8 * (int64_t)sizeof(real) && job->from == 0 && job->to == LANES;
 }
 
-/* Such matrices times c + i s, in registers. */
+/* Such matrices times b, and then c + i s, in registers: in the order of the others, which the bits
+ * tell. */
 INLINE void fill_matrices(const grove_predict_channels_job *job, int which, int station, int source,
-                          vec c, vec s, jones *to)
+                          vec b, vec c, vec s, jones *to)
 {
     const grove_predict_channels_side *side = &job->side[which];
     jones terms;
@@ -155,6 +156,8 @@ INLINE void fill_matrices(const grove_predict_channels_job *job, int which, int 
     memcpy(x, side->at[station] + side->source * job->order[source] + side->channel * job->offset,
            sizeof(x));
     transpose_cells(x, &terms);
+    for (int k = 0; k < 8; k++)
+        terms.at[k] *= b;
     multiply_elements(&terms, 8, c, s);
     *to = terms;
 }
@@ -174,7 +177,7 @@ static void fill_station(const channel_batch *g, int which, int station, int sou
     phasor(fractional_turns(turns, 1.0), &c, &s);
     if (has_whole_matrices(job, which) && (which || g->unpolarised[source])) {
         vec b = which ? splat(1) : g->brightness[source].at[0];
-        fill_matrices(job, which, station, source, c * b, s * b, to);
+        fill_matrices(job, which, station, source, b, c, s, to);
         return;
     }
     load_station_channels(job, which, station, source, &terms);

@@ -61,7 +61,7 @@ void grove_predict_blank(const grove_args *args, int64_t first, int64_t last)
     const size_t bytes = (size_t)args->out.elements * 2 * (size_t)args->out.bytes;
     const int dense = step == (int64_t)bytes;
     row_place place = {.inner = -1};
-    row r;
+    row r = {.out = NULL};
 
     for (int64_t at = first; at < last; at++) {
         find_next_row(args, at, &place, &r, &r);

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_TERMS = 16, MAX_POWER = 64 };
+/* Factors of a higher power may be too large by themselves where their product is not. */
+enum { MAX_TERMS = 16, MAX_POWER = 2, MAX_VISITS = 64 };
 
 /* Of which stations a term is. */
 typedef enum { OF_NONE, OF_P, OF_Q, OF_BOTH, PARTS } part;
@@ -404,6 +405,40 @@ static grove_operand make_exponential(const grove_factor *cosine, double sign)
                 (grove_operand){0});
 }
 
+/* Whether a product has a factor of the role, sums inside of it aside. *visits: how many more
+ * values are looked at. */
+static bool has_factor(grove_node *node, grove_role role, int *visits)
+{
+    node = grove_node_behind_casts(node);
+    const bool two = grove_node_has_role(node, GROVE_ROLE_PRODUCT) ||
+                     grove_node_has_role(node, GROVE_ROLE_QUOTIENT);
+
+    if (--*visits < 0)
+        return false;
+    if (grove_node_has_role(node, role))
+        return true;
+    if (!two && !grove_node_has_role(node, GROVE_ROLE_NEGATIVE) &&
+        !grove_node_has_role(node, GROVE_ROLE_INVERSE) && !grove_node_is_adjoint(node))
+        return false;
+    return has_factor(node->inputs[0].node, role, visits) ||
+           (two && has_factor(node->inputs[1].node, role, visits));
+}
+
+/* Whether one term has a cosine and the other a sine: before they are opened, which takes as long
+ * as all that is in them. */
+static bool may_be_exponential(const grove_node *sum)
+{
+    bool found[2][2];
+
+    for (int k = 0; k < 2; k++)
+        for (int sine = 0; sine < 2; sine++) {
+            int visits = MAX_VISITS;
+            found[k][sine] = has_factor(sum->inputs[k].node,
+                                        sine ? GROVE_ROLE_SINE : GROVE_ROLE_COSINE, &visits);
+        }
+    return (found[0][0] && found[1][1]) || (found[0][1] && found[1][0]);
+}
+
 /* Both terms are opened with what is done to the sum: of an inverse as 1 / c cos x and
  * 1 / i c sin x. */
 bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
@@ -414,13 +449,15 @@ bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
     grove_factor cosine, whole = {.inverse = factor->inverse, .scalar = true};
     int first = 0;
 
+    if (!may_be_exponential(sum))
+        return false;
     for (int k = 0; k < 2; k++)
         grove_chain_open_inside(&term[k], factor, sum->inputs[k], axis);
     if (grove_node_has_role(sum, GROVE_ROLE_DIFFERENCE))
         grove_chain_scale(&term[1], -1, 0);
     while (first < 2 && !take_functions(&term[first], &term[!first], factor->inverse, &cosine))
         first++;
-    if (first == 2 || !have_same(&term[0], &term[1]))
+    if (first == 2 || term[0].too_many || term[1].too_many || !have_same(&term[0], &term[1]))
         return false;
     const double *c = term[first].constant, *s = term[!first].constant;
     double complex ratio = (s[0] + I * s[1]) / (c[0] + I * c[1]);
@@ -440,11 +477,13 @@ bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
 /* A factor to a positive power; NULL: it cannot be made. */
 static grove_node *make_power(const grove_factor *f, double power, const grove_node *like)
 {
-    const grove_literal number = {.kind = GROVE_LITERAL_NUMBER, .number = power};
+    const grove_literal *number = grove_arena_copy(
+        like->tree->arena, &(grove_literal){.kind = GROVE_LITERAL_NUMBER, .number = power},
+        sizeof(*number));
     const grove_argument arguments[2] = {
         {.operand = {.kind = GROVE_OPERAND_NODE, .node = f->node}, .place = like->place},
         {.name = "exponent",
-         .operand = {.kind = GROVE_OPERAND_LITERAL, .literal = &number},
+         .operand = {.kind = GROVE_OPERAND_LITERAL, .literal = number},
          .place = like->place}};
 
     if (power == 1)

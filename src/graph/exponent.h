@@ -16,8 +16,8 @@ bool grove_chain_open_exponential(grove_chain *product, const grove_factor *fact
  * another. */
 bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
                              const grove_axis *axis);
-/* Opens the factor, a scalar of the role GROVE_ROLE_POWER: a whole power of a product as those of
- * its factors. False, with nothing added, if it is another. */
+/* Opens the factor, a scalar of the role GROVE_ROLE_POWER: a product to 2, -1 or -2 as its factors
+ * to that power. False, with nothing added, if it is another. */
 bool grove_chain_open_power(grove_chain *product, const grove_factor *factor,
                             const grove_axis *axis);
 
