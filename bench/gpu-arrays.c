@@ -72,8 +72,8 @@ static void measure_noise(gpu_bench *b, bool double_)
 {
     static const grove_kernel noise = {"noise", NULL, NULL, "../kernels/noise/noise.h", NULL, 0, 0};
     grove_args args = space(b, 5);
-    double ten = 10, width = 1e6, sefd = 400;
-    const double *const numbers[] = {&ten, &width, NULL, NULL, &sefd};
+    const double ten = 10, width = 1e6, stations[2] = {0, 1}, sefd = 400;
+    const double *const numbers[] = {&ten, &width, stations, NULL, &sefd};
     int64_t out;
 
     if (!gpu_begins(b, "noise", COLUMNS))
@@ -82,9 +82,9 @@ static void measure_noise(gpu_bench *b, bool double_)
     args.out.data = gpu_make_room(b, (size_t)out * (double_ ? 8 : 4));
     for (int k = 0; k < 5; k++)
         if (numbers[k])
-            args.in[k] = (grove_view){.data = gpu_send(b, numbers[k], 8),
-                                      .elements = 1,
-                                      .shape = GROVE_SCALAR,
+            args.in[k] = (grove_view){.data = gpu_send(b, numbers[k], k == 2 ? 16 : 8),
+                                      .elements = k == 2 ? 2 : 1,
+                                      .shape = k == 2 ? GROVE_VECTOR : GROVE_SCALAR,
                                       .bytes = 8};
     double seconds = gpu_time_launches(b, &noise, &args, double_);
     gpu_print(b, "noise, 2x2", double_, seconds,
@@ -95,7 +95,7 @@ static void measure_noise(gpu_bench *b, bool double_)
     fflush(stdout);
     for (int k = 0; k < 5; k++)
         if (numbers[k])
-            grove_device_release(b->device, args.in[k].data, 8);
+            grove_device_release(b->device, args.in[k].data, k == 2 ? 16 : 8);
     grove_device_release(b->device, args.out.data, 0);
 }
 
