@@ -144,8 +144,8 @@ INLINE int has_whole_matrices(const grove_predict_channels_job *job, int which)
            side->channel == 8 * (int64_t)sizeof(real) && job->from == 0 && job->to == LANES;
 }
 
-/* Such matrices times b, and then c + i s, in registers: in the order of the others, which the bits
- * tell. */
+/* Such matrices times b, and then c + i s, in registers: multiplied in the same order as other
+ * terms, so that bits do not depend on how channels are cut into tiles. */
 INLINE void fill_matrices(const grove_predict_channels_job *job, int which, int station, int source,
                           vec b, vec c, vec s, jones *to)
 {

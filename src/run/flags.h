@@ -9,7 +9,7 @@
 int grove_flags_combine(grove_session *session, const grove_node *node, grove_value *const *inputs,
                         const char *side, int count, const grove_value *rows,
                         const grove_range *space, int axes, grove_value *value);
-/* The flags of one element of a value, seen from `space`. */
+/* The flags of one element of a value, seen from `space`; rows: as for grove_flags_combine. */
 int grove_flags_select(grove_session *session, grove_value *from, int element,
                        const grove_value *rows, const grove_range *space, int axes,
                        grove_value *value);
