@@ -30,6 +30,7 @@ GROVE_CLASS(complex) = {
     .output_doc = "re + i im, in the unit of both",
     .group = "functions",
     .inputs = inputs,
+    .role = GROVE_ROLE_COMPLEX,
     .kernel = &kernel,
     .check = check,
     .example = "G[p] = complex(cos(x[p]), sin(x[p]))",

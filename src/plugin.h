@@ -198,8 +198,7 @@ typedef struct grove_call {
     bool flagged_unread; /* cells that GROVE_AS_FLAGS flags may hold anything, not just 0 */
 } grove_call;
 
-/* Calls fn for pieces of [0, count) on the run's threads; fn must give the same result for any
- * pieces. */
+/* Calls fn for pieces of [0, count) on the run's threads, with the same result for any pieces. */
 void grove_call_parallel(const grove_call *call, int64_t count,
                          void (*fn)(void *context, int64_t first, int64_t last), void *context);
 
@@ -309,7 +308,10 @@ typedef enum {
     GROVE_ROLE_CONJUGATE, /* of each number of input 0; the exponential, too */
     GROVE_ROLE_EXPONENTIAL,
     GROVE_ROLE_COSINE, /* of the number or angle input 0; the sine, too */
-    GROVE_ROLE_SINE
+    GROVE_ROLE_SINE,
+    GROVE_ROLE_COMPLEX, /* input 0 + i input 1, of real numbers */
+    GROVE_ROLE_DIAGONAL,
+    GROVE_ROLE_MATRIX /* of their elements; the matrix by rows */
 } grove_role;
 
 /* A node class. Fields that are left out are 0 or NULL. */
@@ -358,13 +360,11 @@ typedef struct grove_class {
      * block, from a background thread. */
     int (*open)(grove_node *node);
     int (*read)(const grove_node *node, void *run, const char *member, grove_array *out);
-    /* Frees what grove_node_set_user stored, when the tree is freed; also after a check or open
-     * that failed. */
+    /* Frees what grove_node_set_user stored, with the tree; also after a failed check or open. */
     void (*close)(grove_node *node);
 
     /* Once per run, before and after all other functions of it: start returns the state of the run
-     * for this node, which the other functions get as `run`; stop frees it. After a failed start,
-     * stop is not called. */
+     * for this node, which the other functions get as `run`; stop frees it, if start succeeded. */
     int (*start)(const grove_node *node, void **run);
     void (*stop)(const grove_node *node, void *run);
 

@@ -119,6 +119,13 @@ static const struct {
      "T[p] * M[p,q] * T[q]^H", NULL, true, true},
     {ZERO("x") T, "exp(1i * x[p]) * M[p,q] / exp(1i * x[q])", "T[p] * M[p,q] * T[q]^H", NULL, true,
      true},
+    {ZERO("x") T, "complex(cos(x[p] - x[q]), sin(x[p] - x[q])) * M[p,q]", "T[p] * M[p,q] * T[q]^H",
+     NULL, true, true},
+    {ZERO("x") T, "exp(complex(0, x[p])) * M[p,q] * exp(0.5i * -x[q])^2", "T[p] * M[p,q] * T[q]^H",
+     NULL, true, true},
+    {ONE("m") ZERO("x") T,
+     "complex(m[p] * cos(x[p]), m[p] * sin(x[p])) * M[p,q] * (m[q] * (cos(x[q]) - 1i * sin(x[q])))",
+     "T[p] * M[p,q] * T[q]^H", NULL, true, true},
     {B PHASE T, "A[p] * B[p] * M[p,q] * (A[q] * B[q])^H", "T[p] * M[p,q] * T[q]^H", NULL, true},
     {B PHASE T, "B[p] * A[p] * M[p,q] * A[q]^H * B[q]", "T[p] * M[p,q] * T[q]^H", NULL, true},
     {COMPLEX("a") COMPLEX("e") T, "diagonal(e[p], a[p]) * M[p,q] * diagonal(e[q], a[q])^H",
@@ -126,6 +133,9 @@ static const struct {
     {ONE("m") ZERO("x") ONE("n") ZERO("y") T
      "J[p] = diagonal(m[p] * exp(1i * x[p]), exp(1i * y[p]) * n[p])\n",
      "J[p] * M[p,q] * J[q]^H", "T[p] * M[p,q] * T[q]^H", NULL, true},
+    {ONE("m") ZERO("x") ONE("n") ZERO("y") T "J[p] = matrix(complex(m[p] * cos(x[p]), m[p] * "
+                                             "sin(x[p])), 0, 0, n[p] * exp(0.5i * y[p])^2)\n",
+     "J[p] * M[p,q] * conj(J[q])^T", "T[p] * M[p,q] * T[q]^H", NULL, true},
     {ONE("m") T, "m[p] * M[p,q] * m[q]", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
     {ONE("m") "x[p] = parm(\"x\", time=16min, init=0)\n" T,
      "m[p] * exp(1i * x[p]) * M[p,q] * (m[q] * exp(1i * x[q]))^H", "T[p] * M[p,q] * T[q]^H", NULL,

@@ -30,9 +30,11 @@ static const char definitions[] =
     "template pair(a, b) = a * b\n"
     "H = shape(S, obs, shape=0 * S.shape, absolute_angle=0)\n"
     "G[p] = diagonal(complex(1, 0.1 * obs.station_index), 2)\n"
+    "G1[p] = matrix(complex(1, 0.1 * obs.station_index), 0, 0, 2)\n"
     "P[p] = rotation(0.3rad * obs.station_index)\n"
     "Q[p] = diagonal(2, complex(1, 0.2 * obs.station_index))\n"
     "D[s,p] = diagonal(1 + 0.2 * S.absolute_angle, complex(1, 0.1 * obs.station_index))\n"
+    "D1[s,p] = matrix(1 + 0.2 * S.absolute_angle, 0, 0, complex(1, 0.1 * obs.station_index))\n"
     "E[s,p] = matrix(complex(1 + 0.1 * S.absolute_angle, 0.05 * obs.station_index), "
     "0.1i * obs.station_index, 0.3, 2 + obs.freq / 1GHz)\n"
     "y[s,p] = complex(1 - 0.1 * S.absolute_angle, 0.2 * obs.station_index)\n"
@@ -178,8 +180,13 @@ static char *spell_factor(const factor *f, bool mirrored)
         return grove_format("K[s,q]^-1");
     if (f->side == 'n' && !f->source)
         return grove_format("%s", f->name);
-    return grove_format("%s%s%s", f->name, indices(f->source, f->side == 'n' ? 'n' : side),
-                        hermitian);
+    const char *name = !strcmp(f->name, "G") && draw(2)   ? "G1"
+                       : !strcmp(f->name, "D") && draw(2) ? "D1"
+                                                          : f->name,
+               *index = indices(f->source, f->side == 'n' ? 'n' : side);
+    if (*hermitian && !f->scalar && f->side == 'q' && draw(2))
+        return grove_format(draw(2) ? "conj(%s%s)^T" : "conj(%s%s^T)", name, index);
+    return grove_format("%s%s%s", name, index, hermitian);
 }
 
 /* The side of a product of these factors, and whether it varies with source. */
@@ -283,7 +290,13 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
         "(cos((a[s,q] - a[s,p]) / n) - 1i * sin((a[s,q] - a[s,p]) / n))",
         "conj(cos((a[s,p] - a[s,q]) / n) - 1i * sin((a[s,p] - a[s,q]) / n))",
         "(cos(a[s,p] / n) + 1i * sin(a[s,p] / n)) / (cos(a[s,q] / n) + sin(a[s,q] / n) * 1i)",
-        "-2 * (-0.5i * sin((a[s,p] - a[s,q]) / n) - 0.5 * cos((a[s,p] - a[s,q]) / n))"};
+        "-2 * (-0.5i * sin((a[s,p] - a[s,q]) / n) - 0.5 * cos((a[s,p] - a[s,q]) / n))",
+        "complex(cos((a[s,p] - a[s,q]) / n), sin((a[s,p] - a[s,q]) / n))",
+        "0.5 * complex(2 * cos(a[s,p] / n), 2 * sin(a[s,p] / n)) * exp(complex(0, -a[s,q] / n))",
+        "conj(2 / complex(2 * cos(a[s,q] / n - a[s,p] / n), -sin(a[s,q] / n - a[s,p] / n) * 2))",
+        "exp(0.25i * (a[s,p] - a[s,q]) / n)^4",
+        "(exp(complex(0, -a[s,p] / 8) / n) * exp(0.125i * a[s,q] / n))^-8"};
+    static const int count = sizeof(differences) / sizeof(differences[0]);
 
     to->count = 0;
     for (int i = out; i < 5; i++)
@@ -308,7 +321,7 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
         insert(to, draw(to->count + 1), (factor){"x", 'p', true, true});
         insert(to, draw(to->count + 1), (factor){"x", 'q', true, true});
     } else {
-        insert(to, draw(to->count + 1), (factor){differences[draw(11)], 'b', true, true});
+        insert(to, draw(to->count + 1), (factor){differences[draw(count)], 'b', true, true});
     }
     if (phases) {
         insert(to, draw(to->count + 1), (factor){"K", 'p', true, true});

@@ -29,6 +29,11 @@ static const char definitions[] =
     "h[s,p] = exp(-2i * pi * 1.001 * obs.freq * t[s,p])\n"
     "a[s,p] = obs.station_index * S.absolute_angle\nx[s,p] = exp(1i * a[s,p])\n";
 
+#define ANGLE "(2 * pi * obs.freq * (t[s,p] - t[s,q]))"
+#define DIFFERENCE(uvw)                                                                            \
+    "(select(" uvw ", element=\"x\") * select(L, element=\"x\") + select(" uvw                     \
+    ", element=\"y\") * select(L, element=\"y\") + select(" uvw                                    \
+    ", element=\"z\") * select(L, element=\"z\"))"
 #define UVW                                                                                        \
     "(select(obs.uvw, element=\"x\") * select(L, element=\"x\") + select(obs.uvw, element=\"y\") " \
     "* select(L, element=\"y\") + select(obs.uvw, element=\"z\") * select(L, element=\"z\"))"
@@ -149,6 +154,17 @@ static const struct {
     {"sum[s](B * exp(2i * pi * obs.freq / (299792458 m/s) * " UVW "))", mirror},
     {"sum[s](B * exp(-4i * pi * obs.freq * (r[s,p] - r[s,q])))", same},
     {"sum[s](k[s,q] * B * conj(k[s,p]))", mirror},
+    {"sum[s](conj(point(S, obs, shape=H))^T)", mirror},
+    {"sum[s](B * complex(cos(" ANGLE "), -sin(" ANGLE ")))", same},
+    {"sum[s](B * complex(cos(" ANGLE ") / 2, sin(" ANGLE ") / 2) * 2)", mirror},
+    {"sum[s](3 * B / complex(3 * cos(" ANGLE "), 3 * sin(" ANGLE ")))", same},
+    {"sum[s](conj(B / complex(cos(" ANGLE "), sin(" ANGLE ")))^T)", mirror},
+    {"sum[s](1i * B * complex(sin(" ANGLE "), cos(" ANGLE ")) / -1)", same},
+    {"sum[s](exp(complex(0, -" ANGLE " / 3))^3 * B)", same},
+    {"sum[s](conj(exp(complex(0, " ANGLE "))) * B)", same},
+    {"sum[s](B * exp(-2i * pi * obs.freq / (299792458 m/s) * " DIFFERENCE("U[p] - U[q]") "))",
+     same},
+    {"sum[s](B * exp(2i * pi * " DIFFERENCE("-(obs.uvw * obs.freq / (299792458 m/s))") "))", same},
     {"sum[s](trace(k[s,p] * B) * conj(k[s,q]))", trace},
     {"sum[s](2i * point(S, obs, shape=H)^H)", mirror_turned},
     {"sum[s](2i * (3i * conj(point(S, obs, shape=H)^H))^H)", six_conjugates},
@@ -229,16 +245,22 @@ END_TEST
 
 /* The first is written by phase or point, the others are the same predict. */
 static const struct {
-    const char *by_class, *written[4];
+    const char *by_class, *written[10];
 } phases[] = {
     {"sum[s](K[s,p] * B * K[s,q]^H)",
      {"sum[s](k[s,p] * B * k[s,q]^H)", "sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q])))",
-      "sum[s](B / exp(2i * pi * (t[s,p] - t[s,q]) * obs.freq))", "sum[s](k[s,p] * B / k[s,q])"}},
+      "sum[s](B / exp(2i * pi * (t[s,p] - t[s,q]) * obs.freq))", "sum[s](k[s,p] * B / k[s,q])",
+      "sum[s](B * complex(cos(" ANGLE "), -sin(" ANGLE ")))",
+      "sum[s](B * exp(complex(0, -" ANGLE ")))", "sum[s](B * exp(1i * " ANGLE " / 4)^-4)",
+      "sum[s](B * exp(-2i * pi / (299792458 m/s / obs.freq) * " DIFFERENCE("U[p] - U[q]") "))",
+      "sum[s](B * exp(-2i * pi * " DIFFERENCE(
+          "((U[p] - U[q]) * (obs.freq / (299792458 m/s)))") "))"}},
     {"sum[s](x[s,p] * K[s,p] * B * K[s,q]^H * x[s,q]^H)",
      {"sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q]) + 1i * (a[s,p] - a[s,q])))"}},
     {"sum[s](point(S, obs, shape=[0rad, 0rad, 0rad]))",
      {"sum[s](exp(-2i * pi * obs.freq / (299792458 m/s) * " UVW ") * B)",
-      "sum[s](B * conj(exp(2i * pi * (" UVW " / (299792458 m/s)) * obs.freq)))"}},
+      "sum[s](B * conj(exp(2i * pi * (" UVW " / (299792458 m/s)) * obs.freq)))",
+      "sum[s](B * exp(2i * pi * " DIFFERENCE("-(obs.uvw / (299792458 m/s / obs.freq))") "))"}},
 };
 
 static grove_hash predict_of(const char *equation)
@@ -256,7 +278,7 @@ START_TEST(written_phases_are_phases)
 {
     for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
         grove_hash first = predict_of(phases[i].by_class);
-        for (int k = 0; k < 4 && phases[i].written[k]; k++)
+        for (int k = 0; k < 10 && phases[i].written[k]; k++)
             ck_assert_msg(grove_hash_equal(predict_of(phases[i].written[k]), first), "%s",
                           phases[i].written[k]);
     }
@@ -334,14 +356,18 @@ START_TEST(classes_of_arrays_stay_inside)
 }
 END_TEST
 
-/* Each sum has the one before twice: opened in all its places it would take 2^60 steps. */
-START_TEST(sums_in_sums)
+/* Each value has the one before twice: opened in all its places it would take 2^60 steps. */
+START_TEST(values_in_values)
 {
+    static const char *const formats[] = {
+        "%sE%d[s,p] = 0.5 * E%d[s,p] + E%d[s,p] * x[s,p]\n",
+        "%sE%d[s,p] = cos(a[s,p]) * E%d[s,p] + 2i * sin(a[s,p]) * E%d[s,p]\n",
+        "%sE%d[s,p] = (E%d[s,p] * (2 - E%d[s,p]))^3\n",
+    };
     char *text = grove_format("%sE0[s,p] = x\n", definitions), *equation;
 
     for (int k = 1; k <= 60; k++) {
-        char *more = grove_format("%sE%d[s,p] = 0.5 * E%d[s,p] + E%d[s,p] * x[s,p]\n", text, k,
-                                  k - 1, k - 1);
+        char *more = grove_format(formats[_i], text, k, k - 1, k - 1);
         free(text);
         text = more;
     }
@@ -365,7 +391,7 @@ int main(void)
     tcase_add_test(test, written_phases_are_phases);
     tcase_add_test(test, fused_sums_have_the_precision_of_the_sum);
     tcase_add_test(test, classes_of_arrays_stay_inside);
-    tcase_add_test(test, sums_in_sums);
+    tcase_add_loop_test(test, values_in_values, 0, 3);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -2,6 +2,7 @@
 
 #include "graph/exponent.h"
 #include "graph/literal.h"
+#include "graph/phases.h"
 #include "graph/rewrite.h"
 
 #include <stdlib.h>
@@ -31,6 +32,14 @@ void grove_chain_add(grove_chain *product, const grove_factor *factor)
         product->too_many = true;
     else
         product->at[product->count++] = *factor;
+}
+
+void grove_chain_append(grove_chain *product, const grove_chain *more)
+{
+    grove_chain_scale(product, more->constant[0], more->constant[1]);
+    for (int i = 0; i < more->count; i++)
+        grove_chain_add(product, &more->at[i]);
+    product->too_many = product->too_many || more->too_many;
 }
 
 /* Whether it is its own transpose. */
@@ -92,10 +101,79 @@ static void add_number(grove_chain *product, const grove_literal *by, around o)
         grove_chain_scale(product, re, im);
 }
 
-bool grove_node_is_adjoint(const grove_node *node)
+const grove_edge *grove_node_adjoint_of(const grove_node *node)
 {
-    return grove_node_has_role(node, GROVE_ROLE_HERMITIAN) ||
-           (grove_node_has_role(node, GROVE_ROLE_CONJUGATE) && is_flat(node));
+    bool conjugate = grove_node_has_role(node, GROVE_ROLE_CONJUGATE);
+
+    if (grove_node_has_role(node, GROVE_ROLE_HERMITIAN) || (conjugate && is_flat(node)))
+        return &node->inputs[0];
+    if ((!conjugate && !grove_node_has_role(node, GROVE_ROLE_TRANSPOSE)) || node->inputs[0].side)
+        return NULL;
+    const grove_node *inner = grove_node_behind_casts(node->inputs[0].node);
+    return grove_node_has_role(inner, conjugate ? GROVE_ROLE_TRANSPOSE : GROVE_ROLE_CONJUGATE)
+               ? &inner->inputs[0]
+               : NULL;
+}
+
+bool grove_node_is_sum(const grove_node *node)
+{
+    return grove_node_has_role(node, GROVE_ROLE_SUM) ||
+           grove_node_has_role(node, GROVE_ROLE_DIFFERENCE) ||
+           grove_node_has_role(node, GROVE_ROLE_COMPLEX);
+}
+
+static void open(grove_chain *product, grove_edge edge, around o, const grove_axis *axis);
+
+/* 0 + i x, or x + i 0. */
+static bool open_complex(grove_chain *product, const grove_node *node, around o,
+                         const grove_axis *axis)
+{
+    bool imaginary = grove_node_is_number(node->inputs[0].node, 0);
+
+    if (!imaginary && !grove_node_is_number(node->inputs[1].node, 0))
+        return false;
+    if (imaginary)
+        grove_chain_scale(product, 0, o.adjoint != o.inverse ? -1 : 1);
+    open(product, node->inputs[imaginary], o, axis);
+    return true;
+}
+
+/* An element of a vector times a scalar. */
+static bool open_element(grove_chain *product, const grove_node *node, around o,
+                         const grove_axis *axis)
+{
+    const grove_node *vector = grove_element_vector(node);
+    bool quotient = grove_node_has_role(vector, GROVE_ROLE_QUOTIENT);
+    bool negative = grove_node_has_role(vector, GROVE_ROLE_NEGATIVE);
+    around scalar = o;
+
+    if (!quotient && !negative && !grove_node_has_role(vector, GROVE_ROLE_PRODUCT))
+        return false;
+    int k = !quotient && !negative && vector->inputs[0].node->form.shape == GROVE_SCALAR;
+    grove_edge element = grove_element_of(node, vector->inputs[k]);
+    if (!element.node || (!negative && vector->inputs[!k].node->form.shape != GROVE_SCALAR))
+        return false;
+    o.side = node->inputs[0].side ? node->inputs[0].side : o.side;
+    scalar.side = o.side;
+    scalar.inverse = o.inverse != quotient;
+    if (negative)
+        grove_chain_scale(product, -1, 0);
+    else
+        open(product, vector->inputs[!k], scalar, axis);
+    open(product, element, o, axis);
+    return true;
+}
+
+typedef bool open_fn(grove_chain *, const grove_factor *, const grove_axis *);
+
+/* Each value is opened in vain once: it may stand many times in what stands many times. */
+static bool open_once(grove_chain *product, const grove_factor *factor, const grove_axis *axis,
+                      open_fn *opens)
+{
+    if (factor->node->no_product)
+        return false;
+    factor->node->no_product = !opens(product, factor, axis);
+    return !factor->node->no_product;
 }
 
 /* What is a product though it is not written so. */
@@ -110,13 +188,16 @@ static bool open_other(grove_chain *product, const grove_node *node, around o,
 
     if (!sided && !grove_node_varies(node, GROVE_AXIS_BASELINE))
         return false;
-    if (grove_node_has_role(node, GROVE_ROLE_SUM) ||
-        grove_node_has_role(node, GROVE_ROLE_DIFFERENCE))
-        return grove_chain_open_cosine(product, &factor, axis);
+    if (grove_node_has_role(node, GROVE_ROLE_COMPLEX) && open_complex(product, node, o, axis))
+        return true;
+    if (grove_node_is_sum(node))
+        return open_once(product, &factor, axis, grove_chain_open_cosine);
+    if (grove_element_vector(node))
+        return open_element(product, node, o, axis);
     if (node->form.shape != GROVE_SCALAR)
         return false;
     if (grove_node_has_role(node, GROVE_ROLE_POWER))
-        return grove_chain_open_power(product, &factor, axis);
+        return open_once(product, &factor, axis, grove_chain_open_power);
     return grove_node_has_role(node, GROVE_ROLE_EXPONENTIAL) &&
            grove_chain_open_exponential(product, &factor, axis);
 }
@@ -141,9 +222,9 @@ static void open(grove_chain *product, grove_edge edge, around o, const grove_ax
     } else if (grove_node_has_role(node, GROVE_ROLE_NEGATIVE)) {
         grove_chain_scale(product, -1, 0);
         open(product, node->inputs[0], inside, axis);
-    } else if (grove_node_is_adjoint(node)) {
+    } else if (grove_node_adjoint_of(node)) {
         inside.adjoint = !o.adjoint;
-        open(product, node->inputs[0], inside, axis);
+        open(product, *grove_node_adjoint_of(node), inside, axis);
     } else if (varies && grove_node_has_role(node, GROVE_ROLE_INVERSE)) {
         inside.inverse = !o.inverse;
         open(product, node->inputs[0], inside, axis);
@@ -183,6 +264,16 @@ void grove_chain_open_inside(grove_chain *product, const grove_factor *of, grove
 {
     open(product, edge, (around){.side = of->side, .adjoint = of->adjoint, .inverse = of->inverse},
          axis);
+}
+
+void grove_chain_open_term(grove_chain *product, const grove_factor *of, int k,
+                           const grove_axis *axis)
+{
+    grove_chain_open_inside(product, of, of->node->inputs[k], axis);
+    if (k && grove_node_has_role(of->node, GROVE_ROLE_DIFFERENCE))
+        grove_chain_scale(product, -1, 0);
+    if (k && grove_node_has_role(of->node, GROVE_ROLE_COMPLEX))
+        grove_chain_scale(product, 0, of->adjoint != of->inverse ? -1 : 1);
 }
 
 /* ---- the order of scalars ---- */

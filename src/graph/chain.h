@@ -31,6 +31,9 @@ void grove_chain_open(grove_chain *product, grove_edge edge, const grove_axis *a
 /* The same for what stands inside of a factor, such as a term of a sum. */
 void grove_chain_open_inside(grove_chain *product, const grove_factor *of, grove_edge edge,
                              const grove_axis *axis);
+/* The same for term k of the sum `of`, with its sign. */
+void grove_chain_open_term(grove_chain *product, const grove_factor *of, int k,
+                           const grove_axis *axis);
 /* The same, inside of `of` unless that is NULL, but values of which `whole` says so are factors as
  * they are. */
 typedef bool grove_chain_test(void *context, const grove_node *node);
@@ -38,6 +41,8 @@ void grove_chain_open_but(grove_chain *product, const grove_factor *of, grove_ed
                           const grove_axis *axis, grove_chain_test *whole, void *context);
 void grove_chain_scale(grove_chain *product, double re, double im);
 void grove_chain_add(grove_chain *product, const grove_factor *factor);
+/* Adds all factors of the other, and its constant. */
+void grove_chain_append(grove_chain *product, const grove_chain *more);
 /* `adjoint` of the factor's adjoint: false also where that is the value itself. */
 bool grove_factor_adjoint(const grove_factor *factor);
 
@@ -46,8 +51,11 @@ grove_chain grove_chain_mirror(const grove_chain *product);
 
 /* Whether it is a constant without unit, and not 0. */
 bool grove_node_is_plain_number(const grove_node *node);
-/* Whether it is the adjoint of its input: ^H, and the conjugate of scalars and diagonals. */
-bool grove_node_is_adjoint(const grove_node *node);
+/* Of what it is the adjoint, or NULL: ^H, the conjugate of scalars and diagonals, and that of a
+ * transpose. */
+const grove_edge *grove_node_adjoint_of(const grove_node *node);
+/* Whether it is a sum of two terms: +, -, and a complex number of its parts. */
+bool grove_node_is_sum(const grove_node *node);
 
 /* Sorts scalars by what they are, whatever their names and their order in the text. */
 void grove_chain_sort(grove_chain *product);

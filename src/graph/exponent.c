@@ -7,8 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Factors of a higher power may be too large by themselves where their product is not. */
-enum { MAX_TERMS = 16, MAX_POWER = 2, MAX_VISITS = 64 };
+/* Factors of a higher power than MAX_POWER may be too large by themselves where their product is
+ * not; exponentials are taken to any up to MAX_TIMES. */
+enum { MAX_TERMS = 16, MAX_POWER = 2, MAX_TIMES = 64 };
 
 /* Of which stations a term is. */
 typedef enum { OF_NONE, OF_P, OF_Q, OF_BOTH, PARTS } part;
@@ -53,12 +54,30 @@ static int find_sum(const grove_chain *term, bool all)
 {
     for (int i = 0; i < term->count; i++) {
         const grove_factor *f = &term->at[i];
-        if ((grove_node_has_role(f->node, GROVE_ROLE_SUM) ||
-             grove_node_has_role(f->node, GROVE_ROLE_DIFFERENCE)) &&
-            !f->inverse && (all || grove_node_varies(f->node, GROVE_AXIS_BASELINE)))
+        const grove_node *vector = grove_element_vector(f->node);
+        if (grove_node_is_sum(vector ? vector : f->node) && !f->inverse &&
+            (all || grove_node_varies(f->node, GROVE_AXIS_BASELINE)))
             return i;
     }
     return -1;
+}
+
+/* Adds term k of a sum, or the same element of term k of a sum of vectors. */
+static void open_term(exponent *e, grove_chain *to, const grove_factor *sum, int k)
+{
+    const grove_node *vector = grove_element_vector(sum->node);
+
+    if (!vector) {
+        grove_chain_open_term(to, sum, k, NULL);
+        return;
+    }
+    grove_edge element = grove_element_of(sum->node, vector->inputs[k]);
+    e->failed = e->failed || !element.node;
+    if (e->failed)
+        return;
+    grove_chain_open_inside(to, sum, element, NULL);
+    if (k && grove_node_has_role(vector, GROVE_ROLE_DIFFERENCE))
+        grove_chain_scale(to, -1, 0);
 }
 
 static void add_term(exponent *e, const grove_chain *term)
@@ -89,16 +108,14 @@ static void add_terms(exponent *e, const grove_chain *term)
         return;
     }
     for (int k = 0; k < 2 && !e->failed; k++) {
-        const grove_node *sum = term->at[i].node;
         grove_chain one = {.constant = {term->constant[0], term->constant[1]}};
         for (int j = 0; j < term->count; j++)
             if (j == i)
-                grove_chain_open_inside(&one, &term->at[i], sum->inputs[k], NULL);
+                open_term(e, &one, &term->at[i], k);
             else
                 grove_chain_add(&one, &term->at[j]);
-        if (k && grove_node_has_role(sum, GROVE_ROLE_DIFFERENCE))
-            grove_chain_scale(&one, -1, 0);
-        add_terms(e, &one);
+        if (!e->failed)
+            add_terms(e, &one);
     }
 }
 
@@ -292,11 +309,12 @@ static bool take_phases(exponent *e, const grove_chain *whole, grove_chain *prod
     return found && !e->failed;
 }
 
-bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor,
-                                  const grove_axis *axis)
+/* The exponential to a power. */
+static bool open_exponential(grove_chain *product, const grove_factor *factor, double power,
+                             const grove_axis *axis)
 {
     exponent e = {.of = factor, .axis = axis}, phases = e;
-    grove_chain whole = {.constant = {factor->inverse ? -1 : 1, 0}}, opened = *product;
+    grove_chain whole = {.constant = {factor->inverse ? -power : power, 0}}, opened = *product;
     const grove_factor outside = {.side = factor->side, .adjoint = factor->adjoint};
 
     grove_chain_open_inside(&whole, &outside, factor->node->inputs[0], NULL);
@@ -317,162 +335,13 @@ bool grove_chain_open_exponential(grove_chain *product, const grove_factor *fact
     return true;
 }
 
-/* ---- other spellings ---- */
-
-static void add_chain(grove_chain *product, const grove_chain *more)
+bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor,
+                                  const grove_axis *axis)
 {
-    grove_chain_scale(product, more->constant[0], more->constant[1]);
-    for (int i = 0; i < more->count; i++)
-        grove_chain_add(product, &more->at[i]);
-    product->too_many = product->too_many || more->too_many;
+    return open_exponential(product, factor, 1, axis);
 }
 
-static bool is_of_real(const grove_factor *f, grove_role role, bool inverse)
-{
-    return grove_node_has_role(f->node, role) && f->inverse == inverse && f->scalar &&
-           !f->node->form.complex_;
-}
-
-static grove_factor take(grove_chain *term, int i)
-{
-    grove_factor taken = term->at[i];
-
-    memmove(&term->at[i], &term->at[i + 1], (size_t)(term->count - i - 1) * sizeof(term->at[0]));
-    term->count--;
-    return taken;
-}
-
-/* Takes cos x out of the one term and sin x of the same real scalar out of the other. */
-static bool take_functions(grove_chain *common, grove_chain *other, bool inverse,
-                           grove_factor *cosine)
-{
-    for (int i = 0; i < common->count; i++)
-        for (int k = 0; k < other->count; k++) {
-            const grove_factor *c = &common->at[i], *s = &other->at[k];
-            if (!is_of_real(c, GROVE_ROLE_COSINE, inverse) ||
-                !is_of_real(s, GROVE_ROLE_SINE, inverse) || c->side != s->side ||
-                c->node->inputs[0].side != s->node->inputs[0].side ||
-                grove_node_behind_casts(c->node->inputs[0].node) !=
-                    grove_node_behind_casts(s->node->inputs[0].node))
-                continue;
-            *cosine = take(common, i);
-            take(other, k);
-            return true;
-        }
-    return false;
-}
-
-static bool is_same(const grove_factor *a, const grove_factor *b)
-{
-    return a->node == b->node && a->side == b->side && a->adjoint == b->adjoint &&
-           a->inverse == b->inverse;
-}
-
-/* Whether both have the same factors, matrices in the same order. */
-static bool have_same(const grove_chain *a, const grove_chain *b)
-{
-    bool used[GROVE_MAX_FACTORS] = {false};
-    int last = -1;
-
-    for (int i = 0; i < a->count; i++) {
-        int k = a->at[i].scalar ? 0 : last + 1;
-        while (k < b->count && (used[k] || !is_same(&a->at[i], &b->at[k])))
-            k++;
-        if (k >= b->count)
-            return false;
-        used[k] = true;
-        last = a->at[i].scalar ? last : k;
-    }
-    return a->count == b->count;
-}
-
-/* exp(i x) of the angle of a cosine, or exp(-i x). */
-static grove_operand make_exponential(const grove_factor *cosine, double sign)
-{
-    grove_node *node = cosine->node, *x = node->inputs[0].node;
-    grove_literal number = {.kind = GROVE_LITERAL_NUMBER, .imaginary = sign};
-    exponent e = {.of = cosine};
-    grove_unit unit;
-
-    memcpy(&unit, &x->form.unit, sizeof(unit));
-    number.unit = grove_unit_divide(GROVE_UNIT_NONE, unit);
-    grove_operand i = {
-        .kind = GROVE_OPERAND_NODE,
-        .node = grove_tree_constant(node->tree, &number, GROVE_PRECISION_RUN, &node->place)};
-    grove_operand angle = {.kind = GROVE_OPERAND_NODE, .node = x, .role = node->inputs[0].side};
-    grove_operand all = call(&e, grove_tree_operator(node->tree, GROVE_ROLE_PRODUCT), i, angle);
-    return call(&e, grove_tree_operator(node->tree, GROVE_ROLE_EXPONENTIAL), all,
-                (grove_operand){0});
-}
-
-/* Whether a product has a factor of the role, sums inside of it aside. *visits: how many more
- * values are looked at. */
-static bool has_factor(grove_node *node, grove_role role, int *visits)
-{
-    node = grove_node_behind_casts(node);
-    const bool two = grove_node_has_role(node, GROVE_ROLE_PRODUCT) ||
-                     grove_node_has_role(node, GROVE_ROLE_QUOTIENT);
-
-    if (--*visits < 0)
-        return false;
-    if (grove_node_has_role(node, role))
-        return true;
-    if (!two && !grove_node_has_role(node, GROVE_ROLE_NEGATIVE) &&
-        !grove_node_has_role(node, GROVE_ROLE_INVERSE) && !grove_node_is_adjoint(node))
-        return false;
-    return has_factor(node->inputs[0].node, role, visits) ||
-           (two && has_factor(node->inputs[1].node, role, visits));
-}
-
-/* Whether one term has a cosine and the other a sine: before they are opened, which takes as long
- * as all that is in them. */
-static bool may_be_exponential(const grove_node *sum)
-{
-    bool found[2][2];
-
-    for (int k = 0; k < 2; k++)
-        for (int sine = 0; sine < 2; sine++) {
-            int visits = MAX_VISITS;
-            found[k][sine] = has_factor(sum->inputs[k].node,
-                                        sine ? GROVE_ROLE_SINE : GROVE_ROLE_COSINE, &visits);
-        }
-    return (found[0][0] && found[1][1]) || (found[0][1] && found[1][0]);
-}
-
-/* Both terms are opened with what is done to the sum: of an inverse as 1 / c cos x and
- * 1 / i c sin x. */
-bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
-                             const grove_axis *axis)
-{
-    const grove_node *sum = factor->node;
-    grove_chain term[2] = {{.constant = {1, 0}}, {.constant = {1, 0}}};
-    grove_factor cosine, whole = {.inverse = factor->inverse, .scalar = true};
-    int first = 0;
-
-    if (!may_be_exponential(sum))
-        return false;
-    for (int k = 0; k < 2; k++)
-        grove_chain_open_inside(&term[k], factor, sum->inputs[k], axis);
-    if (grove_node_has_role(sum, GROVE_ROLE_DIFFERENCE))
-        grove_chain_scale(&term[1], -1, 0);
-    while (first < 2 && !take_functions(&term[first], &term[!first], factor->inverse, &cosine))
-        first++;
-    if (first == 2 || term[0].too_many || term[1].too_many || !have_same(&term[0], &term[1]))
-        return false;
-    const double *c = term[first].constant, *s = term[!first].constant;
-    double complex ratio = (s[0] + I * s[1]) / (c[0] + I * c[1]);
-    double sign = copysign(1, cimag(ratio));
-    if (!(cabs(ratio - I * sign) < 1e-15))
-        return false;
-    whole.node = make_exponential(&cosine, factor->inverse ? -sign : sign).node;
-    if (!whole.node)
-        return false;
-    whole.side = grove_node_varies(whole.node, GROVE_AXIS_STATION) ? cosine.side : 0;
-    add_chain(product, &term[first]);
-    if (!grove_chain_open_exponential(product, &whole, axis))
-        grove_chain_add(product, &whole);
-    return true;
-}
+/* ---- powers ---- */
 
 /* A factor to a positive power; NULL: it cannot be made. */
 static grove_node *make_power(const grove_factor *f, double power, const grove_node *like)
@@ -491,30 +360,64 @@ static grove_node *make_power(const grove_factor *f, double power, const grove_n
     return grove_tree_call(like->tree, like->class_, NULL, &like->place, arguments, 2).node;
 }
 
+/* Whether all factors are exponentials, which to a power are those of so many times. */
+static bool are_exponentials(const grove_chain *product)
+{
+    for (int i = 0; i < product->count; i++)
+        if (!grove_node_has_role(product->at[i].node, GROVE_ROLE_EXPONENTIAL) ||
+            !product->at[i].scalar)
+            return false;
+    return product->count > 0;
+}
+
+/* The factors to a positive power. */
+static bool take_power(grove_chain *product, double power, const grove_node *like,
+                       const grove_axis *axis)
+{
+    const double complex c = product->constant[0] + I * product->constant[1];
+    double complex all = c;
+    grove_chain taken = {.constant = {1, 0}};
+
+    for (int k = 1; k < power; k++)
+        all *= c;
+    grove_chain_scale(&taken, creal(all), cimag(all));
+    for (int i = 0; i < product->count; i++) {
+        grove_factor f = product->at[i];
+        if (grove_node_has_role(f.node, GROVE_ROLE_EXPONENTIAL) && f.scalar &&
+            open_exponential(&taken, &f, power, axis))
+            continue;
+        f.node = f.scalar ? make_power(&f, power, like) : NULL;
+        if (!f.node)
+            return false;
+        grove_chain_add(&taken, &f);
+    }
+    taken.too_many = taken.too_many || product->too_many;
+    *product = taken;
+    return true;
+}
+
 bool grove_chain_open_power(grove_chain *product, const grove_factor *factor,
                             const grove_axis *axis)
 {
     const grove_node *node = factor->node;
+    const grove_edge *base = &node->inputs[0];
     const double power = grove_node_number(node, "exponent");
     grove_chain opened = {.constant = {1, 0}};
     grove_factor inside = *factor;
 
-    if (power != rint(power) || power == 0 || fabs(power) > MAX_POWER)
+    if (power != rint(power) || power == 0 || fabs(power) > MAX_TIMES)
         return false;
     inside.inverse = factor->inverse != (power < 0);
-    grove_chain_open_inside(&opened, &inside, node->inputs[0], axis);
-    if (!opened.count ||
-        (power > 0 && opened.at[0].node == grove_node_behind_casts(node->inputs[0].node)))
+    inside.node = grove_node_behind_casts(base->node);
+    inside.side = base->side ? base->side : factor->side;
+    if (grove_node_has_role(inside.node, GROVE_ROLE_EXPONENTIAL))
+        return open_exponential(product, &inside, fabs(power), axis);
+    grove_chain_open_inside(&opened, &inside, *base, axis);
+    bool whole = opened.count == 1 && opened.at[0].node == inside.node;
+    bool exponentials = are_exponentials(&opened);
+    if (!opened.count || (!exponentials && (fabs(power) > MAX_POWER || (whole && power > 0))) ||
+        !take_power(&opened, fabs(power), node, axis))
         return false;
-    for (int i = 0; i < opened.count; i++) {
-        grove_factor *f = &opened.at[i];
-        f->node = f->scalar ? make_power(f, fabs(power), node) : NULL;
-        if (!f->node)
-            return false;
-    }
-    const double c[2] = {opened.constant[0], opened.constant[1]};
-    for (int k = 1; k < fabs(power); k++)
-        grove_chain_scale(&opened, c[0], c[1]);
-    add_chain(product, &opened);
+    grove_chain_append(product, &opened);
     return true;
 }

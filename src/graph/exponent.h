@@ -11,13 +11,14 @@
  * along `axis`. */
 bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor,
                                   const grove_axis *axis);
-/* Opens the factor, a sum or a difference: c cos x + i c sin x with a real scalar x is c exp(i x),
- * in either order, with either sign, and with any factors c. False, with nothing added, if it is
- * another. */
+/* Opens the factor, a sum, a difference, or a complex number of its parts: c cos x + i c sin x with
+ * a real scalar x is c exp(i x), in either order, with either sign, and with any factors c. False,
+ * with nothing added, if it is another. */
 bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
                              const grove_axis *axis);
 /* Opens the factor, a scalar of the role GROVE_ROLE_POWER: a product to 2, -1 or -2 as its factors
- * to that power. False, with nothing added, if it is another. */
+ * to that power, and exponentials to any whole power up to 64. False, with nothing added, if it is
+ * another. */
 bool grove_chain_open_power(grove_chain *product, const grove_factor *factor,
                             const grove_axis *axis);
 

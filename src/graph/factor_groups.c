@@ -41,8 +41,9 @@ static void open_left(grove_node *left, grove_grouped_sum *to)
 /* Right: (F rest)^H, or rest F. */
 static void open_right(grove_node *right, grove_grouped_sum *to)
 {
-    bool hermitian = grove_node_is_adjoint(right);
-    grove_node *product = hermitian ? grove_node_behind_casts(right->inputs[0].node) : right;
+    const grove_edge *of = grove_node_adjoint_of(right);
+    bool hermitian = of != NULL;
+    grove_node *product = hermitian ? grove_node_behind_casts(of->node) : right;
 
     to->outer[1] = right;
     if (!grove_node_has_role(product, GROVE_ROLE_PRODUCT))

@@ -232,18 +232,72 @@ static void sort(grove_chain *product)
     grove_chain_sort(product);
 }
 
+/* Opens an exponential of stations with parms, or another spelling of one. */
+static bool open_exponential(factoring *f, grove_chain *opened, const grove_factor *at)
+{
+    const grove_node *node = at->node;
+
+    if (!at->scalar || grove_node_varies(node, GROVE_AXIS_BASELINE) || !is_fitted(f, node))
+        return false;
+    if (grove_node_is_sum(node))
+        return grove_chain_open_cosine(opened, at, f->baseline);
+    if (grove_node_has_role(node, GROVE_ROLE_POWER))
+        return grove_node_has_role(grove_node_behind_casts(node->inputs[0].node),
+                                   GROVE_ROLE_EXPONENTIAL) &&
+               grove_chain_open_power(opened, at, f->baseline);
+    return grove_node_has_role(node, GROVE_ROLE_EXPONENTIAL) &&
+           grove_chain_open_exponential(opened, at, f->baseline);
+}
+
+/* An element of a matrix with exponentials in place of their other spellings; NOTHING: there are
+ * none. */
+static grove_operand open_element(factoring *f, grove_edge edge)
+{
+    grove_chain product = {.constant = {1, 0}}, opened = {.constant = {1, 0}};
+    bool found = false;
+
+    if (edge.side || !is_fitted(f, edge.node))
+        return (grove_operand){0};
+    grove_chain_open_but(&product, NULL, edge, f->baseline, stays_whole, f);
+    opened.too_many = product.too_many;
+    grove_chain_scale(&opened, product.constant[0], product.constant[1]);
+    for (int i = 0; i < product.count; i++)
+        if (!grove_node_has_role(product.at[i].node, GROVE_ROLE_EXPONENTIAL) &&
+            open_exponential(f, &opened, &product.at[i]))
+            found = true;
+        else
+            grove_chain_add(&opened, &product.at[i]);
+    return found && !opened.too_many ? make(f, &opened) : (grove_operand){0};
+}
+
+/* A matrix of elements, or the value itself. */
+static grove_node *open_elements(factoring *f, grove_node *node)
+{
+    grove_operand others[GROVE_MAX_INPUTS] = {{0}};
+    bool found = false;
+
+    if (!grove_node_has_role(node, GROVE_ROLE_DIAGONAL) &&
+        !grove_node_has_role(node, GROVE_ROLE_MATRIX))
+        return node;
+    for (int k = 0; k < node->input_count; k++) {
+        others[k] = open_element(f, node->inputs[k]);
+        found = found || others[k].kind == GROVE_OPERAND_NODE;
+    }
+    grove_node *made = found ? grove_tree_remake(f->tree, node, others).node : NULL;
+    return made ? made : node;
+}
+
 /* The term with exponentials of station q as hermitians of those that p has. */
 static grove_chain open_exponentials(factoring *f, const grove_chain *term)
 {
     grove_chain opened = {.constant = {term->constant[0], term->constant[1]}};
 
     for (int i = 0; i < term->count; i++) {
-        const grove_factor *at = &term->at[i];
-        bool opens = grove_node_has_role(at->node, GROVE_ROLE_EXPONENTIAL) && at->scalar &&
-                     at->side && !grove_node_varies(at->node, GROVE_AXIS_BASELINE) &&
-                     is_fitted(f, at->node);
-        if (!opens || !grove_chain_open_exponential(&opened, at, f->baseline))
-            grove_chain_add(&opened, at);
+        grove_factor at = term->at[i];
+        if (at.side && open_exponential(f, &opened, &at))
+            continue;
+        at.node = open_elements(f, at.node);
+        grove_chain_add(&opened, &at);
     }
     if (opened.too_many)
         give_up(f, "it has too many factors%s", NULL);

@@ -11,7 +11,7 @@ grove_node *grove_node_behind_casts(grove_node *node)
     return node;
 }
 
-static bool is_number(grove_node *node, double number)
+bool grove_node_is_number(grove_node *node, double number)
 {
     node = grove_node_behind_casts(node);
     return node->kind == GROVE_NODE_CONSTANT && node->form.shape == GROVE_SCALAR &&
@@ -50,9 +50,9 @@ static grove_node *other_operand(const grove_node *node)
 
     if (!product && !quotient && !sum && !difference)
         return NULL;
-    if (is_number(node->inputs[1].node, neutral) && stands_for(node, node->inputs[0]))
+    if (grove_node_is_number(node->inputs[1].node, neutral) && stands_for(node, node->inputs[0]))
         return node->inputs[0].node;
-    if ((product || sum) && is_number(node->inputs[0].node, neutral) &&
+    if ((product || sum) && grove_node_is_number(node->inputs[0].node, neutral) &&
         stands_for(node, node->inputs[1]))
         return node->inputs[1].node;
     return NULL;

@@ -24,7 +24,7 @@ typedef struct {
 static bool is_opened(const grove_node *node)
 {
     return grove_node_has_role(node, GROVE_ROLE_PRODUCT) ||
-           grove_node_has_role(node, GROVE_ROLE_NEGATIVE) || grove_node_is_adjoint(node) ||
+           grove_node_has_role(node, GROVE_ROLE_NEGATIVE) || grove_node_adjoint_of(node) ||
            (grove_node_has_role(node, GROVE_ROLE_QUOTIENT) &&
             grove_node_is_plain_number(grove_node_behind_casts(node->inputs[1].node)));
 }

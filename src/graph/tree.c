@@ -259,6 +259,8 @@ int grove_tree_finish(grove_tree *tree)
 {
     int code = grove_tree_check_targets(tree);
 
+    if (!code && grove_tree_find_diagonals(tree))
+        sort_nodes(tree);
     if (!code)
         code = grove_tree_rewrite(tree);
     if (!code) {

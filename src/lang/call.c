@@ -180,6 +180,7 @@ static const struct {
     /* not written; the rewriter makes these, and phases, which have no role */
     [GROVE_ROLE_SOURCE] = {"", "point"},
     [GROVE_ROLE_EXPONENTIAL] = {"", "exp"},
+    [GROVE_ROLE_DIAGONAL] = {"", "diagonal"},
     [GROVE_ROLE_NONE] = {"", "phase"},
 };
 

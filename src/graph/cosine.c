@@ -1,0 +1,167 @@
+#include "graph/exponent.h"
+
+#include "graph/rewrite.h"
+
+#include <complex.h>
+#include <math.h>
+#include <string.h>
+
+enum { MAX_VISITS = 64 };
+
+static bool is_of_real(const grove_factor *f, grove_role role, bool inverse)
+{
+    return grove_node_has_role(f->node, role) && f->inverse == inverse && f->scalar &&
+           !f->node->form.complex_;
+}
+
+static grove_factor take(grove_chain *term, int i)
+{
+    grove_factor taken = term->at[i];
+
+    memmove(&term->at[i], &term->at[i + 1], (size_t)(term->count - i - 1) * sizeof(term->at[0]));
+    term->count--;
+    return taken;
+}
+
+/* Takes cos x out of the one term and sin x of the same real scalar out of the other. */
+static bool take_functions(grove_chain *common, grove_chain *other, bool inverse,
+                           grove_factor *cosine)
+{
+    for (int i = 0; i < common->count; i++)
+        for (int k = 0; k < other->count; k++) {
+            const grove_factor *c = &common->at[i], *s = &other->at[k];
+            if (!is_of_real(c, GROVE_ROLE_COSINE, inverse) ||
+                !is_of_real(s, GROVE_ROLE_SINE, inverse) || c->side != s->side ||
+                c->node->inputs[0].side != s->node->inputs[0].side ||
+                grove_node_behind_casts(c->node->inputs[0].node) !=
+                    grove_node_behind_casts(s->node->inputs[0].node))
+                continue;
+            *cosine = take(common, i);
+            take(other, k);
+            return true;
+        }
+    return false;
+}
+
+static bool is_same(const grove_factor *a, const grove_factor *b)
+{
+    return a->node == b->node && a->side == b->side && a->adjoint == b->adjoint &&
+           a->inverse == b->inverse;
+}
+
+/* Whether both have the same factors, matrices in the same order. */
+static bool have_same(const grove_chain *a, const grove_chain *b)
+{
+    bool used[GROVE_MAX_FACTORS] = {false};
+    int last = -1;
+
+    for (int i = 0; i < a->count; i++) {
+        int k = a->at[i].scalar ? 0 : last + 1;
+        while (k < b->count && (used[k] || !is_same(&a->at[i], &b->at[k])))
+            k++;
+        if (k >= b->count)
+            return false;
+        used[k] = true;
+        last = a->at[i].scalar ? last : k;
+    }
+    return a->count == b->count;
+}
+
+static grove_operand call(const grove_node *like, grove_role role, grove_operand a, grove_operand b)
+{
+    const grove_class *class_ = grove_tree_operator(like->tree, role);
+    grove_argument arguments[2] = {{.operand = a, .place = like->place},
+                                   {.operand = b, .place = like->place}};
+    size_t count = b.kind == GROVE_OPERAND_NOTHING ? 1 : 2;
+    grove_operand made = {0};
+
+    if (class_ && a.kind == GROVE_OPERAND_NODE)
+        made = grove_tree_call(like->tree, class_, NULL, &like->place, arguments, count);
+    return made;
+}
+
+/* exp(i x) of the angle of a cosine, or exp(-i x). */
+static grove_node *make_exponential(const grove_factor *cosine, double sign)
+{
+    grove_node *node = cosine->node, *x = node->inputs[0].node;
+    grove_literal number = {.kind = GROVE_LITERAL_NUMBER, .imaginary = sign};
+    grove_unit unit;
+
+    memcpy(&unit, &x->form.unit, sizeof(unit));
+    number.unit = grove_unit_divide(GROVE_UNIT_NONE, unit);
+    grove_operand i = {
+        .kind = GROVE_OPERAND_NODE,
+        .node = grove_tree_constant(node->tree, &number, GROVE_PRECISION_RUN, &node->place)};
+    grove_operand angle = {.kind = GROVE_OPERAND_NODE, .node = x, .role = node->inputs[0].side};
+    grove_operand turned = call(node, GROVE_ROLE_PRODUCT, i, angle);
+    if (grove_node_varies(x, GROVE_AXIS_STATION))
+        turned.role = node->inputs[0].side;
+    return call(node, GROVE_ROLE_EXPONENTIAL, turned, (grove_operand){0}).node;
+}
+
+/* Whether a product has a factor of the role, sums inside of it aside. *visits: how many more
+ * values are looked at. */
+static bool has_factor(grove_node *node, grove_role role, int *visits)
+{
+    node = grove_node_behind_casts(node);
+    const bool two = grove_node_has_role(node, GROVE_ROLE_PRODUCT) ||
+                     grove_node_has_role(node, GROVE_ROLE_QUOTIENT);
+
+    if (--*visits < 0)
+        return false;
+    if (grove_node_has_role(node, role))
+        return true;
+    if (!two && !grove_node_has_role(node, GROVE_ROLE_NEGATIVE) &&
+        !grove_node_has_role(node, GROVE_ROLE_INVERSE) && !grove_node_adjoint_of(node))
+        return false;
+    return has_factor(node->inputs[0].node, role, visits) ||
+           (two && has_factor(node->inputs[1].node, role, visits));
+}
+
+/* Whether one term has a cosine and the other a sine: before they are opened, which takes as long
+ * as all that is in them. */
+static bool may_be_exponential(const grove_node *sum)
+{
+    bool found[2][2];
+
+    for (int k = 0; k < 2; k++)
+        for (int sine = 0; sine < 2; sine++) {
+            int visits = MAX_VISITS;
+            found[k][sine] = has_factor(sum->inputs[k].node,
+                                        sine ? GROVE_ROLE_SINE : GROVE_ROLE_COSINE, &visits);
+        }
+    return (found[0][0] && found[1][1]) || (found[0][1] && found[1][0]);
+}
+
+/* Both terms are opened with what is done to the sum: of an inverse as 1 / c cos x and
+ * 1 / i c sin x. */
+bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
+                             const grove_axis *axis)
+{
+    const grove_node *sum = factor->node;
+    grove_chain term[2] = {{.constant = {1, 0}}, {.constant = {1, 0}}};
+    grove_factor cosine, whole = {.inverse = factor->inverse, .scalar = true};
+    int first = 0;
+
+    if (!may_be_exponential(sum))
+        return false;
+    for (int k = 0; k < 2; k++)
+        grove_chain_open_term(&term[k], factor, k, axis);
+    while (first < 2 && !take_functions(&term[first], &term[!first], factor->inverse, &cosine))
+        first++;
+    if (first == 2 || term[0].too_many || term[1].too_many || !have_same(&term[0], &term[1]))
+        return false;
+    const double *c = term[first].constant, *s = term[!first].constant;
+    double complex ratio = (s[0] + I * s[1]) / (c[0] + I * c[1]);
+    double sign = copysign(1, cimag(ratio));
+    if (!(cabs(ratio - I * sign) < 1e-15))
+        return false;
+    whole.node = make_exponential(&cosine, factor->inverse ? -sign : sign);
+    if (!whole.node)
+        return false;
+    whole.side = grove_node_varies(whole.node, GROVE_AXIS_STATION) ? cosine.side : 0;
+    grove_chain_append(product, &term[first]);
+    if (!grove_chain_open_exponential(product, &whole, axis))
+        grove_chain_add(product, &whole);
+    return true;
+}
