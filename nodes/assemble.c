@@ -88,6 +88,7 @@ GROVE_CLASS(scalar) = {
     .output_doc = "a scalar, in the unit of x",
     .group = "matrices",
     .inputs = one,
+    .role = GROVE_ROLE_SCALAR,
     .kernel = &kernel,
     .check = check_scalar,
     .example = "G[p] = scalar(exp(1i * x[p]))",

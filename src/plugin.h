@@ -310,8 +310,9 @@ typedef enum {
     GROVE_ROLE_COSINE, /* of the number or angle input 0; the sine, too */
     GROVE_ROLE_SINE,
     GROVE_ROLE_COMPLEX, /* input 0 + i input 1, of real numbers */
+    GROVE_ROLE_SCALAR,  /* input 0; the diagonal and the matrix are of their elements, by rows */
     GROVE_ROLE_DIAGONAL,
-    GROVE_ROLE_MATRIX /* of their elements; the matrix by rows */
+    GROVE_ROLE_MATRIX
 } grove_role;
 
 /* A node class. Fields that are left out are 0 or NULL. */
@@ -339,9 +340,8 @@ typedef struct grove_class {
     const grove_option *options; /* NULL: none */
     const grove_form *output;    /* unless check sets one; NULL: a real scalar */
 
-    /* Functions may be NULL. Those that return an int return 0, or the code of grove_node_fail.
-     * Several sessions may run a tree at once: state that changes during a run belongs to the run,
-     * not to the node. */
+    /* Functions may be NULL; those that return an int return 0, or the code of grove_node_fail.
+     * What changes in a run belongs to it, not to the node: a tree may have several runs at once. */
 
     /* After options and inputs are bound: check them, grove_node_set_output, _set_kernel,
      * _set_state, _consume. Called once when the tree is built. */

@@ -295,6 +295,8 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
         "0.5 * complex(2 * cos(a[s,p] / n), 2 * sin(a[s,p] / n)) * exp(complex(0, -a[s,q] / n))",
         "conj(2 / complex(2 * cos(a[s,q] / n - a[s,p] / n), -sin(a[s,q] / n - a[s,p] / n) * 2))",
         "exp(0.25i * (a[s,p] - a[s,q]) / n)^4",
+        "scalar(exp(1i * (a[s,p] - a[s,q]) / n))",
+        "diagonal(exp(1i * (a[s,p] - a[s,q]) / n), exp(1i * (a[s,p] - a[s,q]) / n))",
         "(exp(complex(0, -a[s,p] / 8) / n) * exp(0.125i * a[s,q] / n))^-8"};
     static const int count = sizeof(differences) / sizeof(differences[0]);
 

@@ -256,7 +256,8 @@ static const struct {
       "sum[s](B * exp(-2i * pi * " DIFFERENCE(
           "((U[p] - U[q]) * (obs.freq / (299792458 m/s)))") "))"}},
     {"sum[s](x[s,p] * K[s,p] * B * K[s,q]^H * x[s,q]^H)",
-     {"sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q]) + 1i * (a[s,p] - a[s,q])))"}},
+     {"sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q]) + 1i * (a[s,p] - a[s,q])))",
+      "sum[s](matrix(x[s,p], 0, 0, x[s,p]) * K[s,p] * B * K[s,q]^H * diagonal(x[s,q], x[s,q])^H)"}},
     {"sum[s](point(S, obs, shape=[0rad, 0rad, 0rad]))",
      {"sum[s](exp(-2i * pi * obs.freq / (299792458 m/s) * " UVW ") * B)",
       "sum[s](B * conj(exp(2i * pi * (" UVW " / (299792458 m/s)) * obs.freq)))",

@@ -395,7 +395,7 @@ static int check_accumulator(const grove_class *class_, grove_error *error)
 static int check_functions(const grove_class *class_, grove_error *error)
 {
     static const int operands[GROVE_ROLE_MATRIX + 1] = {0, 2, 2, 1, 2, 2, 1, 1, 1, 1,
-                                                        0, 0, 1, 1, 1, 1, 2, 2, 4};
+                                                        0, 0, 1, 1, 1, 1, 2, 1, 2, 4};
     const char *missing = NULL;
     char fault[GROVE_FAULT_BYTES];
     int values = count_values(class_), wanted = operands[class_->role];

@@ -52,8 +52,8 @@ static bool is_assembled(const grove_node *node)
     int group, first = 0;
 
     if (node->kind != GROVE_NODE_CLASS || node->class_->kind != GROVE_CLASS_VALUE ||
-        (node->class_->role != GROVE_ROLE_NONE && node->class_->role != GROVE_ROLE_DIAGONAL &&
-         node->class_->role != GROVE_ROLE_MATRIX) ||
+        (node->class_->role != GROVE_ROLE_NONE && node->class_->role != GROVE_ROLE_SCALAR &&
+         node->class_->role != GROVE_ROLE_DIAGONAL && node->class_->role != GROVE_ROLE_MATRIX) ||
         node->input_count != node->form.shape)
         return false;
     for (int k = 0; k < node->input_count; k++) {

@@ -1,5 +1,5 @@
 /* Products with one and sums with zero, which options may leave in trees, are replaced by the other
- * operand. */
+ * operand, and scalar(x) by x. */
 #include "graph/rewrite.h"
 
 #include <string.h>
@@ -39,6 +39,8 @@ static bool stands_for(const grove_node *node, grove_edge edge)
 
 static grove_node *other_operand(const grove_node *node)
 {
+    if (grove_node_has_role(node, GROVE_ROLE_SCALAR))
+        return stands_for(node, node->inputs[0]) ? node->inputs[0].node : NULL;
     if (node->kind != GROVE_NODE_CLASS || node->input_count != 2 || !node->inputs[0].node ||
         !node->inputs[1].node)
         return NULL;

@@ -10,7 +10,8 @@
  * why. */
 int grove_tree_rewrite(grove_tree *tree);
 
-/* Users of `x * 1`, `x / 1`, `x + 0` and `x - 0` use x itself if it has the same form. */
+/* Users of `x * 1`, `x / 1`, `x + 0`, `x - 0` and `scalar(x)` use x itself if it has the same form.
+ */
 void grove_tree_drop_neutral(grove_tree *tree);
 /* x, where the node is one of these. */
 grove_node *grove_node_behind_neutral(grove_node *node);
