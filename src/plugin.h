@@ -341,7 +341,7 @@ typedef struct grove_class {
     const grove_form *output;    /* unless check sets one; NULL: a real scalar */
 
     /* Functions may be NULL; those that return an int return 0, or the code of grove_node_fail.
-     * What changes in a run belongs to it, not to the node: a tree may have several runs at once. */
+     * What changes in a run belongs to it, not to the node: several may go on at once. */
 
     /* After options and inputs are bound: check them, grove_node_set_output, _set_kernel,
      * _set_state, _consume. Called once when the tree is built. */
