@@ -59,7 +59,7 @@ int grove_predict_channels_bare(const grove_predict_sum *p)
 
 int grove_predict_channels_form(const grove_predict_sum *p)
 {
-    int few = p->plan.count < GROVE_PREDICT_FEW;
+    int few = p->plan.count < GROVE_PREDICT_FEW || p->plan.by_sources;
 
     if (!p->jones || !has_stations(p))
         return BY_ROWS;
@@ -77,10 +77,16 @@ static int64_t first_by_sources(const grove_predict_sum *p)
                                                 p->terms.diagonal);
 }
 
-/* Channels of a piece with a source in each lane, at most. */
+/* Channels of a piece with a source in each lane, at most: of diagonal terms pieces of about the
+ * same width, for which panels have more than one vector of sources. */
 static int64_t width_by_sources(const grove_predict_sum *p)
 {
-    return p->terms.diagonal ? p->plan.count - first_by_sources(p) : 1;
+    const int elements = p->terms.sum.components > 0 ? p->terms.sum.components : 1;
+    const int64_t room = 2 * p->kernels->span / elements;
+    const int64_t most = room > GROVE_PREDICT_FEW ? room : GROVE_PREDICT_FEW;
+    const int64_t count = p->plan.count - first_by_sources(p), pieces = (count + most - 1) / most;
+
+    return p->terms.diagonal && pieces > 0 ? (count + pieces - 1) / pieces : 1;
 }
 
 int grove_predict_channels_pack(grove_predict_sum *p)

@@ -24,7 +24,8 @@ typedef struct {
     _Alignas(64) real narrow[3][BATCH * LANES]; /* direction */
     double largest[3];                          /* of the directions */
     int gaussians[BATCH];                       /* are there any in the vector? */
-    jones brightness[BATCH];                    /* of a channel */
+    jones
+        brightness[BATCH]; /* of vectors in a channel; of diagonal terms of a vector in channels */
     int unpolarised[BATCH];
 } source_batch;
 
@@ -58,24 +59,22 @@ static void start_source_batch(source_batch *g, const grove_predict_channels_job
     }
 }
 
-/* The brightness of all sources in channel c. */
-static void load_source_brightness(source_batch *g, int c)
+/* The brightness of the sources of vector v in channel c, to `place`. */
+static void load_source_brightness(source_batch *g, int v, int c, int place)
 {
     static const real nothing[8] = {0};
     const grove_predict_channels_job *job = g->job;
     const real *weight = (const real *)job->weight + job->weight_channel * c;
     grove_predict_jones_side cells = {.numbers = 8, .bytes = sizeof(real)};
 
-    for (int v = 0; v < g->vectors; v++) {
-        g->unpolarised[v] = 1;
-        for (int i = 0; i < LANES; i++) {
-            int s = v * LANES + i;
-            const real *b = s < job->sources ? weight + job->weight_source * s : nothing;
-            cells.at[i] = (const char *)b;
-            g->unpolarised[v] = g->unpolarised[v] && is_unpolarised(b);
-        }
-        load_cells(&cells, 0, &g->brightness[v]);
+    g->unpolarised[place] = 1;
+    for (int i = 0; i < LANES; i++) {
+        int s = v * LANES + i;
+        const real *b = s < job->sources ? weight + job->weight_source * s : nothing;
+        cells.at[i] = (const char *)b;
+        g->unpolarised[place] = g->unpolarised[place] && is_unpolarised(b);
     }
+    load_cells(&cells, 0, &g->brightness[place]);
 }
 
 /* Jones terms of a station for vector v; lanes beyond the last source repeat it. */
@@ -93,17 +92,6 @@ static void load_station_sources(const grove_predict_channels_job *job, int whic
                                from->channel * (job->offset + c));
     }
     load_cells(&side, from->channel * (job->offset + c), to);
-}
-
-/* Jones terms of a station in channel c, on the left times the brightness; without them it alone.
- */
-static void station_terms(const source_batch *g, int which, int station, int v, int c, jones *to)
-{
-    jones terms;
-
-    load_station_sources(g->job, which, station, v, c, which ? to : &terms);
-    if (!which)
-        multiply_brightness(g->job, &terms, &g->brightness[v], g->unpolarised[v], to);
 }
 
 /* uvw . direction of a station. */
@@ -125,10 +113,13 @@ static void fill_station_sources(const source_batch *g, int which, int station, 
 {
     doubles turns[PARTS];
     vec z[2];
+    jones terms;
 
     turns_of_station(g, which, station, v, turns);
     phases_in_channel(g, which, turns, c, z);
-    station_terms(g, which, station, v, c, to);
+    load_station_sources(g->job, which, station, v, c, which ? to : &terms);
+    if (!which)
+        multiply_brightness(g->job, &terms, &g->brightness[v], g->unpolarised[v], to);
     multiply_elements(to, 8, z[0], z[1]);
 }
 
@@ -144,26 +135,24 @@ INLINE vec *diagonals_at(const source_batch *g, vec *panel, int station, int c, 
     return panel + 2 * (int64_t)g->vectors * ((station * job->at_once + c) * elements + element);
 }
 
-/* The elements of a station's diagonal terms in channels [from, end), of equal brightness, with
- * their phases. Terms that these channels share are loaded once. */
-static void fill_diagonals(const source_batch *g, vec *panel, int which, int station, int v,
-                           int from, int end)
+/* The elements of a station's diagonal terms in all channels, on the left times the brightness,
+ * with their phases. Terms that channels share are loaded once. */
+static void fill_diagonals(const source_batch *g, vec *panel, int which, int station, int v)
 {
     const grove_predict_channels_job *job = g->job;
-    const int bare = !job->side[which].numbers && (which || g->unpolarised[v]);
     doubles turns[PARTS];
-    jones m;
+    jones terms, m;
 
-    if (bare) {
-        memset(&m, 0, sizeof(m));
-        m.at[0] = m.at[6] = which ? splat(1) : g->brightness[v].at[0];
-    }
     turns_of_station(g, which, station, v, turns);
-    for (int c = from; c < end; c++) {
+    for (int c = job->from; c < job->to; c++) {
+        const int first = c == job->from, b = job->weight_channel ? c : job->from;
+        const int loads = first || job->side[which].channel;
         vec z[2];
         phases_in_channel(g, which, turns, c, z);
-        if (!bare && (c == from || job->side[which].channel))
-            station_terms(g, which, station, v, c, &m);
+        if (loads)
+            load_station_sources(job, which, station, v, c, which ? &m : &terms);
+        if (!which && (loads || job->weight_channel))
+            multiply_brightness(job, &terms, &g->brightness[b], g->unpolarised[b], &m);
         for (int k = 0; k < job->elements; k++) {
             int e = which ? 6 * (job->element[k] & 1) : 2 * job->element[k];
             rotate(diagonals_at(g, panel, station, c, k) + 2 * v, &m.at[e], z[0], z[1]);
@@ -392,15 +381,13 @@ static void diagonal_sums(source_batch *g)
     const grove_predict_channels_job *job = g->job;
     vec *left = job->panel, *right = left + 8 * (int64_t)SPAN * job->stations;
 
-    const int at_once = job->weight_channel ? 1 : job->to - job->from;
-
-    for (int c = job->from; c < job->to; c += at_once) {
-        load_source_brightness(g, c);
-        for (int v = 0; v < g->vectors; v++)
-            for (int p = 0; p < job->stations; p++)
-                for (int side = 0; side < 2; side++)
-                    if (job->side[side].wanted[p])
-                        fill_diagonals(g, side ? right : left, side, p, v, c, c + at_once);
+    for (int v = 0; v < g->vectors; v++) {
+        for (int c = job->from; c < (job->weight_channel ? job->to : job->from + 1); c++)
+            load_source_brightness(g, v, c, c);
+        for (int p = 0; p < job->stations; p++)
+            for (int side = 0; side < 2; side++)
+                if (job->side[side].wanted[p])
+                    fill_diagonals(g, side ? right : left, side, p, v);
     }
     for (int row = 0; row < job->rows; row++)
         if (job->stray[row])
@@ -419,7 +406,8 @@ static void source_sums(const grove_predict_channels_job *job)
         diagonal_sums(&g);
         return;
     }
-    load_source_brightness(&g, 0);
+    for (int v = 0; v < g.vectors; v++)
+        load_source_brightness(&g, v, 0, v);
     for (int v = 0; v < g.vectors; v++)
         for (int p = 0; p < job->stations; p++)
             for (int side = 0; side < 2; side++)
