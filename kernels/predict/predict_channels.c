@@ -77,14 +77,17 @@ static int64_t first_by_sources(const grove_predict_sum *p)
                                                 p->terms.diagonal);
 }
 
-/* Channels of a piece with a source in each lane, at most: of diagonal terms pieces of about the
- * same width, for which panels have more than one vector of sources. */
+/* Channels of a piece with a source in each lane, at most. Of diagonal terms, pieces of about the
+ * same width, so that panels have some vectors of sources: sums over lanes are made once for all of
+ * them. */
 static int64_t width_by_sources(const grove_predict_sum *p)
 {
-    const int elements = p->terms.sum.components > 0 ? p->terms.sum.components : 1;
-    const int64_t room = 2 * p->kernels->span / elements;
-    const int64_t most = room > GROVE_PREDICT_FEW ? room : GROVE_PREDICT_FEW;
-    const int64_t count = p->plan.count - first_by_sources(p), pieces = (count + most - 1) / most;
+    enum { SOME = 4 };
+    const int64_t elements = p->terms.sum.components > 0 ? p->terms.sum.components : 1;
+    const int64_t needed = (p->sources + p->kernels->lanes - 1) / p->kernels->lanes;
+    const int64_t vectors = needed < SOME ? needed : SOME;
+    const int64_t room = 4 * p->kernels->span / (elements * vectors);
+    const int64_t count = p->plan.count - first_by_sources(p), pieces = (count + room - 1) / room;
 
     return p->terms.diagonal && pieces > 0 ? (count + pieces - 1) / pieces : 1;
 }
