@@ -85,7 +85,7 @@ static int64_t width_by_sources(const grove_predict_sum *p)
     enum { SOME = 4 };
     const int64_t elements = p->terms.sum.components > 0 ? p->terms.sum.components : 1;
     const int64_t needed = (p->sources + p->kernels->lanes - 1) / p->kernels->lanes;
-    const int64_t vectors = needed < SOME ? needed : SOME;
+    const int64_t vectors = needed < 1 ? 1 : needed < SOME ? needed : SOME;
     const int64_t room = 4 * p->kernels->span / (elements * vectors);
     const int64_t count = p->plan.count - first_by_sources(p), pieces = (count + room - 1) / room;
 
