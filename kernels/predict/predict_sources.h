@@ -289,12 +289,11 @@ INLINE void smear_along(const source_batch *g, int row, int c, const vec *across
             to[v] *= decay(extents[v] * (real)(ratio * ratio));
 }
 
-/* Phases of the row's rest of all sources in channel c. Rests of some millimetres turn them by so
- * little that short series do: their errors are below 1e-16 up to 1/512 of a turn. */
+/* Phases of the row's rest of all sources in channel c. */
 INLINE void rest_phases(const source_batch *g, int row, int c, vec (*z)[2])
 {
     const double *rest = g->job->rest + 3 * row, scale = -g->job->freq[c];
-    const int small = most_turns(g, rest, scale) <= 1.0 / 512;
+    const int small = most_turns(g, rest, scale) <= SMALL_TURNS;
     const vec *l = (const vec *)(const void *)g->narrow[0], *m = l + BATCH, *n = m + BATCH;
     const real u = (real)(rest[0] * scale), v = (real)(rest[1] * scale),
                w = (real)(rest[2] * scale);
@@ -302,9 +301,7 @@ INLINE void rest_phases(const source_batch *g, int row, int c, vec (*z)[2])
 
     for (int i = 0; i < g->vectors; i++)
         if (small) {
-            vec x = (l[i] * u + m[i] * v + n[i] * w) * TWO_PI, y = x * x;
-            z[i][0] = R(1.0) + y * (R(-0.5) + y * (R(1.0) / R(24.0) - y * (R(1.0) / R(720.0))));
-            z[i][1] = x * (R(1.0) + y * (R(-1.0) / R(6.0) + y * (R(1.0) / R(120.0))));
+            small_phasor(l[i] * u + m[i] * v + n[i] * w, &z[i][0], &z[i][1]);
         } else {
             dot_sources(g, rest, i, turns);
             phasor(fractional_turns(turns, scale), &z[i][0], &z[i][1]);
