@@ -12,8 +12,8 @@
  * sum, all with the phases of rows_phases.h; rows_few.h for few channels, rows_direct.h for one or
  * two, or irregular ones
  *     channels.c, .h   form 2, Jones terms inside the sum: a channel in each lane
- *     sources.h        form 3, the same for few channels, or some that share Jones terms: a source in
- * each lane; without Jones terms, too, where channels are fewer still
+ *     sources.h        form 3, a source in each lane: the same for few channels, or more that share
+ * Jones terms; without Jones terms, too, where channels are few and smeared
  *     station*.c, .h   form 4, products of matrices of stations by sources; grid.c: their tiles
  *     jones.c, .h      Jones terms inside the sum or around it; apparent.c: in the brightness
  *     sincs.h          smearing, where every phase is evaluated
