@@ -353,6 +353,24 @@ START_TEST(order)
 }
 END_TEST
 
+static const struct {
+    const char *init;
+    bool complex_;
+} inits[] = {
+    {"2", false},   {"2Jy", false},           {"2i", true},  {"2+1i", true},   {"1+0i", true},
+    {"0i", true},   {"1Jy * (1 - 0i)", true}, {"-0i", true}, {"2i / 2", true}, {"(-4)^0.5", true},
+    {"1^2", false},
+};
+enum { INITS = sizeof(inits) / sizeof(inits[0]) };
+
+START_TEST(complex_by_init)
+{
+    char *text = grove_format("obs = probe()\nJ = parm(\"J\", init=%s)\n", inits[_i].init);
+    ck_assert_msg(parm_of(text)->complex_ == inits[_i].complex_, "init=%s", inits[_i].init);
+    free(text);
+}
+END_TEST
+
 /* ---- bounds and priors ---- */
 
 START_TEST(knowledge)
@@ -508,6 +526,7 @@ int main(void)
     tcase_add_test(test, odd_groups);
     tcase_add_loop_test(test, intervals, 0, CUTS);
     tcase_add_test(test, order);
+    tcase_add_loop_test(test, complex_by_init, 0, INITS);
     tcase_add_test(test, knowledge);
     tcase_add_test(test, implied);
     tcase_add_test(test, templates);
