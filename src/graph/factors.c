@@ -250,14 +250,36 @@ static grove_chain open_exponentials(factoring *f, const grove_chain *term)
     return opened;
 }
 
+/* Where a factor would best stand: 0 left of the middle, 1 in it, 2 right of it. */
+static int wanted_place(factoring *f, const grove_factor *at)
+{
+    return !is_fitted(f, at->node) ? 1 : at->side == 'q' ? 2 : 0;
+}
+
+/* Diagonal factors commute: those without parms go inside, where they are known once for all. */
+static void order_diagonals(factoring *f, grove_chain *term)
+{
+    for (int i = 1; i < term->count; i++)
+        for (int k = i; k > 0; k--) {
+            const grove_factor before = term->at[k - 1], at = term->at[k];
+            if (before.node->form.shape == GROVE_MATRIX || at.node->form.shape == GROVE_MATRIX ||
+                wanted_place(f, &before) <= wanted_place(f, &at))
+                break;
+            term->at[k - 1] = at;
+            term->at[k] = before;
+        }
+}
+
 /* The products of a term. A factor whose station is left or right keeps that to itself. */
 static void add_product(factoring *f, const grove_chain *given)
 {
-    const grove_chain opened = open_exponentials(f, given), *term = &opened;
+    grove_chain opened = open_exponentials(f, given);
+    const grove_chain *term = &opened;
     grove_chain parts[3] = {{.constant = {1, 0}}, {.constant = {1, 0}}, {.constant = {1, 0}}};
     grove_chain *left = &parts[0], *middle = &parts[1], *right = &parts[2];
     int last_left, first_right;
 
+    order_diagonals(f, &opened);
     memcpy(middle->constant, term->constant, sizeof(middle->constant));
     find_sides(f, term, &last_left, &first_right);
     for (int i = 0; i < term->count && !f->found->why; i++) {
