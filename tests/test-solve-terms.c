@@ -101,6 +101,17 @@ static const struct {
     {E S T U "o[s] = S.patch(\"B\") + 0.5\n",
      "s[p] * sum[s](E[s,p] * (o * point(S, obs)) * E[s,q]^H)",
      PATCHES("0.5 * T[p]", "T[q]^H", "1.5 * U[p]", "U[q]^H"), NULL, false},
+    /* sums as calls of predict */
+    {G T, "predict(S, obs, left=G[p], right=G[q]^H)", "T[p] * sum[s](point(S, obs)) * T[q]^H", NULL,
+     true},
+    {G P Q T, "predict(S, obs, left=Q[p] * G[p] * P[p], right=(Q[q] * G[q] * P[q])^H) + N[p,q]",
+     "Q[p] * T[p] * P[p] * sum[s](point(S, obs)) * P[q]^H * T[q]^H * Q[q]^H + N[p,q]", NULL, true},
+    {G T, "predict(S, obs, right=S.patch(\"A\") * G[q]^H)",
+     "sum[s](S.patch(\"A\") * point(S, obs)) * T[q]^H", NULL, false},
+    {G T, "predict(S, obs, left=G[p] * S.patch(\"A\"))",
+     "T[p] * sum[s](S.patch(\"A\") * point(S, obs))", NULL, false},
+    {E G T U, "predict(S, obs, left=G[p] * E[s,p], right=(G[q] * E[s,q])^H)",
+     PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H"), NULL, false},
     /* one side, other terms at the sides */
     {G T, "G[p] * M[p,q]", "T[p] * M[p,q]", NULL, false},
     {G T, "M[p,q] * G[q]^H", "M[p,q] * T[q]^H", NULL, false},
