@@ -492,6 +492,16 @@ START_TEST(faults)
 }
 END_TEST
 
+/* An observation that cannot be made is all that is wrong, however many parms are of it. */
+START_TEST(one_fault)
+{
+    const char *said = testing_faults(&t, "obs = probe(scale=many)\nJ[p] = parm(\"J\", init=1)\n"
+                                          "K[p] = parm(\"K\", init=1)\nx = J[p] * K[p]\n");
+
+    ck_assert_msg(strstr(said, "scale") && !strstr(said, "is not said"), "%s", said);
+}
+END_TEST
+
 static const char *express_other(const grove_node *leaf)
 {
     (void)leaf;
@@ -531,6 +541,7 @@ int main(void)
     tcase_add_test(test, implied);
     tcase_add_test(test, templates);
     tcase_add_test(test, other_times);
+    tcase_add_test(test, one_fault);
     tcase_add_loop_test(test, faults, 0, sizeof(bad) / sizeof(bad[0]));
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
