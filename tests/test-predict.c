@@ -372,6 +372,7 @@ static const setup stations[] = {
     {"by sources, diagonals", 200, 1, 21, 12, 2, .smear = 2, .spectra = 1, .mixed = 1, SOURCES(2)},
     {"by sources, matrices", 70, 1, 21, 12, 4, .smear = 3, .spectra = 1, .strays = 3, .small = 1,
      SOURCES(4)},
+    {"by sources, one vector of them", 16, 1, 21, 40, 1, .smear = 2, .spectra = 1, SOURCES(1)},
     {"by sources, no source", 0, 2, 21, 20, 1, .smear = 3, SOURCES(1)},
     {"small strays of diagonals", 70, 2, 21, 5, 4, .smear = 1, .strays = 3, .small = 1, SOURCES(2)},
     {"Jones, smeared", 50, 2, 21, 70, 4, .smear = 3, .jones = SOURCE_JONES, .jones_shape = 4,

@@ -361,8 +361,7 @@ static double jones_channel(const grove_predict_shape *shape, double sums)
 static double points_by_baselines(const grove_predict_costs *costs,
                                   const grove_predict_shape *shape)
 {
-    const double spectra =
-        2.7; /* the operations of a channel of points, where its weights differ */
+    const double spectra = 2.7; /* the operations of a channel, where its weights differ */
     const int within = shape->jones != PREDICT_COSTS_POINTS;
     double sums = sums_of(shape);
     const double evaluated = within ? 1 : 0.9 + 0.1 * sums; /* every phase */

@@ -24,8 +24,8 @@ typedef struct {
     _Alignas(64) real narrow[3][BATCH * LANES]; /* direction */
     double largest[3];                          /* of the directions */
     int gaussians[BATCH];                       /* are there any in the vector? */
-    jones
-        brightness[BATCH]; /* of vectors in a channel; of diagonal terms of a vector in channels */
+    jones brightness[BATCH]; /* of all vectors in a channel, or with diagonal terms of a vector in
+                                all channels */
     int unpolarised[BATCH];
 } source_batch;
 
