@@ -47,7 +47,8 @@ static const grove_option options[] = {
      "degree of the polynomials in each interval, at most 63: in time, or [in time, in frequency]"},
     {"init", GROVE_QUANTITY, "none",
      "start value, and the unit; none: that of the Jones term without effect"},
-    {"complex", GROVE_BOOL, "false", "with jones=none: a complex number; one is so by its init"},
+    {"complex", GROVE_BOOL, "false",
+     "with jones=none: a complex number; one is so by an init such as 1+0i"},
     {"bounds", GROVE_NUMBER_LIST, "none",
      "[low, high] between which a real parm stays, in the unit of init; [low, none] has no high "
      "one. Of polynomials it holds for the constant term"},
@@ -189,7 +190,8 @@ static int find_numbers(grove_node *node, grove_parm *p, grove_unit *unit)
     if (number)
         memcpy(unit, &has, sizeof(has));
     p->complex_ =
-        kinds[p->kind].complex_ || (number && (init[1] != 0 || grove_node_bool(node, "complex")));
+        kinds[p->kind].complex_ ||
+        (number && (grove_node_quantity_complex(node, "init") || grove_node_bool(node, "complex")));
     if (!p->complex_ && init[1] != 0)
         return grove_node_fail_option(node, "init", "this parm is real");
     if (given && memcmp(unit, &has, sizeof(has)) && (init[0] != 0 || init[1] != 0))

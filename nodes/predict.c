@@ -146,7 +146,8 @@ static bool uses_stations(const grove_node *node, const grove_predict_plan *plan
     return plan->way == GROVE_PREDICT_STATION || plan->factors ||
            (plan->way == GROVE_PREDICT_BASELINE && plan->jones == GROVE_PREDICT_WITHIN &&
             is_of_stations(node) &&
-            (jones_vary(node) || !plan->channels.regular || plan->count < GROVE_PREDICT_FEW));
+            (jones_vary(node) || !plan->channels.regular || plan->count < GROVE_PREDICT_FEW ||
+             plan->by_sources));
 }
 
 /* Whether each time has sources of its own. */
@@ -371,6 +372,7 @@ static int find_way(grove_node *node)
         return code;
     find_products(node, &plan);
     plan.factors = factors_win(node, &plan);
+    plan.by_sources = predict_sources_win(node, &plan, jones_vary(node));
     if (!uses_stations(node, &plan) && !plan.products) {
         grove_node_drop_input(node, GROVE_PREDICT_UVW_LEFT);
         grove_node_drop_input(node, GROVE_PREDICT_UVW_RIGHT);

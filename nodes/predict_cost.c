@@ -125,8 +125,9 @@ static int count_sums(const predict_sources *sources, int elements)
     return polarised ? 4 : elements;
 }
 
-bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan, bool vary,
-                          char *said, size_t size)
+/* What the node sums. vary: Jones terms inside the sum vary with frequency. */
+static grove_predict_shape shape_of(const grove_node *node, const grove_predict_plan *plan,
+                                    bool vary, const predict_sources *sources)
 {
     const grove_axis *stations =
         grove_node_input_axis(node, GROVE_PREDICT_UVW_LEFT, GROVE_AXIS_STATION);
@@ -136,21 +137,43 @@ bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan
     const bool regular = plan->channels.regular || plan->channels.deviation > 0;
     const int many = within ? GROVE_PREDICT_FEW : GROVE_PREDICT_RECURRED;
     const int elements = within ? jones_elements(node) : 1;
-    const predict_sources sources = predict_count_sources(node);
     const grove_node *obs = grove_node_object(node, "obs");
     const grove_predict_shape shape = {.baselines = baselines ? baselines->size : 1,
                                        .stations = stations ? stations->size : 1,
                                        .channels = plan->count,
-                                       .sources = sources.all,
+                                       .sources = sources->all,
+                                       .gaussians = sources->gaussians,
                                        .regular = regular && plan->count >= many,
                                        .flat = plan->flat,
+                                       .smear_time = plan->smear_time,
+                                       .smear_freq = plan->smear_freq,
                                        .fitted = obs && grove_node_property(obs, "uvw_misclosure"),
                                        .jones = !within ? PREDICT_COSTS_POINTS
                                                 : vary  ? PREDICT_COSTS_VARIED
                                                         : PREDICT_COSTS_JONES,
                                        .lanes = 4 << plan->isa,
                                        .elements = elements,
-                                       .sums = count_sums(&sources, elements)};
+                                       .sums = count_sums(sources, elements)};
+
+    return shape;
+}
+
+bool predict_sources_win(const grove_node *node, const grove_predict_plan *plan, bool vary)
+{
+    const predict_sources sources = predict_count_sources(node);
+    grove_predict_shape shape = shape_of(node, plan, vary, &sources);
+    const grove_predict_costs costs = predict_costs(plan->isa, shape.jones);
+
+    shape.baselines = (int64_t)ceil(predict_rows_share(node) * (double)shape.baselines);
+    return plan->way == GROVE_PREDICT_BASELINE && !(plan->cutoff > 0) &&
+           grove_predict_sources_win(&costs, &shape);
+}
+
+bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan, bool vary,
+                          char *said, size_t size)
+{
+    const predict_sources sources = predict_count_sources(node);
+    const grove_predict_shape shape = shape_of(node, plan, vary, &sources);
     const grove_predict_costs costs = predict_costs(plan->isa, shape.jones);
     double by_baselines =
         predict_rows_share(node) * grove_predict_cost_of_baselines(&costs, &shape);

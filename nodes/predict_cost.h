@@ -29,6 +29,10 @@ double predict_rows_share(const grove_node *node);
 bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan, bool vary,
                           char *said, size_t size);
 
+/* Whether sums by baselines, between Jones terms that do not vary with frequency, cost less with a
+ * source in each lane than with a row. */
+bool predict_sources_win(const grove_node *node, const grove_predict_plan *plan, bool vary);
+
 /* Whether most rows' coordinates differ from those of the stations by a phase that matters at a
  * frequency (Hz), in single precision and for sources as far from the phase centre as those of the
  * sky model, by what the observation says of itself. */

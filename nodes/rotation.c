@@ -40,6 +40,6 @@ GROVE_CLASS(rotation) = {
     .flag_rule = GROVE_FLAGS_MIX,
     .kernel = &kernel,
     .check = check,
-    .tangent = "angle: rotation(angle + 1.5707963267948966rad) * dangle",
+    .tangent = "angle: value * constant([0, -1, 1, 0], shape=matrix) * dangle",
     .example = "P[p] = rotation(obs.parallactic)",
 };

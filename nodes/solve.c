@@ -64,7 +64,7 @@ static const grove_option options[] = {
      "is not fitted"},
     {"compress", GROVE_BOOL, "true",
      "data and models are summed over the cells in which Jones terms are constant, where that "
-     "takes less time; false: never"},
+     "takes less time or delays or TEC are searched for; false: never"},
     {"batch", GROVE_INTEGER, "none",
      "how many solution domains along time start together, each from the last converged solution "
      "before them, and are in memory together; none: 8, or fewer where they have more than 16 MiB "
@@ -348,7 +348,7 @@ static const char *find_factors(grove_node *node, solve *s)
         s->each[cut] = s->each[cut] && s->cut[cut].axis;
     s->group_count = form.groups;
     s->form = form.diagonal ? GROVE_COMPRESSION_DIAGONAL : GROVE_COMPRESSION_FULL;
-    if (is_cheaper(node, s))
+    if (solve_is_searched(s) || is_cheaper(node, s)) /* sums are what a search is of */
         return NULL;
     s->group_count = 0;
     s->each[SOLVE_TIME] = s->each[SOLVE_FREQ] = false;

@@ -461,10 +461,9 @@ bool grove_node_given(const grove_node *node, const char *option);   /* false: "
 bool grove_node_written(const grove_node *node, const char *option); /* the call has it */
 bool grove_node_bool(const grove_node *node, const char *option);
 int64_t grove_node_integer(const grove_node *node, const char *option);
-double grove_node_number(const grove_node *node, const char *option); /* all numeric kinds */
-const char *grove_node_text(const grove_node *node,
-                            const char *option);                   /* text, file, choice word */
-int grove_node_choice(const grove_node *node, const char *option); /* index in choices */
+double grove_node_number(const grove_node *node, const char *option);    /* all numeric kinds */
+const char *grove_node_text(const grove_node *node, const char *option); /* text, file, choice */
+int grove_node_choice(const grove_node *node, const char *option);       /* index in choices */
 void grove_node_direction(const grove_node *node, const char *option, double radec[2]);
 void grove_node_range(const grove_node *node, const char *option, double range[2]);
 /* How many, and the numbers; "none" among them is NaN. Their unit; 0 goes with any. */
@@ -473,6 +472,7 @@ grove_dimension grove_node_list_unit(const grove_node *node, const char *option)
 /* The words of a GROVE_AXIS_NAMES or GROVE_PARM_NAMES, as written; returns how many. */
 int grove_node_words(const grove_node *node, const char *option, const char *const **words);
 grove_dimension grove_node_quantity(const grove_node *node, const char *option, double number[2]);
+bool grove_node_quantity_complex(const grove_node *node, const char *option); /* as 1+0i is */
 
 /* What the tree calls input k: its name, or the number. */
 const char *grove_node_input_name(const grove_node *node, int k);

@@ -25,6 +25,8 @@ typedef struct {
     int flat_jones; /* Jones terms do not vary with frequency */
     int many;       /* the plan says that there are many stations */
     int strays;     /* one baseline out of so many is not the difference of its stations */
+    int small;      /* these differences are millimetres, not meters */
+    int by_sources; /* a source is in each lane */
     int factors;    /* phases may be products of those of stations */
     int mixed;      /* only one source out of four is polarised */
     double nearly;  /* Hz: channels differ from equal spacing by up to half of it */
@@ -81,7 +83,8 @@ static void make_axes(const setup *c, world *w)
             w->gather[1][b] = q;
             for (int d = 0; d < 3; d++) {
                 int stray = c->strays && (b + t) % c->strays == 0;
-                w->uvw[t][b][d] = w->station[t][p][d] - w->station[t][q][d] + (stray ? draw() : 0);
+                w->uvw[t][b][d] = w->station[t][p][d] - w->station[t][q][d] +
+                                  (stray ? (c->small ? 1e-3 : 1) * draw() : 0);
                 w->rate[t][b][d] = (d == 2 ? 0.1 : 1) * draw();
             }
         }
@@ -125,6 +128,28 @@ static void free_world(world *w)
     free(w->jones[0]);
     free(w->jones[1]);
     free(w);
+}
+
+static void set_plan(const setup *c, const world *w, grove_isa isa, grove_args *args)
+{
+    grove_predict_plan plan = {.way = c->way,
+                               .isa = (int32_t)isa,
+                               .flat = !c->spectra && c->jones != APPARENT_JONES,
+                               .equal_width = !c->unequal_widths,
+                               .smear_time = c->smear & 1,
+                               .smear_freq = c->smear >> 1,
+                               .jones = c->jones == APPARENT_JONES ? GROVE_PREDICT_FOLDED
+                                        : c->jones == SOURCE_JONES ? GROVE_PREDICT_WITHIN
+                                                                   : GROVE_PREDICT_AROUND,
+                               .factors = c->factors,
+                               .by_sources = c->by_sources,
+                               .stations = c->many ? 64 : 0,
+                               .count = c->channels,
+                               .width = w->width[0],
+                               .reference = 1.2e9};
+
+    grove_predict_channels_of(w->freq, c->channels, &plan.channels);
+    memcpy(args->state.bytes, &plan, sizeof(plan));
 }
 
 /* ---- the truth ---- */

@@ -264,6 +264,9 @@ static const struct {
     {"e[p] = test_parm(\"e\", init=0.1rad)\nP[s,p] = rotation(e[p]) * E[s,p]\n"
      "R[p,q] = sum[s](P[s,p] * point(S, obs) * P[s,q]^H)\n",
      1e-3, 2},
+    {"m = test_parm(\"m\", init=0.1)\n"
+     "R[p,q] = rotation(m * sqrt(obs.freq / 1GHz)) * M * rotation(m * 1rad)^H\n",
+     1e-3, 1},
     /* directions: by rules, and by differences where they are smeared */
     {"l = test_parm(\"l\", init=0.001, step=1e-5)\nm = test_parm(\"m\", init=-0.002, step=1e-5)\n"
      "R[p,q] = sum[s](point(S, obs, lmn=lmn(S, obs) + vector(l, m, 0)))\n",

@@ -353,6 +353,24 @@ START_TEST(order)
 }
 END_TEST
 
+static const struct {
+    const char *init;
+    bool complex_;
+} inits[] = {
+    {"2", false},   {"2Jy", false},           {"2i", true},  {"2+1i", true},   {"1+0i", true},
+    {"0i", true},   {"1Jy * (1 - 0i)", true}, {"-0i", true}, {"2i / 2", true}, {"(-4)^0.5", true},
+    {"1^2", false},
+};
+enum { INITS = sizeof(inits) / sizeof(inits[0]) };
+
+START_TEST(complex_by_init)
+{
+    char *text = grove_format("obs = probe()\nJ = parm(\"J\", init=%s)\n", inits[_i].init);
+    ck_assert_msg(parm_of(text)->complex_ == inits[_i].complex_, "init=%s", inits[_i].init);
+    free(text);
+}
+END_TEST
+
 /* ---- bounds and priors ---- */
 
 START_TEST(knowledge)
@@ -474,6 +492,16 @@ START_TEST(faults)
 }
 END_TEST
 
+/* An observation that cannot be made is all that is wrong, however many parms are of it. */
+START_TEST(one_fault)
+{
+    const char *said = testing_faults(&t, "obs = probe(scale=many)\nJ[p] = parm(\"J\", init=1)\n"
+                                          "K[p] = parm(\"K\", init=1)\nx = J[p] * K[p]\n");
+
+    ck_assert_msg(strstr(said, "scale") && !strstr(said, "is not said"), "%s", said);
+}
+END_TEST
+
 static const char *express_other(const grove_node *leaf)
 {
     (void)leaf;
@@ -508,10 +536,12 @@ int main(void)
     tcase_add_test(test, odd_groups);
     tcase_add_loop_test(test, intervals, 0, CUTS);
     tcase_add_test(test, order);
+    tcase_add_loop_test(test, complex_by_init, 0, INITS);
     tcase_add_test(test, knowledge);
     tcase_add_test(test, implied);
     tcase_add_test(test, templates);
     tcase_add_test(test, other_times);
+    tcase_add_test(test, one_fault);
     tcase_add_loop_test(test, faults, 0, sizeof(bad) / sizeof(bad[0]));
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

@@ -250,6 +250,30 @@ START_TEST(far_in_a_short_domain)
 }
 END_TEST
 
+/* So they are where each cell has a sum of its own, and sums take longer than the cells. */
+static const struct {
+    const char *model, *data, *kept;
+} alone[] = {
+    {"G[p] * trace(M[p,q]) * G[q]^H", "t[p] * trace(M[p,q]) * t[q]^H", "diagonal(D, D)"},
+    {"P[p] * G[p] * M[p,q] * G[q]^H * P[q]^H", "P[p] * t[p] * M[p,q] * t[q]^H * P[q]^H", "D"},
+};
+enum { ALONE = sizeof(alone) / sizeof(alone[0]) };
+
+START_TEST(far_in_a_cell)
+{
+    char *text = grove_format("G[p] = parm(\"G\", jones=delay, time=2min)\n"
+                              "P[p] = rotation(obs.parallactic + 3rad * (obs.freq / 150MHz - 1))\n"
+                              "x = draw(obs, complex=false, spread=90).value\n"
+                              "t[p] = exp(2i * pi * x[p] * obs.freq * 1ns)\n"
+                              "V[p,q] = %s\nD[p,q] = %s\nfit = solve(V, D, tolerance=1e-12)\n"
+                              "k2 = keep(V, number=2)\nk3 = keep(%s, number=3)\n",
+                              alone[_i].model, alone[_i].data, alone[_i].kept);
+    solve_world_pass(&w, text);
+    free(text);
+    ck_assert_double_lt(solve_world_distance(2, 3), 1e-8);
+}
+END_TEST
+
 /* Each cycle of a run tells of its own domains. */
 START_TEST(cycles)
 {
@@ -271,6 +295,7 @@ static Suite *make_suite(void)
     tcase_add_loop_test(fits, outliers, 0, 4);
     tcase_add_loop_test(fits, outliers_of_a_factor, 0, 2);
     tcase_add_test(fits, far_in_a_short_domain);
+    tcase_add_loop_test(fits, far_in_a_cell, 0, ALONE);
     tcase_add_test(fits, cycles);
     tcase_add_test(fits, errors);
     tcase_add_test(fits, errors_of_amplitudes);

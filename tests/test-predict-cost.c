@@ -390,6 +390,36 @@ START_TEST(jones_of_channels)
 }
 END_TEST
 
+/* Jones terms that channels share: a source in each lane where channels are some and stations many,
+ * the more so for spectra and smearing in time. */
+START_TEST(jones_that_channels_share)
+{
+    static const struct {
+        int stations, channels, elements, flat, smear_time, by_sources;
+    } rows[] = {{64, 8, 1, 0, 0, 1}, {64, 16, 1, 0, 1, 1}, {64, 8, 4, 1, 1, 1}, {64, 8, 1, 1, 0, 1},
+                {7, 16, 4, 1, 0, 0}, {64, 24, 4, 1, 0, 0}, {64, 64, 1, 0, 0, 0}};
+
+    for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
+        int64_t n = rows[k].stations;
+        grove_predict_shape shape = {.baselines = n * (n - 1) / 2,
+                                     .stations = n,
+                                     .channels = rows[k].channels,
+                                     .sources = 100,
+                                     .regular = 1,
+                                     .flat = rows[k].flat,
+                                     .smear_time = rows[k].smear_time,
+                                     .jones = PREDICT_COSTS_JONES,
+                                     .elements = rows[k].elements,
+                                     .sums = rows[k].elements,
+                                     .lanes = 16};
+        const grove_predict_costs costs = usual(GROVE_ISA_AVX512, PREDICT_COSTS_JONES);
+        ck_assert_msg(grove_predict_sources_win(&costs, &shape) == rows[k].by_sources, "%zu", k);
+        shape.sources = 15; /* fewer than lanes */
+        ck_assert_int_eq(grove_predict_sources_win(&costs, &shape), 0);
+    }
+}
+END_TEST
+
 START_TEST(methods)
 {
     static const char *const words[] = {"baselines", "stations", "plain"};
@@ -436,6 +466,7 @@ int main(void)
     tcase_add_test(test, ways_apart);
     tcase_add_test(test, costs_grow);
     tcase_add_test(test, jones_of_channels);
+    tcase_add_test(test, jones_that_channels_share);
     tcase_add_test(test, ways_of_workloads);
     tcase_add_test(test, rows_off_the_stations);
     tcase_add_test(test, kinds_of_sources);

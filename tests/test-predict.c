@@ -35,27 +35,6 @@ static void set_view(grove_view *view, void *data, int shape, int bytes, const i
         view->stride[d] = stride[d];
 }
 
-static void set_plan(const setup *c, const world *w, grove_isa isa, grove_args *args)
-{
-    grove_predict_plan plan = {.way = c->way,
-                               .isa = (int32_t)isa,
-                               .flat = !c->spectra && c->jones != APPARENT_JONES,
-                               .equal_width = !c->unequal_widths,
-                               .smear_time = c->smear & 1,
-                               .smear_freq = c->smear >> 1,
-                               .jones = c->jones == APPARENT_JONES ? GROVE_PREDICT_FOLDED
-                                        : c->jones == SOURCE_JONES ? GROVE_PREDICT_WITHIN
-                                                                   : GROVE_PREDICT_AROUND,
-                               .factors = c->factors,
-                               .stations = c->many ? 64 : 0,
-                               .count = c->channels,
-                               .width = w->width[0],
-                               .reference = 1.2e9};
-
-    grove_predict_channels_of(w->freq, c->channels, &plan.channels);
-    memcpy(args->state.bytes, &plan, sizeof(plan));
-}
-
 /* Axes source, time, baseline, freq. */
 static call make_call(const setup *c, world *w, grove_isa isa, int single)
 {
@@ -356,6 +335,9 @@ START_TEST(baseline_form)
 END_TEST
 
 #define STATION .way = GROVE_PREDICT_STATION
+/* Jones terms that channels share, by baselines with a source in each lane. */
+#define SOURCES(shape)                                                                             \
+    .by_sources = 1, .flat_jones = 1, .jones = SOURCE_JONES, .jones_shape = shape, STATION
 
 static const setup stations[] = {
     {"scalars", 300, 3, 21, 1, 1, STATION},
@@ -385,6 +367,14 @@ static const setup stations[] = {
     {"Jones, scalar fluxes", 50, 2, 21, 3, 1, .jones = SOURCE_JONES, .jones_shape = 4, STATION},
     {"apparent and strays", 20, 2, 21, 3, 1, .strays = 2, .jones = APPARENT_JONES, .jones_shape = 4,
      STATION},
+    {"by sources, scalars", 70, 2, 21, 20, 1, .smear = 3, .spectra = 1, .strays = 3, SOURCES(1)},
+    {"by sources, polarised", 70, 2, 21, 20, 4, .smear = 1, .gaussians = 1, SOURCES(1)},
+    {"by sources, diagonals", 200, 1, 21, 12, 2, .smear = 2, .spectra = 1, .mixed = 1, SOURCES(2)},
+    {"by sources, matrices", 70, 1, 21, 12, 4, .smear = 3, .spectra = 1, .strays = 3, .small = 1,
+     SOURCES(4)},
+    {"by sources, one vector of them", 16, 1, 21, 40, 1, .smear = 2, .spectra = 1, SOURCES(1)},
+    {"by sources, no source", 0, 2, 21, 20, 1, .smear = 3, SOURCES(1)},
+    {"small strays of diagonals", 70, 2, 21, 5, 4, .smear = 1, .strays = 3, .small = 1, SOURCES(2)},
     {"Jones, smeared", 50, 2, 21, 70, 4, .smear = 3, .jones = SOURCE_JONES, .jones_shape = 4,
      STATION},
     {"Jones, smeared, and strays", 50, 2, 21, 40, 4, .smear = 3, .strays = 3, .jones = SOURCE_JONES,

@@ -35,6 +35,10 @@ SOLVE_WORLD_FIXTURE
     "Y[p] = exp(1i * real(select(draw(obs, shape=diagonal, times=4, around=1).value, "             \
     "element=XX)))\n"
 
+/* a diagonal without parms */
+#define Q                                                                                          \
+    "Q[p] = diagonal(exp(1i * (obs.parallactic + 9rad * (obs.freq / 150MHz - 1)) / 1rad), 2)\n"
+
 #define E "E[s,p] = parm(\"E\", jones=diagonal, time=8min, groups=patch, sky=S)\n"
 /* what the sources of each patch are seen through, by themselves */
 #define PATCHES(a, ah, b, bh)                                                                      \
@@ -97,6 +101,17 @@ static const struct {
     {E S T U "o[s] = S.patch(\"B\") + 0.5\n",
      "s[p] * sum[s](E[s,p] * (o * point(S, obs)) * E[s,q]^H)",
      PATCHES("0.5 * T[p]", "T[q]^H", "1.5 * U[p]", "U[q]^H"), NULL, false},
+    /* sums as calls of predict */
+    {G T, "predict(S, obs, left=G[p], right=G[q]^H)", "T[p] * sum[s](point(S, obs)) * T[q]^H", NULL,
+     true},
+    {G P Q T, "predict(S, obs, left=Q[p] * G[p] * P[p], right=(Q[q] * G[q] * P[q])^H) + N[p,q]",
+     "Q[p] * T[p] * P[p] * sum[s](point(S, obs)) * P[q]^H * T[q]^H * Q[q]^H + N[p,q]", NULL, true},
+    {G T, "predict(S, obs, right=S.patch(\"A\") * G[q]^H)",
+     "sum[s](S.patch(\"A\") * point(S, obs)) * T[q]^H", NULL, false},
+    {G T, "predict(S, obs, left=G[p] * S.patch(\"A\"))",
+     "T[p] * sum[s](S.patch(\"A\") * point(S, obs))", NULL, false},
+    {E G T U, "predict(S, obs, left=G[p] * E[s,p], right=(G[q] * E[s,q])^H)",
+     PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H"), NULL, false},
     /* one side, other terms at the sides */
     {G T, "G[p] * M[p,q]", "T[p] * M[p,q]", NULL, false},
     {G T, "M[p,q] * G[q]^H", "M[p,q] * T[q]^H", NULL, false},
@@ -152,6 +167,15 @@ static const struct {
     {G F P T X, "F[p] * P[p] * G[p] * M[p,q] * G[q]^H * P[q]^H * F[q]^H",
      "X[p] * P[p] * T[p] * M[p,q] * T[q]^H * P[q]^H * X[q]^H", "Jones terms vary from cell to cell",
      false},
+    /* diagonals without parms outside of what they commute with */
+    {G Q T, "Q[p] * G[p] * M[p,q] * G[q]^H * Q[q]^H", "Q[p] * T[p] * M[p,q] * T[q]^H * Q[q]^H",
+     NULL, true},
+    {G Q T "J[p] = Q[p] * 2 * G[p]\n", "(J[q] * Q[q] * M[p,q]^H * J[p]^H)^H",
+     "4 * Q[p] * T[p] * M[p,q] * Q[q]^H * T[q]^H * Q[q]^H", NULL, true},
+    {G Q T, "Q[p] * G[p] * diagonal(trace(M[p,q]), trace(N[p,q])) * G[q]^H * Q[q]^H",
+     "Q[p] * T[p] * diagonal(trace(M[p,q]), trace(N[p,q])) * Q[q]^H * T[q]^H", NULL, true},
+    {F Q X, "Q[p] * F[p] * M[p,q] * F[q]^H * Q[q]^H", "Q[p] * X[p] * M[p,q] * X[q]^H * Q[q]^H",
+     "Jones terms vary from cell to cell", false},
     /* shapes: of the model, of the data */
     {G T, "G[p] * diagonal(trace(M[p,q]), trace(N[p,q])) * G[q]^H",
      "diagonal(1, 1) * T[p] * diagonal(trace(M[p,q]), trace(N[p,q])) * T[q]^H", NULL, true},

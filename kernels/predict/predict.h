@@ -12,8 +12,8 @@
  * sum, all with the phases of rows_phases.h; rows_few.h for few channels, rows_direct.h for one or
  * two, or irregular ones
  *     channels.c, .h   form 2, Jones terms inside the sum: a channel in each lane
- *     sources.h        form 3, the same for few channels: a source in each lane; without Jones
- * terms, too, where channels are fewer still
+ *     sources.h        form 3, a source in each lane: the same for few channels, or more that share
+ * Jones terms; without Jones terms, too, where channels are few and smeared
  *     station*.c, .h   form 4, products of matrices of stations by sources; grid.c: their tiles
  *     jones.c, .h      Jones terms inside the sum or around it; apparent.c: in the brightness
  *     sincs.h          smearing, where every phase is evaluated
@@ -88,12 +88,14 @@ typedef struct {
     int32_t way, isa; /* grove_isa */
     int32_t flat;     /* the brightness does not vary with frequency */
     int32_t equal_width, smear_time, smear_freq;
-    int32_t jones;    /* left or right vary with the source */
-    int32_t stations; /* of the station axis */
-    int32_t products; /* on a CUDA device sums go by stations */
-    int32_t factors;  /* without Jones terms phases are products of those of both stations where
-                         channels are few and smeared */
-    int64_t count;    /* channels of the whole axis */
+    int32_t jones;      /* left or right vary with the source */
+    int32_t stations;   /* of the station axis */
+    int32_t products;   /* on a CUDA device sums go by stations */
+    int32_t by_sources; /* sums by baselines between Jones terms that do not vary with frequency
+                           have a source in each lane, even if channels are not few */
+    int32_t factors;    /* without Jones terms phases are products of those of both stations where
+                           channels are few and smeared */
+    int64_t count;      /* channels of the whole axis */
     double width, reference; /* Hz: of all channels if equal; about the middle of the axis */
     double cutoff;           /* a fraction: sources of which shape and smearing leave less may be
                                 left out of a row */

@@ -59,7 +59,7 @@ int grove_predict_channels_bare(const grove_predict_sum *p)
 
 int grove_predict_channels_form(const grove_predict_sum *p)
 {
-    int few = p->plan.count < GROVE_PREDICT_FEW;
+    int few = p->plan.count < GROVE_PREDICT_FEW || p->plan.by_sources;
 
     if (!p->jones || !has_stations(p))
         return BY_ROWS;
@@ -77,10 +77,20 @@ static int64_t first_by_sources(const grove_predict_sum *p)
                                                 p->terms.diagonal);
 }
 
-/* Channels of a piece with a source in each lane, at most. */
+/* Channels of a piece with a source in each lane, at most. Of diagonal terms, pieces of about the
+ * same width, so that panels have some vectors of sources: sums over lanes are made once for all of
+ * them. No more channels than brightnesses have places. */
 static int64_t width_by_sources(const grove_predict_sum *p)
 {
-    return p->terms.diagonal ? p->plan.count - first_by_sources(p) : 1;
+    enum { SOME = 4 };
+    const int64_t elements = p->terms.sum.components > 0 ? p->terms.sum.components : 1;
+    const int64_t needed = (p->sources + p->kernels->lanes - 1) / p->kernels->lanes;
+    const int64_t vectors = needed < 1 ? 1 : needed < SOME ? needed : SOME;
+    const int64_t most = 4 * p->kernels->span / (elements * vectors);
+    const int64_t room = most < 2 * p->kernels->span ? most : 2 * p->kernels->span;
+    const int64_t count = p->plan.count - first_by_sources(p), pieces = (count + room - 1) / room;
+
+    return p->terms.diagonal && pieces > 0 ? (count + pieces - 1) / pieces : 1;
 }
 
 int grove_predict_channels_pack(grove_predict_sum *p)

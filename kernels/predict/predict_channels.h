@@ -33,7 +33,8 @@ typedef struct {
         delay[ROW_BATCH * SPAN];
     _Alignas(64) real extent[ROW_BATCH * SPAN];
     double rest[ROW_BATCH * SPAN];
-    int level[ROW_BATCH];
+    int level[ROW_BATCH],
+        small[ROW_BATCH]; /* small: |rest| is within SMALL_TURNS in all channels */
 } row_factors;
 
 typedef struct {
@@ -227,6 +228,13 @@ static void fill_extents(channel_batch *g, int row, int count)
     }
 }
 
+/* No source has more turns along u in any channel. */
+INLINE double most_along(const double *u, const channel_batch *g)
+{
+    return (fabs(u[0]) * g->largest[0] + fabs(u[1]) * g->largest[1] + fabs(u[2]) * g->largest[2]) *
+           g->job->highest;
+}
+
 /* Level of the sincs of growth in a row, and what it takes instead of the growth. It depends on the
  * row and the whole axis alone. */
 static void find_level(channel_batch *g, int row, int r)
@@ -234,9 +242,7 @@ static void find_level(channel_batch *g, int row, int r)
     const grove_predict_channels_job *job = g->job;
     const double *v = job->change + 3 * (row + r);
     real *growth = g->factors.growth + r * SPAN, *amplitude = g->factors.amplitude + r * SPAN;
-    double most =
-        fabs(v[0]) * g->largest[0] + fabs(v[1]) * g->largest[1] + fabs(v[2]) * g->largest[2];
-    int level = sinc_level(most * job->highest);
+    int level = sinc_level(most_along(v, g));
 
     g->factors.level[r] = level;
     for (int s = 0; s < SPAN && level < SINC_FAR; s++)
@@ -258,9 +264,9 @@ static void fill_rows(channel_batch *g, int row, int count)
             f->delay[r * SPAN + s] = (real)along(u, g, s);
             f->growth[r * SPAN + s] = (real)(along(v, g, s) * job->reference);
         }
-        if (job->stray[row + r])
-            for (int s = 0; s < SPAN; s++)
-                f->rest[r * SPAN + s] = -along(job->rest + 3 * (row + r), g, s);
+        f->small[r] = most_along(job->rest + 3 * (row + r), g) <= SMALL_TURNS;
+        for (int s = 0; s < SPAN && job->stray[row + r]; s++)
+            f->rest[r * SPAN + s] = -along(job->rest + 3 * (row + r), g, s);
     }
     for (int i = 0; i < count * SPAN; i += LANES) {
         vec amplitude = splat(1);
@@ -396,17 +402,20 @@ INLINE void finish_sums(const matrix_sums *x, vec to[8])
     }
 }
 
-/* Multiplies by the phase of the row's rest: what its coordinates have beside the difference of
- * those of its stations. */
-INLINE void multiply_by_rest(const channel_batch *g, int r, int s, jones *a)
+/* The phase of the row's rest: what its coordinates have beside the difference of those of its
+ * stations. */
+INLINE void rest_phase(const channel_batch *g, int r, int s, vec *c, vec *n)
 {
+    const double rest = g->factors.rest[r * SPAN + s];
     doubles turns[PARTS];
-    vec c, n;
 
+    if (g->factors.small[r]) {
+        small_phasor(g->ratio * (real)(rest * g->job->reference), c, n);
+        return;
+    }
     for (int i = 0; i < PARTS; i++)
-        turns[i] = g->freq[i] * g->factors.rest[r * SPAN + s];
-    phasor(fractional_turns(turns, 1.0), &c, &n);
-    multiply_elements(a, 8, c, n);
+        turns[i] = g->freq[i] * rest;
+    phasor(fractional_turns(turns, 1.0), c, n);
 }
 
 INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, const jones *a,
@@ -421,8 +430,10 @@ INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, cons
         const vec *m = a->at;
         jones rotated;
         if (stray) {
+            vec c, n;
+            rest_phase(g, r, s, &c, &n);
             rotated = *a;
-            multiply_by_rest(g, r, s, &rotated);
+            multiply_elements(&rotated, 8, c, n);
             m = rotated.at;
         }
         add_terms(factor[s], m, b->at, &x);
@@ -432,24 +443,27 @@ INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, cons
         to[e] += sums[e];
 }
 
-static void add_diagonals(const channel_batch *g, int row, int r, const jones *a, const jones *b)
+INLINE void add_diagonals(const channel_batch *g, int row, int r, int stray, const jones *a,
+                          const jones *b)
 {
     const grove_predict_channels_job *job = g->job;
     vec *to = (vec *)job->sums + (int64_t)(row - job->first_row) * 8, factor[SPAN];
 
     factors_at(g, r, factor);
     for (int s = 0; s < job->sources; s++, a++, b++) {
-        vec f = factor[s];
-        const vec *m = a->at;
-        jones rotated;
-        if (job->stray[row]) {
-            rotated = *a;
-            multiply_by_rest(g, r, s, &rotated);
-            m = rotated.at;
+        vec c = factor[s], n = splat(0);
+        if (stray) {
+            rest_phase(g, r, s, &c, &n);
+            c *= factor[s];
+            n *= factor[s];
         }
         for (int k = 0; k < job->elements; k++) {
             int e = 2 * job->element[k];
-            vec re = m[e] * f, im = m[e + 1] * f;
+            vec re = a->at[e] * c, im = a->at[e + 1] * c;
+            if (stray) {
+                re -= a->at[e + 1] * n;
+                im += a->at[e] * n;
+            }
             KEEP(re);
             KEEP(im);
             add_product_of(to + e, re, im, b->at + (e & 2 ? 6 : 0));
@@ -511,8 +525,10 @@ static void channel_sums(const grove_predict_channels_job *job)
         for (int r = 0; r < count; r++) {
             const jones *a = left + job->side[0].station[row + r] * job->sources;
             const jones *b = right + job->side[1].station[row + r] * job->sources;
-            if (job->diagonal)
-                add_diagonals(&g, row + r, r, a, b);
+            if (job->diagonal && job->stray[row + r])
+                add_diagonals(&g, row + r, r, 1, a, b);
+            else if (job->diagonal)
+                add_diagonals(&g, row + r, r, 0, a, b);
             else if (job->stray[row + r])
                 add_matrices(&g, row + r, r, 1, a, b);
             else

@@ -298,16 +298,17 @@ static double lanes_of_source(const grove_predict_shape *shape)
     return n > 0 ? (double)((n + lanes - 1) / lanes * lanes) / (double)n : 1;
 }
 
-/* Few channels with Jones terms: phases of stations, and products for each row. Fewer sources than
- * lanes have a row in each lane, whose Jones terms are collected and multiplied by themselves, once
- * for the channels that share them. */
+/* Channels with a source in each lane: phases of stations, and products and smearing for each row.
+ * Fewer sources than lanes have a row in each lane, whose Jones terms are collected and multiplied
+ * by themselves, once for the channels that share them. */
 static double few_by_baselines(const grove_predict_costs *costs, const grove_predict_shape *shape,
                                int64_t channels, double phase)
 {
     const int by_rows = shape->sources > 0 && shape->sources < shape->lanes;
     const double made = shape->jones == PREDICT_COSTS_VARIED ? 1 : 1.0 / (double)shape->channels;
+    const double smearing = 0.12 * (shape->smear_freq != 0) + 0.2 * (shape->smear_time != 0);
     const double direct =
-        costs->direct * (0.56 + 0.11 * sums_of(shape)) * (by_rows ? 1 + 3.7 * made : 1);
+        costs->direct * (0.56 + 0.11 * sums_of(shape) + smearing) * (by_rows ? 1 + 3.7 * made : 1);
 
     return (double)channels * ((by_rows ? 0 : (double)(shape->stations * SIDES) * phase) +
                                (double)shape->baselines * direct);
@@ -335,6 +336,28 @@ static int64_t in_groups(int64_t count)
     return (count + PREDICT_GROUP - 1) / PREDICT_GROUP * PREDICT_GROUP;
 }
 
+/* The share of the sources that have a real factor in each channel. */
+static double factored(const grove_predict_shape *shape)
+{
+    return !shape->flat         ? 1
+           : shape->sources > 0 ? (double)shape->gaussians / (double)shape->sources
+                                : 0;
+}
+
+/* Between Jones terms that channels share, a row in each lane: what a panel and a channel take, to
+ * those of 64 channels without spectra and smearing. */
+static double jones_panel(const grove_predict_shape *shape, double sums)
+{
+    return 0.8 + 0.05 * sums + 0.2 * factored(shape) + (shape->smear_time ? 0.5 + 0.1 * sums : 0);
+}
+
+static double jones_channel(const grove_predict_shape *shape, double sums)
+{
+    const double share = factored(shape);
+
+    return (1 - share) * (0.1 + 0.225 * sums) + share * (2.1 + 0.39 * sums);
+}
+
 static double points_by_baselines(const grove_predict_costs *costs,
                                   const grove_predict_shape *shape)
 {
@@ -353,11 +376,11 @@ static double points_by_baselines(const grove_predict_costs *costs,
         few = 0;
     int64_t rest = shape->channels - few - after;
     int64_t blocks = (rest + PREDICT_BLOCK - 1) / PREDICT_BLOCK;
-    double panel = costs->panel * (within ? 0.8 + 0.05 * sums : 1);
-    double channel = costs->channel * (within ? 0.1 + 0.225 * sums : sums);
+    double panel = costs->panel * (within ? jones_panel(shape, sums) : 1);
+    double channel = costs->channel * (within ? jones_channel(shape, sums) : sums);
     return (double)shape->baselines *
            ((double)blocks * panel +
-            (double)in_groups(rest) * channel * (shape->flat ? 1 : spectra) +
+            (double)in_groups(rest) * channel * (shape->flat || within ? 1 : spectra) +
             ((few ? last : 0) + (double)after * evaluated) * costs->direct);
 }
 
@@ -394,6 +417,20 @@ static double row_by_baselines(const grove_predict_shape *shape, int varied)
                           : 0);
 }
 
+/* Where channels share Jones terms, scalars and diagonals take less to load and multiply. */
+static double by_sources(const grove_predict_costs *costs, const grove_predict_shape *shape)
+{
+    return few_by_baselines(costs, shape, shape->channels,
+                            costs->phase * (shape->elements < 4 ? 0.22 : 0.8));
+}
+
+int grove_predict_sources_win(const grove_predict_costs *costs, const grove_predict_shape *shape)
+{
+    return shape->jones == PREDICT_COSTS_JONES && shape->regular && shape->lanes > 0 &&
+           shape->sources >= shape->lanes &&
+           by_sources(costs, shape) < points_by_baselines(costs, shape);
+}
+
 double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
                                        const grove_predict_shape *shape)
 {
@@ -404,7 +441,8 @@ double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
         return store + varied_by_baselines(costs, shape);
     if (shape->jones && (shape->jones == PREDICT_COSTS_VARIED || !shape->regular))
         return store + few_by_baselines(costs, shape, shape->channels, phase_at(costs, shape));
-    return store + points_by_baselines(costs, shape);
+    return store + (grove_predict_sources_win(costs, shape) ? by_sources(costs, shape)
+                                                            : points_by_baselines(costs, shape));
 }
 
 double grove_predict_cost_of_stations(const grove_predict_costs *costs,

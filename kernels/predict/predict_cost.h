@@ -27,12 +27,12 @@ grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones);
 
 /* What is summed. jones: PREDICT_COSTS_; elements: 1, 2 or 4 of the Jones terms; sums: elements of
  * the result that differ, 1, 2 or 4 (0: 1). regular: equally spaced channels that are not too few.
- * flat: the brightness does not vary with frequency. fitted: coordinates of stations are found from
- * those of the rows, for points by stations alone. lanes: channels that a vector holds, 0: 1.
- * sources: 0: so many that storing takes no time. */
+ * flat: the brightness does not vary with frequency. gaussians: of the sources. fitted: coordinates
+ * of stations are found from those of the rows, for points by stations alone. lanes: channels that
+ * a vector holds, 0: 1. sources: 0: so many that storing takes no time. */
 typedef struct {
-    int64_t baselines, stations, channels, sources;
-    int regular, flat, fitted, jones, elements, sums, lanes;
+    int64_t baselines, stations, channels, sources, gaussians;
+    int regular, flat, smear_time, smear_freq, fitted, jones, elements, sums, lanes;
 } grove_predict_shape;
 
 /* For a source and time, ns; `costs` are those of shape->jones. */
@@ -40,5 +40,8 @@ double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
                                        const grove_predict_shape *shape);
 double grove_predict_cost_of_stations(const grove_predict_costs *costs,
                                       const grove_predict_shape *shape);
+/* Whether by baselines a source is in each lane, not a row: between Jones terms that do not vary
+ * with frequency in channels that a recurrence takes, too. */
+int grove_predict_sources_win(const grove_predict_costs *costs, const grove_predict_shape *shape);
 
 #endif

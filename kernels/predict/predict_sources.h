@@ -24,7 +24,8 @@ typedef struct {
     _Alignas(64) real narrow[3][BATCH * LANES]; /* direction */
     double largest[3];                          /* of the directions */
     int gaussians[BATCH];                       /* are there any in the vector? */
-    jones brightness[BATCH];                    /* of a channel */
+    jones brightness[BATCH]; /* of all vectors in a channel, or with diagonal terms of a vector in
+                                all channels */
     int unpolarised[BATCH];
 } source_batch;
 
@@ -58,24 +59,22 @@ static void start_source_batch(source_batch *g, const grove_predict_channels_job
     }
 }
 
-/* The brightness of all sources in channel c. */
-static void load_source_brightness(source_batch *g, int c)
+/* The brightness of the sources of vector v in channel c, to `place`. */
+static void load_source_brightness(source_batch *g, int v, int c, int place)
 {
     static const real nothing[8] = {0};
     const grove_predict_channels_job *job = g->job;
     const real *weight = (const real *)job->weight + job->weight_channel * c;
     grove_predict_jones_side cells = {.numbers = 8, .bytes = sizeof(real)};
 
-    for (int v = 0; v < g->vectors; v++) {
-        g->unpolarised[v] = 1;
-        for (int i = 0; i < LANES; i++) {
-            int s = v * LANES + i;
-            const real *b = s < job->sources ? weight + job->weight_source * s : nothing;
-            cells.at[i] = (const char *)b;
-            g->unpolarised[v] = g->unpolarised[v] && is_unpolarised(b);
-        }
-        load_cells(&cells, 0, &g->brightness[v]);
+    g->unpolarised[place] = 1;
+    for (int i = 0; i < LANES; i++) {
+        int s = v * LANES + i;
+        const real *b = s < job->sources ? weight + job->weight_source * s : nothing;
+        cells.at[i] = (const char *)b;
+        g->unpolarised[place] = g->unpolarised[place] && is_unpolarised(b);
     }
+    load_cells(&cells, 0, &g->brightness[place]);
 }
 
 /* Jones terms of a station for vector v; lanes beyond the last source repeat it. */
@@ -93,17 +92,6 @@ static void load_station_sources(const grove_predict_channels_job *job, int whic
                                from->channel * (job->offset + c));
     }
     load_cells(&side, from->channel * (job->offset + c), to);
-}
-
-/* Jones terms of a station in channel c, on the left times the brightness; without them it alone.
- */
-static void station_terms(const source_batch *g, int which, int station, int v, int c, jones *to)
-{
-    jones terms;
-
-    load_station_sources(g->job, which, station, v, c, which ? to : &terms);
-    if (!which)
-        multiply_brightness(g->job, &terms, &g->brightness[v], g->unpolarised[v], to);
 }
 
 /* uvw . direction of a station. */
@@ -125,10 +113,13 @@ static void fill_station_sources(const source_batch *g, int which, int station, 
 {
     doubles turns[PARTS];
     vec z[2];
+    jones terms;
 
     turns_of_station(g, which, station, v, turns);
     phases_in_channel(g, which, turns, c, z);
-    station_terms(g, which, station, v, c, to);
+    load_station_sources(g->job, which, station, v, c, which ? to : &terms);
+    if (!which)
+        multiply_brightness(g->job, &terms, &g->brightness[v], g->unpolarised[v], to);
     multiply_elements(to, 8, z[0], z[1]);
 }
 
@@ -144,26 +135,24 @@ INLINE vec *diagonals_at(const source_batch *g, vec *panel, int station, int c, 
     return panel + 2 * (int64_t)g->vectors * ((station * job->at_once + c) * elements + element);
 }
 
-/* The elements of a station's diagonal terms in channels [from, end), of equal brightness, with
- * their phases. Terms that these channels share are loaded once. */
-static void fill_diagonals(const source_batch *g, vec *panel, int which, int station, int v,
-                           int from, int end)
+/* The elements of a station's diagonal terms in all channels, on the left times the brightness,
+ * with their phases. Terms that channels share are loaded once. */
+static void fill_diagonals(const source_batch *g, vec *panel, int which, int station, int v)
 {
     const grove_predict_channels_job *job = g->job;
-    const int bare = !job->side[which].numbers && (which || g->unpolarised[v]);
     doubles turns[PARTS];
-    jones m;
+    jones terms, m;
 
-    if (bare) {
-        memset(&m, 0, sizeof(m));
-        m.at[0] = m.at[6] = which ? splat(1) : g->brightness[v].at[0];
-    }
     turns_of_station(g, which, station, v, turns);
-    for (int c = from; c < end; c++) {
+    for (int c = job->from; c < job->to; c++) {
+        const int first = c == job->from, b = job->weight_channel ? c : job->from;
+        const int loads = first || job->side[which].channel;
         vec z[2];
         phases_in_channel(g, which, turns, c, z);
-        if (!bare && (c == from || job->side[which].channel))
-            station_terms(g, which, station, v, c, &m);
+        if (loads)
+            load_station_sources(job, which, station, v, c, which ? &m : &terms);
+        if (!which && (loads || job->weight_channel))
+            multiply_brightness(job, &terms, &g->brightness[b], g->unpolarised[b], &m);
         for (int k = 0; k < job->elements; k++) {
             int e = which ? 6 * (job->element[k] & 1) : 2 * job->element[k];
             rotate(diagonals_at(g, panel, station, c, k) + 2 * v, &m.at[e], z[0], z[1]);
@@ -300,31 +289,42 @@ INLINE void smear_along(const source_batch *g, int row, int c, const vec *across
             to[v] *= decay(extents[v] * (real)(ratio * ratio));
 }
 
-/* Phases of the row's rest. */
-INLINE void rest_phases(const source_batch *g, int row, int v, int c, vec z[2])
+/* Phases of the row's rest of all sources in channel c. */
+INLINE void rest_phases(const source_batch *g, int row, int c, vec (*z)[2])
 {
+    const double *rest = g->job->rest + 3 * row, scale = -g->job->freq[c];
+    const int small = most_turns(g, rest, scale) <= SMALL_TURNS;
+    const vec *l = (const vec *)(const void *)g->narrow[0], *m = l + BATCH, *n = m + BATCH;
+    const real u = (real)(rest[0] * scale), v = (real)(rest[1] * scale),
+               w = (real)(rest[2] * scale);
     doubles turns[PARTS];
 
-    dot_sources(g, g->job->rest + 3 * row, v, turns);
-    phasor(fractional_turns(turns, -g->job->freq[c]), &z[0], &z[1]);
+    for (int i = 0; i < g->vectors; i++)
+        if (small) {
+            small_phasor(l[i] * u + m[i] * v + n[i] * w, &z[i][0], &z[i][1]);
+        } else {
+            dot_sources(g, rest, i, turns);
+            phasor(fractional_turns(turns, scale), &z[i][0], &z[i][1]);
+        }
 }
 
 INLINE void add_sources(const source_batch *g, int row, int stray, const jones *a, const jones *b)
 {
     double *to = (double *)g->job->sums + (int64_t)row * 8;
-    vec across[BATCH], extents[BATCH], factor[BATCH], z[2], sums[8];
+    vec across[BATCH], extents[BATCH], factor[BATCH], z[BATCH][2], sums[8];
     matrix_sums x = {0};
 
     smear_across(g, row, 0, across);
     find_extents(g, row, extents);
     smear_along(g, row, 0, across, extents, factor);
+    if (stray)
+        rest_phases(g, row, 0, z);
     for (int v = 0; v < g->vectors; v++, a++, b++) {
         const vec *m = a->at;
         jones rotated;
         if (stray) {
             rotated = *a;
-            rest_phases(g, row, v, 0, z);
-            multiply_elements(&rotated, 8, z[0], z[1]);
+            multiply_elements(&rotated, 8, z[v][0], z[v][1]);
             m = rotated.at;
         }
         add_terms(factor[v], m, b->at, &x);
@@ -371,8 +371,9 @@ INLINE void add_source_diagonals(const source_batch *g, int row, int stray, vec 
         if (c == job->from || (job->width && job->width[c] != job->width[c - 1]))
             smear_across(g, row, c, across);
         smear_along(g, row, c, across, extents, factor);
+        if (stray)
+            rest_phases(g, row, c, z);
         for (int v = 0; v < g->vectors && stray; v++) {
-            rest_phases(g, row, v, c, z[v]);
             z[v][0] *= factor[v];
             z[v][1] *= factor[v];
         }
@@ -392,15 +393,13 @@ static void diagonal_sums(source_batch *g)
     const grove_predict_channels_job *job = g->job;
     vec *left = job->panel, *right = left + 8 * (int64_t)SPAN * job->stations;
 
-    const int at_once = job->weight_channel ? 1 : job->to - job->from;
-
-    for (int c = job->from; c < job->to; c += at_once) {
-        load_source_brightness(g, c);
-        for (int v = 0; v < g->vectors; v++)
-            for (int p = 0; p < job->stations; p++)
-                for (int side = 0; side < 2; side++)
-                    if (job->side[side].wanted[p])
-                        fill_diagonals(g, side ? right : left, side, p, v, c, c + at_once);
+    for (int v = 0; v < g->vectors; v++) {
+        for (int c = job->from; c < (job->weight_channel ? job->to : job->from + 1); c++)
+            load_source_brightness(g, v, c, c);
+        for (int p = 0; p < job->stations; p++)
+            for (int side = 0; side < 2; side++)
+                if (job->side[side].wanted[p])
+                    fill_diagonals(g, side ? right : left, side, p, v);
     }
     for (int row = 0; row < job->rows; row++)
         if (job->stray[row])
@@ -419,7 +418,8 @@ static void source_sums(const grove_predict_channels_job *job)
         diagonal_sums(&g);
         return;
     }
-    load_source_brightness(&g, 0);
+    for (int v = 0; v < g.vectors; v++)
+        load_source_brightness(&g, v, 0, v);
     for (int v = 0; v < g.vectors; v++)
         for (int p = 0; p < job->stations; p++)
             for (int side = 0; side < 2; side++)

@@ -136,6 +136,17 @@ INLINE void phasor(vec y, vec *cosine, vec *sine)
     *sine = (s + s) * c;
 }
 
+/* The same for few turns, |y| <= SMALL_TURNS, by short series: errors below 1e-16. */
+#define SMALL_TURNS (1.0 / 512)
+INLINE void small_phasor(vec y, vec *cosine, vec *sine)
+{
+    vec x = y * R(6.283185307179586477), square = x * x;
+
+    *cosine =
+        R(1.0) + square * (R(-0.5) + square * (R(1.0) / R(24.0) - square * (R(1.0) / R(720.0))));
+    *sine = x * (R(1.0) + square * (R(-1.0) / R(6.0) + square * (R(1.0) / R(120.0))));
+}
+
 INLINE vec nearest(vec x)
 {
     return (x + ROUND_REAL) - ROUND_REAL;

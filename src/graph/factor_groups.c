@@ -68,18 +68,45 @@ static const grove_node *grouped_parm(const grove_node *value)
     return found;
 }
 
-bool grove_grouped_sum_find(grove_node *node, bool (*is_fitted)(void *context, const grove_node *),
-                            void *context, grove_grouped_sum *found)
+/* What is the same for all sources, and stands outermost at a side on which something is fitted. */
+static bool find_outer(const grove_grouped_sum *sum, grove_node *const side[2],
+                       grove_fitted_test *is_fitted, void *context, grove_grouped_sum *found)
+{
+    *found = *sum;
+    for (int k = 0; k < 2; k++) {
+        bool fitted = side[k] && is_fitted(context, side[k]);
+        bool whole = fitted && !grove_node_varies(side[k], GROVE_AXIS_SOURCE);
+        if (fitted && !whole && !grove_node_varies(sum->outer[k], GROVE_AXIS_SOURCE))
+            continue;
+        found->outer[k] = whole ? side[k] : NULL;
+        found->rest[k] = whole ? NULL : side[k];
+    }
+    return found->outer[0] || found->outer[1];
+}
+
+static bool sums_sources(const grove_node *node)
+{
+    for (int i = 0; i < node->consumed_count; i++)
+        if (node->consumed[i]->kind == GROVE_AXIS_SOURCE)
+            return true;
+    return false;
+}
+
+bool grove_grouped_sum_find(grove_node *node, grove_fitted_test *is_fitted, void *context,
+                            grove_grouped_sum *found)
 {
     grove_node *left = input_of(node, "left"), *right = input_of(node, "right");
+    grove_grouped_sum sum = {.sum = node};
 
-    *found = (grove_grouped_sum){.sum = node};
-    if (!left || !right || !grove_node_varies(left, GROVE_AXIS_SOURCE) ||
-        !grove_node_varies(right, GROVE_AXIS_SOURCE) || !is_fitted(context, left) ||
-        !is_fitted(context, right))
+    if (!sums_sources(node))
         return false;
-    open_left(left, found);
-    open_right(right, found);
+    if (left)
+        open_left(left, &sum);
+    if (right)
+        open_right(right, &sum);
+    if (find_outer(&sum, (grove_node *[]){left, right}, is_fitted, context, found))
+        return true;
+    *found = sum;
     for (int k = 0; k < 2; k++)
         if (!found->outer[k] || !is_fitted(context, found->outer[k]) ||
             (found->rest[k] && is_fitted(context, found->rest[k])))
@@ -163,18 +190,18 @@ bool grove_grouped_sum_take(const grove_grouped_sum *sum, int64_t g, grove_node 
     static const grove_literal none = {.kind = GROVE_LITERAL_NONE, .text = "none"};
     const grove_operand nothing = {.kind = GROVE_OPERAND_LITERAL, .literal = &none};
     grove_operand others[GROVE_MAX_INPUTS] = {{0}};
-    grove_node *left = sources_of(sum, g), *right = sum->rest[1];
+    grove_node *left = sum->groups ? sources_of(sum, g) : sum->rest[0], *right = sum->rest[1];
 
     for (int k = 0; k < 2; k++) {
-        outer[k] = of_group(sum->outer[k], sum->leaf, g);
-        if (!outer[k] || grove_node_varies(outer[k], GROVE_AXIS_SOURCE))
+        outer[k] = sum->groups ? of_group(sum->outer[k], sum->leaf, g) : sum->outer[k];
+        if (sum->groups && (!outer[k] || grove_node_varies(outer[k], GROVE_AXIS_SOURCE)))
             return false;
     }
-    if (left && sum->rest[0])
+    if (sum->groups && left && sum->rest[0])
         left = call(GROVE_ROLE_PRODUCT, left, sum->rest[0]);
-    if (!left)
+    if (sum->groups && !left)
         return false;
-    others[grove_node_input(sum->sum, "left")] = seen_from(left, 'p');
+    others[grove_node_input(sum->sum, "left")] = left ? seen_from(left, 'p') : nothing;
     others[grove_node_input(sum->sum, "right")] = right ? seen_from(right, 'q') : nothing;
     grove_operand made = grove_tree_remake(sum->sum->tree, sum->sum, others);
     *middle = made.node;

@@ -250,14 +250,36 @@ static grove_chain open_exponentials(factoring *f, const grove_chain *term)
     return opened;
 }
 
+/* Where a factor would best stand: 0 left of the middle, 1 in it, 2 right of it. */
+static int wanted_place(factoring *f, const grove_factor *at)
+{
+    return !is_fitted(f, at->node) ? 1 : at->side == 'q' ? 2 : 0;
+}
+
+/* Diagonal factors commute: those without parms go inside, where they are known once for all. */
+static void order_diagonals(factoring *f, grove_chain *term)
+{
+    for (int i = 1; i < term->count; i++)
+        for (int k = i; k > 0; k--) {
+            const grove_factor before = term->at[k - 1], at = term->at[k];
+            if (before.node->form.shape == GROVE_MATRIX || at.node->form.shape == GROVE_MATRIX ||
+                wanted_place(f, &before) <= wanted_place(f, &at))
+                break;
+            term->at[k - 1] = at;
+            term->at[k] = before;
+        }
+}
+
 /* The products of a term. A factor whose station is left or right keeps that to itself. */
 static void add_product(factoring *f, const grove_chain *given)
 {
-    const grove_chain opened = open_exponentials(f, given), *term = &opened;
+    grove_chain opened = open_exponentials(f, given);
+    const grove_chain *term = &opened;
     grove_chain parts[3] = {{.constant = {1, 0}}, {.constant = {1, 0}}, {.constant = {1, 0}}};
     grove_chain *left = &parts[0], *middle = &parts[1], *right = &parts[2];
     int last_left, first_right;
 
+    order_diagonals(f, &opened);
     memcpy(middle->constant, term->constant, sizeof(middle->constant));
     find_sides(f, term, &last_left, &first_right);
     for (int i = 0; i < term->count && !f->found->why; i++) {
@@ -281,8 +303,8 @@ static void add_product(factoring *f, const grove_chain *given)
               right->count ? make(f, right) : (grove_operand){0});
 }
 
-/* The first factor from `from` on that is a sum over sources in groups with parms of their own;
- * -1: there is none. */
+/* The first factor from `from` on that is a sum over sources with parms inside, those of groups of
+ * sources or of all; -1: there is none. */
 static int find_grouped(factoring *f, const grove_chain *term, int from, grove_grouped_sum *sum)
 {
     for (int i = from; i < term->count; i++)
@@ -308,10 +330,11 @@ static grove_chain take_group(factoring *f, const grove_chain *term, int i,
     }
     grove_edge edges[3] = {{outer[0], 0}, {middle, 0}, {outer[1], 0}};
     for (int k = 0; k < 3; k += 2)
-        if (grove_node_varies(edges[k].node, GROVE_AXIS_STATION))
+        if (edges[k].node && grove_node_varies(edges[k].node, GROVE_AXIS_STATION))
             edges[k].side = k ? 'q' : 'p';
     for (int k = 0; k < 3; k++)
-        open(f, &taken, at, edges[at->adjoint ? 2 - k : k]);
+        if (edges[at->adjoint ? 2 - k : k].node)
+            open(f, &taken, at, edges[at->adjoint ? 2 - k : k]);
     for (int j = i + 1; j < term->count; j++)
         grove_chain_add(&taken, &term->at[j]);
     return taken;
@@ -325,12 +348,12 @@ static void add_groups(factoring *f, const grove_chain *term)
 
     if (i < 0)
         add_product(f, term);
-    else if (find_grouped(f, term, i + 1, &second) >= 0)
+    else if (sum.groups && find_grouped(f, term, i + 1, &second) >= 0)
         give_up(f, "%s is a second sum over groups of sources in a product", second.sum);
-    for (int64_t g = 0; i >= 0 && g < sum.groups->size && !f->found->why; g++) {
+    for (int64_t g = 0; i >= 0 && g < (sum.groups ? sum.groups->size : 1) && !f->found->why; g++) {
         grove_chain taken = take_group(f, term, i, &sum, g);
         if (!f->found->why)
-            add_product(f, &taken);
+            add_groups(f, &taken);
     }
 }
 

@@ -20,6 +20,7 @@ grove_hash grove_literal_hash(grove_hash hash, const grove_literal *literal)
         hash = grove_hash_number(hash, literal->number);
         hash = grove_hash_number(hash, literal->to);
         hash = grove_hash_number(hash, literal->imaginary);
+        hash = grove_hash_integer(hash, literal->complex_);
         hash = grove_hash_add(hash, &literal->unit, sizeof(literal->unit));
         break;
     case GROVE_LITERAL_TEXT:
@@ -71,7 +72,7 @@ const char *grove_literal_show(grove_arena *arena, const grove_literal *literal)
     case GROVE_LITERAL_NUMBER:
         if (literal->text)
             return literal->text;
-        if (literal->imaginary != 0)
+        if (literal->complex_ || literal->imaginary != 0)
             return grove_arena_format(arena, "%s%+.10gi",
                                       show_number(arena, literal, literal->number),
                                       literal->imaginary);

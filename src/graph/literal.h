@@ -26,6 +26,7 @@ struct grove_literal {
     double number;    /* NUMBER: in base units; RANGE: from */
     double to;        /* RANGE */
     double imaginary; /* NUMBER: of a complex constant */
+    bool complex_;    /* NUMBER: written with an imaginary part, which may be 0: 1+0i */
     grove_unit unit;
     bool hours;             /* the unit was written as h, min or s: may stand for an hour angle */
     const char *text;       /* TEXT; NUMBER, RANGE: as written, for messages ("25 s") */

@@ -302,10 +302,14 @@ grove_dimension grove_node_quantity(const grove_node *node, const char *name, do
     const grove_literal *literal = option(node, name, GROVE_QUANTITY, GROVE_QUANTITY);
     grove_dimension unit;
 
-    number[0] = literal->number;
-    number[1] = literal->imaginary;
+    number[0] = literal->number, number[1] = literal->imaginary;
     memcpy(&unit, &literal->unit, sizeof(unit));
     return unit;
+}
+
+bool grove_node_quantity_complex(const grove_node *node, const char *name)
+{
+    return option(node, name, GROVE_QUANTITY, GROVE_QUANTITY)->complex_;
 }
 
 /* ---- inputs ---- */

@@ -49,6 +49,7 @@ static const grove_literal *number(grove_fold *fold, double complex value, grove
     grove_literal literal = {.kind = GROVE_LITERAL_NUMBER,
                              .number = creal(value),
                              .imaginary = cimag(value),
+                             .complex_ = cimag(value) != 0,
                              .unit = unit,
                              .hours = hours};
 
@@ -117,6 +118,19 @@ static const grove_literal *product(grove_fold *fold, char op, const grove_liter
     }
     return number(fold, value_of(a) / value_of(b), grove_unit_divide(a->unit, b->unit),
                   a->hours && grove_unit_is_none(b->unit));
+}
+
+/* 1 + 0i stays a complex number. `result`: NULL: there is none. */
+static const grove_literal *as_complex_as(grove_fold *fold, const grove_literal *a,
+                                          const grove_literal *b, const grove_literal *result)
+{
+    grove_literal literal;
+
+    if (!result || (!a->complex_ && !b->complex_))
+        return result;
+    literal = *result;
+    literal.complex_ = true;
+    return grove_arena_copy(fold->arena, &literal, sizeof(literal));
 }
 
 static const grove_literal *power(grove_fold *fold, const grove_literal *a, const grove_literal *b)
@@ -210,10 +224,10 @@ const grove_literal *grove_fold_binary(grove_fold *fold, char op, const grove_li
     switch (op) {
     case '+':
     case '-':
-        return sum(fold, op, a, b);
+        return as_complex_as(fold, a, b, sum(fold, op, a, b));
     case '*':
     case '/':
-        return product(fold, op, a, b);
+        return as_complex_as(fold, a, b, product(fold, op, a, b));
     case '^':
         return power(fold, a, b);
     default:

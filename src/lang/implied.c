@@ -35,9 +35,8 @@ static bool makes(const grove_builder *builder, const grove_entry *entry, const 
 
     if (entry->kind != GROVE_ENTRY_DEFINITION || entry->state == GROVE_ENTRY_BUSY || !body)
         return false;
-    if (entry->state == GROVE_ENTRY_DONE)
-        return entry->value.kind == GROVE_OPERAND_NODE &&
-               entry->value.node->kind == GROVE_NODE_LEAF &&
+    if (entry->state == GROVE_ENTRY_DONE && entry->value.kind == GROVE_OPERAND_NODE)
+        return entry->value.node->kind == GROVE_NODE_LEAF &&
                grove_equal(entry->value.node->class_->object, object);
     if (body->kind != GROVE_AST_CALL || grove_scope_find(entry->scope, body->text))
         return false;

@@ -55,6 +55,7 @@ static int set_unit(grove_reader *reader, grove_literal *literal, const char *na
     if (!strcmp(name, "i")) {
         literal->imaginary = literal->number;
         literal->number = 0;
+        literal->complex_ = true;
         return 0;
     }
     if (grove_unit_named(name, (int)strlen(name), &literal->unit, &factor)) {
