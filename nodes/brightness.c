@@ -1,9 +1,14 @@
 #include "plugin.h"
 
-#define GROVE_KERNEL_SOURCE "../kernels/brightness.h"
-#include "kernel.h"
+#include "../kernels/brightness/brightness_simd.h"
 
-static const grove_kernel kernel = GROVE_KERNEL(brightness);
+static const grove_kernel kernel = {"brightness",
+                                    grove_brightness_single,
+                                    grove_brightness_double,
+                                    "../kernels/brightness.h",
+                                    0,
+                                    0,
+                                    0};
 
 static const grove_input inputs[] = {
     {"sky", GROVE_OBJECT, "the sources", .object = "sky"},

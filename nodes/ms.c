@@ -220,6 +220,8 @@ static int describe(grove_node *node, ms_state *state)
             path, layout->windows);
     snprintf(number, sizeof(number), "%lld", (long long)layout->rows);
     grove_node_add_property(node, "rows", number);
+    snprintf(number, sizeof(number), "%lld", (long long)layout->runs);
+    grove_node_add_property(node, "row_runs", number);
     snprintf(number, sizeof(number), "%d", layout->correlations);
     grove_node_add_property(node, "correlations", number);
     if (layout->by_baseline)

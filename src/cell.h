@@ -303,6 +303,35 @@ GROVE_FN int64_t grove_args_cells(const grove_args *args)
     return n;
 }
 
+/* Of so many inputs addresses are kept in registers; of more where a class has more. */
+enum { GROVE_FEW_INPUTS = 3 };
+
+/* Sets `cell` to output cell number `at`; returns how many cells follow with constant steps along
+ * the last axis, at most last - at; 1 if the last axis is gathered. */
+GROVE_FN int64_t grove_cell_start(grove_cell *cell, const grove_args *args, int64_t at,
+                                  int64_t last)
+{
+    int inner = args->axes - 1;
+    int64_t rest = at, run = last - at;
+
+    cell->args = args;
+    for (int d = inner; d >= 0; d--) {
+        cell->index[d] = rest % args->size[d];
+        rest /= args->size[d];
+    }
+    if (inner >= 0 && run > args->size[inner] - cell->index[inner])
+        run = args->size[inner] - cell->index[inner];
+    for (int k = args->inputs; k < GROVE_FEW_INPUTS; k++)
+        cell->in[k] = 0;
+    for (int k = 0; k < args->inputs; k++) {
+        cell->in[k] = grove_view_at(&args->in[k], cell->index, args->axes);
+        if (args->in[k].gather && args->in[k].gather_axis == inner)
+            run = 1;
+    }
+    cell->out = grove_view_at(&args->out, cell->index, args->axes);
+    return run;
+}
+
 typedef void (*grove_cells_fn)(const grove_args *args, int64_t first, int64_t last);
 
 /* A cell function in both precisions; its CUDA kernels are called NAME_single and NAME_double. */

@@ -142,7 +142,7 @@ typedef struct {
     int walks;  /* over the tiles, of all passes: more where planes of images are made in turn */
     int groups; /* in which planes of images are made for each tile; 1: all at once */
     uint64_t peak_bytes;    /* of values, including buffers of reading and writing */
-    uint64_t process_bytes; /* peak_bytes and the process's other memory */
+    uint64_t process_bytes; /* values but for pages of gaps, and all else */
     double visibilities;    /* times, baselines and channels, each once; 0: no baselines */
     double operations;      /* rough estimate: cells computed, all nodes */
     int64_t section;        /* minimum number of sources that sums take at a time; 0: all */

@@ -4,9 +4,6 @@
 #include "cell.h"
 
 #ifndef GROVE_CELL
-/* Of so many inputs addresses are kept in registers; of more where a class has more. */
-enum { GROVE_FEW_INPUTS = 3 };
-
 #ifdef GROVE_CUDA
 /* A kernel for a cell function: each thread takes cells in steps of the whole grid. */
 #define GROVE_CELL(name)                                                                           \
@@ -159,32 +156,6 @@ GROVE_FN void grove_cell_find(grove_cell *cell, const grove_args *args, int64_t 
         }                                                                                          \
     }                                                                                              \
     GROVE_FN void GROVE_NAME(name##_cell)(const grove_cell *c)
-
-/* Sets `cell` to output cell number `at`; returns how many cells follow with constant steps along
- * the last axis, at most last - at; 1 if the last axis is gathered. */
-GROVE_FN int64_t grove_cell_start(grove_cell *cell, const grove_args *args, int64_t at,
-                                  int64_t last)
-{
-    int inner = args->axes - 1;
-    int64_t rest = at, run = last - at;
-
-    cell->args = args;
-    for (int d = inner; d >= 0; d--) {
-        cell->index[d] = rest % args->size[d];
-        rest /= args->size[d];
-    }
-    if (inner >= 0 && run > args->size[inner] - cell->index[inner])
-        run = args->size[inner] - cell->index[inner];
-    for (int k = args->inputs; k < GROVE_FEW_INPUTS; k++)
-        cell->in[k] = 0;
-    for (int k = 0; k < args->inputs; k++) {
-        cell->in[k] = grove_view_at(&args->in[k], cell->index, args->axes);
-        if (args->in[k].gather && args->in[k].gather_axis == inner)
-            run = 1;
-    }
-    cell->out = grove_view_at(&args->out, cell->index, args->axes);
-    return run;
-}
 
 /* Steps in bytes from one cell to the next, for classes with few inputs: the pointers stay in
  * registers. */

@@ -145,6 +145,48 @@ START_TEST(spectrum_of_nothing)
 }
 END_TEST
 
+/* At one frequency sources follow each other, each with its own spectrum and rotation. */
+START_TEST(brightness_at_one_frequency)
+{
+    tree("x = brightness(S, obs, freq=1409MHz)\n");
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert(x.axes == 1 && grid_now.freq[9] == 1409e6);
+    for (int s = 0; s < field_now.sources; s++) {
+        long double complex wanted[4];
+        grid_brightness(s, 9, wanted);
+        for (int e = 0; e < 4; e++)
+            ck_assert(cabsl(x.at[4 * s + e] - wanted[e]) < 2e-15L);
+    }
+    testing_free(&x);
+}
+END_TEST
+
+/* Spectra beyond the range of numbers, and turns of which no digit is left. */
+START_TEST(brightness_of_extreme_numbers)
+{
+    memset(field_now.measure, 0, sizeof(field_now.measure));
+    tree("u = brightness(S, obs, logarithmic=1, spectrum=1e4, reference_frequency=1GHz)\n"
+         "x = brightness(S, obs, logarithmic=1, spectrum=-1e4, reference_frequency=1GHz)\n"
+         "y = brightness(S, obs, logarithmic=1, spectrum=-0.7, reference_frequency=1e-300Hz)\n"
+         "z = brightness(S, obs, spectrum=0Jy, rotation_measure=5e17)\n");
+    testing_value x = testing_evaluate(&t, "x"), y = testing_evaluate(&t, "y");
+    testing_value z = testing_evaluate(&t, "z"), u = testing_evaluate(&t, "u");
+    for (int s = 0; s < field_now.sources; s++)
+        for (int k = 0; k < grid_now.channels; k++) {
+            int64_t at = 4 * (s * grid_now.channels + k);
+            const double *stokes = field_now.stokes[s];
+            ck_assert(!isfinite(creal(u.at[at])) && x.at[at] == 0 && x.at[at + 3] == 0);
+            ck_assert(y.at[at] == 0 && y.at[at + 3] == 0);
+            ck_assert_double_eq_tol(hypot(creal(z.at[at] - z.at[at + 3]) / 2, creal(z.at[at + 1])),
+                                    hypot(stokes[1], stokes[2]), 1e-14);
+        }
+    testing_free(&x);
+    testing_free(&y);
+    testing_free(&z);
+    testing_free(&u);
+}
+END_TEST
+
 /* ---- phase and point ---- */
 
 /* Flat spectra need no frequency axis; one that turns with frequency brings it back. */
@@ -357,6 +399,8 @@ int main(void)
     tcase_add_test(test, brightness_of_one_jansky);
     tcase_add_test(test, spectrum_of_nothing);
     tcase_add_test(test, brightness_that_is_flat);
+    tcase_add_test(test, brightness_at_one_frequency);
+    tcase_add_test(test, brightness_of_extreme_numbers);
     tcase_add_test(test, phase_of_stations);
     tcase_add_test(test, point_against_long_double);
     tcase_add_test(test, smearing_not_wanted);

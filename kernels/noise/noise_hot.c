@@ -4,7 +4,7 @@
 #include "../simd/vector.h"
 #include "noise_simd.h"
 
-typedef uint64_t bits __attribute__((vector_size(VECTOR_BYTES)));
+typedef naturals bits;
 
 /* The last round of grove_random_bits. */
 INLINE bits mix(bits x, bits word)
@@ -24,27 +24,6 @@ INLINE vec uniform(bits x)
     vec number = ((vec)high - 4503599627370496.0) * 2097152.0 + ((vec)low - 4503599627370496.0);
 
     return (number + 0.5) * (1.0 / 9007199254740992.0);
-}
-
-/* log(u), 0 < u <= 1, to the last bits: the mantissa m, from sqrt(1/2) to sqrt(2), by the series of
- * artanh((m - 1) / (m + 1)) with the coefficients of fdlibm (Sun, 1993). */
-INLINE vec logarithm(vec u)
-{
-    const bits lowest = (bits)splat(0.70710678118654752440);
-    bits power = ((bits)u - lowest + (1024ull << MANTISSA)) >> MANTISSA; /* and 1024 */
-    vec m = (vec)((bits)u - ((power - 1024) << MANTISSA));
-    vec k = (vec)(power | 0x4330000000000000u) - (4503599627370496.0 + 1024);
-    vec f = m - 1.0, s = f / (f + 2.0), z = s * s, square = 0.5 * f * f;
-    vec r = z * 1.479819860511658591e-01 + 1.531383769920937332e-01;
-
-    r = r * z + 1.818357216161805012e-01;
-    r = r * z + 2.222219843214978396e-01;
-    r = r * z + 2.857142874366239149e-01;
-    r = r * z + 3.999999999940941908e-01;
-    r = r * z + 6.666666666666735130e-01;
-    r = r * z;
-    return k * 6.93147180369123816490e-01 -
-           ((square - (s * (square + r) + k * 1.90821492927058770002e-10)) - f);
 }
 
 INLINE vec root(vec x)

@@ -22,20 +22,11 @@ typedef struct {
  * axis. */
 static run find_run(const grove_args *args, int64_t at, int64_t last)
 {
-    run r = {.cell.args = args, .axis = grove_args_axis(args, GROVE_AXIS_FREQ), .count = 1};
-    int64_t rest = at;
+    run r = {.axis = grove_args_axis(args, GROVE_AXIS_FREQ), .count = 1};
+    int64_t count = grove_cell_start(&r.cell, args, at, last);
 
-    for (int d = args->axes - 1; d >= 0; d--) {
-        r.cell.index[d] = rest % args->size[d];
-        rest /= args->size[d];
-    }
-    if (r.axis >= 0 && r.axis == args->axes - 1) {
-        int64_t left = args->size[r.axis] - r.cell.index[r.axis];
-        r.count = left < last - at ? left : last - at;
-    }
-    for (int k = 0; k < args->inputs; k++)
-        r.cell.in[k] = grove_view_at(&args->in[k], r.cell.index, args->axes);
-    r.cell.out = grove_view_at(&args->out, r.cell.index, args->axes);
+    if (r.axis >= 0 && r.axis == args->axes - 1)
+        r.count = count;
     return r;
 }
 

@@ -261,6 +261,32 @@ INLINE vec decay_less_one(vec x)
     return (vec)(((integers)less & ~underflow) | ((integers)splat(-1) & underflow));
 }
 
+#if !GROVE_REAL_SINGLE
+typedef uint64_t naturals __attribute__((vector_size(VECTOR_BYTES)));
+
+/* log(u), u > 0 and not denormal, to the last bits: the mantissa m, from sqrt(1/2) to sqrt(2), by
+ * the series of artanh((m - 1) / (m + 1)) with the coefficients of fdlibm (Sun, 1993). */
+INLINE vec logarithm(vec u)
+{
+    const naturals lowest = (naturals)splat(0.70710678118654752440);
+    naturals power = ((naturals)u - lowest + (1024ull << MANTISSA)) >> MANTISSA; /* and 1024 */
+    vec m = (vec)((naturals)u - ((power - 1024) << MANTISSA));
+    vec k = (vec)(power | 0x4330000000000000u) - (4503599627370496.0 + 1024);
+    vec f = m - 1.0, s = f / (f + 2.0), z = s * s, square = 0.5 * f * f;
+    vec r = z * 1.479819860511658591e-01 + 1.531383769920937332e-01;
+
+    r = r * z + 1.818357216161805012e-01;
+    r = r * z + 2.222219843214978396e-01;
+    r = r * z + 2.857142874366239149e-01;
+    r = r * z + 3.999999999940941908e-01;
+    r = r * z + 6.666666666666735130e-01;
+    r = r * z;
+    return k * 6.93147180369123816490e-01 -
+           ((square - (s * (square + r) + k * 1.90821492927058770002e-10)) - f);
+}
+
+#endif
+
 /* Numbers 0, 2, 4 ... of a and then b, and numbers 1, 3, 5 ... */
 INLINE void unzip(vec a, vec b, vec *even, vec *odd)
 {

@@ -98,14 +98,25 @@ static grove_node *missing_of(grove_node *leaf, const grove_place *place)
     return NULL;
 }
 
-double grove_node_rows_share(const grove_node *missing)
+/* A number of the leaf's for each row that there could be; 1 where it does not tell. */
+static double share_of(const grove_node *missing, const char *property)
 {
-    const char *there = grove_node_property(missing->leaf, "rows");
+    const char *there = grove_node_property(missing->leaf, property);
     double cells = 1;
 
     for (int d = 0; d < missing->axis_count; d++)
         cells *= (double)missing->axes[d]->size;
     return there && cells > 0 ? fmin(strtod(there, NULL) / cells, 1) : 1;
+}
+
+double grove_node_rows_share(const grove_node *missing)
+{
+    return share_of(missing, "rows");
+}
+
+double grove_node_runs_share(const grove_node *missing)
+{
+    return share_of(missing, "row_runs");
 }
 
 void grove_node_leave_rows(grove_node *node, const char *input)

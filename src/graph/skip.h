@@ -18,5 +18,7 @@ grove_node *grove_node_lacked_rows(const grove_node *value);
  * GROVE_FEW_ROWS it is mostly gaps. */
 #define GROVE_FEW_ROWS 0.25
 double grove_node_rows_share(const grove_node *missing);
+/* Runs of rows that follow each other, for each row that there could be: at most that share. */
+double grove_node_runs_share(const grove_node *missing);
 
 #endif

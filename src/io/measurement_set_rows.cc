@@ -487,6 +487,7 @@ void fill_layout(grove_ms_layout *layout, const grove_set_rows *rows)
     for (size_t b = 0; b < baselines; b++)
         layout->autocorrelations |= rows->left[b] == rows->right[b];
     layout->rows = rows->count;
+    layout->runs = grove_set_rows_runs(rows);
     layout->by_baseline = rows->by_baseline;
     layout->fields = rows->fields;
     layout->windows = rows->windows;

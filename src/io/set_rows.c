@@ -143,6 +143,16 @@ bool grove_set_rows_equal(const grove_set_rows *a, const grove_set_rows *b)
             same(a->wide, b->wide, a->count, sizeof(int64_t)));
 }
 
+int64_t grove_set_rows_runs(const grove_set_rows *rows)
+{
+    int64_t runs = rows->times;
+
+    for (int64_t t = 0; rows->first && t < rows->times; t++)
+        for (int64_t k = rows->first[t] + 1; k < rows->first[t + 1]; k++)
+            runs += rows->baseline[k] != rows->baseline[k - 1] + 1;
+    return runs;
+}
+
 uint64_t grove_set_rows_bytes(const grove_set_rows *rows)
 {
     uint64_t each = rows->narrow ? sizeof(int32_t) + sizeof(uint32_t)

@@ -35,6 +35,8 @@ bool grove_set_rows_order(int64_t count, int *left, int *right);
 
 /* Whether all times and baselines have the same rows. */
 bool grove_set_rows_equal(const grove_set_rows *a, const grove_set_rows *b);
+/* Runs of baselines that follow each other, all with rows, in all times. */
+int64_t grove_set_rows_runs(const grove_set_rows *rows);
 /* Bytes that it takes. */
 uint64_t grove_set_rows_bytes(const grove_set_rows *rows);
 /* Rows of a block, of each time after the other, and their places [time][baseline] in the block.

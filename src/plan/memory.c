@@ -3,20 +3,24 @@
 #include "plan/walk.h"
 
 #include "base/memory.h"
+#include "graph/skip.h"
+#include "plan/rows.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* A value, or memory used beside values. */
 typedef struct {
-    uint64_t bytes;
+    uint64_t bytes, resident; /* the latter without pages of gaps, in any of its uses */
     int users;
 } block;
 
 /* A device's pool, in sizes only. */
 typedef struct {
-    uint64_t *free_blocks;
+    block *free_blocks;
     size_t free_count, free_capacity;
     grove_budget budget;
+    uint64_t resident; /* of all blocks; the pool gives none back */
 } block_pool;
 
 typedef struct {
@@ -26,26 +30,35 @@ typedef struct {
     uint64_t largest; /* of the values of a tile */
 } sizes;
 
-static block *take_block(sizes *z, uint64_t bytes)
+/* `resident`: of the `bytes`, those in pages that are written to. */
+static block *take_pages(sizes *z, uint64_t bytes, uint64_t resident)
 {
     block_pool *pool = &z->pool;
     size_t best = pool->free_count;
-    uint64_t best_bytes = 0;
+    uint64_t best_bytes = 0, had = 0;
     block *new = grove_alloc(sizeof(*new));
 
     bytes = grove_block_bytes(&pool->budget.rule, bytes);
     for (size_t i = 0; i < pool->free_count; i++)
-        if (grove_block_is_better(&pool->budget.rule, bytes, pool->free_blocks[i], best_bytes))
-            best_bytes = pool->free_blocks[best = i];
+        if (grove_block_is_better(&pool->budget.rule, bytes, pool->free_blocks[i].bytes,
+                                  best_bytes))
+            best_bytes = pool->free_blocks[best = i].bytes;
     if (best_bytes) {
         bytes = best_bytes;
+        had = pool->free_blocks[best].resident;
         pool->free_blocks[best] = pool->free_blocks[--pool->free_count];
         grove_budget_reuse(&pool->budget, bytes);
     } else {
         grove_budget_take(&pool->budget, bytes);
     }
-    *new = (block){bytes, 1};
+    *new = (block){bytes, resident > had ? resident : had, 1};
+    pool->resident += new->resident - had;
     return new;
+}
+
+static block *take_block(sizes *z, uint64_t bytes)
+{
+    return take_pages(z, bytes, grove_block_bytes(&z->pool.budget.rule, bytes));
 }
 
 static void drop_block(sizes *z, block *old)
@@ -55,9 +68,8 @@ static void drop_block(sizes *z, block *old)
     if (--old->users)
         return;
     grove_budget_release(&pool->budget, old->bytes);
-    grove_grow((void **)&pool->free_blocks, &pool->free_capacity, pool->free_count,
-               sizeof(uint64_t));
-    pool->free_blocks[pool->free_count++] = old->bytes;
+    grove_grow((void **)&pool->free_blocks, &pool->free_capacity, pool->free_count, sizeof(block));
+    pool->free_blocks[pool->free_count++] = *old;
     free(old);
 }
 
@@ -84,6 +96,29 @@ static bool is_section(const grove_step *step)
 static uint64_t bytes_of(const grove_walk *walk, const grove_step *step)
 {
     return grove_step_bytes(walk->program, &walk->spot, step);
+}
+
+/* The step's value. Where it is mostly gaps, and large enough for small pages, a run of rows takes
+ * a page more than its bytes, and flags have all of theirs. */
+static block *take_value(const grove_walk *walk, const grove_step *step)
+{
+    enum { PAGE = 4096 };
+    const grove_node *missing = step->node->rows;
+    const uint64_t bytes = bytes_of(walk, step);
+    const double share = step->rows_only ? grove_node_rows_share(missing) : 1;
+    const uint64_t each = grove_form_bytes(&step->node->form, step->double_);
+    const uint64_t data = bytes / (each + step->flagged) * each;
+
+    if (share >= GROVE_FEW_ROWS || data <= GROVE_MUCH_OF_GAPS)
+        return take_block(walk->context, bytes);
+    grove_range range[GROVE_MAX_AXES];
+    double rows = 1;
+    grove_step_ranges(&walk->spot, step, range);
+    for (int d = 0; d < step->axes; d++)
+        if (grove_node_has_axis(missing, step->axis[d]))
+            rows *= (double)range[d].count;
+    double pages = share * (double)data + PAGE * rows * grove_node_runs_share(missing);
+    return take_pages(walk->context, bytes, bytes - data + (uint64_t)fmin(pages, (double)data));
 }
 
 int grove_plan_states(const grove_plan_limits *limits, const grove_node *node)
@@ -323,13 +358,13 @@ static int make(grove_walk *walk, int s, void **value)
     if (step->kind == GROVE_STEP_REDUCE || step->body) {
         block *sums = take_block(z, sums_bytes(walk, step, 0));
         code = make_body(walk, s);
-        *value = take_block(z, bytes);
+        *value = take_value(walk, step);
         drop_block(z, sums);
     } else if (!(*value = grove_walk_take_ready(walk, s))) {
         if (is_shared(walk, step))
             *value = ref(walk, walk->slots[step->input[0]].value);
         else if (bytes)
-            *value = take_block(z, bytes);
+            *value = take_value(walk, step);
         pass_scratch(walk, step);
     }
     if (!step->loop && !step->body && bytes > z->largest && step->keep != GROVE_KEEP_SLOT)
@@ -339,7 +374,7 @@ static int make(grove_walk *walk, int s, void **value)
 
 static int prepare(grove_walk *walk, int step, void **value)
 {
-    *value = take_block(walk->context, bytes_of(walk, &walk->program->steps[step]));
+    *value = take_value(walk, &walk->program->steps[step]);
     return 0;
 }
 
@@ -420,7 +455,7 @@ static void walk_tiles(grove_walk *walk)
 
 uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *pass,
                               const int64_t tile[GROVE_CUTS], uint64_t chunk_bytes,
-                              uint64_t *largest)
+                              uint64_t *largest, uint64_t *resident)
 {
     const grove_plan_limits *limits = &schedule->limits;
     grove_program *p = pass->program;
@@ -435,9 +470,10 @@ uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *
     walk->spot.tile = grove_tile_block(p, &first);
     uint64_t states = grove_pass_states(schedule, pass);
     uint64_t lasting = schedule->result_bytes + (states > limits->host ? states : 0);
-    uint64_t peak = z.pool.budget.peak + lasting_bytes(walk, lasting);
+    lasting = lasting_bytes(walk, lasting);
+    *resident = z.pool.resident + lasting;
     grove_walk_free(walk);
     *largest = z.largest;
     free(z.pool.free_blocks);
-    return peak;
+    return z.pool.budget.peak + lasting;
 }

@@ -19,7 +19,8 @@ typedef struct {
 
 static bool fits(chooser *c, const int64_t tile[GROVE_CUTS])
 {
-    c->pass->peak = grove_pass_footprint(c->schedule, c->pass, tile, c->chunk, &c->pass->largest);
+    c->pass->peak = grove_pass_footprint(c->schedule, c->pass, tile, c->chunk, &c->pass->largest,
+                                         &c->pass->resident);
     return c->pass->peak <= c->budget;
 }
 
