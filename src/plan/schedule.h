@@ -63,12 +63,11 @@ typedef struct {
     grove_root *roots;
     int root_count;
     int64_t tiles;
-    uint64_t peak; /* maximum of bytes of values */
-    uint64_t
-        resident; /* ... in pages that are written to: gaps of rows that a set lacks take none */
-    uint64_t largest; /* bytes of the largest value of a tile */
-    bool once;        /* of domains in parts: all is read once only */
-    int walks;        /* through the tiles */
+    uint64_t peak;     /* maximum of bytes of values */
+    uint64_t resident; /* ... but for pages of gaps of rows that a set lacks */
+    uint64_t largest;  /* bytes of the largest value of a tile */
+    bool once;         /* of domains in parts: all is read once only */
+    int walks;         /* through the tiles */
 } grove_pass;
 
 typedef struct {
