@@ -45,6 +45,9 @@ SOLVE_WORLD_FIXTURE
     a " * sum[s](S.patch(\"A\") * point(S, obs)) * " ah " + " b                                    \
       " * sum[s](S.patch(\"B\") * point(S, obs)) * " bh
 
+/* left is of q or right of p, which products do not have */
+#define TURNED "data are not compressed: 'V' is no product of Jones terms"
+
 /* V: what is fitted to D, which has noise, too. */
 static const struct {
     const char *definitions, *model, *data;
@@ -104,6 +107,12 @@ static const struct {
     /* sums as calls of predict */
     {G T, "predict(S, obs, left=G[p], right=G[q]^H)", "T[p] * sum[s](point(S, obs)) * T[q]^H", NULL,
      true},
+    {G T, "predict(S, obs, right=G[p])", "predict(S, obs, right=T[p])", TURNED, false},
+    {G T X, "predict(S, obs, left=G[p] * X[p], right=X[p]^H)",
+     "predict(S, obs, left=T[p] * X[p], right=X[p]^H)", TURNED, false},
+    {E T U "J[s,p] = S.patch(\"A\") * T[p] + S.patch(\"B\") * U[p]\n",
+     "predict(S, obs, left=E[s,q], right=E[s,p]^H)", "predict(S, obs, left=J[s,q], right=J[s,p]^H)",
+     TURNED, false},
     {G P Q T, "predict(S, obs, left=Q[p] * G[p] * P[p], right=(Q[q] * G[q] * P[q])^H) + N[p,q]",
      "Q[p] * T[p] * P[p] * sum[s](point(S, obs)) * P[q]^H * T[q]^H * Q[q]^H + N[p,q]", NULL, true},
     {G T, "predict(S, obs, right=S.patch(\"A\") * G[q]^H)",

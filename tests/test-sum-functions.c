@@ -229,6 +229,9 @@ START_TEST(other_functions_stay_inside)
         "sum[s](conj(point(S, obs)) * f[s])",
         "sum[s](conj(point(S, obs) * point(S, obs)))",
         "sum[s](exp(trace(point(S, obs)) / 100Jy))",
+        /* exp(30 a[s,p]) may be too large for single precision */
+        "sum[s](exp(a[s,p] - a[s,q])^30 * point(S, obs))",
+        "sum[s](exp((1 + 1i) * (a[s,p] - a[s,q]))^30 * point(S, obs))",
     };
 
     for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
@@ -364,6 +367,8 @@ START_TEST(values_in_values)
         "%sE%d[s,p] = 0.5 * E%d[s,p] + E%d[s,p] * x[s,p]\n",
         "%sE%d[s,p] = cos(a[s,p]) * E%d[s,p] + 2i * sin(a[s,p]) * E%d[s,p]\n",
         "%sE%d[s,p] = (E%d[s,p] * (2 - E%d[s,p]))^3\n",
+        "%sE%d[s,p] = cos(a[s,p]) * E%d[s,p] + 1i * sin(a[s,p]) * E%d[s,p]\n",
+        "%sE%d[s,p] = exp(0.01i * (cos(a[s,p]) * E%d[s,p] + 1i * sin(a[s,p]) * E%d[s,p]))\n",
     };
     char *text = grove_format("%sE0[s,p] = x\n", definitions), *equation;
 
@@ -392,7 +397,7 @@ int main(void)
     tcase_add_test(test, written_phases_are_phases);
     tcase_add_test(test, fused_sums_have_the_precision_of_the_sum);
     tcase_add_test(test, classes_of_arrays_stay_inside);
-    tcase_add_loop_test(test, values_in_values, 0, 3);
+    tcase_add_loop_test(test, values_in_values, 0, 5);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

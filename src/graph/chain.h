@@ -21,6 +21,7 @@ typedef struct {
     int count;
     double constant[2]; /* the product of the plain numbers */
     bool too_many;
+    int depth; /* sums that it stands in, each of which is opened in two terms */
 } grove_chain;
 
 /* Adds the factors of a value in their order. (A B)^H is B^H A^H, and so is the conjugate of

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_VISITS = 64 };
+enum { MAX_VISITS = 64, MAX_DEPTH = 4 };
 
 static bool is_of_real(const grove_factor *f, grove_role role, bool inverse)
 {
@@ -139,11 +139,12 @@ bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
                              const grove_axis *axis)
 {
     const grove_node *sum = factor->node;
-    grove_chain term[2] = {{.constant = {1, 0}}, {.constant = {1, 0}}};
+    grove_chain term[2] = {{.constant = {1, 0}, .depth = product->depth + 1},
+                           {.constant = {1, 0}, .depth = product->depth + 1}};
     grove_factor cosine, whole = {.inverse = factor->inverse, .scalar = true};
     int first = 0;
 
-    if (!may_be_exponential(sum))
+    if (product->depth >= MAX_DEPTH || !may_be_exponential(sum))
         return false;
     for (int k = 0; k < 2; k++)
         grove_chain_open_term(&term[k], factor, k, axis);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Factors of a higher power than MAX_POWER may be too large by themselves where their product is
- * not; exponentials are taken to any up to MAX_TIMES. */
+ * not; phases are taken to any up to MAX_TIMES. */
 enum { MAX_TERMS = 16, MAX_POWER = 2, MAX_TIMES = 64 };
 
 /* Of which stations a term is. */
@@ -108,7 +108,8 @@ static void add_terms(exponent *e, const grove_chain *term)
         return;
     }
     for (int k = 0; k < 2 && !e->failed; k++) {
-        grove_chain one = {.constant = {term->constant[0], term->constant[1]}};
+        grove_chain one = {.constant = {term->constant[0], term->constant[1]},
+                           .depth = term->depth};
         for (int j = 0; j < term->count; j++)
             if (j == i)
                 open_term(e, &one, &term->at[i], k);
@@ -309,15 +310,28 @@ static bool take_phases(exponent *e, const grove_chain *whole, grove_chain *prod
     return found && !e->failed;
 }
 
+/* Whether it is i times a real number. */
+static bool is_imaginary(const grove_chain *product)
+{
+    for (int i = 0; i < product->count; i++)
+        if (product->at[i].node->form.complex_)
+            return false;
+    return product->constant[0] == 0 && !product->too_many;
+}
+
 /* The exponential to a power. */
 static bool open_exponential(grove_chain *product, const grove_factor *factor, double power,
                              const grove_axis *axis)
 {
     exponent e = {.of = factor, .axis = axis}, phases = e;
-    grove_chain whole = {.constant = {factor->inverse ? -power : power, 0}}, opened = *product;
+    grove_chain whole = {.constant = {factor->inverse ? -power : power, 0},
+                         .depth = product->depth},
+                opened = *product;
     const grove_factor outside = {.side = factor->side, .adjoint = factor->adjoint};
 
     grove_chain_open_inside(&whole, &outside, factor->node->inputs[0], NULL);
+    if (power > MAX_POWER && !is_imaginary(&whole))
+        return false;
     if (axis && take_phases(&phases, &whole, &opened)) {
         e = phases;
     } else {
@@ -376,7 +390,7 @@ static bool take_power(grove_chain *product, double power, const grove_node *lik
 {
     const double complex c = product->constant[0] + I * product->constant[1];
     double complex all = c;
-    grove_chain taken = {.constant = {1, 0}};
+    grove_chain taken = {.constant = {1, 0}, .depth = product->depth};
 
     for (int k = 1; k < power; k++)
         all *= c;
@@ -386,7 +400,7 @@ static bool take_power(grove_chain *product, double power, const grove_node *lik
         if (grove_node_has_role(f.node, GROVE_ROLE_EXPONENTIAL) && f.scalar &&
             open_exponential(&taken, &f, power, axis))
             continue;
-        f.node = f.scalar ? make_power(&f, power, like) : NULL;
+        f.node = f.scalar && power <= MAX_POWER ? make_power(&f, power, like) : NULL;
         if (!f.node)
             return false;
         grove_chain_add(&taken, &f);
@@ -402,7 +416,7 @@ bool grove_chain_open_power(grove_chain *product, const grove_factor *factor,
     const grove_node *node = factor->node;
     const grove_edge *base = &node->inputs[0];
     const double power = grove_node_number(node, "exponent");
-    grove_chain opened = {.constant = {1, 0}};
+    grove_chain opened = {.constant = {1, 0}, .depth = product->depth};
     grove_factor inside = *factor;
 
     if (power != rint(power) || power == 0 || fabs(power) > MAX_TIMES)

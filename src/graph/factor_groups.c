@@ -93,13 +93,27 @@ static bool sums_sources(const grove_node *node)
     return false;
 }
 
+/* Whether what stands at both sides is seen from the station that products have there. */
+static bool is_straight(const grove_node *node)
+{
+    static const char *const names[] = {"left", "right"};
+
+    for (int k = 0; k < 2; k++) {
+        int i = grove_node_input(node, names[k]);
+        char side = i < 0 ? 0 : node->inputs[i].side;
+        if (side && side != "pq"[k])
+            return false;
+    }
+    return true;
+}
+
 bool grove_grouped_sum_find(grove_node *node, grove_fitted_test *is_fitted, void *context,
                             grove_grouped_sum *found)
 {
     grove_node *left = input_of(node, "left"), *right = input_of(node, "right");
     grove_grouped_sum sum = {.sum = node};
 
-    if (!sums_sources(node))
+    if (!sums_sources(node) || !is_straight(node))
         return false;
     if (left)
         open_left(left, &sum);
