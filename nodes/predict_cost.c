@@ -164,6 +164,7 @@ bool predict_sources_win(const grove_node *node, const grove_predict_plan *plan,
     grove_predict_shape shape = shape_of(node, plan, vary, &sources);
     const grove_predict_costs costs = predict_costs(plan->isa, shape.jones);
 
+    shape.strays = grove_node_written(node, "uvw") || predict_rows_stray(node, plan->reference);
     shape.baselines = (int64_t)ceil(predict_rows_share(node) * (double)shape.baselines);
     return plan->way == GROVE_PREDICT_BASELINE && !(plan->cutoff > 0) &&
            grove_predict_sources_win(&costs, &shape);

@@ -395,9 +395,10 @@ END_TEST
 START_TEST(jones_that_channels_share)
 {
     static const struct {
-        int stations, channels, elements, flat, smear_time, by_sources;
-    } rows[] = {{64, 8, 1, 0, 0, 1}, {64, 16, 1, 0, 1, 1}, {64, 8, 4, 1, 1, 1}, {64, 8, 1, 1, 0, 1},
-                {7, 16, 4, 1, 0, 0}, {64, 24, 4, 1, 0, 0}, {64, 64, 1, 0, 0, 0}};
+        int stations, channels, elements, sums, flat, smear_time, strays, by_sources;
+    } rows[] = {{64, 8, 1, 1, 0, 0, 0, 1},  {64, 16, 1, 1, 0, 1, 0, 1}, {64, 8, 4, 4, 1, 1, 0, 1},
+                {64, 8, 1, 1, 1, 0, 0, 1},  {64, 8, 1, 1, 0, 1, 1, 1},  {7, 16, 4, 4, 1, 0, 0, 0},
+                {64, 24, 4, 4, 1, 0, 0, 0}, {64, 64, 1, 1, 0, 0, 0, 0}, {7, 12, 2, 4, 1, 1, 1, 0}};
 
     for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
         int64_t n = rows[k].stations;
@@ -408,9 +409,10 @@ START_TEST(jones_that_channels_share)
                                      .regular = 1,
                                      .flat = rows[k].flat,
                                      .smear_time = rows[k].smear_time,
+                                     .strays = rows[k].strays,
                                      .jones = PREDICT_COSTS_JONES,
                                      .elements = rows[k].elements,
-                                     .sums = rows[k].elements,
+                                     .sums = rows[k].sums,
                                      .lanes = 16};
         const grove_predict_costs costs = usual(GROVE_ISA_AVX512, PREDICT_COSTS_JONES);
         ck_assert_msg(grove_predict_sources_win(&costs, &shape) == rows[k].by_sources, "%zu", k);

@@ -298,17 +298,16 @@ static double lanes_of_source(const grove_predict_shape *shape)
     return n > 0 ? (double)((n + lanes - 1) / lanes * lanes) / (double)n : 1;
 }
 
-/* Channels with a source in each lane: phases of stations, and products and smearing for each row.
- * Fewer sources than lanes have a row in each lane, whose Jones terms are collected and multiplied
- * by themselves, once for the channels that share them. */
+/* Few channels with Jones terms: phases of stations, and products for each row. Fewer sources than
+ * lanes have a row in each lane, whose Jones terms are collected and multiplied by themselves, once
+ * for the channels that share them. */
 static double few_by_baselines(const grove_predict_costs *costs, const grove_predict_shape *shape,
                                int64_t channels, double phase)
 {
     const int by_rows = shape->sources > 0 && shape->sources < shape->lanes;
     const double made = shape->jones == PREDICT_COSTS_VARIED ? 1 : 1.0 / (double)shape->channels;
-    const double smearing = 0.12 * (shape->smear_freq != 0) + 0.2 * (shape->smear_time != 0);
     const double direct =
-        costs->direct * (0.56 + 0.11 * sums_of(shape) + smearing) * (by_rows ? 1 + 3.7 * made : 1);
+        costs->direct * (0.56 + 0.11 * sums_of(shape)) * (by_rows ? 1 + 3.7 * made : 1);
 
     return (double)channels * ((by_rows ? 0 : (double)(shape->stations * SIDES) * phase) +
                                (double)shape->baselines * direct);
@@ -417,11 +416,20 @@ static double row_by_baselines(const grove_predict_shape *shape, int varied)
                           : 0);
 }
 
-/* Where channels share Jones terms, scalars and diagonals take less to load and multiply. */
+/* Between Jones terms that channels share, a source in each lane: phases of stations, products,
+ * smearing and phases of strays for each row. Scalars and diagonals take less to load and multiply,
+ * by the elements that are summed. */
 static double by_sources(const grove_predict_costs *costs, const grove_predict_shape *shape)
 {
-    return few_by_baselines(costs, shape, shape->channels,
-                            costs->phase * (shape->elements < 4 ? 0.22 : 0.8));
+    const double sums = sums_of(shape);
+    const double phase = shape->elements < 4 ? 0.12 + 0.1 * sums : 0.8;
+    const double product = 0.56 + (shape->elements < 4 ? 0.16 : 0.11) * sums;
+    const double factors = 0.12 * (shape->smear_freq != 0) + 0.2 * (shape->smear_time != 0) +
+                           0.35 * (shape->strays != 0);
+
+    return (double)shape->channels *
+           ((double)(shape->stations * SIDES) * phase * costs->phase +
+            (double)shape->baselines * (product + factors) * costs->direct);
 }
 
 int grove_predict_sources_win(const grove_predict_costs *costs, const grove_predict_shape *shape)

@@ -29,10 +29,11 @@ grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones);
  * the result that differ, 1, 2 or 4 (0: 1). regular: equally spaced channels that are not too few.
  * flat: the brightness does not vary with frequency. gaussians: of the sources. fitted: coordinates
  * of stations are found from those of the rows, for points by stations alone. lanes: channels that
- * a vector holds, 0: 1. sources: 0: so many that storing takes no time. */
+ * a vector holds, 0: 1. strays: coordinates are no differences of stations'. sources: 0: so many
+ * that storing takes no time. */
 typedef struct {
     int64_t baselines, stations, channels, sources, gaussians;
-    int regular, flat, smear_time, smear_freq, fitted, jones, elements, sums, lanes;
+    int regular, flat, smear_time, smear_freq, fitted, strays, jones, elements, sums, lanes;
 } grove_predict_shape;
 
 /* For a source and time, ns; `costs` are those of shape->jones. */
