@@ -126,10 +126,7 @@ bool grove_tree_find_diagonals(grove_tree *tree)
             grove_node_has_role(node, GROVE_ROLE_PRODUCT) ? make_product(&d, node) : NULL;
         if (!made)
             continue;
-        if (made->auto_named && !node->auto_named) {
-            made->name = node->name;
-            made->auto_named = false;
-        }
+        grove_node_take_name(made, node);
         grove_node_replace(tree, node, made);
         replaced = true;
     }

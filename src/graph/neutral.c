@@ -67,10 +67,7 @@ void grove_tree_drop_neutral(grove_tree *tree)
         if (!other)
             continue;
         grove_node_replace(tree, node, other);
-        if (other->auto_named && !node->auto_named) {
-            other->name = node->name;
-            other->auto_named = false;
-        }
+        grove_node_take_name(other, node);
     }
 }
 

@@ -238,10 +238,7 @@ int grove_tree_gather_products(grove_tree *tree)
         tree->error = error;
         if (!made)
             continue;
-        if (made->auto_named && !node->auto_named) {
-            made->name = node->name;
-            made->auto_named = false;
-        }
+        grove_node_take_name(made, node);
         grove_node_replace(tree, node, made);
     }
     free(g.uses);

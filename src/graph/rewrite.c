@@ -248,6 +248,14 @@ void grove_node_replace(grove_tree *tree, const grove_node *old, grove_node *new
                 tree->nodes[i]->inputs[k].node = new;
 }
 
+void grove_node_take_name(grove_node *node, const grove_node *from)
+{
+    if (!node->auto_named || from->auto_named)
+        return;
+    node->name = from->name;
+    node->auto_named = false;
+}
+
 /* The fused value with the numbers that users of the sum take: what it is made of may make it
  * double where the sum is of the run's precision, and the reverse. */
 static grove_node *as_the_sum(grove_node *fused, const grove_node *sum)
@@ -296,10 +304,7 @@ int grove_tree_rewrite(grove_tree *tree)
         tree->error = error;
         if (!fused)
             continue;
-        if (fused->auto_named && !sum->auto_named) {
-            fused->name = sum->name;
-            fused->auto_named = false;
-        }
+        grove_node_take_name(fused, sum);
         grove_node_replace(tree, sum, as_the_sum(fused, sum));
     }
     free(flagged);

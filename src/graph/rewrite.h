@@ -35,5 +35,7 @@ const grove_class *grove_tree_operator(grove_tree *tree, grove_role role);
 
 /* Makes the users of `old` use `new`. */
 void grove_node_replace(grove_tree *tree, const grove_node *old, grove_node *new);
+/* Gives it the other's name, where the text has that and not its own. */
+void grove_node_take_name(grove_node *node, const grove_node *from);
 
 #endif
