@@ -109,11 +109,11 @@ int64_t grove_predict_rows(const grove_args *args);
  * computed in double; inputs and output are single or double as their views say. */
 void grove_predict_cells(const grove_args *args, int64_t first, int64_t last);
 
-/* Whether a sum by stations with Jones terms of 1, 2 or 4 elements, that vary with frequency or
- * not, takes one product of matrices instead of one for each of `sums` elements. Diagonals of which
- * more than two elements are wanted, or that lie far apart, would be loaded too often; with many
- * stations loads matter less than that the product takes more operations. */
-int grove_predict_by_matrices(int elements, int sums, int varies, int64_t stations);
+/* Whether a sum by stations with Jones terms of 1, 2 or 4 elements takes one product of matrices
+ * instead of one for each of `sums` elements. Diagonals of which more than two elements are wanted
+ * would be loaded too often; with many stations loads matter less than that the product takes more
+ * operations. */
+int grove_predict_by_matrices(int elements, int sums, int64_t stations);
 
 /* The sum in vector code for one evaluation, by the way and instruction set of its plan: inputs
  * that all rows share are packed once. Lives as long as `args`. NULL: no memory. */

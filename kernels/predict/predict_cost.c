@@ -313,14 +313,16 @@ static double few_by_baselines(const grove_predict_costs *costs, const grove_pre
                                (double)shape->baselines * direct);
 }
 
-/* Of the phase of a station: with Jones terms of channels, to collect them, 64 channels apart,
- * takes most of it; those of fewer channels lie in fewer lines of the cache. */
+/* Of the phase of a station with Jones terms of channels: to collect them, 64 channels apart, takes
+ * most of it; those of fewer channels lie in fewer lines of the cache. */
+static double collecting(const grove_predict_shape *shape)
+{
+    return 0.6 * (shape->channels < CHANNELS ? (double)shape->channels / CHANNELS : 1);
+}
+
 static double phase_at(const grove_predict_costs *costs, const grove_predict_shape *shape)
 {
-    double channels = shape->channels < CHANNELS ? (double)shape->channels : (double)CHANNELS;
-
-    return costs->phase *
-           (shape->jones == PREDICT_COSTS_VARIED ? 0.4 + 0.6 * channels / CHANNELS : 1);
+    return costs->phase * (shape->jones == PREDICT_COSTS_VARIED ? 0.4 + collecting(shape) : 1);
 }
 
 /* Channels that a recurrence of few takes for `count`, no more than a group. */
@@ -453,6 +455,16 @@ double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
                                                             : points_by_baselines(costs, shape));
 }
 
+/* The same by stations, where its arithmetic takes `kind` of that with matrices. A batch of sources
+ * stays in the cache for all channels of a piece: what waits for memory goes by bytes. */
+static double phase_by_stations(const grove_predict_costs *costs, const grove_predict_shape *shape,
+                                double kind)
+{
+    return costs->phase * (shape->jones == PREDICT_COSTS_VARIED
+                               ? 0.4 * kind + collecting(shape) * (double)shape->elements / 4
+                               : kind);
+}
+
 double grove_predict_cost_of_stations(const grove_predict_costs *costs,
                                       const grove_predict_shape *shape)
 {
@@ -462,12 +474,11 @@ double grove_predict_cost_of_stations(const grove_predict_costs *costs,
     if (shape->jones == PREDICT_COSTS_POINTS) { /* phases once, panels for each sum */
         phase = 0.7 + 0.3 * sums;
         pair = sums;
-    } else if (!grove_predict_by_matrices(shape->elements, shape->sums,
-                                          shape->jones == PREDICT_COSTS_VARIED, shape->stations)) {
+    } else if (!grove_predict_by_matrices(shape->elements, shape->sums, shape->stations)) {
         phase = shape->elements == 2 ? 0.75 + 0.2 * sums : 0.5 + 0.12 * sums;
         pair = sums / 12;
     }
     return shared(shape, 100, 13 + fit, 5.7) +
            lanes_of_source(shape) * (double)shape->channels *
-               (n * phase * phase_at(costs, shape) + n * (n - 1) / 2 * pair * costs->pair);
+               (n * phase_by_stations(costs, shape, phase) + n * (n - 1) / 2 * pair * costs->pair);
 }

@@ -59,20 +59,19 @@ static void find_strays(grove_predict_sum *p, unsigned char *wanted)
     }
 }
 
-int grove_predict_by_matrices(int elements, int sums, int varies, int64_t stations)
+int grove_predict_by_matrices(int elements, int sums, int64_t stations)
 {
     enum { MANY = 40 };
 
-    return elements == 4 || (elements == 2 && (sums == 4 || varies) && stations < MANY);
+    return elements == 4 || (elements == 2 && sums == 4 && stations < MANY);
 }
 
 static int has_matrices(const grove_predict_sum *p)
 {
     int left = p->terms.side[0].numbers, right = p->terms.side[1].numbers;
 
-    return p->jones &&
-           grove_predict_by_matrices((left > right ? left : right) / 2, p->terms.sum.components,
-                                     p->terms.varies, p->plan.stations);
+    return p->jones && grove_predict_by_matrices((left > right ? left : right) / 2,
+                                                 p->terms.sum.components, p->plan.stations);
 }
 
 /* Of the output of a row a piece stores so many bytes, where one thread does all: a line of the

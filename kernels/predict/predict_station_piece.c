@@ -9,6 +9,10 @@
  * into the first-level cache, the panel of all columns into the second-level cache. */
 enum { ROW_BYTES = 2048 };
 
+/* Jones terms of a batch of sources, a line of the cache for each station, stay in the second-level
+ * cache while all channels of a piece are summed, as many as have sums of so many bytes in all. */
+enum { LINE_BYTES = 64, CACHED_BYTES = 1 << 19, SUMS_BYTES = 1 << 21 };
+
 /* Returns an earlier element that is the same as element e of the brightness, e if there is none,
  * -1 if it is zero. */
 static int find_equal_element(const grove_predict_sum *p, int e)
@@ -69,6 +73,8 @@ typedef struct {
     char *brightness;
     double *uvw;
     size_t sums_each; /* numbers of an element's sums of one kind */
+    double *sums;     /* [summed channel][real, imaginary, both][cell] */
+    int summed;       /* channels of which a batch of sources is summed before the next */
     char *results;    /* [channel][product][cell], complex, in the precision of the output */
     int products;     /* elements of the brightness that are summed by themselves, or 4 */
     void *memory;
@@ -87,12 +93,39 @@ static size_t round_to_lines(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
+/* Bytes of the Jones terms of a source and station that are loaded together. */
+static size_t jones_line(const grove_predict_sum *p)
+{
+    const grove_predict_jones_side *side = p->terms.side;
+    size_t cell = 0;
+
+    for (int k = 0; k < 2; k++) {
+        size_t bytes = (size_t)side[k].numbers * (size_t)side[k].bytes;
+        cell = bytes > cell ? bytes : cell;
+    }
+    cell *= p->terms.varies ? (size_t)p->plan.count : 1;
+    return cell < LINE_BYTES ? cell : LINE_BYTES;
+}
+
+/* Vectors of a batch of sources, the same for all tiles: sums of batches are added in turn. */
+static size_t batch_of(const grove_predict_sum *p, size_t lanes, size_t bytes)
+{
+    enum { LEAST = 8 };
+    const size_t most = ROW_BYTES / (size_t)p->sides / bytes;
+    const size_t each = lanes * (size_t)p->plan.stations * (p->jones ? jones_line(p) : 0);
+
+    if (!each)
+        return most;
+    const size_t cached = CACHED_BYTES / each;
+    return cached >= most ? most : cached > LEAST ? cached : LEAST;
+}
+
 /* Memory of a piece and where its parts are. */
 static int allocate_piece(grove_predict_sum *p, piece *c)
 {
     const grove_predict_grid *g = p->grid;
     size_t lanes = (size_t)p->kernels->lanes, bytes = lanes * (p->args->out.bytes == 4 ? 4 : 8);
-    size_t capacity = ROW_BYTES / (size_t)p->sides / bytes, sides = (size_t)p->sides;
+    size_t capacity = batch_of(p, lanes, bytes), sides = (size_t)p->sides;
     size_t rows = (size_t)g->tile_rows + sides * (size_t)g->rows[1];
     size_t work = capacity * (3 * sides * rows + 2 * (size_t)p->stations) * bytes;
     size_t flux = capacity * 8 * bytes,
@@ -101,7 +134,11 @@ static int allocate_piece(grove_predict_sum *p, piece *c)
     size_t cells = (size_t)g->tile_rows * (size_t)g->tile_columns;
     c->sums_each = (size_t)c->panel.tile_count * cells;
     size_t most = (size_t)g->most_tiles * cells * (size_t)c->panel.elements;
-    size_t sums = round_to_lines(3 * most * sizeof(double));
+    size_t each = 3 * most * sizeof(double), together = 1;
+    if (p->jones && p->sources > (int64_t)(capacity * lanes) && each > 0 && each < SUMS_BYTES)
+        together = SUMS_BYTES / each;
+    c->summed = (size_t)p->at_once < together ? (int)p->at_once : (int)together;
+    size_t sums = round_to_lines((size_t)c->summed * each);
     size_t results = (size_t)p->at_once * most * 2 * (size_t)p->args->out.bytes;
     c->memory = grove_predict_take_memory(p, work + flux + uvw + sums + round_to_lines(results));
     if (!c->memory)
@@ -110,8 +147,8 @@ static int allocate_piece(grove_predict_sum *p, piece *c)
     c->panel.work = c->memory;
     c->brightness = (char *)c->memory + work;
     c->uvw = (double *)(void *)(c->brightness + flux);
-    c->panel.sums = (double *)(void *)((char *)c->uvw + uvw);
-    c->results = (char *)c->panel.sums + sums;
+    c->sums = (double *)(void *)((char *)c->uvw + uvw);
+    c->results = (char *)c->sums + sums;
     c->panel.brightness = c->brightness;
     c->panel.uvw = c->uvw;
     return 1;
@@ -215,32 +252,44 @@ static inline char *results_at(const piece *c, int k, int product, int bytes)
            (size_t)(k * c->panel.elements + product) * c->sums_each * 2 * (size_t)bytes;
 }
 
-/* The sums of channel number k of the piece. */
-static void sum_sources(const grove_predict_sum *p, piece *c, int k)
+/* Adds the batch of sources from c->first on to the sums of channel number k of the piece. */
+static void add_batch(const grove_predict_sum *p, piece *c, int k, double *sums)
 {
-    int lanes = p->kernels->lanes;
-    int64_t max_count = (int64_t)c->panel.capacity * lanes, channel = c->channel + k;
+    const int64_t channel = c->channel + k;
 
+    c->panel.sums = sums;
     c->panel.freq = p->freqs[p->origin - p->first_block * PREDICT_BLOCK + channel];
-    memset(c->panel.sums, 0, 3 * (size_t)c->panel.elements * c->sums_each * sizeof(double));
     set_side(p, c, 0, channel);
     set_side(p, c, 1, channel);
+    load_brightness(p, c, channel);
+    p->kernels->station(&c->panel);
+}
+
+/* The sums of `count` channels of the piece from number k on. */
+static void sum_sources(const grove_predict_sum *p, piece *c, int k, int count)
+{
+    const int lanes = p->kernels->lanes, bytes = p->args->out.bytes;
+    const int64_t max_count = (int64_t)c->panel.capacity * lanes;
+    const size_t each = 3 * c->sums_each, all = each * (size_t)c->panel.elements;
+
+    memset(c->sums, 0, (size_t)count * all * sizeof(double));
     for (c->first = 0; c->first < p->sources; c->first += max_count) {
         int64_t rest = p->sources - c->first;
         c->panel.count = (int)(rest < max_count ? rest : max_count);
         c->panel.vectors = (c->panel.count + lanes - 1) / lanes;
         c->panel.direction = p->padded_direction + c->first;
         c->panel.order = p->order + c->first;
-        load_brightness(p, c, channel);
-        p->kernels->station(&c->panel);
+        for (int i = 0; i < count; i++)
+            add_batch(p, c, k + i, c->sums + all * (size_t)i);
     }
-    for (int e = 0; e < c->panel.elements; e++) {
-        const double *from = c->panel.sums + 3 * c->sums_each * (size_t)e;
-        if (p->args->out.bytes == 4)
-            collect(from, c->sums_each, results_at(c, k, e, 4), 4);
-        else
-            collect(from, c->sums_each, results_at(c, k, e, 8), 8);
-    }
+    for (int i = 0; i < count; i++)
+        for (int e = 0; e < c->panel.elements; e++) {
+            const double *from = c->sums + all * (size_t)i + each * (size_t)e;
+            if (bytes == 4)
+                collect(from, c->sums_each, results_at(c, k + i, e, 4), 4);
+            else
+                collect(from, c->sums_each, results_at(c, k + i, e, 8), 8);
+        }
 }
 
 /* The elements of a cell that are stored, or that Jones terms around the sum take. */
@@ -385,8 +434,8 @@ void grove_predict_station_run(grove_predict_sum *p, int64_t number)
         return;
     }
     load_uvw(p, &c);
-    for (int k = 0; k < c.channels; k++)
-        sum_sources(p, &c, k);
+    for (int k = 0; k < c.channels; k += c.summed)
+        sum_sources(p, &c, k, c.channels - k < c.summed ? c.channels - k : c.summed);
     store(p, &c);
     grove_predict_return_memory(p, c.memory);
 }
