@@ -182,6 +182,17 @@ static void note_slots(grove_node *node, const grove_ms_layout *layout)
                         grove_node_text(node, "path"), (long long)layout->times);
 }
 
+/* A number for each row that there could be. */
+static void add_share(grove_node *node, const char *name, int64_t count,
+                      const grove_ms_layout *layout)
+{
+    const double cells = (double)layout->times * (double)layout->baselines;
+    char number[32];
+
+    snprintf(number, sizeof(number), "%.9g", cells > 0 ? fmin((double)count / cells, 1) : 1);
+    grove_node_add_property(node, name, number);
+}
+
 static int describe(grove_node *node, ms_state *state)
 {
     const grove_ms_layout *layout = grove_ms_layout_of(state->ms);
@@ -220,8 +231,8 @@ static int describe(grove_node *node, ms_state *state)
             path, layout->windows);
     snprintf(number, sizeof(number), "%lld", (long long)layout->rows);
     grove_node_add_property(node, "rows", number);
-    snprintf(number, sizeof(number), "%lld", (long long)layout->runs);
-    grove_node_add_property(node, "row_runs", number);
+    add_share(node, "rows_share", layout->rows, layout);
+    add_share(node, "runs_share", layout->runs, layout);
     snprintf(number, sizeof(number), "%d", layout->correlations);
     grove_node_add_property(node, "correlations", number);
     if (layout->by_baseline)

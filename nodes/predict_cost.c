@@ -69,14 +69,9 @@ predict_sources predict_count_sources(const grove_node *node)
 double predict_rows_share(const grove_node *node)
 {
     const grove_node *obs = grove_node_object(node, "obs");
-    const grove_axis *times = grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_TIME);
-    const grove_axis *baselines =
-        grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
-    const char *rows = obs ? grove_node_property(obs, "rows") : NULL;
+    const char *share = obs ? grove_node_property(obs, "rows_share") : NULL;
 
-    if (!rows || !times || !baselines || !(times->size > 0) || !(baselines->size > 0))
-        return 1;
-    return fmin(strtod(rows, NULL) / ((double)times->size * (double)baselines->size), 1);
+    return share ? strtod(share, NULL) : 1;
 }
 
 bool predict_rows_stray(const grove_node *node, double frequency)
@@ -179,6 +174,7 @@ bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan
     double by_baselines =
         predict_rows_share(node) * grove_predict_cost_of_baselines(&costs, &shape);
     grove_predict_shape apart = shape;
+    apart.share = predict_rows_share(node);
     if (sources.gaussians) /* by themselves: visibilities are stored twice */
         apart.sources = (shape.sources + 1) / 2;
     double by_stations = grove_predict_cost_of_stations(&costs, &apart);

@@ -20,8 +20,7 @@ typedef struct {
 } predict_sources;
 predict_sources predict_count_sources(const grove_node *node);
 
-/* The share of times and baselines of which the node's observation has rows. Sums by baselines cost
- * as many, those by stations always all. */
+/* The share of times and baselines of which the node's observation has rows. */
 double predict_rows_share(const grove_node *node);
 
 /* Whether the sum by stations costs less than by baselines; `said` gets the reason in words. vary:

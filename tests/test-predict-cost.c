@@ -454,6 +454,28 @@ START_TEST(methods)
 }
 END_TEST
 
+/* By stations tiles of pairs without rows cost nothing, phases of stations always. */
+START_TEST(rows_that_are_there)
+{
+    for (int jones = 0; jones < 2; jones++) {
+        const grove_predict_costs costs = usual(GROVE_ISA_AVX512, jones);
+        grove_predict_shape shape = {.baselines = 2016, .stations = 64, .channels = 1, .flat = 1};
+        double before = 0;
+        shape.jones = jones;
+        shape.elements = shape.sums = jones ? 4 : 1;
+        for (int parts = 64; parts > 0; parts /= 2) {
+            shape.share = 1.0 / parts;
+            double cost = grove_predict_cost_of_stations(&costs, &shape);
+            ck_assert_double_gt(cost, before + (parts == 1 ? 0 : 1));
+            ck_assert_double_gt(cost, 64 * costs.phase);
+            before = cost;
+        }
+        shape.share = 0;
+        ck_assert_double_eq(grove_predict_cost_of_stations(&costs, &shape), before);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("predict-cost");
@@ -467,6 +489,7 @@ int main(void)
     tcase_add_test(test, shapes_on_gpus);
     tcase_add_test(test, ways_apart);
     tcase_add_test(test, costs_grow);
+    tcase_add_test(test, rows_that_are_there);
     tcase_add_test(test, jones_of_channels);
     tcase_add_test(test, jones_that_channels_share);
     tcase_add_test(test, ways_of_workloads);

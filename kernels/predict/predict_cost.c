@@ -4,6 +4,7 @@
 #include "../simd/isa.h"
 #include "predict_job.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -470,6 +471,7 @@ double grove_predict_cost_of_stations(const grove_predict_costs *costs,
 {
     const double fit = shape->fitted && shape->jones == PREDICT_COSTS_POINTS ? 30 : 0; /* a row */
     double n = (double)shape->stations, sums = sums_of(shape), phase = 1, pair = 1;
+    double together = 4; /* stations on the left of a tile of pairs */
 
     if (shape->jones == PREDICT_COSTS_POINTS) { /* phases once, panels for each sum */
         phase = 0.7 + 0.3 * sums;
@@ -477,8 +479,12 @@ double grove_predict_cost_of_stations(const grove_predict_costs *costs,
     } else if (!grove_predict_by_matrices(shape->elements, shape->sums, shape->stations)) {
         phase = shape->elements == 2 ? 0.75 + 0.2 * sums : 0.5 + 0.12 * sums;
         pair = sums / 12;
+    } else {
+        together = 2;
     }
-    return shared(shape, 100, 13 + fit, 5.7) +
-           lanes_of_source(shape) * (double)shape->channels *
-               (n * phase_by_stations(costs, shape, phase) + n * (n - 1) / 2 * pair * costs->pair);
+    /* a tile is computed if any of its rows is there */
+    const double there = shape->share > 0 ? 1 - pow(1 - shape->share, together) : 1;
+    return shared(shape, 100, 13 + fit, 5.7) + lanes_of_source(shape) * (double)shape->channels *
+                                                   (n * phase_by_stations(costs, shape, phase) +
+                                                    n * (n - 1) / 2 * pair * costs->pair * there);
 }

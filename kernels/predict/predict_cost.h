@@ -30,10 +30,12 @@ grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones);
  * flat: the brightness does not vary with frequency. gaussians: of the sources. fitted: coordinates
  * of stations are found from those of the rows, for points by stations alone. lanes: channels that
  * a vector holds, 0: 1. strays: coordinates are no differences of stations'. sources: 0: so many
- * that storing takes no time. */
+ * that storing takes no time. share: of the rows that are wanted, drawn at random, 0: all; sums by
+ * stations then compute the tiles of pairs that have any. */
 typedef struct {
     int64_t baselines, stations, channels, sources, gaussians;
     int regular, flat, smear_time, smear_freq, fitted, strays, jones, elements, sums, lanes;
+    double share;
 } grove_predict_shape;
 
 /* For a source and time, ns; `costs` are those of shape->jones. */

@@ -21,20 +21,6 @@ static int find_places(grove_predict_grid *g, const unsigned char *wanted, int r
     return 1;
 }
 
-/* Sets wanted cells to 0, others to -1. */
-static void mark_cells(grove_predict_grid *g, const unsigned char *wanted)
-{
-    int64_t columns = (int64_t)g->sides * g->rows[1];
-
-    memset(g->cells, -1, sizeof(*g->cells) * (size_t)(g->sides * g->rows[0] * columns));
-    for (int64_t p = 0; p < g->stations; p++)
-        for (int64_t q = 0; q < g->stations; q++)
-            for (int k = 0; k < g->sides * g->sides && wanted[p * g->stations + q]; k++) {
-                int64_t r = g->sides * g->place[0][p] + k / g->sides;
-                g->cells[r * columns + g->sides * g->place[1][q] + k % g->sides] = 0;
-            }
-}
-
 /* Cuts `count` columns into tiles of about the same width. */
 static void cut(grove_predict_grid *g, int row, const int32_t *column, int count)
 {
@@ -49,34 +35,29 @@ static void cut(grove_predict_grid *g, int row, const int32_t *column, int count
     }
 }
 
-static void make_tiles(grove_predict_grid *g, int32_t *column)
+static void make_tiles(grove_predict_grid *g, const unsigned char *marks, int32_t *column)
 {
-    int rows = g->sides * g->rows[0], columns = g->sides * g->rows[1];
+    const int rows = g->sides * g->rows[0];
 
-    for (int r = 0; r < rows; r += g->tile_rows) {
-        int count = 0, last = r + g->tile_rows < rows ? r + g->tile_rows : rows;
-        for (int c = 0; c < columns; c++) {
-            int any = 0;
-            for (int i = r; i < last && !any; i++)
-                any = !g->cells[(int64_t)i * columns + c];
-            if (any)
-                column[count++] = c;
-        }
+    for (int r = 0; r < rows; r += g->tile_rows, marks += g->rows[1]) {
+        int count = 0;
+        for (int c = 0; c < g->rows[1]; c++)
+            for (int k = 0; k < g->sides && marks[c]; k++)
+                column[count++] = g->sides * c + k;
         cut(g, r, column, count);
     }
 }
 
 static void place_cells(grove_predict_grid *g)
 {
-    int rows = g->sides * g->rows[0], columns = g->sides * g->rows[1];
+    const int columns = g->sides * g->rows[1];
 
-    for (int t = 0; t < g->tile_count; t++)
-        for (int k = 0; k < g->tile_rows * g->tiles[t].columns; k++) {
-            int i = k / g->tiles[t].columns, j = k % g->tiles[t].columns, r = g->tiles[t].row + i;
-            int64_t at = (int64_t)r * columns + g->tiles[t].column[j];
-            if (r < rows && g->cells[at] >= 0)
-                g->cells[at] = (t * g->tile_columns + j) * g->tile_rows + i;
-        }
+    for (int t = 0; t < g->tile_count; t++) {
+        const grove_predict_tile *tile = &g->tiles[t];
+        int32_t *cells = g->cells + (int64_t)(tile->row / g->tile_rows) * columns;
+        for (int j = 0; j < tile->columns; j++)
+            cells[tile->column[j]] = (t * g->tile_columns + j) * g->tile_rows;
+    }
 }
 
 static int by_row(const void *a, const void *b)
@@ -185,6 +166,44 @@ static void find_stations(grove_predict_grid *g)
     }
 }
 
+/* Tiles of all cells of which `marks` has the line of tiles and the station. */
+static int fill(grove_predict_grid *g, const unsigned char *marks)
+{
+    const size_t lines = (size_t)grove_predict_grid_lines(g);
+    const size_t columns = (size_t)(g->sides * g->rows[1]);
+    const size_t max_tiles = lines * (columns / (size_t)g->tile_columns + 1);
+    int32_t *column = malloc((columns + 1) * sizeof(*column));
+
+    g->cells = malloc((lines * columns + 1) * sizeof(*g->cells));
+    g->tiles = malloc((max_tiles + 1) * sizeof(*g->tiles));
+    int good = column && g->cells && g->tiles;
+    if (good) {
+        memset(g->cells, -1, lines * columns * sizeof(*g->cells));
+        make_tiles(g, marks, column);
+        good = grove_predict_grid_cut(g, 1);
+    }
+    free(column);
+    return good;
+}
+
+static int mark_all(grove_predict_grid *g, const unsigned char *wanted)
+{
+    unsigned char *marks = calloc((size_t)grove_predict_grid_marks(g) + 1, 1);
+    int good = marks != NULL;
+
+    for (int32_t p = 0; p < g->stations && good; p++)
+        for (int32_t q = 0; q < g->stations; q++)
+            if (wanted[p * g->stations + q]) {
+                marks[grove_predict_grid_mark(g, p, q)] = 1;
+                g->pairs++;
+            }
+    good = good && fill(g, marks);
+    for (int64_t k = 0; k < grove_predict_grid_marks(g) && good; k++)
+        g->marked += marks[k];
+    free(marks);
+    return good;
+}
+
 grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsigned char *wanted,
                                            int tile_rows, int tile_columns)
 {
@@ -196,41 +215,45 @@ grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsign
     g->sides = sides;
     g->tile_rows = tile_rows;
     g->tile_columns = tile_columns;
-    if (!find_places(g, wanted, 0) || !find_places(g, wanted, 1)) {
-        grove_predict_grid_free(g);
-        return NULL;
-    }
-    size_t rows = (size_t)(g->sides * g->rows[0]), columns = (size_t)(g->sides * g->rows[1]);
-    size_t max_tiles = (rows / (size_t)tile_rows + 1) * (columns / (size_t)tile_columns + 1);
-    int32_t *column = calloc(columns + 1, sizeof(*column));
-    g->cells = calloc(rows * columns + 1, sizeof(*g->cells));
-    g->tiles = calloc(max_tiles, sizeof(*g->tiles));
     g->row = calloc((size_t)stations + 1, sizeof(*g->row));
     g->column = calloc((size_t)stations + 1, sizeof(*g->column));
-    if (!column || !g->row || !g->column || !g->cells || !g->tiles) {
-        free(column);
-        grove_predict_grid_free(g);
+    int good = g->row && g->column && find_places(g, wanted, 0) && find_places(g, wanted, 1);
+    if (good)
+        find_stations(g);
+    if (good && mark_all(g, wanted))
+        return g;
+    grove_predict_grid_free(g);
+    return NULL;
+}
+
+grove_predict_grid *grove_predict_grid_within(const grove_predict_grid *all,
+                                              const unsigned char *marks)
+{
+    grove_predict_grid *g = malloc(sizeof(*g));
+
+    if (!g)
         return NULL;
-    }
-    find_stations(g);
-    mark_cells(g, wanted);
-    make_tiles(g, column);
-    free(column);
-    if (!grove_predict_grid_cut(g, 1)) {
-        grove_predict_grid_free(g);
-        return NULL;
-    }
-    return g;
+    *g = *all;
+    g->all = all;
+    g->tile_count = g->part_count = 0;
+    g->cells = g->part = g->part_place[0] = g->part_place[1] = NULL;
+    g->tiles = NULL;
+    if (fill(g, marks) && (all->part_count == 1 || grove_predict_grid_cut(g, all->part_count)))
+        return g;
+    grove_predict_grid_free(g);
+    return NULL;
 }
 
 void grove_predict_grid_free(grove_predict_grid *g)
 {
     if (!g)
         return;
-    free(g->place[0]);
-    free(g->place[1]);
-    free(g->row);
-    free(g->column);
+    if (!g->all) {
+        free(g->place[0]);
+        free(g->place[1]);
+        free(g->row);
+        free(g->column);
+    }
     free(g->part);
     free(g->part_place[0]);
     free(g->part_place[1]);

@@ -66,7 +66,9 @@ static int find_products(const grove_predict_sum *p, int *element)
 
 typedef struct {
     grove_predict_panel panel;
-    int64_t time, channel, first; /* channel: the first; first: source in the panel */
+    const grove_predict_grid *grid; /* of the sum, or `own` */
+    grove_predict_grid *own;        /* of the rows that this time has; or NULL */
+    int64_t time, channel, first;   /* channel: the first; first: source in the panel */
     int channels;
     int64_t cell; /* the first of the part */
     int part;
@@ -170,17 +172,63 @@ static void set_side(const grove_predict_sum *p, piece *c, int side, int64_t cha
     to->station = view->gather ? view->stride[p->baseline] : 0;
 }
 
+/* Rows at this time that are computed by stations. */
+static int64_t count_wanted(const grove_predict_sum *p, int64_t time)
+{
+    const unsigned char *strays = p->is_stray + time * p->baselines;
+    int64_t count = 0;
+
+    for (int64_t b = 0; b < p->baselines; b++)
+        count += !strays[b];
+    return count;
+}
+
+/* Where a time has few of the rows that others have, and many sources or channels, tiles of its own
+ * take less than is lost by finding them. */
+static int find_grid(const grove_predict_sum *p, piece *c, int64_t wanted)
+{
+    enum { MANY = 64 };
+    const int32_t *left = input_of(p, GROVE_PREDICT_UVW_LEFT)->gather;
+    const int32_t *right = input_of(p, GROVE_PREDICT_UVW_RIGHT)->gather;
+    const unsigned char *strays = p->is_stray + c->time * p->baselines;
+    int64_t marked = 0, marks = grove_predict_grid_marks(p->grid);
+
+    c->grid = p->grid;
+    if (8 * wanted > 7 * p->grid->pairs || p->sources * c->channels < MANY)
+        return 1;
+    unsigned char *mark = calloc((size_t)marks + 1, 1);
+    for (int64_t b = 0; b < p->baselines && mark; b++)
+        mark[grove_predict_grid_mark(p->grid, left[b], right[b])] |= !strays[b];
+    for (int64_t k = 0; k < marks && mark; k++)
+        marked += mark[k];
+    if (mark && 10 * marked < 9 * p->grid->marked) {
+        c->own = grove_predict_grid_within(p->grid, mark);
+        c->grid = c->own;
+    }
+    free(mark);
+    return mark && c->grid;
+}
+
+/* Returns 0 without memory. A piece without tiles has no memory. */
 static int start_piece(grove_predict_sum *p, int64_t number, piece *c)
 {
-    const grove_predict_grid *g = p->grid;
+    const int parts = p->grid->part_count;
     grove_predict_panel *panel = &c->panel;
     const int64_t at_once = p->at_once, groups = grove_predict_station_groups(p);
 
     memset(c, 0, sizeof(*c));
-    c->part = (int)(number % g->part_count);
-    c->time = number / g->part_count / groups;
-    c->channel = number / g->part_count % groups * at_once;
+    c->part = (int)(number % parts);
+    c->time = number / parts / groups;
+    c->channel = number / parts % groups * at_once;
     c->channels = (int)(p->channels - c->channel < at_once ? p->channels - c->channel : at_once);
+    const int64_t wanted = count_wanted(p, c->time);
+    if (!wanted)
+        return 1;
+    if (!find_grid(p, c, wanted))
+        return 0;
+    const grove_predict_grid *g = c->grid;
+    if (c->part >= g->part_count)
+        return 1;
     c->cell = (int64_t)g->part[c->part] * g->tile_rows * g->tile_columns;
     panel->tiles = g->tiles + g->part[c->part];
     panel->tile_count = g->part[c->part + 1] - g->part[c->part];
@@ -295,8 +343,9 @@ static void sum_sources(const grove_predict_sum *p, piece *c, int k, int count)
 /* The elements of a cell that are stored, or that Jones terms around the sum take. */
 typedef struct {
     int count;
-    int of[4];            /* that of the brightness, numbered as in a matrix; -1: zero */
-    int64_t offset[4];    /* to its cell of a product from that of the first element */
+    int of[4];   /* that of the brightness, numbered as in a matrix; -1: zero */
+    int line[4]; /* of its cell of a product, from that of the first element */
+    int column[4];
     const char *start[4]; /* the results of its product in the piece's first channel */
     ptrdiff_t next;       /* from there to the next channel's */
 } elements;
@@ -304,7 +353,6 @@ typedef struct {
 static elements find_elements(const grove_predict_sum *p, const piece *c)
 {
     const int summed = p->jones ? p->args->out.elements : p->elements, bytes = p->args->out.bytes;
-    const int64_t width = (int64_t)p->grid->sides * p->grid->rows[1];
     elements to = {.count = p->args->out.elements > summed ? p->args->out.elements : summed,
                    .next = results_at(c, 1, 0, bytes) - c->results};
 
@@ -314,7 +362,8 @@ static elements find_elements(const grove_predict_sum *p, const piece *c)
         while (p->sides == 1 && of >= 0 && c->panel.element[product] != of)
             product++;
         to.of[e] = of;
-        to.offset[e] = p->sides == 2 && of >= 0 ? of / 2 * width + of % 2 : 0;
+        to.line[e] = p->sides == 2 && of >= 0 ? of / 2 : 0;
+        to.column[e] = p->sides == 2 && of >= 0 ? of % 2 : 0;
         to.start[e] = results_at(c, 0, product, bytes);
     }
     return to;
@@ -325,15 +374,18 @@ static elements find_elements(const grove_predict_sum *p, const piece *c)
 static int find_cells(const grove_predict_sum *p, const piece *c, const elements *which, int64_t b,
                       const char *at[4])
 {
-    const grove_predict_grid *g = p->grid;
-    int64_t line = g->sides * g->place[0][input_of(p, GROVE_PREDICT_UVW_LEFT)->gather[b]];
+    const grove_predict_grid *g = c->grid;
+    const uint32_t line =
+        (uint32_t)(g->sides * g->place[0][input_of(p, GROVE_PREDICT_UVW_LEFT)->gather[b]]);
+    const uint32_t rows = (uint32_t)g->tile_rows, first = line % rows;
     int64_t column = g->sides * g->place[1][input_of(p, GROVE_PREDICT_UVW_RIGHT)->gather[b]];
-    const int32_t *cells = g->cells + line * g->sides * g->rows[1] + column;
+    const int32_t *cells = g->cells + (int64_t)(line / rows) * g->sides * g->rows[1] + column;
     int any = 0;
 
     for (int e = 0; e < which->count; e++) {
-        int64_t cell = cells[which->offset[e]] - c->cell;
+        int64_t cell = cells[which->column[e]] - c->cell;
         int there = cell >= 0 && cell < (int64_t)c->sums_each;
+        cell += first + which->line[e];
         at[e] = there && which->of[e] >= 0 ? which->start[e] + 2 * p->args->out.bytes * cell : NULL;
         any |= there;
     }
@@ -413,29 +465,18 @@ static void store(const grove_predict_sum *p, const piece *c)
     }
 }
 
-/* Whether any row at this time is computed by stations. */
-static int any_wanted(const grove_predict_sum *p, int64_t time)
-{
-    const unsigned char *strays = p->is_stray + time * p->baselines;
-
-    return memchr(strays, 0, (size_t)p->baselines) != NULL;
-}
-
 void grove_predict_station_run(grove_predict_sum *p, int64_t number)
 {
     piece c;
 
     if (!start_piece(p, number, &c)) {
         atomic_store(&p->failed, 1);
-        return;
-    }
-    if (!any_wanted(p, c.time)) {
+    } else if (c.memory) {
+        load_uvw(p, &c);
+        for (int k = 0; k < c.channels; k += c.summed)
+            sum_sources(p, &c, k, c.channels - k < c.summed ? c.channels - k : c.summed);
+        store(p, &c);
         grove_predict_return_memory(p, c.memory);
-        return;
     }
-    load_uvw(p, &c);
-    for (int k = 0; k < c.channels; k += c.summed)
-        sum_sources(p, &c, k, c.channels - k < c.summed ? c.channels - k : c.summed);
-    store(p, &c);
-    grove_predict_return_memory(p, c.memory);
+    grove_predict_grid_free(c.own);
 }

@@ -7,7 +7,6 @@
 #include "graph/call.h"
 #include "graph/target.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,25 +97,22 @@ static grove_node *missing_of(grove_node *leaf, const grove_place *place)
     return NULL;
 }
 
-/* A number of the leaf's for each row that there could be; 1 where it does not tell. */
+/* What the leaf says of itself; 1 where it does not tell. */
 static double share_of(const grove_node *missing, const char *property)
 {
-    const char *there = grove_node_property(missing->leaf, property);
-    double cells = 1;
+    const char *share = grove_node_property(missing->leaf, property);
 
-    for (int d = 0; d < missing->axis_count; d++)
-        cells *= (double)missing->axes[d]->size;
-    return there && cells > 0 ? fmin(strtod(there, NULL) / cells, 1) : 1;
+    return share ? strtod(share, NULL) : 1;
 }
 
 double grove_node_rows_share(const grove_node *missing)
 {
-    return share_of(missing, "rows");
+    return share_of(missing, "rows_share");
 }
 
 double grove_node_runs_share(const grove_node *missing)
 {
-    return share_of(missing, "row_runs");
+    return share_of(missing, "runs_share");
 }
 
 void grove_node_leave_rows(grove_node *node, const char *input)
