@@ -20,10 +20,32 @@ static void run_in_order(void *pool, int64_t count, void (*fn)(void *, int64_t),
         fn(context, i);
 }
 
+/* A share that the observation tells of its rows; 1: all. */
+static double share_of(const grove_node *obs, const char *name)
+{
+    const char *share = grove_node_property(obs, name);
+
+    return share ? strtod(share, NULL) : 1;
+}
+
+/* Slots of the observation: as many as the baseline with most rows has, at even distances. Where
+ * times of baselines differ, those of one slot stand for their neighbours'. Others then have more
+ * than there are, and no fewer entries. */
+static int64_t pick_slots(const grove_axis *time, double share, double *at)
+{
+    int64_t count = 0;
+
+    for (int64_t t = 0; t < time->size; t++)
+        if (floor((double)(t + 1) * share) > floor((double)t * share) || t + 1 == time->size)
+            at[count++] = time->centre[t];
+    return count;
+}
+
 /* All that the count depends on. */
 static grove_hash hash_of(const grove_lattice *l, const double longest[3], const grove_axis *time,
                           const grove_axis *baseline, const grove_axis *freq,
-                          const double *position, int64_t stations, const double *centre)
+                          const double *position, int64_t stations, const double *centre,
+                          double share)
 {
     grove_hash h = grove_hash_add(grove_hash_start(), longest, 3 * sizeof(double));
 
@@ -38,18 +60,19 @@ static grove_hash hash_of(const grove_lattice *l, const double longest[3], const
     h = grove_hash_add(h, baseline->left, (size_t)baseline->size * sizeof(*baseline->left));
     h = grove_hash_add(h, baseline->right, (size_t)baseline->size * sizeof(*baseline->right));
     h = grove_hash_add(h, position, (size_t)stations * 3 * sizeof(double));
+    h = grove_hash_number(h, share);
     return grove_hash_add(h, centre, 2 * sizeof(double));
 }
 
-/* Baselines of times [first, first + count). */
-static int find_uvw(const grove_axis *time, const grove_axis *baseline, const double *position,
-                    int64_t stations, const double *centre, int64_t first, int64_t count,
-                    double *station, double *uvw)
+/* Baselines of so many times. */
+static int find_uvw(const double *time, const grove_axis *baseline, const double *position,
+                    int64_t stations, const double *centre, int64_t count, double *station,
+                    double *uvw)
 {
     const grove_earth earth = {0};
     grove_error *error = grove_error_new();
-    int code = grove_station_uvw(time->centre + first, count, position, stations, position, centre,
-                                 &earth, station, NULL, error);
+    int code = grove_station_uvw(time, count, position, stations, position, centre, &earth, station,
+                                 NULL, error);
 
     for (int64_t t = 0; t < count && !code; t++, station += 3 * stations)
         for (int64_t b = 0; b < baseline->size; b++)
@@ -60,9 +83,9 @@ static int find_uvw(const grove_axis *time, const grove_axis *baseline, const do
     return code;
 }
 
-static int count_all(const grove_lattice *l, const double longest[3], const grove_axis *time,
-                     const grove_axis *baseline, const grove_axis *freq, const double *position,
-                     int64_t stations, const double *centre, g2g_size *size)
+static int count_all(const grove_lattice *l, const double longest[3], const double *slot,
+                     int64_t slots, const grove_axis *baseline, const grove_axis *freq,
+                     const double *position, int64_t stations, const double *centre, g2g_size *size)
 {
     const int64_t each = baseline->size * freq->size, times = each < SAMPLES ? SAMPLES / each : 1;
     const grove_gridder_threads threads = {run_in_order, NULL};
@@ -72,14 +95,14 @@ static int count_all(const grove_lattice *l, const double longest[3], const grov
     grove_diagonal *d = grove_diagonal_new(l, MOST);
     int code = d ? 0 : GROVE_NO_MEMORY;
 
-    for (int64_t first = 0; first < time->size && !code; first += times) {
-        const int64_t count = time->size - first < times ? time->size - first : times;
+    for (int64_t first = 0; first < slots && !code; first += times) {
+        const int64_t count = slots - first < times ? slots - first : times;
         const grove_gridder_samples samples = {.rows = count * baseline->size,
                                                .channels = freq->size,
                                                .uvw = uvw,
                                                .freq = freq->centre,
                                                .longest = longest};
-        code = find_uvw(time, baseline, position, stations, centre, first, count, station, uvw);
+        code = find_uvw(slot + first, baseline, position, stations, centre, count, station, uvw);
         code = code ? code : grove_diagonal_add(d, &samples, NULL, &threads, &outside);
     }
     if (!code)
@@ -109,23 +132,31 @@ g2g_size g2g_predict(const grove_node *obs, const grove_lattice *lattice, const 
         const grove_axis *axis = k == 0 ? time : k == 1 ? baseline : freq;
         size.samples = (k ? size.samples : 1) * (axis ? (double)axis->size : 1);
     }
+    size.samples *= share_of(obs, "rows_share");
     size.entries = size.samples;
-    if (!time || !time->centre || !baseline || !baseline->size || !baseline->left || !station ||
-        !freq || !freq->centre || !position || !centre)
+    if (!time || time->size < 1 || !time->centre || !baseline || !baseline->size ||
+        !baseline->left || !station || !freq || !freq->centre || !position || !centre)
         return size;
     one.plan.functions = 1;
     one.plan.double_precision = true;
     if (!grove_lattice_make(&one.plan, &one))
         return size;
+    const double share = share_of(obs, "fullest_baseline"), rows = share_of(obs, "rows_share");
     const grove_hash of =
-        hash_of(&one, longest, time, baseline, freq, position, station->size, centre);
+        hash_of(&one, longest, time, baseline, freq, position, station->size, centre, share);
     pthread_mutex_lock(&lock);
     if (!last.known || !grove_hash_equal(of, last_of)) {
+        double *slot = grove_alloc((size_t)(time->size + 1) * sizeof(*slot));
+        const int64_t slots = pick_slots(time, share, slot);
         last.known = false;
-        count_all(&one, longest, time, baseline, freq, position, station->size, centre, &last);
+        count_all(&one, longest, slot, slots, baseline, freq, position, station->size, centre,
+                  &last);
+        last.samples *= rows * (double)time->size / (double)slots;
         last_of = of;
+        free(slot);
     }
-    size = last.known ? last : size;
+    if (last.known)
+        size = (g2g_size){last.samples, fmin(last.entries, size.samples), true};
     pthread_mutex_unlock(&lock);
     return size;
 }

@@ -182,14 +182,12 @@ static void note_slots(grove_node *node, const grove_ms_layout *layout)
                         grove_node_text(node, "path"), (long long)layout->times);
 }
 
-/* A number for each row that there could be. */
-static void add_share(grove_node *node, const char *name, int64_t count,
-                      const grove_ms_layout *layout)
+/* Of all that there could be. */
+static void add_share(grove_node *node, const char *name, int64_t count, double all)
 {
-    const double cells = (double)layout->times * (double)layout->baselines;
     char number[32];
 
-    snprintf(number, sizeof(number), "%.9g", cells > 0 ? fmin((double)count / cells, 1) : 1);
+    snprintf(number, sizeof(number), "%.17g", all > 0 ? fmin((double)count / all, 1) : 1);
     grove_node_add_property(node, name, number);
 }
 
@@ -231,8 +229,10 @@ static int describe(grove_node *node, ms_state *state)
             path, layout->windows);
     snprintf(number, sizeof(number), "%lld", (long long)layout->rows);
     grove_node_add_property(node, "rows", number);
-    add_share(node, "rows_share", layout->rows, layout);
-    add_share(node, "runs_share", layout->runs, layout);
+    const double times = (double)layout->times, cells = times * (double)layout->baselines;
+    add_share(node, "rows_share", layout->rows, cells);
+    add_share(node, "runs_share", layout->runs, cells);
+    add_share(node, "fullest_baseline", layout->fullest, times);
     snprintf(number, sizeof(number), "%d", layout->correlations);
     grove_node_add_property(node, "correlations", number);
     if (layout->by_baseline)

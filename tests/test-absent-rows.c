@@ -346,9 +346,24 @@ START_TEST(images)
         {"grid(V, obs" FUNCTIONS ", gradient=vector(1e-6 * select(obs.uvw, element=x) / 1m, "
          "1e-6 * select(obs.uvw, element=y) / 1m))",
          1e-5, 1, true},
-        {"g2g_diagonal(obs, data=V" FUNCTIONS ")", 0, 1},
+        {"g2g_diagonal(obs, data=V" FUNCTIONS ", entries=1500)", 0, 1},
     };
     check_both(&list[_i % 11], _i / 11);
+}
+END_TEST
+
+/* What is foretold of a diagonal is by the rows that are there, and enough for them. */
+START_TEST(entries_foretold)
+{
+    make_half();
+    run("d = g2g_diagonal(obs, data=M" FUNCTIONS ")\nw = print(sum(d))\n"
+        "P = grid(M, obs, size=64, cell=60arcsec, w_terms=false)\n"
+        "x = g2g(P, obs, size=64, cell=60arcsec, oversampling=8, w_terms=false)\n",
+        0, false);
+    const char *note = testing_node(&t, "x")->note, *told = strstr(note, " entries for ");
+    ck_assert_int_eq(testing_node(&t, "d")->axes[1]->size, ROWS * CHANNELS);
+    ck_assert_msg(told != NULL, "%s", note);
+    ck_assert_double_eq_tol(strtod(told + 13, NULL), ROWS * CHANNELS, 0.02 * ROWS * CHANNELS);
 }
 END_TEST
 
@@ -488,6 +503,7 @@ int main(void)
     tcase_add_loop_test(test, fits, 0, 72);
     tcase_add_loop_test(test, reductions, 0, 40);
     tcase_add_loop_test(test, images, 0, 44);
+    tcase_add_test(test, entries_foretold);
     tcase_add_loop_test(test, domains_of_gaps, 0, 2);
     tcase_add_test(test, memory_of_gaps);
     tcase_add_test(test, a_value_that_is_asked_for);
