@@ -20,6 +20,7 @@ SOLVE_WORLD_FIXTURE
 #define P     "P[p] = rotation(obs.parallactic + 10 * (obs.freq - 150MHz) * 1rad / 150MHz)\n"
 #define PHASE "A[p] = parm(\"A\", jones=phase, time=8min)\n"
 #define C     "c = parm(\"c\", init=1, complex=true)\n"
+#define CROSS "k = parm(\"k\", init=0, time=8min)\nx = diagonal(1, exp(1i * k))\n"
 #define T     "T[p] = draw(obs, shape=diagonal, times=4, around=1).value\n"
 #define U     "U[p] = draw(obs, shape=diagonal, times=4, around=1, seed=2).value\n"
 #define X     "X[p] = draw(obs, shape=matrix, times=4, around=1).value\n"
@@ -174,6 +175,16 @@ static const struct {
     {ONE("m") ONE("n") ZERO("x") T,
      "m[p] * n[p] * exp(1i * x[p]) * M[p,q] * (m[q] * n[q] * exp(1i * x[q]))^H",
      "T[p] * M[p,q] * T[q]^H", NULL, false, true},
+    /* matrices with parms that are of no station */
+    {G CROSS T, "G[p] * x * M[p,q] * x^H * G[q]^H", "T[p] * M[p,q] * T[q]^H", NULL, false},
+    {G CROSS P T, "G[p] * x * P[p] * M[p,q] * (G[q] * x * P[q])^H",
+     "T[p] * P[p] * M[p,q] * P[q]^H * T[q]^H", NULL, false},
+    {F CROSS X, "x * F[p] * trace(M[p,q]) * F[q]^H * x^H", "X[p] * trace(M[p,q]) * X[q]^H", NULL,
+     false},
+    {F CROSS X, "(x * F[q] * M[p,q]^H * (x * F[p])^H)^H", "X[p] * M[p,q] * X[q]^H", NULL, false},
+    {S CROSS T, "s[p] * conj(s[q]) * x * M[p,q] * x^H", "T[p] * M[p,q] * T[q]^H", NULL, false,
+     true},
+    {CROSS T, "M[p,q] * x^H", "M[p,q] * T[q]^H", NULL, false, true},
     /* station values without parms */
     {G P T, "G[p] * P[p] * M[p,q] * P[q]^H * G[q]^H", "T[p] * P[p] * M[p,q] * P[q]^H * T[q]^H",
      NULL, true},
