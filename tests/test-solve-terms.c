@@ -40,7 +40,8 @@ SOLVE_WORLD_FIXTURE
 #define Q                                                                                          \
     "Q[p] = diagonal(exp(1i * (obs.parallactic + 9rad * (obs.freq / 150MHz - 1)) / 1rad), 2)\n"
 
-#define E "E[s,p] = parm(\"E\", jones=diagonal, time=8min, groups=patch, sky=S)\n"
+#define E                   "E[s,p] = parm(\"E\", jones=diagonal, time=8min, groups=patch, sky=S)\n"
+#define GROUPED(name, more) name "[s,p] = parm(\"" name "\", groups=patch, sky=S, " more ")\n"
 /* what the sources of each patch are seen through, by themselves */
 #define PATCHES(a, ah, b, bh)                                                                      \
     a " * sum[s](S.patch(\"A\") * point(S, obs)) * " ah " + " b                                    \
@@ -105,6 +106,27 @@ static const struct {
     {E S T U "o[s] = S.patch(\"B\") + 0.5\n",
      "s[p] * sum[s](E[s,p] * (o * point(S, obs)) * E[s,q]^H)",
      PATCHES("0.5 * T[p]", "T[q]^H", "1.5 * U[p]", "U[q]^H"), NULL, false},
+    /* of several parms */
+    {GROUPED("m", "time=8min, init=1") GROUPED("x", "time=8min, init=0") T U
+     "J[s,p] = m[s,p] * exp(1i * x[s,p])\n",
+     "sum[s](J[s,p] * point(S, obs) * J[s,q]^H)", PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H"), NULL,
+     true, true},
+    {GROUPED("m", "time=16min, init=1") GROUPED("x", "time=8min, init=0") T U,
+     "sum[s](exp(1i * x[s,p]) * m[s,p] * (point(S, obs) * m[s,q]) * exp(-1i * x[s,q]))",
+     PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H"), NULL, false, true},
+    {E GROUPED("R", "time=8min, jones=rotation") P T U,
+     "sum[s](E[s,p] * R[s,p] * P[p] * point(S, obs) * P[q]^H * R[s,q]^H * E[s,q]^H)",
+     PATCHES("T[p] * P[p]", "P[q]^H * T[q]^H", "U[p] * P[p]", "P[q]^H * U[q]^H"), NULL, false},
+    {E G GROUPED("R", "time=8min, jones=rotation") T U "J[s,p] = R[s,p] * G[p] * E[s,p]\n",
+     "sum[s](J[s,p] * point(S, obs) * J[s,q]^H)", PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H"), NULL,
+     false},
+    {E GROUPED("m", "time=8min, init=1") T U,
+     "predict(S, obs, left=m[s,p] * E[s,p], right=E[s,q]^H * m[s,q])",
+     PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H"), NULL, false},
+    {GROUPED("m", "time=8min, init=1") GROUPED("x", "time=8min, init=0") T U
+     "J[s,p] = diagonal(m[s,p] * exp(1i * x[s,p]), m[s,p])\n",
+     "sum[s](J[s,p] * point(S, obs) * J[s,q]^H)", PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H"), NULL,
+     false, true},
     /* sums as calls of predict */
     {G T, "predict(S, obs, left=G[p], right=G[q]^H)", "T[p] * sum[s](point(S, obs)) * T[q]^H", NULL,
      true},
