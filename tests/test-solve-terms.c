@@ -304,6 +304,12 @@ static const struct {
      "wants Jones terms of one kind"},
     {"G[p] = parm(\"G\", jones=diagonal, prior=0.1)\n", "G[p] * M[p,q] * G[q]^H",
      "wants parms without bounds, priors or polynomials"},
+    {"G[p] = parm(\"G\", jones=diagonal, degree=2)\n", "G[p] * M[p,q] * G[q]^H",
+     "wants Jones terms that do not vary inside an interval"},
+    {"G[p] = parm(\"G\", jones=diagonal, degree=[0, 3])\n", "G[p] * M[p,q] * G[q]^H",
+     "may take hundreds of steps"},
+    {"G[p] = parm(\"G\", jones=phase, degree=3)\n", "G[p] * M[p,q] * G[q]^H",
+     "wants Jones terms that do not vary inside an interval"},
     {G S, "G[p] * M[p,q] * G[q]^H + s[p] * N[p,q] * s[q]^H", "wants Jones terms of one kind"},
     {G S, "s[p] * G[p] * M[p,q] * G[q]^H * s[q]^H", "jones=diagonal or a[p] * exp(1i * b[p])"},
 };
@@ -317,6 +323,7 @@ START_TEST(what_stefcal_wants)
     char *notes = grove_tree_show(w.t.tree);
     ck_assert_msg(strstr(notes, indirect[_i].wants), "%s: %s", indirect[_i].model,
                   strstr(notes, "fit = "));
+    ck_assert(!strstr(notes, "hundreds") == !strstr(indirect[_i].wants, "hundreds"));
     free(notes);
     free(text);
 }
