@@ -97,7 +97,7 @@ bool solve_keeps_sums(const solve *s)
 {
     bool stefcal = s->method == SOLVE_AUTO || s->method == SOLVE_STEFCAL;
 
-    return s->group_count && ((s->direct && stefcal) || solve_is_searched(s));
+    return s->group_count && ((s->direct && stefcal) || solve_searched(s));
 }
 
 /* Domains come in parts where they do not fit the memory. Robust fits sum their data again and
@@ -141,6 +141,26 @@ static bool turns_slowly(const solve *s)
     return false;
 }
 
+/* More that grove check says of a fit; the caller frees it. */
+static char *warn(const grove_node *node, const solve *s)
+{
+    const char *name = grove_node_name(node);
+
+    if (solve_searched(s) > 1)
+        return grove_format(
+            "\n    %s: of %d delays and TEC the start of the first is searched for; "
+            "the others have to begin so near that phases over the band are right "
+            "within half a turn, by from= or by a fit of their own before",
+            name, solve_searched(s));
+    if (turns_slowly(s))
+        return grove_format("\n    %s: complex polynomials of such degrees may take hundreds of "
+                            "steps, since the data hardly tell a phase that turns for all "
+                            "stations; amplitude and phase as polynomials of their own, a[p] * "
+                            "exp(1i * x[p]), take few",
+                            name);
+    return grove_strdup("");
+}
+
 static void tell(grove_node *node, const solve *s, const census *most)
 {
     int64_t domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
@@ -148,14 +168,7 @@ static void tell(grove_node *node, const solve *s, const census *most)
                       ? grove_format(" in %d turns of %lld blocks with at most %lld unknowns",
                                      s->turns, (long long)most->blocks, (long long)most->block)
                       : grove_strdup("");
-    char *slowly =
-        turns_slowly(s)
-            ? grove_format(
-                  "\n    %s: complex polynomials of such degrees may take hundreds of steps, since "
-                  "the data hardly tell a phase that turns for all stations; amplitude and phase "
-                  "as polynomials of their own, a[p] * exp(1i * x[p]), take few",
-                  grove_node_name(node))
-            : grove_strdup("");
+    char *warning = warn(node, s);
     bool slow = s->group_count && s->method == SOLVE_AUTO && !s->direct;
 
     grove_node_note(node,
@@ -166,8 +179,8 @@ static void tell(grove_node *node, const solve *s, const census *most)
                     grove_node_name(node),
                     s->why ? "data are not compressed: " : "data are compressed once for a tile",
                     s->why ? s->why : "", slow ? "; stefcal, which is often faster, wants " : "",
-                    slow ? s->indirect : "", slowly);
-    free(slowly);
+                    slow ? s->indirect : "", warning);
+    free(warning);
     free(turns);
 }
 

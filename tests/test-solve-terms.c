@@ -308,6 +308,11 @@ static const struct {
      "wants Jones terms that do not vary inside an interval"},
     {"G[p] = parm(\"G\", jones=diagonal, degree=[0, 3])\n", "G[p] * M[p,q] * G[q]^H",
      "may take hundreds of steps"},
+    {"K[p] = parm(\"K\", jones=delay)\nT[p] = parm(\"T\", jones=tec)\n",
+     "K[p] * T[p] * M[p,q] * (K[q] * T[q])^H",
+     "of 2 delays and TEC the start of the first is searched for"},
+    {"K[p] = parm(\"K\", jones=delay)\n", "K[p] * M[p,q] * K[q]^H",
+     "wants Jones terms that do not vary inside an interval"},
     {"G[p] = parm(\"G\", jones=phase, degree=3)\n", "G[p] * M[p,q] * G[q]^H",
      "wants Jones terms that do not vary inside an interval"},
     {G S, "G[p] * M[p,q] * G[q]^H + s[p] * N[p,q] * s[q]^H", "wants Jones terms of one kind"},
@@ -323,6 +328,7 @@ START_TEST(what_stefcal_wants)
     char *notes = grove_tree_show(w.t.tree);
     ck_assert_msg(strstr(notes, indirect[_i].wants), "%s: %s", indirect[_i].model,
                   strstr(notes, "fit = "));
+    ck_assert(!strstr(notes, "is searched for") == !strstr(indirect[_i].wants, "is searched for"));
     ck_assert(!strstr(notes, "hundreds") == !strstr(indirect[_i].wants, "hundreds"));
     free(notes);
     free(text);
