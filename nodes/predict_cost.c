@@ -54,7 +54,9 @@ predict_sources predict_count_sources(const grove_node *node)
 {
     grove_node *sky = grove_node_object(node, "sky");
     const grove_axis *axis = sky ? grove_node_axis(sky, "source") : NULL;
-    const double *shape = sky ? grove_node_member_data(sky, "shape") : NULL;
+    /* Beside phases that the text has there is one direction, and no shape. */
+    bool directions = grove_node_input_axis(node, GROVE_PREDICT_LMN, GROVE_AXIS_SOURCE) != NULL;
+    const double *shape = sky && directions ? grove_node_member_data(sky, "shape") : NULL;
     const double *stokes = sky ? grove_node_member_data(sky, "stokes") : NULL;
     predict_sources count = {.all = axis ? axis->size : 0};
 

@@ -348,7 +348,7 @@ static const char *find_factors(grove_node *node, solve *s)
         s->each[cut] = s->each[cut] && s->cut[cut].axis;
     s->group_count = form.groups;
     s->form = form.diagonal ? GROVE_COMPRESSION_DIAGONAL : GROVE_COMPRESSION_FULL;
-    if (solve_is_searched(s) || is_cheaper(node, s)) /* sums are what a search is of */
+    if (solve_searched(s) || is_cheaper(node, s)) /* sums are what a search is of */
         return NULL;
     s->group_count = 0;
     s->each[SOLVE_TIME] = s->each[SOLVE_FREQ] = false;

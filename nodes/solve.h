@@ -382,9 +382,9 @@ void solve_load(const solve_tile *tile, int input, const int64_t cell[SOLVE_CUTS
 void solve_load_jones(const solve_tile *tile, solve_domain *d);
 const double complex *solve_jones_at(const solve *s, const double complex *jones, int64_t stretch,
                                      int64_t station, int side);
-/* Whether there are delays or TEC to search for; and start values for them, from d->jones. False:
- * too few channels. */
-bool solve_is_searched(const solve *s);
+/* How many parms are delays or TEC to search for; and start values for the first of them, from
+ * d->jones. False: too few channels. */
+int solve_searched(const solve *s);
 bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
 /* As solve_normal. */
 void solve_compressed_normal(const grove_node *node, const solve_tile *tile,

@@ -13,6 +13,7 @@
 enum {
     MAX_UNKNOWNS = 20000,
     MANY_UNKNOWNS = 1000,
+    MANY_TERMS = 3,      /* of polynomials: with 4, gains took 40 steps, with 5 up to 460 */
     TILE_BYTES = 8 << 20 /* of a value in a usual tile */
 };
 
@@ -96,7 +97,7 @@ bool solve_keeps_sums(const solve *s)
 {
     bool stefcal = s->method == SOLVE_AUTO || s->method == SOLVE_STEFCAL;
 
-    return s->group_count && ((s->direct && stefcal) || solve_is_searched(s));
+    return s->group_count && ((s->direct && stefcal) || solve_searched(s));
 }
 
 /* Domains come in parts where they do not fit the memory. Robust fits sum their data again and
@@ -128,6 +129,38 @@ static const char *name_of(const solve *s)
     return names[s->method];
 }
 
+/* Polynomials of complex numbers of stations: times a phase that all stations share and that turns,
+ * they are about polynomials still, and the data hardly tell it. */
+static bool turns_slowly(const solve *s)
+{
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm *p = s->parms[i].parm;
+        if (p->complex_ && p->station && (p->time.terms > MANY_TERMS || p->freq.terms > MANY_TERMS))
+            return true;
+    }
+    return false;
+}
+
+/* More that grove check says of a fit; the caller frees it. */
+static char *warn(const grove_node *node, const solve *s)
+{
+    const char *name = grove_node_name(node);
+
+    if (solve_searched(s) > 1)
+        return grove_format(
+            "\n    %s: of %d delays and TEC the start of the first is searched for; "
+            "the others have to begin so near that phases over the band are right "
+            "within half a turn, by from= or by a fit of their own before",
+            name, solve_searched(s));
+    if (turns_slowly(s))
+        return grove_format("\n    %s: complex polynomials of such degrees may take hundreds of "
+                            "steps, since the data hardly tell a phase that turns for all "
+                            "stations; amplitude and phase as polynomials of their own, a[p] * "
+                            "exp(1i * x[p]), take few",
+                            name);
+    return grove_strdup("");
+}
+
 static void tell(grove_node *node, const solve *s, const census *most)
 {
     int64_t domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
@@ -135,17 +168,19 @@ static void tell(grove_node *node, const solve *s, const census *most)
                       ? grove_format(" in %d turns of %lld blocks with at most %lld unknowns",
                                      s->turns, (long long)most->blocks, (long long)most->block)
                       : grove_strdup("");
+    char *warning = warn(node, s);
     bool slow = s->group_count && s->method == SOLVE_AUTO && !s->direct;
 
     grove_node_note(node,
                     "%s: method: %s%s; %lld solution domain%s, %lld unknown numbers (at most %lld "
-                    "in a domain)\n    %s: %s%s%s%s",
+                    "in a domain)\n    %s: %s%s%s%s%s",
                     grove_node_name(node), name_of(s), turns, (long long)domains,
                     domains == 1 ? "" : "s", (long long)most->all, (long long)most->unknowns,
                     grove_node_name(node),
                     s->why ? "data are not compressed: " : "data are compressed once for a tile",
                     s->why ? s->why : "", slow ? "; stefcal, which is often faster, wants " : "",
-                    slow ? s->indirect : "");
+                    slow ? s->indirect : "", warning);
+    free(warning);
     free(turns);
 }
 

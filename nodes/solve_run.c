@@ -257,7 +257,7 @@ static void look_at_start(void *context, int64_t first, int64_t last)
 
     for (int64_t i = first; i < last; i++) {
         solve_domain *d = e->active[i];
-        if (solve_is_searched(s))
+        if (solve_searched(s))
             solve_load_jones(e->tile, d);
         if (!uses_stefcal(s))
             continue;
@@ -280,7 +280,7 @@ static int begin_batch(solve_run *run, const grove_node *node, solve_tile *tile,
 
     for (int64_t i = 0; i < count; i++) {
         e->active[i]->starts_well = has_starts(run->solve) || is_like_last(run, e->active[i]);
-        searched = searched || (!e->active[i]->starts_well && solve_is_searched(run->solve));
+        searched = searched || (!e->active[i]->starts_well && solve_searched(run->solve));
     }
     bool direct = run->compressed.sums && (uses_stefcal(run->solve) || searched);
     int code = 0;

@@ -341,13 +341,14 @@ static bool is_searched(const solve *s, int parm, bool *tec)
            p->freq.terms == 1;
 }
 
-bool solve_is_searched(const solve *s)
+int solve_searched(const solve *s)
 {
-    bool found = false, tec;
+    int found = 0;
+    bool tec;
 
     for (int i = 0; i < s->parm_count; i++)
-        found = found || is_searched(s, i, &tec);
-    return found && s->group_count && s->each[SOLVE_FREQ];
+        found += is_searched(s, i, &tec);
+    return s->group_count && s->each[SOLVE_FREQ] ? found : 0;
 }
 
 /* The parm of phases of the same domain; -1: none. */

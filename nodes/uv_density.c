@@ -181,7 +181,10 @@ GROVE_CLASS(uv_density) = {
     .doc =
         "The sum of the weights of visibilities in each cell of the plane of u and v.\nCells are "
         "1 / (size cell) wide, as those of an image's transform. A visibility at (u, v) counts at "
-        "(-u, -v), too: rows are those of v >= 0.",
+        "(-u, -v), too, but in the cell of u = v = 0 once: rows are those of v >= 0. Of several "
+        "correlations it counts with its weight in an image of Stokes I, "
+        "4 / (1 / W_XX + 1 / W_YY), and not where XX or YY is flagged, whatever Stokes parameters "
+        "are imaged.",
     .output_doc = "a real number per cell (v, u), in the unit of the weights",
     .group = "images",
     .inputs = inputs,

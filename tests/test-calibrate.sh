@@ -211,6 +211,7 @@ END
     must "$grove" run -q calibrate-dd.tree -s ms=world.ms -s sky=field.skymodel -s time=all -s solutions=dd.h5
     must_not "has solutions of several directions: 'A', 'B'; direction=\"A\" takes those of one" apply.tree -s ms=world.ms -s solutions=dd.h5
     must_not "it has no direction 'C'; it has 'A', 'B'" apply.tree -s ms=world.ms -s solutions=dd.h5 -s direction=C
+    must_not "it has no direction '1934-638'; it has 'A', 'B'" apply.tree -s ms=world.ms -s solutions=dd.h5 -s direction=1934-638
     must "$grove" run -q apply.tree -s ms=world.ms -s solutions=dd.h5 -s direction=B
     must "$grove" run -q one.tree
     cat log

@@ -190,6 +190,11 @@ expect 2 '...' check simulate.tree -s sky=image.fits
 grep -q 'image.fits: this is a FITS file, which is not supported; a text file is wanted' err || fail 'a FITS file as a sky model'
 expect 2 '...' check simulate.tree -s sky="$sky" -s channels=4.5
 grep -q "option 'channels' wants a whole number, got 4.5 (from the setting channels=4.5)" err || fail 'a wrong setting'
+printf 'option name = none "a name"\nprint(1, title=$name)\n' >name.tree
+expect 2 '...' check name.tree -s name=1934-638
+grep -q "got 1296 (from the setting name=1934-638); in quotes it is a text: -s name='\"1934-638\"'" err || fail 'a name that is a number'
+expect 0 '' run -q name.tree -s name='"1934-638"'
+grep -q '^1934-638' out || fail 'a name in quotes'
 expect 2 '...' check simulate.tree -s sky="$sky" -s channels=0
 grep -q 'error: observe: channels: 0 is not between .* (from the setting channels=0)' err || fail 'a setting out of range'
 

@@ -275,13 +275,16 @@ END_TEST
 /* Costs know how many sources share what a visibility takes, and which sources there are. */
 START_TEST(kinds_of_sources)
 {
-    static const char tree[] = "obs = grid()\nS = field()\nx = predict(S, obs)\n";
+    static const char tree[] = "obs = grid()\nS = field()\nx = predict(S, obs)\n",
+                      phases[] = "obs = grid()\nS = field()\nx = predict(S, obs, lmn=[0, 0, 0], "
+                                 "shape=[0rad, 0rad, 0rad])\n";
     const grove_predict_costs cheap = {1e5, 1e5, 1e5, 1, 1};
 
     store(&cheap, NULL);
     field_now.shape[0][0] = 1e-5;
     ck_assert_int_eq(plan_of(tree).way, GROVE_PREDICT_BASELINE);
     ck_assert_ptr_nonnull(strstr(testing_node(&t, "x")->note, ": Gaussian sources;"));
+    ck_assert_int_eq(plan_of(phases).way, GROVE_PREDICT_STATION); /* which have no shapes */
     memset(field_now.shape, 0, sizeof(field_now.shape));
     ck_assert_int_eq(plan_of(tree).way, GROVE_PREDICT_STATION);
 }

@@ -255,6 +255,19 @@ static bool literal_fits(const grove_option *option, const grove_literal *litera
     }
 }
 
+/* How a setting such as target=1934-638, which is a number, is a text. */
+static const char *how_to_quote(grove_arena *arena, const grove_option *option,
+                                const grove_literal *literal)
+{
+    const char *text = literal->setting ? strchr(literal->setting, '=') : NULL;
+
+    if (!text || literal->kind != GROVE_LITERAL_NUMBER ||
+        (option->kind != GROVE_TEXT && option->kind != GROVE_FILE))
+        return "";
+    return grove_arena_format(arena, "; in quotes it is a text: -s %.*s='\"%s\"'",
+                              (int)(text - literal->setting), literal->setting, text + 1);
+}
+
 /* An option with default none accepts none; a choice that has the word none takes it as a word. */
 static void bind_constant(binding *b, int i, const grove_operand *operand, const grove_place *place)
 {
@@ -274,8 +287,9 @@ static void bind_constant(binding *b, int i, const grove_operand *operand, const
                     (grove_equal(option->initial, "none") ||
                      (option->kind == GROVE_CHOICE && word_in(option->choices, "none")));
         if (!none && !literal_fits(option, literal))
-            fail(b, place, "option '%s' wants %s, got %s%s", option->name, wanted,
-                 grove_literal_show(arena, literal), grove_literal_origin(arena, literal));
+            fail(b, place, "option '%s' wants %s, got %s%s%s", option->name, wanted,
+                 grove_literal_show(arena, literal), grove_literal_origin(arena, literal),
+                 how_to_quote(arena, option, literal));
         b->node->options[i].value = literal;
     }
 }

@@ -29,40 +29,63 @@ static grove_node *call(grove_role role, grove_node *a, grove_node *b)
 
 /* ---- what is outermost ---- */
 
-/* Left: F rest. */
-static void open_left(grove_node *left, grove_grouped_sum *to)
+/* What stands outermost in a product, at its left or else at its right, and what is left of it. */
+static grove_node *take_outermost(grove_node **rest, bool at_left)
 {
-    bool product = grove_node_has_role(left, GROVE_ROLE_PRODUCT);
+    grove_node *of = *rest;
+    bool product = grove_node_has_role(of, GROVE_ROLE_PRODUCT);
 
-    to->outer[0] = product ? grove_node_behind_casts(left->inputs[0].node) : left;
-    to->rest[0] = product ? grove_node_behind_casts(left->inputs[1].node) : NULL;
+    *rest = product ? grove_node_behind_casts(of->inputs[at_left].node) : NULL;
+    return product ? grove_node_behind_casts(of->inputs[!at_left].node) : of;
 }
 
-/* Right: (F rest)^H, or rest F. */
-static void open_right(grove_node *right, grove_grouped_sum *to)
+/* F rest, or rest F: of F with groups all factors that something is fitted of. */
+static void open_side(grove_node *side, bool at_left, grove_fitted_test *is_fitted, void *context,
+                      grove_node **outer, grove_node **rest)
 {
-    const grove_edge *of = grove_node_adjoint_of(right);
-    bool hermitian = of != NULL;
-    grove_node *product = hermitian ? grove_node_behind_casts(of->node) : right;
-
-    to->outer[1] = right;
-    if (!grove_node_has_role(product, GROVE_ROLE_PRODUCT))
-        return;
-    to->outer[1] = grove_node_behind_casts(product->inputs[!hermitian].node);
-    to->rest[1] = grove_node_behind_casts(product->inputs[hermitian].node);
-    if (hermitian) {
-        to->outer[1] = call(GROVE_ROLE_HERMITIAN, to->outer[1], NULL);
-        to->rest[1] = call(GROVE_ROLE_HERMITIAN, to->rest[1], NULL);
+    *rest = side;
+    *outer = take_outermost(rest, at_left);
+    while (*rest && *outer && grove_node_varies(*outer, GROVE_AXIS_SOURCE)) {
+        grove_node *inner = *rest, *next = take_outermost(&inner, at_left);
+        if (!is_fitted(context, next))
+            break;
+        *rest = inner;
+        *outer = call(GROVE_ROLE_PRODUCT, at_left ? *outer : next, at_left ? next : *outer);
     }
 }
 
-/* The parm with groups of sources in a value; NULL: none, or one without groups. */
+/* Right: (F rest)^H, or rest F. */
+static void open_right(grove_node *right, grove_fitted_test *is_fitted, void *context,
+                       grove_grouped_sum *to)
+{
+    const grove_edge *of = grove_node_adjoint_of(right);
+    bool hermitian = of != NULL;
+
+    open_side(hermitian ? grove_node_behind_casts(of->node) : right, hermitian, is_fitted, context,
+              &to->outer[1], &to->rest[1]);
+    if (hermitian && to->outer[1])
+        to->outer[1] = to->outer[1] == grove_node_behind_casts(of->node)
+                           ? right
+                           : call(GROVE_ROLE_HERMITIAN, to->outer[1], NULL);
+    if (hermitian && to->rest[1])
+        to->rest[1] = call(GROVE_ROLE_HERMITIAN, to->rest[1], NULL);
+}
+
+/* The axis of a parm's groups of sources; NULL: it has none, or there is no parm. */
+static const grove_axis *groups_of(const grove_node *leaf)
+{
+    const char *name = leaf ? grove_node_property(leaf, "groups") : NULL;
+
+    return name ? grove_node_axis(leaf, name) : NULL;
+}
+
+/* The first parm with groups of sources in a value; NULL: none. */
 static const grove_node *grouped_parm(const grove_node *value)
 {
     const grove_node *leaf = grove_node_fitted_parm(value), *found = NULL;
 
     if (leaf)
-        return grove_node_property(leaf, "groups") ? leaf : NULL;
+        return groups_of(leaf) ? leaf : NULL;
     for (int k = 0; k < value->input_count && !found; k++)
         if (value->inputs[k].node)
             found = grouped_parm(value->inputs[k].node);
@@ -116,9 +139,9 @@ bool grove_grouped_sum_find(grove_node *node, grove_fitted_test *is_fitted, void
     if (!sums_sources(node) || !is_straight(node))
         return false;
     if (left)
-        open_left(left, &sum);
+        open_side(left, true, is_fitted, context, &sum.outer[0], &sum.rest[0]);
     if (right)
-        open_right(right, &sum);
+        open_right(right, is_fitted, context, &sum);
     if (find_outer(&sum, (grove_node *[]){left, right}, is_fitted, context, found))
         return true;
     *found = sum;
@@ -127,10 +150,8 @@ bool grove_grouped_sum_find(grove_node *node, grove_fitted_test *is_fitted, void
             (found->rest[k] && is_fitted(context, found->rest[k])))
             return false;
     found->leaf = grouped_parm(found->outer[0]);
-    if (!found->leaf || grouped_parm(found->outer[1]) != found->leaf)
-        return false;
-    found->groups = grove_node_axis(found->leaf, grove_node_property(found->leaf, "groups"));
-    return found->groups != NULL;
+    found->groups = groups_of(found->leaf);
+    return found->groups && groups_of(grouped_parm(found->outer[1])) == found->groups;
 }
 
 /* ---- one group ---- */
@@ -146,21 +167,21 @@ static grove_operand number(grove_tree *tree, double x, const grove_place *place
 
 /* The value with the coefficients of one group in place of those of each source's; NULL: it cannot
  * be made. */
-static grove_node *of_group(grove_node *value, const grove_node *leaf, int64_t g)
+static grove_node *of_group(grove_node *value, const grove_axis *groups, int64_t g)
 {
     grove_operand others[GROVE_MAX_INPUTS] = {{0}};
-    bool parm = grove_node_fitted_parm(value) == leaf;
+    bool parm = groups_of(grove_node_fitted_parm(value)) == groups;
     bool changed = parm;
 
     if (value->kind == GROVE_NODE_CAST)
-        return of_group(value->inputs[0].node, leaf, g);
+        return of_group(value->inputs[0].node, groups, g);
     if (value->kind != GROVE_NODE_CLASS || value->input_count > GROVE_MAX_INPUTS)
         return value;
     for (int k = 0; k < value->input_count; k++) {
         grove_node *input = value->inputs[k].node;
         if (!input)
             continue;
-        grove_node *made = parm ? input : of_group(input, leaf, g);
+        grove_node *made = parm ? input : of_group(input, groups, g);
         if (parm && !strcmp(value->input_names[k], "group"))
             others[k] = number(value->tree, (double)g, &value->place);
         else if (made != grove_node_behind_casts(input) && made != input)
@@ -208,7 +229,7 @@ bool grove_grouped_sum_take(const grove_grouped_sum *sum, int64_t g, grove_node 
     grove_node *left = sum->groups ? sources_of(sum, g) : sum->rest[0], *right = sum->rest[1];
 
     for (int k = 0; k < 2; k++) {
-        outer[k] = sum->groups ? of_group(sum->outer[k], sum->leaf, g) : sum->outer[k];
+        outer[k] = sum->groups ? of_group(sum->outer[k], sum->groups, g) : sum->outer[k];
         if (sum->groups && (!outer[k] || grove_node_varies(outer[k], GROVE_AXIS_SOURCE)))
             return false;
     }
@@ -226,9 +247,8 @@ bool grove_grouped_sum_take(const grove_grouped_sum *sum, int64_t g, grove_node 
 int64_t grove_node_parm_group(const grove_node *value, const grove_axis **groups)
 {
     const grove_node *leaf = grove_node_fitted_parm(value), *group = input_of(value, "group");
-    const char *name = leaf ? grove_node_property(leaf, "groups") : NULL;
 
-    *groups = name ? grove_node_axis(leaf, name) : NULL;
+    *groups = groups_of(leaf);
     return *groups && group && group->kind == GROVE_NODE_CONSTANT ? (int64_t)group->constant->number
                                                                   : -1;
 }

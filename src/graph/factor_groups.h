@@ -8,7 +8,7 @@
 
 typedef struct {
     const grove_node *sum;          /* a class with inputs left and right, such as predict */
-    const grove_node *leaf;         /* the parm whose groups they are */
+    const grove_node *leaf;         /* a parm whose groups they are */
     const grove_axis *groups;       /* NULL: all sources have the same */
     grove_node *outer[2], *rest[2]; /* of left, and of right; NULL: none */
 } grove_grouped_sum;

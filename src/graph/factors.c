@@ -147,19 +147,23 @@ static grove_operand make(factoring *f, const grove_chain *product)
 /* ---- a term ---- */
 
 /* Which factors go left of the middle and which right of it: matrices up to the last with parms
- * seen from p, and from the first with parms seen from q. */
+ * seen from p, and from the first with parms seen from q. One of no station is where it stands. */
 static void find_sides(factoring *f, const grove_chain *term, int *last_left, int *first_right)
 {
+    bool beyond = false; /* the middle */
+
     *last_left = -1;
     *first_right = term->count;
     for (int i = 0; i < term->count; i++) {
         const grove_factor *at = &term->at[i];
         bool fitted = is_fitted(f, at->node);
-        if (fitted && grove_node_varies(at->node, GROVE_AXIS_BASELINE))
+        bool baseline = grove_node_varies(at->node, GROVE_AXIS_BASELINE);
+        if (fitted && baseline)
             give_up(f, "%s is no product of Jones terms", at->node);
+        beyond = beyond || (!at->scalar && (baseline || at->side == 'q'));
         if (at->scalar || !fitted)
             continue;
-        if (at->side == 'q')
+        if (at->side ? at->side == 'q' : beyond)
             *first_right = i < *first_right ? i : *first_right;
         else
             *last_left = i;
