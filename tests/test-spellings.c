@@ -186,6 +186,8 @@ static char *spell_factor(const factor *f, bool mirrored)
                *index = indices(f->source, f->side == 'n' ? 'n' : side);
     if (*hermitian && !f->scalar && f->side == 'q' && draw(2))
         return grove_format(draw(2) ? "conj(%s%s)^T" : "conj(%s%s^T)", name, index);
+    if (!draw(8))
+        return grove_format("conj(conj(%s%s%s))", name, index, hermitian);
     return grove_format("%s%s%s", name, index, hermitian);
 }
 
@@ -294,6 +296,14 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
         "complex(cos((a[s,p] - a[s,q]) / n), sin((a[s,p] - a[s,q]) / n))",
         "0.5 * complex(2 * cos(a[s,p] / n), 2 * sin(a[s,p] / n)) * exp(complex(0, -a[s,q] / n))",
         "conj(2 / complex(2 * cos(a[s,q] / n - a[s,p] / n), -sin(a[s,q] / n - a[s,p] / n) * 2))",
+        "(cos((a[s,p] - a[s,q]) / n) - 1i * sin((a[s,q] - a[s,p]) / n))",
+        "complex(cos(a[s,q] / n - a[s,p] / n), -sin((-a[s,p] + a[s,q]) / n))",
+        "conj(cos(-(a[s,p] - a[s,q]) / n) + 1i * sin(-(2 * a[s,p] - a[s,q] * 2) / n / 2))",
+        "(real(x[s,p] * conj(x[s,q])) + 1i * imag(x[s,p] * conj(x[s,q])))",
+        "(real(x[s,q] * conj(x[s,p])) - 1i * imag(conj(x[s,p]) * x[s,q]))",
+        "1 / (3 * (real(conj(x[s,p]) * x[s,q]) + 1i * imag(conj(x[s,p]) * x[s,q])) / 3)",
+        "(real(x[s,p]) + 1i * imag(x[s,p])) * complex(real(x[s,q]), -imag(x[s,q]))",
+        "conj(conj(x[s,p])) * conj(conj(conj(x[s,q])))",
         "exp(0.25i * (a[s,p] - a[s,q]) / n)^4",
         "scalar(exp(1i * (a[s,p] - a[s,q]) / n))",
         "diagonal(exp(1i * (a[s,p] - a[s,q]) / n), exp(1i * (a[s,p] - a[s,q]) / n))",

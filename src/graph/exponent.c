@@ -9,7 +9,7 @@
 
 /* Factors of a higher power than MAX_POWER may be too large by themselves where their product is
  * not; phases are taken to any up to MAX_TIMES. */
-enum { MAX_TERMS = 16, MAX_POWER = 2, MAX_TIMES = 64 };
+enum { MAX_POWER = 2, MAX_TIMES = 64 };
 
 /* Of which stations a term is. */
 typedef enum { OF_NONE, OF_P, OF_Q, OF_BOTH, PARTS } part;
@@ -17,8 +17,8 @@ typedef enum { OF_NONE, OF_P, OF_Q, OF_BOTH, PARTS } part;
 typedef struct {
     const grove_factor *of;
     const grove_axis *axis;
-    grove_chain at[MAX_TERMS];
-    part part[MAX_TERMS];
+    grove_chain at[GROVE_MAX_TERMS];
+    part part[GROVE_MAX_TERMS];
     int count;
     double constant[2]; /* the sum of the plain numbers */
     bool all;           /* sums of values of one station are multiplied out, too */
@@ -84,7 +84,7 @@ static void add_term(exponent *e, const grove_chain *term)
 {
     part of = part_of(term);
 
-    e->failed = e->failed || term->too_many || e->count == MAX_TERMS ||
+    e->failed = e->failed || term->too_many || e->count == GROVE_MAX_TERMS ||
                 (of == OF_BOTH && !e->all && varies_along(term, e->axis));
     if (e->failed)
         return;
@@ -118,6 +118,23 @@ static void add_terms(exponent *e, const grove_chain *term)
         if (!e->failed)
             add_terms(e, &one);
     }
+}
+
+int grove_chain_open_sum(grove_chain *terms, const grove_factor *of, grove_edge edge, int depth)
+{
+    exponent e = {.of = of, .all = true};
+    const grove_factor outside = {.side = of->side};
+    grove_chain whole = {.constant = {1, 0}, .depth = depth};
+
+    grove_chain_open_inside(&whole, &outside, edge, NULL);
+    add_terms(&e, &whole);
+    bool number = e.constant[0] != 0 || e.constant[1] != 0;
+    if (e.failed || e.count + number > GROVE_MAX_TERMS)
+        return -1;
+    memcpy(terms, e.at, (size_t)e.count * sizeof(*terms));
+    if (number)
+        terms[e.count] = (grove_chain){.constant = {e.constant[0], e.constant[1]}};
+    return e.count + number;
 }
 
 /* ---- exponentials of the terms ---- */
@@ -179,7 +196,7 @@ static char side_of(part of)
 }
 
 /* The terms of the part in their order, whatever that in the text. */
-static int take_sorted(const exponent *e, part of, const grove_chain *terms[MAX_TERMS])
+static int take_sorted(const exponent *e, part of, const grove_chain *terms[GROVE_MAX_TERMS])
 {
     int count = 0;
 
@@ -199,7 +216,7 @@ static void add_part(exponent *e, part of, grove_chain *product)
 {
     grove_tree *tree = e->of->node->tree;
     const grove_class *sum = grove_tree_operator(tree, GROVE_ROLE_SUM);
-    const grove_chain *terms[MAX_TERMS];
+    const grove_chain *terms[GROVE_MAX_TERMS];
     grove_operand all = {0}, none = {0};
     int count = take_sorted(e, of, terms);
 
@@ -269,7 +286,7 @@ static grove_node *scaled(exponent *e, grove_node *x, double by)
 /* Takes the terms of a phase out of a part, and adds it to the product. */
 static bool take_phase(exponent *e, part of, grove_chain *product)
 {
-    const grove_chain *terms[MAX_TERMS];
+    const grove_chain *terms[GROVE_MAX_TERMS];
     int found[3], count = take_sorted(e, of, terms);
     grove_node *kernel = count < 3 || of == OF_NONE ? NULL : make_kernel(e, of, NULL);
 
@@ -294,13 +311,11 @@ static bool take_phase(exponent *e, part of, grove_chain *product)
     return true;
 }
 
-/* Adds phases that are written out. False: there are none. */
-static bool take_phases(exponent *e, const grove_chain *whole, grove_chain *product)
+/* Adds phases that are written out among the terms. False: there are none. */
+static bool take_phases(exponent *e, grove_chain *product)
 {
     bool found = false;
 
-    e->all = true;
-    add_terms(e, whole);
     take_conjugates(e);
     for (int of = OF_P; of < PARTS && !e->failed; of++)
         found = take_phase(e, (part)of, product) || found;
@@ -308,6 +323,18 @@ static bool take_phases(exponent *e, const grove_chain *whole, grove_chain *prod
         if (e->part[i] == OF_BOTH && varies_along(&e->at[i], e->axis))
             found = false;
     return found && !e->failed;
+}
+
+/* Adds an exponential of the terms of each part. */
+static bool add_parts(exponent *e, grove_chain *product)
+{
+    for (int of = 0; of < PARTS && !e->failed; of++)
+        add_part(e, (part)of, product);
+    if (e->failed)
+        return false;
+    double complex c = cexp(e->constant[0] + I * e->constant[1]);
+    grove_chain_scale(product, creal(c), cimag(c));
+    return true;
 }
 
 /* Whether it is i times a real number. */
@@ -319,32 +346,38 @@ static bool is_imaginary(const grove_chain *product)
     return product->constant[0] == 0 && !product->too_many;
 }
 
+/* What the exponential to a power is of. */
+static grove_chain open_exponent(const grove_factor *factor, double power, int depth)
+{
+    grove_chain whole = {.constant = {factor->inverse ? -power : power, 0}, .depth = depth};
+    const grove_factor outside = {.side = factor->side, .adjoint = factor->adjoint};
+
+    grove_chain_open_inside(&whole, &outside, factor->node->inputs[0], NULL);
+    return whole;
+}
+
 /* The exponential to a power. */
 static bool open_exponential(grove_chain *product, const grove_factor *factor, double power,
                              const grove_axis *axis)
 {
     exponent e = {.of = factor, .axis = axis}, phases = e;
-    grove_chain whole = {.constant = {factor->inverse ? -power : power, 0},
-                         .depth = product->depth},
-                opened = *product;
-    const grove_factor outside = {.side = factor->side, .adjoint = factor->adjoint};
+    const grove_chain whole = open_exponent(factor, power, product->depth);
+    grove_chain opened = *product;
 
-    grove_chain_open_inside(&whole, &outside, factor->node->inputs[0], NULL);
     if (power > MAX_POWER && !is_imaginary(&whole))
         return false;
-    if (axis && take_phases(&phases, &whole, &opened)) {
+    phases.all = true;
+    if (axis)
+        add_terms(&phases, &whole);
+    if (axis && take_phases(&phases, &opened)) {
         e = phases;
     } else {
         opened = *product;
         add_terms(&e, &whole);
         take_conjugates(&e);
     }
-    for (int of = 0; of < PARTS && !e.failed; of++)
-        add_part(&e, (part)of, &opened);
-    if (e.failed)
+    if (!add_parts(&e, &opened))
         return false;
-    double complex c = cexp(e.constant[0] + I * e.constant[1]);
-    grove_chain_scale(&opened, creal(c), cimag(c));
     *product = opened;
     return true;
 }
@@ -353,6 +386,32 @@ bool grove_chain_open_exponential(grove_chain *product, const grove_factor *fact
                                   const grove_axis *axis)
 {
     return open_exponential(product, factor, 1, axis);
+}
+
+bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove_chain_test *whole,
+                             void *context)
+{
+    exponent e = {.axis = axis, .all = true};
+    grove_chain rest = {.constant = {product->constant[0], product->constant[1]},
+                        .depth = product->depth};
+    int count = 0;
+
+    for (int i = 0; i < product->count; i++) {
+        const grove_factor *f = &product->at[i];
+        if (!f->scalar || !grove_node_has_role(f->node, GROVE_ROLE_EXPONENTIAL) ||
+            !grove_node_has_axis(f->node, axis) || whole(context, f->node)) {
+            grove_chain_add(&rest, f);
+            continue;
+        }
+        const grove_chain all = open_exponent(f, 1, product->depth);
+        e.of = f;
+        add_terms(&e, &all);
+        count++;
+    }
+    if (count < 2 || product->too_many || !take_phases(&e, &rest) || !add_parts(&e, &rest))
+        return false;
+    *product = rest;
+    return true;
 }
 
 /* ---- powers ---- */
