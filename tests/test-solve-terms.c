@@ -43,7 +43,8 @@ SOLVE_WORLD_FIXTURE
 #define KNOWN                                                                                      \
     "r[p] = exp(1i * (obs.parallactic + 9rad * (obs.freq / 150MHz - 1)) / 1rad) * (1 + 0.1 * "     \
     "obs.station_index)\n"                                                                         \
-    "R[p] = diagonal(r[p], -2i)\n"
+    "R[p] = diagonal(r[p], -2i)\n"                                                                 \
+    "u[p] = obs.station_index * (obs.freq / 150MHz - 0.9)\nv[p] = exp(1i * u[p])\n"
 
 #define E "E[s,p] = parm(\"E\", jones=diagonal, time=8min, groups=patch, sky=S)\n"
 /* what the sources of each patch are seen through, by themselves */
@@ -198,6 +199,19 @@ static const struct {
      "Jones terms vary from cell to cell", false},
     {KNOWN COMPLEX("a") COMPLEX("e") T, "predict(S, obs, right=diagonal(r[p] * a[p], e[p]))",
      "predict(S, obs, right=diagonal(r[p], 1) * T[p])", TURNED, false},
+    /* known phases beside those of parms */
+    {KNOWN ZERO("x") T, "exp(1i * (u[p] + x[p])) * M[p,q] * exp(1i * (u[q] + x[q]))^H",
+     "v[p] * T[p] * M[p,q] * (v[q] * T[q])^H", NULL, true, true},
+    {KNOWN ZERO("x") T, "exp(1i * (u[p] + x[p] - x[q] - u[q])) * M[p,q]",
+     "v[p] * T[p] * M[p,q] * (v[q] * T[q])^H", NULL, true, true},
+    {KNOWN ZERO("x") T,
+     "complex(cos(x[p] + u[p]), sin(u[p] + x[p])) * M[p,q] * exp(-1i * (x[q] + u[q] + 0.5)) * "
+     "exp(0.5i)",
+     "v[p] * T[p] * M[p,q] * (v[q] * T[q])^H", NULL, true, true},
+    {KNOWN ONE("m") ZERO("x") ONE("n") ZERO("y") T
+     "J[p] = diagonal(m[p] * exp(1i * (x[p] + u[p])), exp(1i * y[p]) * n[p])\n",
+     "J[p] * M[p,q] * J[q]^H", "diagonal(v[p], 1) * T[p] * M[p,q] * (diagonal(v[q], 1) * T[q])^H",
+     NULL, true},
     {ONE("m") T, "m[p] * M[p,q] * m[q]", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
     {ONE("m") "x[p] = parm(\"x\", time=16min, init=0)\n" T,
      "m[p] * exp(1i * x[p]) * M[p,q] * (m[q] * exp(1i * x[q]))^H", "T[p] * M[p,q] * T[q]^H", NULL,

@@ -214,7 +214,7 @@ static bool open_other(grove_chain *product, const grove_node *node, around o,
     if (grove_node_has_role(node, GROVE_ROLE_POWER))
         return open_once(product, &factor, axis, grove_chain_open_power);
     return grove_node_has_role(node, GROVE_ROLE_EXPONENTIAL) &&
-           grove_chain_open_exponential(product, &factor, axis);
+           grove_chain_open_exponential(product, &factor, 1, axis);
 }
 
 static void open(grove_chain *product, grove_edge edge, around o, const grove_axis *axis)

@@ -7,10 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Factors of a higher power than MAX_POWER may be too large by themselves where their product is
- * not; phases are taken to any up to MAX_TIMES. */
-enum { MAX_POWER = 2, MAX_TIMES = 64 };
-
 /* Of which stations a term is. */
 typedef enum { OF_NONE, OF_P, OF_Q, OF_BOTH, PARTS } part;
 
@@ -356,15 +352,14 @@ static grove_chain open_exponent(const grove_factor *factor, double power, int d
     return whole;
 }
 
-/* The exponential to a power. */
-static bool open_exponential(grove_chain *product, const grove_factor *factor, double power,
-                             const grove_axis *axis)
+bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor, double power,
+                                  const grove_axis *axis)
 {
     exponent e = {.of = factor, .axis = axis}, phases = e;
     const grove_chain whole = open_exponent(factor, power, product->depth);
     grove_chain opened = *product;
 
-    if (power > MAX_POWER && !is_imaginary(&whole))
+    if (power > GROVE_MAX_POWER && !is_imaginary(&whole))
         return false;
     phases.all = true;
     if (axis)
@@ -382,10 +377,36 @@ static bool open_exponential(grove_chain *product, const grove_factor *factor, d
     return true;
 }
 
-bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor,
-                                  const grove_axis *axis)
+bool grove_chain_split_exponential(grove_chain *product, const grove_factor *factor,
+                                   grove_chain_test *known, void *context)
 {
-    return open_exponential(product, factor, 1, axis);
+    exponent e = {.of = factor, .all = true};
+    const grove_chain whole = open_exponent(factor, 1, product->depth);
+    grove_chain opened = *product;
+    bool of[2] = {false, false}, is_known[GROVE_MAX_TERMS];
+
+    add_terms(&e, &whole);
+    take_conjugates(&e);
+    of[1] = e.constant[1] != 0;
+    for (int i = 0; i < e.count; i++) {
+        is_known[i] = true;
+        for (int k = 0; k < e.at[i].count; k++)
+            is_known[i] = is_known[i] && known(context, e.at[i].at[k].node);
+        e.failed = e.failed || (is_known[i] && !is_imaginary(&e.at[i]));
+        of[is_known[i]] = true;
+    }
+    if (e.failed || e.constant[0] != 0 || !of[0] || !of[1])
+        return false;
+    for (int pass = 0; pass < 2; pass++) {
+        exponent some = e;
+        for (int i = 0; i < e.count; i++)
+            some.part[i] = is_known[i] == pass ? e.part[i] : PARTS;
+        some.constant[1] = pass ? e.constant[1] : 0;
+        if (!add_parts(&some, &opened))
+            return false;
+    }
+    *product = opened;
+    return true;
 }
 
 bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove_chain_test *whole,
@@ -411,86 +432,5 @@ bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove
     if (count < 2 || product->too_many || !take_phases(&e, &rest) || !add_parts(&e, &rest))
         return false;
     *product = rest;
-    return true;
-}
-
-/* ---- powers ---- */
-
-/* A factor to a positive power; NULL: it cannot be made. */
-static grove_node *make_power(const grove_factor *f, double power, const grove_node *like)
-{
-    const grove_literal *number = grove_arena_copy(
-        like->tree->arena, &(grove_literal){.kind = GROVE_LITERAL_NUMBER, .number = power},
-        sizeof(*number));
-    const grove_argument arguments[2] = {
-        {.operand = {.kind = GROVE_OPERAND_NODE, .node = f->node}, .place = like->place},
-        {.name = "exponent",
-         .operand = {.kind = GROVE_OPERAND_LITERAL, .literal = number},
-         .place = like->place}};
-
-    if (power == 1)
-        return f->node;
-    return grove_tree_call(like->tree, like->class_, NULL, &like->place, arguments, 2).node;
-}
-
-/* Whether all factors are exponentials, which to a power are those of so many times. */
-static bool are_exponentials(const grove_chain *product)
-{
-    for (int i = 0; i < product->count; i++)
-        if (!grove_node_has_role(product->at[i].node, GROVE_ROLE_EXPONENTIAL) ||
-            !product->at[i].scalar)
-            return false;
-    return product->count > 0;
-}
-
-/* The factors to a positive power. */
-static bool take_power(grove_chain *product, double power, const grove_node *like,
-                       const grove_axis *axis)
-{
-    const double complex c = product->constant[0] + I * product->constant[1];
-    double complex all = c;
-    grove_chain taken = {.constant = {1, 0}, .depth = product->depth};
-
-    for (int k = 1; k < power; k++)
-        all *= c;
-    grove_chain_scale(&taken, creal(all), cimag(all));
-    for (int i = 0; i < product->count; i++) {
-        grove_factor f = product->at[i];
-        if (grove_node_has_role(f.node, GROVE_ROLE_EXPONENTIAL) && f.scalar &&
-            open_exponential(&taken, &f, power, axis))
-            continue;
-        f.node = f.scalar && power <= MAX_POWER ? make_power(&f, power, like) : NULL;
-        if (!f.node)
-            return false;
-        grove_chain_add(&taken, &f);
-    }
-    taken.too_many = taken.too_many || product->too_many;
-    *product = taken;
-    return true;
-}
-
-bool grove_chain_open_power(grove_chain *product, const grove_factor *factor,
-                            const grove_axis *axis)
-{
-    const grove_node *node = factor->node;
-    const grove_edge *base = &node->inputs[0];
-    const double power = grove_node_number(node, "exponent");
-    grove_chain opened = {.constant = {1, 0}, .depth = product->depth};
-    grove_factor inside = *factor;
-
-    if (power != rint(power) || power == 0 || fabs(power) > MAX_TIMES)
-        return false;
-    inside.inverse = factor->inverse != (power < 0);
-    inside.node = grove_node_behind_casts(base->node);
-    inside.side = base->side ? base->side : factor->side;
-    if (grove_node_has_role(inside.node, GROVE_ROLE_EXPONENTIAL))
-        return open_exponential(product, &inside, fabs(power), axis);
-    grove_chain_open_inside(&opened, &inside, *base, axis);
-    bool whole = opened.count == 1 && opened.at[0].node == inside.node;
-    bool exponentials = are_exponentials(&opened);
-    if (!opened.count || (!exponentials && (fabs(power) > MAX_POWER || (whole && power > 0))) ||
-        !take_power(&opened, fabs(power), node, axis))
-        return false;
-    grove_chain_append(product, &opened);
     return true;
 }

@@ -5,12 +5,21 @@
 
 #include "graph/chain.h"
 
-/* Opens the factor, a scalar of the role GROVE_ROLE_EXPONENTIAL: the terms of its exponent that are
- * of station p, of station q, of none, and of the baseline make an exponential each, that of q as
- * the hermitian of what it is for p. False, with nothing added, if a term varies with baseline and
- * along `axis`. */
-bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor,
+/* Factors of a higher power than this may be too large by themselves where their product is not;
+ * phases are taken to any. */
+enum { GROVE_MAX_POWER = 2 };
+
+/* Opens the factor, a scalar of the role GROVE_ROLE_EXPONENTIAL, to a positive power: the terms of
+ * its exponent that are of station p, of station q, of none, and of the baseline make an
+ * exponential each, that of q as the hermitian of what it is for p. False, with nothing added, if a
+ * term varies with baseline and along `axis`, or the power is too high. */
+bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor, double power,
                                   const grove_axis *axis);
+/* Opens the factor, an exponential, as that of terms of which `known` says that they depend on no
+ * parm, whose absolute value is 1, and that of the others. False, with nothing added, if all are of
+ * one kind, or its known part is another. */
+bool grove_chain_split_exponential(grove_chain *product, const grove_factor *factor,
+                                   grove_chain_test *known, void *context);
 /* Opens exponentials of a product together, but those of which `whole` says that they stay, where
  * they have the terms of a phase between them. False, with nothing changed, if they have not. */
 bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove_chain_test *whole,

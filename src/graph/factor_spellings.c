@@ -42,8 +42,15 @@ grove_operand grove_factor_make(const grove_chain *product, const grove_node *li
 
 /* ---- exponentials ---- */
 
-/* Opens an exponential of stations with parms, or another spelling of one. */
-static bool open_exponential(const spelling *s, grove_chain *opened, const grove_factor *at)
+/* Adds an exponential with parms as that of what depends on them and that of the rest. */
+static bool split(const spelling *s, grove_chain *opened, const grove_factor *at)
+{
+    return at->scalar && grove_node_has_role(at->node, GROVE_ROLE_EXPONENTIAL) &&
+           is_fitted(s, at->node) &&
+           grove_chain_split_exponential(opened, at, s->known, s->context);
+}
+
+static bool open_spelling(const spelling *s, grove_chain *opened, const grove_factor *at)
 {
     const grove_node *node = at->node;
 
@@ -56,7 +63,22 @@ static bool open_exponential(const spelling *s, grove_chain *opened, const grove
                                    GROVE_ROLE_EXPONENTIAL) &&
                grove_chain_open_power(opened, at, s->baseline);
     return grove_node_has_role(node, GROVE_ROLE_EXPONENTIAL) &&
-           grove_chain_open_exponential(opened, at, s->baseline);
+           grove_chain_open_exponential(opened, at, 1, s->baseline);
+}
+
+/* Opens an exponential of stations with parms, or another spelling of one. */
+static bool open_exponential(const spelling *s, grove_chain *opened, const grove_factor *at)
+{
+    grove_chain some = {.constant = {1, 0}};
+
+    if (!open_spelling(s, &some, at))
+        return false;
+    opened->too_many = opened->too_many || some.too_many;
+    grove_chain_scale(opened, some.constant[0], some.constant[1]);
+    for (int i = 0; i < some.count; i++)
+        if (!split(s, opened, &some.at[i]))
+            grove_chain_add(opened, &some.at[i]);
+    return true;
 }
 
 /* ---- elements ---- */
@@ -87,8 +109,9 @@ static bool open_element(const spelling *s, grove_edge edge, element *to)
     opened.too_many = product.too_many;
     grove_chain_scale(&opened, product.constant[0], product.constant[1]);
     for (int i = 0; i < product.count; i++)
-        if (!grove_node_has_role(product.at[i].node, GROVE_ROLE_EXPONENTIAL) &&
-            open_exponential(s, &opened, &product.at[i]))
+        if (grove_node_has_role(product.at[i].node, GROVE_ROLE_EXPONENTIAL)
+                ? split(s, &opened, &product.at[i])
+                : open_exponential(s, &opened, &product.at[i]))
             to->changed = true;
         else
             grove_chain_add(&opened, &product.at[i]);
@@ -198,7 +221,7 @@ grove_chain grove_factor_respell(const grove_chain *term, const grove_axis *base
     opened.too_many = term->too_many;
     for (int i = 0; i < term->count; i++) {
         const grove_factor *at = &term->at[i];
-        if (at->side && open_exponential(&s, &opened, at))
+        if (at->side ? open_exponential(&s, &opened, at) : split(&s, &opened, at))
             continue;
         if (grove_node_has_role(at->node, GROVE_ROLE_DIAGONAL) ||
             grove_node_has_role(at->node, GROVE_ROLE_MATRIX))
