@@ -300,10 +300,8 @@ typedef enum {
      * stations, is the class `fused`, with inputs of the same names, and `left` and `right`. */
     GROVE_ROLE_SOURCE,
     /* The value of a parm: a function of the coefficients, its input 0, by which derivatives are
-     * taken. Each component is 1 in its own unit for derivatives; where in time and frequency it
-     * counts is known to the leaf, the class's first object. If the leaf has the property "groups",
-     * an axis of the coefficients, sources share them: its constant member group has for each
-     * source the number along that axis. */
+     * taken, 1 in each component's unit. Its leaf, the class's first object, knows where it counts;
+     * the leaf's member group has each source's number along the axis that its "groups" names. */
     GROVE_ROLE_PARM,
     GROVE_ROLE_CONJUGATE, /* of each number of input 0; the exponential, too */
     GROVE_ROLE_EXPONENTIAL,
@@ -312,7 +310,9 @@ typedef enum {
     GROVE_ROLE_COMPLEX, /* input 0 + i input 1, of real numbers */
     GROVE_ROLE_SCALAR,  /* input 0; the diagonal and the matrix are of their elements, by rows */
     GROVE_ROLE_DIAGONAL,
-    GROVE_ROLE_MATRIX
+    GROVE_ROLE_MATRIX,
+    GROVE_ROLE_REAL, /* part of each number of input 0; the imaginary one, too */
+    GROVE_ROLE_IMAGINARY
 } grove_role;
 
 /* A node class. Fields that are left out are 0 or NULL. */

@@ -40,6 +40,13 @@ SOLVE_WORLD_FIXTURE
 #define Q                                                                                          \
     "Q[p] = diagonal(exp(1i * (obs.parallactic + 9rad * (obs.freq / 150MHz - 1)) / 1rad), 2)\n"
 
+/* a number of stations, times and channels without parms, and a diagonal of it */
+#define KNOWN                                                                                      \
+    "r[p] = exp(1i * (obs.parallactic + 9rad * (obs.freq / 150MHz - 1)) / 1rad) * (1 + 0.1 * "     \
+    "obs.station_index)\n"                                                                         \
+    "R[p] = diagonal(r[p], -2i)\n"                                                                 \
+    "u[p] = obs.station_index * (obs.freq / 150MHz - 0.9)\nv[p] = exp(1i * u[p])\n"
+
 #define E                   "E[s,p] = parm(\"E\", jones=diagonal, time=8min, groups=patch, sky=S)\n"
 #define GROUPED(name, more) name "[s,p] = parm(\"" name "\", groups=patch, sky=S, " more ")\n"
 /* what the sources of each patch are seen through, by themselves */
@@ -168,6 +175,10 @@ static const struct {
      true},
     {ZERO("x") T, "complex(cos(x[p] - x[q]), sin(x[p] - x[q])) * M[p,q]", "T[p] * M[p,q] * T[q]^H",
      NULL, true, true},
+    {ZERO("x") T, "(cos(x[p]) - 1i * sin(-x[p])) * M[p,q] * complex(cos(x[q]), sin(-x[q]))",
+     "T[p] * M[p,q] * T[q]^H", NULL, true, true},
+    {COMPLEX("a") T, "complex(real(a[p]), imag(a[p])) * M[p,q] * (real(a[q]) - 1i * imag(a[q]))",
+     "T[p] * M[p,q] * T[q]^H", NULL, true, true},
     {ZERO("x") T, "exp(complex(0, x[p])) * M[p,q] * exp(0.5i * -x[q])^2", "T[p] * M[p,q] * T[q]^H",
      NULL, true, true},
     {ONE("m") ZERO("x") T,
@@ -183,6 +194,47 @@ static const struct {
     {ONE("m") ZERO("x") ONE("n") ZERO("y") T "J[p] = matrix(complex(m[p] * cos(x[p]), m[p] * "
                                              "sin(x[p])), 0, 0, n[p] * exp(0.5i * y[p])^2)\n",
      "J[p] * M[p,q] * conj(J[q])^T", "T[p] * M[p,q] * T[q]^H", NULL, true},
+    /* known values inside of diagonals and matrices of parms */
+    {KNOWN COMPLEX("a") COMPLEX("e") T "J[p] = diagonal(r[p] * a[p], -2i * e[p])\n",
+     "J[p] * M[p,q] * J[q]^H", "R[p] * T[p] * M[p,q] * (R[q] * T[q])^H", NULL, true},
+    {KNOWN COMPLEX("a") COMPLEX("e") T "J[p] = matrix(a[p] * r[p], 0, 0, e[p] / 0.5i)\n",
+     "(J[q] * M[p,q]^H * conj(J[p])^T)^H", "R[p] * T[p] * M[p,q] * (R[q] * T[q])^H", NULL, true},
+    {KNOWN COMPLEX("a") COMPLEX("e") T "J[p] = diagonal(1 / (r[p] * a[p]), (-2i * e[p])^-1)^-1\n",
+     "J[p] * M[p,q] * J[q]^H", "R[p] * T[p] * M[p,q] * (R[q] * T[q])^H", NULL, false},
+    {KNOWN COMPLEX("a") COMPLEX("e") T "J[p] = diagonal(r[p] * a[p], e[p] * r[p])\n",
+     "J[p] * M[p,q] * J[q]^H + N[p,q]", "r[p] * T[p] * M[p,q] * (r[q] * T[q])^H + N[p,q]", NULL,
+     true},
+    {KNOWN ONE("m") ZERO("x") ONE("n") ZERO("y") T
+     "J[p] = diagonal(r[p] * m[p] * exp(1i * x[p]), -2i * exp(1i * y[p]) * n[p])\n",
+     "J[p] * M[p,q] * J[q]^H", "R[p] * T[p] * M[p,q] * (R[q] * T[q])^H", NULL, true},
+    {KNOWN COMPLEX("a") T "J[p] = diagonal(r[p], a[p])\n", "J[p] * M[p,q] * J[q]^H",
+     "diagonal(r[p], 1) * T[p] * M[p,q] * (diagonal(r[q], 1) * T[q])^H", NULL, false, true},
+    {KNOWN COMPLEX("a") COMPLEX("c") COMPLEX("d") COMPLEX("e") X
+     "J[p] = matrix(r[p] * a[p], 2 * c[p], d[p] * r[p], 2 * e[p])\n",
+     "J[p] * M[p,q] * J[q]^H", "X[p] * diagonal(r[p], 2) * M[p,q] * (X[q] * diagonal(r[q], 2))^H",
+     NULL, true},
+    {KNOWN COMPLEX("a") COMPLEX("c") COMPLEX("d") COMPLEX("e") X
+     "J[p] = matrix(r[p] * a[p], r[p] * c[p], d[p] * r[p], e[p] * r[p])\n",
+     "(J[q] * M[p,q]^H * J[p]^H)^H", "r[p] * X[p] * M[p,q] * (X[q] * r[q])^H", NULL, true},
+    {KNOWN COMPLEX("a") COMPLEX("c") COMPLEX("d") COMPLEX("e") X
+     "J[p] = matrix(r[p] * a[p], r[p] * c[p], 2 * d[p], 2 * e[p])\n",
+     "J[p] * M[p,q] * J[q]^H", "diagonal(r[p], 2) * X[p] * M[p,q] * (diagonal(r[q], 2) * X[q])^H",
+     "Jones terms vary from cell to cell", false},
+    {KNOWN COMPLEX("a") COMPLEX("e") T, "predict(S, obs, right=diagonal(r[p] * a[p], e[p]))",
+     "predict(S, obs, right=diagonal(r[p], 1) * T[p])", TURNED, false},
+    /* known phases beside those of parms */
+    {KNOWN ZERO("x") T, "exp(1i * (u[p] + x[p])) * M[p,q] * exp(1i * (u[q] + x[q]))^H",
+     "v[p] * T[p] * M[p,q] * (v[q] * T[q])^H", NULL, true, true},
+    {KNOWN ZERO("x") T, "exp(1i * (u[p] + x[p] - x[q] - u[q])) * M[p,q]",
+     "v[p] * T[p] * M[p,q] * (v[q] * T[q])^H", NULL, true, true},
+    {KNOWN ZERO("x") T,
+     "complex(cos(x[p] + u[p]), sin(u[p] + x[p])) * M[p,q] * exp(-1i * (x[q] + u[q] + 0.5)) * "
+     "exp(0.5i)",
+     "v[p] * T[p] * M[p,q] * (v[q] * T[q])^H", NULL, true, true},
+    {KNOWN ONE("m") ZERO("x") ONE("n") ZERO("y") T
+     "J[p] = diagonal(m[p] * exp(1i * (x[p] + u[p])), exp(1i * y[p]) * n[p])\n",
+     "J[p] * M[p,q] * J[q]^H", "diagonal(v[p], 1) * T[p] * M[p,q] * (diagonal(v[q], 1) * T[q])^H",
+     NULL, true},
     {ONE("m") T, "m[p] * M[p,q] * m[q]", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
     {ONE("m") "x[p] = parm(\"x\", time=16min, init=0)\n" T,
      "m[p] * exp(1i * x[p]) * M[p,q] * (m[q] * exp(1i * x[q]))^H", "T[p] * M[p,q] * T[q]^H", NULL,

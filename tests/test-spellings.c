@@ -186,6 +186,8 @@ static char *spell_factor(const factor *f, bool mirrored)
                *index = indices(f->source, f->side == 'n' ? 'n' : side);
     if (*hermitian && !f->scalar && f->side == 'q' && draw(2))
         return grove_format(draw(2) ? "conj(%s%s)^T" : "conj(%s%s^T)", name, index);
+    if (!draw(8))
+        return grove_format("conj(conj(%s%s%s))", name, index, hermitian);
     return grove_format("%s%s%s", name, index, hermitian);
 }
 
@@ -259,6 +261,36 @@ static void swap(spelling *to, int at)
     to->at[at + 1] = kept;
 }
 
+/* x[s,p] conj(x[s,q]) */
+static const char *const differences[] = {
+    "exp(1i * (a[s,p] - a[s,q]) / n)",
+    "exp((a[s,p] - a[s,q]) * (1i / n))",
+    "exp(1i * a[s,p] / n - 1i / n * a[s,q])",
+    "exp(-1i * -(a[s,p] - a[s,q]) / n)",
+    "exp(1i * a[s,p] / n) * exp(-1i * a[s,q] / n)",
+    "(cos((a[s,p] - a[s,q]) / n) + 1i * sin((a[s,p] - a[s,q]) / n))",
+    "(1i * sin(a[s,p] / n - a[s,q] / n) + cos(a[s,p] / n - a[s,q] / n))",
+    "(cos((a[s,q] - a[s,p]) / n) - 1i * sin((a[s,q] - a[s,p]) / n))",
+    "conj(cos((a[s,p] - a[s,q]) / n) - 1i * sin((a[s,p] - a[s,q]) / n))",
+    "(cos(a[s,p] / n) + 1i * sin(a[s,p] / n)) / (cos(a[s,q] / n) + sin(a[s,q] / n) * 1i)",
+    "-2 * (-0.5i * sin((a[s,p] - a[s,q]) / n) - 0.5 * cos((a[s,p] - a[s,q]) / n))",
+    "complex(cos((a[s,p] - a[s,q]) / n), sin((a[s,p] - a[s,q]) / n))",
+    "0.5 * complex(2 * cos(a[s,p] / n), 2 * sin(a[s,p] / n)) * exp(complex(0, -a[s,q] / n))",
+    "conj(2 / complex(2 * cos(a[s,q] / n - a[s,p] / n), -sin(a[s,q] / n - a[s,p] / n) * 2))",
+    "(cos((a[s,p] - a[s,q]) / n) - 1i * sin((a[s,q] - a[s,p]) / n))",
+    "complex(cos(a[s,q] / n - a[s,p] / n), -sin((-a[s,p] + a[s,q]) / n))",
+    "conj(cos(-(a[s,p] - a[s,q]) / n) + 1i * sin(-(2 * a[s,p] - a[s,q] * 2) / n / 2))",
+    "(real(x[s,p] * conj(x[s,q])) + 1i * imag(x[s,p] * conj(x[s,q])))",
+    "(real(x[s,q] * conj(x[s,p])) - 1i * imag(conj(x[s,p]) * x[s,q]))",
+    "1 / (3 * (real(conj(x[s,p]) * x[s,q]) + 1i * imag(conj(x[s,p]) * x[s,q])) / 3)",
+    "(real(x[s,p]) + 1i * imag(x[s,p])) * complex(real(x[s,q]), -imag(x[s,q]))",
+    "conj(conj(x[s,p])) * conj(conj(conj(x[s,q])))",
+    "exp(0.25i * (a[s,p] - a[s,q]) / n)^4",
+    "scalar(exp(1i * (a[s,p] - a[s,q]) / n))",
+    "diagonal(exp(1i * (a[s,p] - a[s,q]) / n), exp(1i * (a[s,p] - a[s,q]) / n))",
+    "(exp(complex(0, -a[s,p] / 8) / n) * exp(0.125i * a[s,q] / n))^-8"};
+enum { DIFFERENCES = sizeof(differences) / sizeof(differences[0]) };
+
 /* The factors inside the sum; the first and last `out` matrices of stations stand around it. */
 static void set_factors(spelling *to, const char *point, bool phases, int out)
 {
@@ -279,26 +311,6 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
     static const char *const powers[] = {"(y[s,p] * conj(y[s,q]))^2", "(-(y[s,q]^H * y[s,p]))^2",
                                          "1 / (y[s,p] * y[s,q]^H)^-2",
                                          "conj((2 * conj(y[s,p]) * y[s,q] / 2)^2)"};
-    static const char *const differences[] = {
-        "exp(1i * (a[s,p] - a[s,q]) / n)",
-        "exp((a[s,p] - a[s,q]) * (1i / n))",
-        "exp(1i * a[s,p] / n - 1i / n * a[s,q])",
-        "exp(-1i * -(a[s,p] - a[s,q]) / n)",
-        "exp(1i * a[s,p] / n) * exp(-1i * a[s,q] / n)",
-        "(cos((a[s,p] - a[s,q]) / n) + 1i * sin((a[s,p] - a[s,q]) / n))",
-        "(1i * sin(a[s,p] / n - a[s,q] / n) + cos(a[s,p] / n - a[s,q] / n))",
-        "(cos((a[s,q] - a[s,p]) / n) - 1i * sin((a[s,q] - a[s,p]) / n))",
-        "conj(cos((a[s,p] - a[s,q]) / n) - 1i * sin((a[s,p] - a[s,q]) / n))",
-        "(cos(a[s,p] / n) + 1i * sin(a[s,p] / n)) / (cos(a[s,q] / n) + sin(a[s,q] / n) * 1i)",
-        "-2 * (-0.5i * sin((a[s,p] - a[s,q]) / n) - 0.5 * cos((a[s,p] - a[s,q]) / n))",
-        "complex(cos((a[s,p] - a[s,q]) / n), sin((a[s,p] - a[s,q]) / n))",
-        "0.5 * complex(2 * cos(a[s,p] / n), 2 * sin(a[s,p] / n)) * exp(complex(0, -a[s,q] / n))",
-        "conj(2 / complex(2 * cos(a[s,q] / n - a[s,p] / n), -sin(a[s,q] / n - a[s,p] / n) * 2))",
-        "exp(0.25i * (a[s,p] - a[s,q]) / n)^4",
-        "scalar(exp(1i * (a[s,p] - a[s,q]) / n))",
-        "diagonal(exp(1i * (a[s,p] - a[s,q]) / n), exp(1i * (a[s,p] - a[s,q]) / n))",
-        "(exp(complex(0, -a[s,p] / 8) / n) * exp(0.125i * a[s,q] / n))^-8"};
-    static const int count = sizeof(differences) / sizeof(differences[0]);
 
     to->count = 0;
     for (int i = out; i < 5; i++)
@@ -323,7 +335,7 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
         insert(to, draw(to->count + 1), (factor){"x", 'p', true, true});
         insert(to, draw(to->count + 1), (factor){"x", 'q', true, true});
     } else {
-        insert(to, draw(to->count + 1), (factor){differences[draw(count)], 'b', true, true});
+        insert(to, draw(to->count + 1), (factor){differences[draw(DIFFERENCES)], 'b', true, true});
     }
     if (phases) {
         insert(to, draw(to->count + 1), (factor){"K", 'p', true, true});

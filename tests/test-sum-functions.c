@@ -26,6 +26,10 @@ static const char definitions[] =
     "select(M, element=\"y\") + select(U, element=\"z\") * select(M, element=\"z\")) / (299792458 "
     "m/s)\n"
     "k[s,p] = exp(-2i * pi * obs.freq * t[s,p])\n"
+    "i[s,p] = exp(-2i * pi * obs.freq * select(U, element=\"x\") * select(L, element=\"x\") / "
+    "(299792458 m/s))\n"
+    "j[s,p] = exp(-2i * pi * (select(U, element=\"y\") * select(L, element=\"y\") + select(U, "
+    "element=\"z\") * select(L, element=\"z\")) * (obs.freq / (299792458 m/s)))\n"
     "h[s,p] = exp(-2i * pi * 1.001 * obs.freq * t[s,p])\n"
     "a[s,p] = obs.station_index * S.absolute_angle\nx[s,p] = exp(1i * a[s,p])\n";
 
@@ -37,6 +41,10 @@ static const char definitions[] =
 #define UVW                                                                                        \
     "(select(obs.uvw, element=\"x\") * select(L, element=\"x\") + select(obs.uvw, element=\"y\") " \
     "* select(L, element=\"y\") + select(obs.uvw, element=\"z\") * select(L, element=\"z\"))"
+
+#define PART(element)                                                                              \
+    "select(obs.uvw, element=\"" element "\") * select(L, element=\"" element                      \
+    "\") / (299792458 m/s) * obs.freq"
 
 typedef long double complex matrix[4];
 
@@ -166,6 +174,15 @@ static const struct {
      same},
     {"sum[s](B * exp(2i * pi * " DIFFERENCE("-(obs.uvw * obs.freq / (299792458 m/s))") "))", same},
     {"sum[s](trace(k[s,p] * B) * conj(k[s,q]))", trace},
+    {"sum[s](i[s,p] * B * conj(i[s,q]) * j[s,p] / j[s,q])", same},
+    {"sum[s](exp(2i * pi * " PART("x") ") * B * exp(2i * pi * " PART(
+         "y") ") / exp(-2i * pi * " PART("z") "))",
+     mirror},
+    {"sum[s](conj(conj(point(S, obs, shape=H))))", same},
+    {"sum[s]((point(S, obs, shape=H)^T)^T)", same},
+    {"sum[s](real(point(S, obs, shape=H)) - 1i * imag(point(S, obs, shape=H)))", conjugate},
+    {"sum[s](B * (cos(" ANGLE ") + 1i * sin(-" ANGLE ")))", same},
+    {"sum[s](B * (real(k[s,p] / k[s,q]) - 1i * imag(conj(k[s,q]) * k[s,p])))", mirror},
     {"sum[s](2i * point(S, obs, shape=H)^H)", mirror_turned},
     {"sum[s](2i * (3i * conj(point(S, obs, shape=H)^H))^H)", six_conjugates},
     {"sum[s](real(-point(S, obs, shape=H)) * -1)", real_parts},
@@ -248,10 +265,13 @@ END_TEST
 
 /* The first is written by phase or point, the others are the same predict. */
 static const struct {
-    const char *by_class, *written[10];
+    const char *by_class, *written[14];
 } phases[] = {
     {"sum[s](K[s,p] * B * K[s,q]^H)",
-     {"sum[s](k[s,p] * B * k[s,q]^H)", "sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q])))",
+     {"sum[s](k[s,p] * B * k[s,q]^H)", "sum[s](i[s,p] * B * conj(i[s,q] * j[s,q]) * j[s,p])",
+      "sum[s](B * complex(cos(" ANGLE "), sin(-" ANGLE ")))",
+      "sum[s](B * (real(k[s,p] / k[s,q]) + 1i * imag(k[s,p] * conj(k[s,q]))))",
+      "sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q])))",
       "sum[s](B / exp(2i * pi * (t[s,p] - t[s,q]) * obs.freq))", "sum[s](k[s,p] * B / k[s,q])",
       "sum[s](B * complex(cos(" ANGLE "), -sin(" ANGLE ")))",
       "sum[s](B * exp(complex(0, -" ANGLE ")))", "sum[s](B * exp(1i * " ANGLE " / 4)^-4)",
@@ -264,6 +284,7 @@ static const struct {
     {"sum[s](point(S, obs, shape=[0rad, 0rad, 0rad]))",
      {"sum[s](exp(-2i * pi * obs.freq / (299792458 m/s) * " UVW ") * B)",
       "sum[s](B * conj(exp(2i * pi * (" UVW " / (299792458 m/s)) * obs.freq)))",
+      "sum[s](B * exp(-2i * pi * " PART("x") ") * exp(-2i * pi * (" PART("y") " + " PART("z") ")))",
       "sum[s](B * exp(2i * pi * " DIFFERENCE("-(obs.uvw / (299792458 m/s / obs.freq))") "))"}},
 };
 
@@ -282,7 +303,7 @@ START_TEST(written_phases_are_phases)
 {
     for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
         grove_hash first = predict_of(phases[i].by_class);
-        for (int k = 0; k < 10 && phases[i].written[k]; k++)
+        for (int k = 0; k < 14 && phases[i].written[k]; k++)
             ck_assert_msg(grove_hash_equal(predict_of(phases[i].written[k]), first), "%s",
                           phases[i].written[k]);
     }
@@ -368,6 +389,9 @@ START_TEST(values_in_values)
         "%sE%d[s,p] = cos(a[s,p]) * E%d[s,p] + 2i * sin(a[s,p]) * E%d[s,p]\n",
         "%sE%d[s,p] = (E%d[s,p] * (2 - E%d[s,p]))^3\n",
         "%sE%d[s,p] = cos(a[s,p]) * E%d[s,p] + 1i * sin(a[s,p]) * E%d[s,p]\n",
+        "%sE%d[s,p] = cos(a[s,p]) * E%d[s,p] + 1i * sin(-a[s,p]) * E%d[s,p]\n",
+        "%sE%d[s,p] = real(E%d[s,p]) + 1i * imag(-E%d[s,p])\n",
+        "%sE%d[s,p] = cos(imag(E%d[s,p])) + 1i * sin(-imag(E%d[s,p]))\n",
         "%sE%d[s,p] = exp(0.01i * (cos(a[s,p]) * E%d[s,p] + 1i * sin(a[s,p]) * E%d[s,p]))\n",
     };
     char *text = grove_format("%sE0[s,p] = x\n", definitions), *equation;
@@ -397,7 +421,7 @@ int main(void)
     tcase_add_test(test, written_phases_are_phases);
     tcase_add_test(test, fused_sums_have_the_precision_of_the_sum);
     tcase_add_test(test, classes_of_arrays_stay_inside);
-    tcase_add_loop_test(test, values_in_values, 0, 5);
+    tcase_add_loop_test(test, values_in_values, 0, 8);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

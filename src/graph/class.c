@@ -315,7 +315,7 @@ static int check_kind(const grove_class *class_, grove_error *error)
         return misfit(name, error, "of the unknown kind %d", (int)class_->kind);
     if ((int)class_->flag_rule < GROVE_FLAGS_ELEMENT || class_->flag_rule > GROVE_FLAGS_TRANSPOSE)
         return misfit(name, error, "has the unknown flag rule %d", (int)class_->flag_rule);
-    if ((int)class_->role < GROVE_ROLE_NONE || class_->role > GROVE_ROLE_MATRIX)
+    if ((int)class_->role < GROVE_ROLE_NONE || class_->role > GROVE_ROLE_IMAGINARY)
         return misfit(name, error, "has the unknown role %d", (int)class_->role);
     if ((int)class_->reduce < GROVE_REDUCE_NONE || class_->reduce > GROVE_REDUCE_MAX)
         return misfit(name, error, "has the unknown reduction %d", (int)class_->reduce);
@@ -394,8 +394,8 @@ static int check_accumulator(const grove_class *class_, grove_error *error)
 
 static int check_functions(const grove_class *class_, grove_error *error)
 {
-    static const int operands[GROVE_ROLE_MATRIX + 1] = {0, 2, 2, 1, 2, 2, 1, 1, 1, 1,
-                                                        0, 0, 1, 1, 1, 1, 2, 1, 2, 4};
+    static const int operands[GROVE_ROLE_IMAGINARY + 1] = {0, 2, 2, 1, 2, 2, 1, 1, 1, 1, 0,
+                                                           0, 1, 1, 1, 1, 2, 1, 2, 4, 1, 1};
     const char *missing = NULL;
     char fault[GROVE_FAULT_BYTES];
     int values = count_values(class_), wanted = operands[class_->role];

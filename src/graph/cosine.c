@@ -23,26 +23,6 @@ static grove_factor take(grove_chain *term, int i)
     return taken;
 }
 
-/* Takes cos x out of the one term and sin x of the same real scalar out of the other. */
-static bool take_functions(grove_chain *common, grove_chain *other, bool inverse,
-                           grove_factor *cosine)
-{
-    for (int i = 0; i < common->count; i++)
-        for (int k = 0; k < other->count; k++) {
-            const grove_factor *c = &common->at[i], *s = &other->at[k];
-            if (!is_of_real(c, GROVE_ROLE_COSINE, inverse) ||
-                !is_of_real(s, GROVE_ROLE_SINE, inverse) || c->side != s->side ||
-                c->node->inputs[0].side != s->node->inputs[0].side ||
-                grove_node_behind_casts(c->node->inputs[0].node) !=
-                    grove_node_behind_casts(s->node->inputs[0].node))
-                continue;
-            *cosine = take(common, i);
-            take(other, k);
-            return true;
-        }
-    return false;
-}
-
 static bool is_same(const grove_factor *a, const grove_factor *b)
 {
     return a->node == b->node && a->side == b->side && a->adjoint == b->adjoint &&
@@ -65,6 +45,74 @@ static bool have_same(const grove_chain *a, const grove_chain *b)
         last = a->at[i].scalar ? last : k;
     }
     return a->count == b->count;
+}
+
+static bool have_same_terms(const grove_chain *a, const grove_chain *b, int count)
+{
+    bool used[GROVE_MAX_TERMS] = {false};
+
+    for (int i = 0; i < count; i++) {
+        int k = 0;
+        while (k < count &&
+               (used[k] || !have_same(&a[i], &b[k]) || a[i].constant[0] != b[k].constant[0] ||
+                a[i].constant[1] != b[k].constant[1]))
+            k++;
+        if (k == count)
+            return false;
+        used[k] = true;
+    }
+    return true;
+}
+
+/* 1: both are the same sums of the same terms; -1: the one is minus the other; else 0. */
+static int compare_angles(const grove_factor *a, const grove_factor *b, int depth)
+{
+    const grove_edge *x = &a->node->inputs[0], *y = &b->node->inputs[0];
+    grove_chain terms[2][GROVE_MAX_TERMS];
+    int count[2];
+
+    if (x->side == y->side && grove_node_behind_casts(x->node) == grove_node_behind_casts(y->node))
+        return 1;
+    count[0] = grove_chain_open_sum(terms[0], a, *x, depth);
+    count[1] = grove_chain_open_sum(terms[1], b, *y, depth);
+    for (int sign = 1; sign >= -1 && count[0] > 0 && count[0] == count[1]; sign -= 2) {
+        if (have_same_terms(terms[0], terms[1], count[0]))
+            return sign;
+        for (int i = 0; i < count[1]; i++)
+            grove_chain_scale(&terms[1][i], -1, 0);
+    }
+    return 0;
+}
+
+/* Two parts of a complex number. */
+typedef struct {
+    grove_role first, second;
+} pair;
+
+static const pair pairs[] = {{GROVE_ROLE_COSINE, GROVE_ROLE_SINE},
+                             {GROVE_ROLE_REAL, GROVE_ROLE_IMAGINARY}};
+enum { PAIRS = sizeof(pairs) / sizeof(pairs[0]) };
+
+/* Takes cos x out of the one term and sin x of the same real scalar out of the other, or the parts
+ * of another number. 1, or -1 if it is sin -x; 0: there are none. */
+static int take_functions(grove_chain *common, grove_chain *other, bool inverse,
+                          grove_factor *first)
+{
+    for (int i = 0; i < common->count; i++)
+        for (int k = 0; k < other->count; k++)
+            for (int n = 0; n < PAIRS; n++) {
+                const grove_factor *c = &common->at[i], *s = &other->at[k];
+                if (!is_of_real(c, pairs[n].first, inverse) ||
+                    !is_of_real(s, pairs[n].second, inverse) || c->side != s->side)
+                    continue;
+                int sign = compare_angles(c, s, common->depth);
+                if (!sign)
+                    continue;
+                *first = take(common, i);
+                take(other, k);
+                return sign;
+            }
+    return 0;
 }
 
 static grove_operand call(const grove_node *like, grove_role role, grove_operand a, grove_operand b)
@@ -118,19 +166,50 @@ static bool has_factor(grove_node *node, grove_role role, int *visits)
            (two && has_factor(node->inputs[1].node, role, visits));
 }
 
-/* Whether one term has a cosine and the other a sine: before they are opened, which takes as long
- * as all that is in them. */
-static bool may_be_exponential(const grove_node *sum)
+/* Whether one term has a cosine and the other a sine, or the parts of a number: before they are
+ * opened, which takes as long as all that is in them. */
+static bool may_be_pair(const grove_node *sum, const pair *of)
 {
     bool found[2][2];
 
     for (int k = 0; k < 2; k++)
-        for (int sine = 0; sine < 2; sine++) {
+        for (int second = 0; second < 2; second++) {
             int visits = MAX_VISITS;
-            found[k][sine] = has_factor(sum->inputs[k].node,
-                                        sine ? GROVE_ROLE_SINE : GROVE_ROLE_COSINE, &visits);
+            found[k][second] =
+                has_factor(sum->inputs[k].node, second ? of->second : of->first, &visits);
         }
     return (found[0][0] && found[1][1]) || (found[0][1] && found[1][0]);
+}
+
+static bool may_be_any(const grove_node *sum)
+{
+    for (int n = 0; n < PAIRS; n++)
+        if (may_be_pair(sum, &pairs[n]))
+            return true;
+    return false;
+}
+
+/* Adds exp(i x) of cos x, z of its real part; or the conjugate of that. */
+static bool add_number(grove_chain *product, const grove_factor *first, bool conjugate,
+                       const grove_axis *axis)
+{
+    grove_chain opened = {.constant = {1, 0}, .depth = product->depth + 1};
+    grove_factor whole = {
+        .adjoint = conjugate, .inverse = first->inverse, .side = first->side, .scalar = true};
+
+    if (grove_node_has_role(first->node, GROVE_ROLE_REAL)) {
+        grove_chain_open_inside(&opened, &whole, first->node->inputs[0], axis);
+        grove_chain_append(product, &opened);
+        return true;
+    }
+    whole.adjoint = false;
+    whole.node = make_exponential(first, conjugate ? -1 : 1);
+    if (!whole.node)
+        return false;
+    whole.side = grove_node_varies(whole.node, GROVE_AXIS_STATION) ? first->side : 0;
+    if (!grove_chain_open_exponential(product, &whole, 1, axis))
+        grove_chain_add(product, &whole);
+    return true;
 }
 
 /* Both terms are opened with what is done to the sum: of an inverse as 1 / c cos x and
@@ -141,28 +220,28 @@ bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
     const grove_node *sum = factor->node;
     grove_chain term[2] = {{.constant = {1, 0}, .depth = product->depth + 1},
                            {.constant = {1, 0}, .depth = product->depth + 1}};
-    grove_factor cosine, whole = {.inverse = factor->inverse, .scalar = true};
-    int first = 0;
+    grove_factor part;
+    int first = 0, sign = 0;
 
-    if (product->depth >= MAX_DEPTH || !may_be_exponential(sum))
+    if (product->depth >= MAX_DEPTH || !may_be_any(sum))
         return false;
     for (int k = 0; k < 2; k++)
         grove_chain_open_term(&term[k], factor, k, axis);
-    while (first < 2 && !take_functions(&term[first], &term[!first], factor->inverse, &cosine))
-        first++;
-    if (first == 2 || term[0].too_many || term[1].too_many || !have_same(&term[0], &term[1]))
+    for (; first < 2; first++) {
+        sign = take_functions(&term[first], &term[!first], factor->inverse, &part);
+        if (sign)
+            break;
+    }
+    if (!sign || term[0].too_many || term[1].too_many || !have_same(&term[0], &term[1]))
         return false;
     const double *c = term[first].constant, *s = term[!first].constant;
-    double complex ratio = (s[0] + I * s[1]) / (c[0] + I * c[1]);
-    double sign = copysign(1, cimag(ratio));
-    if (!(cabs(ratio - I * sign) < 1e-15))
+    double complex ratio = sign * (s[0] + I * s[1]) / (c[0] + I * c[1]);
+    double turn = copysign(1, cimag(ratio));
+    grove_chain whole = {.constant = {1, 0}, .depth = product->depth};
+    if (!(cabs(ratio - I * turn) < 1e-15) ||
+        !add_number(&whole, &part, (turn < 0) != factor->inverse, axis))
         return false;
-    whole.node = make_exponential(&cosine, factor->inverse ? -sign : sign);
-    if (!whole.node)
-        return false;
-    whole.side = grove_node_varies(whole.node, GROVE_AXIS_STATION) ? cosine.side : 0;
     grove_chain_append(product, &term[first]);
-    if (!grove_chain_open_exponential(product, &whole, axis))
-        grove_chain_add(product, &whole);
+    grove_chain_append(product, &whole);
     return true;
 }

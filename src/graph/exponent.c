@@ -7,18 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Factors of a higher power than MAX_POWER may be too large by themselves where their product is
- * not; phases are taken to any up to MAX_TIMES. */
-enum { MAX_TERMS = 16, MAX_POWER = 2, MAX_TIMES = 64 };
-
 /* Of which stations a term is. */
 typedef enum { OF_NONE, OF_P, OF_Q, OF_BOTH, PARTS } part;
 
 typedef struct {
     const grove_factor *of;
     const grove_axis *axis;
-    grove_chain at[MAX_TERMS];
-    part part[MAX_TERMS];
+    grove_chain at[GROVE_MAX_TERMS];
+    part part[GROVE_MAX_TERMS];
     int count;
     double constant[2]; /* the sum of the plain numbers */
     bool all;           /* sums of values of one station are multiplied out, too */
@@ -84,7 +80,7 @@ static void add_term(exponent *e, const grove_chain *term)
 {
     part of = part_of(term);
 
-    e->failed = e->failed || term->too_many || e->count == MAX_TERMS ||
+    e->failed = e->failed || term->too_many || e->count == GROVE_MAX_TERMS ||
                 (of == OF_BOTH && !e->all && varies_along(term, e->axis));
     if (e->failed)
         return;
@@ -118,6 +114,23 @@ static void add_terms(exponent *e, const grove_chain *term)
         if (!e->failed)
             add_terms(e, &one);
     }
+}
+
+int grove_chain_open_sum(grove_chain *terms, const grove_factor *of, grove_edge edge, int depth)
+{
+    exponent e = {.of = of, .all = true};
+    const grove_factor outside = {.side = of->side};
+    grove_chain whole = {.constant = {1, 0}, .depth = depth};
+
+    grove_chain_open_inside(&whole, &outside, edge, NULL);
+    add_terms(&e, &whole);
+    bool number = e.constant[0] != 0 || e.constant[1] != 0;
+    if (e.failed || e.count + number > GROVE_MAX_TERMS)
+        return -1;
+    memcpy(terms, e.at, (size_t)e.count * sizeof(*terms));
+    if (number)
+        terms[e.count] = (grove_chain){.constant = {e.constant[0], e.constant[1]}};
+    return e.count + number;
 }
 
 /* ---- exponentials of the terms ---- */
@@ -179,7 +192,7 @@ static char side_of(part of)
 }
 
 /* The terms of the part in their order, whatever that in the text. */
-static int take_sorted(const exponent *e, part of, const grove_chain *terms[MAX_TERMS])
+static int take_sorted(const exponent *e, part of, const grove_chain *terms[GROVE_MAX_TERMS])
 {
     int count = 0;
 
@@ -199,7 +212,7 @@ static void add_part(exponent *e, part of, grove_chain *product)
 {
     grove_tree *tree = e->of->node->tree;
     const grove_class *sum = grove_tree_operator(tree, GROVE_ROLE_SUM);
-    const grove_chain *terms[MAX_TERMS];
+    const grove_chain *terms[GROVE_MAX_TERMS];
     grove_operand all = {0}, none = {0};
     int count = take_sorted(e, of, terms);
 
@@ -269,7 +282,7 @@ static grove_node *scaled(exponent *e, grove_node *x, double by)
 /* Takes the terms of a phase out of a part, and adds it to the product. */
 static bool take_phase(exponent *e, part of, grove_chain *product)
 {
-    const grove_chain *terms[MAX_TERMS];
+    const grove_chain *terms[GROVE_MAX_TERMS];
     int found[3], count = take_sorted(e, of, terms);
     grove_node *kernel = count < 3 || of == OF_NONE ? NULL : make_kernel(e, of, NULL);
 
@@ -294,13 +307,11 @@ static bool take_phase(exponent *e, part of, grove_chain *product)
     return true;
 }
 
-/* Adds phases that are written out. False: there are none. */
-static bool take_phases(exponent *e, const grove_chain *whole, grove_chain *product)
+/* Adds phases that are written out among the terms. False: there are none. */
+static bool take_phases(exponent *e, grove_chain *product)
 {
     bool found = false;
 
-    e->all = true;
-    add_terms(e, whole);
     take_conjugates(e);
     for (int of = OF_P; of < PARTS && !e->failed; of++)
         found = take_phase(e, (part)of, product) || found;
@@ -308,6 +319,18 @@ static bool take_phases(exponent *e, const grove_chain *whole, grove_chain *prod
         if (e->part[i] == OF_BOTH && varies_along(&e->at[i], e->axis))
             found = false;
     return found && !e->failed;
+}
+
+/* Adds an exponential of the terms of each part. */
+static bool add_parts(exponent *e, grove_chain *product)
+{
+    for (int of = 0; of < PARTS && !e->failed; of++)
+        add_part(e, (part)of, product);
+    if (e->failed)
+        return false;
+    double complex c = cexp(e->constant[0] + I * e->constant[1]);
+    grove_chain_scale(product, creal(c), cimag(c));
+    return true;
 }
 
 /* Whether it is i times a real number. */
@@ -319,119 +342,95 @@ static bool is_imaginary(const grove_chain *product)
     return product->constant[0] == 0 && !product->too_many;
 }
 
-/* The exponential to a power. */
-static bool open_exponential(grove_chain *product, const grove_factor *factor, double power,
-                             const grove_axis *axis)
+/* What the exponential to a power is of. */
+static grove_chain open_exponent(const grove_factor *factor, double power, int depth)
 {
-    exponent e = {.of = factor, .axis = axis}, phases = e;
-    grove_chain whole = {.constant = {factor->inverse ? -power : power, 0},
-                         .depth = product->depth},
-                opened = *product;
+    grove_chain whole = {.constant = {factor->inverse ? -power : power, 0}, .depth = depth};
     const grove_factor outside = {.side = factor->side, .adjoint = factor->adjoint};
 
     grove_chain_open_inside(&whole, &outside, factor->node->inputs[0], NULL);
-    if (power > MAX_POWER && !is_imaginary(&whole))
+    return whole;
+}
+
+bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor, double power,
+                                  const grove_axis *axis)
+{
+    exponent e = {.of = factor, .axis = axis}, phases = e;
+    const grove_chain whole = open_exponent(factor, power, product->depth);
+    grove_chain opened = *product;
+
+    if (power > GROVE_MAX_POWER && !is_imaginary(&whole))
         return false;
-    if (axis && take_phases(&phases, &whole, &opened)) {
+    phases.all = true;
+    if (axis)
+        add_terms(&phases, &whole);
+    if (axis && take_phases(&phases, &opened)) {
         e = phases;
     } else {
         opened = *product;
         add_terms(&e, &whole);
         take_conjugates(&e);
     }
-    for (int of = 0; of < PARTS && !e.failed; of++)
-        add_part(&e, (part)of, &opened);
-    if (e.failed)
+    if (!add_parts(&e, &opened))
         return false;
-    double complex c = cexp(e.constant[0] + I * e.constant[1]);
-    grove_chain_scale(&opened, creal(c), cimag(c));
     *product = opened;
     return true;
 }
 
-bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor,
-                                  const grove_axis *axis)
+bool grove_chain_split_exponential(grove_chain *product, const grove_factor *factor,
+                                   grove_chain_test *known, void *context)
 {
-    return open_exponential(product, factor, 1, axis);
-}
+    exponent e = {.of = factor, .all = true};
+    const grove_chain whole = open_exponent(factor, 1, product->depth);
+    grove_chain opened = *product;
+    bool of[2] = {false, false}, is_known[GROVE_MAX_TERMS];
 
-/* ---- powers ---- */
-
-/* A factor to a positive power; NULL: it cannot be made. */
-static grove_node *make_power(const grove_factor *f, double power, const grove_node *like)
-{
-    const grove_literal *number = grove_arena_copy(
-        like->tree->arena, &(grove_literal){.kind = GROVE_LITERAL_NUMBER, .number = power},
-        sizeof(*number));
-    const grove_argument arguments[2] = {
-        {.operand = {.kind = GROVE_OPERAND_NODE, .node = f->node}, .place = like->place},
-        {.name = "exponent",
-         .operand = {.kind = GROVE_OPERAND_LITERAL, .literal = number},
-         .place = like->place}};
-
-    if (power == 1)
-        return f->node;
-    return grove_tree_call(like->tree, like->class_, NULL, &like->place, arguments, 2).node;
-}
-
-/* Whether all factors are exponentials, which to a power are those of so many times. */
-static bool are_exponentials(const grove_chain *product)
-{
-    for (int i = 0; i < product->count; i++)
-        if (!grove_node_has_role(product->at[i].node, GROVE_ROLE_EXPONENTIAL) ||
-            !product->at[i].scalar)
-            return false;
-    return product->count > 0;
-}
-
-/* The factors to a positive power. */
-static bool take_power(grove_chain *product, double power, const grove_node *like,
-                       const grove_axis *axis)
-{
-    const double complex c = product->constant[0] + I * product->constant[1];
-    double complex all = c;
-    grove_chain taken = {.constant = {1, 0}, .depth = product->depth};
-
-    for (int k = 1; k < power; k++)
-        all *= c;
-    grove_chain_scale(&taken, creal(all), cimag(all));
-    for (int i = 0; i < product->count; i++) {
-        grove_factor f = product->at[i];
-        if (grove_node_has_role(f.node, GROVE_ROLE_EXPONENTIAL) && f.scalar &&
-            open_exponential(&taken, &f, power, axis))
-            continue;
-        f.node = f.scalar && power <= MAX_POWER ? make_power(&f, power, like) : NULL;
-        if (!f.node)
-            return false;
-        grove_chain_add(&taken, &f);
+    add_terms(&e, &whole);
+    take_conjugates(&e);
+    of[1] = e.constant[1] != 0;
+    for (int i = 0; i < e.count; i++) {
+        is_known[i] = true;
+        for (int k = 0; k < e.at[i].count; k++)
+            is_known[i] = is_known[i] && known(context, e.at[i].at[k].node);
+        e.failed = e.failed || (is_known[i] && !is_imaginary(&e.at[i]));
+        of[is_known[i]] = true;
     }
-    taken.too_many = taken.too_many || product->too_many;
-    *product = taken;
+    if (e.failed || e.constant[0] != 0 || !of[0] || !of[1])
+        return false;
+    for (int pass = 0; pass < 2; pass++) {
+        exponent some = e;
+        for (int i = 0; i < e.count; i++)
+            some.part[i] = is_known[i] == pass ? e.part[i] : PARTS;
+        some.constant[1] = pass ? e.constant[1] : 0;
+        if (!add_parts(&some, &opened))
+            return false;
+    }
+    *product = opened;
     return true;
 }
 
-bool grove_chain_open_power(grove_chain *product, const grove_factor *factor,
-                            const grove_axis *axis)
+bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove_chain_test *whole,
+                             void *context)
 {
-    const grove_node *node = factor->node;
-    const grove_edge *base = &node->inputs[0];
-    const double power = grove_node_number(node, "exponent");
-    grove_chain opened = {.constant = {1, 0}, .depth = product->depth};
-    grove_factor inside = *factor;
+    exponent e = {.axis = axis, .all = true};
+    grove_chain rest = {.constant = {product->constant[0], product->constant[1]},
+                        .depth = product->depth};
+    int count = 0;
 
-    if (power != rint(power) || power == 0 || fabs(power) > MAX_TIMES)
+    for (int i = 0; i < product->count; i++) {
+        const grove_factor *f = &product->at[i];
+        if (!f->scalar || !grove_node_has_role(f->node, GROVE_ROLE_EXPONENTIAL) ||
+            !grove_node_has_axis(f->node, axis) || whole(context, f->node)) {
+            grove_chain_add(&rest, f);
+            continue;
+        }
+        const grove_chain all = open_exponent(f, 1, product->depth);
+        e.of = f;
+        add_terms(&e, &all);
+        count++;
+    }
+    if (count < 2 || product->too_many || !take_phases(&e, &rest) || !add_parts(&e, &rest))
         return false;
-    inside.inverse = factor->inverse != (power < 0);
-    inside.node = grove_node_behind_casts(base->node);
-    inside.side = base->side ? base->side : factor->side;
-    if (grove_node_has_role(inside.node, GROVE_ROLE_EXPONENTIAL))
-        return open_exponential(product, &inside, fabs(power), axis);
-    grove_chain_open_inside(&opened, &inside, *base, axis);
-    bool whole = opened.count == 1 && opened.at[0].node == inside.node;
-    bool exponentials = are_exponentials(&opened);
-    if (!opened.count || (!exponentials && (fabs(power) > MAX_POWER || (whole && power > 0))) ||
-        !take_power(&opened, fabs(power), node, axis))
-        return false;
-    grove_chain_append(product, &opened);
+    *product = rest;
     return true;
 }

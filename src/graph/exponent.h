@@ -5,15 +5,28 @@
 
 #include "graph/chain.h"
 
-/* Opens the factor, a scalar of the role GROVE_ROLE_EXPONENTIAL: the terms of its exponent that are
- * of station p, of station q, of none, and of the baseline make an exponential each, that of q as
- * the hermitian of what it is for p. False, with nothing added, if a term varies with baseline and
- * along `axis`. */
-bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor,
+/* Factors of a higher power than this may be too large by themselves where their product is not;
+ * phases are taken to any. */
+enum { GROVE_MAX_POWER = 2 };
+
+/* Opens the factor, a scalar of the role GROVE_ROLE_EXPONENTIAL, to a positive power: the terms of
+ * its exponent that are of station p, of station q, of none, and of the baseline make an
+ * exponential each, that of q as the hermitian of what it is for p. False, with nothing added, if a
+ * term varies with baseline and along `axis`, or the power is too high. */
+bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor, double power,
                                   const grove_axis *axis);
+/* Opens the factor, an exponential, as that of terms of which `known` says that they depend on no
+ * parm, whose absolute value is 1, and that of the others. False, with nothing added, if all are of
+ * one kind, or its known part is another. */
+bool grove_chain_split_exponential(grove_chain *product, const grove_factor *factor,
+                                   grove_chain_test *known, void *context);
+/* Opens exponentials of a product together, but those of which `whole` says that they stay, where
+ * they have the terms of a phase between them. False, with nothing changed, if they have not. */
+bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove_chain_test *whole,
+                             void *context);
 /* Opens the factor, a sum, a difference, or a complex number of its parts: c cos x + i c sin x with
- * a real scalar x is c exp(i x), in either order, with either sign, and with any factors c. False,
- * with nothing added, if it is another. */
+ * a real scalar x is c exp(i x), and c real(z) + i c imag(z) is c z, in either order, with either
+ * signs, and with any factors c. False, with nothing added, if it is another. */
 bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
                              const grove_axis *axis);
 /* Opens the factor, a scalar of the role GROVE_ROLE_POWER: a product to 2, -1 or -2 as its factors
@@ -21,5 +34,10 @@ bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
  * another. */
 bool grove_chain_open_power(grove_chain *product, const grove_factor *factor,
                             const grove_axis *axis);
+
+enum { GROVE_MAX_TERMS = 16 };
+/* The terms of a sum inside of the factor, multiplied out; one of them may be a number alone. How
+ * many; -1: more than GROVE_MAX_TERMS. */
+int grove_chain_open_sum(grove_chain *terms, const grove_factor *of, grove_edge edge, int depth);
 
 #endif

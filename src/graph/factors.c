@@ -4,8 +4,8 @@
 #include "graph/call.h"
 #include "graph/chain.h"
 #include "graph/derivative.h"
-#include "graph/exponent.h"
 #include "graph/factor_groups.h"
+#include "graph/factor_spellings.h"
 #include "graph/rewrite.h"
 
 #include <stdlib.h>
@@ -19,7 +19,6 @@ typedef struct {
     size_t known;
     const grove_node *const *parms;
     int parm_count;
-    const grove_class *product_class;
     const grove_axis *baseline;
     grove_operand rest; /* sum of the terms that depend on no parm */
     grove_factors *found;
@@ -96,15 +95,6 @@ static grove_operand call(factoring *f, grove_role role, grove_operand a, grove_
     return made;
 }
 
-static grove_operand number(factoring *f, double re, double im)
-{
-    grove_literal literal = {.kind = GROVE_LITERAL_NUMBER, .number = re, .imaginary = im};
-
-    return (grove_operand){.kind = GROVE_OPERAND_NODE,
-                           .node = grove_tree_constant(f->tree, &literal, GROVE_PRECISION_DOUBLE,
-                                                       &f->tree->actions[0]->place)};
-}
-
 static bool is_fitted_value(void *context, const grove_node *node)
 {
     return is_fitted(context, node);
@@ -126,22 +116,12 @@ static void open(factoring *f, grove_chain *product, const grove_factor *of, gro
 /* The product with its constant, or that alone. */
 static grove_operand make(factoring *f, const grove_chain *product)
 {
-    bool scaled = product->constant[0] != 1 || product->constant[1] != 0, failed = false;
-    grove_operand constant = {0}, made = {0};
+    bool failed = false;
+    grove_operand made = grove_factor_make(product, f->tree->actions[0], &failed);
 
-    if (product->count)
-        made =
-            grove_chain_make(product, f->product_class, true, &product->at[0].node->place, &failed);
     if (failed)
         give_up(f, "a part of %s cannot be made", product->at[0].node);
-    if (failed || (product->count && !scaled))
-        return made;
-    constant = number(f, product->constant[0], product->constant[1]);
-    if (!product->count)
-        return constant;
-    constant = call(f, GROVE_ROLE_PRODUCT, constant, made);
-    constant.role = made.role;
-    return constant;
+    return made;
 }
 
 /* ---- a term ---- */
@@ -236,78 +216,6 @@ static void sort(grove_chain *product)
     grove_chain_sort(product);
 }
 
-/* Opens an exponential of stations with parms, or another spelling of one. */
-static bool open_exponential(factoring *f, grove_chain *opened, const grove_factor *at)
-{
-    const grove_node *node = at->node;
-
-    if (!at->scalar || grove_node_varies(node, GROVE_AXIS_BASELINE) || !is_fitted(f, node))
-        return false;
-    if (grove_node_is_sum(node))
-        return grove_chain_open_cosine(opened, at, f->baseline);
-    if (grove_node_has_role(node, GROVE_ROLE_POWER))
-        return grove_node_has_role(grove_node_behind_casts(node->inputs[0].node),
-                                   GROVE_ROLE_EXPONENTIAL) &&
-               grove_chain_open_power(opened, at, f->baseline);
-    return grove_node_has_role(node, GROVE_ROLE_EXPONENTIAL) &&
-           grove_chain_open_exponential(opened, at, f->baseline);
-}
-
-/* An element of a matrix with exponentials in place of their other spellings; NOTHING: there are
- * none. */
-static grove_operand open_element(factoring *f, grove_edge edge)
-{
-    grove_chain product = {.constant = {1, 0}}, opened = {.constant = {1, 0}};
-    bool found = false;
-
-    if (edge.side || !is_fitted(f, edge.node))
-        return (grove_operand){0};
-    grove_chain_open_but(&product, NULL, edge, f->baseline, stays_whole, f);
-    opened.too_many = product.too_many;
-    grove_chain_scale(&opened, product.constant[0], product.constant[1]);
-    for (int i = 0; i < product.count; i++)
-        if (!grove_node_has_role(product.at[i].node, GROVE_ROLE_EXPONENTIAL) &&
-            open_exponential(f, &opened, &product.at[i]))
-            found = true;
-        else
-            grove_chain_add(&opened, &product.at[i]);
-    return found && !opened.too_many ? make(f, &opened) : (grove_operand){0};
-}
-
-/* A matrix of elements, or the value itself. */
-static grove_node *open_elements(factoring *f, grove_node *node)
-{
-    grove_operand others[GROVE_MAX_INPUTS] = {{0}};
-    bool found = false;
-
-    if (!grove_node_has_role(node, GROVE_ROLE_DIAGONAL) &&
-        !grove_node_has_role(node, GROVE_ROLE_MATRIX))
-        return node;
-    for (int k = 0; k < node->input_count; k++) {
-        others[k] = open_element(f, node->inputs[k]);
-        found = found || others[k].kind == GROVE_OPERAND_NODE;
-    }
-    grove_node *made = found ? grove_tree_remake(f->tree, node, others).node : NULL;
-    return made ? made : node;
-}
-
-/* The term with exponentials of station q as hermitians of those that p has. */
-static grove_chain open_exponentials(factoring *f, const grove_chain *term)
-{
-    grove_chain opened = {.constant = {term->constant[0], term->constant[1]}};
-
-    for (int i = 0; i < term->count; i++) {
-        grove_factor at = term->at[i];
-        if (at.side && open_exponential(f, &opened, &at))
-            continue;
-        at.node = open_elements(f, at.node);
-        grove_chain_add(&opened, &at);
-    }
-    if (opened.too_many)
-        give_up(f, "it has too many factors%s", NULL);
-    return opened;
-}
-
 /* Where a factor would best stand: 0 left of the middle, 1 in it, 2 right of it. */
 static int wanted_place(factoring *f, const grove_factor *at)
 {
@@ -331,12 +239,14 @@ static void order_diagonals(factoring *f, grove_chain *term)
 /* The products of a term. A factor whose station is left or right keeps that to itself. */
 static void add_product(factoring *f, const grove_chain *given)
 {
-    grove_chain opened = open_exponentials(f, given);
+    grove_chain opened = grove_factor_respell(given, f->baseline, stays_whole, f);
     const grove_chain *term = &opened;
     grove_chain parts[3] = {{.constant = {1, 0}}, {.constant = {1, 0}}, {.constant = {1, 0}}};
     grove_chain *left = &parts[0], *middle = &parts[1], *right = &parts[2];
     int last_left, first_right;
 
+    if (opened.too_many)
+        give_up(f, "it has too many factors%s", NULL);
     order_diagonals(f, &opened);
     memcpy(middle->constant, term->constant, sizeof(middle->constant));
     find_sides(f, term, &last_left, &first_right);
@@ -481,7 +391,6 @@ void grove_tree_factor(grove_tree *tree, grove_node *value, const grove_node *co
                    .known = tree->node_count,
                    .parms = parms,
                    .parm_count = parm_count,
-                   .product_class = grove_tree_operator(tree, GROVE_ROLE_PRODUCT),
                    .found = found};
     grove_chain product = {.constant = {1, 0}};
 

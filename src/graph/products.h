@@ -5,6 +5,9 @@
 #include "graph/graph.h"
 
 /* Nodes are in their order, and known to be used or not. What is replaced is used no more. */
-int grove_tree_gather_products(grove_tree *tree);
+void grove_tree_gather_products(grove_tree *tree);
+/* Before that: G A G^H + G B G^H becomes G (A + B) G^H, but where parms are in it, which fits open
+ * themselves. True: there are such; new nodes are not sorted in. */
+bool grove_tree_gather_sums(grove_tree *tree);
 
 #endif
