@@ -382,8 +382,8 @@ void solve_load(const solve_tile *tile, int input, const int64_t cell[SOLVE_CUTS
 void solve_load_jones(const solve_tile *tile, solve_domain *d);
 const double complex *solve_jones_at(const solve *s, const double complex *jones, int64_t stretch,
                                      int64_t station, int side);
-/* How many parms are delays or TEC to search for; and start values for the first of them, from
- * d->jones. False: too few channels. */
+/* How many parms are delays or TEC to search for; and start values for the first of them, or for a
+ * delay and TEC, from d->jones. False: too few channels. */
 int solve_searched(const solve *s);
 bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
 /* As solve_normal. */

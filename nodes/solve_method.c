@@ -1,5 +1,5 @@
 /* By which method a fit is done, and what memory it takes. */
-#include "nodes/solve.h"
+#include "nodes/solve_search.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -145,8 +145,9 @@ static bool turns_slowly(const solve *s)
 static char *warn(const grove_node *node, const solve *s)
 {
     const char *name = grove_node_name(node);
+    int delay, tec;
 
-    if (solve_searched(s) > 1)
+    if (solve_searched(s) > 1 && !solve_finds_pair(s, &delay, &tec))
         return grove_format(
             "\n    %s: of %d delays and TEC the start of the first is searched for; "
             "the others have to begin so near that phases over the band are right "

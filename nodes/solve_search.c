@@ -1,7 +1,7 @@
 /* Start values of delays and TEC: chi-squared has many minima, so that they are searched for first,
  * station by station along the strongest baselines: where the sum over channels of data times the
  * conjugate of the model, turned back by the delay, is largest. */
-#include "nodes/solve.h"
+#include "nodes/solve_search.h"
 
 #include "base/memory.h"
 
@@ -9,22 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEC_PHASE -8.44797245e9 /* rad Hz for a TECU */
-
 /* Of the search for delays that baselines leave open. */
 enum { ALIASES = 1, LOBES = 3, PASSES = 2 };
-enum { CORRELATIONS = 4, OVERSAMPLING = 8, REFINEMENTS = 40, MAX_GRID = 20000 };
+enum { OVERSAMPLING = 8, REFINEMENTS = 40, MAX_GRID = 20000 };
 
-typedef struct {
-    const solve_tile *tile;
-    const solve_compressed *c;
-    solve_domain *d;
-    int64_t f[2], channels;
-    const double *freq;   /* [channels] of the domain, Hz */
-    double complex *sums; /* [baseline + 1][correlation][channel]; the last: XY of all baselines */
-    double *angle;        /* [channels] rad for a unit of the unknown */
-    double step, range;   /* of the search */
-} search;
+typedef solve_spectra search;
 
 /* sum w conj(V) d of one correlation, from the normal equations of the group's own terms. */
 static double complex correlate(const solve *s, const double *sums, const double complex *left,
@@ -66,8 +55,8 @@ static void add_sums(search *w)
                 const double *sums = solve_sums_at(w->c, i, w->f[0] + j, b);
                 if (p == q || !(grove_compression_count(sums) > 0))
                     continue;
-                for (int k = 0; k < CORRELATIONS; k++)
-                    w->sums[(b * CORRELATIONS + k) * w->channels + j] +=
+                for (int k = 0; k < SOLVE_CORRELATIONS; k++)
+                    w->sums[(b * SOLVE_CORRELATIONS + k) * w->channels + j] +=
                         correlate(s, sums, solve_jones_at(s, w->d->jones, stretch, p, 0),
                                   solve_jones_at(s, w->d->jones, stretch, q, 1), k);
             }
@@ -78,7 +67,8 @@ static void add_sums(search *w)
 /* The sum over channels, turned back by `x`. */
 static double complex turned(const search *w, int64_t baseline, int correlation, double x)
 {
-    const double complex *sums = &w->sums[(baseline * CORRELATIONS + correlation) * w->channels];
+    const double complex *sums =
+        &w->sums[(baseline * SOLVE_CORRELATIONS + correlation) * w->channels];
     double complex sum = 0;
 
     for (int64_t j = 0; j < w->channels; j++)
@@ -91,7 +81,7 @@ static double power_at(const search *w, int64_t baseline, unsigned correlations,
 {
     double power = 0;
 
-    for (int k = 0; k < CORRELATIONS; k++)
+    for (int k = 0; k < SOLVE_CORRELATIONS; k++)
         if (correlations >> k & 1) {
             double complex sum = turned(w, baseline, k, x);
             power += creal(sum * conj(sum));
@@ -119,7 +109,8 @@ static double refine(const search *w, int64_t baseline, unsigned correlations, d
 static void add_powers(const search *w, int64_t baseline, int correlation, int64_t count,
                        double *power)
 {
-    const double complex *sums = &w->sums[(baseline * CORRELATIONS + correlation) * w->channels];
+    const double complex *sums =
+        &w->sums[(baseline * SOLVE_CORRELATIONS + correlation) * w->channels];
     size_t n = (size_t)w->channels;
     double complex *turned_ = grove_alloc(2 * n * sizeof(*turned_)), *turn = turned_ + n;
 
@@ -142,12 +133,12 @@ static void add_powers(const search *w, int64_t baseline, int correlation, int64
     free(turned_);
 }
 
-static double find_peak(const search *w, int64_t baseline, unsigned correlations)
+double solve_find_peak(const search *w, int64_t baseline, unsigned correlations)
 {
     int64_t count = (int64_t)(w->range / w->step), best = 0;
     double *power = grove_alloc((size_t)(2 * count + 1) * sizeof(*power));
 
-    for (int k = 0; k < CORRELATIONS; k++)
+    for (int k = 0; k < SOLVE_CORRELATIONS; k++)
         if (correlations >> k & 1)
             add_powers(w, baseline, k, count, power);
     for (int64_t i = 0; i < 2 * count + 1; i++)
@@ -163,11 +154,11 @@ static double find_lobe(const search *w, int64_t baseline, unsigned correlations
 
     for (int64_t j = 0; j < w->channels; j++)
         mean += w->angle[j] / (double)w->channels;
-    for (int k = 0; k < CORRELATIONS; k++) {
+    for (int k = 0; k < SOLVE_CORRELATIONS; k++) {
         if (!(correlations >> k & 1))
             continue;
         double near = x + carg(turned(w, baseline, k, x)) / mean, real = 0;
-        for (int l = 0; l < CORRELATIONS; l++)
+        for (int l = 0; l < SOLVE_CORRELATIONS; l++)
             real += correlations >> l & 1 ? creal(turned(w, baseline, l, near)) : 0;
         if (real > best) {
             best = real;
@@ -179,21 +170,21 @@ static double find_lobe(const search *w, int64_t baseline, unsigned correlations
 
 /* ---- all stations ---- */
 
-static double strength(const search *w, int64_t baseline, unsigned correlations)
+double solve_strength(const search *w, int64_t baseline, unsigned correlations)
 {
     double sum = 0;
 
-    for (int k = 0; k < CORRELATIONS; k++)
+    for (int k = 0; k < SOLVE_CORRELATIONS; k++)
         for (int64_t j = 0; j < w->channels; j++)
             sum += correlations >> k & 1
-                       ? cabs(w->sums[(baseline * CORRELATIONS + k) * w->channels + j])
+                       ? cabs(w->sums[(baseline * SOLVE_CORRELATIONS + k) * w->channels + j])
                        : 0;
     return sum;
 }
 
 /* The strongest baseline between a station that is done and one that is not; -1: none. Of none that
  * is done, the strongest at all. */
-static int64_t next_baseline(const search *w, const bool *done, bool any, const double *strengths)
+int64_t solve_next_baseline(const search *w, const bool *done, bool any, const double *strengths)
 {
     const grove_range *range = &w->tile->range[w->tile->baseline];
     int64_t best = -1;
@@ -231,7 +222,7 @@ static void gather_station(const search *w, unsigned correlations, int64_t stati
                            const bool *done, const double *found)
 {
     const grove_range *range = &w->tile->range[w->tile->baseline];
-    double complex *to = &w->sums[w->c->baselines * CORRELATIONS * w->channels];
+    double complex *to = &w->sums[w->c->baselines * SOLVE_CORRELATIONS * w->channels];
 
     memset(to, 0, (size_t)w->channels * sizeof(*to));
     for (int64_t b = 0; b < w->c->baselines; b++) {
@@ -239,8 +230,8 @@ static void gather_station(const search *w, unsigned correlations, int64_t stati
         if (p == q || (p != station && q != station) || !done[p == station ? q : p])
             continue;
         double other = found[p == station ? q : p];
-        for (int k = 0; k < CORRELATIONS; k++) {
-            const double complex *sums = &w->sums[(b * CORRELATIONS + k) * w->channels];
+        for (int k = 0; k < SOLVE_CORRELATIONS; k++) {
+            const double complex *sums = &w->sums[(b * SOLVE_CORRELATIONS + k) * w->channels];
             for (int64_t j = 0; j < w->channels && correlations >> k & 1; j++)
                 to[j] += (p == station ? sums[j] : conj(sums[j])) *
                          CMPLX(cos(w->angle[j] * other), sin(w->angle[j] * other));
@@ -302,16 +293,16 @@ static void search_stations(const search *w, unsigned correlations, bool phases,
     double *strengths = grove_alloc(((size_t)w->c->baselines + 1) * sizeof(*strengths));
 
     for (int64_t b = 0; b < w->c->baselines; b++)
-        strengths[b] = strength(w, b, correlations);
-    int64_t b = next_baseline(w, done, false, strengths);
+        strengths[b] = solve_strength(w, b, correlations);
+    int64_t b = solve_next_baseline(w, done, false, strengths);
 
     if (b >= 0)
         done[range->axis->left[range->first + b]] = true;
-    for (; b >= 0; b = next_baseline(w, done, true, strengths)) {
+    for (; b >= 0; b = solve_next_baseline(w, done, true, strengths)) {
         int64_t p = range->axis->left[range->first + b], q = range->axis->right[range->first + b];
         int64_t from = done[p] ? p : q, to = done[p] ? q : p;
         int k = correlations & 1 ? 0 : 3;
-        double sign = to == p ? 1 : -1, x = find_peak(w, b, correlations);
+        double sign = to == p ? 1 : -1, x = solve_find_peak(w, b, correlations);
         if (!phases)
             x = find_lobe(w, b, correlations, x);
         found[to] = found[from] + sign * x;
@@ -331,7 +322,7 @@ static void search_stations(const search *w, unsigned correlations, bool phases,
 
 /* ---- the domain ---- */
 
-static bool is_searched(const solve *s, int parm, bool *tec)
+bool solve_is_searched(const solve *s, int parm, bool *tec)
 {
     const grove_parm *p = s->parms[parm].parm;
     const char *jones = grove_node_text(s->parms[parm].leaf, "jones");
@@ -347,7 +338,7 @@ int solve_searched(const solve *s)
     bool tec;
 
     for (int i = 0; i < s->parm_count; i++)
-        found += is_searched(s, i, &tec);
+        found += solve_is_searched(s, i, &tec);
     return s->group_count && s->each[SOLVE_FREQ] ? found : 0;
 }
 
@@ -364,8 +355,8 @@ static int find_phases(const solve *s)
 }
 
 /* Adds to a member of a parm in all of its intervals. */
-static void add_to_parm(const solve *s, const solve_domain *d, int parm, int member,
-                        const double *found, double *x)
+void solve_add_to_parm(const solve *s, const solve_domain *d, int parm, int member,
+                       const double *found, double *x)
 {
     int64_t intervals = solve_intervals(s, d, parm, SOLVE_TIME).count *
                         solve_intervals(s, d, parm, SOLVE_FREQ).count;
@@ -377,39 +368,39 @@ static void add_to_parm(const solve *s, const solve_domain *d, int parm, int mem
             x[d->base[parm] + (member * stations + a) * intervals + i] += found[a];
 }
 
-static void set_grid(search *w, bool tec)
+void solve_set_grid(search *w, bool tec)
 {
     double low = w->freq[0], high = low, width = INFINITY;
 
     for (int64_t j = 0; j < w->channels; j++) {
-        w->angle[j] = tec ? TEC_PHASE / w->freq[j] : 2 * M_PI * w->freq[j];
+        w->angle[j] = tec ? SOLVE_TEC_PHASE / w->freq[j] : 2 * M_PI * w->freq[j];
         low = fmin(low, w->freq[j]);
         high = fmax(high, w->freq[j]);
         if (j)
             width = fmin(width, fabs(w->freq[j] - w->freq[j - 1]));
     }
     /* A turn over the whole band; and from one channel to the next. */
-    double turn = tec ? -2 * M_PI / TEC_PHASE / (1 / low - 1 / high) : 1 / (high - low);
+    double turn = tec ? -2 * M_PI / SOLVE_TEC_PHASE / (1 / low - 1 / high) : 1 / (high - low);
     w->step = turn / OVERSAMPLING;
-    w->range = tec ? -M_PI / TEC_PHASE * low * low / width : 0.5 / width;
+    w->range = tec ? -M_PI / SOLVE_TEC_PHASE * low * low / width : 0.5 / width;
     w->range = fmin(w->range, MAX_GRID / 2 * w->step);
 }
 
 /* XX and YY do not tell what the delays of x have in common against those of y; XY and YX do, where
  * the sky is polarised. */
-static void search_between(const search *w, bool phases, const double *x, double *y,
-                           const double *phase_x, double *phase_y)
+void solve_search_between(const search *w, bool phases, const double *x, double *y,
+                          const double *phase_x, double *phase_y)
 {
     const solve *s = w->tile->solve;
     const grove_range *range = &w->tile->range[w->tile->baseline];
     int64_t all = w->c->baselines;
-    double complex *to = &w->sums[all * CORRELATIONS * w->channels];
+    double complex *to = &w->sums[all * SOLVE_CORRELATIONS * w->channels];
     double power = 0, whole = 0;
 
-    memset(to, 0, (size_t)(CORRELATIONS * w->channels) * sizeof(*to));
+    memset(to, 0, (size_t)(SOLVE_CORRELATIONS * w->channels) * sizeof(*to));
     for (int64_t b = 0; b < all; b++) {
         int64_t p = range->axis->left[range->first + b], q = range->axis->right[range->first + b];
-        const double complex *sums = &w->sums[b * CORRELATIONS * w->channels];
+        const double complex *sums = &w->sums[b * SOLVE_CORRELATIONS * w->channels];
         for (int64_t j = 0; j < w->channels; j++) {
             double xy = w->angle[j] * (x[p] - y[q]) + phase_x[p] - phase_y[q],
                    yx = w->angle[j] * (y[p] - x[q]) + phase_y[p] - phase_x[q];
@@ -421,7 +412,7 @@ static void search_between(const search *w, bool phases, const double *x, double
     }
     if (!(power > 1e-9 * whole))
         return;
-    double delay = find_peak(w, all, 1);
+    double delay = solve_find_peak(w, all, 1);
     if (!phases)
         delay = find_lobe(w, all, 1, delay);
     double phase = phases ? carg(turned(w, all, 0, delay)) : 0;
@@ -440,10 +431,10 @@ static double gain_of(const search *w, const double *x, const double *y, const d
 
     for (int64_t b = 0; b < w->c->baselines; b++) {
         int64_t p = range->axis->left[range->first + b], q = range->axis->right[range->first + b];
-        for (int k = 0; k < CORRELATIONS; k++) {
+        for (int k = 0; k < SOLVE_CORRELATIONS; k++) {
             double by = (k / 2 ? y : x)[p] - (k % 2 ? y : x)[q];
             double phase = (k / 2 ? phase_y : phase_x)[p] - (k % 2 ? phase_y : phase_x)[q];
-            const double complex *sums = &w->sums[(b * CORRELATIONS + k) * w->channels];
+            const double complex *sums = &w->sums[(b * SOLVE_CORRELATIONS + k) * w->channels];
             for (int64_t j = 0; j < w->channels; j++) {
                 double angle = w->angle[j] * by + phase;
                 sum += creal(sums[j]) * cos(angle) + cimag(sums[j]) * sin(angle);
@@ -460,7 +451,7 @@ static void search_parm(search *w, int parm, bool tec, double *x)
     int phases = find_phases(s), members = s->parms[parm].parm->members;
     double *found = grove_alloc(4 * n * sizeof(*found)), *phase = found + 2 * n;
 
-    set_grid(w, tec);
+    solve_set_grid(w, tec);
     double alias = alias_of(w, tec);
     for (int m = 0; m < members; m++) {
         unsigned correlations = tec ? 9 : m ? 8 : 1;
@@ -468,15 +459,15 @@ static void search_parm(search *w, int parm, bool tec, double *x)
                         phase + (size_t)m * n);
     }
     if (members == 2)
-        search_between(w, phases >= 0, found, found + n, phase, phase + n);
+        solve_search_between(w, phases >= 0, found, found + n, phase, phase + n);
     double *none = grove_alloc(n * sizeof(*none)), *y = members == 2 ? found + n : found,
            *phase_y = members == 2 ? phase + n : phase;
     bool better = gain_of(w, found, y, phase, phase_y) > gain_of(w, none, none, none, none);
     free(none);
     for (int m = 0; m < members && better; m++)
-        add_to_parm(s, w->d, parm, m, found + (size_t)m * n, x);
+        solve_add_to_parm(s, w->d, parm, m, found + (size_t)m * n, x);
     for (int m = 0; m < 2 && phases >= 0 && better; m++)
-        add_to_parm(s, w->d, phases, m, phase + (members == 2 ? (size_t)m * n : 0), x);
+        solve_add_to_parm(s, w->d, phases, m, phase + (members == 2 ? (size_t)m * n : 0), x);
     free(found);
 }
 
@@ -484,6 +475,7 @@ bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domai
 {
     const solve *s = tile->solve;
     search w = {.tile = tile, .c = c, .d = d};
+    int delay, of_tec;
     bool tec;
 
     solve_stretches(s, d, SOLVE_FREQ, w.f);
@@ -492,14 +484,17 @@ bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domai
         return false;
     w.freq = s->cut[SOLVE_FREQ].axis->centre + w.f[0];
     w.angle = grove_alloc((size_t)w.channels * sizeof(*w.angle));
-    w.sums =
-        grove_alloc((size_t)((c->baselines + 1) * CORRELATIONS * w.channels) * sizeof(*w.sums));
+    w.sums = grove_alloc((size_t)((c->baselines + 1) * SOLVE_CORRELATIONS * w.channels) *
+                         sizeof(*w.sums));
     add_sums(&w);
-    for (int i = 0; i < s->parm_count; i++)
-        if (is_searched(s, i, &tec)) {
-            search_parm(&w, i, tec, x);
-            break; /* the sums are those of the start */
-        }
+    if (solve_finds_pair(s, &delay, &of_tec))
+        solve_search_pair(&w, delay, of_tec, x);
+    else
+        for (int i = 0; i < s->parm_count; i++)
+            if (solve_is_searched(s, i, &tec)) {
+                search_parm(&w, i, tec, x);
+                break; /* the sums are those of the start */
+            }
     free(w.angle);
     free(w.sums);
     return true;

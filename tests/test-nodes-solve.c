@@ -211,6 +211,13 @@ static const struct {
      "v = draw(obs, times=2, complex=false, spread=3, seed=4).value\n"
      "T[p] = diagonal(exp(2i * pi * x[p] * obs.freq * 1ns), exp(2i * pi * y[p] * obs.freq * 1ns)) "
      "* diagonal(exp(1i * u[p]), exp(1i * v[p]))"},
+    /* which make up for each other in the middle of the band */
+    {"G[p] = parm(\"D\", jones=delay, time=4min) * parm(\"I\", jones=tec, time=2min)",
+     "x = draw(obs, times=2, complex=false, spread=90).value\n"
+     "y = draw(obs, times=2, complex=false, spread=90, seed=2).value\n"
+     "z = draw(obs, times=2, complex=false, spread=0.5, seed=3).value\n"
+     "T[p] = diagonal(exp(2i * pi * x[p] * obs.freq * 1ns), exp(2i * pi * y[p] * obs.freq * 1ns)) "
+     "* exp(-8.44797245e9i * z[p] * 1Hz / obs.freq)"},
     {"G[p] = parm(\"G\", jones=phase, time=4min)",
      "x = draw(obs, times=2, complex=false, spread=3).value\n"
      "y = draw(obs, times=2, complex=false, spread=3, seed=2).value\n"
