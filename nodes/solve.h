@@ -492,11 +492,10 @@ int solve_begin_weights(solve_tile *tile);
 /* They as an input. */
 solve_view solve_robust_view(const solve_tile *tile);
 /* Finds d->scale of a domain that was evaluated at its solution, and whose Jones terms there are
- * d->jones: in a tile that has all of it; or in a walk over its tiles, of which several may be
- * needed. True: it is found. */
+ * d->jones, in a walk over its tiles, of which several may be needed. True: it is found. */
 bool solve_find_scale(const solve_tile *tile, solve_domain *d);
-/* Sets the weights of a domain by d->scale and residuals: the model's, or of these Jones terms. */
-void solve_set_weights(const solve_tile *tile, const solve_domain *d, const double complex *jones);
+/* The same in a tile that has all of the domain; and sets its weights. */
+void solve_reweigh(const solve_tile *tile, solve_domain *d);
 /* Makes tile->robust of a part of so many active domains, NULL where the data's own weights count.
  * By factors; else the model is where the weights are from, and the domains come to the points that
  * are wanted, for a second look at the tile: `again`. 0, or GROVE_NO_MEMORY. */

@@ -91,8 +91,7 @@ static int reweigh(const solve_evaluation *e, solve_domain *d)
 
     if (e->solve->group_count)
         solve_load_jones(e->tile, d);
-    solve_find_scale(e->tile, d);
-    solve_set_weights(e->tile, d, d->jones);
+    solve_reweigh(e->tile, d);
     if (e->solve->group_count)
         code = solve_compress_again(e->tile, e->compressed, d);
     return code ? code : begin_again(e, d);

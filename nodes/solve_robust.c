@@ -27,6 +27,7 @@ typedef struct {
     const solve_tile *tile;
     visitor visit;
     void *context;
+    int inputs;        /* whose places are wanted */
     int64_t *at, *row; /* [inputs]: of the cell; of the row's first */
 } visiting;
 
@@ -41,7 +42,7 @@ static void visit_box(visiting *w, int64_t baseline, int64_t stretch, int64_t (*
             continue;
         for (int64_t f = range[SOLVE_FREQ][0]; f < range[SOLVE_FREQ][1]; f++) {
             const int64_t cell[SOLVE_CUTS] = {t, f};
-            for (int k = 0; k < tile->solve->inputs; k++) {
+            for (int k = 0; k < w->inputs; k++) {
                 w->at[k] = w->row[k];
                 for (int c = 0; c < SOLVE_CUTS; c++)
                     if (tile->cut[c] >= 0)
@@ -88,11 +89,14 @@ static void visit_row(visiting *w, const solve_domain *d, int64_t baseline)
         }
 }
 
-/* Cells of a domain in the tile; NULL: of all. */
-static void visit(const solve_tile *tile, const solve_domain *d, visitor function, void *context)
+/* Cells of a domain in the tile; NULL: of all. model_only: the visitor wants the place of the model
+ * alone. */
+static void visit(const solve_tile *tile, const solve_domain *d, bool model_only, visitor function,
+                  void *context)
 {
-    size_t inputs = (size_t)tile->solve->inputs;
-    visiting w = {.tile = tile, .visit = function, .context = context};
+    const bool few = model_only && tile->solve->uvw < 0;
+    size_t inputs = few ? SOLVE_MODEL + 1 : (size_t)tile->solve->inputs;
+    visiting w = {.tile = tile, .visit = function, .context = context, .inputs = (int)inputs};
 
     w.at = grove_alloc(2 * inputs * sizeof(*w.at));
     w.row = w.at + inputs;
@@ -153,7 +157,7 @@ int solve_begin_weights(solve_tile *tile)
         cells *= (size_t)tile->range[d].count;
     tile->robust = grove_try_alloc(cells + 1, sizeof(*tile->robust));
     if (tile->robust)
-        visit(tile, NULL, copy_weight, tile);
+        visit(tile, NULL, false, copy_weight, tile);
     return tile->robust ? 0 : GROVE_NO_MEMORY;
 }
 
@@ -163,8 +167,32 @@ typedef struct {
     const solve_tile *tile;
     const double complex *jones; /* of factors */
     grove_median *median;        /* of squared residuals that count; NULL: weights are set */
+    bool keeps;                  /* tile->robust gets sizes of residuals, -1: does not count */
     double scale;
 } reweighing;
+
+static inline double complex times(double complex a, double complex b)
+{
+    return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b),
+                 creal(a) * cimag(b) + cimag(a) * creal(b));
+}
+
+/* to += left m right^H. */
+static void add_product(const double complex *left, const double complex *m,
+                        const double complex *right, double complex to[4])
+{
+    if (left[1] == 0 && left[2] == 0 && right[1] == 0 && right[2] == 0) {
+        for (int e = 0; e < 4; e++)
+            to[e] += times(times(left[e / 2 * 3], m[e]), conj(right[e % 2 * 3]));
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++) {
+            const double complex x = times(left[2 * i], m[j]) + times(left[2 * i + 1], m[2 + j]);
+            to[2 * i] += times(x, conj(right[j]));
+            to[2 * i + 1] += times(x, conj(right[2 + j]));
+        }
+}
 
 /* V of a cell: the model, or what its factors make. */
 static void find_model(const reweighing *w, int64_t baseline, int64_t stretch, const int64_t *at,
@@ -184,9 +212,7 @@ static void find_model(const reweighing *w, int64_t baseline, int64_t stretch, c
     for (int g = 0; g < s->group_count; g++, left += 4, right += 4) {
         double complex m[4];
         solve_matrix_at(&w->tile->views[s->groups[g].middle], at[s->groups[g].middle], m);
-        for (int e = 0; e < 4; e++)
-            for (int k = 0; k < 4; k++)
-                sum[e] += left[e / 2 * 2 + k / 2] * m[k] * conj(right[e % 2 * 2 + k % 2]);
+        add_product(left, m, right, sum);
     }
     for (int e = 0; e < s->elements; e++)
         v[e] = sum[s->elements == 4 ? e : 3 * e];
@@ -206,11 +232,17 @@ static bool is_model_flagged(const reweighing *w, const int64_t *at, int element
     return flagged;
 }
 
+static float robust_weight(const reweighing *w, double weight, double square)
+{
+    return (float)(weight * (FREEDOM + w->tile->solve->parts) / (FREEDOM + square / w->scale));
+}
+
 static void take_residuals(void *context, int64_t baseline, int64_t stretch, const int64_t *at)
 {
     reweighing *w = context;
     const solve *s = w->tile->solve;
     const solve_view *data = &w->tile->views[SOLVE_DATA];
+    float *robust = w->tile->robust ? w->tile->robust + at[SOLVE_MODEL] * SOLVE_ELEMENTS : NULL;
     double complex v[SOLVE_ELEMENTS];
 
     find_model(w, baseline, stretch, at, v);
@@ -218,16 +250,50 @@ static void take_residuals(void *context, int64_t baseline, int64_t stretch, con
         int element = s->of_data[e];
         double weight = weight_at(w->tile, at, element);
         double complex r = solve_number(data, at[SOLVE_DATA], element) - v[e];
-        double square = weight * creal(r * conj(r));
-        if (!(weight > 0) || !isfinite(square) || solve_is_flagged(data, at[SOLVE_DATA], element) ||
-            solve_is_flagged(&w->tile->views[s->weights], at[s->weights], element) ||
-            is_model_flagged(w, at, e))
-            continue;
-        if (w->median)
+        double square = weight * (creal(r) * creal(r) + cimag(r) * cimag(r));
+        const bool counts =
+            weight > 0 && isfinite(square) && !solve_is_flagged(data, at[SOLVE_DATA], element) &&
+            !solve_is_flagged(&w->tile->views[s->weights], at[s->weights], element) &&
+            !is_model_flagged(w, at, e);
+        if (w->keeps) {
+            robust[element] = counts ? (float)sqrt(square) : -1;
+            square = (double)robust[element] * (double)robust[element];
+        }
+        if (counts && w->median)
             grove_median_add(w->median, square);
-        else
-            w->tile->robust[at[SOLVE_MODEL] * SOLVE_ELEMENTS + element] =
-                (float)(weight * (FREEDOM + s->parts) / (FREEDOM + square / w->scale));
+        else if (counts)
+            robust[element] = robust_weight(w, weight, square);
+    }
+}
+
+/* The same from sizes that were kept. */
+static void take_kept(void *context, int64_t baseline, int64_t stretch, const int64_t *at)
+{
+    reweighing *w = context;
+    const solve *s = w->tile->solve;
+    const float *robust = w->tile->robust + at[SOLVE_MODEL] * SOLVE_ELEMENTS;
+
+    (void)baseline, (void)stretch;
+    for (int e = 0; e < s->elements; e++) {
+        const double size = (double)robust[s->of_data[e]];
+        if (size >= 0)
+            grove_median_add(w->median, size * size);
+    }
+}
+
+/* Weights of residuals whose sizes were kept; the data's own of others, or of all. */
+static void weigh_kept(void *context, int64_t baseline, int64_t stretch, const int64_t *at)
+{
+    reweighing *w = context;
+    const solve *s = w->tile->solve;
+    float *robust = w->tile->robust + at[SOLVE_MODEL] * SOLVE_ELEMENTS;
+
+    (void)baseline, (void)stretch;
+    for (int e = 0; e < s->elements; e++) {
+        const int element = s->of_data[e];
+        const double weight = weight_at(w->tile, at, element), size = (double)robust[element];
+        robust[element] =
+            size >= 0 && w->scale > 0 ? robust_weight(w, weight, size * size) : (float)weight;
     }
 }
 
@@ -243,33 +309,48 @@ static bool end_turn(const solve_tile *tile, grove_median *m, solve_domain *d)
     return true;
 }
 
-bool solve_find_scale(const solve_tile *tile, solve_domain *d)
+static void begin_median(const solve_tile *tile, solve_domain *d)
 {
-    bool found = false, whole = tile->begins && tile->ends;
-
-    if (!d->median) {
-        d->median = grove_alloc(sizeof(*d->median));
-        grove_median_begin(d->median,
-                           d->scale * (tile->solve->parts == 2 ? MEDIAN_OF_2 : MEDIAN_OF_1));
-    }
-    reweighing w = {.tile = tile, .jones = d->jones, .median = d->median};
-    do {
-        visit(tile, d, take_residuals, &w);
-        found = tile->ends && end_turn(tile, d->median, d);
-    } while (whole && !found && !grove_interrupted());
-    if (found) {
-        free(d->median);
-        d->median = NULL;
-    }
-    return found || whole;
+    if (d->median)
+        return;
+    d->median = grove_alloc(sizeof(*d->median));
+    grove_median_begin(d->median, d->scale * (tile->solve->parts == 2 ? MEDIAN_OF_2 : MEDIAN_OF_1));
 }
 
-void solve_set_weights(const solve_tile *tile, const solve_domain *d, const double complex *jones)
+static void end_median(solve_domain *d)
+{
+    free(d->median);
+    d->median = NULL;
+}
+
+bool solve_find_scale(const solve_tile *tile, solve_domain *d)
+{
+    begin_median(tile, d);
+    reweighing w = {.tile = tile, .jones = d->jones, .median = d->median};
+    visit(tile, d, false, take_residuals, &w);
+    const bool found = tile->ends && end_turn(tile, d->median, d);
+    if (found)
+        end_median(d);
+    return found;
+}
+
+void solve_reweigh(const solve_tile *tile, solve_domain *d)
+{
+    begin_median(tile, d);
+    reweighing w = {.tile = tile, .jones = d->jones, .median = d->median, .keeps = true};
+    visit(tile, d, false, take_residuals, &w);
+    while (!end_turn(tile, d->median, d) && !grove_interrupted())
+        visit(tile, d, true, take_kept, &w);
+    end_median(d);
+    w.scale = d->scale;
+    visit(tile, d, false, weigh_kept, &w);
+}
+
+static void set_domain(const solve_tile *tile, const solve_domain *d, const double complex *jones)
 {
     reweighing w = {.tile = tile, .jones = jones, .scale = d->scale};
 
-    if (d->scale > 0)
-        visit(tile, d, take_residuals, &w);
+    visit(tile, d, false, take_residuals, &w);
 }
 
 /* ---- of parts of domains ---- */
@@ -286,7 +367,7 @@ static void set_weights(void *context, int64_t first, int64_t last)
 
     for (int64_t i = first; i < last; i++)
         if (is_weighed(e->active[i]))
-            solve_set_weights(e->tile, e->active[i], e->active[i]->weighing);
+            set_domain(e->tile, e->active[i], e->active[i]->weighing);
 }
 
 int solve_weigh_part(const grove_node *node, solve_tile *tile, solve_evaluation *e, int64_t count,
