@@ -20,6 +20,7 @@ static const char definitions[] =
     "d[p,q] = 1 + norm(obs.uvw) / 1km\n"
     "M[p,q] = matrix(d, complex(2, 1), 0.5i, complex(obs.freq / 1GHz, d))\n"
     "N[p,q] = matrix(d, 2i, 0.25, complex(d, obs.freq / 1GHz))\n"
+    "Y = matrix(1, 2, 3i, 4)\nZ = matrix(2, 1i, 0, 1)\n"
     "J[p] = g[p] * G[p] * P[p]\n";
 
 typedef long double complex matrix[4];
@@ -130,6 +131,10 @@ static const struct {
     {"-(w * J[p] * (d * M) * J[q]^H) - J[p] * (d * M) * J[q]^H - (w - 1) * J[p] * (d * M) * J[q]^H",
      8},
     {"d * w * (J[p] * N * J[q]^H - J[p] * M * J[q]^H) - w * d * J[p] * (N + M) * J[q]^H", 5},
+    {"1e-300 * w * J[p] * (d * M) * J[q]^H - 2 * w * J[p] * d * M * J[q]^H", 5},
+    {"G[p] * Y * G[q]^H - w * J[p] * (d * M) * J[q]^H + G[p] * Z * G[q]^H - w * J[p] * d * M * "
+     "J[q]^H - G[p] * (Y + Z) * G[q]^H",
+     7},
 };
 
 START_TEST(one_operation_for_a_term)

@@ -360,20 +360,23 @@ static grove_operand add_middle(grove_operand sum, term *t, double complex by, b
  * is the only one. */
 static grove_operand make_group(terms *all, int i, bool *failed)
 {
-    term *first = &all->at[i];
-    const grove_chain constant = {.constant = {creal(first->constant), cimag(first->constant)}};
+    term *first = &all->at[i], *members[MAX_TERMS] = {first};
     grove_operand middle = {0}, none = {0};
+    double complex largest = first->constant;
     parts p = first->p;
+    int count = 1;
 
-    for (int k = i + 1; k < all->count && first->outer; k++) {
-        term *t = &all->at[k];
-        if (t->taken || !have_same_outer(first, t))
-            continue;
-        if (middle.kind == GROVE_OPERAND_NOTHING)
-            middle = add_middle(none, first, 1, failed);
-        middle = *failed ? none : add_middle(middle, t, t->constant / first->constant, failed);
-        t->taken = true;
-    }
+    for (int k = i + 1; k < all->count && first->outer; k++)
+        if (!all->at[k].taken && have_same_outer(first, &all->at[k]))
+            members[count++] = &all->at[k];
+    /* no number above 1 is left inside, which single precision might not hold */
+    for (int k = 1; k < count; k++)
+        largest = cabs(members[k]->constant) > cabs(largest) ? members[k]->constant : largest;
+    if (count == 1 || largest == 0)
+        return none;
+    for (int k = 0; k < count && !*failed; k++)
+        middle = add_middle(middle, members[k], members[k]->constant / largest, failed);
+    const grove_chain constant = {.constant = {creal(largest), cimag(largest)}};
     if (*failed || middle.kind != GROVE_OPERAND_NODE ||
         !grove_node_varies(middle.node, GROVE_AXIS_BASELINE))
         return none;
@@ -383,6 +386,8 @@ static grove_operand make_group(terms *all, int i, bool *failed)
                     &(grove_factor){.node = middle.node, .scalar = scalar});
     middle.node = make(middle.node->tree, &constant, &p, &first->node->place);
     *failed = !middle.node;
+    for (int k = 0; k < count; k++)
+        members[k]->taken = true;
     return middle;
 }
 
@@ -400,7 +405,6 @@ static grove_node *gather_sum(gathering *g, grove_node *node)
         grove_operand group = all.at[i].taken ? (grove_operand){0} : make_group(&all, i, &failed);
         if (group.kind != GROVE_OPERAND_NODE)
             continue;
-        all.at[i].taken = true;
         sum = call(GROVE_ROLE_SUM, sum, group, &failed);
     }
     for (int i = 0; i < all.count && sum.kind == GROVE_OPERAND_NODE && !failed; i++)
