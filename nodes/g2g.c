@@ -51,8 +51,7 @@ static const grove_option diagonal_options[] = {
      "of functions that do not say it, such as those of a table"},
     {"w_planes", GROVE_INTEGER, "none", "of each of such functions; none: 1"},
     {"entries", GROVE_INTEGER, "none",
-     "room for so many entries; none: 5 % more than the antennas' positions foretell, 10 % where "
-     "the set lacks rows"},
+     "room for so many entries; none: 5 % more than the antennas' positions foretell"},
     {0},
 };
 /* clang-format on */

@@ -139,9 +139,8 @@ static int find_room(const grove_node *node, const grove_node *obs, diagonal *d)
         all *= axis ? (double)axis->size : 1;
     }
     const char *share = grove_node_property(obs, "rows_share");
-    const double there = share ? strtod(share, NULL) : 1, more = there < 1 ? 1.1 : 1.05;
-    all = ceil(all * there);
-    d->room = (int64_t)fmin(d->lattice.plan.functions > 1 ? all : more * size.entries + 4096, all);
+    all = ceil(all * (share ? strtod(share, NULL) : 1));
+    d->room = (int64_t)fmin(d->lattice.plan.functions > 1 ? all : 1.05 * size.entries + 4096, all);
     if (!grove_node_given(node, "entries"))
         return 0;
     d->room = grove_node_integer(node, "entries");

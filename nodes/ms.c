@@ -229,10 +229,9 @@ static int describe(grove_node *node, ms_state *state)
             path, layout->windows);
     snprintf(number, sizeof(number), "%lld", (long long)layout->rows);
     grove_node_add_property(node, "rows", number);
-    const double times = (double)layout->times, cells = times * (double)layout->baselines;
+    const double cells = (double)layout->times * (double)layout->baselines;
     add_share(node, "rows_share", layout->rows, cells);
     add_share(node, "runs_share", layout->runs, cells);
-    add_share(node, "fullest_baseline", layout->fullest, times);
     snprintf(number, sizeof(number), "%d", layout->correlations);
     grove_node_add_property(node, "correlations", number);
     if (layout->by_baseline)

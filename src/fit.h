@@ -71,6 +71,10 @@ int grove_node_add_rows_input(grove_node *node, int k);
 /* Only in check of an action without a target: of its inputs it wants no rows that the set lacks
  * which its object input `input` was read from. They may hold anything. */
 void grove_node_leave_rows(grove_node *node, const char *input);
+/* Sets missing[time][baseline] of so many times of an observation: whether it lacks that row.
+ * False: it does not tell, or reading it failed, with a message. */
+bool grove_node_find_missing(const grove_node *obs, int64_t first, int64_t times,
+                             unsigned char *missing);
 /* Only in check: a further input, of which `name` is the name in messages, that is made of an
  * expression of the tree language in the node's inputs. Returns its number, or -1 with a message.
  */

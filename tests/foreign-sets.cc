@@ -10,6 +10,7 @@
 #include <casacore/tables/DataMan/DataManager.h>
 #include <casacore/tables/DataMan/StandardStMan.h>
 #include <casacore/tables/DataMan/TiledShapeStMan.h>
+#include <casacore/tables/TaQL/ExprNode.h>
 #include <casacore/tables/Tables/ArrColDesc.h>
 #include <casacore/tables/Tables/ArrayColumn.h>
 #include <casacore/tables/Tables/ScalarColumn.h>
@@ -35,6 +36,13 @@ void foreign_reference(const char *of, const char *path)
     for (size_t i = 0; i < rows.size(); i++)
         rows[i] = 2 * i;
     Table chosen(table(RowNumbers(rows)));
+    chosen.rename(path, Table::New);
+}
+
+void foreign_stations(const char *of, int from, int to, const char *path)
+{
+    Table table(of);
+    Table chosen(table(table.col("ANTENNA1") >= from && table.col("ANTENNA2") < to));
     chosen.rename(path, Table::New);
 }
 

@@ -11,6 +11,8 @@ extern "C" {
 
 /* A reference table with every second row of a set. */
 void foreign_reference(const char *of, const char *path);
+/* A reference table with the rows of the stations [from, to) among each other. */
+void foreign_stations(const char *of, int from, int to, const char *path);
 /* Flags the other rows of a set. */
 void foreign_flag(const char *path);
 /* The concatenation of two sets. */

@@ -375,6 +375,47 @@ START_TEST(entries_foretold)
 }
 END_TEST
 
+/* Two of the stations observe for some minutes every second, the others for hours every 10 s, so
+ * that no baseline has rows at most times: of all times together as many entries for each row would
+ * be fewer. */
+START_TEST(entries_of_bursts)
+{
+    static const char *const hours[] = {"00:00\", duration=600s, integration=1s",
+                                        "30:05\", duration=6000s, integration=10s"};
+    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
+    char *part[2], *all = grove_format("%s/all.ms", t.folder), *text;
+
+    for (int k = 0; k < 2; k++) {
+        char *whole = grove_format("%s/whole-%d.ms", t.folder, k);
+        part[k] = grove_format("%s/part-%d.ms", t.folder, k);
+        text = grove_format(
+            "obs = observe(array=\"%s/data/arrays/kat-7.array\", start=\"2026-11-21T20:%s, "
+            "phase_centre=\"0deg -30deg\", frequency=1.4GHz, channels=%d, channel_width=1MHz)\n"
+            "V[p,q] = noise(obs, sigma=1Jy)\nw = sink(V, obs, to=\"%s\")\n",
+            source, hours[k], CHANNELS, whole);
+        testing_tree(&t, text);
+        ck_assert_msg(!probe_run(&t, NULL), "%s", grove_error_message(t.error, 0));
+        foreign_stations(whole, k ? 2 : 0, k ? 7 : 2, part[k]);
+        free(text);
+        free(whole);
+    }
+    foreign_concatenation(part[1], part[0], all);
+    text =
+        grove_format("obs = ms(\"%s\")\nC = convolution_functions(1, obs, size=64, cell=120arcsec, "
+                     "oversampling=63, samples=nearest, w_terms=false)\n"
+                     "d = g2g_diagonal(obs, size=64, cell=120arcsec, functions=C, w_terms=false)\n"
+                     "s = print(sum(d))\n",
+                     all);
+    testing_tree(&t, text);
+    ck_assert_msg(!probe_run(&t, NULL), "%s", grove_error_message(t.error, 0));
+    ck_assert_int_lt(testing_node(&t, "d")->axes[1]->size, 0.8 * 11 * 600 * CHANNELS);
+    free(text);
+    free(all);
+    for (int k = 0; k < 2; k++)
+        free(part[k]);
+}
+END_TEST
+
 /* Fits to a set that lacks most rows take a domain in parts that are read once, where it has values
  * of more than 64 MiB, and not in others. */
 START_TEST(domains_of_gaps)
@@ -513,6 +554,7 @@ int main(void)
     tcase_add_loop_test(test, reductions, 0, share * 20);
     tcase_add_loop_test(test, images, 0, share * 22);
     tcase_add_test(test, entries_foretold);
+    tcase_add_test(test, entries_of_bursts);
     tcase_add_loop_test(test, domains_of_gaps, 0, 2);
     tcase_add_test(test, memory_of_gaps);
     tcase_add_test(test, a_value_that_is_asked_for);

@@ -115,6 +115,31 @@ double grove_node_runs_share(const grove_node *missing)
     return share_of(missing, "runs_share");
 }
 
+/* Not of leaves that read only in a run. */
+bool grove_node_find_missing(const grove_node *obs, int64_t first, int64_t times,
+                             unsigned char *missing)
+{
+    const grove_member *m = NULL;
+
+    for (size_t i = 0; i < obs->member_count && !m; i++)
+        if (grove_equal(obs->members[i].name, "missing") && obs->members[i].form.flags)
+            m = &obs->members[i];
+    if (!m || m->axis_count != 2 || m->axes[0]->kind != GROVE_AXIS_TIME ||
+        m->axes[1]->kind != GROVE_AXIS_BASELINE || !obs->class_->read || obs->class_->start)
+        return false;
+    const int64_t cells = times * m->axes[1]->size;
+    grove_array out = {.flags = missing,
+                       .axes = 2,
+                       .range = {{m->axes[0], first, times}, {m->axes[1], 0, m->axes[1]->size}},
+                       .cells = cells,
+                       .elements = 1,
+                       .form = &m->form};
+    out.data = grove_alloc((size_t)cells * sizeof(double));
+    const int code = obs->class_->read(obs, NULL, m->name, &out);
+    free(out.data);
+    return !code;
+}
+
 void grove_node_leave_rows(grove_node *node, const char *input)
 {
     const grove_input *inputs = node->class_->inputs;

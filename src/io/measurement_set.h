@@ -40,7 +40,6 @@ typedef struct {
     int64_t tile[3];
     int64_t rows;        /* of the chosen field and window */
     int64_t runs;        /* when opened: of baselines in a time that follow each other, with rows */
-    int64_t fullest;     /* when opened: rows of the baseline that has most */
     bool by_baseline;    /* when opened: most of them follow one of the same baseline */
     int fields, windows; /* when opened: how many the rows of the whole set have */
 } grove_ms_layout;

@@ -488,7 +488,6 @@ void fill_layout(grove_ms_layout *layout, const grove_set_rows *rows)
         layout->autocorrelations |= rows->left[b] == rows->right[b];
     layout->rows = rows->count;
     layout->runs = grove_set_rows_runs(rows);
-    layout->fullest = grove_set_rows_of_fullest(rows);
     layout->by_baseline = rows->by_baseline;
     layout->fields = rows->fields;
     layout->windows = rows->windows;

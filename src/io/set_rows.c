@@ -153,19 +153,6 @@ int64_t grove_set_rows_runs(const grove_set_rows *rows)
     return runs;
 }
 
-int64_t grove_set_rows_of_fullest(const grove_set_rows *rows)
-{
-    int64_t *count = grove_alloc(((size_t)rows->baselines + 1) * sizeof(*count)), most = 0;
-
-    if (!rows->first)
-        most = rows->baselines ? rows->times : 0;
-    for (int64_t k = 0; rows->first && k < rows->count; k++)
-        if (++count[rows->baseline[k]] > most)
-            most = count[rows->baseline[k]];
-    free(count);
-    return most;
-}
-
 uint64_t grove_set_rows_bytes(const grove_set_rows *rows)
 {
     uint64_t each = rows->narrow ? sizeof(int32_t) + sizeof(uint32_t)

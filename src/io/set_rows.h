@@ -37,8 +37,6 @@ bool grove_set_rows_order(int64_t count, int *left, int *right);
 bool grove_set_rows_equal(const grove_set_rows *a, const grove_set_rows *b);
 /* Runs of baselines that follow each other, all with rows, in all times. */
 int64_t grove_set_rows_runs(const grove_set_rows *rows);
-/* Rows of the baseline that has most. */
-int64_t grove_set_rows_of_fullest(const grove_set_rows *rows);
 /* Bytes that it takes. */
 uint64_t grove_set_rows_bytes(const grove_set_rows *rows);
 /* Rows of a block, of each time after the other, and their places [time][baseline] in the block.
