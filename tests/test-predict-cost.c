@@ -458,7 +458,7 @@ START_TEST(methods)
 END_TEST
 
 /* By stations tiles of pairs without rows cost nothing, phases of stations always. */
-START_TEST(rows_that_are_there)
+START_TEST(share_of_rows)
 {
     for (int jones = 0; jones < 2; jones++) {
         const grove_predict_costs costs = usual(GROVE_ISA_AVX512, jones);
@@ -492,7 +492,7 @@ int main(void)
     tcase_add_test(test, shapes_on_gpus);
     tcase_add_test(test, ways_apart);
     tcase_add_test(test, costs_grow);
-    tcase_add_test(test, rows_that_are_there);
+    tcase_add_test(test, share_of_rows);
     tcase_add_test(test, jones_of_channels);
     tcase_add_test(test, jones_that_channels_share);
     tcase_add_test(test, ways_of_workloads);
