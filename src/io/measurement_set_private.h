@@ -24,6 +24,7 @@ extern "C" {
 #include "base/memory.h"
 #include "base/record.h"
 #include "base/text.h"
+#include "base/threads.h"
 #include "base/unit.h"
 #include "io/measurement_set.h"
 #include "io/set_lock.h"
@@ -118,6 +119,13 @@ struct release_rows {
     }
 };
 
+struct free_worker {
+    void operator()(grove_worker *worker) const
+    {
+        grove_worker_free(worker); // waits for its jobs
+    }
+};
+
 // Into which rows of a view the rows of an open set go.
 struct written_part {
     std::shared_ptr<view> to;
@@ -167,6 +175,8 @@ struct grove_ms {
     bool settled = false;                      // all is written and closed
     std::string history;                       // lines for HISTORY, written at the end
     std::shared_ptr<grove::view> history_view; // HISTORY of a set that exists
+    // Frees the pages of the column that is replaced, beside the thread that writes.
+    std::unique_ptr<grove_worker, grove::free_worker> forgetting;
 
     ~grove_ms()
     {

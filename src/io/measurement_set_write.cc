@@ -255,9 +255,21 @@ void start_writing_back(const grove::flat_column *flat, const std::vector<int64_
         grove_path_start_sync(flat->path.c_str());
 }
 
+// A part of a file that the system need not keep in memory.
+struct forgotten {
+    std::string path;
+    int64_t first, bytes;
+};
+
+void forget(void *context)
+{
+    std::unique_ptr<forgotten> part(static_cast<forgotten *>(context));
+    grove_path_forget(part->path.c_str(), part->first, part->bytes);
+}
+
 // The system need not keep these rows of the column that will be replaced. The new ones get their
 // memory: new memory can cost more than all else here.
-void forget_replaced(const grove::flat_column *old, const std::vector<int64_t> &rows)
+void forget_replaced(grove_ms *ms, const grove::flat_column *old, const std::vector<int64_t> &rows)
 {
     std::vector<int64_t> cells;
     if (!old || rows.back() - rows.front() + 1 != int64_t(rows.size()) ||
@@ -267,7 +279,14 @@ void forget_replaced(const grove::flat_column *old, const std::vector<int64_t> &
     const int64_t bytes = old->pieces * old->piece; // of a row, with the room after the last piece
     // pages may be large, and are freed as a whole: again what came just before
     int64_t first = std::max(int64_t(0), cells.front() * bytes - (4 << 20));
-    grove_path_forget(old->path.c_str(), first, (cells.back() + 1) * bytes - first);
+    auto part = std::unique_ptr<forgotten>(
+        new forgotten{old->path, first, (cells.back() + 1) * bytes - first});
+    if (!ms->forgetting)
+        ms->forgetting.reset(grove_worker_new("grove-forget"));
+    if (ms->forgetting)
+        grove_worker_queue(ms->forgetting.get(), forget, part.release());
+    else
+        forget(part.release());
 }
 
 void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
@@ -281,7 +300,7 @@ void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
         bool whole = block->channels == ms->layout->channels; // else tiles may be used again
         grove::fill_rest(ms->parts[k].to.get(), ms->column, ms);
         if (whole && ms->mode == GROVE_MS_REPLACE)
-            forget_replaced(ms->parts[k].old.get(), rows.row);
+            forget_replaced(ms, ms->parts[k].old.get(), rows.row);
         put_data(ms,
                  {table, ms->column, ms->parts[k].scratch, ms->parts[k].flat.get(),
                   ms->parts[k].old.get()},
@@ -318,7 +337,7 @@ void put_new(grove_ms *ms, const grove_ms_block *block, const grove::row_list &l
     grove::flat_column *flat = written_flat(ms->made_flat);
     const bool whole = block->channels == ms->layout->channels;
     if (whole)
-        forget_replaced(written_flat(ms->replaced), list.row);
+        forget_replaced(ms, written_flat(ms->replaced), list.row);
     put_data(ms, {ms->table, "", ms->column, flat, nullptr}, block, list, data);
     if (whole)
         start_writing_back(flat, list.row);
@@ -374,6 +393,7 @@ extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
     return ms->settled ? 0 : grove::guard_writing(ms, error, [&] {
         if (grove::check_space(ms, nullptr))
             return int(GROVE_IO);
+        ms->forgetting.reset(); // before another file has the replaced column's name
         for (grove::flat_column *flat : {&ms->made_flat, &ms->made_weight, &ms->made_uvw})
             if (flat->file >= 0)
                 grove::flush_flat(*flat);
