@@ -283,10 +283,7 @@ void forget_replaced(grove_ms *ms, const grove::flat_column *old, const std::vec
         new forgotten{old->path, first, (cells.back() + 1) * bytes - first});
     if (!ms->forgetting)
         ms->forgetting.reset(grove_worker_new("grove-forget"));
-    if (ms->forgetting)
-        grove_worker_queue(ms->forgetting.get(), forget, part.release());
-    else
-        forget(part.release());
+    grove_worker_queue(ms->forgetting.get(), forget, part.release());
 }
 
 void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
