@@ -372,7 +372,7 @@ static const setup stations[] = {
     {"apparent and strays", 20, 2, 21, 3, 1, .strays = 2, .jones = APPARENT_JONES, .jones_shape = 4,
      STATION},
     {"by sources, scalars", 70, 2, 21, 20, 1, .smear = 3, .spectra = 1, .strays = 3, SOURCES(1)},
-    {"by sources, polarised", 70, 2, 21, 20, 4, .smear = 1, .gaussians = 1, SOURCES(1)},
+    {"by sources, polarised", 70, 2, 21, 20, 4, .smear = 1, .gaussians = 1, .spectra = 1, SOURCES(1)},
     {"by sources, diagonals", 200, 1, 21, 12, 2, .smear = 2, .spectra = 1, .mixed = 1, SOURCES(2)},
     {"by sources, matrices", 70, 1, 21, 12, 4, .smear = 3, .spectra = 1, .strays = 3, .small = 1,
      SOURCES(4)},

@@ -77,13 +77,22 @@ static int64_t first_by_sources(const grove_predict_sum *p)
                                                 p->terms.diagonal);
 }
 
+/* Elements that panels of diagonal terms have: those of the sum, one of scalars, whose products are
+ * multiplied by the brightness row by row. */
+static int panel_elements(const grove_predict_sum *p)
+{
+    const int scalars = p->terms.side[0].numbers <= 2 && p->terms.side[1].numbers <= 2;
+
+    return scalars || p->terms.sum.components < 1 ? 1 : p->terms.sum.components;
+}
+
 /* Channels of a piece with a source in each lane, at most. Of diagonal terms, pieces of about the
  * same width, so that panels have some vectors of sources: sums over lanes are made once for all of
  * them. No more channels than brightnesses have places. */
 static int64_t width_by_sources(const grove_predict_sum *p)
 {
     enum { SOME = 4 };
-    const int64_t elements = p->terms.sum.components > 0 ? p->terms.sum.components : 1;
+    const int64_t elements = panel_elements(p);
     const int64_t needed = (p->sources + p->kernels->lanes - 1) / p->kernels->lanes;
     const int64_t vectors = needed < 1 ? 1 : needed < SOME ? needed : SOME;
     const int64_t most = 4 * p->kernels->span / (elements * vectors);
@@ -308,6 +317,7 @@ static void set_job(const grove_predict_sum *p, piece *c)
     job->stations = p->stations;
     job->diagonal = p->terms.diagonal;
     job->elements = p->terms.sum.components;
+    job->panel_elements = panel_elements(p);
     memcpy(job->element, p->terms.element, sizeof(job->element));
     job->at_once = lanes;
     job->offset = c->first - p->origin;
@@ -369,7 +379,7 @@ static void add_sources(const grove_predict_sum *p, piece *c)
 {
     grove_predict_channels_job job = c->job;
     int by_sources = c->by_sources;
-    int elements = job.elements > 0 ? job.elements * job.at_once : 1;
+    int elements = job.panel_elements * job.at_once;
     int vectors = job.diagonal ? PREDICT_BATCH(p->kernels->span, elements) : p->kernels->span;
     int span = by_sources ? vectors * p->kernels->lanes : p->kernels->span;
     const char *weight = job.weight;

@@ -116,6 +116,7 @@ typedef struct {
     int sources, points;        /* points: of the sources, before the Gaussians */
     int diagonal;               /* left and right are diagonal */
     int elements, element[4];   /* of the matrix that are wanted */
+    int panel_elements;         /* of panels: one of scalars */
     int from, to;               /* lanes that are in the tile */
     int at_once;                /* channels, of sums with a source in each lane */
     int64_t offset;             /* of lane 0 in the tile */

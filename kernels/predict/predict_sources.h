@@ -5,17 +5,23 @@
  * A panel keeps the factors of stations for some vectors of sources: 64 vectors of AVX-512 for a
  * station and side at most, half a MiB for 64 stations. A source-visibility takes 24 multiply-adds
  * and 8 sums for the product (32 where registers are too few), 8 for the real factor. Diagonal
- * Jones terms, or none, take 6 for each element. Smearing in time, or over the width, takes 4 for
+ * Jones terms, or none, take 6 for each element; scalars of several elements 6, and then 2 for a
+ * real element of the brightness, 4 for another. Smearing in time, or over the width, takes 4 for
  * its argument and a polynomial of 2 to 8 steps, by the largest argument of these sources in the
- * row; channels of equal widths share the latter. Sums over the lanes are computed once for a row,
- * channel and batch, some 15 operations. */
+ * row; channels of equal widths share the latter. Lanes are added once for a row, channel and
+ * batch, of eight numbers together: 21 operations of AVX-512 in double precision. */
 #ifndef GROVE_KERNELS_PREDICT_SOURCES_H
 #define GROVE_KERNELS_PREDICT_SOURCES_H
 
 #include "predict_channels.h"
 #include "predict_sincs.h"
 
-enum { BATCH = PREDICT_BATCH(SPAN, 1) /* vectors of sources at once, at most */ };
+enum {
+    BATCH = PREDICT_BATCH(SPAN, 1),   /* vectors of sources at once, at most */
+    PLACES = 4 * SPAN,                /* channels times vectors, at most */
+    TOGETHER = LANES < 8 ? LANES : 8, /* vectors whose lanes are added together */
+    MOST_SUMS = 8 * BATCH + TOGETHER  /* numbers of a matrix in all channels */
+};
 
 typedef struct {
     const grove_predict_channels_job *job;
@@ -24,9 +30,11 @@ typedef struct {
     _Alignas(64) real narrow[3][BATCH * LANES]; /* direction */
     double largest[3];                          /* of the directions */
     int gaussians[BATCH];                       /* are there any in the vector? */
-    jones brightness[BATCH]; /* of all vectors in a channel, or with diagonal terms of a vector in
-                                all channels */
-    int unpolarised[BATCH];
+    /* of all vectors in a channel; with diagonal terms of a vector in all channels; with scalars of
+     * both: [vector][channel, if it varies] */
+    jones brightness[PLACES];
+    int unpolarised[PLACES];
+    int complex_element[4]; /* of those that rows multiply by: any is complex */
 } source_batch;
 
 /* uvw . direction of vector v. */
@@ -128,33 +136,41 @@ static void fill_station_sources(const source_batch *g, int which, int station, 
 INLINE vec *diagonals_at(const source_batch *g, vec *panel, int station, int c, int element)
 {
     const grove_predict_channels_job *job = g->job;
-    int elements = job->elements;
+    int elements = job->panel_elements;
 
     if (panel != job->panel)
         element = elements > 1 ? job->element[element] & 1 : 0;
     return panel + 2 * (int64_t)g->vectors * ((station * job->at_once + c) * elements + element);
 }
 
-/* The elements of a station's diagonal terms in all channels, on the left times the brightness,
- * with their phases. Terms that channels share are loaded once. */
+/* Whether rows multiply products of scalars by the brightness. */
+INLINE int multiplies_rows(const grove_predict_channels_job *job)
+{
+    return job->elements > job->panel_elements;
+}
+
+/* The elements of a station's diagonal terms in all channels, on the left times the brightness
+ * where rows do not multiply by it, with their phases. Terms that channels share are loaded once.
+ */
 static void fill_diagonals(const source_batch *g, vec *panel, int which, int station, int v)
 {
     const grove_predict_channels_job *job = g->job;
+    const int scalars = multiplies_rows(job);
     doubles turns[PARTS];
     jones terms, m;
 
     turns_of_station(g, which, station, v, turns);
     for (int c = job->from; c < job->to; c++) {
-        const int first = c == job->from, b = job->weight_channel ? c : job->from;
+        const int first = c == job->from, b = job->weight_channel ? c - job->from : 0;
         const int loads = first || job->side[which].channel;
         vec z[2];
         phases_in_channel(g, which, turns, c, z);
         if (loads)
-            load_station_sources(job, which, station, v, c, which ? &m : &terms);
-        if (!which && (loads || job->weight_channel))
+            load_station_sources(job, which, station, v, c, which || scalars ? &m : &terms);
+        if (!which && !scalars && (loads || job->weight_channel))
             multiply_brightness(job, &terms, &g->brightness[b], g->unpolarised[b], &m);
-        for (int k = 0; k < job->elements; k++) {
-            int e = which ? 6 * (job->element[k] & 1) : 2 * job->element[k];
+        for (int k = 0; k < job->panel_elements; k++) {
+            int e = scalars ? 0 : which ? 6 * (job->element[k] & 1) : 2 * job->element[k];
             rotate(diagonals_at(g, panel, station, c, k) + 2 * v, &m.at[e], z[0], z[1]);
         }
     }
@@ -162,33 +178,32 @@ static void fill_diagonals(const source_batch *g, vec *panel, int which, int sta
 
 /* ---- rows ---- */
 
-#if GROVE_REAL_SINGLE
-#define SUMMED_BYTES 4
-#else
-#define SUMMED_BYTES 8
-#endif
-
-/* Adds the sums of the lanes, halves first. */
-INLINE void sum_lanes(vec x, vec y, double *sum, double *other)
+/* The sums over the lanes of TOGETHER vectors, neighbours first. */
+INLINE vec sums_of_lanes(const vec *x)
 {
-#if VECTOR_BYTES / SUMMED_BYTES == 16
-    x = __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
-        __builtin_shufflevector(x, y, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-    *sum += (double)((x[0] + x[2]) + (x[1] + x[3]));
-    *other += (double)((x[8] + x[10]) + (x[9] + x[11]));
-#elif VECTOR_BYTES / SUMMED_BYTES == 8
-    x = __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11) +
-        __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15);
-    *sum += (double)((x[0] + x[2]) + (x[1] + x[3]));
-    *other += (double)((x[4] + x[6]) + (x[5] + x[7]));
-#elif VECTOR_BYTES / SUMMED_BYTES == 4
-    *sum += (double)((x[0] + x[2]) + (x[1] + x[3]));
-    *other += (double)((y[0] + y[2]) + (y[1] + y[3]));
-#else
-    *sum += (double)(x[0] + x[1]);
-    *other += (double)(y[0] + y[1]);
-#endif
+    vec y[TOGETHER], even, odd;
+
+    memcpy(y, x, sizeof(y));
+    for (int n = TOGETHER / 2; n > 0; n /= 2)
+        for (int i = 0; i < n; i++) {
+            unzip(y[2 * i], y[2 * i + 1], &even, &odd);
+            y[i] = even + odd;
+        }
+    for (int n = LANES / TOGETHER; n > 1; n /= 2) {
+        unzip(y[0], y[0], &even, &odd);
+        y[0] = even + odd;
+    }
+    return y[0];
+}
+
+/* The sums over the lanes of `count` vectors, in steps of TOGETHER. */
+INLINE void sum_lanes(const vec *x, int count, double *to)
+{
+    for (int k = 0; k < count; k += TOGETHER) {
+        const vec sums = sums_of_lanes(x + k);
+        for (int i = 0; i < TOGETHER; i++)
+            to[k + i] = (double)sums[i];
+    }
 }
 
 /* The exponent of a Gaussian's decay at the reference frequency. */
@@ -310,7 +325,7 @@ INLINE void rest_phases(const source_batch *g, int row, int c, vec (*z)[2])
 
 INLINE void add_sources(const source_batch *g, int row, int stray, const jones *a, const jones *b)
 {
-    double *to = (double *)g->job->sums + (int64_t)row * 8;
+    double *to = (double *)g->job->sums + (int64_t)row * 8, whole[8];
     vec across[BATCH], extents[BATCH], factor[BATCH], z[BATCH][2], sums[8];
     matrix_sums x = {0};
 
@@ -330,26 +345,28 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
         add_terms(factor[v], m, b->at, &x);
     }
     finish_sums(&x, sums);
-    for (int e = 0; e < 8; e += 2)
-        sum_lanes(sums[e], sums[e + 1], to + e, to + e + 1);
+    sum_lanes(sums, 8, whole);
+    for (int e = 0; e < 8; e++)
+        to[e] += whole[e];
 }
 
-/* An element of diagonal terms times the factors, which z has with the phases of the rest. */
-INLINE void add_source_element(const source_batch *g, double *to, const vec *factor,
-                               const vec (*z)[2], const vec *a, const vec *b)
+/* An element of diagonal terms times the factors, which z has with the phases of the rest; factors
+ * and z NULL: 1. */
+INLINE void sum_element(const source_batch *g, const vec *factor, const vec (*z)[2], const vec *a,
+                        const vec *b, vec to[2])
 {
     vec x[2] = {splat(0), splat(0)}, y[2] = {splat(0), splat(0)};
 
     for (int v = 0; v < g->vectors; v++, a += 2, b += 2) {
-        vec re, im;
+        vec re = a[0], im = a[1];
         if (z) {
             re = a[0] * z[v][0];
             im = a[0] * z[v][1];
             re -= a[1] * z[v][1];
             im += a[1] * z[v][0];
-        } else {
-            re = a[0] * factor[v];
-            im = a[1] * factor[v];
+        } else if (factor) {
+            re *= factor[v];
+            im *= factor[v];
         }
         KEEP(re);
         KEEP(im);
@@ -358,44 +375,120 @@ INLINE void add_source_element(const source_batch *g, double *to, const vec *fac
         y[0] -= im * b[1];
         y[1] += im * b[0];
     }
-    sum_lanes(x[0] + y[0], x[1] + y[1], to, to + g->job->at_once);
+    to[0] = x[0] + y[0];
+    to[1] = x[1] + y[1];
 }
 
-INLINE void add_source_diagonals(const source_batch *g, int row, int stray, vec *left, vec *right)
+/* z becomes the product of scalars of both sides, the factors and, of strays, itself. */
+INLINE void multiply_scalars(const source_batch *g, const vec *factor, int stray, const vec *a,
+                             const vec *b, vec (*z)[2])
+{
+    for (int v = 0; v < g->vectors; v++, a += 2, b += 2) {
+        vec x[2] = {splat(0), splat(0)}, y[2] = {splat(0), splat(0)};
+        add_times(x, a, b[0], b[1]);
+        if (stray) {
+            add_times(y, x, z[v][0], z[v][1]);
+            memcpy(x, y, sizeof(x));
+        }
+        z[v][0] = !stray && factor ? x[0] * factor[v] : x[0];
+        z[v][1] = !stray && factor ? x[1] * factor[v] : x[1];
+    }
+}
+
+/* The sum of z times an element of the brightnesses. */
+INLINE void sum_brightness(const source_batch *g, int c, int k, const vec (*z)[2], vec to[2])
 {
     const grove_predict_channels_job *job = g->job;
-    vec across[BATCH], extents[BATCH], factor[BATCH], z[BATCH][2];
+    const int apart = job->weight_channel ? job->to - job->from : 1;
+    const jones *b = g->brightness + (job->weight_channel ? c - job->from : 0);
+    const int e = 2 * job->element[k];
+    vec x[2] = {splat(0), splat(0)}, y[2] = {splat(0), splat(0)};
+
+    for (int v = 0; v < g->vectors; v++, b += apart) {
+        x[0] += z[v][0] * b->at[e];
+        x[1] += z[v][1] * b->at[e];
+        if (g->complex_element[k]) {
+            y[0] -= z[v][1] * b->at[e + 1];
+            y[1] += z[v][0] * b->at[e + 1];
+        }
+    }
+    to[0] = x[0] + y[0];
+    to[1] = x[1] + y[1];
+}
+
+/* Sums of a row in a channel, the lanes not added yet: to[element][re, im], `apart` vectors apart.
+ */
+INLINE void sums_in_channel(const source_batch *g, int row, int c, const vec *factor, int stray,
+                            vec *left, vec *right, vec *to, int apart)
+{
+    const grove_predict_channels_job *job = g->job;
+    const int p = job->side[0].station[row], q = job->side[1].station[row];
+    const int scalars = multiplies_rows(job);
+    vec z[BATCH][2];
+
+    if (stray)
+        rest_phases(g, row, c, z);
+    for (int v = 0; v < g->vectors && stray && factor; v++) {
+        z[v][0] *= factor[v];
+        z[v][1] *= factor[v];
+    }
+    if (scalars)
+        multiply_scalars(g, factor, stray, diagonals_at(g, left, p, c, 0),
+                         diagonals_at(g, right, q, c, 0), z);
+    for (int k = 0; k < job->elements; k++) {
+        vec x[2];
+        if (scalars)
+            sum_brightness(g, c, k, (const vec(*)[2])z, x);
+        else
+            sum_element(g, factor, stray ? (const vec(*)[2])z : NULL,
+                        diagonals_at(g, left, p, c, k), diagonals_at(g, right, q, c, k), x);
+        to[2 * k * apart] = x[0];
+        to[(2 * k + 1) * apart] = x[1];
+    }
+}
+
+INLINE void add_row(const source_batch *g, int row, int stray, vec *left, vec *right)
+{
+    const grove_predict_channels_job *job = g->job;
+    const int channels = job->to - job->from, count = 2 * job->elements * channels;
+    const int has_factors = job->width || job->smear_time || job->points < job->sources;
+    double *to = (double *)job->sums + (int64_t)row * 8 * job->at_once + job->from;
+    vec across[BATCH], extents[BATCH], factor[BATCH], sums[MOST_SUMS];
+    double whole[MOST_SUMS];
 
     find_extents(g, row, extents);
     for (int c = job->from; c < job->to; c++) {
-        if (c == job->from || (job->width && job->width[c] != job->width[c - 1]))
+        if (has_factors && (c == job->from || (job->width && job->width[c] != job->width[c - 1])))
             smear_across(g, row, c, across);
-        smear_along(g, row, c, across, extents, factor);
-        if (stray)
-            rest_phases(g, row, c, z);
-        for (int v = 0; v < g->vectors && stray; v++) {
-            z[v][0] *= factor[v];
-            z[v][1] *= factor[v];
-        }
-        for (int k = 0; k < job->elements; k++)
-            add_source_element(g,
-                               (double *)job->sums +
-                                   ((int64_t)row * 8 + 2 * job->element[k]) * job->at_once + c,
-                               factor, stray ? (const vec(*)[2])z : NULL,
-                               diagonals_at(g, left, job->side[0].station[row], c, k),
-                               diagonals_at(g, right, job->side[1].station[row], c, k));
+        if (has_factors)
+            smear_along(g, row, c, across, extents, factor);
+        sums_in_channel(g, row, c, has_factors ? factor : NULL, stray, left, right,
+                        sums + (c - job->from), channels);
     }
+    for (int i = count; i % TOGETHER; i++)
+        sums[i] = splat(0);
+    sum_lanes(sums, count, whole);
+    for (int k = 0; k < 2 * job->elements; k++)
+        for (int c = 0; c < channels; c++)
+            to[(2 * job->element[k / 2] + k % 2) * job->at_once + c] += whole[k * channels + c];
 }
 
 /* Sums with diagonal terms in all channels. */
 static void diagonal_sums(source_batch *g)
 {
     const grove_predict_channels_job *job = g->job;
+    const int scalars = multiplies_rows(job),
+              channels = job->weight_channel ? job->to - job->from : 1;
     vec *left = job->panel, *right = left + 8 * (int64_t)SPAN * job->stations;
 
     for (int v = 0; v < g->vectors; v++) {
-        for (int c = job->from; c < (job->weight_channel ? job->to : job->from + 1); c++)
-            load_source_brightness(g, v, c, c);
+        for (int i = 0; i < channels; i++)
+            load_source_brightness(g, v, job->from + i, scalars ? v * channels + i : i);
+        for (int i = 0; i < channels && scalars; i++)
+            for (int k = 0; k < job->elements; k++)
+                for (int n = 0; n < LANES; n++)
+                    g->complex_element[k] |=
+                        g->brightness[v * channels + i].at[2 * job->element[k] + 1][n] != 0;
         for (int p = 0; p < job->stations; p++)
             for (int side = 0; side < 2; side++)
                 if (job->side[side].wanted[p])
@@ -403,9 +496,9 @@ static void diagonal_sums(source_batch *g)
     }
     for (int row = 0; row < job->rows; row++)
         if (job->stray[row])
-            add_source_diagonals(g, row, 1, left, right);
+            add_row(g, row, 1, left, right);
         else
-            add_source_diagonals(g, row, 0, left, right);
+            add_row(g, row, 0, left, right);
 }
 
 static void source_sums(const grove_predict_channels_job *job)
