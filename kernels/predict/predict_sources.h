@@ -16,6 +16,8 @@
 #include "predict_channels.h"
 #include "predict_sincs.h"
 
+#include <stddef.h>
+
 enum {
     BATCH = PREDICT_BATCH(SPAN, 1),   /* vectors of sources at once, at most */
     PLACES = 4 * SPAN,                /* channels times vectors, at most */
@@ -30,11 +32,11 @@ typedef struct {
     _Alignas(64) real narrow[3][BATCH * LANES]; /* direction */
     double largest[3];                          /* of the directions */
     int gaussians[BATCH];                       /* are there any in the vector? */
+    int complex_element[4]; /* of the brightnesses that rows multiply by: any is complex */
     /* of all vectors in a channel; with diagonal terms of a vector in all channels; with scalars of
      * both: [vector][channel, if it varies] */
     jones brightness[PLACES];
     int unpolarised[PLACES];
-    int complex_element[4]; /* of those that rows multiply by: any is complex */
 } source_batch;
 
 /* uvw . direction of vector v. */
@@ -52,7 +54,7 @@ INLINE void dot_sources(const source_batch *g, const double *u, int v, doubles t
 
 static void start_source_batch(source_batch *g, const grove_predict_channels_job *job)
 {
-    memset(g, 0, sizeof(*g));
+    memset(g, 0, offsetof(source_batch, brightness));
     g->job = job;
     g->vectors = (job->sources + LANES - 1) / LANES;
     for (int s = 0; s < job->sources; s++) {
