@@ -391,6 +391,7 @@ static void add_sources(const grove_predict_sum *p, piece *c)
         job.points = p->job.points - s < 0             ? 0
                      : p->job.points - s < job.sources ? (int)(p->job.points - s)
                                                        : job.sources;
+        job.following = p->sources - s - job.sources;
         job.order = p->order + s;
         job.direction = p->direction + 3 * s;
         job.ellipse = p->ellipse + 4 * gaussian;

@@ -63,13 +63,15 @@ static void load_consecutive_diagonals(const real *from, int numbers, jones *to)
 {
     vec x[4], even[2], odd[2];
 
-    memset(to, 0, sizeof(*to));
-    memcpy(x, from, (size_t)numbers * sizeof(vec));
+    for (int e = 2; e < 6; e++)
+        to->at[e] = splat(0);
+    memcpy(x, from, 2 * sizeof(vec));
     if (numbers == 2) {
         unzip(x[0], x[1], &to->at[0], &to->at[1]);
         memcpy(to->at + 6, to->at, 2 * sizeof(vec));
         return;
     }
+    memcpy(x + 2, (const char *)from + 2 * sizeof(vec), 2 * sizeof(vec));
     for (int k = 0; k < 2; k++)
         unzip(x[2 * k], x[2 * k + 1], &even[k], &odd[k]);
     unzip(even[0], even[1], &to->at[0], &to->at[6]);
@@ -126,7 +128,7 @@ INLINE void prefetch_station(const grove_predict_channels_job *job, int which, i
 {
     for (; station >= job->stations; source++)
         station -= job->stations;
-    if (source >= job->sources)
+    if (source >= job->sources + job->following)
         return;
     const grove_predict_channels_side *side = &job->side[which];
     int64_t from = side->source * job->order[source] + side->channel * job->offset;
@@ -163,6 +165,30 @@ INLINE void fill_matrices(const grove_predict_channels_job *job, int which, int 
     *to = terms;
 }
 
+/* Diagonal terms times c + i s, on the left with the brightness in the elements that are wanted. */
+INLINE void fill_diagonal(const channel_batch *g, int which, int source, const jones *terms, vec c,
+                          vec s, jones *to)
+{
+    const jones *b = &g->brightness[source];
+    const vec zero = splat(0);
+
+    for (int k = 0; k < (which ? 2 : g->job->elements); k++) {
+        const int e = which ? 6 * k : 2 * g->job->element[k];
+        const vec *l = terms->at + (e & 4 ? 6 : 0);
+        vec x[2] = {l[0], l[1]}, y[2] = {zero, zero};
+        if (!which && g->unpolarised[source]) {
+            x[0] *= e == 2 || e == 4 ? zero : b->at[0];
+            x[1] *= e == 2 || e == 4 ? zero : b->at[0];
+        } else if (!which) {
+            x[0] = x[1] = zero;
+            add_times(x, l, b->at[e], b->at[e + 1]);
+        }
+        add_times(y, x, c, s);
+        to->at[e] = y[0];
+        to->at[e + 1] = y[1];
+    }
+}
+
 static void fill_station(const channel_batch *g, int which, int station, int source, jones *to)
 {
     const grove_predict_channels_job *job = g->job;
@@ -182,11 +208,26 @@ static void fill_station(const channel_batch *g, int which, int station, int sou
         return;
     }
     load_station_channels(job, which, station, source, &terms);
+    if (job->diagonal) {
+        fill_diagonal(g, which, source, &terms, c, s, to);
+        return;
+    }
     if (which)
         *to = terms;
     else
         multiply_brightness(job, &terms, &g->brightness[source], g->unpolarised[source], to);
     multiply_elements(to, 8, c, s);
+}
+
+/* Whether a brightness is a real number times unity in all lanes. */
+INLINE int are_unpolarised(const jones *b)
+{
+    integers other = b->at[0] != b->at[6];
+
+    for (int e = 1; e < 8; e++)
+        if (e != 6)
+            other |= b->at[e] != splat(0);
+    return !any_of(other);
 }
 
 static void load_brightness(channel_batch *g)
@@ -195,14 +236,12 @@ static void load_brightness(channel_batch *g)
 
     for (int i = 0; i < job->sources; i++) {
         const real *b = (const real *)job->weight + job->weight_source * i;
-        g->unpolarised[i] = 1;
-        for (int k = 0; k < (job->weight_channel ? LANES : 1); k++)
-            g->unpolarised[i] = g->unpolarised[i] && is_unpolarised(b + 8 * k);
         if (job->weight_channel)
             load_consecutive(b, &g->brightness[i]);
         else
             for (int k = 0; k < 8; k++)
                 g->brightness[i].at[k] = splat(b[k]);
+        g->unpolarised[i] = are_unpolarised(&g->brightness[i]);
     }
 }
 

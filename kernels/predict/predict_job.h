@@ -114,6 +114,7 @@ typedef struct {
 typedef struct {
     int stations, rows, first_row, end_row;
     int sources, points;        /* points: of the sources, before the Gaussians */
+    int64_t following;          /* sources of later chunks */
     int diagonal;               /* left and right are diagonal */
     int elements, element[4];   /* of the matrix that are wanted */
     int panel_elements;         /* of panels: one of scalars */
