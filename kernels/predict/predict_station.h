@@ -195,6 +195,8 @@ static void station_sums(const grove_predict_panel *job)
     }
     if (job->sides == 2)
         fill_right_matrices(&w);
+    else if (job->elements > 1 && job->side[0].numbers == 2 && job->side[1].numbers <= 2)
+        multiply_left(&w); /* the right panel, made with the phases, serves all elements */
     for (int e = 0; e < job->elements; e++) {
         for (int p = 0; p < job->stations && e > 0 && job->side[1].numbers == 4; p++)
             if (job->place[1][p] >= 0)

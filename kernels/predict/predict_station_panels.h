@@ -19,7 +19,8 @@ typedef struct {
     int64_t count;     /* of vectors in a row, as many as there is memory for */
     int64_t next[2];   /* from the real parts to the imaginary ones, and to the sums of both */
     vec *left, *right; /* [which][row][vector] */
-    vec *k;            /* [station][vector][re, im] */
+    vec *k;            /* [station][vector][re, im] phases */
+    int has_left;      /* k has been multiplied by the left side's scalars */
     int station[ROWS]; /* of the rows of the left panel; with matrices of every other row */
 } panel_work;
 
@@ -235,11 +236,31 @@ INLINE void fill_left(const panel_work *w, int i, int row, int product, const ch
     vec x[2], cell[2];
 
     product_of(x, b, k);
-    if (job->side[0].at) {
+    if (job->side[0].at && !w->has_left) {
         load_element(&job->side[0], at, w->station[row], job->element[product] / 2, cell);
         product_of(x, cell, x);
     }
     put_operand(w->left + w->count * row + i, w->next[0], x[0], x[1]);
+}
+
+/* Multiplies the phases by the left side's scalars, which all elements share: each is loaded once.
+ */
+static void multiply_left(panel_work *w)
+{
+    const grove_predict_panel *job = w->job;
+
+    w->has_left = 1;
+    for (int i = 0; i < job->vectors; i++) {
+        const char *at[LANES];
+        find_cells(job, 0, i, at);
+        for (int p = 0; p < job->stations; p++) {
+            vec *k = w->k + 2 * ((int64_t)job->capacity * p + i), cell[2];
+            if (job->place[0][p] < 0)
+                continue;
+            load_element(&job->side[0], at, p, 0, cell);
+            product_of(k, cell, k);
+        }
+    }
 }
 
 /* right_jj conj K of a station. */
@@ -322,7 +343,7 @@ static void fill_left_rows(panel_work *w, int first, int product)
         w->station[r] = job->row[(first + r < last ? first + r : last) / step];
     for (int i = 0; i < job->vectors; i++) {
         const char *at[LANES] = {0};
-        if (job->side[0].at)
+        if (job->side[0].at && !w->has_left)
             find_cells(job, 0, i, at);
         for (int r = 0; r < ROWS; r += step)
             if (step == 2)
