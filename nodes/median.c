@@ -43,20 +43,23 @@ void grove_median_begin(grove_median *m, double guess)
     begin_turn(m);
 }
 
-void grove_median_add(grove_median *m, double x)
+void grove_median_add(grove_median *m, const double *x, int64_t count)
 {
-    uint64_t bits = bits_of(fabs(x)), bin;
+    const uint64_t first = m->first, bins = m->lists ? 1 : GROVE_MEDIAN_ROOM;
+    int64_t below = 0;
 
-    m->all++;
-    if (bits < m->first) {
-        m->below++;
-        return;
+    for (int64_t k = 0; k < count; k++) {
+        const uint64_t bits = bits_of(fabs(x[k])), bin = (bits - first) >> m->shift;
+        below += bits < first;
+        if (bits < first || bin >= bins)
+            continue;
+        if (!m->lists)
+            m->in.bins[bin]++;
+        else if (m->listed < GROVE_MEDIAN_ROOM)
+            m->in.numbers[m->listed++] = x[k];
     }
-    bin = (bits - m->first) >> m->shift;
-    if (m->lists && bin == 0 && m->listed < GROVE_MEDIAN_ROOM)
-        m->in.numbers[m->listed++] = x;
-    else if (!m->lists && bin < GROVE_MEDIAN_ROOM)
-        m->in.bins[bin]++;
+    m->all += count;
+    m->below += below;
 }
 
 /* The bin of that number among those looked among; those below it become fewer. */

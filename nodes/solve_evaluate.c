@@ -69,12 +69,17 @@ static void add_normal(const grove_node *node, const solve_evaluation *e, solve_
     }
 }
 
+static void keep_before(const solve_evaluation *e, solve_domain *d)
+{
+    d->before = grove_realloc(d->before, ((size_t)d->unknowns + 1) * sizeof(*d->before));
+    solve_get(e->solve, d, e->parms, d->before);
+}
+
 /* The domain was evaluated at its solution, and the width of its residuals is known: a new fit from
  * there. */
 static int begin_again(const solve_evaluation *e, solve_domain *d)
 {
-    d->before = grove_realloc(d->before, ((size_t)d->unknowns + 1) * sizeof(*d->before));
-    solve_get(e->solve, d, e->parms, d->before);
+    keep_before(e, d);
     grove_least_squares_free(d->fit);
     d->fit = NULL;
     free(d->best);
@@ -84,9 +89,53 @@ static int begin_again(const solve_evaluation *e, solve_domain *d)
     return solve_start_fit(e, d);
 }
 
+/* Weights and solution belong together once a fit with new weights hardly moves: by less than is
+ * asked for, or than models tell. */
+static bool has_moved(const solve_evaluation *e, const solve_domain *d, const double *x)
+{
+    const solve *s = e->solve;
+    double moved = 0, norm = 0;
+
+    for (int i = 0; i < s->parm_count; i++) {
+        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
+        for (int64_t u = d->base[i]; u < end; u++) {
+            double size = fmax(fabs(x[u]), s->parms[i].size);
+            moved += (x[u] - d->before[u]) * (x[u] - d->before[u]) / (size * size);
+            norm += 1;
+        }
+    }
+    double limit = fmax(s->tolerance, solve_rounds(e) ? 10 * FLT_EPSILON : 0);
+    return !(moved <= limit * limit * norm);
+}
+
+/* StEFCal with new weights. Where it moves the domain, that is to be weighed anew where it is then;
+ * where it does not, or comes to no end, Levenberg-Marquardt goes on from where it was. */
+static int solve_weighed(const solve_evaluation *e, solve_domain *d, bool *moved)
+{
+    const solve *s = e->solve;
+    const int64_t iterations = d->iterations;
+
+    *moved = false;
+    if (s->method != SOLVE_AUTO || !s->direct || !d->direct || d->reweighed + 1 >= MAX_REWEIGHED)
+        return 0;
+    double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
+    keep_before(e, d);
+    memcpy(x, d->before, (size_t)d->unknowns * sizeof(*x));
+    int code = solve_directly(e->tile, e->compressed, d, x);
+    *moved = !code && d->outcome == GROVE_LEAST_SQUARES_CONVERGED && has_moved(e, d, x);
+    d->outcome = GROVE_LEAST_SQUARES_RUNNING;
+    d->iterations += iterations;
+    d->reweighed += *moved;
+    if (*moved)
+        solve_put(s, d, e->parms, x);
+    free(x);
+    return code;
+}
+
 /* In a tile that has all of the domain, with weights that it keeps. */
 static int reweigh(const solve_evaluation *e, solve_domain *d)
 {
+    bool moved = false;
     int code = 0;
 
     if (e->solve->group_count)
@@ -94,7 +143,9 @@ static int reweigh(const solve_evaluation *e, solve_domain *d)
     solve_reweigh(e->tile, d);
     if (e->solve->group_count)
         code = solve_compress_again(e->tile, e->compressed, d);
-    return code ? code : begin_again(e, d);
+    if (!code)
+        code = solve_weighed(e, d, &moved);
+    return code || moved ? code : begin_again(e, d);
 }
 
 /* In one of several tiles, which find weights at each look: walks that do no more than this. */
@@ -110,26 +161,6 @@ static int reweigh_part(const solve_evaluation *e, solve_domain *d)
     return begin_again(e, d);
 }
 
-/* Weights and solution belong together once a fit with new weights hardly moves: by less than is
- * asked for, or than models tell. */
-static bool has_moved(const solve_evaluation *e, const solve_domain *d)
-{
-    const solve *s = e->solve;
-    const double *x = grove_least_squares_best(d->fit);
-    double moved = 0, norm = 0;
-
-    for (int i = 0; i < s->parm_count; i++) {
-        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
-        for (int64_t u = d->base[i]; u < end; u++) {
-            double size = fmax(fabs(x[u]), s->parms[i].size);
-            moved += (x[u] - d->before[u]) * (x[u] - d->before[u]) / (size * size);
-            norm += 1;
-        }
-    }
-    double limit = fmax(s->tolerance, solve_rounds(e) ? 10 * FLT_EPSILON : 0);
-    return !(moved <= limit * limit * norm);
-}
-
 static bool has_ended(const solve_domain *d)
 {
     return d->outcome == GROVE_LEAST_SQUARES_CONVERGED ||
@@ -140,7 +171,7 @@ static bool is_to_reweigh(const solve_evaluation *e, const solve_domain *d)
 {
     const solve *s = e->solve;
     bool settled = s->robust && d->reweighed && d->outcome == GROVE_LEAST_SQUARES_CONVERGED &&
-                   !has_moved(e, d);
+                   !has_moved(e, d, grove_least_squares_best(d->fit));
 
     return s->robust && !settled && d->reweighed < MAX_REWEIGHED && has_ended(d);
 }
@@ -270,8 +301,8 @@ void solve_evaluate(const grove_node *node, solve_evaluation *e, int64_t count)
 
     if (others < count)
         grove_node_parallel(node, count, reweigh_domains, e);
-    if (!e->tile->begins || !e->tile->ends)
-        count = others; /* in a part, to be weighed was all */
+    const bool whole = e->tile->begins && e->tile->ends;
+    count = whole ? sort_out(e, count) : others; /* in a part, to be weighed was all */
     if (e->code || !count)
         return;
     if (!solve_is_shared(e->solve, count, items_of(e, e->active[0]))) {

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,17 +20,61 @@
 
 /* ---- cells ---- */
 
-/* A cell of a domain: its baseline and stretch (numbered in the domain), and where it is in each
- * input. */
-typedef void (*visitor)(void *context, int64_t baseline, int64_t stretch, const int64_t *at);
+enum { LINE = 128 }; /* channels of a row and time, at most */
+
+/* Channels of a domain that follow each other: their baseline and stretch (numbered in the domain),
+ * and where they are in each input. */
+typedef struct {
+    int64_t baseline, stretch, count;
+    const int64_t *at, *step; /* [inputs]: of the first cell; from one cell to the next */
+} line;
+
+typedef void (*visitor)(void *context, const line *cells);
 
 typedef struct {
     const solve_tile *tile;
     visitor visit;
     void *context;
-    int inputs;        /* whose places are wanted */
-    int64_t *at, *row; /* [inputs]: of the cell; of the row's first */
+    int inputs;               /* whose places are wanted */
+    int64_t *at, *step, *row; /* [inputs]: as in line; row: of the row's first cell */
 } visiting;
+
+/* Channels from `first` on that count, up to `end`; none where the first one does not. */
+static int64_t count_line(const visiting *w, int64_t first, int64_t end)
+{
+    const solve_tile *tile = w->tile;
+    const int uvw = tile->solve->uvw;
+    int64_t count = 0;
+
+    if (end - first > LINE)
+        end = first + LINE;
+    if (uvw < 0)
+        return end - first;
+    while (first + count < end &&
+           solve_is_in_range(tile, w->at[uvw] + count * w->step[uvw], first + count))
+        count++;
+    return count;
+}
+
+static void visit_line(visiting *w, int64_t baseline, int64_t stretch, int64_t t,
+                       const int64_t range[2])
+{
+    const solve_tile *tile = w->tile;
+
+    for (int64_t f = range[0], count; f < range[1]; f += count ? count : 1) {
+        const int64_t cell[SOLVE_CUTS] = {t, f};
+        for (int k = 0; k < w->inputs; k++) {
+            w->at[k] = w->row[k];
+            for (int c = 0; c < SOLVE_CUTS; c++)
+                if (tile->cut[c] >= 0)
+                    w->at[k] += tile->views[k].stride[tile->cut[c]] *
+                                (cell[c] - tile->range[tile->cut[c]].first);
+        }
+        count = count_line(w, f, range[1]);
+        if (count)
+            w->visit(w->context, &(line){baseline, stretch, count, w->at, w->step});
+    }
+}
 
 static void visit_box(visiting *w, int64_t baseline, int64_t stretch, int64_t (*range)[2])
 {
@@ -37,24 +82,9 @@ static void visit_box(visiting *w, int64_t baseline, int64_t stretch, int64_t (*
     const int64_t first = tile->cut[SOLVE_TIME] >= 0 ? tile->range[tile->cut[SOLVE_TIME]].first : 0;
     const int64_t b = tile->baseline >= 0 ? baseline - tile->range[tile->baseline].first : 0;
 
-    for (int64_t t = range[SOLVE_TIME][0]; t < range[SOLVE_TIME][1]; t++) {
-        if (solve_is_missing(tile, t - first, b))
-            continue;
-        for (int64_t f = range[SOLVE_FREQ][0]; f < range[SOLVE_FREQ][1]; f++) {
-            const int64_t cell[SOLVE_CUTS] = {t, f};
-            for (int k = 0; k < w->inputs; k++) {
-                w->at[k] = w->row[k];
-                for (int c = 0; c < SOLVE_CUTS; c++)
-                    if (tile->cut[c] >= 0)
-                        w->at[k] += tile->views[k].stride[tile->cut[c]] *
-                                    (cell[c] - tile->range[tile->cut[c]].first);
-            }
-            bool counts =
-                tile->solve->uvw < 0 || solve_is_in_range(tile, w->at[tile->solve->uvw], f);
-            if (counts)
-                w->visit(w->context, baseline, stretch, w->at);
-        }
-    }
+    for (int64_t t = range[SOLVE_TIME][0]; t < range[SOLVE_TIME][1]; t++)
+        if (!solve_is_missing(tile, t - first, b))
+            visit_line(w, baseline, stretch, t, range[SOLVE_FREQ]);
 }
 
 /* All cells of the tile. */
@@ -95,11 +125,15 @@ static void visit(const solve_tile *tile, const solve_domain *d, bool model_only
                   void *context)
 {
     const bool few = model_only && tile->solve->uvw < 0;
+    const int freq = tile->cut[SOLVE_FREQ];
     size_t inputs = few ? SOLVE_MODEL + 1 : (size_t)tile->solve->inputs;
     visiting w = {.tile = tile, .visit = function, .context = context, .inputs = (int)inputs};
 
-    w.at = grove_alloc(2 * inputs * sizeof(*w.at));
-    w.row = w.at + inputs;
+    w.at = grove_alloc(3 * inputs * sizeof(*w.at));
+    w.step = w.at + inputs;
+    w.row = w.step + inputs;
+    for (size_t k = 0; k < inputs; k++)
+        w.step[k] = freq >= 0 ? tile->views[k].stride[freq] : 0;
     for (int64_t row = 0; row < tile->rows; row++) {
         int64_t index[GROVE_MAX_AXES], baseline = 0;
         solve_find_row(tile, row, index);
@@ -122,23 +156,60 @@ static void visit(const solve_tile *tile, const solve_domain *d, bool model_only
 
 /* ---- weights ---- */
 
-static double weight_at(const solve_tile *tile, const int64_t *at, int element)
+/* Numbers of an element of an input in a line. */
+static void load(const solve_view *view, int64_t at, int64_t step, int element, int64_t count,
+                 double *re, double *im)
 {
-    const solve *s = tile->solve;
-    const solve_view *weights = &tile->views[s->weights];
+    const int64_t numbers = view->complex_ ? 2 : 1, each = numbers * step * view->elements;
+    const int64_t first = numbers * (at * view->elements + (view->elements > 1 ? element : 0));
+    const float *singles = (const float *)(const void *)view->data + (view->double_ ? 0 : first);
+    const double *doubles = (const double *)(const void *)view->data + (view->double_ ? first : 0);
 
-    return weights->data ? creal(solve_number(weights, at[s->weights], element)) : 1;
+    for (int64_t k = 0; k < count && view->double_; k++)
+        re[k] = doubles[k * each];
+    for (int64_t k = 0; k < count && !view->double_; k++)
+        re[k] = (double)singles[k * each];
+    for (int64_t k = 0; k < count && im; k++)
+        im[k] = numbers == 1    ? 0
+                : view->double_ ? doubles[k * each + 1]
+                                : (double)singles[k * each + 1];
 }
 
-static void copy_weight(void *context, int64_t baseline, int64_t stretch, const int64_t *at)
+static void load_weights(const solve_tile *tile, const line *cells, int element, double *to)
+{
+    const int weights = tile->solve->weights;
+    const solve_view *view = &tile->views[weights];
+
+    for (int64_t k = 0; k < cells->count && !view->data; k++)
+        to[k] = 1;
+    if (view->data)
+        load(view, cells->at[weights], cells->step[weights], element, cells->count, to, NULL);
+}
+
+/* The weight of an element in the first cell; those of the next are `each` further. */
+static float *robust_at(const solve_tile *tile, const line *cells, int element)
+{
+    return tile->robust + cells->at[SOLVE_MODEL] * SOLVE_ELEMENTS + element;
+}
+
+static int64_t robust_step(const line *cells)
+{
+    return cells->step[SOLVE_MODEL] * SOLVE_ELEMENTS;
+}
+
+static void copy_weights(void *context, const line *cells)
 {
     const solve_tile *tile = context;
     const solve *s = tile->solve;
+    const int64_t each = robust_step(cells);
 
-    (void)baseline, (void)stretch;
-    for (int e = 0; e < s->elements; e++)
-        tile->robust[at[SOLVE_MODEL] * SOLVE_ELEMENTS + s->of_data[e]] =
-            (float)weight_at(tile, at, s->of_data[e]);
+    for (int e = 0; e < s->elements; e++) {
+        float *to = robust_at(tile, cells, s->of_data[e]);
+        double weight[LINE];
+        load_weights(tile, cells, s->of_data[e], weight);
+        for (int64_t k = 0; k < cells->count; k++)
+            to[k * each] = (float)weight[k];
+    }
 }
 
 solve_view solve_robust_view(const solve_tile *tile)
@@ -157,7 +228,7 @@ int solve_begin_weights(solve_tile *tile)
         cells *= (size_t)tile->range[d].count;
     tile->robust = grove_try_alloc(cells + 1, sizeof(*tile->robust));
     if (tile->robust)
-        visit(tile, NULL, false, copy_weight, tile);
+        visit(tile, NULL, false, copy_weights, tile);
     return tile->robust ? 0 : GROVE_NO_MEMORY;
 }
 
@@ -171,65 +242,108 @@ typedef struct {
     double scale;
 } reweighing;
 
-static inline double complex times(double complex a, double complex b)
+/* Numbers of a line. */
+typedef struct {
+    double re[LINE], im[LINE];
+} numbers;
+
+/* to += factor * of */
+static void add_times(numbers *to, double complex factor, const numbers *of, int64_t count)
 {
-    return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b),
-                 creal(a) * cimag(b) + cimag(a) * creal(b));
+    const double re = creal(factor), im = cimag(factor);
+
+    for (int64_t k = 0; k < count; k++) {
+        to->re[k] += re * of->re[k] - im * of->im[k];
+        to->im[k] += re * of->im[k] + im * of->re[k];
+    }
 }
 
-/* to += left m right^H. */
-static void add_product(const double complex *left, const double complex *m,
-                        const double complex *right, double complex to[4])
+static bool is_diagonal(const double complex m[4])
 {
-    if (left[1] == 0 && left[2] == 0 && right[1] == 0 && right[2] == 0) {
-        for (int e = 0; e < 4; e++)
-            to[e] += times(times(left[e / 2 * 3], m[e]), conj(right[e % 2 * 3]));
-        return;
-    }
-    for (int i = 0; i < 2; i++)
-        for (int j = 0; j < 2; j++) {
-            const double complex x = times(left[2 * i], m[j]) + times(left[2 * i + 1], m[2 + j]);
-            to[2 * i] += times(x, conj(right[j]));
-            to[2 * i + 1] += times(x, conj(right[2 + j]));
+    return m[1] == 0 && m[2] == 0;
+}
+
+/* Adds element (i, j) of left m right^H to the model. */
+static void add_group(const reweighing *w, const line *cells, int input, const double complex *left,
+                      const double complex *right, int i, int j, numbers *v)
+{
+    const solve_view *middle = &w->tile->views[input];
+    const bool diagonal = is_diagonal(left) && is_diagonal(right);
+
+    for (int k = 0; k < 2; k++)
+        for (int l = 0; l < 2; l++) {
+            numbers m;
+            if ((diagonal && (k != i || l != j)) || (middle->elements < 4 && k != l))
+                continue;
+            load(middle, cells->at[input], cells->step[input],
+                 middle->elements == 4 ? 2 * k + l : k, cells->count, m.re, m.im);
+            add_times(v, left[2 * i + k] * conj(right[2 * j + l]), &m, cells->count);
         }
 }
 
-/* V of a cell: the model, or what its factors make. */
-static void find_model(const reweighing *w, int64_t baseline, int64_t stretch, const int64_t *at,
-                       double complex v[SOLVE_ELEMENTS])
+/* An element of V in a line: the model, or what its factors make. */
+static void find_model(const reweighing *w, const line *cells, int element, numbers *v)
 {
-    const solve *s = w->tile->solve;
-    double complex sum[SOLVE_ELEMENTS] = {0};
+    const solve_tile *tile = w->tile;
+    const solve *s = tile->solve;
+    const int e = s->elements == 4 ? element : 3 * element;
 
     if (!s->group_count) {
-        for (int e = 0; e < s->elements; e++)
-            v[e] = solve_number(&w->tile->views[SOLVE_MODEL], at[SOLVE_MODEL], s->of_model[e]);
+        load(&tile->views[SOLVE_MODEL], cells->at[SOLVE_MODEL], cells->step[SOLVE_MODEL],
+             s->of_model[element], cells->count, v->re, v->im);
         return;
     }
-    const grove_axis *axis = w->tile->range[w->tile->baseline].axis;
-    const double complex *left = solve_jones_at(s, w->jones, stretch, axis->left[baseline], 0),
-                         *right = solve_jones_at(s, w->jones, stretch, axis->right[baseline], 1);
-    for (int g = 0; g < s->group_count; g++, left += 4, right += 4) {
-        double complex m[4];
-        solve_matrix_at(&w->tile->views[s->groups[g].middle], at[s->groups[g].middle], m);
-        add_product(left, m, right, sum);
-    }
-    for (int e = 0; e < s->elements; e++)
-        v[e] = sum[s->elements == 4 ? e : 3 * e];
+    const grove_axis *axis = tile->range[tile->baseline].axis;
+    const double complex *left = solve_jones_at(s, w->jones, cells->stretch,
+                                                axis->left[cells->baseline], 0),
+                         *right = solve_jones_at(s, w->jones, cells->stretch,
+                                                 axis->right[cells->baseline], 1);
+    memset(v, 0, sizeof(*v));
+    for (int g = 0; g < s->group_count; g++, left += 4, right += 4)
+        add_group(w, cells, s->groups[g].middle, left, right, e / 2, e % 2, v);
 }
 
-/* Whether the model, or a factor of it, is flagged there. */
-static bool is_model_flagged(const reweighing *w, const int64_t *at, int element)
+/* Cells of an input with a flag among the bits do not count. */
+static void leave_flagged(const solve_tile *tile, const line *cells, int input, int bits,
+                          unsigned char *counts)
 {
-    const solve *s = w->tile->solve;
-    bool flagged = !s->group_count && solve_is_flagged(&w->tile->views[SOLVE_MODEL],
-                                                       at[SOLVE_MODEL], s->of_model[element]);
+    const solve_view *view = &tile->views[input];
+    const int64_t step = cells->step[input];
 
-    for (int g = 0; g < s->group_count; g++) {
-        const solve_view *middle = &w->tile->views[s->groups[g].middle];
-        flagged = flagged || (middle->flags && middle->flags[at[s->groups[g].middle]]);
+    for (int64_t k = 0; k < cells->count && view->flags; k++)
+        counts[k] = counts[k] && !(view->flags[cells->at[input] + k * step] & bits);
+}
+
+static int bit_of(const solve_tile *tile, int input, int element)
+{
+    return 1 << (tile->views[input].elements > 1 ? element : 0);
+}
+
+/* The squared residuals of an element, times their weights, and which of them count. */
+static void find_squares(const reweighing *w, const line *cells, int e, double *square,
+                         unsigned char *counts)
+{
+    const solve_tile *tile = w->tile;
+    const solve *s = tile->solve;
+    const int element = s->of_data[e];
+    double weight[LINE];
+    numbers v, data;
+
+    find_model(w, cells, e, &v);
+    load(&tile->views[SOLVE_DATA], cells->at[SOLVE_DATA], cells->step[SOLVE_DATA], element,
+         cells->count, data.re, data.im);
+    load_weights(tile, cells, element, weight);
+    for (int64_t k = 0; k < cells->count; k++) {
+        const double re = data.re[k] - v.re[k], im = data.im[k] - v.im[k];
+        square[k] = weight[k] * (re * re + im * im);
+        counts[k] = weight[k] > 0 && square[k] <= DBL_MAX;
     }
-    return flagged;
+    leave_flagged(tile, cells, SOLVE_DATA, bit_of(tile, SOLVE_DATA, element), counts);
+    leave_flagged(tile, cells, s->weights, bit_of(tile, s->weights, element), counts);
+    if (!s->group_count)
+        leave_flagged(tile, cells, SOLVE_MODEL, bit_of(tile, SOLVE_MODEL, s->of_model[e]), counts);
+    for (int g = 0; g < s->group_count; g++)
+        leave_flagged(tile, cells, s->groups[g].middle, ~0, counts);
 }
 
 static float robust_weight(const reweighing *w, double weight, double square)
@@ -237,63 +351,86 @@ static float robust_weight(const reweighing *w, double weight, double square)
     return (float)(weight * (FREEDOM + w->tile->solve->parts) / (FREEDOM + square / w->scale));
 }
 
-static void take_residuals(void *context, int64_t baseline, int64_t stretch, const int64_t *at)
+/* Gives the median the squares that count, which are moved to the beginning. */
+static void add_to_median(const reweighing *w, double *square, const unsigned char *counts,
+                          int64_t count)
 {
-    reweighing *w = context;
-    const solve *s = w->tile->solve;
-    const solve_view *data = &w->tile->views[SOLVE_DATA];
-    float *robust = w->tile->robust ? w->tile->robust + at[SOLVE_MODEL] * SOLVE_ELEMENTS : NULL;
-    double complex v[SOLVE_ELEMENTS];
+    int64_t kept = 0;
 
-    find_model(w, baseline, stretch, at, v);
+    for (int64_t k = 0; k < count; k++) {
+        square[kept] = square[k];
+        kept += counts[k];
+    }
+    grove_median_add(w->median, square, kept);
+}
+
+static void take_residuals(void *context, const line *cells)
+{
+    const reweighing *w = context;
+    const solve *s = w->tile->solve;
+    const int64_t each = robust_step(cells);
+
     for (int e = 0; e < s->elements; e++) {
-        int element = s->of_data[e];
-        double weight = weight_at(w->tile, at, element);
-        double complex r = solve_number(data, at[SOLVE_DATA], element) - v[e];
-        double square = weight * (creal(r) * creal(r) + cimag(r) * cimag(r));
-        const bool counts =
-            weight > 0 && isfinite(square) && !solve_is_flagged(data, at[SOLVE_DATA], element) &&
-            !solve_is_flagged(&w->tile->views[s->weights], at[s->weights], element) &&
-            !is_model_flagged(w, at, e);
+        const int element = s->of_data[e];
+        double square[LINE], weight[LINE];
+        unsigned char counts[LINE];
+        find_squares(w, cells, e, square, counts);
         if (w->keeps) {
-            robust[element] = counts ? (float)sqrt(square) : -1;
-            square = (double)robust[element] * (double)robust[element];
+            float *robust = robust_at(w->tile, cells, element);
+            for (int64_t k = 0; k < cells->count; k++) {
+                const float size = counts[k] ? (float)sqrt(square[k]) : -1;
+                robust[k * each] = size;
+                square[k] = (double)size * (double)size;
+            }
         }
-        if (counts && w->median)
-            grove_median_add(w->median, square);
-        else if (counts)
-            robust[element] = robust_weight(w, weight, square);
+        if (w->median) {
+            add_to_median(w, square, counts, cells->count);
+            continue;
+        }
+        float *robust = robust_at(w->tile, cells, element);
+        load_weights(w->tile, cells, element, weight);
+        for (int64_t k = 0; k < cells->count; k++)
+            if (counts[k])
+                robust[k * each] = robust_weight(w, weight[k], square[k]);
     }
 }
 
 /* The same from sizes that were kept. */
-static void take_kept(void *context, int64_t baseline, int64_t stretch, const int64_t *at)
+static void take_kept(void *context, const line *cells)
 {
-    reweighing *w = context;
+    const reweighing *w = context;
     const solve *s = w->tile->solve;
-    const float *robust = w->tile->robust + at[SOLVE_MODEL] * SOLVE_ELEMENTS;
+    const int64_t each = robust_step(cells);
 
-    (void)baseline, (void)stretch;
     for (int e = 0; e < s->elements; e++) {
-        const double size = (double)robust[s->of_data[e]];
-        if (size >= 0)
-            grove_median_add(w->median, size * size);
+        const float *robust = robust_at(w->tile, cells, s->of_data[e]);
+        double square[LINE];
+        unsigned char counts[LINE];
+        for (int64_t k = 0; k < cells->count; k++) {
+            const double size = (double)robust[k * each];
+            square[k] = size * size;
+            counts[k] = size >= 0;
+        }
+        add_to_median(w, square, counts, cells->count);
     }
 }
 
 /* Weights of residuals whose sizes were kept; the data's own of others, or of all. */
-static void weigh_kept(void *context, int64_t baseline, int64_t stretch, const int64_t *at)
+static void weigh_kept(void *context, const line *cells)
 {
-    reweighing *w = context;
+    const reweighing *w = context;
     const solve *s = w->tile->solve;
-    float *robust = w->tile->robust + at[SOLVE_MODEL] * SOLVE_ELEMENTS;
+    const int64_t each = robust_step(cells);
 
-    (void)baseline, (void)stretch;
     for (int e = 0; e < s->elements; e++) {
-        const int element = s->of_data[e];
-        const double weight = weight_at(w->tile, at, element), size = (double)robust[element];
-        robust[element] =
-            size >= 0 && w->scale > 0 ? robust_weight(w, weight, size * size) : (float)weight;
+        float *robust = robust_at(w->tile, cells, s->of_data[e]);
+        double weight[LINE];
+        load_weights(w->tile, cells, s->of_data[e], weight);
+        for (int64_t k = 0; k < cells->count; k++) {
+            const double size = (double)robust[k * each];
+            const float less = robust_weight(w, weight[k], size * size);
+            robust[k * each] = size >= 0 && w->scale > 0 ? less : (float)weight[k];
+        }
     }
 }
 

@@ -22,7 +22,7 @@ static int find(int count, double guess, double *median)
     grove_median_begin(&m, guess);
     for (; !known && turns < 2 * TURNS; turns++) {
         for (int i = 0; i < count; i++)
-            grove_median_add(&m, numbers[i]);
+            grove_median_add(&m, &numbers[i], 1);
         known = grove_median_end(&m, median);
     }
     ck_assert(known);
