@@ -104,6 +104,110 @@ START_TEST(outliers)
 }
 END_TEST
 
+/* ---- the equations of a robust fit ---- */
+
+enum { STATIONS = 8, SLOTS = 4 }; /* SLOTS: of a solution */
+
+/* |r|^2 of the cells of some slots; returns how many. */
+static int64_t residuals_of(int64_t first, double *squares)
+{
+    const solve_kept *v = &solve_world_kept[0], *d = &solve_world_kept[1];
+    const int64_t each = v->cells / v->size[0] * v->elements;
+
+    for (int64_t i = 0; i < SLOTS * each; i++) {
+        const double complex r = d->at[first * each + i] - v->at[first * each + i];
+        squares[i] = creal(r) * creal(r) + cimag(r) * cimag(r);
+    }
+    return SLOTS * each;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median_of(const double *x, int64_t count)
+{
+    double *sorted = malloc((size_t)count * sizeof(*sorted)), median;
+
+    memcpy(sorted, x, (size_t)count * sizeof(*sorted));
+    qsort(sorted, (size_t)count, sizeof(*sorted), compare);
+    median = sorted[count / 2];
+    free(sorted);
+    return median;
+}
+
+/* The largest gradient by a change X of the gains, (1 + X) G, that is diagonal or full, over the
+ * sum of its parts' sizes. */
+static double gradient_of(int64_t first, const double *squares, double scale, bool full)
+{
+    const solve_kept *v = &solve_world_kept[0], *d = &solve_world_kept[1];
+    const double complex *pair = solve_world_kept[2].at;
+    const int64_t freqs = v->size[2], each = v->cells / v->size[0];
+    double complex sum[STATIONS][2][2] = {{{0}}};
+    double all[STATIONS][2][2] = {{{0}}}, largest = 0;
+
+    for (int64_t i = 0; i < SLOTS * each * 8; i++) {
+        const int64_t cell = first * each + i / 8, baseline = cell / freqs % v->size[1];
+        const int p = (int)creal(pair[baseline]), q = (int)cimag(pair[baseline]);
+        const int e = i / 2 % 4, b = i % 2, row = e / 2, column = e % 2;
+        const double weight = 6 / (4 + squares[i / 8 * 4 + e] / scale);
+        const double complex r = weight * (d->at[4 * cell + e] - v->at[4 * cell + e]);
+        const double complex left = r * conj(v->at[4 * cell + 2 * b + column]);
+        const double complex right = conj(r) * v->at[4 * cell + 2 * row + b];
+        sum[p][row][b] += left;
+        all[p][row][b] += cabs(left);
+        sum[q][column][b] += right;
+        all[q][column][b] += cabs(right);
+    }
+    for (int k = 0; k < 4 * STATIONS; k++)
+        if (full || k % 4 == 0 || k % 4 == 3)
+            largest =
+                fmax(largest, cabs(sum[k / 4][k / 2 % 2][k % 2]) / all[k / 4][k / 2 % 2][k % 2]);
+    return largest;
+}
+
+/* At the solution the weighted residuals have no part along any gain, with weights that are
+ * those of Student's t distribution of these very residuals: however the weights change and the
+ * gains are found, and whether of some cells, or of matrices, at once. */
+START_TEST(robust_equations)
+{
+    static const char *const options[] = {"", ", method=lm", ", compress=false", ", batch=1"};
+    const bool full = _i & 8;
+    char *text =
+        grove_format("G[p] = parm(\"G\", jones=%s, time=8min)\n"
+                     "T[p] = draw(obs, shape=%s, around=1).value\n"
+                     "b = draw(obs, complex=false, spread=1, times=1, channels=1, seed=9).value\n"
+                     "c[p,q] = b[p] * b[q] - 0.55\no[p,q] = 10 * (c + abs(c))\n"
+                     "D[p,q] = T[p] * M[p,q] * T[q]^H + noise(obs, sigma=0.3Jy, seed=2)"
+                     " + o[p,q] * matrix(1Jy, 1i * 1Jy, 2 * 1Jy, 1Jy)\n"
+                     "V[p,q] = %s\n"
+                     "fit = solve(V, D, tolerance=1e-8, robust=student_t%s)\n"
+                     "k0 = keep(V)\nk1 = keep(D, number=1)\n"
+                     "k2 = keep(obs.station_index[p] + 1i * obs.station_index[q] + 0, number=2)\n",
+                     full ? "full" : "diagonal", full ? "matrix" : "diagonal",
+                     _i % 2 ? "G[p] * M[p,q] * G[q]^H"
+                            : "G[p] * (0.5 * M[p,q]) * G[q]^H + 0.5 * G[p] * M[p,q] * G[q]^H",
+                     options[_i / 2 % 4]);
+
+    solve_world_pass(&w, text);
+    free(text);
+    const solve_kept *v = &solve_world_kept[0];
+    ck_assert(v->axes == 3 && v->elements == 4 && v->size[0] == w.times);
+    double *squares = malloc((size_t)(v->cells * 4) * sizeof(*squares));
+    for (int64_t t = 0; t < v->size[0]; t += SLOTS) {
+        const int64_t count = residuals_of(t, squares);
+        const double median = median_of(squares, count), scale = median / (2 * M_LN2);
+        const double gradient = gradient_of(t, squares, scale, full);
+        ck_assert_msg(gradient < 1e-5, "%g", gradient);
+        ck_assert_double_gt(gradient_of(t, squares, 1e9 * scale, full), 1e-2); /* equal weights */
+    }
+    free(squares);
+}
+END_TEST
+
 /* Of a linear model a fit is one step; the weights go on changing. */
 START_TEST(outliers_of_a_factor)
 {
@@ -300,6 +404,7 @@ static Suite *make_suite(void)
     tcase_add_checked_fixture(fits, setup, teardown);
     tcase_add_loop_test(fits, found_again, 0, 4 * KINDS);
     tcase_add_loop_test(fits, outliers, 0, 4);
+    tcase_add_loop_test(fits, robust_equations, 0, 16);
     tcase_add_loop_test(fits, outliers_of_a_factor, 0, 2);
     tcase_add_test(fits, far_in_a_short_domain);
     tcase_add_loop_test(fits, far_in_a_cell, 0, ALONE);
