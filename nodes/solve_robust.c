@@ -1,6 +1,6 @@
 /* Fits that outliers do not spoil: residuals as of Student's t distribution (Lange, Little & Taylor
  * 1989), by weights that fall with the residual and are found again after each fit. */
-#include "nodes/solve.h"
+#include "nodes/solve_lines.h"
 
 #include "base/error.h"
 #include "base/log.h"
@@ -18,164 +18,9 @@
 #define MEDIAN_OF_1 0.45493642311957275
 #define MEDIAN_OF_2 (2 * M_LN2)
 
-/* ---- cells ---- */
-
-enum { LINE = 128 }; /* channels of a row and time, at most */
-
-/* Channels of a domain that follow each other: their baseline and stretch (numbered in the domain),
- * and where they are in each input. */
-typedef struct {
-    int64_t baseline, stretch, count;
-    const int64_t *at, *step; /* [inputs]: of the first cell; from one cell to the next */
-} line;
-
-typedef void (*visitor)(void *context, const line *cells);
-
-typedef struct {
-    const solve_tile *tile;
-    visitor visit;
-    void *context;
-    int inputs;               /* whose places are wanted */
-    int64_t *at, *step, *row; /* [inputs]: as in line; row: of the row's first cell */
-} visiting;
-
-/* Channels from `first` on that count, up to `end`; none where the first one does not. */
-static int64_t count_line(const visiting *w, int64_t first, int64_t end)
-{
-    const solve_tile *tile = w->tile;
-    const int uvw = tile->solve->uvw;
-    int64_t count = 0;
-
-    if (end - first > LINE)
-        end = first + LINE;
-    if (uvw < 0)
-        return end - first;
-    while (first + count < end &&
-           solve_is_in_range(tile, w->at[uvw] + count * w->step[uvw], first + count))
-        count++;
-    return count;
-}
-
-static void visit_line(visiting *w, int64_t baseline, int64_t stretch, int64_t t,
-                       const int64_t range[2])
-{
-    const solve_tile *tile = w->tile;
-
-    for (int64_t f = range[0], count; f < range[1]; f += count ? count : 1) {
-        const int64_t cell[SOLVE_CUTS] = {t, f};
-        for (int k = 0; k < w->inputs; k++) {
-            w->at[k] = w->row[k];
-            for (int c = 0; c < SOLVE_CUTS; c++)
-                if (tile->cut[c] >= 0)
-                    w->at[k] += tile->views[k].stride[tile->cut[c]] *
-                                (cell[c] - tile->range[tile->cut[c]].first);
-        }
-        count = count_line(w, f, range[1]);
-        if (count)
-            w->visit(w->context, &(line){baseline, stretch, count, w->at, w->step});
-    }
-}
-
-static void visit_box(visiting *w, int64_t baseline, int64_t stretch, int64_t (*range)[2])
-{
-    const solve_tile *tile = w->tile;
-    const int64_t first = tile->cut[SOLVE_TIME] >= 0 ? tile->range[tile->cut[SOLVE_TIME]].first : 0;
-    const int64_t b = tile->baseline >= 0 ? baseline - tile->range[tile->baseline].first : 0;
-
-    for (int64_t t = range[SOLVE_TIME][0]; t < range[SOLVE_TIME][1]; t++)
-        if (!solve_is_missing(tile, t - first, b))
-            visit_line(w, baseline, stretch, t, range[SOLVE_FREQ]);
-}
-
-/* All cells of the tile. */
-static void visit_all(visiting *w, int64_t baseline)
-{
-    int64_t range[SOLVE_CUTS][2] = {{0, 1}, {0, 1}};
-
-    for (int c = 0; c < SOLVE_CUTS; c++)
-        if (w->tile->cut[c] >= 0) {
-            const grove_range *cells = &w->tile->range[w->tile->cut[c]];
-            range[c][0] = cells->first;
-            range[c][1] = cells->first + cells->count;
-        }
-    visit_box(w, baseline, 0, range);
-}
-
-static void visit_row(visiting *w, const solve_domain *d, int64_t baseline)
-{
-    const solve *s = w->tile->solve;
-    int64_t t[2], f[2], stretch = 0;
-
-    solve_stretches(s, d, SOLVE_TIME, t);
-    solve_stretches(s, d, SOLVE_FREQ, f);
-    for (int64_t i = t[0]; i < t[1]; i++)
-        for (int64_t j = f[0]; j < f[1]; j++, stretch++) {
-            int64_t range[SOLVE_CUTS][2] = {
-                {solve_stretch_edge(s, SOLVE_TIME, i), solve_stretch_edge(s, SOLVE_TIME, i + 1)},
-                {solve_stretch_edge(s, SOLVE_FREQ, j), solve_stretch_edge(s, SOLVE_FREQ, j + 1)}};
-            if (solve_clip(w->tile, SOLVE_TIME, range[SOLVE_TIME]) &&
-                solve_clip(w->tile, SOLVE_FREQ, range[SOLVE_FREQ]))
-                visit_box(w, baseline, stretch, range);
-        }
-}
-
-/* Cells of a domain in the tile; NULL: of all. model_only: the visitor wants the place of the model
- * alone. */
-static void visit(const solve_tile *tile, const solve_domain *d, bool model_only, visitor function,
-                  void *context)
-{
-    const bool few = model_only && tile->solve->uvw < 0;
-    const int freq = tile->cut[SOLVE_FREQ];
-    size_t inputs = few ? SOLVE_MODEL + 1 : (size_t)tile->solve->inputs;
-    visiting w = {.tile = tile, .visit = function, .context = context, .inputs = (int)inputs};
-
-    w.at = grove_alloc(3 * inputs * sizeof(*w.at));
-    w.step = w.at + inputs;
-    w.row = w.step + inputs;
-    for (size_t k = 0; k < inputs; k++)
-        w.step[k] = freq >= 0 ? tile->views[k].stride[freq] : 0;
-    for (int64_t row = 0; row < tile->rows; row++) {
-        int64_t index[GROVE_MAX_AXES], baseline = 0;
-        solve_find_row(tile, row, index);
-        if (tile->baseline >= 0)
-            baseline = tile->range[tile->baseline].first + index[tile->baseline];
-        for (size_t k = 0; k < inputs; k++) {
-            w.row[k] = 0;
-            for (int a = 0; a < tile->axes; a++)
-                w.row[k] += tile->views[k].stride[a] * index[a];
-        }
-        if (!solve_is_wanted(tile, baseline))
-            continue;
-        if (d)
-            visit_row(&w, d, baseline);
-        else
-            visit_all(&w, baseline);
-    }
-    free(w.at);
-}
-
 /* ---- weights ---- */
 
-/* Numbers of an element of an input in a line. */
-static void load(const solve_view *view, int64_t at, int64_t step, int element, int64_t count,
-                 double *re, double *im)
-{
-    const int64_t numbers = view->complex_ ? 2 : 1, each = numbers * step * view->elements;
-    const int64_t first = numbers * (at * view->elements + (view->elements > 1 ? element : 0));
-    const float *singles = (const float *)(const void *)view->data + (view->double_ ? 0 : first);
-    const double *doubles = (const double *)(const void *)view->data + (view->double_ ? first : 0);
-
-    for (int64_t k = 0; k < count && view->double_; k++)
-        re[k] = doubles[k * each];
-    for (int64_t k = 0; k < count && !view->double_; k++)
-        re[k] = (double)singles[k * each];
-    for (int64_t k = 0; k < count && im; k++)
-        im[k] = numbers == 1    ? 0
-                : view->double_ ? doubles[k * each + 1]
-                                : (double)singles[k * each + 1];
-}
-
-static void load_weights(const solve_tile *tile, const line *cells, int element, double *to)
+static void load_weights(const solve_tile *tile, const solve_line *cells, int element, double *to)
 {
     const int weights = tile->solve->weights;
     const solve_view *view = &tile->views[weights];
@@ -183,21 +28,22 @@ static void load_weights(const solve_tile *tile, const line *cells, int element,
     for (int64_t k = 0; k < cells->count && !view->data; k++)
         to[k] = 1;
     if (view->data)
-        load(view, cells->at[weights], cells->step[weights], element, cells->count, to, NULL);
+        solve_load_line(view, cells->at[weights], cells->step[weights], element, cells->count, to,
+                        NULL);
 }
 
 /* The weight of an element in the first cell; those of the next are `each` further. */
-static float *robust_at(const solve_tile *tile, const line *cells, int element)
+static float *robust_at(const solve_tile *tile, const solve_line *cells, int element)
 {
     return tile->robust + cells->at[SOLVE_MODEL] * SOLVE_ELEMENTS + element;
 }
 
-static int64_t robust_step(const line *cells)
+static int64_t robust_step(const solve_line *cells)
 {
     return cells->step[SOLVE_MODEL] * SOLVE_ELEMENTS;
 }
 
-static void copy_weights(void *context, const line *cells)
+static void copy_weights(void *context, const solve_line *cells)
 {
     const solve_tile *tile = context;
     const solve *s = tile->solve;
@@ -205,7 +51,7 @@ static void copy_weights(void *context, const line *cells)
 
     for (int e = 0; e < s->elements; e++) {
         float *to = robust_at(tile, cells, s->of_data[e]);
-        double weight[LINE];
+        double weight[SOLVE_LINE];
         load_weights(tile, cells, s->of_data[e], weight);
         for (int64_t k = 0; k < cells->count; k++)
             to[k * each] = (float)weight[k];
@@ -228,7 +74,7 @@ int solve_begin_weights(solve_tile *tile)
         cells *= (size_t)tile->range[d].count;
     tile->robust = grove_try_alloc(cells + 1, sizeof(*tile->robust));
     if (tile->robust)
-        visit(tile, NULL, false, copy_weights, tile);
+        solve_visit_lines(tile, NULL, false, copy_weights, tile);
     return tile->robust ? 0 : GROVE_NO_MEMORY;
 }
 
@@ -244,7 +90,7 @@ typedef struct {
 
 /* Numbers of a line. */
 typedef struct {
-    double re[LINE], im[LINE];
+    double re[SOLVE_LINE], im[SOLVE_LINE];
 } numbers;
 
 /* to += factor * of */
@@ -264,8 +110,9 @@ static bool is_diagonal(const double complex m[4])
 }
 
 /* Adds element (i, j) of left m right^H to the model. */
-static void add_group(const reweighing *w, const line *cells, int input, const double complex *left,
-                      const double complex *right, int i, int j, numbers *v)
+static void add_group(const reweighing *w, const solve_line *cells, int input,
+                      const double complex *left, const double complex *right, int i, int j,
+                      numbers *v)
 {
     const solve_view *middle = &w->tile->views[input];
     const bool diagonal = is_diagonal(left) && is_diagonal(right);
@@ -275,22 +122,22 @@ static void add_group(const reweighing *w, const line *cells, int input, const d
             numbers m;
             if ((diagonal && (k != i || l != j)) || (middle->elements < 4 && k != l))
                 continue;
-            load(middle, cells->at[input], cells->step[input],
-                 middle->elements == 4 ? 2 * k + l : k, cells->count, m.re, m.im);
+            solve_load_line(middle, cells->at[input], cells->step[input],
+                            middle->elements == 4 ? 2 * k + l : k, cells->count, m.re, m.im);
             add_times(v, left[2 * i + k] * conj(right[2 * j + l]), &m, cells->count);
         }
 }
 
 /* An element of V in a line: the model, or what its factors make. */
-static void find_model(const reweighing *w, const line *cells, int element, numbers *v)
+static void find_model(const reweighing *w, const solve_line *cells, int element, numbers *v)
 {
     const solve_tile *tile = w->tile;
     const solve *s = tile->solve;
     const int e = s->elements == 4 ? element : 3 * element;
 
     if (!s->group_count) {
-        load(&tile->views[SOLVE_MODEL], cells->at[SOLVE_MODEL], cells->step[SOLVE_MODEL],
-             s->of_model[element], cells->count, v->re, v->im);
+        solve_load_line(&tile->views[SOLVE_MODEL], cells->at[SOLVE_MODEL], cells->step[SOLVE_MODEL],
+                        s->of_model[element], cells->count, v->re, v->im);
         return;
     }
     const grove_axis *axis = tile->range[tile->baseline].axis;
@@ -304,7 +151,7 @@ static void find_model(const reweighing *w, const line *cells, int element, numb
 }
 
 /* Cells of an input with a flag among the bits do not count. */
-static void leave_flagged(const solve_tile *tile, const line *cells, int input, int bits,
+static void leave_flagged(const solve_tile *tile, const solve_line *cells, int input, int bits,
                           unsigned char *counts)
 {
     const solve_view *view = &tile->views[input];
@@ -320,18 +167,18 @@ static int bit_of(const solve_tile *tile, int input, int element)
 }
 
 /* The squared residuals of an element, times their weights, and which of them count. */
-static void find_squares(const reweighing *w, const line *cells, int e, double *square,
+static void find_squares(const reweighing *w, const solve_line *cells, int e, double *square,
                          unsigned char *counts)
 {
     const solve_tile *tile = w->tile;
     const solve *s = tile->solve;
     const int element = s->of_data[e];
-    double weight[LINE];
+    double weight[SOLVE_LINE];
     numbers v, data;
 
     find_model(w, cells, e, &v);
-    load(&tile->views[SOLVE_DATA], cells->at[SOLVE_DATA], cells->step[SOLVE_DATA], element,
-         cells->count, data.re, data.im);
+    solve_load_line(&tile->views[SOLVE_DATA], cells->at[SOLVE_DATA], cells->step[SOLVE_DATA],
+                    element, cells->count, data.re, data.im);
     load_weights(tile, cells, element, weight);
     for (int64_t k = 0; k < cells->count; k++) {
         const double re = data.re[k] - v.re[k], im = data.im[k] - v.im[k];
@@ -364,7 +211,7 @@ static void add_to_median(const reweighing *w, double *square, const unsigned ch
     grove_median_add(w->median, square, kept);
 }
 
-static void take_residuals(void *context, const line *cells)
+static void take_residuals(void *context, const solve_line *cells)
 {
     const reweighing *w = context;
     const solve *s = w->tile->solve;
@@ -372,8 +219,8 @@ static void take_residuals(void *context, const line *cells)
 
     for (int e = 0; e < s->elements; e++) {
         const int element = s->of_data[e];
-        double square[LINE], weight[LINE];
-        unsigned char counts[LINE];
+        double square[SOLVE_LINE], weight[SOLVE_LINE];
+        unsigned char counts[SOLVE_LINE];
         find_squares(w, cells, e, square, counts);
         if (w->keeps) {
             float *robust = robust_at(w->tile, cells, element);
@@ -396,7 +243,7 @@ static void take_residuals(void *context, const line *cells)
 }
 
 /* The same from sizes that were kept. */
-static void take_kept(void *context, const line *cells)
+static void take_kept(void *context, const solve_line *cells)
 {
     const reweighing *w = context;
     const solve *s = w->tile->solve;
@@ -404,8 +251,8 @@ static void take_kept(void *context, const line *cells)
 
     for (int e = 0; e < s->elements; e++) {
         const float *robust = robust_at(w->tile, cells, s->of_data[e]);
-        double square[LINE];
-        unsigned char counts[LINE];
+        double square[SOLVE_LINE];
+        unsigned char counts[SOLVE_LINE];
         for (int64_t k = 0; k < cells->count; k++) {
             const double size = (double)robust[k * each];
             square[k] = size * size;
@@ -416,7 +263,7 @@ static void take_kept(void *context, const line *cells)
 }
 
 /* Weights of residuals whose sizes were kept; the data's own of others, or of all. */
-static void weigh_kept(void *context, const line *cells)
+static void weigh_kept(void *context, const solve_line *cells)
 {
     const reweighing *w = context;
     const solve *s = w->tile->solve;
@@ -424,7 +271,7 @@ static void weigh_kept(void *context, const line *cells)
 
     for (int e = 0; e < s->elements; e++) {
         float *robust = robust_at(w->tile, cells, s->of_data[e]);
-        double weight[LINE];
+        double weight[SOLVE_LINE];
         load_weights(w->tile, cells, s->of_data[e], weight);
         for (int64_t k = 0; k < cells->count; k++) {
             const double size = (double)robust[k * each];
@@ -464,7 +311,7 @@ bool solve_find_scale(const solve_tile *tile, solve_domain *d)
 {
     begin_median(tile, d);
     reweighing w = {.tile = tile, .jones = d->jones, .median = d->median};
-    visit(tile, d, false, take_residuals, &w);
+    solve_visit_lines(tile, d, false, take_residuals, &w);
     const bool found = tile->ends && end_turn(tile, d->median, d);
     if (found)
         end_median(d);
@@ -475,19 +322,19 @@ void solve_reweigh(const solve_tile *tile, solve_domain *d)
 {
     begin_median(tile, d);
     reweighing w = {.tile = tile, .jones = d->jones, .median = d->median, .keeps = true};
-    visit(tile, d, false, take_residuals, &w);
+    solve_visit_lines(tile, d, false, take_residuals, &w);
     while (!end_turn(tile, d->median, d) && !grove_interrupted())
-        visit(tile, d, true, take_kept, &w);
+        solve_visit_lines(tile, d, true, take_kept, &w);
     end_median(d);
     w.scale = d->scale;
-    visit(tile, d, false, weigh_kept, &w);
+    solve_visit_lines(tile, d, false, weigh_kept, &w);
 }
 
 static void set_domain(const solve_tile *tile, const solve_domain *d, const double complex *jones)
 {
     reweighing w = {.tile = tile, .jones = jones, .scale = d->scale};
 
-    visit(tile, d, false, take_residuals, &w);
+    solve_visit_lines(tile, d, false, take_residuals, &w);
 }
 
 /* ---- of parts of domains ---- */
