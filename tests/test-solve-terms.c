@@ -222,6 +222,28 @@ static const struct {
      "Jones terms vary from cell to cell", false},
     {KNOWN COMPLEX("a") COMPLEX("e") T, "predict(S, obs, right=diagonal(r[p] * a[p], e[p]))",
      "predict(S, obs, right=diagonal(r[p], 1) * T[p])", TURNED, false},
+    /* sums in which terms with parms are the same */
+    {KNOWN COMPLEX("a") COMPLEX("e") T "J[p] = diagonal(a[p] + a[p] * r[p], e[p])\n",
+     "J[p] * M[p,q] * J[q]^H",
+     "diagonal(1 + r[p], 1) * T[p] * M[p,q] * (diagonal(1 + r[q], 1) * T[q])^H", NULL, true},
+    {KNOWN COMPLEX("a") COMPLEX("e") T
+     "J[p] = diagonal(a[p] - 2i * a[p] * r[p] + u[p] * a[p], e[p] - e[p] / 4)\n"
+     "K[p] = diagonal(1 - 2i * r[p] + u[p], 0.75) * T[p]\n",
+     "J[p] * M[p,q] * J[q]^H", "K[p] * M[p,q] * K[q]^H", NULL, true},
+    {KNOWN COMPLEX("a") T, "(a[p] + a[p] * r[p]) * M[p,q] * conj(a[q] + r[q] * a[q])",
+     "T[p] * M[p,q] * T[q]^H", NULL, true, true},
+    {KNOWN ONE("m") ZERO("x") ONE("n") ZERO("y") T
+     "z[p] = m[p] * exp(1i * x[p])\nJ[p] = diagonal(z[p] - r[p] * z[p], exp(1i * y[p]) * n[p])\n",
+     "J[p] * M[p,q] * J[q]^H",
+     "diagonal(1 - r[p], 1) * T[p] * M[p,q] * (diagonal(1 - r[q], 1) * T[q])^H", NULL, true},
+    {KNOWN COMPLEX("a") COMPLEX("e") T
+     "J[p] = diagonal(1 / (a[p] + 2 * u[p] * a[p]), e[p]^-1)^-1\n",
+     "J[p] * M[p,q] * J[q]^H",
+     "diagonal(1 + 2 * u[p], 1) * T[p] * M[p,q] * (diagonal(1 + 2 * u[q], 1) * T[q])^H", NULL,
+     false},
+    {KNOWN COMPLEX("a") COMPLEX("e") T "J[p] = diagonal(a[p] + e[p] * r[p], e[p])\n",
+     "J[p] * M[p,q] * J[q]^H",
+     "diagonal(1 + r[p], 1) * T[p] * M[p,q] * (diagonal(1 + r[q], 1) * T[q])^H", NULL, false, true},
     /* known phases beside those of parms */
     {KNOWN ZERO("x") T, "exp(1i * (u[p] + x[p])) * M[p,q] * exp(1i * (u[q] + x[q]))^H",
      "v[p] * T[p] * M[p,q] * (v[q] * T[q])^H", NULL, true, true},

@@ -4,11 +4,23 @@
 #include "graph/exponent.h"
 #include "graph/rewrite.h"
 
+enum { MAX_DEPTH = 8 }; /* of sums in terms of sums, each of which is opened in two */
+
 typedef struct {
     const grove_axis *baseline;
     grove_chain_test *known;
     void *context;
+    int depth; /* sums that are being opened */
 } spelling;
+
+/* An element as a product of what depends on parms and what does not. */
+typedef struct {
+    grove_chain fitted, known;
+    bool zero;
+    bool changed; /* it has exponentials or products in place of other spellings */
+} element;
+
+static bool open_element(const spelling *s, grove_edge edge, element *to);
 
 static bool is_fitted(const spelling *s, const grove_node *node)
 {
@@ -50,6 +62,43 @@ static bool split(const spelling *s, grove_chain *opened, const grove_factor *at
            grove_chain_split_exponential(opened, at, s->known, s->context);
 }
 
+/* ---- sums ---- */
+
+/* Opens u b + u c as u (b + c), where b and c do not depend on parms. */
+static bool open_sum(const spelling *s, grove_chain *opened, const grove_factor *at)
+{
+    const grove_node *node = at->node;
+    const bool minus = grove_node_has_role(node, GROVE_ROLE_DIFFERENCE);
+    const spelling inside = {s->baseline, s->known, s->context, s->depth + 1};
+    const grove_class *class_ = grove_tree_operator(node->tree, GROVE_ROLE_SUM);
+    grove_argument arguments[2] = {{.place = node->place}, {.place = node->place}};
+    element term[2];
+    bool failed = !class_ || s->depth >= MAX_DEPTH;
+
+    if (!minus && !grove_node_has_role(node, GROVE_ROLE_SUM))
+        return false;
+    for (int k = 0; k < 2 && !failed; k++) {
+        failed = !open_element(&inside, node->inputs[k], &term[k]) || !term[k].fitted.count;
+        if (!failed)
+            grove_chain_sort(&term[k].fitted);
+    }
+    if (failed || grove_chain_compare(&term[0].fitted, &term[1].fitted))
+        return false;
+    if (minus)
+        grove_chain_scale(&term[1].known, -1, 0);
+    for (int k = 0; k < 2; k++)
+        arguments[k].operand = grove_factor_make(&term[k].known, node, &failed);
+    grove_operand fitted = grove_factor_make(&term[0].fitted, node, &failed);
+    grove_node *known =
+        failed ? NULL : grove_tree_call(node->tree, class_, NULL, &node->place, arguments, 2).node;
+    if (!known || fitted.role)
+        return false;
+    grove_chain_open_but(opened, at, (grove_edge){fitted.node, 0}, s->baseline, s->known,
+                         s->context);
+    grove_chain_open_but(opened, at, (grove_edge){known, 0}, s->baseline, s->known, s->context);
+    return true;
+}
+
 static bool open_spelling(const spelling *s, grove_chain *opened, const grove_factor *at)
 {
     const grove_node *node = at->node;
@@ -57,7 +106,7 @@ static bool open_spelling(const spelling *s, grove_chain *opened, const grove_fa
     if (!at->scalar || grove_node_varies(node, GROVE_AXIS_BASELINE) || !is_fitted(s, node))
         return false;
     if (grove_node_is_sum(node))
-        return grove_chain_open_cosine(opened, at, s->baseline);
+        return grove_chain_open_cosine(opened, at, s->baseline) || open_sum(s, opened, at);
     if (grove_node_has_role(node, GROVE_ROLE_POWER))
         return grove_node_has_role(grove_node_behind_casts(node->inputs[0].node),
                                    GROVE_ROLE_EXPONENTIAL) &&
@@ -82,13 +131,6 @@ static bool open_exponential(const spelling *s, grove_chain *opened, const grove
 }
 
 /* ---- elements ---- */
-
-/* An element as a product of what depends on parms and what does not. */
-typedef struct {
-    grove_chain fitted, known;
-    bool zero;
-    bool changed; /* it has exponentials in place of other spellings */
-} element;
 
 static const grove_chain one = {.constant = {1, 0}};
 
