@@ -4,13 +4,13 @@
 #include "graph/exponent.h"
 #include "graph/rewrite.h"
 
-enum { MAX_DEPTH = 8 }; /* of sums in terms of sums, each of which is opened in two */
+enum { MAX_SUMS = 48 }; /* that are opened in a factor, some in each other */
 
 typedef struct {
     const grove_axis *baseline;
     grove_chain_test *known;
     void *context;
-    int depth; /* sums that are being opened */
+    int *sums; /* how many more may be opened */
 } spelling;
 
 /* An element as a product of what depends on parms and what does not. */
@@ -69,16 +69,15 @@ static bool open_sum(const spelling *s, grove_chain *opened, const grove_factor 
 {
     const grove_node *node = at->node;
     const bool minus = grove_node_has_role(node, GROVE_ROLE_DIFFERENCE);
-    const spelling inside = {s->baseline, s->known, s->context, s->depth + 1};
     const grove_class *class_ = grove_tree_operator(node->tree, GROVE_ROLE_SUM);
     grove_argument arguments[2] = {{.place = node->place}, {.place = node->place}};
     element term[2];
-    bool failed = !class_ || s->depth >= MAX_DEPTH;
+    bool failed = !class_;
 
-    if (!minus && !grove_node_has_role(node, GROVE_ROLE_SUM))
+    if ((!minus && !grove_node_has_role(node, GROVE_ROLE_SUM)) || --*s->sums < 0)
         return false;
     for (int k = 0; k < 2 && !failed; k++) {
-        failed = !open_element(&inside, node->inputs[k], &term[k]) || !term[k].fitted.count;
+        failed = !open_element(s, node->inputs[k], &term[k]) || !term[k].fitted.count;
         if (!failed)
             grove_chain_sort(&term[k].fitted);
     }
@@ -257,12 +256,14 @@ static void add_matrix(const spelling *s, grove_chain *opened, const grove_facto
 grove_chain grove_factor_respell(const grove_chain *term, const grove_axis *baseline,
                                  grove_chain_test *known, void *context)
 {
-    const spelling s = {.baseline = baseline, .known = known, .context = context};
+    int sums;
+    const spelling s = {.baseline = baseline, .known = known, .context = context, .sums = &sums};
     grove_chain opened = {.constant = {term->constant[0], term->constant[1]}};
 
     opened.too_many = term->too_many;
     for (int i = 0; i < term->count; i++) {
         const grove_factor *at = &term->at[i];
+        sums = MAX_SUMS;
         if (at->side ? open_exponential(&s, &opened, at) : split(&s, &opened, at))
             continue;
         if (grove_node_has_role(at->node, GROVE_ROLE_DIAGONAL) ||
