@@ -398,11 +398,15 @@ END_TEST
 START_TEST(jones_that_channels_share)
 {
     static const struct {
-        int stations, channels, elements, sums, flat, smear_time, strays, by_sources;
-    } rows[] = {{64, 8, 1, 1, 0, 0, 0, 1},  {64, 16, 1, 1, 0, 1, 0, 1}, {64, 8, 4, 4, 1, 1, 0, 1},
-                {64, 8, 1, 1, 1, 0, 0, 1},  {64, 8, 1, 1, 0, 1, 1, 1},  {7, 16, 4, 4, 1, 0, 0, 0},
-                {64, 24, 4, 4, 1, 0, 0, 0}, {64, 64, 1, 1, 0, 0, 0, 1}, {7, 12, 2, 4, 1, 1, 1, 0},
-                {64, 64, 1, 1, 1, 0, 0, 0}, {64, 12, 1, 4, 1, 0, 0, 1}, {7, 64, 1, 1, 0, 0, 0, 0}};
+        int stations, channels, elements, sums, flat, smear_time, strays, by_sources, gaussians;
+    } rows[] = {{64, 8, 1, 1, 0, 0, 0, 1},      {64, 16, 1, 1, 0, 1, 0, 1},
+                {64, 8, 4, 4, 1, 1, 0, 1},      {64, 8, 1, 1, 1, 0, 0, 1},
+                {64, 8, 1, 1, 0, 1, 1, 1},      {7, 16, 4, 4, 1, 0, 0, 0},
+                {64, 24, 4, 4, 1, 0, 0, 0},     {64, 64, 1, 1, 0, 0, 0, 1},
+                {7, 12, 2, 4, 1, 1, 1, 0},      {64, 64, 1, 1, 1, 0, 0, 0},
+                {64, 12, 1, 4, 1, 0, 0, 1},     {7, 64, 1, 1, 0, 0, 0, 0},
+                {64, 32, 1, 1, 0, 0, 0, 1},     {64, 48, 2, 2, 1, 0, 0, 0, 100},
+                {64, 48, 1, 1, 0, 0, 0, 0, 100}};
 
     for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
         int64_t n = rows[k].stations;
@@ -410,6 +414,7 @@ START_TEST(jones_that_channels_share)
                                      .stations = n,
                                      .channels = rows[k].channels,
                                      .sources = 100,
+                                     .gaussians = rows[k].gaussians,
                                      .regular = 1,
                                      .flat = rows[k].flat,
                                      .smear_time = rows[k].smear_time,

@@ -420,16 +420,20 @@ static double row_by_baselines(const grove_predict_shape *shape, int varied)
 }
 
 /* Between Jones terms that channels share, a source in each lane: phases of stations, products,
- * smearing and phases of strays for each row. Scalars and diagonals take less to load and multiply,
- * by the elements that are summed; scalars have one for each station. */
+ * smearing, shapes and phases of strays for each row. Scalars and diagonals take less to load and
+ * multiply, by the elements that are summed; scalars have one for each station. */
 static double by_sources(const grove_predict_costs *costs, const grove_predict_shape *shape)
 {
     const double sums = sums_of(shape), loaded = shape->elements > 1 ? sums : 1;
     const double phase = shape->elements < 4 ? 0.07 + 0.11 * loaded : 0.8;
     const double slope = 0.19 + 0.02 * shape->elements;
     const double product = shape->elements < 4 ? 0.2 + slope * sums : 0.56 + 0.11 * sums;
+    const int smears = shape->smear_freq || shape->smear_time;
+    const double shapes =
+        shape->sources > 0 ? (double)shape->gaussians / (double)shape->sources : 0;
     const double factors = 0.12 * (shape->smear_freq != 0) + 0.2 * (shape->smear_time != 0) +
-                           0.35 * (shape->strays != 0);
+                           0.35 * (shape->strays != 0) + (shapes > 0 && !smears ? 0.15 : 0) +
+                           shapes * (shape->elements < 4 ? 0.22 : 0.4);
 
     return (double)shape->channels *
            ((double)(shape->stations * SIDES) * phase * costs->phase +
