@@ -189,19 +189,24 @@ INLINE void fill_diagonal(const channel_batch *g, int which, int source, const j
     }
 }
 
-static void fill_station(const channel_batch *g, int which, int station, int source, jones *to)
+/* The phases of a station on the left; those on the right are their conjugates. */
+INLINE void station_phase(const channel_batch *g, const double *u, int source, vec *c, vec *s)
 {
-    const grove_predict_channels_job *job = g->job;
-    const double *u = job->side[which].uvw + 3 * station;
     double delay = u[0] * g->direction[0][source] + u[1] * g->direction[1][source] +
                    u[2] * g->direction[2][source];
     doubles turns[PARTS];
-    jones terms;
-    vec c, s;
 
     for (int i = 0; i < PARTS; i++)
-        turns[i] = g->freq[i] * (which ? delay : -delay);
-    phasor(fractional_turns(turns, 1.0), &c, &s);
+        turns[i] = g->freq[i] * -delay;
+    phasor(fractional_turns(turns, 1.0), c, s);
+}
+
+static void fill_station(const channel_batch *g, int which, int station, int source, vec c, vec s,
+                         jones *to)
+{
+    const grove_predict_channels_job *job = g->job;
+    jones terms;
+
     if (has_whole_matrices(job, which) && (which || g->unpolarised[source])) {
         vec b = which ? splat(1) : g->brightness[source].at[0];
         fill_matrices(job, which, station, source, b, c, s, to);
@@ -542,12 +547,21 @@ static void fill_stations(channel_batch *g, jones *left, jones *right)
 
     load_brightness(g);
     for (int s = 0; s < job->sources; s++)
-        for (int p = 0; p < job->stations; p++)
+        for (int p = 0; p < job->stations; p++) {
+            const double *known = NULL; /* coordinates whose phase is known */
+            vec c, n;
             for (int side = 0; side < 2; side++) {
+                const double *u = job->side[side].uvw + 3 * p;
                 prefetch_station(job, side, p + STATIONS_AHEAD, s);
-                if (job->side[side].wanted[p])
-                    fill_station(g, side, p, s, (side ? right : left) + p * job->sources + s);
+                if (!job->side[side].wanted[p])
+                    continue;
+                if (!known || memcmp(u, known, 3 * sizeof(*u)))
+                    station_phase(g, u, s, &c, &n);
+                known = u;
+                fill_station(g, side, p, s, c, side ? -n : n,
+                             (side ? right : left) + p * job->sources + s);
             }
+        }
 }
 
 static void channel_sums(const grove_predict_channels_job *job)
