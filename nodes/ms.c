@@ -191,6 +191,31 @@ static void add_share(grove_node *node, const char *name, int64_t count, double 
     grove_node_add_property(node, name, number);
 }
 
+/* Says which of the set's rows a tree may leave unread. */
+static void add_unread(grove_node *node, const grove_ms_layout *layout)
+{
+    const char *path = grove_node_text(node, "path");
+    char number[32], *text;
+
+    if (layout->selections < 2)
+        return;
+    if (layout->windows < 2)
+        text = grove_format("%s has rows of %d fields; each ms reads one, field=0 if none is given",
+                            path, layout->fields);
+    else if (layout->fields < 2)
+        text = grove_format("%s has rows of %d spectral windows; each ms reads one, "
+                            "spectral_window=0 if none is given",
+                            path, layout->windows);
+    else
+        text = grove_format("%s has rows of %d fields and %d spectral windows; each ms reads one "
+                            "of each, field=0 and spectral_window=0 if none is given",
+                            path, layout->fields, layout->windows);
+    snprintf(number, sizeof(number), "%d", layout->selections);
+    grove_node_add_property(node, "selections", number);
+    grove_node_add_property(node, "unread", text);
+    free(text);
+}
+
 static int describe(grove_node *node, ms_state *state)
 {
     const grove_ms_layout *layout = grove_ms_layout_of(state->ms);
@@ -217,16 +242,7 @@ static int describe(grove_node *node, ms_state *state)
         grove_format("field %s, spectral window %s", grove_node_property(node, "field"), number);
     grove_node_add_property(node, "selection", selection);
     free(selection);
-    if (layout->fields > 1)
-        grove_node_warn(node,
-                        "%s has rows of %d fields; each ms reads one, field=0 if none is given",
-                        path, layout->fields);
-    if (layout->windows > 1)
-        grove_node_warn(
-            node,
-            "%s has rows of %d spectral windows; each ms reads one, spectral_window=0 if "
-            "none is given",
-            path, layout->windows);
+    add_unread(node, layout);
     snprintf(number, sizeof(number), "%lld", (long long)layout->rows);
     grove_node_add_property(node, "rows", number);
     const double cells = (double)layout->times * (double)layout->baselines;

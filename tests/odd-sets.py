@@ -2,7 +2,7 @@
 
     odd-sets.py make TIDY ODD     rows shuffled, some missing, FLAG_ROW, FLAG and NaN set
     odd-sets.py pair TIDY ODD     the same with XX and YY alone
-    odd-sets.py break TIDY ODD WHAT    one thing odd: interval, frame, frames, uvw, weight, fields
+    odd-sets.py break TIDY ODD WHAT    one thing odd: interval, frame, frames, uvw, weight, fields, windows
     odd-sets.py check ODD         TWICE is 2 DATA, MEAN the mean over time of good samples
 
 See test-odd-sets.sh.
@@ -73,6 +73,16 @@ def spoil_one(path, what):
             if f.iscelldefined(name, 0):
                 f.putcell(name, 1, f.getcell(name, 0))
         t.putcell("FIELD_ID", range(t.nrows() // 2), 1)
+    elif what == "windows":
+        with table(path + "::SPECTRAL_WINDOW", readonly=False, ack=False) as w, \
+                table(path + "::DATA_DESCRIPTION", readonly=False, ack=False) as d:
+            for each in w, d:
+                each.addrows(1)
+                for name in each.colnames():
+                    if each.iscelldefined(name, 0):
+                        each.putcell(name, 1, each.getcell(name, 0))
+            d.putcell("SPECTRAL_WINDOW_ID", 1, 1)
+        t.putcol("DATA_DESC_ID", np.arange(t.nrows(), dtype=np.int32) % 2)
     elif what == "uvw":
         uvw = t.getcol("UVW")[:, :2]
         t.removecols("UVW")

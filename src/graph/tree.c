@@ -255,6 +255,40 @@ static void sort_nodes(grove_tree *tree)
     tree->node_capacity = tree->node_count + 1;
 }
 
+static bool reads_same(const grove_node *a, const grove_node *b, const char *property)
+{
+    const char *of = grove_node_property(a, "selections") ? grove_node_property(a, property) : NULL;
+
+    return of && grove_equal(of, grove_node_property(b, property));
+}
+
+/* Whether an earlier leaf that is used reads the same. */
+static bool is_read_before(const grove_tree *tree, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (tree->nodes[k]->used && reads_same(tree->nodes[k], tree->nodes[i], "path") &&
+            reads_same(tree->nodes[k], tree->nodes[i], "selection"))
+            return true;
+    return false;
+}
+
+/* Warns of leaves that read a part of what has more parts than the tree reads. */
+static void warn_unread(const grove_tree *tree)
+{
+    for (size_t i = 0; i < tree->node_count; i++) {
+        const grove_node *leaf = tree->nodes[i];
+        const char *parts = grove_node_property(leaf, "selections");
+        long read = 0;
+        if (!leaf->used || !parts)
+            continue;
+        for (size_t k = 0; k < tree->node_count; k++)
+            read += tree->nodes[k]->used && reads_same(tree->nodes[k], leaf, "path") &&
+                    !is_read_before(tree, k);
+        if (read < strtol(parts, NULL, 10))
+            grove_node_warn(leaf, "%s", grove_node_property(leaf, "unread"));
+    }
+}
+
 int grove_tree_finish(grove_tree *tree)
 {
     int code = grove_tree_check_targets(tree);
@@ -277,6 +311,7 @@ int grove_tree_finish(grove_tree *tree)
         sort_nodes(tree); /* derivatives before the fits */
         grove_tree_skip_flagged(tree);
         sort_nodes(tree); /* data before the nodes that read their flags */
+        warn_unread(tree);
     }
     return code;
 }

@@ -42,6 +42,7 @@ typedef struct {
     int64_t runs;        /* when opened: of baselines in a time that follow each other, with rows */
     bool by_baseline;    /* when opened: most of them follow one of the same baseline */
     int fields, windows; /* when opened: how many the rows of the whole set have */
+    int selections;      /* ... and how many of both together */
 } grove_ms_layout;
 
 void grove_ms_layout_free(grove_ms_layout *layout); /* frees the contents and the struct */

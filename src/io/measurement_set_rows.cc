@@ -75,12 +75,12 @@ class chosen_rows
         bool wanted = false;
         for (size_t k = 0; k < size_t(count); k++) {
             const int id = of.description[k];
-            if (!k || of.field[k] != of.field[k - 1])
-                fields.insert(of.field[k]);
-            if (!k || id != of.description[k - 1]) {
+            if (!k || of.field[k] != of.field[k - 1] || id != of.description[k - 1]) {
                 wanted = descriptions.count(id);
+                fields.insert(of.field[k]);
                 if (!wanted)
                     others.insert(id);
+                selections.insert({of.field[k], wanted ? -1 : id});
             }
             if (wanted && of.field[k] == part.field &&
                 !(part.cross_only && of.left[k] == of.right[k]))
@@ -114,6 +114,8 @@ class chosen_rows
     const int64_t of_table; // rows
     // Of all its rows, once they were seen: fields, and descriptions of other windows.
     std::set<int> fields, others;
+    // Of each field, this window (-1) and descriptions of others.
+    std::set<std::pair<int, int>> selections;
 
     chosen_rows(const Table &table, const grove_ms_part &choice, const std::set<int> &ids)
         : descriptions(ids), columns(table), part(choice), of_table(columns.rows)
@@ -242,6 +244,7 @@ void look(row_finder &f)
     f.start = slots.slots();
     f.found->fields = int(f.rows.fields.size());
     f.found->windows = int(f.rows.others.size()) + 1;
+    f.found->selections = int(f.rows.selections.size());
 }
 
 void number_baselines(row_finder &f)
@@ -491,6 +494,7 @@ void fill_layout(grove_ms_layout *layout, const grove_set_rows *rows)
     layout->by_baseline = rows->by_baseline;
     layout->fields = rows->fields;
     layout->windows = rows->windows;
+    layout->selections = rows->selections;
 }
 } // namespace
 

@@ -19,6 +19,7 @@ typedef struct {
     int *scan;               /* [times] */
     int *left, *right;       /* [baselines] stations */
     int fields, windows;     /* of all rows of the set */
+    int selections;          /* ... of both together */
     bool by_baseline;        /* most rows follow one of the same baseline */
 } grove_set_rows;
 
