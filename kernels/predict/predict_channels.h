@@ -133,9 +133,14 @@ INLINE void prefetch_station(const grove_predict_channels_job *job, int which, i
     const grove_predict_channels_side *side = &job->side[which];
     int64_t from = side->source * job->order[source] + side->channel * job->offset;
 
-    if (side->numbers && side->wanted[station])
-        for (int64_t k = job->from * side->channel; k < job->to * side->channel; k += 64)
-            __builtin_prefetch(side->at[station] + from + k, 0, 2); /* into the second cache */
+    const int64_t bytes = (job->to - job->from) * side->channel;
+
+    if (!side->numbers || !side->wanted[station])
+        return;
+    const char *first = side->at[station] + from + job->from * side->channel;
+    for (int64_t k = 0; k < bytes; k += 64)
+        __builtin_prefetch(first + k, 0, 2); /* into the second cache */
+    __builtin_prefetch(first + bytes - 1, 0, 2);
 }
 
 /* Whether a side has the matrices of all lanes one after the other, in the kernel's precision. */
