@@ -213,6 +213,9 @@ static void add_unread(grove_node *node, const grove_ms_layout *layout)
     snprintf(number, sizeof(number), "%d", layout->selections);
     grove_node_add_property(node, "selections", number);
     grove_node_add_property(node, "unread", text);
+    char *real = realpath(path, NULL); /* however it is spelt */
+    grove_node_add_property(node, "unread_of", real ? real : path);
+    free(real);
     free(text);
 }
 

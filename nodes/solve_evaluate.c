@@ -108,24 +108,27 @@ static bool has_moved(const solve_evaluation *e, const solve_domain *d, const do
     return !(moved <= limit * limit * norm);
 }
 
-/* StEFCal with new weights. Where it moves the domain, that is to be weighed anew where it is then;
- * where it does not, or comes to no end, Levenberg-Marquardt goes on from where it was. */
+/* StEFCal with new weights. Where it moves the domain, that is to be weighed anew where it is then,
+ * which counts as one of the changes of weights; where it does not, or does not converge,
+ * Levenberg-Marquardt goes on from where it was. */
 static int solve_weighed(const solve_evaluation *e, solve_domain *d, bool *moved)
 {
     const solve *s = e->solve;
     const int64_t iterations = d->iterations;
 
     *moved = false;
-    if (s->method != SOLVE_AUTO || !s->direct || !d->direct || d->reweighed + 1 >= MAX_REWEIGHED)
+    if (s->method != SOLVE_AUTO || !s->direct || !d->direct || d->reweighed >= MAX_REWEIGHED / 2)
         return 0;
     double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
     keep_before(e, d);
     memcpy(x, d->before, (size_t)d->unknowns * sizeof(*x));
     int code = solve_directly(e->tile, e->compressed, d, x);
-    *moved = !code && d->outcome == GROVE_LEAST_SQUARES_CONVERGED && has_moved(e, d, x);
+    d->direct = d->outcome == GROVE_LEAST_SQUARES_CONVERGED; /* else it would fail again */
+    *moved = !code && d->direct && has_moved(e, d, x);
     d->outcome = GROVE_LEAST_SQUARES_RUNNING;
     d->iterations += iterations;
     d->reweighed += *moved;
+    d->sums.chi2 = d->chi2; /* for those who wait */
     if (*moved)
         solve_put(s, d, e->parms, x);
     free(x);

@@ -135,7 +135,7 @@ INLINE void prefetch_station(const grove_predict_channels_job *job, int which, i
 
     const int64_t bytes = (job->to - job->from) * side->channel;
 
-    if (!side->numbers || !side->wanted[station])
+    if (!side->numbers || !side->wanted[station] || !bytes)
         return;
     const char *first = side->at[station] + from + job->from * side->channel;
     for (int64_t k = 0; k < bytes; k += 64)

@@ -435,7 +435,7 @@ static double by_sources(const grove_predict_costs *costs, const grove_predict_s
                            0.35 * (shape->strays != 0) + (shapes > 0 && !smears ? 0.15 : 0) +
                            shapes * (shape->elements < 4 ? 0.22 : 0.4);
 
-    return (double)shape->channels *
+    return lanes_of_source(shape) * (double)shape->channels *
            ((double)(shape->stations * SIDES) * phase * costs->phase +
             (double)shape->baselines * (product + factors) * costs->direct);
 }

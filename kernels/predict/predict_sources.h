@@ -32,7 +32,7 @@ typedef struct {
     _Alignas(64) real narrow[3][BATCH * LANES]; /* direction */
     double largest[3];                          /* of the directions */
     int gaussians[BATCH];                       /* are there any in the vector? */
-    int complex_element[4]; /* of the brightnesses that rows multiply by: any is complex */
+    int complex_element[4]; /* 1: of the brightnesses that rows multiply by some are not real */
     /* of all vectors in a channel; with diagonal terms of a vector in all channels; with scalars of
      * both: [vector][channel, if it varies] */
     jones brightness[PLACES];

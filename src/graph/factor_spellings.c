@@ -4,7 +4,7 @@
 #include "graph/exponent.h"
 #include "graph/rewrite.h"
 
-enum { MAX_SUMS = 48 }; /* that are opened in a factor, some in each other */
+enum { MAX_SUMS = 48 }; /* that are looked at in a factor, some in each other */
 
 typedef struct {
     const grove_axis *baseline;

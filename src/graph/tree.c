@@ -266,7 +266,7 @@ static bool reads_same(const grove_node *a, const grove_node *b, const char *pro
 static bool is_read_before(const grove_tree *tree, size_t i)
 {
     for (size_t k = 0; k < i; k++)
-        if (tree->nodes[k]->used && reads_same(tree->nodes[k], tree->nodes[i], "path") &&
+        if (tree->nodes[k]->used && reads_same(tree->nodes[k], tree->nodes[i], "unread_of") &&
             reads_same(tree->nodes[k], tree->nodes[i], "selection"))
             return true;
     return false;
@@ -282,7 +282,7 @@ static void warn_unread(const grove_tree *tree)
         if (!leaf->used || !parts)
             continue;
         for (size_t k = 0; k < tree->node_count; k++)
-            read += tree->nodes[k]->used && reads_same(tree->nodes[k], leaf, "path") &&
+            read += tree->nodes[k]->used && reads_same(tree->nodes[k], leaf, "unread_of") &&
                     !is_read_before(tree, k);
         if (read < strtol(parts, NULL, 10))
             grove_node_warn(leaf, "%s", grove_node_property(leaf, "unread"));
