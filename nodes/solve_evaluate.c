@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_REWEIGHED = 30 };
+enum { MAX_REWEIGHED = 30, MAX_DIRECTLY = 15 }; /* changes of weights; of them with StEFCal */
 
 /* Only models in single precision round: not compressed sums. */
 bool solve_rounds(const solve_evaluation *e)
@@ -117,7 +117,7 @@ static int solve_weighed(const solve_evaluation *e, solve_domain *d, bool *moved
     const int64_t iterations = d->iterations;
 
     *moved = false;
-    if (s->method != SOLVE_AUTO || !s->direct || !d->direct || d->reweighed >= MAX_REWEIGHED / 2)
+    if (s->method != SOLVE_AUTO || !d->direct || d->reweighed >= MAX_DIRECTLY)
         return 0;
     double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
     keep_before(e, d);

@@ -166,14 +166,13 @@ static int bit_of(const solve_tile *tile, int input, int element)
     return 1 << (tile->views[input].elements > 1 ? element : 0);
 }
 
-/* The squared residuals of an element, times their weights, and which of them count. */
-static void find_squares(const reweighing *w, const solve_line *cells, int e, double *square,
-                         unsigned char *counts)
+/* The weights of an element, squared residuals times these, and which of them count. */
+static void find_squares(const reweighing *w, const solve_line *cells, int e, double *weight,
+                         double *square, unsigned char *counts)
 {
     const solve_tile *tile = w->tile;
     const solve *s = tile->solve;
     const int element = s->of_data[e];
-    double weight[SOLVE_LINE];
     numbers v, data;
 
     find_model(w, cells, e, &v);
@@ -221,7 +220,7 @@ static void take_residuals(void *context, const solve_line *cells)
         const int element = s->of_data[e];
         double square[SOLVE_LINE], weight[SOLVE_LINE];
         unsigned char counts[SOLVE_LINE];
-        find_squares(w, cells, e, square, counts);
+        find_squares(w, cells, e, weight, square, counts);
         if (w->keeps) {
             float *robust = robust_at(w->tile, cells, element);
             for (int64_t k = 0; k < cells->count; k++) {
@@ -235,7 +234,6 @@ static void take_residuals(void *context, const solve_line *cells)
             continue;
         }
         float *robust = robust_at(w->tile, cells, element);
-        load_weights(w->tile, cells, element, weight);
         for (int64_t k = 0; k < cells->count; k++)
             if (counts[k])
                 robust[k * each] = robust_weight(w, weight[k], square[k]);

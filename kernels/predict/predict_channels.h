@@ -132,7 +132,6 @@ INLINE void prefetch_station(const grove_predict_channels_job *job, int which, i
         return;
     const grove_predict_channels_side *side = &job->side[which];
     int64_t from = side->source * job->order[source] + side->channel * job->offset;
-
     const int64_t bytes = (job->to - job->from) * side->channel;
 
     if (!side->numbers || !side->wanted[station] || !bytes)
@@ -180,17 +179,16 @@ INLINE void fill_diagonal(const channel_batch *g, int which, int source, const j
     for (int k = 0; k < (which ? 2 : g->job->elements); k++) {
         const int e = which ? 6 * k : 2 * g->job->element[k];
         const vec *l = terms->at + (e & 4 ? 6 : 0);
-        vec x[2] = {l[0], l[1]}, y[2] = {zero, zero};
-        if (!which && g->unpolarised[source]) {
-            x[0] *= e == 2 || e == 4 ? zero : b->at[0];
-            x[1] *= e == 2 || e == 4 ? zero : b->at[0];
-        } else if (!which) {
-            x[0] = x[1] = zero;
+        vec x[2] = {zero, zero};
+        if (which) {
+            memcpy(x, l, sizeof(x));
+        } else if (!g->unpolarised[source]) {
             add_times(x, l, b->at[e], b->at[e + 1]);
+        } else if (e == 0 || e == 6) {
+            x[0] = l[0] * b->at[0];
+            x[1] = l[1] * b->at[0];
         }
-        add_times(y, x, c, s);
-        to->at[e] = y[0];
-        to->at[e + 1] = y[1];
+        rotate(&to->at[e], x, c, s);
     }
 }
 

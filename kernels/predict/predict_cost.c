@@ -338,12 +338,16 @@ static int64_t in_groups(int64_t count)
     return (count + PREDICT_GROUP - 1) / PREDICT_GROUP * PREDICT_GROUP;
 }
 
+/* The share of the sources that are Gaussians. */
+static double gaussians(const grove_predict_shape *shape)
+{
+    return shape->sources > 0 ? (double)shape->gaussians / (double)shape->sources : 0;
+}
+
 /* The share of the sources that have a real factor in each channel. */
 static double factored(const grove_predict_shape *shape)
 {
-    return !shape->flat         ? 1
-           : shape->sources > 0 ? (double)shape->gaussians / (double)shape->sources
-                                : 0;
+    return shape->flat ? gaussians(shape) : 1;
 }
 
 /* Between Jones terms that channels share, a row in each lane: what a panel and a channel take, to
@@ -429,8 +433,7 @@ static double by_sources(const grove_predict_costs *costs, const grove_predict_s
     const double slope = 0.19 + 0.02 * shape->elements;
     const double product = shape->elements < 4 ? 0.2 + slope * sums : 0.56 + 0.11 * sums;
     const int smears = shape->smear_freq || shape->smear_time;
-    const double shapes =
-        shape->sources > 0 ? (double)shape->gaussians / (double)shape->sources : 0;
+    const double shapes = gaussians(shape);
     const double factors = 0.12 * (shape->smear_freq != 0) + 0.2 * (shape->smear_time != 0) +
                            0.35 * (shape->strays != 0) + (shapes > 0 && !smears ? 0.15 : 0) +
                            shapes * (shape->elements < 4 ? 0.22 : 0.4);

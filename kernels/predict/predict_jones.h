@@ -105,6 +105,13 @@ INLINE void add_times(vec to[2], const vec *a, vec re, vec im)
     to[1] += a[0] * im;
 }
 
+/* to = from (c, s) */
+INLINE void rotate(vec to[2], const vec from[2], vec c, vec s)
+{
+    to[0] = from[0] * c - from[1] * s;
+    to[1] = from[0] * s + from[1] * c;
+}
+
 /* left * b * right; without b unity stands for it. */
 static void apply_matrices(const jones *left, const real *b, const jones *right, jones *to)
 {

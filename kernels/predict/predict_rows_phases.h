@@ -11,7 +11,7 @@
 #define GROVE_KERNELS_PREDICT_ROWS_PHASES_H
 
 #include "../simd/vector.h"
-#include "predict_job.h"
+#include "predict_jones.h"
 
 #include <math.h>
 
@@ -58,13 +58,6 @@ INLINE void dot(const double *uvw, const double *direction, doubles to[PARTS])
 
     for (int i = 0; i < PARTS; i++)
         to[i] = u[i] * direction[0] + v[i] * direction[1] + w[i] * direction[2];
-}
-
-/* to = from (c, s) */
-INLINE void rotate(vec to[2], const vec from[2], vec c, vec s)
-{
-    to[0] = from[0] * c - from[1] * s;
-    to[1] = from[0] * s + from[1] * c;
 }
 
 /* (c, s)^2 */

@@ -77,14 +77,13 @@ static void load_source_brightness(source_batch *g, int v, int c, int place)
     const real *weight = (const real *)job->weight + job->weight_channel * c;
     grove_predict_jones_side cells = {.numbers = 8, .bytes = sizeof(real)};
 
-    g->unpolarised[place] = 1;
     for (int i = 0; i < LANES; i++) {
         int s = v * LANES + i;
         const real *b = s < job->sources ? weight + job->weight_source * s : nothing;
         cells.at[i] = (const char *)b;
-        g->unpolarised[place] = g->unpolarised[place] && is_unpolarised(b);
     }
     load_cells(&cells, 0, &g->brightness[place]);
+    g->unpolarised[place] = are_unpolarised(&g->brightness[place]);
 }
 
 /* Jones terms of a station for vector v; lanes beyond the last source repeat it. */
@@ -488,9 +487,8 @@ static void diagonal_sums(source_batch *g)
             load_source_brightness(g, v, job->from + i, scalars ? v * channels + i : i);
         for (int i = 0; i < channels && scalars; i++)
             for (int k = 0; k < job->elements; k++)
-                for (int n = 0; n < LANES; n++)
-                    g->complex_element[k] |=
-                        g->brightness[v * channels + i].at[2 * job->element[k] + 1][n] != 0;
+                g->complex_element[k] |=
+                    any_of(g->brightness[v * channels + i].at[2 * job->element[k] + 1] != splat(0));
         for (int p = 0; p < job->stations; p++)
             for (int side = 0; side < 2; side++)
                 if (job->side[side].wanted[p])
