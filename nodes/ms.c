@@ -316,6 +316,18 @@ static void warn_of_odd_samples(const grove_node *node, ms_state *state, const c
                     (long long)grove_ms_odd_samples(state->ms));
 }
 
+/* For each row of the block whether the set lacks it; or NULL: all are to be converted. */
+static int find_unread(const ms_state *state, const grove_ms_block *block, unsigned char **missing,
+                       grove_error *error)
+{
+    *missing = NULL;
+    if (!block->rows_unread)
+        return 0;
+    *missing = grove_try_alloc((size_t)(block->times * block->baselines) + 1, 1);
+    return *missing ? grove_ms_find_missing(state->ms, block, *missing, error)
+                    : grove_fail(error, GROVE_NO_MEMORY, "no memory for flags of rows");
+}
+
 /* The set's numbers into cells of another order. */
 static int convert_data(ms_state *state, const char *column, grove_array *out, grove_error *error)
 {
@@ -324,18 +336,21 @@ static int convert_data(ms_state *state, const char *column, grove_array *out, g
     unsigned char *flag = grove_try_alloc(cells * corrs + 1, 1);
     grove_ms_block block = block_of(out);
     grove_cplx32 *to = out->data;
-    unsigned char dropped;
+    unsigned char dropped, *missing = NULL;
     int code;
 
-    block.rows_unread = false; /* all of it is converted */
     if (!data || !flag)
         code = grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu visibilities", cells * corrs);
     else
         code = grove_ms_read_data(state->ms, column, &block, data, flag, error);
+    if (!code)
+        code = find_unread(state, &block, &missing, error);
     for (size_t i = 0; i < cells && !code; i++)
-        grove_correlations_load(&state->map, data + 2 * corrs * i, flag + corrs * i,
-                                to + (size_t)out->elements * i,
-                                out->flags ? &out->flags[i] : &dropped);
+        if (!missing || !missing[i / (size_t)block.channels])
+            grove_correlations_load(&state->map, data + 2 * corrs * i, flag + corrs * i,
+                                    to + (size_t)out->elements * i,
+                                    out->flags ? &out->flags[i] : &dropped);
+    free(missing);
     free(data);
     free(flag);
     return code;
@@ -357,25 +372,32 @@ static int read_data(const grove_node *node, ms_state *state, const char *column
 static int read_weight(ms_state *state, grove_array *out, grove_error *error)
 {
     size_t corrs = (size_t)state->map.count, cells = (size_t)out->cells;
+    const size_t elements = (size_t)out->elements;
     grove_ms_block block = block_of(out);
     float *weight, *to = out->data;
+    unsigned char *missing = NULL;
 
     if (grove_correlations_are_cells(&state->map))
         return grove_ms_read_weight(state->ms, &block, to, error);
     weight = grove_try_alloc(cells * corrs + 1, sizeof(float));
-    block.rows_unread = false;
     int code = weight
                    ? grove_ms_read_weight(state->ms, &block, weight, error)
                    : grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu weights", cells * corrs);
-    memset(to, 0, cells * (size_t)out->elements * sizeof(float));
-    for (size_t i = 0; i < cells && !code; i++)
+    if (!code)
+        code = find_unread(state, &block, &missing, error);
+    for (size_t i = 0; i < cells && !code; i++) {
+        if (missing && missing[i / (size_t)block.channels])
+            continue;
+        memset(to + i * elements, 0, elements * sizeof(float));
         for (size_t k = 0; k < corrs; k++) {
             int element = state->map.element[k] < 0 ? 0 : state->map.element[k];
             int at = state->shape == GROVE_MATRIX     ? element
                      : state->shape == GROVE_DIAGONAL ? element / 3
                                                       : 0;
-            to[i * (size_t)out->elements + (size_t)at] = weight[i * corrs + k];
+            to[i * elements + (size_t)at] = weight[i * corrs + k];
         }
+    }
+    free(missing);
     free(weight);
     return code;
 }

@@ -488,7 +488,7 @@ void solve_stop(const grove_node *node, void *run);
 /* ---- robust fits ---- */
 
 /* Makes tile->robust, with the data's weights; to be freed. 0, or GROVE_NO_MEMORY. */
-int solve_begin_weights(solve_tile *tile);
+int solve_begin_weights(const grove_node *node, solve_tile *tile);
 /* They as an input. */
 solve_view solve_robust_view(const solve_tile *tile);
 /* Finds d->scale of a domain that was evaluated at its solution, and whose Jones terms there are

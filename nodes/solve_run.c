@@ -465,7 +465,7 @@ static int weigh(solve_run *run, const grove_node *node, solve_tile *tile, solve
     int code = 0;
 
     if (whole && begins)
-        code = solve_begin_weights(tile);
+        code = solve_begin_weights(node, tile);
     else if (!whole && !run->robust)
         code = solve_weigh_part(node, tile, e, find_active(run, e->active), again);
     if (tile->robust)

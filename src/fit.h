@@ -68,6 +68,10 @@ int grove_node_add_member_input(grove_node *node, int k, const char *member);
  * anything in such rows on the host, and their flags, too; on devices they are as ever. Returns its
  * number, or -1: there are no such rows. */
 int grove_node_add_rows_input(grove_node *node, int k);
+/* Then, for grove_node_set_memory: bytes that memory for so many times and baselines, of so many
+ * bytes each, takes if it is zeroed by the system, in small pages, and nobody writes to rows that
+ * the set lacks. */
+uint64_t grove_node_rows_bytes(const grove_node *node, double rows, double row_bytes);
 /* Only in check of an action without a target: of its inputs it wants no rows that the set lacks
  * which its object input `input` was read from. They may hold anything. */
 void grove_node_leave_rows(grove_node *node, const char *input);

@@ -416,95 +416,6 @@ START_TEST(entries_of_bursts)
 }
 END_TEST
 
-/* Fits to a set that lacks most rows take a domain in parts that are read once, where it has values
- * of more than 64 MiB, and not in others. */
-START_TEST(domains_of_gaps)
-{
-    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
-    const int channels = _i ? 256 : 1024;
-    char *path[4], *text;
-    grove_plan plan;
-
-    for (int k = 0; k < 4; k++)
-        path[k] = grove_format("%s/by-%d.ms", t.folder, 1 << k);
-    text = grove_format(
-        "obs = observe(array=\"%s/data/arrays/kat-7.array\", hour_angle=-10min..10min, "
-        "integration=10s, phase_centre=\"0deg -30deg\", frequency=1.4GHz, "
-        "channels=%d, channel_width=1kHz)\nV[p,q] = noise(obs, sigma=1Jy)\n"
-        "w = sink(V + 1Jy, obs, to=\"%s\")\n",
-        source, channels, path[0]);
-    testing_tree(&t, text);
-    ck_assert(!probe_run(&t, NULL));
-    for (int k = 0; k < 3; k++)
-        foreign_reference(path[k], path[k + 1]);
-    for (int k = 0; k < 4; k++) {
-        free(text);
-        text = grove_format("obs = ms(\"%s\")\ng[p] = parm(\"g\", obs, jones=diagonal)\n"
-                            "f = solve(g[p] * g[q]^H * 1Jy, obs.data, max_iterations=3)\n",
-                            path[k]);
-        testing_tree(&t, text);
-        grove_session *session = grove_session_new(
-            t.tree, &(grove_session_options){.device = "cpu", .memory = 1 << 30}, t.error);
-        ck_assert_msg(session && !grove_session_plan(session, &plan), "%s",
-                      grove_error_message(t.error, 0));
-        ck_assert(!plan.in_parts == (_i || k < 3));
-        if (plan.in_parts) {
-            ck_assert(plan.reads_once && !plan.undivided_bytes && plan.parts > 1);
-            ck_assert_int_lt(plan.peak_bytes, 64 << 20);
-        }
-        ck_assert_msg(!grove_session_run(session), "%s", grove_error_message(t.error, 0));
-        grove_session_free(session);
-    }
-    free(text);
-    for (int k = 0; k < 4; k++)
-        free(path[k]);
-}
-END_TEST
-
-/* A robust fit reads its data again, so that domains stay whole: of a set that lacks most rows they
- * take but the pages of those that are there. */
-START_TEST(memory_of_gaps)
-{
-    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
-    char *path[4], *text;
-    grove_plan plan;
-
-    for (int k = 0; k < 4; k++)
-        path[k] = grove_format("%s/by-%d.ms", t.folder, 1 << k);
-    text = grove_format("obs = observe(array=\"%s/data/arrays/kat-7.array\", "
-                        "hour_angle=-10min..10min, integration=10s, phase_centre=\"0deg -30deg\", "
-                        "frequency=1.4GHz, channels=1024, channel_width=1kHz)\n"
-                        "V[p,q] = noise(obs, sigma=1Jy)\nw = sink(V + 1Jy, obs, to=\"%s\")\n",
-                        source, path[0]);
-    testing_tree(&t, text);
-    ck_assert(!probe_run(&t, NULL));
-    free(text);
-    for (int k = 0; k < 4; k++) {
-        if (k < 3)
-            foreign_reference(path[k], path[k + 1]);
-        text = grove_format("obs = ms(\"%s\")\ng[p] = parm(\"g\", obs, jones=diagonal)\n"
-                            "f = solve(g[p] * g[q]^H * 1Jy, obs.data, robust=student_t)\n",
-                            path[k]);
-        testing_tree(&t, text);
-        grove_session *session = grove_session_new(
-            t.tree, &(grove_session_options){.device = "cpu", .memory = (uint64_t)4 << 30},
-            t.error);
-        ck_assert_msg(session && !grove_session_plan(session, &plan), "%s",
-                      grove_error_message(t.error, 0));
-        const uint64_t own = plan.process_bytes - grove_memory_resident();
-        ck_assert(!plan.in_parts && plan.peak_bytes > (uint64_t)150 << 20);
-        if (k < 3)
-            ck_assert_uint_ge(own, plan.peak_bytes);
-        else /* of the data, 79 MiB, an eighth of the rows, and a page for each */
-            ck_assert_uint_lt(own + ((uint64_t)50 << 20), plan.peak_bytes);
-        grove_session_free(session);
-        free(text);
-    }
-    for (int k = 0; k < 4; k++)
-        free(path[k]);
-}
-END_TEST
-
 /* A value that is asked for by itself has zeros where the set has no row, flagged. */
 START_TEST(a_value_that_is_asked_for)
 {
@@ -555,8 +466,6 @@ int main(void)
     tcase_add_loop_test(test, images, 0, share * 22);
     tcase_add_test(test, entries_foretold);
     tcase_add_test(test, entries_of_bursts);
-    tcase_add_loop_test(test, domains_of_gaps, 0, 2);
-    tcase_add_test(test, memory_of_gaps);
     tcase_add_test(test, a_value_that_is_asked_for);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

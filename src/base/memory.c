@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -41,6 +42,17 @@ void *grove_copy(const void *from, size_t bytes)
 void *grove_try_alloc(size_t count, size_t size)
 {
     return calloc(count ? count : 1, size ? size : 1);
+}
+
+void grove_memory_leave_gaps(void *at, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)at,
+                    first = (start + page - 1) / page * page, last = (start + bytes) / page * page;
+
+#ifdef MADV_NOHUGEPAGE
+    if (first < last)
+        madvise((char *)at + (first - start), last - first, MADV_NOHUGEPAGE);
+#endif
 }
 
 void grove_grow(void **items, size_t *capacity, size_t count, size_t item_size)

@@ -14,6 +14,9 @@ void *grove_copy(const void *from, size_t bytes);
 
 /* count * size bytes, zeroed, or NULL when the product overflows or memory is short. */
 void *grove_try_alloc(size_t count, size_t size);
+/* Of large memory whose pages were not written to yet: those that nobody writes to stay away, since
+ * pages are small. */
+void grove_memory_leave_gaps(void *at, size_t bytes);
 
 /* For growing arrays: makes room for one more item than `count` in *items (item_size bytes each) by
  * doubling; *capacity is maintained here. */

@@ -21,6 +21,22 @@ bool grove_block_is_better(const grove_block_rule *rule, size_t wanted, size_t b
     return !best || block < best;
 }
 
+bool grove_extent_fills(const grove_extent *request, const grove_extent *block)
+{
+    return !request->gaps.written || (request->gaps.written <= block->gaps.written &&
+                                      grove_hash_equal(request->gaps.key, block->gaps.key));
+}
+
+bool grove_extent_is_better(const grove_block_rule *rule, const grove_extent *request,
+                            const grove_extent *block, const grove_extent *best)
+{
+    const bool fills = grove_extent_fills(request, block);
+    const bool rivals = best && grove_extent_fills(request, best) == fills;
+
+    return !request->gaps.written == !block->gaps.written && (!best || rivals || fills) &&
+           grove_block_is_better(rule, request->bytes, block->bytes, rivals ? best->bytes : 0);
+}
+
 bool grove_budget_allows(const grove_budget *budget, size_t bytes)
 {
     return !budget->limit ||

@@ -4,6 +4,7 @@
 #define GROVE_DEVICE_BUDGET_H
 
 #include "base/error.h"
+#include "base/hash.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,32 @@ typedef struct {
     uint64_t allocations;        /* blocks allocated so far ... */
     uint64_t system_allocations; /* ... and those among them that were new to the pool */
 } grove_budget;
+
+/* Pages of a block that nobody writes to, since they are of rows that a set lacks: they take no
+ * memory. */
+typedef struct {
+    uint64_t written; /* bytes in the other pages; 0: no gaps */
+    grove_hash key;   /* blocks of the same size and key have the same gaps */
+} grove_gaps;
+
+/* A block, or a request for one. */
+typedef struct {
+    size_t bytes; /* of addresses */
+    grove_gaps gaps;
+} grove_extent;
+
+/* The bytes that count. */
+static inline size_t grove_extent_memory(const grove_extent *extent)
+{
+    return extent->gaps.written ? extent->gaps.written : extent->bytes;
+}
+
+/* Whether the pages that one writes to are those of the other. */
+bool grove_extent_fills(const grove_extent *request, const grove_extent *block);
+/* Whether a free block is a better fit for a request than `best` (NULL: none yet): one with gaps
+ * for one with gaps, the same if possible. */
+bool grove_extent_is_better(const grove_block_rule *rule, const grove_extent *request,
+                            const grove_extent *block, const grove_extent *best);
 
 /* The size of the block for a request; 0 if it overflows. */
 size_t grove_block_bytes(const grove_block_rule *rule, size_t bytes);

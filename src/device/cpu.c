@@ -25,7 +25,6 @@
 enum { ALIGN = 64, SMALLEST = 256, SMALL_CLASSES = 12, PROBE = 32 };
 #define LARGE ((size_t)1 << 19) /* blocks from this size on are in the list of large ones */
 #define HUGE  ((size_t)1 << 21)
-#define GAPPY ((size_t)64 << 20) /* up to here clearing gaps costs less than more pages do */
 #define PAGE  ((size_t)1 << 12)
 static const grove_block_rule rule = {SMALLEST, LARGE, PAGE};
 
@@ -35,7 +34,7 @@ typedef struct small {
 
 typedef struct {
     void *at;
-    size_t bytes;
+    grove_extent extent;
     bool busy;
     bool tried;           /* the device that pins it */
     grove_device *pinner; /* NULL: not pinned */
@@ -47,7 +46,6 @@ typedef struct {
     small *free_blocks[SMALL_CLASSES]; /* free blocks of 256 B, 512 B, ... */
     large *blocks;
     size_t block_count, block_capacity;
-    bool gaps; /* see grove_device_expect_gaps */
 } cpu;
 
 static int small_class(size_t bytes)
@@ -61,12 +59,14 @@ static int small_class(size_t bytes)
 
 static void *map_pages(size_t bytes, bool gaps)
 {
-    size_t spare = bytes >= HUGE && !(gaps && bytes > GAPPY) ? HUGE : 0;
+    size_t spare = bytes >= HUGE && !gaps ? HUGE : 0;
     char *at =
         mmap(NULL, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (at == MAP_FAILED)
         return NULL;
+    if (gaps)
+        grove_memory_leave_gaps(at, bytes);
     if (!spare)
         return at;
     size_t before = (HUGE - (uintptr_t)at % HUGE) % HUGE;
@@ -81,38 +81,45 @@ static void *map_pages(size_t bytes, bool gaps)
 static void unpin(large *block)
 {
     if (block->pinner)
-        grove_device_pin(block->pinner, block->at, block->bytes, false);
+        grove_device_pin(block->pinner, block->at, block->extent.bytes, false);
     block->pinner = NULL;
     block->tried = false;
 }
 
-static void add_large(cpu *c, void *at, size_t bytes)
+static void add_large(cpu *c, void *at, const grove_extent *extent)
 {
     grove_grow((void **)&c->blocks, &c->block_capacity, c->block_count, sizeof(large));
-    c->blocks[c->block_count++] = (large){.at = at, .bytes = bytes, .busy = true};
+    c->blocks[c->block_count++] = (large){.at = at, .extent = *extent, .busy = true};
 }
 
-static void remove_large(cpu *c, size_t k)
+static void remove_large(cpu *c, large *block)
 {
-    unpin(&c->blocks[k]);
-    c->blocks[k] = c->blocks[--c->block_count];
+    unpin(block);
+    *block = c->blocks[--c->block_count];
 }
 
-/* Returns a free large block to the system, the smallest first: larger ones are more useful. */
+/* Returns a free large block to the system. */
+static void drop(cpu *c, large *free_block)
+{
+    const large block = *free_block;
+
+    remove_large(c, free_block);
+    munmap(block.at, block.extent.bytes);
+    grove_budget_drop(&c->device.budget, grove_extent_memory(&block.extent));
+}
+
+/* The smallest first: larger ones are more useful. */
 static bool drop_one(cpu *c)
 {
     size_t found = c->block_count;
 
     for (size_t i = 0; i < c->block_count; i++)
         if (!c->blocks[i].busy &&
-            (found == c->block_count || c->blocks[i].bytes < c->blocks[found].bytes))
+            (found == c->block_count || c->blocks[i].extent.bytes < c->blocks[found].extent.bytes))
             found = i;
     if (found == c->block_count)
         return false;
-    large block = c->blocks[found];
-    remove_large(c, found);
-    munmap(block.at, block.bytes);
-    grove_budget_drop(&c->device.budget, block.bytes);
+    drop(c, &c->blocks[found]);
     return true;
 }
 
@@ -140,67 +147,83 @@ static bool make_room(cpu *c, size_t bytes)
     return true;
 }
 
-/* A block from the pool, or NULL; `*bytes` becomes the size of a large block. */
-static void *reuse(cpu *c, size_t *bytes)
+static void *reuse_small(cpu *c, size_t bytes)
+{
+    small **list = &c->free_blocks[small_class(bytes)], *block = *list;
+
+    if (block) {
+        *list = block->next;
+        grove_budget_reuse(&c->device.budget, bytes);
+    }
+    return block;
+}
+
+/* A block from the pool, or NULL. One with other gaps goes: its pages would stay beside those that
+ * are written to. */
+static void *reuse_large(cpu *c, const grove_extent *request)
 {
     large *best = NULL;
 
-    if (*bytes < LARGE) {
-        small **list = &c->free_blocks[small_class(*bytes)], *block = *list;
-        if (block)
-            *list = block->next;
-        return block;
-    }
     for (size_t i = 0; i < c->block_count; i++) {
         large *block = &c->blocks[i];
         if (!block->busy &&
-            grove_block_is_better(&rule, *bytes, block->bytes, best ? best->bytes : 0))
+            grove_extent_is_better(&rule, request, &block->extent, best ? &best->extent : NULL))
             best = block;
     }
     if (!best)
         return NULL;
+    if (!grove_extent_fills(request, &best->extent)) {
+        drop(c, best);
+        return NULL;
+    }
     best->busy = true;
-    *bytes = best->bytes;
+    grove_budget_reuse(&c->device.budget, grove_extent_memory(&best->extent));
     return best->at;
 }
 
-/* A new block of `taken` bytes for a request of `bytes`, or NULL. */
-static void *new_block(cpu *c, size_t taken, size_t bytes)
+/* A new block for a request of `bytes`, or NULL. */
+static void *new_block(cpu *c, const grove_extent *taken, size_t bytes)
 {
     void *at = NULL;
 
-    if (!make_room(c, taken))
+    if (!make_room(c, grove_extent_memory(taken)))
         return NULL;
-    if (EVERY_BLOCK_ITS_OWN || taken < LARGE) {
-        if (posix_memalign(&at, ALIGN, EVERY_BLOCK_ITS_OWN ? bytes + !bytes : taken))
+    if (EVERY_BLOCK_ITS_OWN || taken->bytes < LARGE) {
+        if (posix_memalign(&at, ALIGN, EVERY_BLOCK_ITS_OWN ? bytes + !bytes : taken->bytes))
             return NULL;
     } else {
-        at = map_pages(taken, c->gaps);
+        at = map_pages(taken->bytes, taken->gaps.written > 0);
     }
-    if (at && taken >= LARGE)
-        add_large(c, at, EVERY_BLOCK_ITS_OWN ? bytes : taken);
+    if (at && taken->bytes >= LARGE)
+        add_large(c, at, taken);
+    if (at)
+        grove_budget_take(&c->device.budget, grove_extent_memory(taken));
     return at;
+}
+
+int grove_device_allocate_gaps(grove_device *device, const grove_extent *request, void **at,
+                               grove_error *error)
+{
+    cpu *c = (cpu *)device;
+    const grove_extent taken = {grove_device_block_bytes(device, request->bytes), request->gaps};
+    int code = 0;
+
+    pthread_mutex_lock(&c->lock);
+    *at = !taken.bytes          ? NULL
+          : taken.bytes < LARGE ? reuse_small(c, taken.bytes)
+                                : reuse_large(c, &taken);
+    if (!*at && !(taken.bytes && (*at = new_block(c, &taken, request->bytes))))
+        code = grove_budget_fail(&device->budget, device->name, request->bytes, error);
+    pthread_mutex_unlock(&c->lock);
+    return code;
 }
 
 /* The host needs no staging: a released block is free at once. */
 static int cpu_allocate(grove_device *device, size_t bytes, bool staging, void **at,
                         grove_error *error)
 {
-    cpu *c = (cpu *)device;
-    size_t taken = grove_device_block_bytes(device, bytes);
-    int code = 0;
-
     (void)staging;
-    pthread_mutex_lock(&c->lock);
-    *at = taken ? reuse(c, &taken) : NULL;
-    if (*at)
-        grove_budget_reuse(&device->budget, taken);
-    else if (taken && (*at = new_block(c, taken, bytes)))
-        grove_budget_take(&device->budget, taken);
-    else
-        code = grove_budget_fail(&device->budget, device->name, bytes, error);
-    pthread_mutex_unlock(&c->lock);
-    return code;
+    return grove_device_allocate_gaps(device, &(grove_extent){.bytes = bytes}, at, error);
 }
 
 static large *find_large(cpu *c, const void *at)
@@ -220,12 +243,12 @@ static void cpu_release(grove_device *device, void *at, size_t bytes)
         return;
     pthread_mutex_lock(&c->lock);
     large *block = taken >= LARGE ? find_large(c, at) : NULL;
-    if (block && !EVERY_BLOCK_ITS_OWN)
-        taken = block->bytes;
+    if (block)
+        taken = grove_extent_memory(&block->extent);
     grove_budget_release(&device->budget, taken);
     if (EVERY_BLOCK_ITS_OWN) {
         if (block)
-            remove_large(c, (size_t)(block - c->blocks));
+            remove_large(c, block);
         free(at);
         grove_budget_drop(&device->budget, taken);
     } else if (block) {
@@ -235,15 +258,6 @@ static void cpu_release(grove_device *device, void *at, size_t bytes)
         first->next = c->free_blocks[small_class(taken)];
         c->free_blocks[small_class(taken)] = first;
     }
-    pthread_mutex_unlock(&c->lock);
-}
-
-void grove_device_expect_gaps(grove_device *device, bool gaps)
-{
-    cpu *c = (cpu *)device;
-
-    pthread_mutex_lock(&c->lock);
-    c->gaps = gaps;
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -257,9 +271,10 @@ bool grove_device_pinned(grove_device *device, grove_device *pinner, const void 
     for (size_t k = 0; k < c->block_count; k++) {
         large *block = &c->blocks[k];
         uintptr_t offset = first - (uintptr_t)block->at;
-        if (first < (uintptr_t)block->at || offset >= block->bytes || bytes > block->bytes - offset)
+        const size_t all = block->extent.bytes;
+        if (first < (uintptr_t)block->at || offset >= all || bytes > all - offset)
             continue;
-        if (!block->tried && !grove_device_pin(pinner, block->at, block->bytes, true))
+        if (!block->tried && !grove_device_pin(pinner, block->at, all, true))
             block->pinner = pinner;
         block->tried = true;
         pinned = block->pinner != NULL;

@@ -177,10 +177,9 @@ enum { GROVE_CUDA_VERSION = 10 };
 /* A cpu with `threads` threads (0: all). Never NULL. */
 grove_device *grove_device_cpu(int threads);
 void grove_device_free(grove_device *device); /* NULL is fine */
-/* Whether large blocks that it will get from the system are likely to have gaps, longer than a
- * page, which nobody touches: then those beyond 64 MiB have small pages, and gaps take neither
- * memory nor the time to clear it. */
-void grove_device_expect_gaps(grove_device *cpu, bool gaps);
+/* As grove_device_allocate, and released as such: memory with gaps, in small pages. */
+int grove_device_allocate_gaps(grove_device *cpu, const grove_extent *request, void **at,
+                               grove_error *error);
 /* Whether host bytes are in a large block of the cpu that is pinned, by `device` if by none yet.
  * Blocks stay pinned until they are returned to the system. */
 bool grove_device_pinned(grove_device *cpu, grove_device *device, const void *at, size_t bytes);

@@ -7,6 +7,7 @@
 #include "graph/call.h"
 #include "graph/target.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +114,28 @@ double grove_node_rows_share(const grove_node *missing)
 double grove_node_runs_share(const grove_node *missing)
 {
     return share_of(missing, "runs_share");
+}
+
+uint64_t grove_missing_written_bytes(const grove_node *missing, double rows, double row_bytes)
+{
+    enum { PAGE = 4096 };
+    const double share = grove_node_rows_share(missing), bytes = rows * row_bytes;
+    double all = 1;
+
+    if (share >= GROVE_FEW_ROWS || bytes <= (double)GROVE_MUCH_OF_GAPS)
+        return (uint64_t)bytes;
+    for (int d = 0; d < missing->axis_count; d++)
+        all *= (double)missing->axes[d]->size;
+    const double there = fmin(rows, ceil(share * all)),
+                 runs = fmin(there, ceil(grove_node_runs_share(missing) * all));
+    /* a run writes to parts of pages at both ends */
+    return (uint64_t)fmin(there * row_bytes + PAGE * (runs + 1), bytes);
+}
+
+uint64_t grove_node_rows_bytes(const grove_node *node, double rows, double row_bytes)
+{
+    return node->rows ? grove_missing_written_bytes(node->rows, rows, row_bytes)
+                      : (uint64_t)(rows * row_bytes);
 }
 
 /* Not of leaves that read only in a run. */

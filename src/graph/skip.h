@@ -20,5 +20,11 @@ grove_node *grove_node_lacked_rows(const grove_node *value);
 double grove_node_rows_share(const grove_node *missing);
 /* Runs of rows that follow each other, for each row that there could be: at most that share. */
 double grove_node_runs_share(const grove_node *missing);
+/* Bytes in pages that are written to of memory for so many rows, of so many bytes each, of
+ * which nobody writes to those that the leaf lacks. It has no more than the leaf. All where most
+ * rows are there, or where it has at most GROVE_MUCH_OF_GAPS bytes: up to there clearing gaps costs
+ * less than small pages do. */
+#define GROVE_MUCH_OF_GAPS ((uint64_t)64 << 20)
+uint64_t grove_missing_written_bytes(const grove_node *missing, double rows, double row_bytes);
 
 #endif

@@ -3,6 +3,7 @@
 #include "plan/schedule.h"
 
 #include "base/memory.h"
+#include "graph/skip.h"
 
 #include <math.h>
 #include <stdlib.h>

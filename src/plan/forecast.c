@@ -150,7 +150,7 @@ void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
         uint64_t states = grove_pass_states(schedule, pass);
         add_pass(plan, schedule, pass, seen);
         actions += memory_of_pass(schedule->limits.facts, pass);
-        most = pass->resident + actions > most ? pass->resident + actions : most;
+        most = pass->peak + actions > most ? pass->peak + actions : most;
         beside = schedule->limits.host && states > beside ? states : beside;
     }
     plan->process_bytes = grove_memory_resident() + UNUSED_HEAP + most + beside;

@@ -6,12 +6,11 @@
 #include "graph/skip.h"
 #include "plan/rows.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* A value, or memory used beside values. */
 typedef struct {
-    uint64_t bytes, resident; /* the latter without pages of gaps, in any of its uses */
+    grove_extent extent;
     int users;
 } block;
 
@@ -20,7 +19,6 @@ typedef struct {
     block *free_blocks;
     size_t free_count, free_capacity;
     grove_budget budget;
-    uint64_t resident; /* of all blocks; the pool gives none back */
 } block_pool;
 
 typedef struct {
@@ -30,35 +28,38 @@ typedef struct {
     uint64_t largest; /* of the values of a tile */
 } sizes;
 
-/* `resident`: of the `bytes`, those in pages that are written to. */
-static block *take_pages(sizes *z, uint64_t bytes, uint64_t resident)
+/* As the pool of the host does, see device/cpu.c. */
+static block *take_extent(sizes *z, grove_extent extent)
 {
     block_pool *pool = &z->pool;
-    size_t best = pool->free_count;
-    uint64_t best_bytes = 0, had = 0;
-    block *new = grove_alloc(sizeof(*new));
+    block *best = NULL, *new = grove_alloc(sizeof(*new));
+    bool fills = false;
 
-    bytes = grove_block_bytes(&pool->budget.rule, bytes);
+    extent.bytes = grove_block_bytes(&pool->budget.rule, extent.bytes);
     for (size_t i = 0; i < pool->free_count; i++)
-        if (grove_block_is_better(&pool->budget.rule, bytes, pool->free_blocks[i].bytes,
-                                  best_bytes))
-            best_bytes = pool->free_blocks[best = i].bytes;
-    if (best_bytes) {
-        bytes = best_bytes;
-        had = pool->free_blocks[best].resident;
-        pool->free_blocks[best] = pool->free_blocks[--pool->free_count];
-        grove_budget_reuse(&pool->budget, bytes);
-    } else {
-        grove_budget_take(&pool->budget, bytes);
+        if (grove_extent_is_better(&pool->budget.rule, &extent, &pool->free_blocks[i].extent,
+                                   best ? &best->extent : NULL))
+            best = &pool->free_blocks[i];
+    if (best) {
+        const grove_extent had = best->extent;
+        *best = pool->free_blocks[--pool->free_count];
+        fills = grove_extent_fills(&extent, &had);
+        if (fills)
+            extent = had;
+        else
+            grove_budget_drop(&pool->budget, grove_extent_memory(&had));
     }
-    *new = (block){bytes, resident > had ? resident : had, 1};
-    pool->resident += new->resident - had;
+    if (fills)
+        grove_budget_reuse(&pool->budget, grove_extent_memory(&extent));
+    else
+        grove_budget_take(&pool->budget, grove_extent_memory(&extent));
+    *new = (block){extent, 1};
     return new;
 }
 
 static block *take_block(sizes *z, uint64_t bytes)
 {
-    return take_pages(z, bytes, grove_block_bytes(&z->pool.budget.rule, bytes));
+    return take_extent(z, (grove_extent){.bytes = bytes});
 }
 
 static void drop_block(sizes *z, block *old)
@@ -67,7 +68,7 @@ static void drop_block(sizes *z, block *old)
 
     if (--old->users)
         return;
-    grove_budget_release(&pool->budget, old->bytes);
+    grove_budget_release(&pool->budget, grove_extent_memory(&old->extent));
     grove_grow((void **)&pool->free_blocks, &pool->free_capacity, pool->free_count, sizeof(block));
     pool->free_blocks[pool->free_count++] = *old;
     free(old);
@@ -98,27 +99,20 @@ static uint64_t bytes_of(const grove_walk *walk, const grove_step *step)
     return grove_step_bytes(walk->program, &walk->spot, step);
 }
 
-/* The step's value. Where it is mostly gaps, and large enough for small pages, a run of rows takes
- * a page more than its bytes, and flags have all of theirs. */
+/* A value of that shape: its numbers, perhaps with gaps, and its flags. */
+static block *take_numbers(const grove_walk *walk, const grove_step *shape, grove_gaps gaps)
+{
+    const uint64_t each = grove_form_bytes(&shape->node->form, shape->double_);
+    const grove_extent extent = {bytes_of(walk, shape), gaps};
+
+    if (gaps.written)
+        gaps.written += extent.bytes / (each + shape->flagged) * shape->flagged;
+    return take_extent(walk->context, (grove_extent){extent.bytes, gaps});
+}
+
 static block *take_value(const grove_walk *walk, const grove_step *step)
 {
-    enum { PAGE = 4096 };
-    const grove_node *missing = step->node->rows;
-    const uint64_t bytes = bytes_of(walk, step);
-    const double share = step->rows_only ? grove_node_rows_share(missing) : 1;
-    const uint64_t each = grove_form_bytes(&step->node->form, step->double_);
-    const uint64_t data = bytes / (each + step->flagged) * each;
-
-    if (share >= GROVE_FEW_ROWS || data <= GROVE_MUCH_OF_GAPS)
-        return take_block(walk->context, bytes);
-    grove_range range[GROVE_MAX_AXES];
-    double rows = 1;
-    grove_step_ranges(&walk->spot, step, range);
-    for (int d = 0; d < step->axes; d++)
-        if (grove_node_has_axis(missing, step->axis[d]))
-            rows *= (double)range[d].count;
-    double pages = share * (double)data + PAGE * rows * grove_node_runs_share(missing);
-    return take_pages(walk->context, bytes, bytes - data + (uint64_t)fmin(pages, (double)data));
+    return take_numbers(walk, step, grove_step_gaps(&walk->spot, step));
 }
 
 int grove_plan_states(const grove_plan_limits *limits, const grove_node *node)
@@ -300,6 +294,21 @@ static bool is_whole(const grove_step *in, const grove_step *over_tile)
     return whole;
 }
 
+/* A copy of an action's input, of this shape. */
+static block *take_copy(const grove_walk *walk, const grove_step *root, int k,
+                        const grove_step *shape)
+{
+    const grove_node *in = root->node->inputs[k].node;
+    grove_range range[GROVE_MAX_AXES];
+
+    grove_step_ranges(&walk->spot, shape, range);
+    const bool leaves = grove_root_rows(walk->program, root, k, range, shape->axes) >= 0;
+    return take_numbers(walk, shape,
+                        leaves ? grove_rows_gaps(root->node->rows, range, shape->axes,
+                                                 grove_form_bytes(&in->form, shape->double_))
+                               : (grove_gaps){.written = 0});
+}
+
 /* An action's inputs are held until they are written. An input that is not dense over the action's
  * axes is copied. */
 static void hold_inputs(grove_walk *walk, const grove_step *step)
@@ -319,7 +328,7 @@ static void hold_inputs(grove_walk *walk, const grove_step *step)
         grove_step shape = over_tile(p, in, k == 0 ? step->node : in->node);
         if (dense && is_whole(in, &shape))
             continue;
-        grove_walk_hold(walk, take_block(walk->context, bytes_of(walk, &shape)));
+        grove_walk_hold(walk, take_copy(walk, step, k, &shape));
     }
 }
 
@@ -455,7 +464,7 @@ static void walk_tiles(grove_walk *walk)
 
 uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *pass,
                               const int64_t tile[GROVE_CUTS], uint64_t chunk_bytes,
-                              uint64_t *largest, uint64_t *resident)
+                              uint64_t *largest)
 {
     const grove_plan_limits *limits = &schedule->limits;
     grove_program *p = pass->program;
@@ -471,7 +480,6 @@ uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *
     uint64_t states = grove_pass_states(schedule, pass);
     uint64_t lasting = schedule->result_bytes + (states > limits->host ? states : 0);
     lasting = lasting_bytes(walk, lasting);
-    *resident = z.pool.resident + lasting;
     grove_walk_free(walk);
     *largest = z.largest;
     free(z.pool.free_blocks);

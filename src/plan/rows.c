@@ -3,9 +3,10 @@
 
 #include "graph/skip.h"
 
+enum { LONG = 16 }; /* cells of a row */
+
 bool grove_step_has_long_rows(const grove_step *step)
 {
-    enum { LONG = 16 };
     int64_t cells = 1;
 
     for (int d = 0; d < step->axes; d++)
@@ -81,4 +82,58 @@ bool grove_program_has_gaps(const grove_program *p)
         if (p->steps[s].rows_only && grove_node_rows_share(p->steps[s].node->rows) < GROVE_FEW_ROWS)
             return true;
     return false;
+}
+
+grove_gaps grove_rows_gaps(const grove_node *missing, const grove_range *range, int axes,
+                           size_t cell_bytes)
+{
+    grove_gaps gaps = {.key = grove_hash_integer(missing->key, (int64_t)cell_bytes)};
+    double row_bytes = (double)cell_bytes, rows = 1;
+
+    for (int d = 0; d < axes; d++) {
+        const bool own = grove_node_has_axis(missing, range[d].axis);
+        *(own ? &rows : &row_bytes) *= (double)range[d].count;
+        gaps.key = grove_hash_integer(gaps.key, range[d].first);
+        gaps.key = grove_hash_integer(gaps.key, range[d].count);
+    }
+    const uint64_t written = grove_missing_written_bytes(missing, rows, row_bytes);
+    gaps.written = (double)written < rows * row_bytes ? written : 0;
+    return gaps;
+}
+
+/* Sums in sections are stored whole. */
+grove_gaps grove_step_gaps(const grove_spot *spot, const grove_step *step)
+{
+    grove_range range[GROVE_MAX_AXES];
+
+    if (!step->rows_only || step->body || (step->kind != GROVE_STEP_READ && step->rows < 0))
+        return (grove_gaps){.written = 0};
+    grove_step_ranges(spot, step, range);
+    return grove_rows_gaps(step->node->rows, range, step->axes,
+                           grove_form_bytes(&step->node->form, step->double_));
+}
+
+static const grove_node *uncast(const grove_node *node)
+{
+    return node->kind == GROVE_NODE_CAST ? node->inputs[0].node : node;
+}
+
+int grove_root_rows(const grove_program *p, const grove_step *root, int k, const grove_range *range,
+                    int axes)
+{
+    const grove_node *node = root->node, *missing = node->rows;
+    int64_t row = 1;
+    int found = -1, shared = 0;
+
+    if (!node->fit || !p->on_host || !missing || node->inputs[k].node->form.shape == GROVE_VECTOR)
+        return -1;
+    for (int d = 0; d < axes; d++)
+        if (grove_node_has_axis(missing, range[d].axis))
+            shared++;
+        else
+            row *= range[d].count;
+    for (int i = 0; i < root->inputs; i++)
+        if (root->input[i] >= 0 && uncast(node->inputs[i].node) == missing)
+            found = i;
+    return found != k && shared == missing->axis_count && row >= LONG ? found : -1;
 }

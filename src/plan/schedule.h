@@ -63,11 +63,10 @@ typedef struct {
     grove_root *roots;
     int root_count;
     int64_t tiles;
-    uint64_t peak;     /* maximum of bytes of values */
-    uint64_t resident; /* ... but for pages of gaps of rows that a set lacks */
-    uint64_t largest;  /* bytes of the largest value of a tile */
-    bool once;         /* of domains in parts: all is read once only */
-    int walks;         /* through the tiles */
+    uint64_t peak;    /* maximum of bytes of values, but for pages of gaps: see plan/rows.h */
+    uint64_t largest; /* bytes of the largest value of a tile, with gaps */
+    bool once;        /* of domains in parts: all is read once only */
+    int walks;        /* through the tiles */
 } grove_pass;
 
 typedef struct {
@@ -128,9 +127,9 @@ uint64_t grove_pass_states(const grove_schedule *schedule, const grove_pass *pas
 /* tiling.c: chooses tiles, sections and chunks of a pass whose program is finished; false when even
  * the smallest, or those that are asked for, do not fit; `peak` then says what they need. */
 bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass);
-/* memory.c: peak bytes of values with these tiles, everything included; `resident` as of a pass. */
+/* memory.c: peak bytes of values with these tiles, everything included. */
 uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *pass,
                               const int64_t tile[GROVE_CUTS], uint64_t chunk_bytes,
-                              uint64_t *largest, uint64_t *resident);
+                              uint64_t *largest);
 
 #endif

@@ -19,8 +19,7 @@ typedef struct {
 
 static bool fits(chooser *c, const int64_t tile[GROVE_CUTS])
 {
-    c->pass->peak = grove_pass_footprint(c->schedule, c->pass, tile, c->chunk, &c->pass->largest,
-                                         &c->pass->resident);
+    c->pass->peak = grove_pass_footprint(c->schedule, c->pass, tile, c->chunk, &c->pass->largest);
     return c->pass->peak <= c->budget;
 }
 

@@ -126,7 +126,8 @@ static int take_input(grove_run *run, const grove_step *step, int k, part *p)
     grove_range space[GROVE_MAX_AXES];
     grove_value *value = grove_run_value(run, step->input[k]);
     int axes = grove_step_taken_ranges(run->program, &run->walk->spot, step, k, space);
-    int code = grove_copy_as_dense(run->session, value, step->side[k], space, axes, &p->values[k]);
+    int code = grove_copy_as_dense(run->session, value, step->side[k], space, axes, NULL,
+                                   (grove_gaps){.written = 0}, &p->values[k]);
 
     if (code)
         return code;

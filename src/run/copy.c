@@ -35,15 +35,16 @@ int grove_copy_flags(grove_session *session, const grove_value *from, char side,
     return code ? code : grove_launch_run(session, &launch);
 }
 
-int grove_copy_dense(grove_session *session, const grove_value *from, char side,
-                     const grove_range *space, int axes, grove_placement placement,
-                     grove_value **to)
+static int copy_dense(grove_session *session, const grove_value *from, char side,
+                      const grove_range *space, int axes, grove_placement placement,
+                      const grove_value *rows, grove_gaps gaps, grove_value **to)
 {
     grove_value *copy =
         grove_value_bare(space, axes, from->shape, from->elements, from->complex_, from->double_);
 
     copy->unit = from->unit;
-    int code = grove_copy_numbers(session, from, side, 0, space, axes, NULL, placement, copy);
+    copy->gaps = gaps;
+    int code = grove_copy_numbers(session, from, side, 0, space, axes, rows, placement, copy);
     if (!code && from->flags) {
         copy->flag_axes = (1u << axes) - 1;
         code = grove_copy_flags(session, from, side, space, axes, copy);
@@ -52,6 +53,14 @@ int grove_copy_dense(grove_session *session, const grove_value *from, char side,
         grove_value_unref(copy);
     *to = code ? NULL : copy;
     return code;
+}
+
+int grove_copy_dense(grove_session *session, const grove_value *from, char side,
+                     const grove_range *space, int axes, grove_placement placement,
+                     grove_value **to)
+{
+    return copy_dense(session, from, side, space, axes, placement, NULL, (grove_gaps){.written = 0},
+                      to);
 }
 
 /* A value with the same numbers, and flags along all axes. */
@@ -71,7 +80,8 @@ static int spread_flags(grove_session *session, grove_value *from, grove_value *
 }
 
 int grove_copy_as_dense(grove_session *session, grove_value *from, char side,
-                        const grove_range *space, int axes, grove_value **to)
+                        const grove_range *space, int axes, const grove_value *rows,
+                        grove_gaps gaps, grove_value **to)
 {
     bool same = from->axes == axes;
 
@@ -79,7 +89,7 @@ int grove_copy_as_dense(grove_session *session, grove_value *from, char side,
         same = from->range[d].axis == space[d].axis && from->range[d].first == space[d].first &&
                from->range[d].count == space[d].count;
     if (!same)
-        return grove_copy_dense(session, from, side, space, axes, GROVE_LAUNCH_ON_HOST, to);
+        return copy_dense(session, from, side, space, axes, GROVE_LAUNCH_ON_HOST, rows, gaps, to);
     if (from->flags && from->flag_axes != (1u << axes) - 1)
         return spread_flags(session, from, to);
     *to = grove_value_ref(from);

@@ -9,9 +9,11 @@
 int grove_copy_dense(grove_session *session, const grove_value *from, char side,
                      const grove_range *space, int axes, grove_placement placement,
                      grove_value **to);
-/* The same on the host; the value itself if it fits already. */
+/* The same on the host; the value itself if it fits already. `rows`: flags rows that are left out,
+ * which leaves these gaps; NULL: none. */
 int grove_copy_as_dense(grove_session *session, grove_value *from, char side,
-                        const grove_range *space, int axes, grove_value **to);
+                        const grove_range *space, int axes, const grove_value *rows,
+                        grove_gaps gaps, grove_value **to);
 /* Copies into a larger value on the host, with its flags if both have some. */
 int grove_copy_into(grove_session *session, const grove_value *from, grove_value *to);
 

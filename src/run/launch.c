@@ -91,6 +91,7 @@ int grove_launch_output(grove_launch *launch, grove_value *value, grove_error *e
     int code = grove_value_layout(value, launch->space, launch->args.axes, 0, &launch->args.out,
                                   &launch->out_offset, error);
     set_output(launch, &value->data, bytes);
+    launch->out_gaps = value->gaps;
     return code;
 }
 
@@ -166,7 +167,8 @@ static int set_addresses(grove_launch *launch, grove_device *device, grove_error
         args->table = at;
     }
     if (!code && !*launch->out &&
-        !(*launch->out = grove_buffer_new(device, launch->out_bytes, error)))
+        !(*launch->out = grove_buffer_new_gaps(
+              device, &(grove_extent){launch->out_bytes, launch->out_gaps}, error)))
         code = device->shares_host_memory ? GROVE_NO_MEMORY : grove_error_code(error);
     return code ? code : set_address(*launch->out, device, launch->out_offset, &args->out, error);
 }
@@ -390,7 +392,9 @@ static int run_on_host(grove_session *session, grove_launch *launch)
     if (!code)
         code = grove_launch_to_host(session, launch->rows.buffer);
     if (!code && !had_storage)
-        grove_devices_make_host_room(session, launch->out_bytes + launch->scratch_bytes);
+        grove_devices_make_host_room(
+            session, grove_extent_memory(&(grove_extent){launch->out_bytes, launch->out_gaps}) +
+                         launch->scratch_bytes);
     if (!code)
         code = set_addresses(launch, host, session->error);
     if (code || !launch->out_bytes)

@@ -38,6 +38,7 @@ struct grove_launch {
      */
     grove_buffer **out;
     size_t out_bytes;
+    grove_gaps out_gaps;
     int64_t out_offset;
     grove_device *ran_on; /* where it ran, set by grove_launch_run */
     grove_launch_operand in[GROVE_MAX_INPUTS];

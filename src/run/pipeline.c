@@ -264,7 +264,6 @@ grove_pipeline *grove_pipeline_new(grove_evaluation *evaluation, grove_pass *pas
     line->run.keys = grove_alloc(((size_t)program->step_count + 1) * sizeof(grove_hash));
     line->run.walk = grove_walk_new(program, &work, &line->run, flights, !session->worker);
     line->run.walk->checks = session->checks;
-    grove_device_expect_gaps(session->host, grove_program_has_gaps(program));
     line->writing = grove_alloc((size_t)flights * sizeof(*line->writing));
     line->gathered = grove_alloc((size_t)pass->root_count * sizeof(*line->gathered));
     return line;

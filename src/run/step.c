@@ -3,6 +3,7 @@
 #include "run/usage.h"
 
 #include "base/log.h"
+#include "plan/rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +83,7 @@ grove_value *grove_step_bare_value(const grove_run *run, const grove_step *step)
     grove_value *value = grove_value_bare(range, step->axes, form->shape, grove_form_elements(form),
                                           form->complex_, step->double_);
     memcpy(&value->unit, &form->unit, sizeof(value->unit));
+    value->gaps = grove_step_gaps(&run->walk->spot, step);
     return value;
 }
 
@@ -99,13 +101,15 @@ int grove_step_store_flags(const grove_run *run, const grove_step *step, grove_v
 int grove_step_store(grove_run *run, const grove_step *step, bool flagged, grove_value *value)
 {
     grove_session *session = run->session;
-    size_t before = grove_error_count(session->error), bytes;
+    size_t before = grove_error_count(session->error);
+    grove_extent extent = {.gaps = value->gaps};
     int code = 0;
 
-    grove_devices_make_host_room(session, grove_step_bytes(run->program, &run->walk->spot, step));
-    if (grove_value_size(value, &bytes))
-        value->data = grove_buffer_new(session->host, bytes, session->error);
-    else
+    if (grove_value_size(value, &extent.bytes)) {
+        grove_devices_make_host_room(session, grove_extent_memory(&extent) +
+                                                  (size_t)(flagged ? grove_value_cells(value) : 0));
+        value->data = grove_buffer_new_gaps(session->host, &extent, session->error);
+    } else
         grove_fail(session->error, GROVE_NO_MEMORY, "a value is larger than any memory");
     code = value->data ? 0 : GROVE_NO_MEMORY;
     if (!code && flagged)

@@ -67,11 +67,18 @@ static side *add_side(grove_buffer *buffer, grove_device *device)
 
 grove_buffer *grove_buffer_new(grove_device *device, size_t bytes, grove_error *error)
 {
-    grove_buffer *buffer = bare(device, bytes);
+    return grove_buffer_new_gaps(device, &(grove_extent){.bytes = bytes}, error);
+}
+
+grove_buffer *grove_buffer_new_gaps(grove_device *device, const grove_extent *extent,
+                                    grove_error *error)
+{
+    grove_buffer *buffer = bare(device, extent->bytes);
     bool shares = device->shares_host_memory;
     side *s = shares ? NULL : add_side(buffer, device);
 
-    if (grove_device_allocate(device, bytes, shares ? &buffer->host : &s->at, error)) {
+    if (shares ? grove_device_allocate_gaps(device, extent, &buffer->host, error)
+               : grove_device_allocate(device, extent->bytes, &s->at, error)) {
         pthread_mutex_destroy(&buffer->lock);
         free(s);
         free(buffer);

@@ -11,6 +11,9 @@
  * Reference-counted, thread-safe. */
 typedef struct grove_buffer grove_buffer;
 grove_buffer *grove_buffer_new(grove_device *device, size_t bytes, grove_error *error);
+/* The same; on the host, where it is made, it has gaps. */
+grove_buffer *grove_buffer_new_gaps(grove_device *device, const grove_extent *extent,
+                                    grove_error *error);
 /* Borrowed bytes on the host, which must live as long as the buffer. */
 grove_buffer *grove_buffer_borrow(grove_device *device, const void *data, size_t bytes);
 grove_buffer *grove_buffer_ref(grove_buffer *buffer);
@@ -45,6 +48,7 @@ struct grove_value {
     bool complex_, double_; /* type of a number */
     grove_unit unit;
     grove_buffer *data;
+    grove_gaps gaps; /* of `data`, where it is allocated on the host */
     /* Flags: one byte per cell, bit k for element k (elements from the eighth on share bit 7), over
      * some of the ranges: bit d of flag_axes is set when they vary along range[d]. NULL: nothing is
      * flagged. */
