@@ -227,6 +227,33 @@ START_TEST(fits)
 }
 END_TEST
 
+/* The same of models that lack axes, whose copies leave rows out. */
+START_TEST(fits_of_models_without_axes)
+{
+    static const char *const models[] = {"1Jy", "h[p] * h[q]^H * 1Jy", "H[p] * H[q]^H * 1Jy"};
+    static const char *const options[] = {"", ", method=lm", ", compress=false, robust=student_t"};
+    const int64_t tile = _i / 9 ? 3 : 0;
+    poison = _i % 2 ? "number" : "nan";
+
+    make_half();
+    for (int k = 0; k < 2; k++) {
+        char *text = grove_format(
+            "g[p] = parm(\"g\", obs, jones=diagonal, time=20s)\n"
+            "h[p] = gains(obs, kind=sine, period=100s, seed=2)\nH[p] = gains(obs, kind=sine, "
+            "period=100s, seed=3) * obs.freq / 1GHz\n"
+            "f = solve(g[p] * %s * g[q]^H, obs.data, max_iterations=5%s)\n"
+            "w = sink(g[p]^-1 * obs.data * g[q]^H^-1, obs, column=\"%s\")\n",
+            models[_i % 3], options[_i / 3 % 3], k ? "TWO" : "ONE");
+        if (k)
+            run_on("full", text, tile, false);
+        else
+            run(text, tile, false);
+        free(text);
+    }
+    check_columns("ONE", "TWO");
+}
+END_TEST
+
 /* The value R, made of V, of a set: with poison where it lacks rows; `more`: further actions. Sets
  * *cells: how many were counted. */
 static testing_value value_of(const char *set, const char *expression, const char *more,
@@ -462,6 +489,7 @@ int main(void)
     tcase_add_loop_test(test, cells_that_nobody_reads, 0, 14);
     tcase_add_test(test, nothing_is_written);
     tcase_add_loop_test(test, fits, 0, share * 36);
+    tcase_add_loop_test(test, fits_of_models_without_axes, 0, 18);
     tcase_add_loop_test(test, reductions, 0, share * 20);
     tcase_add_loop_test(test, images, 0, share * 22);
     tcase_add_test(test, entries_foretold);
