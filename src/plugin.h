@@ -180,7 +180,7 @@ typedef struct {
     int64_t cells;
     int elements;
     const grove_form *form;
-    bool rows_unread; /* in read: cells of rows that the set lacks may hold anything, flags too */
+    bool rows_unread; /* in read: rows that the set lacks need not be written to, nor their flags */
 } grove_array;
 
 /* ---- evaluation of whole arrays ---- */
