@@ -86,7 +86,7 @@ static void make_offsets(const char *visibilities)
 
     text = grove_format("obs = observe(array=\"%s/data/arrays/kat-7.array\", "
                         "hour_angle=-10min..10min, integration=10s, phase_centre=\"0deg -30deg\", "
-                        "frequency=1.4GHz, channels=1024, channel_width=1kHz)\n"
+                        "frequency=1.4GHz, channels=512, channel_width=1kHz)\n"
                         "n[p,q] = trace(noise(obs, sigma=1Jy))\nV[p,q] = %s\n"
                         "w = sink(V, obs, to=\"%s\")\n",
                         source, visibilities, path);
@@ -103,9 +103,9 @@ typedef struct {
     bool ran;
 } told;
 
-/* The plan of a robust fit, which reads its data again in each iteration, and the peak of the
- * memory of a process that does it, in bytes. */
-static double run_robust(const char *form, uint64_t memory, grove_plan *plan)
+/* The plan of a robust fit, which reads its data again in each iteration, and, if it runs, the peak
+ * of the memory of a process of its own, in bytes. */
+static double run_robust(const char *form, uint64_t memory, bool runs, grove_plan *plan)
 {
     told *child =
         mmap(NULL, sizeof(*child), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -121,8 +121,8 @@ static double run_robust(const char *form, uint64_t memory, grove_plan *plan)
     if (!id) {
         testing_tree(&t, text);
         grove_session *session = grove_session_new(t.tree, &options, t.error);
-        child->ran =
-            session && !grove_session_plan(session, &child->plan) && !grove_session_run(session);
+        child->ran = session && !grove_session_plan(session, &child->plan) &&
+                     (!runs || !grove_session_run(session));
         if (!child->ran)
             fprintf(stderr, "%s\n", grove_error_message(t.error, 0));
         _exit(0);
@@ -144,17 +144,17 @@ START_TEST(rows_fit_the_memory)
     grove_plan plan, least;
 
     make_offsets(visibilities[_i]);
-    const double peak = run_robust(form[_i], (uint64_t)2 << 30, &plan);
+    const double peak = run_robust(form[_i], (uint64_t)2 << 30, true, &plan);
     ck_assert(!plan.in_parts && plan.tiles == 1);
     ck_assert_int_eq(plan.tile_times, 16 * 120);
-    ck_assert_uint_lt(plan.peak_bytes, (uint64_t)400 << 20);
+    ck_assert_uint_lt(plan.peak_bytes, (uint64_t)200 << 20);
     if (!TAKES_MORE_MEMORY) {
         ck_assert_double_lt(peak, 1.2 * (double)plan.process_bytes);
         ck_assert_double_gt(peak, 0.6 * (double)plan.process_bytes);
     }
-    run_robust(form[_i], (uint64_t)(1.12 * (double)plan.peak_bytes), &least);
+    run_robust(form[_i], (uint64_t)(1.12 * (double)plan.peak_bytes), true, &least);
     ck_assert(!least.in_parts && least.tiles == 1);
-    run_robust(form[_i], (uint64_t)(0.8 * (double)plan.peak_bytes), &least);
+    run_robust(form[_i], (uint64_t)(0.8 * (double)plan.peak_bytes), false, &least);
     ck_assert(least.in_parts);
 }
 END_TEST
@@ -165,7 +165,7 @@ int main(void)
     TCase *test = tcase_create("all");
 
     tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
+    tcase_set_timeout(test, 120);
     tcase_add_loop_test(test, domains_of_gaps, 0, 2);
     tcase_add_loop_test(test, rows_fit_the_memory, 0, 3);
     suite_add_tcase(suite, test);

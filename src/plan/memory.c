@@ -112,7 +112,7 @@ static block *take_numbers(const grove_walk *walk, const grove_step *shape, grov
 
 static block *take_value(const grove_walk *walk, const grove_step *step)
 {
-    return take_numbers(walk, step, grove_step_gaps(&walk->spot, step));
+    return take_numbers(walk, step, grove_step_gaps(walk->program, &walk->spot, step));
 }
 
 int grove_plan_states(const grove_plan_limits *limits, const grove_node *node)

@@ -102,11 +102,12 @@ grove_gaps grove_rows_gaps(const grove_node *missing, const grove_range *range, 
 }
 
 /* Sums in sections are stored whole. */
-grove_gaps grove_step_gaps(const grove_spot *spot, const grove_step *step)
+grove_gaps grove_step_gaps(const grove_program *p, const grove_spot *spot, const grove_step *step)
 {
     grove_range range[GROVE_MAX_AXES];
 
-    if (!step->rows_only || step->body || (step->kind != GROVE_STEP_READ && step->rows < 0))
+    if (!p->on_host || !step->rows_only || step->body ||
+        (step->kind != GROVE_STEP_READ && step->rows < 0))
         return (grove_gaps){.written = 0};
     grove_step_ranges(spot, step, range);
     return grove_rows_gaps(step->node->rows, range, step->axes,

@@ -15,7 +15,8 @@ void grove_program_find_rows(grove_program *program);
 /* Whether any value has mostly such rows. */
 bool grove_program_has_gaps(const grove_program *program);
 /* The gaps of a step's value on the host, if it has some: nobody writes to absent rows. */
-grove_gaps grove_step_gaps(const grove_spot *spot, const grove_step *step);
+grove_gaps grove_step_gaps(const grove_program *program, const grove_spot *spot,
+                           const grove_step *step);
 /* The same of cells of so many bytes over some ranges. */
 grove_gaps grove_rows_gaps(const grove_node *missing, const grove_range *range, int axes,
                            size_t cell_bytes);

@@ -96,7 +96,7 @@ int grove_compute_cast(grove_run *run, const grove_step *step, grove_value **val
     *value = grove_value_bare(range, step->axes, from->shape, from->elements,
                               step->node->form.complex_, step->double_);
     (*value)->unit = from->unit;
-    (*value)->gaps = grove_step_gaps(&run->walk->spot, step);
+    (*value)->gaps = grove_step_gaps(run->program, &run->walk->spot, step);
     const grove_value *rows =
         grove_run_leaves_rows(run, step) ? input(run, step, step->rows) : NULL;
     int code = grove_copy_numbers(session, from, 0, 0, range, step->axes, rows,

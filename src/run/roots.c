@@ -58,16 +58,17 @@ static int dense_input(const grove_pipeline *line, const grove_step *root, int k
 {
     grove_value *value = grove_run_value(&line->run, root->input[k]);
     grove_range space[GROVE_MAX_AXES];
-    grove_gaps gaps = {.written = 0};
     int axes = input_ranges(line, root, k, space);
     const int rows = grove_session_shows_all(line->run.session)
                          ? -1
                          : grove_root_rows(line->run.program, root, k, space, axes);
-    if (rows >= 0)
-        gaps = grove_rows_gaps(root->node->rows, space, axes, grove_value_cell_bytes(value));
-    return grove_copy_as_dense(line->run.session, value, root->node->inputs[k].side, space, axes,
-                               rows < 0 ? NULL : grove_run_value(&line->run, root->input[rows]),
-                               gaps, dense);
+    const grove_value *left_out = rows < 0 ? NULL : grove_run_value(&line->run, root->input[rows]);
+
+    return grove_copy_as_dense(
+        line->run.session, value, root->node->inputs[k].side, space, axes, left_out,
+        left_out ? grove_rows_gaps(root->node->rows, space, axes, grove_value_cell_bytes(value))
+                 : (grove_gaps){.written = 0},
+        dense);
 }
 
 /* Whether the root has seen this tile already: it lacks an axis along which the tile is not the
