@@ -247,7 +247,7 @@ typedef struct {
     int baseline;           /* ... baseline */
     int64_t rows;           /* combinations of the other axes */
     solve_compressed local; /* normal equations that a device made; sums NULL: none */
-    float *robust; /* [cells of the model][SOLVE_ELEMENTS] weights of a robust fit; NULL: the
+    float *robust; /* [cells of the model][solve_robust_elements] weights of a robust fit; NULL: the
                     * data's own */
     /* Which part of its domains it is: both, the whole. */
     bool begins, ends;
@@ -489,6 +489,11 @@ void solve_stop(const grove_node *node, void *run);
 
 /* Makes tile->robust, with the data's weights; to be freed. 0, or GROVE_NO_MEMORY. */
 int solve_begin_weights(const grove_node *node, solve_tile *tile);
+/* Of a cell: those of the data, or of all that are compared, if a scalar stands for two. */
+static inline int solve_robust_elements(const solve *s, int data_elements)
+{
+    return data_elements > s->elements ? data_elements : s->elements;
+}
 /* They as an input. */
 solve_view solve_robust_view(const solve_tile *tile);
 /* Finds d->scale of a domain that was evaluated at its solution, and whose Jones terms there are

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     const solve_tile *tile;
@@ -125,6 +126,29 @@ void solve_visit_lines(const solve_tile *tile, const solve_domain *d, bool model
     free(w.at);
 }
 
+#define LOAD_EACH(each)                                                                            \
+    for (int64_t k = 0; k < count; k++)                                                            \
+        to[k] = (double)from[k * (each)];
+
+/* Numbers that lie `each` apart, which is mostly one of these. */
+#define LOAD(name, type)                                                                           \
+    static void name(const type *restrict from, int64_t each, int64_t count, double *restrict to)  \
+    {                                                                                              \
+        if (each == 1)                                                                             \
+            LOAD_EACH(1)                                                                           \
+        else if (each == 2)                                                                        \
+            LOAD_EACH(2)                                                                           \
+        else if (each == 4)                                                                        \
+            LOAD_EACH(4)                                                                           \
+        else if (each == 8)                                                                        \
+            LOAD_EACH(8)                                                                           \
+        else                                                                                       \
+            LOAD_EACH(each)                                                                        \
+    }
+
+LOAD(load_singles, float)
+LOAD(load_doubles, double)
+
 void solve_load_line(const solve_view *view, int64_t at, int64_t step, int element, int64_t count,
                      double *re, double *im)
 {
@@ -133,12 +157,14 @@ void solve_load_line(const solve_view *view, int64_t at, int64_t step, int eleme
     const float *singles = (const float *)(const void *)view->data + (view->double_ ? 0 : first);
     const double *doubles = (const double *)(const void *)view->data + (view->double_ ? first : 0);
 
-    for (int64_t k = 0; k < count && view->double_; k++)
-        re[k] = doubles[k * each];
-    for (int64_t k = 0; k < count && !view->double_; k++)
-        re[k] = (double)singles[k * each];
-    for (int64_t k = 0; k < count && im; k++)
-        im[k] = numbers == 1    ? 0
-                : view->double_ ? doubles[k * each + 1]
-                                : (double)singles[k * each + 1];
+    if (view->double_)
+        load_doubles(doubles, each, count, re);
+    else
+        load_singles(singles, each, count, re);
+    if (im && numbers == 1)
+        memset(im, 0, (size_t)count * sizeof(*im));
+    else if (im && view->double_)
+        load_doubles(doubles + 1, each, count, im);
+    else if (im)
+        load_singles(singles + 1, each, count, im);
 }

@@ -79,7 +79,8 @@ static bill memory_of(const grove_node *node, const solve *s, const census *most
     double value = 8 * rows * cells[1] * grove_node_input_form(node, SOLVE_DATA)->shape;
     double times = 1 + fmax(1, TILE_BYTES / value); /* of a tile */
     if (s->robust) {
-        const double row = cells[1] * SOLVE_ELEMENTS * sizeof(float);
+        const int data = grove_node_input_form(node, SOLVE_DATA)->shape;
+        const double row = cells[1] * sizeof(float) * solve_robust_elements(s, data);
         of.weights = (double)grove_node_rows_bytes(node, rows * cells[0], row);
         of.tile_weights = (double)grove_node_rows_bytes(node, rows * fmin(cells[0], times), row);
         of.medians = sizeof(grove_median) * (double)domains * (double)s->cut[SOLVE_FREQ].count;

@@ -32,22 +32,27 @@ static void load_weights(const solve_tile *tile, const solve_line *cells, int el
                         NULL);
 }
 
+static int elements_of(const solve_tile *tile)
+{
+    return solve_robust_elements(tile->solve, tile->views[SOLVE_DATA].elements);
+}
+
 /* The weight of an element in the first cell; those of the next are `each` further. */
 static float *robust_at(const solve_tile *tile, const solve_line *cells, int element)
 {
-    return tile->robust + cells->at[SOLVE_MODEL] * SOLVE_ELEMENTS + element;
+    return tile->robust + cells->at[SOLVE_MODEL] * elements_of(tile) + element;
 }
 
-static int64_t robust_step(const solve_line *cells)
+static int64_t robust_step(const solve_tile *tile, const solve_line *cells)
 {
-    return cells->step[SOLVE_MODEL] * SOLVE_ELEMENTS;
+    return cells->step[SOLVE_MODEL] * elements_of(tile);
 }
 
 static void copy_weights(void *context, const solve_line *cells)
 {
     const solve_tile *tile = context;
     const solve *s = tile->solve;
-    const int64_t each = robust_step(cells);
+    const int64_t each = robust_step(tile, cells);
 
     for (int e = 0; e < s->elements; e++) {
         float *to = robust_at(tile, cells, s->of_data[e]);
@@ -60,7 +65,7 @@ static void copy_weights(void *context, const solve_line *cells)
 
 solve_view solve_robust_view(const solve_tile *tile)
 {
-    solve_view view = {.data = (const char *)tile->robust, .elements = SOLVE_ELEMENTS};
+    solve_view view = {.data = (const char *)tile->robust, .elements = elements_of(tile)};
 
     memcpy(view.stride, tile->views[SOLVE_MODEL].stride, sizeof(view.stride));
     return view;
@@ -68,17 +73,17 @@ solve_view solve_robust_view(const solve_tile *tile)
 
 int solve_begin_weights(const grove_node *node, solve_tile *tile)
 {
-    double rows = 1, row = SOLVE_ELEMENTS * sizeof(*tile->robust);
-    size_t cells = SOLVE_ELEMENTS;
+    double rows = 1, row = elements_of(tile) * sizeof(*tile->robust);
+    size_t numbers = (size_t)elements_of(tile);
 
     for (int d = 0; d < tile->axes; d++) {
-        cells *= (size_t)tile->range[d].count;
+        numbers *= (size_t)tile->range[d].count;
         *(d == tile->cut[SOLVE_TIME] || d == tile->baseline ? &rows : &row) *=
             (double)tile->range[d].count;
     }
-    tile->robust = grove_try_alloc(cells + 1, sizeof(*tile->robust));
+    tile->robust = grove_try_alloc(numbers + 1, sizeof(*tile->robust));
     if (tile->robust && (double)grove_node_rows_bytes(node, rows, row) < rows * row)
-        grove_memory_leave_gaps(tile->robust, cells * sizeof(*tile->robust));
+        grove_memory_leave_gaps(tile->robust, numbers * sizeof(*tile->robust));
     if (tile->robust)
         solve_visit_lines(tile, NULL, false, copy_weights, tile);
     return tile->robust ? 0 : GROVE_NO_MEMORY;
@@ -220,7 +225,7 @@ static void take_residuals(void *context, const solve_line *cells)
 {
     const reweighing *w = context;
     const solve *s = w->tile->solve;
-    const int64_t each = robust_step(cells);
+    const int64_t each = robust_step(w->tile, cells);
 
     for (int e = 0; e < s->elements; e++) {
         const int element = s->of_data[e];
@@ -251,7 +256,7 @@ static void take_kept(void *context, const solve_line *cells)
 {
     const reweighing *w = context;
     const solve *s = w->tile->solve;
-    const int64_t each = robust_step(cells);
+    const int64_t each = robust_step(w->tile, cells);
 
     for (int e = 0; e < s->elements; e++) {
         const float *robust = robust_at(w->tile, cells, s->of_data[e]);
@@ -271,7 +276,7 @@ static void weigh_kept(void *context, const solve_line *cells)
 {
     const reweighing *w = context;
     const solve *s = w->tile->solve;
-    const int64_t each = robust_step(cells);
+    const int64_t each = robust_step(w->tile, cells);
 
     for (int e = 0; e < s->elements; e++) {
         float *robust = robust_at(w->tile, cells, s->of_data[e]);
