@@ -487,8 +487,8 @@ void solve_stop(const grove_node *node, void *run);
 
 /* ---- robust fits ---- */
 
-/* Makes tile->robust, with the data's weights; to be freed. 0, or GROVE_NO_MEMORY. */
-int solve_begin_weights(const grove_node *node, solve_tile *tile);
+/* Makes tile->robust, with the data's weights, for grove_free_gaps. 0, or GROVE_NO_MEMORY. */
+int solve_begin_weights(solve_tile *tile);
 /* Of a cell: those of the data, or of all that are compared, if a scalar stands for two. */
 static inline int solve_robust_elements(const solve *s, int data_elements)
 {

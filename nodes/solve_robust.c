@@ -71,19 +71,13 @@ solve_view solve_robust_view(const solve_tile *tile)
     return view;
 }
 
-int solve_begin_weights(const grove_node *node, solve_tile *tile)
+int solve_begin_weights(solve_tile *tile)
 {
-    double rows = 1, row = elements_of(tile) * sizeof(*tile->robust);
     size_t numbers = (size_t)elements_of(tile);
 
-    for (int d = 0; d < tile->axes; d++) {
+    for (int d = 0; d < tile->axes; d++)
         numbers *= (size_t)tile->range[d].count;
-        *(d == tile->cut[SOLVE_TIME] || d == tile->baseline ? &rows : &row) *=
-            (double)tile->range[d].count;
-    }
-    tile->robust = grove_try_alloc(numbers + 1, sizeof(*tile->robust));
-    if (tile->robust && (double)grove_node_rows_bytes(node, rows, row) < rows * row)
-        grove_memory_leave_gaps(tile->robust, numbers * sizeof(*tile->robust));
+    tile->robust = grove_try_alloc_gaps((numbers + 1) * sizeof(*tile->robust));
     if (tile->robust)
         solve_visit_lines(tile, NULL, false, copy_weights, tile);
     return tile->robust ? 0 : GROVE_NO_MEMORY;
@@ -370,7 +364,7 @@ int solve_weigh_part(const grove_node *node, solve_tile *tile, solve_evaluation 
 
     for (int64_t i = 0; i < count; i++)
         weighed += is_weighed(e->active[i]);
-    int code = weighed ? solve_begin_weights(node, tile) : 0;
+    int code = weighed ? solve_begin_weights(tile) : 0;
     if (code || !weighed)
         return code;
     grove_node_parallel(node, count, set_weights, e);

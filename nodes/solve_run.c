@@ -56,7 +56,7 @@ static void drop_tile(solve_run *run)
     run->domains = NULL;
     run->count = 0;
     solve_compressed_end(&run->compressed);
-    free(run->robust);
+    grove_free_gaps(run->robust);
     run->robust = NULL;
 }
 
@@ -465,7 +465,7 @@ static int weigh(solve_run *run, const grove_node *node, solve_tile *tile, solve
     int code = 0;
 
     if (whole && begins)
-        code = solve_begin_weights(node, tile);
+        code = solve_begin_weights(tile);
     else if (!whole && !run->robust)
         code = solve_weigh_part(node, tile, e, find_active(run, e->active), again);
     if (tile->robust)
@@ -479,7 +479,7 @@ static void drop_weights(solve_run *run, solve_evaluation *e)
 {
     if (e->tile->begins && e->tile->ends)
         return;
-    free(run->robust);
+    grove_free_gaps(run->robust);
     run->robust = NULL;
     solve_move_to_weights(e, find_active(run, e->active));
 }

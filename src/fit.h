@@ -69,8 +69,8 @@ int grove_node_add_member_input(grove_node *node, int k, const char *member);
  * number, or -1: there are no such rows. */
 int grove_node_add_rows_input(grove_node *node, int k);
 /* Then, for grove_node_set_memory: bytes that memory for so many times and baselines, of so many
- * bytes each, takes if it is zeroed by the system, in small pages, and nobody writes to rows that
- * the set lacks. */
+ * bytes each, takes if the system zeroes it, in small pages, and nobody writes to rows that the set
+ * lacks. */
 uint64_t grove_node_rows_bytes(const grove_node *node, double rows, double row_bytes);
 /* Only in check of an action without a target: of its inputs it wants no rows that the set lacks
  * which its object input `input` was read from. They may hold anything. */

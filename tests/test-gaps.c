@@ -103,6 +103,9 @@ typedef struct {
     bool ran;
 } told;
 
+/* Bytes of addresses that a process may have; 0: as many as it wants. */
+static rlim_t addresses;
+
 /* The plan of a robust fit, which reads its data again in each iteration, and, if it runs, the peak
  * of the memory of a process of its own, in bytes. */
 static double run_robust(const char *form, uint64_t memory, bool runs, grove_plan *plan)
@@ -119,6 +122,8 @@ static double run_robust(const char *form, uint64_t memory, bool runs, grove_pla
     ck_assert(child != MAP_FAILED);
     const pid_t id = fork();
     if (!id) {
+        if (addresses)
+            setrlimit(RLIMIT_AS, &(struct rlimit){addresses, addresses});
         testing_tree(&t, text);
         grove_session *session = grove_session_new(t.tree, &options, t.error);
         child->ran = session && !grove_session_plan(session, &child->plan) &&
@@ -159,6 +164,24 @@ START_TEST(rows_fit_the_memory)
 }
 END_TEST
 
+/* Where the system counts addresses, they are counted. */
+START_TEST(addresses_are_counted)
+{
+    grove_plan plan;
+
+    if (TAKES_MORE_MEMORY)
+        return;
+    make_offsets("n");
+    addresses = (rlim_t)8 << 30;
+    run_robust("scalar", (uint64_t)2 << 30, false, &plan);
+    ck_assert(!plan.in_parts);
+    ck_assert_uint_gt(plan.peak_bytes, (uint64_t)200 << 20);
+    run_robust("scalar", (uint64_t)150 << 20, true, &plan);
+    ck_assert(plan.in_parts);
+    addresses = 0;
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("gaps");
@@ -168,6 +191,7 @@ int main(void)
     tcase_set_timeout(test, 120);
     tcase_add_loop_test(test, domains_of_gaps, 0, 2);
     tcase_add_loop_test(test, rows_fit_the_memory, 0, 3);
+    tcase_add_test(test, addresses_are_counted);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

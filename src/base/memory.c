@@ -44,15 +44,29 @@ void *grove_try_alloc(size_t count, size_t size)
     return calloc(count ? count : 1, size ? size : 1);
 }
 
-void grove_memory_leave_gaps(void *at, size_t bytes)
+/* Before the memory is a page with its size. */
+void *grove_try_alloc_gaps(size_t bytes)
 {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)at,
-                    first = (start + page - 1) / page * page, last = (start + bytes) / page * page;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), all = bytes + page;
+    size_t *at = all < bytes ? MAP_FAILED
+                             : mmap(NULL, all, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+    if (at == MAP_FAILED)
+        return NULL;
 #ifdef MADV_NOHUGEPAGE
-    if (first < last)
-        madvise((char *)at + (first - start), last - first, MADV_NOHUGEPAGE);
+    madvise(at, all, MADV_NOHUGEPAGE);
 #endif
+    *at = all;
+    return (char *)at + page;
+}
+
+void grove_free_gaps(void *memory)
+{
+    size_t *at = memory ? (size_t *)(void *)((char *)memory - sysconf(_SC_PAGESIZE)) : NULL;
+
+    if (at)
+        munmap(at, *at);
 }
 
 void grove_grow(void **items, size_t *capacity, size_t count, size_t item_size)
@@ -207,6 +221,27 @@ uint64_t grove_memory_available(void)
     rest =
         smaller(rest, limit_rest(RLIMIT_DATA, read_number("/proc/self/status", "VmData:") * 1024));
     return (uint64_t)rest;
+}
+
+static bool has_limit(int resource)
+{
+    struct rlimit limit;
+
+    return !getrlimit(resource, &limit) && limit.rlim_cur != RLIM_INFINITY;
+}
+
+bool grove_memory_lends_gaps(void)
+{
+    enum { NEVER = 2 };
+    static int known; /* 1: no, 2: yes */
+    int lends = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+    if (!lends) {
+        lends = 2 - (has_limit(RLIMIT_AS) || has_limit(RLIMIT_DATA) ||
+                     read_number("/proc/sys/vm/overcommit_memory", NULL) == NEVER);
+        __atomic_store_n(&known, lends, __ATOMIC_RELAXED);
+    }
+    return lends == 2;
 }
 
 void grove_memory_trim(void)

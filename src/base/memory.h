@@ -3,6 +3,7 @@
 #ifndef GROVE_BASE_MEMORY_H
 #define GROVE_BASE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,9 +15,10 @@ void *grove_copy(const void *from, size_t bytes);
 
 /* count * size bytes, zeroed, or NULL when the product overflows or memory is short. */
 void *grove_try_alloc(size_t count, size_t size);
-/* Of large memory whose pages were not written to yet: those that nobody writes to stay away, since
- * pages are small. */
-void grove_memory_leave_gaps(void *at, size_t bytes);
+/* The same of so many bytes, in small pages: those that nobody writes to take no memory, even where
+ * the system prefers large ones, or has less than all of it. Freed by grove_free_gaps. */
+void *grove_try_alloc_gaps(size_t bytes);
+void grove_free_gaps(void *at); /* NULL is fine */
 
 /* For growing arrays: makes room for one more item than `count` in *items (item_size bytes each) by
  * doubling; *capacity is maintained here. */
@@ -38,6 +40,9 @@ int grove_compare_numbers(const void *a, const void *b);
 /* Bytes that this process may still use without swapping: the minimum of what the system, the
  * control group and the resource limits leave. */
 uint64_t grove_memory_available(void);
+/* Whether memory that is not written to counts for nothing: not where the system, or a resource
+ * limit, counts addresses. */
+bool grove_memory_lends_gaps(void);
 /* Gives memory that was freed back to the system: what is larger could not use it. */
 void grove_memory_trim(void);
 /* Resident bytes of this process, without memory that was freed, which is used again. */

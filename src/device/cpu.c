@@ -57,16 +57,14 @@ static int small_class(size_t bytes)
     return k;
 }
 
-static void *map_pages(size_t bytes, bool gaps)
+static void *map_pages(size_t bytes)
 {
-    size_t spare = bytes >= HUGE && !gaps ? HUGE : 0;
+    size_t spare = bytes >= HUGE ? HUGE : 0;
     char *at =
         mmap(NULL, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (at == MAP_FAILED)
         return NULL;
-    if (gaps)
-        grove_memory_leave_gaps(at, bytes);
     if (!spare)
         return at;
     size_t before = (HUGE - (uintptr_t)at % HUGE) % HUGE;
@@ -104,7 +102,10 @@ static void drop(cpu *c, large *free_block)
     const large block = *free_block;
 
     remove_large(c, free_block);
-    munmap(block.at, block.extent.bytes);
+    if (block.extent.gaps.written)
+        grove_free_gaps(block.at);
+    else
+        munmap(block.at, block.extent.bytes);
     grove_budget_drop(&c->device.budget, grove_extent_memory(&block.extent));
 }
 
@@ -192,7 +193,7 @@ static void *new_block(cpu *c, const grove_extent *taken, size_t bytes)
         if (posix_memalign(&at, ALIGN, EVERY_BLOCK_ITS_OWN ? bytes + !bytes : taken->bytes))
             return NULL;
     } else {
-        at = map_pages(taken->bytes, taken->gaps.written > 0);
+        at = taken->gaps.written ? grove_try_alloc_gaps(taken->bytes) : map_pages(taken->bytes);
     }
     if (at && taken->bytes >= LARGE)
         add_large(c, at, taken);

@@ -22,8 +22,8 @@ double grove_node_rows_share(const grove_node *missing);
 double grove_node_runs_share(const grove_node *missing);
 /* Bytes in pages that are written to of memory for so many rows, of so many bytes each, of
  * which nobody writes to those that the leaf lacks. It has no more than the leaf. All where most
- * rows are there, or where it has at most GROVE_MUCH_OF_GAPS bytes: up to there clearing gaps costs
- * less than small pages do. */
+ * rows are there, where it has at most GROVE_MUCH_OF_GAPS bytes: up to there clearing gaps costs
+ * less than small pages do; or where the system counts addresses. */
 #define GROVE_MUCH_OF_GAPS ((uint64_t)64 << 20)
 uint64_t grove_missing_written_bytes(const grove_node *missing, double rows, double row_bytes);
 
