@@ -76,9 +76,10 @@ grove_buffer *grove_buffer_new_gaps(grove_device *device, const grove_extent *ex
     grove_buffer *buffer = bare(device, extent->bytes);
     bool shares = device->shares_host_memory;
     side *s = shares ? NULL : add_side(buffer, device);
+    void **at = shares ? &buffer->host : &s->at;
 
-    if (shares ? grove_device_allocate_gaps(device, extent, &buffer->host, error)
-               : grove_device_allocate(device, extent->bytes, &s->at, error)) {
+    if (shares && extent->gaps.written ? grove_device_allocate_gaps(device, extent, at, error)
+                                       : grove_device_allocate(device, extent->bytes, at, error)) {
         pthread_mutex_destroy(&buffer->lock);
         free(s);
         free(buffer);
