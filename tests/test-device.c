@@ -77,6 +77,53 @@ START_TEST(test_rounding)
 }
 END_TEST
 
+/* A block of 64 MiB, of which so many bytes are written to; `fresh`: with pages that nobody had. */
+static void *take_gaps(grove_device *device, size_t written, int key, bool fresh)
+{
+    const grove_extent request = {64 * MIB, {written, grove_hash_integer(grove_hash_start(), key)}};
+    const uint64_t before = device->budget.system_allocations;
+    void *at = NULL;
+
+    ck_assert_int_eq(grove_device_allocate_gaps(device, &request, &at, errors), 0);
+    ck_assert(at && (device->budget.system_allocations > before) == fresh);
+    memset(at, 1, written);
+    return at;
+}
+
+/* Blocks with gaps count what is written to. Those with the same gaps are used again; one with
+ * others is given back first, so that there are not the pages of both; and a block without gaps
+ * takes the place of none. */
+START_TEST(test_gaps)
+{
+    grove_device *device = start(0, 90 * MIB);
+    const grove_budget *budget = &device->budget;
+    void *a = take_gaps(device, 10 * MIB, 1, true), *b = take_gaps(device, 20 * MIB, 2, true);
+
+    ck_assert_uint_eq(budget->in_use, 30 * MIB);
+    grove_device_release(device, a, 64 * MIB);
+    grove_device_release(device, b, 64 * MIB);
+    ck_assert_uint_eq(budget->in_use, 0);
+    if (budget->pooled) { /* not with AddressSanitizer */
+        ck_assert_uint_eq(budget->pooled, 30 * MIB);
+        b = take_gaps(device, 19 * MIB, 2, false);
+        ck_assert_uint_eq(budget->in_use, 20 * MIB);
+        void *c = take_gaps(device, 15 * MIB, 3, true); /* in place of the first */
+        ck_assert_uint_eq(budget->in_use, 35 * MIB);
+        ck_assert_uint_eq(budget->pooled, 0);
+        grove_device_release(device, b, 64 * MIB);
+        grove_device_release(device, c, 64 * MIB);
+        b = take_gaps(device, 30 * MIB, 2, true); /* more than before */
+        ck_assert_uint_eq(budget->in_use + budget->pooled, 45 * MIB);
+        ck_assert_int_eq(grove_device_allocate(device, 60 * MIB, &a, errors), 0);
+        ck_assert_uint_eq(budget->in_use, 90 * MIB);
+        ck_assert_int_eq(grove_device_allocate(device, MIB, &c, errors), GROVE_NO_MEMORY);
+        grove_device_release(device, a, 60 * MIB);
+        grove_device_release(device, b, 64 * MIB);
+    }
+    end(0, device);
+}
+END_TEST
+
 START_TEST(test_no_size_is_too_large_to_refuse)
 {
     static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 65536, SIZE_MAX / 2, 4 * MIB + 1};
@@ -177,6 +224,7 @@ int main(void)
     cuda_testing_begin();
     tcase_add_test(tests, test_rounding);
     tcase_add_loop_test(tests, test_blocks_take_what_the_device_says, 0, 2);
+    tcase_add_test(tests, test_gaps);
     tcase_add_loop_test(tests, test_no_size_is_too_large_to_refuse, 0, 2);
     tcase_add_loop_test(tests, test_cleared_and_copied, 0, 2);
     tcase_add_loop_test(tests, test_kernels_of_other_devices_are_missing, 0, 2);

@@ -2,7 +2,6 @@
 #include "foreign-sets.h"
 #include "probe.h"
 
-#include "base/memory.h"
 #include "base/text.h"
 
 #include <check.h>

@@ -268,9 +268,10 @@ START_TEST(parts)
     grove_value *value = make_value(session, own, 3), *part;
 
     for (int q = 0; q < 2; q++) {
-        ck_assert_int_eq(
-            grove_copy_dense(session, value, q ? 'q' : 'p', space, 3, GROVE_LAUNCH_BY_INPUT, &part),
-            0);
+        ck_assert_int_eq(grove_copy_dense(session, value, q ? 'q' : 'p', space, 3,
+                                          GROVE_LAUNCH_BY_INPUT, NULL, (grove_gaps){.written = 0},
+                                          &part),
+                         0);
         const float *data = grove_buffer_host(part->data, NULL);
         const unsigned char *flags = grove_buffer_host(part->flags, NULL);
         for (int64_t n = 0; n < 2 * 6 * 20; n++) {
@@ -325,11 +326,13 @@ START_TEST(degenerate)
                       more[] = {{&times, 3, 4}};
     grove_value *value = make_value(session, own, 1), *part;
 
-    ck_assert_int_eq(grove_copy_dense(session, value, 0, none, 1, GROVE_LAUNCH_ON_DEVICE, &part),
+    ck_assert_int_eq(grove_copy_dense(session, value, 0, none, 1, GROVE_LAUNCH_ON_DEVICE, NULL,
+                                      (grove_gaps){.written = 0}, &part),
                      0);
     ck_assert_uint_eq(grove_buffer_bytes(part->data), 0);
     grove_value_unref(part);
-    ck_assert_int_eq(grove_copy_dense(session, value, 0, more, 1, GROVE_LAUNCH_ON_DEVICE, &part),
+    ck_assert_int_eq(grove_copy_dense(session, value, 0, more, 1, GROVE_LAUNCH_ON_DEVICE, NULL,
+                                      (grove_gaps){.written = 0}, &part),
                      GROVE_INTERNAL);
     ck_assert_ptr_null(part);
     ck_assert_int_eq(grove_error_count(session->error), 1);

@@ -35,9 +35,9 @@ int grove_copy_flags(grove_session *session, const grove_value *from, char side,
     return code ? code : grove_launch_run(session, &launch);
 }
 
-static int copy_dense(grove_session *session, const grove_value *from, char side,
-                      const grove_range *space, int axes, grove_placement placement,
-                      const grove_value *rows, grove_gaps gaps, grove_value **to)
+int grove_copy_dense(grove_session *session, const grove_value *from, char side,
+                     const grove_range *space, int axes, grove_placement placement,
+                     const grove_value *rows, grove_gaps gaps, grove_value **to)
 {
     grove_value *copy =
         grove_value_bare(space, axes, from->shape, from->elements, from->complex_, from->double_);
@@ -53,14 +53,6 @@ static int copy_dense(grove_session *session, const grove_value *from, char side
         grove_value_unref(copy);
     *to = code ? NULL : copy;
     return code;
-}
-
-int grove_copy_dense(grove_session *session, const grove_value *from, char side,
-                     const grove_range *space, int axes, grove_placement placement,
-                     grove_value **to)
-{
-    return copy_dense(session, from, side, space, axes, placement, NULL, (grove_gaps){.written = 0},
-                      to);
 }
 
 /* A value with the same numbers, and flags along all axes. */
@@ -89,7 +81,8 @@ int grove_copy_as_dense(grove_session *session, grove_value *from, char side,
         same = from->range[d].axis == space[d].axis && from->range[d].first == space[d].first &&
                from->range[d].count == space[d].count;
     if (!same)
-        return copy_dense(session, from, side, space, axes, GROVE_LAUNCH_ON_HOST, rows, gaps, to);
+        return grove_copy_dense(session, from, side, space, axes, GROVE_LAUNCH_ON_HOST, rows, gaps,
+                                to);
     if (from->flags && from->flag_axes != (1u << axes) - 1)
         return spread_flags(session, from, to);
     *to = grove_value_ref(from);

@@ -5,12 +5,12 @@
 #include "run/launch.h"
 
 /* The block `space` of a value, dense, broadcast along axes that it lacks, with flags along all
- * axes if it has any. A reference. */
+ * axes if it has any. `rows`: flags rows that the host leaves out, which leaves these gaps; NULL:
+ * none. A reference. */
 int grove_copy_dense(grove_session *session, const grove_value *from, char side,
                      const grove_range *space, int axes, grove_placement placement,
-                     grove_value **to);
-/* The same on the host; the value itself if it fits already. `rows`: flags rows that are left out,
- * which leaves these gaps; NULL: none. */
+                     const grove_value *rows, grove_gaps gaps, grove_value **to);
+/* The same on the host; the value itself if it fits already. */
 int grove_copy_as_dense(grove_session *session, grove_value *from, char side,
                         const grove_range *space, int axes, const grove_value *rows,
                         grove_gaps gaps, grove_value **to);
