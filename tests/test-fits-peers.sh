@@ -1,8 +1,9 @@
 #!/bin/sh
 # FITS images of Grove in the eyes of astropy: a valid file, each source at its right ascension and declination, frequency, Stokes
 # parameters, beam; and an image of astropy in the eyes of Grove. Skipped without astropy.
+python=${GROVE_TEST_PYTHON:-/usr/bin/python3}
 [ -f "$GROVE_BUILD/src/.libs/fits.so" ] || { echo 'skipped: built without cfitsio and WCSLIB'; exit 77; }
-python3 -c 'import astropy' 2>/dev/null || { echo 'skipped: python3 has no astropy'; exit 77; }
+$python -c 'import astropy' 2>/dev/null || { echo 'skipped: no package python3-astropy'; exit 77; }
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
@@ -117,6 +118,6 @@ for line in open("places.txt"):
 assert count >= 2 and abs(pixels[:, 2].sum() - total) < 1e-5
 print(f"{count} sources in the eyes of both")
 END
-for step in 'python3 write.py' "$grove run -q write.tree" 'python3 check.py' "$grove run -q read.tree" 'python3 compare.py'; do
+for step in "$python write.py" "$grove run -q write.tree" "$python check.py" "$grove run -q read.tree" "$python compare.py"; do
     $step || { echo "FAIL: $step"; exit 1; }
 done

@@ -4,11 +4,11 @@
 python=${GROVE_TEST_PYTHON:-/usr/bin/python3}
 [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ] || { echo 'skipped: built without casacore'; exit 77; }
 [ -f "$GROVE_BUILD/src/.libs/fits.so" ] || { echo 'skipped: built without cfitsio and WCSLIB'; exit 77; }
-$python -c 'import numpy' 2>/dev/null || { echo 'skipped: no python3 with numpy'; exit 77; }
+$python -c 'import numpy' 2>/dev/null || { echo 'skipped: no package python3-numpy'; exit 77; }
 ducc=no wsclean=no
 $python -c 'import ducc0' 2>/dev/null && ducc=yes
 command -v wsclean >/dev/null && wsclean=yes
-[ $ducc$wsclean = nono ] && { echo 'skipped: neither ducc0 nor wsclean is there'; exit 77; }
+[ $ducc$wsclean = nono ] && { echo 'skipped: no package wsclean, no ducc0 (PyPI)'; exit 77; }
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
@@ -94,7 +94,7 @@ if [ $ducc = yes ]; then
     must "$grove" run -q images.tree --precision double
     must $python ducc.py
 else
-    echo 'skipped: no ducc0'
+    echo 'without ducc0'
 fi
 if [ $wsclean = yes ]; then
     for bands in 1 4; do
@@ -106,6 +106,6 @@ if [ $wsclean = yes ]; then
     must $python planes.py 2e-5 own1-dirty.fits peer1-dirty.fits
     must $python planes.py 2e-5 own4-dirty.fits peer4-0000-dirty.fits peer4-0001-dirty.fits peer4-0002-dirty.fits peer4-0003-dirty.fits
 else
-    echo 'skipped: no wsclean'
+    echo 'without wsclean'
 fi
 exit $status

@@ -5,7 +5,7 @@ work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 make=${MAKE:-make}
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
-command -v pkg-config >/dev/null 2>&1 || { echo 'skipped: no pkg-config'; exit 77; }
+command -v pkg-config >/dev/null 2>&1 || { echo 'skipped: no package pkg-config'; exit 77; }
 
 fail()
 {

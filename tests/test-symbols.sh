@@ -2,7 +2,7 @@
 # Every function that an installed header declares is exported by libgrove;
 # libgrove exports nothing but names of its own; docs/plugins.md lists those of plugin.h, fit.h and keep.h.
 library=$GROVE_BUILD/src/.libs/libgrove.so
-command -v nm >/dev/null 2>&1 || { echo 'skipped: no nm'; exit 77; }
+command -v nm >/dev/null 2>&1 || { echo 'skipped: no package binutils'; exit 77; }
 [ -f "$library" ] || { echo 'skipped: no shared library'; exit 77; }
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
