@@ -85,11 +85,12 @@ static int check(grove_node *node)
     int code = find_axes(node, t, axis);
     if (code)
         return code;
-    t->sign = t->from == IMAGE_STAGE_GRID ? 1 : -1;
+    int64_t sign = t->from == IMAGE_STAGE_GRID ? 1 : -1;
     if (grove_node_given(node, "sign"))
-        t->sign = (int)grove_node_integer(node, "sign");
-    if (t->sign != 1 && t->sign != -1)
+        sign = grove_node_integer(node, "sign");
+    if (sign != 1 && sign != -1)
         return grove_node_fail_option(node, "sign", "is 1 or -1");
+    t->sign = (int)sign;
     grove_form form = *grove_node_input_form(node, 0);
     form.complex_ = true;
     form.precision = GROVE_PRECISION_RUN;

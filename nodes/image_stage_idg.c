@@ -7,18 +7,19 @@
 static int read_wanted(const grove_node *node, grove_idg_wanted *wanted)
 {
     static const int sides[] = {16, 24, 32, 40, 48, 64};
+    const int64_t side =
+        grove_node_given(node, "subgrid") ? grove_node_integer(node, "subgrid") : 0;
     bool known = !grove_node_given(node, "subgrid");
 
     *wanted = (grove_idg_wanted){.support = 2,
                                  .tiles = grove_node_choice(node, "w_tiles") == 1,
                                  .planes = grove_node_choice(node, "w_tiles") == 2};
-    if (!known)
-        wanted->side = (int)grove_node_integer(node, "subgrid");
     for (int k = 0; k < 6; k++)
-        known = known || wanted->side == sides[k];
+        known = known || side == sides[k];
     if (!known)
-        return grove_node_fail_option(node, "subgrid", "%d is none of 16, 24, 32, 40, 48 and 64",
-                                      wanted->side);
+        return grove_node_fail_option(node, "subgrid", "%lld is none of 16, 24, 32, 40, 48 and 64",
+                                      (long long)side);
+    wanted->side = (int)side;
     if (!grove_node_given(node, "layers"))
         return 0;
     wanted->layers = grove_node_integer(node, "layers");

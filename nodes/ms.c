@@ -277,8 +277,8 @@ static int open_set(grove_node *node)
     int code = 0;
 
     grove_node_set_user(node, state);
-    grove_ms_part part = {.field = (int)grove_node_integer(node, "field"),
-                          .spectral_window = (int)grove_node_integer(node, "spectral_window"),
+    grove_ms_part part = {.field = grove_node_integer(node, "field"),
+                          .spectral_window = grove_node_integer(node, "spectral_window"),
                           .cross_only = !grove_node_bool(node, "autocorrelations")};
 
     state->ms = grove_ms_open(grove_node_text(node, "path"), &part, false, error);

@@ -9,6 +9,7 @@
 #include "nodes/correlations.h"
 #include "nodes/sink.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,8 +148,8 @@ static grove_ms_part part_of(const grove_node *node)
     const grove_node *obs = grove_node_object(node, "obs");
     grove_ms_part part = {0};
 
-    sscanf(grove_node_property(obs, "field"), "%d", &part.field);
-    sscanf(grove_node_property(obs, "spectral_window"), "%d", &part.spectral_window);
+    sscanf(grove_node_property(obs, "field"), "%" SCNd64, &part.field);
+    sscanf(grove_node_property(obs, "spectral_window"), "%" SCNd64, &part.spectral_window);
     part.cross_only = grove_node_property(obs, "cross_only") != NULL;
     return part;
 }

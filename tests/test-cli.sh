@@ -124,7 +124,11 @@ expect 2 'grove: -s wants NAME=VALUE' run a.tree -s
 expect 2 'grove: -s x: wants NAME=VALUE' run a.tree -s x
 expect 2 'grove: -s =3: wants NAME=VALUE' run a.tree -s =3
 expect 2 'grove: -p nowhere: there is no such folder' run a.tree -p nowhere
-expect 2 'grove: --size many: wants a whole number' plot x --size many
+for number in many -3 0 4294967297 99999999999999999999; do
+    expect 2 "grove: --size $number: wants a whole number from 1 to 2147483647" plot x --size $number
+done
+expect 2 'grove: --field 4294967296: wants a whole number from 0 to 2147483647' plot x --field 4294967296
+expect 2 'grove: --cell nan: wants a number above 0' plot x --cell nan
 
 # ---- plugins ----
 expect 2 'grove: grove new-node wants a name for a class; grove new-node --help says more' new-node
@@ -472,7 +476,6 @@ if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
     expect 2 'grove: --what imag: there is no such picture; did you mean image?' plot vla-c --what imag
     expect 2 'grove: -o x.gif: wants a file that ends in .png or .svg, or a folder' plot vla-c -o x.gif
     expect 2 'grove: -o x.png: is one file, and --what asks for 2 pictures; name a folder' plot vla-c -o x.png --what uv,layout
-    expect 2 'grove: --size: wants a positive number' plot vla-c --size -3
     expect 1 "grove: vla-c: an antenna layout has no picture 'uv'; that needs a Measurement Set" plot vla-c --what uv
     expect 1 'grove: nowhere.ms: there is no such file or folder' plot nowhere.ms
     expect 1 'grove: nowhere.h5: there is no such file or folder' plot nowhere.h5
@@ -502,6 +505,15 @@ if [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ]; then
     grep -q 'sink: set.ms: exists already; give overwrite=true to replace it' err || fail 'check of a set that exists'
     expect 0 '' check simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s out=other.ms
     prints '^other.ms DATA: 42[.0-9]* MiB, .* are free there$'
+    # numbers above those of an int are not cut
+    for number in field=4294967296 spectral_window=-4294967296; do
+        expect 2 '...' run -q predict.tree -s ms=set.ms -s sky="$sky" -s column=NONE -s $number
+        grep -q "no .* ${number#*=}; there is only 0" err || fail "$number"
+    done
+    if grep -q GROVE_HAVE_FFTW "$GROVE_BUILD/Makefile" && [ -f "$GROVE_BUILD/src/.libs/fits.so" ]; then
+        expect 0 '' run -q image-stages.tree -s ms=set.ms -s 'size=[48,32]' -s cell=3arcsec -s out=wide
+        head -c 2880 wide-stages.fits | fold -w 80 | sed 's/ //g' | grep -q '^NAXIS1=48' || fail 'an image that is wide'
+    fi
     if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
         expect 0 '' plot set.ms/ --size 32 -o pictures
         [ "$(sort out)" = 'pictures/set-image.png

@@ -342,6 +342,7 @@ START_TEST(wrong_calls)
         const char *call, *message;
     } cases[] = {
         {"grid(V" IMAGE ", method=idg, subgrid=20)", "20 is none of 16, 24"},
+        {"grid(V" IMAGE ", method=idg, subgrid=4294967312)", "4294967312 is none of 16, 24"},
         {"grid(V, obs, size=64, cell=1e-3rad, epsilon=1e-9, method=idg, subgrid=16)",
          "are too small for the support"},
         {"grid(V" IMAGE ", method=idg, layers=0)", "0 is not from 1 to"},

@@ -522,6 +522,7 @@ START_TEST(wrong_calls)
         {"grid(V, obs, size=8, weights=vector(1, 2, 3))", "weights"},
         {"fft(obs.freq)", "over u and v, or over l and m"},
         {"fft(grid(V, obs, size=8), sign=2)", "is 1 or -1"},
+        {"fft(grid(V, obs, size=8), sign=4294967297)", "is 1 or -1"},
         {"grid(V, obs, size=8, epsilon=2)", "2 is not from 1e-12 to 1"},
         {"grid_correction(fft(grid(V, obs, size=8)), obs, size=80)", "give all stages the same"},
         {"grid_correction(fft(grid(V, obs, size=66)), obs, size=67)",

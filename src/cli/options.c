@@ -1,13 +1,17 @@
 /* Options of all subcommands: one table, of which each command accepts a part. */
 #include "cli/command.h"
 
+#include "base/text.h"
+
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-typedef enum { FLAG, TEXT, NUMBER, REAL, SESSION_FLAG, SESSION, SETTING, FOLDER } kind;
+/* NUMBER: from 0, COUNT: from 1, to INT_MAX; REAL: above 0. */
+typedef enum { FLAG, TEXT, NUMBER, COUNT, REAL, SESSION_FLAG, SESSION, SETTING, FOLDER } kind;
 
 typedef struct {
     const char *name, *letter, *argument, *help;
@@ -89,7 +93,7 @@ static const option options[] = {
      "the station that phases, clocks, TECs and rotations are relative to", TEXT, LINE(reference)},
     {"direction", NULL, "NAME", "of solutions: which direction (default: the first)", TEXT,
      LINE(direction)},
-    {"size", NULL, "N", "image: pixels along each side (default 256)", NUMBER, LINE(size)},
+    {"size", NULL, "N", "image: pixels along each side (default 256)", COUNT, LINE(size)},
     {"cell", NULL, "ARCSEC", "image: size of a pixel (default: a third of the resolution)", REAL,
      LINE(cell)},
     {"log", NULL, NULL, "logarithmic colours of images, and logarithmic amplitudes", FLAG,
@@ -166,8 +170,12 @@ static int add_setting(grove_command_line *line, const char *text)
 
 static int store(grove_command_line *line, const option *given, const char *text)
 {
-    char *base = (char *)line, *end;
+    char *base = (char *)line;
+    const char *end;
+    const int least = given->kind == COUNT;
     struct stat info;
+    int64_t number;
+    double real;
     int code = 0;
 
     switch (given->kind) {
@@ -179,15 +187,20 @@ static int store(grove_command_line *line, const option *given, const char *text
         *(const char **)(void *)(base + given->at) = text;
         return 0;
     case NUMBER:
-        *(int *)(void *)(base + given->at) = (int)strtol(text, &end, 10);
-        return *end || end == text
-                   ? grove_complain(GROVE_USAGE, "--%s %s: wants a whole number", given->name, text)
-                   : 0;
+    case COUNT:
+        end = grove_parse_integer(text, &number);
+        if (!end || *end || number < least || number > INT_MAX)
+            return grove_complain(GROVE_USAGE, "--%s %s: wants a whole number from %d to %d",
+                                  given->name, text, least, INT_MAX);
+        *(int *)(void *)(base + given->at) = (int)number;
+        return 0;
     case REAL:
-        *(double *)(void *)(base + given->at) = strtod(text, &end);
-        return *end || end == text
-                   ? grove_complain(GROVE_USAGE, "--%s %s: wants a number", given->name, text)
-                   : 0;
+        end = grove_parse_number(text, &real);
+        if (!end || *end || !(real > 0))
+            return grove_complain(GROVE_USAGE, "--%s %s: wants a number above 0", given->name,
+                                  text);
+        *(double *)(void *)(base + given->at) = real;
+        return 0;
     case SETTING:
         return add_setting(line, text);
     case FOLDER:

@@ -185,9 +185,6 @@ static int plot(grove_command_line *line)
     if (!grove_command_word(&grove_command_plot, line,
                             "Measurement Set, solution tables, a FITS image or an array"))
         return GROVE_USAGE;
-    if (line->size < 0 || line->cell < 0)
-        return grove_complain(GROVE_USAGE, "--%s: wants a positive number",
-                              line->size < 0 ? "size" : "cell");
     return draw_all(line);
 }
 

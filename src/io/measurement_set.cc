@@ -119,7 +119,7 @@ std::string numbers_up_to(rownr_t count)
     return "there are 0 to " + std::to_string(count - 1);
 }
 
-void read_field(const Table &table, int field, grove_ms_layout *layout)
+void read_field(const Table &table, int64_t field, grove_ms_layout *layout)
 {
     Table fields = subtable(table, "FIELD");
     if (field < 0 || rownr_t(field) >= fields.nrow())
@@ -141,7 +141,7 @@ void read_field(const Table &table, int field, grove_ms_layout *layout)
                         "; only J2000 and ICRS are understood");
 }
 
-void read_window(const Table &table, int window, grove_ms_layout *layout)
+void read_window(const Table &table, int64_t window, grove_ms_layout *layout)
 {
     Table windows = subtable(table, "SPECTRAL_WINDOW");
     if (window < 0 || rownr_t(window) >= windows.nrow())
@@ -160,7 +160,7 @@ void read_window(const Table &table, int window, grove_ms_layout *layout)
 }
 
 // The data descriptions with this spectral window, and their polarization, which must be unique.
-std::set<int> read_polarization(const Table &table, int window, grove_ms_layout *layout)
+std::set<int> read_polarization(const Table &table, int64_t window, grove_ms_layout *layout)
 {
     Table descriptions = subtable(table, "DATA_DESCRIPTION");
     Vector<Int> windows(ScalarColumn<Int>(descriptions, "SPECTRAL_WINDOW_ID").getColumn());

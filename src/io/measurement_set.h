@@ -49,8 +49,8 @@ void grove_ms_layout_free(grove_ms_layout *layout); /* frees the contents and th
 
 /* Selects rows of a set; all zero: the first field and window, with autocorrelations. */
 typedef struct {
-    int field, spectral_window;
-    bool cross_only; /* without autocorrelations */
+    int64_t field, spectral_window; /* as asked for: compared with what there is */
+    bool cross_only;                /* without autocorrelations */
 } grove_ms_part;
 
 /* Opens an existing set for reading (and, when `writable`, updating): one field and spectral

@@ -69,8 +69,12 @@ static bool agrees(const grove_literal *initial, const grove_literal *value)
         return true;
     case GROVE_LITERAL_BOOL:
         return value->kind == GROVE_LITERAL_BOOL;
-    case GROVE_LITERAL_NUMBER:
-        return value->kind == GROVE_LITERAL_NUMBER && same_unit(initial, value);
+    case GROVE_LITERAL_NUMBER: /* or several, where what it is for takes them */
+        for (int i = 0; value->kind == GROVE_LITERAL_LIST && i < value->count; i++)
+            if (!agrees(initial, &value->items[i]))
+                return false;
+        return value->kind == GROVE_LITERAL_LIST ||
+               (value->kind == GROVE_LITERAL_NUMBER && same_unit(initial, value));
     case GROVE_LITERAL_RANGE: /* angles in hours: times or angles */
         return value->kind == GROVE_LITERAL_RANGE &&
                (same_unit(initial, value) || (initial->hours && value->unit.rad == 1) ||
