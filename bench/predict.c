@@ -284,12 +284,13 @@ int main(int count, char **words)
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
 
     bench_read(options, "grove bench predict [OPTIONS]", count - 1, words + 1);
-    c.threads = !strcmp(threads, "all") ? bench_processors() : atoi(threads);
-    if (c.threads < 1 || c.threads > MAX_THREADS) {
+    const long chosen = strcmp(threads, "all") ? strtol(threads, NULL, 10) : bench_processors();
+    if (chosen < 1 || chosen > MAX_THREADS) {
         fprintf(stderr, "grove bench predict: --threads %s: wants 1 to %d, or all\n", threads,
                 MAX_THREADS);
         return 2;
     }
+    c.threads = (int)chosen;
     if (check(&c))
         return 2;
     static bench_roofline roof;

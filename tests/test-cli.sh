@@ -78,6 +78,7 @@ expect 2 'grove bench: --rounds: wants N' bench predict --rounds
 expect 2 'grove bench: 0: wants a whole number from 1 to 99' bench predict --rounds=0
 expect 2 "grove bench predict: no workload has 'P9' in its name" bench predict --workload P9
 expect 2 'grove bench predict: --threads none: wants 1 to 1024, or all' bench predict --threads none
+expect 2 'grove bench predict: --threads 4294967297: wants 1 to 1024, or all' bench predict --threads 4294967297
 expect 2 "grove bench predict: this processor has no instructions 'mmx'; portable, avx2 and avx512 are known" \
     bench predict --isa mmx
 expect 0 '' bench predict --rounds 1 --seconds 0.001 --workload 'P1 I, stations' --isa portable \

@@ -1,9 +1,9 @@
 /* Options of all subcommands: one table, of which each command accepts a part. */
 #include "cli/command.h"
 
-#include "base/text.h"
-
+#include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,11 +170,10 @@ static int add_setting(grove_command_line *line, const char *text)
 
 static int store(grove_command_line *line, const option *given, const char *text)
 {
-    char *base = (char *)line;
-    const char *end;
+    char *base = (char *)line, *end;
     const int least = given->kind == COUNT;
     struct stat info;
-    int64_t number;
+    long long number;
     double real;
     int code = 0;
 
@@ -188,15 +187,16 @@ static int store(grove_command_line *line, const option *given, const char *text
         return 0;
     case NUMBER:
     case COUNT:
-        end = grove_parse_integer(text, &number);
-        if (!end || *end || number < least || number > INT_MAX)
+        errno = 0;
+        number = strtoll(text, &end, 10);
+        if (errno || end == text || *end || number < least || number > INT_MAX)
             return grove_complain(GROVE_USAGE, "--%s %s: wants a whole number from %d to %d",
                                   given->name, text, least, INT_MAX);
         *(int *)(void *)(base + given->at) = (int)number;
         return 0;
     case REAL:
-        end = grove_parse_number(text, &real);
-        if (!end || *end || !(real > 0))
+        real = strtod(text, &end);
+        if (end == text || *end || !(real > 0) || isinf(real))
             return grove_complain(GROVE_USAGE, "--%s %s: wants a number above 0", given->name,
                                   text);
         *(double *)(void *)(base + given->at) = real;
