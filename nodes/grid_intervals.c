@@ -25,27 +25,6 @@ static double usual_length(const grove_knot *knots, int64_t count)
     return length;
 }
 
-/* A length that differs by less than this part is the usual one: coordinates are rounded. */
-#define SAME 1e-3
-
-/* From the end of the one before on, or, after a gap, of the usual length. A shorter one is the
- * last of its scan: the next begins with the usual length again. */
-static void follow(grove_knot *knots, int64_t count)
-{
-    double length = usual_length(knots, count);
-
-    for (int64_t i = 0; i < count; i++) {
-        double half = length / 2, before = i ? knots[i].at - knots[i - 1].high : INFINITY;
-        if (before <= 0) { /* not of this rule */
-            before = (knots[i].at - knots[i - 1].at) / 2;
-            knots[i - 1].high = knots[i].at - before;
-        }
-        half = before < half * (1 - SAME) ? before : half;
-        knots[i].low = knots[i].at - half;
-        knots[i].high = knots[i].at + half;
-    }
-}
-
 grove_knot *grove_knots_new(const double *centre, const double *width, int64_t count,
                             bool intervals)
 {
@@ -58,15 +37,12 @@ grove_knot *grove_knots_new(const double *centre, const double *width, int64_t c
     qsort(knots, (size_t)count, sizeof(*knots), by_number);
     if (count < 2 || (width && intervals))
         return knots;
-    if (intervals) {
-        follow(knots, count);
-        return knots;
-    }
+    const double most = intervals ? usual_length(knots, count) : INFINITY;
     for (int64_t i = 0; i < count; i++) {
         double before = i ? knots[i].at - knots[i - 1].at : knots[1].at - knots[0].at;
         double behind = i < count - 1 ? knots[i + 1].at - knots[i].at : before;
-        knots[i].low = knots[i].at - before / 2;
-        knots[i].high = knots[i].at + behind / 2;
+        knots[i].low = knots[i].at - fmin(before, most) / 2;
+        knots[i].high = knots[i].at + fmin(behind, most) / 2;
     }
     return knots;
 }
@@ -74,17 +50,32 @@ grove_knot *grove_knots_new(const double *centre, const double *width, int64_t c
 /* A cell whose centre is this part of its width below an edge counts as on it. */
 #define ON_EDGE 1e-3
 
+/* How far x is from an interval; 0: inside. */
+static double distance(const grove_knot *knot, double x)
+{
+    return fmax(0, fmax(knot->low - x, x - knot->high));
+}
+
+/* Intervals may overlap, as those of channels that are wider than their spacing: from the nearest
+ * centre outwards, up to the first one that x is in. */
 int64_t grove_knots_interval(const grove_knot *knots, int64_t count, double x, double width)
 {
-    int64_t low = 0, high = count - 1;
+    int64_t low = 0, high = count, found = -1;
 
     x += ON_EDGE * width;
-    while (high - low > 1) {
+    while (low < high) {
         int64_t middle = (low + high) / 2;
-        *(knots[middle].low <= x ? &low : &high) = middle;
+        if (knots[middle].at < x)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    /* the last one that begins before x, or the one behind where that is nearer */
-    if (high > low && (x >= knots[high].low || x - knots[low].high > knots[high].low - x))
-        low = high;
-    return knots[low].place;
+    low--;
+    while ((low >= 0 || high < count) && (found < 0 || distance(&knots[found], x) > 0)) {
+        bool above = low < 0 || (high < count && knots[high].at - x <= x - knots[low].at);
+        int64_t next = above ? high++ : low--;
+        if (found < 0 || distance(&knots[next], x) < distance(&knots[found], x))
+            found = next;
+    }
+    return knots[found].place;
 }

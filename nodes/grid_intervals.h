@@ -11,13 +11,12 @@ typedef struct {
 } grove_knot;
 
 /* In ascending order; the caller frees. `intervals`: edges are those of intervals of these widths;
- * width NULL: of such that follow each other from the first one on, each as long as the most are or
- * shorter, with gaps where centres are farther apart. Otherwise edges are half-way between
- * neighbours. */
+ * width NULL: half-way between neighbours, but no farther from the centre than half of the median
+ * spacing. Otherwise edges are half-way between neighbours. */
 grove_knot *grove_knots_new(const double *centre, const double *width, int64_t count,
                             bool intervals);
-/* The place of the interval that has x, the centre of a cell of this width, in it; of none, the
- * nearest one's. */
+/* The place of the interval that has x, the centre of a cell of this width, in it: of several, of
+ * the one whose centre is nearest; of none, of the one whose edge is nearest. */
 int64_t grove_knots_interval(const grove_knot *knots, int64_t count, double x, double width);
 
 #endif

@@ -13,7 +13,8 @@ typedef struct {
     const grove_axis *axis; /* of the observation; NULL: the parm does not vary along it */
     int32_t terms;          /* of the polynomials: degree + 1 */
     double *centre, *width; /* [count] of the intervals, s or Hz */
-    int32_t *number;        /* [cells of the axis] the interval of each */
+    double *whole;   /* [count] centres as if the last of a stretch were as long as the others */
+    int32_t *number; /* [cells of the axis] the interval of each */
 } grove_parm_intervals;
 
 /* grove_node_user of a leaf parm. */

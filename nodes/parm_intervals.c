@@ -38,6 +38,7 @@ void grove_parm_intervals_free(grove_parm_intervals *own)
 {
     free(own->centre);
     free(own->width);
+    free(own->whole);
     free(own->number);
 }
 
@@ -85,7 +86,7 @@ static ordered *in_order(const grove_axis *axis)
 #define ON_EDGE 1e-3
 
 /* Cells of one stretch, in order: intervals from its low edge on, the last one to its high edge.
- * Those without a cell are left out; none is shorter than a cell. */
+ * Those without a cell are left out; of a length below a cell's, they are as long as that. */
 static void cut(grove_parm_intervals *own, const ordered *cells, int64_t count, double length)
 {
     double start = cells[0].centre - cells[0].half, end = start, former = -1;
@@ -101,8 +102,9 @@ static void cut(grove_parm_intervals *own, const ordered *cells, int64_t count, 
         double k = floor((cell->centre + 2 * cell->half * ON_EDGE - start) / length);
         if (k > former) {
             double low = start + k * length, width = fmin(length, end - low);
-            bool wide = width < 2 * cell->half || !(width > 0);
+            bool wide = length < 2 * cell->half * (1 - ON_EDGE) || !(width > 0);
             own->centre[own->count] = wide ? cell->centre : low + width / 2;
+            own->whole[own->count] = wide ? cell->centre : low + length / 2;
             own->width[own->count] = !wide ? width : cell->half > 0 ? 2 * cell->half : 1;
             own->count++;
             former = k;
@@ -176,6 +178,7 @@ static int divide(const grove_node *node, const char *option, int degree, grove_
     own->count = 0;
     own->centre = grove_alloc(size * sizeof(*own->centre));
     own->width = grove_alloc(size * sizeof(*own->width));
+    own->whole = grove_alloc(size * sizeof(*own->whole));
     own->number = grove_alloc(size * sizeof(*own->number));
     for (int64_t from = 0, end; from < axis->size; from = end) {
         end = end_of_scan(cells, scan, from, axis->size);

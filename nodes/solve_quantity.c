@@ -39,7 +39,7 @@ static void sample(solve_places *p, const grove_parm_intervals *own, const solve
         cells[i] = (ordered){own->axis->centre[i], i};
     qsort(cells, (size_t)p->count, sizeof(*cells), compare);
     for (int64_t i = 0; i < p->count; i++) {
-        p->at[i] = cells[i].at;
+        p->at[i] = p->whole[i] = cells[i].at;
         p->width[i] = own->axis->width ? fabs(own->axis->width[cells[i].cell]) : 0;
         p->interval[i] = grove_parm_find(own, cells[i].cell, &p->x[i]);
         p->domain[i] = domain_of(cut, cells[i].cell);
@@ -56,6 +56,7 @@ solve_places solve_find_places(const grove_parm_intervals *own, const solve_cut 
     p.at = grove_alloc(count * sizeof(*p.at));
     p.x = grove_alloc(count * sizeof(*p.x));
     p.width = grove_alloc(count * sizeof(*p.width));
+    p.whole = grove_alloc(count * sizeof(*p.whole));
     p.interval = grove_alloc(count * sizeof(*p.interval));
     p.domain = grove_alloc(count * sizeof(*p.domain));
     if (own->terms > 1) {
@@ -65,6 +66,7 @@ solve_places solve_find_places(const grove_parm_intervals *own, const solve_cut 
     for (int64_t i = 0; i < p.count && p.varies; i++) {
         p.at[i] = own->centre[i];
         p.width[i] = own->width[i];
+        p.whole[i] = own->whole[i];
         p.interval[i] = i;
     }
     for (int64_t cell = 0; p.varies && cell < own->axis->size; cell++)
@@ -77,6 +79,7 @@ void solve_free_places(solve_places *p)
     free(p->at);
     free(p->x);
     free(p->width);
+    free(p->whole);
     free(p->interval);
     free(p->domain);
 }

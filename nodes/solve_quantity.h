@@ -10,6 +10,7 @@ typedef struct {
     int64_t count;
     double *at, *x; /* [count] the coordinate, and the place in its interval, from -1 to 1 */
     double *width;  /* [count] of the interval, or the cell; NULL: not known */
+    double *whole;  /* [count] the coordinate, of a short last interval that of a whole one */
     int64_t *interval, *domain;
 } solve_places;
 

@@ -92,7 +92,7 @@ static grove_solution_axis axis_of(const building *b, int cut, const solve_place
     if (!p->varies)
         axis.size = placed ? axis.size : 0;
     else
-        axis = (grove_solution_axis){axis.name, p->count, p->at, NULL, p->width};
+        axis = (grove_solution_axis){axis.name, p->count, p->whole, NULL, p->width, p->at};
     return axis;
 }
 

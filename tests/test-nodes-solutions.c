@@ -184,17 +184,18 @@ END_TEST
 
 static double place_of(const double at[4], int e)
 {
-    for (int i = 0; i < 5; i++)
-        if (at[0] == START - 1500 + (i == 0 ? 0 : i == 1 ? 2400 : 3900))
+    static const double times[] = {START - 1500, START + 900, START + 2400, START + 3300};
+
+    for (int i = 0; i < 4; i++)
+        if (at[0] == times[i])
             return 1 + i + e;
     return 0;
 }
 
-/* Of 2400 s, the last of a scan shorter: half-way between its centre and that before is not its
- * edge. */
+/* Of 2400 s, the last of a scan with one slot: its time is the middle of a whole one. */
 START_TEST(short_last_interval)
 {
-    static const double times[] = {START - 1500, START + 900, START + 2400};
+    static const double times[] = {START - 1500, START + 900, START + 3300};
 
     hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "time", 3, 0, 0, times, NULL,
                                   NULL, NULL, place_of, NULL});
@@ -202,12 +203,47 @@ START_TEST(short_last_interval)
     char *text = grove_format("obs = probe()\nG = solutions(\"%s\")\nx = 1 * G\n", solution_path);
     testing_tree(&solution_t, text);
     testing_value x = testing_evaluate(&solution_t, "x");
-    static const double wanted[] = {2, 2, 2, 2, 3};
+    static const double wanted[] = {2, 2, 2, 2, 4};
     ck_assert_int_eq(x.cells, PROBE_TIMES);
     for (int i = 0; i < PROBE_TIMES; i++)
         ck_assert_msg(x.at[i] == wanted[i], "%d: %g", i, creal(x.at[i]));
     testing_free(&x);
     free(text);
+}
+END_TEST
+
+/* The nearest centre of those whose intervals have the cell in them; 1200 s and 1800 s are in none.
+ * The file's own centres take the place of its times. */
+START_TEST(overlapping_intervals)
+{
+    static const double times[] = {START + 3300, START + 900, START - 1500, START + 2400},
+                        centre[] = {START + 2400, START + 100, START + 500, START + 1400},
+                        width[] = {1000, 900, 1000, 300},
+                        wrong[] = {START + 2400, START + 100, START + 500, NAN};
+    static const double wanted[] = {2, 1, 3, 4, 4}; /* at 0, 600, ... 2400 s */
+
+    for (int k = 0; k < 2; k++) {
+        char *table = grove_format("%c/amplitude000", 'a' + k);
+        char *widths = grove_format("%s/time_width", table),
+             *centres_of = grove_format("%s/time_centre", table);
+        hdf5_put_table(&(hdf5_soltab){table, "amplitude", "time", 4, 0, 0, times, NULL, NULL, NULL,
+                                      place_of, NULL});
+        hdf5_put_numbers(widths, 4, width);
+        hdf5_put_numbers(centres_of, 4, k ? wrong : centre);
+        free(table);
+        free(widths);
+        free(centres_of);
+    }
+    hdf5_finish();
+    char *text = grove_format("obs = probe()\nG = solutions(\"%s\", solset=\"a\")\nx = 1 * G\n",
+                              solution_path);
+    testing_tree(&solution_t, text);
+    testing_value x = testing_evaluate(&solution_t, "x");
+    for (int i = 0; i < PROBE_TIMES; i++)
+        ck_assert_msg(x.at[i] == wanted[i], "%d: %g", i, creal(x.at[i]));
+    testing_free(&x);
+    free(text);
+    solution_refused(", solset=\"b\"", "the centres of time are not 4 numbers");
 }
 END_TEST
 
@@ -545,6 +581,7 @@ int main(void)
     tcase_add_test(test, clock_tec_rotation);
     tcase_add_test(test, short_last_interval);
     tcase_add_test(test, widths);
+    tcase_add_test(test, overlapping_intervals);
     tcase_add_test(test, transfer);
     tcase_add_test(test, outliers_and_weights);
     tcase_add_test(test, outliers_along_frequency);

@@ -61,7 +61,7 @@ check()
     cat >fit.tree <<END
 obs    = ms("field.ms")
 S      = sky_model("sky.skymodel")
-G[p]   = parm("G", jones=$kind, time=120s$options)
+G[p]   = parm("G", jones=$kind, time=${time:-120s}$options)
 V[p,q] = G[p] * sum[s]( point(S, obs, smear=both) ) * G[q]^H
 fit    = solve(V, obs.data, parms=G, max_iterations=20, reference="W02", to="gains.h5", overwrite=true)
 write  = sink(G[p]^-1 * obs.data * G[q]^-1^H, obs, column="CORRECTED_DATA")
@@ -91,6 +91,10 @@ END
 check scalar '' 1e-6 amplitude000 phase000
 check diagonal '' 1e-6 amplitude000 phase000
 check diagonal ', freq=2MHz' 1e-6 amplitude000 phase000
+# the last interval has half of the slots
+time=480s
+check diagonal '' 1e-6 amplitude000 phase000
+time=
 check diagonal ', degree=[1, 1]' 1e-6 amplitude000 phase000
 check full '' 1e-6 fulljones
 check leakage '' 1e-6 fulljones

@@ -162,11 +162,12 @@ static int read_coordinates(grove_hdf5_reader *in, grove_hdf5_dimension *d, hid_
     return code;
 }
 
-/* The dataset NAME_width beside the one of a solution table's axis, if it is there: the lengths of
- * its intervals, in the base unit. */
-static int read_widths(grove_hdf5_reader *in, grove_hdf5_dimension *d, const char *path)
+/* Of a solution table's axis: the numbers of the dataset NAME_suffix beside it, in the base unit;
+ * NULL where there is none. */
+static int read_beside(grove_hdf5_reader *in, const grove_hdf5_dimension *d, const char *path,
+                       const char *suffix, double **numbers)
 {
-    char *whole = grove_format("%s_width", path);
+    char *whole = grove_format("%s_%s", path, suffix);
     hid_t data = d->number ? grove_hdf5_object(in->file, whole) : -1;
     hsize_t size[GROVE_HDF5_RANK];
     bool good = data < 0 ||
@@ -174,15 +175,34 @@ static int read_widths(grove_hdf5_reader *in, grove_hdf5_dimension *d, const cha
                  grove_hdf5_sizes(data, size) == 1 && (int64_t)size[0] == d->size);
 
     free(whole);
+    *numbers = data >= 0 && good ? grove_try_alloc((size_t)d->size + 1, sizeof(double)) : NULL;
     if (data >= 0 && good)
-        d->width = grove_try_alloc((size_t)d->size + 1, sizeof(double));
-    if (data >= 0 && good)
-        good = d->width && !grove_hdf5_numbers(data, false, d->width);
-    for (int64_t i = 0; d->width && i < d->size && good; i++)
-        good = d->width[i] > 0 && isfinite(d->width[i]);
+        good = *numbers && !grove_hdf5_numbers(data, false, *numbers);
+    for (int64_t i = 0; *numbers && i < d->size && good; i++)
+        good = isfinite((*numbers)[i]);
     return good ? 0
-                : grove_hdf5_fail(in, "the widths of %s are not %lld numbers above 0", d->name,
+                : grove_hdf5_fail(in, "the %ss of %s are not %lld numbers", suffix, d->name,
                                   (long long)d->size);
+}
+
+/* The lengths of the intervals, if they are there, and their centres where those differ from the
+ * coordinates: of a short interval these are the middle of a whole one. */
+static int read_intervals(grove_hdf5_reader *in, grove_hdf5_dimension *d, const char *path)
+{
+    double *centre = NULL;
+    int code = read_beside(in, d, path, "width", &d->width);
+
+    for (int64_t i = 0; d->width && i < d->size && !code; i++)
+        if (!(d->width[i] > 0))
+            code = grove_hdf5_fail(in, "the widths of %s are not %lld numbers above 0", d->name,
+                                   (long long)d->size);
+    code = code ? code : read_beside(in, d, path, "centre", &centre);
+    if (!code && centre) {
+        free(d->number);
+        d->number = centre;
+    } else
+        free(centre);
+    return code;
 }
 
 /* ---- dimensions ---- */
@@ -206,7 +226,7 @@ int grove_hdf5_table_axes(grove_hdf5_reader *in)
         hid_t data = grove_hdf5_object(in->file, path);
         if (data >= 0 && H5Iget_type(data) == H5I_DATASET)
             code = read_coordinates(in, &in->dim[d], data);
-        code = code ? code : read_widths(in, &in->dim[d], path);
+        code = code ? code : read_intervals(in, &in->dim[d], path);
         free(path);
         at += n;
     }

@@ -17,6 +17,7 @@ typedef struct {
     const double *number;     /* [size], or */
     const char *const *label; /* [size] */
     const double *width;      /* [size] of the intervals around the numbers; NULL: not known */
+    const double *centre; /* [size] of the intervals where they differ from the numbers, or NULL */
 } grove_solution_axis;
 
 /* A soltab: one quantity of a parm. */

@@ -218,6 +218,26 @@ static int domain_axes(const grove_soltab *t)
     return count;
 }
 
+/* The intervals of an axis, beside the datasets that other programs read. */
+static void put_intervals(h5_writer *w, hid_t group, const grove_solution_axis *axis)
+{
+    const hsize_t size = (hsize_t)axis->size;
+    const bool differ =
+        axis->centre && memcmp(axis->centre, axis->number, (size_t)size * sizeof(double)) != 0;
+    const struct {
+        const char *suffix;
+        const double *numbers;
+    } parts[] = {{"width", axis->width}, {"centre", differ ? axis->centre : NULL}};
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        char *name = grove_format("%s_%s", axis->name, parts[i].suffix);
+        if (parts[i].numbers)
+            put_array(w, group, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 1, &size, parts[i].numbers,
+                      NULL);
+        free(name);
+    }
+}
+
 static void put_axes(h5_writer *w, hid_t group, const grove_soltab *t)
 {
     for (int d = 0; d < t->axes; d++) {
@@ -228,12 +248,7 @@ static void put_axes(h5_writer *w, hid_t group, const grove_soltab *t)
         else
             put_array(w, group, axis->name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 1, &size,
                       axis->number, NULL);
-        if (axis->width) {
-            char *name = grove_format("%s_width", axis->name);
-            put_array(w, group, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 1, &size, axis->width,
-                      NULL);
-            free(name);
-        }
+        put_intervals(w, group, axis);
     }
 }
 

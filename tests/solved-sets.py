@@ -1,0 +1,192 @@
+# Sets that are fitted and corrected, for test-solved-sets.sh. A source at the phase centre: the model is the same everywhere.
+import os, shutil, subprocess, sys
+import casacore.tables as ct
+import h5py
+import numpy as np
+
+GROVE = sys.argv[1]
+SKY = {'I': 2, 'Q': .6, 'U': .3, 'V': .4}
+ANTENNAS = 5
+failed = False
+
+
+def fail(what):
+    global failed
+    failed = True
+    print('FAIL:', what)
+
+
+def make(path, times, frequencies, correlations=(9, 10, 11, 12), interval=10., width=1e6, scans=None):
+    shutil.rmtree(path, ignore_errors=True)
+    t = ct.default_ms(path, ct.maketabdesc([ct.makearrcoldesc('DATA', 0j, ndim=2, valuetype='complex')]))
+    pairs = [(p, q) for p in range(ANTENNAS) for q in range(p + 1, ANTENNAS)]
+    n, shape = len(times) * len(pairs), (len(times) * len(pairs), len(frequencies), len(correlations))
+    t.addrows(n)
+    for name, numbers in (('TIME', 4.9e9 + np.repeat(times, len(pairs))), ('INTERVAL', np.full(n, interval)), ('EXPOSURE', np.full(n, interval)),
+                          ('ANTENNA1', np.tile([p for p, q in pairs], len(times))), ('ANTENNA2', np.tile([q for p, q in pairs], len(times))),
+                          ('SCAN_NUMBER', np.repeat(np.ones(len(times)) if scans is None else scans, len(pairs))),
+                          ('UVW', np.random.default_rng(1).uniform(-300, 300, (n, 3))), ('FLAG', np.zeros(shape, bool)), ('DATA', np.zeros(shape)),
+                          ('WEIGHT', np.ones((n, shape[2]))), ('SIGMA', np.ones((n, shape[2])))):
+        put(t, name, numbers)
+    for name in ('TIME_CENTROID', 'DATA_DESC_ID', 'FIELD_ID', 'FEED1', 'FEED2', 'ARRAY_ID', 'OBSERVATION_ID', 'PROCESSOR_ID', 'STATE_ID', 'FLAG_ROW'):
+        put(t, name, t.getcol('TIME') if name == 'TIME_CENTROID' else np.zeros(n))
+
+    def subtable(name, rows, **cells):
+        s = ct.table(path + '/' + name, readonly=False, ack=False)
+        s.addrows(rows)
+        for column, value in cells.items():
+            for i in range(rows):
+                s.putcell(column, i, value[i] if isinstance(value, list) else value)
+        s.close()
+    place = [np.array([-1601185., -5041977., 3554875.]) + x for x in np.random.default_rng(2).uniform(-300, 300, (ANTENNAS, 3))]
+    subtable('ANTENNA', ANTENNAS, NAME=['A%d' % i for i in range(ANTENNAS)], STATION='P', TYPE='GROUND-BASED', MOUNT='ALT-AZ', POSITION=place,
+             OFFSET=np.zeros(3), DISH_DIAMETER=25., FLAG_ROW=False)
+    centre = np.array([[1.5, .87]])
+    subtable('FIELD', 1, NAME='F', PHASE_DIR=centre, DELAY_DIR=centre, REFERENCE_DIR=centre, NUM_POLY=0, SOURCE_ID=-1, TIME=4.9e9)
+    widths = np.full(len(frequencies), width)
+    subtable('SPECTRAL_WINDOW', 1, CHAN_FREQ=np.array(frequencies), CHAN_WIDTH=widths, EFFECTIVE_BW=widths, RESOLUTION=widths,
+             NUM_CHAN=len(frequencies), REF_FREQUENCY=frequencies[0], MEAS_FREQ_REF=5, TOTAL_BANDWIDTH=1e6, NAME='W')
+    subtable('POLARIZATION', 1, NUM_CORR=len(correlations), CORR_TYPE=np.array(correlations, np.int32),
+             CORR_PRODUCT=np.zeros((len(correlations), 2), np.int32))
+    subtable('DATA_DESCRIPTION', 1, SPECTRAL_WINDOW_ID=0, POLARIZATION_ID=0)
+    subtable('OBSERVATION', 1, TELESCOPE_NAME='T', TIME_RANGE=np.array([4.9e9, 4.9e9 + 1e3]))
+    t.close()
+    with open('s.skymodel', 'w') as sky:
+        sky.write('format = Name, Type, Ra, Dec, %s\na, POINT, %.15frad, %.15frad, %s\n' % (', '.join(SKY), 1.5, .87, ', '.join(map(str, SKY.values()))))
+
+
+def put(table, name, numbers):
+    kind = {'complex': np.complex64, 'float': np.float32, 'double': float, 'boolean': bool, 'int': np.int32}[table.getcoldesc(name)['valueType']]
+    table.putcol(name, np.asarray(numbers).astype(kind))
+
+
+def write(path, name, numbers):
+    t = ct.table(path, readonly=False, ack=False)
+    put(t, name, numbers)
+    t.close()
+
+
+def read(path, name):
+    t = ct.table(path, ack=False)
+    numbers = t.getcol(name)
+    t.close()
+    return numbers
+
+
+def run(tree, **settings):
+    command = [GROVE, 'run', '-q', tree, '--precision', 'double']
+    for name, value in settings.items():
+        command += ['-s', '%s=%s' % (name, value)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def near(found, wanted, what, most=1e-5):
+    off = np.sqrt((abs(found - wanted)**2).sum() / (abs(wanted)**2).sum())
+    if not off < most:
+        fail('%s: off by %.2g' % (what, off))
+
+
+def gains(path, seed, number, along):
+    """Random gains, [number][antenna]; sets DATA to those of its time or channel, times the model, which is returned."""
+    a1, a2 = read(path, 'ANTENNA1'), read(path, 'ANTENNA2')
+    rng = np.random.default_rng(seed)
+    g = rng.uniform(.7, 1.3, (max(number) + 1, ANTENNAS)) * np.exp(1j * rng.uniform(-1, 1, (max(number) + 1, ANTENNAS)))
+    g = g[np.asarray(number)]
+    shape = read(path, 'DATA').shape
+    if along == 'freq':
+        G = (g[:, a1] * g[:, a2].conj()).T[..., None]
+    else:
+        t = np.repeat(np.arange(len(number)), shape[0] // len(number))
+        G = (g[t, a1] * g[t, a2].conj())[:, None, None]
+    M = np.broadcast_to(np.array([SKY['I'] + SKY['Q'], SKY['U'] + 1j * SKY['V'], SKY['U'] - 1j * SKY['V'], SKY['I'] - SKY['Q']]), shape)
+    write(path, 'DATA', M * G)
+    return M, G
+
+
+def calibrate(path, **settings):
+    code, said = run('calibrate.tree', ms=path, sky='s.skymodel', smear='none', solutions='g.h5', overwrite='true', **settings)
+    if code:
+        fail('%s: %s' % (settings, said))
+
+
+def applied(path, M, what):
+    code, said = run('apply.tree', ms=path, solutions='g.h5', corrected='X')
+    if code or said:
+        fail('%s: %s' % (what, said))
+    near(read(path, 'X'), M, what)
+
+
+def overlap():
+    """Channels and slots that are wider than their spacing."""
+    channels = 1.4e9 + 1e6 * np.arange(5)
+    for wide in (1, 1.9, 2.1, 3):
+        make('a.ms', 10. * np.arange(3), channels, width=wide * 1e6)
+        M, _ = gains('a.ms', 3, range(5), 'freq')
+        calibrate('a.ms', kind='bandpass')
+        applied('a.ms', M, 'channels of %g spacings' % wide)
+        make('a.ms', 10. * np.arange(6), channels[:1], interval=wide * 10)
+        M, _ = gains('a.ms', 4, range(6), 'time')
+        calibrate('a.ms', time='slot')
+        applied('a.ms', M, 'slots of %g spacings' % wide)
+    # the last interval is shorter than a slot
+    make('a.ms', 10. * np.arange(5), channels[:1], interval=30.)
+    M, _ = gains('a.ms', 5, [0, 0, 0, 0, 1], 'time')
+    calibrate('a.ms', time='50s')
+    applied('a.ms', M, 'a short last interval of slots that overlap')
+
+
+def nearest(path, G):
+    """The largest difference from G of the products of gains that programs find which take the nearest time and channel."""
+    t, s = read(path, 'TIME'), ct.table(path + '/SPECTRAL_WINDOW', ack=False)
+    f = s.getcell('CHAN_FREQ', 0)
+    s.close()
+    with h5py.File('g.h5') as h:
+        a, p = h['sol000/amplitude000'], h['sol000/phase000']
+        i = abs(t[:, None] - a['time'][:]).argmin(1)
+        k = abs(f[:, None] - a['freq'][:]).argmin(1)
+        g = a['val'][:] * np.exp(1j * p['val'][:])
+    g = g[..., 0][i][:, k]
+    row = np.arange(len(t))
+    found = g[row, :, read(path, 'ANTENNA1')] * g[row, :, read(path, 'ANTENNA2')].conj()
+    return abs(found[..., None] - G).max()
+
+
+def last():
+    """The last interval of a scan, or of the channels, has fewer slots: its time is the middle of a whole one, as DP3 writes it."""
+    def case(what, times, scans, number, found, dp3=True, **settings):
+        times = np.array(times)
+        make('a.ms', times, 1.4e9 + 1e6 * np.arange(2), scans=scans)
+        M, G = gains('a.ms', 6, number, 'time')
+        calibrate('a.ms', **settings)
+        with h5py.File('g.h5') as h:
+            centre = h['sol000/amplitude000/time'][:] - 4.9e9
+        if len(centre) != len(found) or abs(centre - found).max() > 1e-3:
+            fail('%s: the times are %s, not %s' % (what, centre, found))
+        if dp3 and nearest('a.ms', G) > 1e-5:
+            fail('%s: the nearest times have other gains, by %g' % (what, nearest('a.ms', G)))
+        applied('a.ms', M, what)
+    slots = 5 + 10. * np.arange(25)
+    # DP3 6.5 on 25 slots with solint=7: 35, 105, 175, 245 s from the begin of the first
+    case('25 slots', slots, None, np.arange(25) // 7, [35, 105, 175, 245], time='70s')
+    two = np.concatenate([slots[:12], slots[:11] + 400])
+    number = np.concatenate([np.arange(12) // 5, 3 + np.arange(11) // 5])
+    case('two scans', two, np.repeat([1, 2], [12, 11]), number, [25, 75, 125, 425, 475, 525], time='50s')
+    close = np.concatenate([slots[:12], slots[:11] + 120])
+    case('scans without a gap', close, np.repeat([1, 2], [12, 11]), number, [25, 75, 125, 145, 195, 245], dp3=False, time='50s')
+    case('a scan that is shorter than an interval', two, np.repeat([1, 2], [12, 11]), np.repeat([0, 1], [12, 11]), [60, 455], time='1000s')
+    make('a.ms', slots[:2], 1.4e9 + 1e6 * np.arange(8))
+    M, G = gains('a.ms', 7, np.arange(8) // 3, 'freq')
+    calibrate('a.ms', freq='3MHz', time='all')
+    with h5py.File('g.h5') as h:
+        centre = h['sol000/amplitude000/freq'][:]
+    if abs(centre - 1.4e9 - [1e6, 4e6, 7e6]).max() > 1:
+        fail('freq is %s' % centre)
+    if nearest('a.ms', G) > 1e-5:
+        fail('the nearest channels have other gains')
+    applied('a.ms', M, 'channels')
+
+
+for name in sys.argv[2:]:
+    globals()[name]()
+sys.exit(failed)
