@@ -248,6 +248,22 @@ bool foreign_opens(const char *path)
     return foreign_hash(path) != 0;
 }
 
+void foreign_append(const char *path)
+{
+    Table table(path, TableLock(TableLock::UserLocking), Table::Update);
+    const rownr_t rows = table.nrow();
+    table.lock(FileLocker::Write, 1);
+    table.addRow(rows);
+    TableRow from(table), to(table);
+    for (rownr_t row = 0; row < rows; row++)
+        to.put(rows + row, from.get(row));
+    ScalarColumn<Double> time(table, "TIME"), interval(table, "INTERVAL");
+    const Double span = time(rows - 1) - time(0) + interval(0);
+    for (rownr_t row = rows; row < 2 * rows; row++)
+        time.put(row, time(row) + span);
+    table.unlock(); // it is closed without its lock
+}
+
 void foreign_hold(const char *path, bool lock)
 {
     Table *table = new Table(path, TableLock(TableLock::UserLocking), Table::Update);

@@ -55,6 +55,14 @@ static int make_set(const void *context)
     return safe_new_set(safe_path("a.ms"), first, false);
 }
 
+static int make_appended(const void *context)
+{
+    if (make_set(context))
+        return 1;
+    foreign_append(safe_path("a.ms"));
+    return 0;
+}
+
 static int make_three(const void *context)
 {
     return make_set(context) || safe_new_set(safe_path("b.ms"), first, false);
@@ -203,6 +211,8 @@ static const struct scenario {
 } scenarios[] = {
     {"a replaced column", make_set, replace_column, true, false, true},
     {"an added column", make_set, add_column, true, false, true},
+    {"a replaced column, rows added", make_appended, replace_column, true, false, true},
+    {"an added column, rows added", make_appended, add_column, false, false, true},
     {"numbers added to a column", make_set, add_to_column, true, false, true},
     {"several outputs", make_three, write_several, true, false, true},
     {"a reference table", make_selection, write_selection, true, false, true},

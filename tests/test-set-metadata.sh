@@ -46,3 +46,4 @@ sed 's/changed.ms/odd.ms/' twice.tree >odd.tree
 "$grove" info odd.ms | grep -q TWICE || fail 'the column beside a HISTORY that cannot be written'
 [ -z "$(find odd.ms -name '.grove*')" ] || fail 'left behind where HISTORY cannot be written'
 "$python" "$GROVE_SOURCE/tests/set-metadata.py" . look || fail 'the copy and HISTORY'
+"$python" "$GROVE_SOURCE/tests/appended-rows.py" || fail 'rows that were added by another program'

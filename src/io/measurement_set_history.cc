@@ -92,6 +92,7 @@ int grove::write_history(grove_ms *ms, grove_error *error)
         return 0;
     try {
         add_row(ms->history_view->table, lines);
+        ms->history_view->added++;
     } catch (const std::exception &) { // it lacks columns, say
         ms->history_view->broken = true;
         ms->history_view.reset();

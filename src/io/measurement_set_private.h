@@ -53,6 +53,8 @@ struct view {
     std::string work;         // the working folder; the new state is in TABLE there
     casacore::Table original; // open for writing and locked, but never written
     casacore::Table table;    // the new state
+    uint64_t rows = 0;        // of the original
+    uint64_t added = 0;       // to them
     grove_record *record = nullptr;
     std::vector<column> columns; // that are written: of visibilities, FLAG, and WEIGHT
     // Files of the table that were copied, as they were.

@@ -6,6 +6,8 @@
 #include "io/measurement_set_private.h"
 
 #include <casacore/casa/Containers/Record.h>
+#include <casacore/casa/IO/AipsIO.h>
+#include <casacore/casa/OS/CanonicalConversion.h>
 #include <casacore/tables/Tables/TableDesc.h>
 
 #include <algorithm>
@@ -50,14 +52,48 @@ int copy_file(grove::view *made, const std::string &file, grove_error *error)
     return 0;
 }
 
+// Says in the view's table.dat how many rows there are. After rows were added to a table that was
+// unlocked before it was closed, as by Python, only its table.lock does.
+int write_rows(const grove::view *made, grove_error *error)
+{
+    const std::string path = made->prepared() + "/table.dat";
+    AipsIO header(path);
+    const bool is_long = header.getstart("Table") > 2;
+    const off_t at = off_t(header.getpos());
+    header.close();
+    unsigned char bytes[8];
+    size_t count = is_long ? CanonicalConversion::fromLocal(bytes, Int64(made->rows))
+                           : CanonicalConversion::fromLocal(bytes, uInt(made->rows));
+    int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    bool done = file >= 0 && pwrite(file, bytes, count, at) == ssize_t(count);
+    int code = done ? 0 : fail(path, error);
+    if (file >= 0)
+        close(file);
+    return code;
+}
+
+// Whether the view's table is one of so many rows. It is opened as others will open it.
+int check_rows(const grove::view *made, rownr_t rows, grove_error *error)
+{
+    const rownr_t found = Table(made->prepared(), TableLock(TableLock::NoLocking)).nrow();
+    return found == rows ? 0
+                         : grove_fail(error, GROVE_IO,
+                                      "%s: it has %llu rows, and what would replace it %llu; it "
+                                      "is left as it is",
+                                      made->folder.c_str(), (unsigned long long)rows,
+                                      (unsigned long long)found);
+}
+
 int check_copied(const grove::view *made, grove_error *error)
 {
     struct stat now;
+    bool is_same = made->original.nrow() == made->rows;
     for (const auto &each : made->copied)
-        if (stat(each.first.c_str(), &now) || !same(now, each.second))
-            return grove_fail(error, GROVE_IO, "%s: another program has changed it during this run",
-                              made->folder.c_str());
-    return 0;
+        is_same = is_same && !stat(each.first.c_str(), &now) && same(now, each.second);
+    return is_same
+               ? 0
+               : grove_fail(error, GROVE_IO, "%s: another program has changed it during this run",
+                            made->folder.c_str());
 }
 
 int fill(grove::view *made, grove_error *error)
@@ -209,7 +245,9 @@ std::shared_ptr<view> open_view(const std::string &folder, grove_record *record,
     if (!work)
         return nullptr;
     made->work = work;
-    if (check_space(folder, work, error) || fill(made.get(), error))
+    made->rows = made->original.nrow();
+    if (check_space(folder, work, error) || fill(made.get(), error) ||
+        write_rows(made.get(), error) || check_rows(made.get(), made->rows, error))
         return nullptr;
     made->table = open_to_write(made->prepared(), TableLock::NoLocking);
     views.push_back(made);
@@ -233,12 +271,15 @@ std::shared_ptr<view> open_whole(const std::string &folder, grove_record *record
 int settle_view(view *to, grove_error *error)
 {
     bool renumbered = to->table.tableDesc().ncolumn() != to->original.tableDesc().ncolumn() ||
-                      to->table.nrow() != to->original.nrow();
+                      to->table.nrow() != to->rows;
+    const rownr_t rows = to->rows + to->added;
     to->table.flush();
     to->table = Table();
     int code = lock_original(to, error);
     if (!code)
         code = check_copied(to, error);
+    if (!code)
+        code = check_rows(to, rows, error);
     if (code)
         return code;
     grove_record_add_files(to->record, to->work.c_str(), renumbered);
