@@ -29,6 +29,10 @@ static const grove_option options[] = {
     {"field", GROVE_INTEGER, "0", "which field, as numbered in the FIELD table"},
     {"spectral_window", GROVE_INTEGER, "0",
      "which spectral window, as numbered in the SPECTRAL_WINDOW table"},
+    {"polarization", GROVE_INTEGER, "none",
+     "which polarization, as numbered in the POLARIZATION table, of rows that have several, such "
+     "as "
+     "RR in one and LL in the other; none: the only one"},
     {"autocorrelations", GROVE_BOOL, "true",
      "also baselines of a station with itself; false: they are neither read, computed nor written"},
     {0},
@@ -195,28 +199,35 @@ static void add_share(grove_node *node, const char *name, int64_t count, double 
 static void add_unread(grove_node *node, const grove_ms_layout *layout)
 {
     const char *path = grove_node_text(node, "path");
-    char number[32], *text;
+    char number[32];
+    grove_text text = {0};
 
     if (layout->selections < 2)
         return;
-    if (layout->windows < 2)
-        text = grove_format("%s has rows of %d fields; each ms reads one, field=0 if none is given",
-                            path, layout->fields);
-    else if (layout->fields < 2)
-        text = grove_format("%s has rows of %d spectral windows; each ms reads one, "
-                            "spectral_window=0 if none is given",
-                            path, layout->windows);
-    else
-        text = grove_format("%s has rows of %d fields and %d spectral windows; each ms reads one "
-                            "of each, field=0 and spectral_window=0 if none is given",
-                            path, layout->fields, layout->windows);
+    const bool several[] = {layout->fields > 1, layout->windows > 1, layout->polarizations > 1};
+    const int kinds = several[0] + several[1] + several[2];
+    grove_text_add(&text, "%s has rows of ", path);
+    if (several[0])
+        grove_text_add(&text, "%d fields%s", layout->fields,
+                       kinds == 3                 ? ", "
+                       : several[1] || several[2] ? " and "
+                                                  : "");
+    if (several[1])
+        grove_text_add(&text, "%d spectral windows%s", layout->windows, several[2] ? " and " : "");
+    if (several[2])
+        grove_text_add(&text, "%d polarizations", layout->polarizations);
+    grove_text_add(&text, "; each ms reads one%s", kinds > 1 ? " of each" : "");
+    if (several[0] || several[1])
+        grove_text_add(&text, ", %s%s%s if none is given", several[0] ? "field=0" : "",
+                       several[0] && several[1] ? " and " : "",
+                       several[1] ? "spectral_window=0" : "");
     snprintf(number, sizeof(number), "%d", layout->selections);
     grove_node_add_property(node, "selections", number);
-    grove_node_add_property(node, "unread", text);
+    grove_node_add_property(node, "unread", text.at);
     char *real = realpath(path, NULL); /* however it is spelt */
     grove_node_add_property(node, "unread_of", real ? real : path);
     free(real);
-    free(text);
+    free(text.at);
 }
 
 static int describe(grove_node *node, ms_state *state)
@@ -241,8 +252,11 @@ static int describe(grove_node *node, ms_state *state)
     snprintf(number, sizeof(number), "%lld",
              (long long)grove_node_integer(node, "spectral_window"));
     grove_node_add_property(node, "spectral_window", number);
-    char *selection =
-        grove_format("field %s, spectral window %s", grove_node_property(node, "field"), number);
+    snprintf(number, sizeof(number), "%d", layout->polarization);
+    grove_node_add_property(node, "polarization", number);
+    char *selection = grove_format("field %s, spectral window %s, polarization %s",
+                                   grove_node_property(node, "field"),
+                                   grove_node_property(node, "spectral_window"), number);
     grove_node_add_property(node, "selection", selection);
     free(selection);
     add_unread(node, layout);
@@ -280,6 +294,10 @@ static int open_set(grove_node *node)
     grove_ms_part part = {.field = grove_node_integer(node, "field"),
                           .spectral_window = grove_node_integer(node, "spectral_window"),
                           .cross_only = !grove_node_bool(node, "autocorrelations")};
+    if (grove_node_given(node, "polarization")) {
+        const int64_t number = grove_node_integer(node, "polarization");
+        part.polarization = number < 0 || number == INT64_MAX ? -1 : number + 1;
+    }
 
     state->ms = grove_ms_open(grove_node_text(node, "path"), &part, false, error);
     if (!state->ms) {

@@ -150,6 +150,8 @@ static grove_ms_part part_of(const grove_node *node)
 
     sscanf(grove_node_property(obs, "field"), "%" SCNd64, &part.field);
     sscanf(grove_node_property(obs, "spectral_window"), "%" SCNd64, &part.spectral_window);
+    sscanf(grove_node_property(obs, "polarization"), "%" SCNd64, &part.polarization);
+    part.polarization++;
     part.cross_only = grove_node_property(obs, "cross_only") != NULL;
     return part;
 }

@@ -159,30 +159,67 @@ void read_window(const Table &table, int64_t window, grove_ms_layout *layout)
     layout->channel_width = copy(w);
 }
 
-// The data descriptions with this spectral window, and their polarization, which must be unique.
-std::set<int> read_polarization(const Table &table, int64_t window, grove_ms_layout *layout)
+std::vector<grove::description> read_descriptions(const Table &table)
 {
     Table descriptions = subtable(table, "DATA_DESCRIPTION");
     Vector<Int> windows(ScalarColumn<Int>(descriptions, "SPECTRAL_WINDOW_ID").getColumn());
     Vector<Int> setups(ScalarColumn<Int>(descriptions, "POLARIZATION_ID").getColumn());
-    std::set<int> ids;
-    int setup = -1;
+    std::vector<grove::description> all;
     for (size_t i = 0; i < windows.size(); i++)
-        if (windows[i] == window && (setup < 0 || setup == setups[i])) {
-            setup = setups[i];
-            ids.insert(int(i));
-        }
-    if (setup < 0)
-        throw AipsError("no data description has spectral window " + std::to_string(window));
-    Table polarizations = subtable(table, "POLARIZATION");
-    Vector<Int> codes(ArrayColumn<Int>(polarizations, "CORR_TYPE")(rownr_t(setup)));
+        all.push_back({windows[i], setups[i]});
+    return all;
+}
+
+// "0 (RR), 1 (LL)"
+std::string names_of(const std::set<int> &numbers, const Table &polarizations)
+{
+    std::string list;
+    for (int each : numbers)
+        list += (list.empty() ? "" : ", ") + std::to_string(each) + " (" +
+                grove::correlations_of(polarizations, each) + ")";
+    return list;
+}
+
+// The polarization that is asked for, or that of the rows, which must be one.
+int choose_polarization(const grove_ms *ms, const std::vector<grove::description> &descriptions,
+                        const Table &polarizations)
+{
+    std::set<int> of_window;
+    for (const grove::description &each : descriptions)
+        if (each.window == ms->chosen.spectral_window)
+            of_window.insert(each.polarization);
+    if (of_window.empty())
+        throw AipsError("no data description has spectral window " +
+                        std::to_string(ms->chosen.spectral_window));
+    const int64_t wanted = ms->chosen.polarization - 1;
+    for (int each : of_window)
+        if (each == wanted || (!ms->chosen.polarization && of_window.size() == 1))
+            return each;
+    if (ms->chosen.polarization)
+        throw AipsError("spectral window " + std::to_string(ms->chosen.spectral_window) +
+                        " has no such polarization; it has " + names_of(of_window, polarizations));
+    std::set<int> found = grove::polarizations_of(ms, descriptions);
+    if (found.size() > 1)
+        throw AipsError("the rows of field " + std::to_string(ms->chosen.field) +
+                        " and spectral window " + std::to_string(ms->chosen.spectral_window) +
+                        " have several polarizations: " + names_of(found, polarizations) +
+                        "; choose one, polarization=" + std::to_string(*found.begin()) +
+                        " or another");
+    return found.empty() ? *of_window.begin() : *found.begin();
+}
+
+void read_polarization(const grove_ms *ms, const std::vector<grove::description> &descriptions,
+                       grove_ms_layout *layout)
+{
+    Table polarizations = subtable(ms->table, "POLARIZATION");
+    layout->polarization = choose_polarization(ms, descriptions, polarizations);
+    Vector<Int> codes(ArrayColumn<Int>(polarizations, "CORR_TYPE")(rownr_t(layout->polarization)));
     if (codes.size() < 1 || codes.size() > 4)
         throw AipsError("it has " + std::to_string(codes.size()) +
                         " correlations; 1 to 4 are understood");
     layout->correlations = int(codes.size());
     for (size_t i = 0; i < codes.size(); i++)
         layout->correlation[i] = codes[i];
-    return ids;
 }
 
 } // namespace
@@ -258,7 +295,9 @@ void read_layout(grove_ms *ms)
     read_antennas(table, layout);
     read_field(table, ms->chosen.field, layout);
     read_window(table, ms->chosen.spectral_window, layout);
-    grove::index_rows(ms, read_polarization(table, ms->chosen.spectral_window, layout));
+    const std::vector<grove::description> descriptions = read_descriptions(table);
+    read_polarization(ms, descriptions, layout);
+    grove::index_rows(ms, descriptions);
     grove::read_storage(table, layout);
     Table observation = subtable(table, "OBSERVATION");
     layout->telescope = copy(

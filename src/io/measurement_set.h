@@ -41,8 +41,10 @@ typedef struct {
     int64_t rows;        /* of the chosen field and window */
     int64_t runs;        /* when opened: of baselines in a time that follow each other, with rows */
     bool by_baseline;    /* when opened: most of them follow one of the same baseline */
+    int polarization;    /* when opened: which one, as numbered in the POLARIZATION table */
     int fields, windows; /* when opened: how many the rows of the whole set have */
-    int selections;      /* ... and how many of both together */
+    int polarizations;   /* ... and those of this window */
+    int selections;      /* ... and how many of all together */
 } grove_ms_layout;
 
 void grove_ms_layout_free(grove_ms_layout *layout); /* frees the contents and the struct */
@@ -50,11 +52,13 @@ void grove_ms_layout_free(grove_ms_layout *layout); /* frees the contents and th
 /* Selects rows of a set; all zero: the first field and window, with autocorrelations. */
 typedef struct {
     int64_t field, spectral_window; /* as asked for: compared with what there is */
+    int64_t polarization;           /* 1 + which one; 0: that of these rows, which must have one */
     bool cross_only;                /* without autocorrelations */
 } grove_ms_part;
 
 /* Opens an existing set for reading (and, when `writable`, updating): one field and spectral
- * window, with the array and data description that belong to them. Rows may be in any order; each
+ * window, with the array and data descriptions that belong to them. Rows of another polarization
+ * are not read: where there are several, one must be chosen. Rows may be in any order; each
  * is mapped to (time, baseline), where those of other intervals are another time. Errors name the
  * path; when a field or window does not exist, they list those that do. */
 grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, bool writable,

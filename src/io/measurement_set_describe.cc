@@ -80,13 +80,9 @@ void describe_windows(const Table &table, grove_text *text)
                            freq[0] * 1e-6, freq[freq.size() - 1] * 1e-6);
     }
     Table polarization = table.keywordSet().asTable("POLARIZATION");
-    for (rownr_t i = 0; i < polarization.nrow(); i++) {
-        grove_text_add(text, "polarization %llu:", (unsigned long long)i);
-        Vector<Int> codes(ArrayColumn<Int>(polarization, "CORR_TYPE")(i));
-        for (Int code : codes)
-            grove_text_add(text, " %s", correlation_name(code));
-        grove_text_add(text, "\n");
-    }
+    for (rownr_t i = 0; i < polarization.nrow(); i++)
+        grove_text_add(text, "polarization %llu: %s\n", (unsigned long long)i,
+                       grove::correlations_of(polarization, int(i)).c_str());
 }
 
 void describe_columns(const Table &table, grove_text *text)
@@ -98,6 +94,14 @@ void describe_columns(const Table &table, grove_text *text)
     grove_text_add(text, "\n");
 }
 } // namespace
+
+std::string grove::correlations_of(const Table &polarizations, int row)
+{
+    std::string names;
+    for (Int code : Vector<Int>(ArrayColumn<Int>(polarizations, "CORR_TYPE")(rownr_t(row))))
+        names += (names.empty() ? "" : " ") + std::string(correlation_name(code));
+    return names;
+}
 
 extern "C" char **grove_ms_data_columns(const grove_ms *ms)
 {

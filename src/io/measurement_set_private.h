@@ -210,8 +210,17 @@ row_list rows_of(const grove_ms *ms, const grove_ms_block *block);
 row_list rows_by_time(const grove_ms *ms, const grove_ms_block *block);
 // The rows of each time, after each other.
 void each_time(const grove_ms *ms, const std::function<void(const row_list &rows)> &work);
-// Finds the rows that are chosen, of these data descriptions; fills that part of the layout.
-void index_rows(grove_ms *ms, const std::set<int> &descriptions);
+// What a data description stands for.
+struct description {
+    int window, polarization;
+};
+// The polarizations that rows of the chosen field and window have.
+std::set<int> polarizations_of(const grove_ms *ms, const std::vector<description> &descriptions);
+// Finds the rows that are chosen, by the set's data descriptions and the layout's polarization;
+// fills that part of the layout.
+void index_rows(grove_ms *ms, const std::vector<description> &descriptions);
+// "RR LL", of a row of POLARIZATION.
+std::string correlations_of(const casacore::Table &polarizations, int row);
 // Those of a new set, by times and baselines: all, or those that the other set has.
 void number_rows(grove_ms *ms, const grove_ms *like);
 // Those that lie in one part, as they are numbered there.

@@ -213,7 +213,9 @@ void store_flags(grove_ms *ms, const grove_ms_block *block, const std::vector<in
     size_t cell = size_t(block->channels * ms->layout->correlations), bytes = flags.bytes(cell);
     read.resize(IPosition(3, ms->layout->correlations, block->channels, Int64(rows.size())));
     read_flags(ms, block, rows, read);
-    Vector<Bool> whole(ScalarColumn<Bool>(ms->table, "FLAG_ROW").getColumnCells(as_rows(rows)));
+    Vector<Bool> whole(rows.size(), False);
+    if (ms->table.tableDesc().isColumn("FLAG_ROW")) // some programs leave it out
+        ScalarColumn<Bool>(ms->table, "FLAG_ROW").getColumnCells(as_rows(rows), whole);
     for (size_t i = 0; i < rows.size(); i++) {
         const Bool *from = numbers(read) + i * cell;
         unsigned char *to = flags.at + size_t(place[i]) * bytes;
@@ -362,6 +364,39 @@ int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, flo
     });
     return 0;
 }
+// Which rows have a WEIGHT_SPECTRUM: some programs write it in some rows only, or make it empty.
+void divide_by_spectrum(const Table &table, const grove::row_list &list, grove::row_list &with,
+                        grove::row_list &without)
+{
+    const ArrayColumn<Float> spectrum(table, "WEIGHT_SPECTRUM");
+    for (size_t i = 0; i < list.row.size(); i++) {
+        const rownr_t row = rownr_t(list.row[i]);
+        const bool has = spectrum.isDefined(row) && spectrum.shape(row).product() > 0;
+        grove::row_list &to = has ? with : without;
+        to.row.push_back(list.row[i]);
+        to.place.push_back(list.place[i]);
+    }
+}
+
+// Weights of these rows, by channel, or the same of all channels.
+void read_weights(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
+                  bool spectrum, float *weight)
+{
+    const size_t corrs = size_t(ms->layout->correlations), cell = size_t(block->channels) * corrs;
+    const size_t stride = spectrum ? cell : corrs;
+    Array<Float> values;
+    in_pieces(list, cell * sizeof(float), [&](const auto &rows, const int64_t *place) {
+        if (!spectrum)
+            values.reference(read_rows<Float>(ms->table, "WEIGHT", Int64(corrs), rows));
+        const Float *from =
+            spectrum ? read_piece(ms, "WEIGHT_SPECTRUM", block, rows, place, weight, values)
+                     : numbers(values);
+        for (size_t i = 0; from != weight + size_t(place[0]) * cell && i < rows.size(); i++)
+            for (size_t first = 0; first < cell; first += stride)
+                std::copy(from + i * stride, from + (i + 1) * stride,
+                          weight + size_t(place[i]) * cell + first);
+    });
+}
 } // namespace
 
 extern "C" void grove_ms_look_at(const float *numbers, size_t count, bool *odd, bool *nonzero)
@@ -432,24 +467,16 @@ extern "C" int grove_ms_read_weight(grove_ms *ms, const grove_ms_block *block, f
             std::memset(weight, 0, size_t(block->times * block->baselines) * cell * sizeof(float));
         if (list.row.empty() || !cell)
             return 0;
-        bool spectrum =
-            ms->table.tableDesc().isColumn("WEIGHT_SPECTRUM") &&
-            ArrayColumn<Float>(ms->table, "WEIGHT_SPECTRUM").isDefined(rownr_t(list.row[0]));
-        size_t stride = spectrum ? cell : corrs;
+        const bool spectrum = ms->table.tableDesc().isColumn("WEIGHT_SPECTRUM");
         if (spectrum && read_list(ms, "WEIGHT_SPECTRUM", block, list, weight))
             return 0;
-        Array<Float> values;
-        in_pieces(list, cell * sizeof(float), [&](const auto &rows, const int64_t *place) {
-            if (!spectrum)
-                values.reference(read_rows<Float>(ms->table, "WEIGHT", Int64(corrs), rows));
-            const Float *from =
-                spectrum ? read_piece(ms, "WEIGHT_SPECTRUM", block, rows, place, weight, values)
-                         : numbers(values);
-            for (size_t i = 0; from != weight + size_t(place[0]) * cell && i < rows.size(); i++)
-                for (size_t first = 0; first < cell; first += stride)
-                    std::copy(from + i * stride, from + (i + 1) * stride,
-                              weight + size_t(place[i]) * cell + first);
-        });
+        grove::row_list with, without;
+        if (spectrum)
+            divide_by_spectrum(ms->table, list, with, without);
+        else
+            without = list;
+        read_weights(ms, block, with, true, weight);
+        read_weights(ms, block, without, false, weight);
         return 0;
     });
 }

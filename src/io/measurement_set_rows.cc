@@ -6,6 +6,7 @@
 #include "cell.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -60,10 +61,29 @@ class row_columns
     }
 };
 
+// Pieces are small, so that those of all columns come from the same buckets.
+template <typename Work> void in_small_pieces(const row_columns &columns, const Work &work)
+{
+    constexpr int64_t most = 1024;
+    row_piece now;
+    for (int64_t first = 0; first < columns.rows; first += most) {
+        const int64_t count = std::min(most, columns.rows - first);
+        columns.read(first, count, now);
+        work(now, first, count);
+    }
+}
+
+// What the data description of a row is; -1: there is none.
+grove::description described(const std::vector<grove::description> &all, int id)
+{
+    return id >= 0 && size_t(id) < all.size() ? all[size_t(id)] : grove::description{-1, -1};
+}
+
 // The rows that are chosen.
 class chosen_rows
 {
-    std::set<int> descriptions;
+    const std::vector<grove::description> &descriptions;
+    const int polarization;
     row_columns columns;
     // The rows, where they are few: columns that are stored by change are slow to read.
     std::vector<row_facts> kept;
@@ -76,49 +96,43 @@ class chosen_rows
         for (size_t k = 0; k < size_t(count); k++) {
             const int id = of.description[k];
             if (!k || of.field[k] != of.field[k - 1] || id != of.description[k - 1]) {
-                wanted = descriptions.count(id);
-                fields.insert(of.field[k]);
-                if (!wanted)
-                    others.insert(id);
-                selections.insert({of.field[k], wanted ? -1 : id});
+                const grove::description now = described(descriptions, id);
+                wanted = now.window == part.spectral_window && now.polarization == polarization &&
+                         of.field[k] == part.field;
+                selections.insert({of.field[k], now.window, now.polarization});
             }
-            if (wanted && of.field[k] == part.field &&
-                !(part.cross_only && of.left[k] == of.right[k]))
+            if (wanted && !(part.cross_only && of.left[k] == of.right[k]))
                 work(row_facts{first + int64_t(k), of.left[k], of.right[k], of.time[k],
                                of.interval[k]});
         }
     }
 
-    // Pieces are small, so that those of all columns come from the same buckets.
     template <typename Work> void read_each(const Work &work)
     {
-        constexpr int64_t most = 1024, keep = 1 << 20;
+        constexpr int64_t keep = 1 << 20;
         const bool few = of_table <= keep;
-        row_piece now;
         if (few)
             kept.reserve(size_t(of_table));
-        for (int64_t first = 0; first < of_table; first += most) {
-            const int64_t count = std::min(most, of_table - first);
-            columns.read(first, count, now);
+        in_small_pieces(columns, [&](const row_piece &now, int64_t first, int64_t count) {
             each_of(now, first, count, [&](const row_facts &row) {
                 work(row);
                 if (few)
                     kept.push_back(row);
             });
-        }
+        });
         complete = few;
     }
 
   public:
     const grove_ms_part &part;
     const int64_t of_table; // rows
-    // Of all its rows, once they were seen: fields, and descriptions of other windows.
-    std::set<int> fields, others;
-    // Of each field, this window (-1) and descriptions of others.
-    std::set<std::pair<int, int>> selections;
+    // Of all its rows, once they were seen: fields, windows and polarizations.
+    std::set<std::array<int, 3>> selections;
 
-    chosen_rows(const Table &table, const grove_ms_part &choice, const std::set<int> &ids)
-        : descriptions(ids), columns(table), part(choice), of_table(columns.rows)
+    chosen_rows(const Table &table, const grove_ms_part &choice,
+                const std::vector<grove::description> &all, int wanted)
+        : descriptions(all), polarization(wanted), columns(table), part(choice),
+          of_table(columns.rows)
     {
     }
     // Calls work(facts) for each.
@@ -242,9 +256,33 @@ void look(row_finder &f)
         f.found->count++;
     });
     f.start = slots.slots();
-    f.found->fields = int(f.rows.fields.size());
-    f.found->windows = int(f.rows.others.size()) + 1;
+    std::set<int> fields, windows, polarizations;
+    for (const auto &each : f.rows.selections) {
+        fields.insert(each[0]);
+        windows.insert(each[1]);
+        if (each[1] == f.rows.part.spectral_window)
+            polarizations.insert(each[2]);
+    }
+    f.found->fields = int(fields.size());
+    f.found->windows = int(windows.size());
+    f.found->polarizations = int(polarizations.size());
     f.found->selections = int(f.rows.selections.size());
+}
+
+// Says which rows there are in place of those that are chosen.
+[[noreturn]] void refuse_choice(const chosen_rows &rows)
+{
+    constexpr size_t most = 8; // that are named
+    std::set<std::pair<int, int>> found;
+    std::string others;
+    for (const auto &each : rows.selections)
+        if (found.insert({each[0], each[1]}).second && found.size() <= most)
+            others += (others.empty() ? "; there are rows of field " : ", field ") +
+                      std::to_string(each[0]) + " and spectral window " + std::to_string(each[1]);
+    throw AipsError("no row has field " + std::to_string(rows.part.field) +
+                    " and spectral window " + std::to_string(rows.part.spectral_window) +
+                    (rows.part.cross_only ? " and two stations" : "") + others +
+                    (found.size() > most ? ", ..." : ""));
 }
 
 void number_baselines(row_finder &f)
@@ -450,9 +488,7 @@ void find_rows(row_finder &f, const Table &table)
 {
     look(f);
     if (!f.found->count)
-        throw AipsError("no row has field " + std::to_string(f.rows.part.field) +
-                        " and the chosen spectral window" +
-                        (f.rows.part.cross_only ? " and two stations" : ""));
+        refuse_choice(f.rows);
     f.found->times = int64_t(f.start.size());
     number_baselines(f);
     look_at_rows(f);
@@ -472,6 +508,7 @@ grove_hash key_of(const Table &table, const grove_ms *ms)
         key = grove_hash_file(key, root.c_str());
     key = grove_hash_integer(key, ms->chosen.field);
     key = grove_hash_integer(key, ms->chosen.spectral_window);
+    key = grove_hash_integer(key, ms->layout->polarization);
     return grove_hash_integer(key, ms->chosen.cross_only);
 }
 
@@ -494,21 +531,42 @@ void fill_layout(grove_ms_layout *layout, const grove_set_rows *rows)
     layout->by_baseline = rows->by_baseline;
     layout->fields = rows->fields;
     layout->windows = rows->windows;
+    layout->polarizations = rows->polarizations;
     layout->selections = rows->selections;
 }
 } // namespace
 
 namespace grove
 {
-void index_rows(grove_ms *ms, const std::set<int> &descriptions)
+std::set<int> polarizations_of(const grove_ms *ms, const std::vector<description> &descriptions)
+{
+    const row_columns columns(ms->table);
+    std::set<int> found;
+    in_small_pieces(columns, [&](const row_piece &of, int64_t, int64_t count) {
+        for (size_t k = 0; k < size_t(count); k++) {
+            const description now = described(descriptions, of.description[k]);
+            if (of.field[k] == ms->chosen.field && now.window == ms->chosen.spectral_window &&
+                !(ms->chosen.cross_only && of.left[k] == of.right[k]))
+                found.insert(now.polarization);
+        }
+    });
+    return found;
+}
+
+void index_rows(grove_ms *ms, const std::vector<description> &descriptions)
 {
     grove_hash key = key_of(ms->table, ms);
     grove_set_rows *rows = grove_set_rows_find(key);
     ms->rows.reset(rows);
     if (!rows) {
         ms->rows.reset(rows = grove_set_rows_new());
-        row_finder finder = {
-            {ms->table, ms->chosen, descriptions}, ms->layout, rows, {}, {}, {}, false};
+        row_finder finder = {{ms->table, ms->chosen, descriptions, ms->layout->polarization},
+                             ms->layout,
+                             rows,
+                             {},
+                             {},
+                             {},
+                             false};
         find_rows(finder, ms->table);
         grove_set_rows_share(rows, key);
     }

@@ -19,7 +19,8 @@ typedef struct {
     int *scan;               /* [times] */
     int *left, *right;       /* [baselines] stations */
     int fields, windows;     /* of all rows of the set */
-    int selections;          /* ... of both together */
+    int polarizations;       /* ... of this window */
+    int selections;          /* ... of all together */
     bool by_baseline;        /* most rows follow one of the same baseline */
 } grove_set_rows;
 

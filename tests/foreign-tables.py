@@ -1,0 +1,171 @@
+"""Makes variants of tidy.ms as other programs leave sets, and compares what Grove reads and writes with numpy; see test-foreign-tables.sh."""
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+from casacore.tables import makearrcoldesc, makescacoldesc, table
+
+RA, DEC = np.radians([15 * (5 + 42 / 60 + 50 / 3600), -(30 + 3 / 60)])  # of the source
+CENTRE = np.radians([15 * (5 + 42 / 60 + 36.1 / 3600), -30.0])
+
+
+def grove(*arguments):
+    done = subprocess.run([sys.argv[1], "run", "-q", *arguments], capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def run(*arguments):
+    code, text = grove(*arguments)
+    assert code == 0, text
+    return text
+
+
+def refused(wanted, *arguments):
+    code, text = grove(*arguments)
+    assert code and wanted in text, "wanted: %s\n%s" % (wanted, text)
+
+
+def fresh(name="a.ms", without=()):
+    """A copy of tidy.ms, without some columns."""
+    shutil.rmtree(name, ignore_errors=True)
+    if without:
+        with table("tidy.ms", ack=False) as t:
+            t.query(columns=",".join(c for c in t.colnames() if c not in without)).copy(name, deep=True).close()
+    else:
+        shutil.copytree("tidy.ms", name)
+    return open_table(name)
+
+
+def open_table(name):
+    return table(name, readonly=False, ack=False, lockoptions="permanent")
+
+
+def write(name, text):
+    with open(name, "w") as file:
+        file.write(text)
+
+
+def printed(tree, *arguments):
+    """The numbers that a tree prints."""
+    write("print.tree", tree)
+    text = run("print.tree", *arguments)
+    return np.array([float(x) for x in text.split(":", 1)[1].split() if x[0] in "-0123456789"])
+
+
+def close(a, b, what, within=1e-5):
+    a, b = np.asarray(a), np.asarray(b)
+    assert a.shape == b.shape and np.abs(a - b).max() <= within * np.abs(b).max(), (what, a, b)
+
+
+def predicted(name, rows, correlations):
+    """The source's visibilities, summed from the UVW column."""
+    with table(name, ack=False) as t, table(name + "::SPECTRAL_WINDOW", ack=False) as s:
+        uvw, freq = t.getcol("UVW")[rows], s.getcell("CHAN_FREQ", 0)
+    l = np.cos(DEC) * np.sin(RA - CENTRE[0])
+    m = np.sin(DEC) * np.cos(CENTRE[1]) - np.cos(DEC) * np.sin(CENTRE[1]) * np.cos(RA - CENTRE[0])
+    turns = np.outer(uvw @ [l, m, np.sqrt(1 - l**2 - m**2) - 1], freq) / 299792458.0
+    of = {5: 2.5, 8: 1.5, 9: 2, 10: 0.5j, 11: -0.5j, 12: 2}
+    return np.exp(2j * np.pi * turns)[..., None] * [of.get(c, 0) for c in correlations]
+
+
+def weights():
+    """Some rows have WEIGHT_SPECTRUM, others none, or an empty one: each row counts by its own, however the set is divided."""
+    tree = 'obs = ms("a.ms")\nprint(sum(obs.weight, over=[time, baseline, freq]))\n'
+    for has in (lambda n, r: r > 0, lambda n, r: r < n - 1, lambda n, r: r % 3 == 1):
+        for empty in (False, True):
+            t = fresh()
+            n = t.nrows()
+            t.addcols(makearrcoldesc("WEIGHT_SPECTRUM", 0.0, ndim=2, valuetype="float"))
+            weight = np.random.default_rng(1).uniform(1, 2, (n, 4)).astype(np.float32)
+            spectrum = np.random.default_rng(2).uniform(3, 9, (n, 4, 4)).astype(np.float32)
+            t.putcol("WEIGHT", weight)
+            for r in range(n):
+                if has(n, r):
+                    t.putcell("WEIGHT_SPECTRUM", r, spectrum[r])
+                else:
+                    spectrum[r] = weight[r]
+                    if empty:
+                        t.putcell("WEIGHT_SPECTRUM", r, np.zeros((0, 0), np.float32))
+            t.close()
+            for more in (), ("--tile-times", "1", "--tile-channels", "1"):
+                close(printed(tree, *more), spectrum.sum((0, 1)), "weights")
+    write("copy.tree", 'obs = ms("a.ms")\nsink(obs.data, obs, to="b.ms", overwrite=true)\n')
+    run("copy.tree")
+    with table("b.ms", ack=False) as t:
+        close(t.getcol("WEIGHT_SPECTRUM"), spectrum, "weights of a copy", 0)
+
+
+def flag_row():
+    """Without FLAG_ROW, flags are those of FLAG."""
+    t = fresh(without=["FLAG_ROW"])
+    flag = np.random.default_rng(1).random(t.getcol("FLAG").shape) < 0.3
+    t.putcol("FLAG", flag)
+    data = np.where(flag, 0, t.getcol("DATA")).sum((0, 1))
+    t.close()
+    close(printed('print(abs(sum(ms("a.ms").data, over=[time, baseline, freq])))\n'), abs(data), "without FLAG_ROW")
+
+
+def two_polarizations(empty_first=False):
+    """Rows of RR, then as many of LL; or rows of four correlations, of the second data description."""
+    first, second = ((9, 12), (9, 10, 11, 12)) if empty_first else ((5,), (8,))
+    of_cells = {"DATA": 0j, "FLAG": False, "WEIGHT": 0.0, "SIGMA": 0.0}
+    t = fresh(without=() if empty_first else of_cells)
+    n = t.nrows()
+    if not empty_first:
+        with table("tidy.ms", ack=False) as tidy:
+            for name, zero in of_cells.items():
+                value = tidy.getcol(name)[..., :1]
+                kind = tidy.getcoldesc(name)["valueType"]
+                t.addcols(makearrcoldesc(name, zero, ndim=value.ndim - 1, valuetype=kind))
+                t.putcol(name, value)
+        t.addrows(n)
+        for name in t.colnames():
+            if t.iscelldefined(name, 0):
+                t.putcol(name, t.getcol(name, 0, n), n, n)
+    t.putcol("DATA_DESC_ID", np.arange(t.nrows(), dtype=np.int32) // n if not empty_first else np.ones(n, np.int32))
+    t.close()
+    with open_table("a.ms::POLARIZATION") as p, open_table("a.ms::DATA_DESCRIPTION") as d:
+        p.addrows(1)
+        d.addrows(1)
+        for row, codes in enumerate((first, second)):
+            p.putcell("NUM_CORR", row, len(codes))
+            p.putcell("CORR_TYPE", row, np.array(codes, np.int32))
+            p.putcell("CORR_PRODUCT", row, np.zeros((len(codes), 2), np.int32))
+            d.putcell("POLARIZATION_ID", row, row)
+        d.putcell("SPECTRAL_WINDOW_ID", 1, 0)
+    return n
+
+
+def polarizations():
+    options = "predict.tree", "-s", "ms=a.ms", "-s", "sky=one.skymodel"
+    n = two_polarizations()
+    choices = "several polarizations: 0 (RR), 1 (LL); choose one, polarization=0 or another"
+    refused("the rows of field 0 and spectral window 0 have " + choices, *options)
+    refused(choices, "image.tree", "-s", "ms=a.ms")
+    refused("spectral window 0 has no such polarization; it has 0 (RR), 1 (LL)", *options, "-s", "polarization=2")
+    refused("has no such polarization", *options, "-s", "polarization=-1")
+    assert "a.ms has rows of 2 polarizations; each ms reads one\n" in grove(*options, "-s", "polarization=1")[1]
+    with table("a.ms", ack=False) as t:
+        close(t.getcol("MODEL_DATA", n, n), predicted("a.ms", slice(n, 2 * n), [8]), "LL")
+        assert not t.getcol("MODEL_DATA", 0, n).any()
+    # both in one run, into one column
+    write("both.tree", 'r = ms("a.ms", polarization=0)\nl = ms("a.ms", polarization=1)\n'
+          'sink(2 * r.data, r, column="X")\nsink(3 * l.data, l, column="X")\n')
+    assert "polarizations" not in run("both.tree")
+    with table("a.ms", ack=False) as t:
+        factor = np.repeat([2, 3], n)[:, None, None]
+        close(t.getcol("X"), factor * t.getcol("DATA"), "RR and LL")
+    with open_table("a.ms") as t:
+        t.putcol("FIELD_ID", np.full(2 * n, 3, np.int32))
+    refused("no row has field 0 and spectral window 0; there are rows of field 3 and spectral window 0\n", *options)
+    # the only one that has rows is taken
+    two_polarizations(empty_first=True)
+    run(*options)
+    with table("a.ms", ack=False) as t:
+        close(t.getcol("MODEL_DATA"), predicted("a.ms", slice(0, n), [9, 10, 11, 12]), "four")
+
+
+for case in weights, flag_row, polarizations:
+    print(case.__name__, flush=True)
+    case()
