@@ -62,6 +62,11 @@ static const grove_option options[] = {
     {"quota", GROVE_NUMBER, "0",
      "smallest share of the data that must be unflagged, from 0 to 1; a solution domain with less "
      "is not fitted"},
+    {"keep", GROVE_NUMBER, "0.5",
+     "smallest share, from 0 to 1, of the data that are not flagged that must keep a solution; "
+     "with "
+     "less the run fails, and writes nothing; 0: a warning where it is less than half. Without any "
+     "solution the run fails always"},
     {"compress", GROVE_BOOL, "true",
      "data and models are summed over the cells in which Jones terms are constant, where that "
      "takes less time or delays or TEC are searched for; false: never"},
@@ -193,6 +198,7 @@ static int find_numbers(grove_node *node, solve *s)
     s->tolerance = grove_node_number(node, "tolerance");
     s->damping = grove_node_number(node, "damping");
     s->quota = grove_node_number(node, "quota");
+    s->keep = grove_node_number(node, "keep");
     s->batch = grove_node_given(node, "batch") ? grove_node_integer(node, "batch") : 0;
     s->autocorrelations = grove_node_bool(node, "autocorrelations");
     s->errors = grove_node_bool(node, "errors");
@@ -209,6 +215,8 @@ static int find_numbers(grove_node *node, solve *s)
         return grove_node_fail_option(node, "damping", "%g is negative", s->damping);
     if (!(s->quota >= 0) || !(s->quota <= 1))
         return grove_node_fail_option(node, "quota", "%g is not from 0 to 1", s->quota);
+    if (!(s->keep >= 0) || !(s->keep <= 1))
+        return grove_node_fail_option(node, "keep", "%g is not from 0 to 1", s->keep);
     if (s->batch < 1 && grove_node_given(node, "batch"))
         return grove_node_fail_option(node, "batch", "%lld is less than 1", (long long)s->batch);
     return 0;

@@ -97,7 +97,7 @@ typedef struct {
     bool remote;        /* ... and their systems solved, which takes so much scratch memory */
     uint64_t remote_bytes, remote_kept; /* kept: of the device, from one evaluation to the next */
     solve_method method;
-    double min_baseline, max_baseline, quota, tolerance, damping;
+    double min_baseline, max_baseline, quota, keep, tolerance, damping;
     int32_t max_iterations, patience; /* patience: as in grove_stefcal_problem */
 } solve;
 
@@ -144,9 +144,12 @@ typedef struct {
     bool direct; /* Jones terms and their derivatives are the parms' numbers, where it begins */
     double chi2; /* these three at the end */
     int64_t determined; /* unknowns with data */
-    bool *known;        /* [unknowns] which; NULL: no matter */
-    bool describe;      /* free_words are wanted */
-    char *free_words;   /* what the data leave free; NULL: nothing, or not known */
+    /* Of the data's numbers: not flagged, and with a solution of both stations. */
+    int64_t unflagged, kept;
+    int64_t *of_baseline; /* [baselines] the first of these; NULL: not counted */
+    bool *known;          /* [unknowns] which; NULL: no matter */
+    bool describe;        /* free_words are wanted */
+    char *free_words;     /* what the data leave free; NULL: nothing, or not known */
     int32_t iterations;
     int32_t spent; /* of max_iterations, before the fit at hand began anew */
     bool restored; /* from a checkpoint */
@@ -406,10 +409,21 @@ int solve_directly_from(const solve_tile *tile, const solve_compressed *c, solve
 
 /* ---- the end ---- */
 
+/* Count data of the domains that have ended and of whose data some may lack a solution, in a tile
+ * that has all of them; and of all domains at the first look at their tiles, if they have several:
+ * until *counted. 0, or a code with a message. */
+int solve_count_lost(const grove_node *node, solve_tile *tile, solve_domain *domains,
+                     int64_t count);
+int solve_count_part(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t count,
+                     bool *counted);
+/* Sets d->unflagged and d->kept; where data are not counted, by the outcome of the domain alone. */
+void solve_find_kept(const grove_node *node, const solve *s, solve_domain *d);
+
 enum { SOLVE_OUTCOMES = GROVE_LEAST_SQUARES_NOT_FINITE + 1 };
 
 typedef struct {
     int64_t outcomes[SOLVE_OUTCOMES], iterations, data;
+    int64_t unflagged, kept;    /* as in solve_domain */
     const grove_axis *stations; /* of the parms; NULL: none is one per station */
     int64_t *missing;           /* [stations] in how many domains they had no data */
     bool described;
@@ -419,7 +433,7 @@ typedef struct {
 
 void solve_summary_end(solve_summary *summary);
 void solve_summary_add(solve_summary *summary, const solve *s, const solve_domain *d);
-/* Says what has come out; an error where nothing was fitted. */
+/* Says what has come out; an error where there is no solution, or where too few data keep one. */
 int solve_summary_tell(const solve_summary *summary, const grove_node *node);
 
 /* ---- evaluation ---- */

@@ -10,7 +10,7 @@
  * errors of the coefficients if the fit finds them, and a byte for each unknown: whether it is
  * known. */
 typedef struct {
-    int64_t time, freq, unknowns, outcome, iterations, data, determined, has_known;
+    int64_t time, freq, unknowns, outcome, iterations, data, determined, unflagged, kept, has_known;
     double chi2;
 } entry;
 
@@ -122,6 +122,8 @@ bool solve_checkpoint_restore(const solve_checkpoint *c, solve_domain *d,
     d->chi2 = e.chi2;
     d->determined = e.determined;
     d->sums.data = e.data;
+    d->unflagged = e.unflagged;
+    d->kept = e.kept;
     d->restored = true;
     return true;
 }
@@ -141,6 +143,8 @@ static void add_entry(const solve_checkpoint *c, const solve_domain *d, grove_pa
                .iterations = d->iterations,
                .data = d->sums.data,
                .determined = d->determined,
+               .unflagged = d->unflagged,
+               .kept = d->kept,
                .has_known = d->known != NULL,
                .chi2 = d->chi2};
 

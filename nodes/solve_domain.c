@@ -324,6 +324,7 @@ void solve_domain_end(solve_domain *d)
     free(d->median);
     free(d->weighing);
     free(d->before);
+    free(d->of_baseline);
     d->jones = d->best = NULL;
 }
 

@@ -177,7 +177,15 @@ static int open_checkpoint(solve_output *out, const grove_node *node, grove_erro
          *run = grove_node_run_key(node);
     char *key = grove_format("the fit: %s\n%s", grove_node_name(node), run);
 
-    out->checkpoint.file = grove_checkpoint_open(path, key, grove_node_resumes(node), error);
+    grove_checkpoint_use use = grove_node_resumes(node)             ? GROVE_CHECKPOINT_RESUME
+                               : grove_node_bool(node, "overwrite") ? GROVE_CHECKPOINT_REPLACE
+                                                                    : GROVE_CHECKPOINT_KEEP;
+    out->checkpoint.file = grove_checkpoint_open(path, key, use, error);
+    int64_t lost = out->checkpoint.file ? grove_checkpoint_dropped(out->checkpoint.file) : 0;
+    if (lost)
+        grove_log(GROVE_LOG_NOTE,
+                  "%s: %lld solution domains in %s, of another run that did not end, are dropped",
+                  grove_node_name(node), (long long)lost, path);
     free(key);
     free(run);
     free(path);
@@ -313,6 +321,12 @@ static int write_table(solve_output *out, const grove_node *node, const char *by
         return report_output(node, error);
     grove_error_free(error);
     return 0;
+}
+
+void solve_output_discard(solve_output *out)
+{
+    out->ends_well = true;
+    out->checkpoint.kept = out->found = 0;
 }
 
 int solve_output_prepare(solve_output *out, const grove_node *node, grove_parm_run *const *runs)

@@ -24,7 +24,7 @@ typedef struct {
     /* The tile that is fitted, or the batch of several tiles; 0 domains: none. */
     solve_domain *domains;
     int64_t count, batch;
-    bool begun;                  /* the batch */
+    bool begun, counted;         /* the batch; data of all its tiles */
     bool keeps;                  /* its sums: else each look at a tile makes them */
     bool restored;               /* a checkpoint has all of it */
     float *robust;               /* weights of the tile; NULL: they are not known, or not wanted */
@@ -222,6 +222,7 @@ static int end_batch(solve_run *run, const grove_node *node)
         solution *last = &run->last[d->number[SOLVE_FREQ]];
         if (batch_of(run, d) != run->batch)
             continue;
+        solve_find_kept(node, run->solve, d);
         solve_summary_add(&run->summary, run->solve, d);
         solve_output_add(run->output, d);
         first = i < first ? i : first;
@@ -398,7 +399,7 @@ static void begin(solve_run *run, const grove_node *node, solve_tile *tile)
 
     begin_tile(run, tile);
     find_part(run, tile);
-    run->begun = false;
+    run->begun = run->counted = false;
     run->restored = is_restored(run);
     run->keeps = s->group_count && ((tile->begins && tile->ends) || solve_keeps_sums(s) ||
                                     grove_node_reads_once(node));
@@ -504,6 +505,8 @@ static int look(solve_run *run, const grove_node *node, solve_tile *tile, solve_
     if (!code && tile->ends)
         note_progress(run, node);
     if (!code && tile->ends && !*again)
+        code = solve_count_lost(node, tile, run->domains, run->count);
+    if (!code && tile->ends && !*again)
         code = advance(run, node, again);
     *again = *again || !tile->ends;
     return code;
@@ -526,6 +529,8 @@ static int drive(solve_run *run, const grove_node *node, solve_tile *tile, bool 
                           grove_alloc(((size_t)run->count + 1) * sizeof(*e.active)),
                           0};
     int code = run->solve->remote ? 0 : solve_fetch(node, tile);
+    if (!code)
+        code = solve_count_part(node, tile, run->domains, run->count, &run->counted);
     if (!code && run->solve->robust)
         code = weigh(run, node, tile, &e, begins, again);
     if (!code && !*again)
@@ -564,6 +569,8 @@ int solve_prepare(const grove_node *node, void *of_run)
     int code = solve_summary_tell(&run->summary, node);
 
     solve_summary_end(&run->summary); /* a run may have several cycles */
+    if (code)
+        solve_output_discard(run->output);
     find_parms(run, node);
     solve_output_take_back(run->output, run->parms);
     code = code ? code : solve_output_prepare(run->output, node, run->parms);

@@ -46,6 +46,8 @@ void solve_summary_end(solve_summary *sum)
 void solve_summary_add(solve_summary *sum, const solve *s, const solve_domain *d)
 {
     sum->outcomes[d->outcome]++;
+    sum->unflagged += d->unflagged;
+    sum->kept += d->kept;
     if (d->outcome == GROVE_LEAST_SQUARES_NO_DATA || d->outcome == GROVE_LEAST_SQUARES_NOT_FINITE)
         return;
     if (d->known)
@@ -103,6 +105,30 @@ static void tell_reference(const solve_summary *sum, const grove_node *node, int
     free(in);
 }
 
+/* Whether as many data keep a solution as are to. */
+static int judge_kept(const solve_summary *sum, const grove_node *node, int64_t all,
+                      const char *outcomes)
+{
+    const double keep = ((const solve *)grove_node_user(node))->keep,
+                 share = (double)sum->kept / fmax((double)sum->unflagged, 1);
+
+    if (!sum->kept)
+        return grove_node_fail(node, GROVE_INVALID,
+                               "there is no solution: of %lld solution domain%s %s; a model of 0, "
+                               "or that these parms do not change, has none",
+                               (long long)all, all == 1 ? "" : "s", outcomes);
+    if (share < keep)
+        return grove_node_fail(node, GROVE_INVALID,
+                               "%.3g %% of the data that are not flagged would keep a solution, "
+                               "less than keep=%g asks for: of %lld solution domain%s %s; see "
+                               "whether the model has something for all of them, or give keep=0",
+                               100 * share, keep, (long long)all, all == 1 ? "" : "s", outcomes);
+    if (share < 0.5)
+        grove_log(GROVE_LOG_WARNING, "%s: %.3g %% of the data that are not flagged keep a solution",
+                  grove_node_name(node), 100 * share);
+    return 0;
+}
+
 int solve_summary_tell(const solve_summary *sum, const grove_node *node)
 {
     int64_t all = 0, fitted = 0;
@@ -124,6 +150,9 @@ int solve_summary_tell(const solve_summary *sum, const grove_node *node)
                                "flagged, without weight or left out, or data or model are not "
                                "finite)",
                                (long long)all, text);
+    int code = judge_kept(sum, node, all, text);
+    if (code)
+        return code;
     tell_missing(sum, node, fitted);
     tell_reference(sum, node, fitted);
     if (sum->free_words)

@@ -49,6 +49,8 @@ int solve_output_keep(solve_output *out, const grove_node *node, const solve_dom
 void solve_output_drop_unsolved(solve_output *out, grove_parm_run *const *runs);
 void solve_output_drop_all_unsolved(solve_output *out, grove_parm_run *const *runs);
 void solve_output_take_back(solve_output *out, grove_parm_run *const *runs);
+/* The run fails, and would again: nothing of it is of use. */
+void solve_output_discard(solve_output *out);
 int solve_output_prepare(solve_output *out, const grove_node *node, grove_parm_run *const *runs);
 void solve_output_commit(solve_output *out);
 void solve_output_abort(solve_output *out, const grove_node *node);

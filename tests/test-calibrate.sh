@@ -146,6 +146,36 @@ if $tables; then
     must "$grove" run -q unsolved.tree
 fi
 
+# A fit without any solution changes nothing: the set, FLAG too, is as it was, no table and no checkpoint is left.
+cat >zero.tree <<'END'
+obs  = ms("world.ms")
+zero = sink(0 * obs.column("MODEL_DATA"), obs, to="world.ms", column="ZERO_DATA")
+END
+sed '2s/10.0, 1.0, 2.0, 0.5/0, 0, 0, 0/; 3,4d' field.skymodel >dark.skymodel
+sed '1s/$/, MajorAxis, MinorAxis, Orientation/; 2s/POINT/GAUSSIAN/; 2s/$/, 36000, 36000, 0/; 3,4d' field.skymodel >wide.skymodel
+must "$grove" run -q world.tree
+must "$grove" run -q zero.tree
+sums()
+{
+    find world.ms -type f ! -name table.lock ! -name .grove.lock -exec cksum {} + | sort -k 3
+}
+sums >before
+table='-s solutions=none'
+$tables && table='-s solutions=none.h5 -s overwrite=true'
+for kind in diagonal phase bandpass delay; do
+    must_not 'there is no solution: of [0-9]* solution domains* [0-9]* singular' calibrate.tree -s ms=world.ms -s model_column=ZERO_DATA \
+        -s kind=$kind $table
+    must_not 'there is no solution' calibrate.tree -s ms=world.ms -s sky=dark.skymodel -s kind=$kind -s keep=0 $table
+done
+# one baseline of 91 sees it
+must_not ' 1.1 % of the data that are not flagged would keep a solution, less than keep=0.5' calibrate.tree -s ms=world.ms \
+    -s sky=wide.skymodel $table
+must_not 'there is no solution' calibrate-dd.tree -s ms=world.ms -s sky=dark.skymodel $table
+sums | cmp before - || { echo 'FAIL: a fit without a solution changes the set'; status=1; }
+[ -e none.h5 ] || [ -e none.h5.checkpoint ] && { echo 'FAIL: a fit without a solution leaves files'; status=1; }
+must "$grove" run -q calibrate.tree -s ms=world.ms -s sky=wide.skymodel -s keep=0 $table
+grep -q 'warning: fit: 1.1 % of the data that are not flagged keep a solution' log || { cat log; echo 'FAIL: keep=0'; status=1; }
+
 # So does calibrate-dd.tree. A patch without flux has no gains, and nothing is flagged for it.
 sed 's/^three.*/&\nnone, POINT, C, 05:42:00.0, +49.50.00.0, 0.0, 0.0, 0.0, 0.0/' field.skymodel >flux.skymodel
 must "$grove" run -q world.tree

@@ -44,7 +44,8 @@ static size_t record_of(int n, char to[64])
 
 static grove_checkpoint *open_it(bool resume)
 {
-    return grove_checkpoint_open(path, key, resume, error);
+    return grove_checkpoint_open(path, key,
+                                 resume ? GROVE_CHECKPOINT_RESUME : GROVE_CHECKPOINT_KEEP, error);
 }
 
 static void good(bool fine)
@@ -136,6 +137,29 @@ START_TEST(goes_on)
 }
 END_TEST
 
+/* A run that replaces what is there begins anew, unless it could go on from there. */
+START_TEST(begins_anew)
+{
+    make();
+    refused(grove_checkpoint_open(path, key, GROVE_CHECKPOINT_REPLACE, error),
+            "--resume goes on from them");
+    refused(grove_checkpoint_open(path, "the tree: 2\n\n", GROVE_CHECKPOINT_KEEP, error),
+            "another run that did not end has left its solutions there; to begin anew, give "
+            "overwrite=true");
+    grove_checkpoint *c =
+        grove_checkpoint_open(path, "the tree: 2\n\n", GROVE_CHECKPOINT_REPLACE, error);
+    good(c != NULL);
+    ck_assert_int_eq(grove_checkpoint_count(c), 0);
+    append(c, 0, RECORDS);
+    grove_checkpoint_close(c, false);
+    refused(open_it(true), "differs in the tree");
+    c = grove_checkpoint_open(path, "the tree: 2\n\n", GROVE_CHECKPOINT_RESUME, error);
+    good(c != NULL);
+    ck_assert_int_eq(check_records(c), RECORDS);
+    grove_checkpoint_close(c, true);
+}
+END_TEST
+
 static char *output_of(void)
 {
     return grove_format("%.*s", (int)(strlen(path) - strlen(".checkpoint")), path);
@@ -165,7 +189,7 @@ START_TEST(ended)
     grove_checkpoint *c;
 
     /* the run to go on from has ended, whatever it has made of what it read */
-    c = grove_checkpoint_open(path, same, true, error);
+    c = grove_checkpoint_open(path, same, GROVE_CHECKPOINT_RESUME, error);
     good(c && grove_checkpoint_has_ended(c) && !grove_checkpoint_count(c));
     ck_assert(grove_path_exists(path));
     grove_checkpoint_close(c, true);
@@ -174,7 +198,8 @@ START_TEST(ended)
     for (int i = 0; i < 2; i++) {
         free(output);
         output = make_complete(true);
-        c = grove_checkpoint_open(path, i ? other : key, i, error);
+        c = grove_checkpoint_open(path, i ? other : key,
+                                  i ? GROVE_CHECKPOINT_RESUME : GROVE_CHECKPOINT_KEEP, error);
         good(c && !grove_checkpoint_has_ended(c) && !grove_checkpoint_count(c));
         grove_checkpoint_close(c, false);
         ck_assert(!grove_path_exists(path));
@@ -185,7 +210,8 @@ START_TEST(ended)
     char *copy = grove_format("cp %s/prepared %s", folder, output);
     ck_assert(!system(copy));
     refused(open_it(false), "--resume goes on from them");
-    refused(grove_checkpoint_open(path, same, true, error), "differs in the data, and");
+    refused(grove_checkpoint_open(path, same, GROVE_CHECKPOINT_RESUME, error),
+            "differs in the data, and");
     c = open_it(true);
     good(c && !grove_checkpoint_has_ended(c));
     ck_assert_int_eq(grove_checkpoint_count(c), RECORDS + 1);
@@ -211,10 +237,12 @@ START_TEST(a_cycle_ended)
     good(!grove_checkpoint_complete(c, 7, false, output, error));
     ck_assert(grove_checkpoint_has_output(c));
     grove_checkpoint_close(c, false);
-    refused(grove_checkpoint_open(path, "the tree: 1\n\nthe data: 3\n", true, error),
-            "has ended its cycle 7, and what it reads is not what it was when it began");
-    refused(grove_checkpoint_open(path, "the tree: 2\n\nthe data: 2\n", true, error),
-            "differs in the tree, and");
+    refused(
+        grove_checkpoint_open(path, "the tree: 1\n\nthe data: 3\n", GROVE_CHECKPOINT_RESUME, error),
+        "has ended its cycle 7, and what it reads is not what it was when it began");
+    refused(
+        grove_checkpoint_open(path, "the tree: 2\n\nthe data: 2\n", GROVE_CHECKPOINT_RESUME, error),
+        "differs in the tree, and");
     c = open_it(true);
     good(c && !grove_checkpoint_has_ended(c) && grove_checkpoint_has_output(c));
     ck_assert_int_eq(grove_checkpoint_count(c), RECORDS + 1);
@@ -229,9 +257,11 @@ END_TEST
 START_TEST(other_runs)
 {
     make();
-    refused(grove_checkpoint_open(path, "the tree: 2\n\nthe data: 2\n", true, error),
-            "differs in the tree, and");
-    refused(grove_checkpoint_open(path, "the data: 1\n\nthe tree: 2\nmore: 1\n", true, error),
+    refused(
+        grove_checkpoint_open(path, "the tree: 2\n\nthe data: 2\n", GROVE_CHECKPOINT_RESUME, error),
+        "differs in the tree, and");
+    refused(grove_checkpoint_open(path, "the data: 1\n\nthe tree: 2\nmore: 1\n",
+                                  GROVE_CHECKPOINT_RESUME, error),
             "differs in the data, the tree, more, and");
     grove_checkpoint *c = open_it(true);
     ck_assert_int_eq(check_records(c), RECORDS);
@@ -415,6 +445,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, goes_on);
+    tcase_add_test(tests, begins_anew);
     tcase_add_test(tests, ended);
     tcase_add_test(tests, a_cycle_ended);
     tcase_add_test(tests, other_runs);

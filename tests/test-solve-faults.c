@@ -82,6 +82,8 @@ static const struct {
     {OPTION("damping=1e999"), ""},
     {OPTION("quota=1.5"), "1.5 is not from 0 to 1"},
     {OPTION("quota=-0.1"), "-0.1 is not from 0 to 1"},
+    {OPTION("keep=1.5"), "1.5 is not from 0 to 1"},
+    {OPTION("keep=-0.1"), "-0.1 is not from 0 to 1"},
     {OPTION("batch=0"), "0 is less than 1"},
     {OPTION("batch=-8"), "-8 is less than 1"},
     {OPTION("method=newton"), "newton"},
@@ -196,10 +198,63 @@ START_TEST(zero_derivatives)
                               "k = keep(G)\n",
                               _i ? ", compress=false, method=lm" : ", method=lm");
 
-    solve_world_pass(&w, text);
-    ck_assert_msg(strstr(solve_world_said, "1 singular") != NULL, "%s", solve_world_said);
+    solve_world_refuse(&w, text, "there is no solution: of 1 solution domain 1 singular");
     for (int64_t i = 0; i < solve_world_kept[0].cells * 2; i++)
         ck_assert(solve_world_kept[0].at[i] == 0);
+    free(text);
+}
+END_TEST
+
+/* The share of baselines of stations that the model has, of those that are not flagged. */
+static double share_of_model(const solve_kept *c)
+{
+    int kept = 0, all = 0;
+
+    ck_assert_int_eq(c->cells, 12 * 8 * 6);
+    for (int t = 0; t < 12; t++)
+        for (int p = 0; p < 8; p++)
+            for (int q = p + 1; q < 8; q++) {
+                bool flagged = p == 3 || q == 3;
+                all += !flagged;
+                kept += !flagged && creal(c->at[(t * 8 + p) * 6]) > 0 &&
+                        creal(c->at[(t * 8 + q) * 6]) > 0;
+            }
+    return (double)kept / all;
+}
+
+/* A model that some stations have not, other ones in each domain: the run fails where less than
+ * half of the data would keep a solution, or as much as is asked for. What has no data to lose does
+ * not count. */
+START_TEST(few_keep_a_solution)
+{
+    static const char *const ways[] = {"", "method=lm, ", "compress=false, ", "unsolved=nan, "};
+    static const double keeps[] = {0.5, 0, 1, 0.3};
+    double keep = keeps[_i / 4 % 4];
+    int seed = 1 + _i / 16 % 4;
+    char *text = grove_format(
+        "c = draw(obs, complex=false, spread=1, times=2, seed=%d).value\nd[p] = c[p] + %g\n"
+        "m[p] = d[p] + abs(d[p])\nb = spoil(obs, station=3)\nk = keep(d)\n"
+        "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+        "fit = solve(G[p] * m[p] * M[p,q] * m[q] * G[q]^H, M * b.value, %skeep=%g)\n",
+        seed, seed / 4.0 - 0.4, ways[_i % 4], keep);
+
+    const grove_session_options how = {
+        .device = "cpu", .double_precision = true, .tile_times = _i / 64 ? 5 : 0};
+    int code = solve_world_run(&w, text, &how);
+    if (_i / 64) { /* again, in tiles of which one fits at most */
+        grove_error_clear(w.t.error);
+        w.session->budget = w.session->memory = 1 << 10;
+        code = grove_session_run(w.session);
+    }
+    double share = share_of_model(&solve_world_kept[0]);
+    char *messages = grove_error_text(w.t.error),
+         *said = grove_format(
+             ": %.3g %% of the data that are not flagged would keep a solution, less", 100 * share);
+    ck_assert_msg(!code == (share > 0 && share >= keep), "%g, %s", share, messages);
+    ck_assert_msg(!code || strstr(messages, share > 0 ? said : "there is no solution"),
+                  "%s, not %s", messages, said);
+    free(said);
+    free(messages);
     free(text);
 }
 END_TEST
@@ -313,6 +368,7 @@ int main(void)
     tcase_add_loop_test(tests, failures, 0, 2 * FAILING);
     tcase_add_loop_test(tests, zero_data, 0, 2);
     tcase_add_loop_test(tests, zero_derivatives, 0, 2);
+    tcase_add_loop_test(tests, few_keep_a_solution, 0, 128);
     tcase_add_test(tests, step_limit);
     tcase_add_loop_test(tests, interrupted_between_steps, 0, 2);
     tcase_add_loop_test(tests, interrupted, 0, 6);

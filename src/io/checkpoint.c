@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char magic[8] = "GROVECP1";
+static const char magic[8] = "GROVECP2";
 
 typedef struct {
     size_t at, length;
@@ -44,6 +44,7 @@ struct grove_checkpoint {
     size_t end; /* where the next record goes */
     grove_hash hash;
     bool has_records, has_ended;
+    int64_t dropped;
     time_t synced;
 };
 
@@ -371,6 +372,22 @@ int grove_checkpoint_complete(grove_checkpoint *c, int64_t cycle, bool is_last,
 
 /* ---- the whole ---- */
 
+static int64_t count_domains(const grove_checkpoint *c)
+{
+    grove_checkpoint_head head;
+    int64_t count = 0;
+
+    for (size_t k = 0; k < c->count; k++) {
+        const span *record = &c->records[k];
+        if (record->length < sizeof(head))
+            continue;
+        memcpy(&head, c->bytes + record->at, sizeof(head));
+        if (head.domains > 0 && (uint64_t)head.domains < record->length)
+            count += head.domains;
+    }
+    return count;
+}
+
 /* Says why a run with another key cannot go on from this one. */
 static int refuse(const grove_checkpoint *c, const char *key, const char *before,
                   grove_error *error)
@@ -395,8 +412,9 @@ static int refuse(const grove_checkpoint *c, const char *key, const char *before
 }
 
 /* What is there: nothing, or records of a run that did not end. */
-static int begin(grove_checkpoint *c, const char *key, bool resume, grove_error *error)
+static int begin(grove_checkpoint *c, const char *key, grove_checkpoint_use use, grove_error *error)
 {
+    bool resume = use == GROVE_CHECKPOINT_RESUME;
     int code = read_file(c, error);
 
     if (!code)
@@ -412,14 +430,23 @@ static int begin(grove_checkpoint *c, const char *key, bool resume, grove_error 
         c->has_ended = resume && is_same_run(key, before);
         c->count = 0;
     }
+    if (use == GROVE_CHECKPOINT_REPLACE && strcmp(before, key) != 0) {
+        c->dropped = count_domains(c);
+        c->count = 0;
+    }
     if (c->has_ended) {
         code = 0; /* the file stays until it is closed */
     } else if (!c->count) {
         code = write_header(c, key, error);
-    } else if (!resume) {
+    } else if (!resume && !strcmp(before, key)) {
         code = fail(c, error,
                     "a run that did not end has left its solutions there; grove run --resume goes "
                     "on from them; to begin anew, remove that file");
+    } else if (!resume) {
+        code =
+            fail(c, error,
+                 "another run that did not end has left its solutions there; to begin anew, give "
+                 "overwrite=true or remove that file");
     } else if (strcmp(before, key) != 0) {
         code = refuse(c, key, before, error);
     } else if (ftruncate(c->file, (off_t)c->end)) {
@@ -441,7 +468,7 @@ static void release(grove_checkpoint *c)
     free(c);
 }
 
-grove_checkpoint *grove_checkpoint_open(const char *path, const char *key, bool resume,
+grove_checkpoint *grove_checkpoint_open(const char *path, const char *key, grove_checkpoint_use use,
                                         grove_error *error)
 {
     grove_checkpoint *c = grove_alloc(sizeof(*c));
@@ -450,7 +477,7 @@ grove_checkpoint *grove_checkpoint_open(const char *path, const char *key, bool 
     c->path = grove_strdup(path);
     int code = open_file(c, error);
     if (!code) {
-        code = begin(c, key, resume, error);
+        code = begin(c, key, use, error);
         if (code && !c->length) /* it was made now */
             unlink(c->path);
     }
@@ -465,22 +492,6 @@ grove_checkpoint *grove_checkpoint_open(const char *path, const char *key, bool 
 bool grove_checkpoint_is(const char *path)
 {
     return grove_ends_with(path, ending);
-}
-
-static int64_t count_domains(const grove_checkpoint *c)
-{
-    grove_checkpoint_head head;
-    int64_t count = 0;
-
-    for (size_t k = 0; k < c->count; k++) {
-        const span *record = &c->records[k];
-        if (record->length < sizeof(head))
-            continue;
-        memcpy(&head, c->bytes + record->at, sizeof(head));
-        if (head.domains > 0 && (uint64_t)head.domains < record->length)
-            count += head.domains;
-    }
-    return count;
 }
 
 char *grove_checkpoint_describe(const char *path, grove_error *error)
@@ -520,6 +531,11 @@ bool grove_checkpoint_has_ended(const grove_checkpoint *c)
 bool grove_checkpoint_has_output(const grove_checkpoint *c)
 {
     return find_completion(c) != NULL;
+}
+
+int64_t grove_checkpoint_dropped(const grove_checkpoint *c)
+{
+    return c->dropped;
 }
 
 int64_t grove_checkpoint_count(const grove_checkpoint *c)

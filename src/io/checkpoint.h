@@ -15,14 +15,22 @@ typedef struct {
     int64_t cycle, domains; /* of the run; how many solution domains the record has */
 } grove_checkpoint_head;
 
+/* What becomes of the records of a run before that did not end. */
+typedef enum {
+    GROVE_CHECKPOINT_KEEP,    /* they are an error */
+    GROVE_CHECKPOINT_REPLACE, /* those of another key are dropped: the run begins anew */
+    GROVE_CHECKPOINT_RESUME   /* it goes on from them */
+} grove_checkpoint_use;
+
 /* Opens and locks the file OUTPUT.checkpoint, or makes it. `key`: lines "WHAT: VALUE" of all that
- * the records depend on: which run it is, an empty line, and what it reads. Records of a run before
- * are an error, unless it is to be resumed; then its key must be the same, and what follows the
- * last record that is whole is dropped. What a run that died had begun to put in place at OUTPUT is
- * put back first. Records of a run that has ended, up to removing them, are dropped. NULL with a
- * message. */
-grove_checkpoint *grove_checkpoint_open(const char *path, const char *key, bool resume,
+ * the records depend on: which run it is, an empty line, and what it reads. Where the run before is
+ * resumed, its key must be the same, and what follows the last record that is whole is dropped.
+ * What a run that died had begun to put in place at OUTPUT is put back first. Records of a run that
+ * has ended, up to removing them, are dropped. NULL with a message. */
+grove_checkpoint *grove_checkpoint_open(const char *path, const char *key, grove_checkpoint_use use,
                                         grove_error *error);
+/* Of the run before: how many domains were dropped. */
+int64_t grove_checkpoint_dropped(const grove_checkpoint *c);
 bool grove_checkpoint_is(const char *path); /* by its name */
 /* What is in the file of a run that has not ended, in a line; only reads it. Caller frees; NULL
  * with a message. */
