@@ -1,37 +1,39 @@
 /* Coordinates, always in double precision. */
+#include "visibility.h"
 
 GROVE_CELL(wavelength)
 {
     GROVE_OUT_DOUBLE(c)[0] = GROVE_SPEED_OF_LIGHT / GROVE_DOUBLES(c, 0)[0];
 }
 
-/* Orthographic (SIN) l, m, n - 1 of `radec` about `phase_centre` (Thompson, Moran & Swenson, eq.
- * 3.1), n - 1 and m without cancellation near the centre. */
+/* Inputs: radec, phase_centre. */
 GROVE_CELL(lmn)
 {
-    const double *radec = GROVE_DOUBLES(c, 0), *centre = GROVE_DOUBLES(c, 1);
-    double *out = GROVE_OUT_DOUBLE(c);
-    double east = radec[0] - centre[0], north = radec[1] - centre[1];
-    double half_east = sin(east / 2), half_north = sin(north / 2), cosine = cos(radec[1]);
-
-    out[0] = cosine * sin(east);
-    out[1] = sin(north) + 2 * cosine * sin(centre[1]) * half_east * half_east;
-    out[2] = -2 * (half_north * half_north + cosine * cos(centre[1]) * half_east * half_east);
+    grove_find_lmn(GROVE_DOUBLES(c, 0), GROVE_DOUBLES(c, 1), GROVE_OUT_DOUBLE(c));
 }
 
-/* FWHM axes and position angle from the m axis through l. An angle that counts from true north at
- * the source is turned by the angle between both norths. Inputs: shape, absolute_angle, radec,
- * phase_centre. */
+/* FWHM axes, position angle and the l, m, n - 1 where the plane of the axes touches the sphere: an
+ * angle that counts from true north at the source is turned by that between north and the m axis
+ * carried there on the shortest way; others are in the plane of l and m. Inputs: shape,
+ * absolute_angle, radec, phase_centre. */
 GROVE_CELL(shape)
 {
     const double *in = GROVE_DOUBLES(c, 0), *absolute = GROVE_DOUBLES(c, 1);
     const double *radec = GROVE_DOUBLES(c, 2), *centre = GROVE_DOUBLES(c, 3);
-    double *out = GROVE_OUT_DOUBLE(c), east = radec[0] - centre[0], turn = 0;
+    double *out = GROVE_OUT_DOUBLE(c), lmn[3] = {0, 0, 0}, turn = 0;
 
-    if (*absolute != 0)
-        turn = atan2(-sin(radec[1]) * sin(east),
-                     sin(radec[1]) * sin(centre[1]) * cos(east) + cos(radec[1]) * cos(centre[1]));
+    if (*absolute != 0) {
+        double sine = sin(radec[1]), cosine = cos(radec[1]), east = radec[0] - centre[0];
+        double slope = sine * cos(east);
+        grove_find_lmn(radec, centre, lmn);
+        double along_n = cosine * sin(centre[1]) - slope * cos(centre[1]);
+        along_n = lmn[2] > -2 ? along_n / (2 + lmn[2]) : 0;
+        turn = atan2(-sine * sin(east) - lmn[0] * along_n,
+                     cosine * cos(centre[1]) + slope * sin(centre[1]) - lmn[1] * along_n);
+    }
     out[0] = in[0];
     out[1] = in[1];
     out[2] = in[2] + turn;
+    for (int d = 0; d < 3; d++)
+        out[3 + d] = lmn[d];
 }

@@ -12,7 +12,7 @@ GROVE_CELL(point)
     grove_cplx64 phasor = grove_phasor(-*freq * delay);
 
     if (shape && grove_is_gaussian(shape))
-        factor *= exp(-grove_gaussian(uvw, shape) * *freq * *freq);
+        factor *= exp(-grove_gaussian(uvw, shape, c->args->in[2].elements) * *freq * *freq);
     if (rate)
         factor *= grove_smear(*freq * grove_delay(rate, lmn) * *interval);
     if (width)

@@ -13,6 +13,18 @@ GROVE_FN double grove_delay(const double uvw[3], const double lmn[3])
     return (uvw[0] * lmn[0] + uvw[1] * lmn[1] + uvw[2] * lmn[2]) / GROVE_SPEED_OF_LIGHT;
 }
 
+/* Orthographic (SIN) l, m, n - 1 of `radec` about `centre` (Thompson, Moran & Swenson, eq. 3.1),
+ * n - 1 and m without cancellation near the centre. */
+GROVE_FN void grove_find_lmn(const double radec[2], const double centre[2], double lmn[3])
+{
+    double east = radec[0] - centre[0], north = radec[1] - centre[1];
+    double half_east = sin(east / 2), half_north = sin(north / 2), cosine = cos(radec[1]);
+
+    lmn[0] = cosine * sin(east);
+    lmn[1] = sin(north) + 2 * cosine * sin(centre[1]) * half_east * half_east;
+    lmn[2] = -2 * (half_north * half_north + cosine * cos(centre[1]) * half_east * half_east);
+}
+
 /* Cosine and sine of 2 pi turns; whole turns are removed first. */
 GROVE_FN grove_cplx64 grove_phasor(double turns)
 {
@@ -53,19 +65,62 @@ GROVE_FN double grove_smear(double turns)
     return grove_sinc(GROVE_PI * turns);
 }
 
-/* A Gaussian of FWHM shape[0], shape[1] (rad) and position angle shape[2] multiplies visibilities
- * by exp(-(result) nu^2), in Hz^-2: (pi^2 / 4 ln 2) (bmaj^2 u'^2 + bmin^2 v'^2) / c^2, u' along
- * bmaj. */
-GROVE_FN double grove_gaussian(const double uvw[3], const double shape[3])
+/* A Gaussian of FWHM shape[0], shape[1] (rad) multiplies visibilities by exp(-(extent) nu^2),
+ * extent = (u a0 + v a1)^2 + (u a2 + v a3 + w a4)^2 in Hz^-2: (pi^2 / 4 ln 2) (bmaj^2 u'^2 +
+ * bmin^2 v'^2) / c^2, u' and v' along the axes. These lie in the plane that touches the sphere at
+ * l, m, n - 1 = shape[3..5], or, of three numbers, in that of l and m. The angle, of which sine and
+ * cosine are given, counts there from the axis that m becomes on the shortest way, towards that of
+ * l. Of both forms, the one along bmaj and the other, the same sum of squares is made of two of
+ * which the first is without w. */
+GROVE_FN void grove_find_ellipse(const double *shape, int numbers, double sine, double cosine,
+                                 double a[5])
 {
-    double sine = sin(shape[2]), cosine = cos(shape[2]);
-    double major = shape[0] * (uvw[0] * sine + uvw[1] * cosine) / GROVE_SPEED_OF_LIGHT;
-    double minor = shape[1] * (uvw[0] * cosine - uvw[1] * sine) / GROVE_SPEED_OF_LIGHT;
+    const double scale = GROVE_PI / 1.66510922231539537643 / GROVE_SPEED_OF_LIGHT;
+    double l = 0, m = 0, n = 1; /* and n + 1 */
 
-    return GROVE_PI * GROVE_PI / (4 * 0.69314718055994530942) * (major * major + minor * minor);
+    if (numbers > 3) {
+        l = shape[3];
+        m = shape[4];
+        n = shape[5] > -2 ? 2 + shape[5] : 1;
+    }
+    double along = l * sine + m * cosine, across = l * cosine - m * sine;
+    double major = scale * shape[0], minor = scale * shape[1];
+    a[0] = major * (sine - l * along / n);
+    a[1] = major * (cosine - m * along / n);
+    a[2] = minor * (cosine - l * across / n);
+    a[3] = -minor * (sine + m * across / n);
+    a[4] = 0;
+    double first = -major * along, second = -minor * across;
+    if (first == 0) {
+        a[4] = second;
+        return;
+    }
+    a[4] = sqrt(first * first + second * second);
+    first /= a[4];
+    second /= a[4];
+    for (int d = 0; d < 2; d++) {
+        double x = a[d], y = a[2 + d];
+        a[d] = second * x - first * y;
+        a[2 + d] = first * x + second * y;
+    }
 }
 
-GROVE_FN int grove_is_gaussian(const double shape[3])
+GROVE_FN double grove_find_extent(const double uvw[3], const double a[5])
+{
+    double x = uvw[0] * a[0] + uvw[1] * a[1], y = uvw[0] * a[2] + uvw[1] * a[3] + uvw[2] * a[4];
+
+    return x * x + y * y;
+}
+
+GROVE_FN double grove_gaussian(const double uvw[3], const double *shape, int numbers)
+{
+    double a[5];
+
+    grove_find_ellipse(shape, numbers, sin(shape[2]), cos(shape[2]), a);
+    return grove_find_extent(uvw, a);
+}
+
+GROVE_FN int grove_is_gaussian(const double *shape)
 {
     return shape[0] != 0 || shape[1] != 0;
 }

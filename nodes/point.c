@@ -23,7 +23,9 @@ static int check(grove_node *node)
                        .complex_ = true,
                        .unit = grove_node_input_form(node, 0)->unit};
 
-    smear_drop(node);
+    int code = smear_check(node);
+    if (code)
+        return code;
     if (grove_node_choice(node, "smear")) /* which depends on directions, too */
         grove_node_set_tangent(node, DIRECTION_STEP);
     grove_node_set_output(node, &form);

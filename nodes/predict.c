@@ -392,6 +392,8 @@ static int check(grove_node *node)
     int code = check_axes(node);
 
     if (!code)
+        code = smear_check(node);
+    if (!code)
         code = check_cutoff(node);
     if (code)
         return code;
@@ -399,7 +401,6 @@ static int check(grove_node *node)
         form.shape = left->shape;
     if (right && right->shape > form.shape)
         form.shape = right->shape;
-    smear_drop(node);
     if (grove_node_choice(node, "smear")) /* which depends on directions, too */
         grove_node_set_tangent(node, DIRECTION_STEP);
     code = find_way(node);

@@ -28,15 +28,18 @@ static const grove_option options[] = {
 
 GROVE_CLASS(shape) = {
     GROVE_CLASS_HEAD(shape),
-    .doc = "Shapes of Gaussian sources in the l, m plane; 0 0 0 is a point.\n"
-           "Position angles that count from true north at the source are converted to count from "
-           "the m axis.",
-    .output_doc = "vectors major, minor, angle per source: full widths at half maximum and "
-                  "position angle from m through l, rad",
+    .doc = "Shapes of Gaussian sources; a major and a minor axis of 0 make a point.\n"
+           "Where the position angle counts from true north at the source, the axes are those on "
+           "the sky there: visibilities have u, v and w turned to the source. Where it counts "
+           "from the m axis, they are in the plane of l and m and go with u and v alone, wherever "
+           "the source is, as in DP3 and MeqTrees.",
+    .output_doc = "vectors major, minor, angle, l, m, n - 1 per source: full widths at half "
+                  "maximum, rad, the position angle from m through l, rad, in the plane that "
+                  "touches the sphere at l, m (0 0 0 at the phase centre)",
     .group = "sky",
     .inputs = inputs,
     .options = options,
-    .output = GROVE_FORM(.shape = GROVE_VECTOR, .vector = 3, .precision = GROVE_PRECISION_DOUBLE,
+    .output = GROVE_FORM(.shape = GROVE_VECTOR, .vector = 6, .precision = GROVE_PRECISION_DOUBLE,
                          .unit = {.rad = 1}),
     .kernel = &kernel,
     .example = "V[p,q] = sum[s](point(S, obs, shape=shape(S, obs)))",

@@ -24,10 +24,10 @@
         {"shape",                                                                                  \
          GROVE_VALUE_ANGLE,                                                                        \
          "shape(sky, obs)",                                                                        \
-         "full widths at half maximum and position angle of Gaussian sources, rad",                \
+         "full widths at half maximum and position angle of Gaussian sources, rad; with l, m, "    \
+         "n - 1 of the plane that has them (without: 0, 0, 0)",                                    \
          .handing = GROVE_AS_DOUBLE,                                                               \
-         .shapes = GROVE_VECTOR,                                                                   \
-         .vector = 3},                                                                             \
+         .shapes = GROVE_VECTOR},                                                                  \
         {"uvw",                                                                                    \
          GROVE_VALUE_LENGTH,                                                                       \
          "obs.uvw",                                                                                \
@@ -54,10 +54,17 @@
             "none time freq both"                                                                  \
     }
 
-/* Drops the inputs that the option smear does not need. */
-static inline void smear_drop(grove_node *node)
+/* Drops the inputs that the option smear does not need. An error where the shape is none. */
+static inline int smear_check(grove_node *node)
 {
     int smear = grove_node_choice(node, "smear"); /* bit 0: time, bit 1: freq */
+    const grove_form *shape = grove_node_input_form(node, grove_node_input(node, "shape"));
+
+    if (shape && shape->vector != 3 && shape->vector != 6)
+        return grove_node_fail_option(node, "shape",
+                                      "a vector of %d; a shape has 3 elements, "
+                                      "major, minor, angle, or 6, with l, m, n - 1",
+                                      shape->vector);
 
     if (!(smear & 1)) {
         grove_node_drop_input(node, grove_node_input(node, "uvw_rate"));
@@ -65,6 +72,7 @@ static inline void smear_drop(grove_node *node)
     }
     if (!(smear & 2))
         grove_node_drop_input(node, grove_node_input(node, "channel_width"));
+    return 0;
 }
 
 #endif

@@ -30,12 +30,13 @@ typedef struct {
     int factors;    /* phases may be products of those of stations */
     int mixed;      /* only one source out of four is polarised */
     double nearly;  /* Hz: channels differ from equal spacing by up to half of it */
+    int centre;     /* all sources are there, or within 1e-9 of it */
     double highest; /* Hz: channels go down from it; 0: up from 1 GHz */
 } setup;
 
 /* Fills in random inputs. */
 typedef struct {
-    double lmn[MAX_SOURCES][3], shape[MAX_SOURCES][3];
+    double lmn[MAX_SOURCES][3], shape[MAX_SOURCES][6];
     double brightness[MAX_SOURCES][MAX_CHANNELS][8];
     double uvw[16][MAX_BASELINES][3], rate[16][MAX_BASELINES][3], interval[16];
     double station[16][STATIONS][3];
@@ -100,10 +101,16 @@ static world *make_world(const setup *c, int single)
     for (int s = 0; s < c->sources; s++) {
         int gaussian = c->gaussians && s % 3 != 1;
         for (int d = 0; d < 3 && s != 2; d++) /* the third is at the phase centre */
-            w->lmn[s][d] = s == 1 ? 0.4 - 0.3 * d : d == 2 ? -1e-4 * (0.5 + draw()) : 0.03 * draw();
+            w->lmn[s][d] = c->centre ? (d == 2 ? 0 : 1e-9 * draw())
+                           : s == 1  ? 0.4 - 0.3 * d
+                           : d == 2  ? -1e-4 * (0.5 + draw())
+                                     : 0.03 * draw();
         w->shape[s][0] = gaussian ? 3e-5 * c->gaussians * (1 + draw()) : 0;
         w->shape[s][1] = gaussian ? 3e-5 * c->gaussians * (1 + draw()) : 0;
         w->shape[s][2] = 3 * draw();
+        for (int d = 0; d < 2 && s % 2; d++) /* in planes that touch the sphere there */
+            w->shape[s][3 + d] = 1.3 * draw();
+        w->shape[s][5] = sqrt(1 - pow(w->shape[s][3], 2) - pow(w->shape[s][4], 2)) - 1;
         for (int k = 0; k < c->channels; k++)
             for (int e = 0; e < 2 * c->elements; e++)
                 w->brightness[s][k][e] =
@@ -159,6 +166,24 @@ static long double sinc(long double x)
     return fabsl(x) < 1e-9L ? 1 : sinl(x) / x;
 }
 
+/* uvw along an axis of a shape whose sine and cosine are given from the m axis: the axis is turned
+ * about (-m, l, 0), as n = (0, 0, 1) is to l, m, n (Rodrigues). */
+static long double along(const double *uvw, const double *shape, long double sine,
+                         long double cosine)
+{
+    const long double l = shape[3], m = shape[4], n = 1 + (long double)shape[5];
+    const long double axis[3] = {-m, l, 0}, from[3] = {sine, cosine, 0};
+    const long double along_axis = axis[0] * from[0] + axis[1] * from[1];
+    const long double crossed[3] = {axis[1] * from[2] - axis[2] * from[1],
+                                    axis[2] * from[0] - axis[0] * from[2],
+                                    axis[0] * from[1] - axis[1] * from[0]};
+    long double sum = 0;
+
+    for (int d = 0; d < 3; d++)
+        sum += uvw[d] * (n * from[d] + crossed[d] + axis[d] * along_axis / (1 + n));
+    return sum;
+}
+
 static long double complex factor_of(const setup *c, const world *w, int s, int t, int b, int k)
 {
     const long double pi = acosl(-1), light = GROVE_SPEED_OF_LIGHT;
@@ -175,8 +200,8 @@ static long double complex factor_of(const setup *c, const world *w, int s, int 
         factor *= sinc(pi * w->width[k] * delay);
     if (shape[0] != 0) {
         long double sine = sinl(shape[2]), cosine = cosl(shape[2]);
-        long double x = shape[0] * (uvw[0] * sine + uvw[1] * cosine) * nu / light;
-        long double y = shape[1] * (uvw[0] * cosine - uvw[1] * sine) * nu / light;
+        long double x = shape[0] * along(uvw, shape, sine, cosine) * nu / light;
+        long double y = shape[1] * along(uvw, shape, cosine, -sine) * nu / light;
         factor *= expl(-pi * pi / (4 * logl(2)) * (x * x + y * y));
     }
     return factor * cexpl(-2 * pi * I * (nu * delay - roundl(nu * delay)));

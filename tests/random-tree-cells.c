@@ -464,7 +464,8 @@ static void point(const random_world *world, const random_source *s, int smear, 
 {
     int64_t p = world->left[cell[RANDOM_BASELINE]], q = world->right[cell[RANDOM_BASELINE]];
     int64_t t = cell[RANDOM_TIME], seed = world->seed;
-    long double nu = random_freq(cell[RANDOM_FREQ]), uvw[3], lmn[3], delay = 0, drift = 0;
+    long double nu = random_freq(world->seed, cell[RANDOM_FREQ]), uvw[3], lmn[3], delay = 0,
+                drift = 0;
     long double length = 0; /* the delay's error is a part of it */
 
     direction(s, lmn);
@@ -498,7 +499,7 @@ void random_sky_compute(const random_world *world, const random_node *node, cons
     int sky = node->choice[0];
     int64_t source = cell[sky == 1 ? RANDOM_SOURCE : RANDOM_OTHER_SOURCE];
     random_source s = random_source_of(world->seed + sky, source);
-    long double nu = random_freq(cell[RANDOM_FREQ]), lmn[3], delay = 0, size = 0;
+    long double nu = random_freq(world->seed, cell[RANDOM_FREQ]), lmn[3], delay = 0, size = 0;
 
     if (node->operation == RANDOM_POINT) {
         point(world, &s, node->choice[1], cell, out);

@@ -131,11 +131,6 @@ static inline double random_time(int64_t i)
     return 5e9 + 60 * (double)i;
 }
 
-static inline double random_freq(int64_t k)
-{
-    return 1.4e9 + 1e7 * (double)k;
-}
-
 enum { RANDOM_INTERVAL = 60, RANDOM_WIDTH = 10000000 };
 
 static const double random_centre[2] = {1.5, 0.7};
@@ -146,6 +141,14 @@ static inline double random_share(int64_t seed, int64_t i, int k)
     const int64_t cell[3] = {i, 0, 0};
 
     return (double)(random_bits(seed, 63, cell, k) >> 40) / 16777216;
+}
+
+/* Equally spaced, or, in some sets, nearly so, or not at all. */
+static inline double random_freq(int64_t seed, int64_t k)
+{
+    double kind = random_share(seed, -2, 0), off = kind < 0.5 ? 1e-2 : kind < 0.6 ? 0.5 : 0;
+
+    return 1.4e9 + 1e7 * ((double)k + off * (random_share(seed, k, 20) - 0.5));
 }
 
 /* u, v, w of a station in m; with `rate` in m/s. */

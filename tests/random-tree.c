@@ -29,7 +29,7 @@ static int64_t draw_size(random_tree *tree, const int *sizes, int count)
 
 static void make_world(random_tree *tree)
 {
-    static const int times[] = {1, 2, 3, 5, 7}, channels[] = {1, 2, 3, 5, 11},
+    static const int times[] = {1, 2, 3, 5, 7}, channels[] = {1, 2, 3, 5, 11, 11},
                      stations[] = {1, 2, 3, 3, 4, 5}, sources[] = {1, 1, 2, 3, 5};
     random_world *w = &tree->world;
     bool longer = chance(tree, 3);
@@ -37,7 +37,7 @@ static void make_world(random_tree *tree)
     tree->max_elements = longer ? RANDOM_MAX_ELEMENTS : 4000;
     w->seed = random_tree_draw(tree, 1000000);
     w->size[RANDOM_TIME] = draw_size(tree, times, 5);
-    w->size[RANDOM_FREQ] = draw_size(tree, channels, 5);
+    w->size[RANDOM_FREQ] = draw_size(tree, channels, 6);
     w->size[RANDOM_STATION] = draw_size(tree, stations, 6);
     w->size[RANDOM_SOURCE] = draw_size(tree, sources, 5);
     w->size[RANDOM_OTHER_SOURCE] = draw_size(tree, sources, 5);

@@ -228,7 +228,9 @@ static void set_sky(const setup *s, grove_args *args)
     for (int k = 0; k < s->sources; k++) {
         lmn[3 * k + 2] = sqrt(1 - lmn[3 * k] * lmn[3 * k] - lmn[3 * k + 1] * lmn[3 * k + 1]) - 1;
         for (int d = 0; shape && d < 2; d++)
-            shape[3 * k + d] = k % 3 ? fabs(shape[3 * k + d]) : 0;
+            shape[6 * k + d] = k % 3 ? fabs(shape[6 * k + d]) : 0;
+        for (int d = 0; shape && d < 3; d++)
+            shape[6 * k + 3 + d] = k % 2 ? lmn[3 * k + d] : 0;
     }
     for (int64_t n = 0; s->unpolarised && n < cells * 8; n++) {
         int e = (int)(n % 8);
@@ -257,7 +259,7 @@ static grove_args make_args(const setup *s, bool double_)
               double_, 1);
     add_input(&args, GROVE_PREDICT_LMN, SOURCE, GROVE_VECTOR, 3, false, true, 0.2);
     if (s->gaussians)
-        add_input(&args, GROVE_PREDICT_SHAPE, SOURCE, GROVE_VECTOR, 3, false, true, 1e-4);
+        add_input(&args, GROVE_PREDICT_SHAPE, SOURCE, GROVE_VECTOR, 6, false, true, 1e-4);
     add_input(&args, GROVE_PREDICT_UVW, row, GROVE_VECTOR, 3, false, true, 5e3);
     add_input(&args, GROVE_PREDICT_FREQ, FREQ, GROVE_SCALAR, 1, false, true, 1);
     if (s->smear_time) {

@@ -65,18 +65,119 @@ START_TEST(directions_very_near)
 }
 END_TEST
 
+/* The great circle from the phase centre leaves it at an angle from the m axis, which it keeps from
+ * what that becomes, and arrives at another from north. */
 START_TEST(absolute_angles)
 {
-    double turn = grove_north_angle(grid_now.phase_centre, field_now.radec[2]);
+    const double *centre = grid_now.phase_centre, *there = field_now.radec[2];
+    double east = there[0] - centre[0];
+    double arrives =
+        atan2(-sin(east) * cos(centre[1]),
+              cos(there[1]) * sin(centre[1]) - sin(there[1]) * cos(centre[1]) * cos(east));
+    long double lmn[3];
 
+    grid_lmn(2, lmn);
+    double turn = remainder((double)atan2l(lmn[0], lmn[1]) - arrives - (double)PI, 2 * (double)PI);
     ck_assert(fabs(turn) > 1e-3);
     field_now.absolute[2] = 1;
     tree("x = shape(S, obs)\n");
     testing_value x = testing_evaluate(&t, "x");
-    ck_assert(creal(x.at[6]) == 4e-5 && creal(x.at[7]) == 1e-5);
-    ck_assert(fabs(creal(x.at[8]) - 0.6 - turn) < 1e-15);
-    ck_assert(creal(x.at[14]) == -1.1);
+    ck_assert_int_eq(x.elements, 6);
+    ck_assert(creal(x.at[12]) == 4e-5 && creal(x.at[13]) == 1e-5);
+    ck_assert(fabs(creal(x.at[14]) - 0.6 - turn) < 1e-13);
+    for (int d = 0; d < 3; d++) {
+        ck_assert(fabsl(creal(x.at[15 + d]) - lmn[d]) < 2e-17L);
+        ck_assert(x.at[27 + d] == 0);
+    }
+    ck_assert(creal(x.at[26]) == -1.1);
     testing_free(&x);
+}
+END_TEST
+
+/* A unit vector, and those to the east and to the north of it. */
+static void find_axes(const double radec[2], double axes[3][3])
+{
+    const double a = radec[0], d = radec[1];
+    const double found[3][3] = {{cos(d) * cos(a), cos(d) * sin(a), sin(d)},
+                                {-sin(a), cos(a), 0},
+                                {-sin(d) * cos(a), -sin(d) * sin(a), cos(d)}};
+
+    memcpy(axes, found, sizeof(found));
+}
+
+/* The sum over many points on the sky, whose weights are a Gaussian's, over that of their centre.
+ */
+static double complex sum_points(const double *uvw, double freq, const double *radec,
+                                 const double shape[3])
+{
+    double centre[3][3], there[3][3], w[3], weights = 0;
+    double complex sum = 0;
+
+    find_axes(grid_now.phase_centre, centre);
+    find_axes(radec, there);
+    for (int d = 0; d < 3; d++) /* uvw along the axes of the equator */
+        w[d] = uvw[0] * centre[1][d] + uvw[1] * centre[2][d] + uvw[2] * centre[0][d];
+    for (int i = -40; i <= 40; i++)
+        for (int j = -40; j <= 40; j++) {
+            double x = shape[0] * i / 20, y = shape[1] * j / 20, turns = 0;
+            double north = x * cos(shape[2]) - y * sin(shape[2]);
+            double east = x * sin(shape[2]) + y * cos(shape[2]);
+            double inward = -(east * east + north * north) / 2;
+            double weight = exp2(-(i * i + j * j) / 100.0);
+            for (int d = 0; d < 3; d++)
+                turns += w[d] * (east * there[1][d] + north * there[2][d] + inward * there[0][d]) *
+                         freq / 299792458.0;
+            sum += weight * cexp(-2 * (double)PI * I * turns);
+            weights += weight;
+        }
+    return sum / weights;
+}
+
+/* Gaussians whose angle counts from north are on the sky, wherever that is: near the phase centre,
+ * far from it, at the pole, beyond the horizon. */
+START_TEST(gaussians_on_the_sky)
+{
+    static const double centres[][2] = {{1, 0.5}, {1, 0.5}, {1, 0.5}, {1, -1.2}, {2, 1.5707963}};
+    static const double away[][2] = {{0.01, 0.01}, {0.2, -0.5}, {1, 0.3}, {2, 1.5}, {1.5, -0.9}};
+
+    memcpy(grid_now.phase_centre, centres[_i], sizeof(centres[_i]));
+    for (int d = 0; d < 2; d++)
+        field_now.radec[2][d] = centres[_i][d] + away[_i][d];
+    memcpy(field_now.shape[2], (double[]){4e-5, 1.3e-5, 0.6}, sizeof(field_now.shape[2]));
+    field_now.absolute[2] = 1;
+    tree("x = point(S, obs)\ny = point(S, obs, shape=0 * S.shape)\n"
+         "z = predict(S, obs) - predict(S, obs, shape=0 * S.shape) - sum[s](x - y)\n");
+    testing_value x = testing_evaluate(&t, "x"), y = testing_evaluate(&t, "y");
+    testing_value z = testing_evaluate(&t, "z");
+    double least = 1;
+    for (int b = 0; b < GRID_BASELINES; b++) {
+        double uvw[3], rate[3];
+        grid_uvw(1, b, uvw, rate);
+        const int64_t at = 4 * ((2 * GRID_TIMES + 1) * GRID_BASELINES + b) * grid_now.channels;
+        double complex wanted =
+            sum_points(uvw, grid_now.freq[0], field_now.radec[2], field_now.shape[2]);
+        ck_assert_msg(cabs(x.at[at] / y.at[at] - wanted) < 2e-4, "baseline %d: %g%+gi, not %g%+gi",
+                      b, creal(x.at[at] / y.at[at]), cimag(x.at[at] / y.at[at]), creal(wanted),
+                      cimag(wanted));
+        least = fmin(least, cabs(wanted));
+    }
+    ck_assert_double_lt(least, 0.8); /* something is resolved */
+    for (int64_t i = 0; i < z.cells * z.elements; i++)
+        ck_assert(cabs(z.at[i]) < 1e-11);
+    testing_free(&x);
+    testing_free(&y);
+    testing_free(&z);
+}
+END_TEST
+
+START_TEST(shapes_of_a_wrong_length)
+{
+    const char *said = testing_faults(&t, "obs = grid()\nS = field()\nx = point(S, obs, "
+                                          "shape=constant([0rad, 0rad], shape=vector))\n");
+
+    ck_assert_msg(strstr(said, "a vector of 2; a shape has 3 elements, major, minor, angle, or 6, "
+                               "with l, m, n - 1"),
+                  "%s", said);
 }
 END_TEST
 
@@ -394,6 +495,8 @@ int main(void)
     tcase_add_test(test, directions_far_away);
     tcase_add_test(test, directions_very_near);
     tcase_add_test(test, absolute_angles);
+    tcase_add_loop_test(test, gaussians_on_the_sky, 0, 5);
+    tcase_add_test(test, shapes_of_a_wrong_length);
     tcase_add_test(test, members_as_values);
     tcase_add_test(test, brightness_of_linear_and_circular_feeds);
     tcase_add_test(test, brightness_of_one_jansky);

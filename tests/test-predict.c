@@ -54,7 +54,8 @@ static call make_call(const setup *c, world *w, grove_isa isa, int single)
              (int64_t[]){8 * n * MAX_CHANNELS, 0, 0, c->spectra ? 8 * n : 0});
     set_view(&a->in[1], w->lmn, GROVE_VECTOR, 8, (int64_t[]){v, 0, 0, 0});
     if (c->gaussians)
-        set_view(&a->in[2], w->shape, GROVE_VECTOR, 8, (int64_t[]){v, 0, 0, 0});
+        set_view(&a->in[2], w->shape, GROVE_VECTOR, 8, (int64_t[]){2 * v, 0, 0, 0});
+    a->in[2].elements = 6;
     set_view(&a->in[3], w->uvw, GROVE_VECTOR, 8, (int64_t[]){0, row, v, 0});
     set_view(&a->in[4], w->freq, GROVE_SCALAR, 8, (int64_t[]){0, 0, 0, 8});
     if (c->smear & 1) {
@@ -230,6 +231,12 @@ static const setup baselines[] = {
     {"nearly regular", 50, 3, 21, 70, 1, .nearly = 0.02, BASELINE},
     {"nearly regular, all", 21, 3, 21, 70, 4, .nearly = 0.02, .spectra = 1, .gaussians = 1,
      .smear = 3, BASELINE},
+    {"nearly regular, at the centre", 3, 3, 21, 70, 1, .nearly = 1e5, .smear = 1, .centre = 1,
+     BASELINE},
+    {"nearly regular, at the centre, few", 3, 3, 21, 8, 1, .nearly = 1e5, .smear = 3, .centre = 1,
+     BASELINE},
+    {"nearly regular, at the centre, all", 7, 3, 21, 70, 4, .nearly = 1e5, .spectra = 1,
+     .gaussians = 1, .smear = 3, .centre = 1, BASELINE},
     {"mixed", 100, 1, 11, 70, 4, .mixed = 1, BASELINE},
     {"mixed, all", 100, 1, 5, 70, 4, .mixed = 1, .spectra = 1, .gaussians = 1, .smear = 3,
      BASELINE},
@@ -304,6 +311,10 @@ static const setup within[] = {
     {"irregular, all", 90, 3, 5, 70, 4, .irregular = 1, .spectra = 1, .gaussians = 1, .smear = 3,
      WITHIN(4)},
     {"nearly regular", 90, 3, 21, 70, 4, .nearly = 0.02, .smear = 3, FLAT(4)},
+    {"nearly regular, at the centre", 9, 3, 21, 70, 4, .nearly = 1e5, .smear = 3, .centre = 1,
+     FLAT(4)},
+    {"nearly regular, at the centre, varying", 9, 3, 21, 70, 4, .nearly = 1e5, .smear = 3,
+     .gaussians = 1, .centre = 1, WITHIN(4)},
     {"nearly regular, varying", 21, 2, 21, 30, 4, .nearly = 0.02, .gaussians = 1, WITHIN(4)},
     {"irregular, scalars", 90, 3, 5, 70, 1, .irregular = 1, .spectra = 1, .smear = 3, FLAT(1)},
     {"one channel", 300, 3, 21, 1, 4, .smear = 3, WITHIN(4)},

@@ -98,7 +98,7 @@ static geometry find_geometry(const run *r, int64_t k)
     if (r->cell.in[UVW_RATE])
         g.rate = grove_delay(numbers_at(r, UVW_RATE, k), lmn);
     if (r->cell.in[SHAPE] && grove_is_gaussian(numbers_at(r, SHAPE, k)))
-        g.gaussian = grove_gaussian(uvw, numbers_at(r, SHAPE, k));
+        g.gaussian = grove_gaussian(uvw, numbers_at(r, SHAPE, k), r->cell.args->in[SHAPE].elements);
     return g;
 }
 

@@ -21,7 +21,7 @@ enum { FLUSH = 16 * CHUNK };
 // Sources in shared memory, as all rows of a block need them.
 template <typename real, int GROUP> struct chunk {
     double direction[CHUNK][3]; // (l, m, n - 1) / c, s/m
-    double ellipse[CHUNK][4]; // visibilities fall as exp(-nu^2 ((u a0 + v a1)^2 + (u a2 + v a3)^2))
+    double ellipse[CHUNK][6]; // see grove_find_ellipse; the last is not used
     int gaussian[CHUNK];
     complex_number<real> weight[CHUNK][GROUP][4];
     int any;     // of has_rows
@@ -69,7 +69,7 @@ __device__ void load_source(const place &p, chunk<real, GROUP> *c, int i, int64_
         c->direction[i][d] = lmn[d] / GROVE_SPEED_OF_LIGHT;
     c->gaussian[i] = shape && grove_is_gaussian(shape);
     if (c->gaussian[i])
-        find_ellipse(shape, c->ellipse[i]);
+        find_ellipse(p.args, shape, c->ellipse[i]);
 }
 
 template <typename real, int GROUP>
@@ -158,7 +158,7 @@ find_any_shading(const place &p, const chunk<real, GROUP> &c, const coordinates 
         s.step = (real)(channels->step * s.change);
     }
     if (s.gaussian) {
-        s.extent = find_extent(x.uvw, c.ellipse[i]);
+        s.extent = grove_find_extent(x.uvw, c.ellipse[i]);
         real root = sqrt((real)(s.extent * 1.4426950408889634074));
         s.root = (real)first * root;
         s.root_step = (real)channels->step * root;
@@ -281,7 +281,7 @@ __device__ void sum_plainly(const place &p, int k, matrix_number<double> *total)
         double delay = grove_delay(uvw, lmn);
         complex_number<double> z = phasor<double>(-freq * delay);
         if (shape && grove_is_gaussian(shape))
-            factor *= exp(-grove_gaussian(uvw, shape) * freq * freq);
+            factor *= exp(-grove_gaussian(uvw, shape, in[GROVE_PREDICT_SHAPE].elements) * freq * freq);
         if (rate)
             factor *= sinc_of_turns<double>(freq * grove_delay(rate, lmn) *
                                             *doubles_at(p, GROVE_PREDICT_INTERVAL, s, k));

@@ -28,7 +28,7 @@
 enum {
     GROVE_PREDICT_BRIGHTNESS, /* [source, freq, ...] Jy, complex */
     GROVE_PREDICT_LMN,        /* [source] l, m, n - 1 */
-    GROVE_PREDICT_SHAPE,      /* [source] FWHM axes and angle, rad, or absent */
+    GROVE_PREDICT_SHAPE,      /* [source] see grove_find_ellipse, or absent */
     GROVE_PREDICT_UVW,        /* [time, baseline] m */
     GROVE_PREDICT_FREQ,       /* [freq] Hz */
     GROVE_PREDICT_RATE,       /* [time, baseline] m/s; absent: no smearing in time */

@@ -394,7 +394,7 @@ static void add_sources(const grove_predict_sum *p, piece *c)
         job.following = p->sources - s - job.sources;
         job.order = p->order + s;
         job.direction = p->direction + 3 * s;
-        job.ellipse = p->ellipse + 4 * gaussian;
+        job.ellipse = p->ellipse + 5 * gaussian;
         job.weight = weight + step * s;
         if (by_sources) {
             p->kernels->sources(&job);

@@ -14,6 +14,7 @@
 #ifndef GROVE_KERNELS_PREDICT_CHANNELS_H
 #define GROVE_KERNELS_PREDICT_CHANNELS_H
 
+#include "../visibility.h"
 #include "predict_jones.h"
 #include "predict_sincs.h"
 
@@ -267,10 +268,8 @@ static void fill_extents(channel_batch *g, int row, int count)
     for (int r = 0; r < count; r++) {
         const double *u = job->uvw + 3 * (row + r);
         for (int s = job->points; s < job->sources; s++) {
-            const double *a = job->ellipse + 4 * (s - job->points);
-            double x = u[0] * a[0] + u[1] * a[1], y = u[0] * a[2] + u[1] * a[3];
-            g->factors.extent[r * SPAN + s] =
-                (real)((x * x + y * y) * (job->reference * job->reference));
+            double extent = grove_find_extent(u, job->ellipse + 5 * (s - job->points));
+            g->factors.extent[r * SPAN + s] = (real)(extent * (job->reference * job->reference));
         }
     }
 }

@@ -24,8 +24,7 @@ enum {
 typedef struct {
     int64_t points, gaussians; /* sources: points first */
     const double *direction;   /* [source][3] (l, m, n - 1) / c, s/m */
-    const double *ellipse;     /* [gaussian][4]: the visibility is exp(-nu^2 ((u a0 + v a1)^2 +
-                                  (u a2 + v a3)^2)), s/m */
+    const double *ellipse;     /* [gaussian][5], s/m: see grove_find_ellipse */
     int components;
     /* [source][channel or nothing][component], float or double as the kernel, Jy; strides in
      * numbers. With channel stride 0 the spectra are flat. Channels count from that of `first`. */
@@ -127,7 +126,7 @@ typedef struct {
     double reference;        /* Hz */
     double highest;          /* Hz: no channel of the whole axis is above it */
     const double *direction; /* as in grove_predict_job */
-    const double *ellipse;   /* [Gaussian][4] */
+    const double *ellipse;   /* [Gaussian][5] */
     const void *weight;      /* B: [source][channel or nothing][4][re, im] */
     int64_t weight_source, weight_channel;
     grove_predict_channels_side side[2];

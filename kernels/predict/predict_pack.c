@@ -1,4 +1,5 @@
 /* Inputs that all rows share, packed once for an evaluation. */
+#include "../visibility.h"
 #include "predict_private.h"
 
 #include <stdlib.h>
@@ -6,8 +7,6 @@
 
 static void pack_geometry(grove_predict_sum *p)
 {
-    const double scale = GROVE_PI / (2 * 0.83255461115769775635 * GROVE_SPEED_OF_LIGHT);
-
     for (int64_t i = 0; i < p->sources; i++) {
         const double *lmn = doubles_at(p, GROVE_PREDICT_LMN, p->order[i]);
         for (int k = 0; k < 3; k++)
@@ -17,11 +16,8 @@ static void pack_geometry(grove_predict_sum *p)
         p->largest_direction = fmax(p->largest_direction, fabs(p->direction[i]));
     for (int64_t i = 0; i < p->job.gaussians; i++) {
         const double *shape = doubles_at(p, GROVE_PREDICT_SHAPE, p->order[p->job.points + i]);
-        double sine = sin(shape[2]), cosine = cos(shape[2]), *to = p->ellipse + 4 * i;
-        to[0] = scale * shape[0] * sine;
-        to[1] = scale * shape[0] * cosine;
-        to[2] = scale * shape[1] * cosine;
-        to[3] = -scale * shape[1] * sine;
+        grove_find_ellipse(shape, input_of(p, GROVE_PREDICT_SHAPE)->elements, sin(shape[2]),
+                           cos(shape[2]), p->ellipse + 5 * i);
     }
 }
 
@@ -129,7 +125,7 @@ int grove_predict_pack(grove_predict_sum *p)
     p->jones = p->plan.jones == GROVE_PREDICT_WITHIN || grove_predict_channels_bare(p);
     p->order = calloc(sources, sizeof(*p->order));
     p->direction = calloc(sources, 3 * sizeof(double));
-    p->ellipse = calloc(sources, 4 * sizeof(double));
+    p->ellipse = calloc(sources, 5 * sizeof(double));
     p->freqs = calloc(channels, sizeof(double));
     p->widths = calloc(channels, sizeof(double));
     if (!p->order || !p->direction || !p->ellipse || !p->freqs || !p->widths)

@@ -18,7 +18,7 @@ enum {
 // Sources in shared memory, as all rows of a block need them.
 template <typename real> struct pair_chunk {
     double direction[PAIR_CHUNK][3]; // -2 (l, m, n - 1) / c: half turns for m and Hz
-    double ellipse[PAIR_CHUNK][4];
+    double ellipse[PAIR_CHUNK][6];
     int gaussian[PAIR_CHUNK];
     complex_number<real> weight[PAIR_CHUNK][4];
     int general;            // some brightness of the chunk is not a real number times unity
@@ -132,7 +132,7 @@ __device__ void load_pairs(const place &p, pair_chunk<real> *c, int64_t source, 
             c->direction[i][d] = -2 / GROVE_SPEED_OF_LIGHT * lmn[d];
         c->gaussian[i] = shape && grove_is_gaussian(shape);
         if (c->gaussian[i])
-            find_ellipse(shape, c->ellipse[i]);
+            find_ellipse(p.args, shape, c->ellipse[i]);
         for (int e = 0; e < 4; e++)
             c->weight[i][e] = b.element[e];
         if (!is_number(b))

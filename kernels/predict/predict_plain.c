@@ -132,7 +132,7 @@ static void apply_factors(const work *p, const row *r, int64_t source, const dou
     for (int k = 0; k < BLOCK; k++)
         weight[k] = 1;
     if (gaussian) {
-        double factor = -grove_gaussian(uvw, shape);
+        double factor = -grove_gaussian(uvw, shape, p->args->in[GROVE_PREDICT_SHAPE].elements);
         for (int k = p->first; k < p->last; k++)
             weight[k] = exp(factor * p->freqs[k] * p->freqs[k]);
     }

@@ -131,12 +131,14 @@ static void add_regular(const work *w)
     add_range(w, &p, job->points, job->points + job->gaussians, shapes);
 }
 
-/* The factor reference / nu of smearing in time, which all sources share. */
+/* The factor reference / nu of smearing in time, which all sources share: of the equally spaced
+ * frequencies that theta has, so that the sinc is that of theta. */
 static void scale_sums(const work *w)
 {
     for (int c = 0; c < w->job->components; c++)
         for (int k = w->job->from; k < w->job->to; k++) {
-            double factor = w->job->reference / w->job->freq[k];
+            double nu = w->job->start + w->job->step * (double)(w->job->first + k);
+            double factor = w->job->reference / nu;
             double *sum = w->sums + (c * PREDICT_BLOCK + k) * 2 * LANES;
             for (int i = 0; i < 2 * LANES; i++)
                 sum[i] *= factor;

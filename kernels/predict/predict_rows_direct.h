@@ -57,7 +57,7 @@ static void direct_phases(const work *w, int64_t source, int count, int channel,
         factor[i] = splat(1);
     for (int i = 0; i < count && shaped; i++)
         if (source + i >= job->points)
-            factor[i] *= decay(extent(w->uvw, job->ellipse + 4 * (source + i - job->points), freq));
+            factor[i] *= decay(extent(w->uvw, job->ellipse + 5 * (source + i - job->points), freq));
     for (int i = 0; i < count && job->cutoff > 0; i++)
         factor[i] = (vec)((integers)factor[i] & above_cutoff(w, source + i, freq, width));
     for (int i = 0; i < count; i++) {

@@ -126,14 +126,15 @@ INLINE void smear_in_time(const grove_predict_job *job, vec change, const vec (*
 }
 
 /* The exponent of a Gaussian's decay at a frequency. */
-INLINE vec extent(const double *uvw, const double ellipse[4], double freq)
+INLINE vec extent(const double *uvw, const double ellipse[5], double freq)
 {
-    const unaligned *u = (const unaligned *)uvw, *v = (const unaligned *)(uvw + LANES);
+    const unaligned *u = (const unaligned *)uvw, *v = (const unaligned *)(uvw + LANES),
+                    *w = (const unaligned *)(uvw + 2 * LANES);
     doubles to[PARTS];
 
     for (int i = 0; i < PARTS; i++) {
         doubles x = u[i] * ellipse[0] + v[i] * ellipse[1],
-                y = u[i] * ellipse[2] + v[i] * ellipse[3];
+                y = u[i] * ellipse[2] + v[i] * ellipse[3] + w[i] * ellipse[4];
         to[i] = (x * x + y * y) * (freq * freq);
     }
     return narrow(to);
@@ -167,7 +168,7 @@ static integers above_cutoff(const work *w, int64_t source, double freq, double 
         bound *= sinc_bound(narrow(change) * (real)(freq * 3.14159265358979324));
     }
     if (source >= job->points)
-        bound *= decay(extent(w->uvw, job->ellipse + 4 * (source - job->points), freq));
+        bound *= decay(extent(w->uvw, job->ellipse + 5 * (source - job->points), freq));
     return bound >= (real)job->cutoff;
 }
 

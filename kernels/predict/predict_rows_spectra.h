@@ -194,7 +194,7 @@ INLINE void recur_shapes(const work *w, shape_factors *s, int groups, int vanish
 static void fill_shapes(const work *w, int64_t source, factor_panel *factor)
 {
     const grove_predict_job *job = w->job;
-    vec exponent = extent(w->uvw, job->ellipse + 4 * (source - job->points), job->reference);
+    vec exponent = extent(w->uvw, job->ellipse + 5 * (source - job->points), job->reference);
     shape_factors s;
 
     if (!job->even_shapes) {

@@ -65,7 +65,7 @@ __device__ __forceinline__ shading<real> find_shading(const double uvw[3], bool 
         s.curve = s.step * s.step;
     }
     if (s.gaussian) {
-        real extent = (real)(find_extent(uvw, c.ellipse[i]) * 1.4426950408889634074);
+        real extent = (real)(grove_find_extent(uvw, c.ellipse[i]) * 1.4426950408889634074);
         s.extent = (real)c.freq * sqrt(extent);
         s.extent_step = (real)c.step * sqrt(extent);
     }

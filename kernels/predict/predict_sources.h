@@ -28,7 +28,7 @@ enum {
 typedef struct {
     const grove_predict_channels_job *job;
     int vectors;
-    _Alignas(64) double direction[3][BATCH * LANES], ellipse[4][BATCH * LANES];
+    _Alignas(64) double direction[3][BATCH * LANES], ellipse[5][BATCH * LANES];
     _Alignas(64) real narrow[3][BATCH * LANES]; /* direction */
     double largest[3];                          /* of the directions */
     int gaussians[BATCH];                       /* are there any in the vector? */
@@ -63,8 +63,8 @@ static void start_source_batch(source_batch *g, const grove_predict_channels_job
             g->narrow[d][s] = (real)job->direction[3 * s + d];
             g->largest[d] = fmax(g->largest[d], fabs(job->direction[3 * s + d]));
         }
-        for (int d = 0; d < 4 && s >= job->points; d++)
-            g->ellipse[d][s] = job->ellipse[4 * (s - job->points) + d];
+        for (int d = 0; d < 5 && s >= job->points; d++)
+            g->ellipse[d][s] = job->ellipse[5 * (s - job->points) + d];
         g->gaussians[s / LANES] |= s >= job->points;
     }
 }
@@ -218,7 +218,8 @@ INLINE vec extent_of(const source_batch *g, const double *u, int v)
         doubles x = *(const unaligned *)&g->ellipse[0][at] * u[0] +
                     *(const unaligned *)&g->ellipse[1][at] * u[1];
         doubles y = *(const unaligned *)&g->ellipse[2][at] * u[0] +
-                    *(const unaligned *)&g->ellipse[3][at] * u[1];
+                    *(const unaligned *)&g->ellipse[3][at] * u[1] +
+                    *(const unaligned *)&g->ellipse[4][at] * u[2];
         to[i] = (x * x + y * y) * square;
     }
     return narrow(to);

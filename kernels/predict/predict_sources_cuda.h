@@ -12,7 +12,7 @@ enum { CHUNK = 64 };
 // Sources of a chunk as all rows of a block need them.
 template <typename real, int NUMBERS> struct chunk {
     double direction[CHUNK][4]; // -2 (l, m, n - 1) / c: half turns for m and Hz
-    double ellipse[CHUNK][4];
+    double ellipse[CHUNK][6];
     int gaussian[CHUNK];
     alignas(16) real weight[CHUNK][NUMBERS]; // [channel][component], or [component] if it is flat
     int kind;                                // bits: see find_kind
@@ -178,7 +178,7 @@ __device__ void load_chunk(const group_place &p, shared *c, int64_t source, int 
             c->direction[i][d] = -2 / GROVE_SPEED_OF_LIGHT * lmn[d];
         c->gaussian[i] = is_gaussian(p, source + i);
         if (c->gaussian[i])
-            find_ellipse(shape, c->ellipse[i]);
+            find_ellipse(p.args, shape, c->ellipse[i]);
     }
     if (p.args->in[GROVE_PREDICT_BRIGHTNESS].bytes == 8)
         load_weights<double, real, PARTS>(p, c, source, count, r, k, what);

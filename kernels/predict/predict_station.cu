@@ -239,9 +239,9 @@ template <typename real> __device__ void sum_strays(const task_place &p, double 
                 phasor<double>(-p.freq_hz * grove_delay(uvw, direction_of(p, i)));
             const double *shape = shape_of(p, i);
             if (shape && grove_is_gaussian(shape)) {
-                double a[4];
-                find_ellipse(shape, a);
-                double factor = exp(-find_extent(uvw, a) * p.freq_hz * p.freq_hz);
+                double a[5];
+                find_ellipse(p.args, shape, a);
+                double factor = exp(-grove_find_extent(uvw, a) * p.freq_hz * p.freq_hz);
                 z = {z.re * factor, z.im * factor};
             }
             matrix_number<double> m = jones_of<double>(p, 0, side[0], i) *

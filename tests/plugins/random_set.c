@@ -34,7 +34,7 @@ static int add_axes(grove_node *node, const set *s)
         double *width = calloc((size_t)size[d] + 1, sizeof(double));
         grove_axis axis = {.name = names[d], .kind = kinds[d], .size = size[d]};
         for (int64_t i = 0; i < size[d]; i++) {
-            centre[i] = d == 0 ? random_time(i) : random_freq(i);
+            centre[i] = d == 0 ? random_time(i) : random_freq(s->seed, i);
             width[i] = d == 0 ? RANDOM_INTERVAL : RANDOM_WIDTH;
         }
         if (d == 0 || d == 3) {
@@ -78,7 +78,7 @@ static double freq_of(const set *s, const int64_t at[2], int e)
 {
     (void)s;
     (void)e;
-    return random_freq(at[0]);
+    return random_freq(s->seed, at[0]);
 }
 
 static double width_of(const set *s, const int64_t at[2], int e)
