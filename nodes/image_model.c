@@ -57,8 +57,8 @@ static int check_sky(const grove_node *node, model *m)
             "with CASA's imregrid or reproject",
             grove_node_text(node, "file"), sky->projection);
     if (!sky->plain)
-        return refuse(node, "is in a slanted or rotated SIN projection (PV, LONPOLE), in which "
-                            "columns and rows are not l and m");
+        return refuse(node, "is in a slanted SIN projection (PV), in which columns and rows are "
+                            "not l and m");
     if (sky->frame != GROVE_FRAME_J2000)
         return grove_node_fail_option(
             node, "file", "%s: has coordinates of the system %s; a model is in ICRS or FK5 (J2000)",
@@ -155,17 +155,28 @@ static int check_stokes(const grove_node *node, model *m)
 
 /* ---- the grid ---- */
 
-/* Whether columns and rows are along l and m about the phase centre, within a hundredth of a pixel
- * at the edge. */
-static bool is_aligned(const model *m, const double lmn[3])
+/* Whether columns and rows are along l and m about the phase centre, either way, within a hundredth
+ * of a pixel at the edge. Near a pole the axes about one direction differ with the right ascension
+ * that it is given. */
+static bool is_aligned(const model *m, const double phase_centre[2], const double lmn[3])
 {
     const grove_image *image = m->image;
     const double(*a)[2] = image->sky.matrix;
-    double cell = fmin(fabs(a[0][0]), fabs(a[1][1]));
+    double cell = fmin(fabs(a[0][0]), fabs(a[1][1])), r[3][3], slant = 0;
     double side = fmax((double)image->columns, (double)image->rows);
-    double slant = fabs(a[0][1]) + fabs(a[1][0]) + fabs(fabs(a[0][0]) - fabs(a[1][1]));
 
-    return a[1][1] > 0 && slant * side < 1e-2 * cell && hypot(lmn[0], lmn[1]) < 1e-2 * cell;
+    image_rotation(m->centre, phase_centre, r);
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++)
+            slant +=
+                fabs(r[i][0] * a[0][k] + r[i][1] * a[1][k] - (i == k) * copysign(cell, a[i][i]));
+    return slant * side < 1e-2 * cell && hypot(lmn[0], lmn[1]) < 1e-2 * cell;
+}
+
+/* Where row or column number i of the grid is in the file: l and m grow with those of the grid. */
+static int64_t place_in_file(const grove_image *image, int d, int64_t i)
+{
+    return image->sky.matrix[d][d] > 0 ? i : (d ? image->rows : image->columns) - 1 - i;
 }
 
 /* As many pixels as hold the image, wherever it is about the phase centre. */
@@ -196,12 +207,14 @@ static int choose_grid(const grove_node *node, model *m, const double phase_cent
     if (lmn[2] <= -1)
         return refuse(node, "is more than 90 degrees from the phase centre");
     memcpy(grid->centre, phase_centre, sizeof(grid->centre));
-    if (!grove_node_given(node, "size") && !grove_node_given(node, "cell") && is_aligned(m, lmn)) {
+    if (!grove_node_given(node, "size") && !grove_node_given(node, "cell") &&
+        is_aligned(m, phase_centre, lmn)) {
         m->own = true;
         grid->columns = image->columns;
         grid->rows = image->rows;
-        grid->cell_l = grid->cell_m = a[1][1];
-        grid->row0 = image->sky.reference[1];
+        grid->cell_l = grid->cell_m = fabs(a[1][1]);
+        grid->row0 = a[1][1] > 0 ? image->sky.reference[1]
+                                 : (double)(image->rows - 1) - image->sky.reference[1];
         grid->column0 = a[0][0] > 0 ? image->sky.reference[0]
                                     : (double)(image->columns - 1) - image->sky.reference[0];
         return 0;
@@ -348,12 +361,12 @@ static int open_model(grove_node *node)
 static double number_at(const model *m, int64_t plane, int64_t column, int64_t row)
 {
     const grove_image *image = m->image;
-    int64_t at = plane * m->grid.rows * m->grid.columns + row * m->grid.columns;
+    const int64_t first = plane * m->grid.rows * m->grid.columns;
 
     if (!m->own)
-        return m->scale * m->numbers[at + column];
-    column = image->sky.matrix[0][0] > 0 ? column : image->columns - 1 - column;
-    return m->scale * grove_image_at(image, at + column);
+        return m->scale * m->numbers[first + row * m->grid.columns + column];
+    return m->scale * grove_image_at(image, first + place_in_file(image, 1, row) * image->columns +
+                                                place_in_file(image, 0, column));
 }
 
 static int read_member(const grove_node *node, void *run, const char *member, grove_array *out)
@@ -403,7 +416,8 @@ GROVE_CLASS(image_model) = {
         "A model of the sky from a FITS image or cube: the flux of each pixel.\n"
         "The image is in SIN projection, in ICRS or FK5 (J2000), in Jy/pixel, or in Jy/beam with "
         "its beam (then divided by the beam's area in pixels). One about the phase centre of obs, "
-        "with square pixels along l and m, is used as it is. Any other one (about another centre, "
+        "with square pixels along l and m, either way, is used as it is. Any other one (about "
+        "another centre, or about a pole with another right ascension, "
         "rotated, with pixels of another size), or with size or cell, is put on size x size pixels "
         "about the phase centre: each pixel is cut into parts no larger than a third of a new one, "
         "and each part is shared out among the four pixels around it by bilinear weights, so that "

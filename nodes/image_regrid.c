@@ -3,11 +3,6 @@
 
 #include <math.h>
 
-/* Direction cosines about one centre of a direction that is given by those about another. */
-typedef struct {
-    double matrix[3][3];
-} rotation;
-
 /* Rows: unit vectors to the east, to the north and to the centre. */
 static void frame_of(const double centre[2], double frame[3][3])
 {
@@ -22,22 +17,19 @@ static void frame_of(const double centre[2], double frame[3][3])
             frame[i][j] = rows[i][j];
 }
 
-static rotation rotate(const double from[2], const double to[2])
+void image_rotation(const double from[2], const double to[2], double matrix[3][3])
 {
     double a[3][3], b[3][3];
-    rotation r = {{{0}}};
 
     frame_of(from, a);
     frame_of(to, b);
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
-            for (int k = 0; k < 3; k++)
-                r.matrix[i][j] += b[i][k] * a[j][k];
-    return r;
+            matrix[i][j] = b[i][0] * a[j][0] + b[i][1] * a[j][1] + b[i][2] * a[j][2];
 }
 
 /* Where a point of the image's plane is among the pixels of the grid; false: below its horizon. */
-static bool place(const image_grid *grid, const rotation *r, double l, double m, double at[2])
+static bool place(const image_grid *grid, double (*r)[3], double l, double m, double at[2])
 {
     double n = 1 - l * l - m * m, there[3];
 
@@ -45,8 +37,7 @@ static bool place(const image_grid *grid, const rotation *r, double l, double m,
         return false;
     const double from[3] = {l, m, sqrt(n)};
     for (int i = 0; i < 3; i++)
-        there[i] =
-            r->matrix[i][0] * from[0] + r->matrix[i][1] * from[1] + r->matrix[i][2] * from[2];
+        there[i] = r[i][0] * from[0] + r[i][1] * from[1] + r[i][2] * from[2];
     at[0] = there[0] / grid->cell_l + grid->column0;
     at[1] = there[1] / grid->cell_m + grid->row0;
     return there[2] > 0;
@@ -83,10 +74,10 @@ double image_regrid(const grove_image *image, const double centre[2], int64_t pl
                     const image_grid *grid, double *to)
 {
     const grove_image_sky *sky = &image->sky;
-    const rotation r = rotate(centre, grid->centre);
     int parts = parts_of(image, grid);
-    double lost = 0, share_of = 1 / ((double)parts * parts), at[2];
+    double r[3][3], lost = 0, share_of = 1 / ((double)parts * parts), at[2];
 
+    image_rotation(centre, grid->centre, r);
     for (int64_t i = 0; i < image->rows * image->columns; i++) {
         double flux = grove_image_at(image, plane + i);
         if (!isfinite(flux) || flux == 0)
@@ -96,7 +87,7 @@ double image_regrid(const grove_image *image, const double centre[2], int64_t pl
                 (double)(i % image->columns) - sky->reference[0] - 0.5 + (k % parts + 0.5) / parts;
             double y =
                 (double)(i / image->columns) - sky->reference[1] - 0.5 + (k / parts + 0.5) / parts;
-            bool seen = place(grid, &r, sky->matrix[0][0] * x + sky->matrix[0][1] * y,
+            bool seen = place(grid, r, sky->matrix[0][0] * x + sky->matrix[0][1] * y,
                               sky->matrix[1][0] * x + sky->matrix[1][1] * y, at);
             lost += seen ? share(grid, at, flux * share_of, to) : flux * share_of;
         }

@@ -12,6 +12,9 @@ typedef struct {
     double column0, row0, cell_l, cell_m; /* rad */
 } image_grid;
 
+/* Direction cosines about one centre from those about another: to = matrix from. */
+void image_rotation(const double from[2], const double to[2], double matrix[3][3]);
+
 /* Adds the flux of a plane of the image (Jy for each pixel; not finite: none), in plain SIN
  * projection about any centre, to `to` [rows][columns]. Each pixel is cut into parts that are no
  * larger than a third of a pixel of the grid, and each part is shared out, by bilinear weights,

@@ -46,6 +46,7 @@ static const grove_option probe_options[] = {
     {"scale", GROVE_NUMBER, "1", "factor of the data"},
     {"flags", GROVE_BOOL, "true", "some data are flagged"},
     {"slots", GROVE_INTEGER, "5", "time slots before each gap"},
+    {"declination", GROVE_NUMBER, "0.8", "of the phase centre, rad"},
     {"gap", GROVE_TIME, "0s", "the length of gaps"},
     {"dishes", GROVE_INTEGER, "4", "different diameters"},
     {"scans", GROVE_BOOL, "false", "what gaps part are scans, 1, 3, ..."},
@@ -99,8 +100,6 @@ static void fill(grove_observation *o, int dishes)
             o->left[b] = p;
             o->right[b] = q;
         }
-    o->phase_centre[0] = 4.9;
-    o->phase_centre[1] = 0.8;
 }
 
 static int open_probe(grove_node *node)
@@ -115,6 +114,8 @@ static int open_probe(grove_node *node)
 
     fill_times(o, node);
     fill(o, (int)grove_node_integer(node, "dishes"));
+    o->phase_centre[0] = 4.9;
+    o->phase_centre[1] = grove_node_number(node, "declination");
     grove_node_set_user(node, o);
     ck_assert_int_eq(grove_observation_publish(node, o), 0);
     ck_assert_int_eq(

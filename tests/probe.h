@@ -10,7 +10,8 @@ enum { PROBE_TIMES = 5, PROBE_STATIONS = 4, PROBE_BASELINES = 6, PROBE_CHANNELS 
 /* Registers the class. Its options: `spoil=true` puts a NaN into data[0, 0, 0, XX], `scale` is a
  * factor of the data, `flags=false` flags nothing; of the stations' diameters
  * `dishes` are different. Time slots of 600 s follow each other, or with
- * gaps: after each `slots` of them one of the length `gap`; with `scans=true` a scan ends there. */
+ * gaps: after each `slots` of them one of the length `gap`; with `scans=true` a scan ends there.
+ * `declination` is that of the phase centre, rad. */
 void probe_begin(testing *t);
 
 /* Element e of member data: multiples of 1/64 below 16 in modulus, so that sums are exact; 1e6

@@ -21,7 +21,7 @@ enum { FLUSH = 16 * CHUNK };
 // Sources in shared memory, as all rows of a block need them.
 template <typename real, int GROUP> struct chunk {
     double direction[CHUNK][3]; // (l, m, n - 1) / c, s/m
-    double ellipse[CHUNK][6]; // see grove_find_ellipse; the last is not used
+    double ellipse[CHUNK][6];   // see grove_find_ellipse; the last is not used
     int gaussian[CHUNK];
     complex_number<real> weight[CHUNK][GROUP][4];
     int any;     // of has_rows
@@ -281,7 +281,8 @@ __device__ void sum_plainly(const place &p, int k, matrix_number<double> *total)
         double delay = grove_delay(uvw, lmn);
         complex_number<double> z = phasor<double>(-freq * delay);
         if (shape && grove_is_gaussian(shape))
-            factor *= exp(-grove_gaussian(uvw, shape, in[GROVE_PREDICT_SHAPE].elements) * freq * freq);
+            factor *=
+                exp(-grove_gaussian(uvw, shape, in[GROVE_PREDICT_SHAPE].elements) * freq * freq);
         if (rate)
             factor *= sinc_of_turns<double>(freq * grove_delay(rate, lmn) *
                                             *doubles_at(p, GROVE_PREDICT_INTERVAL, s, k));

@@ -70,6 +70,19 @@ static void find_middle(grove_image *image, struct wcsprm *wcs)
     image->sky.middle[1] = known ? radians(world[wcs->lat]) : NAN;
 }
 
+/* From the axes of the projection to east and north: LONPOLE is not 180 degrees, as it is not by
+ * default about the north pole. */
+static void turn_north_up(grove_image_sky *sky, double pole)
+{
+    const double sine = sin(radians(pole)), cosine = cos(radians(pole));
+
+    for (int j = 0; j < 2; j++) {
+        const double x = sky->matrix[0][j], y = sky->matrix[1][j];
+        sky->matrix[0][j] = -cosine * x - sine * y;
+        sky->matrix[1][j] = sine * x - cosine * y;
+    }
+}
+
 static int take_sky(grove_image *image, struct wcsprm *wcs, const char *path, grove_error *error)
 {
     grove_image_sky *sky = &image->sky;
@@ -94,8 +107,9 @@ static int take_sky(grove_image *image, struct wcsprm *wcs, const char *path, gr
     snprintf(sky->projection, sizeof(sky->projection), "%.3s", wcs->cel.prj.code);
     name_system(sky, wcs);
     sky->plain = !strcmp(sky->projection, "SIN") && wcs->cel.prj.pv[1] == 0 &&
-                 wcs->cel.prj.pv[2] == 0 && fabs(wcs->cel.ref[2] - 180) < 1e-9 &&
-                 wcs->cel.offset == 0;
+                 wcs->cel.prj.pv[2] == 0 && wcs->cel.theta0 == 90 && wcs->cel.offset == 0;
+    if (sky->plain && fabs(wcs->cel.ref[2] - 180) > 1e-9)
+        turn_north_up(sky, wcs->cel.ref[2]);
     if (!is_finite(sky) || !(grove_image_pixel_area(image) > 0)) {
         memset(sky, 0, sizeof(*sky));
         grove_fits_note(image, "its coordinates on the sky are no numbers, or its pixels have no "
