@@ -89,7 +89,7 @@ static const sample samples[] = {
     {GROVE_KERNEL(brightness), "4c 4d 1d*1e9 3d 1z 1d*10 1d*0.1 1d*1e9 1z", 0},
     {GROVE_KERNEL(wavelength), "1d 1d*1e9", 0},
     {GROVE_KERNEL(lmn), "3d 2d 2d", 0},
-    {GROVE_KERNEL(shape), "3d 3d 1z 2d 2d", 0},
+    {GROVE_KERNEL(shape), "6d 3d 1z 2d 2d", 0},
     BOTH(conj),
     BOTH(real_part),
     BOTH(imag),
@@ -125,6 +125,7 @@ static const sample samples[] = {
     {GROVE_KERNEL(noise), "4c 1d*10 1d*1e6 2d - 1d*400", 7e-310},
     {GROVE_KERNEL(phase), "1c 3d*0.1 3d*3e3 1d*1e9", .turns = 1e4},
     {GROVE_KERNEL(point), "4c 4c 3d*0.1 3d*1e-5 3d*3e3 1d*1e9 - - -", .turns = 1e4},
+    {GROVE_KERNEL(point), "4c 4c 3d*0.1 6d*1e-5 3d*3e3 1d*1e9 - - -", .turns = 1e4},
     {GROVE_KERNEL(point), "4c 4c 3d*0.1 - 3d*3e3 1d*1e9 3d 1d*10 1d*1e6", .turns = 1e4},
 };
 
