@@ -56,8 +56,6 @@ static void take_stations(grove_observation *o, const grove_ms_layout *layout)
         o->names[i] = grove_strdup(station->name ? station->name : "");
         memcpy(o->position + 3 * i, station->position, sizeof(station->position));
         o->diameter[i] = station->diameter;
-        for (int k = 0; k < 3; k++)
-            o->reference[k] += station->position[k] / (double)n;
     }
 }
 
@@ -83,6 +81,7 @@ static grove_observation *take_layout(const grove_ms_layout *layout)
         o->right[b] = layout->antenna2[b];
     }
     memcpy(o->phase_centre, layout->phase_centre, sizeof(o->phase_centre));
+    grove_observation_place(o);
     o->circular = grove_correlations_circular(layout->correlation, layout->correlations);
     return o;
 }

@@ -1,6 +1,7 @@
 #include "observation.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +122,8 @@ grove_range grove_observation_range(const grove_array *out, int kind)
 int grove_observation_station_uvw(const grove_observation *o, int64_t first, int64_t count,
                                   double *uvw, double *rate, grove_error *error)
 {
+    if (o->misplaced)
+        return grove_fail(error, GROVE_INVALID, "%s", o->misplaced);
     return grove_station_uvw(o->time + first, count, o->position, o->stations, o->reference,
                              o->phase_centre, &o->earth, uvw, rate, error);
 }
@@ -150,6 +153,11 @@ static int read_uvw(const grove_observation *o, bool rates, bool baselines, grov
         }
     free(uvw);
     return code;
+}
+
+static int check_places(const grove_node *node, const grove_observation *o, const char *member)
+{
+    return o->misplaced ? grove_node_fail(node, GROVE_INVALID, "%s: %s", member, o->misplaced) : 0;
 }
 
 static void read_horizon(const grove_observation *o, int which, grove_array *out)
@@ -200,14 +208,46 @@ int grove_observation_read(const grove_node *node, const grove_observation *o, c
         }
     for (int i = 0; i < 3; i++)
         if (!strcmp(member, horizon[i])) {
+            if (check_places(node, o, member))
+                return GROVE_INVALID;
             read_horizon(o, i, out);
             return 0;
         }
     if (!strcmp(member, "parallactic")) {
+        if (check_places(node, o, member))
+            return GROVE_INVALID;
         read_parallactic(o, out);
         return 0;
     }
     return GROVE_MISSING;
+}
+
+/* From the centre of the Earth, m. */
+static double radius_of(const grove_observation *o, int64_t p)
+{
+    const double *x = o->position + 3 * p;
+
+    return sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]);
+}
+
+void grove_observation_place(grove_observation *o)
+{
+    const double least = 6.3e6; /* m, of the surface */
+    int64_t count = 0;
+
+    for (int64_t p = 0; p < o->stations; p++)
+        count += radius_of(o, p) > least;
+    for (int64_t p = 0; p < o->stations; p++)
+        for (int k = 0; k < 3 && radius_of(o, p) > least; k++)
+            o->reference[k] += o->position[3 * p + k] / (double)count;
+    for (int64_t b = 0; b < 2 * o->baselines && !o->misplaced; b++) {
+        const int32_t p = b % 2 ? o->right[b / 2] : o->left[b / 2];
+        if (!(radius_of(o, p) > least))
+            o->misplaced = grove_format(
+                "it is computed from the stations' positions, but by POSITION station %s is %.6g "
+                "km from the centre of the Earth; geocentric positions (ITRF) are needed",
+                o->names[p], radius_of(o, p) / 1e3);
+    }
 }
 
 void grove_observation_free(grove_observation *o)
@@ -223,6 +263,7 @@ void grove_observation_free(grove_observation *o)
     free(o->freq);
     free(o->channel_width);
     free(o->position);
+    free(o->misplaced);
     free(o->diameter);
     free(o->left);
     free(o->right);

@@ -22,7 +22,8 @@ typedef struct {
     double phase_centre[2]; /* J2000 ra, dec, rad */
     double reference[3];    /* ITRF position at which sidereal time and horizon are taken, m */
     grove_earth earth;
-    bool circular; /* receptors */
+    bool circular;   /* receptors */
+    char *misplaced; /* why nothing can be computed from the positions; NULL: it can */
 } grove_observation;
 
 /* Adds the axes time, freq, station, baseline and all members to a leaf. Constant members: time,
@@ -38,6 +39,9 @@ int grove_observation_read(const grove_node *node, const grove_observation *obse
  */
 int grove_observation_station_uvw(const grove_observation *observation, int64_t first,
                                   int64_t count, double *uvw, double *rate, grove_error *error);
+/* Sets the reference, the middle of the stations; and `misplaced`, if one that has baselines is not
+ * at the Earth's surface or above: positions that are 0, or relative to the array's centre. */
+void grove_observation_place(grove_observation *observation);
 void grove_observation_free(grove_observation *observation);
 
 /* The range of a block along an axis kind. */

@@ -50,7 +50,7 @@ def printed(tree, *arguments):
     """The numbers that a tree prints."""
     write("print.tree", tree)
     text = run("print.tree", *arguments)
-    return np.array([float(x) for x in text.split(":", 1)[1].split() if x[0] in "-0123456789"])
+    return np.array([float(x) for line in text.splitlines() for x in line.split(": ", 1)[1].split() if x[0] in "-0123456789"])
 
 
 def close(a, b, what, within=1e-5):
@@ -166,6 +166,110 @@ def polarizations():
         close(t.getcol("MODEL_DATA"), predicted("a.ms", slice(0, n), [9, 10, 11, 12]), "four")
 
 
-for case in weights, flag_row, polarizations:
+def moving():
+    """Fields whose phase centre changes with time are refused; terms that are 0 are not."""
+    options = "predict.tree", "-s", "ms=a.ms", "-s", "sky=one.skymodel"
+    for rate in 0.0, 5e-6:
+        fresh().close()
+        with open_table("a.ms::FIELD") as f:
+            f.putcell("PHASE_DIR", 0, np.array([CENTRE, [0, rate]]))
+            f.putcell("NUM_POLY", 0, 1)
+        if rate:
+            refused("the phase centre of field 0 moves: PHASE_DIR changes with time", *options)
+        else:
+            run(*options)
+    for ephemeris in -1, 0:
+        fresh().close()
+        with open_table("a.ms::FIELD") as f:
+            f.addcols(makescacoldesc("EPHEMERIS_ID", 0))
+            f.putcell("EPHEMERIS_ID", 0, ephemeris)
+        if ephemeris < 0:
+            run(*options)
+        else:
+            refused("the phase centre of field 0 moves", *options)
+    info = subprocess.run([sys.argv[1], "info", "a.ms"], capture_output=True, text=True).stdout
+    assert ", moving\n" in info, info
+
+
+def use_unit(name, column, unit, factor):
+    with open_table(name) as t:
+        value = t.getcol(column) / factor
+        t.putcol(column, value)
+        t.putcolkeyword(column, "QuantumUnits", [unit] * (value.shape[-1] if value.ndim > 1 and column != "CHAN_FREQ" else 1))
+
+
+def units():
+    """Numbers in other units are the same set."""
+    with table("tidy.ms", ack=False) as t:
+        t0 = t.getcol("TIME").min() - 77
+    tree = 'option set = "a.ms" ""\no = ms($set)\n' + "".join("print(%s)\n" % each for each in (
+        "sum(norm(o.uvw), over=[time, baseline])", "sum(o.freq, over=freq)", "sum(o.channel_width, over=freq)",
+        "sum((o.time - 4.9e9s) / 1s - %.0f, over=time)" % (t0 - 4.9e9), "sum(o.interval, over=time)",
+        "sum(o.elevation, over=time)", "sum(o.station_diameter, over=station)"))
+    fresh().close()
+    wanted = printed(tree, "-s", "set=tidy.ms", "--precision", "double")
+    day, degree = 86400.0, np.pi / 180
+    for name, column, unit, factor in (
+            ("a.ms", "TIME", "d", day), ("a.ms", "INTERVAL", "min", 60), ("a.ms", "UVW", "km", 1e3),
+            ("a.ms::ANTENNA", "POSITION", "km", 1e3), ("a.ms::ANTENNA", "DISH_DIAMETER", "cm", 0.01),
+            ("a.ms::SPECTRAL_WINDOW", "CHAN_FREQ", "MHz", 1e6), ("a.ms::SPECTRAL_WINDOW", "CHAN_WIDTH", "kHz", 1e3),
+            ("a.ms::FIELD", "PHASE_DIR", "deg", degree)):
+        use_unit(name, column, unit, factor)
+    got = printed(tree, "--precision", "double")
+    assert len(got) == 7 and np.allclose(got, wanted, rtol=2e-6), (got, wanted)
+    run("predict.tree", "-s", "ms=a.ms", "-s", "sky=one.skymodel")
+    with table("a.ms", ack=False) as t, table("tidy.ms", ack=False) as tidy:
+        close(t.getcol("MODEL_DATA"), tidy.getcol("DATA"), "predicted in other units")
+    with open_table("a.ms::FIELD") as f:
+        f.putcolkeyword("PHASE_DIR", "QuantumUnits", ["deg", "rad"])
+    refused("column PHASE_DIR is in rad; it must have one unit, such as rad", "print.tree")
+    with open_table("a.ms::FIELD") as f:
+        f.putcolkeyword("PHASE_DIR", "QuantumUnits", ["Hz", "Hz"])
+    refused("column PHASE_DIR is in Hz; it must have one unit, such as rad", "print.tree")
+
+
+def scales():
+    """TIME in TAI or TT."""
+    with table("tidy.ms", ack=False) as t:
+        utc = t.getcol("TIME")
+    tree = 'print(max((ms("a.ms").time - %.0fs) / 1s, over=time))\n' % utc.min()
+    leap = 32  # from 1999 to 2005
+    assert 51179 * 86400.0 < utc[0] < 53736 * 86400.0
+    for scale, after in ("TAI", leap), ("TT", leap + 32.184), ("TDT", leap + 32.184), ("UTC", 0):
+        t = fresh()
+        t.putcol("TIME", utc + after)
+        t.putcolkeyword("TIME", "MEASINFO", {"type": "epoch", "Ref": scale})
+        t.close()
+        close(printed(tree, "--precision", "double"), [utc.max() - round(utc.min())], scale)
+    with open_table("a.ms") as t:
+        t.putcolkeyword("TIME", "MEASINFO", {"type": "epoch", "Ref": "GMST1"})
+    refused("column TIME is in GMST1; UTC, TAI and TT are understood", "print.tree")
+
+
+def positions():
+    """What follows from positions is refused where they are relative or 0, and nothing else."""
+    with table("tidy.ms::ANTENNA", ack=False) as a:
+        true = a.getcol("POSITION")
+    write("up.tree", 'obs = ms("a.ms")\nprint(max(obs.elevation, over=time))\n')
+    for name, wrong in ("relative", true - true.mean(0)), ("0", 0 * true):
+        fresh().close()
+        with open_table("a.ms::ANTENNA") as a:
+            a.putcol("POSITION", wrong)
+        options = "predict.tree", "-s", "ms=a.ms", "-s", "sky=one.skymodel"
+        run(*options, "-s", "smear=freq")
+        refused("uvw_rate: it is computed from the stations' positions, but by POSITION station ", *options, "-s", "smear=time")
+        refused("geocentric positions (ITRF) are needed", "up.tree")
+    # a station without rows may have none
+    up = printed('print(max(ms("tidy.ms").elevation, over=time))\n', "--precision", "double")
+    t = fresh()
+    t.close()
+    with open_table("a.ms::ANTENNA") as a:
+        a.addrows(1)
+        for column in a.colnames():
+            a.putcell(column, len(true), a.getcell(column, 0) if column != "POSITION" else np.zeros(3))
+    close(printed('print(max(ms("a.ms").elevation, over=time))\n', "--precision", "double"), up, "elevation")
+
+
+for case in weights, flag_row, polarizations, moving, units, scales, positions:
     print(case.__name__, flush=True)
     case()

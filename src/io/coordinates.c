@@ -83,6 +83,15 @@ static double terrestrial_minus_utc(double time)
     return leap + ERFA_TTMTAI;
 }
 
+double grove_utc_of_atomic(double time)
+{
+    double utc = time;
+
+    for (int k = 0; k < 2; k++) /* the day that says how many leap seconds there were is UTC's */
+        utc = time - (terrestrial_minus_utc(utc) - ERFA_TTMTAI);
+    return utc;
+}
+
 static const double *slow_values(slow_table *table, int64_t hour)
 {
     slow_node *node = &table->node[hour & 3];

@@ -27,6 +27,8 @@ void grove_direction_cosines(const double centre[2], const double *radec, int64_
  * angles relative: relative = absolute + this. */
 double grove_north_angle(const double centre[2], const double radec[2]);
 
+/* UTC of international atomic time, both MJD seconds. */
+double grove_utc_of_atomic(double time);
 /* The UTC time (MJD seconds) nearest to `near_mjd` at which the phase centre `radec` has the
  * apparent hour angle `hour_angle` (radians) at ITRF position `reference`. */
 double grove_time_of_hour_angle(double hour_angle, const double radec[2], const double reference[3],

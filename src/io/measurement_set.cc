@@ -99,13 +99,15 @@ void read_antennas(const Table &table, grove_ms_layout *layout)
     layout->station_count = int(antenna.nrow());
     layout->stations =
         static_cast<grove_station *>(grove_alloc((antenna.nrow() + 1) * sizeof(grove_station)));
+    const double metre = grove::unit_of(antenna, "POSITION", "m"),
+                 across = grove::unit_of(antenna, "DISH_DIAMETER", "m");
     for (rownr_t i = 0; i < antenna.nrow(); i++) {
         grove_station *to = &layout->stations[i];
         Vector<Double> xyz(position(i));
         to->name = copy(name(i));
         for (size_t k = 0; k < 3; k++)
-            to->position[k] = xyz.size() > k ? xyz[k] : 0;
-        to->diameter = diameter(i);
+            to->position[k] = xyz.size() > k ? metre * xyz[k] : 0;
+        to->diameter = across * diameter(i);
         snprintf(to->mount, sizeof(to->mount), "%s", mount(i).c_str());
     }
 }
@@ -128,8 +130,13 @@ void read_field(const Table &table, int64_t field, grove_ms_layout *layout)
     Array<Double> centre(direction(rownr_t(field)));
     if (centre.nelements() < 2)
         throw AipsError("field " + std::to_string(field) + " has no phase centre");
-    layout->phase_centre[0] = centre.data()[0];
-    layout->phase_centre[1] = centre.data()[1];
+    if (grove::moves(fields, field))
+        throw AipsError("the phase centre of field " + std::to_string(field) +
+                        " moves: PHASE_DIR changes with time, or EPHEMERIS_ID names an ephemeris; "
+                        "only fixed ones are understood");
+    const double radian = grove::unit_of(fields, "PHASE_DIR", "rad");
+    layout->phase_centre[0] = radian * centre.data()[0];
+    layout->phase_centre[1] = radian * centre.data()[1];
     layout->field_name = copy(ScalarColumn<String>(fields, "NAME")(rownr_t(field)));
     if (!direction.keywordSet().isDefined("MEASINFO"))
         return;
@@ -152,8 +159,12 @@ void read_window(const Table &table, int64_t window, grove_ms_layout *layout)
     if (frequency.size() == 0 || width.size() != frequency.size())
         throw AipsError("spectral window " + std::to_string(window) + " has no channels");
     std::vector<double> f(frequency.begin(), frequency.end()), w(width.begin(), width.end());
+    const double hertz = grove::unit_of(windows, "CHAN_FREQ", "Hz"),
+                 wide = grove::unit_of(windows, "CHAN_WIDTH", "Hz");
+    for (double &each : f)
+        each *= hertz;
     for (double &each : w)
-        each = std::fabs(each);
+        each = std::fabs(wide * each);
     layout->channels = int64_t(f.size());
     layout->frequency = copy(f);
     layout->channel_width = copy(w);

@@ -24,6 +24,10 @@ std::vector<double> sorted_column(const Table &table, const char *name)
 {
     Vector<Double> column(ScalarColumn<Double>(table, name).getColumn());
     std::vector<double> numbers;
+    if (std::string(name) == "TIME")
+        grove::to_utc(grove::scale_of_time(table), column.data(), column.size());
+    else
+        column *= grove::unit_of(table, name, "s");
     std::copy_if(column.begin(), column.end(), std::back_inserter(numbers),
                  [](double x) { return std::isfinite(x); });
     std::sort(numbers.begin(), numbers.end());
@@ -61,10 +65,13 @@ void describe_fields(const Table &table, grove_text *text)
     Table fields = table.keywordSet().asTable("FIELD");
     for (rownr_t i = 0; i < fields.nrow(); i++) {
         Array<Double> centre(ArrayColumn<Double>(fields, "PHASE_DIR")(i));
+        const double radian = grove::unit_of(fields, "PHASE_DIR", "rad");
         char ra[32], dec[32];
-        grove_text_add(text, "field %llu: %s at %s %s\n", (unsigned long long)i,
+        grove_text_add(text, "field %llu: %s at %s %s%s\n", (unsigned long long)i,
                        ScalarColumn<String>(fields, "NAME")(i).c_str(),
-                       grove_show_ra(ra, centre.data()[0]), grove_show_dec(dec, centre.data()[1]));
+                       grove_show_ra(ra, radian * centre.data()[0]),
+                       grove_show_dec(dec, radian * centre.data()[1]),
+                       grove::moves(fields, int64_t(i)) ? ", moving" : "");
     }
 }
 
@@ -74,6 +81,8 @@ void describe_windows(const Table &table, grove_text *text)
     for (rownr_t i = 0; i < windows.nrow(); i++) {
         Vector<Double> freq(ArrayColumn<Double>(windows, "CHAN_FREQ")(i));
         Vector<Double> width(ArrayColumn<Double>(windows, "CHAN_WIDTH")(i));
+        freq *= grove::unit_of(windows, "CHAN_FREQ", "Hz");
+        width *= grove::unit_of(windows, "CHAN_WIDTH", "Hz");
         if (freq.size())
             grove_text_add(text, "spectral window %llu: %zu channels of %g kHz, %.6f to %.6f MHz\n",
                            (unsigned long long)i, size_t(freq.size()), width[0] * 1e-3,

@@ -210,6 +210,19 @@ row_list rows_of(const grove_ms *ms, const grove_ms_block *block);
 row_list rows_by_time(const grove_ms *ms, const grove_ms_block *block);
 // The rows of each time, after each other.
 void each_time(const grove_ms *ms, const std::function<void(const row_list &rows)> &work);
+// What is to be multiplied by, so that numbers of the column are in `unit`; by its keyword.
+double unit_of(const casacore::Table &table, const char *column, const char *unit);
+// Whether the phase centre of a field changes with time.
+bool moves(const casacore::Table &fields, int64_t field);
+// How TIME is to be understood.
+struct time_scale {
+    double unit;         // s
+    bool atomic;         // not UTC
+    double after_atomic; // s
+};
+time_scale scale_of_time(const casacore::Table &table);
+void to_utc(const time_scale &scale, double *time, size_t count);
+
 // What a data description stands for.
 struct description {
     int window, polarization;

@@ -317,9 +317,10 @@ void read_uvw_piece(grove_ms *ms, const std::vector<int64_t> &rows, const int64_
         values.reference(read_rows<Double>(ms->table, "UVW", 3, rows));
         from = numbers(values);
     }
+    const double metre = grove::unit_of(ms->table, "UVW", "m");
     for (size_t i = 0; i < rows.size(); i++)
         for (size_t k = 0; k < 3; k++)
-            uvw[3 * size_t(place[i]) + k] = -from[3 * i + k];
+            uvw[3 * size_t(place[i]) + k] = -metre * from[3 * i + k];
 }
 
 int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, float *data,

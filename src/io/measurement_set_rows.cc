@@ -40,12 +40,16 @@ class row_columns
     ScalarColumn<Int> field, description, left, right;
     ScalarColumn<Double> time, interval;
 
+    const grove::time_scale scale;
+    const double second;
+
   public:
     const int64_t rows;
 
     explicit row_columns(const Table &table)
         : field(table, "FIELD_ID"), description(table, "DATA_DESC_ID"), left(table, "ANTENNA1"),
           right(table, "ANTENNA2"), time(table, "TIME"), interval(table, "INTERVAL"),
+          scale(grove::scale_of_time(table)), second(grove::unit_of(table, "INTERVAL", "s")),
           rows(int64_t(table.nrow()))
     {
     }
@@ -58,6 +62,8 @@ class row_columns
         right.getColumnRange(part, to.right, True);
         time.getColumnRange(part, to.time, True);
         interval.getColumnRange(part, to.interval, True);
+        grove::to_utc(scale, to.time.data(), size_t(count));
+        to.interval *= second;
     }
 };
 
