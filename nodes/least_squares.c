@@ -230,7 +230,7 @@ static bool add_null(grove_least_squares *f, int64_t group, int64_t missing, int
     return true;
 }
 
-/* Ranks, null spaces and variances of all groups; those of an unknown without data are NaN. */
+/* Ranks and null spaces of all groups. */
 static bool analyse_groups(grove_least_squares *f)
 {
     for (int64_t group = 0; group < f->groups; group++) {
@@ -246,9 +246,6 @@ static bool analyse_groups(grove_least_squares *f)
         missing = size - f->factor.rank;
         if (missing && !add_null(f, group, missing, all))
             return false;
-        grove_factor_inverse(&f->factor, f->right);
-        for (int64_t k = 0; k < size; k++)
-            f->errors[f->list[k]] = sqrt(f->right[k]) / f->scale[f->list[k]];
     }
     return true;
 }
@@ -268,15 +265,57 @@ static void analyse(grove_least_squares *f)
         double weight = f->set.mean && f->set.inverse_sigma ? f->set.inverse_sigma[j] : 0;
 
         f->scale[j] = diagonal >= DBL_MIN ? sqrt(diagonal) : 0;
-        f->errors[j] = NAN;
         if (weight != 0 && f->scale[j] > 0)
             data++;
         else if (weight != 0)
             chi2 -= pow((f->best.x[j] - f->set.mean[j]) * weight, 2);
     }
     known = (!f->set.remote || f->given) && analyse_groups(f) && data > f->rank;
-    for (int64_t j = 0; j < f->n; j++)
-        f->errors[j] *= known ? sqrt(fmax(chi2, 0) / (double)(data - f->rank)) : NAN;
+    f->variance = known ? fmax(chi2, 0) / (double)(data - f->rank) : NAN;
+}
+
+/* The sum of the unknown that is number k of the list, of numbers of the list; place: [n] where
+ * unknowns are in it. */
+static grove_factor_sum sum_in(const grove_least_squares *f, const grove_least_squares_sum *sums,
+                               const int32_t *place, int64_t k)
+{
+    const grove_least_squares_sum *from = &sums[f->list[k]];
+    grove_factor_sum sum = {.at = {0}};
+
+    for (int i = 0; i < GROVE_FACTOR_SUMMED; i++) {
+        int32_t at = place[from->at[i]];
+        if (at < f->factor.size && f->list[at] == from->at[i]) {
+            sum.at[i] = at;
+            sum.by[i] = from->by[i] / f->scale[from->at[i]];
+        }
+    }
+    return sum;
+}
+
+/* Standard deviations of all groups but for the scale. False when memory is short. */
+static bool find_errors(grove_least_squares *f, const grove_least_squares_sum *sums)
+{
+    size_t n = (size_t)f->n + 1;
+    int32_t *place = sums ? grove_try_alloc(n, sizeof(*place)) : NULL;
+    grove_factor_sum *own = place ? grove_try_alloc(n, sizeof(*own)) : NULL;
+    bool found = !sums || own;
+
+    for (int64_t group = 0; group < f->groups && found; group++) {
+        grove_least_squares_list(f, group);
+        int64_t size = f->factor.size;
+        found = !size || grove_least_squares_factor(f, &f->best, 0);
+        for (int64_t k = 0; k < size && sums; k++)
+            place[f->list[k]] = (int32_t)k;
+        for (int64_t k = 0; k < size && sums; k++)
+            own[k] = sum_in(f, sums, place, k);
+        if (size && found)
+            grove_factor_variances(&f->factor, own, f->right);
+        for (int64_t k = 0; k < size && found; k++)
+            f->errors[f->list[k]] = sqrt(f->right[k]) / (sums ? 1 : f->scale[f->list[k]]);
+    }
+    free(place);
+    free(own);
+    return found;
 }
 
 bool grove_least_squares_set_matrix(grove_least_squares *f, const double *matrix)
@@ -301,7 +340,7 @@ bool grove_least_squares_set_matrix(grove_least_squares *f, const double *matrix
     f->best.matrix = best;
     f->trial.matrix = work;
     f->size = size;
-    f->analysed = false;
+    f->analysed = f->has_errors = false;
     f->given = true;
     return true;
 }
@@ -354,7 +393,21 @@ int64_t grove_least_squares_rank(grove_least_squares *f)
 
 const double *grove_least_squares_errors(grove_least_squares *f)
 {
+    return grove_least_squares_errors_of(f, NULL);
+}
+
+const double *grove_least_squares_errors_of(grove_least_squares *f,
+                                            const grove_least_squares_sum *sums)
+{
     analyse(f);
+    if (!sums && f->has_errors)
+        return f->errors;
+    f->has_errors = !sums;
+    for (int64_t j = 0; j < f->n; j++)
+        f->errors[j] = NAN;
+    bool found = !isnan(f->variance) && find_errors(f, sums);
+    for (int64_t j = 0; j < f->n; j++)
+        f->errors[j] *= found ? sqrt(f->variance) : NAN;
     return f->errors;
 }
 

@@ -160,6 +160,15 @@ int64_t grove_least_squares_rank(grove_least_squares *fit);
  * unknowns without data, and for all when data <= rank. Other blocks are taken as
  * known. Bounds are not regarded. */
 const double *grove_least_squares_errors(grove_least_squares *fit);
+/* The same of sums of up to four unknowns of a block, `by` times those `at`, [unknowns]; such as
+ * amplitudes of complex numbers, to first order. NaN where the unknown of the same number has no
+ * data; what a sum has of others without data does not count. */
+typedef struct {
+    int64_t at[4];
+    double by[4];
+} grove_least_squares_sum;
+const double *grove_least_squares_errors_of(grove_least_squares *fit,
+                                            const grove_least_squares_sum *sums);
 /* An orthonormal basis of the null space of each block, of unknowns with data, each in units of
  * 1 / sqrt(N_jj), so that the square of an entry is the unknown's share in what the data do not
  * determine: *count vectors, each of the unknowns of its block. NULL when *count is 0. */

@@ -340,14 +340,20 @@ void grove_factor_solve(const grove_factor *f, double *b)
     project(f, b);
 }
 
+static double sum_of(const grove_factor_sum *s, const double *v)
+{
+    return s->by[0] * v[s->at[0]] + s->by[1] * v[s->at[1]] + s->by[2] * v[s->at[2]] +
+           s->by[3] * v[s->at[3]];
+}
+
 /* With X = L^-1 of the first `rank` rows, X^T X is an inverse on their space, and P X^T X P the
  * pseudo-inverse, P being the projection off the null space. */
-void grove_factor_inverse(grove_factor *f, double *diagonal)
+void grove_factor_variances(grove_factor *f, const grove_factor_sum *sums, double *variances)
 {
     int64_t n = f->size;
     double *v = f->work, *old = f->work + n;
 
-    memset(diagonal, 0, (size_t)n * sizeof(double));
+    memset(variances, 0, (size_t)n * sizeof(double));
     for (int64_t j = 0; j < f->rank; j++) {
         double *row = f->lower + j * n, pivot = row[j];
 
@@ -364,7 +370,14 @@ void grove_factor_inverse(grove_factor *f, double *diagonal)
             v[f->order[k]] = row[k];
         }
         project(f, v);
-        for (int64_t k = 0; k < n; k++)
-            diagonal[k] += v[k] * v[k];
+        for (int64_t k = 0; k < n; k++) {
+            double sum = sums ? sum_of(&sums[k], v) : v[k];
+            variances[k] += sum * sum;
+        }
     }
+}
+
+void grove_factor_inverse(grove_factor *f, double *diagonal)
+{
+    grove_factor_variances(f, NULL, diagonal);
 }

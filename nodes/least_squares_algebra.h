@@ -24,6 +24,16 @@ bool grove_factor_plain(grove_factor *factor, double smallest);
 bool grove_factor_pivoted(grove_factor *factor, double smallest);
 /* b [size] becomes the solution; of a singular matrix that of minimum norm. */
 void grove_factor_solve(const grove_factor *factor, double *b);
+/* A sum of up to four numbers, `by` times those `at`. */
+enum { GROVE_FACTOR_SUMMED = 4 };
+typedef struct {
+    int32_t at[GROVE_FACTOR_SUMMED];
+    double by[GROVE_FACTOR_SUMMED];
+} grove_factor_sum;
+
+/* s^T C s of each of these sums, [size], NULL: of each number, C being the (pseudo-)inverse; of no
+ * use where the user asks to stop. L is lost. */
+void grove_factor_variances(grove_factor *factor, const grove_factor_sum *sums, double *variances);
 /* The diagonal of the (pseudo-)inverse, [size]; of no use where the user asks to stop. L is lost.
  */
 void grove_factor_inverse(grove_factor *factor, double *diagonal);

@@ -69,7 +69,8 @@ struct grove_least_squares {
     int32_t *list; /* the unknowns of a group that the step changes */
     double *block; /* memory for the factors of blocks */
 
-    bool analysed;
+    bool analysed, has_errors; /* in `errors` are those of unknowns */
+    double variance;           /* chi^2 per degree of freedom; NAN: not known */
     int64_t rank, null_count;
     double *errors;
     double *null;        /* each of the unknowns of one block */

@@ -411,6 +411,7 @@ static int start(const grove_node *node, void **run)
     own->count = grove_parm_count(p);
     own->numbers = grove_alloc((size_t)(p->members * own->count) * 2 * sizeof(double) + 1);
     own->errors = grove_alloc((size_t)(p->members * own->count) * sizeof(double) + 1);
+    own->phase_errors = grove_alloc((size_t)(p->members * own->count) * sizeof(double) + 1);
     if (p->start)
         memcpy(own->numbers, p->start, (size_t)(p->members * own->count) * 2 * sizeof(double));
     for (int m = 0; m < p->members && !p->start; m++)
@@ -427,6 +428,7 @@ static void stop(const grove_node *node, void *run)
     (void)node;
     free(own->numbers);
     free(own->errors);
+    free(own->phase_errors);
     free(own);
 }
 
@@ -451,7 +453,7 @@ static int read_parm(const grove_node *node, void *run, const char *member, grov
         for (int d = 0; d < out->axes; d++)
             at = at * out->range[d].axis->size + index[d];
         if (error)
-            to[i] = own->errors[m * own->count + at];
+            to[i] = isnan(own->errors[m * own->count + at]) ? 0 : own->errors[m * own->count + at];
         else
             memcpy(to + parts * i, own->numbers + 2 * (m * own->count + at),
                    (size_t)parts * sizeof(double));
@@ -473,7 +475,7 @@ GROVE_CLASS(parm) = {
         "value of a number and of scalar; x and y of diagonal, phase, amplitude, delay and "
         "leakage; xx, xy, "
         "yx and yy of full; angle of rotation; tec; and, such as G.x_error, their standard "
-        "deviations where solve finds errors.",
+        "deviations where solve finds errors, of complex numbers those of their amplitudes.",
     .output_doc = "its value, along its axes and, where it varies, time and freq, in the unit of "
                   "init",
     .group = "fitting",

@@ -43,8 +43,9 @@ typedef struct {
 typedef struct {
     int64_t count;   /* of a member: grove_parm_count */
     double *numbers; /* [member][grove_parm_index][real and imaginary part] */
-    double *errors;  /* [member][grove_parm_index] standard deviations, of a complex number those of
-                        each part; 0: not known */
+    /* [member][grove_parm_index] standard deviations, of a complex number that of its amplitude,
+     * and of its phase (rad); of the terms of its polynomials that of each part; NaN: not known */
+    double *errors, *phase_errors;
 } grove_parm_run;
 
 /* The number of coefficients of a member. */

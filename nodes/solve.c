@@ -53,7 +53,9 @@ static const grove_option options[] = {
      "what is common stays near the start"},
     {"errors", GROVE_BOOL, "false",
      "finds standard deviations, too, from the covariance, scaled by chi-squared per degree of "
-     "freedom, before the reference is made 0: G.x_error"},
+     "freedom, without what the data leave free: G.x_error, of complex numbers those of "
+     "amplitudes; "
+     "of phases and the like relative to the reference, if it makes them 0"},
     {"min_baseline", GROVE_QUANTITY, "none",
      "shorter projected baselines are left out: a length such as 100m, or a number of wavelengths"},
     {"max_baseline", GROVE_QUANTITY, "none",

@@ -173,11 +173,11 @@ void solve_domain_end(solve_domain *d);
 void solve_get(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *x);
 void solve_put(const solve *s, const solve_domain *d, grove_parm_run *const *runs, const double *x);
 
-/* The coefficients' errors as they are; of a complex one at its real part. */
-void solve_get_kept_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
-                           double *x);
-void solve_put_kept_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
-                           const double *x);
+/* The coefficients' standard deviations, of a complex one of its amplitude and its phase. */
+void solve_get_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
+                      double *x);
+void solve_put_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
+                      const double *x);
 /* Of each coefficient whether it has a solution: of a domain that has one, where d->known is true
  * or NULL. known: as in solve_results. */
 void solve_put_known(const solve *s, const solve_domain *d, unsigned char *const *known);
@@ -195,19 +195,16 @@ bool solve_wants_joint(const solve *s, bool describe, int64_t unknowns);
  * `rounds`: the model is in single precision.
  * 0, or GROVE_NO_MEMORY. */
 int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms, bool rounds);
-/* Their standard deviations into the coefficients' errors. */
-void solve_put_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
-                      const double *errors);
-
 /* ---- the reference station ---- */
 
 /* Whether the model is the same at two points, which differ along a direction. */
 typedef bool (*solve_is_free)(void *context, const double *from, const double *to,
                               const double *direction);
 /* Makes phases, delays and the like of the reference station 0 where their sum over all stations is
- * free. `known`: [unknowns], those with data. */
+ * free. `known`: [unknowns], those with data. `references`: [unknowns], of each that is changed the
+ * unknown of the reference, of complex ones of the real part; NULL: it is not wanted. */
 void solve_refer(const solve *s, const solve_domain *d, const bool *known, double *x,
-                 solve_is_free is_free, void *context);
+                 solve_is_free is_free, void *context, int64_t *references);
 /* In words what the data leave free at x, or NULL; the caller frees. `null`: how many directions
  * change nothing; -1: not known. */
 char *solve_describe_free(const solve *s, const solve_domain *d, const bool *known, const double *x,
@@ -217,7 +214,11 @@ char *solve_describe_free(const solve *s, const solve_domain *d, const bool *kno
 int64_t solve_name_shares(const solve *s, const solve_domain *d, const bool *known, const double *x,
                           solve_is_free is_free, void *context, grove_text *to);
 /* The same for a solution of d->fit, with d->free_words where they are wanted. */
-void solve_refer_fit(const solve *s, solve_domain *d, double *x);
+void solve_refer_fit(const solve *s, solve_domain *d, double *x, int64_t *references);
+/* [unknowns]: standard deviations at the end of d->fit of what coefficients are in the end:
+ * numbers, or amplitudes and phases, relative to their reference if they have one. The caller
+ * frees. */
+double *solve_find_errors(const solve *s, solve_domain *d, const int64_t *references);
 
 /* ---- a tile ---- */
 

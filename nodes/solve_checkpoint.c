@@ -108,7 +108,7 @@ bool solve_checkpoint_restore(const solve_checkpoint *c, solve_domain *d,
     at += n * sizeof(*x);
     if (c->solve->errors) {
         memcpy(x, at, n * sizeof(*x));
-        solve_put_kept_errors(c->solve, d, runs, x);
+        solve_put_errors(c->solve, d, runs, x);
         at += n * sizeof(*x);
     }
     free(x);
@@ -155,7 +155,7 @@ static void add_entry(const solve_checkpoint *c, const solve_domain *d, grove_pa
     grove_text_append(to, (const char *)x, n * sizeof(*x));
     if (c->solve->errors) {
         memset(x, 0, n * sizeof(*x));
-        solve_get_kept_errors(c->solve, d, runs, x);
+        solve_get_errors(c->solve, d, runs, x);
         grove_text_append(to, (const char *)x, n * sizeof(*x));
     }
     grove_text_append(to, known, n);

@@ -447,7 +447,7 @@ static int solve_numbers(const solve_tile *tile, const solve_compressed *all, so
             free(d->free_words);
             d->free_words =
                 d->describe ? solve_describe_free(s, d, d->known, x, -1, is_same, &same) : NULL;
-            solve_refer(s, d, d->known, x, is_same, &same);
+            solve_refer(s, d, d->known, x, is_same, &same, NULL);
         }
     }
     free(added);

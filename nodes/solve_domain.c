@@ -328,7 +328,7 @@ void solve_domain_end(solve_domain *d)
     d->jones = d->best = NULL;
 }
 
-typedef enum { GET, PUT, PUT_ERRORS, GET_KEPT_ERRORS, PUT_KEPT_ERRORS } direction;
+typedef enum { GET, PUT, GET_ERRORS, PUT_ERRORS } direction;
 
 /* Calls of each coefficient of a parm in the domain, in the order of its unknowns. */
 typedef struct {
@@ -370,6 +370,13 @@ static bool next_coefficient(const solve *s, int parm, coefficient *c)
     return true;
 }
 
+static void copy_errors(grove_parm_run *run, int64_t at, double *x, int parts, bool get)
+{
+    *(get ? &x[0] : &run->errors[at]) = get ? run->errors[at] : x[0];
+    if (parts == 2)
+        *(get ? &x[1] : &run->phase_errors[at]) = get ? run->phase_errors[at] : x[1];
+}
+
 /* Copies between the unknowns of a parm in the domain and its coefficients. */
 static void copy_parm(const solve *s, const solve_domain *d, int parm, grove_parm_run *run,
                       double *all, direction way)
@@ -383,12 +390,8 @@ static void copy_parm(const solve *s, const solve_domain *d, int parm, grove_par
             memcpy(x, run->numbers + 2 * c.at, (size_t)parts * sizeof(*x));
         else if (way == PUT)
             memcpy(run->numbers + 2 * c.at, x, (size_t)parts * sizeof(*x));
-        else if (way == GET_KEPT_ERRORS)
-            x[0] = run->errors[c.at];
-        else if (way == PUT_KEPT_ERRORS)
-            run->errors[c.at] = x[0];
         else
-            run->errors[c.at] = isnan(x[0]) ? 0 : parts == 2 ? hypot(x[0], x[1]) / M_SQRT2 : x[0];
+            copy_errors(run, c.at, x, parts, way == GET_ERRORS);
     }
 }
 
@@ -404,25 +407,17 @@ void solve_put(const solve *s, const solve_domain *d, grove_parm_run *const *run
         copy_parm(s, d, i, runs[i], (double *)(uintptr_t)x, PUT);
 }
 
+void solve_get_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *x)
+{
+    for (int i = 0; i < s->parm_count; i++)
+        copy_parm(s, d, i, runs[i], x, GET_ERRORS);
+}
+
 void solve_put_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
                       const double *errors)
 {
     for (int i = 0; i < s->parm_count; i++)
         copy_parm(s, d, i, runs[i], (double *)(uintptr_t)errors, PUT_ERRORS);
-}
-
-void solve_get_kept_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
-                           double *x)
-{
-    for (int i = 0; i < s->parm_count; i++)
-        copy_parm(s, d, i, runs[i], x, GET_KEPT_ERRORS);
-}
-
-void solve_put_kept_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
-                           const double *x)
-{
-    for (int i = 0; i < s->parm_count; i++)
-        copy_parm(s, d, i, runs[i], (double *)(uintptr_t)x, PUT_KEPT_ERRORS);
 }
 
 static bool is_solved(const solve_domain *d, const coefficient *c)

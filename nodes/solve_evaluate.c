@@ -32,14 +32,20 @@ void solve_take_result(const solve *s, solve_domain *d, grove_parm_run *const *p
     }
     size_t bytes = (size_t)d->unknowns * sizeof(double);
     double *x = grove_alloc(bytes + 1);
+    int64_t *references = grove_alloc((size_t)d->unknowns * sizeof(*references) + 1);
+    memset(references, -1, (size_t)d->unknowns * sizeof(*references));
     memcpy(x, grove_least_squares_best(d->fit), bytes);
     if (d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
-        solve_refer_fit(s, d, x);
+        solve_refer_fit(s, d, x, references);
     solve_put(s, d, parms, x);
     free(x);
     if (s->errors && d->outcome != GROVE_LEAST_SQUARES_NO_DATA &&
-        d->outcome != GROVE_LEAST_SQUARES_NOT_FINITE)
-        solve_put_errors(s, d, parms, grove_least_squares_errors(d->fit));
+        d->outcome != GROVE_LEAST_SQUARES_NOT_FINITE) {
+        double *errors = solve_find_errors(s, d, references);
+        solve_put_errors(s, d, parms, errors);
+        free(errors);
+    }
+    free(references);
     d->chi2 = fmax(grove_least_squares_chi2(d->fit), 0);
     d->iterations += grove_least_squares_iterations(d->fit);
     d->determined = 0;

@@ -155,12 +155,6 @@ static double part_of(double complex value, solve_part which)
                                       : carg(value);
 }
 
-/* The standard deviation of each part of a number as that of its part; NaN: not known. */
-static double error_of(double complex value, double error, solve_part which)
-{
-    return !(error > 0) ? NAN : which == SOLVE_PHASE ? error / cabs(value) : error;
-}
-
 void solve_put_number(const solve_written *w, solve_part which, int64_t n, double *value,
                       float *weight, double *error)
 {
@@ -183,5 +177,6 @@ void solve_put_number(const solve_written *w, solve_part which, int64_t n, doubl
     if (error)
         *error = !known                  ? NAN
                  : member == SOLVE_UNITY ? 0
-                                         : error_of(number, w->run->errors[at], which);
+                 : which == SOLVE_PHASE  ? w->run->phase_errors[at]
+                                         : w->run->errors[at];
 }

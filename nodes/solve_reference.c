@@ -43,15 +43,19 @@ static int64_t unknown_of(const interval *at, int member, int64_t station, int t
            (int64_t)term * at->parts;
 }
 
+/* The member whose phase becomes 0 at the reference station. */
+static int lead_of(const interval *at, unsigned members, int member)
+{
+    return members == 15 || members == 3 ? 0 : at->members == 4 ? (members == 5 ? 0 : 3) : member;
+}
+
 /* What the change to the reference makes of x, or where `by` is not 0, the change by so much at all
  * stations. `known`: of unknowns, whether they have data. */
 static void change_to(const interval *at, unsigned members, int64_t reference, double by,
                       const bool *known, const double *x, double *to, double *direction)
 {
     for (int m = 0; m < at->members; m++) {
-        int lead = members == 15 || members == 3 ? 0
-                   : at->members == 4            ? (members == 5 ? 0 : 3)
-                                                 : m;
+        int lead = lead_of(at, members, m);
         int64_t from = unknown_of(at, lead, reference, 0);
         double complex turn = at->parts == 2 ? CMPLX(x[from], -x[from + 1]) : 1;
         if (!(members >> m & 1))
@@ -75,6 +79,19 @@ static void change_to(const interval *at, unsigned members, int64_t reference, d
                 direction[u + 1] = x[u];
             }
     }
+}
+
+static void note_references(const interval *at, unsigned members, int64_t reference,
+                            const bool *known, int64_t *references)
+{
+    for (int m = 0; m < at->members; m++)
+        for (int64_t a = 0; a < at->stations && members >> m & 1; a++)
+            for (int t = 0; t < at->terms; t++) {
+                int64_t u = unknown_of(at, m, a, t);
+                if (known[u])
+                    references[u] =
+                        unknown_of(at, lead_of(at, members, m), reference, at->parts == 1 ? t : 0);
+            }
 }
 
 /* Changes x by changes of all stations that change nothing else. Returns how many such changes
@@ -137,7 +154,7 @@ static int64_t reference_of(const solve *s, const interval *at, const bool *know
 }
 
 void solve_refer(const solve *s, const solve_domain *d, const bool *known, double *x,
-                 solve_is_free is_free, void *context)
+                 solve_is_free is_free, void *context, int64_t *references)
 {
     for (int i = 0; i < s->parm_count && s->reference >= 0; i++) {
         interval at;
@@ -149,8 +166,11 @@ void solve_refer(const solve *s, const solve_domain *d, const bool *known, doubl
             at.first = d->base[i] + k / intervals * at.stations * at.stride +
                        k % intervals * at.terms * at.parts;
             int64_t station = reference_of(s, &at, known);
-            if (station >= 0)
-                refer_interval(&at, d->unknowns, station, 0, known, x, is_free, context, changes);
+            int count = station < 0 ? 0
+                                    : refer_interval(&at, d->unknowns, station, 0, known, x,
+                                                     is_free, context, changes);
+            for (int n = 0; n < count && references; n++)
+                note_references(&at, changes[n], station, known, references);
         }
     }
 }
@@ -236,7 +256,7 @@ static bool is_in(void *fit, const double *from, const double *to, const double 
     return grove_least_squares_free_share(fit, direction) > 1 - 1e-6;
 }
 
-void solve_refer_fit(const solve *s, solve_domain *d, double *x)
+void solve_refer_fit(const solve *s, solve_domain *d, double *x, int64_t *references)
 {
     size_t n = (size_t)d->unknowns;
     bool describe = d->describe && d->unknowns <= SOLVE_MAX_DESCRIBED, *known;
@@ -253,6 +273,54 @@ void solve_refer_fit(const solve *s, solve_domain *d, double *x)
         d->free_words = null ? solve_describe_free(s, d, known, x, null, is_in, d->fit) : NULL;
     }
     if (null)
-        solve_refer(s, d, known, x, is_in, d->fit);
+        solve_refer(s, d, known, x, is_in, d->fit, references);
     free(known);
+}
+
+/* ---- standard deviations ---- */
+
+/* Of amplitude and phase of a complex number to first order, or of each part where it is 0 or a
+ * term of a polynomial. */
+static void set_polar(const double *x, int64_t u, int64_t reference, bool parts,
+                      grove_least_squares_sum sums[2])
+{
+    double square = x[u] * x[u] + x[u + 1] * x[u + 1], size = sqrt(square);
+
+    sums[0] = (grove_least_squares_sum){{u, u + 1, u, u}, {1}};
+    sums[1] = (grove_least_squares_sum){{u, u + 1, u, u}, {0, 1}};
+    if (parts || !(square > 0))
+        return;
+    sums[0].by[0] = x[u] / size;
+    sums[0].by[1] = x[u + 1] / size;
+    sums[1].by[0] = reference == u ? 0 : -x[u + 1] / square;
+    sums[1].by[1] = reference == u ? 0 : x[u] / square;
+    if (reference < 0 || reference == u)
+        return;
+    square = x[reference] * x[reference] + x[reference + 1] * x[reference + 1];
+    sums[1].at[2] = reference;
+    sums[1].at[3] = reference + 1;
+    sums[1].by[2] = square > 0 ? x[reference + 1] / square : 0;
+    sums[1].by[3] = square > 0 ? -x[reference] / square : 0;
+}
+
+double *solve_find_errors(const solve *s, solve_domain *d, const int64_t *references)
+{
+    size_t n = (size_t)d->unknowns + 1;
+    grove_least_squares_sum *sums = grove_alloc(n * sizeof(*sums));
+    const double *x = grove_least_squares_best(d->fit);
+
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm *p = s->parms[i].parm;
+        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
+        for (int64_t u = d->base[i]; u < end; u += s->parms[i].parts) {
+            if (s->parms[i].parts == 2)
+                set_polar(x, u, references[u], p->time.terms * p->freq.terms > 1, &sums[u]);
+            else
+                sums[u] = (grove_least_squares_sum){{u, references[u] < 0 ? u : references[u]},
+                                                    {1, references[u] < 0 ? 0 : -1}};
+        }
+    }
+    double *errors = grove_copy(grove_least_squares_errors_of(d->fit, sums), n * sizeof(*errors));
+    free(sums);
+    return errors;
 }

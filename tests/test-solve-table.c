@@ -306,6 +306,118 @@ START_TEST(domains)
 }
 END_TEST
 
+/* ---- standard deviations ---- */
+
+#define BOTH  "amplitude000 phase000"
+#define X     "[p,q] = select(M, element=XX)\n" /* unpolarised */
+#define GAINS "T[p] = draw(obs, shape=diagonal, around=1, spread=0.4).value\n"
+#define NUMBERS                                                                                    \
+    "a = draw(obs, complex=false, spread=0.7).value\n"                                             \
+    "b = draw(obs, complex=false, spread=0.7, seed=2).value\n"                                     \
+    "w = 2 * pi * 1ns * obs.freq\nl2 = (299792458m / 1s / obs.freq)^2 / 1m^2\n"
+#define PHASES "T[p] = diagonal(exp(1i * a[p]), exp(1i * b[p]))\n"
+static const struct {
+    const char *parm, *truth, *tables, *options; /* of a sky V */
+} scattered[] = {
+    {"jones=scalar", "T[p] = draw(obs, around=1, spread=0.4).value\nV[p,q] = M\n", BOTH, ""},
+    {"init=1, complex=true", "T[p] = draw(obs, around=1).value\nV[p,q] = M\n", BOTH, ""},
+    {"jones=diagonal", GAINS "V" X, BOTH, ""},
+    {"jones=diagonal", GAINS "V" X, BOTH, ", method=lm, compress=false"},
+    {"jones=diagonal", GAINS "V" X, "amplitude000", ", reference=none"},
+    {"jones=diagonal", GAINS "V[p,q] = M + N\n", BOTH, ""},
+    {"jones=full", "T[p] = draw(obs, shape=matrix, around=1).value\nV[p,q] = M + N\n", BOTH, ""},
+    {"jones=leakage",
+     "a = draw(obs, spread=0.3).value\nb = draw(obs, spread=0.3, seed=2).value\n"
+     "T[p] = matrix(1, a[p], b[p], 1)\nV[p,q] = M + N\n",
+     BOTH, ", reference=none"},
+    {"jones=amplitude", NUMBERS "T[p] = diagonal(1 + a[p] / 2, 1 + b[p] / 2)\nV[p,q] = M\n",
+     "amplitude000", ""},
+    {"jones=phase", NUMBERS PHASES "V" X, "phase000", ""},
+    {"jones=phase", NUMBERS PHASES "V[p,q] = M + N\n", "phase000", ""},
+    {"jones=delay", NUMBERS "T[p] = diagonal(exp(1i * w * a[p]), exp(1i * w * b[p]))\nV" X,
+     "clock000", ""},
+    {"jones=tec", NUMBERS "T[p] = exp(-0.84e9i * a[p] * 1Hz / obs.freq)\nV[p,q] = M\n", "tec000",
+     ""},
+    {"jones=rotation", NUMBERS "T[p] = rotation(1rad * a[p])\nV" X, "rotation000", ""},
+    {"init=0.1", NUMBERS "T[p] = rotation(0.2rad * a[p] * l2)\nV" X, "value000", ""},
+};
+enum { SCATTERED = sizeof(scattered) / sizeof(scattered[0]), REALISATIONS = 239 };
+
+/* What noise makes of a number of the table in so many realisations, in units of its error. */
+static double scatter_of(const double *value, const double *error, int step, bool turns, int *zeros)
+{
+    double sum = 0, square = 0;
+
+    for (int t = 0; t < REALISATIONS; t++) {
+        double x = value[t * step] - value[0], e = error[t * step];
+        x = turns ? remainder(x, 2 * acos(-1)) : x;
+        *zeros += e == 0 && x == 0;
+        ck_assert_msg(e > 0 || (e == 0 && x == 0), "%g, %g", x, e);
+        sum += x / (e > 0 ? e : 1);
+        square += x * x / (e > 0 ? e * e : 1);
+    }
+    return (square - sum * sum / REALISATIONS) / (REALISATIONS - 1);
+}
+
+static void check_scatter(const char *name, bool has_reference)
+{
+    table value, error;
+    double mean = 0;
+    int numbers = 1, zeros = 0, count = 0;
+
+    open_table(&value);
+    open_table(&error);
+    read_numbers(&value, name, "val");
+    read_numbers(&error, name, "error");
+    ck_assert_int_eq((int)value.size[0], REALISATIONS);
+    for (int d = 1; d < value.rank; d++)
+        numbers *= (int)value.size[d];
+    for (int n = 0; n < numbers; n++) {
+        int before = zeros;
+        double square = scatter_of(value.value + n, error.value + n, numbers,
+                                   !strncmp(name, "phase", 5), &zeros);
+        if (zeros > before) {
+            ck_assert_int_eq(zeros - before, REALISATIONS); /* the reference, or 1 of a leakage */
+            continue;
+        }
+        /* its standard deviation is 0.09 */
+        ck_assert_msg(fabs(square - 1) < 0.5, "%s %d: %g", name, n, square);
+        mean += square;
+        count++;
+    }
+    ck_assert_msg(fabs(mean / count - 1) < 0.1, "%s: %g", name, mean / count);
+    ck_assert(!has_reference || count < numbers);
+    close_table(&value);
+    close_table(&error);
+}
+
+/* What stands in the table scatters over realisations of the noise by its error, whatever the data
+ * leave free: the phase of all stations, that between X and Y. */
+START_TEST(errors_of_all_kinds)
+{
+    const char *given = scattered[_i].options, *tables = scattered[_i].tables;
+    bool is_number = !strncmp(scattered[_i].parm, "init", 4),
+         is_real = is_number && !strstr(scattered[_i].parm, "complex");
+    char *text = grove_format("%sx[p] = parm(\"x\", %s, time=1ms)\nG[p] = %s\n"
+                              "D[p,q] = T[p] * V * T[q]^H + noise(obs, sigma=0.2Jy, seed=5)\n"
+                              "fit = solve(G[p] * V * G[q]^H, D, errors=true%s%s, to=\"%s\")\n",
+                              scattered[_i].truth, scattered[_i].parm,
+                              is_real ? "rotation(1rad * x[p] * l2)" : "x[p]", given,
+                              strstr(given, "reference") ? "" : ", reference=\"1\"", path);
+
+    w.times = REALISATIONS + 1;
+    solve_world_pass(&w, text);
+    ck_assert_msg(strstr(solve_world_said, ": 239 converged") != NULL, "%s", solve_world_said);
+    for (const char *name = tables; name; name = strchr(name, ' ')) {
+        char soltab[32];
+        name += *name == ' ';
+        snprintf(soltab, sizeof(soltab), "%.*s", (int)strcspn(name, " "), name);
+        check_scatter(soltab, !strstr(given, "reference") && strncmp(soltab, "amplitude", 9) != 0);
+    }
+    free(text);
+}
+END_TEST
+
 /* Several parms, of other intervals; directions; a number with a unit. */
 START_TEST(several)
 {
@@ -470,6 +582,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, every_kind, 0, KINDS);
     tcase_add_test(tests, domains);
+    tcase_add_loop_test(tests, errors_of_all_kinds, 0, SCATTERED);
     tcase_add_test(tests, several);
     tcase_add_loop_test(tests, one_interval, 0, 6);
     tcase_add_test(tests, files);
