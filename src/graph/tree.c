@@ -7,6 +7,7 @@
 #include "graph/rewrite.h"
 #include "graph/skip.h"
 #include "graph/target.h"
+#include "graph/terms.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -293,6 +294,8 @@ int grove_tree_finish(grove_tree *tree)
 {
     int code = grove_tree_check_targets(tree);
 
+    if (!code)
+        grove_tree_check_terms(tree);
     if (!code && grove_tree_find_diagonals(tree))
         sort_nodes(tree);
     if (!code)
