@@ -70,35 +70,81 @@ static char *distance_of(bool time, double x)
                       : grove_format("%.4g kHz", x / 1e3);
 }
 
+/* Observations of times further apart are not of one session. */
+#define SESSION (12 * 3600.)
+
+/* How far the cells are from the file's numbers, below them or above: of times where they are of
+ * another session, of channels where not one is there. Otherwise 0. */
+static double gap_of(const grove_lookup *t, bool time, const grove_axis *axis,
+                     const grove_knot *knots, int64_t count, bool *above)
+{
+    double low = INFINITY, high = -INFINITY, width = 0;
+
+    for (int64_t i = 0; i < axis->size; i++) {
+        double half = axis->width ? fabs(axis->width[i]) / 2 : 0;
+        low = fmin(low, axis->centre[i] - half);
+        high = fmax(high, axis->centre[i] + half);
+        width = fmax(width, half);
+    }
+    double gap = fmax(knots[0].low - high, low - knots[count - 1].high);
+    *above = gap == low - knots[count - 1].high;
+    if (time ? count < 2 && t->intervals : t->any_freq)
+        return 0;
+    return gap > (time ? SESSION : width) ? gap : 0;
+}
+
+/* What becomes of what lies beyond. */
+static char *outcome_of(const grove_lookup *t, const grove_node *node, bool one, bool last,
+                        bool all)
+{
+    bool edge = grove_node_choice(node, "outside") == GROVE_LOOKUP_EDGE;
+
+    return edge || (one && t->intervals)
+               ? grove_format("its %s %s hold%s", last ? "last" : "first",
+                              t->intervals ? "solutions" : "numbers", all ? "" : " there")
+               : grove_format("all are flagged");
+}
+
 /* Notes what lies farther below the file's first knot, or above its last, than that one's width. */
-static void note_beyond(grove_lookup *t, const char *name, const grove_axis *axis,
-                        const grove_knot *knots, int64_t count)
+static void note_beyond(grove_lookup *t, const grove_node *node, const char *name,
+                        const grove_axis *axis, const grove_knot *knots, int64_t count)
 {
     const grove_knot *end[] = {&knots[0], &knots[count - 1]};
-    bool time = !strcmp(name, "time");
-    double min = INFINITY, max = -INFINITY;
+    bool time = !strcmp(name, "time"), above = false;
+    bool edge = grove_node_choice(node, "outside") == GROVE_LOOKUP_EDGE;
+    double min = INFINITY, max = -INFINITY, gap = gap_of(t, time, axis, knots, count, &above);
 
     for (int64_t i = 0; i < axis->size; i++) {
         min = fmin(min, axis->centre[i]);
         max = fmax(max, axis->centre[i]);
     }
-    for (int last = 0; last < 2 && count > 1; last++) {
+    for (int last = 0; last < 2; last++) {
         double width = end[last]->high - end[last]->low,
                nearest = last ? min - end[1]->high : end[0]->low - max,
                farthest = last ? max - end[1]->high : end[0]->low - min;
-        bool all = nearest > width;
-        if (farthest <= width)
+        bool apart = gap > 0 && above == last, all = apart || nearest > width;
+        if (!apart && (!edge || count < 2 || farthest <= width))
             continue;
-        char *old = t->note, *distance = distance_of(time, all ? nearest : farthest);
-        t->note = grove_format("%s%s%s of '%s' %s %s %s the file's %s; its %s %s hold%s",
-                               old ? old : "", old ? "; " : "", time ? "times" : "channels",
-                               owner_name(axis), all == last ? "begin" : "end", distance,
+        char *old = t->note, *distance = distance_of(time, all ? nearest : farthest),
+             *outcome = outcome_of(t, node, count < 2, last, all);
+        t->note = grove_format("%s%s%s of '%s' %s %s %s the file's %s; %s", old ? old : "",
+                               old ? "; " : "", time ? "times" : "channels", owner_name(axis),
+                               all == last ? "begin" : "end", distance,
                                time ? (last ? "after" : "before") : (last ? "above" : "below"),
-                               last ? "last" : "first", last ? "last" : "first",
-                               t->intervals ? "solutions" : "numbers", all ? "" : " there");
+                               last ? "last" : "first", outcome);
+        t->apart = t->apart || apart;
+        free(outcome);
         free(distance);
         free(old);
     }
+}
+
+void grove_lookup_say(grove_node *node, const char *note, bool apart)
+{
+    if (apart)
+        grove_node_warn(node, "%s", note);
+    else
+        grove_node_note(node, "%s", note);
 }
 
 static int match_numbers(grove_node *node, grove_lookup *t, int d, const grove_axis *axis)
@@ -138,8 +184,8 @@ static int match_numbers(grove_node *node, grove_lookup *t, int d, const grove_a
                 "takes the nearest, outside=flag flags",
                 own->name, x, owner_name(axis), first, last);
     }
-    if (!code && outside == GROVE_LOOKUP_EDGE)
-        note_beyond(t, own->name, axis, knots, own->size);
+    if (!code)
+        note_beyond(t, node, own->name, axis, knots, own->size);
     free(knots);
     return code;
 }

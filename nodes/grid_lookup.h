@@ -24,12 +24,14 @@ typedef struct {
     /* Numbers are of intervals that follow each other: each reaches half-way beyond the first and
      * last centre, and what has one time or channel holds for all. False: of points. */
     bool intervals;
+    bool any_freq; /* they hold at any frequency, such as TEC */
     double period; /* of the numbers, such as 2 pi: the shortest way round is interpolated; or 0 */
     const grove_axis *axis[GROVE_MAX_AXES];   /* of the value, for each of the file */
     grove_lookup_place *from[GROVE_MAX_AXES]; /* [axis.size] */
     int64_t step[GROVE_MAX_AXES];             /* cells of the file */
     bool flags;                               /* something is nowhere */
     char *note; /* what lies far beyond the file's times or channels, outside=edge; or NULL */
+    bool apart; /* none of it lies there: the note is a warning */
 } grove_lookup;
 
 /* Begins a lookup in a grid, which stays the caller's. Free with grove_lookup_free. */
@@ -48,6 +50,8 @@ void grove_lookup_take(grove_lookup *lookup, int d, const grove_axis *axis);
  * after it give, along time, and what is still flagged then, along frequency. Before the first and
  * after the last number flags stay. */
 void grove_lookup_fill(const grove_node *node, grove_lookup *lookup);
+/* Says a note of lookups; as a warning where one of them says that it is apart. */
+void grove_lookup_say(grove_node *node, const char *note, bool apart);
 /* The numbers of a column at a cell, index[d] of the axis that was matched with the file's axis d;
  * to: [elements], or with 2 parts. Between a number and a flagged one: of intervals the one whose
  * interval it is, otherwise flagged. Returns the cell's flags. */

@@ -298,6 +298,7 @@ static int read_parts(const grove_node *node, const grove_solution_wish *wish, c
         }
         grove_lookup_begin(&part->lookup, part->grid, wish->option);
         part->lookup.intervals = true;
+        part->lookup.any_freq = k == GROVE_SOLUTION_CLOCK || k == GROVE_SOLUTION_TEC;
         part->lookup.period = grove_solution_period(part->kind);
         code = check_column(node, wish, part);
     }
@@ -343,6 +344,7 @@ void grove_solution_parts_free(grove_solution_parts *parts)
 void grove_solution_parts_complete(grove_node *node, grove_solution_parts *parts, const char *note)
 {
     grove_text text = {0};
+    bool apart = false;
 
     if (note)
         grove_text_add(&text, "%s", note);
@@ -353,9 +355,10 @@ void grove_solution_parts_complete(grove_node *node, grove_solution_parts *parts
         grove_lookup_fill(node, lookup);
         if (lookup->note && !(text.at && strstr(text.at, lookup->note)))
             grove_text_add(&text, "%s%s", text.at ? "; " : "", lookup->note);
+        apart = apart || lookup->apart;
     }
     if (text.at)
-        grove_node_note(node, "%s", text.at);
+        grove_lookup_say(node, text.at, apart);
     free(text.at);
 }
 
