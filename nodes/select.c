@@ -10,7 +10,8 @@ static const grove_option options[] = {
     {"index", GROVE_INTEGER, "0", "which cell of the axis, from 0; -1 is the last"},
     {"element", GROVE_TEXT, "none",
      "element of the cell: XX XY YX YY or RR RL LR LL of a matrix, x y z of a vector, or its "
-     "number from 0 as a text; none: the whole cell"},
+     "number from 0; none: the whole cell",
+     "XX XY YX YY RR RL LR LL x y z"},
     {0},
 };
 

@@ -48,9 +48,10 @@ static const grove_option options[] = {
      "freedom, its width from their median; chi-squared is that with these weights",
      "none student_t"},
     {"reference", GROVE_TEXT, "none",
-     "station, its name, or its number as in \"2\", whose phases, delays, TEC and rotations become "
+     "station, its name or number, whose phases, delays, TEC and rotations become "
      "0 where the data do not tell what is common to all stations, and no bounds are given; none: "
-     "what is common stays near the start"},
+     "what is common stays near the start",
+     ""},
     {"errors", GROVE_BOOL, "false",
      "finds standard deviations, too, from the covariance, scaled by chi-squared per degree of "
      "freedom, without what the data leave free: G.x_error, of complex numbers those of "

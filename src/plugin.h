@@ -120,7 +120,7 @@ typedef struct {
      * "lmn(sky, obs)"); "none": optional; NULL: mandatory. */
     const char *initial;
     const char *doc;       /* what it is, with its base unit */
-    const char *choices;   /* GROVE_CHOICE: words separated by blanks */
+    const char *choices;   /* GROVE_CHOICE: words separated by blanks; also of GROVE_TEXT */
     grove_handing handing; /* value options: as in grove_input, also those below */
     int shapes;
     int vector;

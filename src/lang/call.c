@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- classes ---- */
@@ -66,12 +67,14 @@ static grove_want wanted(slot found)
     case GROVE_CHOICE:
         want.kind = GROVE_WANT_CHOICE;
         break;
+    case GROVE_TEXT:
+        want.kind = found.choices ? GROVE_WANT_CHOICE : GROVE_WANT_WORD;
+        break;
     case GROVE_AXIS_NAMES:
         want.kind = GROVE_WANT_AXES;
         break;
     case 0:
     case GROVE_BOOL:
-    case GROVE_TEXT:
     case GROVE_FILE:
     case GROVE_DIRECTION:
         want.kind = GROVE_WANT_WORD;
@@ -80,6 +83,22 @@ static grove_want wanted(slot found)
         want.kind = GROVE_WANT_VALUE;
     }
     return want;
+}
+
+/* A whole number where a text may be one, element=0, is its digits. */
+static grove_meaning build_argument(grove_builder *builder, slot found, const grove_ast *value)
+{
+    const grove_literal *number = value->kind == GROVE_AST_LITERAL ? value->literal : NULL;
+    bool whole = number && number->kind == GROVE_LITERAL_NUMBER && number->imaginary == 0 &&
+                 grove_unit_is_none(number->unit) && number->number == floor(number->number) &&
+                 number->number < 1e9;
+
+    if (found.kind == GROVE_PARM_NAMES)
+        return grove_build_parm_names(builder, value);
+    if (found.kind == GROVE_TEXT && found.choices && whole)
+        return grove_build_word(builder,
+                                grove_arena_format(builder->arena, "%.0f", number->number));
+    return grove_build_expression(builder, value, wanted(found));
 }
 
 static grove_argument *build_arguments(grove_builder *builder, const grove_class *class_,
@@ -98,10 +117,7 @@ static grove_argument *build_arguments(grove_builder *builder, const grove_class
         if (class_)
             found = find_slot(class_, item->name, item->name ? 0 : position++);
         arguments[n].name = item->name;
-        arguments[n].operand =
-            found.kind == GROVE_PARM_NAMES
-                ? grove_build_parm_names(builder, item->value).operand
-                : grove_build_expression(builder, item->value, wanted(found)).operand;
+        arguments[n].operand = build_argument(builder, found, item->value).operand;
         /* Checks that the name exists; else reports it. */
         arguments[n++].place = grove_build_place(
             builder, ast, item->name && !found.kind ? item->name_span : item->value->span);

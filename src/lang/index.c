@@ -360,12 +360,26 @@ static const char *list_axes(grove_builder *builder, const grove_axis *const *ax
     return text;
 }
 
+/* Another letter for these sources that an index inside of the sum over `name` has, or NULL. */
+static const char *other_letter(const grove_builder *builder, const char *name,
+                                const grove_axis *axis)
+{
+    for (const grove_letter *at = builder->letters; at; at = at->next) {
+        if (at->announced && !strcmp(at->name, name))
+            return NULL;
+        if (!at->announced && at->axis == axis)
+            return at->name;
+    }
+    return NULL;
+}
+
 /* The axis of a letter of a sum: that bound inside, else the only source axis. */
 static const grove_axis *summed_axis(grove_builder *builder, const grove_ast *call,
                                      const grove_ast *index, const grove_operand *x)
 {
     const grove_axis *axis, *axes[GROVE_MAX_AXES] = {0};
     int count = axes_of(x->node, GROVE_AXIS_SOURCE, axes);
+    const char *other = count == 1 ? other_letter(builder, index->text, axes[0]) : NULL;
 
     axis = withdraw(builder, index->text);
     if (is_role(index->text))
@@ -385,6 +399,10 @@ static const grove_axis *summed_axis(grove_builder *builder, const grove_ast *ca
         grove_build_fail(builder, call, index->span,
                          "'%s' may stand for %s; use it in an index inside this %s", index->text,
                          list_axes(builder, axes, count), call->text);
+    else if (!axis && other)
+        grove_build_fail(builder, call, index->span,
+                         "the sources of '%s' are '%s' inside of this %s; write %s[%s]",
+                         axes[0]->owner->name, other, call->text, call->text, other);
     else
         return axis ? axis : axes[0];
     return NULL;
