@@ -279,6 +279,12 @@ static int make_channels(grove_node *node, grove_observation *o)
         return grove_node_fail_option(node, "frequency", "%g Hz is not positive", first);
     if (!(width > 0))
         return grove_node_fail_option(node, "channel_width", "%g Hz is not positive", width);
+    if (!(first > width / 2))
+        return grove_node_fail_option(
+            node, "channel_width",
+            "channels of %g Hz are too wide for one at %g Hz, which would "
+            "begin below 0",
+            width, first);
     o->channels = count;
     o->freq = grove_try_alloc((size_t)count, sizeof(double));
     o->channel_width = grove_try_alloc((size_t)count, sizeof(double));

@@ -154,6 +154,24 @@ static int64_t end_of_scan(const ordered *cells, const double *scan, int64_t fro
     return i;
 }
 
+/* A frequency where a bandwidth was asked for. */
+static void warn_of_frequency(const grove_node *node, const grove_axis *axis, double length)
+{
+    double low = INFINITY, high = -INFINITY, wide = 0;
+
+    for (int64_t i = 0; i < axis->size; i++) {
+        double width = axis->width ? fabs(axis->width[i]) : 0;
+        low = fmin(low, axis->centre[i]);
+        high = fmax(high, axis->centre[i]);
+        wide = fmax(wide, width);
+    }
+    if (length > 2 * (high - low + wide) && length > 0.9 * low && length < 1.1 * high)
+        grove_node_warn(node,
+                        "freq is the length of its intervals in frequency, and %g MHz are many "
+                        "times the band of %g MHz; without it one interval has all channels",
+                        length / 1e6, (high - low + wide) / 1e6);
+}
+
 static int divide(const grove_node *node, const char *option, int degree, grove_parm_intervals *own)
 {
     const grove_node *obs = grove_node_object(node, "obs");
@@ -170,6 +188,8 @@ static int divide(const grove_node *node, const char *option, int degree, grove_
         return code;
     size_t size = (size_t)axis->size;
     ordered *cells = in_order(axis);
+    if (!time && given)
+        warn_of_frequency(node, axis, length);
     if (time && (code = check_longest(node, option, cells, axis->size, length))) {
         free(cells);
         return code;

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "io/measurement_set.h"
 #include "nodes/correlations.h"
+#include "nodes/form.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,31 @@ static int find_axes(grove_node *node, sink_state *sink)
     }
     code = check_missing(node, sink->time);
     return code ? code : check_missing(node, sink->freq);
+}
+
+/* A column of a set is in Jy, whatever stands there. */
+static int check_units(grove_node *node)
+{
+    const grove_form *form = grove_node_input_form(node, SINK_VISIBILITIES),
+                     *weights = grove_node_input_form(node, SINK_WEIGHT);
+    grove_unit unit = form_unit(form);
+    grove_unit weight = weights ? form_unit(weights) : GROVE_UNIT_NONE;
+    char text[48];
+
+    if (!grove_unit_is_none(unit) && !grove_unit_equal(unit, GROVE_UNIT_FLUX))
+        return grove_node_fail(node, GROVE_SHAPE,
+                               "it writes visibilities, in Jy, and these are %s; what has a unit "
+                               "is made a number by it, as in obs.freq / 1GHz",
+                               grove_unit_describe(text, unit));
+    if (grove_unit_is_none(unit) && !form->flags) /* nor are they data over a model */
+        grove_node_warn(node, "it writes visibilities, in Jy, and these have no unit; is the sky "
+                              "missing? times 1Jy they are meant so");
+    if (weight.Jy != 0 && weight.Jy != -2)
+        return grove_node_fail_option(node, "weight",
+                                      "weights are 1 / sigma^2, without unit or in 1/Jy^2, and "
+                                      "these are %s",
+                                      grove_unit_describe(text, weight));
+    return 0;
 }
 
 static bool same_path(const char *a, const char *b)
@@ -226,8 +252,8 @@ int sink_check(grove_node *node)
     int code = 0;
 
     grove_node_set_user(node, sink);
-    if ((code = find_axes(node, sink)) || (code = find_target(node, sink)) ||
-        (code = check_column(node, sink)))
+    if ((code = find_axes(node, sink)) || (code = check_units(node)) ||
+        (code = find_target(node, sink)) || (code = check_column(node, sink)))
         return code;
     if (!sink->existing && !sink->discard && grove_node_choice(node, "mode") != 0)
         return grove_node_fail_option(

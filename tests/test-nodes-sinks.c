@@ -55,11 +55,11 @@ START_TEST(axes_that_are_missing)
             "sink: the visibilities do not vary with time any more, because of mean; all 5");
     warned("w = sink(G[p]*G[q]^H*1Jy, obs, to=\"null\")\n", 2,
            "sink: the visibilities do not vary with time; all 5 get the same number");
-    warned("w = sink(G[p]*select(obs.data, axis=freq, index=0), obs, to=\"null\")\n", 1,
+    warned("w = sink(G[p]*select(obs.data, axis=freq, index=0)*G[q]^H, obs, to=\"null\")\n", 1,
            "sink: the visibilities do not vary with freq; all 7 get the same number");
-    warned(
-        "m = mean(obs.data, over=[time, freq])\nw = sink(G[p]*(obs.data - m), obs, to=\"null\")\n",
-        0, "");
+    warned("m = mean(obs.data, over=[time, freq])\nw = sink(G[p]*(obs.data - m)*G[q]^H, obs, "
+           "to=\"null\")\n",
+           0, "");
 }
 END_TEST
 

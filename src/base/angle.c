@@ -138,8 +138,9 @@ int grove_parse_direction(const char *text, double radec[2])
     if (!at || (*at != ' ' && *at != '\t' && *at != ','))
         return GROVE_INVALID;
     at += strspn(at, " \t,");
+    const bool hours = strchr(at, 'h'); /* a right ascension */
     at = grove_parse_angle(at, false, &radec[1]);
-    if (!at || at[strspn(at, " \t")])
+    if (!at || hours || at[strspn(at, " \t")])
         return GROVE_INVALID;
     if (radec[0] < -360.001 * degree || radec[0] > 360.001 * degree ||
         fabs(radec[1]) > 90.0000001 * degree)
