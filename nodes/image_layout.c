@@ -44,6 +44,8 @@ static bool is_even(const grove_axis *axis, double *step)
     const double *at = axis->centre;
 
     *step = last > 0 ? (at[last] - at[0]) / (double)last : axis->width ? axis->width[0] : 0;
+    if (!last && axis->kind == GROVE_AXIS_FREQ && *step == 0)
+        *step = 1; /* Hz, of a channel of width 0: any would do */
     bool good = isfinite(*step) && *step != 0;
     for (int64_t i = 0; i <= last && good; i++)
         good = fabs(at[0] + *step * (double)i - at[i]) < even * fabs(*step);
@@ -112,7 +114,7 @@ static int take_axis(const grove_node *node, const grove_axis *axis, grove_image
     image->width = grove_alloc(sizeof(double) * (size_t)axis->size);
     for (int64_t k = 0; k < axis->size; k++) {
         image->freq[k] = axis->centre[k];
-        image->width[k] = axis->width ? axis->width[k] : fabs(step);
+        image->width[k] = axis->width && axis->width[k] > 0 ? axis->width[k] : fabs(step);
     }
     return 0;
 }

@@ -61,6 +61,12 @@ static bool is_direction(const char *label, const char *name)
 {
     size_t length = strlen(name);
 
+    if (length > 2 && name[0] == '[' && name[length - 1] == ']') { /* as the file has it */
+        name++;
+        length -= 2;
+    }
+    if (!strncmp(label, name, length) && !label[length])
+        return true;
     for (const char *at = label; at; at = strchr(at, ',')) {
         at += strspn(at, ", ");
         if (!strncmp(at, name, length) && (!at[length] || at[length] == ','))
@@ -99,7 +105,7 @@ static int take_direction(grove_node *node, grove_solution_part *part, int d)
     int64_t chosen = own->size == 1 && !name[0] ? 0 : -1;
 
     for (int64_t i = 0; name[0] && i < own->size && chosen < 0; i++)
-        if (!strcmp(own->label[i], name) || is_direction(own->label[i], name))
+        if (is_direction(own->label[i], name))
             chosen = i;
     if (chosen < 0)
         return fail_directions(node, part, own);

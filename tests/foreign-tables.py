@@ -270,6 +270,47 @@ def positions():
     close(printed('print(max(ms("a.ms").elevation, over=time))\n', "--precision", "double"), up, "elevation")
 
 
-for case in weights, flag_row, polarizations, moving, units, scales, positions:
+def copies():
+    """A new set of a set's rows has their exposures, centroids and states."""
+    t = fresh("b.ms")
+    n = t.nrows()
+    random = np.random.default_rng(1)
+    t.putcol("EXPOSURE", random.uniform(20, 59, n))
+    t.putcol("TIME_CENTROID", t.getcol("TIME") + random.uniform(-9, 9, n))
+    t.putcol("STATE_ID", random.integers(-1, 3, n).astype(np.int32))
+    t.close()
+    with open_table("b.ms::STATE") as s:
+        s.addrows(2)
+        s.putcol("OBS_MODE", ["ONE", "TWO", "THREE"])
+    with table("b.ms", ack=False) as t:  # rows in another order, and some less
+        t.selectrows(random.permutation(n)[: n - 20].tolist()).copy("a.ms", deep=True).close()
+    write("copy.tree", 'obs = ms("a.ms")\nsink(obs.data, obs, to="c.ms", overwrite=true)\n')
+    run("copy.tree")
+    with table("a.ms", ack=False) as t, table("c.ms", ack=False) as c:
+        keys = [np.lexsort((x.getcol("ANTENNA2"), x.getcol("ANTENNA1"), np.round(x.getcol("TIME")))) for x in (t, c)]
+        for column in "TIME", "ANTENNA1", "ANTENNA2", "EXPOSURE", "TIME_CENTROID", "STATE_ID":
+            assert np.array_equal(t.getcol(column)[keys[0]], c.getcol(column)[keys[1]]), column
+    with table("c.ms::STATE", ack=False) as s:
+        assert s.getcol("OBS_MODE") == ["ONE", "TWO", "THREE"], s.getcol("OBS_MODE")
+
+
+def one_channel():
+    """Cubes of channels of width 0 can be written."""
+    shutil.rmtree("c.ms", ignore_errors=True)
+    for channels in 1, 3:
+        run("simulate.tree", "-s", "sky=one.skymodel", "-s", "array=kat-7", "-s", "phase_centre=05h42m36.1s -30d0m0s",
+            "-s", "channels=%d" % channels, "-s", "smear=none", "-s", "hour_angle=-2min..2min", "-s", "integration=60s", "-s", "out=c.ms")
+        with open_table("c.ms::SPECTRAL_WINDOW") as s:
+            freq = s.getcell("CHAN_FREQ", 0)
+            s.putcol("CHAN_WIDTH", np.zeros((1, channels)))
+        run("image.tree", "-s", "ms=c.ms", "-s", "size=64", "-s", "bands=%d" % channels, "-s", "out=c", "-s", "overwrite=true")
+        with open("c-dirty.fits", "rb") as file:
+            header = file.read(20000)
+        found = [float(header[at + 10 : at + 30]) for at in (header.find(b"%-8s=" % key) for key in (b"CRVAL3", b"NAXIS3"))]
+        assert abs(found[0] - freq[0]) < 1 and found[1] == channels, found
+        shutil.rmtree("c.ms")
+
+
+for case in weights, flag_row, polarizations, moving, units, scales, positions, copies, one_channel:
     print(case.__name__, flush=True)
     case()

@@ -523,7 +523,8 @@ START_TEST(chosen_direction)
     static const struct {
         const char *name;
         int number;
-    } names[] = {{"east", 0}, {"north", 1}, {"west", 1}, {"north,west", 1}, {"d", 2}};
+    } names[] = {{"east", 0}, {"north", 1},  {"west", 1},        {"north,west", 1},
+                 {"d", 2},    {"[east]", 0}, {"[north,west]", 1}};
     char *S = sky();
 
     hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "ant,dir", 0, 0, 3, NULL,
@@ -531,7 +532,7 @@ START_TEST(chosen_direction)
     hdf5_put_table(&(hdf5_soltab){"sol000/phase000", "phase", "ant", 0, 0, 0, NULL, NULL, NULL,
                                   NULL, angle_of, NULL});
     hdf5_finish();
-    for (int k = 0; k < 10; k++) {
+    for (int k = 0; k < 14; k++) {
         char *text =
             grove_format("obs = probe()\n%sG[p] = solutions(\"%s\", direction=\"%s\")\nx = 1 * G\n",
                          k % 2 ? S : "", solution_path, names[k / 2].name);

@@ -10,6 +10,7 @@
 #include <casacore/tables/DataMan/TiledColumnStMan.h>
 #include <casacore/tables/Tables/ArrColDesc.h>
 #include <casacore/tables/Tables/SetupNewTab.h>
+#include <casacore/tables/Tables/TableCopy.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
 #include <cstdio>
@@ -197,9 +198,17 @@ void fill_observation(MeasurementSet &ms, const grove_ms_layout *layout)
     columns.flagRow().put(0, False);
 }
 
-void fill_rest(MeasurementSet &ms)
+// One, or those of the set whose rows it has.
+void fill_states(MeasurementSet &ms, const grove_ms *like)
 {
     MSStateColumns state(ms.state());
+    if (like && like->table.keywordSet().isDefined("STATE")) {
+        Table from = like->table.keywordSet().asTable("STATE");
+        ms.state().addRow(from.nrow());
+        TableCopy::copyRows(ms.state(), from, 0, 0, from.nrow());
+    }
+    if (ms.state().nrow())
+        return;
     ms.state().addRow(1);
     state.sig().put(0, True);
     state.ref().put(0, False);
@@ -208,6 +217,10 @@ void fill_rest(MeasurementSet &ms)
     state.subScan().put(0, 0);
     state.obsMode().put(0, "OBSERVE_TARGET.ON_SOURCE");
     state.flagRow().put(0, False);
+}
+
+void fill_rest(MeasurementSet &ms)
+{
     MSProcessorColumns processor(ms.processor());
     ms.processor().addRow(1);
     processor.type().put(0, "SIMULATOR");
@@ -228,9 +241,82 @@ void fill_rest(MeasurementSet &ms)
     history.appParams().put(0, Vector<String>(1, ""));
 }
 
-// Fills the main table, except data, flags and uvw. Rows stand by times and baselines.
-void fill_main(MeasurementSet &ms, const grove_ms_layout *layout, const grove_set_rows *rows)
+// A column of numbers that rows of a new set have as those of another set.
+template <typename T> class copied_column
 {
+    const grove_ms *from; // null: there is none
+    ScalarColumn<T> column, to;
+    T last = 0; // that was put
+    bool any = false;
+
+  public:
+    copied_column(const Table &table, const grove_ms *like, const char *name)
+        : from(like && like->table.tableDesc().isColumn(name) ? like : nullptr), to(table, name)
+    {
+        if (from)
+            column.attach(from->table, name);
+    }
+    // The rows of a time, to the same number of them from `row` on. False: there are none to copy.
+    bool put(int64_t time, rownr_t row, int64_t count, const std::function<T(T)> &change)
+    {
+        if (!from)
+            return false;
+        std::vector<int64_t> number(size_t(from->layout->baselines)), place(number.size());
+        if (grove_set_rows_list(from->rows.get(), time, 1, 0, from->layout->baselines,
+                                number.data(), place.data()) != count)
+            return false;
+        for (size_t k = 0; k < size_t(count); k++) {
+            const T value = change(column(rownr_t(number[k])));
+            if (value != last || !any) // the manager is incremental
+                to.put(row + k, value);
+            last = value;
+            any = true;
+        }
+        return true;
+    }
+};
+
+// Exposures, centroids and states of rows, which those of a copied set keep.
+class row_details
+{
+    copied_column<Double> exposure, centroid;
+    copied_column<Int> state;
+    double second = 1;
+    grove::time_scale scale = {1, false, 0};
+
+  public:
+    row_details(const Table &table, const grove_ms *like)
+        : exposure(table, like, "EXPOSURE"), centroid(table, like, "TIME_CENTROID"),
+          state(table, like, "STATE_ID")
+    {
+        if (!like)
+            return;
+        scale = grove::scale_of_time(like->table);
+        if (like->table.tableDesc().isColumn("EXPOSURE"))
+            second = grove::unit_of(like->table, "EXPOSURE", "s");
+    }
+    void put(MSMainColumns &columns, const grove_ms_layout *layout, int64_t t, rownr_t row,
+             int64_t count)
+    {
+        const auto to_utc = [&](double time) {
+            grove::to_utc(scale, &time, 1);
+            return time;
+        };
+        // an incremental manager keeps a value until the next one is put
+        if (!centroid.put(t, row, count, to_utc))
+            columns.timeCentroid().put(row, layout->time[t]);
+        if (!exposure.put(t, row, count, [&](double length) { return second * length; }))
+            columns.exposure().put(row, layout->interval[t]);
+        if (!state.put(t, row, count, [](Int number) { return number; }))
+            columns.stateId().put(row, 0);
+    }
+};
+
+// Fills the main table, except data, flags and uvw. Rows stand by times and baselines.
+void fill_main(MeasurementSet &ms, const grove_ms_layout *layout, const grove_set_rows *rows,
+               const grove_ms *like)
+{
+    row_details details(ms, like);
     MSMainColumns columns(ms);
     std::vector<int64_t> number(size_t(layout->baselines)), place(number.size());
     Vector<Float> ones(size_t(layout->correlations), 1.f);
@@ -250,9 +336,8 @@ void fill_main(MeasurementSet &ms, const grove_ms_layout *layout, const grove_se
         columns.antenna2().putColumnRange(slots, right);
         // an incremental manager keeps a value until the next one is put
         columns.time().put(row, layout->time[t]);
-        columns.timeCentroid().put(row, layout->time[t]);
         columns.interval().put(row, layout->interval[t]);
-        columns.exposure().put(row, layout->interval[t]);
+        details.put(columns, layout, t, row, count);
         columns.scanNumber().put(row, layout->scan ? layout->scan[t] : 1);
     }
     if (rows->count) {
@@ -264,7 +349,6 @@ void fill_main(MeasurementSet &ms, const grove_ms_layout *layout, const grove_se
         columns.flagRow().put(0, False);
         columns.observationId().put(0, 0);
         columns.processorId().put(0, 0);
-        columns.stateId().put(0, 0);
         if (!layout->weights) {
             columns.weight().put(0, ones);
             columns.sigma().put(0, ones);
@@ -273,7 +357,8 @@ void fill_main(MeasurementSet &ms, const grove_ms_layout *layout, const grove_se
 }
 
 // Without rows; with all subtables.
-void make_empty(const std::string &path, const grove_ms_layout *layout, const std::string &column)
+void make_empty(const std::string &path, const grove_ms_layout *layout, const std::string &column,
+                const grove_ms *like)
 {
     SetupNewTable setup(path, describe_table(layout), Table::New);
     bind_columns(setup, layout);
@@ -287,6 +372,7 @@ void make_empty(const std::string &path, const grove_ms_layout *layout, const st
         fill_window(set, layout);
         fill_polarization(set, layout);
         fill_observation(set, layout);
+        fill_states(set, like);
         fill_rest(set);
         MSColumns(set).setUVWRef(Muvw::J2000);
         if (column != "DATA")
@@ -299,13 +385,14 @@ void make_empty(const std::string &path, const grove_ms_layout *layout, const st
 }
 
 // An incremental manager continues what was put last only while the table stays open.
-void add_rows(const std::string &path, const grove_ms_layout *layout, const grove_set_rows *rows)
+void add_rows(const std::string &path, const grove_ms_layout *layout, const grove_set_rows *rows,
+              const grove_ms *like)
 {
     std::unique_ptr<MeasurementSet> made(
         new MeasurementSet(grove::open_to_extend(path, TableLock::PermanentLocking)));
     try {
         made->addRow(rownr_t(rows->count));
-        fill_main(*made, layout, rows);
+        fill_main(*made, layout, rows, like);
         made->flush();
     } catch (...) {
         grove::never_close(std::move(made));
@@ -327,10 +414,13 @@ Table open_to_write(const std::string &path, TableLock::LockOption lock)
 }
 
 Table make_table(const std::string &path, const grove_ms_layout *layout, const grove_set_rows *rows,
-                 const std::string &column)
+                 const std::string &column, const grove_ms *like)
 {
-    make_empty(path, layout, column);
-    add_rows(path, layout, rows);
+    if (like &&
+        (like->layout->times != layout->times || like->layout->baselines != layout->baselines))
+        like = nullptr;
+    make_empty(path, layout, column, like);
+    add_rows(path, layout, rows, like);
     empty_tiles(path, -1);
     return open_to_write(path, TableLock::PermanentLocking);
 }

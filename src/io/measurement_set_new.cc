@@ -131,7 +131,7 @@ std::shared_ptr<grove::new_set> find_new(const grove_ms *ms)
 }
 
 // A working folder beside the set that is to be; casacore makes the table in it.
-int make_new(grove_ms *ms, grove_error *error)
+int make_new(grove_ms *ms, const grove_ms *like, grove_error *error)
 {
     std::string folder = freed(grove_path_folder(ms->path.c_str()));
     std::string prefix = freed(grove_record_prefix(ms->path.c_str()));
@@ -147,7 +147,7 @@ int make_new(grove_ms *ms, grove_error *error)
     if (code)
         return code;
     ms->made->table = grove::make_table(ms->made->work + "/" GROVE_RECORD_TABLE, ms->layout,
-                                        ms->rows.get(), ms->column);
+                                        ms->rows.get(), ms->column, like);
     ms->made->layout = copy_layout(ms->layout);
     new_sets.push_back(ms->made);
     return 0;
@@ -265,7 +265,7 @@ extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *la
         int failed = check_target(ms.get(), overwrite, error);
         std::shared_ptr<grove::new_set> made = find_new(ms.get());
         if (!failed)
-            failed = made ? join_new(ms.get(), made, error) : make_new(ms.get(), error);
+            failed = made ? join_new(ms.get(), made, error) : make_new(ms.get(), like, error);
         if (failed)
             return failed;
         ms->table = ms->made->table;

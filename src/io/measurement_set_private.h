@@ -314,9 +314,11 @@ std::shared_ptr<view> open_view(const std::string &folder, grove_record *record,
 std::shared_ptr<view> open_whole(const std::string &folder, grove_record *record,
                                  grove_error *error);
 // The table of a new set: all but coordinates and weights; visibilities are 0, and not flagged. It
-// has DATA and `column`.
+// has DATA and `column`. `like`: the set whose rows it has, whose exposures and states are theirs;
+// may be null.
 casacore::Table make_table(const std::string &path, const grove_ms_layout *layout,
-                           const grove_set_rows *rows, const std::string &column);
+                           const grove_set_rows *rows, const std::string &column,
+                           const grove_ms *like);
 // A table to add columns and rows to: once it is closed, files of new tiled columns have their
 // whole length, without casacore's cache of tiles, which would write zeros, also over what stands
 // there by then.
