@@ -1,6 +1,7 @@
-/* The functions that change files, with a fault at one call. */
+/* The functions that change, look at and read files, with a fault at one call. */
 #include "faults.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 
 static char folder[PATH_MAX];
 static faults_mode mode;
+static faults_kind kind;
 static int chosen, count, simple;
 static faults_locking locking;
 
@@ -28,6 +30,11 @@ void faults_arm(const char *where, faults_mode fault, int at)
     mode = fault;
     chosen = at;
     count = 0;
+}
+
+void faults_choose(faults_kind which)
+{
+    kind = which;
 }
 
 int faults_count(void)
@@ -45,10 +52,10 @@ void faults_lock(faults_locking how)
     locking = how;
 }
 
-/* Whether a call that changes `path` is to fail; errno then says why. */
-static bool fails(const char *path)
+/* Whether a call of this kind for `path` is to fail; errno then says why. */
+static bool fails_as(faults_kind is, const char *path)
 {
-    if (!folder[0] || strncmp(path, folder, strlen(folder)) != 0)
+    if (!folder[0] || is != kind || strncmp(path, folder, strlen(folder)) != 0)
         return false;
     count++;
     if (mode == FAULTS_KILL && count == chosen)
@@ -60,18 +67,28 @@ static bool fails(const char *path)
     return false;
 }
 
-static bool fails_file(int file)
+static bool fails(const char *path)
+{
+    return fails_as(FAULTS_CHANGES, path);
+}
+
+static bool fails_file_as(faults_kind is, int file)
 {
     char link[64], path[PATH_MAX] = "";
 
-    if (!folder[0])
+    if (!folder[0] || is != kind)
         return false;
     snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
-    ssize_t length = readlink(link, path, sizeof(path) - 1);
+    ssize_t length = readlinkat(AT_FDCWD, link, path, sizeof(path) - 1);
     if (length < 0)
         return false;
     path[length] = 0;
-    return fails(path);
+    return fails_as(is, path);
+}
+
+static bool fails_file(int file)
+{
+    return fails_file_as(FAULTS_CHANGES, file);
 }
 
 /* The C library's own function of that name. */
@@ -92,7 +109,8 @@ static bool fails_file(int file)
             bits = va_arg(args, mode_t);                                                           \
             va_end(args);                                                                          \
         }                                                                                          \
-        return (flags & (O_CREAT | O_TRUNC)) && fails(path) ? -1 : real(path, flags, bits);        \
+        faults_kind is = flags & (O_CREAT | O_TRUNC) ? FAULTS_CHANGES : FAULTS_LOOKS;              \
+        return fails_as(is, path) ? -1 : real(path, flags, bits);                                  \
     }
 OPEN(open)
 OPEN(open64)
@@ -102,7 +120,8 @@ OPEN(open64)
     FILE *name(const char *path, const char *how)                                                  \
     {                                                                                              \
         REAL(FILE *, name, const char *, const char *);                                            \
-        return how[0] != 'r' && fails(path) ? NULL : real(path, how);                              \
+        return fails_as(how[0] == 'r' ? FAULTS_LOOKS : FAULTS_CHANGES, path) ? NULL                \
+                                                                             : real(path, how);    \
     }
 FOPEN(fopen)
 FOPEN(fopen64)
@@ -211,6 +230,100 @@ int mkostemp(char *pattern, int flags)
 {
     REAL(int, mkostemp, char *, int);
     return fails(pattern) ? -1 : real(pattern, flags);
+}
+
+/* ---- looking and reading ---- */
+
+#define LOOK(name, type)                                                                           \
+    int name(const char *path, struct type *info)                                                  \
+    {                                                                                              \
+        REAL(int, name, const char *, struct type *);                                              \
+        return fails_as(FAULTS_LOOKS, path) ? -1 : real(path, info);                               \
+    }
+LOOK(stat, stat)
+LOOK(lstat, stat)
+LOOK(stat64, stat64)
+LOOK(lstat64, stat64)
+
+#define LOOK_FILE(name, type)                                                                      \
+    int name(int file, struct type *info)                                                          \
+    {                                                                                              \
+        REAL(int, name, int, struct type *);                                                       \
+        return fails_file_as(FAULTS_LOOKS, file) ? -1 : real(file, info);                          \
+    }
+LOOK_FILE(fstat, stat)
+LOOK_FILE(fstat64, stat64)
+
+int access(const char *path, int how)
+{
+    REAL(int, access, const char *, int);
+    return fails_as(FAULTS_LOOKS, path) ? -1 : real(path, how);
+}
+
+ssize_t readlink(const char *path, char *to, size_t room)
+{
+    REAL(ssize_t, readlink, const char *, char *, size_t);
+    return fails_as(FAULTS_LOOKS, path) ? -1 : real(path, to, room);
+}
+
+char *realpath(const char *path, char *to)
+{
+    REAL(char *, realpath, const char *, char *);
+    return fails_as(FAULTS_LOOKS, path) ? NULL : real(path, to);
+}
+
+DIR *opendir(const char *path)
+{
+    REAL(DIR *, opendir, const char *);
+    return fails_as(FAULTS_LOOKS, path) ? NULL : real(path);
+}
+
+struct dirent *readdir(DIR *from)
+{
+    REAL(struct dirent *, readdir, DIR *);
+    return fails_file_as(FAULTS_LOOKS, dirfd(from)) ? NULL : real(from);
+}
+
+struct dirent64 *readdir64(DIR *from)
+{
+    REAL(struct dirent64 *, readdir64, DIR *);
+    return fails_file_as(FAULTS_LOOKS, dirfd(from)) ? NULL : real(from);
+}
+
+off_t lseek(int file, off_t at, int from)
+{
+    REAL(off_t, lseek, int, off_t, int);
+    return fails_file_as(FAULTS_LOOKS, file) ? -1 : real(file, at, from);
+}
+
+off64_t lseek64(int file, off64_t at, int from)
+{
+    REAL(off64_t, lseek64, int, off64_t, int);
+    return fails_file_as(FAULTS_LOOKS, file) ? -1 : real(file, at, from);
+}
+
+ssize_t read(int file, void *bytes, size_t length)
+{
+    REAL(ssize_t, read, int, void *, size_t);
+    return fails_file_as(FAULTS_READS, file) ? -1 : real(file, bytes, length);
+}
+
+ssize_t pread(int file, void *bytes, size_t length, off_t at)
+{
+    REAL(ssize_t, pread, int, void *, size_t, off_t);
+    return fails_file_as(FAULTS_READS, file) ? -1 : real(file, bytes, length, at);
+}
+
+ssize_t pread64(int file, void *bytes, size_t length, off64_t at)
+{
+    REAL(ssize_t, pread64, int, void *, size_t, off64_t);
+    return fails_file_as(FAULTS_READS, file) ? -1 : real(file, bytes, length, at);
+}
+
+ssize_t preadv64v2(int file, const struct iovec *pieces, int number, off64_t at, int flags)
+{
+    REAL(ssize_t, preadv64v2, int, const struct iovec *, int, off64_t, int);
+    return fails_file_as(FAULTS_READS, file) ? -1 : real(file, pieces, number, at, flags);
 }
 
 /* ---- locks ---- */

@@ -1,5 +1,5 @@
-/* Faults of the system, one at a chosen call: the functions that change files are defined in the
- * test program, which comes before the C library, and count. */
+/* Faults of the system, one at a chosen call: the functions that change, look at and read files are
+ * defined in the test program, which comes before the C library, and count. */
 #ifndef GROVE_TESTS_FAULTS_H
 #define GROVE_TESTS_FAULTS_H
 
@@ -11,7 +11,15 @@ typedef enum {
     FAULTS_MODES
 } faults_mode;
 
-/* From now on, calls that change files in `folder` are counted from 1; at number `at` the fault
+typedef enum {
+    FAULTS_CHANGES, /* calls that change files */
+    FAULTS_LOOKS,   /* those that look what there is, list, open for reading, and seek */
+    FAULTS_READS,
+    FAULTS_KINDS
+} faults_kind;
+void faults_choose(faults_kind kind); /* those that change files, unless it is called */
+
+/* From now on, calls of this kind for files in `folder` are counted from 1; at number `at` the fault
  * happens. Nothing is synced, which only a machine that dies would show. */
 void faults_arm(const char *folder, faults_mode mode, int at);
 int faults_count(void);

@@ -243,6 +243,15 @@ unsigned long foreign_hash(const char *path)
     }
 }
 
+long foreign_history(const char *path)
+{
+    try {
+        return long(Table(path).keywordSet().asTable("HISTORY").nrow());
+    } catch (const std::exception &) {
+        return -1;
+    }
+}
+
 bool foreign_opens(const char *path)
 {
     return foreign_hash(path) != 0;

@@ -47,6 +47,7 @@ bool foreign_opens(const char *path);
  * opened.
  */
 unsigned long foreign_hash(const char *path);
+long foreign_history(const char *path); /* rows of HISTORY; -1: it cannot be opened */
 /* Keeps a set open, and locked where `lock` is true, until the process ends. */
 void foreign_hold(const char *path, bool lock);
 

@@ -187,19 +187,23 @@ int grove_change_list_read(grove_change_list *list, const char *work, grove_erro
 
 /* Where the file or folder lies that was there before, when it is not under its name: NULL when it
  * is nowhere. Caller frees. */
-static char *find_old(const grove_change_list *list, const grove_change *change)
+static int find_old(const grove_change_list *list, const grove_change *change, char **found,
+                    grove_error *error)
 {
     char *at[2] = {grove_format("%s/old/%s", list->work, change->name),
                    list->folder ? grove_path_join(list->work, GROVE_RECORD_TABLE) : NULL};
-    char *found = NULL;
+    int code = 0;
 
+    *found = NULL;
     for (int k = 0; k < 2 && at[k]; k++) {
-        grove_file_mark mark = grove_file_mark_of(at[k]);
-        if (!found && grove_file_mark_equal(&mark, &change->before))
-            found = grove_strdup(at[k]);
+        grove_file_mark mark = {0};
+        if (!code && !*found)
+            code = grove_file_mark_of(at[k], &mark, error);
+        if (!code && !*found && grove_file_mark_equal(&mark, &change->before))
+            *found = grove_strdup(at[k]);
         free(at[k]);
     }
-    return found;
+    return code;
 }
 
 /* A new folder was not there before: what has its name now is another's, or the empty folder that
@@ -212,19 +216,21 @@ static bool is_foreign(const grove_change_list *list, const grove_change *change
 static int check_one(const grove_change_list *list, const grove_change *change, grove_error *error)
 {
     char *target = grove_change_target(list, change), *old = NULL;
-    grove_file_mark now = grove_file_mark_of(target);
+    grove_file_mark now;
+    int code = grove_file_mark_of(target, &now, error);
     bool before = grove_file_mark_equal(&now, &change->before);
     bool after = grove_file_mark_equal(&now, &change->after);
-    int code = 0;
 
-    if (!change->after.inode)
-        code = 0; /* where it went already, it is put back whatever is there now */
+    if (!code && !before && change->before.inode)
+        code = find_old(list, change, &old, error);
+    if (code || !change->after.inode)
+        ; /* where it went already, it is put back whatever is there now */
     else if (!before && !after && now.inode && !is_foreign(list, change))
         code = grove_fail(error, GROVE_INVALID,
                           "%s: has changed since a run died that wrote it; it is left as it is. To "
                           "keep everything as it is now, remove %s",
                           target, list->work);
-    else if (!before && change->before.inode && !(old = find_old(list, change)))
+    else if (!before && change->before.inode && !old)
         code = grove_fail(error, GROVE_IO,
                           "%s: what it was before a run died that wrote it is not in %s any more",
                           target, list->work);
@@ -233,18 +239,19 @@ static int check_one(const grove_change_list *list, const grove_change *change, 
     return code;
 }
 
-static int undo_one(const grove_change_list *list, const grove_change *change)
+static int undo_one(const grove_change_list *list, const grove_change *change, grove_error *error)
 {
-    char *target = grove_change_target(list, change);
+    char *target = grove_change_target(list, change), *old = NULL;
     char *own = list->folder
                     ? grove_path_join(list->work, GROVE_RECORD_TABLE)
                     : grove_format("%s/" GROVE_RECORD_TABLE "/%s", list->work, change->name);
-    char *old = change->before.inode ? find_old(list, change) : NULL;
-    grove_file_mark now = grove_file_mark_of(target);
+    grove_file_mark now;
+    int code = grove_file_mark_of(target, &now, error), failed = 0;
+    if (!code && change->before.inode)
+        code = find_old(list, change, &old, error);
     bool after = now.inode && grove_file_mark_equal(&now, &change->after);
-    int failed = 0;
 
-    if (grove_file_mark_equal(&now, &change->before))
+    if (code || grove_file_mark_equal(&now, &change->before))
         failed = 0;
     else if (!change->after.inode)
         failed = old && rename(old, target);
@@ -260,12 +267,12 @@ static int undo_one(const grove_change_list *list, const grove_change *change)
         failed = rename(target, own);
     else if (is_foreign(list, change))
         (void)rmdir(target);
-    int reason = errno;
+    if (failed)
+        code = grove_fail(error, GROVE_IO, "%s: cannot be put back: %s", target, strerror(errno));
     free(target);
     free(own);
     free(old);
-    errno = reason;
-    return failed;
+    return code;
 }
 
 int grove_change_list_check(const grove_change_list *list, grove_error *error)
@@ -282,12 +289,7 @@ int grove_change_list_undo(const grove_change_list *list, grove_error *error)
     int code = 0;
 
     for (size_t i = list->count; i-- > 0 && !code;)
-        if (undo_one(list, &list->changes[i])) {
-            char *target = grove_change_target(list, &list->changes[i]);
-            code =
-                grove_fail(error, GROVE_IO, "%s: cannot be put back: %s", target, strerror(errno));
-            free(target);
-        }
+        code = undo_one(list, &list->changes[i], error);
     char *folder = grove_path_folder(list->work);
     if (!code && grove_path_sync(folder))
         code = grove_fail(error, GROVE_IO, "%s: %s", folder, strerror(errno));
@@ -295,30 +297,32 @@ int grove_change_list_undo(const grove_change_list *list, grove_error *error)
     return code;
 }
 
-/* Whether every change was made: those of a run that did not come so far were not. */
-static bool all_made(const grove_change_list *list)
+int grove_change_list_made(const grove_change_list *list, bool *made, grove_error *error)
 {
-    bool made = true;
+    int code = 0;
 
-    for (size_t i = 0; i < list->count && made; i++) {
+    *made = true;
+    for (size_t i = 0; i < list->count && *made && !code; i++) {
         char *target = grove_change_target(list, &list->changes[i]);
-        grove_file_mark now = grove_file_mark_of(target);
-        made = !list->changes[i].after.inode || now.inode == list->changes[i].after.inode;
+        grove_file_mark now;
+        code = grove_file_mark_of(target, &now, error);
+        *made = !list->changes[i].after.inode || now.inode == list->changes[i].after.inode;
         free(target);
     }
-    return made;
+    return code;
 }
 
 void grove_change_list_tidy(const grove_change_list *list)
 {
-    bool made = all_made(list), left = false;
+    bool made, left = grove_change_list_made(list, &made, NULL) != 0;
 
-    for (size_t i = 0; i < list->count && made; i++) {
+    for (size_t i = 0; i < list->count && made && !left; i++) {
         const grove_change *change = &list->changes[i];
         char *target = grove_change_target(list, change);
-        grove_file_mark now = grove_file_mark_of(target);
-        if (!change->after.inode && grove_file_mark_equal(&now, &change->before))
-            left = unlink(target) || left;
+        grove_file_mark now;
+        left = grove_file_mark_of(target, &now, NULL) != 0;
+        if (!left && !change->after.inode && grove_file_mark_equal(&now, &change->before))
+            left = unlink(target) != 0;
         free(target);
     }
     if (!left) /* or the next run that writes here will see to it */

@@ -220,22 +220,33 @@ void grove_file_discard(grove_file *file)
     release(file);
 }
 
-/* ---- marks ---- */
+/* ---- what is there ---- */
 
-grove_file_mark grove_file_mark_of(const char *path)
+/* Whether this error says that nothing can be at the path; all others say nothing of that. */
+static bool is_absent(int reason)
+{
+    return reason == ENOENT || reason == ENOTDIR || reason == ENAMETOOLONG;
+}
+
+static int fail_to_look(const char *path, grove_error *error)
+{
+    return grove_fail(error, GROVE_IO, "%s: cannot be looked at: %s", path, strerror(errno));
+}
+
+int grove_file_mark_of(const char *path, grove_file_mark *mark, grove_error *error)
 {
     struct stat info;
-    grove_file_mark mark = {0};
 
+    memset(mark, 0, sizeof(*mark));
     if (lstat(path, &info))
-        return mark;
-    mark.inode = (uint64_t)info.st_ino;
+        return is_absent(errno) ? 0 : fail_to_look(path, error);
+    mark->inode = (uint64_t)info.st_ino;
     if (!S_ISDIR(info.st_mode)) { /* what a folder has beside changes with what is in it */
-        mark.size = (int64_t)info.st_size;
-        mark.seconds = (int64_t)info.st_mtim.tv_sec;
-        mark.nanoseconds = (int64_t)info.st_mtim.tv_nsec;
+        mark->size = (int64_t)info.st_size;
+        mark->seconds = (int64_t)info.st_mtim.tv_sec;
+        mark->nanoseconds = (int64_t)info.st_mtim.tv_nsec;
     }
-    return mark;
+    return 0;
 }
 
 bool grove_file_mark_equal(const grove_file_mark *a, const grove_file_mark *b)
@@ -275,9 +286,21 @@ int grove_path_fail(const char *path, grove_error *error)
     return code;
 }
 
+grove_path_kind grove_path_look(const char *path, grove_error *error)
+{
+    struct stat info;
+
+    if (stat(path, &info) == 0)
+        return S_ISDIR(info.st_mode) ? GROVE_PATH_FOLDER : GROVE_PATH_FILE;
+    if (is_absent(errno))
+        return GROVE_PATH_NONE;
+    fail_to_look(path, error);
+    return GROVE_PATH_UNKNOWN;
+}
+
 bool grove_path_exists(const char *path)
 {
-    return access(path, F_OK) == 0;
+    return access(path, F_OK) == 0 || !is_absent(errno);
 }
 
 bool grove_path_is_folder(const char *path)
@@ -478,7 +501,7 @@ int grove_path_remove(const char *path, grove_error *error)
     struct stat info;
 
     if (lstat(path, &info))
-        return 0;
+        return is_absent(errno) ? 0 : fail_to_look(path, error);
     if (nftw(path, remove_one, 32, FTW_DEPTH | FTW_PHYS))
         return grove_fail(error, GROVE_IO, "%s: cannot remove: %s", path, strerror(errno));
     return 0;
@@ -489,22 +512,43 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-char **grove_folder_list(const char *path)
+char **grove_folder_read(const char *path, grove_error *error)
 {
     DIR *folder = opendir(path);
     char **names = grove_alloc(sizeof(*names));
     size_t count = 0, capacity = 1;
     struct dirent *entry;
 
-    while (folder && (entry = readdir(folder))) {
+    while (folder && (errno = 0, entry = readdir(folder))) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
         grove_grow((void **)&names, &capacity, count + 1, sizeof(*names));
         names[count++] = grove_strdup(entry->d_name);
     }
+    int reason = errno;
     names[count] = NULL;
     if (folder)
         closedir(folder);
+    if (!folder || reason) {
+        grove_folder_free(names);
+        grove_fail(error, GROVE_IO, "%s: its files cannot be listed: %s", path, strerror(reason));
+        errno = reason;
+        return NULL;
+    }
     qsort(names, count, sizeof(*names), compare_names);
     return names;
+}
+
+char **grove_folder_list(const char *path)
+{
+    char **names = grove_folder_read(path, NULL);
+
+    return names ? names : grove_alloc(sizeof(*names));
+}
+
+void grove_folder_free(char **names)
+{
+    for (char **name = names; name && *name; name++)
+        free(*name);
+    free(names);
 }

@@ -35,7 +35,8 @@ typedef struct {
     uint64_t inode;
     int64_t size, seconds, nanoseconds;
 } grove_file_mark;
-grove_file_mark grove_file_mark_of(const char *path); /* not of what a link points to */
+/* Not of what a link points to. A code with a message where the system cannot tell. */
+int grove_file_mark_of(const char *path, grove_file_mark *mark, grove_error *error);
 bool grove_file_mark_equal(const grove_file_mark *a, const grove_file_mark *b);
 
 /* "; did you mean 'PATH'?" with the name in the folder of `path` that is nearest to it, or "".
@@ -43,7 +44,16 @@ bool grove_file_mark_equal(const grove_file_mark *a, const grove_file_mark *b);
 char *grove_path_hint(const char *path);
 /* "PATH: there is no such file or folder", with that hint: GROVE_MISSING. */
 int grove_path_fail(const char *path, grove_error *error);
-bool grove_path_exists(const char *path);
+/* What is at a path, links followed; UNKNOWN, with a message, where the system cannot tell. Nothing
+ * is there only where the system says so. */
+typedef enum {
+    GROVE_PATH_UNKNOWN,
+    GROVE_PATH_NONE,
+    GROVE_PATH_FILE,
+    GROVE_PATH_FOLDER
+} grove_path_kind;
+grove_path_kind grove_path_look(const char *path, grove_error *error);
+bool grove_path_exists(const char *path); /* also where the system cannot tell */
 bool grove_path_is_folder(const char *path);
 bool grove_path_is_link(const char *path);
 /* `path` relative to the folder of `base_file`; a copy of an absolute path. Caller frees. */
@@ -69,7 +79,11 @@ char *grove_path_folder(const char *path);
 char *grove_path_name(const char *path);
 /* A copy of a regular file under a name that must be new; 0, or -1 with errno. */
 int grove_file_copy(const char *from, const char *to);
-/* Names in a folder, sorted, without "." and ".."; NULL-terminated. Free each name and the list. */
+/* Names in a folder, sorted, without "." and ".."; NULL-terminated. Free each name and the list.
+ * grove_folder_list: none where it cannot be read, for what need not be complete; grove_folder_read:
+ * NULL with a message. */
 char **grove_folder_list(const char *path);
+char **grove_folder_read(const char *path, grove_error *error);
+void grove_folder_free(char **names); /* NULL is fine */
 
 #endif

@@ -270,6 +270,17 @@ static int make_changes(entry *each, grove_error *error)
     return code;
 }
 
+/* That calls have succeeded is not enough: what is there counts. */
+static int check_changes(const entry *each, grove_error *error)
+{
+    bool made;
+    int code = grove_change_list_made(&each->list, &made, error);
+
+    return code || made ? code
+                        : grove_fail(error, GROVE_IO, "%s: what was put in place is not there",
+                                     each->list.work);
+}
+
 static int sync_around(const entry *each, grove_error *error)
 {
     char *folder = grove_path_folder(each->work);
@@ -330,6 +341,8 @@ int grove_record_commit(grove_record *record, grove_error *error)
         return code;
     while (made < record->count && !code)
         code = make_changes(&record->entries[made++], error);
+    for (size_t i = 0; i < record->count && !code; i++)
+        code = check_changes(&record->entries[i], error);
     for (size_t i = 0; i < record->count && !code; i++)
         code = sync_around(&record->entries[i], error);
     if (!code)

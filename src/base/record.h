@@ -59,7 +59,7 @@ typedef enum { GROVE_RECORD_NONE, GROVE_RECORD_CLEANED, GROVE_RECORD_UNDONE } gr
 
 /* Whether a working folder inside or beside `path` is left from a run that died; NONE also where
  * all belong to runs that live. */
-grove_record_state grove_record_look(const char *path);
+int grove_record_look(const char *path, grove_record_state *state, grove_error *error);
 /* Puts `path`, and what else the same run wrote, back to what it was before that run, or finishes
  * tidying up for a run that had committed. The caller has the exclusive lock of `path`. Fails, and
  * changes nothing, when files are not those that the run left. */

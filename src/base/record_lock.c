@@ -54,24 +54,25 @@ static bool is_own(int lock)
     return pread(lock, text, sizeof(text) - 1, 0) > 0 && !strcmp(text, own);
 }
 
-static bool is_old(int lock)
-{
-    struct stat info;
-
-    return fstat(lock, &info) == 0 && time(NULL) - info.st_mtime > OLD;
-}
-
-/* Whether the run that made the file has died. Of one on another host nothing is known. */
+/* Whether the run that made the file has died; if not, errno is EWOULDBLOCK, or says why that is not
+ * known. Of one on another host nothing is known. */
 static bool owner_died(int lock)
 {
     char text[300] = "", own[300];
+    struct stat info;
     ssize_t length = pread(lock, text, sizeof(text) - 1, 0);
     const char *host = strchr(text, ' ');
+    bool died;
 
-    if (length <= 0 || !host) /* is about to write it, or died at once */
-        return length >= 0 && is_old(lock);
+    if (length < 0 || fstat(lock, &info))
+        return false;
     name_owner(own, sizeof(own));
-    return !strcmp(host, strchr(own, ' ')) && kill((pid_t)atol(text), 0) && errno == ESRCH;
+    if (!host) /* is about to write it, or died at once */
+        died = time(NULL) - info.st_mtime > OLD;
+    else
+        died = !strcmp(host, strchr(own, ' ')) && kill((pid_t)atol(text), 0) && errno == ESRCH;
+    errno = EWOULDBLOCK;
+    return died;
 }
 
 /* ---- making one ---- */
@@ -99,8 +100,19 @@ static bool may_have(int lock)
 {
     struct stat info;
 
-    return (flock(lock, LOCK_EX | LOCK_NB) == 0 || has_no_locks(errno)) &&
-           fstat(lock, &info) == 0 && info.st_nlink > 0;
+    if ((flock(lock, LOCK_EX | LOCK_NB) && !has_no_locks(errno)) || fstat(lock, &info))
+        return false;
+    errno = EWOULDBLOCK;
+    return info.st_nlink > 0;
+}
+
+/* Closes it, keeping errno. */
+static void close_lock(int lock)
+{
+    int reason = errno;
+
+    close(lock);
+    errno = reason;
 }
 
 /* The file is complete when it gets its name, unless the file system can neither link nor rename
@@ -120,7 +132,7 @@ static int make_lock(const char *work, const char *name)
     if (made || empty)
         lock = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | (empty ? O_CREAT | O_EXCL : 0), 0666);
     if (lock >= 0 && !(may_have(lock) && (made || write_owner(lock)))) {
-        close(lock);
+        close_lock(lock);
         lock = -1;
     }
     free(path);
@@ -134,18 +146,17 @@ static bool is_lock(const char *name)
     return !strcmp(name, "lock") || !strncmp(name, "lock.", 5);
 }
 
-/* The number of the last lock in the folder: that of `lock` is 0. */
+/* The number of the last lock in the folder: that of `lock` is 0; -1 with errno. */
 static int last_number(const char *work)
 {
-    char **names = grove_folder_list(work);
-    int last = 0;
+    char **names = grove_folder_read(work, NULL);
+    int last = names ? 0 : -1;
 
-    for (char **name = names; *name; name++) {
+    for (char **name = names; name && *name; name++) {
         int number = is_lock(*name) && (*name)[4] ? atoi(*name + 5) : 0;
         last = number > last ? number : last;
-        free(*name);
     }
-    free(names);
+    grove_folder_free(names);
     return last;
 }
 
@@ -153,6 +164,8 @@ static int last_number(const char *work)
 static int take_over(const char *work)
 {
     int number = last_number(work), lock = -1;
+    if (number < 0)
+        return -1;
     char *name = number ? grove_format("lock.%d", number) : grove_strdup("lock");
     char *path = grove_path_join(work, name), *next = grove_format("lock.%d", number + 1);
     int last = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -165,7 +178,7 @@ static int take_over(const char *work)
         }
     }
     if (last >= 0)
-        close(last);
+        close_lock(last);
     free(name);
     free(path);
     free(next);
@@ -177,7 +190,7 @@ static int take(const char *work)
     char *path = grove_path_join(work, "lock");
     int lock = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
-    if (lock < 0) /* of another user */
+    if (lock < 0 && (errno == EACCES || errno == EROFS)) /* of another user */
         lock = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     free(path);
     if (lock < 0)
@@ -185,13 +198,17 @@ static int take(const char *work)
     bool has_locks = flock(lock, LOCK_EX | LOCK_NB) == 0 || !has_no_locks(errno);
     if (has_locks && may_have(lock))
         return lock;
-    close(lock);
+    close_lock(lock);
     return has_locks ? -1 : take_over(work);
 }
 
 int grove_record_lock(const char *work, bool create)
 {
-    return create ? make_lock(work, "lock") : take(work);
+    int lock = create ? make_lock(work, "lock") : take(work);
+
+    if (lock < 0 && errno == EEXIST)
+        errno = EWOULDBLOCK;
+    return lock;
 }
 
 void grove_record_unlock(const char *work, int lock)

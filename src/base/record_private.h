@@ -48,10 +48,13 @@ typedef struct {
 /* Writes down all that is to change, and the record in the first folder: all is on disk then. */
 int grove_record_write_down(grove_record_entry *entries, size_t count, grove_error *error);
 
+/* Whether every change was made: those of a run that did not come so far were not. */
+int grove_change_list_made(const grove_change_list *list, bool *made, grove_error *error);
 /* Whether every file is what the list says, before or after; and puts back what was changed. */
 int grove_change_list_check(const grove_change_list *list, grove_error *error);
 int grove_change_list_undo(const grove_change_list *list, grove_error *error);
-/* The lock of a working folder, which its run has as long as it lives: a file in it, or -1. Where
+/* The lock of a working folder, which its run has as long as it lives: a file in it, or -1 with
+ * errno, EWOULDBLOCK where another has it and ENOENT where there is none. Where
  * the file system has no locks, the file says which process of which host that is; of several who
  * take that of a run that died one gets it. */
 int grove_record_lock(const char *work, bool create);

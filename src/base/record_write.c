@@ -52,54 +52,58 @@ static int sync_path(const char *path, grove_error *error)
 static int list_files(grove_record_entry *each, const char *folder, bool prepared,
                       grove_error *error)
 {
-    char **names = grove_folder_list(folder);
-    int code = 0;
+    char **names = grove_folder_read(folder, error), *around = grove_path_folder(each->work);
+    int code = names ? 0 : GROVE_IO;
 
-    for (char **name = names; *name; name++) {
-        char *before = NULL, *after = NULL, *around = grove_path_folder(each->work);
-        before = grove_path_join(around, *name);
-        after = grove_format("%s/" GROVE_RECORD_TABLE "/%s", each->work, *name);
-        grove_file_mark old = grove_file_mark_of(before);
-        grove_file_mark new = grove_file_mark_of(after);
-        if (is_table_file(*name) && !code && prepared && old.inode != new.inode) {
+    for (char **name = names; name && *name && !code; name++) {
+        if (!is_table_file(*name))
+            continue;
+        char *before = grove_path_join(around, *name);
+        char *after = grove_format("%s/" GROVE_RECORD_TABLE "/%s", each->work, *name);
+        grove_file_mark old, new;
+        code = grove_file_mark_of(before, &old, error);
+        if (!code)
+            code = grove_file_mark_of(after, &new, error);
+        bool changes = !code && (prepared ? old.inode != new.inode : !new.inode);
+        if (changes && prepared) {
             code = sync_path(after, error);
-            new = grove_file_mark_of(after);
-            grove_change_add(&each->list, *name, old, new);
-        } else if (is_table_file(*name) && !prepared && !new.inode) {
-            grove_change_add(&each->list, *name, old, new);
+            if (!code)
+                code = grove_file_mark_of(after, &new, error);
         }
-        free(around);
+        if (changes && !code)
+            grove_change_add(&each->list, *name, old, new);
         free(before);
         free(after);
-        free(*name);
     }
-    free(names);
+    grove_folder_free(names);
+    free(around);
     return code;
 }
 
-static void list_lock(grove_record_entry *each, const char *folder)
+static int list_lock(grove_record_entry *each, const char *folder, grove_error *error)
 {
     char *path = grove_path_join(folder, "table.lock");
-    grove_file_mark mark = grove_file_mark_of(path);
+    grove_file_mark mark;
+    int code = grove_file_mark_of(path, &mark, error);
 
-    if (mark.inode)
+    if (!code && mark.inode)
         grove_change_add(&each->list, "table.lock", mark, (grove_file_mark){0});
     free(path);
+    return code;
 }
 
 static int sync_all(const char *path, grove_error *error)
 {
-    char **names = grove_folder_list(path);
-    int code = 0;
+    grove_path_kind kind = grove_path_look(path, error);
+    char **names = kind == GROVE_PATH_FOLDER ? grove_folder_read(path, error) : NULL;
+    int code = kind == GROVE_PATH_UNKNOWN || (kind == GROVE_PATH_FOLDER && !names) ? GROVE_IO : 0;
 
-    for (char **name = names; *name; name++) {
+    for (char **name = names; name && *name && !code; name++) {
         char *each = grove_path_join(path, *name);
-        if (!code)
-            code = grove_path_is_folder(each) ? sync_all(each, error) : sync_path(each, error);
+        code = sync_all(each, error);
         free(each);
-        free(*name);
     }
-    free(names);
+    grove_folder_free(names);
     return code ? code : sync_path(path, error);
 }
 
@@ -107,15 +111,17 @@ static int list_path(grove_record_entry *each, const char *around, const char *p
                      grove_error *error)
 {
     char *path = grove_path_join(around, each->name);
-    grove_file_mark now = grove_file_mark_of(path);
-    int code = 0;
+    grove_file_mark now, new = {0};
+    int code = grove_file_mark_of(path, &now, error);
 
-    if (now.inode && !each->replace)
+    if (!code && now.inode && !each->replace)
         code =
             grove_fail(error, GROVE_INVALID,
                        "%s: something else has got this name meanwhile; it is left as it is", path);
-    else
-        grove_change_add(&each->list, each->name, now, grove_file_mark_of(prepared));
+    if (!code)
+        code = grove_file_mark_of(prepared, &new, error);
+    if (!code)
+        grove_change_add(&each->list, each->name, now, new);
     free(path);
     return code ? code : sync_all(prepared, error);
 }
@@ -131,9 +137,8 @@ static void start_sync(const grove_record_entry *each)
         if (is_table_file(*name))
             grove_path_start_sync(path);
         free(path);
-        free(*name);
     }
-    free(names);
+    grove_folder_free(names);
     free(prepared);
 }
 
@@ -151,8 +156,8 @@ static int list_changes(grove_record_entry *each, const char *home, grove_error 
         code = list_files(each, prepared, true, error);
         if (!code)
             code = list_files(each, around, false, error);
-        if (each->without_lock)
-            list_lock(each, around);
+        if (!code && each->without_lock)
+            code = list_lock(each, around, error);
         qsort(each->list.changes, each->list.count, sizeof(grove_change), compare_changes);
     }
     free(around);

@@ -32,23 +32,38 @@ char *grove_record_prefix(const char *path)
     return prefix;
 }
 
-/* Takes the lock of a working folder; false when its run lives, or it is none. One without a lock
- * is of a run that died at once, or of one that will find it removed and make another. */
-static bool take(const char *path, remnant *found)
+/* What errno says is not there, or may not be looked at: whoever may write here may. */
+static bool is_nothing(void)
 {
-    char *file = grove_path_join(path, "lock");
+    return errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == EPERM ||
+           errno == EROFS;
+}
+
+static int fail_to_look(const char *path, grove_error *error)
+{
+    return grove_fail(error, GROVE_IO,
+                      "%s: cannot be looked at for what a run that died may have left: %s", path,
+                      strerror(errno));
+}
+
+/* Takes the lock of a working folder: 1, or 0 when its run lives, or it is none. One without a lock
+ * is of a run that died at once, or of one that will find it removed and make another. */
+static int take(const char *path, remnant *found, grove_error *error)
+{
     struct stat info;
 
     *found = (remnant){.lock = -1};
-    if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
-        found->lock = grove_record_lock(path, false);
-        if (found->lock < 0 && !grove_path_exists(file))
-            found->lock = grove_record_lock(path, true);
-    }
-    free(file);
-    if (found->lock >= 0)
-        found->path = grove_strdup(path);
-    return found->lock >= 0;
+    if (lstat(path, &info))
+        return is_nothing() ? 0 : fail_to_look(path, error);
+    if (!S_ISDIR(info.st_mode))
+        return 0;
+    found->lock = grove_record_lock(path, false);
+    if (found->lock < 0 && errno == ENOENT)
+        found->lock = grove_record_lock(path, true);
+    if (found->lock < 0)
+        return is_nothing() || errno == EWOULDBLOCK ? 0 : fail_to_look(path, error);
+    found->path = grove_strdup(path);
+    return 1;
 }
 
 static void release(remnants *found)
@@ -62,64 +77,78 @@ static void release(remnants *found)
     free(found->at);
 }
 
-static void add(remnants *found, const char *path)
+static int add(remnants *found, const char *path, grove_error *error)
 {
     remnant each;
+    int taken = take(path, &each, error);
 
-    if (!take(path, &each))
-        return;
+    if (taken <= 0)
+        return taken;
     grove_grow((void **)&found->at, &found->capacity, found->count, sizeof(remnant));
     found->at[found->count++] = each;
+    return 0;
 }
 
 /* Whether who has made a file may say what is to be done around it: this user, or the one to whom
- * the folder belongs. In a folder for all, anyone may make one. */
-static bool is_trusted(const char *path)
+ * the folder belongs. In a folder for all, anyone may make one. 1 or 0. */
+static int is_trusted(const char *path, grove_error *error)
 {
     char *folder = grove_path_folder(path);
     struct stat file, around;
-    bool is = lstat(path, &file) == 0 && stat(folder, &around) == 0 &&
-              (file.st_uid == geteuid() || file.st_uid == around.st_uid);
+    int is;
 
+    if (lstat(path, &file) || stat(folder, &around))
+        is = is_nothing() ? 0 : fail_to_look(path, error);
+    else
+        is = file.st_uid == geteuid() || file.st_uid == around.st_uid;
     free(folder);
     return is;
 }
 
 /* Those in `folder` whose names are the prefix and six characters of mkdtemp. */
-static void find_in(const char *folder, const char *prefix, bool inside, remnants *found)
+static int find_in(const char *folder, const char *prefix, bool inside, remnants *found,
+                   grove_error *error)
 {
-    char **names = grove_folder_list(folder);
+    char **names = grove_folder_read(folder, NULL);
     size_t length = strlen(prefix);
+    int code = names || is_nothing() ? 0 : fail_to_look(folder, error);
 
-    for (char **name = names; *name; name++) {
+    for (char **name = names; name && *name && !code; name++)
         if (!strncmp(*name, prefix, length) && strlen(*name) == length + 6) {
             char *path = grove_path_join(folder, *name);
-            if (inside || is_trusted(path)) /* who may write into a set may do anything there */
-                add(found, path);
+            /* who may write into a set may do anything there */
+            int trusted = inside ? 1 : is_trusted(path, error);
+            code = trusted > 0 ? add(found, path, error) : trusted;
             free(path);
         }
-        free(*name);
-    }
-    free(names);
+    grove_folder_free(names);
+    return code;
 }
 
-static remnants find(const char *path)
+/* Locks what it finds; whatever it returns, it is to be released. */
+static int find(const char *path, remnants *found, grove_error *error)
 {
-    remnants found = {0};
     char *real = realpath(path, NULL);
+    int code = real || is_nothing() ? 0 : fail_to_look(path, error);
     char *folder = grove_path_folder(real ? real : path);
-    char *around = realpath(folder, NULL);
+    char *around = code ? NULL : realpath(folder, NULL);
     char *prefix = grove_record_prefix(real ? real : path);
+    grove_path_kind kind = GROVE_PATH_NONE;
 
+    *found = (remnants){0};
+    if (!code && !around && !is_nothing())
+        code = fail_to_look(folder, error);
     if (around)
-        find_in(around, prefix, false, &found);
-    if (real && grove_path_is_folder(real))
-        find_in(real, GROVE_RECORD_INSIDE, true, &found);
+        code = find_in(around, prefix, false, found, error);
+    if (!code && real && (kind = grove_path_look(real, error)) == GROVE_PATH_UNKNOWN)
+        code = GROVE_IO;
+    if (kind == GROVE_PATH_FOLDER)
+        code = find_in(real, GROVE_RECORD_INSIDE, true, found, error);
     free(real);
     free(folder);
     free(around);
     free(prefix);
-    return found;
+    return code;
 }
 
 static char *record_of(const grove_change_list *list)
@@ -132,20 +161,21 @@ static char *record_of(const grove_change_list *list)
     return NULL;
 }
 
-grove_record_state grove_record_look(const char *path)
+int grove_record_look(const char *path, grove_record_state *state, grove_error *error)
 {
-    remnants found = find(path);
-    grove_record_state state = found.count ? GROVE_RECORD_CLEANED : GROVE_RECORD_NONE;
+    remnants found;
+    int code = find(path, &found, error);
 
+    *state = found.count ? GROVE_RECORD_CLEANED : GROVE_RECORD_NONE;
     for (size_t i = 0; i < found.count; i++) {
         int read = grove_change_list_read(&found.at[i].list, found.at[i].path, NULL);
         char *record = read > 0 ? record_of(&found.at[i].list) : NULL;
         if (record || read < 0)
-            state = GROVE_RECORD_UNDONE;
+            *state = GROVE_RECORD_UNDONE;
         free(record);
     }
     release(&found);
-    return state;
+    return code;
 }
 
 /* Whether the name is one that grove_record_work gives. */
@@ -164,10 +194,12 @@ static bool is_work(const char *path)
 static int join(remnants *all, const remnant *first, const char *path, grove_error *error)
 {
     size_t before = all->count;
-    int code = 0;
+    int code = is_work(path) ? is_trusted(path, error) : 0;
 
-    if (is_work(path) && is_trusted(path))
-        add(all, path);
+    if (code > 0)
+        code = add(all, path, error);
+    if (code < 0)
+        return code;
     if (all->count == before)
         return grove_fail(error, GROVE_IO,
                           "%s: the run that died wrote there too, and that cannot be put back: it "
@@ -252,8 +284,8 @@ static int recover_one(remnant *each, grove_record_state *done, grove_error *err
 
 int grove_record_recover(const char *path, grove_record_state *done, grove_error *error)
 {
-    remnants found = find(path);
-    int code = 0;
+    remnants found;
+    int code = find(path, &found, error);
 
     *done = GROVE_RECORD_NONE;
     for (size_t i = 0; i < found.count && !code; i++)

@@ -263,10 +263,11 @@ static char *output_of(const grove_checkpoint *c)
 static const completion *find_completion(const grove_checkpoint *c)
 {
     char *path = output_of(c);
-    grove_file_mark now = grove_file_mark_of(path);
+    grove_file_mark now;
+    bool known = !grove_file_mark_of(path, &now, NULL);
 
     free(path);
-    for (size_t i = c->completion_count; now.inode && i-- > 0;)
+    for (size_t i = c->completion_count; known && now.inode && i-- > 0;)
         if (grove_file_mark_equal(&now, &c->completions[i].output))
             return &c->completions[i];
     return NULL;
@@ -362,10 +363,11 @@ int grove_checkpoint_append(grove_checkpoint *c, const char *bytes, size_t lengt
 int grove_checkpoint_complete(grove_checkpoint *c, int64_t cycle, bool is_last,
                               const char *prepared, grove_error *error)
 {
-    const completion each = {
-        .head = {.cycle = cycle}, .is_last = is_last, .output = grove_file_mark_of(prepared)};
-    int code = grove_checkpoint_append(c, (const char *)&each, sizeof(each), error);
+    completion each = {.head = {.cycle = cycle}, .is_last = is_last};
+    int code = grove_file_mark_of(prepared, &each.output, error);
 
+    if (!code)
+        code = grove_checkpoint_append(c, (const char *)&each, sizeof(each), error);
     add_completion(c, &each);
     return code ? code : sync_file(c, error);
 }

@@ -13,10 +13,40 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <set>
+#include <unistd.h>
+
+extern "C" {
+#include "base/log.h"
+}
 
 using namespace casacore;
+
+namespace
+{
+std::terminate_handler terminate_before;
+
+// casacore's destructors throw where a file cannot be read, written or closed, which ends the
+// process.
+[[noreturn]] void end_process()
+{
+    try {
+        if (std::current_exception())
+            throw;
+    } catch (const AipsError &fault) {
+        grove_log(GROVE_LOG_ERROR,
+                  "a table cannot be closed: %s; what this run writes is not put in place, and "
+                  "grove recover SET removes what it has left",
+                  grove::one_line(fault.what()).c_str());
+        _exit(1);
+    } catch (...) {
+    }
+    terminate_before();
+    std::abort();
+}
+} // namespace
 
 namespace grove
 {
@@ -24,6 +54,7 @@ void start_casacore()
 {
     static std::once_flag once;
     std::call_once(once, [] {
+        terminate_before = std::set_terminate(end_process);
         LogSinkInterface *sink = new NullLogSink(LogFilter(LogMessage::SEVERE));
         LogSink::globalSink(sink);
         setenv("HOME", "/", 0); // without one, it fails

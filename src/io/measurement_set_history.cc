@@ -1,6 +1,10 @@
 // What a set's HISTORY says of how it came about.
 #include "io/measurement_set_private.h"
 
+extern "C" {
+#include "base/log.h"
+}
+
 #include <casacore/casa/OS/Time.h>
 #include <casacore/casa/Quanta/MVTime.h>
 #include <casacore/tables/Tables/TableRecord.h>
@@ -9,17 +13,37 @@ using namespace casacore;
 
 namespace
 {
-// HISTORY of a set that exists is written in a view, as its columns are. Where it cannot be, it
-// stays as it is: the data are no worse.
-void open_history(grove_ms *ms)
+// HISTORY of a set that exists is written in a view, as its columns are. Where it cannot be, a
+// warning says so, and it stays as it is: the data are no worse.
+int try_history(grove_ms *ms, grove_error *error, const std::function<int(grove_error *)> &work)
 {
     const std::string folder = ms->parts.at(0).to->folder + "/HISTORY";
-    std::unique_ptr<grove_error, decltype(&grove_error_free)> quiet(grove_error_new(),
+    std::unique_ptr<grove_error, decltype(&grove_error_free)> fault(grove_error_new(),
                                                                     grove_error_free);
-    grove::guard(ms->path, quiet.get(), [&] {
-        if (Table::isReadable(folder) && Table::isWritable(folder))
-            ms->history_view = grove::open_whole(folder, ms->record, quiet.get());
+    int code = grove::guard(folder, fault.get(), [&] { return work(fault.get()); });
+    if (!code)
         return 0;
+    if (ms->history_view)
+        ms->history_view->broken = !ms->history_view->settled;
+    ms->history_view.reset();
+    if (code == GROVE_INTERRUPTED)
+        return grove_fail(error, code, "%s", grove_error_message(fault.get(), 0));
+    grove_log(GROVE_LOG_WARNING, "%s; HISTORY does not say what this run has done",
+              grove_error_message(fault.get(), 0));
+    return 0;
+}
+
+void open_history(grove_ms *ms)
+{
+    try_history(ms, nullptr, [&](grove_error *error) {
+        const std::string folder = ms->parts.at(0).to->folder + "/HISTORY";
+        if (grove_path_look(folder.c_str(), error) == GROVE_PATH_NONE)
+            return 0;
+        if (!Table::isReadable(folder) || !Table::isWritable(folder))
+            return grove_fail(error, GROVE_IO, "%s: not a table that can be written",
+                              folder.c_str());
+        ms->history_view = grove::open_whole(folder, ms->record, error);
+        return grove_error_code(error);
     });
 }
 
@@ -90,13 +114,9 @@ int grove::write_history(grove_ms *ms, grove_error *error)
     }
     if (!ms->history_view)
         return 0;
-    try {
+    return try_history(ms, error, [&](grove_error *fault) {
         add_row(ms->history_view->table, lines);
         ms->history_view->added++;
-    } catch (const std::exception &) { // it lacks columns, say
-        ms->history_view->broken = true;
-        ms->history_view.reset();
-        return 0;
-    }
-    return grove::settle_view(ms->history_view.get(), error);
+        return grove::settle_view(ms->history_view.get(), fault);
+    });
 }

@@ -216,6 +216,17 @@ static const void *writer_of(const set *of)
     return NULL;
 }
 
+/* Whether the folder's name still stands for the set; -1 with a message. */
+static int is_current(const set *of, const char *folder, grove_error *error)
+{
+    struct stat now;
+
+    if (stat(folder, &now) == 0)
+        return now.st_ino == of->inode && now.st_dev == of->device;
+    return errno == ENOENT ? 0
+                           : grove_fail(error, GROVE_IO, "%s: %s", folder, strerror(errno));
+}
+
 /* With the lock, or without one where there is none; NULL: another has it, or a message. */
 static grove_set_lock *try_take(const char *folder, const void *writer, grove_error *error)
 {
@@ -229,15 +240,11 @@ static grove_set_lock *try_take(const char *folder, const void *writer, grove_er
         grove_fail(error, GROVE_INVALID, "%s: is being written by another run of this program",
                    folder);
     else if (attempt(of, writer ? LOCK_EX : LOCK_SH, folder, error)) {
-        struct stat now;
-        if (stat(folder, &now) || now.st_ino != of->inode || now.st_dev != of->device) {
-            if (!of->first)
-                drop_set(of); /* replaced by another set meanwhile */
-            return NULL;
+        if (is_current(of, folder, error) > 0) { /* else replaced by another set meanwhile */
+            lock = grove_alloc(sizeof(*lock));
+            *lock = (grove_set_lock){.next = of->first, .of = of, .writer = writer};
+            of->first = lock;
         }
-        lock = grove_alloc(sizeof(*lock));
-        *lock = (grove_set_lock){.next = of->first, .of = of, .writer = writer};
-        of->first = lock;
     }
     if (of && !of->first)
         drop_set(of);
@@ -267,38 +274,28 @@ static grove_set_lock *wait_for(const char *folder, const void *writer, grove_er
 
 /* ---- what a run that died has left ---- */
 
-/* Runs write into the set's HISTORY, too, under the lock of the set. */
-static char *history_of(const char *path)
+/* Runs write into the set's HISTORY, too, under the lock of the set. What is done for both. */
+static int with_history(const char *path, grove_record_state *state, grove_error *error,
+                        int (*work)(const char *path, grove_record_state *state,
+                                    grove_error *error))
 {
     char *history = grove_path_join(path, "HISTORY");
-
-    if (grove_path_is_folder(history))
-        return history;
-    free(history);
-    return NULL;
-}
-
-static grove_record_state look(const char *path)
-{
-    char *history = history_of(path);
-    grove_record_state state = grove_record_look(path),
-                       other = history ? grove_record_look(history) : GROVE_RECORD_NONE;
-
-    free(history);
-    return state > other ? state : other;
-}
-
-static int recover(const char *folder, const char *path, grove_record_state *done,
-                   grove_error *error)
-{
     grove_record_state other = GROVE_RECORD_NONE;
-    int code = grove_record_recover(path, done, error);
-    char *history = history_of(path);
+    int code = work(path, state, error);
+    grove_path_kind kind = code ? GROVE_PATH_NONE : grove_path_look(history, error);
 
-    if (!code && history)
-        code = grove_record_recover(history, &other, error);
-    *done = other > *done ? other : *done;
+    if (kind == GROVE_PATH_UNKNOWN)
+        code = GROVE_IO;
+    else if (kind == GROVE_PATH_FOLDER)
+        code = work(history, &other, error);
+    *state = other > *state ? other : *state;
     free(history);
+    return code;
+}
+
+static int recover(const char *folder, grove_record_state *done, grove_error *error)
+{
+    int code = with_history(folder, done, error, grove_record_recover);
 
     if (*done == GROVE_RECORD_UNDONE && !code)
         grove_log(GROVE_LOG_NOTE,
@@ -314,15 +311,16 @@ static int recover(const char *folder, const char *path, grove_record_state *don
 static int put_right(const char *folder, const void *writer, grove_set_lock **lock,
                      grove_error *error)
 {
-    grove_record_state state = look(folder), done;
+    grove_record_state state, done;
+    int code = with_history(folder, &state, error, grove_record_look);
 
-    if (state == GROVE_RECORD_NONE || (!writer && state != GROVE_RECORD_UNDONE))
-        return 0;
+    if (code || state == GROVE_RECORD_NONE || (!writer && state != GROVE_RECORD_UNDONE))
+        return code;
     if (writer)
-        return recover(folder, folder, &done, error);
+        return recover(folder, &done, error);
     grove_set_lock_release(*lock);
     *lock = wait_for(folder, &done, error);
-    int code = *lock ? recover(folder, folder, &done, error) : grove_error_code(error);
+    code = *lock ? recover(folder, &done, error) : grove_error_code(error);
     grove_set_lock_release(*lock);
     *lock = NULL;
     if (!code && !(*lock = wait_for(folder, NULL, error)))
@@ -393,9 +391,12 @@ int grove_set_recover(const char *path, bool *done, grove_error *error)
     grove_record_state state = GROVE_RECORD_NONE;
     grove_set_lock *lock = NULL;
 
-    if (grove_path_is_folder(path) && !(lock = wait_for(path, &writer, error)))
+    grove_path_kind kind = grove_path_look(path, error);
+
+    if (kind == GROVE_PATH_UNKNOWN ||
+        (kind == GROVE_PATH_FOLDER && !(lock = wait_for(path, &writer, error))))
         return grove_error_code(error);
-    code = recover(path, path, &state, error);
+    code = recover(path, &state, error);
     *done = state != GROVE_RECORD_NONE;
     grove_set_lock_release(lock);
     return code;
