@@ -346,6 +346,24 @@ int flock(int file, int how)
     return real(file, how);
 }
 
+#define FCNTL(name)                                                                                \
+    int name(int file, int what, ...)                                                              \
+    {                                                                                              \
+        REAL(int, name, int, int, ...);                                                            \
+        va_list args;                                                                              \
+        va_start(args, what);                                                                      \
+        void *value = va_arg(args, void *);                                                        \
+        va_end(args);                                                                              \
+        if (locking == FAULTS_NO_LOCKS &&                                                          \
+            (what == F_SETLK || what == F_SETLKW || what == F_GETLK)) {                            \
+            errno = ENOLCK;                                                                        \
+            return -1;                                                                             \
+        }                                                                                          \
+        return real(file, what, value);                                                            \
+    }
+FCNTL(fcntl)
+FCNTL(fcntl64)
+
 int fstatfs(int file, struct statfs *info)
 {
     REAL(int, fstatfs, int, struct statfs *);

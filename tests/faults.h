@@ -19,14 +19,14 @@ typedef enum {
 } faults_kind;
 void faults_choose(faults_kind kind); /* those that change files, unless it is called */
 
-/* From now on, calls of this kind for files in `folder` are counted from 1; at number `at` the fault
- * happens. Nothing is synced, which only a machine that dies would show. */
+/* From now on, calls of this kind for files in `folder` are counted from 1; at number `at` the
+ * fault happens. Nothing is synced, which only a machine that dies would show. */
 void faults_arm(const char *folder, faults_mode mode, int at);
 int faults_count(void);
 /* Some file systems cannot rename so that nothing is replaced, exchange names, or link. */
 void faults_simple_system(int simple);
 
-/* How folders and files are locked (flock). */
+/* How folders and files are locked (flock, and fcntl, with which casacore locks tables). */
 typedef enum {
     FAULTS_LOCKS,   /* as the system does it */
     FAULTS_NFS,     /* the system says that it is NFS; locks of folders fail, and exclusive ones of

@@ -273,6 +273,20 @@ void foreign_append(const char *path)
     table.unlock(); // it is closed without its lock
 }
 
+void foreign_edit(const char *path, const char *locks, bool writes, void (*then)(void *context),
+                  void *context)
+{
+    bool reads = std::string(locks) == "auto";
+    Table table(path, TableLock(reads ? TableLock::AutoLocking : TableLock::AutoNoReadLocking),
+                Table::Update);
+    ScalarColumn<Double> time(table, "TIME_CENTROID");
+    const Double first = time(0);
+    then(context);
+    if (writes)
+        time.put(0, first);
+    table.flush();
+}
+
 void foreign_hold(const char *path, bool lock)
 {
     Table *table = new Table(path, TableLock(TableLock::UserLocking), Table::Update);

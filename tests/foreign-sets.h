@@ -49,6 +49,10 @@ bool foreign_opens(const char *path);
 unsigned long foreign_hash(const char *path);
 long foreign_history(const char *path); /* rows of HISTORY; -1: it cannot be opened */
 /* Keeps a set open, and locked where `lock` is true, until the process ends. */
+/* Opens a set as casacore programs do, with locks "auto" or "autonoread"; calls `then`, and writes
+ * a cell, unless `writes` is false; closes it. */
+void foreign_edit(const char *path, const char *locks, bool writes, void (*then)(void *context),
+                  void *context);
 void foreign_hold(const char *path, bool lock);
 
 #ifdef __cplusplus

@@ -138,6 +138,104 @@ START_TEST(one_writer_does_not_wait)
 }
 END_TEST
 
+/* ---- two that wait for each other ---- */
+
+typedef struct {
+    const char *locks;
+    bool late, writes;               /* late: opens the set once Grove writes it */
+    int begin[2], open[2], waits[2]; /* pipes: the other may open it; has it open; Grove waits */
+} meeting;
+
+static const meeting *now_met;
+
+static void tell_open(void *context)
+{
+    const meeting *of = context;
+    char waits;
+
+    if (write(of->open[1], "x", 1) != 1 || read(of->waits[0], &waits, 1) != 1)
+        _exit(3);
+}
+
+static int edit(const void *context)
+{
+    const meeting *of = context;
+    char begin;
+
+    alarm(30);
+    if (read(of->begin[0], &begin, 1) != 1)
+        return 2;
+    foreign_edit(safe_path("a.ms"), of->locks, of->writes, tell_open, (void *)context);
+    return 0;
+}
+
+static void tell_waiting(const char *message)
+{
+    if (strstr(message, "; waiting") && write(now_met->waits[1], "x", 1) != 1)
+        _exit(3);
+}
+
+static int write_meanwhile(const void *context)
+{
+    const meeting *of = context;
+    char ready;
+
+    alarm(30);
+    now_met = of;
+    grove_log_watch(tell_waiting);
+    if (!of->late && (write(of->begin[1], "x", 1) != 1 || read(of->open[0], &ready, 1) != 1))
+        return 2;
+    grove_ms *ms = safe_open_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE);
+    if (!ms || safe_write_all(ms, 2))
+        return 2;
+    if (of->late && (write(of->begin[1], "x", 1) != 1 || read(of->open[0], &ready, 1) != 1))
+        return 2;
+    return grove_ms_finish(ms, safe_error);
+}
+
+/* A program that has the set open, and writes a cell while Grove waits for it to end. What it has
+ * changed once Grove has copied it is kept. */
+START_TEST(another_program_writes_while_a_run_waits)
+{
+    meeting of = {.locks = _i < 2 ? "auto" : "autonoread", .late = _i >= 4, .writes = _i % 2};
+
+    safe_make("a.ms");
+    ck_assert(pipe(of.begin) == 0 && pipe(of.open) == 0 && pipe(of.waits) == 0);
+    pid_t child = start(edit, &of);
+    const int refused = of.late && of.writes;
+    ck_assert_int_eq(safe_in_child(write_meanwhile, &of), refused);
+    ck_assert_int_eq(result(child), 0);
+    safe_expect(safe_path("a.ms"), "DATA", refused ? 1 : 2, 1, 0);
+    safe_expect_names(safe_work, "a.ms ");
+}
+END_TEST
+
+static int said_record_locks;
+
+static void count_record_locks(const char *message)
+{
+    said_record_locks += strstr(message, "no record locks") != NULL;
+}
+
+/* Where casacore cannot lock tables nobody is waited for, and a warning says so once. */
+START_TEST(no_record_locks)
+{
+    safe_make("a.ms");
+    faults_lock(FAULTS_NO_LOCKS);
+    grove_set_lock_wait(false);
+    said_record_locks = 0;
+    grove_log_watch(count_record_locks);
+    safe_good(!safe_write_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE, 2));
+    safe_good(!safe_write_column(safe_path("a.ms"), "MODEL_DATA", GROVE_MS_REPLACE, 3));
+    grove_log_watch(NULL);
+    ck_assert_int_eq(said_record_locks, 1);
+    safe_expect(safe_path("a.ms"), "DATA", 2, 1, 0);
+    safe_expect(safe_path("a.ms"), "MODEL_DATA", 3, 1, 0);
+    grove_set_lock_wait(true);
+    faults_lock(FAULTS_LOCKS);
+}
+END_TEST
+
 /* `says`: what keeps it from opening the set; NULL: nothing. */
 static int read_without_rights(const void *says)
 {
@@ -335,6 +433,8 @@ int main(void)
     tcase_set_timeout(test, 120);
     tcase_add_loop_test(test, two_writers_take_turns, 0, 10);
     tcase_add_loop_test(test, one_writer_does_not_wait, 0, 4);
+    tcase_add_loop_test(test, another_program_writes_while_a_run_waits, 0, 6);
+    tcase_add_test(test, no_record_locks);
     tcase_add_test(test, a_reader_waits_on_nfs);
     tcase_add_test(test, a_lock_file_that_may_not_be_written);
     tcase_add_test(test, runs_without_locks);

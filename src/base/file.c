@@ -379,6 +379,11 @@ int grove_path_exchange(const char *a, const char *b)
     return unsupported(renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE));
 }
 
+bool grove_path_has_no_locks(int reason)
+{
+    return reason == ENOLCK || reason == ENOSYS || reason == EOPNOTSUPP || reason == EINVAL;
+}
+
 int grove_path_sync(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

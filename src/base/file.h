@@ -67,6 +67,8 @@ int grove_path_remove(const char *path, grove_error *error);
  * errno as the system sets it; ENOTSUP where system or file system cannot do it. */
 int grove_path_rename_new(const char *from, const char *to);
 int grove_path_exchange(const char *a, const char *b);
+/* Whether this errno of a lock says that the file system has none. */
+bool grove_path_has_no_locks(int reason);
 /* On disk: a file's data, a folder's names. 0, or -1 with errno. */
 int grove_path_sync(const char *path);
 /* Begins to write a file's data to disk, without waiting. A hint: faults show when it is synced. */
@@ -80,8 +82,8 @@ char *grove_path_name(const char *path);
 /* A copy of a regular file under a name that must be new; 0, or -1 with errno. */
 int grove_file_copy(const char *from, const char *to);
 /* Names in a folder, sorted, without "." and ".."; NULL-terminated. Free each name and the list.
- * grove_folder_list: none where it cannot be read, for what need not be complete; grove_folder_read:
- * NULL with a message. */
+ * grove_folder_list: none where it cannot be read, for what need not be complete;
+ * grove_folder_read: NULL with a message. */
 char **grove_folder_list(const char *path);
 char **grove_folder_read(const char *path, grove_error *error);
 void grove_folder_free(char **names); /* NULL is fine */

@@ -24,11 +24,6 @@ enum { OLD = 3600 }; /* s; an empty lock of that age is of a run that died */
 
 /* ---- who has it ---- */
 
-static bool has_no_locks(int reason)
-{
-    return reason == ENOLCK || reason == ENOSYS || reason == EOPNOTSUPP;
-}
-
 /* "PID HOST" of this process. */
 static void name_owner(char *text, size_t size)
 {
@@ -54,8 +49,8 @@ static bool is_own(int lock)
     return pread(lock, text, sizeof(text) - 1, 0) > 0 && !strcmp(text, own);
 }
 
-/* Whether the run that made the file has died; if not, errno is EWOULDBLOCK, or says why that is not
- * known. Of one on another host nothing is known. */
+/* Whether the run that made the file has died; if not, errno is EWOULDBLOCK, or says why that is
+ * not known. Of one on another host nothing is known. */
 static bool owner_died(int lock)
 {
     char text[300] = "", own[300];
@@ -100,7 +95,7 @@ static bool may_have(int lock)
 {
     struct stat info;
 
-    if ((flock(lock, LOCK_EX | LOCK_NB) && !has_no_locks(errno)) || fstat(lock, &info))
+    if ((flock(lock, LOCK_EX | LOCK_NB) && !grove_path_has_no_locks(errno)) || fstat(lock, &info))
         return false;
     errno = EWOULDBLOCK;
     return info.st_nlink > 0;
@@ -195,7 +190,7 @@ static int take(const char *work)
     free(path);
     if (lock < 0)
         return -1;
-    bool has_locks = flock(lock, LOCK_EX | LOCK_NB) == 0 || !has_no_locks(errno);
+    bool has_locks = flock(lock, LOCK_EX | LOCK_NB) == 0 || !grove_path_has_no_locks(errno);
     if (has_locks && may_have(lock))
         return lock;
     close_lock(lock);

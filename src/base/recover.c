@@ -61,7 +61,9 @@ static int take(const char *path, remnant *found, grove_error *error)
     if (found->lock < 0 && errno == ENOENT)
         found->lock = grove_record_lock(path, true);
     if (found->lock < 0)
-        return is_nothing() || errno == EWOULDBLOCK ? 0 : fail_to_look(path, error);
+        return is_nothing() || errno == EWOULDBLOCK || errno == EBADF /* NFS: only a reader */
+                   ? 0
+                   : fail_to_look(path, error);
     found->path = grove_strdup(path);
     return 1;
 }

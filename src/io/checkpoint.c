@@ -60,11 +60,6 @@ static int fail_system(const grove_checkpoint *c, grove_error *error, const char
 
 /* ---- opening ---- */
 
-static bool has_no_locks(int reason)
-{
-    return reason == ENOLCK || reason == ENOSYS || reason == EOPNOTSUPP || reason == EINVAL;
-}
-
 /* Whether the name still stands for the open file: the run that had it may have removed it. */
 static bool is_current(const grove_checkpoint *c)
 {
@@ -96,7 +91,7 @@ static int open_once(grove_checkpoint *c, grove_error *error)
                    ? fail(c, error, "a symbolic link, which is not followed; move it away")
                    : fail_system(c, error, "create");
     int code = check_file(c, error);
-    if (!code && flock(c->file, LOCK_EX | LOCK_NB) && !has_no_locks(errno))
+    if (!code && flock(c->file, LOCK_EX | LOCK_NB) && !grove_path_has_no_locks(errno))
         code = fail(c, error, "another run is writing it");
     if (!code && !is_current(c))
         code = RETRY;

@@ -435,7 +435,8 @@ extern "C" int grove_ms_recover(const char *path, bool *done, grove_error *error
 {
     return grove::guard(path, error, [&] {
         int code = grove_set_recover(path, done, error);
-        if (code || !Table::isReadable(path))
+        const std::string table = std::string(path) + "/table.dat";
+        if (code || !grove_path_exists(table.c_str()))
             return code;
         for (const std::string &root : grove::roots_of(Table(path, grove::locking()))) {
             bool also = false;

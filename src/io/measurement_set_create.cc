@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <unistd.h>
 
 using namespace casacore;
 
@@ -386,10 +387,9 @@ void make_empty(const std::string &path, const grove_ms_layout *layout, const st
 
 // An incremental manager continues what was put last only while the table stays open.
 void add_rows(const std::string &path, const grove_ms_layout *layout, const grove_set_rows *rows,
-              const grove_ms *like)
+              const grove_ms *like, TableLock::LockOption lock)
 {
-    std::unique_ptr<MeasurementSet> made(
-        new MeasurementSet(grove::open_to_extend(path, TableLock::PermanentLocking)));
+    std::unique_ptr<MeasurementSet> made(new MeasurementSet(grove::open_to_extend(path, lock)));
     try {
         made->addRow(rownr_t(rows->count));
         fill_main(*made, layout, rows, like);
@@ -420,9 +420,13 @@ Table make_table(const std::string &path, const grove_ms_layout *layout, const g
         (like->layout->times != layout->times || like->layout->baselines != layout->baselines))
         like = nullptr;
     make_empty(path, layout, column, like);
-    add_rows(path, layout, rows, like);
+    const bool locks = grove_set_has_record_locks(path.c_str(), false);
+    const auto lock = locks ? TableLock::PermanentLocking : TableLock::NoLocking;
+    if (!locks) // it says that there are no rows, and would not be written
+        unlink((path + "/table.lock").c_str());
+    add_rows(path, layout, rows, like, lock);
     empty_tiles(path, -1);
-    return open_to_write(path, TableLock::PermanentLocking);
+    return open_to_write(path, lock);
 }
 
 void add_data_column(Table &table, const grove_ms_layout *layout, const std::string &column)

@@ -42,11 +42,20 @@ int open_parts(grove_ms *ms, const char *column, grove_error *error)
     std::vector<std::string> roots = grove::roots_of(ms->table);
     if (!ms->table.isRootTable() || roots.size() > 1)
         find_places(ms, roots);
+    bool waited = false;
     for (const std::string &root : roots) {
         std::shared_ptr<grove::view> view = grove::open_view(root, ms->record, error);
         if (!view)
             return grove_error_code(error);
         ms->parts.push_back({view, "", nullptr, nullptr});
+        waited = waited || view->waited;
+    }
+    if (waited) { // all that was read may be another's
+        for (grove_set_lock *lock : ms->locks)
+            grove_set_lock_changed(lock);
+        ms->stale = true;
+        ms->flat.clear();
+        grove::refresh(ms);
     }
     ms->column = column;
     for (grove::written_part &part : ms->parts) {

@@ -64,6 +64,7 @@ struct view {
     // still holds, and what its destructors throw would end the process.
     bool broken = false;
     bool settled = false;
+    bool waited = false; // for another program, which may have changed the table
 
     std::string prepared() const
     {

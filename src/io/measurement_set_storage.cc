@@ -99,9 +99,9 @@ IPosition tile_of(const grove_ms_layout *layout)
 void empty_tiles(const std::string &table, int manager)
 {
     const std::string start = "table.f" + (manager < 0 ? "" : std::to_string(manager) + "_TSM");
-    char **names = grove_folder_list(table.c_str());
-    int fault = 0;
-    for (char **name = names; *name; name++) {
+    char **names = grove_folder_read(table.c_str(), nullptr);
+    int fault = names ? 0 : errno;
+    for (char **name = names; name && *name; name++) {
         std::string file = *name, path = table + "/" + file;
         struct stat info;
         bool meant = file.compare(0, start.size(), start) == 0 && file.find("_TSM") < file.size();
@@ -109,9 +109,8 @@ void empty_tiles(const std::string &table, int manager)
             (stat(path.c_str(), &info) || truncate(path.c_str(), 0) ||
              truncate(path.c_str(), info.st_size)))
             fault = errno;
-        free(*name);
     }
-    free(names);
+    grove_folder_free(names);
     if (fault)
         throw AipsError(std::strerror(fault));
 }

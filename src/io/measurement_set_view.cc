@@ -98,9 +98,11 @@ int check_copied(const grove::view *made, grove_error *error)
 
 int fill(grove::view *made, grove_error *error)
 {
-    char **names = grove_folder_list(made->folder.c_str());
-    int code = mkdir(made->prepared().c_str(), 0777) ? fail(made->prepared(), error) : 0;
-    for (char **name = names; *name; name++) {
+    char **names = grove_folder_read(made->folder.c_str(), error);
+    int code = !names                                  ? int(GROVE_IO)
+               : mkdir(made->prepared().c_str(), 0777) ? fail(made->prepared(), error)
+                                                       : 0;
+    for (char **name = names; name && *name; name++) {
         std::string file = *name;
         bool needed =
             starts_with(file, "table.") && file != "table.lock" && file != "table.dat_tmp";
@@ -108,45 +110,65 @@ int fill(grove::view *made, grove_error *error)
         // Where the file system has no hard links, data are copied as well.
         if (needed && !code && (!starts_with(file, "table.f") || link(from.c_str(), to.c_str())))
             code = copy_file(made, file, error);
-        free(*name);
     }
-    free(names);
+    grove_folder_free(names);
     return code;
 }
 
-// casacore's own lock, and no other program that has the table open: it would not know of what
-// changes, and write the table as it was.
-int lock_original(grove::view *made, grove_error *error)
+// Why a table cannot be written now; null: it is locked by casacore's own lock, and no other
+// program has it open, which would not know of what changes, and write the table as it was.
+const char *who_keeps(grove::view *of)
 {
-    int times = 0, code = 0;
-    while (!code) {
-        if (!made->original.hasLock(FileLocker::Write) &&
-            !made->original.lock(FileLocker::Write, 1))
-            code = grove_set_wait(made->folder.c_str(), "another program has locked it", &times,
-                                  error);
-        else if (made->original.isMultiUsed())
-            code =
-                grove_set_wait(made->folder.c_str(), "another program has it open", &times, error);
-        else
-            break;
+    if (!of->original.hasLock(FileLocker::Write) && !of->original.lock(FileLocker::Write, 1))
+        return "another program has locked it";
+    return of->original.isMultiUsed() ? "another program has it open" : nullptr;
+}
+
+// Locks all tables of the run. Who has one of them open may want the lock of another: while the run
+// waits, it has none, and what it has copied must be the same afterwards.
+int lock_originals(grove::view *made, grove_error *error)
+{
+    std::vector<std::shared_ptr<grove::view>> others;
+    for (const auto &each : views)
+        if (std::shared_ptr<grove::view> other = each.lock())
+            if (other->record == made->record && other.get() != made)
+                others.push_back(other);
+    for (int times = 0;;) {
+        grove::view *kept = made;
+        const char *why = who_keeps(made);
+        for (size_t k = 0; k < others.size() && !why; k++)
+            why = who_keeps((kept = others[k].get()));
+        if (!why || (!times && !grove_set_has_record_locks(kept->folder.c_str(), true))) {
+            made->waited = made->waited || times;
+            int code = 0;
+            for (size_t k = 0; k < others.size() && times && !code; k++)
+                code = check_copied(others[k].get(), error);
+            return code;
+        }
+        made->original.unlock();
+        for (const auto &other : others)
+            other->original.unlock();
+        int code = grove_set_wait(kept->folder.c_str(), why, &times, error);
+        if (code)
+            return code;
     }
-    return code;
 }
 
 // The files of a manager in a view: "table.fN", and others that begin so.
 std::vector<std::string> files_of(const grove::view *to, unsigned number)
 {
     std::string start = "table.f" + std::to_string(number);
-    char **names = grove_folder_list(to->prepared().c_str());
+    char **names = grove_folder_read(to->prepared().c_str(), nullptr);
+    if (!names)
+        throw AipsError(to->prepared() + ": its files cannot be listed");
     std::vector<std::string> files;
     for (char **name = names; *name; name++) {
         std::string file = *name;
         if (starts_with(file, start) &&
             (file.size() == start.size() || !isdigit((unsigned char)file[start.size()])))
             files.push_back(file);
-        free(*name);
     }
-    free(names);
+    grove_folder_free(names);
     return files;
 }
 
@@ -159,9 +181,11 @@ int remove_file(const grove::view *to, const std::string &file, grove_error *err
 // Whether a file is still the table's, too.
 bool is_shared(const grove::view *to, const std::string &file)
 {
-    struct stat here, there;
-    return !stat((to->prepared() + "/" + file).c_str(), &here) &&
-           !stat((to->folder + "/" + file).c_str(), &there) && here.st_ino == there.st_ino;
+    grove_file_mark here, there;
+    if (grove_file_mark_of((to->prepared() + "/" + file).c_str(), &here, nullptr) ||
+        grove_file_mark_of((to->folder + "/" + file).c_str(), &there, nullptr))
+        throw AipsError(file + ": cannot be looked at");
+    return here.inode == there.inode;
 }
 
 } // namespace
@@ -239,7 +263,7 @@ std::shared_ptr<view> open_view(const std::string &folder, grove_record *record,
     made->folder = folder;
     made->record = record;
     made->original = Table(folder, TableLock(TableLock::UserNoReadLocking), Table::Update);
-    if (lock_original(made.get(), error))
+    if (lock_originals(made.get(), error))
         return nullptr;
     const char *work = grove_record_work(record, folder.c_str(), GROVE_RECORD_INSIDE, error);
     if (!work)
@@ -275,7 +299,7 @@ int settle_view(view *to, grove_error *error)
     const rownr_t rows = to->rows + to->added;
     to->table.flush();
     to->table = Table();
-    int code = lock_original(to, error);
+    int code = lock_originals(to, error);
     if (!code)
         code = check_copied(to, error);
     if (!code)

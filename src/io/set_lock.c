@@ -195,6 +195,10 @@ static bool attempt(set *of, int mode, const char *folder, grove_error *error)
     }
     if (failed && errno == EBADF && mode == LOCK_EX) /* NFS: the file is open for reading only */
         return fail_denied(folder, error);
+    if (failed && errno != EBADF && !grove_path_has_no_locks(errno)) {
+        grove_fail(error, GROVE_IO, "%s: cannot be locked: %s", folder, strerror(errno));
+        return false;
+    }
     if (failed) { /* the file system has no locks */
         close(of->file);
         of->file = -1;
@@ -223,8 +227,7 @@ static int is_current(const set *of, const char *folder, grove_error *error)
 
     if (stat(folder, &now) == 0)
         return now.st_ino == of->inode && now.st_dev == of->device;
-    return errno == ENOENT ? 0
-                           : grove_fail(error, GROVE_IO, "%s: %s", folder, strerror(errno));
+    return errno == ENOENT ? 0 : grove_fail(error, GROVE_IO, "%s: %s", folder, strerror(errno));
 }
 
 /* With the lock, or without one where there is none; NULL: another has it, or a message. */
@@ -270,6 +273,33 @@ static grove_set_lock *wait_for(const char *folder, const void *writer, grove_er
                                   &times, error);
     }
     return lock;
+}
+
+bool grove_set_has_record_locks(const char *table, bool says)
+{
+    static dev_t said; /* of what */
+    char *path =
+        grove_path_join(table, "table.dat"); /* closing table.lock would give up its locks */
+    struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    struct stat info = {0};
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    bool has = file < 0 || fstat(file, &info) || fcntl(file, F_GETLK, &whole) == 0 ||
+               !grove_path_has_no_locks(errno);
+
+    if (file >= 0)
+        close(file);
+    free(path);
+    pthread_mutex_lock(&guard);
+    says = says && !has && said != info.st_dev;
+    if (says)
+        said = info.st_dev;
+    pthread_mutex_unlock(&guard);
+    if (says)
+        grove_log(GROVE_LOG_WARNING,
+                  "%s: this file system has no record locks (fcntl), with which casacore locks "
+                  "tables; see that no other program has the set open",
+                  table);
+    return has;
 }
 
 /* ---- what a run that died has left ---- */

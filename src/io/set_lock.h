@@ -30,6 +30,10 @@ void grove_set_lock_wait(bool wait);
  * (*times == 0) says "PATH: WHY; waiting, Ctrl-C gives up". 0, or a code with a message. */
 int grove_set_wait(const char *path, const char *why, int *times, grove_error *error);
 
+/* Whether the file system of a table has the locks with which casacore locks tables. `says`: a
+ * warning once for each file system without: nothing tells whether another program has it open. */
+bool grove_set_has_record_locks(const char *table, bool says);
+
 /* What a run that died has left at `path`, a set or the name that one was to get, is put right;
  * *done says whether there was anything. For grove recover. */
 int grove_set_recover(const char *path, bool *done, grove_error *error);
