@@ -1,5 +1,6 @@
 #include "correlations.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { STOKES_I = 1, RR = 5, LL = 8, XX = 9, YY = 12 };
@@ -50,13 +51,41 @@ bool grove_correlations_circular(const int *codes, int count)
     return count > 0 && codes[0] >= RR && codes[0] <= LL;
 }
 
-void grove_correlations_for_shape(int shape, bool circular, int *count, int codes[4])
+int grove_correlations_lacks(const int *codes, int count)
 {
-    int first = circular ? RR : XX;
+    int lacks = 15;
 
-    *count = shape == GROVE_MATRIX ? 4 : shape == GROVE_DIAGONAL ? 2 : 1;
-    for (int i = 0; i < *count; i++)
-        codes[i] = first + (*count == 2 ? 3 * i : i);
+    for (int i = 0; i < count; i++)
+        if (element_of(codes[i]) >= 0)
+            lacks &= ~(1 << element_of(codes[i]));
+    return lacks;
+}
+
+void grove_correlations_for_shape(int shape, int lacks, bool circular, const char *own, int *count,
+                                  int codes[4])
+{
+    const int first = circular ? RR : XX;
+    int known = ~lacks & (shape == GROVE_MATRIX              ? 15
+                          : shape == GROVE_DIAGONAL || lacks ? 9
+                                                             : 1),
+        had[4], have = 0;
+
+    while (own && have < 4 && sscanf(own, "%d", &had[have]) == 1) {
+        own += strspn(own, " ");
+        own += strcspn(own, " ");
+        have++;
+    }
+    *count = 0;
+    for (int e = 0; e < 4; e++)
+        if (known >> e & 1)
+            codes[(*count)++] = first + e;
+    if (!known)
+        codes[(*count)++] = STOKES_I;
+    bool same = have && grove_correlations_lacks(had, have) == (known ? 15 & ~known : 15);
+    if (same || (have == 1 && shape == GROVE_SCALAR && !lacks)) {
+        *count = have;
+        memcpy(codes, had, (size_t)have * sizeof(*had));
+    }
 }
 
 /* Position in the cell of element e of the full matrix, or -1 where that element is zero. */

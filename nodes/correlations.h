@@ -19,8 +19,13 @@ int grove_correlations_shape(const int *codes, int count);
 /* Whether the set's numbers are the cell's own, in order. */
 bool grove_correlations_are_cells(const grove_correlations *map);
 bool grove_correlations_circular(const int *codes, int count);
-/* Correlation codes for a new set whose cells have this shape. */
-void grove_correlations_for_shape(int shape, bool circular, int *count, int codes[4]);
+/* The elements that a set has not, as grove_node_input_lacks says it. */
+int grove_correlations_lacks(const int *codes, int count);
+/* Correlation codes for a new set of cells of this shape, without the elements that they lack.
+ * `own`: the codes of the set that the observation was read from, which it has in their order where
+ * they are the same; and one of which a number stands for. NULL: none. */
+void grove_correlations_for_shape(int shape, int lacks, bool circular, const char *own, int *count,
+                                  int codes[4]);
 /* From one cell to the set's numbers and flags (bytes), and back. */
 void grove_correlations_store(const grove_correlations *map, const grove_cplx32 *cell,
                               unsigned char cell_flags, float *data, unsigned char *flag);

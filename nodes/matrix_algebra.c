@@ -1,4 +1,5 @@
 /* Matrix algebra of one Jones term, `x`. */
+#include "fit.h"
 #include "nodes/form.h"
 
 #define GROVE_KERNEL_SOURCE "../kernels/matrix.h"
@@ -49,13 +50,23 @@ static int to_inverse(grove_node *node)
     return 0;
 }
 
-static int to_scalar(grove_node *node)
+/* Of data of a set without the elements that are wanted. */
+static int check_lacks(const grove_node *node, int wanted)
+{
+    return grove_node_input_lacks(node, 0) & wanted
+               ? grove_node_fail(node, GROVE_SHAPE,
+                                 "x is of a set without all correlations, some of which it needs")
+               : 0;
+}
+
+/* Stokes I, which a set may have alone, is half of it. */
+static int to_trace(grove_node *node)
 {
     grove_form form = *grove_node_input_form(node, 0);
 
     form.shape = GROVE_SCALAR;
     grove_node_set_output(node, &form);
-    return 0;
+    return grove_node_input_lacks(node, 0) == 15 ? 0 : check_lacks(node, 9);
 }
 
 static int to_determinant(grove_node *node)
@@ -65,7 +76,7 @@ static int to_determinant(grove_node *node)
     form.shape = GROVE_SCALAR;
     form_set_unit(&form, grove_unit_multiply(form_unit(&form), form_unit(&form)));
     grove_node_set_output(node, &form);
-    return 0;
+    return check_lacks(node, 15);
 }
 
 static int to_norm(grove_node *node)
@@ -114,7 +125,7 @@ GROVE_CLASS(inverse) = {
 };
 
 GROVE_CLASS(trace) = {
-    FUNCTION(trace, square_linear, to_scalar),  .doc = "Sum of the diagonal of a Jones term.",
+    FUNCTION(trace, square_linear, to_trace),   .doc = "Sum of the diagonal of a Jones term.",
     .output_doc = "a scalar, in the unit of x", .flag_rule = GROVE_FLAGS_MIX,
     .example = "I = 0.5 * trace(obs.data)",
 };

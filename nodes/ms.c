@@ -266,6 +266,12 @@ static int describe(grove_node *node, ms_state *state)
     add_share(node, "runs_share", layout->runs, cells);
     snprintf(number, sizeof(number), "%d", layout->correlations);
     grove_node_add_property(node, "correlations", number);
+    grove_text codes = {0};
+    for (int i = 0; i < layout->correlations; i++)
+        grove_text_add(&codes, "%s%d", i ? " " : "", layout->correlation[i]);
+    grove_node_add_property(node, "correlation_codes", codes.at);
+    free(codes.at);
+    grove_node_set_lacks(node, grove_correlations_lacks(layout->correlation, layout->correlations));
     if (layout->by_baseline)
         grove_node_add_property(node, "order", "baseline");
     if (!grove_node_bool(node, "autocorrelations"))

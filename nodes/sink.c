@@ -91,7 +91,6 @@ static grove_ms_layout *make_layout(const grove_node *node, const sink_state *si
     const grove_axis *station = grove_node_axis(obs, "station");
     const double *position = grove_node_member_data(obs, "position");
     const double *centre = grove_node_member_data(obs, "phase_centre");
-    const double *feed = grove_node_member_data(obs, "feed");
     const double *diameter = grove_node_member_data(obs, "station_diameter");
     const double *scan = grove_node_member_data(obs, "scan");
     const char *telescope = grove_node_property(obs, "telescope");
@@ -128,8 +127,7 @@ static grove_ms_layout *make_layout(const grove_node *node, const sink_state *si
         layout->antenna2[b] = sink->baseline->right[b];
         layout->autocorrelations |= layout->antenna1[b] == layout->antenna2[b];
     }
-    grove_correlations_for_shape(grove_node_input_form(node, SINK_VISIBILITIES)->shape,
-                                 feed && *feed != 0, &layout->correlations, layout->correlation);
+    sink_correlations(node, &layout->correlations, layout->correlation);
     return layout;
 }
 

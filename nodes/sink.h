@@ -18,6 +18,8 @@ typedef struct {
     const grove_axis *time, *baseline, *freq;
 } sink_state;
 
+/* The correlations that the visibilities are of in a new set. */
+void sink_correlations(const grove_node *node, int *count, int codes[4]);
 /* Finds axes and target, and checks that they can be written; sets the node's sink_state. */
 int sink_check(grove_node *node);
 

@@ -147,14 +147,36 @@ static uint64_t memory_of(const grove_node *node, const sink_state *sink)
     return memory;
 }
 
-/* How many correlations the visibilities are in a new set. */
-static int correlations_of(const grove_node *node)
+void sink_correlations(const grove_node *node, int *count, int codes[4])
 {
-    int correlations, codes[4];
+    const grove_node *obs = grove_node_object(node, "obs");
+    const double *feed = grove_node_member_data(obs, "feed");
 
-    grove_correlations_for_shape(grove_node_input_form(node, SINK_VISIBILITIES)->shape, false,
-                                 &correlations, codes);
-    return correlations;
+    grove_correlations_for_shape(grove_node_input_form(node, SINK_VISIBILITIES)->shape,
+                                 grove_node_input_lacks(node, SINK_VISIBILITIES),
+                                 feed && *feed != 0, grove_node_property(obs, "correlation_codes"),
+                                 count, codes);
+}
+
+/* What nobody has measured is not written into a set that has such correlations. */
+static int check_correlations(grove_node *node)
+{
+    static const char *const names[] = {"XX (RR)", "XY (RL)", "YX (LR)", "YY (LL)"};
+    const char *codes = grove_node_property(grove_node_object(node, "obs"), "correlation_codes");
+    const int lacks = grove_node_input_lacks(node, SINK_VISIBILITIES);
+    int code;
+
+    for (; codes && sscanf(codes, "%d", &code) == 1; codes += strcspn(codes, " ")) {
+        const int of = 15 & ~grove_correlations_lacks(&code, 1); /* 0: Stokes I */
+        if (of ? lacks & of : lacks != 15 && lacks & 9)
+            return grove_node_fail(node, GROVE_SHAPE,
+                                   "the visibilities are of a set without %s, which this set has",
+                                   !of || lacks == 15 ? "correlations of this kind"
+                                   : of == 8          ? names[3]
+                                                      : names[of / 2]);
+        codes += strspn(codes, " ");
+    }
+    return 0;
 }
 
 /* A new set also has a bit of flags for each number, rows of coordinates and two stations, and
@@ -164,8 +186,10 @@ static void add_bytes(const grove_node *node, const sink_state *sink, grove_targ
 {
     const grove_node *obs = grove_node_object(node, "obs");
     long long rows = sink->time->size * sink->baseline->size;
-    int correlations = correlations_of(node), had = 0;
+    int correlations, codes[4], had = 0;
     const char *text = grove_node_property(obs, "correlations");
+
+    sink_correlations(node, &correlations, codes);
 
     if (text)
         sscanf(text, "%d", &had);
@@ -187,14 +211,19 @@ static void add_bytes(const grove_node *node, const sink_state *sink, grove_targ
 
 static int set_target(grove_node *node, const sink_state *sink)
 {
-    char format[32];
+    static const char *const names[] = {"",    " I",  "",    "",    "",    " RR", " RL",
+                                        " LR", " LL", " XX", " XY", " YX", " YY"};
+    char format[48] = "the correlations";
+    int count, codes[4];
     bool replaces = !sink->existing || grove_node_choice(node, "mode") == 0;
     grove_target target = {.path = sink->path,
                            .part = grove_node_text(node, "column"),
                            .overwrite = !replaces || grove_node_bool(node, "overwrite"),
                            .format = sink->existing ? NULL : format};
 
-    snprintf(format, sizeof(format), "%d correlations", correlations_of(node));
+    sink_correlations(node, &count, codes);
+    for (int i = 0; i < count; i++)
+        strcat(format, names[codes[i]]);
     add_bytes(node, sink, &target);
     return grove_node_set_target(node, &target);
 }
@@ -263,8 +292,11 @@ int sink_check(grove_node *node)
         grove_node_input_axis(node, SINK_WEIGHT, GROVE_AXIS_STATION))
         return grove_node_fail_option(node, "weight",
                                       "weights vary along time, baseline and freq only");
-    if (sink->existing)
+    if (sink->existing) {
         grove_node_drop_input(node, SINK_UVW); /* the set has its own */
+        if ((code = check_correlations(node)))
+            return code;
+    }
     const char *order = grove_node_property(grove_node_object(node, "obs"), "order");
     if (sink->existing && order)
         grove_node_add_property(node, "order", order);

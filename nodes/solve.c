@@ -110,6 +110,52 @@ static void find_elements(const grove_node *node, solve *s)
     }
 }
 
+/* Of data without all correlations those are compared that are there: a single one with its own
+ * element of the model, Stokes I with half of the trace. *alone: 1 or 2, the first or the second of
+ * the diagonal, which the data are made; else 0. */
+static int take_correlations(grove_node *node, int *alone)
+{
+    const int lacks = grove_node_input_lacks(node, SOLVE_DATA);
+    bool numbers = grove_node_input_form(node, SOLVE_DATA)->shape == GROVE_SCALAR &&
+                   grove_node_input_form(node, SOLVE_MODEL)->shape != GROVE_SCALAR;
+
+    *alone = !numbers || !(lacks & 9) || lacks == 15 ? 0 : lacks & 1 ? 2 : 1;
+    if (numbers && lacks == 15)
+        return grove_node_replace_input(node, SOLVE_MODEL, "trace(model) / 2");
+    return *alone ? grove_node_replace_input(
+                        node, SOLVE_DATA, *alone == 1 ? "diagonal(data, 0)" : "diagonal(0, data)")
+                  : 0;
+}
+
+/* The other element has the weight 0. */
+static int weigh_correlations(grove_node *node, const solve *s, int alone)
+{
+    const char *name = !grove_node_input_form(node, s->weights) ? "1"
+                       : s->weights == SOLVE_WEIGHTS            ? "weights"
+                                                                : "weight";
+    char *text = grove_format(alone == 1 ? "diagonal(%s, 0)" : "diagonal(0, %s)", name);
+    int code = alone ? grove_node_replace_input(node, s->weights, text) : 0;
+
+    free(text);
+    return code;
+}
+
+/* Parms that data without these correlations do not tell. */
+static int check_kinds(const grove_node *node, const solve *s, int lacks)
+{
+    for (int i = 0; i < s->parm_count && lacks; i++) {
+        const char *jones = grove_node_text(s->parms[i].leaf, "jones");
+        bool full = !strcmp(jones, "full") || !strcmp(jones, "leakage");
+        if (full || (lacks == 15 && s->parms[i].parm->members > 1))
+            return grove_node_fail(
+                node, GROVE_INVALID, "the parm '%s' (jones=%s) cannot be found from data %s; %s",
+                grove_node_text(s->parms[i].leaf, "name"), jones,
+                lacks == 15 ? "of Stokes I alone" : "without all four correlations",
+                lacks == 15 ? "jones=scalar can" : "jones=diagonal or scalar can");
+    }
+    return 0;
+}
+
 static int check_axes(const grove_node *node)
 {
     const grove_axis *model[GROVE_MAX_AXES], *data[GROVE_MAX_AXES];
@@ -267,7 +313,10 @@ static int check(grove_node *node)
     grove_unit unit;
 
     grove_node_set_user(node, s);
-    int code = form_common_unit(node, 2, "compare", &unit);
+    const int lacks = grove_node_input_lacks(node, SOLVE_DATA);
+    int alone, code = form_common_unit(node, 2, "compare", &unit);
+    if (!code)
+        code = take_correlations(node, &alone);
     if (!code)
         code = check_axes(node);
     if (!code)
@@ -276,6 +325,8 @@ static int check(grove_node *node)
         code = grove_node_fit(node, SOLVE_MODEL, "parms");
     if (!code)
         code = solve_find_domains(node, s);
+    if (!code)
+        code = check_kinds(node, s, lacks);
     if (!code)
         code = find_reference(node, s);
     if (!code)
@@ -291,6 +342,8 @@ static int check(grove_node *node)
         s->stations = last >= s->stations ? last + 1 : s->stations;
     }
     code = find_weights(node, s);
+    if (!code)
+        code = weigh_correlations(node, s, alone);
     if (code)
         return code;
     s->missing = grove_node_add_rows_input(node, SOLVE_DATA);

@@ -142,14 +142,16 @@ static int64_t find_intervals(const solve *s, const solve_domain *d, int parm, i
                : count;
 }
 
-/* The reference station, or the next one that has data; -1: none has. */
-static int64_t reference_of(const solve *s, const interval *at, const bool *known)
+/* This station, or the next one that has data: of the first member, or where that has none, of
+ * another; -1: none has. */
+static int64_t reference_of(const interval *at, const bool *known, int64_t first)
 {
-    for (int64_t i = 0; i < at->stations; i++) {
-        int64_t station = (s->reference + i) % at->stations;
-        if (known[unknown_of(at, 0, station, 0)])
-            return station;
-    }
+    for (int m = 0; m < at->members; m++)
+        for (int64_t i = 0; i < at->stations; i++) {
+            int64_t station = (first + i) % at->stations;
+            if (known[unknown_of(at, m, station, 0)])
+                return station;
+        }
     return -1;
 }
 
@@ -165,7 +167,7 @@ void solve_refer(const solve *s, const solve_domain *d, const bool *known, doubl
         for (int64_t k = 0; k < at.sources * intervals; k++) {
             at.first = d->base[i] + k / intervals * at.stations * at.stride +
                        k % intervals * at.terms * at.parts;
-            int64_t station = reference_of(s, &at, known);
+            int64_t station = reference_of(&at, known, s->reference);
             int count = station < 0 ? 0
                                     : refer_interval(&at, d->unknowns, station, 0, known, x,
                                                      is_free, context, changes);
@@ -201,10 +203,8 @@ static int64_t name_shifts(const solve *s, const solve_domain *d, const bool *kn
     for (int i = 0; i < s->parm_count; i++) {
         const solve_parm *own = &s->parms[i];
         interval at;
-        int64_t intervals = find_intervals(s, d, i, &at), station = 0;
-        while (station < at.stations && !known[unknown_of(&at, 0, station, 0)])
-            station++;
-        if (!intervals || station >= at.stations)
+        int64_t intervals = find_intervals(s, d, i, &at), station = reference_of(&at, known, 0);
+        if (!intervals || station < 0)
             continue;
         memcpy(x, at_x, bytes);
         unsigned changes[GROVE_PARM_MEMBERS];

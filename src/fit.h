@@ -83,6 +83,13 @@ bool grove_node_find_missing(const grove_node *obs, int64_t first, int64_t times
  * expression of the tree language in the node's inputs. Returns its number, or -1 with a message.
  */
 int grove_node_add_input(grove_node *node, const char *name, const char *expression);
+/* Only in check: the same in place of input k, with the same axes. 0, or a code after a message. */
+int grove_node_replace_input(grove_node *node, int k, const char *expression);
+/* Elements of the 2x2 matrix, bits 0 to 3 of XX XY YX YY or RR RL LR LL, that nobody has measured:
+ * input k, of whatever shape, is made of data of a set without these correlations. 15: the set has
+ * Stokes I alone, half the trace. Only in open of a leaf: those of its complex members. */
+int grove_node_input_lacks(const grove_node *node, int k);
+void grove_node_set_lacks(grove_node *node, int lacks);
 /* What it fits: data leaves of kind "parm"; returns how many. */
 int grove_node_parms(const grove_node *node, const grove_node *const **parms);
 /* The derivatives, from .fitted on; returns how many. */

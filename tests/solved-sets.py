@@ -187,6 +187,119 @@ def last():
     applied('a.ms', M, 'channels')
 
 
+BRIGHTNESS = {'linear': np.array([2.6, .3 + .4j, .3 - .4j, 1.4]), 'circular': np.array([2.4, .6 + .3j, .6 - .3j, 1.6]), 'I': np.array([2.])}
+
+
+def brightness(correlations):
+    if correlations == (1,):
+        return BRIGHTNESS['I']
+    return np.array([BRIGHTNESS['linear' if code > 8 else 'circular'][(code - 5) % 4] for code in correlations])
+
+
+def measured(correlations, J):
+    """Data J_p B J_q^H of these correlations, J [antenna][2][2]; returns B of them and the rows' J."""
+    make('a.ms', 10. * np.arange(3), 1.4e9 + 1e6 * np.arange(2), correlations)
+    a1, a2 = read('a.ms', 'ANTENNA1'), read('a.ms', 'ANTENNA2')
+    B = BRIGHTNESS['circular' if 4 < correlations[0] < 9 else 'linear'].reshape(2, 2)
+    V = (J[a1] @ B @ np.conj(np.swapaxes(J[a2], 1, 2))).reshape(-1, 4)
+    V = (V[:, 0] + V[:, 3])[:, None] / 2 if correlations == (1,) else V[:, [(code - 5) % 4 for code in correlations]]
+    write('a.ms', 'DATA', np.broadcast_to(V[:, None], read('a.ms', 'DATA').shape))
+    return brightness(correlations)
+
+
+def refused(done, what, *words):
+    code, said = done
+    if not code or not all(word in said for word in words):
+        fail('%s: exit %d: %s' % (what, code, said))
+
+
+def correlations():
+    """Sets without all correlations: what is there is fitted; what needs others is refused."""
+    rng = np.random.default_rng(8)
+    scalar = (rng.uniform(.7, 1.3, ANTENNAS) * np.exp(1j * rng.uniform(-1, 1, ANTENNAS)))[:, None, None] * np.eye(2)
+    diagonal = scalar * np.array([1, 1.2 * np.exp(.2j)])
+    for code in ((9,), (12,), (8,), (1,), (5, 8), (12, 11), (9, 10, 11, 12)):
+        B = measured(code, scalar)
+        calibrate('a.ms', kind='scalar')
+        near(read('a.ms', 'CORRECTED_DATA'), B + 0 * read('a.ms', 'DATA'), 'scalar, %s' % (code,))
+        with h5py.File('g.h5') as h:
+            near(h['sol000/amplitude000/val'][:].ravel(), abs(scalar[:, 0, 0]), 'amplitudes, %s' % (code,))
+        if code == (1,):
+            refused(run('calibrate.tree', ms='a.ms', sky='s.skymodel', corrected='none'), 'diagonal, I', 'Stokes I alone')
+            continue
+        B = measured(code, diagonal)
+        calibrate('a.ms', kind='diagonal', reference=2)
+        near(read('a.ms', 'CORRECTED_DATA'), B + 0 * read('a.ms', 'DATA'), 'diagonal, %s' % (code,))
+        if read('a.ms', 'FLAG').any():
+            fail('%s: flags' % (code,))
+        with h5py.File('g.h5') as h:
+            a, p = h['sol000/amplitude000'], h['sol000/phase000']
+            v, w, phase = a['val'][:].reshape(-1, 2), a['weight'][:].reshape(-1, 2), p['val'][:].reshape(-1, 2)
+        for e in (0, 1) if len(code) == 1 or code == (5, 8) else ():
+            if any((c - 5) % 4 == 3 * e for c in code):
+                if (w[:, e] != 1).any() or abs(phase[2, e]) > 1e-6:
+                    fail('%s: weights %s, phases %s' % (code, w, phase))
+            elif not np.isnan(v[:, e]).all() or w[:, e].any():
+                fail('%s: gains without data: %s of weight %s' % (code, v, w))
+        if len(code) < 4:
+            refused(run('calibrate.tree', ms='a.ms', sky='s.skymodel', kind='full', corrected='none'), 'full, %s' % (code,), 'jones=full')
+    # a full table on each
+    J = np.eye(2) + .2 * (rng.normal(size=(ANTENNAS, 2, 2)) + 1j * rng.normal(size=(ANTENNAS, 2, 2)))
+    with h5py.File('g.h5', 'w') as h:
+        for name, numbers in (('amplitude', abs(J)), ('phase', np.angle(J))):
+            group = h.create_group('sol000/%s000' % name)
+            group.attrs['TITLE'] = np.bytes_(name)
+            for part, value in (('val', numbers), ('weight', np.ones_like(numbers))):
+                group.create_dataset(part, data=value.reshape(-1, 4)).attrs['AXES'] = np.bytes_('ant,pol')
+            group.create_dataset('ant', data=np.array(['A%d' % i for i in range(ANTENNAS)], 'S4'))
+            group.create_dataset('pol', data=np.array(['XX', 'XY', 'YX', 'YY'], 'S2'))
+    measured((9, 10, 11, 12), J)
+    applied('a.ms', BRIGHTNESS['linear'] + 0 * read('a.ms', 'DATA'), 'full, four correlations')
+    for code in ((9, 12), (9,), (12,), (1,), (9, 10), (9, 10, 11)):
+        measured(code, J)
+        refused(run('apply.tree', ms='a.ms', solutions='g.h5', corrected='X'), 'full, %s' % (code,), 'obs.data', 'Stokes I' if code == (1,) else 'has no')
+        if 'X' in ct.table('a.ms', ack=False).colnames():
+            fail('X was written')
+
+
+def copies():
+    """New sets and columns have the correlations that the visibilities are of, in the same order."""
+    rng = np.random.default_rng(9)
+    def tree(text):
+        with open('t.tree', 'w') as file:
+            file.write('obs = ms("a.ms")\n' + text + '\n')
+        shutil.rmtree('new.ms', ignore_errors=True)
+        return run('t.tree')
+    for code in ((12,), (8,), (1,), (12, 9), (12, 11), (5, 8, 6, 7), (9, 10, 12)):
+        make('a.ms', 10. * np.arange(2), 1.4e9 + 1e6 * np.arange(2), code)
+        shape = read('a.ms', 'DATA').shape
+        write('a.ms', 'DATA', rng.normal(size=shape) + 1j * rng.normal(size=shape))
+        write('a.ms', 'WEIGHT', rng.uniform(.5, 2, (shape[0], shape[2])))
+        write('a.ms', 'FLAG', rng.random(shape) < .2)
+        for text, factor in (('sink(obs.data, obs, to="new.ms")', 1), ('sink(2 * obs.data - mean(obs.data, over=time), obs, to="new.ms")', None)):
+            done, said = tree(text)
+            if done or said:
+                fail('%s, %s: %s' % (code, text, said))
+                continue
+            found = ct.table('new.ms/POLARIZATION', ack=False).getcell('CORR_TYPE', 0)
+            if tuple(found) != code:
+                fail('%s: the copy has %s' % (code, found))
+            elif factor:
+                good = ~read('a.ms', 'FLAG')
+                if (read('new.ms', 'FLAG') == good).any() or abs(read('new.ms', 'DATA') - read('a.ms', 'DATA'))[good].max() > 0:
+                    fail('%s: the copy is another' % (code,))
+                if abs(read('new.ms', 'WEIGHT') - read('a.ms', 'WEIGHT')).max() > 1e-6:
+                    fail('%s: the weights of the copy' % (code,))
+    # what was not measured is not written
+    make('a.ms', 10. * np.arange(2), [1.4e9], (12,))
+    write('a.ms', 'DATA', np.ones((20, 1, 1)))
+    make('b.ms', 10. * np.arange(2), [1.4e9])
+    refused(tree('b = ms("b.ms")\nsink(obs.data, b, column="X", to="b.ms")'), 'YY into a set of four', 'of a set without XX')
+    refused(tree('sink(trace(obs.data), obs, to="new.ms")'), 'trace', 'trace', 'without all correlations')
+    make('a.ms', 10. * np.arange(2), [1.4e9], (9, 10))
+    refused(tree('sink(select(obs.data, element=YY), obs, to="new.ms")'), 'YY of XX XY', 'obs.data', 'has no YY')
+
+
 for name in sys.argv[2:]:
     globals()[name]()
 sys.exit(failed)

@@ -133,7 +133,8 @@ START_TEST(targets_that_conflict)
          "but differ in 'uvw'"},
         {"G[p] = gains(obs, jones=diagonal)\nw = sink(obs.data, obs, to=\"@/b.ms\")\n"
          "v = sink(G[p]*1Jy*G[q]^H, obs, to=\"@/b.ms\", column=\"M\")\n",
-         "but one has 2 correlations, the other 4 correlations; write to another path"},
+         "but one has the correlations XX YY, the other the correlations XX XY YX YY; write to "
+         "another path"},
         {"u = sink(obs.data, obs, to=\"@/b.ms\")\nv = sink(obs.data, obs, to=\"@/b.ms\", "
          "column=\"M\")\n"
          "w = sink(obs.data, obs, to=\"@/b.ms\", column=\"M\")\n",

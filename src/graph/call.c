@@ -87,6 +87,7 @@ grove_node *grove_tree_cast(grove_node *from, grove_precision precision, bool co
     node->form.complex_ = complex_;
     node->form.flags = false;
     node->axis_count = from->axis_count;
+    node->lacks = from->lacks;
     memcpy(node->axes, from->axes, sizeof(node->axes));
     return node;
 }
@@ -162,6 +163,8 @@ static int call_class(grove_node *node)
         code = grove_node_fail(node, GROVE_SHAPE, "more than %d axes", (int)GROVE_VALUE_AXES);
     if (!code)
         code = check_choice(node);
+    if (!code && node->kind == GROVE_NODE_CLASS)
+        code = grove_infer_lacks(node);
     if (!code)
         code = grove_leaf_check(node);
     if (!code && node->kind == GROVE_NODE_LEAF)

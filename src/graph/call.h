@@ -21,6 +21,8 @@ int grove_infer_forms(grove_node *node);
 /* Checks at which side of a product the stations p and q stand; and what comes of it. */
 int grove_check_sides(const grove_node *node);
 grove_sides grove_infer_sides(const grove_node *node);
+/* Sets which elements of a Jones term nobody has measured; refuses what has none then. */
+int grove_infer_lacks(grove_node *node);
 /* Reports at input k; returns `code`. */
 int grove_infer_fail(const grove_node *node, int k, int code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -327,6 +327,20 @@ int grove_node_add_input(grove_node *node, const char *name, const char *express
     return add_input(node, value.node, 0, grove_arena_text(tree->arena, name));
 }
 
+int grove_node_replace_input(grove_node *node, int k, const char *expression)
+{
+    grove_tree *tree = node->tree;
+    grove_operand value = {0};
+
+    if (tree->expand(tree->expand_context, tree, grove_arena_text(tree->arena, expression), node,
+                     &node->place, &value) ||
+        value.kind != GROVE_OPERAND_NODE)
+        return GROVE_INVALID;
+    node->inputs[k].node = value.node;
+    node->seen[k] = value.node->form;
+    return 0;
+}
+
 /* ---- factors ---- */
 
 grove_fit_form grove_node_factor(grove_node *node)

@@ -120,6 +120,7 @@ struct grove_node {
     grove_form form;                        /* of the value */
     const grove_axis *axes[GROVE_MAX_AXES]; /* of the value, in order of storage */
     int axis_count;
+    unsigned char lacks; /* elements that nobody has measured: grove_node_input_lacks */
     const grove_axis *consumed[GROVE_MAX_AXES]; /* axes of the inputs that the value lacks */
     int consumed_count;
     char role;         /* station axis: 'p', 'q', or 0 when no index determines it */

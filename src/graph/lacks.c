@@ -1,0 +1,149 @@
+/* Which elements of Jones terms nobody has measured: those of correlations that a set has not. They
+ * are neither 0 nor those of the identity, so that what needs one has none either. */
+#include "graph/call.h"
+#include "graph/rewrite.h"
+
+#include "base/error.h"
+#include "fit.h"
+
+#include <stdlib.h>
+
+enum { DIAGONAL = 9, ALL = 15 };
+
+static unsigned transposed(unsigned bits)
+{
+    return (bits & DIAGONAL) | (bits & 2) << 1 | (bits & 4) >> 1;
+}
+
+/* Elements of the result to which elements of both factors come together. */
+static unsigned multiplied(unsigned a, unsigned b)
+{
+    unsigned bits = 0;
+
+    for (int e = 0; e < 4; e++)
+        for (int k = 0; k < 2; k++)
+            bits |= (a >> (e / 2 * 2 + k) & b >> (2 * k + e % 2) & 1) << e;
+    return bits;
+}
+
+/* Elements that may differ from 0. */
+static unsigned nonzero_of(const grove_node *node)
+{
+    bool diagonal = node->form.shape != GROVE_MATRIX;
+
+    if (diagonal)
+        return DIAGONAL | node->lacks;
+    if (grove_node_has_role(node, GROVE_ROLE_MATRIX))
+        diagonal = node->inputs[1].node && grove_node_is_number(node->inputs[1].node, 0) &&
+                   node->inputs[2].node && grove_node_is_number(node->inputs[2].node, 0);
+    else if (node->kind == GROVE_NODE_CAST || grove_node_has_role(node, GROVE_ROLE_HERMITIAN) ||
+             grove_node_has_role(node, GROVE_ROLE_TRANSPOSE) ||
+             grove_node_has_role(node, GROVE_ROLE_INVERSE))
+        return nonzero_of(node->inputs[0].node);
+    return diagonal ? DIAGONAL : ALL;
+}
+
+static const char *names_of(grove_arena *arena, unsigned bits)
+{
+    static const char *const names[] = {"XX (RR)", "XY (RL)", "YX (LR)", "YY (LL)"};
+    const char *text = "";
+
+    for (int e = 0; e < 4; e++)
+        if (bits >> e & 1)
+            text = grove_arena_format(arena, "%s%s%s", text, text[0] ? ", " : "", names[e]);
+    return text;
+}
+
+static bool is_jones(const grove_node *node)
+{
+    return node && node->form.shape != GROVE_VECTOR;
+}
+
+/* A product of two that lack some is of numbers, such as the squares of the set's. */
+static int of_product(grove_node *node)
+{
+    const grove_node *a = node->inputs[0].node, *b = node->inputs[1].node;
+    const grove_node *data = a->lacks ? a : b, *other = a->lacks ? b : a;
+
+    node->lacks = a->lacks | b->lacks;
+    if (!node->lacks || (a->lacks && b->lacks) || other->form.shape == GROVE_SCALAR)
+        return 0;
+    if (data->lacks == ALL)
+        return grove_node_fail(node, GROVE_SHAPE,
+                               "%s is Stokes I alone, and goes with numbers; its product with %s "
+                               "needs the correlations",
+                               grove_node_shown(data), grove_node_shown(other));
+    node->lacks = (unsigned char)(data == a ? multiplied(a->lacks, nonzero_of(b))
+                                            : multiplied(nonzero_of(a), b->lacks));
+    return node->lacks < ALL
+               ? 0
+               : grove_node_fail(node, GROVE_SHAPE,
+                                 "%s has no %s, and every element of its product with %s, a full "
+                                 "matrix, needs some of them; only diagonal terms go with it",
+                                 grove_node_shown(data), names_of(node->tree->arena, data->lacks),
+                                 grove_node_shown(other));
+}
+
+static int of_elements(grove_node *node)
+{
+    const grove_flag_rule rule = node->class_->flag_rule;
+
+    for (int k = 0; k < node->input_count; k++) {
+        const grove_node *in = node->inputs[k].node;
+        if (is_jones(in) && node->handing[k] != GROVE_AS_FLAGS &&
+            (rule != GROVE_FLAGS_MIX ||
+             (node->form.complex_ && in->form.shape == node->form.shape)))
+            node->lacks |= in->lacks;
+    }
+    if (rule == GROVE_FLAGS_TRANSPOSE)
+        node->lacks = (unsigned char)transposed(node->lacks);
+    return 0;
+}
+
+static int of_selection(grove_node *node)
+{
+    const grove_node *in = node->inputs[0].node;
+    const int element = node->select_element,
+              e = in->form.shape == GROVE_DIAGONAL ? 3 * element : element;
+
+    if (element < 0 || !is_jones(in)) {
+        node->lacks = in->lacks;
+        return 0;
+    }
+    return !(in->lacks >> e & 1)
+               ? 0
+               : grove_node_fail_option(node, "element", "%s has no %s", grove_node_shown(in),
+                                        names_of(node->tree->arena, 1u << e));
+}
+
+int grove_infer_lacks(grove_node *node)
+{
+    const grove_class *class_ = node->class_;
+    const bool put_together = grove_node_has_role(node, GROVE_ROLE_MATRIX) ||
+                              grove_node_has_role(node, GROVE_ROLE_DIAGONAL) ||
+                              grove_node_has_role(node, GROVE_ROLE_SCALAR);
+
+    node->lacks = 0;
+    if (class_->kind == GROVE_CLASS_SELECTION)
+        return of_selection(node);
+    if ((class_->kind != GROVE_CLASS_VALUE && class_->kind != GROVE_CLASS_REDUCTION) ||
+        put_together || !is_jones(node))
+        return 0;
+    const bool product = class_->flag_rule == GROVE_FLAGS_PRODUCT && node->input_count >= 2 &&
+                         is_jones(node->inputs[0].node) && is_jones(node->inputs[1].node);
+    return product ? of_product(node) : of_elements(node);
+}
+
+/* ---- for classes ---- */
+
+int grove_node_input_lacks(const grove_node *node, int k)
+{
+    const grove_node *in = k < node->input_count ? node->inputs[k].node : NULL;
+
+    return in ? in->lacks : 0;
+}
+
+void grove_node_set_lacks(grove_node *node, int lacks)
+{
+    node->lacks = (unsigned char)lacks;
+}
