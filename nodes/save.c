@@ -111,7 +111,8 @@ static int begin(const grove_node *node, void *run)
     int code = 0;
 
     s->begun = false;
-    s->numbers = grove_record_create(record, s->path, s->csv || overwrite, error);
+    /* those of .csv, which are dropped, are not sent to what stands at its path */
+    s->numbers = grove_record_create(record, s->csv ? axes : s->path, s->csv || overwrite, error);
     if (s->numbers)
         s->text = grove_record_create(record, s->csv ? s->path : axes, overwrite, error);
     if (!s->text)

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/output.h"
 #include "base/record.h"
 #include "base/text.h"
 
@@ -30,6 +31,7 @@ struct solve_output {
     solve_results results;
     dropped *dropped; /* with unsolved=nan: what has no solution, of the tile or of the run */
     int64_t dropped_count, dropped_room;
+    char *place;      /* the table's path, or what a link there leads to; from the first begin on */
     const char *work; /* the folder with the table, once it is prepared */
     solve_checkpoint checkpoint;
     int64_t cycle;  /* of the run, from 1 on */
@@ -58,6 +60,7 @@ void solve_output_free(solve_output *out)
     for (int i = 0; i < out->solve->parm_count; i++)
         free(out->results.known[i]);
     free(out->dropped);
+    free(out->place);
     free(out->results.known);
     free(out->results.results);
     free(out);
@@ -161,20 +164,18 @@ static int64_t find_solutions(solve_output *out, const grove_node *node)
 
     if (found)
         grove_log(GROVE_LOG_NOTE, "%s: %lld of %lld solution domains are taken from %s.checkpoint",
-                  grove_node_name(node), (long long)found, (long long)domains,
-                  grove_node_text(node, "to"));
+                  grove_node_name(node), (long long)found, (long long)domains, out->place);
     else if (out->cycle == 1 && grove_node_resumes(node))
         grove_log(GROVE_LOG_NOTE,
                   "%s: there is nothing to resume, no %s.checkpoint with solutions; the fit begins "
                   "from the start",
-                  grove_node_name(node), grove_node_text(node, "to"));
+                  grove_node_name(node), out->place);
     return found;
 }
 
 static int open_checkpoint(solve_output *out, const grove_node *node, grove_error *error)
 {
-    char *path = grove_format("%s.checkpoint", grove_node_text(node, "to")),
-         *run = grove_node_run_key(node);
+    char *path = grove_format("%s.checkpoint", out->place), *run = grove_node_run_key(node);
     char *key = grove_format("the fit: %s\n%s", grove_node_name(node), run);
 
     grove_checkpoint_use use = grove_node_resumes(node)             ? GROVE_CHECKPOINT_RESUME
@@ -235,10 +236,13 @@ static bool is_replaced(const solve_output *out, const grove_node *node)
 static int check_path(const solve_output *out, const grove_node *node, grove_error *error)
 {
     const char *path = grove_node_text(node, "to");
+    grove_output_kind kind = grove_output_look(path, NULL, error);
 
-    if (grove_path_is_folder(path))
+    if (kind == GROVE_OUTPUT_UNKNOWN)
+        return GROVE_IO;
+    if (kind == GROVE_OUTPUT_FOLDER)
         return grove_fail(error, GROVE_INVALID, "%s: is a folder, not a file", path);
-    if (!grove_path_exists(path) || is_replaced(out, node))
+    if (kind != GROVE_OUTPUT_FILE || is_replaced(out, node))
         return 0;
     return grove_fail(error, GROVE_INVALID,
                       out->found || out->cycle > 1
@@ -253,6 +257,8 @@ int solve_output_begin(solve_output *out, const grove_node *node)
     if (!grove_node_given(node, "to"))
         return 0;
     grove_error *error = grove_error_new();
+    if (!out->place)
+        grove_output_look(grove_node_text(node, "to"), &out->place, NULL);
     int code = out->cycle ? 0 : open_checkpoint(out, node, error);
     bool ended = !code && grove_checkpoint_has_ended(out->checkpoint.file);
     out->found = code || ended ? 0 : find_solutions(out, node);
@@ -274,7 +280,7 @@ void solve_output_abort(solve_output *out, const grove_node *node)
         grove_log(GROVE_LOG_NOTE,
                   "%s: its solutions so far are in %s.checkpoint; grove run --resume goes on from "
                   "there",
-                  grove_node_name(node), grove_node_text(node, "to"));
+                  grove_node_name(node), out->place);
     out->work = NULL;
 }
 
@@ -292,12 +298,29 @@ static int write_all(const char *path, const char *bytes, size_t length)
     return failed ? -1 : 0;
 }
 
-/* It is put in place with the sets that the run writes. */
+static int send_table(const char *path, const char *bytes, size_t length, grove_error *error)
+{
+    grove_file *file = grove_file_create(path, error);
+
+    if (!file)
+        return GROVE_IO;
+    (void)fwrite(bytes, 1, length, grove_file_stream(file)); /* a fault is found at the end */
+    return grove_file_commit(file, error);
+}
+
+/* It is put in place with the sets that the run writes; what is no file gets it now. */
 static int write_table(solve_output *out, const grove_node *node, const char *bytes, size_t length)
 {
-    const char *path = grove_node_text(node, "to");
+    const char *path = out->place;
     grove_record *record = grove_record_current();
     grove_error *error = grove_error_new();
+
+    if (grove_output_look(path, NULL, NULL) == GROVE_OUTPUT_STREAM) {
+        if (send_table(path, bytes, length, error))
+            return report_output(node, error);
+        grove_error_free(error);
+        return 0;
+    }
     char *folder = grove_path_folder(path), *prefix = grove_record_prefix(path);
 
     if (out->work)

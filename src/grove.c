@@ -7,6 +7,7 @@
 #include "conformance/conformance.h"
 #include "device/array.h"
 #include "graph/graph.h"
+#include "graph/target.h"
 #include "io/data_module.h"
 #include "io/describe.h"
 #include "io/set_lock.h"
@@ -257,6 +258,18 @@ char *grove_library_options(grove_library *library, const char *path, grove_erro
 size_t grove_tree_action_count(const grove_tree *tree)
 {
     return tree->action_count;
+}
+
+int grove_tree_write_file(const grove_tree *tree, const char *path, const void *bytes,
+                          size_t length, bool overwrite, grove_error *error)
+{
+    int code = grove_tree_check_output(tree, path, overwrite, error);
+    grove_file *file = code ? NULL : grove_file_create_output(path, overwrite, error);
+
+    if (!file)
+        return code ? code : GROVE_IO;
+    (void)fwrite(bytes, 1, length, grove_file_stream(file)); /* a fault is found at the end */
+    return grove_file_commit(file, error);
 }
 
 /* ---- sessions ---- */

@@ -97,6 +97,12 @@ char *grove_tree_notes(const grove_tree *tree);
 /* A line for each derivative of what actions are given, with respect to each parm; "" where there
  * are none. Makes nodes: before sessions are opened. Caller frees; NULL with a message. */
 char *grove_tree_show_derivatives(grove_tree *tree, grove_error *error);
+/* Writes bytes to a file in one step: `path` has them all or is as it was. A file that exists is
+ * replaced only with `overwrite`; what the tree reads or its actions write, and files of
+ * Measurement Sets, never are. To a device, a FIFO or an open descriptor (/dev/stdout) they are
+ * sent. 0 or a code with a message. */
+int grove_tree_write_file(const grove_tree *tree, const char *path, const void *bytes,
+                          size_t length, bool overwrite, grove_error *error);
 /* The number of actions in a run: without any there is nothing to run. */
 size_t grove_tree_action_count(const grove_tree *tree);
 
@@ -120,6 +126,7 @@ typedef struct {
     bool stop_on_error; /* print the inputs of a node that fails */
     bool resume;        /* fits go on from the checkpoints of a run that did not end */
     bool energy;        /* measures the energy of runs: see grove_session_energy */
+    bool overwrite;     /* of `trace`: replaces a file that exists */
 } grove_session_options;
 
 /* Sets one option by its name and text on the command line: memory, precision, threads, device, ...
@@ -285,6 +292,7 @@ typedef struct {
     const char *stations;     /* of solutions: "m000,2"; NULL: all */
     const char *reference;    /* the station that phases, clocks, TECs, rotations are relative to */
     const char *direction;    /* of solutions: by name or number; NULL: the first */
+    bool overwrite;           /* replaces a picture that exists */
 } grove_picture;
 /* "uv", "image", "amplitude-time", ...: NULL-terminated; borrowed. Layouts have "layout" only. */
 const char *const *grove_picture_names(size_t *count);

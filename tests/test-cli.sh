@@ -313,7 +313,7 @@ prints '^obs = observe(array="vla-d", '
 prints '^V\[p,q\] = '
 expect 0 '' show field.tree --dot field.dot
 grep -q '^digraph' field.dot || fail 'no graph'
-expect 1 'grove: nowhere/x.dot: cannot write: No such file or directory' show field.tree --dot nowhere/x.dot
+expect 1 'grove: nowhere/x.dot: cannot create: No such file or directory' show field.tree --dot nowhere/x.dot
 mkdir empty
 (PATH=$work/empty; "$grove" show field.tree --svg x.svg >out 2>err)
 [ $? -eq 1 ] || fail 'exit code without dot'
@@ -520,7 +520,7 @@ if [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ]; then
         [ "$(sort out)" = 'pictures/set-image.png
 pictures/set-uv.png' ] || fail "the paths: $(cat out)"
         for what in amplitude-time phase-time amplitude-freq phase-freq amplitude-uvdist phase-uvdist layout; do
-            expect 0 '' plot set.ms --what $what -o $what.svg
+            expect 0 '' plot set.ms --what $what --overwrite -o $what.svg
             grep -q '</svg>' $what.svg || fail "$what: no whole SVG"
         done
         expect 0 '' plot set.ms --what image --log --size 16 --cell 20 -o image.svg

@@ -328,7 +328,7 @@ START_TEST(pictures)
     if (!grove_module_exists("plot"))
         return;
     write_image("x.fits", cards, -32, 12);
-    grove_picture picture = {.what = "image", .logarithmic = _i == 1};
+    grove_picture picture = {.what = "image", .logarithmic = _i == 1, .overwrite = true};
     ck_assert_int_eq(grove_library_plot(library, "x.fits", &picture, "x.svg", error), 0);
     char *svg = grove_file_read("x.svg", 1 << 24, true, &length, error);
     ck_assert(svg && strstr(svg, kinds[_i].shown) && strstr(svg, _i ? "no unit" : "Jy/beam"));

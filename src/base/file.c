@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "base/text.h"
 
 #include <dirent.h>
@@ -100,16 +101,61 @@ char *grove_file_read(const char *path, size_t max, bool text, size_t *length, g
 
 struct grove_file {
     FILE *stream;
-    char *path, *temporary;
+    char *path, *temporary; /* temporary NULL: a file without a name, whose bytes go to `to` */
+    int to;
+    bool is_new; /* nothing of that name is replaced */
 };
+
+/* What goes to a stream is kept until all of it is there. */
+static grove_file *create_for_stream(const char *path, grove_error *error)
+{
+    grove_file *file = grove_alloc(sizeof(*file));
+
+    file->path = grove_strdup(path);
+    file->to = grove_output_open(path, error);
+    if (file->to >= 0 && (file->stream = tmpfile()))
+        return file;
+    if (file->to >= 0) {
+        grove_fail(error, GROVE_IO, "%s: no temporary file: %s", path, strerror(errno));
+        close(file->to);
+    }
+    free(file->path);
+    free(file);
+    return NULL;
+}
 
 grove_file *grove_file_create(const char *path, grove_error *error)
 {
-    char *folder = grove_path_folder(path);
-    grove_file *file = grove_file_create_in(folder, path, error);
+    char *place = NULL;
+    grove_file *file = NULL;
+    grove_output_kind kind = grove_output_look(path, &place, error);
 
-    free(folder);
+    if (kind == GROVE_OUTPUT_FOLDER) {
+        grove_fail(error, GROVE_INVALID, "%s: is a folder, not a file", path);
+    } else if (kind == GROVE_OUTPUT_STREAM) {
+        file = create_for_stream(path, error);
+    } else if (kind != GROVE_OUTPUT_UNKNOWN) {
+        char *folder = grove_path_folder(place);
+        file = grove_file_create_in(folder, place, error);
+        free(folder);
+    }
+    free(place);
     return file;
+}
+
+grove_file *grove_file_create_output(const char *path, bool overwrite, grove_error *error)
+{
+    grove_file *file =
+        grove_output_check(path, overwrite, error) ? NULL : grove_file_create(path, error);
+
+    if (file)
+        file->is_new = !overwrite;
+    return file;
+}
+
+bool grove_file_is_stream(const grove_file *file)
+{
+    return !file->temporary;
 }
 
 grove_file *grove_file_create_in(const char *folder, const char *path, grove_error *error)
@@ -173,17 +219,43 @@ const char *grove_file_temporary(const grove_file *file)
     return file->temporary;
 }
 
+/* Where the system cannot rename so, nothing is replaced unless it has come this moment. */
+static int rename_new(const char *from, const char *to)
+{
+    if (grove_path_rename_new(from, to) == 0)
+        return 0;
+    return errno != ENOTSUP || grove_path_exists(to) ? -1 : rename(from, to);
+}
+
+static int send_file(grove_file *file, grove_error *error)
+{
+    bool failed = ferror(file->stream) || fflush(file->stream) ||
+                  grove_output_send(fileno(file->stream), file->to);
+    int reason = failed ? errno : 0;
+
+    fclose(file->stream);
+    if (close(file->to) && !reason)
+        reason = errno;
+    int code =
+        reason ? grove_fail(error, GROVE_IO, "%s: cannot write: %s", file->path, strerror(reason))
+               : 0;
+    release(file);
+    return code;
+}
+
 int grove_file_rename(grove_file *file, const char *to, grove_error *error)
 {
     int code = 0, reason = 0;
 
+    if (grove_file_is_stream(file))
+        return send_file(file, error);
     if (ferror(file->stream))
         reason = errno ? errno : EIO;
     if (fflush(file->stream) || fsync(fileno(file->stream)))
         reason = reason ? reason : errno;
     if (fclose(file->stream))
         reason = reason ? reason : errno;
-    if (!reason && rename(file->temporary, to))
+    if (!reason && (file->is_new ? rename_new(file->temporary, to) : rename(file->temporary, to)))
         reason = errno;
     if (reason) {
         code =
@@ -216,7 +288,10 @@ void grove_file_discard(grove_file *file)
     if (!file)
         return;
     fclose(file->stream);
-    unlink(file->temporary);
+    if (file->temporary)
+        unlink(file->temporary);
+    else
+        close(file->to);
     release(file);
 }
 

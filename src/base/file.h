@@ -12,14 +12,18 @@
  * or too large, or, when `text`, contains NUL bytes. */
 char *grove_file_read(const char *path, size_t max, bool text, size_t *length, grove_error *error);
 
-/* Atomic writing: grove_file_create opens a new temporary file beside `path`, grove_file_create_in
- * one in a folder; grove_file_commit
+/* Atomic writing: grove_file_create opens a new temporary file beside `path`, or what a link there
+ * leads to, grove_file_create_in one in a folder; grove_file_commit
  * flushes it, syncs it and renames it to `path`, replacing an existing file at once;
  * grove_file_move renames it to another name on the same disk; grove_file_discard removes it. A
  * write error is reported by commit and move at the latest, with the path and the reason. These
- * three free the object. */
+ * three free the object. What is no file (base/output.h) is never replaced: commit and move send it
+ * all bytes. */
 typedef struct grove_file grove_file;
 grove_file *grove_file_create(const char *path, grove_error *error);
+/* The same after grove_output_check; without `overwrite` nothing is replaced that comes later. */
+grove_file *grove_file_create_output(const char *path, bool overwrite, grove_error *error);
+bool grove_file_is_stream(const grove_file *file); /* of such a file */
 grove_file *grove_file_create_in(const char *folder, const char *path, grove_error *error);
 FILE *grove_file_stream(grove_file *file);
 const char *grove_file_path(const grove_file *file);

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/output.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -144,23 +145,33 @@ void grove_record_add_path(grove_record *record, const char *work, const char *p
 grove_file *grove_record_create(grove_record *record, const char *path, bool overwrite,
                                 grove_error *error)
 {
+    char *place = NULL;
+    grove_file *file = NULL;
+
     if (grove_record_recover_file(path, error))
         return NULL;
-    if (!overwrite && grove_path_exists(path)) {
+    grove_output_kind kind = grove_output_look(path, &place, error);
+    if (kind == GROVE_OUTPUT_FOLDER || kind == GROVE_OUTPUT_STREAM) {
+        file = grove_file_create(path, error);
+    } else if (kind == GROVE_OUTPUT_FILE && !overwrite) {
         grove_fail(error, GROVE_INVALID, "%s: exists already; give overwrite=true to replace it",
                    path);
-        return NULL;
+    } else if (kind != GROVE_OUTPUT_UNKNOWN) {
+        char *folder = grove_path_folder(place), *prefix = grove_record_prefix(place);
+        const char *work = grove_record_work(record, folder, prefix, error);
+        file = work ? grove_file_create_in(work, place, error) : NULL;
+        free(prefix);
+        free(folder);
     }
-    char *folder = grove_path_folder(path), *prefix = grove_record_prefix(path);
-    const char *work = grove_record_work(record, folder, prefix, error);
-    free(prefix);
-    free(folder);
-    return work ? grove_file_create_in(work, path, error) : NULL;
+    free(place);
+    return file;
 }
 
 int grove_record_add_file(grove_record *record, grove_file *file, bool overwrite,
                           grove_error *error)
 {
+    if (grove_file_is_stream(file))
+        return grove_file_commit(file, error);
     char *path = grove_strdup(grove_file_path(file)),
          *folder = grove_path_folder(grove_file_temporary(file)),
          *work = grove_format("%.*s", (int)strlen(folder) - 1, folder),

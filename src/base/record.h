@@ -39,8 +39,8 @@ void grove_record_add_path(grove_record *record, const char *work, const char *p
 
 /* A file to be written in a working folder of its own; then it will have the name `path`, as above.
  * What a run that died left there is put right first. Unless `overwrite`, a file of that name is an
- * error, also one that another program has made in the meantime: it is kept. NULL, or a code, with
- * a message. */
+ * error, also one that another program has made in the meantime: it is kept. A stream
+ * (base/output.h) gets it when it is added. NULL, or a code, with a message. */
 grove_file *grove_record_create(grove_record *record, const char *path, bool overwrite,
                                 grove_error *error);
 int grove_record_add_file(grove_record *record, grove_file *file, bool overwrite,

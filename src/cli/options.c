@@ -44,6 +44,8 @@ static const option options[] = {
      SESS(energy)},
     {"trace", NULL, "FILE", "a line per node and tile, and a trace for browsers' viewers in FILE",
      TEXT, LINE(trace)},
+    {"overwrite", NULL, NULL, "replaces files that exist: those that options name, not a tree's",
+     SESSION_FLAG, SESS(overwrite)},
     {"stop-on-error", NULL, NULL, "shows the inputs of the node that fails", SESSION_FLAG,
      SESS(stop_on_error)},
     {"resume", NULL, NULL,

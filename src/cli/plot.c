@@ -82,6 +82,7 @@ static int draw(grove_library *library, const grove_command_line *line, const ch
                              .stations = line->stations,
                              .reference = line->reference,
                              .direction = line->direction,
+                             .overwrite = line->session.overwrite,
                              .threads = line->session.threads};
     char *path = picture_path(line, what);
     int code = grove_library_plot(library, line->words[0], &picture, path, error)
@@ -192,6 +193,6 @@ const grove_command grove_command_plot = {
     "plot", "DATA [-o FILE|DIR] [--what LIST]",
     "draws pictures of a Measurement Set, solution tables, a FITS image or an array",
     "plugins output what column field spectral-window "
-    "baselines correlations dataset stations reference direction size cell log threads quiet "
-    "no-wait",
+    "baselines correlations dataset stations reference direction size cell log threads overwrite "
+    "quiet no-wait",
     plot};

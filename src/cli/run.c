@@ -188,7 +188,7 @@ static int check(grove_command_line *line)
 const grove_command grove_command_run = {
     "run", "FILE [OPTIONS]", "runs a tree file",
     "set plugins precision memory threads device device-memory tile-times "
-    "tile-channels tile-baselines profile energy trace "
+    "tile-channels tile-baselines profile energy trace overwrite "
     "resume value stop-on-error quiet no-wait",
     run};
 const grove_command grove_command_check = {

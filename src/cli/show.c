@@ -2,48 +2,26 @@
 #include "cli/command.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The temporary name under which a file is written before it is renamed. The caller frees. */
-static char *temporary_name(const char *path)
+static int write_file(const grove_tree *tree, const char *path, const void *bytes, size_t length,
+                      bool overwrite)
 {
-    char *name = malloc(strlen(path) + 40);
+    grove_error *error = grove_error_new();
+    int code = grove_tree_write_file(tree, path, bytes, length, overwrite, error)
+                   ? grove_complain_errors(GROVE_FAILED, error)
+                   : GROVE_DONE;
 
-    sprintf(name, "%s.grove-tmp-%ld", path, (long)getpid());
-    return name;
-}
-
-/* Renames the temporary file to its final name if it is complete, else removes it. */
-static int settle(char *temporary, const char *path, bool good)
-{
-    int code = GROVE_DONE;
-
-    if (!good || rename(temporary, path)) {
-        code = grove_complain(GROVE_FAILED, "%s: cannot write: %s", path, strerror(errno));
-        unlink(temporary);
-    }
-    free(temporary);
+    grove_error_free(error);
     return code;
 }
 
-static int write_text(const char *text, const char *path)
-{
-    char *temporary = temporary_name(path);
-    FILE *file = fopen(temporary, "w");
-    bool good = file && fputs(text, file) >= 0;
-
-    if (file)
-        good = !fclose(file) && good;
-    return settle(temporary, path, good);
-}
-
-/* Starts dot with its input on a pipe; gives the pipe's writing end. */
-static pid_t start_dot(const char *option, const char *output, int *to)
+/* Starts dot, whose input is that file; gives the pipe's end that reads what it draws. */
+static pid_t start_dot(const char *option, int input, int *from)
 {
     int ends[2];
 
@@ -51,48 +29,78 @@ static pid_t start_dot(const char *option, const char *output, int *to)
         return -1;
     pid_t child = fork();
     if (child == 0) {
-        dup2(ends[0], 0);
+        dup2(input, 0);
+        dup2(ends[1], 1);
         close(ends[0]);
         close(ends[1]);
-        execlp("dot", "dot", option, "-o", output, (char *)NULL);
+        execlp("dot", "dot", option, (char *)NULL);
         _exit(127);
     }
-    close(ends[0]);
+    close(ends[1]);
     if (child < 0)
-        close(ends[1]);
-    *to = ends[1];
+        close(ends[0]);
+    *from = ends[0];
     return child;
 }
 
-/* Draws `text` with Graphviz's dot into a temporary file, which is renamed when complete. */
-static int draw(const char *text, const char *format, const char *path)
+/* All that comes from a pipe. The caller frees. */
+static char *read_all(int from, size_t *length)
 {
-    char *temporary = temporary_name(path), option[16];
-    size_t length = strlen(text), done = 0;
-    int to, status = -1;
+    size_t room = 1 << 16;
+    char *bytes = malloc(room);
+    ssize_t got;
+
+    for (*length = 0; (got = read(from, bytes + *length, room - *length)) != 0;) {
+        if (got < 0 && errno != EINTR)
+            break;
+        *length += got > 0 ? (size_t)got : 0;
+        if (*length == room)
+            bytes = realloc(bytes, room *= 2);
+    }
+    return bytes;
+}
+
+/* What Graphviz's dot draws of `text`; NULL after a message. The caller frees. */
+static char *run_dot(const char *text, const char *format, const char *path, size_t *length)
+{
+    char option[16], *drawn = NULL;
+    FILE *input = tmpfile();
+    int from, status = -1;
 
     snprintf(option, sizeof(option), "-T%s", format);
-    signal(SIGPIPE, SIG_IGN); /* dot may be missing, or end before it has read all input */
-    pid_t child = start_dot(option, temporary, &to);
-    if (child < 0)
-        return settle(temporary, path, false);
-    for (ssize_t count = 1; count > 0 && done<length; done += count> 0 ? (size_t)count : 0)
-        count = write(to, text + done, length - done);
-    close(to);
-    waitpid(child, &status, 0);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-        free(temporary);
-        return grove_complain(GROVE_FAILED,
-                              "%s: Graphviz's dot was not found; on Debian: apt-get "
-                              "install graphviz",
-                              path);
+    bool good = input && fputs(text, input) >= 0 && !fflush(input);
+    if (good)
+        rewind(input);
+    pid_t child = good ? start_dot(option, fileno(input), &from) : -1;
+    if (child < 0) {
+        grove_complain(0, "%s: cannot be drawn: %s", path, strerror(errno));
+    } else {
+        drawn = read_all(from, length);
+        close(from);
+        waitpid(child, &status, 0);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+            grove_complain(
+                0, "%s: Graphviz's dot was not found; on Debian: apt-get install graphviz", path);
+        else if (status != 0)
+            grove_complain(0, "%s: Graphviz's dot could not draw it", path);
     }
-    if (status != 0) {
-        unlink(temporary);
-        free(temporary);
-        return grove_complain(GROVE_FAILED, "%s: Graphviz's dot could not draw it", path);
-    }
-    return settle(temporary, path, true);
+    if (input)
+        fclose(input);
+    if (status == 0)
+        return drawn;
+    free(drawn);
+    return NULL;
+}
+
+static int draw(const grove_tree *tree, const char *text, const char *format, const char *path,
+                bool overwrite)
+{
+    size_t length = 0;
+    char *drawn = run_dot(text, format, path, &length);
+    int code = drawn ? write_file(tree, path, drawn, length, overwrite) : GROVE_FAILED;
+
+    free(drawn);
+    return code;
 }
 
 static int show_derivatives(grove_tree *tree)
@@ -122,12 +130,13 @@ static int show_tree(grove_tree *tree, const grove_command_line *line)
         return GROVE_DONE;
     }
     char *text = grove_tree_dot(tree);
+    const bool overwrite = line->session.overwrite;
     if (line->dot)
-        code = write_text(text, line->dot);
+        code = write_file(tree, line->dot, text, strlen(text), overwrite);
     if (!code && line->svg)
-        code = draw(text, "svg", line->svg);
+        code = draw(tree, text, "svg", line->svg, overwrite);
     if (!code && line->png)
-        code = draw(text, "png", line->png);
+        code = draw(tree, text, "png", line->png, overwrite);
     free(text);
     return code;
 }
@@ -155,4 +164,4 @@ static int show(grove_command_line *line)
 }
 
 const grove_command grove_command_show = {"show", "FILE [OPTIONS]", "prints or draws a tree",
-                                          "set plugins derivatives svg png dot", show};
+                                          "set plugins derivatives svg png dot overwrite", show};

@@ -187,7 +187,9 @@ struct grove_tree {
     size_t node_count, node_capacity;
     grove_node **actions; /* in order of execution */
     size_t action_count, action_capacity;
-    int cycles; /* from `run a, b [cycles=n]`; else 1 */
+    int cycles;         /* from `run a, b [cycles=n]`; else 1 */
+    const char **reads; /* files and sets that it was made of, or that its leaves read */
+    size_t read_count, read_capacity;
     const char *const *data_folders;
     grove_classes *classes; /* borrowed; the rewriter makes nodes of its classes */
     /* The name of the class of an operator; NULL: none. */
@@ -209,6 +211,7 @@ typedef struct {
 
 grove_tree *grove_tree_new(void);
 void grove_tree_free(grove_tree *tree);
+void grove_tree_add_read(grove_tree *tree, const char *path);
 
 /* A new node in the tree's list; the caller fills it in. */
 grove_node *grove_tree_add_node(grove_tree *tree, grove_node_kind kind, const char *name,

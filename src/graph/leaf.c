@@ -224,6 +224,7 @@ int grove_node_add_member(grove_node *node, const char *name, const char *axes,
 void grove_node_add_identity(grove_node *node, const char *path)
 {
     node->identity = grove_hash_file(grove_hash_join(grove_hash_start(), node->identity), path);
+    grove_tree_add_read(node->tree, path);
 }
 
 const void *grove_node_member_data(const grove_node *node, const char *name)

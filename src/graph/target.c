@@ -2,6 +2,7 @@
 #include "graph/target.h"
 
 #include "base/file.h"
+#include "base/output.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -51,23 +52,46 @@ static char *resolve(const char *path, int links)
     return whole;
 }
 
-static bool leads_nowhere(const char *path)
+static bool is_stream(const grove_target *target)
 {
-    return path && grove_path_is_link(path) && !grove_path_exists(path);
+    return grove_output_look(target->path, NULL, NULL) == GROVE_OUTPUT_STREAM;
+}
+
+/* What will fail whatever the run computes. */
+static int check_path(const grove_node *node, const char *path, bool of_file)
+{
+    grove_error *error = grove_error_new();
+    grove_output_kind kind = grove_output_look(path, NULL, error);
+    int code = 0;
+
+    if (kind == GROVE_OUTPUT_UNKNOWN)
+        code = grove_node_fail_option(node, "to", "%s", grove_error_message(error, 0));
+    else if (kind == GROVE_OUTPUT_FOLDER && of_file)
+        code = grove_node_fail_option(node, "to", "%s: is a folder, not a file", path);
+    else if (strchr(path, '\n'))
+        code = grove_node_fail_option(node, "to", "'%s': a name with a line break is not written",
+                                      path);
+    grove_error_free(error);
+    return code;
 }
 
 int grove_node_set_target(grove_node *node, const grove_target *target)
 {
-    const char *broken = leads_nowhere(target->path)     ? target->path
-                         : leads_nowhere(target->beside) ? target->beside
-                                                         : NULL;
+    char *resolved = resolve(target->path, 0);
+    int code = check_path(node, target->path, !target->part);
 
-    if (broken)
-        return grove_node_fail_option(
-            node, "to", "%s is a symbolic link to something that is not there; remove it", broken);
+    if (!code && target->beside)
+        code = check_path(node, target->beside, true);
+    if (!code && resolved && strchr(resolved, '\n'))
+        code = grove_node_fail_option(
+            node, "to", "%s: in a folder whose name has a line break nothing is written",
+            target->path);
+    if (code) {
+        free(resolved);
+        return code;
+    }
     grove_arena *arena = node->tree->arena;
     grove_target *to = grove_arena_copy(arena, target, sizeof(*target));
-    char *resolved = resolve(target->path, 0);
 
     to->path = grove_arena_text(arena, target->path);
     to->part = target->part ? grove_arena_text(arena, target->part) : NULL;
@@ -308,6 +332,60 @@ int grove_tree_check_targets(const grove_tree *tree)
     return code;
 }
 
+/* ---- other outputs of a run ---- */
+
+static const char *reads(const grove_tree *tree, const char *resolved)
+{
+    for (size_t i = 0; i < tree->read_count; i++) {
+        char *input = resolve(tree->reads[i], 0);
+        bool is = input && lies_in(resolved, input);
+        free(input);
+        if (is)
+            return tree->reads[i];
+    }
+    return NULL;
+}
+
+/* Also what is made beside a target: the axes of .npy, a checkpoint. */
+static const grove_node *writes(const grove_tree *tree, const char *resolved)
+{
+    for (size_t i = 0; i < tree->action_count; i++) {
+        const grove_node *action = tree->actions[i];
+        size_t length = action->target ? strlen(action->target_path) : 0;
+        if (length && (lies_in(resolved, action->target_path) ||
+                       (!strncmp(resolved, action->target_path, length) &&
+                        (grove_equal(resolved + length, ".axes") ||
+                         grove_equal(resolved + length, ".checkpoint")))))
+            return action;
+    }
+    return NULL;
+}
+
+int grove_tree_check_output(const grove_tree *tree, const char *path, bool overwrite,
+                            grove_error *error)
+{
+    char *resolved = resolve(path, 0);
+    const char *read = NULL;
+    const grove_node *action = NULL;
+    int code = 0;
+
+    if (resolved && grove_output_look(path, NULL, NULL) != GROVE_OUTPUT_STREAM) {
+        read = reads(tree, resolved);
+        action = writes(tree, resolved);
+    }
+    if (read)
+        code = grove_fail(error, GROVE_INVALID,
+                          "%s: is read here (%s), and would be lost; give "
+                          "another place",
+                          path, read);
+    else if (action)
+        code = grove_fail(error, GROVE_INVALID, "%s: %s writes that (%s:%d:%d); give another place",
+                          path, action->class_->name, action->place.file ? action->place.file : "",
+                          action->place.line, action->place.column);
+    free(resolved);
+    return code ? code : grove_output_check(path, overwrite, error);
+}
+
 /* ---- room ---- */
 
 typedef struct {
@@ -324,7 +402,7 @@ static room room_at(const grove_node *action)
     struct statvfs disk;
     struct stat info;
 
-    if (!stat(at, &info) && !statvfs(at, &disk) && disk.f_blocks) {
+    if (!is_stream(action->target) && !stat(at, &info) && !statvfs(at, &disk) && disk.f_blocks) {
         found.disk = info.st_dev;
         found.bytes = (double)disk.f_bavail * (double)disk.f_frsize;
     }
@@ -393,6 +471,10 @@ static int check_access(const grove_node *action, grove_error *error)
     const char *name = action->class_->name, *path = target->path, *there = NULL;
     int code = 0;
 
+    if (is_stream(target)) {
+        free(folder);
+        return 0;
+    }
     if (is_anew(target) && !target->overwrite)
         there = grove_path_exists(path)                               ? path
                 : target->beside && grove_path_exists(target->beside) ? target->beside

@@ -6,6 +6,10 @@
 
 /* Reports actions that would write the same, at tree->error; 0 or a code. */
 int grove_tree_check_targets(const grove_tree *tree);
+/* Whether a file that is no action's may be written at `path`: as grove_output_check says, and not
+ * in place of anything that the tree reads or its actions write. 0 or a code with a message. */
+int grove_tree_check_output(const grove_tree *tree, const char *path, bool overwrite,
+                            grove_error *error);
 /* The leaf that reads what the action writes a part of, or that something new is made like: only
  * what it has is written. NULL: none. */
 grove_node *grove_target_rows(const grove_node *action);

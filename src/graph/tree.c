@@ -23,6 +23,12 @@ grove_tree *grove_tree_new(void)
     return tree;
 }
 
+void grove_tree_add_read(grove_tree *tree, const char *path)
+{
+    grove_grow((void **)&tree->reads, &tree->read_capacity, tree->read_count, sizeof(char *));
+    tree->reads[tree->read_count++] = grove_arena_text(tree->arena, path);
+}
+
 void grove_tree_free(grove_tree *tree)
 {
     if (!tree)
@@ -36,6 +42,7 @@ void grove_tree_free(grove_tree *tree)
         class_->close(tree->nodes[i]);
         grove_class_unlock(class_);
     }
+    free(tree->reads);
     free(tree->nodes);
     free(tree->actions);
     grove_arena_free(tree->arena);

@@ -377,6 +377,8 @@ static grove_tree *load(const char *text, const char *path, bool file, const wan
     if (file)
         seen(all, path);
     add_statements(all, source);
+    for (int i = 0; i < all->file_count; i++)
+        grove_tree_add_read(tree, all->files[i]);
     int code = finish(new_builder(tree, classes, settings, setting_count), all, value, before);
     free(all->statements);
     if (code || grove_error_count(tree->error) > before) {

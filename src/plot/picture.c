@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/output.h"
 #include "base/text.h"
 #include "io/grid.h"
 #include "io/image.h"
@@ -343,6 +344,7 @@ int grove_picture_draw(const char *path, const char *const *folders, const grove
     if (!code && kind != A_SET && !grove_path_exists(path) && strpbrk(path, "/."))
         code = grove_path_fail(path, error);
     code = code ? code : check_options(path, picture, kind, error);
+    code = code ? code : grove_output_check(to, picture->overwrite, error);
     if (code)
         return code;
     switch (kind) {

@@ -1,6 +1,7 @@
 #include "report/report.h"
 
 #include "base/memory.h"
+#include "graph/target.h"
 #include "run/state.h"
 
 #include <stdlib.h>
@@ -14,9 +15,14 @@ typedef struct {
 static int begin(void *context, grove_error *error)
 {
     watcher *w = context;
-    const char *path = w->session->options.trace;
+    const grove_session_options *options = &w->session->options;
+    int code = options->trace ? grove_tree_check_output(w->session->tree, options->trace,
+                                                        options->overwrite, error)
+                              : 0;
 
-    if (path && !(w->trace = grove_trace_new(path, error)))
+    if (code)
+        return code;
+    if (options->trace && !(w->trace = grove_trace_new(options->trace, options->overwrite, error)))
         return GROVE_IO;
     if (w->meter)
         grove_meter_begin(w->meter);

@@ -24,7 +24,8 @@ const char *grove_report_class(const grove_node *node);
 
 /* trace.c: a trace file, written during the run; lines on standard error. */
 typedef struct grove_trace grove_trace;
-grove_trace *grove_trace_new(const char *path, grove_error *error); /* NULL with a message */
+grove_trace *grove_trace_new(const char *path, bool overwrite,
+                             grove_error *error); /* NULL with a message */
 /* From any thread; seconds since the run began; trace NULL: no file. */
 void grove_trace_event(grove_trace *trace, bool lines, const char *name, const char *kind,
                        int thread, double began, double ended, const grove_range *range, int axes);

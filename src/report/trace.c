@@ -15,9 +15,9 @@ struct grove_trace {
     bool any;
 };
 
-grove_trace *grove_trace_new(const char *path, grove_error *error)
+grove_trace *grove_trace_new(const char *path, bool overwrite, grove_error *error)
 {
-    grove_file *file = grove_file_create(path, error);
+    grove_file *file = grove_file_create_output(path, overwrite, error);
     grove_trace *trace;
 
     if (!file)

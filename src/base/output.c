@@ -1,0 +1,239 @@
+#include "base/output.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* ---- what stands there ---- */
+
+/* Links of this file system are names of open descriptors: what they seem to lead to may be
+ * a pipe, or a file whose name has gone. */
+static bool is_descriptor(const char *link)
+{
+    char *folder = grove_path_folder(link);
+    struct statfs disk;
+    bool is = statfs(folder, &disk) == 0 && disk.f_type == PROC_SUPER_MAGIC;
+
+    free(folder);
+    return is;
+}
+
+/* Replaces *at by what it leads to through `links` links, at most 40, and looks at that; 0, or -1
+ * with errno. */
+static int follow(char **at, int *links, struct stat *info)
+{
+    char to[PATH_MAX];
+    ssize_t length;
+
+    for (*links = 0; *links < 40; ++*links) {
+        if (lstat(*at, info))
+            return -1;
+        if (!S_ISLNK(info->st_mode) || is_descriptor(*at))
+            return 0;
+        if ((length = readlink(*at, to, sizeof(to) - 1)) < 0)
+            return -1;
+        to[length] = 0;
+        char *next = grove_path_beside(*at, to);
+        free(*at);
+        *at = next;
+    }
+    errno = ELOOP;
+    return -1;
+}
+
+static grove_output_kind kind_of(mode_t mode)
+{
+    return S_ISREG(mode)   ? GROVE_OUTPUT_FILE
+           : S_ISDIR(mode) ? GROVE_OUTPUT_FOLDER
+           : S_ISBLK(mode) ? GROVE_OUTPUT_UNKNOWN
+                           : GROVE_OUTPUT_STREAM; /* what is still a link is a descriptor */
+}
+
+grove_output_kind grove_output_look(const char *path, char **place, grove_error *error)
+{
+    char *at = grove_strdup(path);
+    grove_output_kind kind = GROVE_OUTPUT_UNKNOWN;
+    struct stat info;
+    int links;
+
+    if (!follow(&at, &links, &info)) {
+        kind = kind_of(info.st_mode);
+        if (kind == GROVE_OUTPUT_UNKNOWN)
+            grove_fail(error, GROVE_INVALID, "%s: is a disk; a file is wanted", path);
+    } else if (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG) {
+        grove_fail(error, GROVE_IO, "%s: cannot be looked at: %s", path, strerror(errno));
+    } else if (links) {
+        grove_fail(error, GROVE_INVALID,
+                   "%s is a symbolic link to something that is not there; remove it", path);
+    } else {
+        kind = GROVE_OUTPUT_NEW;
+    }
+    if (place)
+        *place = grove_strdup(kind == GROVE_OUTPUT_STREAM ? path : at);
+    free(at);
+    return kind;
+}
+
+/* The set around a path, of which casacore keeps all files; NULL: none. Caller frees. */
+static char *set_around(const char *place)
+{
+    char *folder = grove_path_folder(place), *around = realpath(folder, NULL);
+
+    free(folder);
+    while (around && around[1]) {
+        char *table = grove_path_join(around, "table.dat");
+        bool is = grove_path_exists(table);
+        free(table);
+        if (is)
+            return around;
+        char *next = grove_path_folder(around);
+        if (strlen(next) > 1) /* without the slash at its end */
+            next[strlen(next) - 1] = 0;
+        free(around);
+        around = next;
+    }
+    free(around);
+    return NULL;
+}
+
+int grove_output_check(const char *path, bool overwrite, grove_error *error)
+{
+    char *place = NULL, *set = NULL;
+    grove_output_kind kind = grove_output_look(path, &place, error);
+    int code = 0;
+
+    if (kind == GROVE_OUTPUT_UNKNOWN)
+        code = GROVE_IO;
+    else if (kind == GROVE_OUTPUT_FOLDER)
+        code = grove_fail(error, GROVE_INVALID, "%s: is a folder, not a file", path);
+    else if (kind != GROVE_OUTPUT_STREAM && (set = set_around(place)))
+        code = grove_fail(error, GROVE_INVALID,
+                          "%s: is inside of %s, whose files are those of a Measurement Set; give "
+                          "another place",
+                          path, set);
+    else if (kind == GROVE_OUTPUT_FILE && !overwrite)
+        code = grove_fail(error, GROVE_INVALID,
+                          "%s: exists already; give --overwrite to replace it", path);
+    free(place);
+    free(set);
+    return code;
+}
+
+/* ---- streams ---- */
+
+/* The number of this process's descriptor that a link is the name of; -1: it is none. */
+static int own_descriptor(const char *path)
+{
+    char *at = grove_strdup(path), *folder, *name, *whole, *own;
+    struct stat info;
+    int links, number = -1;
+
+    (void)follow(&at, &links, &info);
+    folder = grove_path_folder(at);
+    name = grove_path_name(at);
+    whole = realpath(folder, NULL);
+    own = grove_format("/proc/%ld/fd", (long)getpid());
+    if (whole && !strcmp(whole, own) && name[0] && !name[strspn(name, "0123456789")])
+        number = atoi(name);
+    free(own);
+    free(whole);
+    free(name);
+    free(folder);
+    free(at);
+    return number;
+}
+
+static int connect_to(const char *path)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int fd =
+        strlen(path) < sizeof(name.sun_path) ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+
+    strncpy(name.sun_path, path, sizeof(name.sun_path) - 1);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&name, sizeof(name))) {
+        int reason = errno;
+        close(fd);
+        errno = reason;
+        return -1;
+    }
+    return fd;
+}
+
+int grove_output_open(const char *path, grove_error *error)
+{
+    int own = own_descriptor(path), fd;
+    struct stat info;
+
+    if (own >= 0)
+        fd = fcntl(own, F_DUPFD_CLOEXEC, 3);
+    else if (stat(path, &info) == 0 && S_ISSOCK(info.st_mode))
+        fd = connect_to(path);
+    else
+        fd = open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        grove_fail(error, GROVE_IO, "%s: cannot open: %s", path, strerror(errno));
+    return fd;
+}
+
+static int write_all(int to, const char *bytes, size_t count)
+{
+    while (count) {
+        ssize_t put = write(to, bytes, count);
+        if (put < 0 && errno != EINTR)
+            return -1;
+        bytes += put > 0 ? put : 0;
+        count -= put > 0 ? (size_t)put : 0;
+    }
+    return 0;
+}
+
+static int send_all(int from, int to)
+{
+    size_t room = (size_t)1 << 16;
+    char *piece = grove_alloc(room);
+    off_t at = 0;
+    ssize_t got;
+    int failed = 0;
+
+    while (!failed && (got = pread(from, piece, room, at)) != 0) {
+        if (got < 0 && errno == EINTR)
+            continue;
+        failed = got < 0 || write_all(to, piece, (size_t)got);
+        at += got > 0 ? got : 0;
+    }
+    int reason = errno;
+    free(piece);
+    errno = reason;
+    return failed ? -1 : 0;
+}
+
+/* A reader that has gone is an error here, not the end of the process. */
+int grove_output_send(int from, int to)
+{
+    const struct timespec at_once = {0};
+    sigset_t pipe, pending, before;
+
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    int failed = send_all(from, to), reason = errno;
+    if (failed && reason == EPIPE && !sigismember(&pending, SIGPIPE))
+        (void)sigtimedwait(&pipe, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = reason;
+    return failed;
+}
