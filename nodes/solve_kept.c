@@ -126,7 +126,9 @@ void solve_find_kept(const grove_node *node, const solve *s, solve_domain *d)
         return;
     d->unflagged = d->sums.data / s->parts;
     d->kept = found ? d->unflagged : 0;
-    if (!d->of_baseline)
+    /* one that steps have moved so far that its usual change no longer counts is a solution */
+    bool moved = found && !s->drops_unsolved && d->iterations > 0 && !d->determined;
+    if (!d->of_baseline || moved)
         return;
     bool *solved = grove_alloc((size_t)s->stations + 1);
     for (int64_t a = -1; a < s->stations && found; a++)
