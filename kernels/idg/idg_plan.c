@@ -158,6 +158,14 @@ static double error_at(const grove_idg_plan *p, int d, double cells, double w, c
     return hypot(re, im) / fabs(here);
 }
 
+/* A place in the image a quarter of a pixel from one of the subgrid's: the polynomial's error
+ * vanishes at these, halfway between them it is largest, and here as large as it is on average
+ * (root mean square). */
+static double place_at(const grove_idg_plan *p, int d, int k)
+{
+    return (floor(2 * place[k] * edge_of(p, d) * p->side) + 0.5) / (2 * p->side);
+}
+
 /* Root mean square over the image, with more of its edges, for visibilities at the ends of what a
  * subgrid takes. What the field's edge cuts off the taper goes with the sine of pi times the cells,
  * so that an error is of two places half a cell from each other. */
@@ -170,14 +178,13 @@ static double error_along(const grove_idg_plan *p, int support, int d)
 
     fill_pixels(p, d, &of);
     for (int k = 0; k < PLACES; k++)
-        fill_polynomial(p, place[k] * edge_of(p, d), &polynomial[k]);
+        fill_polynomial(p, place_at(p, d, k), &polynomial[k]);
     for (int end = 0; end < 8; end++) {
         const double cells = (end & 1 ? 1 : -1) * (reach - (end & 4 ? 0.5 : 0)),
                      w = end & 2 ? p->far_w : -p->far_w;
         fill_visibility(&of, p->side, cells, w, &visibility);
         for (int k = 0; k < PLACES; k++)
-            sum += pow(
-                error_at(p, d, cells, w, &visibility, place[k] * edge_of(p, d), &polynomial[k]), 2);
+            sum += pow(error_at(p, d, cells, w, &visibility, place_at(p, d, k), &polynomial[k]), 2);
     }
     return sqrt(sum / (4 * PLACES));
 }
