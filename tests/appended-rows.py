@@ -44,6 +44,11 @@ def make(name, kind, lock):
     """Two times the rows of noise.ms, of which table.dat does not know all."""
     if kind == "grove":
         shutil.copytree("noise.ms", name)
+    elif kind == "big":  # the most significant byte of each number is the first
+        table("noise.ms", ack=False).copy(name, deep=True, endian="big").close()
+        with table(name, ack=False, readonly=False) as t:
+            t.putkeyword("NOTE", {"of": "another program"})
+            t.putcolkeyword("DATA", "UNIT", "Jy")
     else:  # one storage manager for all
         columns = [makearrcoldesc(each, 0j, ndim=2, valuetype="complex") for each in ("DATA", "MODEL_DATA")]
         default_ms(name, maketabdesc(columns)).close()
@@ -54,8 +59,8 @@ def make(name, kind, lock):
     append(name, lock, 1e4).close()
     append_sub(name + "/HISTORY", "MESSAGE")
     append_sub(name + "/FIELD", "NAME")
-    assert rows_in_file(name) == (count if kind == "grove" else 0), rows_in_file(name)
-    assert rows_in_file(name + "/HISTORY") == (2 if kind == "grove" else 0)
+    assert rows_in_file(name) == (0 if kind == "standard" else count), rows_in_file(name)
+    assert rows_in_file(name + "/HISTORY") == (0 if kind == "standard" else 2)
 
 
 def contents(name):
@@ -65,6 +70,14 @@ def contents(name):
         for each in t.colnames():
             found[sub + "/" + each] = [t.getcell(each, i) if t.iscelldefined(each, i) else None for i in range(t.nrows())]
     return found
+
+
+def description(name, column):
+    """What the table is, but for that column."""
+    t = table(name, ack=False)
+    names = [each for each in t.colnames() if each != column]
+    managers = [m for m in t.getdminfo().values() if list(m["COLUMNS"]) != [column]]
+    return str((names, t.getkeywords(), [t.getcoldesc(each) for each in names], managers, t.info()))
 
 
 def run(tree, *options):
@@ -90,14 +103,16 @@ def check(name, before, column):
 for name, kind, lock, column in (
     ("new.ms", "grove", "auto", "TWICE"),  # incremental, standard and tiled managers
     ("replaced.ms", "grove", "user", "DATA"),
+    ("big.ms", "big", "auto", "DATA"),
     ("one.ms", "standard", "auto", "TWICE"),
     ("shared.ms", "standard", "user", "MODEL_DATA"),
 ):
     make(name, kind, lock)
-    before = contents(name)
+    before, described = contents(name), description(name, column)
     done = run(f'obs = ms("{name}")\nsink(2 * obs.data, obs, column="{column}", overwrite=true)\n')
     assert done.returncode == 0, (name, done.stderr)
     check(name, before, column)
+    assert description(name, column) == described, (name, description(name, column), described)
 
 # a set that is made of one, while who added the rows still has it open; then it is written
 make("open.ms", "grove", "auto")

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,15 +22,59 @@
 static char folder[PATH_MAX];
 static faults_mode mode;
 static faults_kind kind;
-static int chosen, count, simple;
+static int chosen, count, simple, protecting;
 static faults_locking locking;
+static long long written;
+static ino_t old[4096]; /* files of tables that were there */
+static int old_count;
+
+static bool is_lock(const char *path)
+{
+    const char *end = strrchr(path, '/');
+
+    return end && !strcmp(end, "/table.lock");
+}
+
+/* Not what a run that died has left. */
+static int note_old(const char *path, const struct stat *info, int type, struct FTW *at)
+{
+    if (type == FTW_F && !strncmp(path + at->base, "table.", 6) && !is_lock(path) &&
+        !strstr(path, ".grove-") && old_count < (int)(sizeof(old) / sizeof(old[0])))
+        old[old_count++] = info->st_ino;
+    return 0;
+}
+
+/* Nothing may do what is said with a file that was there. */
+static void protect(const char *path, const char *what)
+{
+    struct stat info;
+
+    if (!folder[0] || strncmp(path, folder, strlen(folder)) != 0 || is_lock(path) ||
+        fstatat(AT_FDCWD, path, &info, 0))
+        return;
+    for (int i = 0; i < old_count; i++)
+        if (old[i] == info.st_ino) {
+            fprintf(stderr, "%s: was there before, and is %s\n", path, what);
+            kill(getpid(), SIGUSR1);
+        }
+}
 
 void faults_arm(const char *where, faults_mode fault, int at)
 {
+    folder[0] = 0;
+    old_count = 0;
+    if (where[0] && protecting)
+        nftw(where, note_old, 16, FTW_PHYS);
     snprintf(folder, sizeof(folder), "%s", where);
     mode = fault;
     chosen = at;
     count = 0;
+    written = 0;
+}
+
+long long faults_written(void)
+{
+    return written;
 }
 
 void faults_choose(faults_kind which)
@@ -40,6 +85,11 @@ void faults_choose(faults_kind which)
 int faults_count(void)
 {
     return count;
+}
+
+void faults_protect(int is)
+{
+    protecting = is;
 }
 
 void faults_simple_system(int is)
@@ -72,23 +122,50 @@ static bool fails(const char *path)
     return fails_as(FAULTS_CHANGES, path);
 }
 
-static bool fails_file_as(faults_kind is, int file)
+static bool is_inside(int file, char path[PATH_MAX])
 {
-    char link[64], path[PATH_MAX] = "";
+    char link[64];
 
-    if (!folder[0] || is != kind)
+    if (!folder[0])
         return false;
     snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
-    ssize_t length = readlinkat(AT_FDCWD, link, path, sizeof(path) - 1);
+    ssize_t length = readlinkat(AT_FDCWD, link, path, PATH_MAX - 1);
     if (length < 0)
         return false;
     path[length] = 0;
-    return fails_as(is, path);
+    return strncmp(path, folder, strlen(folder)) == 0;
+}
+
+static bool fails_file_as(faults_kind is, int file)
+{
+    char path[PATH_MAX];
+
+    return is == kind && is_inside(file, path) && fails_as(is, path);
 }
 
 static bool fails_file(int file)
 {
     return fails_file_as(FAULTS_CHANGES, file);
+}
+
+/* The same of a call that writes so many bytes. */
+static bool fails_write(int file, size_t bytes)
+{
+    char path[PATH_MAX];
+
+    if (!is_inside(file, path))
+        return false;
+    written += (long long)bytes;
+    return fails(path);
+}
+
+static size_t length_of(const struct iovec *pieces, int number)
+{
+    size_t length = 0;
+
+    for (int i = 0; i < number; i++)
+        length += pieces[i].iov_len;
+    return length;
 }
 
 /* The C library's own function of that name. */
@@ -109,6 +186,8 @@ static bool fails_file(int file)
             bits = va_arg(args, mode_t);                                                           \
             va_end(args);                                                                          \
         }                                                                                          \
+        if ((flags & O_ACCMODE) != O_RDONLY)                                                       \
+            protect(path, "opened for writing");                                                   \
         faults_kind is = flags & (O_CREAT | O_TRUNC) ? FAULTS_CHANGES : FAULTS_LOOKS;              \
         return fails_as(is, path) ? -1 : real(path, flags, bits);                                  \
     }
@@ -120,6 +199,8 @@ OPEN(open64)
     FILE *name(const char *path, const char *how)                                                  \
     {                                                                                              \
         REAL(FILE *, name, const char *, const char *);                                            \
+        if (how[0] != 'r' || strchr(how, '+'))                                                     \
+            protect(path, "opened for writing");                                                   \
         return fails_as(how[0] == 'r' ? FAULTS_LOOKS : FAULTS_CHANGES, path) ? NULL                \
                                                                              : real(path, how);    \
     }
@@ -129,37 +210,44 @@ FOPEN(fopen64)
 ssize_t write(int file, const void *bytes, size_t length)
 {
     REAL(ssize_t, write, int, const void *, size_t);
-    return fails_file(file) ? -1 : real(file, bytes, length);
+    return fails_write(file, length) ? -1 : real(file, bytes, length);
 }
 
 ssize_t writev(int file, const struct iovec *pieces, int number)
 {
     REAL(ssize_t, writev, int, const struct iovec *, int);
-    return fails_file(file) ? -1 : real(file, pieces, number);
+    return fails_write(file, length_of(pieces, number)) ? -1 : real(file, pieces, number);
 }
 
 ssize_t pwrite(int file, const void *bytes, size_t length, off_t at)
 {
     REAL(ssize_t, pwrite, int, const void *, size_t, off_t);
-    return fails_file(file) ? -1 : real(file, bytes, length, at);
+    return fails_write(file, length) ? -1 : real(file, bytes, length, at);
 }
 
 ssize_t pwrite64(int file, const void *bytes, size_t length, off64_t at)
 {
     REAL(ssize_t, pwrite64, int, const void *, size_t, off64_t);
-    return fails_file(file) ? -1 : real(file, bytes, length, at);
+    return fails_write(file, length) ? -1 : real(file, bytes, length, at);
 }
 
 ssize_t pwritev(int file, const struct iovec *pieces, int number, off_t at)
 {
     REAL(ssize_t, pwritev, int, const struct iovec *, int, off_t);
-    return fails_file(file) ? -1 : real(file, pieces, number, at);
+    return fails_write(file, length_of(pieces, number)) ? -1 : real(file, pieces, number, at);
 }
 
 ssize_t pwritev64(int file, const struct iovec *pieces, int number, off64_t at)
 {
     REAL(ssize_t, pwritev64, int, const struct iovec *, int, off64_t);
-    return fails_file(file) ? -1 : real(file, pieces, number, at);
+    return fails_write(file, length_of(pieces, number)) ? -1 : real(file, pieces, number, at);
+}
+
+int truncate(const char *path, off_t length)
+{
+    REAL(int, truncate, const char *, off_t);
+    protect(path, "truncated");
+    return real(path, length);
 }
 
 int fsync(int file)

@@ -23,6 +23,11 @@ void faults_choose(faults_kind kind); /* those that change files, unless it is c
  * fault happens. Nothing is synced, which only a machine that dies would show. */
 void faults_arm(const char *folder, faults_mode mode, int at);
 int faults_count(void);
+/* Said before: who opens a file of a table for writing that is there then, under whatever name, is
+ * killed by SIGUSR1. Not where something is recovered, which frees numbers of inodes. */
+void faults_protect(int is);
+/* Bytes that were written there since then, copies included. */
+long long faults_written(void);
 /* Some file systems cannot rename so that nothing is replaced, exchange names, or link. */
 void faults_simple_system(int simple);
 

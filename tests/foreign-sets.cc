@@ -8,12 +8,15 @@
 #include <casacore/casa/Logging/LogSink.h>
 #include <casacore/casa/Logging/NullLogSink.h>
 #include <casacore/tables/DataMan/DataManager.h>
+#include <casacore/tables/DataMan/StManAipsIO.h>
 #include <casacore/tables/DataMan/StandardStMan.h>
 #include <casacore/tables/DataMan/TiledShapeStMan.h>
 #include <casacore/tables/TaQL/ExprNode.h>
 #include <casacore/tables/Tables/ArrColDesc.h>
 #include <casacore/tables/Tables/ArrayColumn.h>
+#include <casacore/tables/Tables/ScaColDesc.h>
 #include <casacore/tables/Tables/ScalarColumn.h>
+#include <casacore/tables/Tables/StorageOption.h>
 #include <casacore/tables/Tables/Table.h>
 #include <casacore/tables/Tables/TableDesc.h>
 #include <casacore/tables/Tables/TableRecord.h>
@@ -255,6 +258,21 @@ long foreign_history(const char *path)
 bool foreign_opens(const char *path)
 {
     return foreign_hash(path) != 0;
+}
+
+void foreign_one_file(const char *path)
+{
+    const std::string made = std::string(path) + ".made";
+    {
+        Table table(path, Table::Update);
+        StManAipsIO apart("apart"); // which has a file of its own nevertheless
+        table.addColumn(ScalarColumnDesc<Int>("APART"), apart);
+        table.flush();
+        table.deepCopy(made, Record(), StorageOption(StorageOption::MultiFile), Table::New, True);
+        table.markForDelete();
+    }
+    if (std::rename(made.c_str(), path))
+        std::perror(path);
 }
 
 void foreign_append(const char *path)

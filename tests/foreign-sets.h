@@ -27,6 +27,8 @@ void foreign_offsets(const char *path, int baselines, int count);
 void foreign_columns(const char *path, const char *kind, const char *const *names, size_t count);
 /* Adds the rows of a set again, later, as Python does: their number is in table.lock alone. */
 void foreign_append(const char *path);
+/* Stores a set anew, with all managers in one file but for one with a column APART. */
+void foreign_one_file(const char *path);
 /* Stores DATA in a storage manager of this kind; a tiled one has tiles of `tile`: correlations,
  * channels, rows. */
 void foreign_store(const char *path, const char *kind, const int tile[3]);

@@ -63,6 +63,14 @@ static int make_appended(const void *context)
     return 0;
 }
 
+static int make_one_file(const void *context)
+{
+    if (make_set(context))
+        return 1;
+    foreign_one_file(safe_path("a.ms"));
+    return 0;
+}
+
 static int make_three(const void *context)
 {
     return make_set(context) || safe_new_set(safe_path("b.ms"), first, false);
@@ -213,6 +221,8 @@ static const struct scenario {
     {"an added column", make_set, add_column, true, false, true},
     {"a replaced column, rows added", make_appended, replace_column, true, false, true},
     {"an added column, rows added", make_appended, add_column, false, false, true},
+    {"a replaced column, one file", make_one_file, replace_column, true, false, true},
+    {"an added column, one file", make_one_file, add_column, true, false, true},
     {"numbers added to a column", make_set, add_to_column, true, false, true},
     {"several outputs", make_three, write_several, true, false, true},
     {"a reference table", make_selection, write_selection, true, false, true},
@@ -329,6 +339,7 @@ static int run_with_fault(const void *context)
     free(said);
     faults_simple_system(of->of->simple);
     faults_choose(of->kind);
+    faults_protect(true);
     faults_arm(safe_work, of->mode, of->at);
     int code = of->of->run(NULL), count = faults_count();
     faults_arm("", FAULTS_NONE, 0);
@@ -425,6 +436,10 @@ static void try_all(const struct scenario *of, faults_kind kind, faults_mode mod
         restore();
         int code = safe_in_child(run_with_fault, &one);
         ck_assert_int_eq(code == 128 + SIGKILL, mode == FAULTS_KILL);
+        ck_assert_msg(code != 128 + SIGUSR1,
+                      "%s: fault %d at call %d: an old file is opened for "
+                      "writing",
+                      of->name, mode, at);
         expect_one_of(&one, before, after, code);
     }
     printf("%s: %s, %s: at %d of %d calls\n", of->name, kind_names[kind], mode_names[mode], tried,
@@ -450,6 +465,79 @@ START_TEST(a_look_that_fails)
 }
 END_TEST
 
+/* A set whose columns are much more than what is lost beside them. */
+enum { MANY_TIMES = 128, MANY_CHANNELS = 8192 };
+
+static int write_many(grove_ms *ms)
+{
+    const grove_ms_block block = {0, MANY_TIMES, 0, 1, 0, MANY_CHANNELS};
+    float *data = calloc((size_t)MANY_TIMES * MANY_CHANNELS * 4, 2 * sizeof(float));
+    int code = grove_ms_write_data(ms, &block, data, NULL, safe_error);
+
+    free(data);
+    return code ? code : grove_ms_finish(ms, safe_error);
+}
+
+static int make_many(const void *context)
+{
+    grove_station stations[] = {{.name = (char *)"A", .position = {6e6, 0, 0}},
+                                {.name = (char *)"B", .position = {6e6, 9, 0}}};
+    static double time[MANY_TIMES], interval[MANY_TIMES], frequency[MANY_CHANNELS],
+        width[MANY_CHANNELS];
+    int left = 0, right = 1;
+    grove_ms_layout layout = {.stations = stations,
+                              .station_count = 2,
+                              .telescope = (char *)"T",
+                              .field_name = (char *)"F",
+                              .time = time,
+                              .interval = interval,
+                              .times = MANY_TIMES,
+                              .frequency = frequency,
+                              .channel_width = width,
+                              .channels = MANY_CHANNELS,
+                              .correlations = 4,
+                              .correlation = {9, 10, 11, 12},
+                              .antenna1 = &left,
+                              .antenna2 = &right,
+                              .baselines = 1};
+
+    (void)context;
+    for (int i = 0; i < MANY_TIMES; i++) {
+        time[i] = 4e9 + i;
+        interval[i] = 1;
+    }
+    for (int i = 0; i < MANY_CHANNELS; i++) {
+        frequency[i] = 1e9 + 1e5 * i;
+        width[i] = 1e5;
+    }
+    return write_many(grove_ms_create(safe_path("a.ms"), &layout, NULL, "DATA", false, safe_error));
+}
+
+/* Writes a column; whether that takes more bytes than it should. */
+static int measure(const void *column)
+{
+    const long long most = (long long)MANY_TIMES * MANY_CHANNELS * 4 * 8 * 12 / 10 + 10000000;
+
+    faults_protect(true);
+    faults_arm(safe_work, FAULTS_NONE, 0);
+    int code = write_many(safe_open_column(safe_path("a.ms"), column, GROVE_MS_REPLACE));
+    const long long bytes = faults_written();
+    faults_arm("", FAULTS_NONE, 0);
+    printf("%s: %lld bytes were written, at most %lld may be\n", (const char *)column, bytes, most);
+    fflush(stdout);
+    return code || bytes > most || bytes < most / 2;
+}
+
+/* No column that a run does not write is copied. */
+START_TEST(a_column_takes_its_own_bytes)
+{
+    static const char *const columns[] = {"MODEL_DATA", "DATA"};
+
+    ck_assert_int_eq(safe_in_child(make_many, NULL), 0);
+    ck_assert_int_eq(safe_in_child(measure, columns[_i]), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("safe-writing");
@@ -460,6 +548,7 @@ int main(void)
     tcase_add_loop_test(test, a_fault_at_every_call, 0, SCENARIOS * (FAULTS_MODES - 1));
     bool all = getenv("GROVE_ALL_FAULTS") != NULL;
     tcase_add_loop_test(test, a_look_that_fails, all ? 0 : 4, all ? 4 * SCENARIOS : 8);
+    tcase_add_loop_test(test, a_column_takes_its_own_bytes, 0, 2);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

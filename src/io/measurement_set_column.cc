@@ -18,14 +18,15 @@ namespace
 {
 // A name for the new column's manager that no other has: managers keep theirs when columns are
 // renamed.
-std::string free_manager_name(const Table &table)
+std::string free_manager_name(const grove::view *to)
 {
-    Record managers(table.dataManagerInfo());
+    const Record managers[] = {to->original.dataManagerInfo(), to->table.dataManagerInfo()};
     for (int k = 0;; k++) {
         std::string name = "Grove_" + std::to_string(k);
         bool taken = false;
-        for (uInt i = 0; i < managers.nfields(); i++)
-            taken = taken || managers.subRecord(i).asString("NAME") == String(name);
+        for (const Record &each : managers)
+            for (uInt i = 0; i < each.nfields(); i++)
+                taken = taken || each.subRecord(i).asString("NAME") == String(name);
         if (!taken)
             return name;
     }
@@ -53,13 +54,13 @@ std::string any_complex_column(const Table &table)
 // Calls work(row, shape) for rows whose cells in `column` have no shape yet and get one: that of
 // the column `like`, or that of the set, which writes `rows`.
 template <typename Work>
-void each_new_cell(const Table &table, TiledStMan *manager, const std::string &like,
+void each_new_cell(const grove::view *to, TiledStMan *manager, const std::string &like,
                    const std::vector<bool> &rows, const grove_ms *ms, const Work &work)
 {
-    ArrayColumn<Complex> in(table, like);
+    ArrayColumn<Complex> in(to->original, like);
     const IPosition of_set(2, ms->layout->correlations, ms->layout->channels);
     const bool fixed = in.columnDesc().isFixedShape();
-    for (rownr_t row = 0; row < table.nrow(); row++) {
+    for (rownr_t row = 0; row < to->rows; row++) {
         if (manager->getHypercube(row)->cubeShape().size())
             continue;
         if (fixed || in.isDefined(row))
@@ -71,14 +72,14 @@ void each_new_cell(const Table &table, TiledStMan *manager, const std::string &l
 
 // A tiled column gets all cells before any is written: then who writes it knows where they stand
 // in its file, which takes no room yet. `added`: the column is new.
-void make_cells(grove::view *to, const std::string &like, const std::string &scratch,
+void make_cells(grove::view *to, const std::string &like, const std::string &column,
                 const std::vector<bool> &rows, const grove_ms *ms)
 {
-    if (to->table.tableDesc().columnDesc(scratch).isFixedShape())
+    if (to->table.tableDesc().columnDesc(column).isFixedShape())
         return;
-    TiledStMan *manager = grove::tiled_manager(to->table, scratch);
+    TiledStMan *manager = grove::tiled_manager(to->table, column);
     if (manager)
-        each_new_cell(to->table, manager, like, rows, ms, [&](rownr_t row, const IPosition &shape) {
+        each_new_cell(to, manager, like, rows, ms, [&](rownr_t row, const IPosition &shape) {
             manager->setShape(row, manager->getHypercube(row), shape, manager->defaultTileShape());
         });
 }
@@ -97,10 +98,9 @@ void extend(grove::view *to, const std::string &column, const std::function<void
 }
 
 // Cells of these rows get what they had.
-void copy_cells(Table &table, const std::string &from, const std::string &to,
-                const std::vector<int64_t> &rows)
+void copy_cells(grove::view *to, const std::string &column, const std::vector<int64_t> &rows)
 {
-    ArrayColumn<Complex> in(table, from), out(table, to);
+    ArrayColumn<Complex> in(to->original, column), out(to->table, column);
     for (int64_t row : rows)
         if (in.isDefined(rownr_t(row)))
             out.put(rownr_t(row), in(rownr_t(row)));
@@ -108,14 +108,14 @@ void copy_cells(Table &table, const std::string &from, const std::string &to,
 
 // The same of those rows that have cells of this shape, file to file as far as it goes. What others
 // write to the file of these cells at the same time must not be in tiles of casacore's.
-void copy_cells_of(Table &table, const std::string &from, const std::string &to,
-                   const IPosition &shape, const std::vector<std::vector<int64_t>> &pieces)
+void copy_cells_of(grove::view *to, const std::string &name, const IPosition &shape,
+                   const std::vector<std::vector<int64_t>> &pieces)
 {
     grove::flat_column in, out;
     std::vector<int64_t> cells, at;
-    ArrayColumn<Complex> column(table, from);
-    grove::open_flat(table, from, shape, false, in);
-    grove::open_flat(table, to, shape, true, out);
+    ArrayColumn<Complex> column(to->original, name);
+    grove::open_flat(to->original, name, shape, false, in);
+    grove::open_flat(to->table, name, shape, true, out);
     Array<Complex> values;
     for (const std::vector<int64_t> &piece : pieces) {
         grove::row_list list;
@@ -125,7 +125,7 @@ void copy_cells_of(Table &table, const std::string &from, const std::string &to,
                 list.row.push_back(row);
             }
         if (out.file < 0)
-            copy_cells(table, from, to, list.row);
+            copy_cells(to, name, list.row);
         if (out.file < 0 || list.row.empty())
             continue;
         IPosition all(shape);
@@ -135,7 +135,7 @@ void copy_cells_of(Table &table, const std::string &from, const std::string &to,
             for (size_t i = 0; i < list.row.size(); i++)
                 values[i] = column(rownr_t(list.row[i]));
         else if (!grove::read_cells_of(in, at.data(), int64_t(at.size()), values.data()))
-            throw AipsError("column " + from + " cannot be read");
+            throw AipsError("column " + name + " cannot be read");
         grove::write_flat(out, list, 0, out.cell, values.data());
     }
     if (out.file >= 0)
@@ -171,7 +171,7 @@ std::vector<IPosition> shapes_of(TiledStMan *manager)
 // Rows of the table that the set's choice has.
 std::vector<bool> chosen_rows(const grove::view *to, const grove_ms *ms)
 {
-    std::vector<bool> chosen(to->table.nrow(), false);
+    std::vector<bool> chosen(to->rows, false);
     grove::each_time(ms, [&](const grove::row_list &rows) {
         for (int64_t row : rows.row)
             if (ms->place.empty())
@@ -183,37 +183,36 @@ std::vector<bool> chosen_rows(const grove::view *to, const grove_ms *ms)
 }
 
 // A manager for the new column: of the same kind as that of the old one, if there is one.
-std::unique_ptr<DataManager> new_manager(const Table &table, const std::string &column, bool exists,
-                                         const grove_ms *ms)
+std::unique_ptr<DataManager> new_manager(const grove::view *to, const std::string &column,
+                                         bool exists, const grove_ms *ms)
 {
-    const std::string name = free_manager_name(table);
+    const std::string name = free_manager_name(to);
     const Int64 row = Int64(ms->layout->correlations) * ms->layout->channels * 8;
     if (!exists)
         return std::unique_ptr<DataManager>(
             new TiledShapeStMan(name, IPosition(3, ms->layout->correlations, ms->layout->channels,
                                                 std::max(Int64(1), Int64(1 << 20) / row))));
-    Record old(grove::manager_of(table, column)), spec(old.asRecord("SPEC"));
+    Record old(grove::manager_of(to->original, column)), spec(old.asRecord("SPEC"));
     if (spec.isDefined("HYPERCUBES"))
         spec.removeField("HYPERCUBES");
     return std::unique_ptr<DataManager>(DataManager::getCtor(old.asString("TYPE"))(name, spec));
 }
 
-// A new column beside the old one, if there is one. `rows`: of those that will be written.
-std::string add_column(grove::view *to, const std::string &column, bool exists,
-                       const std::vector<bool> &rows, const grove_ms *ms)
+// A column in files of its own, also where there is one of that name. `rows`: of those that will be
+// written.
+void add_column(grove::view *to, const std::string &column, bool exists,
+                const std::vector<bool> &rows, const grove_ms *ms)
 {
-    std::string like = exists ? column : any_complex_column(to->original),
-                scratch = "GROVE_NEW_" + column;
-    ColumnDesc description(to->table.tableDesc().columnDesc(like));
-    description.setName(scratch);
+    std::string like = exists ? column : any_complex_column(to->original);
+    ColumnDesc description(to->original.tableDesc().columnDesc(like));
+    description.setName(column);
     TableDesc added;
     added.addColumn(description);
-    std::unique_ptr<DataManager> manager(new_manager(to->table, column, exists, ms));
-    extend(to, scratch, [&] {
+    std::unique_ptr<DataManager> manager(new_manager(to, column, exists, ms));
+    extend(to, column, [&] {
         to->table.addColumn(added, *manager);
-        make_cells(to, like, scratch, rows, ms);
+        make_cells(to, like, column, rows, ms);
     });
-    return scratch;
 }
 
 // Another writes other rows of the column: cells that these rows lack.
@@ -222,15 +221,13 @@ void add_cells(grove::view *to, const grove::view::column &known, const std::vec
 {
     bool exists = to->original.tableDesc().isColumn(known.name), lacks = false;
     std::string like = exists ? known.name : any_complex_column(to->original);
-    TiledStMan *manager = known.scratch == known.name || known.filled
-                              ? nullptr
-                              : grove::tiled_manager(to->table, known.scratch);
-    if (!manager || to->table.tableDesc().columnDesc(known.scratch).isFixedShape())
+    TiledStMan *manager =
+        known.is_new && !known.filled ? grove::tiled_manager(to->table, known.name) : nullptr;
+    if (!manager || to->table.tableDesc().columnDesc(known.name).isFixedShape())
         return;
-    each_new_cell(to->table, manager, like, rows, ms,
-                  [&](rownr_t, const IPosition &) { lacks = true; });
+    each_new_cell(to, manager, like, rows, ms, [&](rownr_t, const IPosition &) { lacks = true; });
     if (lacks)
-        extend(to, known.scratch, [&] { make_cells(to, like, known.scratch, rows, ms); });
+        extend(to, known.name, [&] { make_cells(to, like, known.name, rows, ms); });
 }
 
 // Another writes the column already: rows that are not these. False: some of them are.
@@ -275,13 +272,13 @@ void add_spectrum(grove::view *to, const grove_ms *ms)
     Int64 row = Int64(ms->layout->correlations) * ms->layout->channels * 4;
     TableDesc added;
     added.addColumn(ArrayColumnDesc<Float>("WEIGHT_SPECTRUM", "", 2));
-    TiledShapeStMan manager(free_manager_name(table),
+    TiledShapeStMan manager(free_manager_name(to),
                             IPosition(3, ms->layout->correlations, ms->layout->channels,
                                       std::max(Int64(1), Int64(1 << 20) / row)));
     table.addColumn(added, manager);
     std::vector<bool> written(chosen_rows(to, ms));
     ArrayColumn<Float> mean(table, "WEIGHT"), spectrum(table, "WEIGHT_SPECTRUM");
-    ArrayColumn<Bool> flags(table, "FLAG");
+    ArrayColumn<Bool> flags(to->original, "FLAG");
     for (rownr_t i = 0; i < table.nrow(); i++) {
         if (written[i] || !mean.isDefined(i) || !flags.isDefined(i))
             continue;
@@ -294,19 +291,11 @@ void add_spectrum(grove::view *to, const grove_ms *ms)
     }
 }
 
-// Removes a column that a new one replaces. What casacore fails to remove, it does not say.
-int remove_column(grove::view *to, const std::string &column, grove_error *error)
-{
-    unsigned number = grove::manager_of(to->table, column).asuInt("SEQNR");
-    to->table.removeColumn(column);
-    return grove::remove_files(to, number, error);
-}
-
 // Whether a new manager of this kind can take the column's place.
-bool can_renew(const Record &manager)
+bool can_renew(const grove::view *to, const Record &manager)
 {
     String type(manager.asString("TYPE"));
-    return Vector<String>(manager.asArrayString("COLUMNS")).size() == 1 &&
+    return to->has_own_files && Vector<String>(manager.asArrayString("COLUMNS")).size() == 1 &&
            (type == "TiledColumnStMan" || type == "TiledShapeStMan" || type == "TiledCellStMan" ||
             type == "StandardStMan");
 }
@@ -321,62 +310,56 @@ bool is_exact(const std::string &type)
 
 namespace grove
 {
-std::string open_column(view *to, const std::string &column, bool whole, const grove_ms *ms,
-                        grove_error *error)
+int open_column(view *to, const std::string &column, bool whole, const grove_ms *ms, bool *is_new,
+                grove_error *error)
 {
     bool exists = to->original.tableDesc().isColumn(column);
-    std::string name;
     std::vector<bool> rows(chosen_rows(to, ms));
     view::column *known = find_column(to, column);
     if (known && known->open && join_column(to, *known, rows)) {
         add_cells(to, *known, rows, ms);
-        return known->scratch;
+        *is_new = known->is_new;
+        return 0;
     }
-    if (known) {
-        grove_fail(error, GROVE_INVALID,
-                   "%s: column %s is being written already; write another column",
-                   to->folder.c_str(), column.c_str());
-        return "";
-    }
-    if (!exists && !whole) {
-        grove_fail(error, GROVE_MISSING,
-                   "%s: has no column %s, and none can be made through a selection of its rows; "
-                   "make it there first",
-                   to->folder.c_str(), column.c_str());
-        return "";
-    }
+    if (known)
+        return grove_fail(error, GROVE_INVALID,
+                          "%s: column %s is being written already; write another column",
+                          to->folder.c_str(), column.c_str());
+    if (!exists && !whole)
+        return grove_fail(error, GROVE_MISSING,
+                          "%s: has no column %s, and none can be made through a selection of its "
+                          "rows; make it there first",
+                          to->folder.c_str(), column.c_str());
     Record manager(exists ? grove::manager_of(to->original, column) : Record());
-    if (exists && !is_exact(manager.asString("TYPE"))) {
-        grove_fail(error, GROVE_INVALID,
-                   "%s: column %s is stored by %s, which does not keep numbers as they are; write "
-                   "another column",
-                   to->folder.c_str(), column.c_str(), manager.asString("TYPE").c_str());
-        return "";
-    }
-    if (!exists || (whole && can_renew(manager)))
-        name = add_column(to, column, exists, rows, ms);
-    else if (own_files(to, manager.asuInt("SEQNR"), error))
-        return "";
-    else
-        name = column;
-    add_written(to, {column, name, rows, 1, name == column});
-    return name;
+    if (exists && !is_exact(manager.asString("TYPE")))
+        return grove_fail(error, GROVE_INVALID,
+                          "%s: column %s is stored by %s, which does not keep numbers as they are; "
+                          "write another column",
+                          to->folder.c_str(), column.c_str(), manager.asString("TYPE").c_str());
+    *is_new = !exists || (whole && can_renew(to, manager));
+    int code = *is_new ? 0 : own_files(to, manager.asuInt("SEQNR"), error);
+    if (code)
+        return code;
+    if (*is_new)
+        add_column(to, column, exists, rows, ms);
+    add_written(to, {column, *is_new, rows, 1, !*is_new});
+    return 0;
 }
 
 void fill_rest(view *to, const std::string &column, const grove_ms *ms)
 {
     view::column *of = find_column(to, column);
     // what a new column has not been given are zeros
-    if (!of->filled && of->scratch != column && to->original.tableDesc().isColumn(column)) {
-        TiledStMan *manager = tiled_manager(to->table, of->scratch);
+    if (!of->filled && of->is_new && to->original.tableDesc().isColumn(column)) {
+        TiledStMan *manager = tiled_manager(to->table, column);
         const int64_t row = ms->layout->correlations * ms->layout->channels * 8;
         auto pieces = rest_of(of->rows, size_t(std::max(int64_t(1), int64_t(PIECE) / row)));
         for (const auto &piece : pieces)
             if (!manager)
-                copy_cells(to->table, column, of->scratch, piece);
+                copy_cells(to, column, piece);
         if (manager && !pieces.empty())
             for (const IPosition &shape : shapes_of(manager))
-                copy_cells_of(to->table, column, of->scratch, shape, pieces);
+                copy_cells_of(to, column, shape, pieces);
     }
     of->filled = true;
 }
@@ -398,7 +381,7 @@ int open_flags(view *to, const grove_ms *ms, grove_error *error)
                           manager.asString("TYPE").c_str());
     int code = own_files(to, manager.asuInt("SEQNR"), error);
     if (!code)
-        add_written(to, {"FLAG", "FLAG", rows, 1, true});
+        add_written(to, {"FLAG", false, rows, 1, true});
     return code;
 }
 
@@ -440,23 +423,16 @@ int open_weights(view *to, bool whole, const grove_ms *ms, grove_error *error)
         if (!exists)
             add_spectrum(to, ms);
     }
-    add_written(to, {"WEIGHT", "WEIGHT", rows, 1, true});
+    add_written(to, {"WEIGHT", false, rows, 1, true});
     return 0;
 }
 
 int settle_column(view *to, const std::string &column, grove_error *error)
 {
-    Table &table = to->table;
     view::column *of = find_column(to, column);
-    int code = 0;
-    if (of && --of->open == 0 && of->scratch != column) {
-        if (table.tableDesc().isColumn(column))
-            code = remove_column(to, column, error);
-        if (code)
-            return code;
-        table.renameColumn(column, of->scratch);
-    }
-    table.flush();
+    if (of)
+        of->open--;
+    to->table.flush();
     return --to->open_columns ? 0 : settle_view(to, error);
 }
 } // namespace grove

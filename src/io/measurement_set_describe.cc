@@ -120,7 +120,7 @@ extern "C" char **grove_ms_data_columns(const grove_ms *ms)
 
     for (const String &name : description.columnNames())
         if (description.columnDesc(name).dataType() == TpComplex &&
-            description.columnDesc(name).isArray() && name.substr(0, 10) != "GROVE_NEW_")
+            description.columnDesc(name).isArray())
             names[count++] = grove_strdup(name.c_str());
     return names;
 }

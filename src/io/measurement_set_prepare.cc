@@ -47,7 +47,7 @@ int open_parts(grove_ms *ms, const char *column, grove_error *error)
         std::shared_ptr<grove::view> view = grove::open_view(root, ms->record, error);
         if (!view)
             return grove_error_code(error);
-        ms->parts.push_back({view, "", nullptr, nullptr});
+        ms->parts.push_back({view, false, nullptr, nullptr});
         waited = waited || view->waited;
     }
     if (waited) { // all that was read may be another's
@@ -59,14 +59,15 @@ int open_parts(grove_ms *ms, const char *column, grove_error *error)
     }
     ms->column = column;
     for (grove::written_part &part : ms->parts) {
-        part.scratch = grove::open_column(part.to.get(), column, !ms->selection, ms, error);
-        if (part.scratch.empty())
-            return grove_error_code(error);
-        if (part.scratch == column)
+        int code =
+            grove::open_column(part.to.get(), column, !ms->selection, ms, &part.is_new, error);
+        if (code)
+            return code;
+        if (!part.is_new)
             continue;
-        part.flat = find_flat(ms, part.to->table, part.scratch, true);
+        part.flat = find_flat(ms, part.to->table, column, true);
         if (part.to->original.tableDesc().isColumn(column))
-            part.old = find_flat(ms, part.to->table, column, false);
+            part.old = find_flat(ms, part.to->original, column, false);
     }
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <casacore/tables/Tables/ArrayColumn.h>
 #include <casacore/tables/Tables/ScalarColumn.h>
 #include <casacore/tables/Tables/Table.h>
+#include <casacore/tables/Tables/TableDesc.h>
 
 #include <cstdint>
 #include <functional>
@@ -38,23 +39,59 @@ class TiledStMan;
 
 namespace grove
 {
-// A plain table that a run writes into. What it will be is prepared in a folder of its own: its
-// small files copied, those that are not written hard links. At the end the files that differ
-// replace those of the table.
+// What a table's description, table.dat, says; all that throws is of casacore's.
+struct table_dat {
+    struct manager {
+        casacore::String type;
+        casacore::uInt number;
+        std::vector<casacore::uChar> data; // that it keeps there
+    };
+    struct column {
+        casacore::String original; // the name by which its manager knows it
+        casacore::uInt manager = 0;
+        bool has_shape = false; // all cells have this one
+        casacore::IPosition shape;
+    };
+    casacore::uInt format = 0; // order of bytes in the managers' files
+    casacore::TableDesc desc;
+    casacore::Int option = 0, block_size = 0;
+    casacore::uInt next = 0; // number of the manager that is added next
+    std::vector<manager> managers;
+    std::map<std::string, column> columns;
+
+    // `folder`: of the table, relative to which its subtables are.
+    void read(const std::string &path, const std::string &folder);
+    int write(const std::string &path, const std::string &folder, uint64_t rows,
+              grove_error *error) const;
+    const manager *find(unsigned number) const;
+    std::vector<std::string> columns_of(unsigned number) const;
+    bool has_own_files() const; // each manager; else all are in one file
+    // These columns as they are in `from`, with their managers, which replace those of the same
+    // numbers; managers without columns go.
+    void take(const table_dat &from, const std::vector<std::string> &names);
+    void clear(); // no column
+};
+
+// A plain table that a run writes into. The columns that are written, and others whose manager has
+// one of these, are a table of their own in the working folder: new, or copies of their files.
+// Beside their files there are hard links to all others. At the end the table.dat of all columns
+// is written there, and the files that differ replace those of the table.
 struct view {
     // A column that one or several of the run write, each other rows of it.
     struct column {
-        std::string name, scratch; // scratch: the one that is written; the same, or beside it
-        std::vector<bool> rows;    // that are written
-        int open = 0;              // of those who write it, not yet settled
-        bool filled = false;       // the other rows have what they had
+        std::string name;
+        bool is_new;            // in files of its own; else in copies of those that it had
+        std::vector<bool> rows; // that are written
+        int open = 0;           // of those who write it, not yet settled
+        bool filled = false;    // the other rows have what they had
     };
-    std::string folder;       // the table
-    std::string work;         // the working folder; the new state is in TABLE there
-    casacore::Table original; // open for writing and locked, but never written
-    casacore::Table table;    // the new state
-    uint64_t rows = 0;        // of the original
-    uint64_t added = 0;       // to them
+    std::string folder;        // the table
+    std::string work;          // the working folder; the new state is in TABLE there
+    casacore::Table original;  // open for reading, but locked as for writing
+    casacore::Table table;     // what is written
+    uint64_t rows = 0;         // of the original
+    uint64_t added = 0;        // to them
+    bool has_own_files = true; // each of its managers
     grove_record *record = nullptr;
     std::vector<column> columns; // that are written: of visibilities, FLAG, and WEIGHT
     // Files of the table that were copied, as they were.
@@ -132,7 +169,7 @@ struct free_worker {
 // Into which rows of a view the rows of an open set go.
 struct written_part {
     std::shared_ptr<view> to;
-    std::string scratch; // the column in the view that is written, until it is settled
+    bool is_new = false; // the column has files of its own in the view
     // Of it, and of the column that it will replace; null: casacore writes, or reads.
     std::shared_ptr<flat_column> flat, old;
 };
@@ -336,17 +373,15 @@ int settle_new(grove_ms *ms, grove_error *error);
 
 // Flushes and closes the view's table; who calls opens it again.
 void close_table(view *to);
-// The files of the manager with this number in a view: removed; or the view's own from now on, if
-// they are not: another of its columns may be written.
-int remove_files(const view *to, unsigned number, grove_error *error);
+// The view's table has the columns of the original's manager with this number from now on, in
+// copies of its files, if it has not yet: one of them may be written.
 int own_files(view *to, unsigned number, grove_error *error);
 // Closes a view whose table is complete: the record will put its files in place.
 int settle_view(view *to, grove_error *error);
-// Prepares `column` of a view for writing: a new column beside the old one, or the old one in a
-// copy of its files. Who writes other rows of it shares it. The name to write to; empty with a
-// message. `whole`: all rows are the set's.
-std::string open_column(view *to, const std::string &column, bool whole, const grove_ms *ms,
-                        grove_error *error);
+// Prepares `column` of a view for writing: in files of its own, or in copies of those that it has.
+// Who writes other rows of it shares it. `whole`: all rows are the set's.
+int open_column(view *to, const std::string &column, bool whole, const grove_ms *ms, bool *is_new,
+                grove_error *error);
 // Rows of the column that nobody writes get what they had, once, when all are known who write it.
 void fill_rest(view *to, const std::string &column, const grove_ms *ms);
 // Prepares FLAG of a view for writing, in a copy of its files; who writes other rows of it shares
@@ -356,7 +391,7 @@ int open_flags(view *to, const grove_ms *ms, grove_error *error);
 bool writes_flags_of(view *to, const grove_ms *ms);
 // The same of WEIGHT, and of WEIGHT_SPECTRUM, which is made where there is none. Settled as WEIGHT.
 int open_weights(view *to, bool whole, const grove_ms *ms, grove_error *error);
-// Gives a column that all have written its name; the last one also closes the view.
+// One has written its rows of a column; the last one of all also closes the view.
 int settle_column(view *to, const std::string &column, grove_error *error);
 } // namespace grove
 

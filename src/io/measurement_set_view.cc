@@ -1,13 +1,12 @@
 // Views: a table's new state, prepared beside it.
 //
 // casacore removes a column's files before it writes its table anew, and empties headers before it
-// fills them. Both happen in a view only: a folder inside of the set that has copies of its small
-// files and hard links to the others, and is a table by itself.
+// fills them. Both happen in a view only: a folder inside of the set. The table that casacore
+// writes there has no columns but those that are written, so that no file of the set is ever open
+// for writing: what a fault makes casacore write cannot reach them.
 #include "io/measurement_set_private.h"
 
 #include <casacore/casa/Containers/Record.h>
-#include <casacore/casa/IO/AipsIO.h>
-#include <casacore/casa/OS/CanonicalConversion.h>
 #include <casacore/tables/Tables/TableDesc.h>
 
 #include <algorithm>
@@ -52,38 +51,6 @@ int copy_file(grove::view *made, const std::string &file, grove_error *error)
     return 0;
 }
 
-// Says in the view's table.dat how many rows there are. After rows were added to a table that was
-// unlocked before it was closed, as by Python, only its table.lock does.
-int write_rows(const grove::view *made, grove_error *error)
-{
-    const std::string path = made->prepared() + "/table.dat";
-    AipsIO header(path);
-    const bool is_long = header.getstart("Table") > 2;
-    const off_t at = off_t(header.getpos());
-    header.close();
-    unsigned char bytes[8];
-    size_t count = is_long ? CanonicalConversion::fromLocal(bytes, Int64(made->rows))
-                           : CanonicalConversion::fromLocal(bytes, uInt(made->rows));
-    int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    bool done = file >= 0 && pwrite(file, bytes, count, at) == ssize_t(count);
-    int code = done ? 0 : fail(path, error);
-    if (file >= 0)
-        close(file);
-    return code;
-}
-
-// Whether the view's table is one of so many rows. It is opened as others will open it.
-int check_rows(const grove::view *made, rownr_t rows, grove_error *error)
-{
-    const rownr_t found = Table(made->prepared(), TableLock(TableLock::NoLocking)).nrow();
-    return found == rows ? 0
-                         : grove_fail(error, GROVE_IO,
-                                      "%s: it has %llu rows, and what would replace it %llu; it "
-                                      "is left as it is",
-                                      made->folder.c_str(), (unsigned long long)rows,
-                                      (unsigned long long)found);
-}
-
 int check_copied(const grove::view *made, grove_error *error)
 {
     struct stat now;
@@ -96,6 +63,9 @@ int check_copied(const grove::view *made, grove_error *error)
                             made->folder.c_str());
 }
 
+// Files of all columns are in the folder, under second names, and what else the table has but for
+// its description. Where the file system has no hard links, or one file has all columns, they are
+// copies.
 int fill(grove::view *made, grove_error *error)
 {
     char **names = grove_folder_read(made->folder.c_str(), error);
@@ -104,15 +74,51 @@ int fill(grove::view *made, grove_error *error)
                                                        : 0;
     for (char **name = names; name && *name; name++) {
         std::string file = *name;
-        bool needed =
-            starts_with(file, "table.") && file != "table.lock" && file != "table.dat_tmp";
+        bool needed = starts_with(file, "table.") && file != "table.lock" && file != "table.dat" &&
+                      file != "table.dat_tmp";
         std::string from = made->folder + "/" + file, to = made->prepared() + "/" + file;
-        // Where the file system has no hard links, data are copied as well.
-        if (needed && !code && (!starts_with(file, "table.f") || link(from.c_str(), to.c_str())))
+        bool is_data = made->has_own_files && starts_with(file, "table.f");
+        if (needed && !code && (!is_data || link(from.c_str(), to.c_str())))
             code = copy_file(made, file, error);
     }
     grove_folder_free(names);
     return code;
+}
+
+std::string dat_of(const std::string &folder)
+{
+    return folder + "/table.dat";
+}
+
+// The description of the table as it is.
+grove::table_dat read_original(const grove::view *of)
+{
+    grove::table_dat dat;
+    dat.read(dat_of(of->folder), of->folder);
+    return dat;
+}
+
+grove::table_dat read_prepared(const grove::view *of)
+{
+    grove::table_dat dat;
+    dat.read(dat_of(of->prepared()), of->prepared());
+    return dat;
+}
+
+// The table that is written: without columns as yet, or with all where one file has them.
+int make_written(grove::view *made, grove_error *error)
+{
+    struct stat info;
+    const std::string path = dat_of(made->folder);
+    if (stat(path.c_str(), &info))
+        return fail(path, error);
+    grove::table_dat dat = read_original(made);
+    made->copied.emplace_back(path, info);
+    made->has_own_files = dat.has_own_files();
+    if (made->has_own_files)
+        dat.clear();
+    int code = fill(made, error);
+    return code ? code : dat.write(dat_of(made->prepared()), made->prepared(), made->rows, error);
 }
 
 // Why a table cannot be written now; null: it is locked by casacore's own lock, and no other
@@ -188,6 +194,27 @@ bool is_shared(const grove::view *to, const std::string &file)
     return here.inode == there.inode;
 }
 
+// All columns are in one table again: those that were written, and the others as they were. Files
+// of managers that have none any more go.
+int describe(const grove::view *made, uint64_t rows, grove_error *error)
+{
+    const grove::table_dat written = read_prepared(made);
+    grove::table_dat all = read_original(made);
+    std::vector<std::string> names;
+    std::vector<unsigned> before;
+    for (uInt i = 0; i < written.desc.ncolumn(); i++)
+        names.push_back(written.desc.columnDesc(i).name());
+    for (const grove::table_dat::manager &each : all.managers)
+        before.push_back(each.number);
+    all.take(written, names);
+    int code = 0;
+    for (unsigned number : before)
+        if (all.columns_of(number).empty())
+            for (const std::string &file : files_of(made, number))
+                if (!code)
+                    code = remove_file(made, file, error);
+    return code ? code : all.write(dat_of(made->prepared()), made->folder, rows, error);
+}
 } // namespace
 
 namespace grove
@@ -198,19 +225,16 @@ void close_table(grove::view *to)
     to->table = Table();
 }
 
-int remove_files(const view *to, unsigned number, grove_error *error)
-{
-    int code = 0;
-    for (const std::string &file : files_of(to, number))
-        if (!code)
-            code = remove_file(to, file, error);
-    return code;
-}
-
 int own_files(grove::view *to, unsigned number, grove_error *error)
 {
-    int code = 0;
+    const table_dat all = read_original(to);
+    const std::vector<std::string> names = all.columns_of(number);
+    if (names.empty() || to->table.tableDesc().isColumn(names[0]))
+        return 0;
     close_table(to);
+    table_dat dat = read_prepared(to);
+    dat.take(all, names);
+    int code = 0;
     for (const std::string &file : files_of(to, number)) {
         bool shared = is_shared(to, file);
         if (!code && shared)
@@ -218,7 +242,10 @@ int own_files(grove::view *to, unsigned number, grove_error *error)
         if (!code && shared)
             code = copy_file(to, file, error);
     }
-    to->table = grove::open_to_write(to->prepared(), TableLock::NoLocking);
+    if (!code)
+        code = dat.write(dat_of(to->prepared()), to->prepared(), to->rows, error);
+    if (!code)
+        to->table = grove::open_to_write(to->prepared(), TableLock::NoLocking);
     return code;
 }
 
@@ -262,7 +289,7 @@ std::shared_ptr<view> open_view(const std::string &folder, grove_record *record,
     std::shared_ptr<view> made(new view);
     made->folder = folder;
     made->record = record;
-    made->original = Table(folder, TableLock(TableLock::UserNoReadLocking), Table::Update);
+    made->original = Table(folder, TableLock(TableLock::UserNoReadLocking));
     if (lock_originals(made.get(), error))
         return nullptr;
     const char *work = grove_record_work(record, folder.c_str(), GROVE_RECORD_INSIDE, error);
@@ -270,8 +297,7 @@ std::shared_ptr<view> open_view(const std::string &folder, grove_record *record,
         return nullptr;
     made->work = work;
     made->rows = made->original.nrow();
-    if (check_space(folder, work, error) || fill(made.get(), error) ||
-        write_rows(made.get(), error) || check_rows(made.get(), made->rows, error))
+    if (check_space(folder, work, error) || make_written(made.get(), error))
         return nullptr;
     made->table = open_to_write(made->prepared(), TableLock::NoLocking);
     views.push_back(made);
@@ -294,18 +320,23 @@ std::shared_ptr<view> open_whole(const std::string &folder, grove_record *record
 
 int settle_view(view *to, grove_error *error)
 {
-    bool renumbered = to->table.tableDesc().ncolumn() != to->original.tableDesc().ncolumn() ||
-                      to->table.nrow() != to->rows;
-    const rownr_t rows = to->rows + to->added;
-    to->table.flush();
-    to->table = Table();
+    const uint64_t rows = to->rows + to->added;
+    close_table(to);
     int code = lock_originals(to, error);
     if (!code)
         code = check_copied(to, error);
     if (!code)
-        code = check_rows(to, rows, error);
+        code = describe(to, rows, error);
     if (code)
         return code;
+    Table now(to->prepared(), TableLock(TableLock::NoLocking)); // as others will open it
+    if (now.nrow() != rows)
+        return grove_fail(error, GROVE_IO,
+                          "%s: it has %llu rows, and what would replace it %llu; it is left as it "
+                          "is",
+                          to->folder.c_str(), (unsigned long long)rows,
+                          (unsigned long long)now.nrow());
+    bool renumbered = to->added || now.tableDesc().ncolumn() != to->original.tableDesc().ncolumn();
     grove_record_add_files(to->record, to->work.c_str(), renumbered);
     to->settled = true;
     return 0;

@@ -168,12 +168,12 @@ grove::row_list piece_of(const grove::row_list &list, size_t first, size_t row_b
             {list.place.begin() + from, list.place.begin() + to}};
 }
 
-// Where a column's numbers go: `flat`, if there is one, else casacore's column of this name.
-// `before`: the column that has what is added to or subtracted from, and `old` its file, if there
-// is one.
+// Where a column's numbers go: `flat`, if there is one, else the column of this name of `table`.
+// `before`: the table with what is added to or subtracted from, and `old` its file, if there is
+// one.
 struct target {
-    Table &table;
-    std::string before, column;
+    Table &table, &before;
+    std::string column;
     grove::flat_column *flat, *old;
 };
 
@@ -187,11 +187,11 @@ void add_old(grove_ms *ms, const target &to, const grove_ms_block *block,
         grove::find_cells(*to.old, list.row, cells)) {
         old_values.resize(values.shape());
         if (!grove::read_cells_of(*to.old, cells.data(), int64_t(cells.size()), old_values.data()))
-            throw AipsError("column " + to.before + " cannot be read");
+            throw AipsError("column " + to.column + " cannot be read");
     } else {
         Slicer part(IPosition(2, 0, block->first_channel),
                     IPosition(2, ms->layout->correlations, block->channels));
-        old_values.reference(get_cells(to.table, to.before, part, values.shape(), list.row));
+        old_values.reference(get_cells(to.before, to.column, part, values.shape(), list.row));
     }
     const Complex *old = old_values.data();
     Complex *now = values.data();
@@ -206,7 +206,7 @@ void put_piece(grove_ms *ms, const target &to, const grove_ms_block *block,
     Slicer part(IPosition(2, 0, block->first_channel), IPosition(2, corrs, block->channels));
     ArrayColumn<Complex> out(to.table, to.column);
     bool adds = !ms->made && ms->mode != GROVE_MS_REPLACE;
-    ArrayColumn<Complex> in(adds ? ArrayColumn<Complex>(to.table, to.before) : out);
+    ArrayColumn<Complex> in(adds ? ArrayColumn<Complex>(to.before, to.column) : out);
     values.resize(IPosition(3, corrs, block->channels, Int64(list.row.size())));
     gather(list, size_t(cell), from, values.data());
     if (!ms->made && !out.columnDesc().isFixedShape())
@@ -293,17 +293,17 @@ void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
         grove::row_list rows = grove::rows_in(ms, list, k);
         if (rows.row.empty())
             continue;
-        Table &table = ms->parts[k].to->table;
+        grove::view *to = ms->parts[k].to.get();
         bool whole = block->channels == ms->layout->channels; // else tiles may be used again
-        grove::fill_rest(ms->parts[k].to.get(), ms->column, ms);
+        grove::fill_rest(to, ms->column, ms);
         if (whole && ms->mode == GROVE_MS_REPLACE)
             forget_replaced(ms, ms->parts[k].old.get(), rows.row);
         put_data(ms,
-                 {table, ms->column, ms->parts[k].scratch, ms->parts[k].flat.get(),
-                  ms->parts[k].old.get()},
+                 {to->table, ms->parts[k].is_new ? to->original : to->table, ms->column,
+                  ms->parts[k].flat.get(), ms->parts[k].old.get()},
                  block, rows, data);
         if (ms->writes_flags)
-            put_flags(ms, table, block, rows, flag);
+            put_flags(ms, to->table, block, rows, flag);
         if (whole)
             start_writing_back(ms->parts[k].flat.get(), rows.row);
     }
@@ -335,7 +335,7 @@ void put_new(grove_ms *ms, const grove_ms_block *block, const grove::row_list &l
     const bool whole = block->channels == ms->layout->channels;
     if (whole)
         forget_replaced(ms, written_flat(ms->replaced), list.row);
-    put_data(ms, {ms->table, "", ms->column, flat, nullptr}, block, list, data);
+    put_data(ms, {ms->table, ms->table, ms->column, flat, nullptr}, block, list, data);
     if (whole)
         start_writing_back(flat, list.row);
     if (columns.size() > 1)
