@@ -240,9 +240,8 @@ static bool set_width(const search *s, grove_idg_plan *p, int width)
 }
 
 /* The narrowest taper that is exact enough. */
-static bool choose_width(const search *s, grove_idg_plan *p)
+static bool choose_width(const search *s, grove_idg_plan *p, double epsilon)
 {
-    const double epsilon = (p->tile ? 0.75 : 1) * s->epsilon;
     int low = MIN_WIDTH, high = p->side - 4;
 
     while (low < high) {
@@ -366,7 +365,7 @@ static bool choose_tile(const search *s, grove_idg_plan *p)
         if (!fit_tile(s, p, apart))
             return false;
         const double error = error_of_tile(s, p);
-        if (error <= 0.25 * s->epsilon) {
+        if (p->error + error <= s->epsilon) {
             p->error += error;
             return true;
         }
@@ -374,12 +373,19 @@ static bool choose_tile(const search *s, grove_idg_plan *p)
     return false;
 }
 
+/* w-tiles have a quarter of the error, or what subgrids that cannot have less leave of it. */
+static bool choose_both(const search *s, grove_idg_plan *p)
+{
+    return (choose_width(s, p, 0.75 * s->epsilon) || choose_width(s, p, s->epsilon)) &&
+           choose_tile(s, p);
+}
+
 /* So many layers, as they are now, if that is better than the best. */
 static void try_one(const search *s, grove_idg_plan *p, bool tiles, grove_idg_plan *best)
 {
     if (!set_width(s, p, MIN_WIDTH) || (tiles && !fit_tile(s, p, 0)) ||
-        !((p->seconds = cost_of(s, p)) < best->seconds) || !choose_width(s, p) ||
-        (tiles && !choose_tile(s, p)))
+        !((p->seconds = cost_of(s, p)) < best->seconds) ||
+        !(tiles ? choose_both(s, p) : choose_width(s, p, s->epsilon)))
         return;
     if ((p->seconds = cost_of(s, p)) < best->seconds)
         *best = *p;
