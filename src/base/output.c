@@ -237,3 +237,201 @@ int grove_output_send(int from, int to)
     errno = reason;
     return failed;
 }
+
+/* ---- atomic writing ---- */
+
+struct grove_file {
+    FILE *stream;
+    char *path, *temporary; /* temporary NULL: a file without a name, whose bytes go to `to` */
+    int to;
+    bool is_new; /* nothing of that name is replaced */
+};
+
+/* What goes to a stream is kept until all of it is there. */
+static grove_file *create_for_stream(const char *path, grove_error *error)
+{
+    grove_file *file = grove_alloc(sizeof(*file));
+
+    file->path = grove_strdup(path);
+    file->to = grove_output_open(path, error);
+    if (file->to >= 0 && (file->stream = tmpfile()))
+        return file;
+    if (file->to >= 0) {
+        grove_fail(error, GROVE_IO, "%s: no temporary file: %s", path, strerror(errno));
+        close(file->to);
+    }
+    free(file->path);
+    free(file);
+    return NULL;
+}
+
+grove_file *grove_file_create(const char *path, grove_error *error)
+{
+    char *place = NULL;
+    grove_file *file = NULL;
+    grove_output_kind kind = grove_output_look(path, &place, error);
+
+    if (kind == GROVE_OUTPUT_FOLDER) {
+        grove_fail(error, GROVE_INVALID, "%s: is a folder, not a file", path);
+    } else if (kind == GROVE_OUTPUT_STREAM) {
+        file = create_for_stream(path, error);
+    } else if (kind != GROVE_OUTPUT_UNKNOWN) {
+        char *folder = grove_path_folder(place);
+        file = grove_file_create_in(folder, place, error);
+        free(folder);
+    }
+    free(place);
+    return file;
+}
+
+grove_file *grove_file_create_output(const char *path, bool overwrite, grove_error *error)
+{
+    grove_file *file =
+        grove_output_check(path, overwrite, error) ? NULL : grove_file_create(path, error);
+
+    if (file)
+        file->is_new = !overwrite;
+    return file;
+}
+
+bool grove_file_is_stream(const grove_file *file)
+{
+    return !file->temporary;
+}
+
+grove_file *grove_file_create_in(const char *folder, const char *path, grove_error *error)
+{
+    grove_file *file = grove_alloc(sizeof(*file));
+    char *name = grove_path_name(path), *hidden = grove_format(".%s.XXXXXX", name);
+
+    file->path = grove_strdup(path);
+    file->temporary = grove_path_join(folder, hidden);
+    free(hidden);
+    free(name);
+    int fd = mkostemp(file->temporary, O_CLOEXEC);
+    if (fd >= 0) {
+        mode_t mask = umask(0);
+        umask(mask);
+        (void)!fchmod(fd, 0666 & ~mask); /* mkstemp's 0600 is not what a user expects */
+        file->stream = fdopen(fd, "wb");
+    }
+    if (!file->stream) {
+        grove_fail(error, GROVE_IO, "%s: cannot create: %s", path, strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+            unlink(file->temporary);
+        }
+        free(file->path);
+        free(file->temporary);
+        free(file);
+        return NULL;
+    }
+    return file;
+}
+
+FILE *grove_file_stream(grove_file *file)
+{
+    return file->stream;
+}
+
+static void release(grove_file *file)
+{
+    free(file->path);
+    free(file->temporary);
+    free(file);
+}
+
+static int sync_folder(const char *path)
+{
+    char *folder = grove_path_folder(path);
+    int failed = grove_path_sync(folder);
+
+    free(folder);
+    return failed;
+}
+
+const char *grove_file_path(const grove_file *file)
+{
+    return file->path;
+}
+
+const char *grove_file_temporary(const grove_file *file)
+{
+    return file->temporary;
+}
+
+/* Where the system cannot rename so, nothing is replaced unless it has come this moment. */
+static int rename_new(const char *from, const char *to)
+{
+    if (grove_path_rename_new(from, to) == 0)
+        return 0;
+    return errno != ENOTSUP || grove_path_exists(to) ? -1 : rename(from, to);
+}
+
+static int send_file(grove_file *file, grove_error *error)
+{
+    bool failed = ferror(file->stream) || fflush(file->stream) ||
+                  grove_output_send(fileno(file->stream), file->to);
+    int reason = failed ? errno : 0;
+
+    fclose(file->stream);
+    if (close(file->to) && !reason)
+        reason = errno;
+    int code =
+        reason ? grove_fail(error, GROVE_IO, "%s: cannot write: %s", file->path, strerror(reason))
+               : 0;
+    release(file);
+    return code;
+}
+
+int grove_file_rename(grove_file *file, const char *to, grove_error *error)
+{
+    int code = 0, reason = 0;
+
+    if (grove_file_is_stream(file))
+        return send_file(file, error);
+    if (ferror(file->stream))
+        reason = errno ? errno : EIO;
+    if (fflush(file->stream) || fsync(fileno(file->stream)))
+        reason = reason ? reason : errno;
+    if (fclose(file->stream))
+        reason = reason ? reason : errno;
+    if (!reason && (file->is_new ? rename_new(file->temporary, to) : rename(file->temporary, to)))
+        reason = errno;
+    if (reason) {
+        code =
+            grove_fail(error, GROVE_IO, "%s: cannot write: %s; the previous content is unchanged",
+                       file->path, strerror(reason));
+        unlink(file->temporary);
+    }
+    release(file);
+    return code;
+}
+
+int grove_file_move(grove_file *file, const char *to, grove_error *error)
+{
+    char *copy = grove_strdup(to); /* it may be the file's own */
+    int code = grove_file_rename(file, copy, error);
+
+    if (!code)
+        (void)sync_folder(copy);
+    free(copy);
+    return code;
+}
+
+int grove_file_commit(grove_file *file, grove_error *error)
+{
+    return grove_file_move(file, file->path, error);
+}
+
+void grove_file_discard(grove_file *file)
+{
+    if (!file)
+        return;
+    fclose(file->stream);
+    if (file->temporary)
+        unlink(file->temporary);
+    else
+        close(file->to);
+    release(file);
+}
