@@ -220,6 +220,18 @@ std::string check_refusal(const random_set &set, const running &run, const std::
     return "";
 }
 
+// Whether the hermitian of the data lacks a correlation that the set has: XY without YX, or RL
+// without LR, and the other way round.
+bool hermitian_lacks(const random_set &set, const random_part &part)
+{
+    int crossed = 0;
+    for (int code : part.codes)
+        crossed += code == 6 || code == 7 || code == 10 || code == 11;
+    return crossed == 1 &&
+           std::any_of(set.sinks.begin(), set.sinks.end(),
+                       [](const random_sink &s) { return s.expression == RANDOM_HERMITIAN; });
+}
+
 // Runs the tree; returns what is wrong, and whether the set was written.
 std::string run_tree(const random_set &set, const std::string &path, const random_part &part,
                      bool *written)
@@ -228,6 +240,8 @@ std::string run_tree(const random_set &set, const std::string &path, const rando
         random_faults[part.empty() && (!set.fault || set.fault == RANDOM_NEW_SELECTED)
                           ? RANDOM_NO_ROW
                           : set.fault];
+    if (fault.verdict != RANDOM_REFUSED && hermitian_lacks(set, part))
+        fault = {"", RANDOM_REFUSED, "the visibilities are of a set without"};
     running run;
     bool good = start(set, tree_of(set, path), run);
     if (good && fault.verdict != RANDOM_REFUSED)
