@@ -167,7 +167,7 @@ def last():
             fail('%s: the nearest times have other gains, by %g' % (what, nearest('a.ms', G)))
         applied('a.ms', M, what)
     slots = 5 + 10. * np.arange(25)
-    # DP3 6.5 on 25 slots with solint=7: 35, 105, 175, 245 s from the begin of the first
+    # DP3 on 25 slots with solint=7: 35, 105, 175, 245 s from the begin of the first
     case('25 slots', slots, None, np.arange(25) // 7, [35, 105, 175, 245], time='70s')
     two = np.concatenate([slots[:12], slots[:11] + 400])
     number = np.concatenate([np.arange(12) // 5, 3 + np.arange(11) // 5])
