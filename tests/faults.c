@@ -442,9 +442,9 @@ int flock(int file, int how)
         va_start(args, what);                                                                      \
         void *value = va_arg(args, void *);                                                        \
         va_end(args);                                                                              \
-        if (locking == FAULTS_NO_LOCKS &&                                                          \
+        if (locking >= FAULTS_NO_LOCKS &&                                                          \
             (what == F_SETLK || what == F_SETLKW || what == F_GETLK)) {                            \
-            errno = ENOLCK;                                                                        \
+            errno = locking == FAULTS_NO_LOCKS ? ENOLCK : ENOSYS;                                  \
             return -1;                                                                             \
         }                                                                                          \
         return real(file, what, value);                                                            \

@@ -33,10 +33,11 @@ void faults_simple_system(int simple);
 
 /* How folders and files are locked (flock, and fcntl, with which casacore locks tables). */
 typedef enum {
-    FAULTS_LOCKS,   /* as the system does it */
-    FAULTS_NFS,     /* the system says that it is NFS; locks of folders fail, and exclusive ones of
-                       files that are open for reading only */
-    FAULTS_NO_LOCKS /* none can be had */
+    FAULTS_LOCKS,    /* as the system does it */
+    FAULTS_NFS,      /* the system says that it is NFS; locks of folders fail, and exclusive ones of
+                        files that are open for reading only */
+    FAULTS_NO_LOCKS, /* none can be had: ENOLCK */
+    FAULTS_NO_RECORD_LOCKS /* not of fcntl: ENOSYS */
 } faults_locking;
 void faults_lock(faults_locking how);
 

@@ -221,7 +221,7 @@ static void count_record_locks(const char *message)
 START_TEST(no_record_locks)
 {
     safe_make("a.ms");
-    faults_lock(FAULTS_NO_LOCKS);
+    faults_lock(_i ? FAULTS_NO_RECORD_LOCKS : FAULTS_NO_LOCKS);
     grove_set_lock_wait(false);
     said_record_locks = 0;
     grove_log_watch(count_record_locks);
@@ -233,6 +233,35 @@ START_TEST(no_record_locks)
     safe_expect(safe_path("a.ms"), "MODEL_DATA", 3, 1, 0);
     grove_set_lock_wait(true);
     faults_lock(FAULTS_LOCKS);
+}
+END_TEST
+
+static int make_one(const void *context)
+{
+    (void)context;
+    return safe_new_set(safe_path("a.ms"), 1, false);
+}
+
+static int add_model(const void *context)
+{
+    (void)context;
+    setenv("HOME", safe_top, 1);
+    return safe_write_column(safe_path("a.ms"), "MODEL_DATA", GROVE_MS_REPLACE, 3);
+}
+
+/* Of a user who has told casacore not to lock tables: what is said to be written is there. */
+START_TEST(a_user_without_locks)
+{
+    char *path = grove_format("%s/.casarc", safe_top);
+    FILE *to = fopen(path, "w");
+
+    fputs("table.nolocking: true\n", to);
+    fclose(to);
+    free(path);
+    ck_assert_int_eq(safe_in_child(make_one, NULL), 0);
+    ck_assert_int_eq(safe_in_child(add_model, NULL), 0);
+    safe_expect(safe_path("a.ms"), "DATA", 1, 1, 0);
+    safe_expect(safe_path("a.ms"), "MODEL_DATA", 3, 1, 0);
 }
 END_TEST
 
@@ -434,7 +463,8 @@ int main(void)
     tcase_add_loop_test(test, two_writers_take_turns, 0, 10);
     tcase_add_loop_test(test, one_writer_does_not_wait, 0, 4);
     tcase_add_loop_test(test, another_program_writes_while_a_run_waits, 0, 6);
-    tcase_add_test(test, no_record_locks);
+    tcase_add_loop_test(test, no_record_locks, 0, 2);
+    tcase_add_test(test, a_user_without_locks);
     tcase_add_test(test, a_reader_waits_on_nfs);
     tcase_add_test(test, a_lock_file_that_may_not_be_written);
     tcase_add_test(test, runs_without_locks);
