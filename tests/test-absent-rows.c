@@ -158,7 +158,7 @@ START_TEST(cells_that_nobody_reads)
         "obs.data - count(G[p] * M[p,q] * G[q]^H)",
         "count(obs.data + M[p,q])",
         "G[p]^-1 * count(obs.data) * G[q]^H^-1",
-        "select(count(M[p,q]), element=XX) * obs.data",
+        "select(count(M[p,q]), element=XX) * obs.data / 1Jy",
     };
     const char *equation = equations[_i % 7];
     const int64_t all = 2 * ROWS * CHANNELS, tile = _i % 7 % 3 == 1 ? 3 : 0;
