@@ -3,7 +3,7 @@
 # polarizations. Compared with numpy's sums over what casacore's Python reads.
 python=${GROVE_TEST_PYTHON:-/usr/bin/python3}
 [ -f "$GROVE_BUILD/src/.libs/data.so" ] || { echo 'skipped: built without casacore'; exit 77; }
-$python -c 'import numpy, casacore.tables' 2>/dev/null || { echo 'skipped: no python3-casacore'; exit 77; }
+$python -c 'import numpy, casacore.tables' 2>/dev/null || { echo 'skipped: no package python3-casacore'; exit 77; }
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
