@@ -98,8 +98,7 @@ char *grove_file_read(const char *path, size_t max, bool text, size_t *length, g
 
 /* ---- what is there ---- */
 
-/* Whether this error says that nothing can be at the path; all others say nothing of that. */
-static bool is_absent(int reason)
+bool grove_path_is_absent(int reason)
 {
     return reason == ENOENT || reason == ENOTDIR || reason == ENAMETOOLONG;
 }
@@ -115,7 +114,7 @@ int grove_file_mark_of(const char *path, grove_file_mark *mark, grove_error *err
 
     memset(mark, 0, sizeof(*mark));
     if (lstat(path, &info))
-        return is_absent(errno) ? 0 : fail_to_look(path, error);
+        return grove_path_is_absent(errno) ? 0 : fail_to_look(path, error);
     mark->inode = (uint64_t)info.st_ino;
     if (!S_ISDIR(info.st_mode)) { /* what a folder has beside changes with what is in it */
         mark->size = (int64_t)info.st_size;
@@ -168,7 +167,7 @@ grove_path_kind grove_path_look(const char *path, grove_error *error)
 
     if (stat(path, &info) == 0)
         return S_ISDIR(info.st_mode) ? GROVE_PATH_FOLDER : GROVE_PATH_FILE;
-    if (is_absent(errno))
+    if (grove_path_is_absent(errno))
         return GROVE_PATH_NONE;
     fail_to_look(path, error);
     return GROVE_PATH_UNKNOWN;
@@ -176,7 +175,7 @@ grove_path_kind grove_path_look(const char *path, grove_error *error)
 
 bool grove_path_exists(const char *path)
 {
-    return access(path, F_OK) == 0 || !is_absent(errno);
+    return access(path, F_OK) == 0 || !grove_path_is_absent(errno);
 }
 
 bool grove_path_is_folder(const char *path)
@@ -382,7 +381,7 @@ int grove_path_remove(const char *path, grove_error *error)
     struct stat info;
 
     if (lstat(path, &info))
-        return is_absent(errno) ? 0 : fail_to_look(path, error);
+        return grove_path_is_absent(errno) ? 0 : fail_to_look(path, error);
     if (nftw(path, remove_one, 32, FTW_DEPTH | FTW_PHYS))
         return grove_fail(error, GROVE_IO, "%s: cannot remove: %s", path, strerror(errno));
     return 0;

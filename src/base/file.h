@@ -57,6 +57,8 @@ typedef enum {
     GROVE_PATH_FOLDER
 } grove_path_kind;
 grove_path_kind grove_path_look(const char *path, grove_error *error);
+/* Whether this errno says that nothing can be at a path; all others say nothing of that. */
+bool grove_path_is_absent(int reason);
 bool grove_path_exists(const char *path); /* also where the system cannot tell */
 bool grove_path_is_folder(const char *path);
 bool grove_path_is_link(const char *path);

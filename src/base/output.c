@@ -73,7 +73,7 @@ grove_output_kind grove_output_look(const char *path, char **place, grove_error 
         kind = kind_of(info.st_mode);
         if (kind == GROVE_OUTPUT_UNKNOWN)
             grove_fail(error, GROVE_INVALID, "%s: is a disk; a file is wanted", path);
-    } else if (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG) {
+    } else if (!grove_path_is_absent(errno)) {
         grove_fail(error, GROVE_IO, "%s: cannot be looked at: %s", path, strerror(errno));
     } else if (links) {
         grove_fail(error, GROVE_INVALID,
