@@ -192,24 +192,13 @@ int grove_library_test_class(grove_library *library, const char *class_name,
                              const grove_class_test *test, grove_error *error)
 {
     const grove_class_test plain = {0};
-    grove_error *reason = grove_error_new();
-    const grove_class *class_ = find_class(library, class_name, reason);
-    bool exists = class_ || grove_classes_path(library->classes, class_name);
-    int code = 0;
 
-    test = test ? test : &plain;
-    if (!exists)
-        code = grove_fail(error, GROVE_MISSING, "%s", grove_error_message(reason, 0));
-    else if (class_)
-        grove_library_check(library, class_name, reason);
-    if (exists)
-        code = grove_conformance_report(test, "the class loads", grove_error_message(reason, 0));
-    if (!code && class_)
-        code = grove_conformance_test((const char *const *)library->node_folders,
-                                      (const char *const *)library->array_folders, class_name, test,
-                                      error);
-    grove_error_free(reason);
-    return code;
+    if (!grove_classes_path(library->classes, class_name) &&
+        !find_class(library, class_name, error))
+        return GROVE_MISSING;
+    return grove_conformance_test(library, (const char *const *)library->node_folders,
+                                  (const char *const *)library->array_folders, class_name,
+                                  test ? test : &plain, error);
 }
 
 const char *const *grove_library_data_folders(const grove_library *library)

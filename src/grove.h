@@ -240,12 +240,14 @@ typedef struct {
     const char *device; /* as for sessions; NULL: the first GPU, if there is one, and the cpu */
     void (*print)(void *context, const char *line); /* a line for each check; NULL: none */
     void *context;
-    int seconds; /* limit for each check; 0: 600 */
+    int seconds;     /* limit for each check; 0: 600 */
+    uint64_t memory; /* the same, in bytes; 0: three quarters of those that are available */
 } grove_class_test;
 /* Runs the conformance checks on a class: the same numbers for any tiles, threads and devices,
  * flags by its rule, nothing written outside its output, and so on (docs/plugins.md). Lines are "ok
- * WHAT", "skip WHAT: why", "FAIL WHAT: what is wrong, and where". Each check runs in a child
- * process: one that crashes or does not return has failed, and the others run. Returns the number
+ * WHAT", "skip WHAT: why", "FAIL WHAT: what is wrong, and where". Each check, and the first, which
+ * loads the class, runs in a child process: one that crashes, does not return or takes too much
+ * memory has failed, and the others run. Returns the number
  * of checks that failed, or a negative code with a message when there is no such class. Meanwhile
  * the process's current folder is a temporary one (or that of the tree file), and the standard
  * output of actions is discarded: other threads must not rely on either. */

@@ -23,10 +23,9 @@
 extern "C" {
 #endif
 
-/* Structures that plugins fill in (class, input, option, form, axis, kernel) may grow at the end.
- * The descriptor states their sizes when the plugin was compiled, and Grove reads no further:
- * fields that the plugin does not know are 0. Structures that Grove fills in (call, array) may grow
- * at the end, too, and reach plugins by address only. grove_view, grove_range and
+/* Structures that plugins fill in (class, input, option, form, axis, kernel) have their sizes in
+ * the descriptor: a plugin with others than this Grove's is refused. Structures that Grove fills in
+ * (call, array) may grow at the end, and reach plugins by address only. grove_view, grove_range and
  * the structures of grove_call_product and the functions after it keep their size. */
 
 typedef struct grove_node grove_node;       /* a class with options and inputs, in a tree */

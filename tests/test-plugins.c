@@ -67,8 +67,6 @@ static const struct {
     {"no_symbol", "class no_symbol: %s/no_symbol.so does not export grove_class_no_symbol; is the "
                   "descriptor GROVE_CLASS(no_symbol)?"},
     {"other_name", "class other_name: its descriptor is named 'othername'"},
-    {"too_short", "class too_short: its grove_class has 112 bytes, at least 128 are needed; does "
-                  "the descriptor begin with GROVE_CLASS_HEAD(too_short)?"},
     {"no_text", "class no_text: has no text"},
     {"no_option_text", "class no_option_text: option 'mute' has no text"},
     {"no_kernel", "class no_kernel: its kernel, eval or device is missing"},
@@ -89,8 +87,6 @@ static const struct {
      "class tangent_names: its input or option 'value' means something else in its "
      "rules of derivatives"},
     {"half_kernel", "class half_kernel: its kernel 'half' has no function for double precision"},
-    {"no_sizes", "class no_sizes: its grove_input has 0 bytes, at least 24 are needed; does the "
-                 "descriptor begin with GROVE_CLASS_HEAD(no_sizes)?"},
     {"no_object",
      "class no_object: input 'obs' does not say which object it wants; such as .object = "
      "\"observation\""},
@@ -142,14 +138,30 @@ START_TEST(what_is_no_module)
 }
 END_TEST
 
-/* Descriptors of other lengths than this Grove's work. */
-START_TEST(shorter_and_longer_ones_load)
+/* Of a plugin that was compiled with other headers. */
+static const struct {
+    const char *class_, *what;
+    size_t size, ours;
+} lengths[] = {
+    {"longer", "class", sizeof(grove_class) + 32, sizeof(grove_class)},
+    {"no_sizes", "input", 0, sizeof(grove_input)},
+};
+
+START_TEST(other_sizes_are_refused)
 {
-    testing_tree(&t, "y = longer(short_lists(shorter(0.25), factor=3) + 1)\n");
-    testing_value y = testing_evaluate(&t, "y");
-    ck_assert(y.cells == 1 && y.at[0] == 1.25);
-    testing_free(&y);
-    ck_assert_int_eq(grove_library_check(library, "longer", t.error), 0);
+    char *call = grove_format("y = %s(1)\n", lengths[_i].class_);
+    char *message = grove_format("class %s: its grove_%s has %zu bytes, that of this Grove %zu; "
+                                 "build it again with the headers of this Grove, and begin its "
+                                 "descriptor with GROVE_CLASS_HEAD(%s)",
+                                 lengths[_i].class_, lengths[_i].what, lengths[_i].size,
+                                 lengths[_i].ours, lengths[_i].class_);
+
+    ck_assert_int_ne(grove_library_check(library, lengths[_i].class_, t.error), 0);
+    is(grove_error_message(t.error, 0), message);
+    const char *said = testing_faults(&t, call);
+    ck_assert_msg(strstr(said, message) != NULL, "%s", said);
+    free(message);
+    free(call);
 }
 END_TEST
 
@@ -515,6 +527,37 @@ START_TEST(checks_that_do_not_return_have_failed)
 }
 END_TEST
 
+/* What a module does while it is loaded is a failed check. */
+static const struct {
+    const char *does, *said;
+} loads[] = {
+    {"crash", "crashes with signal 6 (Aborted)\n"},
+    {"recurse", ""}, /* a signal, or what a sanitizer makes of it */
+    {"loop", "does not return within 2 seconds\n"},
+    {"exit", "ends the process with exit status 0\n"},
+    {"close", "closes file descriptors that it did not open\n"},
+    {"allocate", "takes more than 512 MiB of memory\n"},
+    {"spawn", NULL},
+};
+
+START_TEST(what_loading_does_is_guarded)
+{
+    grove_text lines = {0};
+    const grove_class_test how = {
+        .device = "cpu", .print = add_line, .context = &lines, .seconds = 2, .memory = 512 << 20};
+    char *wanted = loads[_i].said ? grove_format("FAIL the class loads: %s", loads[_i].said)
+                                  : grove_strdup("ok   the class loads\n");
+
+    setenv("GROVE_TEST_LOADING", loads[_i].does, 1);
+    int failed = grove_library_test_class(library, "loading", &how, t.error);
+    unsetenv("GROVE_TEST_LOADING");
+    ck_assert_int_eq(failed, loads[_i].said != NULL);
+    ck_assert_msg(!strncmp(lines.at, wanted, strlen(wanted)), "%s", lines.at);
+    free(wanted);
+    free(lines.at);
+}
+END_TEST
+
 #define COUNT(list) ((int)(sizeof(list) / sizeof(list[0])))
 
 int main(void)
@@ -527,7 +570,7 @@ int main(void)
     tcase_add_loop_test(test, misfits_are_reported, 0, COUNT(misfits));
     tcase_add_test(test, misfits_in_trees);
     tcase_add_test(test, what_is_no_module);
-    tcase_add_test(test, shorter_and_longer_ones_load);
+    tcase_add_loop_test(test, other_sizes_are_refused, 0, COUNT(lengths));
     tcase_add_test(test, classes_make_axes);
     tcase_add_loop_test(test, double_results, 0, 2);
     tcase_add_loop_test(test, cells_tell_axes_apart, 0, 2);
@@ -543,6 +586,7 @@ int main(void)
     tcase_add_test(test, crashes_are_failed_checks);
     tcase_add_test(test, numbers_of_sources_are_noticed);
     tcase_add_test(test, checks_that_do_not_return_have_failed);
+    tcase_add_loop_test(test, what_loading_does_is_guarded, 0, COUNT(loads));
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -78,12 +78,6 @@ static void print(const grove_class_test *test, const char *word, const char *na
     free(line);
 }
 
-int grove_conformance_report(const grove_class_test *test, const char *name, const char *fault)
-{
-    print(test, fault ? "FAIL" : "ok", name, fault);
-    return fault != NULL;
-}
-
 /* The device to compare with the cpu; NULL: none. */
 static const char *device_of(const grove_class_test *test)
 {
@@ -115,14 +109,42 @@ static char *result_of(grove_conformance *c)
 
 typedef struct {
     grove_conformance *c;
+    grove_library *library;
+    const char *name; /* of the class */
     int number;
 } job;
+
+/* "ok ", or "FAIL " with the messages, or with `otherwise` where there are none. */
+static char *result_of_errors(bool good, const grove_error *error, const char *otherwise)
+{
+    char *said = grove_error_count(error) ? grove_error_text(error) : NULL;
+    size_t length = said ? strlen(said) : 0;
+
+    if (length && said[length - 1] == '\n')
+        said[length - 1] = 0;
+    char *result = good ? grove_strdup("ok ") : grove_format("FAIL %s", said ? said : otherwise);
+    free(said);
+    return result;
+}
+
+/* Code of a module runs when it is loaded, so that the parent never does this. */
+static char *check_loading(void *context)
+{
+    const job *j = context;
+    grove_error *error = grove_error_new();
+    int code = grove_library_check(j->library, j->name, error);
+    char *result = result_of_errors(!code, error, "it does not load");
+
+    grove_error_free(error);
+    return result;
+}
 
 static char *make_check(void *context)
 {
     const job *j = context;
     grove_conformance *c = j->c;
 
+    c->class_ = grove_classes_find(c->fixture->classes, j->name, c->fixture->error);
     /* not earlier, because a child process cannot use a GPU that its parent has opened */
     c->device = checks[j->number].device ? device_of(c->test) : NULL;
     checks[j->number].check(c);
@@ -137,64 +159,59 @@ static char *check_tree(void *context)
 {
     const job *j = context;
     grove_fixture *fixture = j->c->fixture;
-    int code = grove_fixture_take(fixture, j->c->class_, NULL);
+    const grove_class *class_ = grove_classes_find(fixture->classes, j->name, fixture->error);
+    int code = class_ ? grove_fixture_take(fixture, class_, NULL) : GROVE_MISSING;
 
-    if (!code && fixture->node_count)
-        return grove_strdup("ok ");
-    char *said = code ? grove_error_text(fixture->error) : NULL;
-    size_t length = said ? strlen(said) : 0;
-    if (length && said[length - 1] == '\n')
-        said[length - 1] = 0;
-    char *result = grove_format(
-        "FAIL %s",
-        said ? said : "it is built without a node of the class; a statement must call it");
-    free(said);
-    return result;
+    return result_of_errors(!code && fixture->node_count, fixture->error,
+                            "it is built without a node of the class; a statement must call it");
 }
 
 /* Prints a check's line. True when it failed. */
 static bool run_check(char *(*check)(void *context), job *j, const char *name)
 {
-    int seconds = j->c->test->seconds > 0 ? j->c->test->seconds : GROVE_CONFORMANCE_SECONDS;
-    char *fault = NULL, *result = grove_child_run(check, j, seconds, &fault);
+    const grove_class_test *test = j->c->test;
+    const grove_child_limits limits = {
+        test->seconds > 0 ? test->seconds : GROVE_CONFORMANCE_SECONDS, test->memory};
+    char *fault = NULL, *result = grove_child_run(check, j, limits, &fault);
     char *text = result ? strchr(result, ' ') : NULL;
     bool failed = !text || !strncmp(result, "FAIL", 4);
 
     if (text)
         *text++ = 0;
     if (!text)
-        print(j->c->test, "FAIL", name, fault);
+        print(test, "FAIL", name, fault);
     else if (strcmp(result, "-") != 0)
-        print(j->c->test, result, name, *text ? text : NULL);
+        print(test, result, name, *text ? text : NULL);
     free(result);
     free(fault);
     return failed;
 }
 
-static int test_class(grove_fixture *fixture, const grove_class *class_,
-                      const grove_class_test *test)
+static int test_class(job *j)
 {
-    grove_conformance c = {.fixture = fixture, .class_ = class_, .test = test};
-    job j = {&c, 0};
     int failed = 0;
 
-    if (run_check(check_tree, &j,
-                  fixture->text ? "the tree uses the class" : "the example uses the class"))
+    if (run_check(check_tree, j,
+                  j->c->fixture->text ? "the tree uses the class" : "the example uses the class"))
         return 1;
-    for (j.number = 0; j.number < CHECKS; j.number++)
-        failed += run_check(make_check, &j, checks[j.number].name);
+    for (j->number = 0; j->number < CHECKS; j->number++)
+        failed += run_check(make_check, j, checks[j->number].name);
     return failed;
 }
 
-int grove_conformance_test(const char *const *plugin_folders, const char *const *data_folders,
-                           const char *name, const grove_class_test *test, grove_error *error)
+int grove_conformance_test(grove_library *library, const char *const *plugin_folders,
+                           const char *const *data_folders, const char *name,
+                           const grove_class_test *test, grove_error *error)
 {
-    grove_fixture *fixture = grove_fixture_new(plugin_folders, data_folders, test, error);
+    grove_conformance c = {.test = test};
+    job j = {&c, library, name, 0};
 
-    if (!fixture)
+    if (run_check(check_loading, &j, "the class loads"))
+        return 1;
+    c.fixture = grove_fixture_new(plugin_folders, data_folders, test, error);
+    if (!c.fixture)
         return grove_error_code(error) ? grove_error_code(error) : GROVE_IO;
-    const grove_class *class_ = grove_classes_find(fixture->classes, name, error);
-    int result = class_ ? test_class(fixture, class_, test) : GROVE_MISSING;
-    grove_fixture_free(fixture);
-    return result;
+    int failed = test_class(&j);
+    grove_fixture_free(c.fixture);
+    return failed;
 }

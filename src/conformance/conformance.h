@@ -25,14 +25,12 @@ typedef struct {
     bool made;          /* something was checked */
 } grove_conformance;
 
-/* Runs all checks on the class of that name; prints a line per check by test->print. Returns the
- * number of checks that failed, or a negative code with a message when there is no such class. */
-int grove_conformance_test(const char *const *plugin_folders, const char *const *data_folders,
-                           const char *name, const grove_class_test *test, grove_error *error);
-
-/* Prints the line of a check that was made elsewhere: "ok" without a fault, else "FAIL". Returns
- * the number of failed checks: 0 or 1. */
-int grove_conformance_report(const grove_class_test *test, const char *name, const char *fault);
+/* Runs all checks on the library's class of that name, which exists and need not load; prints a
+ * line per check by test->print. Returns the number of checks that failed, or a negative code with
+ * a message. */
+int grove_conformance_test(grove_library *library, const char *const *plugin_folders,
+                           const char *const *data_folders, const char *name,
+                           const grove_class_test *test, grove_error *error);
 
 /* Records a fault of this check: "G (element 2 of cell 5 ...): what is wrong; what would be right".
  */

@@ -72,12 +72,6 @@ bool grove_kind_is_value(grove_kind kind);
 const char *grove_object_describe(grove_arena *arena, const char *kind);
 const char *grove_input_describe(grove_arena *arena, const grove_input *input);
 
-/* A plugin's form, axis or kernel as this Grove's structure: fields that the plugin does not know
- * are 0. `room` is used when the kernel must be copied. */
-void grove_form_take(const grove_class *class_, const grove_form *from, grove_form *to);
-void grove_axis_take(const grove_class *class_, const grove_axis *from, grove_axis *to);
-const grove_kernel *grove_kernel_take(const grove_class *class_, const grove_kernel *from,
-                                      grove_kernel *room);
 /* Whether the form or kernel is invalid, and why: "has the unknown shape 3". */
 bool grove_form_fault(const grove_form *form, char fault[GROVE_FAULT_BYTES]);
 bool grove_kernel_fault(const grove_kernel *kernel, char fault[GROVE_FAULT_BYTES]);

@@ -45,102 +45,29 @@ static int check_version(const grove_class *class_, const char *name, grove_erro
                   class_->abi_major, class_->abi_minor, GROVE_ABI_MAJOR, GROVE_ABI_MINOR);
 }
 
+/* While the major number is 0, headers may differ between two Groves of one number. */
 static int check_sizes(const grove_class *class_, const char *name, grove_error *error)
 {
     const struct {
         const char *what;
-        size_t size, min;
+        size_t size, ours;
     } sizes[] = {
-        {"class", class_->struct_size, offsetof(grove_class, check)},
-        {"input", class_->input_size, offsetof(grove_input, handing)},
-        {"option", class_->option_size, offsetof(grove_option, handing)},
-        {"form", class_->form_size, offsetof(grove_form, flags)},
-        {"axis", class_->axis_size, offsetof(grove_axis, labels)},
-        {"kernel", class_->kernel_size, offsetof(grove_kernel, threads)},
+        {"class", class_->struct_size, sizeof(grove_class)},
+        {"input", class_->input_size, sizeof(grove_input)},
+        {"option", class_->option_size, sizeof(grove_option)},
+        {"form", class_->form_size, sizeof(grove_form)},
+        {"axis", class_->axis_size, sizeof(grove_axis)},
+        {"kernel", class_->kernel_size, sizeof(grove_kernel)},
     };
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-        if (sizes[i].size < sizes[i].min)
+        if (sizes[i].size != sizes[i].ours)
             return misfit(name, error,
-                          "its grove_%s has %zu bytes, at least %zu are needed; does the "
-                          "descriptor begin with GROVE_CLASS_HEAD(%s)?",
-                          sizes[i].what, sizes[i].size, sizes[i].min, name);
+                          "its grove_%s has %zu bytes, that of this Grove %zu; build it again with "
+                          "the headers of this Grove, and begin its descriptor with "
+                          "GROVE_CLASS_HEAD(%s)",
+                          sizes[i].what, sizes[i].size, sizes[i].ours, name);
     return 0;
-}
-
-/* Copies a plugin's structure of `size` bytes into one of ours; missing fields are 0. */
-static void take(void *to, size_t ours, const void *from, size_t size)
-{
-    memset(to, 0, ours);
-    memcpy(to, from, size < ours ? size : ours);
-}
-
-/* Copies a list that ends with an entry without name, whose entries have `size` bytes in the
- * plugin. */
-static void *take_list(const void *from, size_t size, size_t ours)
-{
-    size_t count = 0;
-    const char *name;
-
-    if (!from)
-        return NULL;
-    while (memcpy(&name, (const char *)from + count * size, sizeof(name)), name)
-        count++;
-    char *list = grove_alloc((count + 1) * ours);
-    for (size_t i = 0; i < count; i++)
-        take(list + i * ours, ours, (const char *)from + i * size, size);
-    return list;
-}
-
-void grove_form_take(const grove_class *class_, const grove_form *from, grove_form *to)
-{
-    take(to, sizeof(*to), from, class_ ? class_->form_size : sizeof(*to));
-}
-
-void grove_axis_take(const grove_class *class_, const grove_axis *from, grove_axis *to)
-{
-    take(to, sizeof(*to), from, class_ ? class_->axis_size : sizeof(*to));
-}
-
-const grove_kernel *grove_kernel_take(const grove_class *class_, const grove_kernel *from,
-                                      grove_kernel *room)
-{
-    if (!from || !class_ || class_->kernel_size >= sizeof(*from))
-        return from;
-    take(room, sizeof(*room), from, class_->kernel_size);
-    return room;
-}
-
-static grove_class *take_class(const grove_class *from)
-{
-    grove_class *to = grove_alloc(sizeof(*to));
-    grove_form form;
-
-    take(to, sizeof(*to), from, from->struct_size);
-    to->inputs = take_list(to->inputs, to->input_size, sizeof(grove_input));
-    to->options = take_list(to->options, to->option_size, sizeof(grove_option));
-    to->struct_size = sizeof(grove_class);
-    to->input_size = sizeof(grove_input);
-    to->option_size = sizeof(grove_option);
-    if (to->output) {
-        grove_form_take(to, to->output, &form);
-        to->output = memcpy(grove_alloc(sizeof(form)), &form, sizeof(form));
-    }
-    if (to->kernel && to->kernel_size < sizeof(*to->kernel))
-        to->kernel = grove_kernel_take(to, to->kernel, grove_alloc(sizeof(*to->kernel)));
-    return to;
-}
-
-void grove_class_free(grove_class *class_)
-{
-    if (!class_)
-        return;
-    if (class_->kernel && class_->kernel_size < sizeof(*class_->kernel))
-        free((void *)(uintptr_t)class_->kernel);
-    free((void *)(uintptr_t)class_->output);
-    free((void *)(uintptr_t)class_->options);
-    free((void *)(uintptr_t)class_->inputs);
-    free(class_);
 }
 
 /* ---- inputs and options ---- */
@@ -480,11 +407,8 @@ static int check_class(const grove_class *class_, const char *name, grove_error 
 
 grove_class *grove_class_new(const grove_class *descriptor, const char *name, grove_error *error)
 {
-    if (check_version(descriptor, name, error) || check_sizes(descriptor, name, error))
+    if (check_version(descriptor, name, error) || check_sizes(descriptor, name, error) ||
+        check_class(descriptor, name, error))
         return NULL;
-    grove_class *class_ = take_class(descriptor);
-    if (!check_class(class_, name, error))
-        return class_;
-    grove_class_free(class_);
-    return NULL;
+    return grove_copy(descriptor, sizeof(*descriptor));
 }

@@ -291,11 +291,9 @@ const char *const *grove_classes_names(grove_classes *classes, size_t *count);
 const char *grove_classes_path(grove_classes *classes, const char *name); /* path of the module */
 /* The first error in the index of a folder; NULL: none. Owned by `classes`. */
 const char *grove_classes_fault(const grove_classes *classes);
-/* A copy of a descriptor, its inputs and options, in which fields that the plugin does not know are
- * 0. NULL with a message when the descriptor is invalid: another ABI, missing texts, numbers out of
- * range. */
+/* A copy of a descriptor, for free(); its lists are the descriptor's. NULL with a message when it
+ * is invalid: another ABI or other sizes, missing texts, numbers out of range. */
 grove_class *grove_class_new(const grove_class *descriptor, const char *name, grove_error *error);
-void grove_class_free(grove_class *class_);
 
 /* Whether it computes whole arrays, not cells. */
 static inline bool grove_class_takes_arrays(const grove_class *class_)

@@ -26,9 +26,8 @@ static const char *const *copy_labels(grove_arena *arena, const grove_axis *axis
 static grove_axis *own_axis(grove_node *node, const grove_axis *given)
 {
     grove_arena *arena = node->tree->arena;
-    grove_axis *axis = grove_arena_alloc(arena, sizeof(*axis));
+    grove_axis *axis = grove_arena_copy(arena, given, sizeof(*axis));
 
-    grove_axis_take(node->class_, given, axis);
     if (!axis->name || !axis->name[0] || axis->size < 0) {
         grove_node_fail(node, GROVE_INTERNAL, "the plugin adds an axis without name or size");
         return NULL;
@@ -179,13 +178,11 @@ int grove_node_add_member(grove_node *node, const char *name, const char *axes,
                           const grove_form *form, const void *data, const char *doc)
 {
     grove_arena *arena = node->tree->arena;
-    grove_member member = {.name = grove_arena_text(arena, name)};
+    grove_member member = {.name = grove_arena_text(arena, name), .form = *form};
     char fault[GROVE_FAULT_BYTES];
     size_t cells = 1;
 
     member.doc = grove_arena_text(arena, doc ? doc : "");
-    grove_form_take(node->class_, form, &member.form);
-    form = &member.form;
     for (size_t i = 0; i < node->member_count; i++)
         if (!strcmp(node->members[i].name, name))
             return grove_node_fail(node, GROVE_INTERNAL, "the plugin adds member '%s' twice", name);

@@ -114,7 +114,7 @@ void grove_classes_free(grove_classes *classes)
     if (!classes)
         return;
     for (size_t i = 0; i < classes->count; i++) {
-        grove_class_free(classes->entries[i]->class_);
+        free(classes->entries[i]->class_);
         free(classes->entries[i]->name);
         free(classes->entries[i]->path);
         free(classes->entries[i]);
@@ -169,7 +169,7 @@ int grove_classes_add(grove_classes *classes, const grove_class *class_, grove_e
         grove_class old = *found->class_;
         *found->class_ = *new;
         *new = old;
-        grove_class_free(new);
+        free(new);
     } else {
         found->class_ = new;
     }

@@ -423,7 +423,7 @@ void grove_node_set_output(grove_node *node, const grove_form *form)
 {
     char fault[GROVE_FAULT_BYTES];
 
-    grove_form_take(node->class_, form, &node->form);
+    node->form = *form;
     if (grove_form_fault(&node->form, fault))
         grove_node_fail(node, GROVE_ABI, "the plugin's output %s", fault);
 }
@@ -437,9 +437,8 @@ void grove_node_set_kernel(grove_node *node, const grove_kernel *kernel)
 {
     char fault[GROVE_FAULT_BYTES];
 
-    node->kernel = grove_kernel_take(node->class_, kernel,
-                                     grove_arena_alloc(node->tree->arena, sizeof(grove_kernel)));
-    if (kernel && grove_kernel_fault(node->kernel, fault))
+    node->kernel = kernel;
+    if (kernel && grove_kernel_fault(kernel, fault))
         grove_node_fail(node, GROVE_ABI, "the plugin's kernel %s", fault);
 }
 

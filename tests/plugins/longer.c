@@ -1,4 +1,4 @@
-/* Correct: built with fields that this Grove does not know, which are ignored. */
+/* Built with fields that this Grove does not know. */
 #include "plain.h"
 
 typedef struct {
