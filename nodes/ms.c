@@ -3,6 +3,7 @@
 #include "plugin.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "correlations.h"
@@ -130,6 +131,18 @@ static int add_data_members(grove_node *node, const grove_ms *ms, int shape)
     return code ? code : add_columns(node, ms, &data);
 }
 
+static void add_text(grove_node *node, const char *name, const char *format, ...)
+{
+    grove_text text = {0};
+    va_list args;
+
+    va_start(args, format);
+    grove_text_add_v(&text, format, args);
+    va_end(args);
+    grove_node_add_property(node, name, text.at);
+    free(text.at);
+}
+
 /* Says how far coordinates are from differences of stations', by the time in the middle. Fits of
  * very many stations would take too long here. */
 static void add_misclosure(grove_node *node, ms_state *state)
@@ -147,11 +160,8 @@ static void add_misclosure(grove_node *node, ms_state *state)
         !grove_ms_read_uvw(state->ms, &block, uvw, error))
         found = grove_station_misclosure(uvw, o->left, o->right, o->baselines, o->stations, station,
                                          uvw + 3 * baselines);
-    if (found >= 0) {
-        char *number = grove_format("%.6g", found);
-        grove_node_add_property(node, "uvw_misclosure", number);
-        free(number);
-    }
+    if (found >= 0)
+        add_text(node, "uvw_misclosure", "%.6g", found);
     free(uvw);
     free(station);
     grove_error_free(error);
@@ -188,17 +198,13 @@ static void note_slots(grove_node *node, const grove_ms_layout *layout)
 /* Of all that there could be. */
 static void add_share(grove_node *node, const char *name, int64_t count, double all)
 {
-    char number[32];
-
-    snprintf(number, sizeof(number), "%.17g", all > 0 ? fmin((double)count / all, 1) : 1);
-    grove_node_add_property(node, name, number);
+    add_text(node, name, "%.17g", all > 0 ? fmin((double)count / all, 1) : 1);
 }
 
 /* Says which of the set's rows a tree may leave unread. */
 static void add_unread(grove_node *node, const grove_ms_layout *layout)
 {
     const char *path = grove_node_text(node, "path");
-    char number[32];
     grove_text text = {0};
 
     if (layout->selections < 2)
@@ -220,8 +226,7 @@ static void add_unread(grove_node *node, const grove_ms_layout *layout)
         grove_text_add(&text, ", %s%s%s if none is given", several[0] ? "field=0" : "",
                        several[0] && several[1] ? " and " : "",
                        several[1] ? "spectral_window=0" : "");
-    snprintf(number, sizeof(number), "%d", layout->selections);
-    grove_node_add_property(node, "selections", number);
+    add_text(node, "selections", "%d", layout->selections);
     grove_node_add_property(node, "unread", text.at);
     char *real = realpath(path, NULL); /* however it is spelt */
     grove_node_add_property(node, "unread_of", real ? real : path);
@@ -233,7 +238,6 @@ static int describe(grove_node *node, ms_state *state)
 {
     const grove_ms_layout *layout = grove_ms_layout_of(state->ms);
     const char *path = grove_node_text(node, "path");
-    char number[32];
 
     state->observation = take_layout(layout);
     state->shape = grove_correlations_shape(layout->correlation, layout->correlations);
@@ -246,26 +250,19 @@ static int describe(grove_node *node, ms_state *state)
     grove_node_add_property(node, "column", grove_node_text(node, "column"));
     grove_node_add_property(node, "part(data)", grove_node_text(node, "column"));
     grove_node_add_property(node, "telescope", layout->telescope ? layout->telescope : "");
-    snprintf(number, sizeof(number), "%lld", (long long)grove_node_integer(node, "field"));
-    grove_node_add_property(node, "field", number);
-    snprintf(number, sizeof(number), "%lld",
+    add_text(node, "field", "%lld", (long long)grove_node_integer(node, "field"));
+    add_text(node, "spectral_window", "%lld",
              (long long)grove_node_integer(node, "spectral_window"));
-    grove_node_add_property(node, "spectral_window", number);
-    snprintf(number, sizeof(number), "%d", layout->polarization);
-    grove_node_add_property(node, "polarization", number);
-    char *selection = grove_format("field %s, spectral window %s, polarization %s",
-                                   grove_node_property(node, "field"),
-                                   grove_node_property(node, "spectral_window"), number);
-    grove_node_add_property(node, "selection", selection);
-    free(selection);
+    add_text(node, "polarization", "%d", layout->polarization);
+    add_text(node, "selection", "field %s, spectral window %s, polarization %d",
+             grove_node_property(node, "field"), grove_node_property(node, "spectral_window"),
+             layout->polarization);
     add_unread(node, layout);
-    snprintf(number, sizeof(number), "%lld", (long long)layout->rows);
-    grove_node_add_property(node, "rows", number);
+    add_text(node, "rows", "%lld", (long long)layout->rows);
     const double cells = (double)layout->times * (double)layout->baselines;
     add_share(node, "rows_share", layout->rows, cells);
     add_share(node, "runs_share", layout->runs, cells);
-    snprintf(number, sizeof(number), "%d", layout->correlations);
-    grove_node_add_property(node, "correlations", number);
+    add_text(node, "correlations", "%d", layout->correlations);
     grove_text codes = {0};
     for (int i = 0; i < layout->correlations; i++)
         grove_text_add(&codes, "%s%d", i ? " " : "", layout->correlation[i]);
@@ -278,6 +275,10 @@ static int describe(grove_node *node, ms_state *state)
         grove_node_add_property(node, "cross_only", "yes");
     add_misclosure(node, state);
     grove_node_add_identity(node, path);
+    char **tables = grove_ms_tables(state->ms);
+    for (size_t i = 0; tables[i]; i++)
+        grove_node_add_identity(node, tables[i]);
+    grove_folder_free(tables);
     note_slots(node, layout);
     int code = grove_observation_publish(node, state->observation);
     return code ? code : add_data_members(node, state->ms, state->shape);

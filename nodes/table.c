@@ -140,6 +140,11 @@ static int open_table(grove_node *node)
     if (code)
         return code;
     grove_node_add_identity(node, path);
+    if (grove_ends_with(path, ".npy")) {
+        char *note = grove_format("%s.axes", path);
+        grove_node_add_identity(node, note);
+        free(note);
+    }
     grove_lookup_begin(&t->lookup, t->grid, "file");
     for (int d = 0; d < t->grid->axes && !code; d++)
         code = take_axis(node, t, d);

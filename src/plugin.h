@@ -540,8 +540,8 @@ void grove_node_set_memory(grove_node *node, uint64_t bytes);
 /* What would take less of it, such as "batch=1 takes less": told where there is no room. Copied. */
 void grove_node_set_advice(grove_node *node, const char *advice);
 /* What an action writes: a file, or a folder that is one thing, such as a Measurement Set. Actions
- * that would write the same are refused when the tree is built; grove check says how much is
- * written and how much room there is. */
+ * that would write the same, or replace what the tree reads, are refused when the tree is built;
+ * grove check says how much is written and how much room there is. */
 typedef struct {
     const char *path;
     const char *part; /* what is written of it, such as a column; NULL: all, by this action alone */

@@ -2,6 +2,7 @@
 #include "tree-testing.h"
 
 #include "base/file.h"
+#include "graph/target.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -144,6 +145,18 @@ START_TEST(includes)
     ck_assert_str_eq(grove_error_message(error, 0),
                      "nowhere.tree: there is no such file; "
                      "searched: the current folder, nowhere, env, lib");
+}
+END_TEST
+
+/* Nothing is written in place of a file that an option names, whatever its class says of it. */
+START_TEST(files_that_options_name)
+{
+    write_file("in.txt", "data");
+    parse("obs = ms(\"in.txt\")\nsink(obs.data, obs)\n");
+    ck_assert(grove_tree_check_output(tree, "./in.txt", true, error) != 0);
+    ck_assert_str_eq(
+        grove_error_message(error, 0),
+        "./in.txt: is read here (./in.txt), and is never replaced; give another place");
 }
 END_TEST
 
@@ -363,6 +376,7 @@ int main(void)
     suite_add_tcase(suite, trees);
     tcase_add_checked_fixture(files, enter, leave);
     tcase_add_test(files, includes);
+    tcase_add_test(files, files_that_options_name);
     tcase_add_test(files, faults_of_all_files);
     tcase_add_test(files, unreadable_files);
     tcase_add_test(files, options_are_listed);

@@ -147,6 +147,15 @@ for option in dot trace; do
     says 'f.csv: is a folder, not a file'
 done
 
+# ---- beside a file that is called as those of sets are ----
+mkdir data
+echo 'time 1 2 3, and as many words as the head of a table has' >data/table.dat
+run 0 run -q x.tree --trace data/trace.json
+ln -sf table.dat data/table.dat
+run 1 run -q x.tree --trace data/other.json
+says 'data/other.json: .*/data/table.dat cannot be looked at: Too many levels of symbolic links; so nothing is written in there'
+[ -e data/other.json ] && fail 'something is written where nobody knows what is there'
+
 # ---- files that exist, and inputs ----
 echo mine >mine
 for option in dot trace; do
@@ -194,9 +203,25 @@ if [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ]; then
     done
     cp -r a.ms other.ms # of another run
     run 1 run -q x.tree --trace other.ms/table.dat --overwrite
-    says 'other.ms/table.dat: is inside of .*/other.ms, whose files are those of a Measurement Set'
+    says 'other.ms/table.dat: is inside of .*/other.ms, whose files are those of a casacore table'
     run 1 show x.tree --dot other.ms/ANTENNA/new
     says 'is inside of .*/other.ms/ANTENNA'
+    cp -r other.ms kept.ms
+    ln -s other.ms/ANTENNA inside
+    anew='sink(gains(obs)[p] * gains(obs)[q]^H * 1Jy, obs'
+    for action in 'save(obs.freq, to="other.ms/x.csv")' 'save(obs.freq, to="other.ms/ANTENNA/x.npy", overwrite=true)' \
+        'save(obs.freq, to="inside/x.csv")' "$anew, to=\"other.ms/b.ms\")"; do
+        printf '%s\n%s\n' "$obs" "$action" >into.tree
+        run 2 run -q into.tree
+        says 'into.tree:2:[0-9]*: error: .*is inside of .*/other.ms.*, whose files are those of a casacore table'
+    done
+    if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
+        run 1 plot kat-7 -o other.ms/kat.svg
+        says 'is inside of .*/other.ms, whose files'
+        run 1 plot kat-7 -o other.ms/pictures
+        says 'is inside of .*/other.ms, whose files'
+    fi
+    diff -r kept.ms other.ms || fail 'a set has got other files'
     run 0 info a.ms
     if [ -f "$GROVE_BUILD/src/.libs/hdf5.so" ]; then
         fit='run -q calibrate.tree -s ms=a.ms -s sky=sky.txt -s kind=scalar -s overwrite=true'

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -234,6 +235,45 @@ char *grove_path_folder(const char *path)
     while (length > 0 && path[length - 1] != '/')
         length--;
     return length ? grove_format("%.*s", length, path) : grove_strdup(".");
+}
+
+bool grove_path_is_same(const char *a, const char *b)
+{
+    struct stat one, other;
+
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_ino == other.st_ino &&
+           one.st_dev == other.st_dev;
+}
+
+/* `links`: that led here. */
+static char *whole_of(const char *path, int links)
+{
+    char to[PATH_MAX], *whole = realpath(path, NULL);
+
+    if (whole || links == 40)
+        return whole;
+    char *bare = grove_format("%.*s", bare_length(path), path), *folder = grove_path_folder(bare);
+    ssize_t length = readlink(bare, to, sizeof(to) - 1);
+    char *parent = length > 0 ? NULL : realpath(folder, NULL);
+    if (length > 0) { /* of something that does not exist */
+        to[length] = 0;
+        char *next = grove_path_beside(bare, to);
+        whole = whole_of(next, links + 1);
+        free(next);
+    } else if (parent) {
+        char *name = grove_path_name(bare);
+        whole = grove_path_join(parent, name);
+        free(name);
+    }
+    free(parent);
+    free(folder);
+    free(bare);
+    return whole;
+}
+
+char *grove_path_whole(const char *path)
+{
+    return whole_of(path, 0);
 }
 
 /* What older systems and some file systems say of a flag that they do not know. */

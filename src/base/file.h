@@ -62,6 +62,11 @@ bool grove_path_is_absent(int reason);
 bool grove_path_exists(const char *path); /* also where the system cannot tell */
 bool grove_path_is_folder(const char *path);
 bool grove_path_is_link(const char *path);
+/* Whether both are one file or folder that exists, by whatever names. */
+bool grove_path_is_same(const char *a, const char *b);
+/* The path without links, . and .., also of what does not exist yet; NULL where its folder does not
+ * exist. Caller frees. */
+char *grove_path_whole(const char *path);
 /* `path` relative to the folder of `base_file`; a copy of an absolute path. Caller frees. */
 char *grove_path_beside(const char *base_file, const char *path);
 char *grove_path_join(const char *folder, const char *name); /* caller frees */

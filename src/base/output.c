@@ -87,48 +87,81 @@ grove_output_kind grove_output_look(const char *path, char **place, grove_error 
     return kind;
 }
 
-/* The set around a path, of which casacore keeps all files; NULL: none. Caller frees. */
-static char *set_around(const char *place)
+/* Whether the folder is a casacore table: by how its table.dat begins, after a length "Table"
+ * behind its own. -1 with errno: the system cannot tell. */
+static int is_table(const char *folder)
+{
+    static const char mark[] = {'\xbe', '\xbe', '\xbe', '\xbe'}, name[] = "\0\0\0\5Table";
+    char *path = grove_path_join(folder, "table.dat"), bytes[17] = {0};
+    struct stat info;
+    int is = 0, file = -1;
+
+    if (stat(path, &info))
+        is = grove_path_is_absent(errno) ? 0 : -1;
+    else if (S_ISREG(info.st_mode) &&
+             ((file = open(path, O_RDONLY | O_CLOEXEC)) < 0 || pread(file, bytes, 17, 0) < 0))
+        is = -1;
+    else
+        is = !memcmp(bytes, mark, 4) && !memcmp(bytes + 8, name, 9);
+    int reason = errno;
+    if (file >= 0)
+        close(file);
+    free(path);
+    errno = reason;
+    return is;
+}
+
+/* casacore keeps all files of a table: nothing is written among them. */
+static int check_around(const char *path, const char *place, grove_error *error)
 {
     char *folder = grove_path_folder(place), *around = realpath(folder, NULL);
+    int is = 0, code = 0;
 
     free(folder);
-    while (around && around[1]) {
-        char *table = grove_path_join(around, "table.dat");
-        bool is = grove_path_exists(table);
-        free(table);
-        if (is)
-            return around;
+    while (around && around[1] && !(is = is_table(around))) {
         char *next = grove_path_folder(around);
         if (strlen(next) > 1) /* without the slash at its end */
             next[strlen(next) - 1] = 0;
         free(around);
         around = next;
     }
+    if (is < 0)
+        code =
+            grove_fail(error, GROVE_IO,
+                       "%s: %s/table.dat cannot be looked at: %s; so nothing is written in there",
+                       path, around, strerror(errno));
+    else if (is)
+        code = grove_fail(error, GROVE_INVALID,
+                          "%s: is inside of %s, whose files are those of a casacore table; give "
+                          "another place",
+                          path, around);
     free(around);
-    return NULL;
+    return code;
 }
 
-int grove_output_check(const char *path, bool overwrite, grove_error *error)
+int grove_output_check_place(const char *path, bool folder, grove_error *error)
 {
-    char *place = NULL, *set = NULL;
+    char *place = NULL;
     grove_output_kind kind = grove_output_look(path, &place, error);
     int code = 0;
 
     if (kind == GROVE_OUTPUT_UNKNOWN)
         code = GROVE_IO;
-    else if (kind == GROVE_OUTPUT_FOLDER)
+    else if (kind == GROVE_OUTPUT_FOLDER && !folder)
         code = grove_fail(error, GROVE_INVALID, "%s: is a folder, not a file", path);
-    else if (kind != GROVE_OUTPUT_STREAM && (set = set_around(place)))
-        code = grove_fail(error, GROVE_INVALID,
-                          "%s: is inside of %s, whose files are those of a Measurement Set; give "
-                          "another place",
-                          path, set);
-    else if (kind == GROVE_OUTPUT_FILE && !overwrite)
+    else if (kind != GROVE_OUTPUT_STREAM)
+        code = check_around(path, place, error);
+    free(place);
+    return code;
+}
+
+int grove_output_check(const char *path, bool overwrite, grove_error *error)
+{
+    int code = grove_output_check_place(path, false, error);
+
+    if (!code && !overwrite && grove_output_look(path, NULL, error) == GROVE_OUTPUT_FILE)
         code = grove_fail(error, GROVE_INVALID,
                           "%s: exists already; give --overwrite to replace it", path);
-    free(place);
-    free(set);
     return code;
 }
 

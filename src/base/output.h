@@ -19,8 +19,11 @@ typedef enum {
  * anything else `path`; caller frees. `place` may be NULL. */
 grove_output_kind grove_output_look(const char *path, char **place, grove_error *error);
 
-/* Whether a file may be written at `path`: not in place of a folder, nor inside of a Measurement
- * Set, and where a file is, only with `overwrite`. 0 or a code with a message. */
+/* Whether a file, or with `folder` what is one, such as a Measurement Set, may be made at `path`:
+ * no file in place of a folder, and nothing inside of a casacore table. 0 or a code with a message.
+ */
+int grove_output_check_place(const char *path, bool folder, grove_error *error);
+/* The same of a file, and where one is, only with `overwrite`. */
 int grove_output_check(const char *path, bool overwrite, grove_error *error);
 
 /* Opens what is a stream; of an open descriptor of this process, a copy, which goes on from where

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool is_folder(const char *path)
 {
@@ -145,6 +146,7 @@ static int draw_all(const grove_command_line *line)
 {
     grove_library *library = grove_library_new(line->plugin_folders);
     int count, code = GROVE_DONE;
+    bool made = false;
     char *list = pictures(library, line);
     const char **words = list ? split(list, &count) : NULL;
 
@@ -165,12 +167,15 @@ static int draw_all(const grove_command_line *line)
         code = grove_complain(GROVE_USAGE,
                               "-o %s: wants a file that ends in .png or .svg, or a folder",
                               line->output);
-    } else if (line->output && !is_folder(line->output) && mkdir(line->output, 0777)) {
+    } else if (line->output && !is_folder(line->output) &&
+               !(made = mkdir(line->output, 0777) == 0)) {
         code = grove_complain(GROVE_FAILED, "%s: cannot make this folder: %s", line->output,
                               strerror(errno));
     }
     for (int k = 0; k < count && !code; k++)
         code = draw(library, line, words[k]);
+    if (made && code)
+        rmdir(line->output); /* unless a picture is in it */
     grove_library_free(library);
     free(words);
     free(list);

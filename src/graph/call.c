@@ -144,6 +144,16 @@ static int check_choice(const grove_node *node)
     return 0;
 }
 
+/* Also of a class that does not say on what its content depends. */
+static void note_files(const grove_node *node)
+{
+    const grove_option *options = node->class_->options;
+
+    for (int i = 0; options && options[i].name; i++)
+        if (options[i].kind == GROVE_FILE && grove_node_given(node, options[i].name))
+            grove_tree_add_read(node->tree, grove_node_text(node, options[i].name));
+}
+
 static int call_class(grove_node *node)
 {
     const grove_class *class_ = node->class_;
@@ -158,6 +168,8 @@ static int call_class(grove_node *node)
         code = class_->check(node);
     if (!code && class_->open)
         code = class_->open(node);
+    if (class_->open)
+        note_files(node);
     grove_class_unlock(class_);
     if (!code && node->axis_count > GROVE_VALUE_AXES)
         code = grove_node_fail(node, GROVE_SHAPE, "more than %d axes", (int)GROVE_VALUE_AXES);

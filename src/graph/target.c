@@ -11,63 +11,27 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* ---- paths ---- */
-
-/* The folder that has, or will have, what the path names; the caller frees. */
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    if (!slash)
-        return grove_strdup(".");
-    return slash == path ? grove_strdup("/") : grove_format("%.*s", (int)(slash - path), path);
-}
-
-/* The path without links, . and .., also of what does not exist yet; NULL where its folder does not
- * exist. The caller frees. */
-static char *resolve(const char *path, int links)
-{
-    size_t length = strlen(path);
-    char to[4096], *bare, *folder, *parent, *whole = realpath(path, NULL);
-
-    if (whole || links == 40)
-        return whole;
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    bare = grove_format("%.*s", (int)length, path);
-    folder = folder_of(bare);
-    ssize_t read = readlink(bare, to, sizeof(to) - 1);
-    if (read > 0) { /* of something that does not exist */
-        to[read] = 0;
-        char *next = to[0] == '/' ? grove_strdup(to) : grove_path_join(folder, to);
-        whole = resolve(next, links + 1);
-        free(next);
-    } else if ((parent = realpath(folder, NULL))) {
-        const char *name = strrchr(bare, '/');
-        whole = grove_path_join(parent, name ? name + 1 : bare);
-        free(parent);
-    }
-    free(folder);
-    free(bare);
-    return whole;
-}
-
 static bool is_stream(const grove_target *target)
 {
     return grove_output_look(target->path, NULL, NULL) == GROVE_OUTPUT_STREAM;
 }
 
-/* What will fail whatever the run computes. */
-static int check_path(const grove_node *node, const char *path, bool of_file)
+/* Whether all of it is made anew. */
+static bool is_anew(const grove_target *target)
+{
+    return !target->part || target->format;
+}
+
+/* What will fail whatever the run computes. `folder`: what will be there is one. */
+static int check_path(const grove_node *node, const char *path, bool anew, bool folder)
 {
     grove_error *error = grove_error_new();
-    grove_output_kind kind = grove_output_look(path, NULL, error);
-    int code = 0;
+    int code = anew ? grove_output_check_place(path, folder, error)
+               : grove_output_look(path, NULL, error) == GROVE_OUTPUT_UNKNOWN ? GROVE_IO
+                                                                              : 0;
 
-    if (kind == GROVE_OUTPUT_UNKNOWN)
+    if (code)
         code = grove_node_fail_option(node, "to", "%s", grove_error_message(error, 0));
-    else if (kind == GROVE_OUTPUT_FOLDER && of_file)
-        code = grove_node_fail_option(node, "to", "%s: is a folder, not a file", path);
     else if (strchr(path, '\n'))
         code = grove_node_fail_option(node, "to", "'%s': a name with a line break is not written",
                                       path);
@@ -77,11 +41,11 @@ static int check_path(const grove_node *node, const char *path, bool of_file)
 
 int grove_node_set_target(grove_node *node, const grove_target *target)
 {
-    char *resolved = resolve(target->path, 0);
-    int code = check_path(node, target->path, !target->part);
+    char *resolved = grove_path_whole(target->path);
+    int code = check_path(node, target->path, is_anew(target), target->part != NULL);
 
     if (!code && target->beside)
-        code = check_path(node, target->beside, true);
+        code = check_path(node, target->beside, true, false);
     if (!code && resolved && strchr(resolved, '\n'))
         code = grove_node_fail_option(
             node, "to", "%s: in a folder whose name has a line break nothing is written",
@@ -111,12 +75,6 @@ static bool lies_in(const char *inner, const char *outer)
     size_t length = strlen(outer);
 
     return !strncmp(inner, outer, length) && (!inner[length] || inner[length] == '/');
-}
-
-/* Whether all of it is made anew. */
-static bool is_anew(const grove_target *target)
-{
-    return !target->part || target->format;
 }
 
 static bool same_path(const grove_node *first, const grove_node *second)
@@ -270,7 +228,7 @@ grove_node *grove_target_rows(const grove_node *action)
         const char *path = object ? grove_node_property(object, "path") : NULL;
         if (path && is_anew(action->target))
             return object;
-        char *resolved = path ? resolve(path, 0) : NULL;
+        char *resolved = path ? grove_path_whole(path) : NULL;
         bool same = resolved && !strcmp(resolved, action->target_path);
         free(resolved);
         if (same)
@@ -282,7 +240,7 @@ grove_node *grove_target_rows(const grove_node *action)
 static int check_member(const grove_node *action, const grove_node *member, const char *part)
 {
     const char *path = grove_node_property(member->leaf, "path");
-    char *resolved = resolve(path, 0);
+    char *resolved = grove_path_whole(path);
     bool lost = resolved && !strcmp(resolved, action->target_path) &&
                 !strcmp(part, action->target->part) && !has_other_rows(action, member->leaf);
 
@@ -295,6 +253,47 @@ static int check_member(const grove_node *action, const grove_node *member, cons
         "%s overwrite=true",
         part, action->target->path, member->name, member->place.file ? member->place.file : "",
         member->place.line, member->place.column, action->class_->name);
+}
+
+/* What the tree reads that is this file, or a set that it lies in; with `inside` also what lies in
+ * it. NULL: nothing. */
+static const char *find_read(const grove_tree *tree, const char *resolved, bool inside)
+{
+    for (size_t i = 0; i < tree->read_count; i++) {
+        const char *each = tree->reads[i];
+        char *input = grove_path_exists(each) ? grove_path_whole(each) : NULL;
+        bool is = input && (lies_in(resolved, input) || (inside && lies_in(input, resolved)) ||
+                            grove_path_is_same(resolved, input));
+        free(input);
+        if (is)
+            return each;
+    }
+    return NULL;
+}
+
+static int check_input(const grove_node *action, const char *path)
+{
+    char *resolved = grove_path_whole(path);
+    const char *read = resolved ? find_read(action->tree, resolved, true) : NULL;
+
+    free(resolved);
+    return read ? grove_node_fail_option(action, "to",
+                                         "%s: is read here (%s), and is never replaced; give "
+                                         "another place",
+                                         path, read)
+                : 0;
+}
+
+/* What is made anew takes the place of nothing that is read. */
+static int check_inputs(const grove_node *action)
+{
+    const grove_target *target = action->target;
+    int code = 0;
+
+    if (!target || !is_anew(target) || is_stream(target))
+        return 0;
+    code = check_input(action, target->path);
+    return code || !target->beside ? code : check_input(action, target->beside);
 }
 
 /* What is there and stays is not replaced unasked by an action of a tree that reads it. */
@@ -321,7 +320,8 @@ int grove_tree_check_targets(const grove_tree *tree)
         find_members(tree->actions[i], reads);
     for (size_t i = 0; i < tree->action_count; i++) {
         int lost = check_reads(tree, tree->actions[i], reads);
-        code = code ? code : lost;
+        int replaced = check_inputs(tree->actions[i]);
+        code = code ? code : lost ? lost : replaced;
         for (size_t k = 0; k < i; k++) {
             const grove_node *first = tree->actions[k], *second = tree->actions[i];
             int fault = first->target && second->target ? check_pair(first, second) : 0;
@@ -333,18 +333,6 @@ int grove_tree_check_targets(const grove_tree *tree)
 }
 
 /* ---- other outputs of a run ---- */
-
-static const char *reads(const grove_tree *tree, const char *resolved)
-{
-    for (size_t i = 0; i < tree->read_count; i++) {
-        char *input = resolve(tree->reads[i], 0);
-        bool is = input && lies_in(resolved, input);
-        free(input);
-        if (is)
-            return tree->reads[i];
-    }
-    return NULL;
-}
 
 /* Also what is made beside a target: the axes of .npy, a checkpoint. */
 static const grove_node *writes(const grove_tree *tree, const char *resolved)
@@ -364,20 +352,19 @@ static const grove_node *writes(const grove_tree *tree, const char *resolved)
 int grove_tree_check_output(const grove_tree *tree, const char *path, bool overwrite,
                             grove_error *error)
 {
-    char *resolved = resolve(path, 0);
+    char *resolved = grove_path_whole(path);
     const char *read = NULL;
     const grove_node *action = NULL;
     int code = 0;
 
     if (resolved && grove_output_look(path, NULL, NULL) != GROVE_OUTPUT_STREAM) {
-        read = reads(tree, resolved);
+        read = find_read(tree, resolved, false);
         action = writes(tree, resolved);
     }
     if (read)
         code = grove_fail(error, GROVE_INVALID,
-                          "%s: is read here (%s), and would be lost; give "
-                          "another place",
-                          path, read);
+                          "%s: is read here (%s), and is never replaced; give another place", path,
+                          read);
     else if (action)
         code = grove_fail(error, GROVE_INVALID, "%s: %s writes that (%s:%d:%d); give another place",
                           path, action->class_->name, action->place.file ? action->place.file : "",
@@ -396,7 +383,7 @@ typedef struct {
 /* Of what is there: the thing itself, else its folder. */
 static room room_at(const grove_node *action)
 {
-    char *folder = folder_of(action->target_path);
+    char *folder = grove_path_folder(action->target_path);
     const char *at = is_anew(action->target) ? folder : action->target_path;
     room found = {0, -1};
     struct statvfs disk;
@@ -467,7 +454,7 @@ int grove_tree_check_room(const grove_tree *tree, grove_error *error)
 static int check_access(const grove_node *action, grove_error *error)
 {
     const grove_target *target = action->target;
-    char *folder = folder_of(action->target_path);
+    char *folder = grove_path_folder(action->target_path);
     const char *name = action->class_->name, *path = target->path, *there = NULL;
     int code = 0;
 
