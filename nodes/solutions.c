@@ -206,6 +206,8 @@ static int add_members(grove_node *node, const solutions *s)
     if (!code && (a->grid || p->grid))
         code = add_member(node, "gain", a, p, (grove_form){.complex_ = p->grid != NULL},
                           "amplitude * exp(1i phase)");
+    if (!code && a->grid && p->grid)
+        grove_node_add_property(node, "amplitude(gain)", "yes");
     return code;
 }
 

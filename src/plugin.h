@@ -579,7 +579,8 @@ int grove_node_add_member(grove_node *node, const char *name, const char *axes,
  * "name" is what messages call the leaf, if the tree does not name it. "part(MEMBER)" is the part
  * of "path" that a member is read from, in the words of grove_target: an action that does not make
  * the path anew replaces it only with .overwrite, or if an object of it has that "path" and another
- * "selection" (rows that it reads). An action's "order", "baseline": what it writes lies so. */
+ * "selection" (rows that it reads). "amplitude(MEMBER)": a complex one that is not phases alone. An
+ * action's "order", "baseline": what it writes lies so. */
 void grove_node_add_property(grove_node *node, const char *name, const char *text);
 const char *grove_node_property(const grove_node *node, const char *name);
 /* Adds to the leaf's key what its content depends on beside its options, as a file's identity. */

@@ -271,8 +271,14 @@ static grove_operand express_leaf(grove_node *leaf, const char *name, const grov
 {
     grove_operand result = express(leaf, leaf->class_->expression(leaf), name, place);
 
-    if (result.kind == GROVE_OPERAND_NODE)
-        result.node->stands_for = leaf;
+    if (result.kind != GROVE_OPERAND_NODE)
+        return result;
+    grove_node *node = result.node;
+    node->stands_for = leaf;
+    if (name && leaf->auto_named && node->kind == GROVE_NODE_MEMBER && node->leaf == leaf) {
+        node->name = leaf->name = grove_arena_text(leaf->tree->arena, name);
+        leaf->auto_named = false;
+    }
     return result;
 }
 

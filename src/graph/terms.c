@@ -129,23 +129,65 @@ static const char *shown(const checking *c, const grove_factor *factor, bool oth
                               factor->inverse ? "^-1" : "", factor->adjoint != other ? "^H" : "");
 }
 
+/* What its leaf says of a member: the property "WHAT(MEMBER)", or NULL. */
+static const char *property_of(const grove_node *node, const char *what)
+{
+    char *name;
+    const char *said;
+
+    if (node->kind != GROVE_NODE_MEMBER)
+        return NULL;
+    name = grove_format("%s(%s)", what, node->leaf->members[node->member].name);
+    said = grove_node_property(node->leaf, name);
+    free(name);
+    return said;
+}
+
+static bool is_complex(const grove_edge *edge)
+{
+    return edge->node && edge->node->form.complex_;
+}
+
+/* Whether it is known to have amplitudes, and not phases alone: a real term (but no matrix, which
+ * may be a rotation), a parm that is a complex number, solutions with amplitudes. */
+static bool has_amplitude(const grove_node *node)
+{
+    static const grove_role roles[] = {GROVE_ROLE_SCALAR, GROVE_ROLE_DIAGONAL, GROVE_ROLE_MATRIX};
+    bool has = grove_node_has_role(node, GROVE_ROLE_PARM) || property_of(node, "amplitude");
+
+    if (!node->form.complex_)
+        return node->form.shape != GROVE_MATRIX;
+    for (size_t i = 0; i < sizeof(roles) / sizeof(*roles); i++)
+        for (int k = 0; grove_node_has_role(node, roles[i]) && k < node->input_count; k++)
+            has = has || (is_complex(&node->inputs[k]) &&
+                          has_amplitude(grove_node_behind_casts(node->inputs[k].node)));
+    return has;
+}
+
 /* The phases of a term of both stations are those of a baseline where one is conjugated, or, of a
- * phase, inverted: g_p M g_q^H, and not g_p M g_q. */
+ * phase, inverted: g_p M g_q^H, and not g_p M g_q. Amplitudes are in both or out of both. */
 static void check_adjoints(checking *c, const grove_chain *product, const grove_node *user)
 {
+    bool visibilities = false;
+
+    for (int i = 0; i < product->count; i++)
+        visibilities = visibilities || grove_node_varies(product->at[i].node, GROVE_AXIS_BASELINE);
     for (int i = 0; i < product->count; i++) {
         const grove_factor *first = &product->at[i], *last = NULL;
-        int turns[2] = {0, 0};
-        if (!first->side || !grove_factor_adjoint(&(grove_factor){.node = first->node}))
+        int turns[2] = {0, 0}, powers[2] = {0, 0};
+        bool phase = grove_factor_adjoint(&(grove_factor){.node = first->node});
+        if (!first->side)
             continue;
         for (int k = 0; k < product->count; k++) {
             const grove_factor *at = &product->at[k];
             if (at->node != first->node || !at->side)
                 continue;
             turns[at->side == 'q'] += at->adjoint != at->inverse ? -1 : 1;
+            powers[at->side == 'q'] += at->inverse ? -1 : 1;
             last = at->side != first->side ? at : last;
         }
-        if (last && turns[0] * turns[1] > 0)
+        if (last && ((phase && turns[0] * turns[1] > 0) ||
+                     (visibilities && powers[0] * powers[1] < 0 && has_amplitude(first->node))))
             warn(c, first->node, user,
                  "%s stands at one side and %s at the other; that of the other station is %s",
                  shown(c, first, false), shown(c, last, false), shown(c, first, true));
@@ -260,19 +302,6 @@ static void check_value(checking *c, const grove_edge *edge)
             check_value(c, &(grove_edge){.node = product.at[i].node});
 }
 
-static const char *part_of(const grove_node *node)
-{
-    char *name;
-    const char *part;
-
-    if (node->kind != GROVE_NODE_MEMBER)
-        return NULL;
-    name = grove_format("part(%s)", node->leaf->members[node->member].name);
-    part = grove_node_property(node->leaf, name);
-    free(name);
-    return part;
-}
-
 /* A model that has the data as a factor is fitted by unity. */
 static void check_model(checking *c, const grove_node *action)
 {
@@ -283,10 +312,10 @@ static void check_model(checking *c, const grove_node *action)
     for (int k = 0; k < action->input_count; k++) {
         const grove_node *data = action->inputs[k].node;
         data = data ? grove_node_behind_casts(action->inputs[k].node) : NULL;
-        const char *part = data && k != action->fit->model ? part_of(data) : NULL;
+        const char *part = data && k != action->fit->model ? property_of(data, "part") : NULL;
         for (int i = 0; i < product.count && part; i++) {
             const grove_node *factor = product.at[i].node;
-            if (factor->leaf == data->leaf && grove_equal(part_of(factor), part))
+            if (factor->leaf == data->leaf && grove_equal(property_of(factor, "part"), part))
                 warn(c, factor, action,
                      "its model is made of the data, %s of '%s', that it is fitted to; give it "
                      "that of a sky, or a column with a model",
