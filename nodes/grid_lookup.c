@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/unit.h"
 #include "nodes/grid_intervals.h"
 
 #include <math.h>
@@ -70,11 +71,22 @@ static char *distance_of(bool time, double x)
                       : grove_format("%.4g kHz", x / 1e3);
 }
 
-/* Observations of times further apart are not of one session. */
+/* ", 2020-01-31T20:00:30.0 after 2020-01-01T20:04:00.0" */
+static char *dates_of(double own, double of_file, const char *beyond)
+{
+    char one[40], other[40];
+
+    return grove_format(", %s %s %s", grove_show_date(one, own), beyond,
+                        grove_show_date(other, of_file));
+}
+
+/* Observations of times further apart are not of one session. What is the same for all times of a
+ * set, such as a bandpass, is taken over to sets of the same day. */
 #define SESSION (12 * 3600.)
+#define DAY     (24 * 3600.)
 
 /* How far the cells are from the file's numbers, below them or above: of times where they are of
- * another session, of channels where not one is there. Otherwise 0. */
+ * another session or day, of channels where not one is there. Otherwise 0. */
 static double gap_of(const grove_lookup *t, bool time, const grove_axis *axis,
                      const grove_knot *knots, int64_t count, bool *above)
 {
@@ -88,9 +100,10 @@ static double gap_of(const grove_lookup *t, bool time, const grove_axis *axis,
     }
     double gap = fmax(knots[0].low - high, low - knots[count - 1].high);
     *above = gap == low - knots[count - 1].high;
-    if (time ? count < 2 && t->intervals : t->any_freq)
+    if (!time && t->any_freq)
         return 0;
-    return gap > (time ? SESSION : width) ? gap : 0;
+    double most = !time ? width : count < 2 && t->intervals ? DAY : SESSION;
+    return gap > most ? gap : 0;
 }
 
 /* What becomes of what lies beyond. */
@@ -127,11 +140,15 @@ static void note_beyond(grove_lookup *t, const grove_node *node, const char *nam
             continue;
         char *old = t->note, *distance = distance_of(time, all ? nearest : farthest),
              *outcome = outcome_of(t, node, count < 2, last, all);
-        t->note = grove_format("%s%s%s of '%s' %s %s %s the file's %s; %s", old ? old : "",
+        const char *beyond = time ? (last ? "after" : "before") : (last ? "above" : "below");
+        char *dates = time && apart
+                          ? dates_of(last ? min : max, last ? end[1]->high : end[0]->low, beyond)
+                          : grove_strdup("");
+        t->note = grove_format("%s%s%s of '%s' %s %s %s the file's %s%s; %s", old ? old : "",
                                old ? "; " : "", time ? "times" : "channels", owner_name(axis),
-                               all == last ? "begin" : "end", distance,
-                               time ? (last ? "after" : "before") : (last ? "above" : "below"),
-                               last ? "last" : "first", outcome);
+                               all == last ? "begin" : "end", distance, beyond,
+                               last ? "last" : "first", dates, outcome);
+        free(dates);
         t->apart = t->apart || apart;
         free(outcome);
         free(distance);

@@ -85,9 +85,12 @@ static void make_world(void)
     make_set("observed.ms", "kat-7", "start=\"2020-01-01T20:00\", frequency=1.4GHz");
     make_set("high.ms", "kat-7", "start=\"2020-01-01T20:00\", frequency=5GHz");
     make_set("later.ms", "kat-7", "start=\"2020-01-31T20:00\", frequency=1.4GHz");
+    make_set("evening.ms", "kat-7", "start=\"2020-01-02T16:00\", frequency=1.4GHz");
     make_set("wsrt.ms", "wsrt", "start=\"2020-01-01T20:00\", frequency=1.4GHz");
     make_set("circular.ms", "kat-7", "start=\"2020-01-01T20:00\", frequency=1.4GHz, feed=circular");
     make_table("observed.ms", "gains.h5", "diagonal, time=60s", "");
+    make_table("observed.ms", "bandpass.h5", "diagonal, freq=4MHz", "");
+    make_table("later.ms", "later.h5", "diagonal, time=60s", "");
     make_table("observed.ms", "phases.h5", "phase, time=60s", "");
     make_table("high.ms", "high.h5", "diagonal, time=60s", "");
     make_table("high.ms", "high-bandpass.h5", "diagonal, freq=4MHz",
