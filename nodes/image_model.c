@@ -328,6 +328,43 @@ static int publish(grove_node *node, const model *m)
     return code;
 }
 
+/* Frequencies further apart than this factor: with a spectral index of -0.7, 7 % of the flux. */
+#define FAR 1.1
+
+/* The lowest and the highest edge of channels. */
+static void band_of(const double *centre, const double *width, int64_t count, double band[2])
+{
+    band[0] = INFINITY;
+    band[1] = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const double half = width ? fabs(width[i]) / 2 : 0;
+        band[0] = fmin(band[0], centre[i] - half);
+        band[1] = fmax(band[1], centre[i] + half);
+    }
+}
+
+/* Says where no channel of the observation is near to those of the image. */
+static void compare_bands(grove_node *node, const grove_image *image, const grove_axis *freq)
+{
+    double own[2], wanted[2];
+
+    if (!image->freq || !freq || !freq->centre)
+        return;
+    band_of(image->freq, image->width, image->channels, own);
+    band_of(freq->centre, freq->width, freq->size, wanted);
+    if (wanted[0] <= FAR * own[1] && own[0] <= FAR * wanted[1])
+        return;
+    const char *obs = grove_node_name(grove_node_object(node, "obs"));
+    char *text = grove_format(
+        "%s is of %.6g to %.6g MHz, channels of '%s' are of %.6g to %.6g MHz, and its fluxes are "
+        "taken "
+        "as they are; %s.value * (%s.freq / %.6gMHz)^-0.7 has those of each channel, by a spectrum",
+        grove_node_text(node, "file"), own[0] / 1e6, own[1] / 1e6, obs, wanted[0] / 1e6,
+        wanted[1] / 1e6, grove_node_name(node), obs, (own[0] + own[1]) / 2e6);
+    grove_node_add_property(node, "far(value)", text);
+    free(text);
+}
+
 static int open_model(grove_node *node)
 {
     const char *path = grove_node_text(node, "file");
@@ -352,6 +389,7 @@ static int open_model(grove_node *node)
         return code;
     grove_node_add_identity(node, path);
     drop_missing(node, m->image);
+    compare_bands(node, m->image, grove_node_axis(obs, "freq"));
     code = m->own ? 0 : regrid(node, m);
     return code ? code : publish(node, m);
 }
@@ -423,7 +461,10 @@ GROVE_CLASS(image_model) = {
         "and each part is shared out among the four pixels around it by bilinear weights, so that "
         "fluxes and centres of gravity stay. Of a cube, channels are an axis freq, that of obs "
         "where frequencies and widths agree; several Stokes parameters, I, Q, U, V, are a vector. "
-        "Pixels that are not numbers are 0, with a warning.",
+        "Pixels that are not numbers are 0, with a warning. Another one is given where "
+        "visibilities "
+        "are made of it at frequencies that are more than a tenth off those of the file, and it is "
+        "not multiplied by a spectrum, such as (obs.freq / 5GHz)^-0.7.",
     .output_doc = "an object: members value (Jy), l and m, of a cube freq (Hz)",
     .group = "data",
     .inputs = inputs,

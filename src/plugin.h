@@ -575,12 +575,12 @@ int grove_node_add_axis(grove_node *node, const grove_axis *axis);
 int grove_node_take_axis(grove_node *node, const grove_node *object, const char *name);
 int grove_node_add_member(grove_node *node, const char *name, const char *axes,
                           const grove_form *form, const void *data, const char *doc);
-/* Texts that other classes may request from a leaf ("telescope", "path"). Copied; NULL when absent.
- * "name" is what messages call the leaf, if the tree does not name it. "part(MEMBER)" is the part
- * of "path" that a member is read from, in the words of grove_target: an action that does not make
- * the path anew replaces it only with .overwrite, or if an object of it has that "path" and another
- * "selection" (rows that it reads). "amplitude(MEMBER)": a complex one that is not phases alone. An
- * action's "order", "baseline": what it writes lies so. */
+/* Texts that others may request from a leaf ("path"). Copied; NULL when absent. "name": for
+ * messages where the tree has none. "part(MEMBER)": the part of "path" that it is read from, as in
+ * a target: an action that does not make the path anew replaces it only with .overwrite, or if an
+ * object of it has that "path" and another "selection" (rows). "amplitude(MEMBER)": a complex one
+ * is not phases alone. "far(MEMBER)": its fluxes are of other frequencies. An action's "order",
+ * "baseline": what it writes lies so. */
 void grove_node_add_property(grove_node *node, const char *name, const char *text);
 const char *grove_node_property(const grove_node *node, const char *name);
 /* Adds to the leaf's key what its content depends on beside its options, as a file's identity. */

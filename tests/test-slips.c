@@ -68,6 +68,14 @@ static void make_table(const char *set, const char *name, const char *jones, con
         set, jones, more, name);
 }
 
+static void make_image(const char *set, const char *name, const char *options)
+{
+    run("obs = ms(\"%s\")\n"
+        "sky = dirty_image(obs.data, obs, size=64, cell=20arcsec%s)\n"
+        "fits = image(sky, to=\"%s\", unit=\"Jy/pixel\")\n",
+        set, options, name);
+}
+
 static void make_world(void)
 {
     static const char *const sky = "format = Name, Type, Patch, Ra, Dec, I\n"
@@ -96,6 +104,9 @@ static void make_world(void)
     make_table("high.ms", "high-bandpass.h5", "diagonal, freq=4MHz",
                "keep = save(G, to=\"high.csv\")\n");
     make_table("high.ms", "high-delay.h5", "delay", "");
+    make_image("high.ms", "high.fits", "");
+    make_image("high.ms", "high-cube.fits", ", bands=2");
+    make_image("observed.ms", "field.fits", "");
     run("obs = ms(\"observed.ms\")\nS = sky_model(\"field.skymodel\")\n"
         "X[s,p] = parm(\"X\", jones=phase, groups=patch)\n"
         "fit = solve(sum[s]( X[s,p] * point(S, obs) * X[s,q]^H ), obs.data, "

@@ -251,8 +251,8 @@ START_TEST(far_outside)
         const char *note;
         bool warns; /* of another day, or of other frequencies */
     } tables[] = {
-        {"a", START - 30 * 86400., 1.4e9,
-         "times of 'obs' begin 30 d after the file's last, ", true},
+        {"a", START - 30 * 86400., 1.4e9, "times of 'obs' begin 30 d after the file's last, ",
+         true},
         {"b", START + 9300, 1.4e9,
          "times of 'obs' end 1 h 50 min before the file's first; its first solutions hold"},
         {"c", START - 300, 1.4e9,

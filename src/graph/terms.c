@@ -324,6 +324,49 @@ static void check_model(checking *c, const grove_node *action)
     }
 }
 
+/* ---- images ---- */
+
+/* A real factor that changes with frequency, but not with what visibilities are of. */
+static bool has_spectrum(const grove_edge *edge)
+{
+    const grove_node *node = edge->node ? grove_node_behind_casts(edge->node) : NULL;
+
+    if (!node || !grove_node_varies(node, GROVE_AXIS_FREQ))
+        return false;
+    if (grove_node_has_role(node, GROVE_ROLE_PRODUCT) ||
+        grove_node_has_role(node, GROVE_ROLE_QUOTIENT))
+        return has_spectrum(&node->inputs[0]) || has_spectrum(&node->inputs[1]);
+    return node->form.shape == GROVE_SCALAR && !node->form.complex_ &&
+           !grove_node_varies(node, GROVE_AXIS_STATION) &&
+           !grove_node_varies(node, GROVE_AXIS_BASELINE);
+}
+
+/* Images whose fluxes become visibilities at other frequencies than their own, without a spectrum
+ * that they are multiplied by on the way. */
+static void check_images(checking *c, const grove_node *action)
+{
+    enum { REACHED = 1, AS_VISIBILITIES = 2 };
+
+    memset(c->reached, 0, c->tree->node_count);
+    c->reached[action->id] = REACHED;
+    for (int i = action->id; i >= 0; i--) { /* inputs come before their users */
+        const grove_node *node = c->tree->nodes[i];
+        const bool product = grove_node_has_role(node, GROVE_ROLE_PRODUCT) ||
+                             grove_node_has_role(node, GROVE_ROLE_QUOTIENT);
+        const char *far = c->reached[i] & AS_VISIBILITIES ? property_of(node, "far") : NULL;
+        if (c->reached[i] && grove_node_varies(node, GROVE_AXIS_BASELINE))
+            c->reached[i] |= AS_VISIBILITIES;
+        if (far && !c->told[node->id]) {
+            c->told[node->id] = true;
+            grove_warn_at(c->tree->error, &node->leaf->place, "%s: %s", node->leaf->class_->name,
+                          far);
+        }
+        for (int k = 0; k < node->input_count && c->reached[i]; k++)
+            if (node->inputs[k].node && !(product && has_spectrum(&node->inputs[!k])))
+                c->reached[node->inputs[k].node->id] |= c->reached[i];
+    }
+}
+
 void grove_tree_check_terms(grove_tree *tree)
 {
     size_t count = tree->node_count + 1;
@@ -342,6 +385,7 @@ void grove_tree_check_terms(grove_tree *tree)
             check_one_sided(&c, action, k);
             check_value(&c, &action->inputs[k]);
         }
+        check_images(&c, action);
         if (action->fit)
             check_model(&c, action);
     }
