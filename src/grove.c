@@ -409,6 +409,13 @@ int grove_recover(const char *path, bool *done, grove_error *error)
     return data ? data->recover(path, done, error) : GROVE_MISSING;
 }
 
+int grove_restore_flags(const char *path, const char *version, grove_error *error)
+{
+    const grove_data_module *data = grove_data_open(error);
+
+    return data ? data->restore_flags(path, version, error) : GROVE_MISSING;
+}
+
 void grove_wait_for_sets(bool wait)
 {
     grove_set_lock_wait(wait);

@@ -309,6 +309,10 @@ int grove_library_plot(grove_library *library, const char *path, const grove_pic
  * that such a run was changing is again as it was before it. Opening a set does the same. *done:
  * whether there was anything; what was done is said on standard error. */
 int grove_recover(const char *path, bool *done, grove_error *error);
+/* Puts back the flags of a Measurement Set as they are in SET.flagversions, where a run keeps those
+ * that it changes. `version`: a name, such as "grove_1", or "last". Those that it replaces are kept
+ * there, too. */
+int grove_restore_flags(const char *path, const char *version, grove_error *error);
 /* Whether a set that another run has open is waited for (the default) or an error. */
 void grove_wait_for_sets(bool wait);
 

@@ -49,11 +49,11 @@ void foreign_stations(const char *of, int from, int to, const char *path)
     chosen.rename(path, Table::New);
 }
 
-void foreign_flag(const char *path)
+void foreign_flag(const char *path, int first)
 {
     Table table(path, Table::Update);
     ScalarColumn<Bool> flag(table, "FLAG_ROW");
-    for (rownr_t row = 1; row < table.nrow(); row += 2)
+    for (rownr_t row = rownr_t(first); row < table.nrow(); row += 2)
         flag.put(row, True);
 }
 
@@ -206,6 +206,19 @@ char *foreign_manager(const char *path, const char *column)
     return nullptr;
 }
 
+template <typename T, typename Add>
+static void add_cells(const ArrayColumn<T> &column, const Add &add)
+{
+    for (rownr_t row = 0; row < column.nrow(); row++) {
+        char defined = column.isDefined(row);
+        add(&defined, 1);
+        if (!defined)
+            continue;
+        Array<T> cell(column(row));
+        add(cell.data(), cell.nelements() * sizeof(T));
+    }
+}
+
 unsigned long foreign_hash(const char *path)
 {
     LogSinkInterface *quiet = new NullLogSink(LogFilter(LogMessage::SEVERE));
@@ -223,17 +236,15 @@ unsigned long foreign_hash(const char *path)
         std::vector<std::string> sorted(names.begin(), names.end());
         std::sort(sorted.begin(), sorted.end());
         for (const std::string &name : sorted) {
-            if (table.tableDesc().columnDesc(name).dataType() != TpComplex)
-                continue;
-            ArrayColumn<Complex> column(table, name);
-            add(name.data(), name.size());
-            for (rownr_t row = 0; row < table.nrow(); row++) {
-                char defined = column.isDefined(row);
-                add(&defined, 1);
-                if (!defined)
-                    continue;
-                Array<Complex> cell(column(row));
-                add(cell.data(), cell.nelements() * sizeof(Complex));
+            const DataType type = table.tableDesc().columnDesc(name).dataType();
+            add(name.data(), type == TpComplex || name == "FLAG" ? name.size() : 0);
+            if (type == TpComplex)
+                add_cells(ArrayColumn<Complex>(table, name), add);
+            else if (name == "FLAG")
+                add_cells(ArrayColumn<Bool>(table, name), add);
+            else if (name == "FLAG_ROW") {
+                Vector<Bool> rows(ScalarColumn<Bool>(table, name).getColumn());
+                add(rows.data(), rows.size());
             }
         }
         String type(table.tableInfo().type());

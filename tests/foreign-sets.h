@@ -13,8 +13,8 @@ extern "C" {
 void foreign_reference(const char *of, const char *path);
 /* A reference table with the rows of the stations [from, to) among each other. */
 void foreign_stations(const char *of, int from, int to, const char *path);
-/* Flags the other rows of a set. */
-void foreign_flag(const char *path);
+/* Flags every second row of a set, from this one on. */
+void foreign_flag(const char *path, int first);
 /* The concatenation of two sets. */
 void foreign_concatenation(const char *a, const char *b, const char *path);
 /* A copy of a set with its rows in the order of baselines, those of each by time. */

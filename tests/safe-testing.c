@@ -119,6 +119,26 @@ int safe_write_column(const char *path, const char *column, grove_ms_mode mode, 
     return ms ? end(ms, safe_write_all(ms, scale)) : GROVE_IO;
 }
 
+int safe_write_flags(const char *path, int from)
+{
+    grove_ms *ms = safe_open_column(path, "DATA", GROVE_MS_REPLACE);
+    grove_ms_block block = {0, 3, 0, 3, 0, 2};
+    float data[2 * SAFE_NUMBERS];
+    unsigned char flags[SAFE_NUMBERS];
+
+    for (int i = 0; i < 2 * SAFE_NUMBERS; i++)
+        data[i] = (float)(i + 1);
+    for (int i = 0; i < SAFE_NUMBERS; i++)
+        flags[i] = i % 3 == from;
+    int code = ms ? grove_ms_prepare_flags(ms, safe_error) : GROVE_IO;
+    if (!code)
+        code = grove_ms_write_data(ms, &block, data, flags, safe_error);
+    if (!code)
+        return grove_ms_finish(ms, safe_error);
+    grove_ms_abort(ms);
+    return code;
+}
+
 /* ---- in processes of their own ---- */
 
 /* What the function returns there, or 128 + the signal. */

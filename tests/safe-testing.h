@@ -24,6 +24,8 @@ int safe_new_set(const char *path, float scale, bool overwrite);
 /* A column of a set that is there, opened and written. */
 grove_ms *safe_open_column(const char *path, const char *column, grove_ms_mode mode);
 int safe_write_column(const char *path, const char *column, grove_ms_mode mode, float scale);
+/* Flags of a set with scale 1: of every third number, from this one on. */
+int safe_write_flags(const char *path, int from);
 
 /* What the function returns in a process of its own, 0 or 1, or 128 + the signal. */
 int safe_in_child(int (*function)(const void *context), const void *context);

@@ -67,7 +67,7 @@ static void make_half(void)
     testing_tree(&t, text);
     ck_assert(!probe_run(&t, NULL));
     foreign_reference(full, half);
-    foreign_flag(full); /* the rows that the other one lacks */
+    foreign_flag(full, 1); /* the rows that the other one lacks */
     free(text);
     free(half);
     free(full);

@@ -145,6 +145,13 @@ if $tables; then
     [ "$flags" = "$(flagged -s ms=applied.ms -s column=CORRECTED_DATA)" ] || { cat log; echo 'FAIL: apply.tree flags others'; status=1; }
     must "$grove" run -q unsolved.tree
 fi
+# The same flags again are no change; those from before are had back, and those in their place, too.
+must "$grove" run -q calibrate.tree -s ms=world.ms -s sky=field.skymodel -s min_baseline=1.6km
+[ "$(ls world.ms.flagversions)" = "$(printf 'FLAG_VERSION_LIST\nflags.grove_1')" ] || { ls world.ms.flagversions; echo 'FAIL: versions of flags'; status=1; }
+must "$grove" recover --flags last world.ms
+[ "$(flagged)" = '0 flagged' ] || { cat log; echo 'FAIL: flags are not had back'; status=1; }
+must "$grove" recover --flags last world.ms
+[ "$(flagged)" = "$flags" ] || { cat log; echo 'FAIL: flags are not had back again'; status=1; }
 
 # A fit without any solution changes nothing: the set, FLAG too, is as it was, no table and no checkpoint is left.
 cat >zero.tree <<'END'

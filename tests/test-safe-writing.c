@@ -97,6 +97,37 @@ static int make_shared(const void *context)
     return 0;
 }
 
+static int make_flagged(const void *context)
+{
+    if (make_set(context))
+        return 1;
+    foreign_flag(safe_path("a.ms"), 1);
+    return 0;
+}
+
+static int change_flags(const void *context)
+{
+    (void)context;
+    return safe_write_flags(safe_path("a.ms"), 0);
+}
+
+static int make_changed(const void *context)
+{
+    return make_flagged(context) || change_flags(context);
+}
+
+static int change_again(const void *context)
+{
+    (void)context;
+    return safe_write_flags(safe_path("a.ms"), 1);
+}
+
+static int put_back_flags(const void *context)
+{
+    (void)context;
+    return grove_ms_restore_flags(safe_path("a.ms"), "last", safe_error);
+}
+
 static int make_nothing(const void *context)
 {
     (void)context;
@@ -231,6 +262,9 @@ static const struct scenario {
     {"a set in place of another", make_set, overwrite, true, false, true},
     {"columns of a new set", make_nothing, write_new_columns, true, false, true},
     {"columns of a set in place of another", make_set, overwrite_columns, true, false, true},
+    {"changed flags", make_flagged, change_flags, true, false, true},
+    {"flags changed again", make_changed, change_again, true, false, true},
+    {"flags put back", make_changed, put_back_flags, true, false, true},
     {"a replaced column, no links", make_set, replace_column, false, true, true},
     {"a new set, simple renames", make_nothing, write_new, false, true, true},
     {"a set in place of another, simple renames", make_set, overwrite, false, true, true},
@@ -242,6 +276,8 @@ enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
 /* ---- what is there ---- */
 
 static const char *const sets[] = {"a.ms", "b.ms", "c.ms", "some.ms"};
+static const char *const versions[] = {"a.ms.flagversions/flags.grove_1",
+                                       "a.ms.flagversions/flags.grove_2"};
 
 /* Names of all files, but for locks, which casacore makes when it opens a table. */
 static void list(grove_text *text, const char *path, const char *name)
@@ -273,6 +309,9 @@ static int print_state(const void *context)
         if (grove_path_exists(safe_path(sets[k])))
             grove_text_add(&text, "%s %lx %ld\n", sets[k], foreign_hash(safe_path(sets[k])),
                            foreign_history(safe_path(sets[k])));
+    for (size_t k = 0; k < sizeof(versions) / sizeof(versions[0]); k++)
+        if (grove_path_exists(safe_path(versions[k])))
+            grove_text_add(&text, "%s %lx\n", versions[k], foreign_hash(safe_path(versions[k])));
     fputs(text.at, to);
     return fclose(to);
 }

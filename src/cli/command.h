@@ -19,7 +19,7 @@ typedef struct {
     bool help, quiet, no_wait, check, markdown, devices, logarithmic, cuda, eval, device_call, leaf,
         action, accumulator, derivatives;
     const char *svg, *png, *dot, *output, *what, *column, *baselines, *correlations, *folder,
-        *trace, *tree, *value, *dataset, *stations, *reference, *direction;
+        *trace, *tree, *value, *dataset, *stations, *reference, *direction, *flags;
     int field, window, size;
     double cell; /* arcsec */
 } grove_command_line;

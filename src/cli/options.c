@@ -57,6 +57,10 @@ static const option options[] = {
     {"quiet", "-q", NULL, "no progress, no summary", FLAG, LINE(quiet)},
     {"no-wait", NULL, NULL, "fails at once when another run has a Measurement Set open", FLAG,
      LINE(no_wait)},
+    {"flags", NULL, "NAME",
+     "puts back the flags that SET.flagversions has under this name; last: those before the last "
+     "run that changed some",
+     TEXT, LINE(flags)},
     {"derivatives", NULL, NULL,
      "prints the derivatives of what actions are given, with respect to its parms", FLAG,
      LINE(derivatives)},

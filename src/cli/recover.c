@@ -1,7 +1,21 @@
-/* grove recover: puts right what runs that died have left. */
+/* grove recover: puts right what runs that died have left, and flags that runs have changed. */
 #include "cli/command.h"
 
 #include <stdio.h>
+
+static int recover_one(const grove_command_line *line, const char *set, grove_error *error)
+{
+    bool done = false;
+
+    if (line->flags ? grove_restore_flags(set, line->flags, error)
+                    : grove_recover(set, &done, error))
+        return grove_complain_errors(GROVE_FAILED, error);
+    if (line->flags)
+        printf("%s: flags put back: %s\n", set, line->flags);
+    else if (!done)
+        printf("%s: nothing to recover\n", set);
+    return GROVE_DONE;
+}
 
 static int recover(grove_command_line *line)
 {
@@ -16,19 +30,15 @@ static int recover(grove_command_line *line)
                               "more");
     } else {
         grove_interrupt_watch();
-        for (int i = 0; i < line->word_count && !code; i++) {
-            bool done = false;
-            if (grove_recover(line->words[i], &done, error))
-                code = grove_complain_errors(GROVE_FAILED, error);
-            else if (!done)
-                printf("%s: nothing to recover\n", line->words[i]);
-        }
+        for (int i = 0; i < line->word_count && !code; i++)
+            code = recover_one(line, line->words[i], error);
     }
     grove_error_free(error);
     return code;
 }
 
-const grove_command grove_command_recover = {
-    "recover", "SET ...",
-    "puts a Measurement Set right after a run that died; opening it does the same", "no-wait",
-    recover};
+const grove_command grove_command_recover = {"recover", "SET ...",
+                                             "puts a Measurement Set right after a run that died; "
+                                             "opening it does the same. With --flags it\n"
+                                             "puts back the flags that a run has changed",
+                                             "flags no-wait", recover};

@@ -12,4 +12,5 @@ const grove_data_module grove_data_api = {
     .read_uvw = grove_ms_read_uvw,
     .close = grove_ms_close,
     .recover = grove_ms_recover,
+    .restore_flags = grove_ms_restore_flags,
 };

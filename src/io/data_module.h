@@ -4,7 +4,7 @@
 
 #include "io/measurement_set.h"
 
-enum { GROVE_DATA_VERSION = 3 };
+enum { GROVE_DATA_VERSION = 4 };
 
 /* The reading functions of io/measurement_set.h; the module exports them as grove_data_api. */
 typedef struct {
@@ -21,6 +21,7 @@ typedef struct {
     int (*read_uvw)(grove_ms *ms, const grove_ms_block *block, double *uvw, grove_error *error);
     void (*close)(grove_ms *ms);
     int (*recover)(const char *path, bool *done, grove_error *error);
+    int (*restore_flags)(const char *path, const char *version, grove_error *error);
 } grove_data_module;
 
 extern const grove_data_module grove_data_api;

@@ -148,11 +148,17 @@ void grove_ms_set_history(grove_ms *ms, const char *text);
  * fields and windows keep their old content. */
 int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode mode, grove_error *error);
 /* After grove_ms_prepare: FLAG of the chosen rows, which all columns share, will be written, too;
- * others of the run may write it in other rows. */
+ * others of the run may write it in other rows. Where they differ, the flags from before become a
+ * version, see grove_ms_restore_flags. */
 int grove_ms_prepare_flags(grove_ms *ms, grove_error *error);
 /* The same of WEIGHT and WEIGHT_SPECTRUM, which is made where there is none: grove_ms_write_weight
  * gives them. SIGMA, the noise of DATA, stays as it is. */
 int grove_ms_prepare_weights(grove_ms *ms, grove_error *error);
+/* Puts back FLAG and FLAG_ROW of a set, or of the tables that it consists of, as a version has
+ * them: its name, or "last" for the last one that Grove has kept in SET.flagversions, where it
+ * keeps the flags of a set when what is written to FLAG differs from them. So are those that it
+ * replaces. */
+int grove_ms_restore_flags(const char *path, const char *version, grove_error *error);
 /* Whether this run writes FLAG of these rows of the existing set, whoever does. */
 bool grove_ms_has_flags_written(const grove_ms *ms);
 /* Bytes of rows that lie apart in the set's file, which are kept until there are many, so that

@@ -364,25 +364,31 @@ void fill_rest(view *to, const std::string &column, const grove_ms *ms)
     of->filled = true;
 }
 
-int open_flags(view *to, const grove_ms *ms, grove_error *error)
+int open_copied(view *to, const std::string &column, const std::vector<bool> &rows,
+                grove_error *error)
 {
     const char *path = to->folder.c_str();
+    if (!to->original.tableDesc().isColumn(column))
+        return grove_fail(error, GROVE_MISSING, "%s: has no column %s", path, column.c_str());
+    Record manager(grove::manager_of(to->original, column));
+    if (!is_exact(manager.asString("TYPE")))
+        return grove_fail(error, GROVE_INVALID, "%s: column %s is stored by %s; it is not written",
+                          path, column.c_str(), manager.asString("TYPE").c_str());
+    int code = own_files(to, manager.asuInt("SEQNR"), error);
+    if (!code)
+        add_written(to, {column, false, rows, 1, true});
+    return code;
+}
+
+int open_flags(view *to, const grove_ms *ms, grove_error *error)
+{
     std::vector<bool> rows(chosen_rows(to, ms));
     if (join_shared(to, "FLAG", rows, "flags", error))
         return 0;
     if (find_column(to, "FLAG"))
         return grove_error_code(error);
-    if (!to->original.tableDesc().isColumn("FLAG"))
-        return grove_fail(error, GROVE_MISSING, "%s: has no column FLAG", path);
-    Record manager(grove::manager_of(to->original, "FLAG"));
-    if (!is_exact(manager.asString("TYPE")))
-        return grove_fail(error, GROVE_INVALID,
-                          "%s: column FLAG is stored by %s; it is not written", path,
-                          manager.asString("TYPE").c_str());
-    int code = own_files(to, manager.asuInt("SEQNR"), error);
-    if (!code)
-        add_written(to, {"FLAG", false, rows, 1, true});
-    return code;
+    int code = open_copied(to, "FLAG", rows, error);
+    return code ? code : open_kept_flags(to, error);
 }
 
 bool writes_flags_of(view *to, const grove_ms *ms)
@@ -433,6 +439,9 @@ int settle_column(view *to, const std::string &column, grove_error *error)
     if (of)
         of->open--;
     to->table.flush();
-    return --to->open_columns ? 0 : settle_view(to, error);
+    if (--to->open_columns)
+        return 0;
+    int code = keep_flags(to, error);
+    return code ? code : settle_view(to, error);
 }
 } // namespace grove

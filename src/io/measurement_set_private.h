@@ -97,6 +97,9 @@ struct view {
     // Files of the table that were copied, as they were.
     std::vector<std::pair<std::string, struct stat>> copied;
     int open_columns = 0; // of them, not yet settled
+    // Where the table's flags are kept if what is written to FLAG differs; empty: nobody writes it.
+    std::string flags_work;
+    bool flags_changed = false;
     // Something could not be written. The table must never be closed then: casacore writes what it
     // still holds, and what its destructors throw would end the process.
     bool broken = false;
@@ -384,11 +387,19 @@ int open_column(view *to, const std::string &column, bool whole, const grove_ms 
                 grove_error *error);
 // Rows of the column that nobody writes get what they had, once, when all are known who write it.
 void fill_rest(view *to, const std::string &column, const grove_ms *ms);
+// Prepares a column of a view for writing, in a copy of its files.
+int open_copied(view *to, const std::string &column, const std::vector<bool> &rows,
+                grove_error *error);
 // Prepares FLAG of a view for writing, in a copy of its files; who writes other rows of it shares
 // it. Settled under the same name.
 int open_flags(view *to, const grove_ms *ms, grove_error *error);
 // Whether somebody writes the set's rows of FLAG in a view.
 bool writes_flags_of(view *to, const grove_ms *ms);
+// A working folder for the flags that are replaced, see measurement_set_flags.cc. Before anything
+// is written: it may not be possible.
+int open_kept_flags(view *to, grove_error *error);
+// The table's flags, where the view's differ: the record will put them in place.
+int keep_flags(view *to, grove_error *error);
 // The same of WEIGHT, and of WEIGHT_SPECTRUM, which is made where there is none. Settled as WEIGHT.
 int open_weights(view *to, bool whole, const grove_ms *ms, grove_error *error);
 // One has written its rows of a column; the last one of all also closes the view.

@@ -274,8 +274,9 @@ view::~view()
         original = Table();
         return 0;
     });
-    if (!settled && !work.empty())
-        grove_record_drop(record, work.c_str());
+    for (const std::string &each : {work, flags_work})
+        if (!settled && !each.empty())
+            grove_record_drop(record, each.c_str());
 }
 
 std::shared_ptr<view> open_view(const std::string &folder, grove_record *record, grove_error *error)

@@ -98,29 +98,73 @@ bool has_single_cells(const Table &table, const std::string &column)
     return table.actualTableDesc().columnDesc(column).dataManagerType() == "TiledCellStMan";
 }
 
+template <typename T>
+Array<T> get_cells(const Table &table, const std::string &column, const Slicer &part,
+                   const IPosition &shape, const std::vector<int64_t> &rows)
+{
+    ArrayColumn<T> in(table, column);
+    if (!has_single_cells(table, column))
+        return in.getColumnCells(as_rows(rows), part);
+    Array<T> values(shape);
+    for (size_t i = 0; i < rows.size(); i++)
+        values[i] = in.getSlice(rownr_t(rows[i]), part);
+    return values;
+}
+
+template <typename T>
+void put_cells(Table &table, const std::string &column, const Slicer &part,
+               const std::vector<int64_t> &rows, Array<T> &values)
+{
+    ArrayColumn<T> out(table, column);
+    if (!has_single_cells(table, column))
+        return out.putColumnCells(as_rows(rows), part, values);
+    for (size_t i = 0; i < rows.size(); i++)
+        out.putSlice(rownr_t(rows[i]), part, values[i]);
+}
+
 // `flag` NULL: nothing is flagged.
-void put_flags(grove_ms *ms, Table &table, const grove_ms_block *block, const grove::row_list &list,
-               const unsigned char *flag)
+Array<Bool> flags_for(const grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
+                      const unsigned char *flag)
 {
     IPosition shape(3, ms->layout->correlations, block->channels, Int64(list.row.size()));
-    Slicer part(IPosition(2, 0, block->first_channel),
-                IPosition(2, ms->layout->correlations, block->channels));
     Array<Bool> flags(shape, False);
     size_t cell = size_t(ms->layout->correlations * block->channels);
     Bool *to = flags.data();
     for (size_t i = 0; flag && i < list.row.size(); i++)
         for (size_t k = 0; k < cell; k++)
             to[i * cell + k] = flag[size_t(list.place[i]) * cell + k] != 0;
-    ArrayColumn<Bool> out(table, "FLAG");
-    for (size_t i = 0; !ms->made && i < list.row.size(); i++)
-        if (!out.isDefined(rownr_t(list.row[i])))
-            out.put(
-                rownr_t(list.row[i]),
-                Array<Bool>(IPosition(2, ms->layout->correlations, ms->layout->channels), False));
-    if (!has_single_cells(table, "FLAG"))
-        return out.putColumnCells(as_rows(list.row), part, flags);
-    for (size_t i = 0; i < list.row.size(); i++)
-        out.putSlice(rownr_t(list.row[i]), part, flags[i]);
+    return flags;
+}
+
+Slicer part_of_cell(const grove_ms *ms, const grove_ms_block *block)
+{
+    return Slicer(IPosition(2, 0, block->first_channel),
+                  IPosition(2, ms->layout->correlations, block->channels));
+}
+
+void put_flags(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
+               const unsigned char *flag)
+{
+    Array<Bool> flags(flags_for(ms, block, list, flag));
+    put_cells(ms->table, "FLAG", part_of_cell(ms, block), list.row, flags);
+}
+
+// Into a view, where they differ from those of the set.
+void put_changed_flags(grove_ms *ms, grove::view *to, const grove_ms_block *block,
+                       const grove::row_list &list, const unsigned char *flag)
+{
+    const IPosition cell(2, ms->layout->correlations, ms->layout->channels);
+    const Slicer part(part_of_cell(ms, block));
+    ArrayColumn<Bool> out(to->table, "FLAG");
+    for (int64_t row : list.row)
+        if (!out.isDefined(rownr_t(row)))
+            out.put(rownr_t(row), Array<Bool>(cell, False));
+    Array<Bool> flags(flags_for(ms, block, list, flag));
+    Array<Bool> old(get_cells<Bool>(to->table, "FLAG", part, flags.shape(), list.row));
+    if (std::equal(old.begin(), old.end(), flags.begin()))
+        return;
+    put_cells(to->table, "FLAG", part, list.row, flags);
+    to->flags_changed = true;
 }
 
 // A cell that has no array yet gets one; there is nothing to add to.
@@ -135,28 +179,6 @@ void define_cells(grove_ms *ms, ArrayColumn<Complex> &in, ArrayColumn<Complex> &
         if (!out.isDefined(rownr_t(row)))
             out.setShape(rownr_t(row), shape);
     }
-}
-
-Array<Complex> get_cells(const Table &table, const std::string &column, const Slicer &part,
-                         const IPosition &shape, const std::vector<int64_t> &rows)
-{
-    ArrayColumn<Complex> in(table, column);
-    if (!has_single_cells(table, column))
-        return in.getColumnCells(as_rows(rows), part);
-    Array<Complex> values(shape);
-    for (size_t i = 0; i < rows.size(); i++)
-        values[i] = in.getSlice(rownr_t(rows[i]), part);
-    return values;
-}
-
-void put_cells(Table &table, const std::string &column, const Slicer &part,
-               const std::vector<int64_t> &rows, Array<Complex> &values)
-{
-    ArrayColumn<Complex> out(table, column);
-    if (!has_single_cells(table, column))
-        return out.putColumnCells(as_rows(rows), part, values);
-    for (size_t i = 0; i < rows.size(); i++)
-        out.putSlice(rownr_t(rows[i]), part, values[i]);
 }
 
 // Rows of the list whose numbers stay in the caches, from `first` on.
@@ -189,9 +211,8 @@ void add_old(grove_ms *ms, const target &to, const grove_ms_block *block,
         if (!grove::read_cells_of(*to.old, cells.data(), int64_t(cells.size()), old_values.data()))
             throw AipsError("column " + to.column + " cannot be read");
     } else {
-        Slicer part(IPosition(2, 0, block->first_channel),
-                    IPosition(2, ms->layout->correlations, block->channels));
-        old_values.reference(get_cells(to.before, to.column, part, values.shape(), list.row));
+        old_values.reference(get_cells<Complex>(to.before, to.column, part_of_cell(ms, block),
+                                                values.shape(), list.row));
     }
     const Complex *old = old_values.data();
     Complex *now = values.data();
@@ -203,7 +224,6 @@ void put_piece(grove_ms *ms, const target &to, const grove_ms_block *block,
                const grove::row_list &list, const Complex *from, Array<Complex> &values)
 {
     const int64_t corrs = ms->layout->correlations, cell = corrs * block->channels;
-    Slicer part(IPosition(2, 0, block->first_channel), IPosition(2, corrs, block->channels));
     ArrayColumn<Complex> out(to.table, to.column);
     bool adds = !ms->made && ms->mode != GROVE_MS_REPLACE;
     ArrayColumn<Complex> in(adds ? ArrayColumn<Complex>(to.before, to.column) : out);
@@ -214,7 +234,7 @@ void put_piece(grove_ms *ms, const target &to, const grove_ms_block *block,
     if (adds)
         add_old(ms, to, block, list, values);
     if (!to.flat)
-        return put_cells(to.table, to.column, part, list.row, values);
+        return put_cells(to.table, to.column, part_of_cell(ms, block), list.row, values);
     grove::row_list in_order = {list.row, {}};
     for (size_t i = 0; i < list.row.size(); i++)
         in_order.place.push_back(int64_t(i));
@@ -303,7 +323,7 @@ void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
                   ms->parts[k].flat.get(), ms->parts[k].old.get()},
                  block, rows, data);
         if (ms->writes_flags)
-            put_flags(ms, to->table, block, rows, flag);
+            put_changed_flags(ms, to, block, rows, flag);
         if (whole)
             start_writing_back(ms->parts[k].flat.get(), rows.row);
     }
@@ -317,14 +337,13 @@ void join_flags(grove_ms *ms, const grove_ms_block *block, const grove::row_list
         return;
     size_t cell = size_t(ms->layout->correlations * block->channels);
     std::vector<unsigned char> joined(flag, flag + size_t(block->times * block->baselines) * cell);
-    Slicer part(IPosition(2, 0, block->first_channel),
-                IPosition(2, ms->layout->correlations, block->channels));
-    Array<Bool> old(ArrayColumn<Bool>(ms->table, "FLAG").getColumnCells(as_rows(list.row), part));
+    Array<Bool> old(ArrayColumn<Bool>(ms->table, "FLAG")
+                        .getColumnCells(as_rows(list.row), part_of_cell(ms, block)));
     const Bool *from = old.data();
     for (size_t i = 0; i < list.row.size(); i++)
         for (size_t k = 0; k < cell; k++)
             joined[size_t(list.place[i]) * cell + k] |= from[i * cell + k];
-    put_flags(ms, ms->table, block, list, joined.data());
+    put_flags(ms, block, list, joined.data());
 }
 
 void put_new(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
@@ -341,7 +360,7 @@ void put_new(grove_ms *ms, const grove_ms_block *block, const grove::row_list &l
     if (columns.size() > 1)
         join_flags(ms, block, list, flag);
     else if (flag)
-        put_flags(ms, ms->table, block, list, flag);
+        put_flags(ms, block, list, flag);
 }
 } // namespace
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/record.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -304,28 +305,39 @@ bool grove_set_has_record_locks(const char *table, bool says)
 
 /* ---- what a run that died has left ---- */
 
-/* Runs write into the set's HISTORY, too, under the lock of the set. What is done for both. */
-static int with_history(const char *path, grove_record_state *state, grove_error *error,
-                        int (*work)(const char *path, grove_record_state *state,
-                                    grove_error *error))
+char *grove_set_flag_versions(const char *path)
 {
-    char *history = grove_path_join(path, "HISTORY");
-    grove_record_state other = GROVE_RECORD_NONE;
-    int code = work(path, state, error);
-    grove_path_kind kind = code ? GROVE_PATH_NONE : grove_path_look(history, error);
+    char *real = realpath(path, NULL);
+    char *versions = real ? grove_format("%s.flagversions", real) : NULL;
 
-    if (kind == GROVE_PATH_UNKNOWN)
-        code = GROVE_IO;
-    else if (kind == GROVE_PATH_FOLDER)
-        code = work(history, &other, error);
-    *state = other > *state ? other : *state;
-    free(history);
+    free(real);
+    return versions;
+}
+
+/* Runs write into the set's HISTORY and beside the list of versions of its flags, too, under the
+ * lock of the set. What is done for all of them. */
+static int everywhere(const char *path, grove_record_state *state, grove_error *error,
+                      int (*work)(const char *path, grove_record_state *state, grove_error *error))
+{
+    char *versions = grove_set_flag_versions(path);
+    char *others[] = {grove_path_join(path, "HISTORY"),
+                      versions ? grove_path_join(versions, GROVE_SET_FLAG_LIST) : NULL};
+    int code = work(path, state, error);
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        grove_record_state other = GROVE_RECORD_NONE;
+        if (!code && others[i])
+            code = work(others[i], &other, error);
+        *state = other > *state ? other : *state;
+        free(others[i]);
+    }
+    free(versions);
     return code;
 }
 
 static int recover(const char *folder, grove_record_state *done, grove_error *error)
 {
-    int code = with_history(folder, done, error, grove_record_recover);
+    int code = everywhere(folder, done, error, grove_record_recover);
 
     if (*done == GROVE_RECORD_UNDONE && !code)
         grove_log(GROVE_LOG_NOTE,
@@ -342,7 +354,7 @@ static int put_right(const char *folder, const void *writer, grove_set_lock **lo
                      grove_error *error)
 {
     grove_record_state state, done;
-    int code = with_history(folder, &state, error, grove_record_look);
+    int code = everywhere(folder, &state, error, grove_record_look);
 
     if (code || state == GROVE_RECORD_NONE || (!writer && state != GROVE_RECORD_UNDONE))
         return code;

@@ -34,6 +34,11 @@ int grove_set_wait(const char *path, const char *why, int *times, grove_error *e
  * warning once for each file system without: nothing tells whether another program has it open. */
 bool grove_set_has_record_locks(const char *table, bool says);
 
+/* Where the versions of a set's flags are, SET.flagversions, and in it the list of them: the folder
+ * that CASA's flagmanager has. Caller frees; NULL: there is no such set. */
+#define GROVE_SET_FLAG_LIST "FLAG_VERSION_LIST"
+char *grove_set_flag_versions(const char *path);
+
 /* What a run that died has left at `path`, a set or the name that one was to get, is put right;
  * *done says whether there was anything. For grove recover. */
 int grove_set_recover(const char *path, bool *done, grove_error *error);
