@@ -251,7 +251,7 @@ int grove_predict_measure(int isa, int bytes, int jones, grove_predict_costs *co
     return 1;
 }
 
-/* Measured on an AMD EPYC with AVX-512 for all three (see bench/RESULTS.md); doubles take twice as
+/* As `grove tune` measures them, on an AMD EPYC with AVX-512 for all three; doubles take twice as
  * long. */
 grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones)
 {
