@@ -8,6 +8,7 @@
 #include "options.h"
 
 #include "../kernels/convolution/convolution.h"
+#include "../kernels/g2g/g2g.h"
 #include "../kernels/gridder/gridder.h"
 #include "../kernels/idg/idg.h"
 
@@ -26,6 +27,7 @@ typedef struct {
     double freq, width, cell, epsilon;
     int channels, size, threads, rounds, polarisations, double_precision, flat;
     int support, oversampling, functions, images, planes, linear; /* of functions that are given */
+    int g2g;          /* from grid to grid by these functions */
     int idg, subgrid; /* image-domain gridding, with so many pixels or those of the plan */
     int64_t baselines;
 } workload;
@@ -207,6 +209,87 @@ static void measure_functions(const workload *w, const grove_convolution_plan *p
     free(channel);
 }
 
+/* ---- grid to grid ---- */
+
+static double number_at(const workload *w, const void *numbers, int64_t k)
+{
+    return w->double_precision ? ((const double *)numbers)[k] : (double)((const float *)numbers)[k];
+}
+
+/* The largest difference, relative to the largest number. */
+static double difference(const workload *w, const void *a, const void *b, int64_t count)
+{
+    double most = 0, off = 0;
+
+    for (int64_t k = 0; k < count; k++) {
+        most = fmax(most, fabs(number_at(w, a, k)));
+        off = fmax(off, fabs(number_at(w, a, k) - number_at(w, b, k)));
+    }
+    return off / most;
+}
+
+/* Functions of a single plane of w are real. */
+static void *make_functions(const workload *w, const grove_convolution_plan *plan)
+{
+    const int64_t fine = grove_convolution_side(plan), count = w->planes * fine * fine;
+    void *functions = make_data(w, count);
+
+    for (int64_t k = 1; w->planes == 1 && k < 2 * count * w->polarisations; k += 2)
+        if (w->double_precision)
+            ((double *)functions)[k] = 0;
+        else
+            ((float *)functions)[k] = 0;
+    return functions;
+}
+
+/* One grid from another through a compressed diagonal, and by degridding and gridding each
+ * visibility with the same functions. */
+static void measure_g2g(const workload *w, const grove_convolution_plan *plan,
+                        const grove_gridder_samples *samples, const grove_gridder_threads *threads)
+{
+    const int64_t cells = plan->grid[0] * plan->grid[1];
+    const size_t bytes = (size_t)cells * 2 * (w->double_precision ? sizeof(double) : sizeof(float));
+    void *functions = make_functions(w, plan), *in = make_data(w, cells),
+         *out = make_data(w, cells); /* pages that are there */
+    grove_gridder_outside outside = {0};
+    grove_lattice lattice;
+    grove_convolution *c = grove_convolution_new(plan, functions, grove_isa_best());
+
+    check(!c || !grove_lattice_make(plan, &lattice));
+    void *grid = grove_convolution_grid(c);
+    memcpy(grid, in, bytes);
+    double start = bench_process_seconds(), wall = bench_wall_seconds();
+    check(grove_convolution_predict(c, samples, NULL, threads, &outside));
+    memset(grid, 0, bytes);
+    check(grove_convolution_add(c, samples, NULL, threads, &outside, NULL));
+    const double both = bench_process_seconds(), wall_both = bench_wall_seconds();
+    grove_g2g *g = grove_g2g_new(&lattice, functions, grove_isa_best());
+    grove_diagonal *d = grove_diagonal_new(&lattice, 0);
+    check(!g || !d);
+    check(grove_diagonal_add(d, samples, NULL, threads, &outside));
+    const int64_t count = grove_diagonal_count(d);
+    grove_diagonal_entry *entries = bench_allocate((size_t)count, sizeof(*entries));
+    grove_diagonal_write(d, threads, entries);
+    const double built = bench_process_seconds(), wall_built = bench_wall_seconds();
+    check(grove_g2g_apply(g, entries, count, in, out, threads));
+    const double applied = bench_process_seconds(), wall_applied = bench_wall_seconds();
+    const double visibilities = (double)grove_diagonal_samples(d);
+    printf("g2g: both %.4f %.4f apply %.4f %.4f diagonal %.4f %.4f entries %lld of %g difference "
+           "%.1e estimated %.4f %.4f\n",
+           both - start, wall_both - wall, applied - built, wall_applied - wall_built, built - both,
+           wall_built - wall_both, (long long)count, visibilities,
+           difference(w, grid, out, 2 * cells), grove_g2g_seconds_of_both(&lattice, visibilities),
+           grove_g2g_seconds(&lattice, (double)count));
+    fflush(stdout);
+    grove_diagonal_free(d);
+    grove_g2g_free(g);
+    grove_convolution_free(c);
+    free(entries);
+    free(functions);
+    free(in);
+    free(out);
+}
+
 /* ---- image-domain gridding ---- */
 
 /* All samples on subgrids, and predicted from them; w-tiles are brought onto the plane, and made of
@@ -279,6 +362,8 @@ static void run(const workload *w)
     for (int round = 0; round < w->rounds; round++)
         if (w->idg)
             measure_idg(w, &plan, &samples, &threads);
+        else if (w->g2g)
+            measure_g2g(w, &given, &samples, &threads);
         else if (w->support)
             measure_functions(w, &given, &samples, &threads);
         else
@@ -304,7 +389,7 @@ int main(int count, char **words)
                   .functions = 1,
                   .images = 1,
                   .planes = 1};
-    const char *double_ = "no", *flat = "no", *linear = "no";
+    const char *double_ = "no", *flat = "no", *linear = "no", *g2g = "no";
     int baselines = 0;
     const bench_option options[] = {
         {"uvw", "FILE", "baselines, rows of three numbers in double precision, m", BENCH_TEXT,
@@ -328,6 +413,8 @@ int main(int count, char **words)
         {"linear", "WORD", "yes: with linear interpolation between them (default no)", BENCH_TEXT,
          &linear, 0},
         {"images", "N", "images, each of all polarisations (default 1)", BENCH_COUNT, &w.images, 4},
+        {"g2g", "WORD", "yes: from grid to grid by these functions (default no)", BENCH_TEXT, &g2g,
+         0},
         {"idg", "N",
          "image-domain gridding: so many baselines, which rows of a time have (default 0)",
          BENCH_COUNT, &baselines, 0},
@@ -340,6 +427,11 @@ int main(int count, char **words)
     bench_read(options, "grove bench gridder --uvw FILE [OPTIONS]", count - 1, words + 1);
     if (!w.uvw) {
         fprintf(stderr, "--uvw FILE must be given; bench/gridders.py makes one\n");
+        return 2;
+    }
+    w.g2g = !strcmp(g2g, "yes");
+    if (w.g2g && (!w.support || w.polarisations * w.images > 1)) {
+        fprintf(stderr, "--g2g yes needs --support K, and one image of one polarisation\n");
         return 2;
     }
     w.baselines = baselines;

@@ -1,11 +1,12 @@
-"""Grove's gridder beside ducc0's on the same baselines, in interleaved rounds. bench/peers.sh --gridders
-runs it.
+"""Grove's gridders and ducc0's on the same baselines, in interleaved rounds. bench/peers.sh --gridders
+runs it. --method g2g compares going from grid to grid with degridding and gridding, without ducc0.
 
 G1: MeerKAT, declination -45 degrees, 8 hours in 320 times, 32 channels from 1.0 GHz, 20.6 million
 visibilities, 4096 x 4096 pixels of 4.26e-6 rad. G1b: pixels of 2 arcsec. G2: G1 without w. G3: a
 snapshot of the VLA in its configuration D, 64 channels, 512 x 512 pixels of 15 arcsec. G4: 16384 x 16384
 pixels. G5: G1 with baselines stretched until w reaches 44 kilo-wavelengths. G6: 256 times of 0.9 s and 16
-channels, as the settings of image-domain gridding in Veenboer 2021."""
+channels, as the settings of image-domain gridding in Veenboer 2021. Y: an hour of 1 s of the VLA in its
+configuration D, one channel at 1.5 GHz, as in Monnier et al. 2023."""
 import argparse
 import os
 import statistics
@@ -17,6 +18,7 @@ import numpy as np
 
 ARCSEC = np.pi / 180 / 3600
 LIGHT = 299792458.0
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
 CASES = {  # array, times, hours, declination, channels, first, width, size, cell, w
     "G1": ("meerkat", 320, 8, -45, 32, 1e9, 3.125e6, 4096, 4.26e-6, True),
     "G1b": ("meerkat", 320, 8, -45, 32, 1e9, 3.125e6, 4096, 2 * ARCSEC, True),
@@ -25,6 +27,7 @@ CASES = {  # array, times, hours, declination, channels, first, width, size, cel
     "G4": ("meerkat", 320, 8, -45, 32, 1e9, 3.125e6, 16384, 4.26e-6, True),
     "G5": ("meerkat", 320, 8, -45, 32, 1e9, 3.125e6, 4096, 4.26e-6, True),
     "G6": ("meerkat", 256, 0.064, -45, 16, 1e9, 1e5, 4096, 4.26e-6, True),
+    "Y": ("vla-d", 3600, 1, 21.06, 1, 1.5e9, 1e6, 800, 8 * ARCSEC, True),
 }
 
 
@@ -44,9 +47,10 @@ def positions(path):
     return np.array(rows)
 
 
-def baselines(case, folder):
+def baselines(case, folder, times=None):
     """uvw [row][3], m, with times slowest."""
-    array, times, hours, declination = CASES[case][:4]
+    array, usual, hours, declination = CASES[case][:4]
+    times = times or usual
     place = positions(os.path.join(folder, "arrays", array + ".array"))
     longitude = np.arctan2(place[:, 1].mean(), place[:, 0].mean())
     p, q = np.triu_indices(len(place), 1)
@@ -65,17 +69,26 @@ def baselines(case, folder):
     return np.ascontiguousarray(uvw)
 
 
-def run_grove(grove, case, path, options, epsilon, double, polarisations):
+def run_grove(options, case, path, *more):
+    """The words of the plan, and of the line with its times."""
     channels, first, width, size, cell, with_w = CASES[case][4:]
-    words = [grove, "bench", "gridder", "--uvw", path, "--channels", channels, "--frequency", first, "--width", width,
-             "--size", size, "--cell", repr(cell), "--epsilon", epsilon, "--double",
-             "yes" if double else "no", "--flat", "no" if with_w else "yes",
-             "--polarisations", polarisations, "--threads", options.threads]
+    words = [options.grove, "bench", "gridder", "--uvw", path, "--channels", channels, "--frequency", first, "--width", width,
+             "--size", size, "--cell", repr(cell), "--flat", "no" if with_w else "yes", "--threads", options.threads, *more]
     plan, line = subprocess.run([str(w) for w in words], check=True, capture_output=True,
                                 text=True).stdout.splitlines()
-    words = line.split()
-    return plan, {"image": (float(words[1]), float(words[2])), "predict": (float(words[8]), float(words[9])),
-                  "bytes": int(words[6])}
+    return plan.split(), line.replace(";", "").split()
+
+
+def image_and_predict(options, case, path, uvw, epsilon, double, polarisations):
+    """Processor's and wall's seconds of both, and bytes of planes."""
+    more = {"w_stack": [], "functions": ["--support", 7], "idg": ["--idg", len(uvw) // CASES[case][1]]}[options.method]
+    plan, words = run_grove(options, case, path, "--epsilon", epsilon, "--double", "yes" if double else "no",
+                            "--polarisations", polarisations, *more)
+    first, predict = ("image" if options.method == "w_stack" else "spread"), words.index("predict")
+    at = words.index(first)
+    return plan, {"image": (float(words[at + 1]), float(words[at + 2])),
+                  "predict": (float(words[predict + 1]), float(words[predict + 2])),
+                  "bytes": int(words[words.index("bytes") + 1]) if "bytes" in words else 0}
 
 
 def run_ducc(case, uvw, options, epsilon, double):
@@ -106,19 +119,17 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--accuracy", default="1e-4,1e-7", help="below 1e-5 in double precision")
     parser.add_argument("--four", action="store_true", help="four correlations, too")
-    parser.add_argument("--costs", metavar="FILE", help="instead: cost against size, visibilities, epsilon and w, "
-                        "a part of G1, with a picture in FILE.svg; without ducc0")
-    parser.add_argument("--peak", type=float, default=127, help="10^9 operations a second of a core in single precision")
-    parser.add_argument("--bandwidth", type=float, default=24.3, help="10^9 bytes a second")
+    parser.add_argument("--method", default="w_stack", choices=("w_stack", "functions", "idg", "g2g"),
+                        help="functions and idg: without transforms of planes")
     options = parser.parse_args()
-    if options.costs:
-        costs(options)
+    if options.method == "g2g":
+        grid_to_grid(options)
         return
     print("| case | epsilon | correlations | kernels | grid, planes | Grove: image, s | ducc0, s | ratio "
           "| Grove: predict, s | ducc0, s | ratio | Grove: planes, MB |")
     print("| --- | --- | --: | --- | --- | --: | --: | --: | --: | --: | --: | --: |")
     for case in options.cases.split(","):
-        uvw = baselines(case, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data"))
+        uvw = baselines(case, DATA)
         path = os.path.join(options.work, case + ".uvw")
         uvw.tofile(path)
         for epsilon in options.accuracy.split(","):
@@ -126,101 +137,33 @@ def main():
                 compare(case, uvw, path, options, epsilon, polarisations)
 
 
-def costs(options):
-    """Tables and a picture of seconds against each of four quantities, the others as of a part of G1."""
-    usual = dict(size=2048, times=80, epsilon="1e-4", stretch=1)
-    charts = []
-    for name, label, values in (
-            ("size", "pixels along each side", (256, 512, 1024, 2048, 4096, 8192)),
-            ("times", "million visibilities", (5, 10, 20, 40, 80, 160, 320)),
-            ("epsilon", "digits of epsilon", ("1e-1", "1e-2", "1e-3", "1e-4", "1e-5", "1e-6", "1e-8", "1e-10")),
-            ("stretch", "largest w, kilo-wavelengths", (0.1, 1, 2, 4, 8))):
-        points = []
-        print(f"\n| {label} | kernels | grid, planes, transforms | image, s | predict, s | operations, 10^9: kernels "
-              "| transforms | bytes, 10^9: visibilities | planes | pixels | 10^9 operations a second | share of the limit |"
-              "\n| --: | --- | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
-        for value in values:
-            w = dict(usual, **{name: value})
-            places, plan, result = cost_of(w, options)
-            image, predict = (min(r[what][0] for r in result) for what in ("image", "predict"))
-            spread, transforms, *traffic = counted(w, places, plan, result[0]["bytes"])
-            real = 2 if float(w["epsilon"]) < 1e-5 else 1
-            limit = max((spread + transforms) * real / options.peak, sum(traffic) / options.bandwidth)
-            points.append((places[name], image, predict))
-            print(f"| {places[name]:.4g} | {plan[2]} x {plan[2]} x {plan[4]} | {plan[6]}, {plan[8]}, {plan[16]} | {image:.3g} "
-                  f"| {predict:.3g} | {spread:.3g} | {transforms:.3g} | " + " | ".join(f"{t:.3g}" for t in traffic) +
-                  f" | {(spread + transforms) / image:.3g} | {100 * limit / image:.0f} % |")
-            sys.stdout.flush()
-        charts.append((label, points))
-    with open(options.costs, "w") as out:
-        out.write(picture(charts))
-
-
-def cost_of(w, options):
-    """Where this is along each quantity, the plan's words, and what runs gave."""
-    CASES["costs"] = ("meerkat", w["times"], 8, -45, 16, 1e9, 3.125e6, w["size"], 4.26e-6, True)
-    uvw = baselines("costs", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")) * w["stretch"]
-    path = os.path.join(options.work, "costs.uvw")
-    uvw.tofile(path)
-    runs = [run_grove(options.grove, "costs", path, options, w["epsilon"], float(w["epsilon"]) < 1e-5, 1)
-            for _ in range(options.rounds)]
-    highest = (1e9 + 15 * 3.125e6) / LIGHT
-    return ({"size": w["size"], "times": len(uvw) * 16e-6, "epsilon": -np.log10(float(w["epsilon"])),
-             "stretch": abs(uvw[:, 2]).max() * highest / 1e3, "v": abs(uvw[:, 1]).max() * highest},
-            runs[0][0].split(), [r[1] for r in runs])
-
-
-def counted(w, places, plan, planes_bytes):
-    """10^9 operations of kernels (four for each cell of a visibility) and of transforms and pixels (5 n log2(n) of each
-    row that holds samples and column of the view, two for each tap); 10^9 bytes: the visibilities once; planes cleared,
-    added to, and read; rows of transforms written and read, and pixels."""
-    real = 8 if float(w["epsilon"]) < 1e-5 else 4
-    width, width_w, grid, planes, transform, taps = (int(plan[k]) for k in (2, 4, 6, 8, 16, 18))
-    rows = min(grid, 2 * places["v"] * 4.26e-6 * grid + 40)  # others are empty
-    view = w["size"] if not taps else min(w["size"], w["size"] * transform / grid + taps)
-    sums = 2 * taps * w["size"] * (view + w["size"])
-    pixels = (planes * view * view + w["size"] ** 2) * real if taps else 2 * planes * w["size"] ** 2 * real
-    return (4e-3 * places["times"] * width ** 2 * width_w,
-            1e-9 * (5 * planes * (rows + view) * transform * np.log2(transform) + sums),
-            2e-3 * real * places["times"], 4e-9 * planes_bytes, 1e-9 * (4 * real * planes * rows * view + pixels))
-
-
-def picture(charts):
-    """An SVG of charts in a row, seconds and what they are against in logarithms; blue: image, orange: predict."""
-    side, gap = 220, 70
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{len(charts) * (side + gap) + gap}" height="{side + 90}" '
-           'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>']
-    seconds = [t for _, points in charts for p in points for t in p[1:]]
-    low, high = np.floor(np.log10(min(seconds))), np.ceil(np.log10(max(seconds)))
-    for k, (label, points) in enumerate(charts):
-        left, scale = gap + k * (side + gap), (lambda x: x) if "digits" in label else np.log10
-        first, last = scale(points[0][0]), scale(points[-1][0])
-        x_of = lambda x: left + side * (scale(x) - first) / (last - first)
-        y_of = lambda t: 20 + side * (high - np.log10(t)) / (high - low)
-        out.append(f'<rect x="{left}" y="20" width="{side}" height="{side}" fill="none" stroke="#888"/>')
-        for power in range(int(low), int(high) + 1):
-            out.append(f'<text x="{left - 6}" y="{y_of(10.0 ** power) + 4:.1f}" text-anchor="end">{10.0 ** power:g} s</text>')
-        for p in (points[0], points[-1]):
-            out.append(f'<text x="{x_of(p[0]):.1f}" y="{side + 38}" text-anchor="middle">{p[0]:.4g}</text>')
-        out.append(f'<text x="{left + side / 2}" y="{side + 60}" text-anchor="middle">{label}</text>')
-        for which, colour in ((1, "#1f6fb4"), (2, "#e07b1a")):
-            line = " ".join(f"{x_of(p[0]):.1f},{y_of(p[which]):.1f}" for p in points)
-            out.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
-            out += [f'<circle cx="{x_of(p[0]):.1f}" cy="{y_of(p[which]):.1f}" r="3" fill="{colour}"/>' for p in points]
-    out.append(f'<text x="{gap}" y="14" fill="#1f6fb4">image</text>'
-               f'<text x="{gap + 50}" y="14" fill="#e07b1a">predict</text></svg>')
-    return "\n".join(out) + "\n"
+def grid_to_grid(options):
+    """A row for each of several workloads, which differ from the first in one number."""
+    print("| | visibilities | entries, % | degrid and grid, s | g2g, s | ratio | estimated | making the diagonal, s | difference |\n"
+          "| --- | --: | --: | --: | --: | --: | --: | --: | --: |")
+    path, clock = os.path.join(options.work, "Y.uvw"), 1 if options.threads > 1 else 0
+    for name, integration, more in (
+            ("4 x 4 cells", 1, {"support": 4}), ("7 x 7", 1, {}), ("16 x 16", 1, {"support": 16}), ("32 x 32", 1, {"support": 32}),
+            ("16 fine samples", 1, {"oversampling": 16}), ("64 fine samples", 1, {"oversampling": 64}),
+            ("integrations of 5 s", 5, {}), ("integrations of 30 s", 30, {}), ("16 planes of w", 1, {"planes": 16}),
+            ("256 planes of w", 1, {"planes": 256})):
+        baselines("Y", DATA, 3600 // integration).tofile(path)
+        words = [x for k, v in {"support": 7, "oversampling": 8, "g2g": "yes", **more}.items() for x in (f"--{k}", v)]
+        lines = [run_grove(options, "Y", path, *words)[1] for _ in range(options.rounds)]
+        both, apply, diagonal = (statistics.median(float(x[k + clock]) for x in lines) for k in (2, 5, 8))
+        entries, visibilities, estimated = float(lines[0][11]), float(lines[0][13]), [float(x) for x in lines[0][17:19]]
+        print(f"| {name} | {visibilities:.3g} | {100 * entries / visibilities:.3g} | {both:.4f} | {apply:.4f} | {both / apply:.3g} "
+              f"| {estimated[0] / estimated[1]:.3g} | {diagonal:.4f} | {lines[0][15]} |", flush=True)
 
 
 def compare(case, uvw, path, options, epsilon, polarisations):
     double = float(epsilon) < 1e-5
     ours, theirs = [], []
     for _ in range(options.rounds):
-        plan, result = run_grove(options.grove, case, path, options, epsilon, double, polarisations)
+        words, result = image_and_predict(options, case, path, uvw, epsilon, double, polarisations)
         ours.append(result)
         theirs.append(run_ducc(case, uvw, options, epsilon, double))
     clock = 1 if options.threads > 1 else 0  # seconds of the wall, or of the processor
-    words = plan.split()
     row = []
     for what in ("image", "predict"):
         a = statistics.median(r[what][clock] for r in ours)

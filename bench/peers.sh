@@ -10,7 +10,7 @@
 #
 # Gridding, on workloads G1 to G5, with ducc0:
 #
-#     bench/peers.sh --gridders [FOLDER [BUILD FOLDER [OPTIONS OF gridders.py...]]]   (--costs FILE.svg: without ducc0)
+#     bench/peers.sh --gridders [FOLDER [BUILD FOLDER [OPTIONS OF gridders.py...]]]
 #
 # Whole runs from a Measurement Set to FITS files, with wsclean, which is to be in PATH:
 #

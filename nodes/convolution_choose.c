@@ -251,7 +251,7 @@ int convolution_choose(const grove_node *node, convolution_making *c)
 
 /* ---- cost ---- */
 
-/* Nanoseconds on one core with AVX-512, as bench/RESULTS.md has measured them: of a sample; of each
+/* Nanoseconds on one core with AVX-512, measured with `bench/gridder --support`: of a sample; of each
  * vector of 8 numbers of a function, and of blending it into a mean; of reading one, or one of a
  * mean, from beyond the cache; of an operation of making, and of a number that is made, put in
  * order and copied. */

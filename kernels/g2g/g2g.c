@@ -271,7 +271,7 @@ int grove_g2g_apply(const grove_g2g *g, const grove_diagonal_entry *entries, int
 
 /* ---- cost ---- */
 
-/* Nanoseconds on one core with AVX-512, as bench/RESULTS.md has measured them: of a cell of the
+/* Nanoseconds on one core with AVX-512, measured with `bench/gridder --g2g yes`: of a cell of the
  * grid; of an entry, of each vector of 8 numbers of a function both ways, of reading one from
  * beyond the cache; of a sample both ways, and of its vectors. */
 static const double per_cell = 1.7, per_entry = 10, per_vector = 3.6, per_far = 10,

@@ -27,7 +27,7 @@ int grove_g2g_apply(const grove_g2g *g2g, const grove_diagonal_entry *entries, i
                     const void *in, void *out, const grove_gridder_threads *threads);
 
 /* Seconds on one core: of applying so many entries; of degridding and gridding so many samples by
- * the same functions, as bench/g2g has found. */
+ * the same functions, as bench/gridder has found. */
 double grove_g2g_seconds(const grove_lattice *lattice, double entries);
 double grove_g2g_seconds_of_both(const grove_lattice *lattice, double samples);
 
