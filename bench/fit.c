@@ -1,14 +1,12 @@
 /* How fast gains are fitted in memory: compressing data and model into sums (beside the bandwidth
- * and the multiply-adds of the core), what iterates on the sums, and whole fits of trees. Medians
- * of interleaved rounds. `grove bench fit
- * --help` lists the options.
+ * and the multiply-adds of the core), and what iterates on the sums. Medians of interleaved rounds.
+ * `grove bench fit --help` lists the options.
  *
  * Workloads: C1 = 64 stations, 100 times, 16 channels, a diagonal Jones matrix for each 10 times;
  * C2 = the same with a full one for each time, C4 = C1 with 5 directions. Data and model are
  * complex numbers in single precision, weights single, all for four correlations; a byte of flags
  * for each cell.
  */
-#include "fit-runs.h"
 #include "machine.h"
 #include "options.h"
 
@@ -384,6 +382,5 @@ int main(int count, char **words)
         if (strstr(workloads[k].name, names))
             measure(&workloads[k], p, tolerance, threads, rounds);
     free_problem(p);
-    bench_fit_runs(names, threads, rounds);
     return 0;
 }

@@ -69,7 +69,7 @@ fi
 # ---- benchmarks ----
 expect 0 '' bench
 prints '^  predict '
-prints '^  scaling '
+prints '^  roofline '
 expect 2 "grove: no benchmark 'predikt'; did you mean 'predict'?" bench predikt
 expect 0 '' bench predict --help
 prints '^usage: grove bench predict '

@@ -21,7 +21,6 @@ static const struct {
     {"gridder", "visibilities to an image and back, in memory"},
     {"predict", "sums over sources, compared with this processor's limits"},
     {"roofline", "kernels below the multiply-adds, sines, cache and memory of a core"},
-    {"scaling", "run time against the numbers of sources, stations, channels, times, threads"},
 };
 enum { BENCHMARKS = sizeof(benchmarks) / sizeof(benchmarks[0]) };
 
