@@ -7,21 +7,11 @@ of 120 s make 3.9 million visibilities, of 60 s 7.7 million."""
 import argparse
 import os
 import statistics
-import subprocess
 import sys
-import time
+
+from measured import run
 
 ARCSEC = 3.14159265358979 / 180 / 3600
-
-
-def measured(command, folder):
-    """Seconds of the processor that a command takes, of the clock, and its largest memory in MiB."""
-    began = time.monotonic()
-    process = subprocess.Popen([str(w) for w in command], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"{command[0]} failed: {status}")
-    return usage.ru_utime + usage.ru_stime, time.monotonic() - began, usage.ru_maxrss / 1024
 
 
 def make_set(options):
@@ -29,11 +19,11 @@ def make_set(options):
         sky.write("format = Name, Type, Ra, Dec, I\n")
         for k in range(3):
             sky.write(f"s{k}, POINT, 0:{k}:0, -45.{10 * k}.0, {k + 1}\n")
-    subprocess.run([options.grove, "run", "-q", "simulate.tree", "-s", "sky=sky.txt", "-s", "out=set.ms",
+    run([options.grove, "run", "-q", "simulate.tree", "-s", "sky=sky.txt", "-s", "out=set.ms",
                     "-s", "array=meerkat", "-s", "phase_centre=00h00m00s -45d00m00s",
                     "-s", "hour_angle=-2h..2h", "-s", f"integration={options.integration}s",
                     "-s", "channels=16", "-s", "frequency=1.0GHz", "-s", "channel_width=3.125MHz",
-                    "-s", "smear=none"], check=True, cwd=options.work)
+                    "-s", "smear=none"], options.work)
 
 
 def main():
@@ -43,7 +33,7 @@ def main():
     parser.add_argument("--sizes", default="2048,4096")
     parser.add_argument("--cell", type=float, default=4.26e-6 / ARCSEC, help="arcsec")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--integration", type=int, default=120, help="seconds")
+    parser.add_argument("--integration", type=int, default=60, help="seconds")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--wsclean", default="", help="more options of wsclean, such as '-use-wgridder'")
     options = parser.parse_args()
@@ -56,16 +46,16 @@ def main():
         for weights in ("natural", "briggs"):
             ours, theirs = [], []
             for _ in range(options.rounds):
-                ours.append(measured([options.grove, "run", "-q", "image.tree", "-s", "ms=set.ms", "-s",
+                ours.append(run([options.grove, "run", "-q", "image.tree", "-s", "ms=set.ms", "-s",
                                      f"size={size}", "-s", f"cell={options.cell:.6g}arcsec", "-s",
                                      f"weighting={weights}", "-s", "out=ours", "-s", "overwrite=true",
                                      "--threads", options.threads], options.work))
-                theirs.append(measured(["wsclean", "-j", options.threads, *options.wsclean.split(),
+                theirs.append(run(["wsclean", "-j", options.threads, *options.wsclean.split(),
                                        "-no-update-model-required", "-niter", 0, "-make-psf", "-weight", weights, *(["0"] if weights == "briggs" else []),
                                        "-size", size, size, "-scale", f"{options.cell:.6g}asec",
                                        "-name", "theirs", "set.ms"], options.work))
-            (a, a_elapsed, a_memory), (b, b_elapsed, b_memory) = (
-                [statistics.median(k) for k in zip(*of)] for of in (ours, theirs))
+            (a_elapsed, a, a_memory), (b_elapsed, b, b_memory) = (
+                [statistics.median(k) for k in list(zip(*of))[:3]] for of in (ours, theirs))
             print(f"| {millions:.1f} | {size} | {weights} | {a:.3g} | {b:.3g} | {a / b:.2f} | {a_elapsed:.3g} | {b_elapsed:.3g} "
                   f"| {a_memory:.0f} | {b_memory:.0f} |")
             sys.stdout.flush()

@@ -1,30 +1,22 @@
-"""Predictions by Grove and by programs from PyPI, side by side: called by bench/peers.sh.
+"""Predictions by Grove and DP3, side by side: called by bench/peers.sh.
 
-Grove writes one Measurement Set for each workload; all that read Measurement Sets predict the same
-sky model file into it, the others get its uvw, channels, times and stations as arrays. Rounds are
-interleaved, times are processor times (user and system) of one thread.
+Grove writes one Measurement Set for each workload; both predict the same sky model file into it. Rounds
+are interleaved, times are processor times (user and system) of one thread.
 """
 
 import argparse
 import importlib.metadata
 import math
 import os
-import re
-import resource
-import subprocess
 import sys
-import time
 
 import numpy as np
-from astropy import units
-from astropy.coordinates import EarthLocation, SkyCoord
-from astropy.time import Time
 from casacore.tables import table
+from measured import STATIONS, place_stations, run
 
 C = 299792458.0
-LATITUDE, LONGITUDE = math.radians(-30.7), math.radians(21.4)
 CENTRE = (math.radians(0.5), math.radians(-45.0))
-STATIONS, TIMES, PAIRS = 64, 16, 64 * 63 // 2
+TIMES, PAIRS = 16, 64 * 63 // 2
 
 # name: sources, channels, centre of the first channel and width in MHz, smeared
 WORKLOADS = {
@@ -33,27 +25,6 @@ WORKLOADS = {
     "P2": (10000, 1, 1250.0, 7.8125, False),
     "P2, smeared": (10000, 1, 1250.0, 7.8125, True),
 }
-
-
-def place_stations(path):
-    """45 stations within 300 m, the rest within 4 km; returns ITRF positions and east-north-up."""
-    random = np.random.default_rng(1)
-    radius = np.where(np.arange(STATIONS) < 45, 300.0, 4000.0) * np.sqrt(random.random(STATIONS))
-    angle = 2 * np.pi * random.random(STATIONS)
-    east, north, up = radius * np.cos(angle), radius * np.sin(angle), 5 * random.random(STATIONS)
-    origin = EarthLocation.from_geodetic(np.degrees(LONGITUDE), np.degrees(LATITUDE), 1050 * units.m)
-    sin, cos = np.sin(LATITUDE), np.cos(LATITUDE)
-    outward, inward = cos * up - sin * north, sin * up + cos * north
-    offset = np.stack([
-        np.cos(LONGITUDE) * outward - np.sin(LONGITUDE) * east,
-        np.sin(LONGITUDE) * outward + np.cos(LONGITUDE) * east,
-        inward,
-    ], axis=1)
-    xyz = offset + np.array([origin.x.value, origin.y.value, origin.z.value])
-    with open(path, "w", encoding="ascii") as file:
-        for k, (x, y, z) in enumerate(xyz):
-            file.write(f"{x:.6f} {y:.6f} {z:.6f} 13.5 s{k:02d}\n")
-    return np.stack([east, north, up], axis=1), origin
 
 
 class Sky:
@@ -147,145 +118,42 @@ def distance(found, truth):
     return min(np.linalg.norm(found - truth), np.linalg.norm(found - truth.conj())) / scale
 
 
-def run(command):
-    """Processor seconds of a command, and what it printed."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}\n{done.stdout}")
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
-
-
-def timer(match):
-    """Seconds of a number and its unit; NaN where nothing was found."""
-    unit = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
-    return float(match[1]) * unit.get(match[2], math.nan) if match else math.nan
-
-
 def read_column(path, name):
     with table(path, ack=False) as main:
         return main.getcol(name)[:, :, 0]
 
 
 class Grove:
-    name, package = "Grove", None
-    workloads = tuple(WORKLOADS)
+    name = "Grove"
 
     def __init__(self, precision):
         self.precision = precision
 
-    def version(self, options):
-        return run([options.grove, "--version"])[1].split()[-1]
-
     def run(self, problem, count):
+        """Processor seconds."""
         problem.sky.write(problem.sky_file(count), count)
-        seconds, text = run([
-            problem.options.grove, "run", "-q", "predict.tree", "-s", f"ms={problem.set}",
-            "-s", f"sky={problem.sky_file(count)}", "-s", "column=GROVE_DATA",
-            "-s", f"smear={'both' if problem.smeared else 'none'}", "--threads", "1",
-            "--precision", self.precision, "--device", "cpu", "--profile"])
-        self.own = timer(re.search(r"^predict +\d+ +([\d.]+) (\w+)", text, re.M))
-        return seconds
+        return run([problem.options.grove, "run", "-q", "predict.tree", "-s", f"ms={problem.set}",
+                    "-s", f"sky={problem.sky_file(count)}", "-s", "column=GROVE_DATA",
+                    "-s", f"smear={'both' if problem.smeared else 'none'}", "--threads", "1",
+                    "--precision", self.precision, "--device", "cpu"])[1]
 
     def error(self, problem, count):
         return problem.error(read_column(problem.set, "GROVE_DATA"), count)
 
 
 class DP3:
-    name, package, precision = "DP3", "dp3", "double"
-    workloads = tuple(WORKLOADS)
+    name, precision = "DP3", "double"
 
     def run(self, problem, count):
         problem.sky.write(problem.sky_file(count), count)
         smear = "true" if problem.smeared else "false"
-        seconds, text = run([
-            sys.executable, os.path.join(os.path.dirname(sys.executable), "DP3.py"),
-            f"msin={problem.set}", "msout=.", "msout.datacolumn=DP3_DATA", "steps=[predict]",
-            f"predict.sourcedb={problem.sky_file(count)}", f"predict.correctfreqsmearing={smear}",
-            f"predict.correcttimesmearing={smear}", "numthreads=1", "checkparset=1"])
-        self.own = timer(re.search(r"\( *([\d.]+) +(\w+)\) OnePredict", text))
-        return seconds
+        return run([sys.executable, os.path.join(os.path.dirname(sys.executable), "DP3.py"),
+                    f"msin={problem.set}", "msout=.", "msout.datacolumn=DP3_DATA", "steps=[predict]",
+                    f"predict.sourcedb={problem.sky_file(count)}", f"predict.correctfreqsmearing={smear}",
+                    f"predict.correcttimesmearing={smear}", "numthreads=1", "checkparset=1"])[1]
 
     def error(self, problem, count):
         return problem.error(read_column(problem.set, "DP3_DATA"), count)
-
-
-class Codex:
-    name, package = "codex-africanus", "codex-africanus"
-    workloads = ("P1", "P2")
-
-    def __init__(self, precision):
-        self.precision = precision
-
-    def run(self, problem, count):
-        from africanus.rime.wsclean_predict import wsclean_predict
-        real = np.float32 if self.precision == "single" else np.float64
-        lm = np.ascontiguousarray(problem.sky.lmn()[:count, :2], real)
-        arguments = (problem.uvw[problem.cross].astype(real), lm, np.full(count, "POINT"),
-                     problem.sky.flux[:count].astype(real), np.zeros((count, 1), real),
-                     np.zeros(count, bool), np.full(count, problem.freq[0], real), np.zeros((count, 3), real),
-                     problem.freq.astype(real))
-        start = time.process_time()
-        self.found = wsclean_predict(*arguments)
-        return time.process_time() - start
-
-    def error(self, problem, count):
-        found = np.empty((len(problem.uvw), problem.channels), complex)
-        found[problem.cross] = self.found[:, :, 0]
-        return problem.error(found, count)
-
-
-class Matvis:
-    name, package = "matvis", "matvis"
-    workloads = ("P1", "P2")
-
-    def __init__(self, precision):
-        self.precision = precision
-
-    def channels(self, problem):
-        """A few of them: it takes one after the other, each with everything anew."""
-        return np.arange(0, problem.channels, max(1, problem.channels // 4))
-
-    def prepare(self, problem, count):
-        sky = problem.sky
-        coordinates = SkyCoord(ra=sky.ra[:count] * units.rad, dec=sky.dec[:count] * units.rad, frame="icrs")
-        return coordinates, Time(np.unique(problem.times) / 86400, format="mjd", scale="utc")
-
-    def run(self, problem, count):
-        from matvis.cpu import simulate
-        from pyuvdata.analytic_beam import UniformBeam
-        coordinates, times = self.prepare(problem, count)
-        pairs = np.array([(p, q) for p in range(STATIONS) for q in range(p + 1, STATIONS)])
-        start = time.process_time()
-        self.found = [simulate(antpos=problem.enu, freq=f, times=times, skycoords=coordinates,
-                               telescope_loc=problem.origin, I_sky=problem.sky.flux[:count],
-                               beam_list=[UniformBeam(feed_array=["x"], feed_angle=[np.pi / 2],
-                                                      include_cross_pols=False)],
-                               antpairs=pairs, precision=1 if self.precision == "single" else 2)
-                      for f in problem.freq[self.channels(problem)]]
-        return (time.process_time() - start) * problem.channels / len(self.found)
-
-    def error(self, problem, count):
-        """Against a direct sum over its own directions: half of the flux in one polarisation."""
-        from matvis.core.coords import CoordinateRotation
-        coordinates, times = self.prepare(problem, count)
-        turn = CoordinateRotation._methods["CoordinateRotationAstropy"](
-            flux=problem.sky.flux[:count], times=times, telescope_loc=problem.origin, skycoords=coordinates,
-            source_buffer=1.0, precision=2)
-        turn.setup()
-        pairs = np.array([(p, q) for p in range(STATIONS) for q in range(p + 1, STATIONS)])
-        random, found, truth = np.random.default_rng(3), [], []
-        freq = problem.freq[self.channels(problem)]
-        for t in range(0, TIMES, 5):
-            turn.rotate(t)
-            direction = turn.all_coords_topo
-            for k in random.integers(len(pairs), size=75):
-                c = random.integers(len(self.found))
-                delay = (problem.enu[pairs[k, 1]] - problem.enu[pairs[k, 0]]) @ direction / C
-                truth.append(0.5 * np.sum(problem.sky.flux[:count] * np.exp(2j * np.pi * freq[c] * delay)))
-                found.append(self.found[c][t, k])
-        return f"{distance(np.array(found), np.array(truth)):.1e}"
 
 
 def enough(program, problem, limit):
@@ -294,17 +162,14 @@ def enough(program, problem, limit):
     one = program.run(problem, 1)
     some = max(2, problem.sources // 50)
     each = max(program.run(problem, some) - one, 1e-9) / (some - 1)
-    if hasattr(program, "channels"):
-        limit *= problem.channels / len(program.channels(problem))
     count = min(problem.sources, max(some, int((limit - one) / each)))
     return count if count > 0.6 * problem.sources else max(2, min(count, problem.sources // 2))
 
 
 def measure(problem, programs, options):
-    """Lines of the table for one workload."""
+    """Lines of the table for one workload. The last program is the one that others are compared with."""
     counts = [enough(program, problem, options.limit) for program in programs]
-    ones, alls = [[] for _ in programs], [[] for _ in programs]
-    errors, own = [""] * len(programs), [[] for _ in programs]
+    ones, alls, errors = [[] for _ in programs], [[] for _ in programs], [""] * len(programs)
     for _ in range(options.rounds):
         for k, program in enumerate(programs):
             for _ in range(5):
@@ -313,26 +178,15 @@ def measure(problem, programs, options):
                 if alls[k][-1] > 1:  # shorter ones are noisy
                     break
             errors[k] = program.error(problem, counts[k])
-            own[k].append(getattr(program, "own", math.nan))
-    work = PAIRS * TIMES * problem.channels * problem.sources
-    lines, grove = [], {}
+    ones, alone = [np.median(x) for x in ones], []
+    for k, count in enumerate(counts):
+        alone.append((np.median(alls[k]) - ones[k]) * (problem.sources - 1) / (count - 1))
+    whole = [one + rest for one, rest in zip(ones, alone)]
     for k, program in enumerate(programs):
-        one, run_time = np.median(ones[k]), np.median(alls[k])
-        alone = (run_time - one) * (problem.sources - 1) / (counts[k] - 1)
-        whole = one + alone
-        if program.name == "Grove":
-            grove[program.precision] = (whole, alone)
-        base = grove[program.precision]
-        told = min(own[k]) * problem.sources / counts[k]
-        told = "" if math.isnan(told) else f"{told:.3g}"
-        ran = str(counts[k])
-        if hasattr(program, "channels") and len(program.channels(problem)) < problem.channels:
-            ran += f", {len(program.channels(problem))} channels"
-        lines.append(f"| {problem.name} | {program.name} | {program.precision} | {ran} | {whole:.3g} "
-                     f"| {work / whole / 1e9:.3g} | {base[0] / whole:.2g} | {alone:.3g} "
-                     f"| {work / alone / 1e9:.3g} | {base[1] / alone:.2g} "
-                     f"| {told} | {errors[k]} |")
-    return lines
+        shares = ["" if k == len(programs) - 1 else f"{x[k] / x[-1]:.2g}" for x in (whole, alone)]
+        print(f"| {problem.name} | {program.name} | {program.precision} | {counts[k]} | {whole[k]:.3g} | {shares[0]} "
+              f"| {alone[k]:.3g} | {PAIRS * TIMES * problem.channels * problem.sources / alone[k] / 1e9:.3g} | {shares[1]} "
+              f"| {errors[k]} |", flush=True)
 
 
 def main():
@@ -343,23 +197,15 @@ def main():
     parser.add_argument("--limit", type=float, default=8.0, help="seconds of a run, about")
     parser.add_argument("--workload", default="", help="those with this in their names")
     options = parser.parse_args()
-    enu, origin = place_stations(os.path.join(options.work, "stations.txt"))
+    place_stations(os.path.join(options.work, "stations.txt"))
     sky = Sky(max(w[0] for w in WORKLOADS.values()))
-    programs = [Grove("single"), Grove("double"), DP3(), Codex("single"), Codex("double"), Matvis("single"),
-                Matvis("double")]
-    versions = {p.name: p.version(options) if p.package is None else importlib.metadata.version(p.package)
-                for p in programs}
-    print(", ".join(f"{name} {version}" for name, version in versions.items()), "\n")
-    print("| workload | program | precision | sources run | whole run, s | 1e9 source-vis/s | to Grove's "
-          "| sum alone, s | 1e9 source-vis/s | to Grove's | by its own timer, s | error |")
-    print("| --- | --- | --- | --: | --: | --: | --: | --: | --: | --: | --: | --- |", flush=True)
+    programs = [Grove("single"), Grove("double"), DP3()]
+    print(f"Grove {run([options.grove, '--version'])[3].split()[-1]}, DP3 {importlib.metadata.version('dp3')}\n")
+    print("| workload | program | precision | sources run | whole run, s | Grove to DP3 | sum alone, s | 1e9 source-vis/s "
+          "| Grove to DP3 | error |\n| --- | --- | --- | --: | --: | --: | --: | --: | --: | --- |", flush=True)
     for name in WORKLOADS:
-        if options.workload and options.workload not in name:
-            continue
-        problem = Problem(name, options, sky)
-        problem.enu, problem.origin = enu, origin
-        chosen = [p for p in programs if name in p.workloads]
-        print("\n".join(measure(problem, chosen, options)), flush=True)
+        if options.workload in name:
+            measure(Problem(name, options, sky), programs, options)
 
 
 main()
