@@ -68,6 +68,5 @@ void gpu_measure_functions(gpu_bench *b); /* gpu-functions.c */
 void gpu_measure_g2g(gpu_bench *b);       /* gpu-g2g.c */
 void gpu_measure_idg(gpu_bench *b);       /* gpu-idg.c */
 void gpu_measure_fit(gpu_bench *b);       /* gpu-fit.c */
-void gpu_measure_algebra(gpu_bench *b);   /* gpu-algebra.c */
 
 #endif

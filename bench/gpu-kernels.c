@@ -70,7 +70,6 @@ int main(int count, char **words)
            b.device->description, libraries, b.rounds);
     gpu_measure_limits(&b);
     measure_kernels(&b);
-    gpu_measure_algebra(&b);
     grove_device_free(b.device);
     grove_error_free(b.error);
     return 0;

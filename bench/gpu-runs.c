@@ -1,17 +1,18 @@
 /* Runs on a CUDA device from the first to the last tile: how long they take beside its kernels and
- * copies, and beside the cpu. `grove bench gpu-runs --help` lists the options; bench/gpu runs it.
+ * copies. `grove bench gpu-runs --help` lists the options; bench/gpu runs it.
  *
  * P3 = 64 stations, 480 times, 64 channels, 10000 point sources, single precision.
  */
 #include "grove.h"
-#include "inputs.h"
 #include "machine.h"
 #include "options.h"
 
+#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct {
     int sources, stations, times, channels;
@@ -53,18 +54,59 @@ static const run runs[] = {
 };
 enum { RUNS = sizeof(runs) / sizeof(*runs) };
 
-/* Inputs of the speed-ups. */
-static const run here = {"1000 sources, cpu", rows, "cpu", COME_BACK, 0, 0, &few};
-static const run there = {"1000 sources, come back", rows, "cuda", COME_BACK, 0, 0, &few};
-
-typedef struct {
-    grove_counters counters;
-    double total; /* s, opening of the device and end of the run included */
-} result;
-
 static const char *folder;
 static bool is_tiny;
 static double ends;
+
+/* ---- inputs ---- */
+
+static int remove_one(const char *path, const struct stat *what, int kind, struct FTW *place)
+{
+    (void)what;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+static FILE *open_file(const char *name)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    if (!file) {
+        perror(path);
+        exit(1);
+    }
+    return file;
+}
+
+/* Points within half a degree of 0h2m0s -30d0m0s. */
+static void write_sky(int sources)
+{
+    FILE *file = open_file("sky.skymodel");
+
+    fprintf(file, "format = Name, Type, Ra, Dec, I\n");
+    for (int k = 0; k < sources; k++)
+        fprintf(file, "s%d, POINT, %.6fdeg, %.6fdeg, %.3f\n", k, fmod(0.618034 * k, 1),
+                -30.5 + fmod(0.414214 * k, 1), 0.1 + fmod(0.302776 * k, 1));
+    fclose(file);
+}
+
+/* Stations over a few kilometres, on a spiral. */
+static void write_array(int count)
+{
+    FILE *file = open_file("x.array");
+
+    for (int k = 0; k < count; k++) {
+        double radius = 4000.0 * (k + 1) / 64, angle = 2.4 * k;
+        fprintf(file, "%.3f %.3f %.3f 13.5 S%02d ALT-AZ\n", 5109243 + radius * cos(angle) * 0.5,
+                2006797 + radius * sin(angle), -3239112 + radius * cos(angle) * 0.8, k);
+    }
+    fclose(file);
+}
+
+/* ---- runs ---- */
 
 static void fail(grove_error *error)
 {
@@ -108,7 +150,7 @@ static int run_session(const run *r, grove_session *session)
     return code;
 }
 
-static int measure(const run *r, result *to)
+static int measure(const run *r, grove_counters *to)
 {
     size s = size_of(r);
     char text[2048];
@@ -119,18 +161,16 @@ static int measure(const run *r, result *to)
                                      .profile = true,
                                      .tile_times = is_tiny ? r->tile_times / 12 : r->tile_times};
 
-    bench_write_sky(folder, s.sources);
-    bench_write_array(folder, s.stations);
-    double start = bench_wall_seconds();
+    write_sky(s.sources);
+    write_array(s.stations);
     grove_tree *tree = grove_library_parse(library, tree_of(r, &s, text, sizeof(text)),
                                            "bench.tree", NULL, 0, error);
     grove_session *session = tree ? grove_session_new(tree, &options, error) : NULL;
     int code = session ? run_session(r, session) : 1;
-    to->total = bench_wall_seconds() - start;
     if (code)
         fail(error);
     else
-        to->counters = *grove_session_counters(session);
+        *to = *grove_session_counters(session);
     grove_session_free(session);
     grove_tree_free(tree);
     grove_library_free(library);
@@ -152,9 +192,8 @@ static double longest(const grove_counters *c)
                 fmax(c->device_up_seconds, c->device_down_seconds));
 }
 
-static void print_row(const run *r, const result *x)
+static void print_row(const run *r, const grove_counters *c)
 {
-    const grove_counters *c = &x->counters;
     double wall = c->seconds - c->device_load_seconds;
 
     printf("| %s | %lld | %.4g | %.4g | %.4g | %.4g | %.4g | %.4g | %.4g | %.4g | %.2f | %.4g |\n",
@@ -184,7 +223,7 @@ static int measure_runs(const char *words)
            "opening the device | loading code | wall / longest | 1e9 source-vis/s |\n"
            "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
     for (int k = 0; k < RUNS; k++) {
-        result x = {0};
+        grove_counters x = {0};
         if (!strstr(runs[k].name, words) || is_late(runs[k].name))
             continue;
         if (measure(&runs[k], &x)) {
@@ -197,63 +236,16 @@ static int measure_runs(const char *words)
     return failed;
 }
 
-static void print_speed_ups(const char *name, double factor, const result *cpu, const result *gpu)
-{
-    const grove_counters *c = &cpu->counters, *g = &gpu->counters;
-    double without =
-        gpu->total - g->device_up_seconds - g->device_open_seconds - g->device_load_seconds;
-    double core = g->device_kernel_seconds + g->device_down_seconds;
-
-    printf("| %s | %.4f | %.4f | %.1f | %.1f | %.1f |\n", name, factor * cpu->total, gpu->total,
-           factor * cpu->total / gpu->total, factor * cpu->total / without,
-           factor * c->kernel_seconds / core);
-    fflush(stdout);
-}
-
-/* With Baxter's names (thesis, 5.1). One thread of the cpu takes a part of the times. */
-static int measure_speed_ups(void)
-{
-    enum { PART = 20 };
-    size part = few;
-    run one = here;
-    result gpu = {0}, cpu = {0};
-
-    printf(
-        "\nSpeed-ups of P3 with 1000 sources, its visibilities copied back, against the cpu. Real: "
-        "all of the run, opening the device and loading code included. Achievable: without these "
-        "and without copies to the device, which another run of the same session does not need "
-        "again. Constrained: kernels of the cpu against kernels and copies back of the device. "
-        "Baxter (thesis, tables 6.1 and 6.2; GTX 470 against an i5, same stations, times and "
-        "channels) had 18, 25 and 125 against MeqTrees; the numbers of sources and channels of "
-        "that table are not stated there, so this is no comparison of like with like.\n\n"
-        "| against | cpu, s | device, s | real | achievable | constrained |\n"
-        "| --- | --: | --: | --: | --: | --: |\n");
-    if (is_late("all threads"))
-        return 0;
-    if (measure(&there, &gpu) || measure(&here, &cpu))
-        return 1;
-    print_speed_ups("all threads", 1, &cpu, &gpu);
-    if (is_late("one thread"))
-        return 0;
-    part.times /= PART;
-    one.size = &part;
-    one.threads = 1;
-    if (measure(&one, &cpu))
-        return 1;
-    print_speed_ups("one thread (a twentieth of the times, times 20)", PART, &cpu, &gpu);
-    return 0;
-}
-
 int main(int count, char **words)
 {
     const char *part = "", *sizes = "whole";
     double limit = 0;
+    const char *temporary = getenv("TMPDIR");
     char made[256];
     const bench_option options[] = {
         {"limit", "S", "begin no run after so many seconds (default: no limit)", BENCH_SECONDS,
          &limit, 0},
-        {"run", "TEXT", "runs with TEXT in their names (default: all, and speed-ups)", BENCH_TEXT,
-         &part, 0},
+        {"run", "TEXT", "runs with TEXT in their names (default: all)", BENCH_TEXT, &part, 0},
         {"size", "WORD", "whole, or tiny: only whether it runs (default whole)", BENCH_TEXT, &sizes,
          0},
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
@@ -261,11 +253,13 @@ int main(int count, char **words)
     bench_read(options, "grove bench gpu-runs [OPTIONS]", count - 1, words + 1);
     is_tiny = !strcmp(sizes, "tiny");
     ends = limit > 0 ? bench_wall_seconds() + limit : 0;
-    bench_make_folder(made);
-    folder = made;
+    snprintf(made, sizeof(made), "%s/grove-XXXXXX", temporary && *temporary ? temporary : "/tmp");
+    folder = mkdtemp(made);
+    if (!folder) {
+        perror(made);
+        return 1;
+    }
     int failed = measure_runs(part);
-    if (!*part)
-        failed |= measure_speed_ups();
-    bench_remove_folder(made);
+    nftw(made, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return failed;
 }

@@ -17,7 +17,7 @@ static const struct {
 } benchmarks[] = {
     {"fit", "gains fitted in memory, compared with this processor's bandwidth"},
     {"gpu-kernels", "kernels on a GPU, compared with its limits"},
-    {"gpu-runs", "runs on a GPU, compared with its kernels and copies and with the cpu"},
+    {"gpu-runs", "runs on a GPU, compared with its kernels and copies"},
     {"gridder", "visibilities to an image and back, in memory"},
     {"predict", "sums over sources, compared with this processor's limits"},
     {"roofline", "kernels below the multiply-adds, sines, cache and memory of a core"},
