@@ -1,8 +1,11 @@
 #include "bounds.h"
 
-#include "draw.h"
+#include "grove.h"
+#include "plot/plot.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* Multiply-adds for each pixel and visibility of image-domain gridding, beside one sine and cosine.
  */
@@ -166,5 +169,13 @@ int bench_roofline_draw(const bench_roofline *r, const char *path)
     if (r->mixture_count)
         charts[1] = chart_mixtures(r, mixed_x, mixed_y, mixed);
     grove_figure figure = {.charts = charts, .count = r->mixture_count ? 2 : 1};
-    return bench_draw(&figure, path);
+    grove_error *error = grove_error_new();
+    int failed = grove_figure_draw(&figure, path, error) != 0;
+    if (failed) {
+        char *text = grove_error_text(error);
+        fprintf(stderr, "%s", text);
+        free(text);
+    }
+    grove_error_free(error);
+    return failed;
 }

@@ -3,7 +3,7 @@
  * Medians of interleaved rounds. `grove bench predict --help` lists the options.
  *
  * Workloads: P1 = 64 stations, 16 times, 64 channels 1.0-1.5 GHz, 1000 sources within a degree; P2
- * = the same with one channel and 10000 sources; P4 = P1 with 480 times (printed as a time).
+ * = the same with one channel and 10000 sources.
  */
 #include "energy.h"
 #include "machine.h"
@@ -26,7 +26,7 @@ enum { MAX_ROUNDS = 99, MAX_THREADS = 1024 };
 
 /* What the command line asks for. */
 typedef struct {
-    const char *words, *isa, *precision, *plot;
+    const char *words, *isa, *precision;
     int rounds, threads;
     double min;
 } choice;
@@ -153,12 +153,10 @@ typedef struct {
     double done[GROVE_ISAS], joules[GROVE_ISAS]; /* in all rounds */
 } rates;
 
-static void report(const choice *c, const bench_sum_workload *w, int bytes, rates *r,
-                   bench_roofline *roof)
+static void report(const choice *c, const bench_sum_workload *w, int bytes, rates *r)
 {
     double plain = bench_median(r->plain, c->rounds);
     char joules[32];
-    int first = 1;
 
     for (int isa = GROVE_ISAS - 1; isa >= 0; isa--) {
         if (!is_measured(c, isa))
@@ -170,17 +168,10 @@ static void report(const choice *c, const bench_sum_workload *w, int bytes, rate
                (w->sum + w->rest), 100 * rate * (w->sum + w->rest) / peak, peak / 1e9, rate / plain,
                error_of(w, isa, bytes), bench_per_joule(joules, r->done[isa], r->joules[isa]));
         fflush(stdout);
-        if (first && roof->count < BENCH_MOST_POINTS &&
-            (bytes == 4 || !strcmp(c->precision, "double"))) {
-            roof->limits.peak = fmax(roof->limits.peak, peak);
-            roof->points[roof->count++] = (bench_point){
-                w->name, (w->sum + w->rest) / bench_sum_bytes(w, bytes), rate * (w->sum + w->rest)};
-        }
-        first = 0;
     }
 }
 
-static void measure(const choice *c, const bench_sum_workload *w, int bytes, bench_roofline *roof)
+static void measure(const choice *c, const bench_sum_workload *w, int bytes)
 {
     bench_sum *p = bench_sum_new(w, bytes);
     rates r = {0};
@@ -195,23 +186,8 @@ static void measure(const choice *c, const bench_sum_workload *w, int bytes, ben
         }
         r.plain[round] = time_plain(w, p, c->min);
     }
-    report(c, w, bytes, &r, roof);
+    report(c, w, bytes, &r);
     bench_sum_free(p);
-}
-
-/* P4: thirty tiles of P1's size. */
-static void measure_p4(const choice *c, int bytes)
-{
-    for (int k = 0; k < 2; k++) {
-        bench_sum *p = bench_sum_new(&bench_sum_workloads[k], bytes);
-        double taken = 0;
-        bench_sum_set_isa(&bench_sum_workloads[k], p, (int)grove_isa_best());
-        for (int tile = 0; tile < 480 / TIMES; tile++)
-            taken += evaluate(p, c->threads);
-        printf("P4%s, %s, %s: %.2f s\n", bench_sum_workloads[k].name + 2,
-               grove_isa_name(grove_isa_best()), bytes == 4 ? "single" : "double", taken);
-        bench_sum_free(p);
-    }
 }
 
 /* 0, or 2 after a message. */
@@ -239,10 +215,10 @@ static int check(const choice *c)
     return 2;
 }
 
-static void measure_all(const choice *c, bench_roofline *roof)
+static void measure_all(const choice *c)
 {
     printf("Bandwidth of one core: %.1f GB/s. %d thread%s. Medians of %d interleaved rounds.\n\n",
-           roof->limits.memory / 1e9, c->threads, c->threads > 1 ? "s" : "", c->rounds);
+           bench_bandwidth() / 1e9, c->threads, c->threads > 1 ? "s" : "", c->rounds);
     printf("| workload | instructions | precision | 1e9 source-vis/s | operations each | of the "
            "peak | peak, 1e9 multiply-adds/s | against the plain way | error | source-visibilities "
            "per joule |\n"
@@ -251,11 +227,8 @@ static void measure_all(const choice *c, bench_roofline *roof)
         for (int k = 0; k < bench_sum_workload_count; k++)
             if (strstr(bench_sum_workloads[k].name, c->words) &&
                 (!*c->precision || !strcmp(c->precision, bytes == 4 ? "single" : "double")))
-                measure(c, &bench_sum_workloads[k], bytes, roof);
+                measure(c, &bench_sum_workloads[k], bytes);
     bench_energy_note();
-    printf("\n");
-    for (int bytes = 4; bytes <= 8 && !*c->words && !*c->precision && !*c->isa; bytes += 4)
-        measure_p4(c, bytes);
 }
 
 int main(int count, char **words)
@@ -264,7 +237,6 @@ int main(int count, char **words)
     choice c = {.words = "",
                 .isa = isa ? isa : "",
                 .precision = "",
-                .plot = "",
                 .rounds = 5,
                 .threads = 1,
                 .min = 0.2};
@@ -280,7 +252,6 @@ int main(int count, char **words)
          BENCH_TEXT, &c.isa, 0},
         {"precision", "WORD", "single or double (default: both)", BENCH_TEXT, &c.precision, 0},
         {"threads", "N", "threads for each sum, or all (default 1)", BENCH_TEXT, &threads, 0},
-        {"plot", "FILE", "draws the roofline into FILE, .svg or .png", BENCH_TEXT, &c.plot, 0},
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
 
     bench_read(options, "grove bench predict [OPTIONS]", count - 1, words + 1);
@@ -293,15 +264,6 @@ int main(int count, char **words)
     c.threads = (int)chosen;
     if (check(&c))
         return 2;
-    static bench_roofline roof;
-    char subtitle[128];
-    roof.limits.memory = bench_bandwidth();
-    measure_all(&c, &roof);
-    snprintf(subtitle, sizeof(subtitle), "%s, %s, %d thread%s; %.1f GB/s",
-             *c.isa ? c.isa : grove_isa_name(grove_isa_best()),
-             *c.precision ? c.precision : "single", c.threads, c.threads > 1 ? "s" : "",
-             roof.limits.memory / 1e9);
-    roof.title = "Sums over sources below the roofline of one core";
-    roof.subtitle = subtitle;
-    return *c.plot ? bench_roofline_draw(&roof, c.plot) : 0;
+    measure_all(&c);
+    return 0;
 }

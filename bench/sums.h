@@ -2,8 +2,6 @@
 #ifndef GROVE_BENCH_SUMS_H
 #define GROVE_BENCH_SUMS_H
 
-#include "bounds.h"
-
 #include "cell.h"
 
 #include <stdint.h>
