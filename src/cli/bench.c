@@ -66,8 +66,9 @@ static int run_program(const char *name, const char *const *words, int count)
     arguments[count + 1] = NULL;
     execv(path, arguments);
     return grove_complain(GROVE_FAILED,
-                          "%s: cannot run this: %s; `make install` puts the benchmarks there", path,
-                          strerror(errno));
+                          "%s: cannot run this: %s; `make bench` builds the benchmarks, `make "
+                          "install-bench` installs them",
+                          path, strerror(errno));
 }
 
 static int bench(grove_command_line *line)
