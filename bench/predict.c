@@ -234,12 +234,8 @@ static void measure_all(const choice *c)
 int main(int count, char **words)
 {
     const char *isa = getenv("GROVE_ISA");
-    choice c = {.words = "",
-                .isa = isa ? isa : "",
-                .precision = "",
-                .rounds = 5,
-                .threads = 1,
-                .min = 0.2};
+    choice c = {
+        .words = "", .isa = isa ? isa : "", .precision = "", .rounds = 5, .threads = 1, .min = 0.2};
     const char *threads = "1";
     const bench_option options[] = {
         {"rounds", "N", "interleaved rounds, of which medians are taken (default 5)", BENCH_COUNT,

@@ -251,9 +251,9 @@ int convolution_choose(const grove_node *node, convolution_making *c)
 
 /* ---- cost ---- */
 
-/* Nanoseconds on one core with AVX-512, measured with `bench/gridder --support`: of a sample; of each
- * vector of 8 numbers of a function, and of blending it into a mean; of reading one, or one of a
- * mean, from beyond the cache; of an operation of making, and of a number that is made, put in
+/* Nanoseconds on one core with AVX-512, measured with `bench/gridder --support`: of a sample; of
+ * each vector of 8 numbers of a function, and of blending it into a mean; of reading one, or one of
+ * a mean, from beyond the cache; of an operation of making, and of a number that is made, put in
  * order and copied. */
 static const double per_sample = 80, per_vector = 2.4, per_blend = 1.6, per_far = 32,
                     per_far_blend = 8, per_operation = 0.2, per_number = 40;
