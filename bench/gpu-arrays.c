@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMNS = 9, STATIONS = 64 };
+enum { STATIONS = 64 };
 
 /* A dense view along the axes in `varies` (bits); *numbers becomes its size. */
 static grove_view dense(const grove_args *args, int varies, int elements, int complex_, int bytes,
@@ -48,22 +48,18 @@ static void measure_reduction(gpu_bench *b, const char *name, int kept, int axis
         .how = GROVE_HOW_SUM, .axis = axis, .fresh = 1, .end = args.size[axis]};
     int64_t in, out;
 
-    if (!gpu_begins(b, name, COLUMNS))
+    if (!gpu_begins(b, name))
         return;
     memcpy(args.state.bytes, &state, sizeof(state));
     args.in[0] = dense(&args, 7, 1, 1, 4, &in);
     args.out = dense(&args, kept, 1, 1, 8, &out);
     args.in[0].data = gpu_send_random(b, in, false);
     args.out.data = gpu_send_random(b, out, true);
-    double seconds = gpu_time_launches(b, &grove_array_reduce, &args, false);
-    gpu_print(b, name, false, seconds,
+    gpu_print(b, name, false, gpu_time_launches(b, &grove_array_reduce, &args, false),
               &(gpu_counts){.in_double = (double)in,
                             .cells = (double)in / 2,
                             .bytes = 4.0 * (double)in + 16.0 * (double)out});
-    printf("\n");
-    fflush(stdout);
-    grove_device_release(b->device, args.in[0].data, 0);
-    grove_device_release(b->device, args.out.data, 0);
+    gpu_finish(b, &args);
 }
 
 /* 2x2 matrices of noise: for each complex number a draw of ten rounds of integers, a logarithm, a
@@ -76,7 +72,7 @@ static void measure_noise(gpu_bench *b, bool double_)
     const double *const numbers[] = {&ten, &width, stations, NULL, &sefd};
     int64_t out;
 
-    if (!gpu_begins(b, "noise", COLUMNS))
+    if (!gpu_begins(b, "noise"))
         return;
     args.out = dense(&args, 7, 4, 1, double_ ? 8 : 4, &out);
     args.out.data = gpu_make_room(b, (size_t)out * (double_ ? 8 : 4));
@@ -86,17 +82,11 @@ static void measure_noise(gpu_bench *b, bool double_)
                                       .elements = k == 2 ? 2 : 1,
                                       .shape = k == 2 ? GROVE_VECTOR : GROVE_SCALAR,
                                       .bytes = 8};
-    double seconds = gpu_time_launches(b, &noise, &args, double_);
-    gpu_print(b, "noise, 2x2", double_, seconds,
+    gpu_print(b, "noise, 2x2", double_, gpu_time_launches(b, &noise, &args, double_),
               &(gpu_counts){.in_double = 30.0 * (double)out,
                             .cells = (double)out / 8,
                             .bytes = (double)out * (double_ ? 8 : 4)});
-    printf("\n");
-    fflush(stdout);
-    for (int k = 0; k < 5; k++)
-        if (numbers[k])
-            grove_device_release(b->device, args.in[k].data, k == 2 ? 16 : 8);
-    grove_device_release(b->device, args.out.data, 0);
+    gpu_finish(b, &args);
 }
 
 /* 2x2 matrices [time, station, freq] as seen from baselines. */
@@ -107,7 +97,7 @@ static void measure_gather(gpu_bench *b, bool double_)
     grove_args args = space(b, 1);
     int64_t in, out;
 
-    if (!gpu_begins(b, "gather", COLUMNS))
+    if (!gpu_begins(b, "gather"))
         return;
     for (int p = 0; p < stations; p++)
         for (int q = p + 1; q < stations; q++)
@@ -120,13 +110,10 @@ static void measure_gather(gpu_bench *b, bool double_)
     args.in[0].gather_axis = 1;
     args.in[0].data = gpu_send_random(b, in, double_);
     args.out.data = gpu_make_room(b, (size_t)out * (size_t)bytes);
-    double seconds = gpu_time_launches(b, &grove_array_cast, &args, double_);
-    gpu_print(b, "gather of stations, 2x2", double_, seconds,
+    gpu_print(b, "gather of stations, 2x2", double_,
+              gpu_time_launches(b, &grove_array_cast, &args, double_),
               &(gpu_counts){.bytes = (double)(in + out) * bytes, .cells = (double)out / 8});
-    printf("\n");
-    fflush(stdout);
-    grove_device_release(b->device, args.in[0].data, 0);
-    grove_device_release(b->device, args.out.data, 0);
+    gpu_finish(b, &args);
 }
 
 /* Products, cell by cell: of 2x2 matrices, or of scalars, complex or real. */
@@ -141,7 +128,7 @@ static void measure_product(gpu_bench *b, const char *name, int elements, int co
     int bytes = double_ ? 8 : 4;
     int64_t each;
 
-    if (!gpu_begins(b, name, COLUMNS))
+    if (!gpu_begins(b, name))
         return;
     args.out = dense(&args, 7, elements, complex_, bytes, &each);
     for (int k = 0; k < 2; k++) {
@@ -149,23 +136,19 @@ static void measure_product(gpu_bench *b, const char *name, int elements, int co
         args.in[k].data = gpu_send_random(b, each, double_);
     }
     args.out.data = gpu_make_room(b, (size_t)each * (size_t)bytes);
-    double seconds = gpu_time_launches(b,
-                                       elements > 1 ? &matrices
-                                       : complex_   ? &scalars
-                                                    : &reals,
-                                       &args, double_);
-    gpu_print(b, name, double_, seconds,
+    gpu_print(b, name, double_,
+              gpu_time_launches(b,
+                                elements > 1 ? &matrices
+                                : complex_   ? &scalars
+                                             : &reals,
+                                &args, double_),
               &(gpu_counts){.operations = (elements > 1 ? 4.0
                                            : complex_   ? 2.0
                                                         : 1.0) *
                                           (double)each,
                             .bytes = 3.0 * (double)each * bytes,
                             .cells = (double)each / (elements * (complex_ ? 2 : 1))});
-    printf("\n");
-    fflush(stdout);
-    for (int k = 0; k < 2; k++)
-        grove_device_release(b->device, args.in[k].data, 0);
-    grove_device_release(b->device, args.out.data, 0);
+    gpu_finish(b, &args);
 }
 
 void gpu_measure_arrays(gpu_bench *b)

@@ -16,6 +16,14 @@ void gpu_must(const gpu_bench *b, int code)
     exit(1);
 }
 
+void gpu_must_have(bool there)
+{
+    if (!there) {
+        fprintf(stderr, "no memory\n");
+        exit(1);
+    }
+}
+
 void *gpu_make_room(const gpu_bench *b, size_t bytes)
 {
     void *at = NULL;
@@ -109,7 +117,7 @@ double gpu_time_launches(const gpu_bench *b, const grove_kernel *kernel, const g
     return gpu_time(b, launch, &l);
 }
 
-bool gpu_begins(gpu_bench *b, const char *name, int columns)
+bool gpu_begins(gpu_bench *b, const char *name)
 {
     if (b->counted)
         return ++b->row == b->counted;
@@ -117,10 +125,7 @@ bool gpu_begins(gpu_bench *b, const char *name, int columns)
         return false;
     if (b->ends <= 0 || bench_wall_seconds() < b->ends)
         return true;
-    printf("| %s | no time left |", name);
-    for (int k = 2; k < columns; k++)
-        printf(" |");
-    printf("\n");
+    printf("| %s | no time left |\n", name);
     b->late++;
     return false;
 }
@@ -159,4 +164,14 @@ void gpu_print(const gpu_bench *b, const char *name, bool double_, double second
         printf(" %.4g |", counts->cells / seconds / 1e9);
     else
         printf(" |");
+}
+
+void gpu_finish(const gpu_bench *b, const grove_args *args)
+{
+    printf("\n");
+    fflush(stdout);
+    for (int k = 0; k < args->inputs; k++)
+        grove_device_release(b->device, args->in[k].data, 0);
+    grove_device_release(b->device, args->out.data, 0);
+    grove_device_release(b->device, (void *)(uintptr_t)args->table, 0);
 }

@@ -42,15 +42,19 @@ double gpu_time(const gpu_bench *b, void (*queue)(const gpu_bench *b, void *cont
                 void *context);
 double gpu_time_launches(const gpu_bench *b, const grove_kernel *kernel, const grove_args *args,
                          bool double_);
+/* Ends the program if there is no memory for what was made. */
+void gpu_must_have(bool there);
 
 /* Whether the row is to be run: it is asked for, there is time for it (if not, prints that in its
  * place), and it is the one that is counted. */
-bool gpu_begins(gpu_bench *b, const char *name, int columns);
+bool gpu_begins(gpu_bench *b, const char *name);
 /* "| name | precision | ms | operations | of them always double | on tensor cores | bytes | share
  * of the limit that binds |". For the row that is counted "name <tab> precision <tab> cells <tab>
  * bytes <tab> aim". */
 void gpu_print(const gpu_bench *b, const char *name, bool double_, double seconds,
                const gpu_counts *counts);
+/* Ends the row, and releases the memory of inputs, output and table. */
+void gpu_finish(const gpu_bench *b, const grove_args *args);
 #define GPU_HEAD(title)                                                                            \
     "\n| " title                                                                                   \
     " | precision | ms | operations | always double | on tensor cores | bytes | share of "         \

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 9, SLOTS = 8, CHANNELS = 16, TIMES = 10, ELEMENTS = 4, EACH = 8 /* unknowns */ };
+enum { SLOTS = 8, CHANNELS = 16, TIMES = 10, ELEMENTS = 4, EACH = 8 /* unknowns */ };
 
 static const grove_kernel
     normal = {"fit_normal", NULL, NULL, "fit_normal.cu", grove_fit_normal_threads, 0, 0},
@@ -26,23 +26,10 @@ static double *make(int64_t numbers)
 {
     double *at = malloc((size_t)numbers * sizeof(*at));
 
-    if (!at)
-        exit(1);
+    gpu_must_have(at);
     for (int64_t k = 0; k < numbers; k++)
         at[k] = gpu_draw();
     return at;
-}
-
-static void finish(const gpu_bench *b, grove_args *args)
-{
-    printf("\n");
-    fflush(stdout);
-    for (int k = 0; k < args->inputs; k++)
-        if (args->in[k].data)
-            grove_device_release(b->device, args->in[k].data, 0);
-    grove_device_release(b->device, args->out.data, 0);
-    if (args->table)
-        grove_device_release(b->device, (void *)(uintptr_t)args->table, 0);
 }
 
 /* ---- sums over cells ---- */
@@ -73,8 +60,7 @@ static grove_view flags(const gpu_bench *b, const grove_args *args)
     const size_t cells = (size_t)cells_of(args);
     unsigned char *zero = calloc(cells, 1);
 
-    if (!zero)
-        exit(1);
+    gpu_must_have(zero);
     grove_view view = {.data = gpu_send(b, zero, cells),
                        .stride = {args->size[2] * args->size[1], args->size[2], 1},
                        .elements = 1,
@@ -91,8 +77,7 @@ static grove_view weights(const gpu_bench *b, const grove_args *args, bool doubl
     const int64_t cell = (int64_t)ELEMENTS * bytes;
     char *one = malloc((size_t)(numbers * bytes));
 
-    if (!one)
-        exit(1);
+    gpu_must_have(one);
     for (int64_t k = 0; k < numbers; k++)
         if (double_)
             ((double *)(void *)one)[k] = 1;
@@ -134,7 +119,7 @@ static void measure_normal(gpu_bench *b, bool double_)
     const int64_t size = grove_normal_size(SLOTS);
     grove_args args;
 
-    if (!gpu_begins(b, "normal equations", COLUMNS))
+    if (!gpu_begins(b, "normal equations"))
         return;
     grove_normal_state state = {.tile = begin(b, &args, 1, GROVE_NORMAL_SLOTS + SLOTS),
                                 .columns = SLOTS,
@@ -149,13 +134,12 @@ static void measure_normal(gpu_bench *b, bool double_)
         args.in[GROVE_NORMAL_SLOTS + k] = matrices(b, &args, 1, double_);
     args.out.data = gpu_make_room(b, (size_t)(state.tile.baselines * size) * sizeof(double));
     memcpy(args.state.bytes, &state, sizeof(state));
-    double seconds = gpu_time_launches(b, &normal, &args, true);
-    gpu_print(b, "normal equations", double_, seconds,
+    gpu_print(b, "normal equations", double_, gpu_time_launches(b, &normal, &args, true),
               &(gpu_counts){.in_double =
                                 (double)cells_of(&args) * ELEMENTS * 2 * (SLOTS + 1) * (SLOTS + 2),
                             .bytes = bytes_of(&args, 2 + SLOTS, double_, size),
                             .cells = (double)cells_of(&args)});
-    finish(b, &args);
+    gpu_finish(b, &args);
 }
 
 /* Of a model of four numbers, and the data. */
@@ -164,7 +148,7 @@ static void measure_sums(gpu_bench *b, bool double_)
     const int64_t size = GROVE_SUMS_SIZE(ELEMENTS);
     grove_args args;
 
-    if (!gpu_begins(b, "compressed sums", COLUMNS))
+    if (!gpu_begins(b, "compressed sums"))
         return;
     grove_fit_state state = {
         .tile = begin(b, &args, TIMES, GROVE_FIT_MODELS + 2), .full = 1, .groups = 1};
@@ -174,13 +158,12 @@ static void measure_sums(gpu_bench *b, bool double_)
     args.in[GROVE_FIT_MODELS] = matrices(b, &args, 1, double_);
     args.out.data = gpu_make_room(b, (size_t)(state.tile.baselines * size) * sizeof(double));
     memcpy(args.state.bytes, &state, sizeof(state));
-    double seconds = gpu_time_launches(b, &compressed, &args, true);
-    gpu_print(b, "compressed sums", double_, seconds,
+    gpu_print(b, "compressed sums", double_, gpu_time_launches(b, &compressed, &args, true),
               &(gpu_counts){.in_double = (double)cells_of(&args) * ELEMENTS * 4 *
                                          (ELEMENTS + ELEMENTS * (ELEMENTS + 1) / 2.0),
                             .bytes = bytes_of(&args, 2, double_, size),
                             .cells = (double)cells_of(&args)});
-    finish(b, &args);
+    gpu_finish(b, &args);
 }
 
 /* ---- matrices of domains ---- */
@@ -194,8 +177,7 @@ static int32_t *make_lists(int stations, int64_t *count)
     int32_t *unknown = at + items, *first = unknown + entries, *entry = first + n + 1;
     int item = 0;
 
-    if (!at)
-        exit(1);
+    gpu_must_have(at);
     for (int p = 0; p < stations; p++)
         for (int q = p + 1; q < stations; q++, item++) {
             at[item] = item;
@@ -205,8 +187,7 @@ static int32_t *make_lists(int stations, int64_t *count)
     for (int j = 0; j <= n; j++)
         first[j] = j * (stations - 1);
     int32_t *next = malloc((size_t)n * sizeof(*next));
-    if (!next)
-        exit(1);
+    gpu_must_have(next);
     memcpy(next, first, (size_t)n * sizeof(*next));
     for (int k = 0; k < entries; k++)
         for (int part = 0; part < 2; part++)
@@ -225,8 +206,7 @@ static void fill_gather(const gpu_bench *b, grove_args *args, int stations, int6
     int32_t *lists = make_lists(stations, &count);
     double *sums = make(domains * items * size);
 
-    if (!of)
-        exit(1);
+    gpu_must_have(of);
     for (int64_t k = 0; k < domains * items; k++)
         sums[k * size + GROVE_NORMAL_USED] = 100;
     for (int64_t k = 0; k < domains; k++)
@@ -256,20 +236,19 @@ static void measure_gather(gpu_bench *b)
         .domains = (int32_t)domains, .unknowns = (int32_t)n, .columns = SLOTS};
     grove_args args = {.axes = 1, .size = {1}, .inputs = 4};
 
-    if (!gpu_begins(b, "matrix of a domain", COLUMNS))
+    if (!gpu_begins(b, "matrix of a domain"))
         return;
     for (int k = 0; k < SLOTS; k++)
         state.part[k] = k < 4 ? GROVE_GATHER_BOTH : GROVE_GATHER_CONJUGATE;
     memcpy(args.state.bytes, &state, sizeof(state));
     fill_gather(b, &args, stations, domains);
-    double seconds = gpu_time_launches(b, &gather, &args, true);
-    gpu_print(b, "matrix of a domain", true, seconds,
+    gpu_print(b, "matrix of a domain", true, gpu_time_launches(b, &gather, &args, true),
               &(gpu_counts){.in_double = (double)(domains * items) * 4 * SLOTS * SLOTS,
                             .bytes = (double)(domains * (items * grove_normal_size(SLOTS) +
                                                          grove_point_size(n))) *
                                      sizeof(double),
                             .cells = (double)(domains * n * n)});
-    finish(b, &args);
+    gpu_finish(b, &args);
 }
 
 /* Points of matrices that are far from singular: unit diagonals, and elsewhere at most 1 / 2n. */
@@ -279,8 +258,7 @@ static void fill_systems(const gpu_bench *b, grove_args *args, int64_t n, int64_
     grove_solve_system *of = calloc((size_t)systems, sizeof(*of));
     double *points = make(systems * slot);
 
-    if (!of)
-        exit(1);
+    gpu_must_have(of);
     for (int64_t k = 0; k < systems; k++) {
         double *point = points + k * slot, *matrix = point + grove_point_head(n);
         of[k] = (grove_solve_system){.point = k * slot,
@@ -310,15 +288,15 @@ static void measure_solution(gpu_bench *b, const char *name, const grove_kernel 
     const grove_solve_state state = {systems, kernel->block};
     grove_args args = {.axes = 1, .size = {1}, .inputs = 2};
 
-    if (!gpu_begins(b, name, COLUMNS))
+    if (!gpu_begins(b, name))
         return;
     memcpy(args.state.bytes, &state, sizeof(state));
     fill_systems(b, &args, n, systems);
-    double seconds = gpu_time_launches(b, kernel, &args, true), cells = (double)(systems * n * n);
+    const double cells = (double)(systems * n * n);
     gpu_print(
-        b, name, true, seconds,
+        b, name, true, gpu_time_launches(b, kernel, &args, true),
         &(gpu_counts){.in_double = cells * (double)n / 6, .bytes = 16 * cells, .cells = cells});
-    finish(b, &args);
+    gpu_finish(b, &args);
 }
 
 void gpu_measure_fit(gpu_bench *b)

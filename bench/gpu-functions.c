@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 9, CHANNELS = 32, TIMES = 8, SUPPORT = 7, OVERSAMPLING = 8, SETS = 16 };
+enum { CHANNELS = 32, TIMES = 8, SUPPORT = 7, OVERSAMPLING = 8, SETS = 16 };
 
 static int64_t sample_threads(const grove_args *args)
 {
@@ -126,8 +126,7 @@ static void fill_functions(gpu_bench *b, grove_args *args, const grove_convolve_
 
     for (int k = 0; k < 2 * SETS; k++)
         index[k] = k % SETS;
-    if (!zero)
-        exit(1);
+    gpu_must_have(zero);
     args->in[GROVE_CONVOLVE_FUNCTIONS].data =
         gpu_send_random(b, 2 * blocks * SUPPORT * SUPPORT, double_);
     if (w->polarisations > 1) {
@@ -150,27 +149,21 @@ static void measure(gpu_bench *b, const workload *w, bool double_)
                        .axis = {GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ},
                        .size = {TIMES, baselines, CHANNELS}};
 
-    if (!gpu_begins(b, w->name, COLUMNS))
+    if (!gpu_begins(b, w->name))
         return;
     double *uvw = draw_rows(baselines);
-    if (!uvw)
-        exit(1);
+    gpu_must_have(uvw);
     fill_samples(b, &args, uvw, baselines, w, double_);
     fill_functions(b, &args, &state, w, double_);
     memcpy(args.state.bytes, &state, sizeof(state));
     const double samples = (double)(TIMES * baselines * CHANNELS);
-    double seconds = gpu_time_launches(b, w->collects ? &collect : &spread, &args, double_);
     gpu_print(
-        b, w->name, double_, seconds,
+        b, w->name, double_, gpu_time_launches(b, w->collects ? &collect : &spread, &args, double_),
         &(gpu_counts){
             .operations = samples * 8 * SUPPORT * SUPPORT * w->polarisations * w->polarisations,
             .cells = samples,
             .bytes = samples * (w->collects ? 2 * w->polarisations : 8) * (double_ ? 8 : 4)});
-    printf("\n");
-    fflush(stdout);
-    for (int k = 0; k < GROVE_CONVOLVE_INPUTS; k++)
-        grove_device_release(b->device, args.in[k].data, 0);
-    grove_device_release(b->device, args.out.data, 0);
+    gpu_finish(b, &args);
     free(uvw);
 }
 

@@ -4,13 +4,14 @@
 
 #include "../kernels/g2g/g2g_device.h"
 
+#include "base/threads.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    COLUMNS = 9,
     STEPS = 256,    /* fine samples of a track */
     ITEMS = 1 << 13 /* cells of the result that are counted */
 };
@@ -42,19 +43,6 @@ typedef struct {
     void *packed;
 } field;
 
-static void run(void *pool, int64_t count, void (*fn)(void *, int64_t), void *context)
-{
-    (void)pool;
-    for (int64_t i = 0; i < count; i++)
-        fn(context, i);
-}
-
-static void must_have(bool there)
-{
-    if (!there)
-        exit(1);
-}
-
 /* Baselines along lines, in wavelengths: a cell is one. */
 static void draw_entries(field *f, int64_t tracks, bool double_)
 {
@@ -67,12 +55,12 @@ static void draw_entries(field *f, int64_t tracks, bool double_)
                                          .visibilities = 1,
                                          .images = 1,
                                          .double_precision = double_};
-    const grove_gridder_threads threads = {run, NULL};
+    const grove_gridder_threads threads = {grove_parallel_items, NULL};
     const double freq = GROVE_SPEED_OF_LIGHT, step = 1.0 / f->of->oversampling;
     grove_gridder_outside outside = {0};
     double *uvw = calloc((size_t)(tracks * STEPS * 3), sizeof(*uvw));
 
-    must_have(uvw && grove_lattice_make(&plan, &f->lattice));
+    gpu_must_have(uvw && grove_lattice_make(&plan, &f->lattice));
     for (int64_t t = 0; t < tracks; t++) {
         const double at[2] = {400 * gpu_draw(), 400 * gpu_draw()},
                      angle = 2 * GROVE_PI * gpu_draw();
@@ -83,14 +71,14 @@ static void draw_entries(field *f, int64_t tracks, bool double_)
         }
     }
     grove_diagonal *d = grove_diagonal_new(&f->lattice, 0);
-    must_have(d && !grove_diagonal_add(
-                       d,
-                       &(grove_gridder_samples){
-                           .rows = tracks * STEPS, .channels = 1, .uvw = uvw, .freq = &freq},
-                       NULL, &threads, &outside));
+    gpu_must_have(d && !grove_diagonal_add(
+                           d,
+                           &(grove_gridder_samples){
+                               .rows = tracks * STEPS, .channels = 1, .uvw = uvw, .freq = &freq},
+                           NULL, &threads, &outside));
     f->count = grove_diagonal_count(d);
     f->entries = malloc((size_t)f->count * sizeof(*f->entries));
-    must_have(f->entries && grove_g2g_device_find_sizes(&f->lattice, f->count, &f->sizes));
+    gpu_must_have(f->entries && grove_g2g_device_find_sizes(&f->lattice, f->count, &f->sizes));
     grove_diagonal_write(d, &threads, f->entries);
     grove_diagonal_free(d);
     free(uvw);
@@ -108,7 +96,7 @@ static void fill(field *f, bool double_)
                              .tiles = {(int32_t)l->tiles[0], (int32_t)l->tiles[1]},
                              .step = {pair, pair * l->plan.grid[0]}};
 
-    must_have(lists);
+    gpu_must_have(lists);
     f->pieces = (grove_g2g_piece *)(void *)lists;
     f->piece_count = grove_g2g_device_divide(l, f->entries, f->count, f->sizes.slice, f->pieces,
                                              (int32_t *)(void *)(lists + f->sizes.begin));
@@ -140,7 +128,7 @@ static void pack(field *f, bool double_)
         (uint32_t)grove_g2g_numbers(f->of->support, f->of->are_real) * (double_ ? 8 : 4);
     char *packed = calloc((size_t)f->count, GROVE_G2G_ENTRY_BYTES);
 
-    must_have(packed);
+    gpu_must_have(packed);
     for (int64_t k = 0; k < f->count; k++) {
         const int64_t point = (int64_t)f->entries[k].point, cell = point / l->blocks,
                       place = cell % (l->tile * l->tile);
@@ -180,7 +168,7 @@ static void measure(gpu_bench *b, const workload *of, bool double_)
 {
     field f = {.b = b, .of = of};
 
-    if (!gpu_begins(b, of->name, COLUMNS))
+    if (!gpu_begins(b, of->name))
         return;
     draw_entries(&f,
                  b->tiny       ? 2
@@ -192,23 +180,17 @@ static void measure(gpu_bench *b, const workload *of, bool double_)
     pack(&f, double_);
     const double cells = of->gathers ? (double)f.args.size[0] : (double)f.count,
                  each = (of->are_real ? 4 : 8) * (double)of->support * of->support;
-    const double seconds =
-        gpu_time_launches(b,
-                          of->gathers ? &grove_g2g_gather
-                                      : grove_g2g_apply_kernel(of->support, of->are_real, double_),
-                          &f.args, double_);
-    gpu_print(b, of->name, double_, seconds,
+    gpu_print(b, of->name, double_,
+              gpu_time_launches(b,
+                                of->gathers
+                                    ? &grove_g2g_gather
+                                    : grove_g2g_apply_kernel(of->support, of->are_real, double_),
+                                &f.args, double_),
               &(gpu_counts){.operations = of->gathers ? 0 : cells * each,
                             .cells = cells,
                             .bytes = bytes_of(&f, double_)});
-    printf("\n");
-    fflush(stdout);
-    for (int k = 0; k < GROVE_G2G_INPUTS; k++)
-        if (!of->gathers || k != GROVE_G2G_ENTRIES)
-            grove_device_release(b->device, f.args.in[k].data, 0);
-    if (of->gathers)
-        grove_device_release(b->device, f.packed, 0);
-    grove_device_release(b->device, f.args.out.data, 0);
+    f.args.in[GROVE_G2G_ENTRIES].data = f.packed; /* of gathers, within the pieces until now */
+    gpu_finish(b, &f.args);
     free(f.entries);
     free(f.pieces);
 }

@@ -6,12 +6,14 @@
 
 #include "../kernels/gridder/gridder_device.h"
 
+#include "base/threads.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 9, CHANNELS = 32, ITEMS = 1 << 13 };
+enum { CHANNELS = 32, ITEMS = 1 << 13 };
 
 static int64_t spread_threads(const grove_args *args)
 {
@@ -66,13 +68,6 @@ static void choose(field *f, int64_t size, double longest)
 }
 
 /* ---- samples ---- */
-
-static void run(void *pool, int64_t count, void (*fn)(void *, int64_t), void *context)
-{
-    (void)pool;
-    for (int64_t i = 0; i < count; i++)
-        fn(context, i);
-}
 
 static double *draw_rows(int64_t rows)
 {
@@ -149,7 +144,7 @@ static void measure_samples(gpu_bench *b, const char *name, const grove_kernel *
                                     : 1 << 16};
     double freq[CHANNELS];
 
-    if (!gpu_begins(b, name, COLUMNS))
+    if (!gpu_begins(b, name))
         return;
     choose(&f, 4096, b->tiny ? 3000 : 7700);
     for (int k = 0; k < CHANNELS; k++)
@@ -159,7 +154,7 @@ static void measure_samples(gpu_bench *b, const char *name, const grove_kernel *
                     f.gridder,
                     &(grove_gridder_samples){
                         .rows = f.rows, .channels = CHANNELS, .uvw = uvw, .freq = freq},
-                    &(grove_gridder_threads){run, NULL}, collects, &f.work))
+                    &(grove_gridder_threads){grove_parallel_items, NULL}, collects, &f.work))
         exit(1);
     f.args = (grove_args){.axes = 3,
                           .inputs = GROVE_GRIDDER_INPUTS,
@@ -168,17 +163,12 @@ static void measure_samples(gpu_bench *b, const char *name, const grove_kernel *
     fill_inputs(&f, uvw);
     fill_state(&f);
     const double samples = (double)(f.rows * CHANNELS), width = f.plan.kernel.width;
-    double seconds = gpu_time_launches(b, kernel, &f.args, double_);
-    gpu_print(b, name, double_, seconds,
+    gpu_print(b, name, double_, gpu_time_launches(b, kernel, &f.args, double_),
               &(gpu_counts){.operations = samples * (2 * width * width * f.plan.kernel_w.width +
                                                      3 * width * (width + 1)),
                             .cells = samples,
                             .bytes = samples * (collects ? 2 : 8) * (double_ ? 8 : 4)});
-    printf("\n");
-    fflush(stdout);
-    for (int k = 0; k < GROVE_GRIDDER_INPUTS; k++)
-        grove_device_release(b->device, f.args.in[k].data, 0);
-    grove_device_release(b->device, f.args.out.data, 0);
+    gpu_finish(b, &f.args);
     grove_gridder_work_free(&f.work);
     grove_gridder_device_free(f.gridder);
     free(uvw);
@@ -191,7 +181,7 @@ static void measure_items(gpu_bench *b, int which, bool double_)
     const int64_t size = b->counted || b->tiny ? 256 : 4096, bytes = double_ ? 8 : 4;
     field f = {.b = b, .double_ = double_};
 
-    if (!gpu_begins(b, item_names[which], COLUMNS))
+    if (!gpu_begins(b, item_names[which]))
         return;
     choose(&f, size, 7700);
     grove_gridder_image_state state = grove_gridder_device_image(f.gridder, 1);
@@ -210,15 +200,10 @@ static void measure_items(gpu_bench *b, int which, bool double_)
     f.args.in[GROVE_GRIDDER_TABLE].data = gpu_send(b, factors.at, factors.bytes);
     f.args.out.data = gpu_send_random(b, 2 * cells[0], double_);
     memcpy(f.args.state.bytes, &state, sizeof(state));
-    double seconds = gpu_time_launches(b, &items[which], &f.args, double_);
-    gpu_print(b, item_names[which], double_, seconds,
+    gpu_print(b, item_names[which], double_, gpu_time_launches(b, &items[which], &f.args, double_),
               &(gpu_counts){.cells = (double)count,
                             .bytes = item_numbers[which] * (double)(count * bytes)});
-    printf("\n");
-    fflush(stdout);
-    grove_device_release(b->device, f.args.in[GROVE_GRIDDER_FROM].data, 0);
-    grove_device_release(b->device, f.args.in[GROVE_GRIDDER_TABLE].data, 0);
-    grove_device_release(b->device, f.args.out.data, 0);
+    gpu_finish(b, &f.args);
     grove_gridder_device_free(f.gridder);
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 9, VISIBILITIES = 512 };
+enum { VISIBILITIES = 512 };
 
 typedef struct {
     const char *name;
@@ -32,12 +32,6 @@ typedef struct {
     grove_args args;
 } field;
 
-static void must_have(bool there)
-{
-    if (!there)
-        exit(1);
-}
-
 static void choose_plan(field *f, bool double_)
 {
     const grove_gridder_image image = {{512, 512}, {5e-5, 5e-5}, {0, 0}};
@@ -50,7 +44,7 @@ static void choose_plan(field *f, bool double_)
     const grove_idg_wanted wanted = {.side = f->of->side};
     char said[200];
 
-    must_have(
+    gpu_must_have(
         !grove_idg_plan_choose(&image, &bounds, &wanted, double_ ? 1e-6 : 1e-4, &f->plan, said));
 }
 
@@ -61,7 +55,7 @@ static void send_subgrids(field *f)
     double *wavenumber = malloc((size_t)(2 * f->of->channels) * sizeof(*wavenumber)),
            *table = grove_idg_device_table(&f->plan);
 
-    must_have(subgrid && wavenumber && table);
+    gpu_must_have(subgrid && wavenumber && table);
     for (int32_t k = 0; k < f->count; k++)
         subgrid[k] = (grove_idg_subgrid){.row = k,
                                          .times = times,
@@ -144,7 +138,7 @@ static void measure(gpu_bench *b, const workload *of, bool double_)
 {
     field f = {.b = b, .of = of};
 
-    if (!gpu_begins(b, of->name, COLUMNS))
+    if (!gpu_begins(b, of->name))
         return;
     f.count = (int32_t)(b->tiny ? 2 : b->counted ? 2 * b->scale : 4096);
     choose_plan(&f, double_);
@@ -154,17 +148,11 @@ static void measure(gpu_bench *b, const workload *of, bool double_)
     const grove_kernel *kernel = of->what == SUM       ? grove_idg_sum_kernel(of->side)
                                  : of->what == PREDICT ? grove_idg_predict_kernel(of->side)
                                                        : &grove_idg_weigh;
-    const double seconds = gpu_time_launches(b, kernel, &f.args, double_);
-    gpu_print(b, of->name, double_, seconds,
+    gpu_print(b, of->name, double_, gpu_time_launches(b, kernel, &f.args, double_),
               &(gpu_counts){.operations = of->what == WEIGH ? 0 : 4 * pixels * cells,
                             .cells = cells,
                             .bytes = bytes_of(&f, double_)});
-    printf("\n");
-    fflush(stdout);
-    for (int k = 0; k < GROVE_GRIDDER_INPUTS; k++)
-        if (of->what != SUM || k != GROVE_IDG_PIXELS)
-            grove_device_release(b->device, f.args.in[k].data, 0);
-    grove_device_release(b->device, f.args.out.data, 0);
+    gpu_finish(b, &f.args);
 }
 
 /* ---- terms: 2 x 2 matrices of stations, from rasters of 64 x 64 directions ---- */
@@ -179,7 +167,7 @@ static void send_taps(field *f)
     const int side = f->plan.side;
     grove_idg_taps *taps = calloc((size_t)(2 * side), sizeof(*taps));
 
-    must_have(taps);
+    gpu_must_have(taps);
     for (int k = 0; k < 2 * side; k++)
         for (int i = 0; i < TAPS; i++) {
             taps[k].at[i] = k % side * (RASTER - TAPS) / (side - 1) + i;
@@ -220,7 +208,7 @@ static void measure_terms(gpu_bench *b, bool double_)
     static const workload of = {TERMS, 32, 1, WEIGH};
     field f = {.b = b, .of = &of};
 
-    if (!gpu_begins(b, TERMS, COLUMNS))
+    if (!gpu_begins(b, TERMS))
         return;
     f.count = (int32_t)(b->tiny ? 2 : b->counted ? 2 * b->scale : 64);
     choose_plan(&f, double_);
@@ -229,14 +217,9 @@ static void measure_terms(gpu_bench *b, bool double_)
     fill_terms(&f, numbers, double_);
     const double cells = (double)lines * of.side, raster = (double)f.count * RASTER * RASTER,
                  pair = double_ ? 16 : 8;
-    const double seconds = gpu_time_launches(b, &grove_idg_terms_kernel, &f.args, double_);
-    gpu_print(b, TERMS, double_, seconds,
+    gpu_print(b, TERMS, double_, gpu_time_launches(b, &grove_idg_terms_kernel, &f.args, double_),
               &(gpu_counts){.cells = cells, .bytes = pair * (cells + ELEMENTS * raster)});
-    printf("\n");
-    fflush(stdout);
-    for (int k = 0; k < GROVE_IDG_RASTER_INPUTS; k++)
-        grove_device_release(b->device, f.args.in[k].data, 0);
-    grove_device_release(b->device, f.args.out.data, 0);
+    gpu_finish(b, &f.args);
 }
 
 void gpu_measure_idg(gpu_bench *b)

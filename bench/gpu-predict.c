@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { MAX_STATIONS = 64, MAX_BASELINES = MAX_STATIONS * (MAX_STATIONS - 1) / 2 };
-enum { INPUTS = GROVE_PREDICT_UVW_RIGHT + 1, COMPARED = 4, COLUMNS = 11 };
+enum { INPUTS = GROVE_PREDICT_UVW_RIGHT + 1, COMPARED = 4 };
 enum { COUNTED = 2048 };         /* sources times channels of a launch for its counts */
 enum { ROWS, PRODUCTS, TENSOR }; /* by rows; by stations, on vector units and on tensor cores */
 
@@ -351,8 +351,7 @@ void gpu_measure_predict(gpu_bench *b)
                                             "|\n" GPU_LINE " --: | --: |\n");
     for (int double_ = 0; double_ < 2; double_++)
         for (int k = WORKLOADS - 1; k >= 0; k--) /* most important first */
-            if (!(b->counted && is_repeated(&workloads[k])) &&
-                gpu_begins(b, workloads[k].name, COLUMNS))
+            if (!(b->counted && is_repeated(&workloads[k])) && gpu_begins(b, workloads[k].name))
                 measure(b, &workloads[k], double_);
 }
 
