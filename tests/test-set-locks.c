@@ -81,6 +81,72 @@ START_TEST(two_writers_take_turns)
 }
 END_TEST
 
+enum { THREE_RUNS = 3 };
+
+/* A run that adds to columns of sets in this order; of one set, it reads the other. */
+typedef struct {
+    const char *sets[2];
+    int written;
+} two_sets;
+
+static int add_to_both(const void *context)
+{
+    const two_sets *of = context;
+    grove_record *record = grove_record_new();
+    grove_ms *ms[2] = {NULL, NULL}, *reader = NULL;
+    int code = 0;
+
+    alarm(60);
+    if (of->written == 1 &&
+        !(reader = grove_ms_open(safe_path(of->sets[1]), &(grove_ms_part){0}, false, safe_error)))
+        return 1;
+    usleep(20000);
+    for (int k = 0; k < of->written; k++)
+        grove_record_expect(record, safe_path(of->sets[k]));
+    grove_record_enter(record);
+    for (int k = 0; k < of->written && !code; k++) {
+        code = !(ms[k] = safe_open_column(safe_path(of->sets[k]), "DATA", GROVE_MS_ADD));
+        usleep(20000);
+    }
+    for (int k = 0; k < of->written && !code; k++)
+        code = safe_write_all(ms[k], 1) || grove_ms_settle(ms[k], safe_error);
+    code = code ? code : grove_record_commit(record, safe_error);
+    for (int k = 0; k < of->written && !code; k++)
+        code = grove_ms_finish(ms[k], safe_error);
+    grove_record_enter(NULL);
+    grove_record_free(record);
+    if (reader)
+        grove_ms_close(reader);
+    return code;
+}
+
+/* Runs that want the same two sets in another order do not wait for each other: those that write
+ * both, and those that read one and write the other. */
+START_TEST(two_sets_in_either_order)
+{
+    const int written = 2 - _i % 2;
+    const two_sets runs[THREE_RUNS] = {
+        {{"a.ms", "b.ms"}, written},
+        {{"b.ms", "a.ms"}, written},
+        {{_i % 4 < 2 ? "a.ms" : "b.ms", _i % 4 < 2 ? "b.ms" : "a.ms"}, written}};
+    pid_t children[THREE_RUNS];
+    int a = 1, b = 1;
+
+    safe_make("a.ms");
+    safe_make("b.ms");
+    for (int k = 0; k < THREE_RUNS; k++) {
+        children[k] = start(add_to_both, &runs[k]);
+        a += written == 2 || runs[k].sets[0][0] == 'a';
+        b += written == 2 || runs[k].sets[0][0] == 'b';
+    }
+    for (int k = 0; k < THREE_RUNS; k++)
+        ck_assert_int_eq(result(children[k]), 0);
+    safe_expect(safe_path("a.ms"), "DATA", (float)a, 1, 0);
+    safe_expect(safe_path("b.ms"), "DATA", (float)b, 1, 0);
+    safe_expect_names(safe_work, "a.ms b.ms ");
+}
+END_TEST
+
 static int hold(const void *context)
 {
     char go;
@@ -461,6 +527,7 @@ int main(void)
     tcase_add_checked_fixture(test, safe_setup, safe_teardown);
     tcase_set_timeout(test, 120);
     tcase_add_loop_test(test, two_writers_take_turns, 0, 10);
+    tcase_add_loop_test(test, two_sets_in_either_order, 0, 8);
     tcase_add_loop_test(test, one_writer_does_not_wait, 0, 4);
     tcase_add_loop_test(test, another_program_writes_while_a_run_waits, 0, 6);
     tcase_add_loop_test(test, no_record_locks, 0, 2);

@@ -18,6 +18,8 @@ typedef grove_record_entry entry;
 struct grove_record {
     entry *entries;
     size_t count, capacity;
+    char **expected; /* NULL behind the last */
+    size_t expected_count, expected_capacity;
 };
 
 static _Thread_local grove_record *current;
@@ -58,7 +60,25 @@ void grove_record_free(grove_record *record)
         release(&record->entries[i]);
     }
     free(record->entries);
+    for (size_t i = 0; i < record->expected_count; i++)
+        free(record->expected[i]);
+    free(record->expected);
     free(record);
+}
+
+void grove_record_expect(grove_record *record, const char *path)
+{
+    grove_grow((void **)&record->expected, &record->expected_capacity, record->expected_count + 1,
+               sizeof(char *));
+    record->expected[record->expected_count++] = grove_strdup(path);
+    record->expected[record->expected_count] = NULL;
+}
+
+const char *const *grove_record_expected(const grove_record *record)
+{
+    static const char *const none[] = {NULL};
+
+    return record->expected ? (const char *const *)record->expected : none;
 }
 
 /* A new folder, locked. Before it is, someone may take it for that of a run that died. */

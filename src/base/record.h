@@ -19,6 +19,11 @@ void grove_record_free(grove_record *record);
 grove_record *grove_record_enter(grove_record *record); /* returns the one before */
 grove_record *grove_record_current(void);
 
+/* That the run will write what has this path; for who takes locks of all that it will write at
+ * once. Those paths, NULL-terminated; borrowed. */
+void grove_record_expect(grove_record *record, const char *path);
+const char *const *grove_record_expected(const grove_record *record);
+
 /* A new empty folder FOLDER/PREFIXxxxxxx for work, which only this user may enter and which is
  * locked as long as the record lives. In it, what is prepared has the name GROVE_RECORD_TABLE.
  * Borrowed; NULL with a message. */

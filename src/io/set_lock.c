@@ -25,8 +25,10 @@ typedef struct set {
     struct set *next;
     dev_t device;
     ino_t inode;
+    char *folder;
     int file;              /* what is locked; -1: nothing can be */
     bool denied;           /* the lock file is there, but may not be opened */
+    bool wanted;           /* exclusively, at this attempt */
     int mode;              /* LOCK_UN, LOCK_SH or LOCK_EX */
     struct stat table;     /* table.dat when the lock was last had */
     grove_set_lock *first; /* who has it in this process */
@@ -38,11 +40,12 @@ struct grove_set_lock {
     const void *writer;
     void (*changed)(void *user);
     void *user;
+    grove_set_lock *beside; /* of what its run will write, too; released with it */
 };
 
 /* Held in short steps only, never while waiting. */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
-static set *sets;
+static set *sets; /* in the order of devices and inodes, in which all processes take locks */
 static atomic_bool impatient;
 
 void grove_set_lock_wait(bool wait)
@@ -103,6 +106,11 @@ static int open_lock(const char *folder, struct stat *info)
     return file;
 }
 
+static bool is_before(const set *of, const struct stat *info)
+{
+    return of->device < info->st_dev || (of->device == info->st_dev && of->inode < info->st_ino);
+}
+
 /* The set of a folder, made if it is new; NULL when there is no such folder. Under the mutex. */
 static set *find_set(const char *folder)
 {
@@ -112,20 +120,24 @@ static set *find_set(const char *folder)
 
     if (!info.st_ino)
         return NULL;
-    for (set *each = sets; each; each = each->next)
-        if (each->device == info.st_dev && each->inode == info.st_ino) {
-            if (file >= 0)
-                close(file);
-            return each;
-        }
+    set **at = &sets;
+    while (*at && is_before(*at, &info))
+        at = &(*at)->next;
+    if (*at && (*at)->device == info.st_dev && (*at)->inode == info.st_ino) {
+        if (file >= 0)
+            close(file);
+        return *at;
+    }
+    char *whole = grove_path_whole(folder);
     set *made = grove_alloc(sizeof(*made));
-    *made = (set){.next = sets,
+    *made = (set){.next = *at,
+                  .folder = whole ? whole : grove_strdup(folder),
                   .device = info.st_dev,
                   .inode = info.st_ino,
                   .file = file,
                   .denied = denied,
                   .mode = LOCK_UN};
-    sets = made;
+    *at = made;
     return made;
 }
 
@@ -138,6 +150,7 @@ static void drop_set(set *gone)
     *at = gone->next;
     if (gone->file >= 0)
         close(gone->file);
+    free(gone->folder);
     free(gone);
 }
 
@@ -185,15 +198,8 @@ static bool attempt(set *of, int mode, const char *folder, grove_error *error)
     if (of->mode == LOCK_EX || of->mode == mode || of->file < 0)
         return true;
     int failed = flock(of->file, mode | LOCK_NB);
-    if (failed && (errno == EWOULDBLOCK || errno == EINTR)) {
-        /* Two that read and wait to write would wait for each other: give up what is had. */
-        if (of->mode == LOCK_SH) {
-            flock(of->file, LOCK_UN);
-            of->mode = LOCK_UN;
-            tell(of, NULL);
-        }
+    if (failed && (errno == EWOULDBLOCK || errno == EINTR))
         return false;
-    }
     if (failed && errno == EBADF && mode == LOCK_EX) /* NFS: the file is open for reading only */
         return fail_denied(folder, error);
     if (failed && errno != EBADF && !grove_path_has_no_locks(errno)) {
@@ -231,8 +237,85 @@ static int is_current(const set *of, const char *folder, grove_error *error)
     return errno == ENOENT ? 0 : grove_fail(error, GROVE_IO, "%s: %s", folder, strerror(errno));
 }
 
-/* With the lock, or without one where there is none; NULL: another has it, or a message. */
-static grove_set_lock *try_take(const char *folder, const void *writer, grove_error *error)
+/* What a process that waits must not have; sets that are being written stay locked. */
+static void give_back(void)
+{
+    for (set *each = sets; each; each = each->next) {
+        if (each->mode == LOCK_UN || each->file < 0 || writer_of(each))
+            continue;
+        flock(each->file, LOCK_UN);
+        each->mode = LOCK_UN;
+        tell(each, NULL);
+    }
+}
+
+static bool is_had(set *of, grove_error *error)
+{
+    const bool had = attempt(of, of->wanted ? LOCK_EX : LOCK_SH, of->folder, error);
+
+    return had && (!of->wanted || is_current(of, of->folder, error) > 0);
+}
+
+/* All that are wanted, and those that were given back; or none, and *busy, to be freed, is what
+ * another has. */
+static bool attempt_all(char **busy, grove_error *error)
+{
+    for (set *each = sets; each; each = each->next) {
+        const bool again = each->first && each->mode == LOCK_UN;
+        if ((!each->wanted && !again) || is_had(each, error))
+            continue;
+        *busy = grove_strdup(each->folder);
+        give_back();
+        return false;
+    }
+    return true;
+}
+
+static grove_set_lock *add_lock(set *of, const void *writer, grove_set_lock *beside)
+{
+    grove_set_lock *lock = grove_alloc(sizeof(*lock));
+
+    *lock = (grove_set_lock){.next = of->first, .of = of, .writer = writer, .beside = beside};
+    of->first = lock;
+    return lock;
+}
+
+/* The sets that the run expects to write are wanted: those that are there. */
+static void want_expected(const void *writer)
+{
+    const grove_record *run = grove_record_current();
+    const char *const *each = run && run == writer ? grove_record_expected(run) : NULL;
+
+    for (; each && *each; each++) {
+        set *of = stat_table(*each).st_ino ? find_set(*each) : NULL;
+        if (of && !writer_of(of))
+            of->wanted = true;
+    }
+}
+
+/* The lock of a set, and with it those of all that the run expects to write. */
+static grove_set_lock *take_all(set *of, const void *writer, char **busy, grove_error *error)
+{
+    grove_set_lock *beside = NULL;
+
+    want_expected(writer);
+    of->wanted = true;
+    const bool had = attempt_all(busy, error);
+    for (set *each = sets, *next; each; each = next) {
+        const bool wanted = each->wanted && each != of;
+        next = each->next;
+        each->wanted = false;
+        if (wanted && had)
+            beside = add_lock(each, writer, beside);
+        else if (wanted && !each->first)
+            drop_set(each);
+    }
+    return had ? add_lock(of, writer, beside) : NULL;
+}
+
+/* With the lock, or without one where there is none; NULL: another has *busy, or a message. */
+static grove_set_lock *try_take(const char *folder, const void *writer, char **busy,
+                                grove_error *error)
 {
     set *of = find_set(folder);
     grove_set_lock *lock = NULL;
@@ -243,12 +326,13 @@ static grove_set_lock *try_take(const char *folder, const void *writer, grove_er
     else if (writer && other && other != writer)
         grove_fail(error, GROVE_INVALID, "%s: is being written by another run of this program",
                    folder);
-    else if (attempt(of, writer ? LOCK_EX : LOCK_SH, folder, error)) {
-        if (is_current(of, folder, error) > 0) { /* else replaced by another set meanwhile */
-            lock = grove_alloc(sizeof(*lock));
-            *lock = (grove_set_lock){.next = of->first, .of = of, .writer = writer};
-            of->first = lock;
-        }
+    else if (writer && !other)
+        lock = take_all(of, writer, busy, error);
+    else if (attempt(of, LOCK_SH, folder, error) && is_current(of, folder, error) > 0)
+        lock = add_lock(of, writer, NULL); /* else replaced by another set meanwhile */
+    if (!lock && (!*busy || (of && !strcmp(*busy, of->folder)))) {
+        free(*busy);
+        *busy = grove_strdup(folder);
     }
     if (of && !of->first)
         drop_set(of);
@@ -262,16 +346,25 @@ static grove_set_lock *wait_for(const char *folder, const void *writer, grove_er
     int times = 0, code = 0;
 
     while (!lock && !code) {
+        char *busy = NULL;
         pthread_mutex_lock(&guard);
-        lock = try_take(folder, writer, error);
+        lock = try_take(folder, writer, &busy, error);
         pthread_mutex_unlock(&guard);
         if (!lock && grove_error_count(error) > before)
             code = grove_error_code(error);
         else if (!lock)
-            code = grove_set_wait(folder,
+            code = grove_set_wait(busy,
                                   writer ? "another run of Grove has it open"
                                          : "another run of Grove is writing it",
                                   &times, error);
+        free(busy);
+    }
+    if (!lock && writer) { /* what was given back may still be read */
+        char *busy = NULL;
+        pthread_mutex_lock(&guard);
+        attempt_all(&busy, NULL);
+        pthread_mutex_unlock(&guard);
+        free(busy);
     }
     return lock;
 }
@@ -399,11 +492,8 @@ grove_set_lock *grove_set_lock_take(const char *folder, const void *writer,
     return lock;
 }
 
-void grove_set_lock_release(grove_set_lock *lock)
+static void release(grove_set_lock *lock)
 {
-    if (!lock)
-        return;
-    pthread_mutex_lock(&guard);
     set *of = lock->of;
     grove_set_lock **at = &of->first;
     while (*at != lock)
@@ -416,8 +506,18 @@ void grove_set_lock_release(grove_set_lock *lock)
         if (flock(of->file, LOCK_SH | LOCK_NB))
             of->mode = LOCK_UN;
     }
-    pthread_mutex_unlock(&guard);
     free(lock);
+}
+
+void grove_set_lock_release(grove_set_lock *lock)
+{
+    pthread_mutex_lock(&guard);
+    while (lock) {
+        grove_set_lock *beside = lock->beside;
+        release(lock);
+        lock = beside;
+    }
+    pthread_mutex_unlock(&guard);
 }
 
 void grove_set_lock_changed(grove_set_lock *lock)

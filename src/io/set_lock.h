@@ -2,6 +2,10 @@
  * exclusive from opening it for writing to the end. Within a process all who open a set share one
  * lock, and one run at a time may write.
  *
+ * Two that wait for each other would wait for ever. So a run takes the locks of all sets that it
+ * will write at once, with the first of them, and as long as one of them is not to be had, the
+ * process has none: shared ones are given back, too, and taken again with the others.
+ *
  * It lies on the set's folder itself, so that it needs no file and no right to write: on Linux any
  * folder that can be read can be locked (flock). On NFS, where that is not so, it is a file
  * ".grove.lock" in the set, which a writer must be able to write. Where nothing can be locked there
@@ -16,7 +20,8 @@ typedef struct grove_set_lock grove_set_lock;
 
 /* Waits for the lock of `folder`, saying so once, until grove_interrupted(), or fails at once after
  * grove_set_lock_wait(false). First puts right what a run that died has left there, and says so.
- * `writer`: NULL for shared; for exclusive any pointer that stands for the run. `changed`: called
+ * `writer`: NULL for shared; for exclusive any pointer that stands for the run; with the record of
+ * this thread's run (base/record.h) also those that it expects. `changed`: called
  * with `user` when what was read of the set's tables may not hold any more: close them, and open
  * them again at the next use. */
 grove_set_lock *grove_set_lock_take(const char *folder, const void *writer,

@@ -102,6 +102,9 @@ int grove_phase_begin(grove_session *session)
     int code = 0;
 
     session->record = grove_record_new();
+    for (size_t i = 0; i < tree->action_count; i++)
+        if (tree->actions[i]->target && tree->actions[i]->target->part)
+            grove_record_expect(session->record, tree->actions[i]->target_path);
     for (int first = 1; first >= 0 && !code; first--)
         for (size_t i = 0; i < tree->action_count && !code && !session->has_ended; i++) {
             const grove_node *action = tree->actions[i];
