@@ -147,6 +147,16 @@ for option in dot trace; do
     says 'f.csv: is a folder, not a file'
 done
 
+# ---- names of no file ----
+rm -rf f.csv
+for name in mine/ new/ x.tree/; do
+    run 1 run -q save.tree --trace $name --overwrite
+    says "$name: a file's name does not end in /"
+done
+run 1 run -q save.tree --trace ''
+says 'an output has an empty name'
+[ -e f.csv ] && fail 'a run whose trace cannot be written has run'
+
 # ---- beside a file that is called as those of sets are ----
 mkdir data
 echo 'time 1 2 3, and as many words as the head of a table has' >data/table.dat

@@ -147,6 +147,10 @@ int grove_output_check_place(const char *path, bool folder, grove_error *error)
 
     if (kind == GROVE_OUTPUT_UNKNOWN)
         code = GROVE_IO;
+    else if (!path[0])
+        code = grove_fail(error, GROVE_INVALID, "an output has an empty name");
+    else if (kind == GROVE_OUTPUT_NEW && !folder && path[strlen(path) - 1] == '/')
+        code = grove_fail(error, GROVE_INVALID, "%s: a file's name does not end in /", path);
     else if (kind == GROVE_OUTPUT_FOLDER && !folder)
         code = grove_fail(error, GROVE_INVALID, "%s: is a folder, not a file", path);
     else if (kind != GROVE_OUTPUT_STREAM)
