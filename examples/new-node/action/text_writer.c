@@ -16,6 +16,7 @@ static const grove_input inputs[] = {
 
 static const grove_option options[] = {
     {"to", GROVE_TEXT, NULL, "the file"},
+    {"overwrite", GROVE_BOOL, "false", "replace a file that exists under that name"},
     {0},
 };
 
@@ -41,7 +42,11 @@ static int check(grove_node *node)
     for (int d = 0; d < count; d++)
         bytes *= (uint64_t)axes[d]->size;
     grove_node_set_memory(node, bytes); /* grove check counts it */
-    return 0;
+    /* Grove sees to it that nothing is written twice, or in place of what the tree reads */
+    return grove_node_set_target(node,
+                                 &(grove_target){.path = grove_node_text(node, "to"),
+                                                 .overwrite = grove_node_bool(node, "overwrite"),
+                                                 .bytes = 4 * bytes});
 }
 
 static void stop(const grove_node *node, void *run)
@@ -85,7 +90,10 @@ static int begin(const grove_node *node, void *run)
 {
     writer *w = run;
 
-    w->file = fopen(w->other, "w");
+    if (!grove_node_bool(node, "overwrite") && access(w->path, F_OK) == 0)
+        return grove_node_fail_option(
+            node, "to", "%s: exists already; give overwrite=true to replace it", w->path);
+    w->file = fopen(w->other, "wx"); /* never one that somebody else has made */
     return w->file ? 0
                    : grove_node_fail_option(node, "to", "%s: cannot write: %s", w->other,
                                             strerror(errno));
