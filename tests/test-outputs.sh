@@ -225,6 +225,9 @@ if [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ]; then
         run 2 run -q into.tree
         says 'into.tree:2:[0-9]*: error: .*is inside of .*/other.ms.*, whose files are those of a casacore table'
     done
+    printf '%s\n%s, to="x.tree/", overwrite=true)\n' "$obs" "$anew" >into.tree
+    run 2 run -q into.tree
+    says "x.tree/: a file's name does not end in /"
     if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
         run 1 plot kat-7 -o other.ms/kat.svg
         says 'is inside of .*/other.ms, whose files'

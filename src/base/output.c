@@ -139,6 +139,18 @@ static int check_around(const char *path, const char *place, grove_error *error)
     return code;
 }
 
+static bool is_file_before_slash(const char *path)
+{
+    char *folder = grove_path_folder(path), *name = grove_path_name(path),
+         *bare = grove_path_join(folder, name);
+    bool is = grove_output_look(bare, NULL, NULL) == GROVE_OUTPUT_FILE;
+
+    free(bare);
+    free(name);
+    free(folder);
+    return is;
+}
+
 int grove_output_check_place(const char *path, bool folder, grove_error *error)
 {
     char *place = NULL;
@@ -149,7 +161,8 @@ int grove_output_check_place(const char *path, bool folder, grove_error *error)
         code = GROVE_IO;
     else if (!path[0])
         code = grove_fail(error, GROVE_INVALID, "an output has an empty name");
-    else if (kind == GROVE_OUTPUT_NEW && !folder && path[strlen(path) - 1] == '/')
+    else if (kind == GROVE_OUTPUT_NEW && path[strlen(path) - 1] == '/' &&
+             (!folder || is_file_before_slash(path)))
         code = grove_fail(error, GROVE_INVALID, "%s: a file's name does not end in /", path);
     else if (kind == GROVE_OUTPUT_FOLDER && !folder)
         code = grove_fail(error, GROVE_INVALID, "%s: is a folder, not a file", path);
