@@ -195,6 +195,10 @@ if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
     says 'mine.svg: exists already; give --overwrite to replace it'
     [ "$(cat mine.svg)" = mine ] || fail 'plot replaces a picture'
     run 0 plot kat-7 -o mine.svg --overwrite
+    cp "$GROVE_SOURCE/data/arrays/kat-7.array" layout.svg
+    run 1 plot ./layout.svg -o layout.svg --overwrite
+    says 'layout.svg: is read here (./layout.svg), and is never replaced; give another place'
+    cmp -s layout.svg "$GROVE_SOURCE/data/arrays/kat-7.array" || fail 'plot replaces what it draws'
     grep -q '</svg>' mine.svg || fail 'plot --overwrite'
 fi
 

@@ -344,6 +344,11 @@ int grove_picture_draw(const char *path, const char *const *folders, const grove
     if (!code && kind != A_SET && !grove_path_exists(path) && strpbrk(path, "/."))
         code = grove_path_fail(path, error);
     code = code ? code : check_options(path, picture, kind, error);
+    if (!code && grove_path_is_same(path, to))
+        code = grove_fail(error, GROVE_INVALID,
+                          "%s: is read here (%s), and is never replaced; "
+                          "give another place",
+                          to, path);
     code = code ? code : grove_output_check(to, picture->overwrite, error);
     if (code)
         return code;
