@@ -27,6 +27,7 @@ static faults_locking locking;
 static long long written;
 static ino_t old[4096]; /* files of tables that were there */
 static int old_count;
+static const void *caller, *callers[8192]; /* of the looks that were counted */
 
 static bool is_lock(const char *path)
 {
@@ -82,6 +83,17 @@ void faults_choose(faults_kind which)
     kind = which;
 }
 
+const void *faults_caller(int call)
+{
+    const void *at = call <= (int)(sizeof(callers) / sizeof(callers[0])) ? callers[call - 1] : NULL;
+    Dl_info info;
+
+    return at && dladdr(at, &info) && !strstr(info.dli_fname, "libcasa") &&
+                   !strstr(info.dli_fname, "libstdc++")
+               ? at
+               : NULL;
+}
+
 int faults_count(void)
 {
     return count;
@@ -107,6 +119,8 @@ static bool fails_as(faults_kind is, const char *path)
 {
     if (!folder[0] || is != kind || strncmp(path, folder, strlen(folder)) != 0)
         return false;
+    if (is == FAULTS_LOOKS && count < (int)(sizeof(callers) / sizeof(callers[0])))
+        callers[count] = caller;
     count++;
     if (mode == FAULTS_KILL && count == chosen)
         kill(getpid(), SIGKILL);
@@ -142,6 +156,9 @@ static bool fails_file_as(faults_kind is, int file)
 
     return is == kind && is_inside(file, path) && fails_as(is, path);
 }
+
+/* In the function that is called. */
+#define CALLED (caller = __builtin_return_address(0))
 
 static bool fails_file(int file)
 {
@@ -188,6 +205,7 @@ static size_t length_of(const struct iovec *pieces, int number)
         }                                                                                          \
         if ((flags & O_ACCMODE) != O_RDONLY)                                                       \
             protect(path, "opened for writing");                                                   \
+        CALLED;                                                                                    \
         faults_kind is = flags & (O_CREAT | O_TRUNC) ? FAULTS_CHANGES : FAULTS_LOOKS;              \
         return fails_as(is, path) ? -1 : real(path, flags, bits);                                  \
     }
@@ -201,6 +219,7 @@ OPEN(open64)
         REAL(FILE *, name, const char *, const char *);                                            \
         if (how[0] != 'r' || strchr(how, '+'))                                                     \
             protect(path, "opened for writing");                                                   \
+        CALLED;                                                                                    \
         return fails_as(how[0] == 'r' ? FAULTS_LOOKS : FAULTS_CHANGES, path) ? NULL                \
                                                                              : real(path, how);    \
     }
@@ -326,7 +345,7 @@ int mkostemp(char *pattern, int flags)
     int name(const char *path, struct type *info)                                                  \
     {                                                                                              \
         REAL(int, name, const char *, struct type *);                                              \
-        return fails_as(FAULTS_LOOKS, path) ? -1 : real(path, info);                               \
+        return (CALLED, fails_as(FAULTS_LOOKS, path)) ? -1 : real(path, info);                     \
     }
 LOOK(stat, stat)
 LOOK(lstat, stat)
@@ -337,7 +356,7 @@ LOOK(lstat64, stat64)
     int name(int file, struct type *info)                                                          \
     {                                                                                              \
         REAL(int, name, int, struct type *);                                                       \
-        return fails_file_as(FAULTS_LOOKS, file) ? -1 : real(file, info);                          \
+        return (CALLED, fails_file_as(FAULTS_LOOKS, file)) ? -1 : real(file, info);                \
     }
 LOOK_FILE(fstat, stat)
 LOOK_FILE(fstat64, stat64)
@@ -345,49 +364,49 @@ LOOK_FILE(fstat64, stat64)
 int access(const char *path, int how)
 {
     REAL(int, access, const char *, int);
-    return fails_as(FAULTS_LOOKS, path) ? -1 : real(path, how);
+    return (CALLED, fails_as(FAULTS_LOOKS, path)) ? -1 : real(path, how);
 }
 
 ssize_t readlink(const char *path, char *to, size_t room)
 {
     REAL(ssize_t, readlink, const char *, char *, size_t);
-    return fails_as(FAULTS_LOOKS, path) ? -1 : real(path, to, room);
+    return (CALLED, fails_as(FAULTS_LOOKS, path)) ? -1 : real(path, to, room);
 }
 
 char *realpath(const char *path, char *to)
 {
     REAL(char *, realpath, const char *, char *);
-    return fails_as(FAULTS_LOOKS, path) ? NULL : real(path, to);
+    return (CALLED, fails_as(FAULTS_LOOKS, path)) ? NULL : real(path, to);
 }
 
 DIR *opendir(const char *path)
 {
     REAL(DIR *, opendir, const char *);
-    return fails_as(FAULTS_LOOKS, path) ? NULL : real(path);
+    return (CALLED, fails_as(FAULTS_LOOKS, path)) ? NULL : real(path);
 }
 
 struct dirent *readdir(DIR *from)
 {
     REAL(struct dirent *, readdir, DIR *);
-    return fails_file_as(FAULTS_LOOKS, dirfd(from)) ? NULL : real(from);
+    return (CALLED, fails_file_as(FAULTS_LOOKS, dirfd(from))) ? NULL : real(from);
 }
 
 struct dirent64 *readdir64(DIR *from)
 {
     REAL(struct dirent64 *, readdir64, DIR *);
-    return fails_file_as(FAULTS_LOOKS, dirfd(from)) ? NULL : real(from);
+    return (CALLED, fails_file_as(FAULTS_LOOKS, dirfd(from))) ? NULL : real(from);
 }
 
 off_t lseek(int file, off_t at, int from)
 {
     REAL(off_t, lseek, int, off_t, int);
-    return fails_file_as(FAULTS_LOOKS, file) ? -1 : real(file, at, from);
+    return (CALLED, fails_file_as(FAULTS_LOOKS, file)) ? -1 : real(file, at, from);
 }
 
 off64_t lseek64(int file, off64_t at, int from)
 {
     REAL(off64_t, lseek64, int, off64_t, int);
-    return fails_file_as(FAULTS_LOOKS, file) ? -1 : real(file, at, from);
+    return (CALLED, fails_file_as(FAULTS_LOOKS, file)) ? -1 : real(file, at, from);
 }
 
 ssize_t read(int file, void *bytes, size_t length)
@@ -442,7 +461,12 @@ int flock(int file, int how)
         va_start(args, what);                                                                      \
         void *value = va_arg(args, void *);                                                        \
         va_end(args);                                                                              \
-        if (locking >= FAULTS_NO_LOCKS &&                                                          \
+        if (locking == FAULTS_READ_LOCKS && what == F_SETLK &&                                     \
+            ((const struct flock *)value)->l_type == F_WRLCK) {                                    \
+            errno = EBADF;                                                                         \
+            return -1;                                                                             \
+        }                                                                                          \
+        if ((locking == FAULTS_NO_LOCKS || locking == FAULTS_NO_RECORD_LOCKS) &&                   \
             (what == F_SETLK || what == F_SETLKW || what == F_GETLK)) {                            \
             errno = locking == FAULTS_NO_LOCKS ? ENOLCK : ENOSYS;                                  \
             return -1;                                                                             \

@@ -23,6 +23,8 @@ void faults_choose(faults_kind kind); /* those that change files, unless it is c
  * fault happens. Nothing is synced, which only a machine that dies would show. */
 void faults_arm(const char *folder, faults_mode mode, int at);
 int faults_count(void);
+/* Where this look, of those that were counted, came from; NULL: from another library. */
+const void *faults_caller(int call);
 /* Said before: who opens a file of a table for writing that is there then, under whatever name, is
  * killed by SIGUSR1. Not where something is recovered, which frees numbers of inodes. */
 void faults_protect(int is);
@@ -37,7 +39,8 @@ typedef enum {
     FAULTS_NFS,      /* the system says that it is NFS; locks of folders fail, and exclusive ones of
                         files that are open for reading only */
     FAULTS_NO_LOCKS, /* none can be had: ENOLCK */
-    FAULTS_NO_RECORD_LOCKS /* not of fcntl: ENOSYS */
+    FAULTS_NO_RECORD_LOCKS, /* not of fcntl: ENOSYS */
+    FAULTS_READ_LOCKS /* those of fcntl for reading only, as of a file that is open for reading */
 } faults_locking;
 void faults_lock(faults_locking how);
 

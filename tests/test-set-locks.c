@@ -204,6 +204,19 @@ START_TEST(one_writer_does_not_wait)
 }
 END_TEST
 
+/* A lock that nobody has, and that cannot be had, is not waited for. */
+START_TEST(a_lock_that_cannot_be_had)
+{
+    safe_make("a.ms");
+    faults_lock(FAULTS_READ_LOCKS);
+    ck_assert_ptr_null(safe_open_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE));
+    faults_lock(FAULTS_LOCKS);
+    safe_said("a.ms: table.lock cannot be locked: Bad file descriptor");
+    safe_good(!safe_write_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE, 2));
+    safe_expect(safe_path("a.ms"), "DATA", 2, 1, 0);
+}
+END_TEST
+
 /* ---- two that wait for each other ---- */
 
 typedef struct {
@@ -534,6 +547,7 @@ int main(void)
     tcase_add_test(test, a_user_without_locks);
     tcase_add_test(test, a_reader_waits_on_nfs);
     tcase_add_test(test, a_lock_file_that_may_not_be_written);
+    tcase_add_test(test, a_lock_that_cannot_be_had);
     tcase_add_test(test, runs_without_locks);
     tcase_add_test(test, an_empty_lock);
     tcase_add_test(test, one_takes_what_is_left);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 /* Data files of a table begin so, as do those that describe it. */
@@ -230,9 +231,17 @@ static int place_lists(const grove_record_entry *entries, size_t count, grove_fi
     }
     for (size_t i = 0; i < count && !code; i++)
         code = sync_folders(&entries[i], error);
-    if (code)
+    if (code) {
         grove_file_discard(file);
-    return code ? code : grove_file_commit(file, error);
+        return code;
+    }
+    /* a record whose name is not on disk could not put back what follows it there */
+    char *record = grove_path_join(entries[0].work, "record");
+    code = grove_file_rename(file, record, error);
+    if (!code && (code = sync_path(entries[0].work, error)))
+        unlink(record);
+    free(record);
+    return code;
 }
 
 int grove_record_write_down(grove_record_entry *entries, size_t count, grove_error *error)

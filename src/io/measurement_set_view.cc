@@ -125,8 +125,14 @@ int make_written(grove::view *made, grove_error *error)
 // program has it open, which would not know of what changes, and write the table as it was.
 const char *who_keeps(grove::view *of)
 {
-    if (!of->original.hasLock(FileLocker::Write) && !of->original.lock(FileLocker::Write, 1))
+    errno = 0;
+    if (!of->original.hasLock(FileLocker::Write) && !of->original.lock(FileLocker::Write, 1)) {
+        const int reason = errno;
+        // casacore may have it open for reading only: nobody whom one could wait for
+        if (reason && reason != EAGAIN && reason != EACCES && !grove_path_has_no_locks(reason))
+            throw AipsError(std::string("table.lock cannot be locked: ") + std::strerror(reason));
         return "another program has locked it";
+    }
     return of->original.isMultiUsed() ? "another program has it open" : nullptr;
 }
 
