@@ -283,6 +283,7 @@ typedef struct {
     const char *what;   /* one of grove_picture_names */
     const char *column; /* column of visibilities; NULL: DATA; "DATA,MODEL_DATA": side by side */
     int field, spectral_window;
+    int polarization;      /* 1 + which one, of rows that have several; 0: the only one */
     const char *baselines; /* "m000-m001,2": pairs of stations, or all baselines of one, by names or
                               numbers; NULL: all but autocorrelations */
     const char *correlations; /* of amplitudes and phases: "XX,YX" or "all"; NULL: parallel hands */

@@ -181,7 +181,7 @@ if [ "$(id -u)" != 0 ]; then
     grep -q 'secret.skymodel: cannot open: Permission denied' err || fail 'an unreadable sky model'
 fi
 expect 2 '...' check simulate.tree -s sky="$work"
-grep -q "error: sky_model: file: $work: this is a folder" err || fail 'a folder as a sky model'
+grep -q "setting sky=$work: sky_model: file: $work: this is a folder" err || fail 'a folder as a sky model'
 cp "$sky" known.skymodel
 expect 2 '...' check simulate.tree -s sky=Knwon.skymodel
 grep -q "did you mean 'known.skymodel'?" err || fail 'the nearest file is not named'
@@ -194,14 +194,21 @@ printf 'SIMPLE  =                    T / FITS' >image.fits
 expect 2 '...' check simulate.tree -s sky=image.fits
 grep -q 'image.fits: this is a FITS file, which is not supported; a text file is wanted' err || fail 'a FITS file as a sky model'
 expect 2 '...' check simulate.tree -s sky="$sky" -s channels=4.5
-grep -q "option 'channels' wants a whole number, got 4.5 (from the setting channels=4.5)" err || fail 'a wrong setting'
+grep -q "setting channels=4.5: observe: option 'channels' wants a whole number, got 4.5 (.*simulate.tree:" err || fail 'a wrong setting'
 printf 'option name = none "a name"\nprint(1, title=$name)\n' >name.tree
 expect 2 '...' check name.tree -s name=1934-638
-grep -q "got 1296 (from the setting name=1934-638); in quotes it is a text: -s name='\"1934-638\"'" err || fail 'a name that is a number'
+grep -q "setting name=1934-638: .* got 1296; in quotes it is a text: -s name='\"1934-638\"'" err || fail 'a name that is a number'
 expect 0 '' run -q name.tree -s name='"1934-638"'
 grep -q '^1934-638' out || fail 'a name in quotes'
 expect 2 '...' check simulate.tree -s sky="$sky" -s channels=0
-grep -q 'error: observe: channels: 0 is not between .* (from the setting channels=0)' err || fail 'a setting out of range'
+grep -q 'setting channels=0: observe: channels: 0 is not between ' err || fail 'a setting out of range'
+printf 'option n = none "digits"\nprint(1, digits=$n)\nprint(2, digits=$n)\n' >twice.tree
+expect 2 '...' check twice.tree -s n=many
+[ "$(wc -l <err)" = 1 ] && grep -q '^grove: setting n=many: print: .*(.*twice.tree:2:' err || fail 'a setting that two nodes refuse'
+printf 'option n = a "a or b"\nprint(choose($n, a=1, b=2))\n' >choice.tree
+expect 2 '...' check choice.tree -s n=c
+grep -q '^grove: setting n=c: the option wants one of a, b' err || fail 'a setting that no branch has'
+expect 2 'grove: n=b: there is no such file; a setting is -s n=b' check choice.tree n=b
 
 # a pipe that nobody writes into
 mkfifo pipe

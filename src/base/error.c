@@ -14,6 +14,7 @@ enum { LONGEST_LINE = 500 }; /* longest part of a source line shown below a mess
 typedef struct {
     grove_place place; /* file is a copy; source is not kept */
     char *text, *line; /* the line of the source, or NULL */
+    char *setting;     /* that it is about, or NULL */
     bool warning;
     int code;
     size_t order;
@@ -40,6 +41,7 @@ void grove_error_clear(grove_error *error)
     for (size_t i = 0; i < error->count; i++) {
         free(error->messages[i].text);
         free(error->messages[i].line);
+        free(error->messages[i].setting);
         free((char *)error->messages[i].place.file);
     }
     error->count = error->errors = 0;
@@ -84,7 +86,7 @@ static bool has_warning(const grove_error *error, const char *text)
 }
 
 static void add(grove_error *error, const grove_place *place, int code, bool warning,
-                const char *format, va_list args)
+                const char *setting, const char *format, va_list args)
 {
     grove_text text = {0};
 
@@ -101,6 +103,7 @@ static void add(grove_error *error, const grove_place *place, int code, bool war
     message *new = &error->messages[error->count];
     *new = (message){.text = text.at ? text.at : grove_strdup(""),
                      .warning = warning,
+                     .setting = setting ? grove_strdup(setting) : NULL,
                      .code = code,
                      .order = error->count};
     if (place)
@@ -114,7 +117,32 @@ static void add(grove_error *error, const grove_place *place, int code, bool war
 int grove_fail_v(grove_error *error, const grove_place *place, int code, const char *format,
                  va_list args)
 {
-    add(error, place, code, false, format, args);
+    add(error, place, code, false, NULL, format, args);
+    return code;
+}
+
+static void add_setting(grove_error *error, int code, const char *setting, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void add_setting(grove_error *error, int code, const char *setting, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    add(error, NULL, code, false, setting, format, args);
+    va_end(args);
+}
+
+int grove_fail_setting(grove_error *error, const grove_place *place, int code, const char *setting,
+                       const char *text)
+{
+    if (!setting)
+        return grove_fail_at(error, place, code, "%s", text);
+    if (place && place->line)
+        add_setting(error, code, setting, "setting %s: %s (%s:%d:%d)", setting, text,
+                    place->file ? place->file : "", place->line, place->column);
+    else
+        add_setting(error, code, setting, "setting %s: %s", setting, text);
     return code;
 }
 
@@ -123,7 +151,7 @@ int grove_fail(grove_error *error, int code, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    add(error, NULL, code, false, format, args);
+    add(error, NULL, code, false, NULL, format, args);
     va_end(args);
     return code;
 }
@@ -133,7 +161,7 @@ int grove_fail_at(grove_error *error, const grove_place *place, int code, const 
     va_list args;
 
     va_start(args, format);
-    add(error, place, code, false, format, args);
+    add(error, place, code, false, NULL, format, args);
     va_end(args);
     return code;
 }
@@ -143,7 +171,7 @@ void grove_warn_at(grove_error *error, const grove_place *place, const char *for
     va_list args;
 
     va_start(args, format);
-    add(error, place, 0, true, format, args);
+    add(error, place, 0, true, NULL, format, args);
     va_end(args);
 }
 
@@ -292,6 +320,15 @@ static bool same(const message *a, const message *b)
            grove_equal(a->place.file, b->place.file);
 }
 
+/* Whether what one setting is wrong for has been said. */
+static bool is_said(const message *const *sorted, size_t i)
+{
+    for (size_t k = 0; k < i && sorted[i]->setting; k++)
+        if (grove_equal(sorted[k]->setting, sorted[i]->setting))
+            return true;
+    return i && same(sorted[i], sorted[i - 1]);
+}
+
 char *grove_error_text(const grove_error *error)
 {
     grove_text text = {0};
@@ -303,7 +340,7 @@ char *grove_error_text(const grove_error *error)
     qsort(sorted, count, sizeof(*sorted), compare);
     for (size_t i = 0; i < count; i++) {
         const message *at = sorted[i];
-        if (i && same(at, sorted[i - 1]))
+        if (is_said(sorted, i))
             continue;
         if (at->place.line && at->place.file) {
             grove_text_add_shown(&text, at->place.file, strlen(at->place.file), "");

@@ -42,6 +42,10 @@ int grove_fail(grove_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int grove_fail_at(grove_error *error, const grove_place *place, int code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* Like grove_fail_at, of a value that the setting "name=value" gave: the message begins with it and
+ * ends with the place, and only the first one of each setting is printed. NULL: no setting did. */
+int grove_fail_setting(grove_error *error, const grove_place *place, int code, const char *setting,
+                       const char *text);
 int grove_fail_v(grove_error *error, const grove_place *place, int code, const char *format,
                  va_list args);
 

@@ -21,7 +21,8 @@ typedef struct {
     const char *svg, *png, *dot, *output, *what, *column, *baselines, *correlations, *folder,
         *trace, *tree, *value, *dataset, *stations, *reference, *direction, *flags;
     int field, window, size;
-    double cell; /* arcsec */
+    int polarization; /* -1: not given */
+    double cell;      /* arcsec */
 } grove_command_line;
 
 typedef struct {

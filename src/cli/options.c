@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* NUMBER: from 0, COUNT: from 1, to INT_MAX; REAL: above 0. */
 typedef enum { FLAG, TEXT, NUMBER, COUNT, REAL, SESSION_FLAG, SESSION, SETTING, FOLDER } kind;
@@ -84,6 +85,9 @@ static const option options[] = {
      "column of visibilities (default DATA); two with a comma: side by side", TEXT, LINE(column)},
     {"field", NULL, "N", "which field (default 0)", NUMBER, LINE(field)},
     {"spectral-window", NULL, "N", "which spectral window (default 0)", NUMBER, LINE(window)},
+    {"polarization", NULL, "N",
+     "which polarization, where rows of one window have several (default: the only one)", NUMBER,
+     LINE(polarization)},
     {"baselines", NULL, "LIST",
      "pairs of stations, or stations for all their baselines, by names or numbers: m000-m001,m002 "
      "(default: all)",
@@ -250,6 +254,7 @@ int grove_command_parse(const grove_command *command, int count, char **argument
     bool rest = false;
 
     memset(line, 0, sizeof(*line));
+    line->polarization = -1;
     for (int i = 0; i < count; i++) {
         const char *word = arguments[i], *value = NULL;
         size_t length = strcspn(word, "=");
@@ -292,6 +297,12 @@ void grove_command_release(grove_command_line *line)
 const char *grove_command_word(const grove_command *command, const grove_command_line *line,
                                const char *what)
 {
+    for (int i = 0; i < (int)line->word_count && takes(command, "set"); i++)
+        if (strchr(line->words[i], '=') && access(line->words[i], F_OK)) {
+            grove_complain(GROVE_USAGE, "%s: there is no such file; a setting is -s %s",
+                           line->words[i], line->words[i]);
+            return NULL;
+        }
     if (line->word_count == 1)
         return line->words[0];
     if (line->word_count)

@@ -76,6 +76,7 @@ static int draw(grove_library *library, const grove_command_line *line, const ch
                              .baselines = line->baselines,
                              .correlations = line->correlations,
                              .spectral_window = line->window,
+                             .polarization = line->polarization + 1,
                              .size = line->size,
                              .cell = line->cell * arcsec,
                              .logarithmic = line->logarithmic,
@@ -197,7 +198,7 @@ static int plot(grove_command_line *line)
 const grove_command grove_command_plot = {
     "plot", "DATA [-o FILE|DIR] [--what LIST]",
     "draws pictures of a Measurement Set, solution tables, a FITS image or an array",
-    "plugins output what column field spectral-window "
+    "plugins output what column field spectral-window polarization "
     "baselines correlations dataset stations reference direction size cell log threads overwrite "
     "quiet no-wait",
     plot};

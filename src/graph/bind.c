@@ -40,22 +40,27 @@ static const char *slot_name(const binding *b, int slot)
                             : b->class_->options[slot - b->inputs].name;
 }
 
-static void fail(binding *b, const grove_place *place, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+static void fail_of(binding *b, const grove_place *place, const char *setting, const char *format,
+                    ...) __attribute__((format(printf, 4, 5)));
 
-static void fail(binding *b, const grove_place *place, const char *format, ...)
+/* `setting`: that is wrong, or NULL. */
+static void fail_of(binding *b, const grove_place *place, const char *setting, const char *format,
+                    ...)
 {
     grove_text text = {0};
     va_list args;
 
+    grove_text_add(&text, "%s: ", b->class_->name);
     va_start(args, format);
     grove_text_add_v(&text, format, args);
     va_end(args);
-    grove_fail_at(b->node->tree->error, place && place->line ? place : &b->node->place,
-                  GROVE_INVALID, "%s: %s", b->class_->name, text.at);
+    grove_fail_setting(b->node->tree->error, place && place->line ? place : &b->node->place,
+                       GROVE_INVALID, setting, text.at);
     free(text.at);
     b->failed = GROVE_INVALID;
 }
+
+#define fail(b, place, ...) fail_of(b, place, NULL, __VA_ARGS__)
 
 static void unknown_name(binding *b, const grove_argument *argument)
 {
@@ -176,8 +181,8 @@ static void bind_value(binding *b, int k, const char *what, const char *name, gr
         bool zero = literal->kind == GROVE_LITERAL_NUMBER && literal->number == 0 &&
                     literal->imaginary == 0 && grove_unit_is_none(unit);
         if (!number || (!zero && !grove_kind_fits(kind, unit, true)))
-            fail(b, place, "%s '%s' wants %s, got %s%s", what, name, wanted,
-                 grove_literal_show(arena, literal), grove_literal_origin(arena, literal));
+            fail_of(b, place, literal->setting, "%s '%s' wants %s, got %s", what, name, wanted,
+                    grove_literal_show(arena, literal));
         else
             b->node->inputs[k].node =
                 grove_tree_constant(tree, literal, GROVE_PRECISION_DOUBLE, place);
@@ -287,9 +292,9 @@ static void bind_constant(binding *b, int i, const grove_operand *operand, const
                     (grove_equal(option->initial, "none") ||
                      (option->kind == GROVE_CHOICE && word_in(option->choices, "none")));
         if (!none && !literal_fits(option, literal))
-            fail(b, place, "option '%s' wants %s, got %s%s%s", option->name, wanted,
-                 grove_literal_show(arena, literal), grove_literal_origin(arena, literal),
-                 how_to_quote(arena, option, literal));
+            fail_of(b, place, literal->setting, "option '%s' wants %s, got %s%s", option->name,
+                    wanted, grove_literal_show(arena, literal),
+                    how_to_quote(arena, option, literal));
         b->node->options[i].value = literal;
     }
 }

@@ -56,12 +56,6 @@ static const char *show_list(grove_arena *arena, const grove_literal *literal)
     return grove_arena_format(arena, "[%s%s]", text, literal->count > 4 ? ", ..." : "");
 }
 
-const char *grove_literal_origin(grove_arena *arena, const grove_literal *literal)
-{
-    return literal->setting ? grove_arena_format(arena, " (from the setting %s)", literal->setting)
-                            : "";
-}
-
 const char *grove_literal_show(grove_arena *arena, const grove_literal *literal)
 {
     switch (literal->kind) {

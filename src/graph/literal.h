@@ -38,8 +38,6 @@ struct grove_literal {
 };
 
 grove_hash grove_literal_hash(grove_hash hash, const grove_literal *literal);
-/* " (from the setting channels=4.5)", from the arena, or "". */
-const char *grove_literal_origin(grove_arena *arena, const grove_literal *literal);
 /* As a message would name it ("25 s", "'abc'", "none"), from the arena. */
 const char *grove_literal_show(grove_arena *arena, const grove_literal *literal);
 

@@ -25,8 +25,9 @@ static grove_error *error_of(const grove_node *node)
     return scope ? scope->error : node->tree->error;
 }
 
-static int fail_at(const grove_node *node, const grove_place *place, int code, const char *format,
-                   va_list args)
+/* `setting`: that is wrong, or NULL. */
+static int fail_at(const grove_node *node, const grove_place *place, int code, const char *setting,
+                   const char *format, va_list args)
 {
     grove_text text = {0};
 
@@ -35,10 +36,7 @@ static int fail_at(const grove_node *node, const grove_place *place, int code, c
         grove_error_scope_fail(grove_error_current(), code);
     grove_text_add(&text, "%s: ", subject(node));
     grove_text_add_v(&text, format, args);
-    if (place && place->line)
-        grove_fail_at(error_of(node), place, code, "%s", text.at);
-    else
-        grove_fail(error_of(node), code, "%s", text.at);
+    grove_fail_setting(error_of(node), place && place->line ? place : NULL, code, setting, text.at);
     free(text.at);
     return code;
 }
@@ -48,18 +46,18 @@ int grove_node_fail(const grove_node *node, int code, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    code = fail_at(node, &node->place, code, format, args);
+    code = fail_at(node, &node->place, code, NULL, format, args);
     va_end(args);
     return code;
 }
 
-static int fail_text(const grove_node *node, const grove_place *place, int code, const char *format,
-                     ...)
+static int fail_text(const grove_node *node, const grove_place *place, int code,
+                     const char *setting, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    code = fail_at(node, place, code, format, args);
+    code = fail_at(node, place, code, setting, format, args);
     va_end(args);
     return code;
 }
@@ -89,9 +87,8 @@ int grove_node_fail_option(const grove_node *node, const char *option, const cha
     va_start(args, format);
     grove_text_add_v(&text, format, args);
     va_end(args);
-    int code =
-        fail_text(node, place, GROVE_INVALID, "%s%s%s%s", i >= 0 ? option : "", i >= 0 ? ": " : "",
-                  text.at, given ? grove_literal_origin(node->tree->arena, given) : "");
+    int code = fail_text(node, place, GROVE_INVALID, given ? given->setting : NULL, "%s%s%s",
+                         i >= 0 ? option : "", i >= 0 ? ": " : "", text.at);
     free(text.at);
     return code;
 }

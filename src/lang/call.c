@@ -317,12 +317,19 @@ static grove_meaning no_branch(grove_builder *builder, const grove_ast *ast,
         text = grove_arena_format(builder->arena, "%s%s%s", text, n ? ", " : "", item->name);
         words[n++] = item->name;
     }
+    const char *hint = word ? grove_build_hint(builder, word, grove_nearest(word, words, n)) : "";
+    if (literal->setting) {
+        const grove_place place = grove_build_place(builder, ast, selector->value->span);
+        grove_fail_setting(
+            builder->error, &place, GROVE_INVALID, literal->setting,
+            grove_arena_format(builder->arena, "the option wants one of %s%s", text, hint));
+        return (grove_meaning){0};
+    }
     return grove_build_fail(builder, ast, selector->value->span, "%s%s is %s, but choose has %s%s",
                             selector->value->kind == GROVE_AST_SETTING ? "$" : "",
                             selector->value->text ? selector->value->text : "the word",
                             grove_literal_show(builder->arena, literal), n ? text : "no branches",
-                            word ? grove_build_hint(builder, word, grove_nearest(word, words, n))
-                                 : "");
+                            hint);
 }
 
 static grove_meaning choose(grove_builder *builder, const grove_ast *ast, grove_want want)

@@ -177,6 +177,7 @@ static int check_options(const char *path, const grove_picture *p, data_kind kin
     } options[] = {{"column", p->column, OF_SETS},
                    {"field", p->field, OF_SETS},
                    {"spectral-window", p->spectral_window, OF_SETS},
+                   {"polarization", p->polarization, OF_SETS},
                    {"baselines", p->baselines, OF_SETS},
                    {"size", p->size, OF_SETS},
                    {"cell", p->cell != 0, OF_SETS},
@@ -267,8 +268,10 @@ static int draw_set(const char *path, const grove_picture *picture, const char *
 {
     bool layout = !strcmp(picture->what, "layout"), uv = !strcmp(picture->what, "uv");
     grove_set set;
-    int code = grove_set_open(&set, path, picture->field, picture->spectral_window, picture->column,
-                              !layout && !uv, error);
+    const grove_ms_part part = {.field = picture->field,
+                                .spectral_window = picture->spectral_window,
+                                .polarization = picture->polarization};
+    int code = grove_set_open(&set, path, &part, picture->column, !layout && !uv, error);
 
     if (code)
         return code;

@@ -60,11 +60,9 @@ static int choose_columns(grove_set *set, const char *list)
     return 0;
 }
 
-int grove_set_open(grove_set *set, const char *path, int field, int spectral_window,
-                   const char *column, bool data, grove_error *error)
+int grove_set_open(grove_set *set, const char *path, const grove_ms_part *part, const char *column,
+                   bool data, grove_error *error)
 {
-    grove_ms_part part = {.field = field, .spectral_window = spectral_window};
-
     memset(set, 0, sizeof(*set));
     set->path = path;
     set->name = last_part(path);
@@ -73,7 +71,7 @@ int grove_set_open(grove_set *set, const char *path, int field, int spectral_win
     int code = choose_columns(set, column ? column : "DATA");
     if (!code && !(set->module = grove_data_open(error)))
         code = GROVE_MISSING;
-    if (!code && !(set->ms = set->module->open(path, &part, false, error)))
+    if (!code && !(set->ms = set->module->open(path, part, false, error)))
         code = grove_error_code(error);
     if (!code) {
         set->layout = set->module->layout(set->ms);

@@ -38,8 +38,8 @@ typedef struct {
 
 /* Opens for reading, with all baselines chosen, without autocorrelations; fails for a set without
  * rows, and, when `data`, without the column (NULL: DATA; two with a comma) or channels. */
-int grove_set_open(grove_set *set, const char *path, int field, int spectral_window,
-                   const char *column, bool data, grove_error *error);
+int grove_set_open(grove_set *set, const char *path, const grove_ms_part *part, const char *column,
+                   bool data, grove_error *error);
 void grove_set_close(grove_set *set);
 
 /* Chooses the baselines of a list with commas: "p-q", or "p" for all baselines of a station, by
