@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,11 @@ static void store(const bench_option *option, const char *text)
         if (end == text || *end || number < 1 || number > max)
             refuse(text, wants);
         *(int *)option->to = (int)number;
+        return;
     }
+    case BENCH_FLAG:
+        snprintf(wants, sizeof(wants), "--%s takes no value", option->name);
+        refuse(text, wants);
     }
 }
 
@@ -62,7 +67,9 @@ void bench_read(const bench_option *options, const char *usage, int count, char 
             option++;
         if (!option->name)
             refuse(words[k], "no such option; --help lists them");
-        if (words[k][length])
+        if (option->kind == BENCH_FLAG && !words[k][length])
+            *(bool *)option->to = true;
+        else if (words[k][length])
             store(option, words[k] + length + 1);
         else if (k + 1 < count)
             store(option, words[++k]);

@@ -4,8 +4,8 @@
 
 typedef struct {
     const char *name, *argument, *help;
-    enum { BENCH_TEXT, BENCH_COUNT, BENCH_SECONDS, BENCH_NUMBER } kind;
-    void *to; /* const char *, int (at least 1), double (above 0) */
+    enum { BENCH_TEXT, BENCH_COUNT, BENCH_SECONDS, BENCH_NUMBER, BENCH_FLAG } kind;
+    void *to; /* const char *, int (at least 1), double (above 0), bool */
     int max;  /* of a count; 0: any */
 } bench_option;
 

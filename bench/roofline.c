@@ -6,6 +6,9 @@
 #include "machine.h"
 #include "options.h"
 
+#include "base/output.h"
+#include "base/text.h"
+
 #include "../kernels/simd/isa.h"
 
 #include <math.h>
@@ -196,6 +199,22 @@ static int choose(bench *b)
     return 2;
 }
 
+/* Before measuring: whether a figure cannot be drawn there. Says why. */
+static bool refuse_plot(const char *path, bool overwrite)
+{
+    grove_error *error = grove_error_new();
+    bool refused = true;
+
+    if (!grove_ends_with(path, ".png") && !grove_ends_with(path, ".svg"))
+        grove_fail(error, GROVE_INVALID, "%s: the name of a picture ends in .png or .svg", path);
+    else
+        refused = grove_output_check(path, overwrite, error) != 0;
+    if (refused)
+        fprintf(stderr, "grove bench: %s\n", grove_error_message(error, 0));
+    grove_error_free(error);
+    return refused;
+}
+
 int main(int count, char **words)
 {
     static bench b = {.words = "",
@@ -223,12 +242,16 @@ int main(int count, char **words)
         {"epsilon", "X", "the accuracy of w_stack and idg (default 1e-4)", BENCH_NUMBER,
          &b.setup.epsilon, 0},
         {"plot", "FILE", "draws it into FILE, .svg or .png", BENCH_TEXT, &b.plot, 0},
+        {"overwrite", "", "replaces the file of --plot if it exists", BENCH_FLAG, &overwrite, 0},
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
     char subtitle[160];
+    bool overwrite = false;
 
     bench_read(options, "grove bench roofline [OPTIONS]", count - 1, words + 1);
     if (choose(&b))
         return 2;
+    if (*b.plot && refuse_plot(b.plot, overwrite))
+        return 1;
     measure(&b);
     print_limits(&b);
     print_kernels(&b);

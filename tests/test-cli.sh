@@ -478,6 +478,12 @@ expect 1 'grove: mine/beam_mine.c: exists; nothing was written' new-node beam_mi
 expect 0 "grove: warning: there is a class 'sin' already; ..." new-node sin
 expect 1 'grove: field.tree/x.c: ...' new-node x --folder field.tree
 
+echo mine >mine.svg
+expect 1 'grove bench: mine.svg: exists already; give --overwrite to replace it' bench roofline --plot mine.svg
+[ "$(cat mine.svg)" = mine ] || fail 'grove bench replaces a file'
+expect 1 'grove bench: picture.pdf: the name of a picture ends in .png or .svg' bench roofline --plot picture.pdf
+expect 2 'grove bench: yes: --overwrite takes no value' bench roofline --overwrite=yes
+
 # ---- plot ----
 if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
     expect 2 'grove: grove plot wants a Measurement Set, solution tables, a FITS image or an array; grove plot --help says more' plot

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Data files of a table begin so, as do those that describe it. */
 static bool is_table_file(const char *name)
