@@ -115,6 +115,10 @@ bool solve_keeps_sums(const solve *s);
 /* In fitted: makes of auto what it stands for, says so, and what memory the fit takes. */
 int solve_choose_method(grove_node *node, solve *s);
 void solve_find_slots(const grove_node *node, solve *s);
+/* Whether StEFCal is tried; s->direct says whether it is possible. */
+bool solve_uses_stefcal(const solve *s);
+/* Whether a parm has start values of its own in each domain. */
+bool solve_has_starts(const solve *s);
 /* In fitted: sets s->direct and what goes with it, or s->indirect. */
 void solve_find_numbers(const grove_node *node, solve *s);
 void solve_free(solve *s);

@@ -310,6 +310,14 @@ void solve_find_range(const solve_cut *cut, int64_t first, int64_t end, int64_t 
         range[1]++;
 }
 
+bool solve_has_starts(const solve *s)
+{
+    for (int i = 0; i < s->parm_count; i++)
+        if (s->parms[i].parm->start)
+            return true;
+    return false;
+}
+
 void solve_domain_end(solve_domain *d)
 {
     grove_least_squares_free(d->fit);

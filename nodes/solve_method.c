@@ -95,11 +95,14 @@ static bill memory_of(const grove_node *node, const solve *s, const census *most
     return of;
 }
 
+bool solve_uses_stefcal(const solve *s)
+{
+    return s->direct && (s->method == SOLVE_AUTO || s->method == SOLVE_STEFCAL);
+}
+
 bool solve_keeps_sums(const solve *s)
 {
-    bool stefcal = s->method == SOLVE_AUTO || s->method == SOLVE_STEFCAL;
-
-    return s->group_count && ((s->direct && stefcal) || solve_searched(s));
+    return s->group_count && (solve_uses_stefcal(s) || solve_searched(s));
 }
 
 /* Domains come in parts where they do not fit the memory. Robust fits sum their data again and

@@ -114,18 +114,9 @@ static bool is_like_last(const solve_run *run, const solve_domain *d)
     return last->x && last->unknowns == d->unknowns;
 }
 
-/* Whether a parm has start values of its own in each domain. */
-static bool has_starts(const solve *s)
-{
-    for (int i = 0; i < s->parm_count; i++)
-        if (s->parms[i].parm->start)
-            return true;
-    return false;
-}
-
 static void start_from_last(const solve_run *run, const solve_domain *d)
 {
-    if (is_like_last(run, d) && !has_starts(run->solve))
+    if (is_like_last(run, d) && !solve_has_starts(run->solve))
         solve_put(run->solve, d, run->parms, run->last[d->number[SOLVE_FREQ]].x);
 }
 
@@ -245,11 +236,6 @@ static void restore_batch(solve_run *run)
             solve_output_restore(run->output, &run->domains[i], run->parms);
 }
 
-static bool uses_stefcal(const solve *s)
-{
-    return s->direct && (s->method == SOLVE_AUTO || s->method == SOLVE_STEFCAL);
-}
-
 /* What searches and StEFCal want to know of a tile where domains start. */
 static void look_at_start(void *context, int64_t first, int64_t last)
 {
@@ -260,7 +246,7 @@ static void look_at_start(void *context, int64_t first, int64_t last)
         solve_domain *d = e->active[i];
         if (solve_searched(s))
             solve_load_jones(e->tile, d);
-        if (!uses_stefcal(s))
+        if (!solve_uses_stefcal(s))
             continue;
         double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
         solve_get(s, d, e->parms, x);
@@ -280,10 +266,10 @@ static int begin_batch(solve_run *run, const grove_node *node, solve_tile *tile,
     bool searched = false;
 
     for (int64_t i = 0; i < count; i++) {
-        e->active[i]->starts_well = has_starts(run->solve) || is_like_last(run, e->active[i]);
+        e->active[i]->starts_well = solve_has_starts(run->solve) || is_like_last(run, e->active[i]);
         searched = searched || (!e->active[i]->starts_well && solve_searched(run->solve));
     }
-    bool direct = run->compressed.sums && (uses_stefcal(run->solve) || searched);
+    bool direct = run->compressed.sums && (solve_uses_stefcal(run->solve) || searched);
     int code = 0;
 
     if (direct && count) {
