@@ -395,11 +395,13 @@ bool solve_is_of_visibilities(const grove_node *node)
 /* Why data are not compressed; NULL: they are. */
 static const char *find_factors(grove_node *node, solve *s)
 {
+    grove_fit_form form = {.why = "the data are no visibilities"};
+
+    if (solve_is_of_visibilities(node))
+        form = grove_node_factor(node);
+    s->products = form.groups > 0;
     if (!grove_node_bool(node, "compress"))
         return "compress=false";
-    if (!solve_is_of_visibilities(node))
-        return "the data are no visibilities";
-    grove_fit_form form = grove_node_factor(node);
     if (!form.groups)
         return form.why;
     s->each[SOLVE_TIME] = form.each_time;

@@ -72,6 +72,7 @@ typedef struct {
     int slot_count, columns, inputs; /* inputs: that are read */
     solve_cut cut[SOLVE_CUTS];
     /* Where the model is given by its factors, sum_g L_g M_g R_g^H; 0 groups: it is not. */
+    bool products;   /* the model has these, given or not */
     const char *why; /* they are not given */
     int group_count;
     grove_fit_group groups[GROVE_MAX_GROUPS];
@@ -125,6 +126,8 @@ void solve_free(solve *s);
 
 /* ---- one solution domain ---- */
 
+enum { SOLVE_NOTHING, SOLVE_ZEROS, SOLVE_SIGNAL };
+
 typedef struct {
     int64_t number[SOLVE_CUTS];
     int64_t unknowns, *base;  /* [parms] the first unknown of each parm */
@@ -152,8 +155,13 @@ typedef struct {
     int64_t unflagged, kept;
     int64_t *of_baseline; /* [baselines] the first of these; NULL: not counted */
     bool *known;          /* [unknowns] which; NULL: no matter */
-    bool describe;        /* free_words are wanted */
-    char *free_words;     /* what the data leave free; NULL: nothing, or not known */
+    /* [stations] what data there are (SOLVE_NOTHING, ...), and [unknowns] where they start; NULL:
+     * no matter. Where all data of a station are 0, it has not observed: its terms have no
+     * solution. */
+    unsigned char *heard;
+    double *start;
+    bool describe;    /* free_words are wanted */
+    char *free_words; /* what the data leave free; NULL: nothing, or not known */
     int32_t iterations;
     int32_t spent; /* of max_iterations, before the fit at hand began anew */
     bool restored; /* from a checkpoint */
@@ -421,6 +429,13 @@ int solve_count_lost(const grove_node *node, solve_tile *tile, solve_domain *dom
                      int64_t count);
 int solve_count_part(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t count,
                      bool *counted);
+/* At the first look at the tiles of domains, until *heard: sets d->heard, where the model is made
+ * of products with terms of stations. 0, or a code with a message. */
+int solve_hear(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t count,
+               bool *heard);
+/* Unknowns of stations with zeros are not known, and at the end what they were at the start; known
+ * and x may be NULL. Whether there are any. */
+bool solve_leave_silent(const solve *s, const solve_domain *d, bool *known, double *x);
 /* Sets d->unflagged and d->kept; where data are not counted, by the outcome of the domain alone. */
 void solve_find_kept(const grove_node *node, const solve *s, solve_domain *d);
 
@@ -430,7 +445,7 @@ typedef struct {
     int64_t outcomes[SOLVE_OUTCOMES], iterations, data;
     int64_t unflagged, kept;    /* as in solve_domain */
     const grove_axis *stations; /* of the parms; NULL: none is one per station */
-    int64_t *missing;           /* [stations] in how many domains they had no data */
+    int64_t *missing, *silent;  /* [stations] in how many domains they had no data, or only 0 */
     bool described;
     char *free_words; /* of a domain; NULL: none */
     double chi2;

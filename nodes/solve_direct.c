@@ -257,8 +257,11 @@ static void find_known(const solve *s, solve_domain *d, const bool *solved)
                                (size_t)s->parms[s->number[g][e].of[k].parm].parts);
                 }
             }
+    bool silent = solve_leave_silent(s, d, d->known, NULL);
     for (int64_t u = 0; u < d->unknowns; u++)
         d->determined += d->known[u];
+    if (silent && !d->determined)
+        d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
 }
 
 /* chi^2 with the second column of all Jones matrices turned by `angle`, less that without. */
@@ -449,6 +452,7 @@ static int solve_numbers(const solve_tile *tile, const solve_compressed *all, so
                 d->describe ? solve_describe_free(s, d, d->known, x, -1, is_same, &same) : NULL;
             solve_refer(s, d, d->known, x, is_same, &same, NULL);
         }
+        solve_leave_silent(s, d, NULL, x);
     }
     free(added);
     free(solved);

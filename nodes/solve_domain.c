@@ -333,6 +333,8 @@ void solve_domain_end(solve_domain *d)
     free(d->weighing);
     free(d->before);
     free(d->of_baseline);
+    free(d->heard);
+    free(d->start);
     d->jones = d->best = NULL;
 }
 

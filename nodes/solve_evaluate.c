@@ -37,6 +37,7 @@ void solve_take_result(const solve *s, solve_domain *d, grove_parm_run *const *p
     memcpy(x, grove_least_squares_best(d->fit), bytes);
     if (d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
         solve_refer_fit(s, d, x, references);
+    solve_leave_silent(s, d, NULL, x);
     solve_put(s, d, parms, x);
     free(x);
     if (s->errors && d->outcome != GROVE_LEAST_SQUARES_NO_DATA &&
@@ -50,10 +51,13 @@ void solve_take_result(const solve *s, solve_domain *d, grove_parm_run *const *p
     d->iterations += grove_least_squares_iterations(d->fit);
     d->determined = 0;
     d->known = grove_realloc(d->known, (size_t)d->unknowns + 1);
-    for (int64_t j = 0; j < d->unknowns; j++) {
+    for (int64_t j = 0; j < d->unknowns; j++)
         d->known[j] = !grove_least_squares_has_no_data(d->fit, j);
+    bool silent = solve_leave_silent(s, d, d->known, NULL);
+    for (int64_t j = 0; j < d->unknowns; j++)
         d->determined += d->known[j];
-    }
+    if (silent && !d->determined)
+        d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
 }
 
 /* `node` NULL: on this thread. */

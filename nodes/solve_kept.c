@@ -1,5 +1,5 @@
 /* How many of the data of a fit that nobody has flagged keep a solution: those of both stations
- * that have one. */
+ * that have one. A station all of whose data are 0 has none. */
 #include "nodes/solve_quantity.h"
 
 #include "base/error.h"
@@ -77,6 +77,97 @@ static void count_data(const solve_tile *tile, solve_domain *d)
     }
 }
 
+/* ---- stations all of whose data are 0 ---- */
+
+/* What the numbers of a cell that count are, if that is more than is known. */
+static unsigned char hear_cell(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES],
+                               const int64_t cell[SOLVE_CUTS], unsigned char known)
+{
+    const solve *s = tile->solve;
+    const solve_view *data = &tile->views[SOLVE_DATA];
+    int64_t at = cell_of(tile, data, index, cell);
+    unsigned char found = SOLVE_NOTHING;
+
+    for (int e = 0; e < s->elements && found < SOLVE_SIGNAL; e++)
+        if (!solve_is_flagged(data, at, s->of_data[e]))
+            found = solve_number(data, at, s->of_data[e]) != 0 ? SOLVE_SIGNAL : SOLVE_ZEROS;
+    return found > known && count_cell(tile, index, cell) ? found : known;
+}
+
+static unsigned char most(unsigned char a, unsigned char b)
+{
+    return a > b ? a : b;
+}
+
+/* Once both stations of a baseline have a signal, its data are not looked at. */
+static void hear_row(const solve_tile *tile, solve_domain *d, int64_t row, int64_t (*box)[2])
+{
+    const grove_range *range = &tile->range[tile->baseline];
+    const int64_t first = tile->cut[SOLVE_TIME] >= 0 ? tile->range[tile->cut[SOLVE_TIME]].first : 0;
+    int64_t index[GROVE_MAX_AXES], cell[SOLVE_CUTS];
+
+    solve_find_row(tile, row, index);
+    int64_t b = index[tile->baseline], at = range->first + b;
+    unsigned char *left = &d->heard[range->axis->left[at]],
+                  *right = &d->heard[range->axis->right[at]],
+                  known = *left < *right ? *left : *right;
+    if (!solve_is_wanted(tile, at))
+        return;
+    for (cell[0] = box[0][0]; cell[0] < box[0][1] && known < SOLVE_SIGNAL; cell[0]++)
+        for (cell[1] = box[1][0]; cell[1] < box[1][1] && known < SOLVE_SIGNAL &&
+                                  !solve_is_missing(tile, cell[0] - first, b);
+             cell[1]++)
+            known = hear_cell(tile, index, cell, known);
+    *left = most(*left, known);
+    *right = most(*right, known);
+}
+
+static void hear(const solve_tile *tile, solve_domain *d)
+{
+    const solve *s = tile->solve;
+    int64_t box[SOLVE_CUTS][2];
+
+    if (!d->heard)
+        d->heard = grove_alloc((size_t)s->stations);
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        box[cut][0] = s->cut[cut].first[d->number[cut]];
+        box[cut][1] = s->cut[cut].first[d->number[cut] + 1];
+        if (!solve_clip(tile, cut, box[cut]))
+            return;
+    }
+    for (int64_t row = 0; row < tile->rows; row++)
+        hear_row(tile, d, row, box);
+}
+
+/* The station that an unknown is of; -1: of none. */
+static int64_t station_of(const solve *s, const solve_domain *d, int parm, int64_t unknown)
+{
+    const grove_parm *p = s->parms[parm].parm;
+    int64_t end = parm + 1 < s->parm_count ? d->base[parm + 1] : d->unknowns,
+            count = (end - d->base[parm]) / (p->members * solve_sources(p));
+
+    return p->station ? (unknown - d->base[parm]) % count / (count / p->station->size) : -1;
+}
+
+bool solve_leave_silent(const solve *s, const solve_domain *d, bool *known, double *x)
+{
+    bool any = false;
+
+    for (int i = 0; i < s->parm_count && d->heard; i++)
+        for (int64_t u = d->base[i]; u < (i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns);
+             u++) {
+            int64_t station = station_of(s, d, i, u);
+            if (station < 0 || d->heard[station] != SOLVE_ZEROS)
+                continue;
+            any = true;
+            if (known)
+                known[u] = false;
+            if (x && d->start)
+                x[u] = d->start[u];
+        }
+    return any;
+}
+
 /* ---- what has a solution ---- */
 
 static bool is_whole(const solve_domain *d)
@@ -92,13 +183,10 @@ static bool is_whole(const solve_domain *d)
 static bool is_known(const solve *s, const solve_domain *d, int parm, int64_t station)
 {
     const grove_parm *p = s->parms[parm].parm;
-    int64_t stations = p->station ? p->station->size : 1,
-            end = parm + 1 < s->parm_count ? d->base[parm + 1] : d->unknowns,
-            each = (end - d->base[parm]) / (p->members * solve_sources(p) * stations);
+    int64_t end = parm + 1 < s->parm_count ? d->base[parm + 1] : d->unknowns;
 
     for (int64_t u = d->base[parm]; u < end; u++)
-        if (d->known[u] &&
-            (!p->station || station < 0 || (u - d->base[parm]) / each % stations == station))
+        if (d->known[u] && (!p->station || station < 0 || station_of(s, d, parm, u) == station))
             return true;
     return false;
 }
@@ -148,23 +236,24 @@ void solve_find_kept(const grove_node *node, const solve *s, solve_domain *d)
 typedef struct {
     const solve_tile *tile;
     solve_domain **domains;
+    void (*look)(const solve_tile *tile, solve_domain *d);
 } counting;
 
-static void count_domains(void *context, int64_t first, int64_t last)
+static void look_at_domains(void *context, int64_t first, int64_t last)
 {
     const counting *w = context;
 
     for (int64_t i = first; i < last; i++)
-        count_data(w->tile, w->domains[i]);
+        w->look(w->tile, w->domains[i]);
 }
 
-/* All domains, or those that have ended without a solution of all. */
-static int count(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t number,
-                 bool all)
+/* Looks at the data of all domains, or of those that have ended without a solution of all. */
+static int look_at(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t number,
+                   bool all, void (*look)(const solve_tile *tile, solve_domain *d))
 {
     const solve *s = tile->solve;
     const int inputs[] = {SOLVE_DATA, s->weights, s->uvw, s->missing};
-    counting w = {tile, grove_alloc((size_t)number * sizeof(*w.domains))};
+    counting w = {tile, grove_alloc((size_t)number * sizeof(*w.domains)), look};
     int64_t chosen = 0;
     int code = 0;
 
@@ -178,7 +267,7 @@ static int count(const grove_node *node, solve_tile *tile, solve_domain *domains
         if (inputs[k] >= 0 && inputs[k] < tile->count)
             code = solve_tile_fetch(node, tile, inputs[k]);
     if (!code)
-        grove_node_parallel(node, chosen, count_domains, &w);
+        grove_node_parallel(node, chosen, look_at_domains, &w);
     free(w.domains);
     return code;
 }
@@ -186,7 +275,7 @@ static int count(const grove_node *node, solve_tile *tile, solve_domain *domains
 int solve_count_lost(const grove_node *node, solve_tile *tile, solve_domain *domains,
                      int64_t number)
 {
-    return tile->begins && tile->ends ? count(node, tile, domains, number, false) : 0;
+    return tile->begins && tile->ends ? look_at(node, tile, domains, number, false, count_data) : 0;
 }
 
 int solve_count_part(const grove_node *node, solve_tile *tile, solve_domain *domains,
@@ -195,5 +284,15 @@ int solve_count_part(const grove_node *node, solve_tile *tile, solve_domain *dom
     bool whole = tile->begins && tile->ends, done = *counted;
 
     *counted = done || tile->ends;
-    return whole || done ? 0 : count(node, tile, domains, number, true);
+    return whole || done ? 0 : look_at(node, tile, domains, number, true, count_data);
+}
+
+int solve_hear(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t number,
+               bool *heard)
+{
+    const solve *s = tile->solve;
+    bool wanted = !*heard && s->products && tile->baseline >= 0;
+
+    *heard = *heard || tile->ends;
+    return wanted ? look_at(node, tile, domains, number, true, hear) : 0;
 }

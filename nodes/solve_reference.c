@@ -268,6 +268,7 @@ void solve_refer_fit(const solve *s, solve_domain *d, double *x, int64_t *refere
     grove_least_squares_null_space(d->fit, &null);
     for (size_t j = 0; j < n; j++)
         known[j] = !grove_least_squares_has_no_data(d->fit, (int64_t)j);
+    solve_leave_silent(s, d, known, NULL);
     if (describe) {
         free(d->free_words);
         d->free_words = null ? solve_describe_free(s, d, known, x, null, is_in, d->fit) : NULL;

@@ -24,7 +24,7 @@ typedef struct {
     /* The tile that is fitted, or the batch of several tiles; 0 domains: none. */
     solve_domain *domains;
     int64_t count, batch;
-    bool begun, counted;         /* the batch; data of all its tiles */
+    bool begun, counted, heard;  /* the batch; data of all its tiles */
     bool keeps;                  /* its sums: else each look at a tile makes them */
     bool restored;               /* a checkpoint has all of it */
     float *robust;               /* weights of the tile; NULL: they are not known, or not wanted */
@@ -256,6 +256,15 @@ static void look_at_start(void *context, int64_t first, int64_t last)
     }
 }
 
+/* What stations that are not heard will be again. */
+static void keep_start(const solve_run *run, solve_domain *d)
+{
+    if (!d->heard)
+        return;
+    d->start = grove_realloc(d->start, ((size_t)d->unknowns + 1) * sizeof(*d->start));
+    solve_get(run->solve, d, run->parms, d->start);
+}
+
 /* Whether any domain of the batch has to be evaluated. Those that StEFCal has moved have to be
  * evaluated where they are now. */
 static int begin_batch(solve_run *run, const grove_node *node, solve_tile *tile,
@@ -268,6 +277,7 @@ static int begin_batch(solve_run *run, const grove_node *node, solve_tile *tile,
     for (int64_t i = 0; i < count; i++) {
         e->active[i]->starts_well = solve_has_starts(run->solve) || is_like_last(run, e->active[i]);
         searched = searched || (!e->active[i]->starts_well && solve_searched(run->solve));
+        keep_start(run, e->active[i]);
     }
     bool direct = run->compressed.sums && (solve_uses_stefcal(run->solve) || searched);
     int code = 0;
@@ -385,7 +395,7 @@ static void begin(solve_run *run, const grove_node *node, solve_tile *tile)
 
     begin_tile(run, tile);
     find_part(run, tile);
-    run->begun = run->counted = false;
+    run->begun = run->counted = run->heard = false;
     run->restored = is_restored(run);
     run->keeps = s->group_count && ((tile->begins && tile->ends) || solve_keeps_sums(s) ||
                                     grove_node_reads_once(node));
@@ -517,6 +527,8 @@ static int drive(solve_run *run, const grove_node *node, solve_tile *tile, bool 
     int code = run->solve->remote ? 0 : solve_fetch(node, tile);
     if (!code)
         code = solve_count_part(node, tile, run->domains, run->count, &run->counted);
+    if (!code)
+        code = solve_hear(node, tile, run->domains, run->count, &run->heard);
     if (!code && run->solve->robust)
         code = weigh(run, node, tile, &e, begins, again);
     if (!code && !*again)

@@ -12,7 +12,7 @@
 
 enum { MAX_NAMED = 8 };
 
-/* Stations of which no unknown has data. */
+/* Stations of which no unknown has data, or all are 0. */
 static void count_missing(solve_summary *sum, const solve *s, const solve_domain *d)
 {
     bool *any = NULL;
@@ -22,8 +22,10 @@ static void count_missing(solve_summary *sum, const solve *s, const solve_domain
         if (!p->station || (sum->stations && p->station != sum->stations))
             continue;
         sum->stations = p->station;
-        if (!sum->missing)
+        if (!sum->missing) {
             sum->missing = grove_alloc((size_t)p->station->size * sizeof(*sum->missing));
+            sum->silent = grove_alloc((size_t)p->station->size * sizeof(*sum->silent));
+        }
         any = any ? any : grove_alloc((size_t)p->station->size);
         int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
         int64_t count = (end - d->base[i]) / (p->members * solve_sources(p));
@@ -32,13 +34,15 @@ static void count_missing(solve_summary *sum, const solve *s, const solve_domain
                 any[(u - d->base[i]) % count / (count / p->station->size)] = true;
     }
     for (int64_t a = 0; any && a < sum->stations->size; a++)
-        sum->missing[a] += !any[a];
+        if (!any[a])
+            ++(d->heard && d->heard[a] == SOLVE_ZEROS ? sum->silent : sum->missing)[a];
     free(any);
 }
 
 void solve_summary_end(solve_summary *sum)
 {
     free(sum->missing);
+    free(sum->silent);
     free(sum->free_words);
     *sum = (solve_summary){.stations = NULL};
 }
@@ -61,43 +65,58 @@ void solve_summary_add(solve_summary *sum, const solve *s, const solve_domain *d
     sum->data += d->sums.data - d->determined;
 }
 
-/* Stations that keep start values, at most MAX_NAMED of them. */
-static void tell_missing(const solve_summary *sum, const grove_node *node, int64_t fitted)
+/* The stations of which so many domains are counted, at most MAX_NAMED of them; NULL: none. The
+ * caller frees. */
+static char *name_stations(const solve_summary *sum, const int64_t *domains, int64_t fitted)
 {
     grove_text text = {0};
     int64_t count = 0;
 
     for (int64_t a = 0; sum->stations && a < sum->stations->size; a++) {
         const char *label = sum->stations->labels ? sum->stations->labels[a] : NULL;
-        if (!sum->missing[a] || count++ >= MAX_NAMED)
+        if (!domains[a] || count++ >= MAX_NAMED)
             continue;
         grove_text_add(&text, "%s", count > 1 ? ", " : "");
         if (label)
             grove_text_add(&text, "%s", label);
         else
             grove_text_add(&text, "%lld", (long long)a);
-        if (sum->missing[a] < fitted)
-            grove_text_add(&text, " (in %lld)", (long long)sum->missing[a]);
+        if (domains[a] < fitted)
+            grove_text_add(&text, " (in %lld)", (long long)domains[a]);
     }
     if (count > MAX_NAMED)
         grove_text_add(&text, " and %lld more", (long long)(count - MAX_NAMED));
-    if (count)
-        grove_log(GROVE_LOG_NOTE, "%s: no data, %s: %s", grove_node_name(node),
-                  grove_node_choice(node, "unsolved") ? "no solution" : "start values kept",
-                  text.at);
-    free(text.at);
+    return text.at;
+}
+
+/* Stations that keep start values. */
+static void tell_missing(const solve_summary *sum, const grove_node *node, int64_t fitted)
+{
+    const char *what = grove_node_choice(node, "unsolved") ? "no solution" : "start values kept";
+    char *missing = name_stations(sum, sum->missing, fitted),
+         *silent = name_stations(sum, sum->silent, fitted);
+
+    if (missing)
+        grove_log(GROVE_LOG_NOTE, "%s: no data, %s: %s", grove_node_name(node), what, missing);
+    if (silent)
+        grove_log(GROVE_LOG_WARNING,
+                  "%s: all data are exactly 0, as of a station that did not observe; %s: %s",
+                  grove_node_name(node), what, silent);
+    free(missing);
+    free(silent);
 }
 
 static void tell_reference(const solve_summary *sum, const grove_node *node, int64_t fitted)
 {
     const solve *s = grove_node_user(node);
 
-    if (s->reference < 0 || !sum->stations || s->reference >= sum->stations->size ||
-        !sum->missing[s->reference])
+    if (s->reference < 0 || !sum->stations || s->reference >= sum->stations->size)
         return;
-    char *in = sum->missing[s->reference] < fitted
-                   ? grove_format(" in %lld domains", (long long)sum->missing[s->reference])
-                   : grove_strdup("");
+    int64_t lacks = sum->missing[s->reference] + sum->silent[s->reference];
+    if (!lacks)
+        return;
+    char *in =
+        lacks < fitted ? grove_format(" in %lld domains", (long long)lacks) : grove_strdup("");
     grove_log(
         GROVE_LOG_NOTE,
         "%s: the reference station has no data%s; the next station that has data takes its place",
@@ -147,7 +166,7 @@ int solve_summary_tell(const solve_summary *sum, const grove_node *node)
     if (!fitted)
         return grove_node_fail(node, GROVE_INVALID,
                                "there is nothing to fit to: of %lld solution domains %s (data are "
-                               "flagged, without weight or left out, or data or model are not "
+                               "flagged, without weight, left out or 0, or data or model are not "
                                "finite)",
                                (long long)all, text);
     int code = judge_kept(sum, node, all, text);

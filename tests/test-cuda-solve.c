@@ -83,6 +83,30 @@ START_TEST(as_on_the_cpu)
 }
 END_TEST
 
+/* All data of a station are 0: it keeps what it starts from. */
+START_TEST(station_of_zeros)
+{
+    static const char *const each[] = {"", ", method=lm", ", compress=false"};
+    const grove_session_options options = {.device = "cuda", .double_precision = true};
+    char *text = grove_format("T[p] = draw(obs, shape=diagonal, around=1).value\n"
+                              "a[p] = 1 - exp(-1e4 * (obs.station_index - 2)^2)\n"
+                              "G[p] = parm(\"G\", jones=diagonal, init=0.9)\n"
+                              "fit = solve(G[p] * M[p,q] * G[q]^H, a[p] * T[p] * M[p,q] * T[q]^H * "
+                              "a[q], tolerance=1e-12, max_iterations=200%s)\n"
+                              "k0 = keep(G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
+                              "k1 = keep(T, number=1)\n",
+                              each[_i]);
+
+    ck_assert_int_eq(solve_world_run(&w, text, &options), 0);
+    free(text);
+    ck_assert_int_gt((int64_t)grove_session_counters(w.session)->launches, 10);
+    const solve_kept *found = &solve_world_kept[0];
+    ck_assert(found->at[2 * found->elements * found->size[2]] == 0.9);
+    solve_world_align(0, 1, 2);
+    ck_assert(solve_world_distance_without(0, 1, 2) < 1e-6);
+}
+END_TEST
+
 /* In single precision, data that are much larger than the model at the start still say something
  * of it. */
 START_TEST(large_data)
@@ -159,6 +183,7 @@ int main(void)
     cuda_testing_begin();
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, station_of_zeros, 0, 3);
     tcase_add_loop_test(tests, as_on_the_cpu, 0, FITS * WAYS);
     tcase_add_loop_test(tests, large_data, 0, 2);
     tcase_add_loop_test(tests, any_number_of_devices, 0, FITS);

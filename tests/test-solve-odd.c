@@ -458,6 +458,68 @@ START_TEST(reference_without_data)
 }
 END_TEST
 
+/* ---- data that are 0 ---- */
+
+static const struct {
+    const char *parm, *options;
+    bool numbers; /* which the truth are */
+} silent[] = {
+    {"jones=diagonal", "", true},
+    {"jones=diagonal", ", compress=false", true},
+    {"jones=diagonal", ", method=lm", true},
+    {"jones=diagonal", ", robust=student_t, tolerance=1e-9", true},
+    {"jones=phase", "", false},
+    {"jones=full", "", false},
+};
+enum { SILENT = sizeof(silent) / sizeof(silent[0]) };
+
+/* A station all of whose data are 0, and not flagged, has no solution, and is no reference. */
+START_TEST(station_of_zeros)
+{
+    enum { STATION = 2 };
+    char *text = grove_format("T[p] = draw(obs, shape=diagonal, around=1).value\n"
+                              "a[p] = 1 - exp(-1e4 * (obs.station_index - %d)^2)\n"
+                              "G[p] = parm(\"G\", %s%s)\n"
+                              "fit = solve(G[p] * M[p,q] * G[q]^H, a[p] * T[p] * M[p,q] * T[q]^H * "
+                              "a[q], max_iterations=300, reference=\"%d\"%s%s)\n"
+                              "k0 = keep(G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
+                              "k1 = keep(T, number=1)\n",
+                              STATION, silent[_i].parm, silent[_i].numbers ? ", init=0.9" : "",
+                              STATION, silent[_i].options,
+                              strstr(silent[_i].options, "tolerance") ? "" : ", tolerance=1e-13");
+    const solve_kept *found = &solve_world_kept[0];
+
+    pass(text);
+    free(text);
+    ck_assert_msg(strstr(said.at, "all data are exactly 0, as of a station that did not observe; "
+                                  "start values kept: S002\n") &&
+                      strstr(said.at, "the reference station has no data; the next station") &&
+                      !strstr(said.at, "no data, "),
+                  "%s", said.at);
+    const double complex *own = &found->at[(int64_t)found->elements * CHANNELS * STATION],
+                         *next = own + (int64_t)found->elements * CHANNELS;
+    ck_assert(own[0] == (silent[_i].numbers ? 0.9 : 1) &&
+              own[found->elements - 1] == (silent[_i].numbers ? 0.9 : 1));
+    ck_assert_msg(fabs(carg(next[0])) < 1e-12, "%g", carg(next[0]));
+    if (silent[_i].numbers)
+        ck_assert_msg(distance(0, 1, STATION, false, false) < 1e-6, "%s", said.at);
+}
+END_TEST
+
+/* Where all are 0 there is nothing; a factor that is not a station's is 0. */
+START_TEST(all_zeros)
+{
+    solve_world_refuse(&w,
+                       "G[p] = parm(\"G\", jones=diagonal)\n"
+                       "fit = solve(G[p] * M[p,q] * G[q]^H, 0 * M)\n",
+                       "there is nothing to fit to: of 1 solution domains 1 not enough data");
+    pass("x = parm(\"x\", init=1)\nfit = solve(x * M[p,q], 0 * M)\n"
+         "k0 = keep(x + 0 * obs.freq / 1Hz)\n");
+    ck_assert_msg(cabs(solve_world_kept[0].at[0]) < 1e-9 && !strstr(said.at, "exactly 0"), "%s",
+                  said.at);
+}
+END_TEST
+
 /* ---- the same parm in two fits ---- */
 
 /* Station 3 has no data in the second fit: it keeps what the first has found. */
@@ -505,6 +567,8 @@ int main(void)
     tcase_add_loop_test(tests, few_data, 0, FEW);
     tcase_add_loop_test(tests, reference_of_groups, 0, WAYS);
     tcase_add_loop_test(tests, reference_without_data, 0, WAYS);
+    tcase_add_loop_test(tests, station_of_zeros, 0, SILENT);
+    tcase_add_test(tests, all_zeros);
     tcase_add_loop_test(tests, fitted_twice, 0, 4 * WAYS);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
