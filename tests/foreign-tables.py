@@ -1,10 +1,11 @@
 """Makes variants of tidy.ms as other programs leave sets, and compares what Grove reads and writes with numpy; see test-foreign-tables.sh."""
+import os
 import shutil
 import subprocess
 import sys
 
 import numpy as np
-from casacore.tables import makearrcoldesc, makescacoldesc, table
+from casacore.tables import makearrcoldesc, makescacoldesc, table, taql
 
 RA, DEC = np.radians([15 * (5 + 42 / 60 + 50 / 3600), -(30 + 3 / 60)])  # of the source
 CENTRE = np.radians([15 * (5 + 42 / 60 + 36.1 / 3600), -30.0])
@@ -311,6 +312,119 @@ def one_channel():
         shutil.rmtree("c.ms")
 
 
-for case in weights, flag_row, polarizations, moving, units, scales, positions, copies, one_channel:
+def numbers(*names):
+    """All numbers of some sets: {(set, column): values}."""
+    found = {}
+    for name in names:
+        with table(name, ack=False) as t:
+            found.update({(name, c): t.getcol(c) for c in t.colnames() if t.nrows() and t.iscelldefined(c, 0)})
+    return found
+
+
+def changed(before, *names):
+    after = numbers(*names)
+    return sorted(key for key in after if key not in before or not np.array_equal(before[key], after[key], equal_nan=True))
+
+
+def later_set(name, model=True):
+    t = fresh(name)
+    for column in "TIME", "TIME_CENTROID":
+        t.putcol(column, t.getcol(column) + 1e4)
+    if model:
+        t.addcols(makearrcoldesc("MODEL_DATA", 0j, ndim=2, valuetype="complex"))
+        t.putcol("MODEL_DATA", 7 + 0 * t.getcol("DATA"))
+        t.addcols(makearrcoldesc("WEIGHT_SPECTRUM", 0.0, ndim=2, valuetype="float"))
+        t.putcol("WEIGHT_SPECTRUM", 1 + 0 * np.abs(t.getcol("DATA")))
+    t.close()
+
+
+def forwarded(folder, model):
+    """Two sets as two windows of a third, whose columns forward to those of the sets, but for DATA_DESC_ID, and those that are new."""
+    os.makedirs(folder or ".", exist_ok=True)
+    sets = [folder + each for each in ("a.ms", "b.ms", "all.ms")]
+    for each in sets[:2]:
+        later_set(each, model)
+    make = "import sys; from casacore.tables.msutil import msconcat; msconcat(sys.argv[1:3], sys.argv[3])"
+    subprocess.run([sys.executable, "-c", make, *sets], check=True, capture_output=True)
+    return sets
+
+
+def concatenations():
+    options = "-s", "sky=one.skymodel", "-s", "spectral_window=1"
+    for folder in "", "with blanks/":
+        a, b, all = forwarded(folder, True)
+        n = len(numbers(b)[b, "TIME"])
+        before = numbers(a, b, all)
+        run("predict.tree", "-s", "ms=" + all, *options)
+        assert changed(before, a, b, all) == sorted(((b, "MODEL_DATA"), (all, "MODEL_DATA")))
+        with table(all, ack=False) as t:
+            close(t.getcol("MODEL_DATA", n), predicted(all, slice(n, 2 * n), [9, 10, 11, 12]), "a forwarded column")
+        assert (numbers(all)[all, "MODEL_DATA"][:n] == 7).all()
+        # DATA, flags and weights; then of the same rows those of one antenna
+        taql("select from '%s' where ANTENNA1 == 2" % all).copy(folder + "some.ms").close()
+        write("twice.tree", 'option set = "" ""\nobs = ms($set, spectral_window=1)\n'
+              'sink(2 * obs.data, obs, column="DATA", overwrite=true, flags=write, weight=3 * obs.weight)\n')
+        for name in all, folder + "some.ms":
+            with table(b, readonly=False, ack=False) as t:
+                t.putcol("FLAG_ROW", t.getcol("ANTENNA2") == (5 if name == all else 6))
+            before = numbers(a, b, all)
+            run("twice.tree", "-s", "set=" + name)
+            now = numbers(a, b, all)
+            written = np.ones(n, bool) if name == all else before[b, "ANTENNA1"] == 2
+            flags = before[b, "FLAG"] | (written & before[b, "FLAG_ROW"])[:, None, None]
+            assert not any(key[0] == a for key in changed(before, a))
+            for column, factor in ("DATA", 2), ("WEIGHT", 3), ("WEIGHT_SPECTRUM", 3):
+                wanted = before[b, column].copy()
+                wanted[written] *= factor
+                close(now[b, column], wanted, column)
+            assert np.array_equal(now[b, "FLAG"], flags)
+        assert np.array_equal(now[all, "DATA"], np.concatenate([now[a, "DATA"], now[b, "DATA"]]))
+    # a new column is the third set's own
+    a, b, all = forwarded("new/", False)
+    before = numbers(a, b, all)
+    run("calibrate.tree", "-s", "ms=" + all, *options)
+    run("predict.tree", "-s", "ms=" + all, *options)
+    run("predict.tree", "-s", "ms=" + all, "-s", "sky=one.skymodel", "-s", "column=X")
+    assert [key for key in changed(before, a, b, all) if key[1] != "FLAG"] == [(all, c) for c in ("CORRECTED_DATA", "MODEL_DATA", "X")]
+    with table(all, ack=False) as t:
+        wanted = predicted(all, slice(0, 2 * n), [9, 10, 11, 12])
+        close(t.getcol("MODEL_DATA", n), wanted[n:], "a new column")
+        close(t.getcol("X", 0, n), wanted[:n], "a new column of the first window")
+        assert t.getcolkeywords("MODEL_DATA") == {} and not t.getcol("X", n).any()
+    write("weight.tree", 'obs = ms("new/all.ms")\nsink(obs.data, obs, column="X", weight=obs.weight)\n')
+    refused("a.ms: has no column WEIGHT_SPECTRUM, and none can be made through a table that refers to it", "weight.tree")
+    os.rename("new", "moved")
+    run("predict.tree", "-s", "ms=moved/all.ms", *options)
+    os.rename("moved/all.ms_CONCAT", "moved/elsewhere")
+    refused("all.ms_CONCAT does not exist", "predict.tree", "-s", "ms=moved/all.ms", *options)
+
+
+def selections():
+    """Concatenations of selections, also of one set; columns under other names."""
+    fresh("c.ms").close()
+    later_set("d.ms", False)
+    for name in "c.ms", "d.ms":
+        with open_table(name) as t:
+            t.addcols(makearrcoldesc("MODEL_DATA", 0j, ndim=2, valuetype="complex"))
+            t.putcol("MODEL_DATA", 7 + 0 * t.getcol("DATA"))
+    for k, (name, antenna) in enumerate((("c.ms", 3), ("c.ms", 1), ("d.ms", 2))):
+        taql("select from %s where ANTENNA1 == %d orderby TIME desc" % (name, antenna)).copy("some%d.ms" % k).close()
+    table(["some%d.ms" % k for k in range(3)], ack=False).rename("some.ms")
+    before = numbers("c.ms", "d.ms")
+    run("predict.tree", "-s", "ms=some.ms", "-s", "sky=one.skymodel")
+    assert changed(before, "c.ms", "d.ms") == [("c.ms", "MODEL_DATA"), ("d.ms", "MODEL_DATA")]
+    now = numbers("c.ms", "d.ms")
+    for name, antennas in ("c.ms", (1, 3)), ("d.ms", (2,)):
+        chosen = np.isin(now[name, "ANTENNA1"], antennas)
+        close(now[name, "MODEL_DATA"][chosen], predicted(name, chosen, [9, 10, 11, 12]), "some")
+        assert (now[name, "MODEL_DATA"][~chosen] == 7).all()
+    others = ", ".join(c for c in table("c.ms", ack=False).colnames() if c not in ("DATA", "MODEL_DATA", "FLAG_CATEGORY"))
+    taql("select %s, MODEL_DATA as DATA from c.ms" % others).copy("renamed.ms").close()
+    options = "-s", "ms=renamed.ms", "-s", "sky=one.skymodel", "-s", "column=DATA"
+    refused("its column DATA is column MODEL_DATA of %s/c.ms; write it there" % os.getcwd(), "predict.tree", *options)
+    assert not changed(now, "c.ms")
+
+
+for case in concatenations, selections, weights, flag_row, polarizations, moving, units, scales, positions, copies, one_channel:
     print(case.__name__, flush=True)
     case()

@@ -27,7 +27,7 @@ const random_fault_info random_faults[RANDOM_FAULTS] = {
     {"a sink into a column of scalars", RANDOM_REFUSED, "SCALAR"},
     {"nothing to add to", RANDOM_REFUSED, "has no column NONE to add to"},
     {"undefined cells to add to", RANDOM_REFUSED, "column MODEL_DATA "},
-    {"a new column of a selection", RANDOM_REFUSED, "through a selection of its rows"},
+    {"a new column of a selection", RANDOM_REFUSED, "through a table that refers to it"},
     {"a shared manager", RANDOM_EITHER, "is stored together with others"},
 };
 

@@ -182,6 +182,40 @@ START_TEST(addresses_are_counted)
 }
 END_TEST
 
+static grove_hash identity_of(const char *set)
+{
+    char *text = grove_format("obs = ms(\"%s\")\nsave(obs.data, \"%s/data.npy\")\n", set, t.folder);
+
+    testing_tree(&t, text);
+    free(text);
+    for (size_t i = 0; i < t.tree->node_count; i++)
+        if (t.tree->nodes[i]->identity.a)
+            return t.tree->nodes[i]->identity;
+    return (grove_hash){0};
+}
+
+/* A set that refers to another's rows is another set when those have changed. */
+START_TEST(sets_are_known_by_all_their_tables)
+{
+    char *path = grove_format("%s/a.ms", t.folder), *some = grove_format("%s/some.ms", t.folder);
+    char *text = grove_format(
+        "obs = observe(array=\"wsrt\", hour_angle=-1min..1min, phase_centre=\"0deg +60deg\")\n"
+        "V[p,q] = noise(obs, sigma=1Jy)\nsink(V + 1Jy, obs, to=\"%s\")\n",
+        path);
+
+    testing_tree(&t, text);
+    ck_assert(!probe_run(&t, NULL));
+    foreign_reference(path, some);
+    const grove_hash before = identity_of(some), again = identity_of(some);
+    foreign_flag(path);
+    const grove_hash after = identity_of(some);
+    ck_assert(grove_hash_equal(before, again) && !grove_hash_equal(before, after));
+    free(text);
+    free(some);
+    free(path);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("gaps");
@@ -192,6 +226,7 @@ int main(void)
     tcase_add_loop_test(test, domains_of_gaps, 0, 2);
     tcase_add_loop_test(test, rows_fit_the_memory, 0, 3);
     tcase_add_test(test, addresses_are_counted);
+    tcase_add_test(test, sets_are_known_by_all_their_tables);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -220,7 +220,8 @@ START_TEST(sets_of_sets)
     foreign_reference(safe_path("a.ms"), safe_path("some.ms"));
     ck_assert_int_ne(safe_write_column(safe_path("some.ms"), "CORRECTED_DATA", GROVE_MS_REPLACE, 1),
                      0);
-    safe_said("has no column CORRECTED_DATA, and none can be made through a selection of its rows");
+    safe_said(
+        "has no column CORRECTED_DATA, and none can be made through a table that refers to it");
     grove_ms *ms = safe_open_column(safe_path("some.ms"), "MODEL_DATA", GROVE_MS_REPLACE);
     safe_good(ms != NULL);
     safe_good(!safe_write_all(ms, 0));

@@ -310,19 +310,16 @@ int lock_folder(grove_ms *ms, const std::string &folder, grove_error *error)
 }
 
 // The tables that the set consists of, too, in one order for all.
-int lock_roots(grove_ms *ms, grove_error *error)
+int lock_others(grove_ms *ms, grove_error *error)
 {
-    std::vector<std::string> roots = grove::roots_of(ms->table);
-    if (ms->table.isRootTable() && roots.size() == 1)
+    const std::set<std::string> others = grove::others_of(ms->table);
+    if (others.empty())
         return 0;
     ms->table = Table();
-    std::sort(roots.begin(), roots.end());
-    for (const std::string &root : roots) {
-        int code = lock_folder(ms, root, error);
+    for (const std::string &each : others) {
+        int code = lock_folder(ms, each, error);
         if (code)
             return code;
-        if (ms->writable && !Table::isWritable(root))
-            return grove_fail(error, GROVE_IO, "%s: may not be written", root.c_str());
     }
     ms->table = Table(ms->path, grove::locking());
     return 0;
@@ -366,7 +363,7 @@ int open_table(grove_ms *ms, grove_error *error)
     if ((code = lock_folder(ms, path, error)))
         return code;
     ms->table = Table(path, grove::locking());
-    code = lock_roots(ms, error);
+    code = lock_others(ms, error);
     if (!code)
         limit_caches(ms->table);
     return code;
@@ -378,20 +375,6 @@ void find_record(grove_ms *ms)
     ms->own_record = !ms->record;
     if (ms->own_record)
         ms->record = grove_record_new();
-}
-
-std::vector<std::string> roots_of(const Table &table)
-{
-    Block<String> names(table.getPartNames(True));
-    std::vector<std::string> roots;
-    for (const String &each : names) {
-        std::string name(each);
-        if (std::find(roots.begin(), roots.end(), name) == roots.end())
-            roots.push_back(name);
-    }
-    if (roots.size() != names.size())
-        throw AipsError("it has one table several times");
-    return roots;
 }
 
 void refresh(grove_ms *ms)
@@ -438,10 +421,10 @@ extern "C" int grove_ms_recover(const char *path, bool *done, grove_error *error
         const std::string table = std::string(path) + "/table.dat";
         if (code || !grove_path_exists(table.c_str()))
             return code;
-        for (const std::string &root : grove::roots_of(Table(path, grove::locking()))) {
+        for (const std::string &other : grove::others_of(Table(path, grove::locking()))) {
             bool also = false;
             if (!code)
-                code = grove_set_recover(root.c_str(), &also, error);
+                code = grove_set_recover(other.c_str(), &also, error);
             *done = *done || also;
         }
         return code;

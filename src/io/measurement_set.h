@@ -72,8 +72,8 @@ bool grove_ms_has_column(const grove_ms *ms, const char *column);
  * NULL-terminated. The caller frees each and the list. */
 char **grove_ms_data_columns(const grove_ms *ms);
 
-/* The folders of the tables whose rows an open set has, if it has none of its own, as a selection
- * of rows and a concatenation do; NULL-terminated. The caller frees each and the list. */
+/* The folders of the tables that have cells of an open set, without its own; NULL-terminated. The
+ * caller frees each and the list. */
 char **grove_ms_tables(const grove_ms *ms);
 
 /* A block: times [first_time, first_time+times), baselines and channels likewise, all correlations

@@ -8,6 +8,7 @@
 #include <casacore/tables/DataMan/TiledShapeStMan.h>
 #include <casacore/tables/Tables/ArrColDesc.h>
 #include <casacore/tables/Tables/TableDesc.h>
+#include <casacore/tables/Tables/TableRecord.h>
 
 #include <algorithm>
 #include <unistd.h>
@@ -168,20 +169,6 @@ std::vector<IPosition> shapes_of(TiledStMan *manager)
     return shapes;
 }
 
-// Rows of the table that the set's choice has.
-std::vector<bool> chosen_rows(const grove::view *to, const grove_ms *ms)
-{
-    std::vector<bool> chosen(to->rows, false);
-    grove::each_time(ms, [&](const grove::row_list &rows) {
-        for (int64_t row : rows.row)
-            if (ms->place.empty())
-                chosen[size_t(row)] = true;
-            else if (ms->parts[size_t(ms->place[size_t(row)].first)].to.get() == to)
-                chosen[size_t(ms->place[size_t(row)].second)] = true;
-    });
-    return chosen;
-}
-
 // A manager for the new column: of the same kind as that of the old one, if there is one.
 std::unique_ptr<DataManager> new_manager(const grove::view *to, const std::string &column,
                                          bool exists, const grove_ms *ms)
@@ -206,6 +193,8 @@ void add_column(grove::view *to, const std::string &column, bool exists,
     std::string like = exists ? column : any_complex_column(to->original);
     ColumnDesc description(to->original.tableDesc().columnDesc(like));
     description.setName(column);
+    if (description.keywordSet().isDefined(grove::FORWARD_KEYWORD)) // it does not
+        description.rwKeywordSet().removeField(grove::FORWARD_KEYWORD);
     TableDesc added;
     added.addColumn(description);
     std::unique_ptr<DataManager> manager(new_manager(to, column, exists, ms));
@@ -266,7 +255,7 @@ bool join_shared(grove::view *to, const std::string &name, const std::vector<boo
 
 // WEIGHT_SPECTRUM of a set that has none. In rows that are not written WEIGHT counts for all
 // channels.
-void add_spectrum(grove::view *to, const grove_ms *ms)
+void add_spectrum(grove::view *to, const std::vector<bool> &written, const grove_ms *ms)
 {
     Table &table = to->table;
     Int64 row = Int64(ms->layout->correlations) * ms->layout->channels * 4;
@@ -276,7 +265,6 @@ void add_spectrum(grove::view *to, const grove_ms *ms)
                             IPosition(3, ms->layout->correlations, ms->layout->channels,
                                       std::max(Int64(1), Int64(1 << 20) / row)));
     table.addColumn(added, manager);
-    std::vector<bool> written(chosen_rows(to, ms));
     ArrayColumn<Float> mean(table, "WEIGHT"), spectrum(table, "WEIGHT_SPECTRUM");
     ArrayColumn<Bool> flags(to->original, "FLAG");
     for (rownr_t i = 0; i < table.nrow(); i++) {
@@ -310,11 +298,10 @@ bool is_exact(const std::string &type)
 
 namespace grove
 {
-int open_column(view *to, const std::string &column, bool whole, const grove_ms *ms, bool *is_new,
-                grove_error *error)
+int open_column(view *to, const std::string &column, bool whole, const std::vector<bool> &rows,
+                const grove_ms *ms, bool *is_new, grove_error *error)
 {
     bool exists = to->original.tableDesc().isColumn(column);
-    std::vector<bool> rows(chosen_rows(to, ms));
     view::column *known = find_column(to, column);
     if (known && known->open && join_column(to, *known, rows)) {
         add_cells(to, *known, rows, ms);
@@ -327,8 +314,8 @@ int open_column(view *to, const std::string &column, bool whole, const grove_ms 
                           to->folder.c_str(), column.c_str());
     if (!exists && !whole)
         return grove_fail(error, GROVE_MISSING,
-                          "%s: has no column %s, and none can be made through a selection of its "
-                          "rows; make it there first",
+                          "%s: has no column %s, and none can be made through a table "
+                          "that refers to it; make it there first",
                           to->folder.c_str(), column.c_str());
     Record manager(exists ? grove::manager_of(to->original, column) : Record());
     if (exists && !is_exact(manager.asString("TYPE")))
@@ -380,9 +367,8 @@ int open_copied(view *to, const std::string &column, const std::vector<bool> &ro
     return code;
 }
 
-int open_flags(view *to, const grove_ms *ms, grove_error *error)
+int open_flags(view *to, const std::vector<bool> &rows, grove_error *error)
 {
-    std::vector<bool> rows(chosen_rows(to, ms));
     if (join_shared(to, "FLAG", rows, "flags", error))
         return 0;
     if (find_column(to, "FLAG"))
@@ -391,32 +377,31 @@ int open_flags(view *to, const grove_ms *ms, grove_error *error)
     return code ? code : open_kept_flags(to, error);
 }
 
-bool writes_flags_of(view *to, const grove_ms *ms)
+bool writes_flags_of(view *to, const std::vector<bool> &rows)
 {
     const view::column *flags = find_column(to, "FLAG");
     if (!flags)
         return false;
-    std::vector<bool> rows(chosen_rows(to, ms));
     for (size_t i = 0; i < rows.size(); i++)
         if (rows[i] && flags->rows[i])
             return true;
     return false;
 }
 
-int open_weights(view *to, bool whole, const grove_ms *ms, grove_error *error)
+int open_weights(view *to, bool shown, const std::vector<bool> &rows, const grove_ms *ms,
+                 grove_error *error)
 {
     const char *path = to->folder.c_str();
-    std::vector<bool> rows(chosen_rows(to, ms));
     if (join_shared(to, "WEIGHT", rows, "weights", error))
         return 0;
     if (find_column(to, "WEIGHT"))
         return grove_error_code(error);
     for (const char *column : {"WEIGHT", "WEIGHT_SPECTRUM"}) {
         bool exists = to->original.tableDesc().isColumn(column), is_mean = column[6] == 0;
-        if (!exists && (is_mean || !whole))
+        if (!exists && (is_mean || !shown))
             return grove_fail(error, GROVE_MISSING, "%s: has no column %s%s", path, column,
                               is_mean ? ""
-                                      : ", and none can be made through a selection of its rows; "
+                                      : ", and none can be made through a table that refers to it; "
                                         "make it there first");
         Record manager(exists ? manager_of(to->original, column) : Record());
         if (exists && !is_exact(manager.asString("TYPE")))
@@ -427,7 +412,7 @@ int open_weights(view *to, bool whole, const grove_ms *ms, grove_error *error)
         if (code)
             return code;
         if (!exists)
-            add_spectrum(to, ms);
+            add_spectrum(to, rows, ms);
     }
     add_written(to, {"WEIGHT", false, rows, 1, true});
     return 0;

@@ -9,6 +9,7 @@
 #include <casacore/casa/IO/AipsIO.h>
 #include <casacore/casa/IO/ArrayIO.h>
 #include <casacore/casa/IO/MemoryIO.h>
+#include <casacore/casa/OS/Path.h>
 #include <casacore/tables/Tables/StorageOption.h>
 #include <casacore/tables/Tables/TableAttr.h>
 #include <casacore/tables/Tables/TableRecord.h>
@@ -207,6 +208,20 @@ void table_dat::take(const table_dat &from, const std::vector<std::string> &name
     auto is_unused = [&](const manager &each) { return columns_of(each.number).empty(); };
     managers.erase(std::remove_if(managers.begin(), managers.end(), is_unused), managers.end());
     next = std::max(next, from.next);
+}
+
+bool table_dat::name_forwards(const std::string &folder)
+{
+    bool any = false;
+    for (const auto &each : columns) {
+        TableRecord &keywords = desc.rwColumnDesc(each.first).rwKeywordSet();
+        if (!keywords.isDefined(FORWARD_KEYWORD))
+            continue;
+        any = true;
+        keywords.define(FORWARD_KEYWORD,
+                        Path::addDirectory(keywords.asString(FORWARD_KEYWORD), folder));
+    }
+    return any;
 }
 
 void table_dat::clear()

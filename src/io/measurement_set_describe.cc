@@ -125,21 +125,6 @@ extern "C" char **grove_ms_data_columns(const grove_ms *ms)
     return names;
 }
 
-extern "C" char **grove_ms_tables(const grove_ms *ms)
-{
-    std::vector<std::string> roots;
-    grove::guard(ms->path, nullptr, [&] {
-        roots = grove::roots_of(ms->table);
-        return 0;
-    });
-    if (ms->table.isRootTable() && roots.size() == 1)
-        roots.clear();
-    char **names = static_cast<char **>(grove_alloc((roots.size() + 1) * sizeof(char *)));
-    for (size_t k = 0; k < roots.size(); k++)
-        names[k] = grove_strdup(roots[k].c_str());
-    return names;
-}
-
 extern "C" char *grove_ms_describe(const char *path, grove_error *error)
 {
     grove_text text = {};

@@ -233,11 +233,12 @@ int open_parts(grove_ms *ms, const char *wanted, std::vector<version> &versions,
     int code = grove::open_table(ms, error);
     if (code)
         return code;
-    for (const std::string &root : grove::roots_of(ms->table)) {
-        std::shared_ptr<grove::view> to = grove::open_view(root, ms->record, error);
+    ms->data.tables = grove::tables_of(ms->table, "FLAG");
+    for (const std::string &folder : ms->data.tables.folders) {
+        std::shared_ptr<grove::view> to = grove::open_view(folder, ms->record, error);
         if (!to)
             return grove_error_code(error);
-        ms->parts.push_back({to, false, nullptr, nullptr});
+        ms->data.parts.push_back({to, false, nullptr, nullptr});
         versions.emplace_back();
         code = open_version(to.get(), wanted, &versions.back(), error);
         for (const char *column : {"FLAG", "FLAG_ROW"})
@@ -255,8 +256,8 @@ int open_parts(grove_ms *ms, const char *wanted, std::vector<version> &versions,
 int restore(grove_ms *ms, const std::vector<version> &versions, grove_error *error)
 {
     int code = 0;
-    for (size_t k = 0; k < ms->parts.size(); k++) {
-        grove::view *to = ms->parts[k].to.get();
+    for (size_t k = 0; k < ms->data.parts.size(); k++) {
+        grove::view *to = ms->data.parts[k].to.get();
         put_version(versions[k].table, to);
         for (size_t i = 0, count = to->columns.size(); i < count && !code; i++)
             code = grove::settle_column(to, to->columns[i].name, error);

@@ -17,7 +17,7 @@ namespace
 // warning says so, and it stays as it is: the data are no worse.
 int try_history(grove_ms *ms, grove_error *error, const std::function<int(grove_error *)> &work)
 {
-    const std::string folder = ms->parts.at(0).to->folder + "/HISTORY";
+    const std::string folder = ms->data.parts.at(0).to->folder + "/HISTORY";
     std::unique_ptr<grove_error, decltype(&grove_error_free)> fault(grove_error_new(),
                                                                     grove_error_free);
     int code = grove::guard(folder, fault.get(), [&] { return work(fault.get()); });
@@ -36,7 +36,7 @@ int try_history(grove_ms *ms, grove_error *error, const std::function<int(grove_
 void open_history(grove_ms *ms)
 {
     try_history(ms, nullptr, [&](grove_error *error) {
-        const std::string folder = ms->parts.at(0).to->folder + "/HISTORY";
+        const std::string folder = ms->data.parts.at(0).to->folder + "/HISTORY";
         if (grove_path_look(folder.c_str(), error) == GROVE_PATH_NONE)
             return 0;
         if (!Table::isReadable(folder) || !Table::isWritable(folder))
@@ -83,9 +83,11 @@ std::vector<String> lines_for(const grove_ms *ms)
     if (ms->made)
         for (const std::string &column : ms->made->columns)
             written += " " + column;
-    else
-        for (const grove::view::column &column : ms->parts.at(0).to->columns)
-            written += " " + column.name + (column.name == "WEIGHT" ? " WEIGHT_SPECTRUM" : "");
+    std::set<const grove::view *> known;
+    for (const grove::written_column *each : {&ms->data, &ms->written_flags, &ms->written_weights})
+        if (!each->parts.empty() && known.insert(each->parts[0].to.get()).second)
+            for (const grove::view::column &column : each->parts[0].to->columns)
+                written += " " + column.name + (column.name == "WEIGHT" ? " WEIGHT_SPECTRUM" : "");
     if (!lines.empty())
         lines.insert(lines.begin() + 1, written);
     return lines;
@@ -95,7 +97,7 @@ std::vector<String> lines_for(const grove_ms *ms)
 extern "C" void grove_ms_set_history(grove_ms *ms, const char *text)
 {
     ms->history = text;
-    if (!ms->made && !ms->parts.empty() && !ms->history.empty())
+    if (!ms->made && !ms->data.parts.empty() && !ms->history.empty())
         open_history(ms);
 }
 

@@ -9,25 +9,6 @@ using namespace casacore;
 
 namespace
 {
-// For each row of a set that consists of others, where it lies.
-void find_places(grove_ms *ms, const std::vector<std::string> &roots)
-{
-    Block<String> parts(ms->table.getPartNames(False));
-    std::vector<std::pair<int, int64_t>> all;
-    for (size_t k = 0; k < roots.size(); k++)
-        for (rownr_t i = 0, n = Table(roots[k]).nrow(); i < n; i++)
-            all.emplace_back(int(k), int64_t(i));
-    RowNumbers rows(ms->table.rowNumbers());
-    // a new column of the table would not be one of the table that refers to it
-    ms->selection = roots.size() == 1 || all.size() != rows.size();
-    for (rownr_t i = 0; i < rows.size(); i++) {
-        if (rows[i] >= all.size())
-            throw AipsError("its rows cannot be found in the tables that it consists of");
-        ms->selection = ms->selection || rows[i] != i;
-        ms->place.push_back(all[rows[i]]);
-    }
-}
-
 // The file of a column's cells of the set's shape; null: it has none that is flat.
 std::shared_ptr<grove::flat_column> find_flat(const grove_ms *ms, const Table &table,
                                               const std::string &column, bool writes)
@@ -37,17 +18,19 @@ std::shared_ptr<grove::flat_column> find_flat(const grove_ms *ms, const Table &t
     return flat->file >= 0 ? flat : nullptr;
 }
 
-int open_parts(grove_ms *ms, const char *column, grove_error *error)
+// The views of the tables that have the column's cells.
+int open_views(grove_ms *ms, const std::string &column, grove::written_column &to,
+               grove_error *error)
 {
-    std::vector<std::string> roots = grove::roots_of(ms->table);
-    if (!ms->table.isRootTable() || roots.size() > 1)
-        find_places(ms, roots);
     bool waited = false;
-    for (const std::string &root : roots) {
-        std::shared_ptr<grove::view> view = grove::open_view(root, ms->record, error);
+    to.tables = grove::tables_of(ms->table, column);
+    for (const std::string &folder : to.tables.folders) {
+        if (!Table::isWritable(folder))
+            return grove_fail(error, GROVE_IO, "%s: may not be written", folder.c_str());
+        std::shared_ptr<grove::view> view = grove::open_view(folder, ms->record, error);
         if (!view)
             return grove_error_code(error);
-        ms->parts.push_back({view, false, nullptr, nullptr});
+        to.parts.push_back({view, false, nullptr, nullptr});
         waited = waited || view->waited;
     }
     if (waited) { // all that was read may be another's
@@ -57,19 +40,24 @@ int open_parts(grove_ms *ms, const char *column, grove_error *error)
         ms->flat.clear();
         grove::refresh(ms);
     }
+    return 0;
+}
+
+int open_data(grove_ms *ms, const char *column, grove_error *error)
+{
+    int code = open_views(ms, column, ms->data, error);
     ms->column = column;
-    for (grove::written_part &part : ms->parts) {
-        int code =
-            grove::open_column(part.to.get(), column, !ms->selection, ms, &part.is_new, error);
-        if (code)
-            return code;
-        if (!part.is_new)
+    for (size_t k = 0; k < ms->data.parts.size() && !code; k++) {
+        grove::written_part &part = ms->data.parts[k];
+        code = grove::open_column(part.to.get(), column, ms->data.tables.whole,
+                                  grove::rows_to_write(ms, ms->data, k), ms, &part.is_new, error);
+        if (code || !part.is_new)
             continue;
         part.flat = find_flat(ms, part.to->table, column, true);
         if (part.to->original.tableDesc().isColumn(column))
             part.old = find_flat(ms, part.to->original, column, false);
     }
-    return 0;
+    return code;
 }
 } // namespace
 
@@ -91,39 +79,53 @@ extern "C" int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode 
                               "%s: column %s holds one number in each row, not an array",
                               ms->path.c_str(), column);
         ms->mode = mode;
-        return open_parts(ms, column, error);
+        return open_data(ms, column, error);
     });
 }
 
 extern "C" int grove_ms_prepare_flags(grove_ms *ms, grove_error *error)
 {
     return grove::guard(ms->path, error, [&] {
-        for (grove::written_part &part : ms->parts) {
-            int code = grove::open_flags(part.to.get(), ms, error);
-            if (code)
-                return code;
-        }
-        ms->writes_flags = true;
-        return 0;
+        grove::written_column &flags = ms->written_flags;
+        int code = open_views(ms, "FLAG", flags, error);
+        for (size_t k = 0; k < flags.parts.size() && !code; k++)
+            code = grove::open_flags(flags.parts[k].to.get(), grove::rows_to_write(ms, flags, k),
+                                     error);
+        if (code)
+            flags.parts.clear();
+        return code;
     });
 }
 
 extern "C" int grove_ms_prepare_weights(grove_ms *ms, grove_error *error)
 {
     return grove::guard(ms->path, error, [&] {
-        for (grove::written_part &part : ms->parts) {
-            int code = grove::open_weights(part.to.get(), !ms->selection, ms, error);
-            if (code)
-                return code;
-        }
-        ms->writes_weights = true;
-        return 0;
+        grove::written_column &weights = ms->written_weights;
+        int code = open_views(ms, "WEIGHT", weights, error);
+        const bool shown = weights.tables.whole && !weights.tables.forwarded;
+        for (size_t k = 0; k < weights.parts.size() && !code; k++)
+            code = grove::open_weights(weights.parts[k].to.get(), shown,
+                                       grove::rows_to_write(ms, weights, k), ms, error);
+        if (code)
+            weights.parts.clear();
+        return code;
     });
 }
 
 extern "C" bool grove_ms_has_flags_written(const grove_ms *ms)
 {
-    return std::any_of(ms->parts.begin(), ms->parts.end(), [&](const grove::written_part &part) {
-        return grove::writes_flags_of(part.to.get(), ms);
+    bool written = false;
+    grove::guard(ms->path, nullptr, [&] {
+        grove::refresh(const_cast<grove_ms *>(ms));
+        grove::written_column flags = {grove::tables_of(ms->table, "FLAG"), {}};
+        for (const std::string &folder : flags.tables.folders)
+            flags.parts.push_back({grove::find_view(folder, ms->record), false, nullptr, nullptr});
+        for (size_t k = 0; k < flags.parts.size(); k++) {
+            grove::view *to = flags.parts[k].to.get();
+            written =
+                written || (to && grove::writes_flags_of(to, grove::rows_to_write(ms, flags, k)));
+        }
+        return 0;
     });
+    return written;
 }

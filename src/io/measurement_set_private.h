@@ -70,6 +70,9 @@ struct table_dat {
     // numbers; managers without columns go.
     void take(const table_dat &from, const std::vector<std::string> &names);
     void clear(); // no column
+    // Names the tables that columns forward to as they are seen from the table itself. False: there
+    // are none.
+    bool name_forwards(const std::string &folder);
 };
 
 // A plain table that a run writes into. The columns that are written, and others whose manager has
@@ -169,12 +172,27 @@ struct free_worker {
     }
 };
 
-// Into which rows of a view the rows of an open set go.
+// The plain tables that have the cells of a column of a set.
+struct cell_tables {
+    std::vector<std::string> folders;
+    // Of each of the set's rows: which table, and the row there. Empty: that of the only one.
+    std::vector<std::pair<int, int64_t>> place;
+    bool whole = true;      // all their rows, in their order, and by no reference table
+    bool forwarded = false; // by a column of another table
+};
+
+// A view into which some of the rows of an open set go.
 struct written_part {
     std::shared_ptr<view> to;
     bool is_new = false; // the column has files of its own in the view
     // Of it, and of the column that it will replace; null: casacore writes, or reads.
     std::shared_ptr<flat_column> flat, old;
+};
+
+// A column that is written, in a view of each of the tables that have its cells.
+struct written_column {
+    cell_tables tables;
+    std::vector<written_part> parts; // none: it is not written
 };
 } // namespace grove
 
@@ -209,22 +227,24 @@ struct grove_ms {
     grove::flat_column made_flat, made_weight, made_uvw, replaced;
     std::string column;
     grove_ms_mode mode = GROVE_MS_REPLACE;
-    bool writes_flags = false, writes_weights = false; // of a set that exists
-    std::vector<grove::written_part> parts;
-    // A reference table or concatenation: for each of its rows the part and the row there.
-    bool selection = false;
-    std::vector<std::pair<int, int64_t>> place;
-    int64_t odd_samples = 0;                   // read; not finite, and not flagged
-    bool settled = false;                      // all is written and closed
+    grove::written_column data, written_flags, written_weights; // of a set that exists
+    int64_t odd_samples = 0;                                    // read; not finite, and not flagged
+    bool settled = false;                                       // all is written and closed
     std::string history;                       // lines for HISTORY, written at the end
     std::shared_ptr<grove::view> history_view; // HISTORY of a set that exists
     // Frees the pages of the column that is replaced, beside the thread that writes.
     std::unique_ptr<grove_worker, grove::free_worker> forgetting;
 
+    void close_views()
+    {
+        for (grove::written_column *each : {&data, &written_flags, &written_weights})
+            each->parts.clear();
+        made.reset();
+        history_view.reset();
+    }
     ~grove_ms()
     {
-        parts.clear();
-        made.reset();
+        close_views();
         if (own_record)
             grove_record_free(record);
         for (grove_set_lock *lock : locks)
@@ -277,8 +297,10 @@ void index_rows(grove_ms *ms, const std::vector<description> &descriptions);
 std::string correlations_of(const casacore::Table &polarizations, int row);
 // Those of a new set, by times and baselines: all, or those that the other set has.
 void number_rows(grove_ms *ms, const grove_ms *like);
-// Those that lie in one part, as they are numbered there.
-row_list rows_in(const grove_ms *ms, const row_list &list, size_t part);
+// Those of a table with this number, as they are numbered there.
+row_list rows_in(const cell_tables &tables, const row_list &list, size_t number);
+// Rows of the view with this number that the set's choice has.
+std::vector<bool> rows_to_write(const grove_ms *ms, const written_column &column, size_t number);
 // Runs what writes. A full disk shows in casacore as any write error.
 int guard_writing(grove_ms *ms, grove_error *error, const std::function<int()> &work);
 int check_block(const grove_ms *ms, const grove_ms_block *block, grove_error *error);
@@ -301,8 +323,14 @@ int open_table(grove_ms *ms, grove_error *error);
 void find_record(grove_ms *ms);
 // Opens the set again if another has changed it; fails when it is not the same set any more.
 void refresh(grove_ms *ms);
-// The plain tables that a table consists of, itself when it is one.
-std::vector<std::string> roots_of(const casacore::Table &table);
+// Whether a table has its rows itself, though maybe not all of their cells.
+bool is_plain(const casacore::Table &table);
+// The plain tables that a table consists of but for itself.
+std::set<std::string> others_of(const casacore::Table &table);
+// Of a column with a forwarding manager: the table that it forwards to.
+constexpr const char *FORWARD_KEYWORD = "_ForwardColumn_TableName";
+// Where the cells of a column are, or would be if it were made.
+cell_tables tables_of(const casacore::Table &table, const std::string &column);
 
 // The storage manager of a column: TYPE, NAME, SEQNR, SPEC and COLUMNS.
 casacore::Record manager_of(const casacore::Table &table, const std::string &column);
@@ -351,6 +379,8 @@ casacore::IPosition tile_of(const grove_ms_layout *layout);
 // The view of the run on a plain table: made, or the one that it has already for another column.
 std::shared_ptr<view> open_view(const std::string &folder, grove_record *record,
                                 grove_error *error);
+// The view that the run has on a table; null: none.
+std::shared_ptr<view> find_view(const std::string &folder, const grove_record *record);
 // A view of a small table in which anything may be written; null where the run has one already.
 std::shared_ptr<view> open_whole(const std::string &folder, grove_record *record,
                                  grove_error *error);
@@ -381,10 +411,10 @@ void close_table(view *to);
 int own_files(view *to, unsigned number, grove_error *error);
 // Closes a view whose table is complete: the record will put its files in place.
 int settle_view(view *to, grove_error *error);
-// Prepares `column` of a view for writing: in files of its own, or in copies of those that it has.
-// Who writes other rows of it shares it. `whole`: all rows are the set's.
-int open_column(view *to, const std::string &column, bool whole, const grove_ms *ms, bool *is_new,
-                grove_error *error);
+// Prepares `column` of a view for writing these rows: in files of its own, or in copies of those
+// that it has. Who writes other rows of it shares it. `whole`: all rows are the set's.
+int open_column(view *to, const std::string &column, bool whole, const std::vector<bool> &rows,
+                const grove_ms *ms, bool *is_new, grove_error *error);
 // Rows of the column that nobody writes get what they had, once, when all are known who write it.
 void fill_rest(view *to, const std::string &column, const grove_ms *ms);
 // Prepares a column of a view for writing, in a copy of its files.
@@ -392,16 +422,18 @@ int open_copied(view *to, const std::string &column, const std::vector<bool> &ro
                 grove_error *error);
 // Prepares FLAG of a view for writing, in a copy of its files; who writes other rows of it shares
 // it. Settled under the same name.
-int open_flags(view *to, const grove_ms *ms, grove_error *error);
-// Whether somebody writes the set's rows of FLAG in a view.
-bool writes_flags_of(view *to, const grove_ms *ms);
+int open_flags(view *to, const std::vector<bool> &rows, grove_error *error);
+// Whether somebody writes one of these rows of FLAG in a view.
+bool writes_flags_of(view *to, const std::vector<bool> &rows);
 // A working folder for the flags that are replaced, see measurement_set_flags.cc. Before anything
 // is written: it may not be possible.
 int open_kept_flags(view *to, grove_error *error);
 // The table's flags, where the view's differ: the record will put them in place.
 int keep_flags(view *to, grove_error *error);
-// The same of WEIGHT, and of WEIGHT_SPECTRUM, which is made where there is none. Settled as WEIGHT.
-int open_weights(view *to, bool whole, const grove_ms *ms, grove_error *error);
+// The same of WEIGHT, and of WEIGHT_SPECTRUM, which is made where there is none if that is `shown`
+// by the set. Settled as WEIGHT.
+int open_weights(view *to, bool shown, const std::vector<bool> &rows, const grove_ms *ms,
+                 grove_error *error);
 // One has written its rows of a column; the last one of all also closes the view.
 int settle_column(view *to, const std::string &column, grove_error *error);
 } // namespace grove

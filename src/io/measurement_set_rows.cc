@@ -510,8 +510,8 @@ void find_rows(row_finder &f, const Table &table)
 grove_hash key_of(const Table &table, const grove_ms *ms)
 {
     grove_hash key = grove_hash_file(grove_hash_start(), ms->path.c_str());
-    for (const std::string &root : grove::roots_of(table))
-        key = grove_hash_file(key, root.c_str());
+    for (const std::string &other : grove::others_of(table))
+        key = grove_hash_file(key, other.c_str());
     key = grove_hash_integer(key, ms->chosen.field);
     key = grove_hash_integer(key, ms->chosen.spectral_window);
     key = grove_hash_integer(key, ms->layout->polarization);

@@ -131,8 +131,7 @@ void open_flat(const Table &table, const std::string &column, const IPosition &s
     const uint16_t one = 1;
     bool little = *reinterpret_cast<const unsigned char *>(&one) == 1;
     struct stat info;
-    if (!table.isRootTable() || roots_of(table).size() != 1 ||
-        (table.endianFormat() == Table::LittleEndian) != little)
+    if (!is_plain(table) || (table.endianFormat() == Table::LittleEndian) != little)
         return;
     TiledStMan *manager = tiled_manager(table, column);
     TSMCube *cube = manager ? cube_of(manager, shape) : nullptr;

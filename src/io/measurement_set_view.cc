@@ -202,10 +202,9 @@ bool is_shared(const grove::view *to, const std::string &file)
 
 // All columns are in one table again: those that were written, and the others as they were. Files
 // of managers that have none any more go.
-int describe(const grove::view *made, uint64_t rows, grove_error *error)
+int join(const grove::view *made, grove::table_dat &all, grove_error *error)
 {
     const grove::table_dat written = read_prepared(made);
-    grove::table_dat all = read_original(made);
     std::vector<std::string> names;
     std::vector<unsigned> before;
     for (uInt i = 0; i < written.desc.ncolumn(); i++)
@@ -219,7 +218,31 @@ int describe(const grove::view *made, uint64_t rows, grove_error *error)
             for (const std::string &file : files_of(made, number))
                 if (!code)
                     code = remove_file(made, file, error);
-    return code ? code : all.write(dat_of(made->prepared()), made->folder, rows, error);
+    return code;
+}
+
+// Writes the description, and opens the table as others will: with tables that columns forward to
+// where they are, which the description names relative to the table.
+int describe(const grove::view *made, uint64_t rows, bool *renumbered, grove_error *error)
+{
+    grove::table_dat all = read_original(made);
+    int code = join(made, all, error);
+    grove::table_dat here = all;
+    const bool differs = here.name_forwards(made->folder);
+    if (!code)
+        code = here.write(dat_of(made->prepared()), made->folder, rows, error);
+    if (code)
+        return code;
+    Table now(made->prepared(), TableLock(TableLock::NoLocking));
+    if (now.nrow() != rows)
+        return grove_fail(error, GROVE_IO,
+                          "%s: it has %llu rows, and what would replace it %llu; it is left as it "
+                          "is",
+                          made->folder.c_str(), (unsigned long long)rows,
+                          (unsigned long long)now.nrow());
+    *renumbered = now.tableDesc().ncolumn() != made->original.tableDesc().ncolumn();
+    now = Table();
+    return differs ? all.write(dat_of(made->prepared()), made->folder, rows, error) : 0;
 }
 } // namespace
 
@@ -285,15 +308,23 @@ view::~view()
             grove_record_drop(record, each.c_str());
 }
 
-std::shared_ptr<view> open_view(const std::string &folder, grove_record *record, grove_error *error)
+std::shared_ptr<view> find_view(const std::string &folder, const grove_record *record)
 {
     views.remove_if([](const std::weak_ptr<view> &each) { return each.expired(); });
     for (const auto &each : views) {
         std::shared_ptr<view> known = each.lock();
-        if (known->record == record && known->folder == folder && !known->settled)
+        if (known->record == record && known->folder == folder)
             return known;
     }
-    std::shared_ptr<view> made(new view);
+    return nullptr;
+}
+
+std::shared_ptr<view> open_view(const std::string &folder, grove_record *record, grove_error *error)
+{
+    std::shared_ptr<view> made = find_view(folder, record);
+    if (made && !made->settled)
+        return made;
+    made.reset(new view);
     made->folder = folder;
     made->record = record;
     made->original = Table(folder, TableLock(TableLock::UserNoReadLocking));
@@ -332,19 +363,12 @@ int settle_view(view *to, grove_error *error)
     int code = lock_originals(to, error);
     if (!code)
         code = check_copied(to, error);
+    bool renumbered = false;
     if (!code)
-        code = describe(to, rows, error);
+        code = describe(to, rows, &renumbered, error);
     if (code)
         return code;
-    Table now(to->prepared(), TableLock(TableLock::NoLocking)); // as others will open it
-    if (now.nrow() != rows)
-        return grove_fail(error, GROVE_IO,
-                          "%s: it has %llu rows, and what would replace it %llu; it is left as it "
-                          "is",
-                          to->folder.c_str(), (unsigned long long)rows,
-                          (unsigned long long)now.nrow());
-    bool renumbered = to->added || now.tableDesc().ncolumn() != to->original.tableDesc().ncolumn();
-    grove_record_add_files(to->record, to->work.c_str(), renumbered);
+    grove_record_add_files(to->record, to->work.c_str(), renumbered || to->added);
     to->settled = true;
     return 0;
 }

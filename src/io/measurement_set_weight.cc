@@ -76,9 +76,10 @@ extern "C" int grove_ms_write_weight(grove_ms *ms, const grove_ms_block *block, 
         if (ms->made)
             put_weights(ms, ms->table, block, list, weight,
                         ms->made_weight.file >= 0 ? &ms->made_weight : nullptr);
-        for (size_t k = 0; k < ms->parts.size(); k++)
-            put_weights(ms, ms->parts[k].to->table, block, grove::rows_in(ms, list, k), weight,
-                        nullptr);
+        const grove::written_column &to = ms->written_weights;
+        for (size_t k = 0; k < to.parts.size(); k++)
+            put_weights(ms, to.parts[k].to->table, block, grove::rows_in(to.tables, list, k),
+                        weight, nullptr);
         return 0;
     });
 }

@@ -33,24 +33,9 @@ int check_space(const std::string &path, const std::string &work, grove_error *e
                : grove_fail(error, GROVE_IO, "%s: %s", path.c_str(), std::strerror(fault));
 }
 
-row_list rows_in(const grove_ms *ms, const row_list &list, size_t part)
-{
-    if (ms->place.empty())
-        return list;
-    row_list found;
-    for (size_t i = 0; i < list.row.size(); i++) {
-        const auto &place = ms->place[size_t(list.row[i])];
-        if (size_t(place.first) == part) {
-            found.row.push_back(place.second);
-            found.place.push_back(list.place[i]);
-        }
-    }
-    return found;
-}
-
 static int check_space(const grove_ms *ms, grove_error *error)
 {
-    const std::string &work = ms->made ? ms->made->work : ms->parts.at(0).to->work;
+    const std::string &work = ms->made ? ms->made->work : ms->data.parts.at(0).to->work;
     return check_space(ms->path, work, error);
 }
 
@@ -63,8 +48,9 @@ int guard_writing(grove_ms *ms, grove_error *error, const std::function<int()> &
         return 0;
     if (ms->made)
         ms->made->broken = !ms->made->settled;
-    for (const written_part &part : ms->parts)
-        part.to->broken = !part.to->settled;
+    for (const written_column *each : {&ms->data, &ms->written_flags, &ms->written_weights})
+        for (const written_part &part : each->parts)
+            part.to->broken = !part.to->settled;
     if (ms->history_view)
         ms->history_view->broken = !ms->history_view->settled;
     const char *message = grove_error_message(fault.get(), 0);
@@ -309,23 +295,27 @@ void forget_replaced(grove_ms *ms, const grove::flat_column *old, const std::vec
 void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
                const float *data, const unsigned char *flag)
 {
-    for (size_t k = 0; k < ms->parts.size(); k++) {
-        grove::row_list rows = grove::rows_in(ms, list, k);
+    const bool whole = block->channels == ms->layout->channels; // else tiles may be used again
+    for (size_t k = 0; k < ms->data.parts.size(); k++) {
+        const grove::row_list rows = grove::rows_in(ms->data.tables, list, k);
         if (rows.row.empty())
             continue;
-        grove::view *to = ms->parts[k].to.get();
-        bool whole = block->channels == ms->layout->channels; // else tiles may be used again
+        const grove::written_part &part = ms->data.parts[k];
+        grove::view *to = part.to.get();
         grove::fill_rest(to, ms->column, ms);
         if (whole && ms->mode == GROVE_MS_REPLACE)
-            forget_replaced(ms, ms->parts[k].old.get(), rows.row);
+            forget_replaced(ms, part.old.get(), rows.row);
         put_data(ms,
-                 {to->table, ms->parts[k].is_new ? to->original : to->table, ms->column,
-                  ms->parts[k].flat.get(), ms->parts[k].old.get()},
+                 {to->table, part.is_new ? to->original : to->table, ms->column, part.flat.get(),
+                  part.old.get()},
                  block, rows, data);
-        if (ms->writes_flags)
-            put_changed_flags(ms, to, block, rows, flag);
         if (whole)
-            start_writing_back(ms->parts[k].flat.get(), rows.row);
+            start_writing_back(part.flat.get(), rows.row);
+    }
+    for (size_t k = 0; k < ms->written_flags.parts.size(); k++) {
+        const grove::row_list rows = grove::rows_in(ms->written_flags.tables, list, k);
+        if (!rows.row.empty())
+            put_changed_flags(ms, ms->written_flags.parts[k].to.get(), block, rows, flag);
     }
 }
 
@@ -414,11 +404,13 @@ extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
             if (flat->file >= 0)
                 grove::flush_flat(*flat);
         int code = ms->made ? grove::settle_new(ms, error) : 0;
-        for (grove::written_part &part : ms->parts) {
-            if (!code && ms->writes_flags)
+        for (grove::written_part &part : ms->written_flags.parts)
+            if (!code)
                 code = grove::settle_column(part.to.get(), "FLAG", error);
-            if (!code && ms->writes_weights)
+        for (grove::written_part &part : ms->written_weights.parts)
+            if (!code)
                 code = grove::settle_column(part.to.get(), "WEIGHT", error);
+        for (grove::written_part &part : ms->data.parts) {
             if (!code && part.flat)
                 grove::flush_flat(*part.flat);
             if (!code)
@@ -438,9 +430,7 @@ static void close_written(grove_ms *ms)
 {
     grove::guard(ms->path, nullptr, [&] {
         ms->table = Table();
-        ms->parts.clear();
-        ms->made.reset();
-        ms->history_view.reset();
+        ms->close_views();
         return 0;
     });
     for (grove_set_lock *lock : ms->locks)
@@ -468,9 +458,7 @@ extern "C" void grove_ms_abort(grove_ms *ms)
         ms->made->lost = true;
     grove::guard(ms->path, nullptr, [&] {
         ms->table = Table();
-        ms->parts.clear();
-        ms->made.reset();
-        ms->history_view.reset();
+        ms->close_views();
         return 0;
     });
     delete ms;
