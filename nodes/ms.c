@@ -258,6 +258,11 @@ static int describe(grove_node *node, ms_state *state)
              grove_node_property(node, "field"), grove_node_property(node, "spectral_window"),
              layout->polarization);
     add_unread(node, layout);
+    if (layout->frequency_frame[0])
+        grove_node_warn(node,
+                        "%s: its frequencies are in the frame %s, and are used as they are; what "
+                        "the telescope saw differs by about 1e-4 of them",
+                        path, layout->frequency_frame);
     add_text(node, "rows", "%lld", (long long)layout->rows);
     const double cells = (double)layout->times * (double)layout->baselines;
     add_share(node, "rows_share", layout->rows, cells);

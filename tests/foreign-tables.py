@@ -295,6 +295,39 @@ def copies():
         assert s.getcol("OBS_MODE") == ["ONE", "TWO", "THREE"], s.getcol("OBS_MODE")
 
 
+def channels():
+    """A new set has its source's channels, whose widths are negative where they descend, and their frame, which is warned of."""
+    write("copy.tree", 'obs = ms("a.ms")\nsink(obs.data, obs, to="c.ms", overwrite=true)\n')
+    for frame, code in ("TOPO", 5), ("LSRK", 1), ("BARY", 3), ("REST", 0), ("Undefined", 64):
+        t = fresh()
+        with open_table("a.ms::SPECTRAL_WINDOW") as s:
+            freq = s.getcell("CHAN_FREQ", 0)[::-1]
+            width = np.array([[-1e6, -1e6, -2e6, -1e6]])
+            s.putcol("CHAN_FREQ", freq[None])
+            s.putcol("CHAN_WIDTH", width)
+            s.putcol("EFFECTIVE_BW", 0.8 * abs(width))
+            s.putcol("RESOLUTION", 1.2 * abs(width))
+            s.putcol("MEAS_FREQ_REF", np.array([code], np.int32))
+        t.close()
+        said = "its frequencies are in the frame %s, and are used as they are" % frame in run("copy.tree")
+        assert said == (code in (1, 3)), frame
+        with table("c.ms::SPECTRAL_WINDOW", ack=False) as s:
+            found = {c: np.ravel(s.getcell(c, 0)) for c in s.colnames() if "GROUP_NAME" not in c and c != "NAME"}
+        assert np.array_equal(found["CHAN_FREQ"], freq) and np.array_equal(found["CHAN_WIDTH"], width[0]), found
+        assert np.allclose(found["EFFECTIVE_BW"], 0.8 * abs(width)) and np.allclose(found["RESOLUTION"], 1.2 * abs(width)), found
+        assert found["TOTAL_BANDWIDTH"] == 5e6 and found["MEAS_FREQ_REF"] == (code if said else 5), found
+
+
+def descriptions():
+    """Rows of a data description that there is not."""
+    for wrong in -1, 1:
+        t = fresh()
+        t.putcell("DATA_DESC_ID", 7, wrong)
+        t.close()
+        refused("a.ms: row 7 has DATA_DESC_ID %d; DATA_DESCRIPTION has 1 row, from 0 on" % wrong,
+                "predict.tree", "-s", "ms=a.ms", "-s", "sky=one.skymodel")
+
+
 def one_channel():
     """Cubes of channels of width 0 can be written."""
     shutil.rmtree("c.ms", ignore_errors=True)
@@ -425,6 +458,6 @@ def selections():
     assert not changed(now, "c.ms")
 
 
-for case in concatenations, selections, weights, flag_row, polarizations, moving, units, scales, positions, copies, one_channel:
+for case in concatenations, selections, weights, flag_row, polarizations, moving, units, scales, positions, copies, channels, descriptions, one_channel:
     print(case.__name__, flush=True)
     case()

@@ -5,6 +5,7 @@
 #include <casacore/casa/Logging/LogSink.h>
 #include <casacore/casa/Logging/NullLogSink.h>
 #include <casacore/measures/Measures/MDirection.h>
+#include <casacore/measures/Measures/MFrequency.h>
 #include <casacore/measures/TableMeasures/ArrayMeasColumn.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
@@ -179,6 +180,19 @@ void read_field(const Table &table, int64_t field, grove_ms_layout *layout)
                         "; only J2000 and ICRS are understood");
 }
 
+// The frame of frequencies: the column's, or that of the row. REST is what programs write that do
+// not think of it.
+void read_frame(const Table &windows, int64_t window, grove_ms_layout *layout)
+{
+    if (!TableColumn(windows, "CHAN_FREQ").keywordSet().isDefined("MEASINFO"))
+        return;
+    Array<MFrequency> first(ArrayMeasColumn<MFrequency>(windows, "CHAN_FREQ")(rownr_t(window)));
+    const uInt type = first.data()[0].getRef().getType();
+    if (type != MFrequency::TOPO && type != MFrequency::REST && type != MFrequency::Undefined)
+        snprintf(layout->frequency_frame, sizeof(layout->frequency_frame), "%s",
+                 MFrequency::showType(type).c_str());
+}
+
 void read_window(const Table &table, int64_t window, grove_ms_layout *layout)
 {
     Table windows = subtable(table, "SPECTRAL_WINDOW");
@@ -199,6 +213,7 @@ void read_window(const Table &table, int64_t window, grove_ms_layout *layout)
     layout->channels = int64_t(f.size());
     layout->frequency = copy(f);
     layout->channel_width = copy(w);
+    read_frame(windows, window, layout);
 }
 
 std::vector<grove::description> read_descriptions(const Table &table)

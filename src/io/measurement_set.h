@@ -24,7 +24,8 @@ typedef struct {
     int64_t times;
     double *frequency, *channel_width; /* [channels] Hz; widths > 0 */
     int64_t channels;
-    int correlations;   /* 1, 2 or 4 */
+    char frequency_frame[12]; /* when opened: casacore's name of it; "": the telescope's, or none */
+    int correlations;         /* 1, 2 or 4 */
     int correlation[4]; /* casacore Stokes codes: RR 5 RL 6 LR 7 LL 8 XX 9 XY 10 YX 11 YY 12; I 1 */
     int *antenna1, *antenna2; /* [baselines] ordered by antenna1, antenna2, each once;
                                  autocorrelations may occur */
@@ -126,7 +127,8 @@ typedef enum { GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT } grove_ms_mode
  * (DATA always exists). One run may call it several times for one path with different columns and
  * the same layout, before any of them is written: these make one set, which appears when all are
  * settled, and has the flags of all. `like`: an open set whose rows it has, if that has the same
- * number of times and baselines; NULL: a row for each. */
+ * number of times and baselines, and whose widths of channels and frame of frequencies, if those
+ * are the same; NULL: a row for each. */
 grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout, const grove_ms *like,
                           const char *column, bool overwrite, grove_error *error);
 /* Whether this is the first of those that make one set: coordinates and weights come from it. */

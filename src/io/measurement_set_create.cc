@@ -1,6 +1,8 @@
 // The table of a new set, with all its subtables and all that is known before the data.
 #include "io/measurement_set_private.h"
 
+#include <casacore/casa/Arrays/ArrayMath.h>
+#include <casacore/casa/Arrays/Slicer.h>
 #include <casacore/casa/Quanta/MVTime.h>
 #include <casacore/measures/Measures/MCuvw.h>
 #include <casacore/measures/Measures/Muvw.h>
@@ -13,6 +15,7 @@
 #include <casacore/tables/Tables/TableCopy.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -128,26 +131,52 @@ void fill_field(MeasurementSet &ms, const grove_ms_layout *layout)
     columns.flagRow().put(0, False);
 }
 
-void fill_window(MeasurementSet &ms, const grove_ms_layout *layout)
+// Of the channels of the set that is copied; `other` where there is none.
+Vector<Double> channels_of(const grove_ms *like, const char *column, const Vector<Double> &other)
+{
+    if (!like)
+        return other;
+    const rownr_t row = rownr_t(like->chosen.spectral_window);
+    Table windows = like->table.keywordSet().asTable("SPECTRAL_WINDOW");
+    if (!windows.tableDesc().isColumn(column))
+        return other;
+    const ArrayColumn<Double> from(windows, column);
+    if (!from.isDefined(row) || !from.shape(row).isEqual(other.shape()))
+        return other;
+    Vector<Double> found(from(row));
+    found *= grove::unit_of(windows, column, "Hz");
+    return found;
+}
+
+// Where frequencies descend, CHAN_WIDTH is negative; EFFECTIVE_BW and RESOLUTION are not.
+void fill_window(MeasurementSet &ms, const grove_ms_layout *layout, const grove_ms *like)
 {
     MSSpWindowColumns columns(ms.spectralWindow());
-    Vector<Double> frequency(size_t(layout->channels)), width(size_t(layout->channels));
-    double total = 0;
-    for (size_t i = 0; i < frequency.size(); i++) {
+    const size_t count = size_t(layout->channels);
+    Vector<Double> frequency(count), width(count), step(count);
+    const bool descends = count > 1 && layout->frequency[1] < layout->frequency[0];
+    if (like &&
+        (like->layout->channels != layout->channels ||
+         !std::equal(layout->frequency, layout->frequency + count, like->layout->frequency)))
+        like = nullptr;
+    for (size_t i = 0; i < count; i++) {
         frequency[i] = layout->frequency[i];
         width[i] = layout->channel_width[i];
-        total += layout->channel_width[i];
+        step[i] = descends ? -width[i] : width[i];
     }
     ms.spectralWindow().addRow(1);
     columns.name().put(0, "window");
     columns.numChan().put(0, Int(layout->channels));
     columns.chanFreq().put(0, frequency);
-    columns.chanWidth().put(0, width);
-    columns.effectiveBW().put(0, width);
-    columns.resolution().put(0, width);
+    columns.chanWidth().put(0, channels_of(like, "CHAN_WIDTH", step));
+    columns.effectiveBW().put(0, channels_of(like, "EFFECTIVE_BW", width));
+    columns.resolution().put(0, channels_of(like, "RESOLUTION", width));
     columns.refFrequency().put(0, frequency[0]);
-    columns.measFreqRef().put(0, MFrequency::TOPO);
-    columns.totalBandwidth().put(0, total);
+    MFrequency::Types frame = MFrequency::TOPO;
+    if (like && like->layout->frequency_frame[0])
+        MFrequency::getType(frame, like->layout->frequency_frame);
+    columns.measFreqRef().put(0, frame);
+    columns.totalBandwidth().put(0, sum(width));
     columns.netSideband().put(0, 1);
     columns.ifConvChain().put(0, 0);
     columns.freqGroup().put(0, 0);
@@ -247,6 +276,7 @@ template <typename T> class copied_column
 {
     const grove_ms *from; // null: there is none
     ScalarColumn<T> column, to;
+    Vector<T> values;
     T last = 0; // that was put
     bool any = false;
 
@@ -257,17 +287,19 @@ template <typename T> class copied_column
         if (from)
             column.attach(from->table, name);
     }
-    // The rows of a time, to the same number of them from `row` on. False: there are none to copy.
-    bool put(int64_t time, rownr_t row, int64_t count, const std::function<T(T)> &change)
+    // These rows, to the same number of them from `row` on. False: there are none to copy.
+    bool put(const std::vector<int64_t> &number, rownr_t row, const std::function<T(T)> &change)
     {
-        if (!from)
+        if (!from || number.empty())
             return false;
-        std::vector<int64_t> number(size_t(from->layout->baselines)), place(number.size());
-        if (grove_set_rows_list(from->rows.get(), time, 1, 0, from->layout->baselines,
-                                number.data(), place.data()) != count)
-            return false;
-        for (size_t k = 0; k < size_t(count); k++) {
-            const T value = change(column(rownr_t(number[k])));
+        const auto ends = std::minmax_element(number.begin(), number.end());
+        const int64_t first = *ends.first, span = *ends.second - first + 1;
+        const bool near = span <= 2 * int64_t(number.size());
+        if (near)
+            column.getColumnRange(Slicer(IPosition(1, first), IPosition(1, span)), values, True);
+        for (size_t k = 0; k < number.size(); k++) {
+            const T value =
+                change(near ? values[size_t(number[k] - first)] : column(rownr_t(number[k])));
             if (value != last || !any) // the manager is incremental
                 to.put(row + k, value);
             last = value;
@@ -280,6 +312,8 @@ template <typename T> class copied_column
 // Exposures, centroids and states of rows, which those of a copied set keep.
 class row_details
 {
+    const grove_ms *from;
+    std::vector<int64_t> number, place;
     copied_column<Double> exposure, centroid;
     copied_column<Int> state;
     double second = 1;
@@ -287,7 +321,7 @@ class row_details
 
   public:
     row_details(const Table &table, const grove_ms *like)
-        : exposure(table, like, "EXPOSURE"), centroid(table, like, "TIME_CENTROID"),
+        : from(like), exposure(table, like, "EXPOSURE"), centroid(table, like, "TIME_CENTROID"),
           state(table, like, "STATE_ID")
     {
         if (!like)
@@ -303,12 +337,21 @@ class row_details
             grove::to_utc(scale, &time, 1);
             return time;
         };
+        number.clear();
+        if (from) {
+            const int64_t baselines = from->layout->baselines;
+            number.resize(size_t(baselines));
+            place.resize(size_t(baselines));
+            const int64_t found = grove_set_rows_list(from->rows.get(), t, 1, 0, baselines,
+                                                      number.data(), place.data());
+            number.resize(found == count ? size_t(count) : 0);
+        }
         // an incremental manager keeps a value until the next one is put
-        if (!centroid.put(t, row, count, to_utc))
+        if (!centroid.put(number, row, to_utc))
             columns.timeCentroid().put(row, layout->time[t]);
-        if (!exposure.put(t, row, count, [&](double length) { return second * length; }))
+        if (!exposure.put(number, row, [&](double length) { return second * length; }))
             columns.exposure().put(row, layout->interval[t]);
-        if (!state.put(t, row, count, [](Int number) { return number; }))
+        if (!state.put(number, row, [](Int id) { return id; }))
             columns.stateId().put(row, 0);
     }
 };
@@ -358,8 +401,9 @@ void fill_main(MeasurementSet &ms, const grove_ms_layout *layout, const grove_se
 }
 
 // Without rows; with all subtables.
+// `of_rows`: the set whose rows it has; null: others.
 void make_empty(const std::string &path, const grove_ms_layout *layout, const std::string &column,
-                const grove_ms *like)
+                const grove_ms *like, const grove_ms *of_rows)
 {
     SetupNewTable setup(path, describe_table(layout), Table::New);
     bind_columns(setup, layout);
@@ -370,10 +414,10 @@ void make_empty(const std::string &path, const grove_ms_layout *layout, const st
         fill_antennas(set, layout);
         fill_feeds(set, layout);
         fill_field(set, layout);
-        fill_window(set, layout);
+        fill_window(set, layout, like);
         fill_polarization(set, layout);
         fill_observation(set, layout);
-        fill_states(set, like);
+        fill_states(set, of_rows);
         fill_rest(set);
         MSColumns(set).setUVWRef(Muvw::J2000);
         if (column != "DATA")
@@ -416,15 +460,15 @@ Table open_to_write(const std::string &path, TableLock::LockOption lock)
 Table make_table(const std::string &path, const grove_ms_layout *layout, const grove_set_rows *rows,
                  const std::string &column, const grove_ms *like)
 {
-    if (like &&
-        (like->layout->times != layout->times || like->layout->baselines != layout->baselines))
-        like = nullptr;
-    make_empty(path, layout, column, like);
+    const bool same_rows = like && like->layout->times == layout->times &&
+                           like->layout->baselines == layout->baselines;
+    const grove_ms *of_rows = same_rows ? like : nullptr;
+    make_empty(path, layout, column, like, of_rows);
     const bool locks = grove_set_has_record_locks(path.c_str(), false);
     const auto lock = locks ? TableLock::PermanentLocking : TableLock::NoLocking;
     if (!locks) // it says that there are no rows, and would not be written
         unlink((path + "/table.lock").c_str());
-    add_rows(path, layout, rows, like, lock);
+    add_rows(path, layout, rows, of_rows, lock);
     empty_tiles(path, -1);
     return open_to_write(path, lock);
 }

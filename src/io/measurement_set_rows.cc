@@ -79,10 +79,14 @@ template <typename Work> void in_small_pieces(const row_columns &columns, const 
     }
 }
 
-// What the data description of a row is; -1: there is none.
-grove::description described(const std::vector<grove::description> &all, int id)
+// What the data description of a row is.
+grove::description described(const std::vector<grove::description> &all, int id, int64_t row)
 {
-    return id >= 0 && size_t(id) < all.size() ? all[size_t(id)] : grove::description{-1, -1};
+    if (id < 0 || size_t(id) >= all.size())
+        throw AipsError("row " + std::to_string(row) + " has DATA_DESC_ID " + std::to_string(id) +
+                        "; DATA_DESCRIPTION has " + std::to_string(all.size()) +
+                        (all.size() == 1 ? " row" : " rows") + ", from 0 on");
+    return all[size_t(id)];
 }
 
 // The rows that are chosen.
@@ -102,7 +106,7 @@ class chosen_rows
         for (size_t k = 0; k < size_t(count); k++) {
             const int id = of.description[k];
             if (!k || of.field[k] != of.field[k - 1] || id != of.description[k - 1]) {
-                const grove::description now = described(descriptions, id);
+                const grove::description now = described(descriptions, id, first + int64_t(k));
                 wanted = now.window == part.spectral_window && now.polarization == polarization &&
                          of.field[k] == part.field;
                 selections.insert({of.field[k], now.window, now.polarization});
@@ -548,9 +552,9 @@ std::set<int> polarizations_of(const grove_ms *ms, const std::vector<description
 {
     const row_columns columns(ms->table);
     std::set<int> found;
-    in_small_pieces(columns, [&](const row_piece &of, int64_t, int64_t count) {
+    in_small_pieces(columns, [&](const row_piece &of, int64_t first, int64_t count) {
         for (size_t k = 0; k < size_t(count); k++) {
-            const description now = described(descriptions, of.description[k]);
+            const description now = described(descriptions, of.description[k], first + int64_t(k));
             if (of.field[k] == ms->chosen.field && now.window == ms->chosen.spectral_window &&
                 !(ms->chosen.cross_only && of.left[k] == of.right[k]))
                 found.insert(now.polarization);
