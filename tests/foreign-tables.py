@@ -328,6 +328,18 @@ def descriptions():
                 "predict.tree", "-s", "ms=a.ms", "-s", "sky=one.skymodel")
 
 
+def shapes():
+    """A cell of another shape is refused, and its row named."""
+    with table("tidy.ms", ack=False) as t:
+        data = t.getcol("DATA")
+    t = fresh(without=["DATA"])
+    t.addcols(makearrcoldesc("DATA", 0j, ndim=2, valuetype="complex"))
+    for row in range(len(data)):
+        t.putcell("DATA", row, data[row][: 3 if row == 5 else 4])
+    t.close()
+    refused("row 5 has no cell of the spectral window's shape", "predict.tree", "-s", "ms=a.ms", "-s", "sky=one.skymodel")
+
+
 def one_channel():
     """Cubes of channels of width 0 can be written."""
     shutil.rmtree("c.ms", ignore_errors=True)
@@ -458,6 +470,6 @@ def selections():
     assert not changed(now, "c.ms")
 
 
-for case in concatenations, selections, weights, flag_row, polarizations, moving, units, scales, positions, copies, channels, descriptions, one_channel:
+for case in concatenations, selections, weights, flag_row, polarizations, moving, units, scales, positions, copies, channels, descriptions, shapes, one_channel:
     print(case.__name__, flush=True)
     case()

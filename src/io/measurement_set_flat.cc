@@ -320,8 +320,14 @@ void write_flat(flat_column &to, const row_list &list, int64_t offset, int64_t b
                 const void *from)
 {
     std::vector<int64_t> cells;
-    if (!find_cells(to, list.row, cells))
-        throw AipsError("a row has no cell, or one of another shape");
+    if (!find_cells(to, list.row, cells)) {
+        size_t k = 0;
+        while (k + 1 < list.row.size() && find_cells(to, {list.row[k]}, cells))
+            k++;
+        throw AipsError(
+            "row " + std::to_string(list.row[k]) +
+            " has no cell of the spectral window's shape in the column that is written");
+    }
     if (bytes == to.cell && lie_apart(to, cells))
         keep_cells(to, list, cells, static_cast<const char *>(from));
     else
