@@ -404,6 +404,8 @@ def concatenations():
         assert changed(before, a, b, all) == sorted(((b, "MODEL_DATA"), (all, "MODEL_DATA")))
         with table(all, ack=False) as t:
             close(t.getcol("MODEL_DATA", n), predicted(all, slice(n, 2 * n), [9, 10, 11, 12]), "a forwarded column")
+        rows = [table(each + "::HISTORY", ack=False).nrows() for each in (a, b, all, "tidy.ms")]
+        assert rows == [rows[3], rows[3], rows[2], rows[3]] and rows[2] == rows[3] + 1, rows
         assert (numbers(all)[all, "MODEL_DATA"][:n] == 7).all()
         # DATA, flags and weights; then of the same rows those of one antenna
         taql("select from '%s' where ANTENNA1 == 2" % all).copy(folder + "some.ms").close()

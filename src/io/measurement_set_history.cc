@@ -17,7 +17,7 @@ namespace
 // warning says so, and it stays as it is: the data are no worse.
 int try_history(grove_ms *ms, grove_error *error, const std::function<int(grove_error *)> &work)
 {
-    const std::string folder = ms->data.parts.at(0).to->folder + "/HISTORY";
+    const std::string &folder = ms->history_folder;
     std::unique_ptr<grove_error, decltype(&grove_error_free)> fault(grove_error_new(),
                                                                     grove_error_free);
     int code = grove::guard(folder, fault.get(), [&] { return work(fault.get()); });
@@ -36,7 +36,7 @@ int try_history(grove_ms *ms, grove_error *error, const std::function<int(grove_
 void open_history(grove_ms *ms)
 {
     try_history(ms, nullptr, [&](grove_error *error) {
-        const std::string folder = ms->data.parts.at(0).to->folder + "/HISTORY";
+        const std::string &folder = ms->history_folder;
         if (grove_path_look(folder.c_str(), error) == GROVE_PATH_NONE)
             return 0;
         if (!Table::isReadable(folder) || !Table::isWritable(folder))

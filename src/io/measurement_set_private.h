@@ -230,7 +230,8 @@ struct grove_ms {
     grove::written_column data, written_flags, written_weights; // of a set that exists
     int64_t odd_samples = 0;                                    // read; not finite, and not flagged
     bool settled = false;                                       // all is written and closed
-    std::string history;                       // lines for HISTORY, written at the end
+    std::string history;        // lines for HISTORY, written at the end
+    std::string history_folder; // HISTORY of a set that exists, or of its first table
     std::shared_ptr<grove::view> history_view; // HISTORY of a set that exists
     // Frees the pages of the column that is replaced, beside the thread that writes.
     std::unique_ptr<grove_worker, grove::free_worker> forgetting;
