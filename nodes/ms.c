@@ -250,12 +250,12 @@ static int describe(grove_node *node, ms_state *state)
     grove_node_add_property(node, "column", grove_node_text(node, "column"));
     grove_node_add_property(node, "part(data)", grove_node_text(node, "column"));
     grove_node_add_property(node, "telescope", layout->telescope ? layout->telescope : "");
-    add_text(node, "field", "%lld", (long long)grove_node_integer(node, "field"));
-    add_text(node, "spectral_window", "%lld",
-             (long long)grove_node_integer(node, "spectral_window"));
+    const long long field = grove_node_integer(node, "field");
+    const long long window = grove_node_integer(node, "spectral_window");
+    add_text(node, "field", "%lld", field);
+    add_text(node, "spectral_window", "%lld", window);
     add_text(node, "polarization", "%d", layout->polarization);
-    add_text(node, "selection", "field %s, spectral window %s, polarization %d",
-             grove_node_property(node, "field"), grove_node_property(node, "spectral_window"),
+    add_text(node, "selection", "field %lld, spectral window %lld, polarization %d", field, window,
              layout->polarization);
     add_unread(node, layout);
     if (layout->frequency_frame[0])
@@ -309,12 +309,9 @@ static int open_set(grove_node *node)
         const int64_t number = grove_node_integer(node, "polarization");
         part.polarization = number < 0 || number == INT64_MAX ? -1 : number + 1;
     }
-
     state->ms = grove_ms_open(grove_node_text(node, "path"), &part, false, error);
-    if (!state->ms) {
-        code = grove_error_code(error);
-        grove_node_fail(node, code, "%s", grove_error_message(error, 0));
-    }
+    if (!state->ms)
+        code = grove_node_fail(node, grove_error_code(error), "%s", grove_error_message(error, 0));
     grove_error_free(error);
     if (code)
         return code;
