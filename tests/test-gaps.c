@@ -207,7 +207,7 @@ START_TEST(sets_are_known_by_all_their_tables)
     ck_assert(!probe_run(&t, NULL));
     foreign_reference(path, some);
     const grove_hash before = identity_of(some), again = identity_of(some);
-    foreign_flag(path);
+    foreign_flag(path, 1);
     const grove_hash after = identity_of(some);
     ck_assert(grove_hash_equal(before, again) && !grove_hash_equal(before, after));
     free(text);

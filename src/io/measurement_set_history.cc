@@ -37,6 +37,9 @@ void open_history(grove_ms *ms)
 {
     try_history(ms, nullptr, [&](grove_error *error) {
         const std::string &folder = ms->history_folder;
+        ms->history_folder = (grove::is_plain(ms->table) ? std::string(ms->table.tableName())
+                                                         : ms->data.parts.at(0).to->folder) +
+                             "/HISTORY";
         if (grove_path_look(folder.c_str(), error) == GROVE_PATH_NONE)
             return 0;
         if (!Table::isReadable(folder) || !Table::isWritable(folder))

@@ -47,10 +47,6 @@ int open_data(grove_ms *ms, const char *column, grove_error *error)
 {
     int code = open_views(ms, column, ms->data, error);
     ms->column = column;
-    if (!code)
-        ms->history_folder = (grove::is_plain(ms->table) ? std::string(ms->table.tableName())
-                                                         : ms->data.tables.folders.at(0)) +
-                             "/HISTORY";
     for (size_t k = 0; k < ms->data.parts.size() && !code; k++) {
         grove::written_part &part = ms->data.parts[k];
         code = grove::open_column(part.to.get(), column, ms->data.tables.whole,
