@@ -224,6 +224,7 @@ int main(int count, char **words)
                       .rounds = 5,
                       .min = 0.2,
                       .setup = {.times = 8, .channels = 64, .size = 2048, .epsilon = 1e-4}};
+    bool overwrite = false;
     const bench_option options[] = {
         {"rounds", "N", "interleaved rounds, of which medians are taken (default 5)", BENCH_COUNT,
          &b.rounds, MAX_ROUNDS},
@@ -245,7 +246,6 @@ int main(int count, char **words)
         {"overwrite", "", "replaces the file of --plot if it exists", BENCH_FLAG, &overwrite, 0},
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
     char subtitle[160];
-    bool overwrite = false;
 
     bench_read(options, "grove bench roofline [OPTIONS]", count - 1, words + 1);
     if (choose(&b))
