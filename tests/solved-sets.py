@@ -300,6 +300,20 @@ def copies():
     refused(tree('sink(select(obs.data, element=YY), obs, to="new.ms")'), 'YY of XX XY', 'obs.data', 'has no YY')
 
 
+def images():
+    """What an image of Stokes I is made of is said where that is one correlation; without its correlations it is refused."""
+    for code, said in (((9,), 'XX alone'), ((12,), 'YY alone'), ((8,), 'LL alone'), ((1,), ''), ((9, 12), ''), ((10,), None), ((9, 10, 11), None)):
+        make('a.ms', 10. * np.arange(2), [1.4e9], code)
+        write('a.ms', 'DATA', np.ones((20, 1, len(code))))
+        with open('t.tree', 'w') as file:
+            file.write('obs = ms("a.ms")\nsave(dirty_image(obs.data, obs, size=32), to="i.csv", overwrite=true)\n')
+        done, words = run('t.tree')
+        if said is None:
+            refused((done, words), '%s' % (code,), "'I' needs", 'which the data do not have')
+        elif done or said not in words or (not said and words):
+            fail('%s: exit %d: %s' % (code, done, words))
+
+
 for name in sys.argv[2:]:
     globals()[name]()
 sys.exit(failed)
