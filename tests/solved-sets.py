@@ -312,6 +312,13 @@ def images():
             refused((done, words), '%s' % (code,), "'I' needs", 'which the data do not have')
         elif done or said not in words or (not said and words):
             fail('%s: exit %d: %s' % (code, done, words))
+    # a set without a column that all have
+    kept = [name for name in ct.table('a.ms', ack=False).colnames() if not name.startswith('WEIGHT')]
+    shutil.rmtree('b.ms', ignore_errors=True)
+    ct.taql('select %s from a.ms' % ','.join(kept)).copy('b.ms', deep=True)
+    with open('t.tree', 'w') as file:
+        file.write('obs = ms("b.ms")\nprint(mean(obs.weight))\n')
+    refused(run('t.tree'), 'no WEIGHT', 'b.ms: ', 'has no column WEIGHT')
 
 
 for name in sys.argv[2:]:
