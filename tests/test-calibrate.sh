@@ -104,7 +104,7 @@ for output in corrected residual; do
         calibrate.tree -s ms=world.ms -s model_column=MODEL_DATA -s $output=MODEL_DATA
 done
 must_not 'no fit of this tree writes a solution table' calibrate.tree -s ms=world.ms -s sky=field.skymodel --resume
-must_not 'beam is airy' calibrate.tree -s ms=world.ms -s model_column=MODEL_DATA -s beam=airy
+must_not 'setting beam=airy: the option can only be none here' calibrate.tree -s ms=world.ms -s model_column=MODEL_DATA -s beam=airy
 must_not "there is no patch or source 'C'; it has A, B" calibrate-dd.tree -s ms=world.ms -s sky=field.skymodel -s subtract=A,C
 must_not "no source has the tag 'dE'" calibrate-dd.tree -s ms=world.ms -s sky=field.skymodel -s tag=dE
 

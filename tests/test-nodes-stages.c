@@ -243,18 +243,18 @@ START_TEST(nothing_is_beyond_the_horizon)
 {
     double largest = 0;
 
-    plane_now = (plane){.size = {32, 32}, .cell = {PI / 45, PI / 45}};
+    plane_now = (plane){.size = {28, 28}, .cell = {PI / 45, PI / 45}};
     plane_now.centre[0] = plane_now.cell[0];
-    for (int i = 0; i < 32 * 32; i++)
+    for (int i = 0; i < 28 * 28; i++)
         plane_now.stokes[i][0] = 1;
     testing_tree(&t, "im = plane()\n" PROBE
-                     "x = grid_correction(fft(grid(V, obs, size=32, cell=4deg)), obs, size=32, "
+                     "x = grid_correction(fft(grid(V, obs, size=28, cell=4deg)), obs, size=28, "
                      "cell=4deg)\n"
-                     "y = grid_correction(im.pixels, obs, size=32, cell=4deg)\n");
+                     "y = grid_correction(im.pixels, obs, size=28, cell=4deg)\n");
     testing_value x = probe_session(&t, "x", NULL, NULL), y = probe_session(&t, "y", NULL, NULL);
     int64_t beyond = 0;
     for (int64_t i = 0; i < x.cells; i++) {
-        double l = x.axis[1]->centre[i % 32], m = x.axis[0]->centre[i / 32];
+        double l = x.axis[1]->centre[i % 28], m = x.axis[0]->centre[i / 28];
         largest = fmax(largest, cabs(x.at[i]));
         if (l * l + m * m < 1)
             continue;
@@ -268,7 +268,7 @@ START_TEST(nothing_is_beyond_the_horizon)
     int64_t filled = 0;
     for (int64_t i = 0; i < nx * ny; i++)
         filled += cabs(y.at[i]) > 0;
-    ck_assert_int_eq(filled, 32 * 32 - beyond);
+    ck_assert_int_eq(filled, 28 * 28 - beyond);
     testing_free(&x);
     testing_free(&y);
 }

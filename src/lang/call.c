@@ -320,9 +320,11 @@ static grove_meaning no_branch(grove_builder *builder, const grove_ast *ast,
     const char *hint = word ? grove_build_hint(builder, word, grove_nearest(word, words, n)) : "";
     if (literal->setting) {
         const grove_place place = grove_build_place(builder, ast, selector->value->span);
-        grove_fail_setting(
-            builder->error, &place, GROVE_INVALID, literal->setting,
-            grove_arena_format(builder->arena, "the option wants one of %s%s", text, hint));
+        grove_fail_setting(builder->error, &place, GROVE_INVALID, literal->setting,
+                           grove_arena_format(builder->arena,
+                                              n == 1 ? "the option can only be %s here%s"
+                                                     : "the option wants one of %s%s",
+                                              text, hint));
         return (grove_meaning){0};
     }
     return grove_build_fail(builder, ast, selector->value->span, "%s%s is %s, but choose has %s%s",
