@@ -132,8 +132,10 @@ static char *check_loading(void *context)
 {
     const job *j = context;
     grove_error *error = grove_error_new();
-    int code = grove_library_check(j->library, j->name, error);
-    char *result = result_of_errors(!code, error, "it does not load");
+    bool good = grove_library_check(j->library, j->name, error) == 0;
+    const char *said =
+        grove_error_count(error) ? grove_error_message(error, 0) : "it does not load";
+    char *result = good ? grove_strdup("ok ") : grove_format("FAIL %s", said);
 
     grove_error_free(error);
     return result;
