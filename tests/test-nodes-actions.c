@@ -89,6 +89,9 @@ START_TEST(equal_values)
     ck_assert(all.flagged > 100 && all.numbers > 500);
     passes("compare(obs.data, obs.data, tolerance=0)", line);
     passes("compare(obs.data, obs.data, tolerance=0, print=false)", "");
+    /* flagged on one side alone */
+    passes("compare(0 * obs.data + 1Jy * obs.weight, 1Jy * obs.weight, tolerance=0)", line);
+    passes("compare(1Jy * obs.weight, 0 * obs.data + 1Jy * obs.weight, tolerance=0)", line);
     free(line);
 }
 END_TEST
