@@ -433,6 +433,8 @@ int solve_count_part(const grove_node *node, solve_tile *tile, solve_domain *dom
  * of products with terms of stations. 0, or a code with a message. */
 int solve_hear(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t count,
                bool *heard);
+/* Whether all data of the station in the domain are 0; none: no. */
+bool solve_is_silent(const solve *s, const solve_domain *d, int64_t station);
 /* Unknowns of stations with zeros are not known, and at the end what they were at the start; known
  * and x may be NULL. Whether there are any. */
 bool solve_leave_silent(const solve *s, const solve_domain *d, bool *known, double *x);

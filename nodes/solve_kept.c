@@ -149,6 +149,12 @@ static int64_t station_of(const solve *s, const solve_domain *d, int parm, int64
     return p->station ? (unknown - d->base[parm]) % count / (count / p->station->size) : -1;
 }
 
+bool solve_is_silent(const solve *s, const solve_domain *d, int64_t station)
+{
+    /* those beyond are of no baseline */
+    return d->heard && station >= 0 && station < s->stations && d->heard[station] == SOLVE_ZEROS;
+}
+
 bool solve_leave_silent(const solve *s, const solve_domain *d, bool *known, double *x)
 {
     bool any = false;
@@ -156,8 +162,7 @@ bool solve_leave_silent(const solve *s, const solve_domain *d, bool *known, doub
     for (int i = 0; i < s->parm_count && d->heard; i++)
         for (int64_t u = d->base[i]; u < (i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns);
              u++) {
-            int64_t station = station_of(s, d, i, u);
-            if (station < 0 || d->heard[station] != SOLVE_ZEROS)
+            if (!solve_is_silent(s, d, station_of(s, d, i, u)))
                 continue;
             any = true;
             if (known)

@@ -35,7 +35,7 @@ static void count_missing(solve_summary *sum, const solve *s, const solve_domain
     }
     for (int64_t a = 0; any && a < sum->stations->size; a++)
         if (!any[a])
-            ++(d->heard && d->heard[a] == SOLVE_ZEROS ? sum->silent : sum->missing)[a];
+            ++(solve_is_silent(s, d, a) ? sum->silent : sum->missing)[a];
     free(any);
 }
 
