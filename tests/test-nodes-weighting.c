@@ -247,6 +247,31 @@ START_TEST(weights_to_start_from)
 }
 END_TEST
 
+/* Visibilities of baselines that the cells do not reach have no density, and no weight. */
+START_TEST(weights_beyond_the_cells)
+{
+    static const char *const kinds[] = {"uniform", "briggs"};
+    const int side[2] = {15, 15};
+    const double cell = 1e-4, scale[2] = {side[0] * cell, side[1] * cell};
+    char text[200];
+    int beyond = 0;
+
+    grid_now.channels = 5;
+    snprintf(text, sizeof(text), "weighting(obs, kind=%s, size=15, cell=%grad)", kinds[_i], cell);
+    tree("obs = grid()\nV = noise(obs, sigma=1Jy)\nu = 1 * obs.uvw\nf = 1 * obs.freq\n", text);
+    image_data d = image_data_read(&t, false);
+    testing_value x = probe_session(&t, "x", NULL, NULL);
+    for (int64_t i = 0; i < d.samples; i++) {
+        bool is_within = within(&d, i, side, scale);
+        beyond += !is_within;
+        ck_assert_msg((creal(x.at[i]) > 0) == is_within, "sample %d: %g", (int)i, creal(x.at[i]));
+    }
+    ck_assert(beyond > 0 && beyond < d.samples);
+    testing_free(&x);
+    image_data_free(&d);
+}
+END_TEST
+
 /* ---- point-spread functions ---- */
 
 /* 1 at its centre; all pixels are sums of the weights' fringes, of visibilities without flags. */
@@ -374,6 +399,7 @@ int main(void)
     tcase_add_loop_test(test, density_of_samples, 0, 4);
     tcase_add_test(test, density_beside_other_values);
     tcase_add_loop_test(test, weights_by_formula, 0, 4 * SCHEMES);
+    tcase_add_loop_test(test, weights_beyond_the_cells, 0, 2);
     tcase_add_loop_test(test, weights_to_start_from, 0, 2);
     tcase_add_loop_test(test, spread_of_a_point, 0, SCHEMES);
     tcase_add_loop_test(test, beam_of_a_gaussian, 0, 20);
