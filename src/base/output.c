@@ -176,10 +176,17 @@ int grove_output_check(const char *path, bool overwrite, grove_error *error)
 {
     int code = grove_output_check_place(path, false, error);
 
-    if (!code && !overwrite && grove_output_look(path, NULL, error) == GROVE_OUTPUT_FILE)
-        code = grove_fail(error, GROVE_INVALID,
+    if (code || overwrite)
+        return code;
+    switch (grove_output_look(path, NULL, error)) {
+    case GROVE_OUTPUT_UNKNOWN:
+        return GROVE_IO;
+    case GROVE_OUTPUT_FILE:
+        return grove_fail(error, GROVE_INVALID,
                           "%s: exists already; give --overwrite to replace it", path);
-    return code;
+    default:
+        return 0;
+    }
 }
 
 /* ---- streams ---- */
