@@ -357,8 +357,8 @@ static void compare_bands(grove_node *node, const grove_image *image, const grov
     const char *obs = grove_node_name(grove_node_object(node, "obs"));
     char *text = grove_format(
         "%s is of %.6g to %.6g MHz, channels of '%s' are of %.6g to %.6g MHz, and its fluxes are "
-        "taken "
-        "as they are; %s.value * (%s.freq / %.6gMHz)^-0.7 has those of each channel, by a spectrum",
+        "taken as they are; %s.value * (%s.freq / %.6gMHz)^-0.7 has those of each channel, by a "
+        "spectrum",
         grove_node_text(node, "file"), own[0] / 1e6, own[1] / 1e6, obs, wanted[0] / 1e6,
         wanted[1] / 1e6, grove_node_name(node), obs, (own[0] + own[1]) / 2e6);
     grove_node_add_property(node, "far(value)", text);
@@ -462,8 +462,8 @@ GROVE_CLASS(image_model) = {
         "fluxes and centres of gravity stay. Of a cube, channels are an axis freq, that of obs "
         "where frequencies and widths agree; several Stokes parameters, I, Q, U, V, are a vector. "
         "Pixels that are not numbers are 0, with a warning. Another one is given where "
-        "visibilities "
-        "are made of it at frequencies that are more than a tenth off those of the file, and it is "
+        "visibilities are made of it at frequencies that are more than a tenth off those of the "
+        "file, and it is "
         "not multiplied by a spectrum, such as (obs.freq / 5GHz)^-0.7.",
     .output_doc = "an object: members value (Jy), l and m, of a cube freq (Hz)",
     .group = "data",

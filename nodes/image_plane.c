@@ -72,8 +72,8 @@ static int read_cells(const grove_node *node, double longest, grove_gridder_imag
         if (count && (double)(image->size[d] / 2 - 1) * cell >= 1)
             return grove_node_fail_option(node, "cell",
                                           "%lld pixels of %.4g deg reach beyond the horizon, which "
-                                          "is at l = 1 and m = 1; %lld "
-                                          "of them see the whole sky",
+                                          "is at l = 1 and m = 1; %lld of them see the "
+                                          "whole sky",
                                           (long long)image->size[d], cell * 180 / acos(-1),
                                           (long long)(2 / cell) + 1);
         image->cell[d] = cell;
