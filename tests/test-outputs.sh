@@ -54,7 +54,7 @@ for option in dot trace; do
         rm -f null
     fi
     mkfifo fifo
-    timeout 20 cat fifo >got &
+    timeout 100 cat fifo >got &
     run 0 $command x.tree --$option fifo
     wait $!
     [ -p fifo ] || fail "--$option replaces a FIFO"
@@ -82,7 +82,7 @@ if device full 7; then
 fi
 mkfifo fifo
 sed 's/channels=2/channels=2000/; s/f.csv/g.csv/' save.tree >long.tree
-timeout 20 head -c 1 fifo >/dev/null & # goes while the trace, of more than a pipe holds, is written
+timeout 100 head -c 1 fifo >/dev/null & # goes while the trace, of more than a pipe holds, is written
 run 1 run -q long.tree --tile-channels 1 --trace fifo
 says 'fifo: cannot write: Broken pipe'
 wait
@@ -95,14 +95,14 @@ if device f.csv 3; then
     rm -f f.csv
 fi
 mkfifo f.csv
-timeout 20 cat f.csv >got &
+timeout 100 cat f.csv >got &
 run 0 run -q save.tree
 wait $!
 [ -p f.csv ] || fail 'save replaces a FIFO'
 cmp -s got right.csv || fail 'a FIFO gets other numbers than a file'
 rm -f f.csv
 if command -v python3 >/dev/null 2>&1; then
-    timeout 20 python3 -c "
+    timeout 100 python3 -c "
 import socket
 s = socket.socket(socket.AF_UNIX)
 s.bind('sock')
@@ -250,7 +250,7 @@ if [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ]; then
         [ -L link.h5 ] || fail 'solutions replace a link'
         run 0 info folder/real.h5
         mkfifo fifo.h5
-        timeout 20 cat fifo.h5 >got.h5 &
+        timeout 100 cat fifo.h5 >got.h5 &
         run 0 $fit -s solutions=fifo.h5
         wait $!
         [ -p fifo.h5 ] || fail 'solutions replace a FIFO'
