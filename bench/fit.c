@@ -15,8 +15,8 @@
 #include "../kernels/compression/compression_simd.h"
 #include "../kernels/simd/isa.h"
 
-#include "../nodes/compression.h"
-#include "../nodes/stefcal.h"
+#include "../nodes/fit/compression.h"
+#include "../nodes/fit/stefcal.h"
 
 #include <math.h>
 #include <pthread.h>

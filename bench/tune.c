@@ -4,7 +4,7 @@
 #include "options.h"
 
 #include "../kernels/simd/isa.h"
-#include "nodes/predict_cost.h"
+#include "nodes/sky/predict_cost.h"
 
 #include <stdio.h>
 #include <stdlib.h>

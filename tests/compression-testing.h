@@ -2,7 +2,7 @@
 #ifndef GROVE_TESTS_COMPRESSION_TESTING_H
 #define GROVE_TESTS_COMPRESSION_TESTING_H
 
-#include "nodes/compression.h"
+#include "nodes/fit/compression.h"
 
 #include "cell.h"
 

@@ -3,8 +3,8 @@
 #ifndef GROVE_TESTS_LEAST_SQUARES_TESTING_H
 #define GROVE_TESTS_LEAST_SQUARES_TESTING_H
 
-#include "nodes/least_squares.h"
-#include "nodes/least_squares_algebra.h"
+#include "nodes/fit/least_squares.h"
+#include "nodes/fit/least_squares_algebra.h"
 
 #include <check.h>
 #include <float.h>

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "nodes/observation.h"
+#include "nodes/common/observation.h"
 
 #include <check.h>
 #include <fcntl.h>

@@ -24,7 +24,7 @@ static void teardown(void)
     testing_end(&t);
 }
 
-/* Puts the module nodes/MODULE.so of the build into the test's folder, by the name `name`. */
+/* Puts the module nodes/.libs/MODULE.so of the build into the test's folder, by the name `name`. */
 static void add_module(const char *module, const char *name)
 {
     const char *build = getenv("GROVE_BUILD");
@@ -84,38 +84,38 @@ static void ck_message(const char *wanted)
 
 START_TEST(families_and_single_classes)
 {
-    add_module("elementary", "elementary");
-    add_module("lmn", "lmn");
-    open_library("sin elementary\n\n  cos \t elementary");
+    add_module("arithmetic", "arithmetic");
+    add_module("sky", "lmn");
+    open_library("sin arithmetic\n\n  cos \t arithmetic");
     ck_assert_int_eq(grove_library_ready(library, t.error), 0);
-    ck_assert_str_eq(path_of("sin"), "elementary.so");
-    ck_assert_str_eq(path_of("cos"), "elementary.so");
+    ck_assert_str_eq(path_of("sin"), "arithmetic.so");
+    ck_assert_str_eq(path_of("cos"), "arithmetic.so");
     ck_assert_str_eq(path_of("lmn"), "lmn.so");
     ck_assert(has("sin") && has("cos") && has("lmn"));
     /* of a module that the index names, no other classes */
-    ck_assert(!has("elementary") && !has("tan"));
-    ck_assert_int_ne(grove_library_check(library, "elementary", t.error), 0);
-    ck_message("no class 'elementary'");
+    ck_assert(!has("arithmetic") && !has("tan"));
+    ck_assert_int_ne(grove_library_check(library, "arithmetic", t.error), 0);
+    ck_message("no class 'arithmetic'");
 }
 END_TEST
 
 /* A module of a single class that an older installation left behind. */
 START_TEST(index_comes_before_modules)
 {
-    add_module("elementary", "elementary");
-    add_module("lmn", "sin");
-    open_library("sin elementary\n");
-    ck_assert_str_eq(path_of("sin"), "elementary.so");
+    add_module("arithmetic", "arithmetic");
+    add_module("sky", "sin");
+    open_library("sin arithmetic\n");
+    ck_assert_str_eq(path_of("sin"), "arithmetic.so");
 }
 END_TEST
 
 START_TEST(module_lacks_the_class)
 {
-    add_module("elementary", "elementary");
-    open_library("sin elementary\nsine elementary\n");
-    ck_assert_str_eq(path_of("sin"), "elementary.so");
+    add_module("arithmetic", "arithmetic");
+    open_library("sin arithmetic\nsine arithmetic\n");
+    ck_assert_str_eq(path_of("sin"), "arithmetic.so");
     ck_assert_int_ne(grove_library_check(library, "sine", t.error), 0);
-    char *wanted = grove_format("class sine: %s/elementary.so does not export grove_class_sine; is "
+    char *wanted = grove_format("class sine: %s/arithmetic.so does not export grove_class_sine; is "
                                 "the descriptor GROVE_CLASS(sine)?",
                                 t.folder);
     ck_message(wanted);
@@ -137,18 +137,18 @@ END_TEST
 static const struct {
     const char *index, *message;
 } faults[] = {
-    {"sin elementary\nsine\n",
-     "%/classes.index:2: the line of 'sine' is not CLASS MODULE, such as: sin elementary"},
-    {"\nsin elementary cos\ncos\n",
-     "%/classes.index:2: the line of 'sin' is not CLASS MODULE, such as: sin elementary"},
+    {"sin arithmetic\nsine\n",
+     "%/classes.index:2: the line of 'sine' is not CLASS MODULE, such as: sin arithmetic"},
+    {"\nsin arithmetic cos\ncos\n",
+     "%/classes.index:2: the line of 'sin' is not CLASS MODULE, such as: sin arithmetic"},
     {"sin ../elementary\n",
-     "%/classes.index:1: the line of 'sin' is not CLASS MODULE, such as: sin elementary"},
+     "%/classes.index:1: the line of 'sin' is not CLASS MODULE, such as: sin arithmetic"},
 };
 
 /* Told once, before any tree is read. */
 START_TEST(lines_at_fault)
 {
-    add_module("elementary", "elementary");
+    add_module("arithmetic", "arithmetic");
     open_library(faults[_i].index);
     ck_assert_int_ne(grove_library_ready(library, t.error), 0);
     ck_message(faults[_i].message);

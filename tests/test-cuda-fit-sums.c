@@ -3,7 +3,7 @@
  * solved there. */
 #include "cuda-testing.h"
 
-#include "nodes/compression.h"
+#include "nodes/fit/compression.h"
 
 #include "../kernels/fit/fit_solve.h"
 #include "../kernels/fit/fit_sums.h"

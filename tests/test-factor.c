@@ -1,6 +1,6 @@
 /* Cholesky factors of small and large matrices, of full rank and not; and that they can be stopped.
  */
-#include "nodes/least_squares_algebra.h"
+#include "nodes/fit/least_squares_algebra.h"
 
 #include "base/log.h"
 

@@ -1,5 +1,5 @@
 /* Medians of numbers that are given again and again, against those of sorted numbers. */
-#include "nodes/median.h"
+#include "nodes/fit/median.h"
 
 #include "base/memory.h"
 

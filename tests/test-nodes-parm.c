@@ -3,7 +3,7 @@
 #include "probe.h"
 
 #include "conformance/fixture.h"
-#include "nodes/parm.h"
+#include "nodes/fit/parm.h"
 
 #include "base/text.h"
 

@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/measurement_set.h"
-#include "nodes/parm.h"
-#include "nodes/station_fit.h"
+#include "nodes/fit/parm.h"
+#include "nodes/sets/station_fit.h"
 
 #include <check.h>
 #include <math.h>

@@ -10,12 +10,15 @@ function fault(text)
     faults++
 }
 
-# The room of a file or an included name: a folder of src/, "kernels", "nodes", or one of the rooms of
+# The room of a file or an included name: a folder of src/ or of nodes/, "kernels", or one of the rooms of
 # the headers that are installed: "cell" (cell.h, cell_jones.h, cell_math.h), "plugin" (plugin.h, fit.h, keep.h, kernel.h), "grove".
 function room(name)
 {
     if (name ~ /^kernels\//) return "kernels"
-    if (name ~ /^nodes\//) return "nodes"
+    if (name ~ /^nodes\/[^\/]*\//) { # a subject, or "nodes/common", which all may include
+        split(name, part_of, "/")
+        return "nodes/" part_of[2]
+    }
     if (name ~ /^(src\/)?grove\.h$/) return "grove"
     if (name ~ /^(src\/)?cell(_jones|_math)?\.h$/) return "cell"
     if (name ~ /^(src\/)?(plugin|fit|keep|kernel)\.h$/) return "plugin"
@@ -33,7 +36,7 @@ function allowed(from, to)
     if (from ~ /^(plugin|grove)$/ || from == "cli") return to ~ /^(plugin|grove)$/
     if (from == "grove.c") return to ~ /^(plugin|grove)$/ || (to in level && to != "cli")
     if (from ~ /^(device|run|plot)$/ && to == "kernels") return 1
-    if (from == "nodes") return to ~ /^(plugin|kernels|io|base|plot)$/
+    if (from ~ /^nodes/) return to ~ /^(plugin|kernels|io|base|plot|nodes\/common)$/
     if (to ~ /^(plugin|grove)$/) return 1
     return to in level && level[to] < level[from]
 }
@@ -67,9 +70,9 @@ FNR == 1 {
         close(folder name)
         next
     }
-    if (name ~ /^\.\.\//) { # from a folder of kernels/ to the headers that all kernels share
-        sub(/^\.\.\//, "", name)
-        sub(/[^\/]*\/$/, "", folder)
+    if (name ~ /^\.\.\//) { # from the folder of the file
+        while (sub(/^\.\.\//, "", name))
+            sub(/[^\/]*\/$/, "", folder)
         name = folder name
     }
     to = room(name)
@@ -83,8 +86,8 @@ FNR == 1 {
     foreign(name, "^(cuda|cublas|cufft|cusolver|curand|nvrtc)", "^(src/device/|kernels/.*[.]cu$|kernels/cuda/)")
     foreign(name, "^casacore/", "^src/io/measurement_set")
     foreign(name, "^cairo", "^src/plot/")
-    foreign(name, "^(cblas|lapacke)", "^(src/device/algebra_module|nodes/least_squares_algebra)")
-    foreign(name, "^fftw3", "^(src/device/algebra_module|nodes/fourier)")
+    foreign(name, "^(cblas|lapacke)", "^(src/device/algebra_module|nodes/fit/least_squares_algebra)")
+    foreign(name, "^fftw3", "^(src/device/algebra_module|nodes/imaging/fourier)")
     foreign(name, "^hdf5", "^src/io/hdf5_file")
     foreign(name, "^(fitsio|wcslib/)", "^src/io/fits_")
 }

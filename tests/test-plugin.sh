@@ -49,7 +49,7 @@ cd "$work/examples/plugin" || exit 99
 $make NVCC=none check >log 2>&1 || { cat log; fail 'make check of the example'; }
 grep -q PASS log || { cat log; fail 'the test of the example did not run'; }
 "$grove" nodes -p . --check beam_cos3 || fail 'grove nodes --check beam_cos3'
-if [ -f "$GROVE_PLUGIN_PATH/sink.so" ]; then
+if [ -f "$GROVE_PLUGIN_PATH/sets.so" ]; then
     "$grove" run -q -p . wsrt.tree -s out=null || fail 'wsrt.tree'
 fi
 $make -s NVCC=none install DESTDIR="$work/elsewhere" || fail 'make install of the example'
@@ -70,13 +70,13 @@ $make check >log 2>&1 || { cat log; fail 'make check of examples/reconstruct'; }
 grep -q PASS log || { cat log; fail 'the test of examples/reconstruct did not run'; }
 
 # ---- a model out of Grove's own tree: only its headers are copied ----
-mkdir -p "$work/model/nodes" "$work/model/kernels"
-cp "$source/nodes/beam_airy.c" "$source/nodes/dish.h" "$work/model/nodes"
+mkdir -p "$work/model/nodes/jones" "$work/model/kernels"
+cp "$source/nodes/jones/beam_airy.c" "$source/nodes/jones/dish.h" "$work/model/nodes/jones"
 cp "$source/kernels/beam.h" "$work/model/kernels"
 cd "$work/model" || exit 99
-${CC:-cc} -std=gnu17 -fPIC -shared -I. -Inodes "-I$(variable includedir)/grove" -o beam_airy.so nodes/beam_airy.c $(grove-config --libs) -lm ||
-    fail 'a copy of nodes/beam_airy.c needs headers that are not installed'
-"$grove" test-node -p . beam_airy --device cpu >log || { cat log; fail 'a copy of nodes/beam_airy.c'; }
+${CC:-cc} -std=gnu17 -fPIC -shared -I. -Inodes/jones "-I$(variable includedir)/grove" -o beam_airy.so nodes/jones/beam_airy.c $(grove-config --libs) -lm ||
+    fail 'a copy of nodes/jones/beam_airy.c needs headers that are not installed'
+"$grove" test-node -p . beam_airy --device cpu >log || { cat log; fail 'a copy of nodes/jones/beam_airy.c'; }
 
 # ---- new ones ----
 # begin KIND NAME FILE...: grove new-node writes these files and no others.

@@ -5,7 +5,7 @@
 #include "../kernels/predict/predict.h"
 #include "../kernels/simd/isa.h"
 #include "base/file.h"
-#include "nodes/predict_cost.h"
+#include "nodes/sky/predict_cost.h"
 
 #include <check.h>
 #include <fcntl.h>

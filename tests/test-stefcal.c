@@ -2,7 +2,7 @@
  * becomes of stations without data, and how the iterations end. */
 #include "compression-testing.h"
 
-#include "nodes/stefcal.h"
+#include "nodes/fit/stefcal.h"
 
 enum { STATIONS = 12, BASELINES = STATIONS * (STATIONS + 1) / 2, STEPS = 4, BANDS = 5 };
 enum { SILENT = 3 }; /* a station whose data are all flagged */

@@ -1,5 +1,5 @@
-/* Sums over cells of data and models, in vectors: the hot loops of nodes/compression.c and
- * nodes/stefcal.c, compiled for each instruction set. */
+/* Sums over cells of data and models, in vectors: the hot loops of nodes/fit/compression.c and
+ * nodes/fit/stefcal.c, compiled for each instruction set. */
 #ifndef GROVE_KERNELS_COMPRESSION_SIMD_H
 #define GROVE_KERNELS_COMPRESSION_SIMD_H
 

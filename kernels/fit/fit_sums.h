@@ -1,5 +1,5 @@
-/* Compressed sums of a fit on a device: what nodes/compression.h says of data, weights and models,
- * over all stretches and baselines of a tile. */
+/* Compressed sums of a fit on a device: what nodes/fit/compression.h says of data, weights and
+ * models, over all stretches and baselines of a tile. */
 #ifndef GROVE_KERNELS_FIT_SUMS_H
 #define GROVE_KERNELS_FIT_SUMS_H
 
@@ -16,7 +16,7 @@ enum {
 };
 
 /* The state. Output: [stretch in time, in frequency][baseline][size] doubles, the sums of each as
- * nodes/compression.h has them. */
+ * nodes/fit/compression.h has them. */
 typedef struct {
     grove_fit_tile tile;
     int32_t full; /* four numbers for each group */

@@ -1,5 +1,5 @@
-/* Normal equations over samples, in vectors: the hot loops of nodes/solve_samples.c, compiled for
- * each instruction set. */
+/* Normal equations over samples, in vectors: the hot loops of nodes/fit/solve_samples.c, compiled
+ * for each instruction set. */
 #ifndef GROVE_KERNELS_NORMAL_SIMD_H
 #define GROVE_KERNELS_NORMAL_SIMD_H
 

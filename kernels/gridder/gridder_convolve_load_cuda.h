@@ -61,7 +61,7 @@ __device__ __forceinline__ found sample_at(const grove_args *args, const grove_c
     return s;
 }
 
-// nodes/image_plane.h: image_is_within().
+// nodes/imaging/image_plane.h: image_is_within().
 __device__ __forceinline__ bool is_within(const grove_convolve_state *g, const found &s)
 {
     for (int d = 0; d < 3 && g->limited; d++)

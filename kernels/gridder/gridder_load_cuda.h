@@ -69,7 +69,8 @@ struct place {
     int64_t time, baseline, channel;
 };
 
-// nodes/image_samples.h: twice the harmonic mean of the weights of the elements that are used.
+// nodes/imaging/image_samples.h: twice the harmonic mean of the weights of the elements that are
+// used.
 __device__ double weight_at(const grove_args *args, const grove_gridder_state *g, const place &p)
 {
     const grove_view *flags = &args->in[GROVE_GRIDDER_FLAGS];

@@ -4,7 +4,7 @@
 
 namespace
 {
-// nodes/image_plane.h: image_is_within().
+// nodes/imaging/image_plane.h: image_is_within().
 __device__ __forceinline__ bool is_within(const grove_gridder_weighing *g, const double uvw[3],
                                           double freq)
 {

@@ -107,7 +107,7 @@ __device__ __forceinline__ place place_of(const grove_idg_subgrid *s, const piec
             s->first + p.channel + k - time * p.channels};
 }
 
-// nodes/image_plane.h: image_is_within().
+// nodes/imaging/image_plane.h: image_is_within().
 __device__ __forceinline__ bool counts(const grove_args *args, const grove_idg_state *g,
                                        const double *uvw, int64_t channel)
 {

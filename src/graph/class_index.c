@@ -21,7 +21,7 @@ static void add_line(grove_class_index *index, char *line, const char *path, int
         return;
     if (!module || strtok_r(NULL, blanks, &rest) || strchr(module, '/')) {
         grove_fail(error, GROVE_INVALID,
-                   "%s:%d: the line of '%s' is not CLASS MODULE, such as: sin elementary", path,
+                   "%s:%d: the line of '%s' is not CLASS MODULE, such as: sin arithmetic", path,
                    number, class_);
         return;
     }

@@ -1,0 +1,329 @@
+/* Evaluations of solution domains: their normal equations, from the tiles that they are in, and
+ * what comes of it. */
+#include "nodes/fit/solve.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_REWEIGHED = 30, MAX_DIRECTLY = 15 }; /* changes of weights; of them with StEFCal */
+
+/* Only models in single precision round: not compressed sums. */
+bool solve_rounds(const solve_evaluation *e)
+{
+    return !e->solve->group_count && !e->tile->views[SOLVE_MODEL].double_;
+}
+
+int solve_start_fit(const solve_evaluation *e, solve_domain *d)
+{
+    return solve_new_fit(e->solve, d, e->parms, solve_rounds(e));
+}
+
+void solve_take_result(const solve *s, solve_domain *d, grove_parm_run *const *parms)
+{
+    if (d->outcome == GROVE_LEAST_SQUARES_RUNNING) {
+        solve_put(s, d, parms, grove_least_squares_point(d->fit));
+        return;
+    }
+    size_t bytes = (size_t)d->unknowns * sizeof(double);
+    double *x = grove_alloc(bytes + 1);
+    int64_t *references = grove_alloc((size_t)d->unknowns * sizeof(*references) + 1);
+    memset(references, -1, (size_t)d->unknowns * sizeof(*references));
+    memcpy(x, grove_least_squares_best(d->fit), bytes);
+    if (d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
+        solve_refer_fit(s, d, x, references);
+    solve_leave_silent(s, d, NULL, x);
+    solve_put(s, d, parms, x);
+    free(x);
+    if (s->errors && d->outcome != GROVE_LEAST_SQUARES_NO_DATA &&
+        d->outcome != GROVE_LEAST_SQUARES_NOT_FINITE) {
+        double *errors = solve_find_errors(s, d, references);
+        solve_put_errors(s, d, parms, errors);
+        free(errors);
+    }
+    free(references);
+    d->chi2 = fmax(grove_least_squares_chi2(d->fit), 0);
+    d->iterations += grove_least_squares_iterations(d->fit);
+    d->determined = 0;
+    d->known = grove_realloc(d->known, (size_t)d->unknowns + 1);
+    for (int64_t j = 0; j < d->unknowns; j++)
+        d->known[j] = !grove_least_squares_has_no_data(d->fit, j);
+    bool silent = solve_leave_silent(s, d, d->known, NULL);
+    for (int64_t j = 0; j < d->unknowns; j++)
+        d->determined += d->known[j];
+    if (silent && !d->determined)
+        d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
+}
+
+/* `node` NULL: on this thread. */
+static void add_normal(const grove_node *node, const solve_evaluation *e, solve_domain *d)
+{
+    double *matrix = grove_least_squares_matrix(d->fit),
+           *gradient = grove_least_squares_gradient(d->fit);
+
+    if (e->tile->begins) {
+        d->sums = (grove_least_squares_sums){0};
+        d->all = 0;
+    }
+    if (e->compressed->sums) {
+        if (!grove_least_squares_iterations(d->fit))
+            solve_count_all(e->tile, d);
+        solve_compressed_normal(node, e->tile, e->compressed, d, matrix, gradient);
+    } else {
+        solve_normal(node, e->tile, d, matrix, gradient);
+    }
+}
+
+static void keep_before(const solve_evaluation *e, solve_domain *d)
+{
+    d->before = grove_realloc(d->before, ((size_t)d->unknowns + 1) * sizeof(*d->before));
+    solve_get(e->solve, d, e->parms, d->before);
+}
+
+/* The domain was evaluated at its solution, and the width of its residuals is known: a new fit from
+ * there. */
+static int begin_again(const solve_evaluation *e, solve_domain *d)
+{
+    keep_before(e, d);
+    grove_least_squares_free(d->fit);
+    d->fit = NULL;
+    free(d->best);
+    d->best = NULL;
+    d->reweigh = false;
+    d->reweighed++;
+    return solve_start_fit(e, d);
+}
+
+/* Weights and solution belong together once a fit with new weights hardly moves: by less than is
+ * asked for, or than models tell. */
+static bool has_moved(const solve_evaluation *e, const solve_domain *d, const double *x)
+{
+    const solve *s = e->solve;
+    double moved = 0, norm = 0;
+
+    for (int i = 0; i < s->parm_count; i++) {
+        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
+        for (int64_t u = d->base[i]; u < end; u++) {
+            double size = fmax(fabs(x[u]), s->parms[i].size);
+            moved += (x[u] - d->before[u]) * (x[u] - d->before[u]) / (size * size);
+            norm += 1;
+        }
+    }
+    double limit = fmax(s->tolerance, solve_rounds(e) ? 10 * FLT_EPSILON : 0);
+    return !(moved <= limit * limit * norm);
+}
+
+/* StEFCal with new weights. Where it moves the domain, that is to be weighed anew where it is then,
+ * which counts as one of the changes of weights; where it does not, or does not converge,
+ * Levenberg-Marquardt goes on from where it was. */
+static int solve_weighed(const solve_evaluation *e, solve_domain *d, bool *moved)
+{
+    const solve *s = e->solve;
+    const int64_t iterations = d->iterations;
+
+    *moved = false;
+    if (s->method != SOLVE_AUTO || !d->direct || d->reweighed >= MAX_DIRECTLY)
+        return 0;
+    double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
+    keep_before(e, d);
+    memcpy(x, d->before, (size_t)d->unknowns * sizeof(*x));
+    int code = solve_directly(e->tile, e->compressed, d, x);
+    d->direct = d->outcome == GROVE_LEAST_SQUARES_CONVERGED; /* else it would fail again */
+    *moved = !code && d->direct && has_moved(e, d, x);
+    d->outcome = GROVE_LEAST_SQUARES_RUNNING;
+    d->iterations += iterations;
+    d->reweighed += *moved;
+    d->sums.chi2 = d->chi2; /* for those who wait */
+    if (*moved)
+        solve_put(s, d, e->parms, x);
+    free(x);
+    return code;
+}
+
+/* In a tile that has all of the domain, with weights that it keeps. */
+static int reweigh(const solve_evaluation *e, solve_domain *d)
+{
+    bool moved = false;
+    int code = 0;
+
+    if (e->solve->group_count)
+        solve_load_jones(e->tile, d);
+    solve_reweigh(e->tile, d);
+    if (e->solve->group_count)
+        code = solve_compress_again(e->tile, e->compressed, d);
+    if (!code)
+        code = solve_weighed(e, d, &moved);
+    return code || moved ? code : begin_again(e, d);
+}
+
+/* In one of several tiles, which find weights at each look: walks that do no more than this. */
+static int reweigh_part(const solve_evaluation *e, solve_domain *d)
+{
+    if (e->solve->group_count)
+        solve_load_jones(e->tile, d);
+    if (!solve_find_scale(e->tile, d))
+        return 0;
+    free(d->weighing);
+    d->weighing = d->jones;
+    d->jones = NULL;
+    return begin_again(e, d);
+}
+
+static bool has_ended(const solve_domain *d)
+{
+    return d->outcome == GROVE_LEAST_SQUARES_CONVERGED ||
+           d->outcome == GROVE_LEAST_SQUARES_STALLED || d->outcome == GROVE_LEAST_SQUARES_LIMIT;
+}
+
+static bool is_to_reweigh(const solve_evaluation *e, const solve_domain *d)
+{
+    const solve *s = e->solve;
+    bool settled = s->robust && d->reweighed && d->outcome == GROVE_LEAST_SQUARES_CONVERGED &&
+                   !has_moved(e, d, grove_least_squares_best(d->fit));
+
+    return s->robust && !settled && d->reweighed < MAX_REWEIGHED && has_ended(d);
+}
+
+/* Alternating steps have ended: their solution is to be evaluated once more. */
+static void begin_joint(solve_evaluation *e, solve_domain *d)
+{
+    d->ended = d->outcome;
+    d->outcome = GROVE_LEAST_SQUARES_RUNNING;
+    d->iterations += grove_least_squares_iterations(d->fit);
+    d->joint = true;
+    solve_put(e->solve, d, e->parms, grove_least_squares_best(d->fit));
+    grove_least_squares_free(d->fit);
+    d->fit = NULL;
+    free(d->best);
+    d->best = NULL;
+    if (solve_start_fit(e, d))
+        __atomic_store_n(&e->code, GROVE_NO_MEMORY, __ATOMIC_RELAXED);
+}
+
+bool solve_has_few_data(const solve *s, const solve_domain *d)
+{
+    return grove_least_squares_iterations(d->fit) == 0 &&
+           (double)d->sums.data < s->quota * (double)d->all;
+}
+
+/* The point is evaluated: the next one, or the result. */
+static void judge(solve_evaluation *e, solve_domain *d)
+{
+    const solve *s = e->solve;
+    double *point = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*point));
+    size_t bytes = (size_t)d->unknowns * sizeof(*point);
+
+    memcpy(point, grove_least_squares_point(d->fit), bytes);
+    if (solve_has_few_data(s, d))
+        d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
+    else
+        d->outcome = grove_least_squares_step(d->fit, &d->sums);
+    if (d->jones && !memcmp(grove_least_squares_best(d->fit), point, bytes))
+        solve_compressed_accept(s, d);
+    free(point);
+    if (d->joint && d->outcome != GROVE_LEAST_SQUARES_NOT_FINITE)
+        d->outcome = d->ended;
+    d->reweigh = !d->joint && is_to_reweigh(e, d);
+    if (!d->joint && !d->reweigh && has_ended(d) &&
+        solve_wants_joint(s, d->describe, d->unknowns)) {
+        begin_joint(e, d);
+        return;
+    }
+    if (d->reweigh) {
+        d->outcome = GROVE_LEAST_SQUARES_RUNNING;
+        d->iterations += grove_least_squares_iterations(d->fit);
+    }
+    solve_take_result(s, d, e->parms);
+}
+
+/* ---- on threads ---- */
+
+static void fail(solve_evaluation *e, int code)
+{
+    if (code)
+        __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
+}
+
+static void reweigh_domains(void *evaluation, int64_t first, int64_t last)
+{
+    solve_evaluation *e = evaluation;
+    bool whole = e->tile->begins && e->tile->ends;
+
+    for (int64_t i = first; i < last; i++)
+        if (e->active[i]->reweigh)
+            fail(e, whole ? reweigh(e, e->active[i]) : reweigh_part(e, e->active[i]));
+}
+
+static void judge_domains(void *evaluation, int64_t first, int64_t last)
+{
+    solve_evaluation *e = evaluation;
+
+    for (int64_t i = first; i < last; i++) {
+        judge(e, e->active[i]);
+        /* What has ended may have been cut short; what has not, the run does not ask for again. */
+        if (grove_interrupted() && e->active[i]->outcome != GROVE_LEAST_SQUARES_RUNNING)
+            fail(e, GROVE_INTERRUPTED);
+    }
+}
+
+/* Each domain by one thread. */
+static void evaluate_domains(void *evaluation, int64_t first, int64_t last)
+{
+    solve_evaluation *e = evaluation;
+
+    for (int64_t i = first; i < last; i++) {
+        add_normal(NULL, e, e->active[i]);
+        if (e->tile->ends)
+            judge_domains(e, i, i + 1);
+    }
+}
+
+static int64_t items_of(const solve_evaluation *e, const solve_domain *d)
+{
+    int64_t t[2], f[2];
+
+    if (!e->solve->group_count)
+        return solve_count_items(e->tile, d);
+    solve_tile_stretches(e->tile, d, SOLVE_TIME, t);
+    solve_tile_stretches(e->tile, d, SOLVE_FREQ, f);
+    return (t[1] - t[0]) * (f[1] - f[0]) * e->compressed->baselines;
+}
+
+/* Those to be weighed anew come last; how many others there are. */
+static int64_t sort_out(const solve_evaluation *e, int64_t count)
+{
+    int64_t others = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        if (!e->active[i]->reweigh) {
+            solve_domain *d = e->active[i];
+            e->active[i] = e->active[others];
+            e->active[others++] = d;
+        }
+    return others;
+}
+
+void solve_evaluate(const grove_node *node, solve_evaluation *e, int64_t count)
+{
+    int64_t others = sort_out(e, count);
+
+    if (others < count)
+        grove_node_parallel(node, count, reweigh_domains, e);
+    const bool whole = e->tile->begins && e->tile->ends;
+    count = whole ? sort_out(e, count) : others; /* in a part, to be weighed was all */
+    if (e->code || !count)
+        return;
+    if (!solve_is_shared(e->solve, count, items_of(e, e->active[0]))) {
+        grove_node_parallel(node, count, evaluate_domains, e);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        add_normal(node, e, e->active[i]);
+    if (e->tile->ends)
+        grove_node_parallel(node, count, judge_domains, e);
+}

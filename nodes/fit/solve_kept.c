@@ -1,0 +1,303 @@
+/* How many of the data of a fit that nobody has flagged keep a solution: those of both stations
+ * that have one. A station all of whose data are 0 has none. */
+#include "nodes/fit/solve_quantity.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- the data of baselines ---- */
+
+/* The cell of an input of the tile; time and frequency as in the whole axes. */
+static int64_t cell_of(const solve_tile *tile, const solve_view *view,
+                       const int64_t index[GROVE_MAX_AXES], const int64_t cell[SOLVE_CUTS])
+{
+    int64_t at = 0;
+
+    for (int d = 0; d < tile->axes; d++)
+        at += view->stride[d] * index[d];
+    for (int cut = 0; cut < SOLVE_CUTS; cut++)
+        if (tile->cut[cut] >= 0)
+            at += view->stride[tile->cut[cut]] * (cell[cut] - tile->range[tile->cut[cut]].first);
+    return at;
+}
+
+/* Numbers of the cell that are not flagged, and have a weight. */
+static int count_cell(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES],
+                      const int64_t cell[SOLVE_CUTS])
+{
+    const solve *s = tile->solve;
+    const solve_view *data = &tile->views[SOLVE_DATA], *weights = &tile->views[s->weights];
+    int64_t at = cell_of(tile, data, index, cell);
+    int count = 0;
+
+    if (s->uvw >= 0 && !solve_is_in_range(tile, cell_of(tile, &tile->views[s->uvw], index, cell),
+                                          cell[SOLVE_FREQ]))
+        return 0;
+    for (int e = 0; e < s->elements; e++) {
+        double complex number = solve_number(data, at, s->of_data[e]);
+        if (solve_is_flagged(data, at, s->of_data[e]) || !isfinite(creal(number)) ||
+            !isfinite(cimag(number)))
+            continue;
+        int64_t of = weights->data ? cell_of(tile, weights, index, cell) : 0;
+        double weight = weights->data ? creal(solve_number(weights, of, s->of_data[e])) : 1;
+        count += weight > 0 && isfinite(weight) && !solve_is_flagged(weights, of, s->of_data[e]);
+    }
+    return count;
+}
+
+static void count_data(const solve_tile *tile, solve_domain *d)
+{
+    const solve *s = tile->solve;
+    const grove_range *range = tile->baseline >= 0 ? &tile->range[tile->baseline] : NULL;
+    int64_t box[SOLVE_CUTS][2], index[GROVE_MAX_AXES], cell[SOLVE_CUTS];
+
+    if (!d->of_baseline)
+        d->of_baseline =
+            grove_alloc((size_t)(range ? range->axis->size : 1) * sizeof(*d->of_baseline));
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        box[cut][0] = s->cut[cut].first[d->number[cut]];
+        box[cut][1] = s->cut[cut].first[d->number[cut] + 1];
+        if (!solve_clip(tile, cut, box[cut]))
+            return;
+    }
+    const int64_t first = tile->cut[SOLVE_TIME] >= 0 ? tile->range[tile->cut[SOLVE_TIME]].first : 0;
+    for (int64_t row = 0; row < tile->rows; row++) {
+        solve_find_row(tile, row, index);
+        int64_t b = range ? index[tile->baseline] : 0, *to = d->of_baseline;
+        to += range ? range->first + b : 0;
+        if (range && !solve_is_wanted(tile, range->first + b))
+            continue;
+        for (cell[0] = box[0][0]; cell[0] < box[0][1]; cell[0]++)
+            for (cell[1] = box[1][0];
+                 cell[1] < box[1][1] && !solve_is_missing(tile, cell[0] - first, b); cell[1]++)
+                *to += count_cell(tile, index, cell);
+    }
+}
+
+/* ---- stations all of whose data are 0 ---- */
+
+/* What the numbers of a cell that count are, if that is more than is known. */
+static unsigned char hear_cell(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES],
+                               const int64_t cell[SOLVE_CUTS], unsigned char known)
+{
+    const solve *s = tile->solve;
+    const solve_view *data = &tile->views[SOLVE_DATA];
+    int64_t at = cell_of(tile, data, index, cell);
+    unsigned char found = SOLVE_NOTHING;
+
+    for (int e = 0; e < s->elements && found < SOLVE_SIGNAL; e++)
+        if (!solve_is_flagged(data, at, s->of_data[e]))
+            found = solve_number(data, at, s->of_data[e]) != 0 ? SOLVE_SIGNAL : SOLVE_ZEROS;
+    return found > known && count_cell(tile, index, cell) ? found : known;
+}
+
+static unsigned char most(unsigned char a, unsigned char b)
+{
+    return a > b ? a : b;
+}
+
+/* Once both stations of a baseline have a signal, its data are not looked at. */
+static void hear_row(const solve_tile *tile, solve_domain *d, int64_t row, int64_t (*box)[2])
+{
+    const grove_range *range = &tile->range[tile->baseline];
+    const int64_t first = tile->cut[SOLVE_TIME] >= 0 ? tile->range[tile->cut[SOLVE_TIME]].first : 0;
+    int64_t index[GROVE_MAX_AXES], cell[SOLVE_CUTS];
+
+    solve_find_row(tile, row, index);
+    int64_t b = index[tile->baseline], at = range->first + b;
+    unsigned char *left = &d->heard[range->axis->left[at]],
+                  *right = &d->heard[range->axis->right[at]],
+                  known = *left < *right ? *left : *right;
+    if (!solve_is_wanted(tile, at))
+        return;
+    for (cell[0] = box[0][0]; cell[0] < box[0][1] && known < SOLVE_SIGNAL; cell[0]++)
+        for (cell[1] = box[1][0]; cell[1] < box[1][1] && known < SOLVE_SIGNAL &&
+                                  !solve_is_missing(tile, cell[0] - first, b);
+             cell[1]++)
+            known = hear_cell(tile, index, cell, known);
+    *left = most(*left, known);
+    *right = most(*right, known);
+}
+
+static void hear(const solve_tile *tile, solve_domain *d)
+{
+    const solve *s = tile->solve;
+    int64_t box[SOLVE_CUTS][2];
+
+    if (!d->heard)
+        d->heard = grove_alloc((size_t)s->stations);
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        box[cut][0] = s->cut[cut].first[d->number[cut]];
+        box[cut][1] = s->cut[cut].first[d->number[cut] + 1];
+        if (!solve_clip(tile, cut, box[cut]))
+            return;
+    }
+    for (int64_t row = 0; row < tile->rows; row++)
+        hear_row(tile, d, row, box);
+}
+
+/* The station that an unknown is of; -1: of none. */
+static int64_t station_of(const solve *s, const solve_domain *d, int parm, int64_t unknown)
+{
+    const grove_parm *p = s->parms[parm].parm;
+    int64_t end = parm + 1 < s->parm_count ? d->base[parm + 1] : d->unknowns,
+            count = (end - d->base[parm]) / (p->members * solve_sources(p));
+
+    return p->station ? (unknown - d->base[parm]) % count / (count / p->station->size) : -1;
+}
+
+bool solve_is_silent(const solve *s, const solve_domain *d, int64_t station)
+{
+    /* those beyond are of no baseline */
+    return d->heard && station >= 0 && station < s->stations && d->heard[station] == SOLVE_ZEROS;
+}
+
+bool solve_leave_silent(const solve *s, const solve_domain *d, bool *known, double *x)
+{
+    bool any = false;
+
+    for (int i = 0; i < s->parm_count && d->heard; i++)
+        for (int64_t u = d->base[i]; u < (i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns);
+             u++) {
+            if (!solve_is_silent(s, d, station_of(s, d, i, u)))
+                continue;
+            any = true;
+            if (known)
+                known[u] = false;
+            if (x && d->start)
+                x[u] = d->start[u];
+        }
+    return any;
+}
+
+/* ---- what has a solution ---- */
+
+static bool is_whole(const solve_domain *d)
+{
+    bool whole = solve_is_found(d->outcome);
+
+    for (int64_t u = 0; u < d->unknowns && whole && d->known; u++)
+        whole = d->known[u];
+    return whole;
+}
+
+/* Whether a parm has a coefficient of the station that the data tell; station -1: of any. */
+static bool is_known(const solve *s, const solve_domain *d, int parm, int64_t station)
+{
+    const grove_parm *p = s->parms[parm].parm;
+    int64_t end = parm + 1 < s->parm_count ? d->base[parm + 1] : d->unknowns;
+
+    for (int64_t u = d->base[parm]; u < end; u++)
+        if (d->known[u] && (!p->station || station < 0 || station_of(s, d, parm, u) == station))
+            return true;
+    return false;
+}
+
+/* With unsolved=nan what lacks one of the parms is flagged, else it has lost a solution where it
+ * lacks all. */
+static bool is_solved(const solve *s, const solve_domain *d, int64_t station)
+{
+    bool all = true, any = false;
+
+    for (int i = 0; i < s->parm_count; i++) {
+        bool known = is_known(s, d, i, station);
+        all = all && known;
+        any = any || known;
+    }
+    return s->drops_unsolved ? all : any;
+}
+
+void solve_find_kept(const grove_node *node, const solve *s, solve_domain *d)
+{
+    const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
+    bool found = solve_is_found(d->outcome);
+
+    if (d->restored)
+        return;
+    d->unflagged = d->sums.data / s->parts;
+    d->kept = found ? d->unflagged : 0;
+    /* one that steps have moved so far that its usual change no longer counts is a solution */
+    bool moved = found && !s->drops_unsolved && d->iterations > 0 && !d->determined;
+    if (!d->of_baseline || moved)
+        return;
+    bool *solved = grove_alloc((size_t)s->stations + 1);
+    for (int64_t a = -1; a < s->stations && found; a++)
+        solved[a + 1] = !d->known || is_solved(s, d, a);
+    d->unflagged = d->kept = 0;
+    for (int64_t b = 0; b < (baseline ? baseline->size : 1); b++) {
+        bool keeps =
+            baseline ? solved[baseline->left[b] + 1] && solved[baseline->right[b] + 1] : solved[0];
+        d->unflagged += d->of_baseline[b];
+        d->kept += keeps ? d->of_baseline[b] : 0;
+    }
+    free(solved);
+}
+
+/* ---- in a run ---- */
+
+typedef struct {
+    const solve_tile *tile;
+    solve_domain **domains;
+    void (*look)(const solve_tile *tile, solve_domain *d);
+} counting;
+
+static void look_at_domains(void *context, int64_t first, int64_t last)
+{
+    const counting *w = context;
+
+    for (int64_t i = first; i < last; i++)
+        w->look(w->tile, w->domains[i]);
+}
+
+/* Looks at the data of all domains, or of those that have ended without a solution of all. */
+static int look_at(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t number,
+                   bool all, void (*look)(const solve_tile *tile, solve_domain *d))
+{
+    const solve *s = tile->solve;
+    const int inputs[] = {SOLVE_DATA, s->weights, s->uvw, s->missing};
+    counting w = {tile, grove_alloc((size_t)number * sizeof(*w.domains)), look};
+    int64_t chosen = 0;
+    int code = 0;
+
+    for (int64_t i = 0; i < number; i++) {
+        solve_domain *d = &domains[i];
+        bool ended = d->outcome != GROVE_LEAST_SQUARES_RUNNING && !d->restored && !d->of_baseline;
+        if (all || (ended && !is_whole(d)))
+            w.domains[chosen++] = d;
+    }
+    for (size_t k = 0; chosen && k < sizeof(inputs) / sizeof(inputs[0]) && !code; k++)
+        if (inputs[k] >= 0 && inputs[k] < tile->count)
+            code = solve_tile_fetch(node, tile, inputs[k]);
+    if (!code)
+        grove_node_parallel(node, chosen, look_at_domains, &w);
+    free(w.domains);
+    return code;
+}
+
+int solve_count_lost(const grove_node *node, solve_tile *tile, solve_domain *domains,
+                     int64_t number)
+{
+    return tile->begins && tile->ends ? look_at(node, tile, domains, number, false, count_data) : 0;
+}
+
+int solve_count_part(const grove_node *node, solve_tile *tile, solve_domain *domains,
+                     int64_t number, bool *counted)
+{
+    bool whole = tile->begins && tile->ends, done = *counted;
+
+    *counted = done || tile->ends;
+    return whole || done ? 0 : look_at(node, tile, domains, number, true, count_data);
+}
+
+int solve_hear(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t number,
+               bool *heard)
+{
+    const solve *s = tile->solve;
+    bool wanted = !*heard && s->products && tile->baseline >= 0;
+
+    *heard = *heard || tile->ends;
+    return wanted ? look_at(node, tile, domains, number, true, hear) : 0;
+}

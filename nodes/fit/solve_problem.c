@@ -1,0 +1,165 @@
+/* The least-squares problem of a solution domain: start, bounds, priors, blocks. */
+#include "nodes/fit/solve.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+static int64_t end_of(const solve *s, const solve_domain *d, int parm)
+{
+    return parm + 1 < s->parm_count ? d->base[parm + 1] : d->unknowns;
+}
+
+/* A block for each station, and one for what is the same for all. */
+static void divide_by_station(const solve *s, const solve_domain *d, int32_t *block)
+{
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm *p = s->parms[i].parm;
+        int64_t end = end_of(s, d, i);
+        int64_t sources = solve_sources(p), stations = p->station ? p->station->size : 0;
+        int64_t each = (end - d->base[i]) / (p->members * sources * (stations ? stations : 1));
+        for (int64_t j = 0; j < end - d->base[i]; j++)
+            block[d->base[i] + j] = stations ? (int32_t)(1 + j / each % stations) : 0;
+    }
+}
+
+/* A block for each interval of the parms of a turn: no datum depends on two of them. */
+static void divide_by_interval(const solve *s, const solve_domain *d, int32_t *block)
+{
+    int64_t first = 0;
+
+    for (int turn = 0; turn < s->turns; turn++) {
+        int64_t count = 0;
+        for (int i = 0; i < s->parm_count; i++) {
+            const grove_parm *p = s->parms[i].parm;
+            int64_t each = p->time.terms * p->freq.terms * s->parms[i].parts;
+            if (s->parms[i].turn != turn)
+                continue;
+            count = solve_intervals(s, d, i, SOLVE_TIME).count *
+                    solve_intervals(s, d, i, SOLVE_FREQ).count;
+            for (int64_t j = d->base[i]; j < end_of(s, d, i); j++)
+                block[j] = (int32_t)(first + (j - d->base[i]) / each % count);
+        }
+        first += count;
+    }
+}
+
+/* NULL: all are in one. */
+static int32_t *find_blocks(const solve *s, const solve_domain *d)
+{
+    if (d->joint || (s->method != SOLVE_BLOCK && s->method != SOLVE_ALTERNATING))
+        return NULL;
+    int32_t *block = grove_alloc((size_t)d->unknowns * sizeof(*block) + 1);
+    if (s->method == SOLVE_BLOCK)
+        divide_by_station(s, d, block);
+    else
+        divide_by_interval(s, d, block);
+    return block;
+}
+
+int64_t solve_count_blocks(const solve *s, const solve_domain *d, int64_t **unknowns)
+{
+    int32_t *block = find_blocks(s, d);
+    int64_t count = 1;
+
+    for (int64_t j = 0; block && j < d->unknowns; j++)
+        count = block[j] >= count ? block[j] + 1 : count;
+    *unknowns = grove_alloc((size_t)count * sizeof(**unknowns));
+    for (int64_t j = 0; j < d->unknowns; j++)
+        ++(*unknowns)[block ? block[j] : 0];
+    free(block);
+    return count;
+}
+
+bool solve_wants_joint(const solve *s, bool describe, int64_t unknowns)
+{
+    return s->method == SOLVE_ALTERNATING &&
+           (s->errors || (describe && unknowns <= SOLVE_MAX_DESCRIBED));
+}
+
+/* NULL: all step together. */
+static int32_t *find_turns(const solve *s, const solve_domain *d)
+{
+    int32_t *turn = NULL;
+
+    if (s->method == SOLVE_ALTERNATING && !d->joint)
+        turn = grove_alloc((size_t)d->unknowns * sizeof(*turn) + 1);
+    for (int i = 0; turn && i < s->parm_count; i++)
+        for (int64_t j = d->base[i]; j < end_of(s, d, i); j++)
+            turn[j] = s->parms[i].turn;
+    return turn;
+}
+
+/* Bounds, means and widths of priors of all unknowns. */
+typedef struct {
+    double *lower, *upper, *mean, *inverse_sigma, *size;
+} limits;
+
+static void fill_limits(const solve *s, const solve_domain *d, limits *to)
+{
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm *p = s->parms[i].parm;
+        int64_t end = end_of(s, d, i);
+        int64_t terms = p->time.terms * p->freq.terms, parts = s->parms[i].parts;
+        int64_t each = (end - d->base[i]) / p->members;
+        for (int64_t u = d->base[i]; u < end; u++) {
+            int64_t at = u - d->base[i];
+            bool first = at / parts % terms == 0;
+            to->lower[u] = first ? p->bounds[0] : -INFINITY;
+            to->upper[u] = first ? p->bounds[1] : INFINITY;
+            to->mean[u] = p->prior_mean[at / each][at % parts];
+            to->size[u] = s->parms[i].size;
+            to->inverse_sigma[u] = first ? 1 / p->prior_sigma : 0;
+        }
+    }
+}
+
+/* Gains and the like, which stand as factors in the model. */
+static bool *find_pairs(const solve *s, const solve_domain *d)
+{
+    bool *pairs = grove_alloc((size_t)d->unknowns + 1);
+
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm *p = s->parms[i].parm;
+        int64_t end = end_of(s, d, i);
+        bool is_factor = p->station && s->parms[i].parts == 2 && p->time.terms * p->freq.terms == 1;
+        for (int64_t u = d->base[i]; is_factor && u < end; u += 2)
+            pairs[u] = true;
+    }
+    return pairs;
+}
+
+int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms, bool rounds)
+{
+    size_t n = (size_t)d->unknowns;
+    double *numbers = grove_alloc((6 * n + 1) * sizeof(*numbers));
+    limits l = {numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, numbers + 4 * n};
+    int32_t *blocks = find_blocks(s, d), *turns = find_turns(s, d);
+    bool *pairs = find_pairs(s, d);
+
+    fill_limits(s, d, &l);
+    solve_get(s, d, parms, numbers + 5 * n);
+    grove_least_squares_settings settings = {.max_iterations = s->max_iterations - d->spent,
+                                             .tolerance = s->tolerance,
+                                             .damping = s->damping,
+                                             .blocks = s->method == SOLVE_BLOCK,
+                                             .block_of = blocks,
+                                             .turn_of = turns,
+                                             .lower = d->remote ? NULL : l.lower,
+                                             .upper = d->remote ? NULL : l.upper,
+                                             .mean = d->remote ? NULL : l.mean,
+                                             .inverse_sigma = d->remote ? NULL : l.inverse_sigma,
+                                             .size = l.size,
+                                             .pairs = pairs,
+                                             .remote = d->remote,
+                                             .rounding = rounds ? FLT_EPSILON : 0};
+    d->fit = grove_least_squares_new(d->unknowns, &settings, numbers + 5 * n);
+    free(pairs);
+    free(blocks);
+    free(turns);
+    free(numbers);
+    return d->fit ? 0 : GROVE_NO_MEMORY;
+}

@@ -1,0 +1,270 @@
+/* Fits whose matrices stay on a device: which are, and what is kept there. */
+#include "nodes/fit/solve_remote.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "keep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_BYTES = 1 << 30 /* kept on a device */ };
+/* What the host sends for each domain of an iteration. */
+enum { SENT = sizeof(grove_gather_domain) + sizeof(grove_solve_system) };
+
+static const grove_kernel fit_keep = {
+    "fit_keep", NULL, NULL, "fit_gather.cu", grove_fit_keep_threads, 0, 0};
+
+solve_remote *solve_remote_new(void)
+{
+    solve_remote *r = grove_alloc(sizeof(*r));
+
+    r->now = -1;
+    return r;
+}
+
+void solve_remote_drop(solve_remote *r)
+{
+    free(r->of);
+    free(r->lists.at);
+    r->of = NULL;
+    r->lists = (solve_lists){0};
+    r->now = -1;
+}
+
+void solve_remote_free(solve_remote *r)
+{
+    solve_remote_drop(r);
+    free(r);
+}
+
+/* ---- whether ---- */
+
+/* Bounds and priors the host has; turns and robust fits have other matrices. */
+static bool is_suitable(const solve *s)
+{
+    bool plain = !s->robust && s->columns <= GROVE_SOLVE_COLUMNS &&
+                 (s->method == SOLVE_AUTO || s->method == SOLVE_LM);
+
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm *p = s->parms[i].parm;
+        plain = plain && isinf(p->prior_sigma) && isinf(p->bounds[0]) && isinf(p->bounds[1]);
+    }
+    return plain;
+}
+
+/* What the lists of a batch take, as far as domains have been looked at, in time and frequency. */
+typedef struct {
+    int64_t last[2];     /* unknowns and items of the domain before */
+    double batch, most;  /* numbers of the batch at hand, of any */
+    int64_t each, first; /* numbers of an item; the batch's first domain along time */
+} lists_bill;
+
+static lists_bill begin_bill(const solve *s)
+{
+    lists_bill bill = {.each = 1 + s->columns};
+
+    for (int k = 0; k < s->slot_count; k++) {
+        grove_part part = s->slots[k].part;
+        bool both = part == GROVE_PART_BOTH || part == GROVE_PART_BOTH_CONJUGATE;
+        bill.each += (int64_t)s->slots[k].terms * (both ? 2 : 1);
+    }
+    return bill;
+}
+
+/* Domains that are alike share their lists, if they follow each other. */
+static void add_to_bill(lists_bill *bill, const solve *s, const solve_domain *d, int64_t items)
+{
+    int64_t batch = d->number[SOLVE_TIME] / s->batch;
+
+    if (batch != bill->first) {
+        bill->first = batch;
+        bill->last[0] = bill->last[1] = 0;
+        bill->batch = 0;
+    }
+    if (d->unknowns != bill->last[0] || items != bill->last[1])
+        bill->batch += (double)(d->unknowns + 1 + items * bill->each);
+    bill->last[0] = d->unknowns;
+    bill->last[1] = items;
+    bill->most = fmax(bill->most, bill->batch);
+}
+
+/* Counts what an iteration copies for each domain, either way. */
+bool solve_may_be_remote(grove_node *node, solve *s, uint64_t *bytes)
+{
+    const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
+    int64_t rows = baseline ? baseline->size : 1, most = 0, domains = 0;
+    double sums = 0, remote = 0;
+    lists_bill lists = begin_bill(s);
+
+    for (int64_t t = 0; t < s->cut[SOLVE_TIME].count; t++)
+        for (int64_t f = 0; f < s->cut[SOLVE_FREQ].count; f++) {
+            solve_domain d;
+            int64_t ti[2], fi[2];
+            solve_domain_begin(s, &d, t, f);
+            solve_stretches(s, &d, SOLVE_TIME, ti);
+            solve_stretches(s, &d, SOLVE_FREQ, fi);
+            int64_t items = rows * (ti[1] - ti[0]) * (fi[1] - fi[0]);
+            most = d.unknowns > most ? d.unknowns : most;
+            sums += (double)(items * grove_normal_size(s->columns)) * sizeof(double);
+            remote += (double)(grove_point_head(d.unknowns) + GROVE_SOLVE_STEP + d.unknowns) *
+                          sizeof(double) +
+                      SENT;
+            add_to_bill(&lists, s, &d, items);
+            solve_domain_end(&d);
+        }
+    domains = (s->batch < s->cut[SOLVE_TIME].count ? s->batch : s->cut[SOLVE_TIME].count) *
+              s->cut[SOLVE_FREQ].count;
+    double kept = (double)domains * (double)solve_remote_slot(most) * sizeof(double) +
+                  lists.most * sizeof(int32_t) + sizeof(double);
+    *bytes = 0;
+    if (!is_suitable(s) || most > GROVE_SOLVE_UNKNOWNS || kept > MAX_BYTES || !(remote < sums))
+        return false;
+    *bytes = (uint64_t)(domains * grove_point_head(most)) * sizeof(double);
+    s->remote_kept = (uint64_t)kept;
+    grove_node_set_device_memory(node, s->remote_kept);
+    return true;
+}
+
+/* ---- a batch begins ---- */
+
+typedef struct {
+    solve_remote *r;
+    const solve_tile *tile;
+    const solve_evaluation *e;
+    int64_t count;
+    bool unsuitable;
+} starting;
+
+static uint64_t lists_bytes(const solve_remote *r)
+{
+    return ((uint64_t)r->lists.count * sizeof(int32_t) + 7) / 8 * 8;
+}
+
+static int copy_words(const grove_call *call, const void *from, uint64_t bytes, void *to)
+{
+    grove_args args = {.axes = 1, .inputs = 1, .size = {(int64_t)(bytes / 8)}};
+    const void *sent;
+    int code = grove_call_send(call, from, bytes, &sent);
+
+    args.in[0] = (grove_view){
+        .data = (void *)(uintptr_t)sent, .elements = 1, .shape = GROVE_SCALAR, .bytes = 8};
+    args.out = (grove_view){.data = to, .elements = 1, .shape = GROVE_SCALAR, .bytes = 8};
+    return code ? code : grove_call_launch(call, &fit_keep, &args, true);
+}
+
+static int copy_sizes(const grove_call *call, const starting *w, char *to)
+{
+    const solve *s = w->tile->solve;
+    double *sizes = grove_alloc(((size_t)w->r->unknowns + 1) * sizeof(*sizes));
+    int code = 0;
+
+    for (int64_t k = 0; k < w->count && !code; k++) {
+        const solve_domain *d = w->e->active[k];
+        for (int i = 0; i < s->parm_count; i++) {
+            int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
+            for (int64_t u = d->base[i]; u < end; u++)
+                sizes[u] = s->parms[i].size;
+        }
+        code = copy_words(call, sizes, (uint64_t)d->unknowns * sizeof(*sizes),
+                          to + (uint64_t)solve_remote_sizes(w->r, d) * sizeof(double));
+    }
+    free(sizes);
+    return code;
+}
+
+/* Domains that are alike share their lists. False: the sums of an item would meet. */
+static bool find_lists(const starting *w)
+{
+    solve_remote *r = w->r;
+    int64_t before = 0, before_count = 0;
+
+    for (int64_t k = 0; k < w->count; k++) {
+        const solve_domain *d = w->e->active[k];
+        int64_t end = r->lists.count, row;
+        int32_t items;
+        int64_t at = solve_add_lists(w->tile, d, &r->lists, &row, &items);
+        if (at < 0)
+            return false;
+        if (k && r->lists.count - at == before_count &&
+            !memcmp(r->lists.at + at, r->lists.at + before,
+                    (size_t)before_count * sizeof(int32_t)) &&
+            items == r->of[k - 1].items && d->unknowns == r->of[k - 1].unknowns) {
+            r->lists.count = end;
+            at = before;
+        }
+        before = at;
+        before_count = r->lists.count - at;
+        if (before_count > INT32_MAX / 2)
+            return false;
+        r->of[k] = (grove_gather_domain){
+            .lists = at, .row = row, .unknowns = (int32_t)d->unknowns, .items = items};
+    }
+    r->lists.at = grove_realloc(r->lists.at, (size_t)(r->lists.count + 2) * sizeof(int32_t));
+    r->lists.at[r->lists.count] = r->lists.at[r->lists.count + 1] = 0;
+    return true;
+}
+
+/* Memory of a device is kept for the next batch. */
+static int start_on_device(const grove_call *call, void *context)
+{
+    starting *w = context;
+    solve_remote *r = w->r;
+    int code = grove_call_zero(call, call->args->out.data, sizeof(double));
+
+    w->unsuitable =
+        w->unsuitable || call->device >= SOLVE_REMOTE_DEVICES || (!r->lists.at && !find_lists(w));
+    if (code || w->unsuitable)
+        return code;
+    solve_remote_memory *own = &r->device[call->device];
+    uint64_t slots = (uint64_t)(r->domains * solve_remote_slot(r->unknowns)) * sizeof(double),
+             bytes = slots + lists_bytes(r);
+    /* Domains of one shape have different lists where intervals of parms are irregular. */
+    w->unsuitable = bytes > w->e->solve->remote_kept;
+    if (w->unsuitable)
+        return 0;
+    if (bytes > own->bytes) {
+        void *at;
+        code = grove_call_keep(call, bytes, &at);
+        if (code)
+            return code;
+        *own = (solve_remote_memory){at, bytes};
+    }
+    code = copy_words(call, r->lists.at, lists_bytes(r), own->at + slots);
+    code = code ? code : copy_sizes(call, w, own->at);
+    r->now = code ? -1 : call->device;
+    return code;
+}
+
+int solve_remote_begin(const grove_node *node, solve_remote *r, solve_tile *tile,
+                       const solve_evaluation *e, int64_t count)
+{
+    starting w = {.r = r, .tile = tile, .e = e, .count = count};
+    double done;
+    grove_computation what = {.compute = start_on_device,
+                              .context = &w,
+                              .result = &done,
+                              .bytes = sizeof(done)},
+                      unused;
+
+    solve_remote_drop(r);
+    if (!e->solve->remote || !count || !tile->begins || !tile->ends ||
+        solve_divides_stretches(tile))
+        return 0;
+    solve_find_normal(tile, &unused);
+    r->of = grove_alloc((size_t)count * sizeof(*r->of));
+    r->domains = count;
+    r->unknowns = 0;
+    for (int64_t k = 0; k < count; k++) {
+        e->active[k]->slot = k;
+        e->active[k]->best_point = 0;
+        r->unknowns = e->active[k]->unknowns > r->unknowns ? e->active[k]->unknowns : r->unknowns;
+    }
+    if (!r->unknowns)
+        return 0;
+    int code = grove_node_compute(node, &what);
+    for (int64_t k = 0; k < count; k++)
+        e->active[k]->remote = !code && !w.unsuitable;
+    return code == GROVE_MISSING ? 0 : code;
+}

@@ -1,0 +1,50 @@
+/* Fits whose matrices stay on a device: what their files share. */
+#ifndef GROVE_NODES_SOLVE_REMOTE_H
+#define GROVE_NODES_SOLVE_REMOTE_H
+
+#include "nodes/fit/solve.h"
+
+#include "../../kernels/fit/fit_solve.h"
+
+/* Memory of a device, in doubles: for each domain both points, room for factors and the sizes of
+ * unknowns; then the lists. */
+typedef struct {
+    char *at;
+    uint64_t bytes;
+} solve_remote_memory;
+
+enum { SOLVE_REMOTE_DEVICES = 64 };
+
+struct solve_remote {
+    solve_remote_memory device[SOLVE_REMOTE_DEVICES];
+    int now; /* the device that has the batch; -1: none */
+    int64_t unknowns, domains;
+    grove_gather_domain *of; /* [domains], but for the points */
+    solve_lists lists;
+};
+
+/* In doubles: what a domain takes. */
+static inline int64_t solve_remote_slot(int64_t unknowns)
+{
+    return 2 * grove_point_size(unknowns) + unknowns * unknowns + unknowns;
+}
+
+static inline int64_t solve_remote_point(const solve_remote *r, const solve_domain *d, int point)
+{
+    return d->slot * solve_remote_slot(r->unknowns) + point * grove_point_size(r->unknowns);
+}
+
+static inline int64_t solve_remote_work(const solve_remote *r, const solve_domain *d)
+{
+    return solve_remote_point(r, d, 2);
+}
+
+static inline int64_t solve_remote_sizes(const solve_remote *r, const solve_domain *d)
+{
+    return solve_remote_work(r, d) + r->unknowns * r->unknowns;
+}
+
+/* Forgets the batch. */
+void solve_remote_drop(solve_remote *remote);
+
+#endif

@@ -1,0 +1,598 @@
+/* A run of a fit: tile by tile, and in each the batches of domains one after the other; or where a
+ * batch does not fit the memory, batch by batch, the tiles of each again and again. */
+#include "nodes/fit/solve_table.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The last converged solution at a domain along frequency. */
+typedef struct {
+    int64_t unknowns;
+    double *x; /* NULL: none */
+} solution;
+
+typedef struct {
+    const solve *solve;
+    grove_parm_run **parms;
+    solution *last; /* [domains along frequency] */
+    /* The tile that is fitted, or the batch of several tiles; 0 domains: none. */
+    solve_domain *domains;
+    int64_t count, batch;
+    bool begun, counted, heard;  /* the batch; data of all its tiles */
+    bool keeps;                  /* its sums: else each look at a tile makes them */
+    bool restored;               /* a checkpoint has all of it */
+    float *robust;               /* weights of the tile; NULL: they are not known, or not wanted */
+    solve_compressed compressed; /* its sums; NULL: none */
+    solve_remote *remote;
+    solve_summary summary;
+    solve_output *output;
+} solve_run;
+
+int solve_start(const grove_node *node, void **run)
+{
+    const solve *s = grove_node_user(node);
+    solve_run *own = grove_alloc(sizeof(*own));
+
+    own->solve = s;
+    own->parms = grove_alloc((size_t)s->parm_count * sizeof(*own->parms) + 1);
+    own->last = grove_alloc((size_t)s->cut[SOLVE_FREQ].count * sizeof(*own->last));
+    own->remote = solve_remote_new();
+    own->output = solve_output_new(s);
+    *run = own;
+    return 0;
+}
+
+static void drop_tile(solve_run *run)
+{
+    for (int64_t i = 0; i < run->count; i++)
+        solve_domain_end(&run->domains[i]);
+    free(run->domains);
+    run->domains = NULL;
+    run->count = 0;
+    solve_compressed_end(&run->compressed);
+    grove_free_gaps(run->robust);
+    run->robust = NULL;
+}
+
+void solve_stop(const grove_node *node, void *of_run)
+{
+    solve_run *run = of_run;
+
+    (void)node;
+    drop_tile(run);
+    for (int64_t i = 0; i < run->solve->cut[SOLVE_FREQ].count; i++)
+        free(run->last[i].x);
+    free(run->last);
+    solve_remote_free(run->remote);
+    solve_output_free(run->output);
+    solve_summary_end(&run->summary);
+    free(run->parms);
+    free(run);
+}
+
+/* ---- domains ---- */
+
+static int64_t batch_of(const solve_run *run, const solve_domain *d)
+{
+    return d->number[SOLVE_TIME] / run->solve->batch;
+}
+
+static void begin_tile(solve_run *run, const solve_tile *tile)
+{
+    int64_t range[SOLVE_CUTS][2];
+
+    for (int c = 0; c < SOLVE_CUTS; c++) {
+        const grove_range *cells = tile->cut[c] >= 0 ? &tile->range[tile->cut[c]] : NULL;
+        solve_find_range(&run->solve->cut[c], cells ? cells->first : 0,
+                         cells ? cells->first + cells->count : 1, range[c]);
+    }
+    /* whole batches, of which the tile may be a part */
+    int64_t each = run->solve->batch, first = range[SOLVE_TIME][0] / each * each,
+            end = (range[SOLVE_TIME][1] + each - 1) / each * each;
+    end = end < run->solve->cut[SOLVE_TIME].count ? end : run->solve->cut[SOLVE_TIME].count;
+    int64_t times = end - first, bands = range[SOLVE_FREQ][1] - range[SOLVE_FREQ][0];
+    run->count = times * bands;
+    run->domains = grove_alloc((size_t)run->count * sizeof(*run->domains));
+    for (int64_t i = 0; i < run->count; i++)
+        solve_domain_begin(run->solve, &run->domains[i], first + i / bands,
+                           range[SOLVE_FREQ][0] + i % bands);
+    run->domains[0].describe = !run->summary.described;
+    run->batch = batch_of(run, &run->domains[0]);
+}
+
+/* Parms in the domain start where the domain at this frequency ended that converged last. */
+static bool is_like_last(const solve_run *run, const solve_domain *d)
+{
+    const solution *last = &run->last[d->number[SOLVE_FREQ]];
+
+    return last->x && last->unknowns == d->unknowns;
+}
+
+static void start_from_last(const solve_run *run, const solve_domain *d)
+{
+    if (is_like_last(run, d) && !solve_has_starts(run->solve))
+        solve_put(run->solve, d, run->parms, run->last[d->number[SOLVE_FREQ]].x);
+}
+
+/* ---- searches, and StEFCal ---- */
+
+/* Where StEFCal is slow, or more is asked for, the other method goes on. */
+static void hand_over(const solve *s, solve_domain *d)
+{
+    bool slow =
+        d->outcome == GROVE_LEAST_SQUARES_LIMIT || d->outcome == GROVE_LEAST_SQUARES_STALLED;
+
+    if (s->method == SOLVE_AUTO &&
+        (slow || ((s->robust || s->errors) && d->outcome == GROVE_LEAST_SQUARES_CONVERGED)))
+        d->outcome = GROVE_LEAST_SQUARES_RUNNING;
+}
+
+static bool is_solved(const solve_domain *d)
+{
+    return d->outcome == GROVE_LEAST_SQUARES_CONVERGED || d->outcome == GROVE_LEAST_SQUARES_RUNNING;
+}
+
+/* A search for delays and TEC, or StEFCal. Domains in which that is slow go on from where it came
+ * to. */
+static void solve_domains(void *context, int64_t first, int64_t last)
+{
+    solve_evaluation *e = context;
+    const solve *s = e->solve;
+
+    for (int64_t i = first; i < last; i++) {
+        solve_domain *d = e->active[i];
+        double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
+        solve_get(s, d, e->parms, x);
+        if (!s->direct) {
+            if (!d->starts_well && solve_search(e->tile, e->compressed, d, x))
+                solve_put(s, d, e->parms, x);
+            free(x);
+            continue;
+        }
+        int code = solve_directly(e->tile, e->compressed, d, x);
+        if (code)
+            __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
+        solve_put(s, d, e->parms, x);
+        hand_over(s, d);
+        free(x);
+    }
+}
+
+/* With few data there are several minima: domains are tried again from where the one before them
+ * came to. */
+static int improve_batch(solve_evaluation *e, int64_t count)
+{
+    const solve *s = e->solve;
+    int code = 0;
+
+    for (int64_t i = 1; i < count && !code; i++) {
+        solve_domain *d = e->active[i], *before = NULL;
+        for (int64_t k = 0; k < i; k++)
+            if (e->active[k]->number[SOLVE_FREQ] == d->number[SOLVE_FREQ])
+                before = e->active[k];
+        if (!before || !is_solved(before) || !is_solved(d) || before->unknowns != d->unknowns)
+            continue;
+        double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
+        bool better;
+        solve_get(s, before, e->parms, x);
+        code = solve_directly_from(e->tile, e->compressed, d, x, &better);
+        if (better) {
+            solve_put(s, d, e->parms, x);
+            hand_over(s, d);
+        }
+        free(x);
+    }
+    return code;
+}
+
+/* The domains of the batch that are not done. */
+static int64_t find_active(const solve_run *run, solve_domain **active)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < run->count; i++)
+        if (batch_of(run, &run->domains[i]) == run->batch &&
+            run->domains[i].outcome == GROVE_LEAST_SQUARES_RUNNING)
+            active[count++] = &run->domains[i];
+    return count;
+}
+
+/* The batch is done: counts its domains, and keeps the solutions that the next one starts from. */
+static int end_batch(solve_run *run, const grove_node *node)
+{
+    int64_t first = run->count, end = 0;
+
+    for (int64_t i = 0; i < run->count; i++) {
+        solve_domain *d = &run->domains[i];
+        solution *last = &run->last[d->number[SOLVE_FREQ]];
+        if (batch_of(run, d) != run->batch)
+            continue;
+        solve_find_kept(node, run->solve, d);
+        solve_summary_add(&run->summary, run->solve, d);
+        solve_output_add(run->output, d);
+        first = i < first ? i : first;
+        end = i + 1;
+        if (d->outcome == GROVE_LEAST_SQUARES_CONVERGED) {
+            last->unknowns = d->unknowns;
+            last->x = grove_realloc(last->x, ((size_t)d->unknowns + 1) * sizeof(double));
+            solve_get(run->solve, d, run->parms, last->x);
+        }
+        grove_least_squares_free(d->fit);
+        d->fit = NULL;
+    }
+    return solve_output_keep(run->output, node, run->domains + first, end - first, run->parms);
+}
+
+static void restore_batch(solve_run *run)
+{
+    for (int64_t i = 0; i < run->count; i++)
+        if (batch_of(run, &run->domains[i]) == run->batch)
+            solve_output_restore(run->output, &run->domains[i], run->parms);
+}
+
+/* What searches and StEFCal want to know of a tile where domains start. */
+static void look_at_start(void *context, int64_t first, int64_t last)
+{
+    solve_evaluation *e = context;
+    const solve *s = e->solve;
+
+    for (int64_t i = first; i < last; i++) {
+        solve_domain *d = e->active[i];
+        if (solve_searched(s))
+            solve_load_jones(e->tile, d);
+        if (!solve_uses_stefcal(s))
+            continue;
+        double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
+        solve_get(s, d, e->parms, x);
+        solve_find_direct(e->tile, d, x);
+        solve_count_all(e->tile, d);
+        free(x);
+    }
+}
+
+/* What stations that are not heard will be again. */
+static void keep_start(const solve_run *run, solve_domain *d)
+{
+    if (!d->heard)
+        return;
+    d->start = grove_realloc(d->start, ((size_t)d->unknowns + 1) * sizeof(*d->start));
+    solve_get(run->solve, d, run->parms, d->start);
+}
+
+/* Whether any domain of the batch has to be evaluated. Those that StEFCal has moved have to be
+ * evaluated where they are now. */
+static int begin_batch(solve_run *run, const grove_node *node, solve_tile *tile,
+                       solve_evaluation *e, bool *again)
+{
+    restore_batch(run);
+    int64_t count = find_active(run, e->active);
+    bool searched = false;
+
+    for (int64_t i = 0; i < count; i++) {
+        e->active[i]->starts_well = solve_has_starts(run->solve) || is_like_last(run, e->active[i]);
+        searched = searched || (!e->active[i]->starts_well && solve_searched(run->solve));
+        keep_start(run, e->active[i]);
+    }
+    bool direct = run->compressed.sums && (solve_uses_stefcal(run->solve) || searched);
+    int code = 0;
+
+    if (direct && count) {
+        grove_node_parallel(node, count, solve_domains, e);
+        code = run->solve->direct ? improve_batch(e, count) : 0;
+        count = find_active(run, e->active);
+        *again = count > 0;
+    }
+    code = code ? code : e->code;
+    if (!code)
+        code = solve_remote_begin(node, run->remote, tile, e, count);
+    for (int64_t i = 0; i < count && !code; i++)
+        code = solve_start_fit(e, e->active[i]);
+    return code;
+}
+
+/* The domains of the next tile are evaluated where they start. */
+static void start_next_tile(solve_run *run)
+{
+    const solve *s = run->solve;
+    int64_t first = (run->batch + 1) * s->batch, end = first + s->batch;
+
+    end = end < s->cut[SOLVE_TIME].count ? end : s->cut[SOLVE_TIME].count;
+    int64_t band = run->domains[0].number[SOLVE_FREQ],
+            last_band = run->domains[run->count - 1].number[SOLVE_FREQ];
+    for (int64_t t = first; t < end; t++)
+        for (int64_t f = band; f <= last_band; f++) {
+            solve_domain d;
+            solve_domain_begin(s, &d, t, f);
+            start_from_last(run, &d);
+            solve_domain_end(&d);
+        }
+}
+
+/* The batch is done; the next one, if the tile has another, has to be evaluated where it starts. */
+static int advance(solve_run *run, const grove_node *node, bool *again)
+{
+    bool last = run->batch == batch_of(run, &run->domains[run->count - 1]);
+    int code = end_batch(run, node);
+
+    if (code || last) {
+        start_next_tile(run);
+        drop_tile(run);
+        return code;
+    }
+    run->batch++;
+    run->begun = false;
+    for (int64_t i = 0; i < run->count; i++)
+        if (batch_of(run, &run->domains[i]) == run->batch)
+            start_from_last(run, &run->domains[i]);
+    *again = true;
+    return 0;
+}
+
+/* A tile of which a checkpoint has all: nothing of it need be looked at. */
+static bool is_restored(const solve_run *run)
+{
+    for (int64_t i = 0; i < run->count; i++)
+        if (!solve_output_has(run->output, &run->domains[i]))
+            return false;
+    return true;
+}
+
+static int restore_tile(solve_run *run, const grove_node *node)
+{
+    bool more = true;
+    int code = 0;
+
+    while (more && !code) {
+        more = false;
+        restore_batch(run);
+        code = advance(run, node, &more);
+    }
+    return code;
+}
+
+/* Where the batch is, for those who wait. */
+static void note_progress(const solve_run *run, const grove_node *node)
+{
+    int64_t all = run->solve->cut[SOLVE_TIME].count * run->solve->cut[SOLVE_FREQ].count, done = 0;
+    double chi2 = 0, data = 0;
+
+    for (int k = 0; k < SOLVE_OUTCOMES; k++)
+        done += run->summary.outcomes[k];
+    for (int64_t i = 0; i < run->count; i++) {
+        const solve_domain *d = &run->domains[i];
+        if (batch_of(run, d) != run->batch)
+            continue;
+        chi2 += d->outcome == GROVE_LEAST_SQUARES_RUNNING ? d->sums.chi2 : d->chi2;
+        data += (double)d->sums.data;
+    }
+    if (data > 0)
+        grove_progress_note("%s: %lld of %lld domains, chi-squared %.3g", grove_node_name(node),
+                            (long long)done, (long long)all, chi2 / data);
+}
+
+/* Which part of its batches the tile is. */
+static void find_part(const solve_run *run, solve_tile *tile)
+{
+    const int64_t *first = run->solve->cut[SOLVE_TIME].first;
+    int at = tile->cut[SOLVE_TIME];
+    int64_t begin = first[run->domains[0].number[SOLVE_TIME]],
+            end = first[run->domains[run->count - 1].number[SOLVE_TIME] + 1];
+
+    tile->begins = at < 0 || tile->range[at].first == begin;
+    tile->ends = at < 0 || tile->range[at].first + tile->range[at].count == end;
+}
+
+/* Before the first look at anything of a tile or batch. */
+static void begin(solve_run *run, const grove_node *node, solve_tile *tile)
+{
+    const solve *s = run->solve;
+
+    begin_tile(run, tile);
+    find_part(run, tile);
+    run->begun = run->counted = run->heard = false;
+    run->restored = is_restored(run);
+    run->keeps = s->group_count && ((tile->begins && tile->ends) || solve_keeps_sums(s) ||
+                                    grove_node_reads_once(node));
+}
+
+/* The sums of a tile. Those that are kept are made before the batch is evaluated first. */
+static int compress(solve_run *run, const grove_node *node, const solve_tile *tile, bool begins)
+{
+    bool whole = tile->begins && tile->ends;
+    int code = 0;
+
+    if (!run->solve->group_count || (run->keeps && (run->begun || (whole && !begins))))
+        return 0;
+    if (whole || !run->keeps)
+        return solve_compress(node, tile, &run->compressed);
+    if (begins)
+        code = solve_compress_begin(tile, run->domains, run->count, &run->compressed);
+    return code ? code : solve_compress_part(node, tile, &run->compressed);
+}
+
+/* What has been summed is not wanted again. */
+static void leave_out(const solve_run *run, const grove_node *node, int inputs)
+{
+    for (int k = 0; k < inputs; k++)
+        if (solve_is_summed(run->solve, k) && k != run->solve->uvw)
+            grove_node_leave_out(node, k);
+}
+
+/* Robust fits want the data again, for each walk has other weights. */
+static void drop_sums(solve_run *run)
+{
+    run->keeps = false;
+    solve_compressed_end(&run->compressed);
+}
+
+/* The batch begins where all that it wants is known: its sums, if they are kept. */
+static int begin_part(solve_run *run, const grove_node *node, solve_tile *tile, solve_evaluation *e,
+                      bool *again)
+{
+    if (run->begun)
+        return 0;
+    if (run->keeps)
+        grove_node_parallel(node, find_active(run, e->active), look_at_start, e);
+    if (run->keeps && !tile->ends)
+        return 0;
+    run->begun = true;
+    int code = begin_batch(run, node, tile, e, again);
+    if (!code && run->keeps && !tile->begins) {
+        if (run->solve->robust)
+            drop_sums(run);
+        else
+            leave_out(run, node, tile->count);
+        *again = find_active(run, e->active) > 0;
+    }
+    return code;
+}
+
+/* Weights of a robust fit: of a batch in one tile they are kept; of its parts each look finds
+ * them, of which the first may be for nothing else: `again`. */
+static int weigh(solve_run *run, const grove_node *node, solve_tile *tile, solve_evaluation *e,
+                 bool begins, bool *again)
+{
+    bool whole = tile->begins && tile->ends;
+    int code = 0;
+
+    if (whole && begins)
+        code = solve_begin_weights(tile);
+    else if (!whole && !run->robust)
+        code = solve_weigh_part(node, tile, e, find_active(run, e->active), again);
+    if (tile->robust)
+        run->robust = tile->robust;
+    tile->robust = run->robust;
+    return code;
+}
+
+/* The look is over. */
+static void drop_weights(solve_run *run, solve_evaluation *e)
+{
+    if (e->tile->begins && e->tile->ends)
+        return;
+    grove_free_gaps(run->robust);
+    run->robust = NULL;
+    solve_move_to_weights(e, find_active(run, e->active));
+}
+
+/* At a tile whose weights are known. */
+static int look(solve_run *run, const grove_node *node, solve_tile *tile, solve_evaluation *e,
+                bool begins, bool *again)
+{
+    int code = compress(run, node, tile, begins);
+
+    if (!code)
+        code = begin_part(run, node, tile, e, again);
+    int64_t count = code || *again || !run->begun ? 0 : find_active(run, e->active);
+    if (count) {
+        code = solve_remote_evaluate(node, run->remote, tile, e, count);
+        *again = !code && find_active(run, e->active) > 0;
+    }
+    if (!run->keeps)
+        solve_compressed_end(&run->compressed);
+    if (run->solve->robust)
+        drop_weights(run, e);
+    if (!code && tile->ends)
+        note_progress(run, node);
+    if (!code && tile->ends && !*again)
+        code = solve_count_lost(node, tile, run->domains, run->count);
+    if (!code && tile->ends && !*again)
+        code = advance(run, node, again);
+    *again = *again || !tile->ends;
+    return code;
+}
+
+static int drive(solve_run *run, const grove_node *node, solve_tile *tile, bool *again)
+{
+    bool begins = !run->count;
+
+    if (begins)
+        begin(run, node, tile);
+    find_part(run, tile);
+    tile->keeps = run->keeps;
+    if (run->restored)
+        return tile->ends ? restore_tile(run, node) : 0;
+    solve_evaluation e = {run->solve,
+                          run->parms,
+                          tile,
+                          &run->compressed,
+                          grove_alloc(((size_t)run->count + 1) * sizeof(*e.active)),
+                          0};
+    int code = run->solve->remote ? 0 : solve_fetch(node, tile);
+    if (!code)
+        code = solve_count_part(node, tile, run->domains, run->count, &run->counted);
+    if (!code)
+        code = solve_hear(node, tile, run->domains, run->count, &run->heard);
+    if (!code && run->solve->robust)
+        code = weigh(run, node, tile, &e, begins, again);
+    if (!code && !*again)
+        code = look(run, node, tile, &e, begins, again);
+    free(e.active);
+    return code;
+}
+
+static void find_parms(solve_run *run, const grove_node *node)
+{
+    for (int i = 0; i < run->solve->parm_count; i++)
+        run->parms[i] = grove_node_parm_run(node, run->solve->parms[i].leaf);
+}
+
+int solve_drive(const grove_node *node, void *of_run, const grove_array *const *inputs, int count,
+                bool *again)
+{
+    solve_run *run = of_run;
+    solve_tile tile;
+
+    find_parms(run, node);
+    solve_output_take_back(run->output, run->parms);
+    solve_tile_begin(&tile, run->solve, inputs, count);
+    int code = drive(run, node, &tile, again);
+    solve_tile_end(&tile);
+    if (!code && !*again) /* for what follows in this tile */
+        solve_output_drop_unsolved(run->output, run->parms);
+    return code == GROVE_NO_MEMORY
+               ? grove_node_fail(node, code, "there is no memory for the normal equations")
+               : code;
+}
+
+int solve_prepare(const grove_node *node, void *of_run)
+{
+    solve_run *run = of_run;
+    int code = solve_summary_tell(&run->summary, node);
+
+    solve_summary_end(&run->summary); /* a run may have several cycles */
+    if (code)
+        solve_output_discard(run->output);
+    find_parms(run, node);
+    solve_output_take_back(run->output, run->parms);
+    code = code ? code : solve_output_prepare(run->output, node, run->parms);
+    solve_output_drop_all_unsolved(run->output, run->parms);
+    return code;
+}
+
+int solve_begin(const grove_node *node, void *of_run)
+{
+    solve_run *run = of_run;
+
+    find_parms(run, node);
+    solve_output_take_back(run->output, run->parms);
+    return solve_output_begin(run->output, node);
+}
+
+int solve_commit(const grove_node *node, void *run)
+{
+    (void)node;
+    solve_output_commit(((solve_run *)run)->output);
+    return 0;
+}
+
+void solve_abort(const grove_node *node, void *run)
+{
+    solve_output_abort(((solve_run *)run)->output, node);
+}

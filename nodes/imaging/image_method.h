@@ -1,0 +1,77 @@
+/* Which gridder makes an image, or visibilities: w-stacking, or convolution functions or
+ * image-domain gridding, whose chain of stages a call then stands for. */
+#ifndef GROVE_NODES_IMAGE_METHOD_H
+#define GROVE_NODES_IMAGE_METHOD_H
+
+#include "nodes/imaging/image_plane.h"
+#include "nodes/imaging/image_stage.h"
+
+/* clang-format off */
+#define IMAGE_METHOD_OPTIONS                                                                       \
+    {"method", GROVE_CHOICE, "auto",                                                               \
+     "w_stack: improved w-stacking; aw: convolution_functions, of w and of jones; idg: "           \
+     "image-domain gridding; auto: what is estimated to take least time, with jones aw or idg, "   \
+     "in grid and degrid aw",                                                                      \
+     .choices = "auto w_stack aw idg"},                                                            \
+    IMAGE_STAGE_IDG_OPTIONS,                                                                \
+    {"jones", GROVE_VALUE, "none",                                                                 \
+     "a Jones term of each direction of a sky_grid, and maybe of each station, time and channel, " \
+     "E in place of E[p], through which the sky is seen; none: without one",                       \
+     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES, .own_axes = true},                        \
+    {"support", GROVE_INTEGER, "none", "of method=aw: as of convolution_functions"},               \
+    {"times", GROVE_INTEGER, "1", "of method=aw and idg: so many times in a row share a term"},         \
+    {"channels", GROVE_INTEGER, "1", "of method=aw and idg: the same of channels"},                        \
+    {"samples", GROVE_CHOICE, "none", "of method=aw: as of convolution_functions",                 \
+     .choices = "nearest linear"}
+/* Of classes that have them not for functions that are given, and have room for one more value. */
+#define IMAGE_METHOD_OPTIONS_ALONE                                                                 \
+    {"alike", GROVE_VALUE, "none",                                                                 \
+     "of method=aw: a number for each station; those with the same one have the same jones",       \
+     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_SCALAR, .linear = GROVE_SELECTOR,                 \
+     .own_axes = true},                                                                            \
+    {"oversampling", GROVE_INTEGER, "none", "of method=aw: as of convolution_functions"},          \
+    {"w_planes", GROVE_INTEGER, "none", "of method=aw: as of convolution_functions"}
+/* clang-format on */
+
+/* What the options ask for, and what there is. */
+typedef struct {
+    grove_gridder_image image;
+    double longest[3];  /* |u|, |v|, |w|, wavelengths; 0: not known */
+    double baseline;    /* the longest, wavelengths */
+    const char *stokes; /* of the images */
+    double samples;     /* visibilities of one polarisation */
+    int bands;          /* images that they are shared out among */
+    const char *only;   /* an option that functions do not have; NULL: none is given */
+} image_method;
+
+/* By whose costs methods are chosen. */
+typedef enum { IMAGE_BY_CORE, IMAGE_BY_GPU } image_method_costs;
+
+typedef enum { IMAGE_W_STACK, IMAGE_AW, IMAGE_IDG } image_method_kind;
+
+/* Only in check: which method it is, by the costs of a GPU where the machine has one. A note tells
+ * of functions and of image-domain gridding; `why` is for that of the class: why, how exact it is,
+ * and how long all take. 0, or a code with a message where options do not go together. */
+int image_method_choose(grove_node *node, const image_method *method, image_method_kind *kind,
+                        char why[200]);
+/* Image-domain gridding: seconds, INFINITY where it cannot be done, and its error.
+ * Where it takes `worth` seconds or more, or the antennas' positions are not known, it may only be
+ * said that it takes more than so many seconds. */
+typedef struct {
+    double seconds, error;
+    bool is_bound;
+} image_method_idg;
+
+image_method_idg image_method_estimate_idg(const grove_node *node, const image_method *method,
+                                           image_method_costs costs, double worth);
+/* The same of a stage: aw is with jones, or asked for, and without functions that are given. */
+int image_method_of_stage(const grove_node *node, bool *aw);
+/* Whether image-domain gridding is asked for. */
+bool image_method_is_idg(const grove_node *node);
+/* The functions as an expression in the node's options, and in those of the stages, as `stage` has
+ * them; to be freed. `stokes`: of the images. */
+char *image_method_functions(const grove_node *node, const char *stokes, const char *stage);
+/* Whether functions are of numbers, that is, of one image. */
+bool image_method_is_scalar(const grove_node *node, const char *stokes);
+
+#endif
