@@ -12,7 +12,7 @@
 
 #include "cell.h"
 
-#include "../kernels/compression/compression_simd.h"
+#include "../kernels/fit/compression_simd.h"
 #include "../kernels/simd/isa.h"
 
 #include "../nodes/fit/compression.h"

@@ -3,7 +3,7 @@
 
 #include "device/array.h"
 
-#include "../kernels/reduce/reduce.h"
+#include "../kernels/core/reduce.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static void measure_reduction(gpu_bench *b, const char *name, int kept, int axis
  * root, a sine and a cosine in double, counted as 60 operations. */
 static void measure_noise(gpu_bench *b, bool double_)
 {
-    static const grove_kernel noise = {"noise", NULL, NULL, "../kernels/noise/noise.h", NULL, 0, 0};
+    static const grove_kernel noise = {"noise", NULL, NULL, "../kernels/jones/noise.h", NULL, 0, 0};
     grove_args args = space(b, 5);
     const double ten = 10, width = 1e6, stations[2] = {0, 1}, sefd = 400;
     const double *const numbers[] = {&ten, &width, stations, NULL, &sefd};
@@ -121,9 +121,11 @@ static void measure_product(gpu_bench *b, const char *name, int elements, int co
                             bool double_)
 {
     static const grove_kernel
-        matrices = {"multiply_matrices", NULL, NULL, "../kernels/arithmetic.h", NULL, 0, 0},
-        scalars = {"multiply_elements", NULL, NULL, "../kernels/arithmetic.h", NULL, 0, 0},
-        reals = {"multiply_reals", NULL, NULL, "../kernels/arithmetic.h", NULL, 0, 0};
+        matrices =
+            {"multiply_matrices", NULL, NULL, "../kernels/arithmetic/arithmetic.h", NULL, 0, 0},
+        scalars =
+            {"multiply_elements", NULL, NULL, "../kernels/arithmetic/arithmetic.h", NULL, 0, 0},
+        reals = {"multiply_reals", NULL, NULL, "../kernels/arithmetic/arithmetic.h", NULL, 0, 0};
     grove_args args = space(b, 2);
     int bytes = double_ ? 8 : 4;
     int64_t each;

@@ -4,7 +4,7 @@
 
 #include "device/device.h"
 
-#include "../kernels/predict/predict_cost_cuda.h"
+#include "../kernels/sky/predict_cost_cuda.h"
 
 typedef struct {
     const char *program; /* its name in messages */

@@ -3,7 +3,7 @@
  * times and 16 channels; normal equations gathered to the matrix of a domain, and its solution. */
 #include "gpu-bench.h"
 
-#include "../kernels/compression/compression_simd.h"
+#include "../kernels/fit/compression_simd.h"
 #include "../kernels/fit/fit_solve.h"
 #include "../kernels/fit/fit_sums.h"
 

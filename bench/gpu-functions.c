@@ -4,7 +4,7 @@
  * one image, also with linear interpolation, and the 16 of four correlations and four images. */
 #include "gpu-bench.h"
 
-#include "../kernels/gridder/gridder_convolve_cuda.h"
+#include "../kernels/imaging/gridder/gridder_convolve_cuda.h"
 
 #include <math.h>
 #include <stdio.h>

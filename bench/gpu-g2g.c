@@ -2,7 +2,7 @@
  * to the next; functions without w, that are real, and with it. */
 #include "gpu-bench.h"
 
-#include "../kernels/g2g/g2g_device.h"
+#include "../kernels/imaging/g2g/g2g_device.h"
 
 #include "base/threads.h"
 

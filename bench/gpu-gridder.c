@@ -4,7 +4,7 @@
  * and alike, so that their tiles hold many samples. */
 #include "gpu-bench.h"
 
-#include "../kernels/gridder/gridder_device.h"
+#include "../kernels/imaging/gridder/gridder_device.h"
 
 #include "base/threads.h"
 

@@ -2,7 +2,7 @@
  * channels each, or 512 times of a single channel. */
 #include "gpu-bench.h"
 
-#include "../kernels/idg/idg_device.h"
+#include "../kernels/imaging/idg/idg_device.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "gpu-bench.h"
 #include "machine.h"
 
-#include "../kernels/predict/predict_cuda.h"
+#include "../kernels/sky/predict_cuda.h"
 
 #include <math.h>
 #include <stdio.h>

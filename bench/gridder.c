@@ -7,10 +7,10 @@
 #include "machine.h"
 #include "options.h"
 
-#include "../kernels/convolution/convolution.h"
-#include "../kernels/g2g/g2g.h"
-#include "../kernels/gridder/gridder.h"
-#include "../kernels/idg/idg.h"
+#include "../kernels/imaging/convolution/convolution.h"
+#include "../kernels/imaging/g2g/g2g.h"
+#include "../kernels/imaging/gridder/gridder.h"
+#include "../kernels/imaging/idg/idg.h"
 
 #include "base/threads.h"
 #include "cell.h"

@@ -2,7 +2,7 @@
 
 #include "cell.h"
 
-#include "../kernels/predict/predict_job.h"
+#include "../kernels/sky/predict_job.h"
 
 #include <sched.h>
 #include <stdio.h>

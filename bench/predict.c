@@ -12,9 +12,9 @@
 
 #include "cell.h"
 
-#include "../kernels/predict/predict.h"
-#include "../kernels/predict/predict_job.h"
 #include "../kernels/simd/isa.h"
+#include "../kernels/sky/predict.h"
+#include "../kernels/sky/predict_job.h"
 
 #include <pthread.h>
 #include <stdio.h>

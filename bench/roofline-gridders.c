@@ -3,9 +3,9 @@
 
 #include "machine.h"
 
-#include "../kernels/convolution/convolution.h"
-#include "../kernels/gridder/gridder_hot.h"
-#include "../kernels/idg/idg_hot.h"
+#include "../kernels/imaging/convolution/convolution.h"
+#include "../kernels/imaging/gridder/gridder_hot.h"
+#include "../kernels/imaging/idg/idg_hot.h"
 
 #include "base/threads.h"
 #include "cell.h"

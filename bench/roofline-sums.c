@@ -4,7 +4,7 @@
 
 #include "machine.h"
 
-#include "../kernels/predict/predict.h"
+#include "../kernels/sky/predict.h"
 
 #include <stdio.h>
 #include <stdlib.h>

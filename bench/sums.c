@@ -2,7 +2,7 @@
 
 #include "machine.h"
 
-#include "../kernels/predict/predict.h"
+#include "../kernels/sky/predict.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
  *
  * and instantiated by a node's source file:
  *
- *     #define GROVE_KERNEL_SOURCE "../kernels/phase.h"
+ *     #define GROVE_KERNEL_SOURCE "../kernels/sky/phase.h"
  *     #include "kernel.h"
  *     ... .kernel = GROVE_KERNEL(phase) ...
  *

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROVE_KERNEL_SOURCE "../kernels/arithmetic.h"
+#define GROVE_KERNEL_SOURCE "../kernels/arithmetic/arithmetic.h"
 #include "kernel.h"
 
 /* LeakSanitizer stops all threads and walks their stacks, which fails in blocks of the emulated

@@ -2,7 +2,7 @@
 #ifndef GROVE_TESTS_G2G_WORLD_H
 #define GROVE_TESTS_G2G_WORLD_H
 
-#include "../kernels/g2g/g2g.h"
+#include "../kernels/imaging/g2g/g2g.h"
 #include "gridder-testing.h"
 
 #include <check.h>

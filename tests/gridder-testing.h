@@ -2,7 +2,7 @@
 #ifndef GROVE_TESTS_GRIDDER_TESTING_H
 #define GROVE_TESTS_GRIDDER_TESTING_H
 
-#include "../kernels/gridder/gridder.h"
+#include "../kernels/imaging/gridder/gridder.h"
 
 #include <check.h>
 #include <pthread.h>

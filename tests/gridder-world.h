@@ -2,7 +2,7 @@
 #ifndef GROVE_TESTS_GRIDDER_WORLD_H
 #define GROVE_TESTS_GRIDDER_WORLD_H
 
-#include "../kernels/gridder/gridder_private.h"
+#include "../kernels/imaging/gridder/gridder_private.h"
 
 #include <math.h>
 #include <stdio.h>

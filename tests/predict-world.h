@@ -4,8 +4,8 @@
 
 #include "cell.h"
 
-#include "../kernels/predict/predict.h"
 #include "../kernels/simd/isa.h"
+#include "../kernels/sky/predict.h"
 
 #include <complex.h>
 #include <math.h>

@@ -3,8 +3,8 @@
  * of the tiles. Random functions, odd and even supports and oversampling, all instruction sets.
  * GROVE_TEST_CONFIGURATIONS is 20 times how many configurations there are beside the fixed ones,
  * GROVE_TEST_SEED where they begin. */
-#include "../kernels/convolution/convolution.h"
-#include "../kernels/convolution/convolution_fit.h"
+#include "../kernels/imaging/convolution/convolution.h"
+#include "../kernels/imaging/convolution/convolution_fit.h"
 #include "gridder-testing.h"
 
 #include <check.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROVE_KERNEL_SOURCE "../kernels/arithmetic.h"
+#define GROVE_KERNEL_SOURCE "../kernels/arithmetic/arithmetic.h"
 #include "kernel.h"
 
 enum { NUMBERS = 20000, INDICES = 16, MOST = 16, ITEMS = 10 };

@@ -5,7 +5,7 @@
 #include "g2g-world.h"
 #include "heap-testing.h"
 
-#include "../kernels/g2g/g2g_device.h"
+#include "../kernels/imaging/g2g/g2g_device.h"
 #include "base/text.h"
 
 extern const grove_class grove_class_sought_image,

@@ -5,32 +5,35 @@
 #include "cuda-testing.h"
 
 #include <check.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define GROVE_KERNEL_SOURCE "../kernels/arithmetic.h"
+#define GROVE_KERNEL_SOURCE "../kernels/arithmetic/arithmetic.h"
 #include "kernel.h"
-#define GROVE_KERNEL_SOURCE "../kernels/array.h"
+#define GROVE_KERNEL_SOURCE "../kernels/core/array.h"
 #include "kernel.h"
-#define GROVE_KERNEL_SOURCE "../kernels/beam.h"
+#define GROVE_KERNEL_SOURCE "../kernels/jones/beam.h"
 #include "kernel.h"
-#define GROVE_KERNEL_SOURCE "../kernels/brightness.h"
+#define GROVE_KERNEL_SOURCE "../kernels/sky/brightness.h"
 #include "kernel.h"
-#define GROVE_KERNEL_SOURCE "../kernels/coordinates.h"
+#define GROVE_KERNEL_SOURCE "../kernels/common/coordinates.h"
 #include "kernel.h"
-#define GROVE_KERNEL_SOURCE "../kernels/elementary.h"
+#define GROVE_KERNEL_SOURCE "../kernels/arithmetic/elementary.h"
 #include "kernel.h"
-#define GROVE_KERNEL_SOURCE "../kernels/gains.h"
+#define GROVE_KERNEL_SOURCE "../kernels/jones/gains.h"
 #include "kernel.h"
-#define GROVE_KERNEL_SOURCE "../kernels/matrix.h"
+#define GROVE_KERNEL_SOURCE "../kernels/arithmetic/matrix.h"
 #include "kernel.h"
-#define GROVE_KERNEL_SOURCE "../kernels/noise/noise.h"
+#define GROVE_KERNEL_SOURCE "../kernels/jones/noise.h"
 #include "kernel.h"
-#define GROVE_KERNEL_SOURCE "../kernels/phase.h"
+#define GROVE_KERNEL_SOURCE "../kernels/sky/phase.h"
 #include "kernel.h"
-#define GROVE_KERNEL_SOURCE "../kernels/parm.h"
+#define GROVE_KERNEL_SOURCE "../kernels/jones/rotation.h"
 #include "kernel.h"
-#define GROVE_KERNEL_SOURCE "../kernels/point.h"
+#define GROVE_KERNEL_SOURCE "../kernels/fit/parm.h"
+#include "kernel.h"
+#define GROVE_KERNEL_SOURCE "../kernels/sky/point.h"
 #include "kernel.h"
 
 /* Formats of cells, one word each: first the output, then the inputs. A digit: the number of
@@ -315,37 +318,41 @@ static bool is_sample(const char *prefix, const char *name, size_t length)
     return false;
 }
 
+/* The cell functions of a header, each of which has a sample. */
+static int count_samples(const char *path)
+{
+    char *text = grove_file_read(path, (size_t)1 << 20, true, NULL, NULL);
+    int found = 0;
+
+    for (char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        bool elementary = !strncmp(line, "GROVE_ELEMENTARY(", 17);
+        if (!elementary && strncmp(line, "GROVE_CELL(", 11) != 0)
+            continue;
+        line += elementary ? 17 : 11;
+        size_t length = strcspn(line, ",)");
+        ck_assert_msg(is_sample(elementary ? "elementary_" : "", line, length),
+                      "%s: %.*s is not tested here", path, (int)length, line);
+        found++;
+    }
+    free(text);
+    return found;
+}
+
 /* Whoever adds a cell function must add a sample. */
 START_TEST(test_all_cell_functions_have_samples)
 {
     const char *source = getenv("GROVE_SOURCE");
-    char *folder = grove_path_join(source ? source : "..", "kernels");
-    char **names = grove_folder_list(folder);
+    char *pattern = grove_format("%s/kernels/*/*.h", source ? source : "..");
+    glob_t headers;
     int found = 0;
 
-    for (int k = 0; names && names[k]; k++) {
-        char *path = grove_path_join(folder, names[k]);
-        char *text = grove_ends_with(path, ".h")
-                         ? grove_file_read(path, (size_t)1 << 20, true, NULL, NULL)
-                         : NULL;
-        for (char *line = text; line; line = strchr(line, '\n')) {
-            line += *line == '\n';
-            bool elementary = !strncmp(line, "GROVE_ELEMENTARY(", 17);
-            if (!elementary && strncmp(line, "GROVE_CELL(", 11) != 0)
-                continue;
-            line += elementary ? 17 : 11;
-            size_t length = strcspn(line, ",)");
-            ck_assert_msg(is_sample(elementary ? "elementary_" : "", line, length),
-                          "%s: %.*s is not tested here", names[k], (int)length, line);
-            found++;
-        }
-        free(text);
-        free(path);
-        free(names[k]);
-    }
+    ck_assert_int_eq(glob(pattern, 0, NULL, &headers), 0);
+    for (size_t k = 0; k < headers.gl_pathc; k++)
+        found += count_samples(headers.gl_pathv[k]);
     ck_assert_int_gt(found, 40);
-    free(names);
-    free(folder);
+    globfree(&headers);
+    free(pattern);
 }
 END_TEST
 

@@ -2,7 +2,7 @@
  * every kernel, random geometry, and the same bits for any tile. */
 #include "cuda-testing.h"
 
-#include "../kernels/predict/predict_cuda.h"
+#include "../kernels/sky/predict_cuda.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "cuda-testing.h"
 #include "device/array.h"
 
-#include "../kernels/reduce/reduce.h"
+#include "../kernels/core/reduce.h"
 
 #include <check.h>
 #include <stdlib.h>

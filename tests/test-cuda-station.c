@@ -3,7 +3,7 @@
  * station with itself, coordinates that are not of the stations; and the same bits for any tile. */
 #include "cuda-testing.h"
 
-#include "../kernels/predict/predict_cuda.h"
+#include "../kernels/sky/predict_cuda.h"
 
 #include <check.h>
 #include <complex.h>

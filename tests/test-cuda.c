@@ -428,7 +428,8 @@ START_TEST(test_missing_parts_are_reported)
     grove_device *device = cuda_testing_open(0);
     ck_assert_str_eq(device->description, "Emulated device, compute 9.0, 4.0 GiB");
     const grove_kernel unknown = {"nothing", NULL, NULL, "../kernels/nowhere.h", NULL, 0, 0};
-    const grove_kernel missing = {"nothing", NULL, NULL, "../kernels/arithmetic.h", NULL, 0, 0};
+    const grove_kernel missing = {"nothing", NULL, NULL, "../kernels/arithmetic/arithmetic.h",
+                                  NULL,      0,    0};
     grove_args args = cuda_testing_sum(NULL, NULL, NULL, 1);
     ck_assert_int_ne(grove_device_launch(device, &unknown, &args, true, errors), 0);
     ck_assert_int_ne(grove_device_launch(device, &missing, &args, true, errors), 0);

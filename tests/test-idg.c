@@ -2,8 +2,8 @@
  * says; its adjoint; the same bits for any threads; several layers give what one does; the same as
  * w-stacking. Tracks of baselines, all instruction sets. GROVE_TEST_CONFIGURATIONS is 20 times how
  * many random configurations there are beside the fixed ones, GROVE_TEST_SEED where they begin. */
-#include "../kernels/gridder/gridder_device.h"
-#include "../kernels/idg/idg.h"
+#include "../kernels/imaging/gridder/gridder_device.h"
+#include "../kernels/imaging/idg/idg.h"
 #include "gridder-testing.h"
 
 #include <check.h>

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../kernels/flag_rule.h"
+#include "../kernels/core/flag_rule.h"
 
 enum { STATIONS = 5, GUARD = 64 };
 static const int32_t left[] = {0, 0, 0, 0, 1, 1, 1, 2, 2, 3},

@@ -2,7 +2,7 @@
  * and smearing; any cut into tiles gives the same bits; MeqTrees' own values. */
 #include "grid.h"
 
-#include "../kernels/predict/predict.h"
+#include "../kernels/sky/predict.h"
 
 #include <check.h>
 #include <math.h>

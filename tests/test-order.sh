@@ -10,14 +10,13 @@ function fault(text)
     faults++
 }
 
-# The room of a file or an included name: a folder of src/ or of nodes/, "kernels", or one of the rooms of
+# The room of a file or an included name: a folder of src/, nodes/ or kernels/, or one of the rooms of
 # the headers that are installed: "cell" (cell.h, cell_jones.h, cell_math.h), "plugin" (plugin.h, fit.h, keep.h, kernel.h), "grove".
 function room(name)
 {
-    if (name ~ /^kernels\//) return "kernels"
-    if (name ~ /^nodes\/[^\/]*\//) { # a subject, or "nodes/common", which all may include
+    if (name ~ /^(kernels|nodes)\/[^\/]*\//) { # of a subject, or of several
         split(name, part_of, "/")
-        return "nodes/" part_of[2]
+        return part_of[1] "/" part_of[2]
     }
     if (name ~ /^(src\/)?grove\.h$/) return "grove"
     if (name ~ /^(src\/)?cell(_jones|_math)?\.h$/) return "cell"
@@ -32,11 +31,16 @@ function allowed(from, to)
 {
     if (from == to) return 1
     if (to == "cell") return 1
-    if (from ~ /^(kernels|cell)$/) return 0
+    if (from ~ /^kernels/) return to ~ /^kernels\/(common|simd|cuda|limits)$/
+    if (from == "cell") return 0
     if (from ~ /^(plugin|grove)$/ || from == "cli") return to ~ /^(plugin|grove)$/
     if (from == "grove.c") return to ~ /^(plugin|grove)$/ || (to in level && to != "cli")
-    if (from ~ /^(device|run|plot)$/ && to == "kernels") return 1
-    if (from ~ /^nodes/) return to ~ /^(plugin|kernels|io|base|plot|nodes\/common)$/
+    if (from ~ /^(device|run)$/ && to == "kernels/core") return 1
+    if (from == "plot" && to == "kernels/imaging") return 1
+    if (from ~ /^nodes/) {
+        sub(/^nodes/, "kernels", from)
+        return to == from || to ~ /^(plugin|kernels\/(common|simd)|io|base|plot|nodes\/common)$/
+    }
     if (to ~ /^(plugin|grove)$/) return 1
     return to in level && level[to] < level[from]
 }
@@ -70,6 +74,8 @@ FNR == 1 {
         close(folder name)
         next
     }
+    if (FILENAME ~ /^src/)
+        sub(/^\.\.\/kernels/, "kernels", name) # beside src/, which is searched
     if (name ~ /^\.\.\//) { # from the folder of the file
         while (sub(/^\.\.\//, "", name))
             sub(/[^\/]*\/$/, "", folder)

@@ -2,8 +2,8 @@
  * conj K_qs): a BLAS computes it too, from the same factors, in the same precision. */
 #include "cell.h"
 
-#include "../kernels/predict/predict.h"
 #include "../kernels/simd/isa.h"
+#include "../kernels/sky/predict.h"
 
 #include <cblas.h>
 #include <check.h>

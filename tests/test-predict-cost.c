@@ -2,8 +2,8 @@
  * the cpu and on GPUs; the option method overrides the choice. */
 #include "grid.h"
 
-#include "../kernels/predict/predict.h"
 #include "../kernels/simd/isa.h"
+#include "../kernels/sky/predict.h"
 #include "base/file.h"
 #include "nodes/sky/predict_cost.h"
 

@@ -1,8 +1,8 @@
 /* Sums by stations over a part of the rows of each time: the same bits as over all, from fewer
  * tiles of the products. */
-#include "../kernels/predict/predict.h"
-#include "../kernels/predict/predict_grid.h"
 #include "../kernels/simd/isa.h"
+#include "../kernels/sky/predict.h"
+#include "../kernels/sky/predict_grid.h"
 
 #include <check.h>
 #include <stdbool.h>

@@ -229,7 +229,7 @@ __device__ __forceinline__ double power_of_two(double x)
 }
 
 /* sin x / x, x = pi turns, |turns| <= 1/2, t = turns^2: the polynomials of the CPU
- * (kernels/predict/predict_sincs.h). */
+ * (kernels/sky/predict_sincs.h). */
 __device__ __forceinline__ float sinc_near(float t)
 {
     float s = t * 0.02471864459807641f - 0.19044175272048114f;

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define GROVE_KERNEL_SOURCE "../../kernels/arithmetic.h"
+#define GROVE_KERNEL_SOURCE "../../kernels/arithmetic/arithmetic.h"
 #include "kernel.h"
 
 /* ---- sums ---- */

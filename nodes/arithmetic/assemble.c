@@ -1,7 +1,7 @@
 /* Jones terms and vectors made of scalars, one for each element. */
 #include "nodes/common/form.h"
 
-#define GROVE_KERNEL_SOURCE "../../kernels/matrix.h"
+#define GROVE_KERNEL_SOURCE "../../kernels/arithmetic/matrix.h"
 #include "kernel.h"
 
 static const grove_kernel kernel = GROVE_KERNEL(assemble);

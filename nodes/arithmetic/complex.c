@@ -1,6 +1,6 @@
 #include "nodes/common/form.h"
 
-#define GROVE_KERNEL_SOURCE "../../kernels/arithmetic.h"
+#define GROVE_KERNEL_SOURCE "../../kernels/arithmetic/arithmetic.h"
 #include "kernel.h"
 
 static const grove_kernel kernel = GROVE_KERNEL(complex_parts);

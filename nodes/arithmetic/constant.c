@@ -1,6 +1,6 @@
 #include "nodes/common/form.h"
 
-#define GROVE_KERNEL_SOURCE "../../kernels/matrix.h"
+#define GROVE_KERNEL_SOURCE "../../kernels/arithmetic/matrix.h"
 #include "kernel.h"
 
 static const grove_kernel kernel = GROVE_KERNEL(reshape);

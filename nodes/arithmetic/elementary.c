@@ -1,7 +1,7 @@
 /* Functions of one value, `x`, element by element. */
 #include "nodes/common/form.h"
 
-#define GROVE_KERNEL_SOURCE "../../kernels/elementary.h"
+#define GROVE_KERNEL_SOURCE "../../kernels/arithmetic/elementary.h"
 #include "kernel.h"
 
 /* Elementwise functions, which matrices are refused for. */

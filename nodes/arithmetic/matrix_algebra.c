@@ -2,7 +2,7 @@
 #include "fit.h"
 #include "nodes/common/form.h"
 
-#define GROVE_KERNEL_SOURCE "../../kernels/matrix.h"
+#define GROVE_KERNEL_SOURCE "../../kernels/arithmetic/matrix.h"
 #include "kernel.h"
 
 /* ---- inputs ---- */

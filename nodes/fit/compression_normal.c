@@ -2,7 +2,7 @@
  * of a derivative: b_a = conj(e_a (S1 - S2 k^H)), H_ab = e_b S2 e_a^H. */
 #include "nodes/fit/compression.h"
 
-#include "../../kernels/compression/compression_simd.h"
+#include "../../kernels/fit/compression_simd.h"
 #include "../../kernels/simd/isa.h"
 
 #include <stdbool.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROVE_KERNEL_SOURCE "../../kernels/parm.h"
+#define GROVE_KERNEL_SOURCE "../../kernels/fit/parm.h"
 #include "kernel.h"
 
 static const grove_kernel kernel = GROVE_KERNEL(parm);

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-#include "../../kernels/compression/compression_simd.h"
+#include "../../kernels/fit/compression_simd.h"
 
 #include <math.h>
 #include <stdlib.h>

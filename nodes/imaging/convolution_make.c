@@ -1,5 +1,5 @@
 #include "nodes/imaging/convolution_make.h"
-#include "../../kernels/convolution/convolution_fit.h"
+#include "../../kernels/imaging/convolution/convolution_fit.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -2,8 +2,8 @@
 #ifndef GROVE_NODES_DEGRID_H
 #define GROVE_NODES_DEGRID_H
 
-#include "../../kernels/gridder/gridder.h"
-#include "../../kernels/idg/idg.h"
+#include "../../kernels/imaging/gridder/gridder.h"
+#include "../../kernels/imaging/idg/idg.h"
 #include "nodes/imaging/image_convolve.h"
 #include "nodes/imaging/image_cube.h"
 #include "nodes/imaging/image_device.h"

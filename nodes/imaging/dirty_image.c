@@ -1,6 +1,6 @@
 /* Dirty images and point-spread functions: accumulators over all visibilities. */
 #include "nodes/imaging/dirty_image.h"
-#include "../../kernels/gridder/gridder.h"
+#include "../../kernels/imaging/gridder/gridder.h"
 #include "nodes/imaging/image_method.h"
 #include "nodes/imaging/image_plane.h"
 #include "nodes/imaging/image_samples.h"

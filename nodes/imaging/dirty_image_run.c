@@ -1,5 +1,5 @@
 /* The run of dirty images and point-spread functions on the host. */
-#include "../../kernels/gridder/gridder.h"
+#include "../../kernels/imaging/gridder/gridder.h"
 #include "nodes/imaging/dirty_image.h"
 #include "nodes/imaging/gridder_threads.h"
 #include "nodes/imaging/image_plane.h"

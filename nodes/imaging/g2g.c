@@ -3,7 +3,7 @@
 #include "nodes/imaging/convolution_make.h"
 #include "nodes/imaging/gridder_threads.h"
 
-#include "../../kernels/g2g/g2g_device.h"
+#include "../../kernels/imaging/g2g/g2g_device.h"
 
 #include "base/error.h"
 #include "base/hash.h"

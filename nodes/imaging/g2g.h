@@ -3,7 +3,7 @@
 #ifndef GROVE_NODES_G2G_H
 #define GROVE_NODES_G2G_H
 
-#include "../../kernels/g2g/g2g.h"
+#include "../../kernels/imaging/g2g/g2g.h"
 #include "nodes/imaging/image_functions.h"
 
 /* clang-format off */

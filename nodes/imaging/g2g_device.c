@@ -2,7 +2,7 @@
 #include "nodes/imaging/g2g.h"
 #include "nodes/imaging/image_launch.h"
 
-#include "../../kernels/g2g/g2g_device.h"
+#include "../../kernels/imaging/g2g/g2g_device.h"
 #include "base/memory.h"
 #include "keep.h"
 

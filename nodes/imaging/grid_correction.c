@@ -1,5 +1,5 @@
 /* grid_correction: between the transforms of the planes of a grid and an image. */
-#include "../../kernels/gridder/gridder_device.h"
+#include "../../kernels/imaging/gridder/gridder_device.h"
 #include "nodes/common/form.h"
 #include "nodes/imaging/image_launch.h"
 #include "nodes/imaging/image_stage.h"

@@ -2,7 +2,7 @@
 #ifndef GROVE_NODES_GRIDDER_THREADS_H
 #define GROVE_NODES_GRIDDER_THREADS_H
 
-#include "../../kernels/gridder/gridder.h"
+#include "../../kernels/imaging/gridder/gridder.h"
 #include "base/threads.h"
 #include "plugin.h"
 

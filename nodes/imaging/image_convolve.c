@@ -2,7 +2,7 @@
 #include "nodes/imaging/image_launch.h"
 #include "nodes/imaging/image_plane.h"
 
-#include "../../kernels/convolution/convolution_hot.h"
+#include "../../kernels/imaging/convolution/convolution_hot.h"
 #include "base/error.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef GROVE_NODES_IMAGE_CONVOLVE_H
 #define GROVE_NODES_IMAGE_CONVOLVE_H
 
-#include "../../kernels/gridder/gridder_convolve_cuda.h"
+#include "../../kernels/imaging/gridder/gridder_convolve_cuda.h"
 #include "nodes/imaging/image_bands.h"
 #include "nodes/imaging/image_device.h"
 #include "nodes/imaging/image_functions.h"

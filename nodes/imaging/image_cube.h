@@ -2,7 +2,7 @@
 #ifndef GROVE_NODES_IMAGE_CUBE_H
 #define GROVE_NODES_IMAGE_CUBE_H
 
-#include "../../kernels/gridder/gridder.h"
+#include "../../kernels/imaging/gridder/gridder.h"
 #include "plugin.h"
 
 /* clang-format off */

@@ -3,7 +3,7 @@
 #ifndef GROVE_NODES_IMAGE_DEVICE_H
 #define GROVE_NODES_IMAGE_DEVICE_H
 
-#include "../../kernels/gridder/gridder_device.h"
+#include "../../kernels/imaging/gridder/gridder_device.h"
 #include "keep.h"
 #include "nodes/imaging/image_stokes.h"
 

@@ -3,7 +3,7 @@
 #ifndef GROVE_NODES_IMAGE_FUNCTIONS_H
 #define GROVE_NODES_IMAGE_FUNCTIONS_H
 
-#include "../../kernels/convolution/convolution.h"
+#include "../../kernels/imaging/convolution/convolution.h"
 #include "nodes/imaging/image_mueller.h"
 #include "nodes/imaging/image_stage.h"
 

@@ -2,7 +2,7 @@
 #ifndef GROVE_NODES_IMAGE_LAUNCH_H
 #define GROVE_NODES_IMAGE_LAUNCH_H
 
-#include "../../kernels/gridder/gridder_cuda.h"
+#include "../../kernels/imaging/gridder/gridder_cuda.h"
 #include "base/error.h"
 #include "plugin.h"
 

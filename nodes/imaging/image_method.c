@@ -1,7 +1,7 @@
 #include "nodes/imaging/image_method.h"
 #include "nodes/imaging/convolution_make.h"
 
-#include "../../kernels/gridder/gridder_device.h"
+#include "../../kernels/imaging/gridder/gridder_device.h"
 
 #include "base/error.h"
 #include "base/text.h"

@@ -4,7 +4,7 @@
 #ifndef GROVE_NODES_IMAGE_MUELLER_H
 #define GROVE_NODES_IMAGE_MUELLER_H
 
-#include "../../kernels/convolution/convolution.h"
+#include "../../kernels/imaging/convolution/convolution.h"
 #include "nodes/imaging/image_stokes.h"
 
 /* Functions are numbered by blocks of times, pairs of groups of stations (of p, then of q), blocks

@@ -4,7 +4,7 @@
 #ifndef GROVE_NODES_IMAGE_PLANE_H
 #define GROVE_NODES_IMAGE_PLANE_H
 
-#include "../../kernels/gridder/gridder.h"
+#include "../../kernels/imaging/gridder/gridder.h"
 #include "base/hash.h"
 #include "plugin.h"
 

@@ -3,7 +3,7 @@
 #ifndef GROVE_NODES_IMAGE_SAMPLES_H
 #define GROVE_NODES_IMAGE_SAMPLES_H
 
-#include "../../kernels/gridder/gridder.h"
+#include "../../kernels/imaging/gridder/gridder.h"
 #include "nodes/imaging/image_stokes.h"
 #include "nodes/imaging/image_sum.h"
 #include "plugin.h"

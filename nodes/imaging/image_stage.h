@@ -2,7 +2,7 @@
 #ifndef GROVE_NODES_IMAGE_STAGE_H
 #define GROVE_NODES_IMAGE_STAGE_H
 
-#include "../../kernels/idg/idg.h"
+#include "../../kernels/imaging/idg/idg.h"
 #include "nodes/imaging/image_plane.h"
 
 /* clang-format off */

@@ -2,7 +2,7 @@
 #ifndef GROVE_NODES_IMAGE_SUBGRIDS_H
 #define GROVE_NODES_IMAGE_SUBGRIDS_H
 
-#include "../../kernels/idg/idg.h"
+#include "../../kernels/imaging/idg/idg.h"
 #include "nodes/imaging/image_stokes.h"
 #include "nodes/imaging/image_terms.h"
 #include "plugin.h"

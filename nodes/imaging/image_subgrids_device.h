@@ -4,7 +4,7 @@
 #ifndef GROVE_NODES_IMAGE_SUBGRIDS_DEVICE_H
 #define GROVE_NODES_IMAGE_SUBGRIDS_DEVICE_H
 
-#include "../../kernels/idg/idg_device.h"
+#include "../../kernels/imaging/idg/idg_device.h"
 #include "nodes/imaging/image_bands.h"
 #include "nodes/imaging/image_cube.h"
 #include "nodes/imaging/image_device.h"

@@ -3,8 +3,8 @@
 #ifndef GROVE_NODES_IMAGE_TERMS_H
 #define GROVE_NODES_IMAGE_TERMS_H
 
-#include "../../kernels/idg/idg.h"
-#include "../../kernels/idg/idg_cuda.h"
+#include "../../kernels/imaging/idg/idg.h"
+#include "../../kernels/imaging/idg/idg_cuda.h"
 #include "nodes/imaging/image_bands.h"
 #include "plugin.h"
 

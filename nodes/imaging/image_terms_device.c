@@ -1,7 +1,7 @@
 /* Terms of the image plane on the pixels of subgrids, made by a device. */
 #include "nodes/imaging/image_terms.h"
 
-#include "../../kernels/idg/idg_device.h"
+#include "../../kernels/imaging/idg/idg_device.h"
 #include "base/error.h"
 #include "keep.h"
 

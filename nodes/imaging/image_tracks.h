@@ -3,7 +3,7 @@
 #ifndef GROVE_NODES_IMAGE_TRACKS_H
 #define GROVE_NODES_IMAGE_TRACKS_H
 
-#include "../../kernels/gridder/gridder.h"
+#include "../../kernels/imaging/gridder/gridder.h"
 #include "plugin.h"
 
 /* All baselines at as many of the times as make some hundred thousand rows. */

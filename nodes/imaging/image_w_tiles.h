@@ -2,7 +2,7 @@
 #ifndef GROVE_NODES_IMAGE_W_TILES_H
 #define GROVE_NODES_IMAGE_W_TILES_H
 
-#include "../../kernels/idg/idg.h"
+#include "../../kernels/imaging/idg/idg.h"
 #include "plugin.h"
 
 /* Sets plan->blocks, if the plan has w-tiles: by the antennas' positions, or all that there are. */

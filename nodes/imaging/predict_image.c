@@ -1,6 +1,6 @@
 /* Visibilities of an image: the adjoint of dirty_image. */
 #include "nodes/imaging/predict_image.h"
-#include "../../kernels/gridder/gridder.h"
+#include "../../kernels/imaging/gridder/gridder.h"
 #include "nodes/imaging/gridder_threads.h"
 #include "nodes/imaging/image_method.h"
 #include "nodes/imaging/image_plane.h"

@@ -2,7 +2,7 @@
 #ifndef GROVE_NODES_UV_DENSITY_H
 #define GROVE_NODES_UV_DENSITY_H
 
-#include "../../kernels/gridder/gridder.h"
+#include "../../kernels/imaging/gridder/gridder.h"
 #include "plugin.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "nodes/jones/dish.h"
 
-#define GROVE_KERNEL_SOURCE "../../kernels/beam.h"
+#define GROVE_KERNEL_SOURCE "../../kernels/jones/beam.h"
 #include "kernel.h"
 
 static const grove_kernel kernel = GROVE_KERNEL(beam_gaussian);

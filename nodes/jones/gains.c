@@ -1,7 +1,7 @@
 #include "base/error.h"
 #include "plugin.h"
 
-#define GROVE_KERNEL_SOURCE "../../kernels/gains.h"
+#define GROVE_KERNEL_SOURCE "../../kernels/jones/gains.h"
 #include "kernel.h"
 
 static const grove_kernel kernel = GROVE_KERNEL(gains);

@@ -1,10 +1,10 @@
 #include "base/error.h"
 #include "plugin.h"
 
-#include "../../kernels/noise/noise_simd.h"
+#include "../../kernels/jones/noise_simd.h"
 
 static const grove_kernel kernel = {
-    "noise", grove_noise_single, grove_noise_double, "../../kernels/noise/noise.h", 0, 0, 0};
+    "noise", grove_noise_single, grove_noise_double, "../../kernels/jones/noise.h", 0, 0, 0};
 
 static const grove_input inputs[] = {
     {"obs", GROVE_OBJECT, "times, baselines, channels", .object = "observation"},

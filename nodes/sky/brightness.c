@@ -1,11 +1,11 @@
 #include "plugin.h"
 
-#include "../../kernels/brightness/brightness_simd.h"
+#include "../../kernels/sky/brightness_simd.h"
 
 static const grove_kernel kernel = {"brightness",
                                     grove_brightness_single,
                                     grove_brightness_double,
-                                    "../../kernels/brightness.h",
+                                    "../../kernels/sky/brightness.h",
                                     0,
                                     0,
                                     0};

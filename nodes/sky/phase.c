@@ -1,7 +1,7 @@
 #include "nodes/sky/phase_rate.h"
 #include "plugin.h"
 
-#define GROVE_KERNEL_SOURCE "../../kernels/phase.h"
+#define GROVE_KERNEL_SOURCE "../../kernels/sky/phase.h"
 #include "kernel.h"
 
 static const grove_kernel kernel = GROVE_KERNEL(phase);

@@ -1,10 +1,10 @@
 #include "nodes/sky/phase_rate.h"
 #include "nodes/sky/smear.h"
 
-#include "../../kernels/point/point_simd.h"
+#include "../../kernels/sky/point_simd.h"
 
 static const grove_kernel kernel = {
-    "point", grove_point_single, grove_point_double, "../../kernels/point.h", 0, 0, 0};
+    "point", grove_point_single, grove_point_double, "../../kernels/sky/point.h", 0, 0, 0};
 
 static const grove_input inputs[] = {
     {"sky", GROVE_OBJECT, "the sources", .object = "sky"},

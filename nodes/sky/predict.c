@@ -2,11 +2,11 @@
 #include "nodes/sky/predict_cost.h"
 #include "nodes/sky/smear.h"
 
-#include "../../kernels/predict/predict.h"
-#include "../../kernels/predict/predict_cuda.h"
-#include "../../kernels/predict/predict_skip.h"
+#include "../../kernels/common/visibility.h"
 #include "../../kernels/simd/isa.h"
-#include "../../kernels/visibility.h"
+#include "../../kernels/sky/predict.h"
+#include "../../kernels/sky/predict_cuda.h"
+#include "../../kernels/sky/predict_skip.h"
 #include "base/tuning.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "nodes/sky/predict_cost.h"
 
+#include "../../kernels/common/visibility.h"
 #include "../../kernels/simd/isa.h"
-#include "../../kernels/visibility.h"
 
 #include <math.h>
 #include <stdio.h>

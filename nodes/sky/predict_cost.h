@@ -3,8 +3,8 @@
 #ifndef GROVE_NODES_PREDICT_COST_H
 #define GROVE_NODES_PREDICT_COST_H
 
-#include "../../kernels/predict/predict_cost.h"
-#include "../../kernels/predict/predict_cost_cuda.h"
+#include "../../kernels/sky/predict_cost.h"
+#include "../../kernels/sky/predict_cost_cuda.h"
 
 #include "base/tuning.h"
 #include "plugin.h"

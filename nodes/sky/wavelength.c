@@ -1,6 +1,6 @@
 #include "plugin.h"
 
-#define GROVE_KERNEL_SOURCE "../../kernels/coordinates.h"
+#define GROVE_KERNEL_SOURCE "../../kernels/common/coordinates.h"
 #include "kernel.h"
 
 static const grove_kernel kernel = GROVE_KERNEL(wavelength);

@@ -6,7 +6,6 @@
 #ifndef GROVE_DEVICE_ALGEBRA_H
 #define GROVE_DEVICE_ALGEBRA_H
 
-#include "../kernels/gridder/gridder.h"
 #include "base/error.h"
 #include "plugin.h"
 #include <stdbool.h>

@@ -4,9 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../kernels/reduce/reduce.h"
+#include "../kernels/core/reduce.h"
 
-#define GROVE_KERNEL_SOURCE "../kernels/array.h"
+#define GROVE_KERNEL_SOURCE "../kernels/core/array.h"
 #include "kernel.h"
 
 /* ---- casts on the host: rows of cells at a time ---- */

@@ -1,5 +1,5 @@
 /* Dirty images of Stokes I, by the default gridder. */
-#include "../kernels/gridder/gridder.h"
+#include "../kernels/imaging/gridder/gridder.h"
 
 #include "base/memory.h"
 #include "base/text.h"

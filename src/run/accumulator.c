@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../kernels/reduce/reduce.h"
+#include "../kernels/core/reduce.h"
 
 static const int level_kinds[GROVE_CUTS] = {GROVE_AXIS_FREQ, GROVE_AXIS_BASELINE, GROVE_AXIS_TIME};
 static const int level_cuts[GROVE_CUTS] = {GROVE_CUT_FREQ, GROVE_CUT_BASELINE, GROVE_CUT_TIME};

@@ -3,7 +3,7 @@
  * reduce. * Each element is reduced in double, level by level. First come source, station and other
  * axes, in the order of storage; then freq, then baseline, then time. Along these last three,
  * blocks of 64 cells are added in the order of the index, and the sums of blocks along a binary
- * tree; blocks are numbered from the begin of the whole axis (kernels/reduce/reduce.h). * For a
+ * tree; blocks are numbered from the begin of the whole axis (kernels/core/reduce.h). * For a
  * level whose axis tiles cut, the sum of the open block and at most log2(blocks) nodes of the tree
  * are kept; for other levels the sums only, until the next level receives them. Each device that
  * adds tiles has its own set of sums; they are merged on the host at the end. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../kernels/reduce/reduce.h"
+#include "../kernels/core/reduce.h"
 
 /* Whether any order of additions gives the same bits: then there are no blocks. */
 static bool is_exact(const grove_block_sums *sums)

@@ -1,5 +1,5 @@
 /* Block sums: sums (or means, minima, maxima) of values over axes, in blocks and along a fixed tree
- * of blocks, as kernels/reduce/reduce.h defines them bit by bit. */
+ * of blocks, as kernels/core/reduce.h defines them bit by bit. */
 #ifndef GROVE_RUN_BLOCK_SUMS_H
 #define GROVE_RUN_BLOCK_SUMS_H
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "../kernels/flag_rule.h"
+#include "../kernels/core/flag_rule.h"
 
 static unsigned all_bits(int elements)
 {

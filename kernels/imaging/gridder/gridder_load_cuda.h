@@ -1,0 +1,273 @@
+/* Samples of a tile for the kernels of gridder_spread.cu: where their kernels lie, their weights
+ * and values. For CUDA alone. */
+#ifndef GROVE_KERNELS_GRIDDER_LOAD_CUDA_H
+#define GROVE_KERNELS_GRIDDER_LOAD_CUDA_H
+
+#include "gridder_cuda.h"
+
+#include "../../cuda/number.h"
+
+enum { SIDE = GROVE_GRIDDER_SIDE, BLOCK = GROVE_GRIDDER_BLOCK, FACTORS = GROVE_GRIDDER_FACTORS };
+enum {
+    NARROW = GROVE_GRIDDER_NARROW,
+    SOME = 32, /* samples whose taps are in shared memory; of kernels wider than 8 half of that */
+    TAPS = SOME * 3 * NARROW,
+    WARPS = BLOCK / 32
+};
+
+template <typename real> struct limits_of {
+    enum { cells = GROVE_GRIDDER_CELLS_SINGLE };
+};
+template <> struct limits_of<double> {
+    enum { cells = GROVE_GRIDDER_CELLS_DOUBLE };
+};
+
+// Whether narrow kernels have more planes than a chunk: threads sum in those of the chunk.
+__device__ __forceinline__ bool takes_chunks(const grove_gridder_state *g)
+{
+    return g->width <= NARROW && g->width_w > g->chunk_planes;
+}
+
+template <typename real> struct alignas(16) four_numbers {
+    real x[4];
+};
+
+// A complex number that is read at once.
+template <typename real> struct alignas(2 * sizeof(real)) pair_of {
+    real re, im;
+};
+
+template <typename real> struct shared {
+    pair_of<real> cell[limits_of<real>::cells]; // [row][column][plane]
+    /* Of a thread's sample: what is spread, or the phase; where its kernel begins: u, v in four
+     * bits each, u and v modulo W in four each, planes in the others; s = 2 f - 1 along u, v, w;
+     * its number, or ~number of a sample with w < 0. */
+    pair_of<real> value[BLOCK];
+    int32_t place[BLOCK], at[BLOCK], plane[BLOCK];
+    real s[3][BLOCK];
+    alignas(16) real tap[TAPS]; // [sample][u, v, w][NARROW or FACTORS]
+    complex_number<real> got[SOME];
+    double sum[WARPS];
+    int32_t run;
+};
+
+__device__ __forceinline__ int64_t offset_of(const grove_view *view, const int32_t axis[3],
+                                             int64_t time, int64_t baseline, int64_t channel)
+{
+    return (axis[0] < 0 ? 0 : view->stride[axis[0]] * time) +
+           (axis[1] < 0 ? 0 : view->stride[axis[1]] * baseline) +
+           (axis[2] < 0 ? 0 : view->stride[axis[2]] * channel);
+}
+
+__device__ __forceinline__ double number_at(const grove_view *view, const char *at, int k)
+{
+    return view->bytes == 8 ? ((const double *)(const void *)at)[k]
+                            : (double)((const float *)(const void *)at)[k];
+}
+
+struct place {
+    int64_t time, baseline, channel;
+};
+
+// nodes/imaging/image_samples.h: twice the harmonic mean of the weights of the elements that are
+// used.
+__device__ double weight_at(const grove_args *args, const grove_gridder_state *g, const place &p)
+{
+    const grove_view *flags = &args->in[GROVE_GRIDDER_FLAGS];
+    const grove_view *view = &args->in[GROVE_GRIDDER_WEIGHTS];
+    const grove_view *bad = &args->in[GROVE_GRIDDER_WEIGHT_FLAGS];
+    double sum = 0;
+    int count = 0, marks = 0;
+
+    if (flags->data && ((const unsigned char *)
+                            flags->data)[offset_of(flags, g->axis, p.time, p.baseline, p.channel)] &
+                           g->used)
+        return 0;
+    if (!view->data)
+        return 1;
+    const char *at =
+        (const char *)view->data + offset_of(view, g->axis, p.time, p.baseline, p.channel);
+    if (bad->data)
+        marks = ((const unsigned char *)
+                     bad->data)[offset_of(bad, g->axis, p.time, p.baseline, p.channel)];
+#pragma unroll 1
+    for (int k = 0; k < view->elements; k++) {
+        if (view->elements > 1 && !(g->used >> k & 1))
+            continue;
+        double each = number_at(view, at, k);
+        if (!(each > 0) || each - each != 0 || marks >> k & 1)
+            return 0;
+        sum += 1 / each;
+        count++;
+    }
+    return count ? (view->elements > 1 ? 2 : 1) * count / sum : 0;
+}
+
+// The polarisation's number; false where one of all is none.
+template <typename real>
+__device__ bool mix(const grove_args *args, const grove_gridder_state *g, const place &p, int pol,
+                    complex_number<real> *value)
+{
+    const grove_view *view = &args->in[GROVE_GRIDDER_DATA];
+    const double *stokes = (const double *)args->in[GROVE_GRIDDER_STOKES].data;
+    const char *at =
+        (const char *)view->data + offset_of(view, g->axis, p.time, p.baseline, p.channel);
+    bool finite = true;
+
+#pragma unroll 1
+    for (int i = 0; i < g->polarisations; i++) {
+        double re = 0, im = 0;
+#pragma unroll 1
+        for (int k = 0; k < g->elements; k++) {
+            const double *factor = stokes + 2 * (4 * i + k);
+            if (factor[0] == 0 && factor[1] == 0)
+                continue;
+            double x = number_at(view, at, 2 * k), y = number_at(view, at, 2 * k + 1);
+            re += factor[0] * x - factor[1] * y;
+            im += factor[0] * y + factor[1] * x;
+        }
+        finite = finite && re - re == 0 && im - im == 0;
+        if (i == pol)
+            *value = {(real)re, (real)im};
+    }
+    return finite;
+}
+
+// The run of sample n, which is not before `first`.
+__device__ __forceinline__ int32_t find_run(const grove_gridder_run *runs, int32_t count,
+                                            int32_t first, int32_t n)
+{
+    int32_t low = first, high = first + (n - runs[first].start); // each run has a sample
+
+    high = high < count ? high : count - 1;
+    while (low < high) {
+        int32_t middle = low + (high - low + 1) / 2;
+        if (runs[middle].start <= n)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+__device__ __forceinline__ double nearest(double x)
+{
+    const double big = 6755399441055744.0;
+
+    return (x + big) - big;
+}
+
+// Where a kernel begins, from `origin` on, in 0 to `last`, and s.
+template <typename real>
+__device__ __forceinline__ int place_along(double position, int width, double last, real *s)
+{
+    double first = nearest(position + (0.5 - 0.5 * width));
+
+    first = first < 0 ? 0 : first > last ? last : first;
+    *s = (real)(2 * (first - position) + (width - 1.0));
+    return (int)first;
+}
+
+// The first cell of the tile in the coordinate of this row, which the grid may wrap.
+__device__ __forceinline__ double origin_of(const grove_gridder_state *g, int d, int column,
+                                            double position)
+{
+    double tile = (double)(g->first_tile[d] + column);
+
+    if (g->wraps[d]) {
+        double tiles = (double)g->tiles[d];
+        double first = nearest(position + (0.5 - 0.5 * g->width));
+        tile += nearest((first / SIDE - 0.5 - tile) / tiles) * tiles;
+    }
+    return tile * SIDE;
+}
+
+// Places of `count` samples from number n on; and for spreading their values, and sums.
+template <typename real>
+__device__ void load(const grove_args *args, const grove_gridder_state *g,
+                     const grove_gridder_piece *piece, int pol, bool spreads, int32_t n,
+                     int32_t count, shared<real> *sh, double sum[2])
+{
+    const grove_gridder_run *runs = (const grove_gridder_run *)args->in[GROVE_GRIDDER_RUNS].data;
+    const grove_view *baselines = &args->in[GROVE_GRIDDER_UVW];
+    const int t = (int)threadIdx.x;
+
+    if (t >= count)
+        return;
+    const int32_t found = find_run(runs, g->runs, sh->run, n + t);
+    const grove_gridder_run run = runs[found];
+    const place p = {run.row / g->baselines, run.row % g->baselines,
+                     run.first + (n + t - run.start)};
+    const double *uvw =
+        (const double *)(const void *)((const char *)baselines->data +
+                                       offset_of(baselines, g->axis, p.time, p.baseline, 0));
+    const double k = ((const double *)args->in[GROVE_GRIDDER_WAVENUMBERS].data)[p.channel];
+    const double sign = uvw[2] < 0 ? -1 : 1;
+    double turns = 0;
+    int cell[2];
+
+    for (int d = 0; d < 3; d++)
+        turns += sign * uvw[d] * g->turn[d];
+    for (int d = 0; d < 2; d++) {
+        double position = sign * uvw[d] * g->scale[d] * k;
+        position -= origin_of(g, d, piece->column[d], position);
+        cell[d] = place_along<real>(position, g->width, SIDE - 1, &sh->s[d][t]);
+    }
+    const double w = g->scale[2] > 0 ? sign * uvw[2] * g->scale[2] * k - g->first_w : 0.5;
+    int plane = place_along<real>(w, g->width_w, g->planes - g->width_w, &sh->s[2][t]);
+    if (run.w >= 0) {
+        sh->s[2][t] = (real)(2 * (run.w - w) + (g->width_w - 1.0));
+        plane = run.w;
+    }
+    plane -= piece->chunk * g->chunk_planes;
+    sh->plane[t] = plane;
+    sh->place[t] = cell[0] | cell[1] << 4 | cell[0] % g->width << 8 | cell[1] % g->width << 12 |
+                   (takes_chunks(g) ? 0 : (int32_t)((uint32_t)plane << 16));
+    const int32_t number = run.row * g->channels + (int32_t)p.channel;
+    sh->at[t] = sign < 0 ? ~number : number;
+    complex_number<real> phase = phasor<real>(turns * k), value = {1, 0};
+    if (spreads) {
+        double weight = weight_at(args, g, p);
+        bool finite = !(weight > 0) || g->as_ones || mix<real>(args, g, p, pol, &value);
+        real factor = finite ? (real)weight : 0;
+        // each sample counts in the piece that has the first of its planes
+        if (pol == 0 && plane >= 0) {
+            sum[0] += finite ? weight : 0;
+            sum[1] += !finite;
+        }
+        value = {factor != 0 ? value.re * factor : 0,
+                 factor != 0 ? value.im * factor * (real)sign : 0};
+        phase = {value.re * phase.re - value.im * phase.im,
+                 value.re * phase.im + value.im * phase.re};
+    }
+    sh->value[t] = {phase.re, phase.im};
+}
+
+// After a barrier: the run with which the next samples begin.
+template <typename real>
+__device__ __forceinline__ void pass_on(const grove_args *args, const grove_gridder_state *g,
+                                        int32_t n, shared<real> *sh)
+{
+    if (threadIdx.x == 0)
+        sh->run = find_run((const grove_gridder_run *)args->in[GROVE_GRIDDER_RUNS].data, g->runs,
+                           sh->run, n);
+}
+
+// The sums over a warp of four samples' numbers re, im, re, ...: lane k has that of number k / 4.
+template <typename real> __device__ __forceinline__ real sum_of_warp(const real x[8])
+{
+    const bool upper = threadIdx.x & 16, middle = threadIdx.x & 8, lower = threadIdx.x & 4;
+    real y[4], z[2];
+
+    for (int k = 0; k < 4; k++)
+        y[k] =
+            (upper ? x[k + 4] : x[k]) + __shfl_xor_sync(0xffffffffu, upper ? x[k] : x[k + 4], 16);
+    for (int k = 0; k < 2; k++)
+        z[k] =
+            (middle ? y[k + 2] : y[k]) + __shfl_xor_sync(0xffffffffu, middle ? y[k] : y[k + 2], 8);
+    real sum = (lower ? z[1] : z[0]) + __shfl_xor_sync(0xffffffffu, lower ? z[0] : z[1], 4);
+    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+    return sum + __shfl_xor_sync(0xffffffffu, sum, 1);
+}
+
+#endif
