@@ -74,6 +74,8 @@ static const struct {
     int tile_channels;
 } cases[] = {
     {"grid(V, obs, size=[40, 33], cell=5arcsec, method=idg)", 0, 1e-4, 4, 1, false},
+    /* Subgrids that wrap around each side of a grid that is not square. */
+    {"grid(V, obs, size=[40, 33], cell=2arcmin, method=idg)", 0, 1e-4, 4, 0, false},
     {"grid(V, obs, size=32, cell=5arcsec, method=idg, subgrid=16, epsilon=1e-2, stokes=\"IQUV\")",
      0, 1e-2, 18, 0, false},
     {"grid(V, obs, size=32, cell=5arcsec, method=idg, subgrid=24, weights=half)", 0, 1e-4, 5, 4,
