@@ -1,5 +1,5 @@
 // Device memory: pages that are inaccessible except while a copy or a kernel runs.
-#include "emulation.h"
+#include "tests/common/emulation.h"
 
 #include <cstring>
 #include <iterator>

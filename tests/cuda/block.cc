@@ -1,6 +1,6 @@
 // Blocks of threads: each thread of a block that has to wait is a fiber of its own; between two
 // waits threads run in a random order.
-#include "emulation.h"
+#include "tests/common/emulation.h"
 #define emulated_shared_fill emulated_shared_fill_unused
 #include "emulated.h"
 

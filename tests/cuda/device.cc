@@ -1,5 +1,5 @@
 // What the emulated driver says of itself and of its devices.
-#include "emulation.h"
+#include "tests/common/emulation.h"
 
 #include <cstdio>
 #include <map>

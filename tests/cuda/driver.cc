@@ -1,5 +1,5 @@
 // The functions of the driver that the device module uses, under their own names.
-#include "emulation.h"
+#include "tests/common/emulation.h"
 
 #include <cstdio>
 #include <cstdlib>

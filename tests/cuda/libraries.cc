@@ -1,7 +1,7 @@
 // cuBLAS, cuFFT and cuSOLVER, as far as the device module uses them: arguments are checked as the
 // real libraries do, and the work is queued on the stream.
-#include "emulation.h"
 #include "numerics.h"
+#include "tests/common/emulation.h"
 
 #include <complex>
 #include <vector>

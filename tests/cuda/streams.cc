@@ -1,5 +1,5 @@
 // Streams: queued work runs when somebody waits for it, or at any time before.
-#include "emulation.h"
+#include "tests/common/emulation.h"
 
 #include <deque>
 #include <time.h>

@@ -1,0 +1,2 @@
+/* As it is installed, for examples that tests compile. */
+#include "../../../../src/plugin.h"

@@ -1,0 +1,174 @@
+/* crop and pad, alone, as stages of an image, and in FITS files. */
+#include "image-testing.h"
+#include "tests/common/probe.h"
+
+#include "base/text.h"
+#include "io/image.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+TESTING_FIXTURE(probe_begin(&t), plane_begin(&t))
+
+/* crop of an image is the image of that size; <pad x, y> = <x, crop y>; the chain through crop and
+ * pad is that without. */
+START_TEST(crop_and_pad)
+{
+    static const struct {
+        const char *large, *small;
+    } sizes[] = {{"24", "[15, 18]"}, {"[21, 26]", "[20, 13]"}, {"19", "[19, 8]"}};
+    char *text = grove_format(
+        PROBE "a = dirty_image(V, obs, size=%s, cell=3e-5rad, epsilon=1e-10)\n"
+              "b = dirty_image(V, obs, size=%s, cell=3e-5rad, epsilon=1e-10)\n"
+              "x = crop(a, size=%s)\n"
+              "off = max(abs(x - b))\ntop = max(abs(b))\n"
+              "one = sum(pad(b * b, size=%s) * a)\ntwo = sum(b * b * crop(a, size=%s))\n"
+              "same = max(abs(crop(pad(b, size=%s), size=%s) - b))\n",
+        sizes[_i].large, sizes[_i].small, sizes[_i].small, sizes[_i].large, sizes[_i].small,
+        sizes[_i].large, sizes[_i].small);
+
+    testing_tree(&t, text);
+    testing_value off = probe_session(&t, "off", NULL, NULL),
+                  top = probe_session(&t, "top", NULL, NULL),
+                  one = probe_session(&t, "one", NULL, NULL),
+                  two = probe_session(&t, "two", NULL, NULL),
+                  same = probe_session(&t, "same", NULL, NULL);
+    ck_assert_double_gt(creal(top.at[0]), 0);
+    ck_assert_double_lt(creal(off.at[0]), 1e-8 * creal(top.at[0]));
+    ck_assert_double_eq_tol(creal(one.at[0]), creal(two.at[0]), 1e-9 * fabs(creal(two.at[0])));
+    ck_assert_double_eq(creal(same.at[0]), 0);
+    testing_free(&off);
+    testing_free(&top);
+    testing_free(&one);
+    testing_free(&two);
+    testing_free(&same);
+    free(text);
+}
+END_TEST
+
+START_TEST(stages_with_crop_and_pad)
+{
+    plane_now = (plane){.size = {20, 25}, .cell = {3e-5, 3e-5}};
+    plane_now.centre[0] = plane_now.cell[0]; /* of pixel 10; the middle is pixel 9 */
+    for (int i = 0; i < 20 * 25; i++)
+        plane_now.stokes[i][0] = i * 37 % 101 - 50;
+    testing_tree(&t,
+                 "im = plane()\n" PROBE "s = fft(grid(V, obs, size=[20, 25], cell=3e-5rad))\n"
+                 "a = grid_correction(s, obs, size=[20, 25], cell=3e-5rad)\n"
+                 "b = grid_correction(crop(s, size=[20, 25]), obs, size=[20, 25], cell=3e-5rad)\n"
+                 "p = grid_correction(im.pixels, obs, size=[20, 25], cell=3e-5rad)\n"
+                 "q = pad(grid_correction(im.pixels, obs, size=[20, 25], cell=3e-5rad, pad=false), "
+                 "size=[64, 96])\n"
+                 "Y = degrid(fft(q), obs, size=[20, 25], cell=3e-5rad)\n");
+    static const char *const pairs[][2] = {{"a", "b"}, {"p", "q"}};
+    for (int k = 0; k < 2; k++) {
+        testing_value one = probe_session(&t, pairs[k][0], NULL, NULL),
+                      two = probe_session(&t, pairs[k][1], NULL, NULL);
+        ck_assert_int_eq(one.cells, two.cells);
+        for (int64_t i = 0; i < one.cells; i++)
+            ck_assert_double_eq(cabs(one.at[i] - two.at[i]), 0);
+        testing_free(&one);
+        testing_free(&two);
+    }
+    testing_value y = probe_session(&t, "Y", NULL, NULL);
+    testing_free(&y);
+}
+END_TEST
+
+START_TEST(wrong_calls)
+{
+    static const struct {
+        const char *call, *message;
+    } cases[] = {
+        {"crop(dirty_image(V, obs, size=8), size=9)", "9 is more than the 8 cells along l; pad"},
+        {"pad(dirty_image(V, obs, size=8), size=[8, 7])",
+         "7 is less than the 8 cells along m; crop"},
+        {"crop(V, size=8)", "over m and l, or over v and u"},
+        {"pad(dirty_image(V, obs, size=8), size=8.5)", "is one number of cells, or two"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *text = grove_format("obs = probe()\nV = obs.data\nx = %s\n", cases[i].call);
+        const char *said = testing_faults(&t, text);
+        ck_assert_msg(strstr(said, cases[i].message) != NULL, "%s: %s", cases[i].call, said);
+        free(text);
+    }
+}
+END_TEST
+
+/* ---- FITS ---- */
+
+static grove_image *read_image(const char *name)
+{
+    char *path = grove_format("%s/%s", t.folder, name);
+    grove_image *image = grove_image_read(path, NULL, 0, t.error);
+
+    ck_assert_msg(image != NULL, "%s", name);
+    free(path);
+    return image;
+}
+
+/* The file of a cut image has the coordinates of one of that size; that of a part of a cube has the
+ * frequency of the part, that of their mean the frequencies of all. */
+START_TEST(headers)
+{
+    if (grove_image_ready(t.error)) {
+        grove_error_clear(t.error);
+        return;
+    }
+    char *text = grove_format(
+        PROBE
+        "a = dirty_image(V, obs, size=24, cell=3e-5rad, bands=2)\n"
+        "b = dirty_image(V, obs, size=[15, 10], cell=3e-5rad)\n"
+        "c = crop(select(a, axis=freq, index=1), size=[15, 10])\n"
+        "m = mean(a, over=freq)\n"
+        "i1 = image(b, obs=obs, to=\"%s/b.fits\")\n"
+        "i2 = image(c, obs=obs, to=\"%s/c.fits\")\ni3 = image(m, obs=obs, to=\"%s/m.fits\")\n",
+        t.folder, t.folder, t.folder);
+
+    testing_tree(&t, text);
+    testing_value f = probe_session(&t, "f", NULL, NULL), a = probe_session(&t, "a", NULL, NULL);
+    ck_assert_int_eq(probe_run(&t, NULL), 0);
+    grove_image *b = read_image("b.fits"), *c = read_image("c.fits"), *m = read_image("m.fits");
+    const double width = f.axis[0]->width[0];
+    ck_assert_int_eq(c->columns, 15);
+    ck_assert_int_eq(c->rows, 10);
+    for (int d = 0; d < 2; d++) {
+        ck_assert_double_eq_tol(c->sky.centre[d], b->sky.centre[d], 1e-12);
+        ck_assert_double_eq(c->sky.reference[d], b->sky.reference[d]);
+        ck_assert_double_eq_tol(c->sky.matrix[d][d], b->sky.matrix[d][d], 1e-15);
+    }
+    ck_assert_double_eq_tol(c->freq[0], a.axis[0]->centre[1], 1);
+    ck_assert_double_eq_tol(c->width[0], a.axis[0]->width[1], 1);
+    ck_assert_double_eq_tol(m->width[0], PROBE_CHANNELS * width, 1);
+    ck_assert_double_eq_tol(b->width[0], PROBE_CHANNELS * width, 1);
+    grove_image_free(b);
+    grove_image_free(c);
+    grove_image_free(m);
+    testing_free(&f);
+    testing_free(&a);
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nodes-pad");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 240);
+    tcase_add_loop_test(test, crop_and_pad, 0, 3);
+    tcase_add_test(test, stages_with_crop_and_pad);
+    tcase_add_test(test, wrong_calls);
+    tcase_add_test(test, headers);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,2 +1,0 @@
-/* As it is installed, for examples that tests compile. */
-#include "../../../src/plugin.h"

@@ -1,0 +1,104 @@
+#!/bin/sh
+# The order of the folders: each includes only folders above it, and foreign libraries only in their
+# places.
+cd "${GROVE_SOURCE:-$(dirname "$0")/../..}" || exit 99
+find src kernels nodes \( -name '*.[chlyu]' -o -name '*.cc' -o -name '*.cu' \) -print |
+LC_ALL=C sort | xargs awk '
+function fault(text)
+{
+    printf "%s:%d: %s\n", FILENAME, FNR, text
+    faults++
+}
+
+# The room of a file or an included name: a folder of src/, nodes/ or kernels/, or one of the rooms of
+# the headers that are installed: "cell" (cell.h, cell_jones.h, cell_math.h), "plugin" (plugin.h, fit.h, keep.h, kernel.h), "grove".
+function room(name)
+{
+    if (name ~ /^(kernels|nodes)\/[^\/]*\//) { # of a subject, or of several
+        split(name, part_of, "/")
+        return part_of[1] "/" part_of[2]
+    }
+    if (name ~ /^(src\/)?grove\.h$/) return "grove"
+    if (name ~ /^(src\/)?cell(_jones|_math)?\.h$/) return "cell"
+    if (name ~ /^(src\/)?(plugin|fit|keep|kernel)\.h$/) return "plugin"
+    sub(/^src\//, "", name)
+    sub(/\/.*/, "", name)
+    return name
+}
+
+# May a file in `from` include something in `to`?
+function allowed(from, to)
+{
+    if (from == to) return 1
+    if (to == "cell") return 1
+    if (from ~ /^kernels/) return to ~ /^kernels\/(common|simd|cuda|limits)$/
+    if (from == "cell") return 0
+    if (from ~ /^(plugin|grove)$/ || from == "cli") return to ~ /^(plugin|grove)$/
+    if (from == "grove.c") return to ~ /^(plugin|grove)$/ || (to in level && to != "cli")
+    if (from ~ /^(device|run)$/ && to == "kernels/core") return 1
+    if (from == "plot" && to == "kernels/imaging") return 1
+    if (from ~ /^nodes/) {
+        sub(/^nodes/, "kernels", from)
+        return to == from || to ~ /^(plugin|kernels\/(common|simd)|io|base|plot|nodes\/common)$/
+    }
+    if (to ~ /^(plugin|grove)$/) return 1
+    return to in level && level[to] < level[from]
+}
+
+function foreign(name, pattern, home)
+{
+    if (name ~ pattern && FILENAME !~ home)
+        fault("includes <" name ">, which belongs in " home)
+}
+
+BEGIN {
+    n = split("base device value graph lang plan run report conformance io fit plot cli", order, " ")
+    for (k = 1; k <= n; k++)
+        level[order[k]] = k
+}
+
+FNR == 1 {
+    files++
+    from = room(FILENAME)
+}
+
+/^[ \t]*#[ \t]*include[ \t]*"/ {
+    split($0, part, "\"")
+    name = part[2]
+    if (name == "config.h")
+        next
+    # A name without a folder may be a neighbour of the including file.
+    folder = FILENAME
+    sub(/[^\/]*$/, "", folder)
+    if (name !~ /\// && folder != "src/" && (getline line < (folder name)) >= 0) {
+        close(folder name)
+        next
+    }
+    if (FILENAME ~ /^src/)
+        sub(/^\.\.\/kernels/, "kernels", name) # beside src/, which is searched
+    if (name ~ /^\.\.\//) { # from the folder of the file
+        while (sub(/^\.\.\//, "", name))
+            sub(/[^\/]*\/$/, "", folder)
+        name = folder name
+    }
+    to = room(name)
+    if (!allowed(from, to))
+        fault((from ~ /^(cell|plugin|grove)$/ ? FILENAME : from "/") " may not include \"" part[2] "\"")
+}
+
+/^[ \t]*#[ \t]*include[ \t]*</ {
+    split($0, part, /[<>]/)
+    name = part[2]
+    foreign(name, "^(cuda|cublas|cufft|cusolver|curand|nvrtc)", "^(src/device/|kernels/.*[.]cu$|kernels/cuda/)")
+    foreign(name, "^casacore/", "^src/io/measurement_set")
+    foreign(name, "^cairo", "^src/plot/")
+    foreign(name, "^(cblas|lapacke)", "^(src/device/algebra_module|nodes/fit/least_squares_algebra)")
+    foreign(name, "^fftw3", "^(src/device/algebra_module|nodes/imaging/fourier)")
+    foreign(name, "^hdf5", "^src/io/hdf5_file")
+    foreign(name, "^(fitsio|wcslib/)", "^src/io/fits_")
+}
+
+END {
+    printf "%d files, %d faults\n", files, faults
+    exit faults || !files
+}'

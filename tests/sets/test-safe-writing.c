@@ -1,0 +1,396 @@
+/* Writing into sets, killed and failed at every call that changes a file, and failed at every call
+ * that looks at one or reads it: afterwards a set is as it was before or as it was to be, bit by
+ * bit, and nothing is left behind. GROVE_ALL_FAULTS=1: at every call; without, at some of them. */
+#include "safe-scenarios.h"
+#include "safe-testing.h"
+#include "tests/common/faults.h"
+#include "tests/common/foreign-sets.h"
+
+#include "base/file.h"
+#include "base/record.h"
+#include "base/text.h"
+
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SOME = 4 }; /* calls per scenario and mode, unless all are tried */
+
+static char master[80];
+
+static void setup(void)
+{
+    safe_setup();
+    snprintf(master, sizeof(master), "%s/master", safe_top);
+}
+
+static void shell(const char *command, const char *a, const char *b)
+{
+    char *text = grove_format("%s '%s' '%s'", command, a, b);
+
+    ck_assert_int_eq(system(text), 0);
+    free(text);
+}
+
+/* What the scenarios start from is kept, and taken again before each attempt. */
+static void keep(void)
+{
+    shell("cp -a", safe_work, master);
+}
+
+static void restore(void)
+{
+    grove_path_remove(safe_work, NULL);
+    shell("cp -a", master, safe_work);
+}
+
+/* ---- what is there ---- */
+
+static const char *const sets[] = {"a.ms", "b.ms", "c.ms", "some.ms"};
+static const char *const versions[] = {"a.ms.flagversions/flags.grove_1",
+                                       "a.ms.flagversions/flags.grove_2"};
+
+/* Names of all files, but for locks, which casacore makes when it opens a table. */
+static void list(grove_text *text, const char *path, const char *name)
+{
+    char **names = grove_folder_list(path);
+
+    grove_text_add(text, "%s/\n", name);
+    for (char **each = names; *each; each++) {
+        char *inside = grove_path_join(path, *each);
+        if (grove_path_is_folder(inside))
+            list(text, inside, *each);
+        else if (strcmp(*each, "table.lock") != 0)
+            grove_text_add(text, "%s\n", *each);
+        free(inside);
+        free(*each);
+    }
+    free(names);
+}
+
+/* Prints what is there: all names, and of each set a hash of all numbers and the rows of HISTORY.
+ */
+static int print_state(const void *context)
+{
+    grove_text text = {0};
+    FILE *to = fopen(context, "w");
+
+    list(&text, safe_work, "");
+    for (size_t k = 0; k < sizeof(sets) / sizeof(sets[0]); k++)
+        if (grove_path_exists(safe_path(sets[k])))
+            grove_text_add(&text, "%s %lx %ld\n", sets[k], foreign_hash(safe_path(sets[k])),
+                           foreign_history(safe_path(sets[k])));
+    for (size_t k = 0; k < sizeof(versions) / sizeof(versions[0]); k++)
+        if (grove_path_exists(safe_path(versions[k])))
+            grove_text_add(&text, "%s %lx\n", versions[k], foreign_hash(safe_path(versions[k])));
+    fputs(text.at, to);
+    return fclose(to);
+}
+
+/* Caller frees. */
+static char *state(void)
+{
+    char *path = grove_format("%s/state", safe_top), *text;
+
+    ck_assert_int_eq(safe_in_child(print_state, path), 0);
+    text = grove_file_read(path, 1 << 20, true, NULL, NULL);
+    ck_assert_ptr_nonnull(text);
+    free(path);
+    return text;
+}
+
+static int open_all(const void *context)
+{
+    int failed = 0;
+
+    (void)context;
+    for (size_t k = 0; k < sizeof(sets) / sizeof(sets[0]); k++)
+        if (grove_path_exists(safe_path(sets[k])) && !foreign_opens(safe_path(sets[k])))
+            failed = 1;
+    return failed;
+}
+
+static int recover_all(const void *context)
+{
+    int code = 0;
+    bool done;
+
+    (void)context;
+    for (size_t k = 0; k < sizeof(sets) / sizeof(sets[0]) && !code; k++)
+        code = grove_ms_recover(safe_path(sets[k]), &done, safe_error);
+    if (code) {
+        char *text = grove_error_text(safe_error);
+        fputs(text, stderr);
+        free(text);
+    }
+    return code;
+}
+
+/* ---- faults ---- */
+
+static const char *const mode_names[] = {"none", "killed", "failed", "failed from then on"};
+static const char *const kind_names[] = {"change", "look", "read"};
+
+typedef struct {
+    const safe_scenario *of;
+    faults_kind kind;
+    faults_mode mode;
+    int at;
+    const char *count_to; /* a file for the number of calls, and who has called */
+} attempt;
+
+static int run_with_fault(const void *context)
+{
+    const attempt *of = context;
+
+    char *said = grove_format("%s/said", safe_top);
+    if (freopen(said, "w", stderr) == NULL)
+        return 2;
+    free(said);
+    faults_simple_system(of->of->simple);
+    faults_choose(of->kind);
+    faults_protect(true);
+    faults_arm(safe_work, of->mode, of->at);
+    int code = of->of->run(NULL), count = faults_count();
+    faults_arm("", FAULTS_NONE, 0);
+    if (code)
+        fputs(grove_error_message(safe_error, 0), stderr);
+    fflush(stderr);
+    if (of->count_to) {
+        FILE *to = fopen(of->count_to, "w");
+        fprintf(to, "%d\n", count);
+        for (int call = 1; call <= count && of->kind == FAULTS_LOOKS; call++)
+            fprintf(to, "%p\n", faults_caller(call));
+        fclose(to);
+    }
+    return code;
+}
+
+/* Their number, and who has made looks: NULL is another library. Caller frees these. */
+static int count_calls(const safe_scenario *of, faults_kind kind, void ***callers)
+{
+    char *path = grove_format("%s/count", safe_top);
+    attempt whole = {.of = of, .kind = kind, .count_to = path};
+    int count = 0;
+
+    ck_assert_int_eq(safe_in_child(run_with_fault, &whole), 0);
+    FILE *from = fopen(path, "r");
+    ck_assert(from && fscanf(from, "%d", &count) == 1);
+    *callers = calloc((size_t)count + 1, sizeof(**callers));
+    for (int i = 0; i < count && fscanf(from, "%p", &(*callers)[i]) == 1; i++)
+        ;
+    fclose(from);
+    free(path);
+    return count;
+}
+
+/* Of the looks that one place in Grove makes, SOME, from the first on; none of other libraries. */
+static bool is_sample(void *const *callers, int calls, int at)
+{
+    const void *here = callers[at - 1];
+    int before = 0, all = 0;
+
+    for (int i = 0; i < calls; i++) {
+        before += i < at - 1 && callers[i] == here;
+        all += callers[i] == here;
+    }
+    return here && before * SOME % all < SOME;
+}
+
+/* What the run has said; caller frees. */
+static char *said(void)
+{
+    char *path = grove_format("%s/said", safe_top);
+    char *text = grove_file_read(path, 1 << 20, false, NULL, NULL);
+
+    free(path);
+    return text ? text : grove_strdup("");
+}
+
+/* Whether two states are the same but for rows of HISTORY, of one digit. */
+static bool same_but_history(const char *a, const char *b)
+{
+    for (; *a && *b; a++, b++)
+        if (*a != *b && !(strchr("012", *a) && a[-1] == ' ' && a[1] == '\n'))
+            return false;
+    return !*a && !*b;
+}
+
+static void expect_one_of(const attempt *of, const char *before, const char *after, int code)
+{
+    const char *what = "done";
+    char *now, *words = said();
+    bool lacks = strstr(words, "HISTORY does not say what this run has done") != NULL;
+
+    if (of->of->opens && safe_in_child(open_all, NULL))
+        what = "does not open";
+    else if (safe_in_child(recover_all, NULL))
+        what = "no recovery";
+    now = state();
+    bool is_before = !strcmp(now, before),
+         is_after = !strcmp(now, after) || (lacks && same_but_history(now, after));
+    if (!is_before && !is_after)
+        what = "neither as before nor as it was to be";
+    else if (code == 0 && !is_after)
+        what = "said to be done, but is not";
+    else if (code == 1 && !is_before)
+        what = "said to fail, but is done";
+    if (strcmp(what, "done") != 0)
+        fprintf(stderr, "it is\n%s---- before, it was\n%s---- and was to be\n%s---- it said\n%s\n",
+                now, before, after, words);
+    ck_assert_msg(!strcmp(what, "done"), "%s: %s, %s at call %d, code %d: %s", of->of->name,
+                  kind_names[of->kind], mode_names[of->mode], of->at, code, what);
+    free(words);
+    free(now);
+}
+
+static void try_all(const safe_scenario *of, faults_kind kind, faults_mode mode, int shift)
+{
+    faults_lock(of->locks ? FAULTS_LOCKS : FAULTS_NO_LOCKS);
+    ck_assert_int_eq(safe_in_child(of->make, NULL), 0);
+    keep();
+    char *before = state();
+    restore();
+    void **callers;
+    int calls = count_calls(of, kind, &callers);
+    ck_assert_int_ge(calls, 20);
+    ck_assert_int_eq(safe_in_child(recover_all, NULL), 0);
+    char *after = state();
+    ck_assert_str_ne(before, after);
+    int step = getenv("GROVE_ALL_FAULTS") || calls < SOME ? 1 : calls / SOME, tried = 0;
+    bool sampled = step > 1 && kind == FAULTS_LOOKS;
+    for (int at = sampled ? 1 : 1 + shift % step; at <= calls;
+         at += sampled || at > calls - SOME ? 1 : step) {
+        if (sampled && !is_sample(callers, calls, at))
+            continue;
+        tried++;
+        attempt one = {.of = of, .kind = kind, .mode = mode, .at = at};
+        restore();
+        int code = safe_in_child(run_with_fault, &one);
+        ck_assert_int_eq(code == 128 + SIGKILL, mode == FAULTS_KILL);
+        ck_assert_msg(code != 128 + SIGUSR1,
+                      "%s: fault %d at call %d: an old file is opened for "
+                      "writing",
+                      of->name, mode, at);
+        if (code > 128 && code != 128 + SIGKILL)
+            printf("%s: %s, %s: call %d ends with signal %d\n", of->name, kind_names[kind],
+                   mode_names[mode], at, code - 128);
+        expect_one_of(&one, before, after, code);
+    }
+    printf("%s: %s, %s: at %d of %d calls\n", of->name, kind_names[kind], mode_names[mode], tried,
+           calls);
+    free(callers);
+    free(before);
+    free(after);
+}
+
+START_TEST(a_fault_at_every_call)
+{
+    faults_mode mode = (faults_mode)(1 + _i % (FAULTS_MODES - 1));
+
+    try_all(&safe_scenarios[_i / (FAULTS_MODES - 1)], FAULTS_CHANGES, mode, _i);
+}
+END_TEST
+
+/* What cannot be looked at, or read, is not absent, empty, or unlocked. */
+START_TEST(a_look_that_fails)
+{
+    faults_kind kind = _i % 4 < 2 ? FAULTS_LOOKS : FAULTS_READS;
+
+    try_all(&safe_scenarios[_i / 4], kind, _i % 2 ? FAULTS_DEAD : FAULTS_FAIL, 7 * _i);
+}
+END_TEST
+
+/* A set whose columns are much more than what is lost beside them. */
+enum { MANY_TIMES = 128, MANY_CHANNELS = 8192 };
+
+static int write_many(grove_ms *ms)
+{
+    const grove_ms_block block = {0, MANY_TIMES, 0, 1, 0, MANY_CHANNELS};
+    float *data = calloc((size_t)MANY_TIMES * MANY_CHANNELS * 4, 2 * sizeof(float));
+    int code = grove_ms_write_data(ms, &block, data, NULL, safe_error);
+
+    free(data);
+    return code ? code : grove_ms_finish(ms, safe_error);
+}
+
+static int make_many(const void *context)
+{
+    grove_station stations[] = {{.name = (char *)"A", .position = {6e6, 0, 0}},
+                                {.name = (char *)"B", .position = {6e6, 9, 0}}};
+    static double time[MANY_TIMES], interval[MANY_TIMES], frequency[MANY_CHANNELS],
+        width[MANY_CHANNELS];
+    int left = 0, right = 1;
+    grove_ms_layout layout = {.stations = stations,
+                              .station_count = 2,
+                              .telescope = (char *)"T",
+                              .field_name = (char *)"F",
+                              .time = time,
+                              .interval = interval,
+                              .times = MANY_TIMES,
+                              .frequency = frequency,
+                              .channel_width = width,
+                              .channels = MANY_CHANNELS,
+                              .correlations = 4,
+                              .correlation = {9, 10, 11, 12},
+                              .antenna1 = &left,
+                              .antenna2 = &right,
+                              .baselines = 1};
+
+    (void)context;
+    for (int i = 0; i < MANY_TIMES; i++) {
+        time[i] = 4e9 + i;
+        interval[i] = 1;
+    }
+    for (int i = 0; i < MANY_CHANNELS; i++) {
+        frequency[i] = 1e9 + 1e5 * i;
+        width[i] = 1e5;
+    }
+    return write_many(grove_ms_create(safe_path("a.ms"), &layout, NULL, "DATA", false, safe_error));
+}
+
+/* Writes a column; whether that takes more bytes than it should. */
+static int measure(const void *column)
+{
+    const long long most = (long long)MANY_TIMES * MANY_CHANNELS * 4 * 8 * 12 / 10 + 10000000;
+
+    faults_protect(true);
+    faults_arm(safe_work, FAULTS_NONE, 0);
+    int code = write_many(safe_open_column(safe_path("a.ms"), column, GROVE_MS_REPLACE));
+    const long long bytes = faults_written();
+    faults_arm("", FAULTS_NONE, 0);
+    printf("%s: %lld bytes were written, at most %lld may be\n", (const char *)column, bytes, most);
+    fflush(stdout);
+    return code || bytes > most || bytes < most / 2;
+}
+
+/* No column that a run does not write is copied. */
+START_TEST(a_column_takes_its_own_bytes)
+{
+    static const char *const columns[] = {"MODEL_DATA", "DATA"};
+
+    ck_assert_int_eq(safe_in_child(make_many, NULL), 0);
+    ck_assert_int_eq(safe_in_child(measure, columns[_i]), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("safe-writing");
+    TCase *test = tcase_create("faults");
+
+    tcase_add_checked_fixture(test, setup, safe_teardown);
+    tcase_set_timeout(test, getenv("GROVE_ALL_FAULTS") ? 3600 : 120);
+    tcase_add_loop_test(test, a_fault_at_every_call, 0, safe_scenario_count * (FAULTS_MODES - 1));
+    bool all = getenv("GROVE_ALL_FAULTS") != NULL;
+    tcase_add_loop_test(test, a_look_that_fails, all ? 0 : 4, all ? 4 * safe_scenario_count : 8);
+    tcase_add_loop_test(test, a_column_takes_its_own_bytes, 0, 2);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
