@@ -1,8 +1,8 @@
 #!/bin/sh
-# The order of the folders: each includes only folders above it, and foreign libraries only in their
-# places.
+# The order of the folders: each includes only folders above it, tests nothing of another subject's tests,
+# and foreign libraries are only in their places.
 cd "${GROVE_SOURCE:-$(dirname "$0")/../..}" || exit 99
-find src kernels nodes \( -name '*.[chlyu]' -o -name '*.cc' -o -name '*.cu' \) -print |
+find src kernels nodes tests \( -name '*.[chlyu]' -o -name '*.cc' -o -name '*.cu' \) -print |
 LC_ALL=C sort | xargs awk '
 function fault(text)
 {
@@ -10,11 +10,11 @@ function fault(text)
     faults++
 }
 
-# The room of a file or an included name: a folder of src/, nodes/ or kernels/, or one of the rooms of
+# The room of a file or an included name: a folder of src/, nodes/, kernels/ or tests/, or one of the rooms of
 # the headers that are installed: "cell" (cell.h, cell_jones.h, cell_math.h), "plugin" (plugin.h, fit.h, keep.h, kernel.h), "grove".
 function room(name)
 {
-    if (name ~ /^(kernels|nodes)\/[^\/]*\//) { # of a subject, or of several
+    if (name ~ /^(kernels|nodes|tests)\/[^\/]*\//) { # of a subject, or of several
         split(name, part_of, "/")
         return part_of[1] "/" part_of[2]
     }
@@ -30,6 +30,7 @@ function room(name)
 function allowed(from, to)
 {
     if (from == to) return 1
+    if (from ~ /^tests/) return to !~ /^tests/ || to == "tests/common"
     if (to == "cell") return 1
     if (from ~ /^kernels/) return to ~ /^kernels\/(common|simd|cuda|limits)$/
     if (from == "cell") return 0
@@ -47,7 +48,7 @@ function allowed(from, to)
 
 function foreign(name, pattern, home)
 {
-    if (name ~ pattern && FILENAME !~ home)
+    if (name ~ pattern && FILENAME !~ home && FILENAME !~ /^tests/)
         fault("includes <" name ">, which belongs in " home)
 }
 
@@ -74,8 +75,8 @@ FNR == 1 {
         close(folder name)
         next
     }
-    if (FILENAME ~ /^src/)
-        sub(/^\.\.\/kernels/, "kernels", name) # beside src/, which is searched
+    if (FILENAME ~ /^(src|tests)/ && name ~ /^\.\.\/(kernels|bench)\//)
+        name = substr(name, 4) # beside src/, which is searched
     if (name ~ /^\.\.\//) { # from the folder of the file
         while (sub(/^\.\.\//, "", name))
             sub(/[^\/]*\/$/, "", folder)
