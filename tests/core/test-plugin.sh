@@ -74,7 +74,7 @@ mkdir -p "$work/model/nodes/jones" "$work/model/kernels/jones"
 cp "$source/nodes/jones/beam_airy.c" "$source/nodes/jones/dish.h" "$work/model/nodes/jones"
 cp "$source/kernels/jones/beam.h" "$work/model/kernels/jones"
 cd "$work/model" || exit 99
-${CC:-cc} -std=gnu17 -fPIC -shared -I. -Inodes "-I$(variable includedir)/grove" -o beam_airy.so nodes/jones/beam_airy.c $(grove-config --libs) -lm ||
+${CC:-cc} -std=gnu17 -fPIC -shared -I. -Inodes/jones "-I$(variable includedir)/grove" -o beam_airy.so nodes/jones/beam_airy.c $(grove-config --libs) -lm ||
     fail 'a copy of nodes/jones/beam_airy.c needs headers that are not installed'
 "$grove" test-node -p . beam_airy --device cpu >log || { cat log; fail 'a copy of nodes/jones/beam_airy.c'; }
 
