@@ -4,13 +4,13 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/module.h"
+#include "base/record.h"
 #include "conformance/conformance.h"
 #include "device/array.h"
 #include "graph/graph.h"
 #include "graph/target.h"
 #include "io/data_module.h"
 #include "io/describe.h"
-#include "io/set_lock.h"
 #include "lang/lang.h"
 #include "lang/reader.h"
 #include "plot/picture.h"
@@ -418,7 +418,7 @@ int grove_restore_flags(const char *path, const char *version, grove_error *erro
 
 void grove_wait_for_sets(bool wait)
 {
-    grove_set_lock_wait(wait);
+    grove_record_wait(wait);
 }
 
 char *grove_library_pictures(grove_library *library, const char *path, const char *dataset,

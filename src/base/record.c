@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,17 @@ struct grove_record {
 };
 
 static _Thread_local grove_record *current;
+static atomic_bool impatient;
+
+void grove_record_wait(bool wait)
+{
+    impatient = !wait;
+}
+
+bool grove_record_waits(void)
+{
+    return !impatient;
+}
 
 grove_record *grove_record_enter(grove_record *record)
 {

@@ -19,6 +19,10 @@ void grove_record_free(grove_record *record);
 grove_record *grove_record_enter(grove_record *record); /* returns the one before */
 grove_record *grove_record_current(void);
 
+/* Whether runs wait for what another run has open (the default), or fail. */
+void grove_record_wait(bool wait);
+bool grove_record_waits(void);
+
 /* That the run will write what has this path; for who takes locks of all that it will write at
  * once. Those paths, NULL-terminated; borrowed. */
 void grove_record_expect(grove_record *record, const char *path);

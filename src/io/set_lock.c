@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -46,18 +45,12 @@ struct grove_set_lock {
 /* Held in short steps only, never while waiting. */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static set *sets; /* in the order of devices and inodes, in which all processes take locks */
-static atomic_bool impatient;
-
-void grove_set_lock_wait(bool wait)
-{
-    impatient = !wait;
-}
 
 int grove_set_wait(const char *path, const char *why, int *times, grove_error *error)
 {
     static const struct timespec pause = {.tv_nsec = 100000000};
 
-    if (impatient)
+    if (!grove_record_waits())
         return grove_fail(error, GROVE_IO, "%s: %s; without --no-wait, this run would wait", path,
                           why);
     if (grove_interrupted())

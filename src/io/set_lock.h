@@ -19,7 +19,7 @@
 typedef struct grove_set_lock grove_set_lock;
 
 /* Waits for the lock of `folder`, saying so once, until grove_interrupted(), or fails at once after
- * grove_set_lock_wait(false). First puts right what a run that died has left there, and says so.
+ * grove_record_wait(false). First puts right what a run that died has left there, and says so.
  * `writer`: NULL for shared; for exclusive any pointer that stands for the run; with the record of
  * this thread's run (base/record.h) also those that it expects. `changed`: called
  * with `user` when what was read of the set's tables may not hold any more: close them, and open
@@ -30,7 +30,6 @@ void grove_set_lock_release(grove_set_lock *lock); /* NULL is fine */
 /* The set has been written: calls `changed` of all others in this process. */
 void grove_set_lock_changed(grove_set_lock *lock);
 
-void grove_set_lock_wait(bool wait);
 /* Whether to go on waiting for something, some tenths of a second later: the first time
  * (*times == 0) says "PATH: WHY; waiting, Ctrl-C gives up". 0, or a code with a message. */
 int grove_set_wait(const char *path, const char *why, int *times, grove_error *error);

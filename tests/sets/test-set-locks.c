@@ -186,11 +186,11 @@ START_TEST(one_writer_does_not_wait)
     pipes[4] = _i == 2;
     pid_t child = start(_i == 1 || _i == 2 ? hold_foreign : hold, pipes);
     ck_assert(read(pipes[0], &ready, 1) == 1);
-    grove_set_lock_wait(false);
+    grove_record_wait(false);
     ck_assert_ptr_null(safe_open_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE));
     safe_said(says[_i]);
     /* one Ctrl-C ends the wait */
-    grove_set_lock_wait(true);
+    grove_record_wait(true);
     grove_interrupt_set(true);
     ck_assert_ptr_null(safe_open_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE));
     ck_assert_int_eq(grove_error_code(safe_error), GROVE_INTERRUPTED);
@@ -301,7 +301,7 @@ START_TEST(no_record_locks)
 {
     safe_make("a.ms");
     faults_lock(_i ? FAULTS_NO_RECORD_LOCKS : FAULTS_NO_LOCKS);
-    grove_set_lock_wait(false);
+    grove_record_wait(false);
     said_record_locks = 0;
     grove_log_watch(count_record_locks);
     safe_good(!safe_write_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE, 2));
@@ -310,7 +310,7 @@ START_TEST(no_record_locks)
     ck_assert_int_eq(said_record_locks, 1);
     safe_expect(safe_path("a.ms"), "DATA", 2, 1, 0);
     safe_expect(safe_path("a.ms"), "MODEL_DATA", 3, 1, 0);
-    grove_set_lock_wait(true);
+    grove_record_wait(true);
     faults_lock(FAULTS_LOCKS);
 }
 END_TEST
@@ -349,7 +349,7 @@ static int read_without_rights(const void *says)
 {
     if (geteuid() == 0 && setuid(65534))
         return 1;
-    grove_set_lock_wait(false);
+    grove_record_wait(false);
     grove_ms *ms = grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, false, safe_error);
     return says ? ms || !strstr(grove_error_message(safe_error, 0), says) : !ms;
 }
@@ -379,7 +379,7 @@ static int write_without_rights(const void *says)
 {
     if (geteuid() == 0 && setuid(65534))
         return 1;
-    grove_set_lock_wait(false);
+    grove_record_wait(false);
     grove_ms *ms = safe_open_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE);
     return ms || !strstr(grove_error_message(safe_error, 0), says);
 }
