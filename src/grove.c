@@ -9,7 +9,6 @@
 #include "device/array.h"
 #include "graph/graph.h"
 #include "graph/target.h"
-#include "io/data_module.h"
 #include "io/describe.h"
 #include "lang/lang.h"
 #include "lang/reader.h"
@@ -398,22 +397,47 @@ char *grove_library_info(grove_library *library, const char *path, grove_error *
 {
     if (grove_ends_with(path, ".tree"))
         return tree_info(library, path, error);
-    return grove_data_describe(path, (const char *const *)library->array_folders, error);
+    /* a path has one of these, the name of an array does not */
+    if (!grove_path_exists(path) && strpbrk(path, "/.")) {
+        grove_path_fail(path, error);
+        return NULL;
+    }
+    const size_t before = grove_error_count(error);
+    char *whole = grove_format("%s%s", path, grove_path_is_folder(path) ? "/" : "");
+    const grove_files *files = grove_classes_files(library->classes, whole, error);
+    free(whole);
+    if (!files && grove_error_count(error) == before)
+        return grove_data_describe(path, (const char *const *)library->array_folders, error);
+    return files ? files->describe(path, error) : NULL;
+}
+
+/* What the module of Measurement Sets offers; NULL with a message. */
+static const grove_files *files_of_folders(grove_error *error)
+{
+    const size_t before = grove_error_count(error);
+    grove_classes *classes = grove_classes_new(NULL);
+    const grove_files *files = grove_classes_files(classes, "/", error);
+
+    grove_classes_free(classes);
+    if (!files && grove_error_count(error) == before)
+        grove_fail(error, GROVE_MISSING,
+                   "no module knows Measurement Sets; GROVE_PLUGIN_PATH can name its folder");
+    return files;
 }
 
 int grove_recover(const char *path, bool *done, grove_error *error)
 {
-    const grove_data_module *data = grove_data_open(error);
+    const grove_files *files = files_of_folders(error);
 
     *done = false;
-    return data ? data->recover(path, done, error) : GROVE_MISSING;
+    return files ? files->recover(path, done, error) : GROVE_MISSING;
 }
 
 int grove_restore_flags(const char *path, const char *version, grove_error *error)
 {
-    const grove_data_module *data = grove_data_open(error);
+    const grove_files *files = files_of_folders(error);
 
-    return data ? data->restore_flags(path, version, error) : GROVE_MISSING;
+    return files ? files->restore_flags(path, version, error) : GROVE_MISSING;
 }
 
 void grove_wait_for_sets(bool wait)
@@ -442,22 +466,31 @@ static void add_folders(grove_text *text, const char *title, char **folders)
                        grove_path_is_folder(*at) ? "" : " (not there)");
 }
 
+static void add_part(grove_text *text, const char **title, const char *part, bool has)
+{
+    grove_text_add(text, "%-15s %s%s\n", *title, has ? "" : "no ", part);
+    *title = "";
+}
+
 char *grove_library_about(grove_library *library)
 {
-    static const char *const modules[][2] = {{"data", "Measurement Sets (casacore)"},
-                                             {"hdf5", "tables in HDF5 files"},
+    static const char *const modules[][2] = {{"hdf5", "tables in HDF5 files"},
                                              {"fits", "FITS images (cfitsio, WCSLIB)"},
                                              {"plot", "pictures (cairo)"},
                                              {"cuda", "CUDA devices"}};
+    const char *title = "built with";
+    const grove_files *files;
     grove_text text = {0};
     size_t count;
 
     grove_classes_names(library->classes, &count);
     grove_text_add(&text, "grove %s, plugin interface %d.%d\n", GROVE_VERSION, GROVE_ABI_MAJOR,
                    GROVE_ABI_MINOR);
+    for (size_t k = 0; grove_classes_files_at(library->classes, k, &files); k++)
+        if (files)
+            add_part(&text, &title, files->about, !files->absent);
     for (size_t k = 0; k < sizeof(modules) / sizeof(modules[0]); k++)
-        grove_text_add(&text, "%-15s %s%s\n", k ? "" : "built with",
-                       grove_module_exists(modules[k][0]) ? "" : "no ", modules[k][1]);
+        add_part(&text, &title, modules[k][1], grove_module_exists(modules[k][0]));
     grove_text_add(&text, "%-15s %zu\n", "node classes", count);
     add_folders(&text, "looked for in", library->node_folders);
     char **trees = folders_of(NULL, "GROVE_TREE_PATH", GROVE_TREE_FOLDER, "");

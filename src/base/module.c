@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef GROVE_NODE_FOLDER
+#define GROVE_NODE_FOLDER "/usr/local/lib/grove/nodes-0"
+#endif
+
 static const char marker; /* an address in libgrove */
 
 /* The caller frees; NULL when there is none. */
@@ -28,6 +32,20 @@ static char *find(const char *name)
     return NULL;
 }
 
+/* Opened again on every call, which only raises its count, and never closed. The path is absolute,
+ * since files beside the module are found by it even after a change of folder. */
+static const void *open_symbol(const char *path, const char *symbol, grove_error *error)
+{
+    char *whole = realpath(path, NULL);
+    void *module = dlopen(whole ? whole : path, RTLD_NOW | RTLD_LOCAL);
+    const void *found = module ? dlsym(module, symbol) : NULL;
+
+    if (!found)
+        grove_fail(error, GROVE_ABI, "%s: cannot be opened: %s", path, dlerror());
+    free(whole);
+    return found;
+}
+
 bool grove_module_exists(const char *name)
 {
     char *path = find(name);
@@ -46,12 +64,63 @@ const void *grove_module_open(const char *name, const char *symbol, const char *
         grove_fail(error, GROVE_MISSING, "%s", missing);
         return NULL;
     }
-    /* Opened again on every call, which only raises its count, and never closed. */
-    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (module)
-        found = dlsym(module, symbol);
-    if (!found)
-        grove_fail(error, GROVE_ABI, "%s: cannot be opened: %s", path, dlerror());
+    found = open_symbol(path, symbol, error);
+    free(path);
+    return found;
+}
+
+/* ---- modules of subjects ---- */
+
+static const void *open_version(const char *path, const char *symbol, int version,
+                                grove_error *error)
+{
+    const int *found = open_symbol(path, symbol, error); /* the first member of all tables */
+
+    if (found && *found != version) {
+        grove_fail(error, GROVE_ABI, "%s: %s is of version %d; this Grove needs version %d", path,
+                   symbol, *found, version);
+        return NULL;
+    }
+    return found;
+}
+
+const grove_files *grove_files_open(const char *path, grove_error *error)
+{
+    return open_version(path, "grove_files_api", GROVE_FILES_VERSION, error);
+}
+
+/* The caller frees; NULL when there is none. */
+static char *find_subject(const char *subject)
+{
+    const char *list = getenv("GROVE_PLUGIN_PATH");
+    char *folders = grove_format("%s:%s", list ? list : "", GROVE_NODE_FOLDER);
+    char *path = NULL;
+
+    for (char *at = folders; *at && !path;) {
+        const size_t length = strcspn(at, ":");
+        path = length ? grove_format("%.*s/%s.so", (int)length, at, subject) : NULL;
+        if (path && !grove_path_exists(path)) {
+            free(path);
+            path = NULL;
+        }
+        at += length + (at[length] == ':');
+    }
+    free(folders);
+    return path;
+}
+
+const void *grove_service_open(const char *subject, int version, grove_error *error)
+{
+    char *path = find_subject(subject), *symbol = grove_format("grove_%s_api", subject);
+    const void *found = NULL;
+
+    if (path)
+        found = open_version(path, symbol, version, error);
+    else
+        grove_fail(error, GROVE_MISSING,
+                   "there is no module %s.so in GROVE_PLUGIN_PATH or %s; install Grove again",
+                   subject, GROVE_NODE_FOLDER);
+    free(symbol);
     free(path);
     return found;
 }

@@ -15,4 +15,30 @@ const void *grove_module_open(const char *name, const char *symbol, const char *
 /* Whether this build has the module. */
 bool grove_module_exists(const char *name);
 
+/* ---- what modules of subjects offer beside their node classes ---- */
+
+/* Files of data: the module exports it as grove_files_api. classes.index has a line "ENDING MODULE"
+ * for each ending of their names: .fits, or / of a folder. */
+typedef struct {
+    int version;       /* GROVE_FILES_VERSION */
+    const char *about; /* "Measurement Sets (casacore)" */
+    bool absent;       /* from this build: the functions say what it needs */
+    /* What grove info prints; caller frees; NULL with a message. */
+    char *(*describe)(const char *path, grove_error *error);
+    /* What grove recover does; NULL: nothing. *done: whether there was anything. */
+    int (*recover)(const char *path, bool *done, grove_error *error);
+    int (*restore_flags)(const char *path, const char *version, grove_error *error);
+} grove_files;
+enum { GROVE_FILES_VERSION = 1 };
+extern const grove_files grove_files_api; /* in a module */
+
+/* Those of the module at `path`; NULL with a message. */
+const grove_files *grove_files_open(const char *path, grove_error *error);
+
+/* A table of functions for other subjects, which begins with its version, an int: the module
+ * SUBJECT.so exports it as grove_SUBJECT_api, and a header of the subject declares it. The module
+ * is looked for in GROVE_PLUGIN_PATH and the installed folder of node classes. NULL with a message.
+ */
+const void *grove_service_open(const char *subject, int version, grove_error *error);
+
 #endif

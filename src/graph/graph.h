@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/module.h"
 #include "base/unit.h"
 #include "fit.h"
 #include "graph/literal.h"
@@ -289,6 +290,12 @@ int grove_classes_add(grove_classes *classes, const grove_class *class_, grove_e
 /* Names of all known classes, sorted; NULL-terminated; owned by `classes`. */
 const char *const *grove_classes_names(grove_classes *classes, size_t *count);
 const char *grove_classes_path(grove_classes *classes, const char *name); /* path of the module */
+/* What the module offers whose index names an ending of `path`; a folder's path ends with a slash
+ * here. NULL without a message: there is none. */
+const grove_files *grove_classes_files(const grove_classes *classes, const char *path,
+                                       grove_error *error);
+/* ... and of all modules: false behind the last; NULL where one cannot be opened, or was there. */
+bool grove_classes_files_at(const grove_classes *classes, size_t i, const grove_files **files);
 /* The first error in the index of a folder; NULL: none. Owned by `classes`. */
 const char *grove_classes_fault(const grove_classes *classes);
 /* A copy of a descriptor, for free(); its lists are the descriptor's. NULL with a message when it

@@ -1,4 +1,4 @@
-/* Classes by name: their modules are opened on first use and never closed. */
+/* Classes and endings of files by name: their modules are opened on first use and never closed. */
 #include "graph/graph.h"
 
 #include "graph/class_index.h"
@@ -15,7 +15,7 @@
 #endif
 
 typedef struct {
-    char *name, *path;   /* owned; path NULL: compiled in */
+    char *name, *path;   /* owned; path NULL: compiled in. The name of a class, or an ending */
     grove_class *class_; /* NULL: not loaded, or invalid */
 } entry;
 
@@ -25,6 +25,12 @@ struct grove_classes {
     const char **names;  /* NULL-terminated list of the entries' names; NULL: not made yet */
     grove_error *faults; /* owned; the indices of the folders */
 };
+
+/* ".fits", "/": sorted before all classes. */
+static bool is_ending(const char *name)
+{
+    return *name == '.' || *name == '/';
+}
 
 static entry *find_entry(const grove_classes *classes, const char *name)
 {
@@ -148,7 +154,7 @@ static void load(entry *found, grove_error *error)
 
 const grove_class *grove_classes_find(grove_classes *classes, const char *name, grove_error *error)
 {
-    entry *found = find_entry(classes, name);
+    entry *found = is_ending(name) ? NULL : find_entry(classes, name);
 
     if (found && !found->class_)
         load(found, error);
@@ -178,13 +184,37 @@ int grove_classes_add(grove_classes *classes, const grove_class *class_, grove_e
 
 const char *const *grove_classes_names(grove_classes *classes, size_t *count)
 {
+    size_t first = 0;
+
+    while (first < classes->count && is_ending(classes->entries[first]->name))
+        first++;
     if (!classes->names)
-        classes->names = grove_alloc((classes->count + 1) * sizeof(char *));
-    for (size_t i = 0; i < classes->count; i++)
-        classes->names[i] = classes->entries[i]->name;
+        classes->names = grove_alloc((classes->count - first + 1) * sizeof(char *));
+    for (size_t i = first; i < classes->count; i++)
+        classes->names[i - first] = classes->entries[i]->name;
     if (count)
-        *count = classes->count;
+        *count = classes->count - first;
     return classes->names;
+}
+
+const grove_files *grove_classes_files(const grove_classes *classes, const char *path,
+                                       grove_error *error)
+{
+    for (size_t i = 0; i < classes->count && is_ending(classes->entries[i]->name); i++)
+        if (grove_ends_with(path, classes->entries[i]->name))
+            return grove_files_open(classes->entries[i]->path, error);
+    return NULL;
+}
+
+bool grove_classes_files_at(const grove_classes *classes, size_t i, const grove_files **files)
+{
+    if (i >= classes->count || !is_ending(classes->entries[i]->name))
+        return false;
+    size_t first = 0;
+    while (strcmp(classes->entries[first]->path, classes->entries[i]->path) != 0)
+        first++;
+    *files = first < i ? NULL : grove_files_open(classes->entries[i]->path, NULL);
+    return true;
 }
 
 const char *grove_classes_path(grove_classes *classes, const char *name)

@@ -1,9 +1,33 @@
-/* The data module: a table of the functions in measurement_set*.cc. */
+/* What the module of Measurement Sets offers beside its node classes. */
 #include "io/data_module.h"
+#include "base/file.h"
+#include "base/module.h"
+#include "base/text.h"
 
-const grove_data_module grove_data_api = {
-    .version = GROVE_DATA_VERSION,
-    .describe = grove_ms_describe,
+#include <stdlib.h>
+
+static char *describe(const char *path, grove_error *error)
+{
+    char *table = grove_path_join(path, "table.dat");
+    const bool is = grove_path_exists(table);
+
+    free(table);
+    if (is)
+        return grove_ms_describe(path, error);
+    grove_fail(error, GROVE_INVALID, "%s: a folder, but not a Measurement Set", path);
+    return NULL;
+}
+
+const grove_files grove_files_api = {
+    .version = GROVE_FILES_VERSION,
+    .about = "Measurement Sets (casacore)",
+    .describe = describe,
+    .recover = grove_ms_recover,
+    .restore_flags = grove_ms_restore_flags,
+};
+
+const grove_sets grove_sets_api = {
+    .version = GROVE_SETS_VERSION,
     .open = grove_ms_open,
     .layout = grove_ms_layout_of,
     .has_column = grove_ms_has_column,
@@ -11,6 +35,4 @@ const grove_data_module grove_data_api = {
     .read_weight = grove_ms_read_weight,
     .read_uvw = grove_ms_read_uvw,
     .close = grove_ms_close,
-    .recover = grove_ms_recover,
-    .restore_flags = grove_ms_restore_flags,
 };

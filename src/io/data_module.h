@@ -1,15 +1,15 @@
-/* Access to Measurement Sets without linking casacore: a module links it. */
+/* The service of the module sets: reading Measurement Sets. */
 #ifndef GROVE_IO_DATA_MODULE_H
 #define GROVE_IO_DATA_MODULE_H
 
 #include "io/measurement_set.h"
 
-enum { GROVE_DATA_VERSION = 4 };
+enum { GROVE_SETS_VERSION = 1 };
 
-/* The reading functions of io/measurement_set.h; the module exports them as grove_data_api. */
+/* The reading functions of io/measurement_set.h: grove_service_open("sets", GROVE_SETS_VERSION,
+ * error). Without casacore, open fails. */
 typedef struct {
-    int version; /* GROVE_DATA_VERSION */
-    char *(*describe)(const char *path, grove_error *error);
+    int version;
     grove_ms *(*open)(const char *path, const grove_ms_part *part, bool writable,
                       grove_error *error);
     const grove_ms_layout *(*layout)(const grove_ms *ms);
@@ -20,13 +20,7 @@ typedef struct {
                        grove_error *error);
     int (*read_uvw)(grove_ms *ms, const grove_ms_block *block, double *uvw, grove_error *error);
     void (*close)(grove_ms *ms);
-    int (*recover)(const char *path, bool *done, grove_error *error);
-    int (*restore_flags)(const char *path, const char *version, grove_error *error);
-} grove_data_module;
-
-extern const grove_data_module grove_data_api;
-
-/* In libgrove: opens the module on first use. NULL with GROVE_MISSING when this build lacks it. */
-const grove_data_module *grove_data_open(grove_error *error);
+} grove_sets;
+extern const grove_sets grove_sets_api;
 
 #endif

@@ -5,11 +5,11 @@
 #include "base/text.h"
 #include "base/unit.h"
 #include "io/checkpoint.h"
-#include "io/data_module.h"
 #include "io/describe_image.h"
 #include "io/describe_solutions.h"
 #include "io/grid.h"
 #include "io/image.h"
+#include "io/layout.h"
 #include "io/sky.h"
 
 #include <math.h>
@@ -137,19 +137,6 @@ static char *try_layout(const char *path, const char *const *folders, grove_erro
     return text;
 }
 
-static char *describe_folder(const char *path, grove_error *error)
-{
-    char *table = grove_path_join(path, "table.dat");
-    const grove_data_module *module = NULL;
-
-    if (!grove_path_exists(table))
-        grove_fail(error, GROVE_INVALID, "%s: a folder, but not a Measurement Set", path);
-    else
-        module = grove_data_open(error);
-    free(table);
-    return module ? module->describe(path, error) : NULL;
-}
-
 /* A file whose name does not tell its kind: the first reader that accepts it. */
 static char *describe_any(const char *path, const char *const *folders, grove_error *error)
 {
@@ -171,13 +158,6 @@ char *grove_data_describe(const char *path, const char *const *folders, grove_er
 {
     static const char *const skies[] = {".skymodel", ".lsm.html", ".html", ".sky", ".bbs"};
 
-    if (grove_path_is_folder(path))
-        return describe_folder(path, error);
-    /* a path has one of these, the name of an array does not */
-    if (!grove_path_exists(path) && strpbrk(path, "/.")) {
-        grove_path_fail(path, error);
-        return NULL;
-    }
     for (size_t k = 0; k < sizeof(skies) / sizeof(*skies); k++)
         if (grove_ends_with(path, skies[k]))
             return try_sky(path, error);

@@ -1,6 +1,7 @@
 #include "plot/set.h"
 
 #include "base/memory.h"
+#include "base/module.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -69,7 +70,7 @@ int grove_set_open(grove_set *set, const char *path, const grove_ms_part *part, 
     set->every = 1;
     set->error = error;
     int code = choose_columns(set, column ? column : "DATA");
-    if (!code && !(set->module = grove_data_open(error)))
+    if (!code && !(set->module = grove_service_open("sets", GROVE_SETS_VERSION, error)))
         code = GROVE_MISSING;
     if (!code && !(set->ms = set->module->open(path, part, false, error)))
         code = grove_error_code(error);

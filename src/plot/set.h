@@ -7,7 +7,7 @@
 enum { GROVE_SET_COLUMNS = 2 };
 
 typedef struct {
-    const grove_data_module *module;
+    const grove_sets *module;
     grove_ms *ms;
     const grove_ms_layout *layout;
     const char *path, *name;          /* name: the last component of the path */

@@ -508,7 +508,7 @@ else
 fi
 
 # ---- Measurement Sets ----
-if [ -f "$GROVE_BUILD/nodes/.libs/sets.so" ]; then
+if grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index"; then
     expect 0 '' run -q simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s integration=60s -s channels=4 -s out=set.ms
     expect 0 '' info set.ms
     prints '^Measurement Set: 3510 rows, 27 antennas, telescope VLA$'

@@ -77,7 +77,7 @@ if [ -f "$GROVE_BUILD/src/.libs/fits.so" ]; then
     is_kept 'M = image_model("model.fits", obs=obs)' model.fits ./model.fits \
         'image(M.value, to="./model.fits", overwrite=true)'
 fi
-if [ -f "$GROVE_BUILD/nodes/.libs/sets.so" ]; then
+if grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index"; then
     cp sky.csv sky.txt
     set='simulate.tree -s sky=sky.txt -s array=kat-7 -s hour_angle=-2min..2min -s integration=60s -s channels=2'
     for name in a b other; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Ctrl-C during a run, and too little space: existing output is unchanged, no partial output remains, and the message says so.
-[ -f "$GROVE_BUILD/nodes/.libs/sets.so" ] || { echo 'skipped: built without casacore'; exit 77; }
+grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index" || { echo 'skipped: built without casacore'; exit 77; }
 grove=$GROVE_BUILD/grove
 work=$(mktemp -d) || exit 1
 trap 'umount "$work/small" 2>/dev/null; rm -rf "$work"' EXIT

@@ -202,7 +202,7 @@ if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
     grep -q '</svg>' mine.svg || fail 'plot --overwrite'
 fi
 
-if [ -f "$GROVE_BUILD/nodes/.libs/sets.so" ]; then
+if grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index"; then
     printf 'format = Name, Type, Ra, Dec, I\none, POINT, 00:00:00.0, -30.00.00.0, 1.0\n' >sky.txt
     cp sky.txt kept.txt
     predict='run -q predict.tree -s ms=a.ms -s sky=sky.txt -s column=NEW_DATA'

@@ -123,6 +123,25 @@ START_TEST(module_lacks_the_class)
 }
 END_TEST
 
+/* Lines of endings are no classes; the module of one must have what it offers for files. */
+START_TEST(endings_of_files)
+{
+    add_module("arithmetic", "arithmetic");
+    open_library("sin arithmetic\n.data arithmetic\n/ nothing\n");
+    ck_assert(has("sin") && !has(".data") && !has("/"));
+    testing_file(&t, "some.data", "");
+    char *path = grove_format("%s/some.data", t.folder);
+    ck_assert_ptr_null(grove_library_info(library, path, t.error));
+    const char *said = grove_error_message(t.error, 0);
+    ck_assert_msg(strstr(said, "/arithmetic.so: cannot be opened: ") &&
+                      strstr(said, "grove_files_api"),
+                  "%s", said);
+    free(path);
+    ck_assert_int_eq(grove_library_check(library, ".data", t.error), GROVE_ABI);
+    ck_assert_ptr_nonnull(strstr(grove_error_message(t.error, 1), "no class '.data'"));
+}
+END_TEST
+
 START_TEST(module_is_missing)
 {
     open_library("sin nothing\n");
@@ -166,6 +185,7 @@ int main(void)
     tcase_add_test(test, families_and_single_classes);
     tcase_add_test(test, index_comes_before_modules);
     tcase_add_test(test, module_lacks_the_class);
+    tcase_add_test(test, endings_of_files);
     tcase_add_test(test, module_is_missing);
     tcase_add_loop_test(test, lines_at_fault, 0, (int)(sizeof(faults) / sizeof(faults[0])));
     suite_add_tcase(suite, test);

@@ -3,7 +3,7 @@
 # memory, and `grove check` predicts the memory of the process within 20 %, or 16 MiB where it takes fewer
 # than 36, also when it writes a set, fits, or transforms an image.
 grove=$GROVE_BUILD/grove
-[ -f "$GROVE_BUILD/nodes/.libs/sets.so" ] || { echo 'skipped: built without casacore'; exit 77; }
+grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index" || { echo 'skipped: built without casacore'; exit 77; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 

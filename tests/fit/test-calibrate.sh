@@ -2,7 +2,7 @@
 # calibrate.tree on sets with known gains, of most kinds (GROVE_ALL_FAULTS=1: of every kind): corrected data are the model and the noise, residuals are the noise.
 # apply.tree with the tables of their solutions gives the same data, and puts the gains in again. calibrate-dd.tree on a set with
 # gains of its own for each patch.
-[ -f "$GROVE_BUILD/nodes/.libs/sets.so" ] || { echo 'skipped: built without casacore'; exit 77; }
+grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index" || { echo 'skipped: built without casacore'; exit 77; }
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

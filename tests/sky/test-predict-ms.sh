@@ -4,7 +4,7 @@
 python=${GROVE_TEST_PYTHON:-/usr/bin/python3}
 set=$GROVE_TEST_DATA/ms/lofar-8st.MS.tgz sky=$GROVE_TEST_DATA/sky/lofar-8st.skymodel
 [ -f "$set" ] || { echo "skipped: no $set"; exit 77; }
-[ -f "$GROVE_BUILD/nodes/.libs/sets.so" ] || { echo 'skipped: built without casacore'; exit 77; }
+grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index" || { echo 'skipped: built without casacore'; exit 77; }
 $python -c 'import numpy, casacore.tables' 2>/dev/null || { echo 'skipped: no package python3-casacore'; exit 77; }
 
 work=$(mktemp -d) || exit 1

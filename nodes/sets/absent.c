@@ -1,0 +1,52 @@
+/* What the module of Measurement Sets offers in a build without casacore: what it needs. */
+#include "base/module.h"
+#include "io/data_module.h"
+
+static int fail(grove_error *error)
+{
+    return grove_fail(
+        error, GROVE_MISSING,
+        "this build cannot read Measurement Sets; build Grove with casacore (casacore-dev)");
+}
+
+static char *describe(const char *path, grove_error *error)
+{
+    (void)path;
+    fail(error);
+    return NULL;
+}
+
+static int recover(const char *path, bool *done, grove_error *error)
+{
+    (void)path;
+    (void)done;
+    return fail(error);
+}
+
+static int restore_flags(const char *path, const char *version, grove_error *error)
+{
+    (void)path;
+    (void)version;
+    return fail(error);
+}
+
+static grove_ms *open_set(const char *path, const grove_ms_part *part, bool writable,
+                          grove_error *error)
+{
+    (void)path;
+    (void)part;
+    (void)writable;
+    fail(error);
+    return NULL;
+}
+
+const grove_files grove_files_api = {
+    .version = GROVE_FILES_VERSION,
+    .about = "Measurement Sets (casacore)",
+    .absent = true,
+    .describe = describe,
+    .recover = recover,
+    .restore_flags = restore_flags,
+};
+
+const grove_sets grove_sets_api = {.version = GROVE_SETS_VERSION, .open = open_set};
