@@ -1,6 +1,6 @@
 /* What the module of Measurement Sets offers in a build without casacore: what it needs. */
 #include "base/module.h"
-#include "io/data_module.h"
+#include "nodes/sets/service.h"
 
 static int fail(grove_error *error)
 {

@@ -6,9 +6,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/measurement_set.h"
 #include "nodes/common/observation.h"
 #include "nodes/sets/correlations.h"
+#include "nodes/sets/measurement_set.h"
 #include "nodes/sets/station_fit.h"
 
 #include <math.h>

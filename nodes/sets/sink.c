@@ -5,8 +5,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/measurement_set.h"
 #include "nodes/sets/correlations.h"
+#include "nodes/sets/measurement_set.h"
 #include "nodes/sets/sink.h"
 
 #include <inttypes.h>

@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "io/measurement_set.h"
 #include "nodes/common/form.h"
 #include "nodes/sets/correlations.h"
+#include "nodes/sets/measurement_set.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef GROVE_PLOT_SET_H
 #define GROVE_PLOT_SET_H
 
-#include "io/data_module.h"
+#include "nodes/sets/service.h"
 
 enum { GROVE_SET_COLUMNS = 2 };
 

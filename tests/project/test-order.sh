@@ -37,7 +37,7 @@ function allowed(from, to)
     if (from ~ /^(plugin|grove)$/ || from == "cli") return to ~ /^(plugin|grove)$/
     if (from == "grove.c") return to ~ /^(plugin|grove)$/ || (to in level && to != "cli")
     if (from ~ /^(device|run)$/ && to == "kernels/core") return 1
-    if (from == "plot" && to == "kernels/imaging") return 1
+    if (from == "plot" && to ~ /^(kernels\/imaging|nodes\/sets)$/) return 1
     if (from ~ /^nodes/) {
         sub(/^nodes/, "kernels", from)
         return to == from || to ~ /^(plugin|kernels\/(common|simd)|io|base|plot|nodes\/common)$/
@@ -91,7 +91,7 @@ FNR == 1 {
     split($0, part, /[<>]/)
     name = part[2]
     foreign(name, "^(cuda|cublas|cufft|cusolver|curand|nvrtc)", "^(src/device/|kernels/.*[.]cu$|kernels/cuda/)")
-    foreign(name, "^casacore/", "^src/io/measurement_set")
+    foreign(name, "^casacore/", "^nodes/sets/measurement_set")
     foreign(name, "^cairo", "^src/plot/")
     foreign(name, "^(cblas|lapacke)", "^(src/device/algebra_module|nodes/fit/least_squares_algebra)")
     foreign(name, "^fftw3", "^(src/device/algebra_module|nodes/imaging/fourier)")

@@ -3,7 +3,7 @@
 #define GROVE_TESTS_SAFE_TESTING_H
 
 #include "base/error.h"
-#include "io/measurement_set.h"
+#include "nodes/sets/measurement_set.h"
 
 extern char safe_top[64];  /* a folder of the test */
 extern char safe_work[80]; /* in it, where sets are */

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "device/array.h"
 #include "graph/graph.h"
-#include "io/measurement_set.h"
+#include "nodes/sets/measurement_set.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/measurement_set.h"
+#include "nodes/sets/measurement_set.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Measurement Sets, new ones and columns of existing ones, written and read back; recovery after a
  * run that was killed. */
-#include "io/measurement_set.h"
+#include "nodes/sets/measurement_set.h"
 
 #include "base/file.h"
 #include "base/memory.h"

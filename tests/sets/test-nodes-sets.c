@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/measurement_set.h"
 #include "nodes/fit/parm.h"
+#include "nodes/sets/measurement_set.h"
 #include "nodes/sets/station_fit.h"
 
 #include <check.h>

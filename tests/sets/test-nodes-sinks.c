@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/measurement_set.h"
+#include "nodes/sets/measurement_set.h"
 #include "run/session.h"
 
 #include <check.h>

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/record_private.h"
 #include "base/text.h"
-#include "io/set_lock.h"
+#include "nodes/sets/set_lock.h"
 
 #include <check.h>
 #include <fcntl.h>

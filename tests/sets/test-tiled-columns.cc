@@ -2,7 +2,7 @@
 // their order, cells without arrays, tiles of a part of the channels. Read and written without
 // casacore's tiles, and compared with what casacore reads.
 #include "grove.h"
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 #include "random-set.h"
 
 #include <casacore/casa/Logging/LogFilter.h>

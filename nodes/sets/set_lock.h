@@ -10,8 +10,8 @@
  * folder that can be read can be locked (flock). On NFS, where that is not so, it is a file
  * ".grove.lock" in the set, which a writer must be able to write. Where nothing can be locked there
  * is no lock: a writer says so. */
-#ifndef GROVE_IO_SET_LOCK_H
-#define GROVE_IO_SET_LOCK_H
+#ifndef GROVE_NODES_SETS_SET_LOCK_H
+#define GROVE_NODES_SETS_SET_LOCK_H
 
 #include "base/error.h"
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // Preparing to write a column of a set that exists, its flags and weights.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/tables/Tables/TableDesc.h>
 

@@ -1,6 +1,6 @@
 // Slots along time of the rows of a set.
-#ifndef GROVE_IO_MEASUREMENT_SET_SLOTS_H
-#define GROVE_IO_MEASUREMENT_SET_SLOTS_H
+#ifndef GROVE_NODES_SETS_MEASUREMENT_SET_SLOTS_H
+#define GROVE_NODES_SETS_MEASUREMENT_SET_SLOTS_H
 
 #include <algorithm>
 #include <cstddef>

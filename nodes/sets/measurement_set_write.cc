@@ -2,7 +2,7 @@
 //
 // What is written is a view of each table (measurement_set_view.cc), or a new set under a temporary
 // name. The record of the run puts them in place.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/Arrays/Slicer.h>
 #include <casacore/tables/Tables/RefRows.h>

@@ -1,6 +1,6 @@
 // What the parts of the casacore shim share.
-#ifndef GROVE_IO_MEASUREMENT_SET_PRIVATE_H
-#define GROVE_IO_MEASUREMENT_SET_PRIVATE_H
+#ifndef GROVE_NODES_SETS_MEASUREMENT_SET_PRIVATE_H
+#define GROVE_NODES_SETS_MEASUREMENT_SET_PRIVATE_H
 
 #include <casacore/casa/Exceptions/Error.h>
 #include <casacore/ms/MeasurementSets/MeasurementSet.h>
@@ -27,9 +27,9 @@ extern "C" {
 #include "base/text.h"
 #include "base/threads.h"
 #include "base/unit.h"
-#include "io/measurement_set.h"
-#include "io/set_lock.h"
-#include "io/set_rows.h"
+#include "nodes/sets/measurement_set.h"
+#include "nodes/sets/set_lock.h"
+#include "nodes/sets/set_rows.h"
 }
 
 namespace casacore

@@ -1,7 +1,7 @@
 // Finds the rows of a part of a set: their times, intervals, baselines and numbers. Columns are
 // read in pieces, so that no whole one is ever in memory.
-#include "io/measurement_set_private.h"
-#include "io/measurement_set_slots.h"
+#include "nodes/sets/measurement_set_private.h"
+#include "nodes/sets/measurement_set_slots.h"
 
 #include "cell.h"
 

@@ -1,7 +1,7 @@
 /* Which row of a Measurement Set has a time and a baseline. Those who have a set open at the same
  * time in this process share it. */
-#ifndef GROVE_IO_SET_ROWS_H
-#define GROVE_IO_SET_ROWS_H
+#ifndef GROVE_NODES_SETS_SET_ROWS_H
+#define GROVE_NODES_SETS_SET_ROWS_H
 
 #include "base/hash.h"
 

@@ -1,5 +1,5 @@
 // The rows of parts of an open set, in the order in which its files have them.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <algorithm>
 #include <new>

@@ -2,7 +2,7 @@
 //
 // A set can be a plain table, refer to rows of another table, concatenate others, or have columns
 // that forward to those of another table: and each of these tables can be of any kind again.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/BasicSL/STLIO.h>
 #include <casacore/casa/BasicSL/STLIO.tcc>

@@ -1,7 +1,7 @@
 /* Measurement Sets through casacore: a C interface to C++ code. The caller must make sure that only
  * one call in the process runs at a time, since casacore's tables are not thread-safe. */
-#ifndef GROVE_IO_MEASUREMENT_SET_H
-#define GROVE_IO_MEASUREMENT_SET_H
+#ifndef GROVE_NODES_SETS_MEASUREMENT_SET_H
+#define GROVE_NODES_SETS_MEASUREMENT_SET_H
 
 #include "base/error.h"
 #include "io/layout.h"

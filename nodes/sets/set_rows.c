@@ -1,4 +1,4 @@
-#include "io/set_rows.h"
+#include "nodes/sets/set_rows.h"
 
 #include "base/memory.h"
 

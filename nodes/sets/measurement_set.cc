@@ -1,5 +1,5 @@
 // Opens a set, and reads its metadata.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/Logging/LogFilter.h>
 #include <casacore/casa/Logging/LogSink.h>

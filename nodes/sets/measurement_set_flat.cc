@@ -1,6 +1,6 @@
 // Cells of columns whose files have them one after the other: read and written without casacore's
 // cache.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,5 +1,5 @@
 // Reads blocks of columns.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/Arrays/Slicer.h>
 #include <casacore/tables/Tables/RefRows.h>

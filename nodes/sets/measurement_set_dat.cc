@@ -4,7 +4,7 @@
 // therefore a table of its own, with the columns that are written and no others; its description
 // and that of the set make the one of the new state. Written as tables/Tables of casacore do it:
 // PlainTable, ColumnSet and PlainColumn.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/IO/AipsIO.h>
 #include <casacore/casa/IO/ArrayIO.h>

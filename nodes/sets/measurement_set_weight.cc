@@ -1,5 +1,5 @@
 // Weights of a set that is being made, or of one that exists.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/Arrays/Slicer.h>
 

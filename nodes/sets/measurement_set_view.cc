@@ -4,7 +4,7 @@
 // fills them. Both happen in a view only: a folder inside of the set. The table that casacore
 // writes there has no columns but those that are written, so that no file of the set is ever open
 // for writing: what a fault makes casacore write cannot reach them.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/Containers/Record.h>
 #include <casacore/tables/Tables/TableDesc.h>

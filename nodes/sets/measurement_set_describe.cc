@@ -1,5 +1,5 @@
 // A summary of a set for users.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/tables/Tables/TableRecord.h>
 

@@ -1,6 +1,6 @@
 // Versions of a set's flags, as CASA's flagmanager has them: SET.flagversions/flags.NAME is a table
 // of FLAG and FLAG_ROW, and a line "NAME : comment" of FLAG_VERSION_LIST says what it is.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/OS/Time.h>
 #include <casacore/casa/Quanta/MVTime.h>

@@ -1,5 +1,5 @@
 /* Locks of sets between runs, and what is done first by who has one. */
-#include "io/set_lock.h"
+#include "nodes/sets/set_lock.h"
 
 #include "base/file.h"
 #include "base/log.h"

@@ -1,5 +1,5 @@
 // What a set's HISTORY says of how it came about.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 extern "C" {
 #include "base/log.h"

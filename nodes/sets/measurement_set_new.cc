@@ -1,5 +1,5 @@
 // A set that is being made: in a folder beside its name until all of it is written.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/tables/Tables/TableInfo.h>
 #include <casacore/tables/Tables/TableRecord.h>

@@ -1,5 +1,5 @@
 // Where the cells of a tiled column stand in its file.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/tables/DataMan/TSMCube.h>
 #include <casacore/tables/DataMan/TSMFile.h>

@@ -1,5 +1,5 @@
 // Columns of views: those that a run writes, and who of the run writes which rows of them.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/Arrays/Matrix.h>
 #include <casacore/casa/Containers/Record.h>

@@ -1,5 +1,5 @@
 // The table of a new set, with all its subtables and all that is known before the data.
-#include "io/measurement_set_private.h"
+#include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/Arrays/ArrayMath.h>
 #include <casacore/casa/Arrays/Slicer.h>

@@ -1,5 +1,5 @@
 /* What the module of Measurement Sets offers beside its node classes. */
-#include "io/data_module.h"
+#include "nodes/sets/service.h"
 #include "base/file.h"
 #include "base/module.h"
 #include "base/text.h"

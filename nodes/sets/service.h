@@ -1,13 +1,13 @@
 /* The service of the module sets: reading Measurement Sets. */
-#ifndef GROVE_IO_DATA_MODULE_H
-#define GROVE_IO_DATA_MODULE_H
+#ifndef GROVE_NODES_SETS_SERVICE_H
+#define GROVE_NODES_SETS_SERVICE_H
 
-#include "io/measurement_set.h"
+#include "nodes/sets/measurement_set.h"
 
 enum { GROVE_SETS_VERSION = 1 };
 
-/* The reading functions of io/measurement_set.h: grove_service_open("sets", GROVE_SETS_VERSION,
- * error). Without casacore, open fails. */
+/* The reading functions of nodes/sets/measurement_set.h: grove_service_open("sets",
+ * GROVE_SETS_VERSION, error). Without casacore, open fails. */
 typedef struct {
     int version;
     grove_ms *(*open)(const char *path, const grove_ms_part *part, bool writable,
