@@ -277,7 +277,7 @@ int grove_node_verdict(const grove_node *node, const grove_error *error, size_t 
  * depend on, and numbers the nodes so that inputs come before users. */
 int grove_tree_finish(grove_tree *tree);
 
-/* Loaded classes. Folders are searched in order. Their index (graph/class_index.h) says which
+/* Loaded classes. Folders are searched in order. Their index (base/class_index.h) says which
  * module has a class; a module that the index does not name has one class, of its own name. */
 /* `folders`: NULL-terminated; NULL: GROVE_PLUGIN_PATH and the installed folder. */
 grove_classes *grove_classes_new(const char *const *folders);

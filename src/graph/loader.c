@@ -1,7 +1,7 @@
 /* Classes and endings of files by name: their modules are opened on first use and never closed. */
 #include "graph/graph.h"
 
-#include "graph/class_index.h"
+#include "base/class_index.h"
 
 #include "base/file.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "graph/class_index.h"
+#include "base/class_index.h"
 
 #include "base/file.h"
 #include "base/memory.h"

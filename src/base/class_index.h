@@ -1,6 +1,6 @@
 /* The index of a folder of modules: which module has which class, and which files. */
-#ifndef GROVE_GRAPH_CLASS_INDEX_H
-#define GROVE_GRAPH_CLASS_INDEX_H
+#ifndef GROVE_BASE_CLASS_INDEX_H
+#define GROVE_BASE_CLASS_INDEX_H
 
 #include "base/error.h"
 #include <stdbool.h>
