@@ -1,5 +1,6 @@
 #include "base/module.h"
 
+#include "base/class_index.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -89,37 +90,44 @@ const grove_files *grove_files_open(const char *path, grove_error *error)
     return open_version(path, "grove_files_api", GROVE_FILES_VERSION, error);
 }
 
-/* The caller frees; NULL when there is none. */
-static char *find_subject(const char *subject)
+/* The path of the module that has the service by the folder's index; NULL: none. Caller frees. */
+static char *find_in_folder(const char *folder, const char *name)
+{
+    grove_class_index index;
+    char *path = NULL;
+
+    grove_class_index_read(&index, folder, NULL);
+    for (size_t i = 0; i < index.count && !path; i++)
+        if (*index.lines[i].class_ == '@' && !strcmp(index.lines[i].class_ + 1, name))
+            path = grove_format("%s/%s.so", folder, index.lines[i].module);
+    grove_class_index_free(&index);
+    return path;
+}
+
+static char *find_service(const char *name)
 {
     const char *list = getenv("GROVE_PLUGIN_PATH");
     char *folders = grove_format("%s:%s", list ? list : "", GROVE_NODE_FOLDER);
     char *path = NULL;
 
-    for (char *at = folders; *at && !path;) {
-        const size_t length = strcspn(at, ":");
-        path = length ? grove_format("%.*s/%s.so", (int)length, at, subject) : NULL;
-        if (path && !grove_path_exists(path)) {
-            free(path);
-            path = NULL;
-        }
-        at += length + (at[length] == ':');
-    }
+    for (char *rest = NULL, *at = strtok_r(folders, ":", &rest); at && !path;
+         at = strtok_r(NULL, ":", &rest))
+        path = find_in_folder(at, name);
     free(folders);
     return path;
 }
 
-const void *grove_service_open(const char *subject, int version, grove_error *error)
+const void *grove_service_open(const char *name, int version, grove_error *error)
 {
-    char *path = find_subject(subject), *symbol = grove_format("grove_%s_api", subject);
+    char *path = find_service(name), *symbol = grove_format("grove_%s_api", name);
     const void *found = NULL;
 
     if (path)
         found = open_version(path, symbol, version, error);
     else
         grove_fail(error, GROVE_MISSING,
-                   "there is no module %s.so in GROVE_PLUGIN_PATH or %s; install Grove again",
-                   subject, GROVE_NODE_FOLDER);
+                   "no module has '%s'; GROVE_PLUGIN_PATH can name the folder of Grove's modules",
+                   name);
     free(symbol);
     free(path);
     return found;

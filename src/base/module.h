@@ -35,10 +35,10 @@ extern const grove_files grove_files_api; /* in a module */
 /* Those of the module at `path`; NULL with a message. */
 const grove_files *grove_files_open(const char *path, grove_error *error);
 
-/* A table of functions for other subjects, which begins with its version, an int: the module
- * SUBJECT.so exports it as grove_SUBJECT_api, and a header of the subject declares it. The module
- * is looked for in GROVE_PLUGIN_PATH and the installed folder of node classes. NULL with a message.
- */
-const void *grove_service_open(const char *subject, int version, grove_error *error);
+/* A table of functions for others, which begins with its version, an int: a module exports it as
+ * grove_NAME_api, a header of its subject declares it, and classes.index has a line "@NAME MODULE".
+ * The index is that of GROVE_PLUGIN_PATH or the installed folder of node classes. NULL with a
+ * message. */
+const void *grove_service_open(const char *name, int version, grove_error *error);
 
 #endif

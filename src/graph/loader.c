@@ -78,7 +78,8 @@ static void scan(grove_classes *classes, const char *folder)
 
     grove_class_index_read(&index, folder, classes->faults);
     for (size_t i = 0; i < index.count; i++)
-        add_module(classes, index.lines[i].class_, folder, index.lines[i].module);
+        if (*index.lines[i].class_ != '@')
+            add_module(classes, index.lines[i].class_, folder, index.lines[i].module);
     for (char **at = names; at && *at; at++) {
         if (grove_ends_with(*at, ".so") && strncmp(*at, "lib", 3) != 0) {
             (*at)[strlen(*at) - 3] = 0;

@@ -1,6 +1,7 @@
 /* The index of a folder of modules: classes found by it, and messages about invalid indices. */
 #include "tests/common/testing.h"
 
+#include "base/module.h"
 #include "base/text.h"
 
 #include <check.h>
@@ -127,8 +128,8 @@ END_TEST
 START_TEST(endings_of_files)
 {
     add_module("arithmetic", "arithmetic");
-    open_library("sin arithmetic\n.data arithmetic\n/ nothing\n");
-    ck_assert(has("sin") && !has(".data") && !has("/"));
+    open_library("sin arithmetic\n.data arithmetic\n/ nothing\n@sum arithmetic\n");
+    ck_assert(has("sin") && !has(".data") && !has("/") && !has("@sum"));
     testing_file(&t, "some.data", "");
     char *path = grove_format("%s/some.data", t.folder);
     ck_assert_ptr_null(grove_library_info(library, path, t.error));
@@ -139,6 +140,10 @@ START_TEST(endings_of_files)
     free(path);
     ck_assert_int_eq(grove_library_check(library, ".data", t.error), GROVE_ABI);
     ck_assert_ptr_nonnull(strstr(grove_error_message(t.error, 1), "no class '.data'"));
+    ck_assert_ptr_null(grove_service_open("none", 1, t.error));
+    ck_assert_ptr_nonnull(strstr(grove_error_message(t.error, 2), "no module has 'none'"));
+    ck_assert_ptr_null(grove_service_open("sum", 1, t.error));
+    ck_assert_ptr_nonnull(strstr(grove_error_message(t.error, 3), "grove_sum_api"));
 }
 END_TEST
 
