@@ -1,7 +1,8 @@
 #include "bounds.h"
 
+#include "base/module.h"
 #include "grove.h"
-#include "plot/plot.h"
+#include "plot/service.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -170,7 +171,8 @@ int bench_roofline_draw(const bench_roofline *r, const char *path)
         charts[1] = chart_mixtures(r, mixed_x, mixed_y, mixed);
     grove_figure figure = {.charts = charts, .count = r->mixture_count ? 2 : 1};
     grove_error *error = grove_error_new();
-    int failed = grove_figure_draw(&figure, path, error) != 0;
+    const grove_plot *plot = grove_service_open("plot", GROVE_PLOT_VERSION, error);
+    bool failed = !plot || plot->draw(&figure, path, error) != 0;
     if (failed) {
         char *text = grove_error_text(error);
         fprintf(stderr, "%s", text);

@@ -12,7 +12,6 @@
 #include "io/describe.h"
 #include "lang/lang.h"
 #include "lang/reader.h"
-#include "plot/picture.h"
 #include "report/report.h"
 
 #include <stdlib.h>
@@ -445,18 +444,35 @@ void grove_wait_for_sets(bool wait)
     grove_record_wait(wait);
 }
 
+const char *const *grove_picture_names(size_t *count)
+{
+    static const char *const none[] = {NULL};
+    const grove_pictures *pictures = grove_service_open("pictures", GROVE_PICTURES_VERSION, NULL);
+
+    if (pictures)
+        return pictures->names(count);
+    if (count)
+        *count = 0;
+    return none;
+}
+
 char *grove_library_pictures(grove_library *library, const char *path, const char *dataset,
                              grove_error *error)
 {
+    const grove_pictures *pictures = grove_service_open("pictures", GROVE_PICTURES_VERSION, error);
+
     (void)library;
-    return grove_picture_default(path, dataset, error);
+    return pictures ? pictures->suited(path, dataset, error) : NULL;
 }
 
 int grove_library_plot(grove_library *library, const char *path, const grove_picture *picture,
                        const char *to, grove_error *error)
 {
-    return grove_picture_draw(path, (const char *const *)library->array_folders, picture, to,
-                              error);
+    const grove_pictures *pictures = grove_service_open("pictures", GROVE_PICTURES_VERSION, error);
+
+    return pictures ? pictures->draw(path, (const char *const *)library->array_folders, picture, to,
+                                     error)
+                    : grove_error_code(error);
 }
 
 static void add_folders(grove_text *text, const char *title, char **folders)
@@ -476,8 +492,8 @@ char *grove_library_about(grove_library *library)
 {
     static const char *const modules[][2] = {{"hdf5", "tables in HDF5 files"},
                                              {"fits", "FITS images (cfitsio, WCSLIB)"},
-                                             {"plot", "pictures (cairo)"},
                                              {"cuda", "CUDA devices"}};
+    const grove_pictures *pictures = grove_service_open("pictures", GROVE_PICTURES_VERSION, NULL);
     const char *title = "built with";
     const grove_files *files;
     grove_text text = {0};
@@ -489,6 +505,8 @@ char *grove_library_about(grove_library *library)
     for (size_t k = 0; grove_classes_files_at(library->classes, k, &files); k++)
         if (files)
             add_part(&text, &title, files->about, !files->absent);
+    if (pictures)
+        add_part(&text, &title, pictures->about, !pictures->absent);
     for (size_t k = 0; k < sizeof(modules) / sizeof(modules[0]); k++)
         add_part(&text, &title, modules[k][1], grove_module_exists(modules[k][0]));
     grove_text_add(&text, "%-15s %zu\n", "node classes", count);

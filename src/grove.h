@@ -279,7 +279,7 @@ char *grove_library_devices(grove_library *library);
 
 /* A picture of a Measurement Set, of solution tables in an HDF5 file, or of a layout, in a .png or
  * .svg file. */
-typedef struct {
+typedef struct grove_picture {
     const char *what;   /* one of grove_picture_names */
     const char *column; /* column of visibilities; NULL: DATA; "DATA,MODEL_DATA": side by side */
     int field, spectral_window;

@@ -7,7 +7,7 @@
 #include "base/record.h"
 #include "base/text.h"
 #include "nodes/common/report.h"
-#include "plot/sky_image.h"
+#include "plot/service.h"
 
 #include <errno.h>
 #include <math.h>
@@ -65,7 +65,8 @@ static int check_name(grove_node *node, const char *path)
     int code = 0;
 
     if (is_picture(path)) {
-        if (!grove_module_exists("plot"))
+        const grove_plot *plot = grove_service_open("plot", GROVE_PLOT_VERSION, error);
+        if (!plot || plot->absent)
             code = grove_node_fail_option(
                 node, "to", "this build cannot draw; build Grove with cairo (libcairo2-dev)");
     } else if (!grove_ends_with(path, ".fits")) {
@@ -337,9 +338,12 @@ static int prepare(const grove_node *node, void *run)
     writing *w = run;
     grove_error *error = grove_error_new();
     const char *name = w->image.object ? w->image.object : grove_node_input_name(node, 0);
-    int code = w->picture ? grove_sky_image_write(&w->image, name, false, w->path,
-                                                  grove_file_stream(w->file), error)
-                          : finish_fits(w, error);
+    const grove_plot *plot =
+        w->picture ? grove_service_open("plot", GROVE_PLOT_VERSION, error) : NULL;
+    int code = plot         ? plot->write_sky_image(&w->image, name, false, w->path,
+                                                    grove_file_stream(w->file), error)
+               : w->picture ? grove_error_code(error)
+                            : finish_fits(w, error);
 
     if (!code && w->picture && fflush(grove_file_stream(w->file)))
         code = grove_fail(error, GROVE_IO, "%s: cannot write: %s", w->path, strerror(errno));

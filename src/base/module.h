@@ -41,4 +41,19 @@ const grove_files *grove_files_open(const char *path, grove_error *error);
  * message. */
 const void *grove_service_open(const char *name, int version, grove_error *error);
 
+/* The service "pictures", for grove plot. */
+struct grove_picture; /* of grove.h */
+typedef struct {
+    int version;       /* GROVE_PICTURES_VERSION */
+    const char *about; /* "pictures (cairo)" */
+    bool absent;       /* from this build: drawing says what it needs */
+    /* As grove_picture_names, grove_library_pictures and grove_library_plot, which looks for
+     * antenna layouts in `folders`, NULL-terminated. */
+    const char *const *(*names)(size_t *count);
+    char *(*suited)(const char *path, const char *dataset, grove_error *error);
+    int (*draw)(const char *path, const char *const *folders, const struct grove_picture *picture,
+                const char *to, grove_error *error);
+} grove_pictures;
+enum { GROVE_PICTURES_VERSION = 1 };
+
 #endif

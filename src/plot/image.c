@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "base/threads.h"
 #include "base/unit.h"
-#include "device/algebra.h"
 #include "plot/picture.h"
 #include "plot/plot.h"
 

@@ -46,7 +46,7 @@ enum {
     SETS = 9
 };
 
-const char *const *grove_picture_names(size_t *count)
+const char *const *grove_picture_list(size_t *count)
 {
     if (count)
         *count = NAMES;

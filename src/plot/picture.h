@@ -14,6 +14,8 @@
 int grove_picture_draw(const char *path, const char *const *folders, const grove_picture *picture,
                        const char *to, grove_error *error);
 
+/* As grove_picture_names. */
+const char *const *grove_picture_list(size_t *count);
 /* As grove_library_pictures. */
 char *grove_picture_default(const char *path, const char *dataset, grove_error *error);
 

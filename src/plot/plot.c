@@ -1,4 +1,4 @@
-/* The drawing module: checks a figure, draws its charts and writes the file. */
+/* Checks a figure, draws its charts and writes the file. */
 #include "plot/plot.h"
 #include "base/text.h"
 #include "plot/chart.h"
@@ -48,8 +48,8 @@ static int draw_charts(const grove_figure *figure, grove_canvas *canvas, grove_b
     return GROVE_OK;
 }
 
-static int write_figure(const grove_figure *figure, const char *path, FILE *stream,
-                        grove_error *error)
+int grove_figure_write(const grove_figure *figure, const char *path, FILE *stream,
+                       grove_error *error)
 {
     size_t columns = figure->columns ? figure->columns : 1;
     size_t rows = (figure->count + columns - 1) / columns;
@@ -83,5 +83,3 @@ static int write_figure(const grove_figure *figure, const char *path, FILE *stre
     grove_canvas_free(canvas);
     return code;
 }
-
-const grove_plotter grove_plot_api = {GROVE_PLOT_VERSION, write_figure};

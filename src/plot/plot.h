@@ -86,17 +86,7 @@ typedef struct {
     const char *subtitle; /* of panels */
 } grove_figure;
 
-/* The table that the module exports as grove_plot_api. */
-typedef struct {
-    int version; /* GROVE_PLOT_VERSION */
-    /* As grove_figure_write. */
-    int (*write)(const grove_figure *figure, const char *path, FILE *stream, grove_error *error);
-} grove_plotter;
-
-enum { GROVE_PLOT_VERSION = 3 };
-extern const grove_plotter grove_plot_api;
-
-/* In libgrove: opens the module on first use. GROVE_MISSING when this build lacks the module. */
+/* Without cairo, both fail with GROVE_MISSING. */
 /* Writes into the stream, as PNG or SVG by the ending of `path`, which also stands for the file in
  * messages. GROVE_INVALID for another ending, sizes beyond 16384 pixels and the like. */
 int grove_figure_write(const grove_figure *figure, const char *path, FILE *stream,

@@ -485,7 +485,7 @@ expect 1 'grove bench: picture.pdf: the name of a picture ends in .png or .svg' 
 expect 2 'grove bench: yes: --overwrite takes no value' bench roofline --overwrite=yes
 
 # ---- plot ----
-if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
+if grep -q "define HAVE_CAIRO" "$GROVE_BUILD/config.h"; then
     expect 2 'grove: grove plot wants a Measurement Set, solution tables, a FITS image or an array; grove plot --help says more' plot
     expect 2 'grove: --what imag: there is no such picture; did you mean image?' plot vla-c --what imag
     expect 2 'grove: -o x.gif: wants a file that ends in .png or .svg, or a folder' plot vla-c -o x.gif
@@ -528,7 +528,7 @@ if grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index"; then
         expect 0 '' run -q image-stages.tree -s ms=set.ms -s 'size=[48,32]' -s cell=3arcsec -s out=wide
         head -c 2880 wide-stages.fits | fold -w 80 | sed 's/ //g' | grep -q '^NAXIS1=48' || fail 'an image that is wide'
     fi
-    if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
+    if grep -q "define HAVE_CAIRO" "$GROVE_BUILD/config.h"; then
         expect 0 '' plot set.ms/ --size 32 -o pictures
         [ "$(sort out)" = 'pictures/set-image.png
 pictures/set-uv.png' ] || fail "the paths: $(cat out)"

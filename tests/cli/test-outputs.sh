@@ -189,7 +189,7 @@ says 'f.csv: save writes that (save.tree:2:1)'
 printf '%s\nsave(obs.freq, to="a\\nb.csv")\n' "$obs" >break.tree
 run 2 run -q break.tree
 says 'a name with a line break is not written'
-if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
+if grep -q "define HAVE_CAIRO" "$GROVE_BUILD/config.h"; then
     echo mine >mine.svg
     run 1 plot kat-7 -o mine.svg
     says 'mine.svg: exists already; give --overwrite to replace it'
@@ -232,7 +232,7 @@ if grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index"; then
     printf '%s\n%s, to="x.tree/", overwrite=true)\n' "$obs" "$anew" >into.tree
     run 2 run -q into.tree
     says "x.tree/: a file's name does not end in /"
-    if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
+    if grep -q "define HAVE_CAIRO" "$GROVE_BUILD/config.h"; then
         run 1 plot kat-7 -o other.ms/kat.svg
         says 'is inside of .*/other.ms, whose files'
         run 1 plot kat-7 -o other.ms/pictures

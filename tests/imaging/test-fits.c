@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "grove.h"
 #include "io/image.h"
+#include "plot/service.h"
 
 #include <check.h>
 #include <fitsio.h>
@@ -325,7 +326,8 @@ START_TEST(pictures)
     char *cards = grove_format(PRIMARY("-32") SIZES "%s", kinds[_i].cards);
     size_t length;
 
-    if (!grove_module_exists("plot"))
+    const grove_plot *plot = grove_service_open("plot", GROVE_PLOT_VERSION, NULL);
+    if (!plot || plot->absent)
         return;
     write_image("x.fits", cards, -32, 12);
     grove_picture picture = {.what = "image", .logarithmic = _i == 1, .overwrite = true};

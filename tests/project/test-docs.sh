@@ -140,7 +140,7 @@ try()
         cat "$1" >>"${name%.add}"
         ;;
     *.sh)
-        grep -q 'grove plot' "$1" && [ ! -f "$GROVE_BUILD/src/.libs/plot.so" ] && return 0
+        grep -q 'grove plot' "$1" && ! grep -q "define HAVE_CAIRO" "$GROVE_BUILD/config.h" && return 0
         grep -q 'image\.tree' "$1" && ! $images && return 0
         sh -e "$1"
         ;;
@@ -158,7 +158,7 @@ fi
 
 # FITS images, pictures and Fourier transforms.
 images=false
-[ -f "$GROVE_BUILD/src/.libs/fits.so" ] && [ -f "$GROVE_BUILD/src/.libs/plot.so" ] &&
+[ -f "$GROVE_BUILD/src/.libs/fits.so" ] && grep -q "define HAVE_CAIRO" "$GROVE_BUILD/config.h" &&
     grep -q 'DGROVE_HAVE_FFTW' "$GROVE_BUILD/Makefile" && images=true
 $images && { grove run -q image.tree -s ms="$work/observed.ms" -s size=32 -s out="$work/field" || fail 'image.tree'; }
 
