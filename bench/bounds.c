@@ -2,7 +2,7 @@
 
 #include "base/module.h"
 #include "grove.h"
-#include "plot/service.h"
+#include "nodes/plot/service.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "base/record.h"
 #include "base/text.h"
 #include "nodes/common/report.h"
-#include "plot/service.h"
+#include "nodes/plot/service.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "grove.h"
 #include "io/image.h"
-#include "plot/service.h"
+#include "nodes/plot/service.h"
 
 #include <check.h>
 #include <fitsio.h>

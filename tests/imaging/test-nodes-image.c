@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "io/coordinates.h"
 #include "io/image.h"
-#include "plot/service.h"
+#include "nodes/plot/service.h"
 
 #include <check.h>
 #include <math.h>

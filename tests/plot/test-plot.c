@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/module.h"
 #include "base/text.h"
-#include "plot/service.h"
+#include "nodes/plot/service.h"
 #include <cairo.h>
 #include <check.h>
 #include <math.h>

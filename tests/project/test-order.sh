@@ -14,6 +14,7 @@ function fault(text)
 # the headers that are installed: "cell" (cell.h, cell_jones.h, cell_math.h), "plugin" (plugin.h, fit.h, keep.h, kernel.h), "grove".
 function room(name)
 {
+    if (name ~ /^nodes\/[a-z]*\/service[.]h$/) return "service" # what a subject has for others
     if (name ~ /^(kernels|nodes|tests)\/[^\/]*\//) { # of a subject, or of several
         split(name, part_of, "/")
         return part_of[1] "/" part_of[2]
@@ -37,10 +38,11 @@ function allowed(from, to)
     if (from ~ /^(plugin|grove)$/ || from == "cli") return to ~ /^(plugin|grove)$/
     if (from == "grove.c") return to ~ /^(plugin|grove)$/ || (to in level && to != "cli")
     if (from ~ /^(device|run)$/ && to == "kernels/core") return 1
-    if (from == "plot" && to ~ /^(kernels\/imaging|nodes\/sets)$/) return 1
+    if (from == "service") return to ~ /^(nodes|io|base)/
+    if (from == "nodes/plot" && to ~ /^(grove|kernels\/imaging)$/) return 1
     if (from ~ /^nodes/) {
         sub(/^nodes/, "kernels", from)
-        return to == from || to ~ /^(plugin|kernels\/(common|simd)|io|base|plot|nodes\/common)$/
+        return to == from || to ~ /^(plugin|kernels\/(common|simd)|io|base|service|nodes\/common)$/
     }
     if (to ~ /^(plugin|grove)$/) return 1
     return to in level && level[to] < level[from]
@@ -53,7 +55,7 @@ function foreign(name, pattern, home)
 }
 
 BEGIN {
-    n = split("base device value graph lang plan run report conformance io fit plot cli", order, " ")
+    n = split("base device value graph lang plan run report conformance io fit cli", order, " ")
     for (k = 1; k <= n; k++)
         level[order[k]] = k
 }
@@ -92,7 +94,7 @@ FNR == 1 {
     name = part[2]
     foreign(name, "^(cuda|cublas|cufft|cusolver|curand|nvrtc)", "^(src/device/|kernels/.*[.]cu$|kernels/cuda/)")
     foreign(name, "^casacore/", "^nodes/sets/measurement_set")
-    foreign(name, "^cairo", "^src/plot/")
+    foreign(name, "^cairo", "^nodes/plot/")
     foreign(name, "^(cblas|lapacke)", "^(src/device/algebra_module|nodes/fit/least_squares_algebra)")
     foreign(name, "^fftw3", "^(src/device/algebra_module|nodes/imaging/fourier)")
     foreign(name, "^hdf5", "^src/io/hdf5_file")
