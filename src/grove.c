@@ -491,7 +491,6 @@ static void add_part(grove_text *text, const char **title, const char *part, boo
 char *grove_library_about(grove_library *library)
 {
     static const char *const modules[][2] = {{"hdf5", "tables in HDF5 files"},
-                                             {"fits", "FITS images (cfitsio, WCSLIB)"},
                                              {"cuda", "CUDA devices"}};
     const grove_pictures *pictures = grove_service_open("pictures", GROVE_PICTURES_VERSION, NULL);
     const char *title = "built with";

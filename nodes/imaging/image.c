@@ -72,8 +72,6 @@ static int check_name(grove_node *node, const char *path)
     } else if (!grove_ends_with(path, ".fits")) {
         code =
             grove_node_fail_option(node, "to", "'%s': the name ends in .fits, .png or .svg", path);
-    } else if (grove_image_ready(error)) {
-        code = grove_node_fail_option(node, "to", "%s", grove_error_message(error, 0));
     }
     grove_error_free(error);
     return code;
@@ -323,9 +321,7 @@ static int finish_fits(writing *w, grove_error *error)
                 fwrite(zeros, 1, rest, out) == rest && !fflush(out);
     free(header);
     if (good && w->image.beams) {
-        char *table = grove_image_beams(&w->image, &length, error);
-        if (!table)
-            return grove_error_code(error);
+        char *table = grove_image_beams(&w->image, &length);
         good = fwrite(table, 1, length, out) == length && !fflush(out);
         free(table);
     }

@@ -2,10 +2,11 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/module.h"
 #include "base/output.h"
 #include "base/text.h"
 #include "io/grid.h"
-#include "io/image.h"
+#include "nodes/imaging/service.h"
 #include "nodes/plot/plot.h"
 #include "nodes/plot/sky_image.h"
 
@@ -156,11 +157,22 @@ int grove_picture_layout(const grove_station *stations, int count, const char *n
 
 typedef enum { A_LAYOUT, A_SET, A_TABLE, AN_IMAGE } data_kind;
 
+static bool is_image(const char *path)
+{
+    static const char *const ends[] = {".fits", ".fit",     ".fts",     ".FITS",
+                                       ".FIT",  ".fits.gz", ".fits.fz", ".fit.gz"};
+
+    for (size_t k = 0; k < sizeof(ends) / sizeof(ends[0]); k++)
+        if (grove_ends_with(path, ends[k]))
+            return true;
+    return false;
+}
+
 static data_kind kind_of(const char *path)
 {
     if (grove_path_is_folder(path))
         return A_SET;
-    return grove_grid_is_hdf5(path) ? A_TABLE : grove_image_is(path) ? AN_IMAGE : A_LAYOUT;
+    return grove_grid_is_hdf5(path) ? A_TABLE : is_image(path) ? AN_IMAGE : A_LAYOUT;
 }
 
 /* Options that would do nothing are errors. */
@@ -203,7 +215,8 @@ static int check_options(const char *path, const grove_picture *p, data_kind kin
 
 static int draw_image(const char *path, bool logarithmic, const char *to, grove_error *error)
 {
-    grove_image *image = grove_image_read(path, NULL, 0, error);
+    const grove_images *images = grove_service_open("images", GROVE_IMAGES_VERSION, error);
+    grove_image *image = images ? images->read(path, NULL, 0, error) : NULL;
     grove_file *file = image ? grove_file_create(to, error) : NULL;
     char *name = grove_path_name(path);
     int code = 0;
@@ -214,7 +227,8 @@ static int draw_image(const char *path, bool logarithmic, const char *to, grove_
         code = grove_file_commit(file, error);
     else
         grove_file_discard(file);
-    grove_image_free(image);
+    if (image)
+        images->free(image);
     free(name);
     return file ? code : grove_error_code(error);
 }

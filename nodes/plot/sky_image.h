@@ -3,7 +3,7 @@
 #define GROVE_NODES_PLOT_SKY_IMAGE_H
 
 #include "base/error.h"
-#include "io/image.h"
+#include "nodes/imaging/service.h"
 #include <stdio.h>
 
 /* Writes a picture of the image, called `name`, into the stream, as PNG or SVG by the ending of

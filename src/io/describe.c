@@ -5,10 +5,8 @@
 #include "base/text.h"
 #include "base/unit.h"
 #include "io/checkpoint.h"
-#include "io/describe_image.h"
 #include "io/describe_solutions.h"
 #include "io/grid.h"
-#include "io/image.h"
 #include "io/layout.h"
 #include "io/sky.h"
 
@@ -165,8 +163,6 @@ char *grove_data_describe(const char *path, const char *const *folders, grove_er
         return grove_checkpoint_describe(path, error);
     if (grove_grid_is_hdf5(path))
         return grove_solutions_describe(path, error);
-    if (grove_image_is(path))
-        return grove_image_describe(path, error);
     if (grove_ends_with(path, ".array") || !grove_path_exists(path))
         return try_layout(path, folders, error);
     return describe_any(path, folders, error);

@@ -36,7 +36,7 @@ static void add_row(char **to, const double beam[3], int32_t channel, int32_t st
     add_bits(to, &stokes);
 }
 
-char *grove_fits_beams(const grove_image *image, size_t *length)
+char *grove_image_beams(const grove_image *image, size_t *length)
 {
     static const char *const columns[][3] = {{"BMAJ", "1E", "arcsec"},
                                              {"BMIN", "1E", "arcsec"},

@@ -184,7 +184,7 @@ static void add_sizes(grove_text *to, const grove_image *image)
         add_card(to, "EXTEND  =                    T / a table follows");
 }
 
-char *grove_fits_header(const grove_image *image, size_t room, size_t *length, grove_error *error)
+char *grove_image_header(const grove_image *image, size_t room, size_t *length, grove_error *error)
 {
     grove_text to = {0};
 

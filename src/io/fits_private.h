@@ -1,4 +1,4 @@
-/* Reading and writing FITS images; within the module that links cfitsio and WCSLIB. */
+/* Reading and writing FITS images: what the files share. */
 #ifndef GROVE_IO_FITS_PRIVATE_H
 #define GROVE_IO_FITS_PRIVATE_H
 
@@ -23,11 +23,7 @@ int grove_fits_world(grove_image *image, char *cards, int count, int axes, const
 /* Adds what is unusual. */
 void grove_fits_note(grove_image *image, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* As grove_image_beams. */
-char *grove_fits_beams(const grove_image *image, size_t *length);
 /* Takes the beams of channels from the table BEAMS of a fitsfile, if it has one. */
 void grove_fits_read_beams(void *file, grove_image *image);
-/* As grove_image_header. */
-char *grove_fits_header(const grove_image *image, size_t room, size_t *length, grove_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 /* Reading FITS images. What a file says of its sizes is checked before anything is allocated. */
 #include "io/fits_private.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
@@ -253,9 +255,22 @@ static int read_image(reader *in, grove_image *image)
     return code;
 }
 
-static grove_image *read_file(const char *path, const char *bytes, size_t length,
+static int check_file(const char *path, grove_error *error)
+{
+    struct stat info;
+
+    if (!grove_path_exists(path))
+        return grove_path_fail(path, error);
+    if (stat(path, &info) || !S_ISREG(info.st_mode))
+        return grove_fail(error, GROVE_INVALID, "%s: this is no regular file", path);
+    return 0;
+}
+
+grove_image *grove_image_read(const char *path, const char *bytes, size_t length,
                               grove_error *error)
 {
+    if (!bytes && check_file(path, error))
+        return NULL;
     reader in = {.path = path, .error = error};
     grove_image *image = grove_alloc(sizeof(*image));
     void *memory = (void *)(uintptr_t)bytes;
@@ -278,10 +293,3 @@ static grove_image *read_file(const char *path, const char *bytes, size_t length
     grove_image_free(image);
     return NULL;
 }
-
-const grove_fits_module grove_fits_api = {
-    .version = GROVE_FITS_VERSION,
-    .read = read_file,
-    .header = grove_fits_header,
-    .beams = grove_fits_beams,
-};

@@ -1,4 +1,4 @@
-/* Images of the sky, and the FITS files that hold them. A module links cfitsio and WCSLIB. */
+/* Images of the sky, and the FITS files that hold them, by cfitsio and WCSLIB. */
 #ifndef GROVE_IO_IMAGE_H
 #define GROVE_IO_IMAGE_H
 
@@ -59,11 +59,7 @@ typedef struct {
 grove_image *grove_image_read(const char *path, const char *bytes, size_t length,
                               grove_error *error);
 void grove_image_free(grove_image *image); /* NULL is fine */
-/* Whether a file is FITS, by its name. */
-bool grove_image_is(const char *path);
 
-/* 0 where this build can write FITS files, else GROVE_MISSING with a message. */
-int grove_image_ready(grove_error *error);
 /* The header of a file with this image, whose pixels are not looked at: *length bytes, a multiple
  * of GROVE_FITS_BLOCK; `room`: at least so many. Pixels follow it in the order above, with the
  * highest byte of each number first, and zeros up to a multiple. The caller frees. NULL with a
@@ -72,11 +68,17 @@ enum { GROVE_FITS_BLOCK = 2880 };
 char *grove_image_header(const grove_image *image, size_t room, size_t *length, grove_error *error);
 
 /* What stands behind the pixels of an image with beams of its channels, *length bytes, a multiple
- * of GROVE_FITS_BLOCK: a table of them. The caller frees. NULL with a message. */
-char *grove_image_beams(const grove_image *image, size_t *length, grove_error *error);
+ * of GROVE_FITS_BLOCK: a table of them. The caller frees. */
+char *grove_image_beams(const grove_image *image, size_t *length);
 
 /* The name of a code of stokes_code; "?" for 0 and others. */
-const char *grove_image_stokes_name(int code);
+static inline const char *grove_image_stokes_name(int code)
+{
+    static const char *const names[] = {"YX", "XY", "YY", "XX", "LR", "RL", "LL",
+                                        "RR", "?",  "I",  "Q",  "U",  "V"};
+
+    return code < -8 || code > 4 ? "?" : names[code + 8];
+}
 /* Pixels of stokes s and channel f begin at this one. */
 static inline int64_t grove_image_plane(const grove_image *image, int64_t s, int64_t f)
 {
@@ -92,19 +94,14 @@ static inline double grove_image_at(const grove_image *image, int64_t i)
 double grove_image_pixel_area(const grove_image *image);
 double grove_image_beam_area(const grove_image *image, int64_t channel);
 /* The direction of the reference point in J2000, rad; false: not known. */
-bool grove_image_centre(const grove_image *image, double radec[2]);
-
-/* ---- the module ---- */
-
-enum { GROVE_FITS_VERSION = 2 };
-
-typedef struct {
-    int version; /* GROVE_FITS_VERSION */
-    grove_image *(*read)(const char *path, const char *bytes, size_t length, grove_error *error);
-    char *(*header)(const grove_image *image, size_t room, size_t *length, grove_error *error);
-    char *(*beams)(const grove_image *image, size_t *length);
-} grove_fits_module;
-
-extern const grove_fits_module grove_fits_api;
+static inline bool grove_image_centre(const grove_image *image, double radec[2])
+{
+    radec[0] = image->sky.centre[0];
+    radec[1] = image->sky.centre[1];
+    if (!image->sky.projection[0] || image->sky.frame == GROVE_FRAME_UNKNOWN)
+        return false;
+    grove_frame_to_j2000(image->sky.frame, radec);
+    return true;
+}
 
 #endif

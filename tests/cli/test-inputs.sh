@@ -70,7 +70,7 @@ printf '%s\nsave(obs.freq, to="own.csv", overwrite=true)\n' "$obs" >own.csv
 refused own.csv own.csv own.csv
 printf 'include "own.csv"\n' >outer.tree
 refused outer.tree own.csv own.csv
-if [ -f "$GROVE_BUILD/src/.libs/fits.so" ]; then
+if grep -q "define HAVE_FITS" "$GROVE_BUILD/config.h"; then
     printf '%s\nS = sky_model("sky.csv")\nV[p,q] = sum[s](point(S, obs)[s,p,q])\nimage(dirty_image(V, obs, size=32, cell=1arcmin), to="model.fits")\n' \
         "$obs" >image.tree
     "$grove" run -q image.tree || fail 'no image'

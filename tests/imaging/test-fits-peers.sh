@@ -2,7 +2,7 @@
 # FITS images of Grove in the eyes of astropy: a valid file, each source at its right ascension and declination, frequency, Stokes
 # parameters, beam; and an image of astropy in the eyes of Grove. Skipped without astropy.
 python=${GROVE_TEST_PYTHON:-/usr/bin/python3}
-[ -f "$GROVE_BUILD/src/.libs/fits.so" ] || { echo 'skipped: built without cfitsio and WCSLIB'; exit 77; }
+grep -q "define HAVE_FITS" "$GROVE_BUILD/config.h" || { echo 'skipped: built without cfitsio and WCSLIB'; exit 77; }
 $python -c 'import astropy' 2>/dev/null || { echo 'skipped: no package python3-astropy'; exit 77; }
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT

@@ -4,7 +4,7 @@
 set=$GROVE_TEST_DATA/ms/lofar-8st.MS.tgz sky=$GROVE_TEST_DATA/sky/lofar-8st.skymodel
 [ -f "$set" ] || { echo "skipped: no $set"; exit 77; }
 grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index" || { echo 'skipped: built without casacore'; exit 77; }
-[ -f "$GROVE_BUILD/src/.libs/fits.so" ] || { echo 'skipped: built without cfitsio and WCSLIB'; exit 77; }
+grep -q "define HAVE_FITS" "$GROVE_BUILD/config.h" || { echo 'skipped: built without cfitsio and WCSLIB'; exit 77; }
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 tar -xzf "$set" -C "$work" || exit 99

@@ -4,7 +4,7 @@
 # image, too. GROVE_ALL_FAULTS=1: all of it with a set of 500 MB to 1024 x 1024 pixels in 64 MiB; else with one of 60 MB to 512 x 512 in 18 MiB.
 grove=$GROVE_BUILD/grove
 grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index" || { echo 'skipped: built without casacore'; exit 77; }
-[ -f "$GROVE_BUILD/src/.libs/fits.so" ] || { echo 'skipped: built without cfitsio and WCSLIB'; exit 77; }
+grep -q "define HAVE_FITS" "$GROVE_BUILD/config.h" || { echo 'skipped: built without cfitsio and WCSLIB'; exit 77; }
 case $("$grove" --version 2>&1; ldd "$GROVE_BUILD/src/.libs/libgrove.so" 2>&1) in
 *libasan* | *libtsan*)
     echo 'sanitizers take memory of their own'

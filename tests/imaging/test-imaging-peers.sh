@@ -3,7 +3,7 @@
 # of one band and of several, and visibilities of an image, agree within the accuracies asked for.
 python=${GROVE_TEST_PYTHON:-/usr/bin/python3}
 grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index" || { echo 'skipped: built without casacore'; exit 77; }
-[ -f "$GROVE_BUILD/src/.libs/fits.so" ] || { echo 'skipped: built without cfitsio and WCSLIB'; exit 77; }
+grep -q "define HAVE_FITS" "$GROVE_BUILD/config.h" || { echo 'skipped: built without cfitsio and WCSLIB'; exit 77; }
 $python -c 'import numpy' 2>/dev/null || { echo 'skipped: no package python3-numpy'; exit 77; }
 ducc=no wsclean=no
 $python -c 'import ducc0' 2>/dev/null && ducc=yes

@@ -2,14 +2,17 @@
 #include "image-testing.h"
 #include "tests/common/probe.h"
 
+#include "base/module.h"
 #include "base/text.h"
-#include "io/image.h"
+#include "nodes/imaging/service.h"
 
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const grove_images *images;
 
 TESTING_FIXTURE(probe_begin(&t), plane_begin(&t))
 
@@ -104,7 +107,7 @@ END_TEST
 static grove_image *read_image(const char *name)
 {
     char *path = grove_format("%s/%s", t.folder, name);
-    grove_image *image = grove_image_read(path, NULL, 0, t.error);
+    grove_image *image = images->read(path, NULL, 0, t.error);
 
     ck_assert_msg(image != NULL, "%s", name);
     free(path);
@@ -115,10 +118,9 @@ static grove_image *read_image(const char *name)
  * frequency of the part, that of their mean the frequencies of all. */
 START_TEST(headers)
 {
-    if (grove_image_ready(t.error)) {
-        grove_error_clear(t.error);
+    images = grove_service_open("images", GROVE_IMAGES_VERSION, t.error);
+    if (images->absent)
         return;
-    }
     char *text = grove_format(
         PROBE
         "a = dirty_image(V, obs, size=24, cell=3e-5rad, bands=2)\n"
@@ -145,9 +147,9 @@ START_TEST(headers)
     ck_assert_double_eq_tol(c->width[0], a.axis[0]->width[1], 1);
     ck_assert_double_eq_tol(m->width[0], PROBE_CHANNELS * width, 1);
     ck_assert_double_eq_tol(b->width[0], PROBE_CHANNELS * width, 1);
-    grove_image_free(b);
-    grove_image_free(c);
-    grove_image_free(m);
+    images->free(b);
+    images->free(c);
+    images->free(m);
     testing_free(&f);
     testing_free(&a);
     free(text);

@@ -158,7 +158,7 @@ fi
 
 # FITS images, pictures and Fourier transforms.
 images=false
-[ -f "$GROVE_BUILD/src/.libs/fits.so" ] && grep -q "define HAVE_CAIRO" "$GROVE_BUILD/config.h" &&
+grep -q "define HAVE_FITS" "$GROVE_BUILD/config.h" && grep -q "define HAVE_CAIRO" "$GROVE_BUILD/config.h" &&
     grep -q 'DGROVE_HAVE_FFTW' "$GROVE_BUILD/Makefile" && images=true
 $images && { grove run -q image.tree -s ms="$work/observed.ms" -s size=32 -s out="$work/field" || fail 'image.tree'; }
 

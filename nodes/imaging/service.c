@@ -1,0 +1,17 @@
+/* What the module imaging offers beside its node classes. */
+#include "nodes/imaging/service.h"
+
+#include "base/module.h"
+#include "io/describe_image.h"
+
+const grove_files grove_files_api = {
+    .version = GROVE_FILES_VERSION,
+    .about = "FITS images (cfitsio, WCSLIB)",
+    .describe = grove_image_describe,
+};
+
+const grove_images grove_images_api = {
+    .version = GROVE_IMAGES_VERSION,
+    .read = grove_image_read,
+    .free = grove_image_free,
+};
