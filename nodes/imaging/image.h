@@ -2,7 +2,7 @@
 #ifndef GROVE_NODES_IMAGE_H
 #define GROVE_NODES_IMAGE_H
 
-#include "io/image.h"
+#include "nodes/imaging/fits/image.h"
 #include "plugin.h"
 
 /* The axes of the value, in its order; number along `axis`, -1: it has none. */

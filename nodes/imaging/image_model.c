@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/coordinates.h"
-#include "io/image.h"
 #include "nodes/common/report.h"
+#include "nodes/imaging/fits/image.h"
 #include "nodes/imaging/image_regrid.h"
 #include "plugin.h"
 

@@ -2,7 +2,7 @@
 #ifndef GROVE_NODES_IMAGE_REGRID_H
 #define GROVE_NODES_IMAGE_REGRID_H
 
-#include "io/image.h"
+#include "nodes/imaging/fits/image.h"
 
 /* Pixels whose centres are at l = (column - column0) cell_l, m = (row - row0) cell_m about a centre
  * (J2000, rad); the phase centre of an image of the observation. */

@@ -2,7 +2,7 @@
 #include "nodes/imaging/service.h"
 
 #include "base/module.h"
-#include "io/describe_image.h"
+#include "nodes/imaging/fits/describe_image.h"
 
 const grove_files grove_files_api = {
     .version = GROVE_FILES_VERSION,

@@ -2,7 +2,7 @@
 #ifndef GROVE_NODES_IMAGING_SERVICE_H
 #define GROVE_NODES_IMAGING_SERVICE_H
 
-#include "io/image.h"
+#include "nodes/imaging/fits/image.h"
 
 enum { GROVE_IMAGES_VERSION = 1 };
 

@@ -3,7 +3,7 @@
  * begins as a FITS file does, the bytes of a file. Either an image that keeps its promises, or a
  * message. */
 #include "fits-testing.h"
-#include "io/image.h"
+#include "nodes/imaging/fits/image.h"
 #include "tests/common/fuzz.h"
 
 #include "base/error.h"

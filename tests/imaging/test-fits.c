@@ -5,7 +5,7 @@
 #include "base/module.h"
 #include "base/text.h"
 #include "grove.h"
-#include "io/image.h"
+#include "nodes/imaging/fits/image.h"
 #include "nodes/plot/service.h"
 
 #include <check.h>

@@ -8,7 +8,7 @@
 #include "base/module.h"
 #include "base/text.h"
 #include "io/coordinates.h"
-#include "io/image.h"
+#include "nodes/imaging/fits/image.h"
 #include "nodes/plot/service.h"
 
 #include <check.h>

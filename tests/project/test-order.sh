@@ -98,7 +98,7 @@ FNR == 1 {
     foreign(name, "^(cblas|lapacke)", "^(src/device/algebra_module|nodes/fit/least_squares_algebra)")
     foreign(name, "^fftw3", "^(src/device/algebra_module|nodes/imaging/fourier)")
     foreign(name, "^hdf5", "^src/io/hdf5_file")
-    foreign(name, "^(fitsio|wcslib/)", "^src/io/fits_")
+    foreign(name, "^(fitsio|wcslib/)", "^nodes/imaging/fits/")
 }
 
 END {

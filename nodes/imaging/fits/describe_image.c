@@ -1,9 +1,9 @@
 /* What FITS images have, in words. */
-#include "io/describe_image.h"
+#include "nodes/imaging/fits/describe_image.h"
 
 #include "base/text.h"
 #include "base/unit.h"
-#include "io/image.h"
+#include "nodes/imaging/fits/image.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Images of the sky: what needs no FITS. */
-#include "io/image.h"
+#include "nodes/imaging/fits/image.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Beams of the channels of a cube: the table BEAMS, as CASA writes it and others read it. */
-#include "io/fits_private.h"
+#include "nodes/imaging/fits/fits_private.h"
 
 #include "base/memory.h"
 

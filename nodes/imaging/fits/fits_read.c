@@ -1,5 +1,5 @@
 /* Reading FITS images. What a file says of its sizes is checked before anything is allocated. */
-#include "io/fits_private.h"
+#include "nodes/imaging/fits/fits_private.h"
 
 #include "base/file.h"
 #include "base/memory.h"

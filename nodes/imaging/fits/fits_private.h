@@ -1,8 +1,8 @@
 /* Reading and writing FITS images: what the files share. */
-#ifndef GROVE_IO_FITS_PRIVATE_H
-#define GROVE_IO_FITS_PRIVATE_H
+#ifndef GROVE_NODES_IMAGING_FITS_FITS_PRIVATE_H
+#define GROVE_NODES_IMAGING_FITS_FITS_PRIVATE_H
 
-#include "io/image.h"
+#include "nodes/imaging/fits/image.h"
 
 /* Which axes of the file have which meaning, counted from 0; -1: none. */
 typedef struct {

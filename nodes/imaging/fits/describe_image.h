@@ -1,6 +1,6 @@
 /* What FITS images have, in words. */
-#ifndef GROVE_IO_DESCRIBE_IMAGE_H
-#define GROVE_IO_DESCRIBE_IMAGE_H
+#ifndef GROVE_NODES_IMAGING_FITS_DESCRIBE_IMAGE_H
+#define GROVE_NODES_IMAGING_FITS_DESCRIBE_IMAGE_H
 
 #include "base/error.h"
 

@@ -1,7 +1,7 @@
 /* World coordinates of FITS images, by WCSLIB.
  * The conventions: Greisen & Calabretta 2002 (A&A 395, 1061), Calabretta & Greisen 2002 (A&A 395,
  * 1077), Greisen et al. 2006 (A&A 446, 747). */
-#include "io/fits_private.h"
+#include "nodes/imaging/fits/fits_private.h"
 
 #include "base/memory.h"
 #include "base/text.h"

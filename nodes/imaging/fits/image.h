@@ -1,6 +1,6 @@
 /* Images of the sky, and the FITS files that hold them, by cfitsio and WCSLIB. */
-#ifndef GROVE_IO_IMAGE_H
-#define GROVE_IO_IMAGE_H
+#ifndef GROVE_NODES_IMAGING_FITS_IMAGE_H
+#define GROVE_NODES_IMAGING_FITS_IMAGE_H
 
 #include "base/error.h"
 #include "base/unit.h"

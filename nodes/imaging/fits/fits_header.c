@@ -1,5 +1,5 @@
 /* Headers of FITS images. The standard: Pence et al. 2010 (A&A 524, A42). */
-#include "io/fits_private.h"
+#include "nodes/imaging/fits/fits_private.h"
 
 #include "base/text.h"
 #include "base/unit.h"
