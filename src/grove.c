@@ -9,7 +9,6 @@
 #include "device/array.h"
 #include "graph/graph.h"
 #include "graph/target.h"
-#include "io/describe.h"
 #include "lang/lang.h"
 #include "lang/reader.h"
 #include "report/report.h"
@@ -392,6 +391,32 @@ static char *tree_info(grove_library *library, const char *path, grove_error *er
     return text;
 }
 
+/* A text file whose name does not tell its kind: the first that accepts it. */
+static char *text_info(grove_library *library, const char *path, grove_error *error)
+{
+    char *text = NULL, *whats = grove_strdup(""), *endings = grove_strdup("");
+    const grove_files *files;
+
+    for (size_t k = 0; !text && grove_classes_files_at(library->classes, k, &files); k++) {
+        if (!files || !files->what)
+            continue;
+        text = files->describe(path, (const char *const *)library->array_folders, NULL);
+        char *more = grove_format("%s%s%s", files->what, *whats ? " nor " : "", whats);
+        free(whats);
+        whats = more;
+        more = grove_format("%s%s%s", files->ending, *endings ? " or " : "", endings);
+        free(endings);
+        endings = more;
+    }
+    if (!text)
+        grove_fail(error, GROVE_INVALID,
+                   "%s: neither %s; to see what is wrong with one, name it %s", path, whats,
+                   endings);
+    free(whats);
+    free(endings);
+    return text;
+}
+
 char *grove_library_info(grove_library *library, const char *path, grove_error *error)
 {
     if (grove_ends_with(path, ".tree"))
@@ -402,12 +427,16 @@ char *grove_library_info(grove_library *library, const char *path, grove_error *
         return NULL;
     }
     const size_t before = grove_error_count(error);
-    char *whole = grove_format("%s%s", path, grove_path_is_folder(path) ? "/" : "");
-    const grove_files *files = grove_classes_files(library->classes, whole, error);
-    free(whole);
+    const char *const *folders = (const char *const *)library->array_folders;
+    char *name = grove_format("%s%s", path,
+                              grove_path_is_folder(path) ? "/"
+                              : grove_path_exists(path)  ? ""
+                                                         : ".array");
+    const grove_files *files = grove_classes_files(library->classes, name, error);
+    free(name);
     if (!files && grove_error_count(error) == before)
-        return grove_data_describe(path, (const char *const *)library->array_folders, error);
-    return files ? files->describe(path, error) : NULL;
+        return grove_library_ready(library, error) ? NULL : text_info(library, path, error);
+    return files ? files->describe(path, folders, error) : NULL;
 }
 
 /* What the module of Measurement Sets offers; NULL with a message. */
@@ -502,7 +531,7 @@ char *grove_library_about(grove_library *library)
     grove_text_add(&text, "grove %s, plugin interface %d.%d\n", GROVE_VERSION, GROVE_ABI_MAJOR,
                    GROVE_ABI_MINOR);
     for (size_t k = 0; grove_classes_files_at(library->classes, k, &files); k++)
-        if (files)
+        if (files && files->about)
             add_part(&text, &title, files->about, !files->absent);
     if (pictures)
         add_part(&text, &title, pictures->about, !pictures->absent);

@@ -22,8 +22,9 @@ static void free_image(grove_image *image)
     (void)image;
 }
 
-static char *describe(const char *path, grove_error *error)
+static char *describe(const char *path, const char *const *folders, grove_error *error)
 {
+    (void)folders;
     read_image(path, NULL, 0, error);
     return NULL;
 }

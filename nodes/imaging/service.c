@@ -4,10 +4,16 @@
 #include "base/module.h"
 #include "nodes/imaging/fits/describe_image.h"
 
+static char *describe(const char *path, const char *const *folders, grove_error *error)
+{
+    (void)folders;
+    return grove_image_describe(path, error);
+}
+
 const grove_files grove_files_api = {
     .version = GROVE_FILES_VERSION,
     .about = "FITS images (cfitsio, WCSLIB)",
-    .describe = grove_image_describe,
+    .describe = describe,
 };
 
 const grove_images grove_images_api = {

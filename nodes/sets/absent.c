@@ -9,9 +9,10 @@ static int fail(grove_error *error)
         "this build cannot read Measurement Sets; build Grove with casacore (casacore-dev)");
 }
 
-static char *describe(const char *path, grove_error *error)
+static char *describe(const char *path, const char *const *folders, grove_error *error)
 {
     (void)path;
+    (void)folders;
     fail(error);
     return NULL;
 }

@@ -6,11 +6,12 @@
 
 #include <stdlib.h>
 
-static char *describe(const char *path, grove_error *error)
+static char *describe(const char *path, const char *const *folders, grove_error *error)
 {
     char *table = grove_path_join(path, "table.dat");
     const bool is = grove_path_exists(table);
 
+    (void)folders;
     free(table);
     if (is)
         return grove_ms_describe(path, error);

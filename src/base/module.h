@@ -21,10 +21,13 @@ bool grove_module_exists(const char *name);
  * for each ending of their names: .fits, or / of a folder. */
 typedef struct {
     int version;       /* GROVE_FILES_VERSION */
-    const char *about; /* "Measurement Sets (casacore)" */
+    const char *about; /* of the build: "Measurement Sets (casacore)"; NULL: nothing */
     bool absent;       /* from this build: the functions say what it needs */
-    /* What grove info prints; caller frees; NULL with a message. */
-    char *(*describe)(const char *path, grove_error *error);
+    /* Of text files, which may have any name: "a sky model", ".skymodel"; else NULL. */
+    const char *what, *ending;
+    /* What grove info prints; caller frees; NULL with a message. `folders` have antenna layouts,
+     * NULL-terminated. */
+    char *(*describe)(const char *path, const char *const *folders, grove_error *error);
     /* What grove recover does; NULL: nothing. *done: whether there was anything. */
     int (*recover)(const char *path, bool *done, grove_error *error);
     int (*restore_flags)(const char *path, const char *version, grove_error *error);

@@ -1,0 +1,13 @@
+/* What grove info says of solution tables, and of checkpoints of fits. */
+#include "base/module.h"
+#include "io/checkpoint.h"
+#include "io/describe_solutions.h"
+
+static char *describe(const char *path, const char *const *folders, grove_error *error)
+{
+    (void)folders;
+    return grove_checkpoint_is(path) ? grove_checkpoint_describe(path, error)
+                                     : grove_solutions_describe(path, error);
+}
+
+const grove_files grove_files_api = {.version = GROVE_FILES_VERSION, .describe = describe};
