@@ -519,8 +519,6 @@ static void add_part(grove_text *text, const char **title, const char *part, boo
 
 char *grove_library_about(grove_library *library)
 {
-    static const char *const modules[][2] = {{"hdf5", "tables in HDF5 files"},
-                                             {"cuda", "CUDA devices"}};
     const grove_pictures *pictures = grove_service_open("pictures", GROVE_PICTURES_VERSION, NULL);
     const char *title = "built with";
     const grove_files *files;
@@ -535,8 +533,7 @@ char *grove_library_about(grove_library *library)
             add_part(&text, &title, files->about, !files->absent);
     if (pictures)
         add_part(&text, &title, pictures->about, !pictures->absent);
-    for (size_t k = 0; k < sizeof(modules) / sizeof(modules[0]); k++)
-        add_part(&text, &title, modules[k][1], grove_module_exists(modules[k][0]));
+    add_part(&text, &title, "CUDA devices", grove_module_exists("cuda"));
     grove_text_add(&text, "%-15s %zu\n", "node classes", count);
     add_folders(&text, "looked for in", library->node_folders);
     char **trees = folders_of(NULL, "GROVE_TREE_PATH", GROVE_TREE_FOLDER, "");

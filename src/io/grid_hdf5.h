@@ -1,4 +1,4 @@
-/* Access to tables in HDF5 files without linking HDF5: a module links it. */
+/* The service of the module data: tables in HDF5 files. */
 #ifndef GROVE_IO_GRID_HDF5_H
 #define GROVE_IO_GRID_HDF5_H
 
@@ -8,9 +8,10 @@
 
 enum { GROVE_HDF5_VERSION = 2 };
 
-/* The module exports it as grove_hdf5_api. */
+/* grove_service_open("hdf5", GROVE_HDF5_VERSION, error) */
 typedef struct {
-    int version; /* GROVE_HDF5_VERSION */
+    int version;
+    bool absent; /* HDF5 from this build: there are no functions */
     /* As grove_grid_parse_hdf5. */
     grove_grid *(*parse)(const char *bytes, size_t length, const char *name, const char *dataset,
                          const char *axes, grove_error *error);
@@ -28,7 +29,7 @@ char *grove_hdf5_solution_table(const grove_solution_table *table, size_t *lengt
 grove_solution_list *grove_hdf5_solutions(const char *bytes, size_t length, const char *name,
                                           grove_error *error);
 
-/* In libgrove: opens the module on first use. `what` it cannot do without: "read", "write". NULL
+/* In nodes/common: opens the service. `what` it cannot do without: "read", "write". NULL
  * with GROVE_MISSING where this build lacks it. */
 const grove_hdf5_module *grove_hdf5_open_module(const char *what, grove_error *error);
 

@@ -240,7 +240,7 @@ if grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index"; then
     fi
     diff -r kept.ms other.ms || fail 'a set has got other files'
     run 0 info a.ms
-    if [ -f "$GROVE_BUILD/src/.libs/hdf5.so" ]; then
+    if grep -q "define HAVE_HDF5" "$GROVE_BUILD/config.h"; then
         fit='run -q calibrate.tree -s ms=a.ms -s sky=sky.txt -s kind=scalar -s overwrite=true'
         run 0 $fit -s solutions=right.h5
         cp right.h5 folder/real.h5

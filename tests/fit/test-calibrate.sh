@@ -18,7 +18,7 @@ must()
     status=1
 }
 
-[ -f "$GROVE_BUILD/src/.libs/hdf5.so" ] && tables=true || tables=false
+grep -q "define HAVE_HDF5" "$GROVE_BUILD/config.h" && tables=true || tables=false
 
 cat >field.skymodel <<'END'
 format = Name, Type, Patch, Ra, Dec, I, Q, U, V

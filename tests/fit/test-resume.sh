@@ -2,7 +2,7 @@
 # A calibration that is killed at seeded moments and resumed: the table is the same to the last bit, the set is as it was or
 # complete. GROVE_ALL_FAULTS=1: at 50 moments; without, at some of them.
 grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index" || { echo 'skipped: built without casacore'; exit 77; }
-[ -f "$GROVE_BUILD/src/.libs/hdf5.so" ] || { echo 'skipped: built without HDF5'; exit 77; }
+grep -q "define HAVE_HDF5" "$GROVE_BUILD/config.h" || { echo 'skipped: built without HDF5'; exit 77; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

@@ -3,7 +3,7 @@
 # correlations that are not there; images of them. The model is known in closed form.
 python=${GROVE_TEST_PYTHON:-/usr/bin/python3}
 grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index" || { echo 'skipped: built without casacore'; exit 77; }
-[ -f "$GROVE_BUILD/src/.libs/hdf5.so" ] || { echo 'skipped: built without HDF5'; exit 77; }
+grep -q "define HAVE_HDF5" "$GROVE_BUILD/config.h" || { echo 'skipped: built without HDF5'; exit 77; }
 $python -c 'import numpy, casacore.tables, h5py' 2>/dev/null || { echo 'skipped: no package python3-casacore or python3-h5py'; exit 77; }
 
 work=$(mktemp -d) || exit 1

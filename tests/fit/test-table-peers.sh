@@ -2,7 +2,7 @@
 # Solution tables read by the programs whose layout it is: LoSoTo reads all of them, and DP3 applies each kind with the same result
 # as Grove's own correction; a table that LoSoTo has changed, too. GROVE_PEERS_PYTHON names the Python that has losoto and dp3 (PyPI; dp3 wants casacore's data).
 grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index" || { echo 'skipped: built without casacore'; exit 77; }
-[ -f "$GROVE_BUILD/src/.libs/hdf5.so" ] || { echo 'skipped: built without HDF5'; exit 77; }
+grep -q "define HAVE_HDF5" "$GROVE_BUILD/config.h" || { echo 'skipped: built without HDF5'; exit 77; }
 python=${GROVE_PEERS_PYTHON:-python3}
 losoto= dp3=
 "$python" -c 'import losoto.h5parm' 2>/dev/null && losoto=yes

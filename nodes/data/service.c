@@ -1,6 +1,9 @@
-/* What grove info says of antenna layouts. */
+/* What the module data offers beside its node classes: antenna layouts described, HDF5. */
+#include "config.h"
+
 #include "base/module.h"
 #include "base/text.h"
+#include "io/grid_hdf5.h"
 #include "io/layout.h"
 
 #include <math.h>
@@ -60,8 +63,17 @@ static char *describe(const char *path, const char *const *folders, grove_error 
     return text;
 }
 
+#ifdef HAVE_HDF5
+enum { ABSENT = false };
+#else
+enum { ABSENT = true };
+const grove_hdf5_module grove_hdf5_api = {.version = GROVE_HDF5_VERSION, .absent = true};
+#endif
+
 const grove_files grove_files_api = {
     .version = GROVE_FILES_VERSION,
+    .about = "tables in HDF5 files",
+    .absent = ABSENT,
     .what = "an antenna layout",
     .ending = ".array",
     .describe = describe,
