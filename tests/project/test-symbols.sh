@@ -1,20 +1,18 @@
 #!/bin/sh
 # Every function that an installed header declares is exported by libgrove;
-# libgrove exports nothing but names of its own; docs/plugins.md lists those of plugin.h, fit.h and keep.h.
+# libgrove exports nothing but what the headers of src/Makefile.inc declare; docs/plugins.md lists those of plugin.h, fit.h and keep.h.
 library=$GROVE_BUILD/src/.libs/libgrove.so
 command -v nm >/dev/null 2>&1 || { echo 'skipped: no package binutils'; exit 77; }
 [ -f "$library" ] || { echo 'skipped: no shared library'; exit 77; }
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 status=0
+export LC_ALL=C
 
 nm -D --defined-only "$library" | awk '{ print $NF }' | sed 's/@.*//' | sort -u >"$work/exported"
 
-# Names before an opening bracket, outside comments, that are not types or bodies.
 for header in grove plugin fit keep; do
-    sed -e 's|/\*.*\*/||' -e '/\/\*/,/\*\//d' "$GROVE_SOURCE/src/$header.h" |
-        tr '\n' ' ' | tr ';{}' '\n\n\n' | grep -v '(\*' | grep -v typedef |
-        grep -o 'grove_[a-z_0-9]* *(' | tr -d ' (' | sort -u >"$work/$header"
+    LC_ALL=C awk -f "$GROVE_SOURCE/src/exports.awk" "$GROVE_SOURCE/src/$header.h" | sort -u >"$work/$header"
     [ "$(wc -l <"$work/$header")" -gt 4 ] || { echo "FAIL: few functions were found in $header.h"; status=1; }
     comm -23 "$work/$header" "$work/exported" | sed "s/^/FAIL: $header.h declares, libgrove lacks /" >"$work/lacking"
     [ -s "$work/lacking" ] && { cat "$work/lacking"; status=1; }
@@ -25,7 +23,7 @@ done >"$work/unlisted" <<EOF
 $(cat "$work/plugin" "$work/fit" "$work/keep")
 EOF
 [ -s "$work/unlisted" ] && { cat "$work/unlisted"; status=1; }
-grep -v '^grove_' "$work/exported" | grep -v '^_' | sed 's/^/FAIL: libgrove exports /' >"$work/foreign"
+comm -13 "$GROVE_BUILD/src/libgrove.sym" "$work/exported" | grep -v '^_' | sed 's/^/FAIL: libgrove exports /' >"$work/foreign"
 [ -s "$work/foreign" ] && { cat "$work/foreign"; status=1; }
 echo "$(wc -l <"$work/grove") functions of grove.h, $(wc -l <"$work/plugin") of plugin.h"
 exit $status
