@@ -3,7 +3,7 @@
 #ifndef GROVE_NODES_GRID_LOOKUP_H
 #define GROVE_NODES_GRID_LOOKUP_H
 
-#include "io/grid.h"
+#include "nodes/common/grid.h"
 #include "plugin.h"
 
 /* The words of the options interpolate and outside, which a class that looks numbers up has. */

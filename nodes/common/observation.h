@@ -3,7 +3,7 @@
 #define GROVE_NODES_OBSERVATION_H
 
 #include "base/error.h"
-#include "io/coordinates.h"
+#include "nodes/common/coordinates.h"
 #include "plugin.h"
 
 /* Owned by the node; free with grove_observation_free. */

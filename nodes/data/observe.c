@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/unit.h"
-#include "io/coordinates.h"
-#include "io/layout.h"
+#include "nodes/common/coordinates.h"
+#include "nodes/common/layout.h"
 #include "nodes/common/observation.h"
 #include "nodes/common/report.h"
 

@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "base/record.h"
 #include "base/unit.h"
-#include "io/npy.h"
 #include "nodes/common/form.h"
+#include "nodes/common/npy.h"
 #include "nodes/common/report.h"
 #include "nodes/data/rows.h"
 

@@ -3,8 +3,8 @@
 
 #include "base/module.h"
 #include "base/text.h"
-#include "io/grid_hdf5.h"
-#include "io/layout.h"
+#include "nodes/common/layout.h"
+#include "nodes/data/service.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/grid.h"
+#include "nodes/common/grid.h"
 #include "nodes/common/grid_lookup.h"
 #include "nodes/common/report.h"
 #include "plugin.h"

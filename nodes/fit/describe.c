@@ -1,7 +1,7 @@
 /* What grove info says of solution tables, and of checkpoints of fits. */
 #include "base/module.h"
-#include "io/checkpoint.h"
-#include "io/describe_solutions.h"
+#include "nodes/fit/checkpoint.h"
+#include "nodes/fit/describe_solutions.h"
 
 static char *describe(const char *path, const char *const *folders, grove_error *error)
 {

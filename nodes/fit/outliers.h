@@ -2,7 +2,7 @@
 #ifndef GROVE_NODES_OUTLIERS_H
 #define GROVE_NODES_OUTLIERS_H
 
-#include "io/grid.h"
+#include "nodes/common/grid.h"
 
 /* Flags the numbers of a grid's only column, a real one, that are farther than `sigmas` standard
  * deviations from the median along time (along frequency if there are fewer than 3 times), of each

@@ -2,9 +2,9 @@
 #ifndef GROVE_NODES_SOLUTION_PARTS_H
 #define GROVE_NODES_SOLUTION_PARTS_H
 
-#include "io/grid.h"
-#include "io/solution_list.h"
+#include "nodes/common/grid.h"
 #include "nodes/common/grid_lookup.h"
+#include "nodes/common/solution_list.h"
 #include "plugin.h"
 
 typedef struct {

@@ -2,7 +2,7 @@
 #ifndef GROVE_NODES_SOLVE_CHECKPOINT_H
 #define GROVE_NODES_SOLVE_CHECKPOINT_H
 
-#include "io/checkpoint.h"
+#include "nodes/fit/checkpoint.h"
 #include "nodes/fit/solve.h"
 
 typedef struct {

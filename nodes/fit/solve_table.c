@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/unit.h"
-#include "io/solution_table.h"
+#include "nodes/common/solution_table.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "fit.h"
-#include "io/coordinates.h"
+#include "nodes/common/coordinates.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/coordinates.h"
+#include "nodes/common/coordinates.h"
 #include "nodes/common/report.h"
 #include "nodes/imaging/fits/image.h"
 #include "nodes/imaging/image_regrid.h"

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "io/coordinates.h"
+#include "nodes/common/coordinates.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef GROVE_NODES_PLOT_CUBE_H
 #define GROVE_NODES_PLOT_CUBE_H
 
-#include "io/grid.h"
+#include "nodes/common/grid.h"
 
 /* The axes of a solution table. */
 enum { GROVE_CUBE_TIME, GROVE_CUBE_FREQ, GROVE_CUBE_STATION, GROVE_CUBE_DIRECTION };

@@ -5,7 +5,7 @@
 #include "base/module.h"
 #include "base/output.h"
 #include "base/text.h"
-#include "io/grid.h"
+#include "nodes/common/grid.h"
 #include "nodes/imaging/service.h"
 #include "nodes/plot/plot.h"
 #include "nodes/plot/sky_image.h"

@@ -4,7 +4,7 @@
 
 #include "grove.h"
 
-#include "io/layout.h"
+#include "nodes/common/layout.h"
 #include "nodes/plot/plot.h"
 #include "nodes/plot/set.h"
 #include "nodes/plot/solutions.h"

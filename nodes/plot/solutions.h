@@ -3,7 +3,7 @@
 #define GROVE_NODES_PLOT_SOLUTIONS_H
 
 #include "grove.h"
-#include "io/solution_list.h"
+#include "nodes/common/solution_list.h"
 #include "nodes/plot/cube.h"
 
 typedef struct {

@@ -4,7 +4,7 @@
 #define GROVE_NODES_SETS_MEASUREMENT_SET_H
 
 #include "base/error.h"
-#include "io/layout.h"
+#include "nodes/common/layout.h"
 #include <stdbool.h>
 #include <stdint.h>
 

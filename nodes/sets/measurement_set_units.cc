@@ -9,7 +9,7 @@
 #include <casacore/tables/Tables/TableRecord.h>
 
 extern "C" {
-#include "io/coordinates.h"
+#include "nodes/common/coordinates.h"
 }
 
 using namespace casacore;

@@ -3,7 +3,7 @@
 #include "base/module.h"
 #include "base/text.h"
 #include "base/unit.h"
-#include "io/sky.h"
+#include "nodes/sky/sky.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/sky.h"
 #include "nodes/common/report.h"
+#include "nodes/sky/sky.h"
 
 #include <stdlib.h>
 #include <string.h>

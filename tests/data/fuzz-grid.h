@@ -2,7 +2,7 @@
 #ifndef GROVE_TESTS_FUZZ_GRID_H
 #define GROVE_TESTS_FUZZ_GRID_H
 
-#include "io/grid.h"
+#include "nodes/common/grid.h"
 
 #include <math.h>
 #include <stdlib.h>

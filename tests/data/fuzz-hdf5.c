@@ -3,7 +3,7 @@
  * put_object, sizes and data lists with commas. Bytes of a file are not damaged: the HDF5 library
  * itself would not stand that. Either a grid that keeps its promises, or a message. */
 #include "fuzz-grid.h"
-#include "io/solution_list.h"
+#include "nodes/common/solution_list.h"
 #include "tests/common/fuzz.h"
 
 #define H5_USE_110_API

@@ -1,5 +1,5 @@
 /* Fuzzes antenna layouts: any bytes give a valid layout or a message. */
-#include "io/layout.h"
+#include "nodes/common/layout.h"
 #include "tests/common/fuzz.h"
 
 #include <math.h>

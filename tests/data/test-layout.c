@@ -1,5 +1,5 @@
 /* Antenna layouts: the text format, the shipped arrays, real files, faults. */
-#include "io/layout.h"
+#include "nodes/common/layout.h"
 
 #include "base/text.h"
 #include <check.h>

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "io/grid.h"
+#include "nodes/common/grid.h"
 
 #include <check.h>
 #include <math.h>

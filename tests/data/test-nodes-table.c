@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "io/npy.h"
+#include "nodes/common/npy.h"
 
 #include <check.h>
 #include <math.h>

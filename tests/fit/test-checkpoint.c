@@ -1,6 +1,6 @@
 /* Checkpoint files: whatever happened to one, what is read from it was written as it is, from the
  * first record on. */
-#include "io/checkpoint.h"
+#include "nodes/fit/checkpoint.h"
 
 #include "base/file.h"
 #include "base/text.h"

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "io/checkpoint.h"
+#include "nodes/fit/checkpoint.h"
 #include "run/state.h"
 
 #include <check.h>

@@ -4,8 +4,8 @@
 #include "tests/common/probe.h"
 
 #include "base/text.h"
-#include "io/describe_solutions.h"
-#include "io/solution_list.h"
+#include "nodes/common/solution_list.h"
+#include "nodes/fit/describe_solutions.h"
 
 #include <check.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/record.h"
 #include "base/text.h"
-#include "io/checkpoint.h"
+#include "nodes/fit/checkpoint.h"
 
 #include <check.h>
 #include <signal.h>

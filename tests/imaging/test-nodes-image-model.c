@@ -4,7 +4,7 @@
 #include "tests/common/probe.h"
 
 #include "base/text.h"
-#include "io/coordinates.h"
+#include "nodes/common/coordinates.h"
 
 #include <check.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/module.h"
 #include "base/text.h"
-#include "io/coordinates.h"
+#include "nodes/common/coordinates.h"
 #include "nodes/imaging/fits/image.h"
 #include "nodes/plot/service.h"
 

@@ -38,11 +38,11 @@ function allowed(from, to)
     if (from ~ /^(plugin|grove)$/ || from == "cli") return to ~ /^(plugin|grove)$/
     if (from == "grove.c") return to ~ /^(plugin|grove)$/ || (to in level && to != "cli")
     if (from ~ /^(device|run)$/ && to == "kernels/core") return 1
-    if (from == "service") return to ~ /^(nodes|io|base)/
+    if (from == "service") return to ~ /^(nodes|base)/
     if (from == "nodes/plot" && to ~ /^(grove|kernels\/imaging)$/) return 1
     if (from ~ /^nodes/) {
         sub(/^nodes/, "kernels", from)
-        return to == from || to ~ /^(plugin|kernels\/(common|simd)|io|base|service|nodes\/common)$/
+        return to == from || to ~ /^(plugin|kernels\/(common|simd)|base|service|nodes\/common)$/
     }
     if (to ~ /^(plugin|grove)$/) return 1
     return to in level && level[to] < level[from]
@@ -55,7 +55,7 @@ function foreign(name, pattern, home)
 }
 
 BEGIN {
-    n = split("base device value graph lang plan run report conformance io fit cli", order, " ")
+    n = split("base device value graph lang plan run report conformance cli", order, " ")
     for (k = 1; k <= n; k++)
         level[order[k]] = k
 }
@@ -97,7 +97,7 @@ FNR == 1 {
     foreign(name, "^cairo", "^nodes/plot/")
     foreign(name, "^(cblas|lapacke)", "^(src/device/algebra_module|nodes/fit/least_squares_algebra)")
     foreign(name, "^fftw3", "^(src/device/algebra_module|nodes/imaging/fourier)")
-    foreign(name, "^hdf5", "^src/io/hdf5_file")
+    foreign(name, "^hdf5", "^nodes/data/hdf5_file")
     foreign(name, "^(fitsio|wcslib/)", "^nodes/imaging/fits/")
 }
 

@@ -1,5 +1,5 @@
 /* Fuzzes sky models: any bytes give a valid model or a message. */
-#include "io/sky.h"
+#include "nodes/sky/sky.h"
 #include "tests/common/fuzz.h"
 
 #include <math.h>

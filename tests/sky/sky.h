@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "base/unit.h"
-#include "io/sky.h"
+#include "nodes/sky/sky.h"
 
 #include <check.h>
 #include <math.h>

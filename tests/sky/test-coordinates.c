@@ -1,5 +1,5 @@
 /* Coordinates against closed forms, a real observation's uvw and casacore's measures. */
-#include "io/coordinates.h"
+#include "nodes/common/coordinates.h"
 
 #include <check.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Sources: directions, brightness, phases, shapes and smearing against long double sums. */
 #include "tests/common/grid.h"
 
-#include "io/coordinates.h"
+#include "nodes/common/coordinates.h"
 
 #include <check.h>
 #include <math.h>
