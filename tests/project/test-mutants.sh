@@ -9,7 +9,7 @@ status=0
 ls "$GROVE_BUILD"/tests/*/test-nodes-* >/dev/null 2>&1 || { echo 'no tests of classes are built here: skipped'; exit 77; }
 index=$GROVE_BUILD/nodes/.libs/classes.index
 [ -s "$index" ] || { echo "FAIL: $index names no classes"; exit 1; }
-for class in $(cut -d ' ' -f 1 "$index"); do
+for class in $(sed -n "s,^\([a-z][a-z_0-9]*\) .*,\1,p" "$index"); do
     program=$(awk -v class="$class" '$1 == class { print $2; exit }' "$list")
     if [ -z "$program" ]; then
         echo "FAIL: class $class has no value test in tests/value-tests.txt"
