@@ -54,7 +54,7 @@ grove_grid *grove_grid_parse_hdf5(const char *bytes, size_t length, const char *
                                   const char *dataset, const char *axes, grove_error *error);
 void grove_grid_free(grove_grid *grid);
 
-/* ---- within io/ ---- */
+/* ---- for readers of grids ---- */
 
 /* Whether a word stands in a list separated by blanks. */
 bool grove_grid_has_word(const char *list, const char *word, size_t length);

@@ -1,4 +1,4 @@
-/* Fields of a line of CSV. Private to src/io. */
+/* Fields of a line of CSV. */
 #ifndef GROVE_NODES_COMMON_GRID_CSV_H
 #define GROVE_NODES_COMMON_GRID_CSV_H
 

@@ -1,4 +1,4 @@
-/* Opens the module for tables in HDF5 files. */
+/* Opens the service for tables in HDF5 files. */
 #include "base/module.h"
 #include "nodes/data/service.h"
 

@@ -1,4 +1,4 @@
-/* Passes errors of the readers in io/ on to a node, with their places in the files read. */
+/* Passes errors of readers of files on to a node, with their places in the files read. */
 #ifndef GROVE_NODES_REPORT_H
 #define GROVE_NODES_REPORT_H
 

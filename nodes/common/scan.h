@@ -1,4 +1,4 @@
-/* Scanning a text and reporting errors in it. Private to src/io. */
+/* Scanning a text and reporting errors in it. */
 #ifndef GROVE_NODES_COMMON_SCAN_H
 #define GROVE_NODES_COMMON_SCAN_H
 

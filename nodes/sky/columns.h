@@ -1,4 +1,4 @@
-/* Text tables whose header names the columns, such as sky models. Private to src/io. */
+/* Text tables whose header names the columns, such as sky models. */
 #ifndef GROVE_NODES_SKY_COLUMNS_H
 #define GROVE_NODES_SKY_COLUMNS_H
 

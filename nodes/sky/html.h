@@ -1,5 +1,4 @@
-/* Tags of HTML, as sky models use them: attributes mdltype, mdlattr and mdlval. Private to src/io.
- */
+/* Tags of HTML, as sky models use them: attributes mdltype, mdlattr and mdlval. */
 #ifndef GROVE_NODES_SKY_HTML_H
 #define GROVE_NODES_SKY_HTML_H
 

@@ -1,4 +1,4 @@
-/* Declarations that the readers of sky model formats share. Private to src/io. */
+/* Declarations that the readers of sky model formats share. */
 #ifndef GROVE_NODES_SKY_SKY_READER_H
 #define GROVE_NODES_SKY_SKY_READER_H
 

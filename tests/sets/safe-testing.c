@@ -1,4 +1,5 @@
-/* A folder with small sets, written through io/ in this process and in others. */
+/* A folder with small sets, written by the library of the module sets, in this process and others.
+ */
 #include "safe-testing.h"
 
 #include "base/file.h"

@@ -1,5 +1,5 @@
-/* ms and sink against the Measurement Set itself, which is written and read by io/ (with tests of
- * its own). */
+/* ms and sink against the Measurement Set itself, which is written and read by the library of the
+ * module sets (with tests of its own). */
 #include "tests/common/probe.h"
 
 #include "base/memory.h"
