@@ -1,4 +1,4 @@
-/* What a cell function sees: the arguments of one evaluation as plain data, for C and CUDA alike.
+/* The arguments of cell functions: one evaluation as plain data, for C and CUDA alike.
  *
  * A cell function computes one output cell from the input cells at the same place. It is written
  * once in a kernel header, in terms of `real` and `cplx`, and compiled for single and double
@@ -17,8 +17,8 @@
  *     #include "kernel.h"
  *     ... .kernel = GROVE_KERNEL(phase) ...
  *
- * For CUDA devices nvcc makes phase.fatbin from kernel.h (installed as grove/kernel.h), with
- * -x cu -fatbin -DGROVE_KERNEL_SOURCE='"phase.h"'; it lies beside the plugin.
+ * For CUDA devices nvcc makes phase.fatbin from kernel.h (installed as grove/kernel.h), with -x cu
+ * -fatbin -DGROVE_KERNEL_SOURCE='"phase.h"'; it lies next to the plugin.
  */
 #ifndef GROVE_CELL_H
 #define GROVE_CELL_H
@@ -126,16 +126,16 @@ typedef struct {
     union {
         unsigned char bytes[GROVE_STATE_BYTES];
         double align;
-    } state;           /* what the class's check stored with grove_node_set_state; without padding,
-                          which would hold anything */
-    const void *table; /* what it stored with grove_node_set_table, at an address of this device;
-                          NULL: nothing */
+    } state; /* set by the class's check with grove_node_set_state; without padding, whose bytes are
+                arbitrary */
+    const void *table; /* set by the check with grove_node_set_table, at an address of this device;
+                          or NULL */
     grove_cell_walk
-        walk; /* for devices: a launch sets it, and clears the strides of what is absent */
+        walk; /* for devices: a launch sets it, and clears the strides of absent views */
 } grove_args;
 
 /* How device code was compiled. Each fatbin carries a stamp, `grove_kernel_stamp`. It is refused
- * when the stamp is not that of the running Grove, since its kernels would read wrong arguments. */
+ * when the running Grove has another stamp, since its kernels would read wrong arguments. */
 typedef struct {
     int32_t abi_major, abi_minor, args_bytes, max_axes, max_inputs;
 } grove_stamp;
@@ -286,8 +286,8 @@ GROVE_FN void grove_view_set_dense(grove_view *view, const grove_args *args, int
     }
 }
 
-/* Absolute index of the cell along an axis kind (0 if the space lacks it): for counter-based random
- * numbers. */
+/* Absolute index of the cell along an axis kind (0 if the space does not have it): for
+ * counter-based random numbers. */
 GROVE_FN int64_t grove_cell_index(const grove_cell *c, int kind)
 {
     int d = grove_args_axis(c->args, kind);
@@ -303,7 +303,8 @@ GROVE_FN int64_t grove_args_cells(const grove_args *args)
     return n;
 }
 
-/* Of so many inputs addresses are kept in registers; of more where a class has more. */
+/* Addresses of this number of inputs are kept in registers; of all inputs where a class has
+ * more. */
 enum { GROVE_FEW_INPUTS = 3 };
 
 /* Sets `cell` to output cell number `at`; returns how many cells follow with constant steps along
@@ -338,8 +339,8 @@ typedef void (*grove_cells_fn)(const grove_args *args, int64_t first, int64_t la
 typedef struct {
     const char *name;
     grove_cells_fn single_precision, double_precision; /* NULL: it runs on CUDA devices only */
-    /* The source file: with PATH/FILE.h, CUDA devices load FILE.fatbin beside the plugin. NULL: the
-     * fatbin with the plugin's name. */
+    /* The source file: with PATH/FILE.h, CUDA devices load FILE.fatbin next to the plugin. NULL:
+     * the fatbin with the plugin's name. */
     const char *source;
     /* CUDA: the number of threads of an evaluation (NULL: one per cell), and of a block (0: 128). A
      * kernel may get more or fewer threads than it asked for, a quarter where there are many: it

@@ -1,6 +1,6 @@
 /* Products of complex numbers and of 2x2 matrices, XX XY YX YY: written once for cell functions,
- * for the sums of predict and for hand-written CUDA kernels. Who includes it defines GROVE_FN, the
- * type `cplx` (re, im) and GROVE_NAME; no include guard on purpose. */
+ * for the sums of predict and for hand-written CUDA kernels. The including file defines GROVE_FN,
+ * the type `cplx` (re, im) and GROVE_NAME; no include guard on purpose. */
 #define cx_mul     GROVE_NAME(grove_cx_mul)
 #define cx_mul_add GROVE_NAME(grove_cx_mul_add)
 #define mat_mul    GROVE_NAME(grove_mat_mul)
@@ -13,7 +13,7 @@ GROVE_FN cplx cx_mul(cplx a, cplx b)
     return z;
 }
 /* sum + a b: rounded as the sum of both, or, with GROVE_JONES_BY_STEPS, after each of the four
- * products, which takes nothing but fused multiply-adds where there are any. */
+ * products, which needs only fused multiply-adds where the processor has them. */
 GROVE_FN cplx cx_mul_add(cplx sum, cplx a, cplx b)
 {
 #ifdef GROVE_JONES_BY_STEPS

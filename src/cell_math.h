@@ -95,7 +95,7 @@ GROVE_FN void mat_at(const grove_cell *c, int k, cplx out[4])
              : shape == GROVE_DIAGONAL ? cx_at(c, k, 1)
                                        : out[0];
 }
-/* Stores what the output's shape has of a full matrix. */
+/* Stores those elements of a full matrix that the output's shape has. */
 GROVE_FN void mat_put(const grove_cell *c, const cplx m[4])
 {
     int shape = c->args->out.shape;

@@ -1,6 +1,5 @@
-/* Actions that fit, or leave out rows: what they include beside plugin.h. Their .drive sees a tile
- * again and again, with other numbers of the parms; beside the inputs declared they are given
- * derivatives. */
+/* Actions that fit, or leave out rows, include this besides plugin.h. Their .drive gets a tile
+ * several times, with new values of the parms; besides the declared inputs they get derivatives. */
 #ifndef GROVE_FIT_H
 #define GROVE_FIT_H
 
@@ -10,22 +9,22 @@
 extern "C" {
 #endif
 
-/* ---- what is fitted ---- */
+/* ---- parms and derivatives ---- */
 
-/* Only in check of an action with a drive: it changes parms that value input k depends on, all that
- * are not fixed, or those that an option of kind GROVE_PARM_NAMES names (NULL: no such option).
- * They read otherwise afterwards (grove_node_renews). Beside its own inputs the action is given the
+/* Only in check of an action with a drive: it changes the parms that value input k depends on: all
+ * free ones, or only the parms in an option of kind GROVE_PARM_NAMES (NULL: no such option). They
+ * have new values afterwards (grove_node_renews). Besides its own inputs the action gets the
  * derivatives of input k. 0, or GROVE_INVALID with a message: no such parm. */
 int grove_node_fit(grove_node *node, int k, const char *option);
 /* By which part of a complex component a derivative is; a real one has a real part only. */
 typedef enum {
     GROVE_PART_REAL,
     GROVE_PART_IMAGINARY,
-    GROVE_PART_BOTH,          /* that by the imaginary part is i times that by the real part */
-    GROVE_PART_BOTH_CONJUGATE /* ... -i times it */
+    GROVE_PART_BOTH,          /* imaginary: i times the real one */
+    GROVE_PART_BOTH_CONJUGATE /* imaginary: -i times the real one */
 } grove_part;
-/* A derivative of what is fitted: how it changes where a component of a parm changes by one unit of
- * its own, in the whole of an interval, times what a term of the polynomial is there. */
+/* A derivative of the fitted input: its change per unit of a component of a parm, over the whole
+ * interval, times the value of the term of the polynomial there. */
 typedef struct {
     const grove_node *parm; /* one of grove_node_parms */
     const char *member;     /* of the parm: the component */
@@ -39,8 +38,8 @@ typedef struct {
     int input;     /* number of the input that has it: real or complex; axes along which it is
                       constant may be missing */
 } grove_fit_slot;
-/* Only in .fit, where the model is as it will be computed: whether it is a sum of Jones products,
- * sum_g L_g M_g R_g^H, in which only L and R, per station, depend on what is fitted. */
+/* Only in .fit, where the model has its final form: whether it is a sum of Jones products, sum_g
+ * L_g M_g R_g^H, in which only L and R, per station, depend on the fitted parms. */
 typedef struct {
     int groups;      /* terms, at most GROVE_MAX_GROUPS; 0: it is no such sum */
     const char *why; /* then */
@@ -64,33 +63,33 @@ int grove_node_groups(const grove_node *node, const grove_fit_group **groups);
 int grove_node_add_member_input(grove_node *node, int k, const char *member);
 /* Only in check of an action that fits, or of an accumulator: gives it, as a further input, the
  * member `missing` of the set whose data flag input k wherever it has no row: a value per time and
- * baseline, flagged there. Inputs along these axes, of a fit those of Jones shapes, may then hold
- * anything in such rows on the host, and their flags, too; on devices they are as ever. Returns its
- * number, or -1: there are no such rows. */
+ * baseline, flagged there. On the host, inputs along these axes (of a fit: inputs of Jones shapes)
+ * and their flags are then undefined in such rows; on devices nothing changes. Returns its number,
+ * or -1: there are no such rows. */
 int grove_node_add_rows_input(grove_node *node, int k);
-/* Then, for grove_node_set_memory: bytes that memory for so many times and baselines, of so many
- * bytes each, takes if the system zeroes it, in small pages, and nobody writes to rows that the set
- * lacks. */
+/* Then, for grove_node_set_memory: bytes in use of an array of `rows` times and baselines,
+ * `row_bytes` each, if the system zeroes it, in small pages, and rows missing in the set are never
+ * written. */
 uint64_t grove_node_rows_bytes(const grove_node *node, double rows, double row_bytes);
-/* Only in check of an action without a target: of its inputs it wants no rows that the set lacks
- * which its object input `input` was read from. They may hold anything. */
+/* Only in check of an action without a target: it does not need rows of its inputs that are missing
+ * in the set from which its object input `input` is read. They are undefined. */
 void grove_node_leave_rows(grove_node *node, const char *input);
-/* Sets missing[time][baseline] of so many times of an observation: whether it lacks that row.
- * False: it does not tell, or reading it failed, with a message. */
+/* Sets missing[time][baseline] for `times` times of an observation: 1 if it has no such row. False:
+ * the observation does not report it, or, with a message, reading it failed. */
 bool grove_node_find_missing(const grove_node *obs, int64_t first, int64_t times,
                              unsigned char *missing);
-/* Only in check: a further input, of which `name` is the name in messages, that is made of an
- * expression of the tree language in the node's inputs. Returns its number, or -1 with a message.
+/* Only in check: a further input, called `name` in messages, made of an expression of the tree
+ * language in the node's inputs. Returns its number, or -1 with a message.
  */
 int grove_node_add_input(grove_node *node, const char *name, const char *expression);
 /* Only in check: the same in place of input k, with the same axes. 0, or a code after a message. */
 int grove_node_replace_input(grove_node *node, int k, const char *expression);
-/* Elements of the 2x2 matrix, bits 0 to 3 of XX XY YX YY or RR RL LR LL, that nobody has measured:
- * input k, of whatever shape, is made of data of a set without these correlations. 15: the set has
- * Stokes I alone, half the trace. Only in open of a leaf: those of its complex members. */
+/* Elements of the 2x2 matrix, bits 0 to 3 of XX XY YX YY or RR RL LR LL, that were not measured:
+ * input k, of any shape, is made of data of a set without these correlations. 15: the set has
+ * Stokes I alone, half the trace. A leaf sets them for its complex members, only in open. */
 int grove_node_input_lacks(const grove_node *node, int k);
 void grove_node_set_lacks(grove_node *node, int lacks);
-/* What it fits: data leaves of kind "parm"; returns how many. */
+/* The parms that it fits, data leaves of kind "parm"; returns how many. */
 int grove_node_parms(const grove_node *node, const grove_node *const **parms);
 /* The derivatives, from .fitted on; returns how many. */
 int grove_node_slots(const grove_node *node, const grove_fit_slot **slots);
@@ -104,66 +103,66 @@ typedef struct {
 typedef struct {
     grove_fit_component number, phase;
 } grove_fit_number;
-/* Only in fitted: of which components of parms element `element` of input k, a Jones term, is such
- * a number (of a scalar 0; of a diagonal 0 or 1; of a matrix 0 to 3, row-wise), as far as the tree
- * tells: a class that puts scalars together may change their order. False: it is none. */
+/* Only in fitted: the components of parms whose number is element `element` of input k, a Jones
+ * term (of a scalar 0; of a diagonal 0 or 1; of a matrix 0 to 3, row-wise), as far as the tree
+ * shows: a class that combines scalars may change their order. False: it is no such number. */
 bool grove_node_find_number(const grove_node *node, int k, int element, grove_fit_number *number);
 /* As grove_node_object_run, of a parm it fits. */
 void *grove_node_parm_run(const grove_node *node, const grove_node *parm);
-/* Only in begin: whether the run is to go on from where one that did not end came to; and what its
- * numbers depend on, lines "WHAT: VALUE" for people, which the caller frees: which run it is, an
- * empty line, and what the files hold that it reads. Two runs with the same lines compute the same
- * bits. And, in prepare too, how many cycles the run has. */
+/* Only in begin: whether the run continues an interrupted one; and everything that its results
+ * depend on, as lines "NAME: VALUE" for people, which the caller frees: the run, an empty line, and
+ * the content of the files that it reads. Two runs with the same lines compute the same bits. And,
+ * in prepare too, how many cycles the run has. */
 bool grove_node_resumes(const grove_node *node);
 char *grove_node_run_key(const grove_node *node);
 int grove_node_run_cycles(const grove_node *node);
-/* Only in begin: the run to go on from has ended, and nothing is left to do. The run ends well, and
- * what has begun is aborted. */
+/* Only in begin: the run to continue was complete, and nothing is left to do. The run ends without
+ * an error, and actions that have begun are aborted. */
 void grove_node_end_run(const grove_node *node);
 /* Calls fn for pieces of [0, count) on the run's threads, as grove_call_parallel; in drive, read.
  */
 void grove_node_parallel(const grove_node *node, int64_t count,
                          void (*fn)(void *context, int64_t first, int64_t last), void *context);
-/* Only in check, fit or fitted of an action with a drive: its inputs are left where they were
- * computed. Of what is given the drive knows all but `data` and `flags`, which are NULL until it
- * asks for them. */
+/* Only in check, fit or fitted of an action with a drive: its inputs stay where they were computed.
+ * `data` and `flags` of its arrays are NULL until the drive asks for them. */
 void grove_node_leave_inputs(grove_node *node);
 /* Only in check, fit or fitted of an action with a drive: a domain that does not fit the memory may
  * come in several tiles, which divide it along time, one call of .drive for each in their order.
- * What it sets `again` to counts in the last call of a domain: then all of them come once more.
- * `bytes`: what the class then takes in place of what grove_node_set_memory says; `once`: and so
- * many with which it needs some inputs the first time only; 0: there is no such way. */
+ * `again` counts in the last call of a domain: if set, all its tiles come once more. `bytes`:
+ * memory of the class then, in place of grove_node_set_memory; `once`: memory with which it needs
+ * some inputs the first time only; 0: it always needs all. */
 void grove_node_set_parts(grove_node *node, uint64_t bytes, uint64_t once);
-/* Only in check, fit or fitted, after grove_node_set_parts: its drive may ask for a tile of those
- * once more at once (grove_node_repeat). What does not depend on what is fitted is kept for that.
+/* Only in check, fit or fitted, after grove_node_set_parts: its drive may ask for the same tile
+ * once more at once (grove_node_repeat). Inputs that do not depend on the fitted parms are kept for
+ * that.
  */
 void grove_node_set_repeats(grove_node *node);
 /* Only in drive, of such a tile: it comes once more before the next one. */
 void grove_node_repeat(const grove_node *node);
-/* Only in drive: whether there are so many. */
+/* Only in drive: whether the memory `once` of grove_node_set_parts is available. */
 bool grove_node_reads_once(const grove_node *node);
 /* Only in drive: input k is not evaluated any more until the domain has ended. Its array has axes
  * and ranges, and no data. */
 void grove_node_leave_out(const grove_node *node, int k);
-/* Only in drive: gives the array of input k its addresses on the host; what is only on a device is
- * copied. Until drive returns. 0, or a code, with a message, that drive is to return. */
+/* Only in drive: gives the array of input k its addresses on the host, until drive returns; values
+ * that are only on a device are copied. 0, or a code, with a message, that drive is to return. */
 int grove_node_fetch(const grove_node *node, int k);
-/* What a drive wants to have computed on the device of its tile. */
+/* A computation of a drive on the device of its tile. */
 typedef struct {
     /* Inputs of call->args, over the axes of the action: k for the numbers of input k, ~k for its
-     * flags, a byte per cell. What was not given, or has no flags, has data NULL. */
+     * flags, a byte per cell. `data` is NULL if the input is not given or has no flags. */
     int inputs[GROVE_MAX_INPUTS], count;
     /* Called with addresses of the device, as .device is; args->out is the result, args->table as
      * always. */
     int (*compute)(const grove_call *call, void *context);
     void *context;
-    void *result; /* on the host: gets so many bytes */
+    void *result; /* on the host: gets `bytes` bytes */
     uint64_t bytes;
 } grove_computation;
 /* Only in drive, by its thread: computes, and copies the result to the host. The result counts as
- * scratch memory (grove_node_set_scratch, where cells are those of the tile). GROVE_MISSING
- * (base/error.h), without a message: the drive has to do it on the host, as there is no device, or
- * it lacks code or memory. Else 0, or a code, with a message, that drive is to return. */
+ * scratch memory (grove_node_set_scratch, for the cells of the tile). GROVE_MISSING (base/error.h),
+ * without a message: the drive has to compute on the host, as there is no device, or no code or
+ * memory on it. Else 0, or a code, with a message, that drive is to return. */
 int grove_node_compute(const grove_node *node, const grove_computation *what);
 
 #ifdef __cplusplus

@@ -82,7 +82,7 @@ grove_tree *grove_library_parse(grove_library *library, const char *text, const 
                                 grove_error *error);
 /* A tree that prints the value of an expression to standard output when it runs, and does nothing
  * else. The expression may use all names of the tree file at `path`; NULL: there is none. If it is
- * an action, that runs. `name` stands for the expression's file in messages. */
+ * an action, the tree runs it. `name` is the file name in messages. */
 grove_tree *grove_library_value(grove_library *library, const char *path, const char *expression,
                                 const char *name, const grove_setting *settings,
                                 size_t setting_count, grove_error *error);
@@ -91,16 +91,16 @@ void grove_tree_free(grove_tree *tree);
 char *grove_library_options(grove_library *library, const char *path, grove_error *error);
 char *grove_tree_show(const grove_tree *tree); /* a line per definition; caller frees */
 char *grove_tree_dot(const grove_tree *tree);  /* for Graphviz; caller frees */
-/* What its data leaves say of themselves, "NAME: ..." a line each: a phase centre that was taken
- * from a sky, the sources below a cutoff. Caller frees. */
+/* Notes of its data leaves, a line "NAME: ..." each: a phase centre taken from a sky, the number of
+ * sources below a cutoff. Caller frees. */
 char *grove_tree_notes(const grove_tree *tree);
-/* A line for each derivative of what actions are given, with respect to each parm; "" where there
- * are none. Makes nodes: before sessions are opened. Caller frees; NULL with a message. */
+/* A line for each derivative of an input of an action with respect to a parm; "" where there are
+ * none. Makes nodes: before sessions are opened. Caller frees; NULL with a message. */
 char *grove_tree_show_derivatives(grove_tree *tree, grove_error *error);
-/* Writes bytes to a file in one step: `path` has them all or is as it was. A file that exists is
- * replaced only with `overwrite`; what the tree reads or its actions write, and files of
- * Measurement Sets, never are. To a device, a FIFO or an open descriptor (/dev/stdout) they are
- * sent. 0 or a code with a message. */
+/* Writes bytes to a file in one step: `path` has them all or is unchanged. A file that exists is
+ * replaced only with `overwrite`; files that the tree reads or its actions write, and files of
+ * Measurement Sets, never are. To a device, a FIFO or an open descriptor (/dev/stdout) the bytes
+ * are sent. 0 or a code with a message. */
 int grove_tree_write_file(const grove_tree *tree, const char *path, const void *bytes,
                           size_t length, bool overwrite, grove_error *error);
 /* The number of actions in a run: without any there is nothing to run. */
@@ -110,12 +110,12 @@ size_t grove_tree_action_count(const grove_tree *tree);
 
 typedef struct {
     bool double_precision;
-    uint64_t memory; /* bytes for values; 0: half of what is free */
+    uint64_t memory; /* bytes for values; 0: half of the free memory */
     int threads;     /* 0: all */
     /* "cpu"; "cuda" or "cuda:1" (from 0): an NVIDIA GPU; "cuda:all"; "auto" or NULL: the first GPU,
      * if there is one. Borrowed for the session's lifetime. */
     const char *device;
-    uint64_t device_memory; /* bytes on each GPU; 0: nine tenths of what is free */
+    uint64_t device_memory; /* bytes on each GPU; 0: nine tenths of the free memory */
     int64_t tile_times, tile_channels, tile_baselines; /* size of tiles, 0: chosen. For tests. */
     bool cache_off;                                    /* for tests: results do not depend on it */
     bool serial;       /* no reading ahead, no writing behind; for tests */
@@ -153,10 +153,10 @@ typedef struct {
     double visibilities;    /* times, baselines and channels, each once; 0: no baselines */
     double operations;      /* rough estimate: cells computed, all nodes */
     int64_t section;        /* minimum number of sources that sums take at a time; 0: all */
-    /* A fit with solution domains that are several tiles: its name, which is the tree's; NULL:
-     * none. The most tiles of a domain, whether data are read only once, else in each iteration;
-     * and the limit of memory with which a domain would be one tile, 0: it fits, but its values
-     * are mostly rows that a set lacks. */
+    /* A fit whose solution domains are several tiles: its name in the tree; NULL: none. The most
+     * tiles of a domain, whether data are read only once, else in each iteration; and the limit of
+     * memory with which a domain would be one tile, 0: it fits, but most of its rows are missing in
+     * the set. */
     const char *in_parts;
     int64_t parts;
     bool reads_once;
@@ -164,9 +164,9 @@ typedef struct {
 } grove_plan;
 int grove_session_plan(grove_session *session, grove_plan *plan);
 
-/* What a run will write: a line for each output, with its size and the room on its disk; "" where
- * nothing is. Caller frees. NULL with a message where that would fail: something of that name
- * exists already, its folder may not be written, there is no room. */
+/* The outputs of a run: a line for each, with its size and the free space on its disk; "" where
+ * there are none. Caller frees. NULL with a message where writing would fail: something of that
+ * name exists already, its folder may not be written, there is no room. */
 char *grove_session_outputs(grove_session *session);
 
 typedef struct {
@@ -180,9 +180,9 @@ typedef struct {
     double visibilities;
     int64_t tiles,
         node_tiles; /* node evaluations: to measure the framework's cost per node and tile */
-    /* GPUs: bytes copied to them and from them, kernels launched, blocks allocated and those of
-     * them that the driver allocated, cache hits with values on a GPU, the maximum of bytes in
-     * use, and those of them that are local memory of kernels, which stays. */
+    /* GPUs: bytes copied to them and from them, kernels launched, blocks allocated in all and by
+     * the driver, cache hits with values on a GPU, the maximum of bytes in use, and the local
+     * memory of kernels among them, which stays. */
     uint64_t bytes_up, bytes_down, launches, allocations, system_allocations, device_hits;
     uint64_t device_peak_bytes, device_local_bytes;
     /* With the option profile: how long GPUs were busy with kernels, uploads and downloads, which
@@ -197,11 +197,11 @@ typedef struct {
 const grove_counters *grove_session_counters(const grove_session *session);
 /* Per node and per class: calls, time, hits, misses, bytes. Caller frees. */
 char *grove_session_profile(const grove_session *session);
-/* With the option energy: lines of what runs have taken and what could not be measured, an empty
- * line, and a table by class. Counters are of whole processors and GPUs: other programs count, too.
- * Of classes it is no measurement: what the host took from one reading to the next, at least 10 ms
- * later, is divided by the times of nodes meanwhile; what GPUs took, by those of their kernels.
- * Caller frees; NULL without the option. */
+/* With the option energy: lines with the energy of runs and the counters that could not be read, an
+ * empty line, and a table by class. Counters are of whole processors and GPUs: other programs
+ * count, too. Energies of classes are estimates: the host's energy between two readings, at least
+ * 10 ms apart, is divided in proportion to the times of nodes in between; the GPUs' energy, to the
+ * times of their kernels. Caller frees; NULL without the option. */
 char *grove_session_energy(const grove_session *session);
 
 /* ---- values ---- */
@@ -241,16 +241,16 @@ typedef struct {
     void (*print)(void *context, const char *line); /* a line for each check; NULL: none */
     void *context;
     int seconds;     /* limit for each check; 0: 600 */
-    uint64_t memory; /* the same, in bytes; 0: three quarters of those that are available */
+    uint64_t memory; /* limit for each check, in bytes; 0: three quarters of the available memory */
 } grove_class_test;
 /* Runs the conformance checks on a class: the same numbers for any tiles, threads and devices,
  * flags by its rule, nothing written outside its output, and so on (docs/plugins.md). Lines are "ok
- * WHAT", "skip WHAT: why", "FAIL WHAT: what is wrong, and where". Each check, and the first, which
- * loads the class, runs in a child process: one that crashes, does not return or takes too much
- * memory has failed, and the others run. Returns the number
- * of checks that failed, or a negative code with a message when there is no such class. Meanwhile
- * the process's current folder is a temporary one (or that of the tree file), and the standard
- * output of actions is discarded: other threads must not rely on either. */
+ * CHECK", "skip CHECK: reason", "FAIL CHECK: error and place". Each check, and the first, which
+ * loads the class, runs in a child process: a check that crashes, does not return or takes too much
+ * memory has failed, and the others run. Returns the number of checks that failed, or a negative
+ * code with a message when there is no such class. Meanwhile the process's current folder is a
+ * temporary one (or the tree file's), and the standard output of actions is discarded: other
+ * threads must not rely on either. */
 int grove_library_test_class(grove_library *library, const char *class_name,
                              const grove_class_test *test, grove_error *error);
 
@@ -268,7 +268,7 @@ const char *grove_nearest(const char *word, const char *const *names, size_t cou
 
 /* ---- data ---- */
 
-/* Describes what is at `path`: a Measurement Set, a sky model, an antenna layout, the name of an
+/* Describes the data at `path`: a Measurement Set, a sky model, an antenna layout, the name of an
  * array that Grove ships, solution tables, a checkpoint of a fit, or a tree file and its options.
  * Caller frees; NULL with a message. */
 char *grove_library_info(grove_library *library, const char *path, grove_error *error);
@@ -299,20 +299,20 @@ typedef struct grove_picture {
 } grove_picture;
 /* "uv", "image", "amplitude-time", ...: NULL-terminated; borrowed. Layouts have "layout" only. */
 const char *const *grove_picture_names(size_t *count);
-/* The pictures that suit what is at `path`, or one solution table (NULL: all) of that file,
+/* The pictures that suit the data at `path`, or one solution table (NULL: all) of that file,
  * separated by commas. Caller frees; NULL with a message. */
 char *grove_library_pictures(grove_library *library, const char *path, const char *dataset,
                              grove_error *error);
 int grove_library_plot(grove_library *library, const char *path, const grove_picture *picture,
                        const char *to, grove_error *error);
 
-/* Puts right what runs that died have left in a Measurement Set, or where one was to be: everything
- * that such a run was changing is again as it was before it. Opening a set does the same. *done:
- * whether there was anything; what was done is said on standard error. */
+/* Repairs a Measurement Set after a run that died, or removes an unfinished new one: everything
+ * that the run was changing is again as before. Opening a set does the same. *done: whether there
+ * was anything to repair; standard error reports it. */
 int grove_recover(const char *path, bool *done, grove_error *error);
-/* Puts back the flags of a Measurement Set as they are in SET.flagversions, where a run keeps those
- * that it changes. `version`: a name, such as "grove_1", or "last". Those that it replaces are kept
- * there, too. */
+/* Restores the flags of a Measurement Set from SET.flagversions, where runs keep the flags that
+ * they replace. `version`: a name, such as "grove_1", or "last". The present flags are kept there,
+ * too. */
 int grove_restore_flags(const char *path, const char *version, grove_error *error);
 /* Whether a set that another run has open is waited for (the default) or an error. */
 void grove_wait_for_sets(bool wait);

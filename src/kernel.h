@@ -32,7 +32,7 @@ GROVE_FN int64_t grove_cell_bytes(const grove_view *view, int axis, number steps
 }
 
 /* Adds `index` steps along an axis to the addresses of a cell. Loops have constant lengths, so that
- * the compiler keeps these in registers, and leaves out those that the cell function does not use.
+ * the compiler keeps these in registers, and leaves out the addresses that a cell function ignores.
  */
 template <typename number> GROVE_FN void grove_cell_add(grove_cell *cell, int axis, number index)
 {
@@ -122,7 +122,7 @@ GROVE_FN void grove_cell_find(grove_cell *cell, const grove_args *args, int64_t 
 }
 #else
 /* Runs a cell function over [first, last) of the iteration space with running pointers. A header
- * may hold several cell functions of which a node uses one. */
+ * may hold several cell functions; a node uses one of them. */
 #define GROVE_CELL(name)                                                                           \
     GROVE_FN void GROVE_NAME(name##_cell)(const grove_cell *c);                                    \
     GROVE_CELL_SOURCE(name)                                                                        \

@@ -1,4 +1,4 @@
-/* The plugin ABI: all that the author of a node class includes (with cell.h).
+/* The plugin ABI: the header for authors of node classes (with cell.h).
  *
  * A plugin is a shared object NAME.so that exports one constant, the descriptor grove_class_NAME:
  *
@@ -8,9 +8,9 @@
  *         .inputs = inputs, .options = options, .kernel = &kernel, .check = check,
  *     };
  *
- * A module may have several classes, where a file classes.index beside it says so: lines
- * "CLASS MODULE". A descriptor is checked before any code of the plugin runs; plugins are never
- * unloaded and have no constructors. */
+ * A module may have several classes, listed in a file classes.index next to it: lines "CLASS
+ * MODULE". A descriptor is checked before any code of the plugin runs; plugins are never unloaded
+ * and have no constructors. */
 #ifndef GROVE_PLUGIN_H
 #define GROVE_PLUGIN_H
 
@@ -73,8 +73,8 @@ typedef enum {
     GROVE_AS_GIVEN = 0,      /* real or complex as the value is, in the node's precision */
     GROVE_AS_REAL,           /* `real` */
     GROVE_AS_COMPLEX,        /* `cplx` */
-    GROVE_AS_DOUBLE,         /* double whatever the precision of the run: coordinates */
-    GROVE_AS_SINGLE_COMPLEX, /* grove_cplx32 whatever the precision of the run: columns of sets */
+    GROVE_AS_DOUBLE,         /* double regardless of the run's precision: coordinates */
+    GROVE_AS_SINGLE_COMPLEX, /* grove_cplx32 regardless of the run's precision: columns of sets */
     /* Only the flags of the value: a byte per cell with bit k for element k; NULL when nothing is
        flagged. In cells with all elements flagged nothing is computed or read: the result is
        flagged, and set to 0 after .device. For .eval and .device only. */
@@ -109,7 +109,7 @@ typedef struct {
     const char *object; /* GROVE_OBJECT: which */
     bool optional; /* GROVE_OBJECT: it may be left out; by position it comes after the others */
     bool implied;  /* ... and where it is, the only object of its kind in the file is meant */
-    bool own_axes; /* they may differ from those of the same names; check consumes these */
+    bool own_axes; /* axes may differ from other inputs' of the same names; check consumes them */
 } grove_input;
 
 typedef struct {
@@ -118,7 +118,7 @@ typedef struct {
     /* Default: text of the tree language that may name the class's inputs ("25m", "obs.freq",
      * "lmn(sky, obs)"); "none": optional; NULL: mandatory. */
     const char *initial;
-    const char *doc;       /* what it is, with its base unit */
+    const char *doc;       /* its meaning, with its base unit */
     const char *choices;   /* GROVE_CHOICE: words separated by blanks; also of GROVE_TEXT */
     grove_handing handing; /* value options: as in grove_input, also those below */
     int shapes;
@@ -161,8 +161,8 @@ typedef struct grove_axis {
     int64_t size;
     const double *centre, *width; /* [size] coordinates (s, Hz; index where NULL) and cell widths */
     const int32_t *left, *right;  /* baseline: station numbers p and q, [size] */
-    const char *const *labels;    /* names or NULL; with coordinates, what cells were made with */
-    const grove_node *owner;      /* the node that made it; set by the framework */
+    const char *const *labels; /* names or NULL; with coordinates, labels used to make the cells */
+    const grove_node *owner;   /* the node that made it; set by the framework */
 } grove_axis;
 
 typedef struct {
@@ -179,7 +179,7 @@ typedef struct {
     int64_t cells;
     int elements;
     const grove_form *form;
-    bool rows_unread; /* in read: rows that the set lacks need not be written to, nor their flags */
+    bool rows_unread; /* in read: rows missing in the set need not be written, nor their flags */
 } grove_array;
 
 /* ---- evaluation of whole arrays ---- */
@@ -189,8 +189,8 @@ typedef struct grove_call {
     const grove_args *args; /* as in cell.h; the iteration space includes consumed axes */
     bool double_precision;  /* of `real` and `cplx` in this run */
     void *threads;          /* for grove_call_parallel */
-    void *run;              /* what start returned, or NULL */
-    void *work;             /* for grove_call_launch and what follows it */
+    void *run;              /* the state from start, or NULL */
+    void *work;             /* for grove_call_launch and the functions after it */
     bool on_device;  /* addresses in args are a device's: the host cannot read or write them */
     int device;      /* its number, from 0 on; 0 on the host */
     uint64_t memory; /* bytes that it may take on the host: see grove_node_set_pieces (keep.h) */
@@ -204,20 +204,20 @@ void grove_call_parallel(const grove_call *call, int64_t count,
 /* The number of threads, at least 1. */
 int grove_call_threads(const grove_call *call);
 
-/* What .device and .eval may do, on the device whose addresses are in call->args: the host or
- * another. Done in this order, by the thread that .device or .eval was called by. 0, or a code that
- * the class is to return without a message of its own: where memory is short, or the device has no
- * code or no library for it, Grove calls again with more room or on the host. After one that failed
- * the others do nothing and return its code. */
+/* Work of .device and .eval on the device whose addresses are in call->args: the host or another.
+ * Done in this order, by the thread that called .device or .eval. 0, or a code that the class is to
+ * return without a message of its own: where memory is short, or the device has no code or no
+ * library for it, Grove calls again with more room or on the host. After a failure the others do
+ * nothing and return its code. */
 
 /* Runs a kernel over the iteration space of `args`, a copy of call->args with other sizes, views
  * and state, or arguments made from nothing. Views hold addresses of call->args and of scratch
- * memory, index arrays (`gather`) those of the host. On the host the kernel needs its function of
- * that precision. */
+ * memory, index arrays (`gather`) addresses of the host. On the host the kernel needs its function
+ * of that precision. */
 int grove_call_launch(const grove_call *call, const grove_kernel *kernel, const grove_args *args,
                       bool double_precision);
 /* Memory until the call ends, not zeroed, for numbers of any type: in all no more than check has
- * told by grove_node_set_scratch, in at most GROVE_MAX_SCRATCH pieces. */
+ * set by grove_node_set_scratch, in at most GROVE_MAX_SCRATCH pieces. */
 int grove_call_scratch(const grove_call *call, uint64_t bytes, void **at);
 int grove_call_zero(const grove_call *call, void *at, uint64_t bytes);
 
@@ -322,7 +322,7 @@ typedef struct grove_class {
     uint16_t spare;
     const char *name;
     const char *doc;        /* one sentence, then more after a newline */
-    const char *output_doc; /* what the value is, with its unit */
+    const char *output_doc; /* meaning of the value, with its unit */
     const char *group;      /* heading in the reference: "sky", "Jones terms", "arithmetic", ... */
     const char *example;    /* a line of the tree language, for the reference */
     grove_class_kind kind;
@@ -332,15 +332,15 @@ typedef struct grove_class {
     const char *fused;  /* of a source or a phase (docs/plugins.md): the class of the sum */
     const char *object; /* data: the kind of object, "sky", "observation" or another word */
     bool serial_io;     /* casacore and the like: its open, read, begin, write, prepare, commit and
-                           abort never run at the same time as those of other such classes */
+                           abort never run at the same time as in other such classes */
     bool sum; /* its value is a sum over the axes it consumes: sums over parts of them may be
                  computed one by one, and added */
     const grove_input *inputs;   /* NULL: none */
     const grove_option *options; /* NULL: none */
     const grove_form *output;    /* unless check sets one; NULL: a real scalar */
 
-    /* Functions may be NULL; those that return an int return 0, or the code of grove_node_fail.
-     * What changes in a run belongs to it, not to the node: several may go on at once. */
+    /* Functions may be NULL; if they return an int, it is 0 or the code of grove_node_fail. State
+     * that changes in a run belongs to the run, not to the node: several runs may go on at once. */
 
     /* After options and inputs are bound: check them, grove_node_set_output, _set_kernel,
      * _set_state, _consume. Called once when the tree is built. */
@@ -350,7 +350,7 @@ typedef struct grove_class {
     /* ... or the whole array at once. */
     int (*eval)(const grove_call *call);
     /* The same with addresses of a device, which it must not read or write itself: it calls
-     * grove_call_launch and what stands beside it, and may be called again where one of these has
+     * grove_call_launch and the functions after it, and may be called again where one of them has
      * failed. On the host, too, where there is no eval. GROVE_MISSING (base/error.h): the host is
      * to compute it. NULL: always the host. */
     int (*device)(const grove_call *call);
@@ -359,7 +359,7 @@ typedef struct grove_class {
      * block, from a background thread. */
     int (*open)(grove_node *node);
     int (*read)(const grove_node *node, void *run, const char *member, grove_array *out);
-    /* Frees what grove_node_set_user stored, with the tree; also after a failed check or open. */
+    /* Frees the pointer of grove_node_set_user with the tree; also after a failed check, open. */
     void (*close)(grove_node *node);
 
     /* Once per run, before and after all other functions of it: start returns the state of the run
@@ -386,22 +386,22 @@ typedef struct grove_class {
     const char *tangent;
 
     /* Actions that fit: in place of write, for each tile, by the thread that runs the session. It
-     * may change what the objects of grove_node_renews read in this tile, and sets *again to have
-     * its inputs evaluated with that, and be called once more for the same tile. What does not
-     * depend on these objects is not evaluated or read again. Once it leaves *again false, the
+     * may change the values of the objects of grove_node_renews in this tile, and sets *again to
+     * have its inputs evaluated with them, and be called once more for the same tile. Nodes that do
+     * not depend on these objects are not evaluated or read again. Once it leaves *again false, the
      * tile is done. */
     int (*drive)(const grove_node *node, void *run, const grove_array *const *inputs, int count,
                  bool *again);
 
     /* Accumulators, the first four: images, histograms, sums over a whole observation. `new` makes
-     * the state, whose bytes check has told by grove_node_set_memory. `add` gets parts of the
+     * the state, whose bytes check has set by grove_node_set_memory. `add` gets parts of the
      * inputs, one after the other in the order of tiles: each dense over its own axes, with flags
-     * if it has some; one taken by station over baselines instead. What lacks an axis that is cut
-     * comes again with each part. `finish` fills the value over all of its axes, 0 and unflagged
-     * before. Then, or after a failure, `free`. All on the host, by the thread that runs the
-     * session; call->args is NULL. Any cut of tiles must give the same, but for rounding.
+     * if it has some; an input taken by station has baselines instead. An input without an axis
+     * that is cut comes again with each part. `finish` fills the value over all of its axes, 0 and
+     * unflagged before. Then, or after a failure, `free`. All on the host, by the thread that runs
+     * the session; call->args is NULL. Any cut of tiles must give the same, but for rounding.
      *
-     * A fifth may be left out: `merge` adds to `state` what `other` was given, which is freed then.
+     * A fifth may be left out: `merge` adds the sums of `other` to `state`; then `other` is freed.
      * With it there are as many states as threads, and memory for them; each gets pieces of every
      * tile: then `add` is called by several threads at the same time, each with another state. */
     int (*accumulate_new)(const grove_call *call, void **state);
@@ -411,9 +411,9 @@ typedef struct grove_class {
     void (*accumulate_free)(const grove_node *node, void *state);
     int (*accumulate_merge)(const grove_call *call, void *state, void *other);
 
-    /* What a call stands for. Data leaves: an expression in the inputs and, by its kind of object,
-     * the leaf: "exp(1i * parm.value)"; an option of kind GROVE_AXIS_NAMES is, if not given, the
-     * axes of the definition's indices. Values: in inputs and constant options; NULL: the node. */
+    /* An equivalent expression. Data leaves: in the inputs and, by its kind of object, the leaf:
+     * "exp(1i * parm.value)"; an option of kind GROVE_AXIS_NAMES is, if not given, the axes of the
+     * definition's indices. Values: in inputs and constant options; NULL: the node. */
     const char *(*expression)(const grove_node *node);
 
     /* Actions that call grove_node_fit in check: `fit` is called when the tree is finished, before
@@ -421,8 +421,8 @@ typedef struct grove_class {
     int (*fit)(grove_node *node);
     int (*fitted)(grove_node *node);
 
-    /* Accumulators on devices, both or neither; those that work a part at a time; and the value
-     * that stays on a device: see keep.h */
+    /* Accumulators on devices, both or neither; work a part at a time; and values that stay on a
+     * device: see keep.h */
     int (*accumulate_device_add)(const grove_call *call, void *state, int count);
     int (*accumulate_device_merge)(const grove_call *call, void *state, void *other);
     int (*accumulate_walk)(const grove_call *call, void *state, grove_array *out, bool *again);
@@ -473,10 +473,10 @@ int grove_node_words(const grove_node *node, const char *option, const char *con
 grove_dimension grove_node_quantity(const grove_node *node, const char *option, double number[2]);
 bool grove_node_quantity_complex(const grove_node *node, const char *option); /* as 1+0i is */
 
-/* What the tree calls input k: its name, or the number. */
+/* The tree's name for input k, or its number. */
 const char *grove_node_input_name(const grove_node *node, int k);
-/* Value inputs: number k as in cell.h. All that is said of them is known from check on, so that an
- * action knows it when it begins. */
+/* Value inputs: number k as in cell.h. Their forms and axes are known from check on, so that an
+ * action knows them when it begins. */
 int grove_node_inputs(const grove_node *node);
 int grove_node_input(const grove_node *node, const char *name); /* its number, or -1 */
 /* Its form, in the precision that it is handed over in; RUN: the node's. NULL: not given. */
@@ -484,25 +484,25 @@ const grove_form *grove_node_input_form(const grove_node *node, int k);
 const grove_axis *grove_node_input_axis(const grove_node *node, int k, int kind); /* or NULL */
 /* All axes of its value, in order of storage; returns how many. */
 int grove_node_input_axes(const grove_node *node, int k, const grove_axis *axes[GROVE_MAX_AXES]);
-/* What reduced the axis before input k, for messages; NULL: nothing. Only in check. */
+/* The node that reduced the axis before input k, for messages; or NULL. Only in check. */
 const char *grove_node_input_reducer(const grove_node *node, int k, const grove_axis *axis);
-/* The cells that input k was made of by what took an axis of this kind away: span[0], [1] edges,
- * [2] mean of the centres. False: nothing did, or they have no coordinates. Only in check. */
+/* The span of an axis of this kind that was reduced before input k: span[0], [1] edges of its
+ * cells, [2] mean of their centres. False: no such axis, or no coordinates. Only in check. */
 bool grove_node_input_span(const grove_node *node, int k, int kind, double span[3]);
 /* The number given for a value input or value option, if it is a constant real scalar; else false.
  */
 bool grove_node_input_constant(const grove_node *node, int k, double *number);
-/* The numbers of input k if they are known when the tree is built: those of a constant member of a
- * leaf in double precision (*count of them, dense); else NULL. */
+/* The numbers of input k if they are known when the tree is built: a constant member of a leaf in
+ * double precision (*count numbers, dense); else NULL. */
 const double *grove_node_input_data(const grove_node *node, int k, int64_t *count);
 /* The object given for an object input: the leaf itself, or NULL. */
 grove_node *grove_node_object(const grove_node *node, const char *input);
-/* What its .start has made for the run in which the calling function of the class takes part; NULL:
- * nothing. For what grove_node_renews changes there. */
+/* The state that the object's .start has made for the run of the calling function, or NULL: to
+ * change the values of an object of grove_node_renews. */
 void *grove_node_object_run(const grove_node *node, const char *input);
 
-/* Only in check: sets the form of the result. Its precision is that of `real`, too: DOUBLE and
- * SINGLE hold in any run; RUN means double when all inputs that are handed over in the node's
+/* Only in check: sets the form of the result. Its precision is the precision of `real`, too: DOUBLE
+ * and SINGLE hold in any run; RUN means double when all inputs that are handed over in the node's
  * precision are double in any run, else the run's. GROVE_OUT_DOUBLE in a kernel requires DOUBLE. */
 void grove_node_set_output(grove_node *node, const grove_form *form);
 const grove_form *grove_node_output(const grove_node *node);
@@ -519,45 +519,45 @@ void grove_node_set_handing(grove_node *node, int k, grove_handing handing);
 /* Input k is not needed: it is neither computed nor read, is NULL in the cell, and its axes do not
  * count. Before grove_node_consume. */
 void grove_node_drop_input(grove_node *node, int k);
-/* The result lacks the inputs' axes of this kind (grove_axis_kind of a name): .eval sums there. */
+/* The result has no axes of this kind (grove_axis_kind of a name): .eval sums along the inputs'. */
 void grove_node_consume(grove_node *node, int kind);
 void grove_node_consume_axis(grove_node *node, const grove_axis *axis); /* this one */
-/* Adds an axis, of any name, to the result, beside those of the inputs. For accumulators, and for
- * .eval classes, whose iteration space then has it. Copied with all that it points to. */
+/* Adds an axis, of any name, to the result, besides the axes of the inputs. For accumulators, and
+ * for .eval classes, whose iteration space then has it. Copied with all that it points to. */
 int grove_node_add_output_axis(grove_node *node, const grove_axis *axis);
-/* Of actions: the object given for this input reads otherwise once the action is prepared, which
- * then happens as soon as it has all its tiles. Actions before it, and it itself, are given values
- * of the content before; actions after it, of that after. 0, or GROVE_INVALID with a message, where
- * the input is no object's, or all members are constant; 0 where no object is given. */
+/* Of actions: the object given for this input has new values once the action is prepared, which
+ * then happens as soon as it has all its tiles. This action and actions before it get the old
+ * values; actions after it get the new ones. 0, or GROVE_INVALID with a message, where the input is
+ * no object's, or all members are constant; 0 where no object is given. */
 int grove_node_renews(grove_node *node, const char *input);
 /* Only in check of an action with a drive, or of one that is to see whole domains: along this axis
  * of its inputs ("time", "freq", "baseline") tiles begin at these cells only, `first` in ascending
  * order from 0 on. Copied. Each must fit the memory (but see fit.h). 0, or GROVE_INVALID. */
 int grove_node_set_domains(grove_node *node, const char *axis, const int64_t *first, int64_t count);
-/* Bytes that the class takes while it runs beside the values it is given. Those of an action with a
- * drive leave less memory to tiles, as the state of an accumulator does, which must say so. */
+/* Bytes that the class takes while it runs, besides its inputs and its value; the state of an
+ * accumulator counts. Of accumulators and actions with a drive they leave less memory to tiles. */
 void grove_node_set_memory(grove_node *node, uint64_t bytes);
-/* What would take less of it, such as "batch=1 takes less": told where there is no room. Copied. */
+/* How to take less memory, as "batch=1 takes less": a hint where there is no room. Copied. */
 void grove_node_set_advice(grove_node *node, const char *advice);
-/* What an action writes: a file, or a folder that is one thing, such as a Measurement Set. Actions
- * that would write the same, or replace what the tree reads, are refused when the tree is built;
- * grove check says how much is written and how much room there is. */
+/* The output of an action: a file, or a folder that is one thing, such as a Measurement Set.
+ * Actions that would write the same, or replace an input of the tree, are refused when the tree is
+ * built; grove check says how much is written and how much room there is. */
 typedef struct {
     const char *path;
-    const char *part; /* what is written of it, such as a column; NULL: all, by this action alone */
-    bool overwrite;   /* may replace what is there; of a part, what the tree reads */
-    uint64_t bytes;   /* room that the run needs on the disk, beside what is there */
+    const char *part;   /* the part to write, such as a column; NULL: all, by this action alone */
+    bool overwrite;     /* may replace an existing one; of a part, an input of the tree */
+    uint64_t bytes;     /* additional room that the run needs on the disk */
     const char *beside; /* a second file that goes with the first; NULL: none */
-    /* With a part: NULL, what is there stays and gets the part; else all is made anew, by all
+    /* With a part: NULL, the existing file stays and gets the part; else all is made anew, by all
      * actions that name a part of it. They must be of one class and have the same format, a text
      * like "4 correlations", the same objects and options of values, and the same overwrite. */
     const char *format;
-    uint64_t common_bytes; /* and the room for what they make once; the smallest number counts */
+    uint64_t common_bytes; /* additional room for common parts; the smallest number counts */
 } grove_target;
 /* Only in check of an action; copied. */
 int grove_node_set_target(grove_node *node, const grove_target *target);
 /* Scratch memory that .device or .eval asks for at most: bytes, and bytes for each cell of the
- * output, in which axes that check has added are whole; of an accumulator bytes, beside its state.
+ * output, in which axes that check has added are whole; of an accumulator bytes, besides its state.
  */
 void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per_cell);
 /* The class's own; `close` frees it. */
@@ -567,8 +567,8 @@ void *grove_node_user(const grove_node *node);
 /* Only in open: axes (copied with all they point to), and members. A member varies along the named
  * axes ("time baseline freq"), stored in the order of cell.h. Members with `data` (dense, copied)
  * are constant for the run; the others are read block by block. The name column(DATA) is written
- * obs.column("DATA") in trees. After open, axes of time, freq, and station with baseline that are
- * the same as those of an earlier leaf are that leaf's. */
+ * obs.column("DATA") in trees. After open, axes of time, freq, and station with baseline that equal
+ * an earlier leaf's are replaced by that leaf's. */
 int grove_node_add_axis(grove_node *node, const grove_axis *axis);
 /* Adds an axis of another object to the leaf: a table of gains varies along the time and station of
  * its observation. */
@@ -580,16 +580,16 @@ int grove_node_add_member(grove_node *node, const char *name, const char *axes,
  * a target: an action that does not make the path anew replaces it only with .overwrite, or if an
  * object of it has that "path" and another "selection" (rows). "amplitude(MEMBER)": a complex one
  * is not phases alone. "far(MEMBER)": its fluxes are of other frequencies. An action's "order",
- * "baseline": what it writes lies so. */
+ * "baseline": the layout of its output. */
 void grove_node_add_property(grove_node *node, const char *name, const char *text);
 const char *grove_node_property(const grove_node *node, const char *name);
-/* Adds to the leaf's key what its content depends on beside its options, as a file's identity. */
+/* Adds a file's identity to the leaf's key: its content depends on the file, too. */
 void grove_node_add_identity(grove_node *node, const char *path);
 const grove_axis *grove_node_axis(const grove_node *node, const char *name); /* of a leaf */
 /* Of a constant member (dense, in base units, type as declared), or NULL. */
 const void *grove_node_member_data(const grove_node *node, const char *member);
-/* Lines that say what runs, for the history of what it writes: Grove's version and the tree's file,
- * the settings given, and the text of the tree. */
+/* Lines that describe the run, for the history in outputs: Grove's version and the tree's file, the
+ * settings given, and the text of the tree. */
 const char *grove_node_history(const grove_node *node);
 /* Folders with data that Grove ships or the user named (arrays), NULL-terminated. */
 const char *const *grove_node_data_folders(const grove_node *node);
