@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Coordinates that differ by less than this part of a cell's width, or by no more than doubles can
- * tell apart, are the same: what programs that write sets make of one number. */
+/* Coordinates that differ by less than this part of a cell's width, or by no more than the rounding
+ * of doubles, are the same: programs that write sets round one number differently. */
 #define CLOSE 1e-6
 
 static bool differs(double a, double b, double width)
@@ -117,7 +117,7 @@ void grove_leaf_share_axes(grove_node *node)
 }
 
 /* Whether the node is made from cells of this axis: one that it consumes, or that an object of its
- * has. What it adds is another one, even with the same coordinates. */
+ * has. An axis that it adds is another one, even with the same coordinates. */
 static bool made_from(const grove_node *node, const grove_axis *axis)
 {
     for (int i = 0; i < node->consumed_count; i++)

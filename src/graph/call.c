@@ -39,9 +39,9 @@ static grove_node *find_call(const grove_tree *tree, const grove_node *like)
     return NULL;
 }
 
-/* The precision in which `real` is compiled for this node, and its value stored: what the class
- * says; else double when all inputs that are handed over as given are double regardless of the run;
- * else the run's. Constants go with either. Where the tree says so, double always. */
+/* The precision in which `real` is compiled for this node, and its value stored: the class's own;
+ * else double when all inputs that are handed over as given are double regardless of the run; else
+ * the run's. Constants go with either. Where the tree says so, double always. */
 static void settle_precision(grove_node *node)
 {
     bool all_double = true, as_given = false;
@@ -144,7 +144,7 @@ static int check_choice(const grove_node *node)
     return 0;
 }
 
-/* Also of a class that does not say on what its content depends. */
+/* Also of a class that does not declare on which files its content depends. */
 static void note_files(const grove_node *node)
 {
     const grove_option *options = node->class_->options;
@@ -224,8 +224,8 @@ static grove_node *new_node(grove_tree *tree, const grove_class *class_, const c
     return node;
 }
 
-/* A leaf has that of what it is of: parm(G). The values of its members have theirs: G.x; that of
- * the only one, G. */
+/* A leaf with a name is CLASS(NAME): parm(G). The value of a parm has its member's name: G.x, or G
+ * for "value". */
 static const char *generated_name(const grove_node *node)
 {
     grove_arena *arena = node->tree->arena;
@@ -250,7 +250,7 @@ static void publish(grove_tree *tree, grove_node *node)
         node->name = generated_name(node);
 }
 
-/* What an expression of a class makes of a call. */
+/* The value of the expression by which a class replaces a call. */
 static grove_operand express(const grove_node *node, const char *text, const char *name,
                              const grove_place *place)
 {
@@ -290,7 +290,7 @@ static void close_node(grove_node *node)
     grove_class_unlock(node->class_);
 }
 
-/* What a call of another class stands for in place of a node, which is not published. */
+/* The equivalent expression, in place of a node, which is not published. */
 static bool replace(grove_node *node, const char *name, const grove_place *place,
                     grove_operand *result)
 {

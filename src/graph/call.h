@@ -18,10 +18,10 @@ int grove_infer_reduction(grove_node *node);
 int grove_infer_selection(grove_node *node);
 /* Checks units and shapes of the inputs against the class's declarations. */
 int grove_infer_forms(grove_node *node);
-/* Checks at which side of a product the stations p and q stand; and what comes of it. */
+/* Checks on which side of a product the stations p and q are; the sides of the result. */
 int grove_check_sides(const grove_node *node);
 grove_sides grove_infer_sides(const grove_node *node);
-/* Sets which elements of a Jones term nobody has measured; refuses what has none then. */
+/* Sets which elements of a Jones term are not measured; an error if none is left. */
 int grove_infer_lacks(grove_node *node);
 /* Reports at input k; returns `code`. */
 int grove_infer_fail(const grove_node *node, int k, int code, const char *format, ...)
@@ -59,7 +59,7 @@ void grove_leaf_share_axes(grove_node *node);
  * values of both meet, such as two images, or an image and a table; or else this one. Not one that
  * the node consumes, or that an object of the node has. */
 const grove_axis *grove_axis_shared(const grove_node *node, const grove_axis *axis);
-/* Whether two axes of one name are not the same, and in what: "60 against 59 cells". */
+/* Whether two axes of one name differ, with the difference: "60 against 59 cells". */
 bool grove_axis_differs(const grove_axis *a, const grove_axis *b, char said[200]);
 
 /* Whether a number with unit `unit` fits the kind. Plain numbers fit angles when computed, not when

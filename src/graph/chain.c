@@ -10,7 +10,7 @@
 
 /* ---- opening ---- */
 
-/* What stands around the part that is opened. */
+/* The operations around the part that is opened. */
 typedef struct {
     char side;
     bool adjoint, inverse;
@@ -181,7 +181,8 @@ static bool open_element(grove_chain *product, const grove_node *node, around o,
 
 typedef bool open_fn(grove_chain *, const grove_factor *, const grove_axis *);
 
-/* Each value is opened in vain once: it may stand many times in what stands many times. */
+/* A value that cannot be opened is tried once: it may occur many times in values that occur many
+ * times. */
 static bool open_once(grove_chain *product, const grove_factor *factor, const grove_axis *axis,
                       open_fn *opens)
 {
@@ -191,7 +192,7 @@ static bool open_once(grove_chain *product, const grove_factor *factor, const gr
     return !factor->node->no_product;
 }
 
-/* What is a product though it is not written so. */
+/* Products in other spellings. */
 static bool open_other(grove_chain *product, const grove_node *node, around o,
                        const grove_axis *axis)
 {

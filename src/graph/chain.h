@@ -5,13 +5,13 @@
 
 #include "graph/graph.h"
 
-/* A value that is no product itself, and what is done to it. */
+/* A value that is no product itself, and whether it is conjugated or inverted. */
 typedef struct {
     grove_node *node; /* behind casts */
-    char side;        /* of which station: 'p' or 'q'; 0: of none, or of baselines */
+    char side;        /* its station: 'p' or 'q'; 0: none, or baselines */
     bool adjoint, inverse;
     bool scalar;
-    bool unity; /* a source of 1 Jy that stands for 1 */
+    bool unity; /* a source of 1 Jy in place of 1 */
 } grove_factor;
 
 enum { GROVE_MAX_FACTORS = 64 };
@@ -21,22 +21,21 @@ typedef struct {
     int count;
     double constant[2]; /* the product of the plain numbers */
     bool too_many;
-    int depth; /* sums that it stands in, each of which is opened in two terms */
+    int depth; /* number of sums around it; each is opened in two terms */
 } grove_chain;
 
 /* Adds the factors of a value in their order. (A B)^H is B^H A^H, and so is the conjugate of
- * scalars and diagonals; the same with ^-1, quotients, exponentials, and what graph/exponent.h
- * knows beside these, are opened where the value varies along `axis` only, since else they stay as
- * they are; NULL: anywhere. */
+ * scalars and diagonals; the same with ^-1. Quotients, exponentials and the other spellings in
+ * graph/exponent.h are opened only where the value varies along `axis`, else unchanged; NULL:
+ * anywhere. */
 void grove_chain_open(grove_chain *product, grove_edge edge, const grove_axis *axis);
-/* The same for what stands inside of a factor, such as a term of a sum. */
+/* The same for a value inside of a factor, such as a term of a sum. */
 void grove_chain_open_inside(grove_chain *product, const grove_factor *of, grove_edge edge,
                              const grove_axis *axis);
 /* The same for term k of the sum `of`, with its sign. */
 void grove_chain_open_term(grove_chain *product, const grove_factor *of, int k,
                            const grove_axis *axis);
-/* The same, inside of `of` unless that is NULL, but values of which `whole` says so are factors as
- * they are. */
+/* The same, inside of `of` unless that is NULL; values for which `whole` is true are not opened. */
 typedef bool grove_chain_test(void *context, const grove_node *node);
 void grove_chain_open_but(grove_chain *product, const grove_factor *of, grove_edge edge,
                           const grove_axis *axis, grove_chain_test *whole, void *context);
@@ -52,23 +51,23 @@ grove_chain grove_chain_mirror(const grove_chain *product);
 
 /* Whether it is a constant without unit, and not 0. */
 bool grove_node_is_plain_number(const grove_node *node);
-/* Of what it is the adjoint, or NULL: ^H, the conjugate of scalars and diagonals, and that of a
- * transpose. */
+/* The value whose adjoint the node is, or NULL: ^H, the conjugate of a scalar, of a diagonal, or of
+ * a transpose. */
 const grove_edge *grove_node_adjoint_of(const grove_node *node);
 /* Whether it is a sum of two terms: +, -, and a complex number of its parts. */
 bool grove_node_is_sum(const grove_node *node);
 
-/* Sorts scalars by what they are, whatever their names and their order in the text. */
+/* Sorts scalars by content, regardless of their names and their order in the text. */
 void grove_chain_sort(grove_chain *product);
 /* The order of two products that are sorted: negative, 0 or positive. */
 int grove_chain_compare(const grove_chain *a, const grove_chain *b);
 
 /* The product of the factors by products of a class, with brackets from the left, ((A B) C), or
- * from the right. NOTHING if there are none. With what cannot be made, *failed is set. */
+ * from the right. NOTHING if there are none. *failed is set if a product cannot be made. */
 grove_operand grove_chain_make(const grove_chain *product, const grove_class *class_,
                                bool from_left, const grove_place *place, bool *failed);
 /* The same for the right of a baseline: if a factor is an adjoint, as the hermitian of the product
- * of the others' adjoints, so that it is that of the left: (A B)^H. */
+ * of the others' adjoints, so that it is the left product's: (A B)^H. */
 grove_operand grove_chain_make_right(const grove_chain *product, const grove_class *class_,
                                      bool from_left, const grove_place *place, bool *failed);
 

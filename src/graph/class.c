@@ -280,7 +280,8 @@ static int count_values(const grove_class *class_)
     return count;
 }
 
-/* Accumulators must have all functions of their kind, and none that computes in another way. */
+/* Accumulators must have all functions of their kind, and no function that computes in another
+ * way. */
 static int check_accumulator(const grove_class *class_, grove_error *error)
 {
     const struct {
@@ -294,7 +295,7 @@ static int check_accumulator(const grove_class *class_, grove_error *error)
         {"accumulate_merge", class_->accumulate_merge != NULL},
         {"accumulate_device_add", class_->accumulate_device_add != NULL},
         {"accumulate_device_merge", class_->accumulate_device_merge != NULL},
-        {"check", class_->check != NULL}, /* tells the bytes of the state */
+        {"check", class_->check != NULL}, /* sets the bytes of the state */
     };
     bool accumulates = class_->kind == GROVE_CLASS_ACCUMULATOR;
 

@@ -212,8 +212,8 @@ static bool add_number(grove_chain *product, const grove_factor *first, bool con
     return true;
 }
 
-/* Both terms are opened with what is done to the sum: of an inverse as 1 / c cos x and
- * 1 / i c sin x. */
+/* Both terms are opened with the operations around the sum: of an inverse as 1 / c cos x and 1 / i
+ * c sin x. */
 bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
                              const grove_axis *axis)
 {

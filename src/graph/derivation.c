@@ -53,7 +53,7 @@ static const char *first_message(const derivation *d)
     return grove_error_count(error) ? grove_error_message(error, 0) : "no reason is known";
 }
 
-/* What went wrong when a node was made. */
+/* Reports why a node could not be made. */
 static change fail_made(derivation *d, const grove_node *node)
 {
     return fail(d, &node->place, "%s: %s", grove_node_shown(node), first_message(d));
@@ -109,7 +109,7 @@ static grove_operand spread(derivation *d, grove_operand x, grove_operand like,
     return combine(d, GROVE_ROLE_SUM, x, nothing, place);
 }
 
-/* What was given by the user, and what is shown, stays the same. */
+/* Keeps which options the user gave, and the arguments that are shown. */
 static void keep_given(grove_node *made, const grove_node *node, const grove_operand *others)
 {
     const grove_option *options = node->class_->options;
@@ -120,7 +120,7 @@ static void keep_given(grove_node *made, const grove_node *node, const grove_ope
     }
 }
 
-/* Axes that the class adds are those of the first node, so that values of both meet. */
+/* Axes that the class adds are the first node's, so that values of both can be combined. */
 static void share_axes(grove_node *made, const grove_node *node)
 {
     char said[200];
@@ -190,7 +190,7 @@ grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
     return made;
 }
 
-/* ---- what classes declare ---- */
+/* ---- declarations of classes ---- */
 
 grove_linearity grove_class_linearity(const grove_class *class_, int k, int *group)
 {
@@ -259,7 +259,7 @@ static unsigned group_of(const grove_node *node, int k)
     return bits;
 }
 
-/* The one change of a sum or difference of which the other operand does not change. */
+/* The change of a sum or difference with one operand that does not change. */
 static grove_operand alone(derivation *d, const grove_node *node, const change *in)
 {
     const grove_operand *x = &in[is_something(in[0].operand) ? 0 : 1].operand;
@@ -269,7 +269,7 @@ static grove_operand alone(derivation *d, const grove_node *node, const change *
     return combine(d, GROVE_ROLE_PRODUCT, plain(d, -1), *x, &node->place);
 }
 
-/* All inputs of the group replaced by what they change by; 0 where they do not. */
+/* All inputs of the group replaced by their changes; 0 where they have none. */
 static change by_linearity(derivation *d, const grove_node *node, unsigned bits,
                            grove_linearity linearity, const change *in)
 {
@@ -536,7 +536,7 @@ grove_operand grove_tree_indicator(grove_node *leaf, const char *name, const gro
     return grove_tree_member(leaf->tree, leaf, name, place);
 }
 
-/* What changes by 1: the component in all cells, or at one of them or one group alone. */
+/* The change by 1: of the component in all cells, or at one of them or one group alone. */
 static grove_operand basis(derivation *d)
 {
     grove_node *leaf = grove_node_behind_casts(d->parm->inputs[0].node)->leaf;

@@ -159,7 +159,7 @@ static void settle(grove_tree *tree, grove_derivatives *all)
 int grove_tree_derive(grove_tree *tree, grove_node *root, const grove_node *const *parms,
                       int parm_count, grove_derivatives *derivatives, grove_error *error)
 {
-    size_t count = tree->node_count; /* before those of derivatives */
+    size_t count = tree->node_count; /* without the derivatives' */
     bool *seen = grove_alloc((count + 1) * sizeof(bool));
     grove_error *outer = tree->error;
     derivation d = {.tree = tree};

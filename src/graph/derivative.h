@@ -5,7 +5,7 @@
 #include "graph/graph.h"
 
 /* How a value changes where one component of a parm changes by one unit: in the whole of the
- * interval, times what the term is there. */
+ * interval, times the value of the term there. */
 typedef struct {
     grove_node *parm; /* the component: a value of the role GROVE_ROLE_PARM */
     char side;        /* 'p', 'q': as the parm of that station; 0: as the parm of the cell */
@@ -16,7 +16,7 @@ typedef struct {
     grove_part part;
     grove_node *node; /* the derivative, in the unit of the value; axes along which it is constant
                          may be missing */
-    char role;        /* of which station it is, where the node varies with station: 'p', 'q', 0 */
+    char role;        /* its station, where the node varies with station: 'p', 'q', 0 */
 } grove_slot;
 
 typedef struct {
@@ -25,9 +25,9 @@ typedef struct {
     size_t count;
 } grove_derivatives;
 
-/* Makes the derivatives of a value by all parms that are not fixed, or by those in `parms` (a list
- * of leaves; NULL: all), after sums are fused and before a session is opened. What does not depend
- * on a component has no slot. 0, or a code with a message. */
+/* Makes the derivatives of a value by all parms that are not fixed, or by the leaves in the list
+ * `parms` (NULL: all), after sums are fused and before a session is opened. Components on which the
+ * value does not depend have no slot. 0, or a code with a message. */
 int grove_tree_derive(grove_tree *tree, grove_node *root, const grove_node *const *parms,
                       int parm_count, grove_derivatives *derivatives, grove_error *error);
 
@@ -37,7 +37,7 @@ int grove_tree_attach_derivatives(grove_tree *tree);
 /* The leaf of a parm that is not fixed, where the node is the value of a component; else NULL. */
 const grove_node *grove_node_fitted_parm(const grove_node *node);
 
-/* Whether data with flags are among what the value is made of. */
+/* Whether the value is made of data with flags, among others. */
 bool grove_node_may_be_flagged(const grove_node *node);
 
 /* The cell of the slot's value that belongs to cell `cell` of the root's, both counted in order of

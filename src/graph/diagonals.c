@@ -119,7 +119,7 @@ bool grove_tree_find_diagonals(grove_tree *tree)
 
     d.seen = grove_alloc((d.known + 1) * sizeof(*d.seen));
     d.made = grove_alloc((d.known + 1) * sizeof(grove_node *));
-    tree->error = grove_error_new(); /* what cannot be made is no fault of the tree */
+    tree->error = grove_error_new(); /* a failure here is no error of the tree */
     for (size_t i = 0; i < d.known; i++) {
         grove_node *node = tree->nodes[i];
         grove_node *made =

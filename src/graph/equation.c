@@ -1,4 +1,4 @@
-/* The tree as text in the tree language: what its author gave, names kept, with axes and shape. */
+/* The tree as text in the tree language: its definitions with their names, axes and shapes. */
 #include "graph/graph.h"
 
 #include "base/text.h"
@@ -17,7 +17,7 @@ enum { SUM = 1, PRODUCT, NEGATIVE, POSTFIX, ATOM };
 
 typedef struct {
     grove_text text;
-    int *uses; /* of each node, in what is shown */
+    int *uses; /* of each node, in the text shown */
 } writer;
 
 static void add_expression(writer *w, const grove_node *node, char side, int tightness);
@@ -66,8 +66,8 @@ static bool is_unnamed_operator(const grove_node *node)
     return node->auto_named && tightness_of(node) < ATOM;
 }
 
-/* Operators without a name stand in the line that uses them; where several do, only those of
- * operands with names, so that the text does not outgrow the tree. */
+/* Operators without a name are shown in the line that uses them; if several lines do, only
+ * operators on named operands, so that the text does not outgrow the tree. */
 static bool is_inline(const writer *w, const grove_node *node)
 {
     if (!is_unnamed_operator(node))
@@ -175,8 +175,8 @@ static bool has_options(const grove_node *node)
     return false;
 }
 
-/* Whether input k is what the default `initial` stands for, "obs.uvw" or "lmn(S, obs)": sums that
- * became one node are given such values. */
+/* Whether input k is the value of the default `initial`, "obs.uvw" or "lmn(S, obs)": sums that
+ * became one node get such values. */
 static bool is_default(const grove_node *node, int k, const char *initial)
 {
     const grove_node *input = behind_casts(given_edge(node, k)->node);
@@ -225,7 +225,7 @@ static const char *add_inputs(writer *w, const grove_node *node, int *k)
     return comma;
 }
 
-/* The call, with what was given in it: defaults are left out. */
+/* The call with its arguments, without defaults. */
 static void add_call(writer *w, const grove_node *node)
 {
     const grove_option *options = node->class_->options;
@@ -271,7 +271,7 @@ static void add_expression(writer *w, const grove_node *node, char side, int tig
 
 /* ---- lines ---- */
 
-/* What the value is of, behind the line that began at `start`. */
+/* The form of the value, behind the line that began at `start`. */
 static void add_form(writer *w, const grove_node *node, size_t start)
 {
     size_t length = w->text.length - start;
@@ -306,7 +306,7 @@ static void add_line(writer *w, const grove_node *node)
         grove_text_add(&w->text, "    %s\n", node->note);
 }
 
-/* Counts what an expression that is shown uses. */
+/* Counts the nodes that a shown expression uses. */
 static void count_inputs(const grove_node *node, int *uses)
 {
     const grove_input *inputs = node->class_ ? node->class_->inputs : NULL;

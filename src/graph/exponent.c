@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Of which stations a term is. */
+/* The stations of a term. */
 typedef enum { OF_NONE, OF_P, OF_Q, OF_BOTH, PARTS } part;
 
 typedef struct {
@@ -191,7 +191,7 @@ static char side_of(part of)
     return of == OF_P ? 'p' : of == OF_Q ? 'q' : 0;
 }
 
-/* The terms of the part in their order, whatever that in the text. */
+/* The terms of the part, sorted regardless of their order in the text. */
 static int take_sorted(const exponent *e, part of, const grove_chain *terms[GROVE_MAX_TERMS])
 {
     int count = 0;
@@ -245,7 +245,7 @@ static grove_node *input_of(const grove_node *node, const char *name)
     }
 
 /* The phase of a station; of a baseline a source of 1 Jy without shape. `x`: its directions; NULL:
- * those of the sky. */
+ * the sky's. */
 static grove_node *make_kernel(const exponent *e, part of, grove_node *x)
 {
     static const grove_literal flux = {
@@ -342,7 +342,7 @@ static bool is_imaginary(const grove_chain *product)
     return product->constant[0] == 0 && !product->too_many;
 }
 
-/* What the exponential to a power is of. */
+/* The exponent of the exponential to a power. */
 static grove_chain open_exponent(const grove_factor *factor, double power, int depth)
 {
     grove_chain whole = {.constant = {factor->inverse ? -power : power, 0}, .depth = depth};

@@ -5,23 +5,23 @@
 
 #include "graph/chain.h"
 
-/* Factors of a higher power than this may be too large by themselves where their product is not;
- * phases are taken to any. */
+/* Factors of a higher power than this may be too large where their product is not; phases may have
+ * any power. */
 enum { GROVE_MAX_POWER = 2 };
 
 /* Opens the factor, a scalar of the role GROVE_ROLE_EXPONENTIAL, to a positive power: the terms of
  * its exponent that are of station p, of station q, of none, and of the baseline make an
- * exponential each, that of q as the hermitian of what it is for p. False, with nothing added, if a
- * term varies with baseline and along `axis`, or the power is too high. */
+ * exponential each; q's is written as a hermitian of p's. False, with nothing added, if a term
+ * varies with baseline and along `axis`, or the power is too high. */
 bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor, double power,
                                   const grove_axis *axis);
-/* Opens the factor, an exponential, as that of terms of which `known` says that they depend on no
- * parm, whose absolute value is 1, and that of the others. False, with nothing added, if all are of
- * one kind, or its known part is another. */
+/* Opens the factor, an exponential, as two: of the terms that depend on no parm (`known`), which
+ * must be a phase, and of the others. False, with nothing added, if all terms are of one kind, or
+ * the known part is no phase. */
 bool grove_chain_split_exponential(grove_chain *product, const grove_factor *factor,
                                    grove_chain_test *known, void *context);
-/* Opens exponentials of a product together, but those of which `whole` says that they stay, where
- * they have the terms of a phase between them. False, with nothing changed, if they have not. */
+/* Opens the exponentials of a product together, where their terms together make a phase; not values
+ * for which `whole` is true. False, with nothing changed, if they make none. */
 bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove_chain_test *whole,
                              void *context);
 /* Opens the factor, a sum, a difference, or a complex number of its parts: c cos x + i c sin x with

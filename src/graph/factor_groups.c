@@ -27,9 +27,10 @@ static grove_node *call(grove_role role, grove_node *a, grove_node *b)
     return made.kind == GROVE_OPERAND_NODE ? made.node : NULL;
 }
 
-/* ---- what is outermost ---- */
+/* ---- the outermost factors ---- */
 
-/* What stands outermost in a product, at its left or else at its right, and what is left of it. */
+/* The outermost factor of a product, at its left or else at its right; *rest gets the remaining
+ * product. */
 static grove_node *take_outermost(grove_node **rest, bool at_left)
 {
     grove_node *of = *rest;
@@ -92,7 +93,7 @@ static const grove_node *grouped_parm(const grove_node *value)
     return found;
 }
 
-/* What is the same for all sources, and stands outermost at a side on which something is fitted. */
+/* Finds the factors that are the same for all sources and outermost at a side with fitted parms. */
 static bool find_outer(const grove_grouped_sum *sum, grove_node *const side[2],
                        grove_fitted_test *is_fitted, void *context, grove_grouped_sum *found)
 {
@@ -116,7 +117,7 @@ static bool sums_sources(const grove_node *node)
     return false;
 }
 
-/* Whether what stands at both sides is seen from the station that products have there. */
+/* Whether the factors at both sides belong to the stations that products have there. */
 static bool is_straight(const grove_node *node)
 {
     static const char *const names[] = {"left", "right"};
@@ -165,8 +166,8 @@ static grove_operand number(grove_tree *tree, double x, const grove_place *place
                                grove_tree_constant(tree, &literal, GROVE_PRECISION_DOUBLE, place)};
 }
 
-/* The value with the coefficients of one group in place of those of each source's; NULL: it cannot
- * be made. */
+/* The value with the coefficients of one group in place of each source's group; NULL: it cannot be
+ * made. */
 static grove_node *of_group(grove_node *value, const grove_axis *groups, int64_t g)
 {
     grove_operand others[GROVE_MAX_INPUTS] = {{0}};

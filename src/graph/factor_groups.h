@@ -13,7 +13,7 @@ typedef struct {
     grove_node *outer[2], *rest[2]; /* of left, and of right; NULL: none */
 } grove_grouped_sum;
 
-/* Whether a value depends on what is fitted. */
+/* Whether a value depends on a fitted parm. */
 typedef bool grove_fitted_test(void *context, const grove_node *value);
 /* Whether the node is such a sum. */
 bool grove_grouped_sum_find(grove_node *node, grove_fitted_test *is_fitted, void *context,
@@ -23,7 +23,7 @@ bool grove_grouped_sum_find(grove_node *node, grove_fitted_test *is_fitted, void
 bool grove_grouped_sum_take(const grove_grouped_sum *sum, int64_t g, grove_node *outer[2],
                             grove_node **middle);
 
-/* The group whose coefficients a parm's value has, where it is that of one group; else -1. */
+/* The group whose coefficients a parm's value has, if it has one group's; else -1. */
 int64_t grove_node_parm_group(const grove_node *value, const grove_axis **groups);
 
 #endif

@@ -13,7 +13,7 @@ typedef struct {
     int *sums; /* how many more may be opened */
 } spelling;
 
-/* An element as a product of what depends on parms and what does not. */
+/* An element as a product of factors with parms and factors without. */
 typedef struct {
     grove_chain fitted, known;
     bool zero;
@@ -54,7 +54,7 @@ grove_operand grove_factor_make(const grove_chain *product, const grove_node *li
 
 /* ---- exponentials ---- */
 
-/* Adds an exponential with parms as that of what depends on them and that of the rest. */
+/* Adds an exponential with parms as two: of the terms with parms and of the rest. */
 static bool split(const spelling *s, grove_chain *opened, const grove_factor *at)
 {
     return at->scalar && grove_node_has_role(at->node, GROVE_ROLE_EXPONENTIAL) &&
@@ -168,8 +168,8 @@ static void join(element *e)
     e->known = one;
 }
 
-/* Takes what does not depend on parms out of a column of a matrix, where it is the same in all of
- * it. */
+/* Takes the factors without parms out of a column of a matrix, where both elements have the
+ * same. */
 static grove_chain take_column(element *a, element *b)
 {
     grove_chain taken = one;
@@ -203,7 +203,7 @@ static grove_node *remake(const grove_node *node, element e[4])
     return failed ? NULL : grove_tree_remake(node->tree, node, others).node;
 }
 
-/* What was taken out of the columns: a diagonal, or a scalar if both are the same. */
+/* The factors taken out of the columns: a diagonal, or a scalar if both are the same. */
 static grove_node *make_known(const grove_chain columns[2], const grove_node *like)
 {
     const bool scalar = !grove_chain_compare(&columns[0], &columns[1]);

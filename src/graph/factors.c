@@ -31,7 +31,7 @@ static void give_up(factoring *f, const char *format, const grove_node *node)
             grove_arena_format(f->tree->arena, format, node ? grove_node_shown(node) : "");
 }
 
-/* ---- what depends on parms ---- */
+/* ---- dependence on parms ---- */
 
 static bool is_parm(const factoring *f, const grove_node *node)
 {
@@ -105,7 +105,7 @@ static bool stays_whole(void *context, const grove_node *node)
     return !is_fitted(context, node);
 }
 
-/* Adds the factors of what stands inside of a factor, or of a term if that is NULL. */
+/* Adds the factors of `edge` inside of the factor `of`, or of a term if that is NULL. */
 static void open(factoring *f, grove_chain *product, const grove_factor *of, grove_edge edge)
 {
     grove_chain_open_but(product, of, edge, f->baseline, stays_whole, f);
@@ -127,7 +127,8 @@ static grove_operand make(factoring *f, const grove_chain *product)
 /* ---- a term ---- */
 
 /* Which factors go left of the middle and which right of it: matrices up to the last with parms
- * seen from p, and from the first with parms seen from q. One of no station is where it stands. */
+ * seen from p, and from the first with parms seen from q. A matrix without station keeps its
+ * place. */
 static void find_sides(factoring *f, const grove_chain *term, int *last_left, int *first_right)
 {
     bool beyond = false; /* the middle */
@@ -169,7 +170,7 @@ static void note_variation(factoring *f, const grove_node *node)
     f->found->diagonal = f->found->diagonal && node->form.shape != GROVE_MATRIX;
 }
 
-/* Terms with the same Jones terms are one with the sum of what stands between these. */
+/* Terms with the same Jones terms become one, with the sum of the values between these. */
 static bool add_to_group(factoring *f, grove_operand left, grove_operand middle,
                          grove_operand right)
 {
@@ -207,7 +208,7 @@ static void add_group(factoring *f, grove_operand left, grove_operand middle, gr
         note_variation(f, right.node);
 }
 
-/* The same whatever their order in the text. */
+/* The same regardless of their order in the text. */
 static void sort(grove_chain *product)
 {
     for (int i = 0; i < product->count; i++)
@@ -216,7 +217,7 @@ static void sort(grove_chain *product)
     grove_chain_sort(product);
 }
 
-/* Where a factor would best stand: 0 left of the middle, 1 in it, 2 right of it. */
+/* The best place of a factor: 0 left of the middle, 1 in it, 2 right of it. */
 static int wanted_place(factoring *f, const grove_factor *at)
 {
     return !is_fitted(f, at->node) ? 1 : at->side == 'q' ? 2 : 0;
@@ -271,7 +272,7 @@ static void add_product(factoring *f, const grove_chain *given)
               right->count ? make(f, right) : (grove_operand){0});
 }
 
-/* The first factor from `from` on that is a sum over sources with parms inside, those of groups of
+/* The first factor from `from` on that is a sum over sources with parms inside, of groups of
  * sources or of all; -1: there is none. */
 static int find_grouped(factoring *f, const grove_chain *term, int from, grove_grouped_sum *sum)
 {
@@ -359,7 +360,7 @@ static void add_rest(factoring *f, const grove_chain *term)
             f->rest.kind == GROVE_OPERAND_NOTHING ? made : call(f, GROVE_ROLE_SUM, f->rest, made);
 }
 
-/* Multiplies out sums of values of baselines; those of station values stay what they are. */
+/* Multiplies out sums of values of baselines, not of station values. */
 static void add_terms(factoring *f, const grove_chain *product, int depth)
 {
     int i = depth < MAX_DEPTH ? find_sum(f, product) : -1;
@@ -400,7 +401,7 @@ void grove_tree_factor(grove_tree *tree, grove_node *value, const grove_node *co
         return;
     }
     f.depends = grove_alloc(f.known + 1);
-    tree->error = grove_error_new(); /* what cannot be made is no fault of the tree */
+    tree->error = grove_error_new(); /* a failure here is no error of the tree */
     open(&f, &product, NULL, (grove_edge){value, 0});
     add_terms(&f, &product, 0);
     if (!found->why && f.rest.kind == GROVE_OPERAND_NODE)

@@ -11,7 +11,7 @@ typedef struct {
 } grove_group;
 
 typedef struct grove_factors {
-    grove_group groups[GROVE_MAX_GROUPS]; /* the last one may be what depends on no parm */
+    grove_group groups[GROVE_MAX_GROUPS]; /* the last one may depend on no parm */
     int count;
     const char *why; /* the value has not this form, and why; NULL: it has */
     /* Whether left or right vary inside the intervals of the parms, by something else. */

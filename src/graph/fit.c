@@ -1,4 +1,4 @@
-/* What an action fits: parms, and the derivatives that it is given as inputs. */
+/* Actions that fit: their parms, and the derivatives that they get as inputs. */
 #include "base/text.h"
 #include "graph/call.h"
 #include "graph/derivative.h"
@@ -31,7 +31,7 @@ static void add_parm(parm_list *list, const grove_node *parm, grove_arena *arena
     list->parms[list->count++] = parm;
 }
 
-/* Those that the value depends on, in the order in which it reads them. */
+/* The parms that the value depends on, in the order in which it reads them. */
 static void find_parms(const grove_node *node, bool *seen, parm_list *list)
 {
     const grove_node *parm = grove_node_fitted_parm(node);
@@ -74,8 +74,8 @@ static bool has(const parm_list *list, const grove_node *parm)
     return false;
 }
 
-/* The parms that a word stands for: all that the value of that name depends on; where no value has
- * it, the one that was given that name. */
+/* The parms that a word means: all that the value of that name depends on; if there is no such
+ * value, the parm of that name. */
 static parm_list parms_named(const grove_node *node, const grove_literal *word)
 {
     grove_tree *tree = node->tree;
@@ -162,7 +162,7 @@ static int fail_without_parms(const grove_node *node, int k)
                                  : ", such as G[p] = parm(\"G\", jones=diagonal)");
 }
 
-/* Derivatives are those of input k alone: nothing else may change with what is fitted. */
+/* Derivatives are of input k alone: no other input may depend on the fitted parms. */
 static int check_others(grove_node *node, int k, const parm_list *list)
 {
     for (int i = 0; i < node->input_count; i++) {

@@ -12,7 +12,7 @@ static bool is_of(const grove_fit *fit, const grove_node *leaf)
     return false;
 }
 
-/* False: it is none that is fitted, or there is one already. */
+/* False: it is no fitted parm, or there is one already. */
 static bool take(const grove_fit *fit, const grove_node *value, grove_fit_component *to)
 {
     const grove_node *leaf = grove_node_fitted_parm(value);

@@ -6,19 +6,19 @@
 
 #include <string.h>
 
-/* Which parts of the result factors go to. Scalars may stand anywhere. */
+/* The part of the result for each factor. Scalars may be anywhere. */
 typedef struct {
     grove_fusion *to;
     const grove_place *place;
     const grove_node *kernel;       /* the point, or the phase of both stations */
     bool pair;                      /* ... a phase */
-    bool unity;                     /* ... a point that stands for no phase: 1 everywhere */
+    bool unity;                     /* ... a point in place of no phase: 1 everywhere */
     grove_chain inner[2], outer[2]; /* matrices at both sides, in and out */
     grove_chain inner_scalars[2], outer_scalars[2]; /* of stations */
     grove_chain beside;       /* scalars without source and station, outside the sum */
     grove_chain folded;       /* scalars of the source alone: part of the brightness */
-    grove_chain matrices;     /* in their order, before they are told apart */
-    int middle;               /* so many of them stand left of the brightness */
+    grove_chain matrices;     /* in their order, before they are sorted into parts */
+    int middle;               /* number of them left of the brightness */
     grove_operand brightness; /* of the kernel */
     grove_unit unit;          /* taken out of the sum */
     bool failed;
@@ -71,7 +71,7 @@ static grove_unit unit_of(const grove_node *node)
     return unit;
 }
 
-/* ---- what is given to calls ---- */
+/* ---- arguments of calls ---- */
 
 typedef struct {
     grove_argument at[GROVE_MAX_INPUTS + 64];
@@ -146,8 +146,8 @@ static bool take_pair(parts *p, grove_chain *product)
     return false;
 }
 
-/* Terms of stations alone, without a phase that is known: the sum of a source at the phase centre,
- * of which nothing is taken but that its phase is 1. */
+/* Terms of stations alone, without a known phase: the sum of a source at the phase centre, used
+ * only because its phase is 1. */
 static bool make_unity(parts *p, const grove_chain *product)
 {
     const grove_class *class_ = grove_tree_operator(p->to->tree, GROVE_ROLE_SOURCE);
@@ -234,14 +234,14 @@ static void check_inner(parts *p, const grove_factor *f, char side)
                            "there");
 }
 
-/* Whether a matrix beside the brightness is a part of it. */
+/* Whether a matrix next to the brightness is a part of it. */
 static bool is_of_source(const parts *p, const grove_factor *f)
 {
     return !f->side && !is_of_baselines(f) && !grove_fusion_is_fitted(p->to, f->node) &&
            !grove_fusion_is_flagged(p->to, f->node);
 }
 
-/* The matrix before which a brightness that may stand anywhere does. */
+/* The matrix before which a brightness is put if it may be anywhere. */
 static int find_middle(const grove_chain *matrices)
 {
     int at = 0;
@@ -285,8 +285,8 @@ static grove_operand own_brightness(const parts *p)
                            .role = p->kernel->inputs[k].side};
 }
 
-/* Multiplies the brightness by scalars and matrices of the source alone: matrices [low, high), of
- * which some stand left of it. */
+/* Multiplies the brightness by scalars and matrices of the source alone: matrices [low, high), some
+ * of them left of it. */
 static void make_brightness(parts *p, int low, int high)
 {
     grove_chain left = {.count = 0}, right = {.count = 0};
@@ -300,8 +300,8 @@ static void make_brightness(parts *p, int low, int high)
     p->brightness = multiply(p, make(p, &p->folded, true), p->brightness);
 }
 
-/* Tells matrices apart: those at both ends without source leave the sum, those beside the
- * brightness become part of it. */
+/* Sorts matrices into parts: matrices without source at both ends leave the sum, matrices next to
+ * the brightness become part of it. */
 static void place_matrices(parts *p)
 {
     const grove_chain *m = &p->matrices;
@@ -353,8 +353,8 @@ static void reverse(grove_chain *product)
         swap(product, i, k);
 }
 
-/* Puts scalars beside the matrices of a side: from outside to inside those with parms, so that what
- * is fitted is outermost, then matrices, then the others. Both sides get the same order. */
+/* Joins scalars and matrices of a side, from outside to inside: scalars with parms, so that fitted
+ * values are outermost, then matrices, then the other scalars. Both sides get the same order. */
 static void join(const parts *p, grove_chain *matrices, grove_chain *scalars, bool right)
 {
     grove_chain fitted = {.count = 0}, plain = {.count = 0};
@@ -438,7 +438,7 @@ static bool takes(const grove_class *class_, const char *name)
     return false;
 }
 
-/* A value in the wanted unit; what it is multiplied by leaves the sum. */
+/* A value in the requested unit; the factor between the units leaves the sum. */
 static grove_operand in_unit(parts *p, grove_operand x, grove_unit wanted)
 {
     if (x.kind != GROVE_OPERAND_NODE || grove_unit_equal(unit_of(x.node), wanted))
@@ -473,7 +473,7 @@ static void give_own(const parts *p, const grove_class *predict, call_arguments 
                                  .literal = kernel->options[i].value});
 }
 
-/* Coordinates of baselines from those of the phase's stations; without shapes. */
+/* Coordinates of baselines from the phase's stations; without shapes. */
 static void give_geometry(parts *p, call_arguments *to)
 {
     const grove_class *difference = grove_tree_operator(p->to->tree, GROVE_ROLE_DIFFERENCE);

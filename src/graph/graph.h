@@ -19,8 +19,8 @@ typedef struct {
     char side;        /* 0: not gathered; 'p' or 'q': gathered at the left or right station */
 } grove_edge;
 
-/* Of which station a matrix is at its left and at its right: 'p', 'q', 0 (none), '?' (any). A Jones
- * term of a station is open: G[p] may be followed by G[q]^H, since unity may stand between. */
+/* The stations of a matrix at its left and at its right: 'p', 'q', 0 (none), '?' (any). A Jones
+ * term of a station is open: G[p] may be followed by G[q]^H, with unity between them. */
 typedef struct {
     char left, right;
     bool left_open, right_open;
@@ -70,7 +70,7 @@ typedef struct {
     int64_t count;
 } grove_domains;
 
-/* What an action fits. */
+/* A fit by an action. */
 typedef struct {
     int model;        /* the value input that depends on the parms */
     grove_edge whole; /* ... as the tree gives it */
@@ -84,7 +84,7 @@ typedef struct {
     int slot_count;
 } grove_fit;
 
-/* Bytes that a class takes beside its values. */
+/* Bytes that a class takes besides its values. */
 typedef struct {
     uint64_t memory;
     uint64_t device_memory; /* kept on each device */
@@ -107,7 +107,7 @@ struct grove_node {
     grove_edge *inputs; /* value inputs, then value options, as numbered in cell.h */
     grove_place *input_places;
     const char **input_names;
-    grove_edge *dropped; /* what was given for inputs that its check dropped; NULL: for none */
+    grove_edge *dropped; /* arguments of inputs that its check dropped; NULL: none */
     grove_handing *handing;
     grove_form *seen; /* forms of the inputs as the class sees them */
     int input_count;
@@ -121,8 +121,8 @@ struct grove_node {
     grove_form form;                        /* of the value */
     const grove_axis *axes[GROVE_MAX_AXES]; /* of the value, in order of storage */
     int axis_count;
-    unsigned char lacks; /* elements that nobody has measured: grove_node_input_lacks */
-    const grove_axis *consumed[GROVE_MAX_AXES]; /* axes of the inputs that the value lacks */
+    unsigned char lacks;                        /* elements not measured: grove_node_input_lacks */
+    const grove_axis *consumed[GROVE_MAX_AXES]; /* axes of the inputs, not of the value */
     int consumed_count;
     char role;         /* station axis: 'p', 'q', or 0 when no index determines it */
     grove_sides sides; /* of a value per baseline */
@@ -139,26 +139,26 @@ struct grove_node {
     grove_amounts amounts[2];          /* of runs in single and in double precision */
     bool tells_double;                 /* see grove_node_tell_double */
     int first_walks;                   /* see grove_node_set_first_walks */
-    uint64_t flags_only;               /* inputs of which devices need the flags alone */
-    const char *advice;                /* what would take less; NULL: nothing is known */
+    uint64_t flags_only;               /* inputs whose flags alone devices need */
+    const char *advice;                /* how to take less memory; NULL: unknown */
     uint64_t scratch_per_cell;         /* see grove_node_scratch_bytes */
     bool leaves_inputs;                /* see grove_node_leave_inputs */
     bool in_parts, repeats;            /* see grove_node_set_parts, as the next two */
     uint64_t part_memory, once_memory; /* once_memory 0: data cannot be read once only */
     const char *tangent;               /* rules of derivatives; NULL: none */
     const char *note;                  /* on the method that the class has chosen */
-    const char *fused;                 /* what the rewriter made the node from */
-    const grove_target *target;        /* of an action: what it writes; NULL: nothing */
+    const char *fused;                 /* the values from which the rewriter made it */
+    const grove_target *target;        /* of an action: its output; NULL: none */
     const char *target_path;           /* without links, . and .. */
     /* The member `missing` of a leaf: of a value users read no row that it flags; or, of an action,
-     * a reduction or an accumulator, it reads none of its inputs (an action of the first one, or of
-     * those of a fit). NULL: all may be read. See graph/skip.h. */
+     * a reduction or an accumulator, it reads no such row of its inputs (an action: of the first
+     * one, or of the inputs of a fit). NULL: all may be read. See graph/skip.h. */
     grove_node *rows;
     grove_node *rows_of; /* of an action: the leaf that grove_node_leave_rows names; or NULL */
 
     /* select: the part */
     const grove_axis *select_axis;
-    int64_t select_first, select_count; /* count 1 and select_drop: the value lacks the axis */
+    int64_t select_first, select_count; /* count 1 and select_drop: the axis is dropped */
     bool select_drop;
     int select_element; /* -1: all */
 
@@ -263,8 +263,8 @@ static inline bool grove_node_accumulates(const grove_node *node)
 {
     return node->kind == GROVE_NODE_CLASS && node->class_->kind == GROVE_CLASS_ACCUMULATOR;
 }
-/* The axes of input k as the node uses it, in order of storage: those of its value, with the
- * baseline axis for a gathered station axis. And the union over all inputs. */
+/* The axes of input k as the node uses it, in order of storage: its value's axes, with the baseline
+ * axis for a gathered station axis. And the union over all inputs. */
 int grove_node_taken_axes(const grove_node *node, int k, const grove_axis *axes[GROVE_MAX_AXES]);
 int grove_node_all_taken_axes(const grove_node *node, const grove_axis *axes[GROVE_MAX_AXES]);
 
@@ -273,8 +273,8 @@ int grove_node_all_taken_axes(const grove_node *node, const grove_axis *axes[GRO
 int grove_node_verdict(const grove_node *node, const grove_error *error, size_t before, int code,
                        const char *unsaid);
 
-/* Finishes a tree: fuses sums over sources into predict (graph/rewrite.c), marks what the actions
- * depend on, and numbers the nodes so that inputs come before users. */
+/* Finishes a tree: fuses sums over sources into predict (graph/rewrite.c), marks the nodes that the
+ * actions depend on, and numbers the nodes so that inputs come before users. */
 int grove_tree_finish(grove_tree *tree);
 
 /* Loaded classes. Folders are searched in order. Their index (base/class_index.h) says which
@@ -308,8 +308,8 @@ static inline bool grove_class_takes_arrays(const grove_class *class_)
     return class_->eval || class_->device;
 }
 
-/* The scratch memory that a call for these ranges of the output may take: what check has told, and
- * room for each piece to begin at a multiple of GROVE_SCRATCH_ALIGN. 0: none. */
+/* The scratch memory that a call for these ranges of the output may take: the bytes that check has
+ * set, and room for each piece to begin at a multiple of GROVE_SCRATCH_ALIGN. 0: none. */
 enum { GROVE_SCRATCH_ALIGN = 256 };
 uint64_t grove_node_scratch_bytes(const grove_node *node, const grove_range *range, int axes);
 

@@ -54,7 +54,7 @@ static bool has_own_axes(const grove_node *node, int k)
     return false;
 }
 
-/* Whether an axis may stand beside one of the same name. */
+/* Whether an axis may occur together with another one of the same name. */
 static bool is_own(const grove_node *node, const grove_axis *axis)
 {
     for (int k = 0; k < node->input_count; k++)

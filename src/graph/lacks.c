@@ -1,5 +1,5 @@
-/* Which elements of Jones terms nobody has measured: those of correlations that a set has not. They
- * are neither 0 nor those of the identity, so that what needs one has none either. */
+/* Elements of Jones terms that were not measured: correlations that a set does not have. They are
+ * neither 0 nor the identity's, so that a value which needs one is not known either. */
 #include "graph/call.h"
 #include "graph/rewrite.h"
 
@@ -59,7 +59,7 @@ static bool is_jones(const grove_node *node)
     return node && node->form.shape != GROVE_VECTOR;
 }
 
-/* A product of two that lack some is of numbers, such as the squares of the set's. */
+/* A product of two values without some elements is of numbers, such as squares of the set's. */
 static int of_product(grove_node *node)
 {
     const grove_node *a = node->inputs[0].node, *b = node->inputs[1].node;

@@ -289,7 +289,8 @@ static grove_node *make_member(grove_node *object, size_t index, const grove_pla
     return node;
 }
 
-/* Of members with names such as patch(A), those of the same kind: "; it has patch(A), patch(B)". */
+/* For members with names such as patch(A), the others of that kind: "; it has patch(A),
+ * patch(B)". */
 static char *show_others(const grove_node *object, const char *name)
 {
     enum { MOST = 20 };

@@ -28,11 +28,11 @@ struct grove_literal {
     double imaginary; /* NUMBER: of a complex constant */
     bool complex_;    /* NUMBER: written with an imaginary part, which may be 0: 1+0i */
     grove_unit unit;
-    bool hours;             /* the unit was written as h, min or s: may stand for an hour angle */
+    bool hours;             /* the unit was written as h, min or s: may be an hour angle */
     const char *text;       /* TEXT; NUMBER, RANGE: as written, for messages ("25 s") */
     const char *setting;    /* "name=text" where a setting gave it: a relative path starts in the
                                current folder then; else NULL */
-    const grove_node *node; /* TEXT: the value that the word names; NULL: none, or not wanted */
+    const grove_node *node; /* TEXT: the value that the word names; NULL: none, or not needed */
     int count;              /* LIST */
     const struct grove_literal *items;
 };

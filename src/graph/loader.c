@@ -135,7 +135,7 @@ void grove_classes_free(grove_classes *classes)
 static void load(entry *found, grove_error *error)
 {
     char *symbol = grove_format("grove_class_%s", found->name);
-    /* absolute, since files beside it are found by this path even after a change of folder */
+    /* absolute, since files next to it are found by this path even after a change of folder */
     char *path = realpath(found->path, NULL);
     void *module = dlopen(path ? path : found->path, RTLD_NOW | RTLD_LOCAL);
     const grove_class *class_ = module ? dlsym(module, symbol) : NULL;

@@ -4,19 +4,19 @@
 
 #include "graph/chain.h"
 
-/* Of the terms of an exponent, those of -2 pi i freq/c (uvw . scale x) with the elements of one
- * vector x and a real scale, such as -1: one term for each of its three elements, whose positions
- * are stored in `found`. x, or NULL. */
+/* Finds the terms of -2 pi i freq/c (uvw . scale x) among the terms of an exponent, with the
+ * elements of one vector x and a real scale, such as -1: one term for each of its three elements;
+ * `found` gets their positions. x, or NULL. */
 grove_node *grove_phases_find(const grove_chain *const *terms, int count, const grove_node *uvw,
                               const grove_node *freq, int found[3], double *scale);
 
-/* The vector of which the value is an element; NULL: it is none. */
+/* The vector that has the value as an element, or NULL. */
 const grove_node *grove_element_vector(const grove_node *node);
 /* The same element of another vector. Its node is NULL if it cannot be made. */
 grove_edge grove_element_of(const grove_node *element, grove_edge vector);
 
 /* Calls a class of sources or phases with the objects that two axes belong to, of the sources and
- * of the stations or baselines, and what else is given. NULL: it cannot be made. */
+ * of the stations or baselines, and with `more` arguments. NULL: it cannot be made. */
 grove_node *grove_phases_call(grove_tree *tree, const grove_class *class_,
                               const grove_axis *const axes[2], const grove_argument *more,
                               size_t count, const grove_place *place);

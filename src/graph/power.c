@@ -1,4 +1,4 @@
-/* Powers in products: those of their factors. */
+/* Powers in products: powers of the factors. */
 #include "graph/exponent.h"
 
 #include "graph/rewrite.h"
@@ -25,7 +25,7 @@ static grove_node *make_power(const grove_factor *f, double power, const grove_n
     return grove_tree_call(like->tree, like->class_, NULL, &like->place, arguments, 2).node;
 }
 
-/* Whether all factors are exponentials, which to a power are those of so many times. */
+/* Whether all factors are exponentials, whose powers are exponentials of multiples. */
 static bool are_exponentials(const grove_chain *product)
 {
     for (int i = 0; i < product->count; i++)

@@ -1,5 +1,5 @@
-/* Products of values of baselines, however they were written, with one operation for each baseline
- * and term: terms of stations are multiplied first, numbers with them, and hermitians are those of
+/* Products of values of baselines, in any spelling, with one operation for each baseline and term:
+ * terms of stations are multiplied first, together with numbers, and hermitians are taken of
  * stations. Products between the same terms of stations are added before they are multiplied by
  * these. */
 #include "graph/products.h"
@@ -20,7 +20,7 @@ typedef struct {
     bool *inner;           /* it is a part of a product that was looked at */
     size_t known;          /* nodes that have these */
     const grove_node *top; /* the product, or the sum */
-    bool sums;             /* terms are compared: those of stations are opened in any case */
+    bool sums;             /* terms are compared: terms of stations are always opened */
 } gathering;
 
 /* Whether the node is opened as a part of a product. */
@@ -32,7 +32,7 @@ static bool is_opened(const grove_node *node)
             grove_node_is_plain_number(grove_node_behind_casts(node->inputs[1].node)));
 }
 
-/* How many use it; of a node that was made since these were counted, those of what it replaced. */
+/* The number of its users; for a node made after counting, of the node that it replaced. */
 static int uses_of(const gathering *g, const grove_node *node)
 {
     int uses = 0;
@@ -47,7 +47,7 @@ static int uses_of(const gathering *g, const grove_node *node)
     return uses;
 }
 
-/* What others use, too, is computed once. */
+/* A value with other users is computed once. */
 static bool stays_whole(void *context, const grove_node *node)
 {
     const gathering *g = context;
@@ -57,7 +57,7 @@ static bool stays_whole(void *context, const grove_node *node)
             (uses_of(g, node) > 1 && (!g->sums || grove_node_varies(node, GROVE_AXIS_BASELINE))));
 }
 
-/* Operations on values of baselines that the value takes; of it alone and what is opened in it. */
+/* Number of operations on values of baselines in the value and in the factors opened in it. */
 static int count_operations(gathering *g, grove_node *node)
 {
     int count = 1;
@@ -87,8 +87,8 @@ static bool is_of_station(const grove_factor *f, char side)
     return f->side == side && grove_node_varies(f->node, GROVE_AXIS_STATION);
 }
 
-/* Matrices of p up to the first other one go left, those of q from the last other one on go right,
- * scalars of stations to their side. */
+/* Matrices of p up to the first other one go left, matrices of q from the last other one on go
+ * right, scalars of stations to their side. */
 static void divide(const gathering *g, const grove_chain *product, parts *p)
 {
     int first = 0, last = product->count;
@@ -170,7 +170,7 @@ static grove_operand multiply(grove_tree *tree, grove_operand a, grove_operand b
     return made;
 }
 
-/* What varies with neither station nor baseline is multiplied with a term of stations. */
+/* Factors that vary with neither station nor baseline are multiplied with a term of stations. */
 static grove_node *make(grove_tree *tree, const grove_chain *product, parts *p,
                         const grove_place *place)
 {
@@ -214,7 +214,7 @@ static grove_node *gather(gathering *g, grove_node *node)
     divide(g, &product, &p);
     bool scaled = product.constant[0] != 1 || product.constant[1] != 0;
     bool mixed = (p.fitted[LEFT][0] && p.fitted[LEFT][1]) ||
-                 (p.fitted[RIGHT][0] && p.fitted[RIGHT][1]); /* fits keep what has no parms */
+                 (p.fitted[RIGHT][0] && p.fitted[RIGHT][1]); /* fits keep values without parms */
     bool sides = size_of(&p, LEFT) || size_of(&p, RIGHT);
     if (product.too_many || mixed || !size_of(&p, MIDDLE) || (!sides && p.beside.count) ||
         count_needed(&p, scaled) >= operations)
@@ -270,7 +270,7 @@ static void add_term(terms *all, grove_node *node, double sign)
         t->outer = t->outer && !t->p.fitted[part][true];
 }
 
-/* What others use, too, is computed once. */
+/* A value with other users is computed once. */
 static void find_terms(terms *all, grove_node *node, double sign)
 {
     grove_node *inside = grove_node_behind_casts(node);
@@ -296,7 +296,7 @@ static bool are_same(const grove_chain *a, const grove_chain *b)
     return same;
 }
 
-/* Whether both stand between the same terms of stations. */
+/* Whether both are between the same terms of stations. */
 static bool have_same_outer(term *a, term *b)
 {
     grove_chain of[2][PARTS];
@@ -329,7 +329,7 @@ static grove_operand call(grove_role role, grove_operand a, grove_operand b, boo
     return made;
 }
 
-/* Adds what stands between the terms of stations, times a number. */
+/* Adds the value between the terms of stations, times a number. */
 static grove_operand add_middle(grove_operand sum, term *t, double complex by, bool *failed)
 {
     grove_tree *tree = t->node->tree;
@@ -356,8 +356,8 @@ static grove_operand add_middle(grove_operand sum, term *t, double complex by, b
     return call(minus ? GROVE_ROLE_DIFFERENCE : GROVE_ROLE_SUM, sum, made, failed);
 }
 
-/* The sum of term i and those after it that stand between the same terms of stations; NOTHING: it
- * is the only one. */
+/* The sum of term i and later ones between the same terms of stations; NOTHING: it is the only
+ * one. */
 static grove_operand make_group(terms *all, int i, bool *failed)
 {
     term *first = &all->at[i], *members[MAX_TERMS] = {first};
@@ -436,7 +436,7 @@ static bool replace(gathering *g, grove_node *node,
 {
     grove_error *error = g->tree->error;
 
-    g->tree->error = grove_error_new(); /* what cannot be made is no fault of the tree */
+    g->tree->error = grove_error_new(); /* a failure here is no error of the tree */
     grove_node *made = gathers(g, node);
     grove_error_free(g->tree->error);
     g->tree->error = error;
@@ -465,7 +465,7 @@ static void end(gathering *g)
     free(g->inner);
 }
 
-/* Sums before those that they are in. */
+/* Inner sums before outer ones. */
 bool grove_tree_gather_sums(grove_tree *tree)
 {
     gathering g = begin(tree);

@@ -102,7 +102,7 @@ static int find_linear_input(const grove_fusion *f, const grove_node *node)
 
     if (node->kind != GROVE_NODE_CLASS || grove_class_takes_arrays(node->class_) ||
         grove_fusion_is_flagged(f, node))
-        return -1; /* what takes arrays may mix sources */
+        return -1; /* classes that take arrays may mix sources */
     for (int k = 0; k < node->input_count; k++)
         if (node->inputs[k].node && grove_node_has_axis(node->inputs[k].node, f->source)) {
             if (found >= 0)
@@ -198,7 +198,7 @@ static bool is_scalar(const grove_factor *factor)
            of[0].side == of[1].side;
 }
 
-/* Opens the product of the sum. diagonal(x, x) is x, where matrices stand beside it. */
+/* Opens the product of the sum. diagonal(x, x) is x, where there are matrices, too. */
 static void open_product(const grove_fusion *f, grove_chain *product)
 {
     grove_chain whole = {.constant = {1, 0}};
@@ -265,8 +265,8 @@ void grove_node_take_name(grove_node *node, const grove_node *from)
     node->auto_named = false;
 }
 
-/* The fused value with the numbers that users of the sum take: what it is made of may make it
- * double where the sum is of the run's precision, and the reverse. */
+/* The fused value in the precision that users of the sum expect: its factors may make it double
+ * where the sum is of the run's precision, and the reverse. */
 static grove_node *as_the_sum(grove_node *fused, const grove_node *sum)
 {
     if (fused->form.precision == sum->form.precision && fused->form.complex_ == sum->form.complex_)

@@ -6,8 +6,8 @@
 
 /* Each sum or mean over one source axis of a product with one `point` becomes a `predict`, with the
  * left and the right factors as station Jones terms; a sum of sums is rewritten term by term, and
- * what is linear in the product is done to the sum. Where that is not possible, the sum's note says
- * why. */
+ * operations linear in the product are applied to the sum. Where that is not possible, the sum's
+ * note says why. */
 int grove_tree_rewrite(grove_tree *tree);
 
 /* Users of `x * 1`, `x / 1`, `x + 0`, `x - 0` and `scalar(x)` use x itself if it has the same form.
@@ -21,10 +21,10 @@ grove_node *grove_node_behind_neutral(grove_node *node);
  * are such; new nodes are not sorted in. */
 bool grove_tree_find_diagonals(grove_tree *tree);
 
-/* Whether both have one form, one role and the same axes, so that one can stand for the other. */
+/* Whether both have one form, one role and the same axes, so that one can replace the other. */
 bool grove_node_alike(const grove_node *a, const grove_node *b);
 
-/* What casts are of; the node itself where it is none. NULL for NULL. */
+/* The value behind casts; the node itself if it is no cast. NULL for NULL. */
 grove_node *grove_node_behind_casts(grove_node *node);
 
 /* Whether it is this constant, in any unit. */

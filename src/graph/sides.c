@@ -1,4 +1,4 @@
-/* Sides of products: of which station, p or q, a baseline's factors are. */
+/* Sides of products: the station, p or q, of each factor of a baseline. */
 #include "graph/call.h"
 
 #include <string.h>
@@ -82,7 +82,7 @@ static bool may_follow(grove_sides a, grove_sides b)
     return a.right == 'p' && a.right_open && b.left_open;
 }
 
-/* ---- scalars, which may stand anywhere, but not twice at one station ---- */
+/* ---- scalars: anywhere, but not twice at one station ---- */
 
 typedef struct {
     const grove_node *node;
@@ -106,8 +106,8 @@ static factor factor_of(const grove_node *node, char side)
     return found;
 }
 
-/* Whether the same value stands in a product, conjugated or not, as its factor k at that side. Some
- * hundred factors are looked at, of which `left` are to come. */
+/* Whether the same value is in a product, conjugated or not, as its factor k at that side. Some
+ * hundred factors are looked at; `left` counts the remaining ones. */
 static bool has_factor(const grove_node *node, int k, factor like, int *left)
 {
     while (node->kind == GROVE_NODE_CAST)

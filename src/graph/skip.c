@@ -82,14 +82,14 @@ static bool may_skip(const grove_node *node)
     return false;
 }
 
-/* ---- rows that a set lacks ---- */
+/* ---- rows missing in a set ---- */
 
 static bool is_action(const grove_node *node)
 {
     return node->kind == GROVE_NODE_CLASS && node->class_->kind == GROVE_CLASS_ACTION;
 }
 
-/* The member of a leaf that flags rows that it lacks; or NULL. */
+/* The member of a leaf that flags missing rows; or NULL. */
 static grove_node *missing_of(grove_node *leaf, const grove_place *place)
 {
     for (size_t i = 0; leaf && i < leaf->member_count; i++)
@@ -98,7 +98,7 @@ static grove_node *missing_of(grove_node *leaf, const grove_place *place)
     return NULL;
 }
 
-/* What the leaf says of itself; 1 where it does not tell. */
+/* The number in a property of the leaf; 1 where it has none. */
 static double share_of(const grove_node *missing, const char *property)
 {
     const char *share = grove_node_property(missing->leaf, property);
@@ -173,7 +173,7 @@ void grove_node_leave_rows(grove_node *node, const char *input)
             node->rows_of = node->objects[i];
 }
 
-/* The leaf with rows of which data reach the value by cell functions, with all their flags. */
+/* The leaf with rows whose data reach the value by cell functions, with all their flags. */
 static grove_node *leaf_of_flags(const grove_node *value, bool *seen)
 {
     grove_node *found = NULL;
@@ -206,7 +206,7 @@ grove_node *grove_node_lacked_rows(const grove_node *value)
     return rows && has_all_axes(value, rows) ? rows : NULL;
 }
 
-/* Whether a value may lack rows that its users do not read. */
+/* Whether a value may leave out rows that its users do not read. */
 static bool may_lack_rows(const grove_node *node)
 {
     if (node->kind == GROVE_NODE_MEMBER)
@@ -214,15 +214,15 @@ static bool may_lack_rows(const grove_node *node)
     return is_cellwise(node) || selects_in_rows(node) || may_skip(node);
 }
 
-/* Whether a node takes cells together, so that `rows` is what it leaves out of its inputs. */
+/* Whether a node takes cells together, so that `rows` are left out of its inputs. */
 static bool gathers(const grove_node *node)
 {
     return node->kind == GROVE_NODE_CLASS && (node->class_->kind == GROVE_CLASS_REDUCTION ||
                                               node->class_->kind == GROVE_CLASS_ACCUMULATOR);
 }
 
-/* Of a node that takes cells together the rows of its inputs that it does not read; of others those
- * that their users do not. */
+/* The rows that are not read: of a node that takes cells together, rows of its inputs; of others,
+ * rows that their users do not read. */
 static grove_node *rows_left_by(grove_node *user)
 {
     grove_node *in = user->input_count ? user->inputs[0].node : NULL;
@@ -232,7 +232,7 @@ static grove_node *rows_left_by(grove_node *user)
     if (gathers(user) && user->class_->kind == GROVE_CLASS_REDUCTION)
         return in ? grove_node_lacked_rows(in) : NULL;
     if (is_action(user) || gathers(user))
-        return user->rows; /* what check has asked for */
+        return user->rows; /* set by check */
     return user->rows && has_all_axes(user, user->rows) && may_lack_rows(user) ? user->rows : NULL;
 }
 
@@ -246,8 +246,8 @@ static bool leaves_rows(const grove_node *user, int k)
     return in != user->rows && !(user->fit && in->form.shape == GROVE_VECTOR);
 }
 
-/* Sets `rows` of each node from those of its users, which come after it. Of data that are read,
- * some users suffice: each pass looks at its own. */
+/* Sets `rows` of each node from its users, which come after it. Of data that are read, some users
+ * suffice: each pass looks at its own. */
 static void find_rows(grove_tree *tree, size_t count)
 {
     bool *known = grove_alloc((count + 1) * sizeof(*known));

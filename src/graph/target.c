@@ -22,7 +22,7 @@ static bool is_anew(const grove_target *target)
     return !target->part || target->format;
 }
 
-/* What will fail whatever the run computes. `folder`: what will be there is one. */
+/* Errors that any run would meet. `folder`: the output is one. */
 static int check_path(const grove_node *node, const char *path, bool anew, bool folder)
 {
     grove_error *error = grove_error_new();
@@ -67,7 +67,7 @@ int grove_node_set_target(grove_node *node, const grove_target *target)
     return 0;
 }
 
-/* ---- what conflicts ---- */
+/* ---- conflicts ---- */
 
 /* Whether `inner` is `outer` or lies in it. */
 static bool lies_in(const char *inner, const char *outer)
@@ -91,8 +91,8 @@ static bool is_one_writing(const grove_node *first, const grove_node *second)
            first->class_ == second->class_;
 }
 
-/* In what two that make one thing together differ; NULL: in nothing that counts. Equal expressions
- * are one node. */
+/* The difference between two actions that make one thing together; NULL: no relevant one. Equal
+ * expressions are one node. */
 static const char *difference(const grove_node *first, const grove_node *second)
 {
     const grove_input *inputs = first->class_->inputs;
@@ -128,7 +128,7 @@ static int check_together(const grove_node *first, const grove_node *second, con
     return 0;
 }
 
-/* Whether both write one path's rows, each those of another field or window. */
+/* Whether both write rows of one path, of different fields or windows. */
 static bool has_rows_apart(const grove_node *first, const grove_node *second)
 {
     const grove_node *a = grove_target_rows(first), *b = grove_target_rows(second);
@@ -178,7 +178,7 @@ static int check_pair(const grove_node *first, const grove_node *second)
     return code;
 }
 
-/* ---- what is read ---- */
+/* ---- inputs ---- */
 
 static void find_members(const grove_node *node, bool *reads)
 {
@@ -255,8 +255,8 @@ static int check_member(const grove_node *action, const grove_node *member, cons
         member->place.line, member->place.column, action->class_->name);
 }
 
-/* What the tree reads that is this file, or a set that it lies in; with `inside` also what lies in
- * it. NULL: nothing. */
+/* The input of the tree that is this file, or a set that contains it; with `inside` also an input
+ * inside of it. NULL: none. */
 static const char *find_read(const grove_tree *tree, const char *resolved, bool inside)
 {
     for (size_t i = 0; i < tree->read_count; i++) {
@@ -284,7 +284,7 @@ static int check_input(const grove_node *action, const char *path)
                 : 0;
 }
 
-/* What is made anew takes the place of nothing that is read. */
+/* A new output must not replace an input. */
 static int check_inputs(const grove_node *action)
 {
     const grove_target *target = action->target;
@@ -296,7 +296,7 @@ static int check_inputs(const grove_node *action)
     return code || !target->beside ? code : check_input(action, target->beside);
 }
 
-/* What is there and stays is not replaced unasked by an action of a tree that reads it. */
+/* A part of an existing file that the tree reads is replaced only if the action asks for it. */
 static int check_reads(const grove_tree *tree, const grove_node *action, const bool *reads)
 {
     const grove_target *target = action->target;
@@ -334,7 +334,7 @@ int grove_tree_check_targets(const grove_tree *tree)
 
 /* ---- other outputs of a run ---- */
 
-/* Also what is made beside a target: the axes of .npy, a checkpoint. */
+/* Also files made next to a target: the axes of .npy, a checkpoint. */
 static const grove_node *writes(const grove_tree *tree, const char *resolved)
 {
     for (size_t i = 0; i < tree->action_count; i++) {
@@ -380,7 +380,7 @@ typedef struct {
     double bytes; /* free for users; negative: not known */
 } room;
 
-/* Of what is there: the thing itself, else its folder. */
+/* Of the existing file, else of its folder. */
 static room room_at(const grove_node *action)
 {
     char *folder = grove_path_folder(action->target_path);
@@ -406,7 +406,7 @@ static bool is_first(const grove_tree *tree, const grove_node *action)
     return true;
 }
 
-/* What the action writes, and all that make one thing together with it. */
+/* Bytes written by the action and by all that make one thing together with it. */
 static double bytes_together(const grove_tree *tree, const grove_node *action)
 {
     uint64_t common = action->target->common_bytes, bytes = 0;
@@ -450,7 +450,7 @@ int grove_tree_check_room(const grove_tree *tree, grove_error *error)
     return code;
 }
 
-/* What will fail when the run begins. */
+/* Errors that the beginning of a run would meet. */
 static int check_access(const grove_node *action, grove_error *error)
 {
     const grove_target *target = action->target;

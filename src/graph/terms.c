@@ -15,7 +15,7 @@ enum { AT_P = 1, AT_Q = 2, AT_NONE = 4 };
 /* Of each node by its id. */
 typedef struct {
     grove_tree *tree;
-    unsigned char *reached;    /* as that of p, that of q, or without saying which */
+    unsigned char *reached;    /* as p's, as q's, or without a station */
     const grove_edge **edge;   /* where it was first gathered to baselines, ... */
     const grove_place **place; /* ... and the place of that */
     bool *seen, *told;
@@ -32,7 +32,7 @@ static const grove_node *station_input(const grove_node *node)
     return NULL;
 }
 
-/* What the text calls it, or what it is made of. */
+/* The nearest value that has a name in the text. */
 static const grove_node *term_of(const grove_edge *edge)
 {
     const grove_node *node = edge->node;
@@ -59,7 +59,7 @@ static void reach_inputs(checking *c, const grove_node *node)
     }
 }
 
-/* What varies with the station is reached as that of p and as that of q, in whatever way. */
+/* Every value that varies with the station must be reached as p's and as q's, in any way. */
 static void check_one_sided(checking *c, const grove_node *action, int input)
 {
     const grove_node *in = action->inputs[input].node;
@@ -129,7 +129,7 @@ static const char *shown(const checking *c, const grove_factor *factor, bool oth
                               factor->inverse ? "^-1" : "", factor->adjoint != other ? "^H" : "");
 }
 
-/* What its leaf says of a member: the property "WHAT(MEMBER)", or NULL. */
+/* The property "NAME(MEMBER)" of its leaf, or NULL. */
 static const char *property_of(const grove_node *node, const char *what)
 {
     char *name;
@@ -164,8 +164,8 @@ static bool has_amplitude(const grove_node *node)
     return has;
 }
 
-/* The phases of a term of both stations are those of a baseline where one is conjugated, or, of a
- * phase, inverted: g_p M g_q^H, and not g_p M g_q. Amplitudes are in both or out of both. */
+/* The phases of a term of both stations are a baseline's where one is conjugated, or, of a phase,
+ * inverted: g_p M g_q^H, and not g_p M g_q. Amplitudes are in both or out of both. */
 static void check_adjoints(checking *c, const grove_chain *product, const grove_node *user)
 {
     bool visibilities = false;
@@ -274,7 +274,7 @@ static void check_parms(checking *c, const grove_chain *product, const grove_nod
     }
 }
 
-/* ---- what actions are given ---- */
+/* ---- inputs of actions ---- */
 
 static void check_value(checking *c, const grove_edge *edge)
 {
@@ -326,7 +326,7 @@ static void check_model(checking *c, const grove_node *action)
 
 /* ---- images ---- */
 
-/* A real factor that changes with frequency, but not with what visibilities are of. */
+/* A real factor that changes with frequency, but not with station or baseline. */
 static bool has_spectrum(const grove_edge *edge)
 {
     const grove_node *node = edge->node ? grove_node_behind_casts(edge->node) : NULL;

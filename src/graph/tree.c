@@ -280,7 +280,7 @@ static bool is_read_before(const grove_tree *tree, size_t i)
     return false;
 }
 
-/* Warns of leaves that read a part of what has more parts than the tree reads. */
+/* Warns of leaves that read a part of a set if the tree does not read all its parts. */
 static void warn_unread(const grove_tree *tree)
 {
     for (size_t i = 0; i < tree->node_count; i++) {
