@@ -132,8 +132,8 @@ static int baseline_of(const grove_axis *station, const grove_range *space, int 
     return found;
 }
 
-/* Strides and offset of an array over those of the value's ranges whose bit is set in `present`,
- * with cells of `bytes`. */
+/* Strides and offset of an array over the value's ranges whose bit is set in `present`, with cells
+ * of `bytes`. */
 static int lay_out(const grove_value *value, unsigned present, int64_t bytes,
                    const grove_range *space, int axes, char side, grove_view *view, int64_t *offset,
                    grove_error *error)
