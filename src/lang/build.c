@@ -141,7 +141,8 @@ static bool unit(const char *name, grove_literal *literal)
     return true;
 }
 
-/* In a rule of derivatives, names refer to constant options, too; what was not given is none. */
+/* In a rule of derivatives, names refer to constant options, too; an option that was not given is
+ * none. */
 static const grove_literal *literal_named(const grove_node *node, const char *name)
 {
     static const grove_literal none = {.kind = GROVE_LITERAL_NONE, .text = "none"};
@@ -463,7 +464,7 @@ static grove_meaning build_list(grove_builder *builder, const grove_ast *ast, gr
     return failed ? (grove_meaning){0} : copy_literal(builder, &list);
 }
 
-/* The name of a member: that of obs.column("DATA") is column(DATA). NULL after a message. */
+/* The name of a member: obs.column("DATA") has the name column(DATA). NULL after a message. */
 static const char *member_name(grove_builder *builder, const grove_ast *ast)
 {
     if (!ast->items.first)
@@ -535,7 +536,7 @@ static grove_meaning build(grove_builder *builder, const grove_ast *ast, grove_w
     return (grove_meaning){0};
 }
 
-/* The rest of the stack is for what comes after. */
+/* The rest of the stack is for later steps. */
 static bool has_stack(grove_builder *builder)
 {
     const char *here = __builtin_frame_address(0);

@@ -116,8 +116,8 @@ grove_meaning grove_build_operation(grove_builder *builder, const grove_ast *ast
                                     const char *name, const grove_argument *arguments,
                                     size_t count);
 
-/* What an expression given beside the tree file comes to: an action that prints its value, or what
- * it is if it is an action. `name` stands for its file in messages. value.c */
+/* The action for an expression given besides the tree file: an action that prints its value, or the
+ * expression's own action. `name` is the file name in messages. value.c */
 void grove_build_value(grove_builder *builder, const char *expression, const char *name);
 
 /* indices: index.c */

@@ -106,7 +106,7 @@ static grove_argument *build_arguments(grove_builder *builder, const grove_class
 {
     size_t room = (size_t)ast->items.count + 1; /* sum[s](x) adds an argument */
     for (const grove_input *in = class_ ? class_->inputs : NULL; in && in->name; in++)
-        room++; /* those that are implied */
+        room++; /* implied objects */
     for (const grove_option *op = class_ ? class_->options : NULL; op && op->name; op++)
         room++;
     grove_argument *arguments = grove_arena_alloc(builder->arena, room * sizeof(*arguments));
@@ -125,7 +125,7 @@ static grove_argument *build_arguments(grove_builder *builder, const grove_class
     return arguments;
 }
 
-/* In a rule of derivatives, what the node was not given is not given either. */
+/* In a rule of derivatives, arguments that the node does not have are left out. */
 static size_t drop_missing(const grove_builder *builder, grove_argument *arguments, size_t count)
 {
     size_t kept = 0;
@@ -142,7 +142,7 @@ static size_t drop_missing(const grove_builder *builder, grove_argument *argumen
     return kept;
 }
 
-/* An action without output: its class is not called. What a fit writes is not all that it does. */
+/* An action without output: its class is not called. Fits are called: they do more than writing. */
 static bool is_dropped(const grove_class *class_, const grove_argument *arguments, size_t count)
 {
     int position = 0;

@@ -1,4 +1,4 @@
-/* Declarations: definable names, actions, and what actions need. */
+/* Declarations: definable names, actions, and the definitions that actions need. */
 #include "lang/build.h"
 
 #include <string.h>

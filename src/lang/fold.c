@@ -60,7 +60,7 @@ static const grove_literal *number(grove_fold *fold, double complex value, grove
     return grove_arena_copy(fold->arena, &literal, sizeof(literal));
 }
 
-/* CMPLX: clang with glibc lacks it. */
+/* In place of CMPLX, which clang with glibc does not have. */
 static double complex make_complex(double re, double im)
 {
     union {

@@ -258,8 +258,8 @@ static bool varies(const grove_node *node)
     return node && node->kind != GROVE_NODE_LEAF && node->axis_count > 0;
 }
 
-/* What the definition says that its value varies with, and it does not. A constant is the same for
- * all; what depends on stations may do so by equal dishes, which are one. */
+/* Reports an index of the definition with which its value does not vary. A constant may have any
+ * index, and so may a value of stations: equal dishes are one. */
 static void check_missing(grove_builder *builder, const grove_entry *entry, const grove_ast *body,
                           const char *letter, int kind, const char *what)
 {

@@ -18,8 +18,8 @@ grove_tree *grove_lang_parse(const char *text, const char *name, grove_classes *
                              const char *const *tree_folders, const char *const *data_folders,
                              grove_error *error);
 /* A tree whose only action prints the value of an expression, in which the names of the tree file
- * at `path` are known (NULL: no file); or, if the expression is an action, runs that. `name` stands
- * for the expression's file in messages. */
+ * at `path` are known (NULL: no file); or, if the expression is an action, runs it. `name` is the
+ * file name in messages. */
 grove_tree *grove_lang_value(const char *path, const char *expression, const char *name,
                              grove_classes *classes, const grove_setting *settings,
                              size_t setting_count, const char *const *tree_folders,

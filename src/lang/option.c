@@ -69,7 +69,7 @@ static bool agrees(const grove_literal *initial, const grove_literal *value)
         return true;
     case GROVE_LITERAL_BOOL:
         return value->kind == GROVE_LITERAL_BOOL;
-    case GROVE_LITERAL_NUMBER: /* or several, where what it is for takes them */
+    case GROVE_LITERAL_NUMBER: /* or several, where the option takes them */
         for (int i = 0; value->kind == GROVE_LITERAL_LIST && i < value->count; i++)
             if (!agrees(initial, &value->items[i]))
                 return false;

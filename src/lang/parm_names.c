@@ -1,4 +1,4 @@
-/* Names of parms: what they name where they are written. */
+/* Names of parms: the parms that they mean where they are written. */
 #include "lang/build.h"
 
 grove_literal grove_build_parm_word(const grove_ast *ast, const grove_node *value)

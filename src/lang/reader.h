@@ -16,12 +16,12 @@ typedef struct {
 
 typedef struct grove_reader {
     grove_ast_maker maker;
-    /* Tokens as they stand in the text. */
+    /* Tokens in the order of the text. */
     grove_token *tokens;
     size_t count, capacity;
     grove_span span; /* of the scanner's current match */
     /* State of passing tokens to the parser. */
-    int start;      /* the token that says what to parse, 0 after it was passed */
+    int start;      /* the token that selects the grammar's start, 0 after it was passed */
     size_t next;    /* next token */
     size_t current; /* last token passed to the parser */
     int last;       /* its kind */

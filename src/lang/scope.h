@@ -25,7 +25,7 @@ typedef struct grove_entry {
     const struct grove_entry *from; /* PARAMETER: the definition passed for it, or NULL */
     bool unresolved;                /* PARAMETER: passed as a name without another meaning */
     grove_place place;
-    /* The axis of each source index of the definition; NULL: its value lacks one. */
+    /* The axis of each source index of the definition; NULL: its value does not have it. */
     const grove_axis *letters[GROVE_MAX_AXES];
     bool reached; /* an action may depend on it */
     enum { GROVE_ACTION_UNKNOWN, GROVE_ACTION_NO, GROVE_ACTION_YES } action; /* TEMPLATE */

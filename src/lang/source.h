@@ -21,16 +21,16 @@ typedef struct {
     size_t begin, end;
 } grove_span;
 
-/* `text` is copied; the path is what messages show. */
+/* `text` is copied; messages show the path. */
 grove_source *grove_source_new(grove_arena *arena, const char *path, const char *text);
 /* The place of a span; underlining ends at the end of its first line. */
 grove_place grove_source_place(const grove_source *source, grove_span span);
 /* Number of blanks at the beginning of the line of `at`. */
 size_t grove_source_indent(const grove_source *source, size_t at);
 
-/* The path of the tree file `name`: `name` itself when absolute; else beside the file `from` (NULL:
- * in the current folder), in GROVE_TREE_PATH, in `folders` (NULL-terminated, may be NULL). From the
- * arena. NULL when it is not found, with the searched folders in *searched. */
+/* The path of the tree file `name`: `name` itself when absolute; else next to the file `from`
+ * (NULL: in the current folder), in GROVE_TREE_PATH, in `folders` (NULL-terminated, may be NULL).
+ * From the arena. NULL when it is not found, with the searched folders in *searched. */
 const char *grove_source_find(grove_arena *arena, const char *name, const char *from,
                               const char *const *folders, const char **searched);
 
