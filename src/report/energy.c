@@ -112,9 +112,9 @@ static double read_host(const grove_meter *m, double all[GROVE_ENERGY_KINDS])
     return grove_energy_total(m->energy, host);
 }
 
-/* What the host took since the last division, by the seconds of nodes in it. The rest of the time
- * in which this thread did not wait is no node's: the framework's, and of outputs that are
- * finished. */
+/* Divides the host's energy since the last division in proportion to the seconds of nodes in it.
+ * The rest of the time in which this thread did not wait belongs to no node: the framework's, and
+ * of outputs that are finished. */
 static void divide(grove_meter *m, double now, double joules)
 {
     grove_session *session = m->session;
@@ -160,7 +160,8 @@ void grove_meter_event(grove_meter *m)
         divide(m, now, read_host(m, all));
 }
 
-/* What GPUs took, by the time of nodes' kernels; of a run without any, by that of copies. */
+/* Divides the GPUs' energy in proportion to the time of nodes' kernels; of a run without any, of
+ * copies. */
 static void divide_devices(grove_session *session, double joules)
 {
     double kernels = 0, copies = 0;

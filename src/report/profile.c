@@ -101,7 +101,8 @@ static void print_devices(grove_text *text, const char *title, const line *lines
     }
 }
 
-/* The time that a device was busy with each kind of work, beside the time of the run: they overlap.
+/* The time that a device was busy with each kind of work, next to the time of the run: they
+ * overlap.
  */
 static void print_busy(grove_text *text, const grove_device *device, double whole)
 {

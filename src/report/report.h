@@ -8,7 +8,7 @@
  * energy. */
 void grove_report_install(grove_session *session);
 
-/* energy.c: what runs take, divided among nodes. */
+/* energy.c: the energy of runs, divided among nodes. */
 typedef struct grove_meter grove_meter;
 grove_meter *grove_meter_new(grove_session *session);
 void grove_meter_free(grove_meter *meter); /* NULL is fine */
