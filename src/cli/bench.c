@@ -32,8 +32,8 @@ static void list(void)
     puts("\ngrove bench NAME --help lists the options of each.");
 }
 
-/* In a build tree the programs are in bench/ beside the command, which libtool may put into .libs/;
- * otherwise where they were installed. */
+/* In a build tree the programs are in bench/ next to the command, which libtool may put into
+ * .libs/; otherwise where they were installed. */
 static void find_program(const char *name, char path[PATH_MAX])
 {
     char own[PATH_MAX];

@@ -7,7 +7,7 @@
 
 enum { GROVE_DONE = 0, GROVE_FAILED = 1, GROVE_USAGE = 2 };
 
-/* A parsed command line. Strings are those of argv. */
+/* A parsed command line. Strings are argv's. */
 typedef struct {
     const char *words[64]; /* arguments that are not options */
     int word_count;

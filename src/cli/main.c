@@ -99,7 +99,7 @@ static int flush(int code)
 }
 
 /* Where standard input, output or error is closed, the next file that is opened would take its
- * number, and messages would be written into that file. What stands in for output cannot be
+ * number, and messages would be written into that file. The substitute for output cannot be
  * written, so that printing fails as it should. */
 static void reserve_descriptors(void)
 {

@@ -1,4 +1,4 @@
-/* Options of all subcommands: one table, of which each command accepts a part. */
+/* Options of all subcommands: one table; each command accepts a part of it. */
 #include "cli/command.h"
 
 #include <errno.h>

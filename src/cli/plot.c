@@ -130,7 +130,7 @@ static const char **split(char *list, int *count)
     return words;
 }
 
-/* Those of --what, or those that suit the data; NULL after a message. */
+/* The pictures of --what, or all that suit the data; NULL after a message. */
 static char *pictures(grove_library *library, const grove_command_line *line)
 {
     grove_error *error = grove_error_new();

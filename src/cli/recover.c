@@ -1,4 +1,4 @@
-/* grove recover: puts right what runs that died have left, and flags that runs have changed. */
+/* grove recover: repairs sets after runs that died, and restores flags that runs have changed. */
 #include "cli/command.h"
 
 #include <stdio.h>

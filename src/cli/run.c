@@ -53,7 +53,7 @@ static void print_notes(const grove_tree *tree)
     free(notes);
 }
 
-/* "grove: energy 12.3 J ...", and the table as it is. */
+/* "grove: energy 12.3 J ...", and the table unchanged. */
 static void print_energy(char *text)
 {
     char *at = text;

@@ -20,7 +20,7 @@ static int write_file(const grove_tree *tree, const char *path, const void *byte
     return code;
 }
 
-/* Starts dot, whose input is that file; gives the pipe's end that reads what it draws. */
+/* Starts dot, whose input is that file; gives the pipe's end that reads its drawing. */
 static pid_t start_dot(const char *option, int input, int *from)
 {
     int ends[2];
@@ -60,7 +60,7 @@ static char *read_all(int from, size_t *length)
     return bytes;
 }
 
-/* What Graphviz's dot draws of `text`; NULL after a message. The caller frees. */
+/* The drawing of `text` by Graphviz's dot; NULL after a message. The caller frees. */
 static char *run_dot(const char *text, const char *format, const char *path, size_t *length)
 {
     char option[16], *drawn = NULL;
