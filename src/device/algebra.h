@@ -1,7 +1,7 @@
 /* Linear algebra and Fourier transforms on devices: by NVIDIA's libraries on CUDA devices, by BLAS,
  * LAPACK and FFTW on the host. All arrays are dense, by rows, in the device's memory; `double_` is
  * the precision; numbers are complex unless stated otherwise. Calls are queued behind earlier
- * launches. GROVE_MISSING, with a message, when the device lacks the library: the host can then
+ * launches. GROVE_MISSING, with a message, when the device has no such library: the host can then
  * compute it. GROVE_INVALID for sizes outside 1 to 2^31 - 1. */
 #ifndef GROVE_DEVICE_ALGEBRA_H
 #define GROVE_DEVICE_ALGEBRA_H

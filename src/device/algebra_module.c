@@ -1,5 +1,5 @@
-/* The module algebra.so: linear algebra on the host by those of BLAS, LAPACK and FFTW that
- * configure found. */
+/* The module algebra.so: linear algebra on the host by BLAS, LAPACK and FFTW, if configure found
+ * them. */
 #include "device/device.h"
 
 #include <stdio.h>

@@ -218,7 +218,7 @@ static unsigned fold_bits(const unsigned char *table, const grove_args *args, in
     return to;
 }
 
-/* Cells [first, first + count) of a row; `index` is that of the first cell. table: NULL: none. */
+/* Cells [first, first + count) of a row; `index` is the first cell's. table: NULL: none. */
 static void mark_cells(const grove_args *args, int k, const unsigned char *table, int64_t *index,
                        int64_t first, int64_t count, unsigned char *to)
 {

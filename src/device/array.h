@@ -6,7 +6,7 @@
 
 /* Copies, gathers, casts, single elements: see kernels/core/array.h. */
 extern const grove_kernel grove_array_cast;
-/* Flags of a value from those of other values, by a grove_flag_marks. */
+/* Flags of a value from flags of other values, by a grove_flag_marks. */
 extern const grove_kernel grove_array_flag_rule;
 /* Zeroes the cells whose flags, the input, have all bits of the state (uint32_t) set. */
 extern const grove_kernel grove_array_blank;

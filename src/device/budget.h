@@ -25,7 +25,7 @@ typedef struct {
     uint64_t system_allocations; /* ... and those among them that were new to the pool */
 } grove_budget;
 
-/* Pages of a block that nobody writes to, since they are of rows that a set lacks: they take no
+/* Pages of a block that are never written, since they are of rows missing in a set: they take no
  * memory. */
 typedef struct {
     uint64_t written; /* bytes in the other pages; 0: no gaps */
@@ -44,7 +44,7 @@ static inline size_t grove_extent_memory(const grove_extent *extent)
     return extent->gaps.written ? extent->gaps.written : extent->bytes;
 }
 
-/* Whether the pages that one writes to are those of the other. */
+/* Whether the block has the request's gaps, or the request has none. */
 bool grove_extent_fills(const grove_extent *request, const grove_extent *block);
 /* Whether a free block is a better fit for a request than `best` (NULL: none yet): one with gaps
  * for one with gaps, the same if possible. */
@@ -54,10 +54,10 @@ bool grove_extent_is_better(const grove_block_rule *rule, const grove_extent *re
 /* The size of the block for a request; 0 if it overflows. */
 size_t grove_block_bytes(const grove_block_rule *rule, size_t bytes);
 /* Whether a free block of `block` bytes is a better fit for a request of `wanted` bytes than one of
- * `best` bytes (0: none yet). Large blocks may be up to twice as large as wanted. */
+ * `best` bytes (0: none yet). Large blocks may be up to twice as large as requested. */
 bool grove_block_is_better(const grove_block_rule *rule, size_t wanted, size_t block, size_t best);
 
-/* Whether the limit allows a new block of so many bytes. */
+/* Whether the limit allows a new block of `bytes` bytes. */
 bool grove_budget_allows(const grove_budget *budget, size_t bytes);
 /* A block moves from the system to a user, from the pool to a user, from a user to the pool, or
  * from the pool to the system. */
@@ -65,7 +65,7 @@ void grove_budget_take(grove_budget *budget, size_t bytes);
 void grove_budget_reuse(grove_budget *budget, size_t bytes);
 void grove_budget_release(grove_budget *budget, size_t bytes);
 void grove_budget_drop(grove_budget *budget, size_t bytes);
-/* Bytes beside all blocks are in use from now on. */
+/* Bytes besides all blocks are in use from now on. */
 void grove_budget_reserve(grove_budget *budget, uint64_t bytes);
 /* GROVE_NO_MEMORY, with a message that names the request and the device. */
 int grove_budget_fail(const grove_budget *budget, const char *device, size_t bytes,

@@ -159,8 +159,8 @@ static void *reuse_small(cpu *c, size_t bytes)
     return block;
 }
 
-/* A block from the pool, or NULL. One with other gaps goes: its pages would stay beside those that
- * are written to. */
+/* A block from the pool, or NULL. A block with other gaps is not reused but freed: its pages would
+ * stay in memory besides the written ones. */
 static void *reuse_large(cpu *c, const grove_extent *request)
 {
     large *best = NULL;

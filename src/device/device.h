@@ -51,8 +51,8 @@ struct grove_device {
      * device's buffers, and which outlives them; NULL: none. */
     grove_device *host;
     grove_budget budget;
-    /* Of the bytes in use, those that the driver takes for the local memory of threads: as the
-     * kernel with most of it needs, of those loaded so far. */
+    /* The bytes in use that the driver takes for the local memory of threads: the maximum over the
+     * kernels loaded so far. */
     uint64_t local_bytes;
     grove_timing timing;
     uint64_t launches, bytes_up, bytes_down; /* counters, so far */
@@ -183,7 +183,7 @@ int grove_device_allocate_gaps(grove_device *cpu, const grove_extent *request, v
 /* Whether host bytes are in a large block of the cpu that is pinned, by `device` if by none yet.
  * Blocks stay pinned until they are returned to the system. */
 bool grove_device_pinned(grove_device *cpu, grove_device *device, const void *at, size_t bytes);
-/* Before `device` is closed: unpins what it has pinned. */
+/* Before `device` is closed: unpins the memory that it has pinned. */
 void grove_device_unpin(grove_device *cpu, const grove_device *device);
 
 #endif

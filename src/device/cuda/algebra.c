@@ -188,7 +188,7 @@ static int solver_run(cuda_device *cuda, const grove_cholesky *c, double *work, 
     int status =
         l->solver_factor(l->solver, CUSOLVER_UPPER, n, c->matrix, n, work, length, c->info);
 
-    /* The solver's status must not overwrite that of the factor: it is behind the workspace. */
+    /* The solver's status must not overwrite the factor's: it is behind the workspace. */
     if (!status && c->count > 0)
         status = l->solver_solve(l->solver, CUSOLVER_UPPER, n, (int)c->count, c->matrix, n,
                                  c->right, n, (int *)(void *)(work + length));

@@ -107,7 +107,7 @@ static bool is_direct(cuda_device *cuda, const void *host, size_t bytes, size_t 
            grove_device_pinned(cuda->device.host, &cuda->device, host, bytes);
 }
 
-/* ... which changes when the caller is told that the copy is complete. */
+/* ... which changes when the caller learns that the copy is complete. */
 static int upload_direct(cuda_device *cuda, void *to, const void *from, size_t bytes,
                          grove_error *error)
 {
@@ -184,7 +184,7 @@ int cuda_ready(grove_device *device, void *at, grove_error *error)
     return code;
 }
 
-/* Before bytes are taken on a stream: waits for what wrote the block. */
+/* Before bytes are taken on a stream: waits for the kernel or copy that wrote the block. */
 static int before_download(cuda_device *cuda, const void *from, size_t bytes, cuda_stream stream,
                            grove_error *error)
 {

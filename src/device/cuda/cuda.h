@@ -28,7 +28,7 @@ typedef struct {
     pthread_mutex_t lock;    /* the innermost lock */
     cuda_span *spans, *free; /* spans not read yet; events to be reused */
     size_t count, capacity, free_count, free_capacity;
-    size_t collect_at; /* with so many spans, those that are complete are read */
+    size_t collect_at; /* at this number of spans, complete ones are read */
     cuda_attribution attributions[CUDA_THREADS];
     int attribution_count;
 } cuda_timing;
@@ -55,7 +55,7 @@ typedef struct {
 
 enum { CUDA_STAGING_COUNT = 4 };
 #define CUDA_STAGING_BYTES ((size_t)4 << 20)
-/* Copies of so many bytes or more need no staging if the host's memory is pinned. */
+/* Copies of this size or more need no staging if the host's memory is pinned. */
 #define CUDA_DIRECT_DOWN ((size_t)1 << 20)
 #define CUDA_DIRECT_UP   (CUDA_STAGING_COUNT * CUDA_STAGING_BYTES)
 

@@ -1,4 +1,4 @@
-/* Kernels are loaded from fatbins beside the plugins, when first launched. */
+/* Kernels are loaded from fatbins next to the plugins, when first launched. */
 #define _GNU_SOURCE 1
 #include "device/cuda/cuda.h"
 
@@ -25,9 +25,9 @@ static char *stem(const char *path)
     return grove_format("%.*s", dot ? (int)(dot - name) : (int)strlen(name), name);
 }
 
-/* The path of the fatbin of a kernel. It is in the folder named by GROVE_CUDA_KERNELS; else beside
+/* The path of the fatbin of a kernel. It is in the folder named by GROVE_CUDA_KERNELS; else next to
  * the plugin (one folder up from libtool's .libs in a build tree); for kernels of the library
- * itself, beside the node classes. The caller frees. */
+ * itself, next to the node classes. The caller frees. */
 static char *find_file(const grove_kernel *kernel)
 {
     const char *given = getenv("GROVE_CUDA_KERNELS");

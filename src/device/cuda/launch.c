@@ -92,7 +92,7 @@ static bool gathers(const grove_args *args, int axis)
     return false;
 }
 
-/* Whether cells along `axis` follow those of the run in every view. */
+/* Whether cells along `axis` follow the run's cells in every view. */
 static bool continues(const grove_args *args, const grove_cell_run *run, int axis)
 {
     if (run->gathers || gathers(args, axis) ||

@@ -1,5 +1,5 @@
 /* The pool of device memory: blocks are kept for reuse. A released block may be reused at once: its
- * next user waits, on the device, for what was queued before. */
+ * next user waits, on the device, for work queued before. */
 #include "device/cuda/cuda.h"
 
 #include "base/memory.h"
@@ -136,7 +136,7 @@ static int new_block(cuda_device *cuda, size_t bytes, cuda_block **block)
 }
 
 /* The driver keeps local memory for as many threads as can be resident, however few a launch has,
- * beside what the context has from the start. */
+ * besides the context's own from the start. */
 int cuda_count_local(cuda_device *cuda, int each, grove_error *error)
 {
     grove_device *device = &cuda->device;
