@@ -1,4 +1,5 @@
-/* Chooses a schedule: the axes that tiles cut, and what else makes a run fit the memory. */
+/* Chooses a schedule: the axes that tiles cut, and other measures that make a run fit the
+ * memory. */
 #include "plan/rows.h"
 #include "plan/schedule.h"
 
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECTIONS = GROVE_CUTS + 1 }; /* measures against lack of memory, in order */
+enum { SECTIONS = GROVE_CUTS + 1 }; /* measures if memory is short, in order */
 
 static unsigned forced(const grove_plan_limits *limits)
 {
@@ -65,8 +66,8 @@ static double bytes_of(const grove_node *node)
     return bytes;
 }
 
-/* Whether passes make again more than a little of what others have made, such as the coordinates of
- * data. */
+/* Whether passes repeat more than a small part of other passes' work; coordinates of data are a
+ * small part. */
 static bool makes_much_again(const grove_schedule *s)
 {
     enum { LITTLE = 16 };
@@ -80,7 +81,7 @@ static bool makes_much_again(const grove_schedule *s)
                 continue;
             double bytes = bytes_of(step->node);
             bool known = seen[step->node->id];
-            /* sums over sources take longer than their bytes tell */
+            /* sums over sources take longer than their bytes suggest */
             again += !known ? 0 : step->loop || step->kind == GROVE_STEP_EVAL ? INFINITY : bytes;
             all += bytes;
             seen[step->node->id] = true;
@@ -90,7 +91,7 @@ static bool makes_much_again(const grove_schedule *s)
 }
 
 /* Whether cutting along time makes more than one pass walk through many tiles, and much of it
- * again. Then computing at once what fits the memory is faster. */
+ * again. Then computing as much at once as fits the memory is faster. */
 static bool repeats(const grove_schedule *s)
 {
     int many = 0;
@@ -122,7 +123,7 @@ static int try_schedule(const grove_plan_limits *limits, grove_node *const *node
     return code;
 }
 
-/* Whether what actions write lies baseline by baseline where it goes. */
+/* Whether the outputs of all actions are stored baseline by baseline. */
 static bool are_by_baseline(grove_node *const *nodes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -141,9 +142,9 @@ static bool has_axis(const grove_step *step, int kind)
     return false;
 }
 
-/* Whether tiles along baselines compute nothing twice: what varies with time, such as gains of
- * stations, would be there whole for each of them. All times of a baseline must not be far more
- * than caches hold. */
+/* Whether tiles along baselines compute nothing twice: values that vary with time, such as gains of
+ * stations, would be whole in each of them. All times of a baseline must not be far more than
+ * caches hold. */
 static bool suits_baselines(const grove_schedule *s)
 {
     for (int i = 0; i < s->count; i++) {
@@ -233,9 +234,10 @@ static int try_parts(const grove_plan_limits *limits, grove_node *const *nodes, 
     return code ? code : GROVE_NO_MEMORY;
 }
 
-/* Whether domains have values that are mostly gaps, and may be taken in parts that are read once.
- * Parts stay in caches: of 16 offsets of time compressed fits took 0.61 and 0.76 s for 0.62 and
- * 0.84, and 73 MiB for 503. What is read again in each iteration may take twice as long. */
+/* Whether domains have values with mostly missing rows, and may be taken in parts that are read
+ * once. Parts stay in caches: of 16 offsets of time compressed fits took 0.61 and 0.76 s for 0.62
+ * and 0.84, and 73 MiB for 503. Data that are read again in each iteration may take twice as
+ * long. */
 static bool suits_parts(const grove_schedule *s)
 {
     for (int i = 0; i < s->count; i++) {

@@ -1,13 +1,13 @@
-/* Domains: parts of the space that an action which fits sees whole, and what it has evaluated
- * again.
+/* Domains: parts of the space that an action which fits sees whole, and the nodes that are
+ * evaluated again for it.
  */
 #ifndef GROVE_PLAN_DOMAIN_H
 #define GROVE_PLAN_DOMAIN_H
 
 #include "plan/program.h"
 
-/* Takes over the action's domains, and finds which nodes depend on what it gives new content.
- * `parts`: tiles may divide domains along time, if the action takes them in parts. */
+/* Takes over the action's domains, and finds the nodes that depend on leaves to which it gives new
+ * content. `parts`: tiles may divide domains along time, if the action takes them in parts. */
 void grove_program_take_action(grove_program *program, const grove_tree *tree,
                                const grove_node *action, bool parts);
 /* Where the tile ends that begins at `first` and has up to `count` cells: as far as it may without

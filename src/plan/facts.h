@@ -10,7 +10,8 @@ typedef struct {
     grove_hash key;
     bool known, flagged; /* its value may have flags */
     bool double_;        /* its numbers are double */
-    grove_hash content;  /* of leaves: hash of what they read now, {0} while it is as when opened */
+    grove_hash
+        content; /* of leaves: hash of their present content, {0} while it is as when opened */
 } grove_facts;
 
 /* One per node of the tree, indexed by id; free with free(). */
@@ -18,7 +19,7 @@ grove_facts *grove_facts_new(const grove_tree *tree, bool double_precision);
 /* Updates the keys after the content of leaves has changed. */
 void grove_facts_update(grove_facts *facts, const grove_tree *tree);
 
-/* What a node's class takes beside its values in a run of these facts. */
+/* Memory of a node's class besides its values in a run with these facts. */
 const grove_amounts *grove_facts_amounts(const grove_facts *facts, const grove_node *node);
 
 int grove_form_elements(const grove_form *form); /* numbers per cell */

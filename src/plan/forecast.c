@@ -16,9 +16,9 @@ static double product_of(const grove_axis *const *axes, int count)
     return cells;
 }
 
-/* Sums over sources take each source for each cell. What consumes other axes, such as the pixels of
- * an image, goes through its inputs and its result, and not through each cell of the one for each
- * of the other. */
+/* Sums over sources take each source for each cell. A class that consumes other axes, such as the
+ * pixels of an image, goes once through its inputs and its result, and not through all inputs for
+ * each cell of the result. */
 static double cells_of(const grove_node *node)
 {
     double cells = product_of(node->axes, node->axis_count);
@@ -111,8 +111,8 @@ static void add_pass(grove_plan *plan, const grove_schedule *schedule, const gro
     keep_largest_tile(plan, p);
 }
 
-/* What classes take beside values. That of drives, accumulators, and classes that can do with less
- * is counted with their pass; that of other actions lasts from their pass on. */
+/* Memory of classes besides values. Memory of drives, accumulators, and classes that can work with
+ * less counts in their pass; memory of other actions from their pass on. */
 static uint64_t memory_of(const grove_facts *facts, const grove_node *node, bool action)
 {
     const grove_amounts *a = grove_facts_amounts(facts, node);

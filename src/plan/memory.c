@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* A value, or memory used beside values. */
+/* A value, or memory used besides values. */
 typedef struct {
     grove_extent extent;
     int users;
@@ -162,7 +162,7 @@ uint64_t grove_pass_states(const grove_schedule *schedule, const grove_pass *pas
     return sum + scratch;
 }
 
-/* What a class may ask for while it computes a value. */
+/* Scratch memory of a class while it computes a value. */
 static void pass_scratch(const grove_walk *walk, const grove_step *step)
 {
     grove_range range[GROVE_MAX_AXES];
@@ -272,7 +272,7 @@ static grove_step over_tile(const grove_program *p, const grove_step *like, cons
     return shape;
 }
 
-/* What a drive may have computed on a device. */
+/* Memory for a drive's computation on a device. */
 static void pass_drive(const grove_walk *walk, const grove_step *root)
 {
     grove_range range[GROVE_MAX_AXES];
@@ -284,7 +284,7 @@ static void pass_drive(const grove_walk *walk, const grove_step *root)
         drop_block(walk->context, take_block(walk->context, bytes));
 }
 
-/* Whether it is the result of an earlier pass, of which the tile has all. */
+/* Whether it is the result of an earlier pass, and the tile has all of it. */
 static bool is_whole(const grove_step *in, const grove_step *over_tile)
 {
     bool whole = in->kind == GROVE_STEP_GIVEN;

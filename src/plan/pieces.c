@@ -123,10 +123,11 @@ static bool has_parts(const grove_plan_limits *l)
     return false;
 }
 
-/* What walks over the tiles cost, as bytes that are read and computed; managing tiles alone. */
+/* The cost of walks over the tiles, in bytes that are read and computed; *of_tiles: of managing
+ * tiles alone. */
 static double cost_of(const grove_schedule *s, double *of_tiles)
 {
-    const double tile = 128 << 10; /* what takes as long as managing a tile */
+    const double tile = 128 << 10; /* takes as long as managing a tile */
     double sum = 0;
 
     *of_tiles = 0;

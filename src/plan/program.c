@@ -368,8 +368,8 @@ static int lift(const grove_program *p, int user, int loop)
     return user;
 }
 
-/* Whether step `user` may run again for the same tile, or later, while its input `s` stays what it
- * is. */
+/* Whether step `user` may run again for the same tile, or later, while its input `s` is
+ * unchanged. */
 static bool crosses(const grove_program *p, int s, int user)
 {
     const grove_step *u = &p->steps[user];

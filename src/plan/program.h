@@ -8,8 +8,8 @@
 /* The axes along which tiles divide the space, slowest first. */
 enum { GROVE_CUT_TIME, GROVE_CUT_FREQ, GROVE_CUT_BASELINE, GROVE_CUTS };
 
-/* A new set of sums over time, on another device or in another process, begins at multiples of so
- * many cells of the whole axis only: see run/accumulator.h. */
+/* A new set of sums over time, on another device or in another process, begins at multiples of this
+ * number of cells of the whole axis only: see run/accumulator.h. */
 enum { GROVE_ACCUMULATOR_BLOCK = 64 };
 
 /* A block of a run's space. An axis is NULL if absent. */
@@ -63,20 +63,20 @@ typedef struct {
     grove_span span[GROVE_MAX_AXES];
     int inputs, input[GROVE_MAX_ACTION_INPUTS]; /* steps, or -1 */
     char side[GROVE_MAX_ACTION_INPUTS];
-    /* The input that flags rows which users in the tree do not read, or a reduction does not, of
-     * these, casts and cell functions beside the node's own inputs; -1: none. */
+    /* The input that flags rows which users in the tree, or the reduction itself, do not read; of
+     * reductions, casts and cell functions it follows the node's own inputs; -1: none. */
     int rows;
     bool rows_only;    /* nor do others: of such rows the value may hold anything, unflagged */
     bool rows_flagged; /* READ: ... but its flags, which a class looks at without their numbers */
-    int loop;          /* the loop it belongs to; 0: that of the tile */
+    int loop;          /* the loop it belongs to; 0: the tile's */
     int body;          /* its own loop over chunks of its inputs (reductions and sums); 0: none */
     int root;          /* ROOT: its number */
     unsigned cut;      /* bits of the cuts that its spans depend on */
     bool flagged, double_;
     bool collects; /* ROOT: a reduction or accumulator over several tiles */
-    bool follows;  /* ROOT: takes its inputs once what the pass's first action changes for a tile is
-                      final */
-    bool early;    /* some root wants it that does not follow */
+    bool follows;  /* ROOT: takes its inputs once the changes of the pass's first action to a tile
+                      are final */
+    bool early;    /* used by a root that does not follow */
 
     bool wanted_again; /* by a step that may run again for the same tile: kept until the next */
     grove_keep keep;
@@ -99,23 +99,24 @@ typedef struct {
     unsigned cuttable;        /* bits of the cuts along which tiles may divide the space */
     unsigned divided;         /* ... and do */
     int64_t tile[GROVE_CUTS]; /* maximum number of cells of a tile */
-    uint64_t hoist; /* what does not depend on the tile and is smaller is taken out of loops */
-    bool keep_all;  /* cache whatever fits, since it will be requested again */
-    bool keep_none; /* keep only constants and data */
+    uint64_t hoist;       /* smaller values that do not depend on the tile are taken out of loops */
+    bool keep_all;        /* cache all values that fit, since they will be requested again */
+    bool keep_none;       /* keep only constants and data */
     bool members_by_tile; /* a tile copies only its own part of members' data */
     bool on_host;         /* values do not lie on devices */
-    /* So many devices divide the times, where tiles do, into contiguous shares which begin at
-     * multiples of `edge`; 0 or 1: tiles may be of any device. See grove_tile_device. */
+    /* Number of devices that divide the times, where tiles do, into contiguous shares which begin
+     * at multiples of `edge`; 0 or 1: tiles may be of any device. See grove_tile_device. */
     int devices;
     int64_t edge;
-    /* Classes that sum over sources do so for at most so many at a time, whatever the tile; 0: all.
+    /* Number of sources that classes which sum over them take at a time at most, for any tile; 0:
+     * all.
      */
     int64_t section;
     grove_domains domains[GROVE_CUTS]; /* which tiles do not divide; count 0: none */
     bool parts;   /* but along time, where a domain's tiles are walked again and again */
-    bool repeats; /* ... and each may be wanted twice in a row */
-    /* By node: 1 if it depends on what the pass's first action changes for a tile, to see its
-     * inputs again; else -1. NULL: each tile is evaluated once. */
+    bool repeats; /* ... and each may come twice in a row */
+    /* By node: 1 if it depends on the changes of the pass's first action to a tile, which then sees
+     * its inputs again; else -1. NULL: each tile is evaluated once. */
     signed char *depends;
     const bool *staged; /* by node: reductions that a pass of their own makes; may be NULL */
     const bool *again;  /* by node: goes to the cache, a later pass will ask for it; may be NULL */
@@ -145,7 +146,8 @@ int grove_program_add_collector(grove_program *program, int root, grove_node *no
 bool grove_program_has(const grove_program *program, const grove_node *node);
 /* Determines lifetimes, after the last root was added. */
 void grove_program_finish(grove_program *program);
-/* Determines what is kept and read ahead, after tiles were chosen. `budget`: bytes for kept values.
+/* Determines the values to keep and to read ahead, after tiles were chosen. `budget`: bytes for
+ * kept values.
  */
 void grove_program_settle(grove_program *program, const int64_t tile[GROVE_CUTS], uint64_t budget);
 

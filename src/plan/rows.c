@@ -1,4 +1,4 @@
-/* Which steps need not make the rows that a set lacks: see graph/skip.h for the tree's part. */
+/* Steps that need not make rows missing in a set: see graph/skip.h for the tree's part. */
 #include "plan/rows.h"
 
 #include "graph/skip.h"
@@ -40,14 +40,14 @@ static bool reads_rows_only(const grove_program *p, const grove_step *user, int 
     return node->class_ && node->class_->kind == GROVE_CLASS_ACTION && (!node->fit || p->on_host);
 }
 
-/* Flags of data that say what a class need not compute. */
+/* Whether the input is the flags of cells that a class need not compute. */
 static bool looks_at_flags(const grove_step *user, int k)
 {
     return user->kind == GROVE_STEP_EVAL && k < user->node->input_count &&
            user->node->handing[k] == GROVE_AS_FLAGS;
 }
 
-/* Whether any input but that of rows has flags. */
+/* Whether any input except `rows` has flags. */
 static bool has_flagged_input(const grove_program *p, const grove_step *step)
 {
     for (int k = 0; k < step->node->input_count; k++)

@@ -82,7 +82,7 @@ static int visit(stager *g, grove_node *node)
     return g->stage[node->id] = stage;
 }
 
-/* What depends on a leaf that the action renews is not seen any more. */
+/* Clears the stages of nodes that depend on a leaf which the action renews. */
 static bool forget(stager *g, const grove_node *action, const grove_node *node, bool *done)
 {
     bool depends = is_read(node) && grove_node_renews_leaf(action, node->leaf);
@@ -216,7 +216,7 @@ static int add_to_program(grove_program *p, grove_root *root, int number, const 
                grove_program_add_root(p, number, root->node, steps, root->node->input_count);
 }
 
-/* What sums have of times stays on one device; of reductions over time, whole blocks. */
+/* Keeps the times of a sum on one device; of reductions over time, whole blocks. */
 static void share_times(grove_program *p, const grove_root *root, int devices)
 {
     const grove_node *node = root->node;
@@ -230,7 +230,7 @@ static void share_times(grove_program *p, const grove_root *root, int devices)
             p->edge = GROVE_ACCUMULATOR_BLOCK;
 }
 
-/* What an action changes while it looks at a tile is not for other roots; nor are its domains. */
+/* Changes by an action while it looks at a tile are not for other roots; nor are its domains. */
 static bool is_alone(const grove_root *root)
 {
     return grove_node_drives(root->node) || root->node->domain_count;
@@ -241,8 +241,8 @@ static bool may_join(const grove_root *first, const grove_root *root)
     return root == first || (!is_alone(first) && !is_alone(root));
 }
 
-/* Whether an action that has its inputs evaluated again would not see what it changes, since that
- * goes through what only an earlier pass makes; tells which. */
+/* A value of an earlier pass that depends on changes by the action: it is not evaluated again, so
+ * that the action would not see its changes. NULL: none. */
 static const grove_node *stale_input(const grove_program *p)
 {
     for (int i = 0; p->depends && i < p->step_count; i++)
@@ -268,7 +268,8 @@ static bool reaches(const grove_node *from, const grove_node *node, bool *seen)
     return false;
 }
 
-/* Whether the action wants what another pass has yet to make: a staged node, or new content. */
+/* Whether the action needs a value that another pass has yet to make: a staged node, or new
+ * content. */
 static bool waits(const grove_schedule *s, const grove_root *root)
 {
     const grove_tree *tree = s->limits.tree;
@@ -291,7 +292,7 @@ static bool waits(const grove_schedule *s, const grove_root *root)
     return found;
 }
 
-/* Whether the action of the next stage has the tiles of the pass, and all that it wants. */
+/* Whether the action of the next stage has the tiles of the pass, and all inputs in it. */
 static bool may_follow(const grove_schedule *s, const grove_block *block, const grove_root *first,
                        const grove_root *root)
 {
@@ -387,7 +388,7 @@ static int make_passes(grove_schedule *s, unsigned cuttable, const grove_range *
     return 0;
 }
 
-/* What several passes want is kept where all of it fits the cache. */
+/* Values that several passes use are kept if all of them fit the cache. */
 static void check_again(grove_schedule *s)
 {
     size_t all = s->limits.tree->node_count;

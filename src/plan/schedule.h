@@ -1,14 +1,14 @@
-/* Schedules: passes over tiles, so that each node has what it needs.
+/* Schedules: passes over tiles, so that each node has its inputs.
  *
  * A reduction over an axis that tiles cut, and any accumulator, is known only after all tiles. It
- * is made by a pass of its own, before the pass of what reads it: a node's stage is the number of
- * such passes below it. All actions of one stage share a pass where their axes allow it, in the
- * order of the file.
+ * is made by a pass of its own, before the pass of its users: a node's stage is the number of such
+ * passes below it. All actions of one stage share a pass where their axes allow it, in the order of
+ * the file.
  *
  * An action may give a leaf new content. It comes in a stage after all actions before it, and takes
- * effect at the end of that stage: what depends on the leaf and is wanted by later actions, is made
- * in stages after that. Actions of the next stage that want no more of it than a tile's cells share
- * the pass of an action with a drive, if memory allows: they follow it in each tile. */
+ * effect at the end of that stage: nodes that depend on the leaf, for later actions, are made in
+ * stages after that. Actions of the next stage that need only a tile's cells of it share the pass
+ * of an action with a drive, if memory allows: they follow it in each tile. */
 #ifndef GROVE_PLAN_SCHEDULE_H
 #define GROVE_PLAN_SCHEDULE_H
 
@@ -23,7 +23,7 @@ typedef struct {
     const grove_facts *facts;
     grove_error *error;       /* for faults of Grove's own */
     uint64_t budget;          /* bytes for the values of a pass */
-    uint64_t host;            /* ... for states on the host, beside those of devices; 0: within */
+    uint64_t host;            /* ... for states on the host, besides states on devices; 0: within */
     int threads;              /* of the host */
     int64_t tile[GROVE_CUTS]; /* cells of a tile, where they are given; 0: chosen */
     int eighths;              /* of the memory, for classes that can do with less */
@@ -34,8 +34,8 @@ typedef struct {
     bool cache_off;           /* nothing is kept but constants and data */
     bool parts;               /* tiles may divide domains: see grove_node_set_parts */
     grove_block_rule block_rule; /* how the allocator rounds */
-    /* Bytes that a reduction takes beside its input at most: see grove_accumulator_bytes. */
-    /* Whether devices keep what a class wants to keep there (keep.h); NULL: no. */
+    /* Bytes that a reduction takes besides its input at most: see grove_accumulator_bytes. */
+    /* Whether devices keep the memory of a class (keep.h); NULL: no. */
     bool (*on_devices)(const void *session, const grove_node *node);
     const void *session;
     uint64_t (*reduction_bytes)(const grove_node *node, const grove_range *space, int axes,
@@ -74,7 +74,8 @@ typedef struct {
     grove_pass *passes;
     int count;
     bool *staged;     /* by node */
-    bool *again;      /* by node: wanted by a later pass, after a leaf got new content, as before */
+    bool *again;      /* by node: needed by a later pass, after a leaf got new content, with the old
+                         content */
     uint64_t *grants; /* by node: bytes that a class may take at a time, if it can do with less */
     grove_root *roots; /* all; actions in their order */
     int root_count;
@@ -112,10 +113,10 @@ void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan);
  */
 double grove_schedule_visibilities(const grove_schedule *schedule, int pass);
 
-/* pieces.c: classes that can do their work a part at a time get so many eighths of the memory, or
- * the least that they need. */
+/* pieces.c: classes that can do their work a part at a time get this number of eighths of the
+ * memory, or their minimum. */
 void grove_schedule_grant(grove_schedule *schedule, int eighths);
-/* How often a node of a pass wants to be given its tiles, or makes its parts for each tile. */
+/* How often a node of a pass gets all tiles, or makes its parts for each tile. */
 int grove_schedule_walks(const grove_schedule *schedule, const grove_node *node);
 
 /* memory.c: how many states of an accumulator that threads may add to there are: as many as
@@ -125,7 +126,7 @@ int grove_plan_states(const grove_plan_limits *limits, const grove_node *node);
 uint64_t grove_pass_states(const grove_schedule *schedule, const grove_pass *pass);
 
 /* tiling.c: chooses tiles, sections and chunks of a pass whose program is finished; false when even
- * the smallest, or those that are asked for, do not fit; `peak` then says what they need. */
+ * the smallest, or the requested ones, do not fit; `peak` is then the memory that they need. */
 bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass);
 /* memory.c: peak bytes of values with these tiles, everything included. */
 uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *pass,

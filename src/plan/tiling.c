@@ -14,7 +14,7 @@
 typedef struct {
     const grove_schedule *schedule;
     grove_pass *pass;
-    uint64_t budget, chunk, wanted; /* wanted: bytes of the largest value of a tile */
+    uint64_t budget, chunk, wanted; /* `wanted`: bytes of the largest value of a tile */
 } chooser;
 
 static bool fits(chooser *c, const int64_t tile[GROVE_CUTS])
@@ -41,8 +41,8 @@ static int64_t most_cells(const grove_program *p, int cut)
 }
 
 /* The largest number of cells along an axis that fits and, along the first that may be cut, keeps
- * values within what is wanted, or what the smallest tile has: values that all tiles have, such as
- * the planes of a grid, are gone through for each of them. 0 if not even one cell fits. */
+ * values within `wanted`, or within the smallest tile's: values that are in all tiles, such as the
+ * planes of a grid, are read and written in each of them. 0 if not even one cell fits. */
 static int64_t max_cells(chooser *c, int64_t tile[GROVE_CUTS], int cut)
 {
     const bool first = c->pass->program->cuttable % (2u << cut) == 1u << cut;
@@ -133,7 +133,7 @@ static void choose_section(chooser *c)
     c->chunk = chunk;
 }
 
-/* Those of the pass before, where both want the same values and they fit. */
+/* Takes the tiles of the pass before, if both use the same values and the tiles fit. */
 static bool take_tiles(chooser *c)
 {
     const grove_schedule *s = c->schedule;
@@ -178,15 +178,15 @@ static double share_of_rows(const grove_program *p)
 
 /* Several tiles, so that reading and writing overlap with computing. On the host the values of one
  * tile stay in the last-level cache, but are not so small that managing them costs a percent. Of a
- * set that lacks most rows a gridder gets as many rows in a tile as of others, up to 64 MiB of
- * cells: an image of 16 offsets of time took 1.38 s in tiles of 2 times, 1.02 of 16 and 0.99 of 64.
+ * set with few rows a gridder gets as many rows in a tile as of others, up to 64 MiB of cells: an
+ * image of 16 offsets of time took 1.38 s in tiles of 2 times, 1.02 of 16 and 0.99 of 64.
  *
  * A device computes the blocks of a launch in waves, as many at once as it has room for, and half a
  * wave is idle at the end. One of an H100 is 132 multiprocessors x 3 blocks x 128 rows x 32
- * channels of predict, 50 MiB of matrices. What comes back goes to pages of the host that are
- * pinned first, 0.13 ms for a MiB and each of two tiles: beyond 256 MiB, five waves, more is lost
- * than gained (of 5.5 GiB in 9 tiles 1,000 sources took 0.31 to 0.37 s, in 24 tiles 0.20 to 0.23;
- * 10,000 sources 0.54 to 0.56 and 0.49 to 0.51). */
+ * channels of predict, 50 MiB of matrices. Results go to pages of the host that are pinned first,
+ * 0.13 ms for a MiB and each of two tiles: beyond 256 MiB, five waves, more is lost than gained (of
+ * 5.5 GiB in 9 tiles 1,000 sources took 0.31 to 0.37 s, in 24 tiles 0.20 to 0.23; 10,000 sources
+ * 0.54 to 0.56 and 0.49 to 0.51). */
 static uint64_t wanted_bytes(const chooser *c)
 {
     uint64_t devices = (uint64_t)c->schedule->limits.devices, whole = c->pass->largest;
@@ -232,7 +232,7 @@ static bool choose(const grove_schedule *schedule, grove_pass *pass)
             break;
         c.chunk /= 16;
     }
-    /* chunks and what is kept are those of the tiles chosen */
+    /* sets chunks and kept values for the chosen tiles */
     fits(&c, tile);
     pass->tiles = grove_tile_count(pass->program);
     return found;

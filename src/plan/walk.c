@@ -125,7 +125,7 @@ static void mark(grove_walk *w)
     }
 }
 
-/* What some root may want. */
+/* Marks the values that a root may need. */
 static void ask(grove_walk *w)
 {
     const grove_program *p = w->program;
@@ -217,7 +217,8 @@ int grove_walk_again(grove_walk *w)
     return grove_walk_evaluate(w);
 }
 
-/* Values of this tile that no other can use: all, or those that this evaluation does not want. */
+/* Drops values of this tile that no other can use: all, or the ones that this evaluation does not
+ * need. */
 static void drop_kept(grove_walk *w, bool all)
 {
     const grove_program *p = w->program;

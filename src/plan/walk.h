@@ -1,6 +1,6 @@
 /* The walk through the tiles of a program: which steps a tile needs, the order in which values are
  * made, and which values are kept, read ahead, held until written, and released. * run/ walks with
- * numbers, memory.c with sizes: both supply what a value is and how it is made. */
+ * numbers, memory.c with sizes: both supply the type of values and the way to make them. */
 #ifndef GROVE_PLAN_WALK_H
 #define GROVE_PLAN_WALK_H
 
@@ -12,7 +12,7 @@ typedef struct grove_walk grove_walk;
 typedef struct {
     void *(*ref)(grove_walk *walk, void *value); /* never NULL */
     void (*unref)(grove_walk *walk, void *value);
-    /* Makes a step's value from those of its inputs; NULL when there is nothing to count. A root
+    /* Makes a step's value from its inputs' values; NULL when there is nothing to count. A root
      * passes its inputs on and has no value. */
     int (*make)(grove_walk *walk, int step, void **value);
     /* Storage for a value that is read ahead, over the step's ranges at walk->spot. */
@@ -22,15 +22,16 @@ typedef struct {
     void (*hit)(grove_walk *walk, int step); /* the step's value was found */
     /* Compares a found value with the recomputed one: see `checks`. */
     int (*check)(grove_walk *walk, int step, void *found, void *made);
-    int (*written)(grove_walk *walk); /* waits until what this flight holds is written */
-    void (*read)(grove_walk *walk);   /* begins to read what was prepared, in slots' `next` */
+    int (*written)(
+        grove_walk *walk);          /* waits until the values that this flight holds are written */
+    void (*read)(grove_walk *walk); /* begins to read into prepared storage, in slots' `next` */
     int (*was_read)(grove_walk *walk);
 } grove_walk_work;
 
 /* State of each step. */
 typedef struct {
-    bool needed, asked; /* asked: what is read ahead */
-    bool idle;          /* in this walk over the tiles nothing wants it */
+    bool needed, asked; /* asked: to be read ahead */
+    bool idle;          /* not needed in this walk over the tiles */
     void *value, *kept, *found;
     void *ready, *next; /* read ahead: for this tile and the next one */
     int64_t kept_first[GROVE_CUTS];
@@ -56,7 +57,7 @@ struct grove_walk {
     bool following; /* the roots that follow are made, not the others */
     bool serial;    /* no reading ahead, and a tile is written before the next one begins */
     bool checks;    /* found values are recomputed and compared */
-    /* Of domains in parts: inputs of the action that are not wanted in this domain any more. */
+    /* Of domains in parts: inputs of the action that are not needed in this domain any more. */
     bool left_out[GROVE_MAX_ACTION_INPUTS];
 };
 
@@ -69,15 +70,15 @@ void grove_walk_give(grove_walk *walk, int root_step, bool given);
 bool grove_walk_gives(const grove_walk *walk, int root_step);
 /* Prepares and starts reading ahead for the tile. */
 int grove_walk_read_ahead(grove_walk *walk, const grove_tile *tile);
-/* Moves to a tile: releases what its flight held, waits for what was read ahead for it, and starts
- * reading for the next tile (NULL: there is none). */
+/* Moves to a tile: releases values that its flight held, waits for values read ahead for it, and
+ * starts reading for the next tile (NULL: there is none). */
 int grove_walk_begin(grove_walk *walk, const grove_tile *tile, const grove_tile *next);
 /* Makes the values that the tile needs, in order, and releases them after their last use. */
 int grove_walk_evaluate(grove_walk *walk);
-/* The same once more for the present tile, after the content of leaves has changed. What was held
- * for writing is released. */
+/* The same once more for the present tile, after the content of leaves has changed. Values held for
+ * writing are released. */
 int grove_walk_again(grove_walk *walk);
-/* Then, once the content is final, what the roots want that follow. */
+/* Then, once the content is final, the same for the roots that follow. */
 int grove_walk_follow(grove_walk *walk);
 /* Ends the tile. */
 void grove_walk_end(grove_walk *walk);
@@ -86,7 +87,7 @@ void grove_walk_end(grove_walk *walk);
  * then, after their use, releases them. */
 int grove_walk_body(grove_walk *walk, int step, int64_t first);
 void grove_walk_end_body(grove_walk *walk, int step);
-/* What was read ahead for the step, or NULL; ownership passes to the caller. */
+/* The value read ahead for the step, or NULL; ownership passes to the caller. */
 void *grove_walk_take_ready(grove_walk *walk, int step);
 /* Holds a value until the current tile is written; takes ownership of the reference. */
 void grove_walk_hold(grove_walk *walk, void *value);
@@ -95,7 +96,7 @@ void grove_walk_hold(grove_walk *walk, void *value);
 void grove_walk_drop_flight(grove_walk *walk, int k);
 /* After an error: releases everything except kept values. */
 void grove_walk_drop(grove_walk *walk);
-/* Releases kept values: all, or (when tiles become smaller) those that depend on the tile. */
+/* Releases kept values: all, or (when tiles become smaller) the ones that depend on the tile. */
 void grove_walk_forget(grove_walk *walk, bool all);
 
 #endif
