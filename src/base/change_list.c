@@ -1,4 +1,4 @@
-/* The list of what changes in one folder: written, read, undone. */
+/* The list of changes in one folder: written, read, undone. */
 #include "base/record_private.h"
 
 #include "base/file.h"
@@ -206,8 +206,8 @@ static int find_old(const grove_change_list *list, const grove_change *change, c
     return code;
 }
 
-/* A new folder was not there before: what has its name now is another's, or the empty folder that
- * kept the name for it. */
+/* A new folder was not there before: a folder of its name is now another program's, or the empty
+ * one that kept the name for it. */
 static bool is_foreign(const grove_change_list *list, const grove_change *change)
 {
     return list->folder && !change->before.inode;
@@ -224,7 +224,7 @@ static int check_one(const grove_change_list *list, const grove_change *change, 
     if (!code && !before && change->before.inode)
         code = find_old(list, change, &old, error);
     if (code || !change->after.inode)
-        ; /* where it went already, it is put back whatever is there now */
+        ; /* the old file is restored over any other one */
     else if (!before && !after && now.inode && !is_foreign(list, change))
         code = grove_fail(error, GROVE_INVALID,
                           "%s: has changed since a run died that wrote it; it is left as it is. To "

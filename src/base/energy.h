@@ -1,6 +1,6 @@
 /* Energy that the machine has taken, from counters of the system: RAPL of processors and memory,
- * through Linux' powercap, and NVML of NVIDIA's GPUs. Counters are of whole packages and cards:
- * what others do on them meanwhile is in them, too. */
+ * through Linux' powercap, and NVML of NVIDIA's GPUs. Counters are of whole packages and cards: the
+ * work of other programs is in them, too. */
 #ifndef GROVE_BASE_ENERGY_H
 #define GROVE_BASE_ENERGY_H
 
@@ -22,10 +22,10 @@ typedef struct {
 
 typedef struct grove_energy grove_energy;
 
-/* Opens what can be read, and takes the first reading: domains below /sys/class/powercap (the
+/* Opens all readable counters, and takes the first reading: domains below /sys/class/powercap (the
  * environment variable GROVE_POWERCAP names another folder), and counters of `count` GPUs by
  * libnvidia-ml.so.1 (GROVE_NVML another library; without it none where GROVE_CUDA_DRIVER is set).
- * Sub-domains that lie in a package are not counted beside it. Never NULL. */
+ * Sub-domains of a package are not counted besides it. Never NULL. */
 grove_energy *grove_energy_open(const grove_energy_device *devices, int count);
 void grove_energy_free(grove_energy *energy); /* NULL is fine */
 /* Reads all counters and adds up: joules since they were opened, of each kind. Safe from any
@@ -37,13 +37,13 @@ bool grove_energy_has(const grove_energy *energy, grove_energy_kind kind);
 /* The sum of `joules` that counts nothing twice: processors, memory and GPUs; where there is no
  * counter of a processor the platform in place of it and of memory. */
 double grove_energy_total(const grove_energy *energy, const double joules[GROVE_ENERGY_KINDS]);
-/* What the sums lack, and what would give it: a line for each fault; "" where nothing is missing.
- * Caller frees. */
+/* Counters missing in the sums, with the remedy: a line for each fault; "" where nothing is
+ * missing. Caller frees. */
 char *grove_energy_missing(grove_energy *energy);
 
-/* What a counter of microjoules has counted from one reading to the next, `seconds` later; it
- * begins anew after `range` (0: unknown). Returns false where the number is less than what was
- * taken, or not known: it may have begun anew more than once, or was set to 0. */
+/* The energy from one reading of a counter of microjoules to the next, `seconds` later; the counter
+ * begins anew after `range` (0: unknown). False where the result is too small or unknown: the
+ * counter may have begun anew more than once, or was set to 0. */
 bool grove_energy_step(uint64_t before, uint64_t after, uint64_t range, double seconds,
                        double *joules);
 

@@ -1,7 +1,7 @@
 /* GPUs' counters by NVML, whose binary interface is stable, so that no header of it is needed. A
  * GPU has one since Volta, of all its parts and memory, in millijoules since its driver was loaded.
  * Where it has none its power is not summed in place of it: readings are means over times that the
- * driver does not tell, or of a part of the time (Yang, Adamek & Armour 2024, SC24, "Accurate and
+ * driver does not report, or of a part of the time (Yang, Adamek & Armour 2024, SC24, "Accurate and
  * convenient energy measurements for GPUs"). */
 #include "base/energy_private.h"
 

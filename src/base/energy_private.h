@@ -29,7 +29,7 @@ struct grove_energy_list {
     grove_text missing; /* lines */
 };
 
-/* Adds counters that can be read, and lines of what is missing. */
+/* Adds counters that can be read, and lines about missing ones. */
 void grove_energy_find_powercap(struct grove_energy_list *list);
 void grove_energy_find_nvml(struct grove_energy_list *list, const grove_energy_device *devices,
                             int count);

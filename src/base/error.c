@@ -59,7 +59,7 @@ void grove_error_free(grove_error *error)
     free(error);
 }
 
-/* Keeps copies of what is needed of a place: the place itself need not outlive the call. */
+/* Keeps copies of a place's texts: the place itself need not outlive the call. */
 static void set_place(message *at, const grove_place *place)
 {
     const char *line = place->source;
@@ -320,7 +320,7 @@ static bool same(const message *a, const message *b)
            grove_equal(a->place.file, b->place.file);
 }
 
-/* Whether what one setting is wrong for has been said. */
+/* Whether an error about the same setting was printed before. */
 static bool is_said(const message *const *sorted, size_t i)
 {
     for (size_t k = 0; k < i && sorted[i]->setting; k++)

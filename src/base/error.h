@@ -19,9 +19,9 @@ enum {
     GROVE_INTERNAL = -9     /* a bug in Grove */
 };
 
-/* A place in a text file. Line and column count from 1; 0 means unknown. `file` and `source`
- * (the whole text, may be NULL) are borrowed and must outlive the use of the place; an error keeps
- * copies of what it needs of them. `length` is the number of columns to underline. */
+/* A place in a text file. Line and column count from 1; 0 means unknown. `file` and `source` (the
+ * whole text, may be NULL) are borrowed and must outlive the use of the place; an error keeps the
+ * copies that it needs. `length` is the number of columns to underline. */
 typedef struct {
     const char *file, *source;
     int line, column, length;
@@ -37,7 +37,7 @@ void grove_error_clear(grove_error *error);
 
 /* Whoever detects an error writes its message; everyone who receives a code passes it on. Each
  * function returns `code`. `error` may be NULL (the message is then dropped). Safe from any thread.
- * Message style: "subject: what is wrong; what would be right", lower case, no full stop. */
+ * Message style: "subject: error; correction", lower case, no full stop. */
 int grove_fail(grove_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int grove_fail_at(grove_error *error, const grove_place *place, int code, const char *format, ...)
@@ -54,7 +54,7 @@ int grove_fail_v(grove_error *error, const grove_place *place, int code, const c
 void grove_warn_at(grove_error *error, const grove_place *place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A scope says where functions without an error argument report: those that plugins call. The
+/* A scope receives the errors of functions without an error argument, which plugins call. The
  * caller of a plugin sets it for the duration of a call, for its own thread and for the threads
  * that work for it (threads.h). */
 typedef struct grove_error_scope {

@@ -38,7 +38,7 @@ static char *read_stream(int fd, const char *path, size_t max, size_t *length, g
     return text.at ? text.at : grove_strdup("");
 }
 
-/* What a file is by its first bytes, where that is no text; else NULL. */
+/* The format of a file by its first bytes, if it is no text; else NULL. */
 static const char *binary_format(const char *bytes, size_t length)
 {
     static const struct {
@@ -97,7 +97,7 @@ char *grove_file_read(const char *path, size_t max, bool text, size_t *length, g
     return bytes;
 }
 
-/* ---- what is there ---- */
+/* ---- looking at paths ---- */
 
 bool grove_path_is_absent(int reason)
 {
@@ -117,7 +117,7 @@ int grove_file_mark_of(const char *path, grove_file_mark *mark, grove_error *err
     if (lstat(path, &info))
         return grove_path_is_absent(errno) ? 0 : fail_to_look(path, error);
     mark->inode = (uint64_t)info.st_ino;
-    if (!S_ISDIR(info.st_mode)) { /* what a folder has beside changes with what is in it */
+    if (!S_ISDIR(info.st_mode)) { /* a folder's other fields change with its files */
         mark->size = (int64_t)info.st_size;
         mark->seconds = (int64_t)info.st_mtim.tv_sec;
         mark->nanoseconds = (int64_t)info.st_mtim.tv_nsec;
@@ -276,7 +276,7 @@ char *grove_path_whole(const char *path)
     return whole_of(path, 0);
 }
 
-/* What older systems and some file systems say of a flag that they do not know. */
+/* Errors of older systems and some file systems for a flag that they do not know. */
 static int unsupported(int failed)
 {
     if (failed && (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP))

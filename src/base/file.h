@@ -12,13 +12,12 @@
  * or too large, or, when `text`, contains NUL bytes. */
 char *grove_file_read(const char *path, size_t max, bool text, size_t *length, grove_error *error);
 
-/* Atomic writing: grove_file_create opens a new temporary file beside `path`, or what a link there
- * leads to, grove_file_create_in one in a folder; grove_file_commit
- * flushes it, syncs it and renames it to `path`, replacing an existing file at once;
- * grove_file_move renames it to another name on the same disk; grove_file_discard removes it. A
- * write error is reported by commit and move at the latest, with the path and the reason. These
- * three free the object. What is no file (base/output.h) is never replaced: commit and move send it
- * all bytes. */
+/* Atomic writing: grove_file_create opens a new temporary file next to `path`, or next to the
+ * target of a link there, grove_file_create_in one in a folder; grove_file_commit flushes it, syncs
+ * it and renames it to `path`, replacing an existing file at once; grove_file_move renames it to
+ * another name on the same disk; grove_file_discard removes it. A write error is reported by commit
+ * and move at the latest, with the path and the reason. These three free the object. A stream
+ * (base/output.h) is never replaced: commit and move send it all bytes. */
 typedef struct grove_file grove_file;
 grove_file *grove_file_create(const char *path, grove_error *error);
 /* The same after grove_output_check; without `overwrite` nothing is replaced that comes later. */
@@ -34,12 +33,12 @@ int grove_file_move(grove_file *file, const char *to, grove_error *error);
 int grove_file_rename(grove_file *file, const char *to, grove_error *error);
 void grove_file_discard(grove_file *file);
 
-/* What identifies a file: renaming keeps all of it. inode 0: there is none. */
+/* Identifies a file: renaming keeps all fields. inode 0: there is none. */
 typedef struct {
     uint64_t inode;
     int64_t size, seconds, nanoseconds;
 } grove_file_mark;
-/* Not of what a link points to. A code with a message where the system cannot tell. */
+/* Of a link itself, not of its target. A code with a message if the system reports an error. */
 int grove_file_mark_of(const char *path, grove_file_mark *mark, grove_error *error);
 bool grove_file_mark_equal(const grove_file_mark *a, const grove_file_mark *b);
 
@@ -48,8 +47,8 @@ bool grove_file_mark_equal(const grove_file_mark *a, const grove_file_mark *b);
 char *grove_path_hint(const char *path);
 /* "PATH: there is no such file or folder", with that hint: GROVE_MISSING. */
 int grove_path_fail(const char *path, grove_error *error);
-/* What is at a path, links followed; UNKNOWN, with a message, where the system cannot tell. Nothing
- * is there only where the system says so. */
+/* The kind of file at a path, links followed; UNKNOWN, with a message, if the system reports an
+ * error. NONE only if the system reports that nothing is there. */
 typedef enum {
     GROVE_PATH_UNKNOWN,
     GROVE_PATH_NONE,
@@ -59,13 +58,13 @@ typedef enum {
 grove_path_kind grove_path_look(const char *path, grove_error *error);
 /* Whether this errno says that nothing can be at a path; all others say nothing of that. */
 bool grove_path_is_absent(int reason);
-bool grove_path_exists(const char *path); /* also where the system cannot tell */
+bool grove_path_exists(const char *path); /* also if the system reports an error */
 bool grove_path_is_folder(const char *path);
 bool grove_path_is_link(const char *path);
-/* Whether both are one file or folder that exists, by whatever names. */
+/* Whether both are one file or folder that exists, by any names. */
 bool grove_path_is_same(const char *a, const char *b);
-/* The path without links, . and .., also of what does not exist yet; NULL where its folder does not
- * exist. Caller frees. */
+/* The path without links, . and .., also of a file that does not exist yet; NULL where its folder
+ * does not exist. Caller frees. */
 char *grove_path_whole(const char *path);
 /* `path` relative to the folder of `base_file`; a copy of an absolute path. Caller frees. */
 char *grove_path_beside(const char *base_file, const char *path);
@@ -93,7 +92,7 @@ char *grove_path_name(const char *path);
 /* A copy of a regular file under a name that must be new; 0, or -1 with errno. */
 int grove_file_copy(const char *from, const char *to);
 /* Names in a folder, sorted, without "." and ".."; NULL-terminated. Free each name and the list.
- * grove_folder_list: none where it cannot be read, for what need not be complete;
+ * grove_folder_list: none where it cannot be read, for uses that need not be complete;
  * grove_folder_read: NULL with a message. */
 char **grove_folder_list(const char *path);
 char **grove_folder_read(const char *path, grove_error *error);

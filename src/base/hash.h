@@ -19,8 +19,8 @@ grove_hash grove_hash_integer(grove_hash hash, int64_t value);
 grove_hash grove_hash_number(grove_hash hash, double value); /* -0 equals 0 */
 grove_hash grove_hash_join(grove_hash hash, grove_hash other);
 bool grove_hash_equal(grove_hash a, grove_hash b);
-/* Identity of a file's content without reading it: path, size, inode, mtime (ns); of a folder that
- * of its files. */
+/* Identity of a file's content without reading it: path, size, inode, mtime (ns); of a folder: of
+ * its files. */
 grove_hash grove_hash_file(grove_hash hash, const char *path);
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct grove_progress {
-    char *title, *unit, *note; /* note: NULL, or what is being done */
+    char *title, *unit, *note; /* note: the present work, or NULL */
     double total, done, began, drawn, rate, rate_time, rate_done;
     bool terminal;
 };
@@ -121,7 +121,7 @@ void grove_progress_advance(grove_progress *progress, double by)
     progress->done += by;
     double since = now - progress->rate_time;
     if (since > 0.5 || progress->rate == 0) { /* averaged over some seconds */
-        /* what is counted may be taken back */
+        /* counted work may be taken back */
         double rate = since > 0 ? (progress->done - progress->rate_done) / since : 0;
         rate = rate > 0 ? rate : 0;
         double weight = progress->rate == 0 ? 1 : since / (since + 3);

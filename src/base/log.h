@@ -20,7 +20,7 @@ void grove_log_watch(void (*watch)(const char *message));
 typedef struct grove_progress grove_progress;
 grove_progress *grove_progress_new(const char *title, const char *unit, double total);
 void grove_progress_advance(grove_progress *progress, double by);
-/* What is being done, behind the bar that is shown, until the next note; nothing without a bar. */
+/* Shows the present work behind the bar until the next note; without a bar nothing. */
 void grove_progress_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void grove_progress_free(grove_progress *progress); /* removes the bar; NULL is fine */
 

@@ -15,8 +15,9 @@ void *grove_copy(const void *from, size_t bytes);
 
 /* count * size bytes, zeroed, or NULL when the product overflows or memory is short. */
 void *grove_try_alloc(size_t count, size_t size);
-/* The same of so many bytes, in small pages: those that nobody writes to take no memory, even where
- * the system prefers large ones, or has less than all of it. Freed by grove_free_gaps. */
+/* The same of `bytes` bytes, in small pages: pages that are never written take no memory, even
+ * where the system prefers large pages, or has less memory than all of them. Freed by
+ * grove_free_gaps. */
 void *grove_try_alloc_gaps(size_t bytes);
 void grove_free_gaps(void *at); /* NULL is fine */
 
@@ -37,13 +38,13 @@ char *grove_arena_format(grove_arena *arena, const char *format, ...)
 /* For qsort: doubles in ascending order. */
 int grove_compare_numbers(const void *a, const void *b);
 
-/* Bytes that this process may still use without swapping: the minimum of what the system, the
- * control group and the resource limits leave. */
+/* Bytes that this process may still use without swapping: the minimum of the free memory of the
+ * system, the control group and the resource limits. */
 uint64_t grove_memory_available(void);
 /* Whether memory that is not written to counts for nothing: not where the system, or a resource
  * limit, counts addresses. */
 bool grove_memory_lends_gaps(void);
-/* Gives memory that was freed back to the system: what is larger could not use it. */
+/* Gives memory that was freed back to the system: larger blocks could not use it. */
 void grove_memory_trim(void);
 /* Resident bytes of this process, without memory that was freed, which is used again. */
 uint64_t grove_memory_resident(void);

@@ -5,9 +5,10 @@
 #include "base/error.h"
 #include <stdbool.h>
 
-/* The address of `symbol` in the module NAME.so, in the folder grove/ beside an installed libgrove,
- * or beside libgrove in a build tree. The module stays open. NULL with GROVE_MISSING and the
- * message `missing` when this build has no such module, or with GROVE_ABI when it cannot be opened.
+/* The address of `symbol` in the module NAME.so, in the folder grove/ next to an installed
+ * libgrove, or next to libgrove in a build tree. The module stays open. NULL with GROVE_MISSING and
+ * the message `missing` when this build has no such module, or with GROVE_ABI when it cannot be
+ * opened.
  */
 const void *grove_module_open(const char *name, const char *symbol, const char *missing,
                               grove_error *error);

@@ -17,10 +17,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* ---- what stands there ---- */
+/* ---- the kind of output ---- */
 
-/* Links of this file system are names of open descriptors: what they seem to lead to may be
- * a pipe, or a file whose name has gone. */
+/* Links of this file system are names of open descriptors: their targets may be a pipe, or a file
+ * whose name has gone. */
 static bool is_descriptor(const char *link)
 {
     char *folder = grove_path_folder(link);
@@ -31,8 +31,8 @@ static bool is_descriptor(const char *link)
     return is;
 }
 
-/* Replaces *at by what it leads to through `links` links, at most 40, and looks at that; 0, or -1
- * with errno. */
+/* Replaces *at by its target through `links` links, at most 40, and looks at that; 0, or -1 with
+ * errno. */
 static int follow(char **at, int *links, struct stat *info)
 {
     char to[PATH_MAX];
@@ -59,7 +59,7 @@ static grove_output_kind kind_of(mode_t mode)
     return S_ISREG(mode)   ? GROVE_OUTPUT_FILE
            : S_ISDIR(mode) ? GROVE_OUTPUT_FOLDER
            : S_ISBLK(mode) ? GROVE_OUTPUT_UNKNOWN
-                           : GROVE_OUTPUT_STREAM; /* what is still a link is a descriptor */
+                           : GROVE_OUTPUT_STREAM; /* a link that is left is a descriptor */
 }
 
 grove_output_kind grove_output_look(const char *path, char **place, grove_error *error)
@@ -87,8 +87,8 @@ grove_output_kind grove_output_look(const char *path, char **place, grove_error 
     return kind;
 }
 
-/* Whether the folder is a casacore table: by how its table.dat begins, after a length "Table"
- * behind its own. -1 with errno: the system cannot tell. */
+/* Whether the folder is a casacore table: its table.dat begins with a mark, and "Table" with its
+ * length. -1 with errno: it cannot be read. */
 static int is_table(const char *folder)
 {
     static const char mark[] = {'\xbe', '\xbe', '\xbe', '\xbe'}, name[] = "\0\0\0\5Table";
@@ -304,7 +304,7 @@ struct grove_file {
     bool is_new; /* nothing of that name is replaced */
 };
 
-/* What goes to a stream is kept until all of it is there. */
+/* Bytes for a stream are kept until they are complete. */
 static grove_file *create_for_stream(const char *path, grove_error *error)
 {
     grove_file *file = grove_alloc(sizeof(*file));
@@ -369,7 +369,7 @@ grove_file *grove_file_create_in(const char *folder, const char *path, grove_err
     if (fd >= 0) {
         mode_t mask = umask(0);
         umask(mask);
-        (void)!fchmod(fd, 0666 & ~mask); /* mkstemp's 0600 is not what a user expects */
+        (void)!fchmod(fd, 0666 & ~mask); /* a user does not expect mkstemp's 0600 */
         file->stream = fdopen(fd, "wb");
     }
     if (!file->stream) {

@@ -93,7 +93,7 @@ const char *const *grove_record_expected(const grove_record *record)
     return record->expected ? (const char *const *)record->expected : none;
 }
 
-/* A new folder, locked. Before it is, someone may take it for that of a run that died. */
+/* A new folder, locked. Until it is locked, another process may think that its run died. */
 static char *make_work(const char *folder, const char *prefix, int *lock)
 {
     char *work = NULL;
@@ -224,7 +224,7 @@ int grove_record_add_file(grove_record *record, grove_file *file, bool overwrite
     return code;
 }
 
-/* What an entry changes, or the folder whose files it changes; caller frees. */
+/* The path that an entry changes, or the folder whose files it changes; caller frees. */
 static char *changed_path(const entry *each)
 {
     char *around = grove_path_folder(each->work);
@@ -313,7 +313,7 @@ static int make_changes(entry *each, grove_error *error)
     return code;
 }
 
-/* That calls have succeeded is not enough: what is there counts. */
+/* Successful calls are no proof: the files are checked. */
 static int check_changes(const entry *each, grove_error *error)
 {
     bool made;
@@ -360,7 +360,7 @@ static void put_back(grove_record *record, size_t count, grove_error *error)
         code = remove_record(record, error);
     if (!code)
         return;
-    /* What is left is all that can bring the old state back. */
+    /* Keeps the working folders, which alone can restore the old state. */
     grove_fail(error, code, "%s: grove recover will put everything back",
                record->entries[0].list.work);
     while (record->count)
@@ -372,7 +372,7 @@ int grove_record_commit(grove_record *record, grove_error *error)
     size_t made = 0;
     int code = 0;
 
-    for (size_t i = 0; i < record->count; i++) /* those of outputs that are not to be */
+    for (size_t i = 0; i < record->count; i++) /* drops outputs that are not to be written */
         while (i < record->count && !record->entries[i].added)
             grove_record_drop(record, record->entries[i].work);
     if (!record->count)

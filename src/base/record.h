@@ -1,8 +1,8 @@
-/* The record of a run: changes to folders of which all happen or none, also when the process dies.
+/* The record of a run: changes to folders: either all happen or none, also when the process dies.
  *
- * What is to change is first prepared in working folders, each beside or inside of what it will
- * change. Committing writes down what will be renamed and what the files were, renames, and removes
- * the record: that moment commits. A record that is still there belongs to a run that died:
+ * Changes are first prepared in working folders, each next to or inside of the folder that it will
+ * change. Committing writes down the new names and the old files, renames, and removes the record:
+ * that moment commits. A record that is still there belongs to a run that died:
  * grove_record_recover puts everything back. */
 #ifndef GROVE_BASE_RECORD_H
 #define GROVE_BASE_RECORD_H
@@ -12,7 +12,7 @@
 
 typedef struct grove_record grove_record;
 grove_record *grove_record_new(void);
-/* Removes the working folders; what was not committed is gone. NULL is fine. */
+/* Removes the working folders; changes that were not committed are gone. NULL is fine. */
 void grove_record_free(grove_record *record);
 
 /* The record of the run that calls on this thread (NULL: none), set by who makes the calls. */
@@ -23,33 +23,33 @@ grove_record *grove_record_current(void);
 void grove_record_wait(bool wait);
 bool grove_record_waits(void);
 
-/* That the run will write what has this path; for who takes locks of all that it will write at
- * once. Those paths, NULL-terminated; borrowed. */
+/* Declares a path that the run will write, so that locks of all paths can be taken at once. The
+ * declared paths, NULL-terminated; borrowed. */
 void grove_record_expect(grove_record *record, const char *path);
 const char *const *grove_record_expected(const grove_record *record);
 
 /* A new empty folder FOLDER/PREFIXxxxxxx for work, which only this user may enter and which is
- * locked as long as the record lives. In it, what is prepared has the name GROVE_RECORD_TABLE.
- * Borrowed; NULL with a message. */
+ * locked as long as the record lives. In it, the prepared folder or file has the name
+ * GROVE_RECORD_TABLE. Borrowed; NULL with a message. */
 #define GROVE_RECORD_TABLE "table"
 const char *grove_record_work(grove_record *record, const char *folder, const char *prefix,
                               grove_error *error);
-/* Removes a working folder and what was to be done with it. */
+/* Removes a working folder and its planned changes. */
 void grove_record_drop(grove_record *record, const char *work);
 
-/* The files of WORK/table will be those of the folder that WORK lies in: those that differ replace
- * the ones of their names, table.dat last, and data files that are not in WORK/table go.
- * `without_lock`: table.lock goes first of all. It says how many columns and rows there are;
- * casacore makes another. */
+/* The files of WORK/table replace the files of the folder around WORK: different files replace the
+ * ones of their names, table.dat last, and data files that are not in WORK/table are removed.
+ * `without_lock`: table.lock is removed first. It has the number of columns and rows; casacore
+ * makes a new one. */
 void grove_record_add_files(grove_record *record, const char *work, bool without_lock);
-/* The folder or file WORK/table will have the name `path`, which lies beside WORK. `replace`: what
- * has that name is replaced; else nothing may be there. */
+/* The folder or file WORK/table will have the name `path`, next to WORK. `replace`: an existing one
+ * is replaced; else nothing may be there. */
 void grove_record_add_path(grove_record *record, const char *work, const char *path, bool replace);
 
 /* A file to be written in a working folder of its own; then it will have the name `path`, as above.
- * What a run that died left there is put right first. Unless `overwrite`, a file of that name is an
- * error, also one that another program has made in the meantime: it is kept. A stream
- * (base/output.h) gets it when it is added. NULL, or a code, with a message. */
+ * A run that died there is recovered first. Unless `overwrite`, a file of that name is an error,
+ * also one that another program has made in the meantime: it is kept. A stream (base/output.h) gets
+ * it when it is added. NULL, or a code, with a message. */
 grove_file *grove_record_create(grove_record *record, const char *path, bool overwrite,
                                 grove_error *error);
 int grove_record_add_file(grove_record *record, grove_file *file, bool overwrite,
@@ -60,20 +60,20 @@ int grove_record_commit(grove_record *record, grove_error *error);
 
 /* ---- after a run that died ---- */
 
-/* How the working folders inside of a folder, and those beside it, begin. */
+/* The names of working folders inside of a folder, and next to it, begin with these. */
 #define GROVE_RECORD_INSIDE ".grove-"
-char *grove_record_prefix(const char *path); /* beside it: ".NAME.grove-"; caller frees */
+char *grove_record_prefix(const char *path); /* next to it: ".NAME.grove-"; caller frees */
 
 typedef enum { GROVE_RECORD_NONE, GROVE_RECORD_CLEANED, GROVE_RECORD_UNDONE } grove_record_state;
 
-/* Whether a working folder inside or beside `path` is left from a run that died; NONE also where
+/* Whether a working folder inside or next to `path` is left from a run that died; NONE also where
  * all belong to runs that live. */
 int grove_record_look(const char *path, grove_record_state *state, grove_error *error);
-/* Puts `path`, and what else the same run wrote, back to what it was before that run, or finishes
+/* Restores `path`, and all other outputs of the same run, to the state before that run, or finishes
  * tidying up for a run that had committed. The caller has the exclusive lock of `path`. Fails, and
- * changes nothing, when files are not those that the run left. */
+ * changes nothing, when files have changed since that run. */
 int grove_record_recover(const char *path, grove_record_state *done, grove_error *error);
-/* The same for a file that is to be written; a note says what was put back. */
+/* The same for a file that is to be written; a note reports restored files. */
 int grove_record_recover_file(const char *path, grove_error *error);
 
 #endif

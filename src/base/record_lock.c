@@ -1,4 +1,4 @@
-/* Locks of working folders, by which a run that lives is told from one that died. */
+/* Locks of working folders, which distinguish a run that lives from one that died. */
 #include "base/record_private.h"
 
 #include "base/file.h"
@@ -134,14 +134,14 @@ static int make_lock(const char *work, const char *name)
     return lock;
 }
 
-/* ---- taking that of a run that died ---- */
+/* ---- taking the lock of a run that died ---- */
 
 static bool is_lock(const char *name)
 {
     return !strcmp(name, "lock") || !strncmp(name, "lock.", 5);
 }
 
-/* The number of the last lock in the folder: that of `lock` is 0; -1 with errno. */
+/* The number of the last lock in the folder: `lock` has 0; -1 with errno. */
 static int last_number(const char *work)
 {
     char **names = grove_folder_read(work, NULL);
@@ -167,7 +167,8 @@ static int take_over(const char *work)
 
     if (last >= 0 && owner_died(last)) {
         lock = make_lock(work, next);
-        if (lock < 0 && (errno == EACCES || errno == EROFS)) { /* enough to look what there is */
+        if (lock < 0 &&
+            (errno == EACCES || errno == EROFS)) { /* enough for looking at the folder */
             lock = last;
             last = -1;
         }

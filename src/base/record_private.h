@@ -1,4 +1,4 @@
-/* What making and undoing the changes of a record share: one working folder and its list. */
+/* Shared by making and undoing the changes of a record: one working folder and its list. */
 #ifndef GROVE_BASE_RECORD_PRIVATE_H
 #define GROVE_BASE_RECORD_PRIVATE_H
 
@@ -15,8 +15,8 @@ typedef struct {
 typedef struct {
     char *work;  /* the working folder */
     char *home;  /* the working folder that has the record of the run */
-    bool folder; /* one folder, or file, changes as a whole, beside `work`; else files of the folder
-                    around it */
+    bool folder; /* one folder, or file, changes as a whole, next to `work`; else files of the
+                    folder around it */
     grove_change *changes;
     size_t count, capacity;
 } grove_change_list;
@@ -24,8 +24,8 @@ typedef struct {
 void grove_change_add(grove_change_list *list, const char *name, grove_file_mark before,
                       grove_file_mark after);
 void grove_change_list_release(grove_change_list *list);
-/* Writes what will be WORK/changes; it has that name, and is on disk, once the file is moved there
- * and the folder synced. NULL with a message. */
+/* Writes the content of WORK/changes; it has that name, and is on disk, once the file is moved
+ * there and the folder synced. NULL with a message. */
 grove_file *grove_change_list_write(const grove_change_list *list, grove_error *error);
 /* Reads it: 1 when it is there and good, 0 when it is not there. */
 int grove_change_list_read(grove_change_list *list, const char *work, grove_error *error);
@@ -48,17 +48,17 @@ typedef struct {
 /* Writes down all that is to change, and the record in the first folder: all is on disk then. */
 int grove_record_write_down(grove_record_entry *entries, size_t count, grove_error *error);
 
-/* Whether every change was made: those of a run that did not come so far were not. */
+/* Whether every change was made; not if the run died before. */
 int grove_change_list_made(const grove_change_list *list, bool *made, grove_error *error);
-/* Whether every file is what the list says, before or after; and puts back what was changed. */
+/* Whether every file is as in the list, before or after; undo restores changed files. */
 int grove_change_list_check(const grove_change_list *list, grove_error *error);
 int grove_change_list_undo(const grove_change_list *list, grove_error *error);
 /* The lock of a working folder, which its run has as long as it lives: a file in it, or -1 with
- * errno, EWOULDBLOCK where another has it and ENOENT where there is none. Where
- * the file system has no locks, the file says which process of which host that is; of several who
- * take that of a run that died one gets it. */
+ * errno, EWOULDBLOCK where another has it and ENOENT where there is none. Where the file system has
+ * no locks, the file names the process and its host; if several processes take the lock of a run
+ * that died, one gets it. */
 int grove_record_lock(const char *work, bool create);
-/* Gives back what was taken or made: the file goes if this process made it. */
+/* Gives the lock back: its file is removed if this process made it. */
 void grove_record_unlock(const char *work, int lock);
 /* After the commit: removes the files that go, then the working folder. */
 void grove_change_list_tidy(const grove_change_list *list);

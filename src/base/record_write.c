@@ -1,4 +1,4 @@
-/* What a record says: the changes of each working folder, found and written down. */
+/* The content of a record: the changes of each working folder, found and written down. */
 #include "base/record_private.h"
 
 #include "base/file.h"
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Data files of a table begin so, as do those that describe it. */
+/* Data files of a table begin so, as do the files that describe it. */
 static bool is_table_file(const char *name)
 {
     return !strncmp(name, "table.", 6) && strcmp(name, "table.lock") != 0 &&
@@ -48,8 +48,8 @@ static int sync_path(const char *path, grove_error *error)
                : 0;
 }
 
-/* Files of WORK/table that are not those of the folder, and files of the folder that are not in
- * WORK/table; `folder`: whose names are looked at. */
+/* Lists files of WORK/table that differ from the folder's, and files of the folder that are not in
+ * WORK/table; `folder`: the one whose names are looked at. */
 static int list_files(grove_record_entry *each, const char *folder, bool prepared,
                       grove_error *error)
 {
@@ -127,7 +127,7 @@ static int list_path(grove_record_entry *each, const char *around, const char *p
     return code ? code : sync_all(prepared, error);
 }
 
-/* Files of WORK/table, all of which are synced then, begin to go to disk together. */
+/* Files of WORK/table begin to go to disk together, before all are synced. */
 static void start_sync(const grove_record_entry *each)
 {
     char *prepared = grove_path_join(each->work, GROVE_RECORD_TABLE);
@@ -204,7 +204,7 @@ static grove_file *write_record(const grove_record_entry *entries, size_t count,
     return file;
 }
 
-/* What was written to a stream begins to go to disk; faults show when the file is renamed. */
+/* The file's buffered bytes begin to go to disk; faults show when the file is renamed. */
 static void start_file(grove_file *file)
 {
     (void)fflush(grove_file_stream(file));
@@ -235,7 +235,7 @@ static int place_lists(const grove_record_entry *entries, size_t count, grove_fi
         grove_file_discard(file);
         return code;
     }
-    /* a record whose name is not on disk could not put back what follows it there */
+    /* a record whose name is not on disk could not undo the changes after it */
     char *record = grove_path_join(entries[0].work, "record");
     code = grove_file_rename(file, record, error);
     if (!code && (code = sync_path(entries[0].work, error)))

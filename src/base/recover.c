@@ -32,7 +32,8 @@ char *grove_record_prefix(const char *path)
     return prefix;
 }
 
-/* What errno says is not there, or may not be looked at: whoever may write here may. */
+/* Whether errno means that nothing is there, or that this user may not look at it: then another
+ * user can. */
 static bool is_nothing(void)
 {
     return errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == EPERM ||
@@ -91,8 +92,8 @@ static int add(remnants *found, const char *path, grove_error *error)
     return 0;
 }
 
-/* Whether who has made a file may say what is to be done around it: this user, or the one to whom
- * the folder belongs. In a folder for all, anyone may make one. 1 or 0. */
+/* Whether a record may change files around it: if its owner is this user or the owner of the
+ * folder. In a folder for all, anyone may make a file. 1 or 0. */
 static int is_trusted(const char *path, grove_error *error)
 {
     char *folder = grove_path_folder(path);
@@ -127,7 +128,7 @@ static int find_in(const char *folder, const char *prefix, bool inside, remnants
     return code;
 }
 
-/* Locks what it finds; whatever it returns, it is to be released. */
+/* Locks the remnants that it finds; the caller releases them, also after a failure. */
 static int find(const char *path, remnants *found, grove_error *error)
 {
     char *real = realpath(path, NULL);
@@ -276,7 +277,7 @@ static int recover_one(remnant *each, grove_record_state *done, grove_error *err
             grove_change_list_tidy(&each->list);
         else
             grove_path_remove(each->path, NULL);
-        code = 0; /* what cannot be removed is harmless */
+        code = 0; /* remaining files are harmless */
         if (*done == GROVE_RECORD_NONE && !grove_path_exists(each->path))
             *done = GROVE_RECORD_CLEANED;
     }

@@ -52,8 +52,8 @@ void grove_text_add(grove_text *text, const char *format, ...)
     va_end(args);
 }
 
-/* The bytes of a control character at `at`, also of those that UTF-8 writes as C2 80 to C2 9F; 0:
- * another character. */
+/* The bytes of a control character at `at`, also if UTF-8 writes it as C2 80 to C2 9F; 0: another
+ * character. */
 static size_t control_length(const char *at, size_t left, const char *keep)
 {
     unsigned char byte = (unsigned char)*at;
@@ -119,7 +119,7 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Edit distance with transposition of neighbours (optimal string alignment), whatever the case, at
+/* Edit distance with transposition of neighbours (optimal string alignment), regardless of case, at
  * most 63 characters each. */
 static int distance(const char *first, const char *second)
 {

@@ -19,7 +19,7 @@ int grove_threads_count(const grove_threads *threads); /* 1 for NULL */
 void grove_parallel(grove_threads *threads, int64_t count, int64_t grain,
                     void (*fn)(void *context, int64_t first, int64_t last), void *context);
 
-/* The same, item by item, for those who have a pool as void *: fn(context, i). */
+/* The same, item by item, with the pool as void *: fn(context, i). */
 typedef struct {
     void (*fn)(void *context, int64_t i);
     void *context;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Lines are "VERSION | MACHINE | WHAT | NUMBER ...": numbers are integers, so that no locale
+/* Lines are "VERSION | MACHINE | NAME | NUMBER ...": numbers are integers, so that no locale
  * matters, in millionths. */
 #define HEAD "# Costs on this machine, measured by grove tune; may be removed.\n"
 enum { MAX_BYTES = 1 << 20 };
@@ -33,7 +33,7 @@ static char *without_separators(char *words)
     return words;
 }
 
-/* The rest of the first line of a file that begins with `title`, without what separates lines and
+/* The rest of the first line of a file that begins with `title`, without separators of lines and
  * columns. Caller frees. */
 static char *line_of(const char *path, const char *title)
 {

@@ -20,8 +20,8 @@ enum { GROVE_TUNING_MAX = 16 };
 /* The numbers measured here with this version of Grove. False, with nothing written, if there are
  * none. A file that is not one of `grove tune` gets one warning in the process. */
 bool grove_tuning_find(grove_tuning_kind kind, const char *what, double *numbers, int count);
-/* Replaces all numbers of this machine and version; keeps those of others. `path` gets the file's
- * name, which the caller frees, also after a failure; NULL where there is no folder for it. */
+/* Replaces all numbers of this machine and version; keeps the others. `path` gets the file's name,
+ * which the caller frees, also after a failure; NULL where there is no folder for it. */
 int grove_tuning_store(const grove_tuning *entries, int count, char **path, grove_error *error);
 
 /* Whether this machine may have an NVIDIA GPU. Its driver is not started. */

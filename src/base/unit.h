@@ -41,8 +41,8 @@ char *grove_unit_describe(char *buf, grove_unit unit);
  * in hours if marked with h, or if written with colons and right_ascension is true. "49d51m07s",
  * "+49.51.07.0", "-00:10:00" are degrees. Returns the first character after it, or NULL. */
 const char *grove_parse_angle(const char *text, bool right_ascension, double *radians);
-/* Frames of directions. B1950 is that of FK4 (with the E-terms of aberration), of something that
- * does not move, seen in 1950. J2000 is not told from ICRS, which differs by 0.02 arcsec. */
+/* Frames of directions. B1950 is FK4 (with the E-terms of aberration), for a source without proper
+ * motion, at epoch 1950. J2000 is not distinguished from ICRS, which differs by 0.02 arcsec. */
 typedef enum {
     GROVE_FRAME_UNKNOWN,
     GROVE_FRAME_J2000,
@@ -56,7 +56,7 @@ void grove_frame_to_j2000(grove_frame frame, double radec[2]);
 /* The position angle in J2000 of the frame's north, at a direction in the frame, rad. */
 double grove_frame_north(grove_frame frame, const double radec[2]);
 /* Parses a direction: right ascension, then declination, separated by white space or a comma, to
- * J2000. A frame may stand before them, such as in "B1950 05h38m43.5s 49d49m42.7s". */
+ * J2000. A frame may precede them, such as in "B1950 05h38m43.5s 49d49m42.7s". */
 int grove_parse_direction(const char *text, double radec[2]);
 /* "05h42m36.1s" and "+49d51m07s" into buf (at least 32 bytes each). */
 char *grove_show_ra(char *buf, double radians);
