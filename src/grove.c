@@ -28,8 +28,8 @@ static void add_folder(char ***list, size_t *count, char *folder)
     (*list)[*count] = NULL;
 }
 
-/* The given folders, those of an environment variable, then the installed one, each of the latter
- * with `below` appended. */
+/* The given folders, the folders of an environment variable, then the installed one, each of the
+ * latter two with `below` appended. */
 static char **folders_of(const char *const *given, const char *variable, const char *installed,
                          const char *below)
 {

@@ -99,7 +99,7 @@ void grove_accumulator_free(grove_accumulator *a)
 
 /* ---- ranges ---- */
 
-/* The ranges of a level's sums, from those of the tile. */
+/* The ranges of a level's sums, from the tile's. */
 static grove_range widen(const grove_block *block, grove_range range, lifetime life)
 {
     for (int k = 0; k < GROVE_CUTS; k++) {
@@ -138,7 +138,7 @@ static int ranges_after(const grove_node *node, const level *levels, int count, 
     return n;
 }
 
-/* The ranges of a level's sums: those of the last level cover the whole run. */
+/* The ranges of a level's sums: the last level's cover the whole run. */
 static lifetime life_of(const level *levels, int count, int i)
 {
     return i < 0 ? ONE_TILE : i + 1 == count ? WHOLE_RUN : levels[i].life;
@@ -194,7 +194,7 @@ static bool reduces_time(const grove_accumulator *a)
     return axis && axis->kind == GROVE_AXIS_TIME;
 }
 
-/* The sums that this tile continues: those of its device, for times before it. */
+/* The sums that this tile continues: of its device, for times before it. */
 static branch *branch_for(grove_accumulator *a, const grove_block *tile)
 {
     branch *last = a->branch_count ? &a->branches[a->branch_count - 1] : NULL;
@@ -285,7 +285,7 @@ int grove_accumulator_end_chunks(grove_accumulator *a, const grove_block *tile)
 
 /* ---- merging ---- */
 
-/* Merges `b`, whose times follow those of `a`, into `a`, and frees `b`. */
+/* Merges `b`, whose times follow the times of `a`, into `a`, and frees `b`. */
 static int merge_branch(const grove_accumulator *acc, branch *a, branch *b)
 {
     grove_block_sums *to = a->sums[acc->count - 1], *from = b->sums[acc->count - 1];

@@ -15,8 +15,8 @@
 
 typedef struct grove_accumulator grove_accumulator;
 
-/* The reduction `node` over tiles of `block`, of which those axes are cut that have a bit in
- * `divided`. `counted`: the input has flags. */
+/* The reduction `node` over tiles of `block`, whose axes with a bit in `divided` are cut.
+ * `counted`: the input has flags. */
 grove_accumulator *grove_accumulator_new(grove_session *session, const grove_node *node,
                                          const grove_block *block, unsigned divided, bool counted);
 void grove_accumulator_free(grove_accumulator *accumulator); /* NULL is fine */
@@ -25,7 +25,7 @@ void grove_accumulator_free(grove_accumulator *accumulator); /* NULL is fine */
  * grove_accumulator_end_chunks follows the last chunk. Tiles must come in order: time slowest, then
  * freq, then baseline; tiles of the same times on the same device. `space`: the tile's ranges of
  * the input. `rows`: a value on the host along some of its axes, which flags rows that count as
- * flagged, of which the input may hold anything; NULL: none. */
+ * flagged and are undefined in the input; NULL: none. */
 int grove_accumulator_add(grove_accumulator *accumulator, const grove_block *tile,
                           grove_value *input, const grove_value *rows, const grove_range *space,
                           int axes, bool chunk);
@@ -45,7 +45,7 @@ void *grove_accumulator_save(grove_accumulator *accumulator, size_t *bytes);
 /* Reads such bytes into a new accumulator made with the same arguments. */
 int grove_accumulator_load(grove_accumulator *accumulator, const void *from, size_t bytes);
 
-/* Maximum of bytes beside its input, on host and devices together, for tiles of that size. */
+/* Maximum of bytes besides its input, on host and devices together, for tiles of that size. */
 uint64_t grove_accumulator_bytes(const grove_node *node, const grove_range *space, int axes,
                                  const grove_block *block, unsigned divided, bool counted,
                                  bool chunks);

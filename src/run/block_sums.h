@@ -29,13 +29,13 @@ void grove_block_sums_free(grove_block_sums *sums); /* NULL is fine */
 void grove_block_sums_keep_nodes(grove_block_sums *sums, const grove_range *range, int axes);
 /* Frees the nodes: all cells have been added. */
 void grove_block_sums_drop_nodes(grove_block_sums *sums);
-/* Bytes of the sums of so many cells, and of the nodes kept for so many. */
+/* Bytes of the sums of `cells` cells, and of nodes kept for `node_cells` cells. */
 uint64_t grove_block_sums_bytes(int elements, int parts, bool counted, uint64_t cells, int levels,
                                 uint64_t node_cells);
 
-/* Adds the block `space` of a value, which follows what was added before. `fresh`: nothing was
- * added to these cells yet, and they are undefined. Axes that `to` lacks are reduced. Runs where
- * the numbers are. `rows`: see grove_accumulator_add; only with counts. */
+/* Adds the block `space` of a value, which follows earlier blocks. `fresh`: nothing was added to
+ * these cells yet, and they are undefined. Axes that `to` does not have are reduced. Runs where the
+ * numbers are. `rows`: see grove_accumulator_add; only with counts. */
 int grove_block_sums_add_value(grove_session *session, grove_block_sums *to,
                                const grove_value *value, const grove_value *rows,
                                const grove_range *space, int axes, bool fresh);

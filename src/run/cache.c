@@ -100,8 +100,8 @@ static void take_out(grove_cache *cache, size_t hole)
     memset(&cache->slots[hole], 0, sizeof(entry));
 }
 
-/* What dropping a value must free: anything, its numbers on the host, or at least its flags on the
- * host. */
+/* Memory that dropping a value must free: any, its numbers on the host, or at least its flags on
+ * the host. */
 typedef enum { ANYWHERE, HOST_NUMBERS, HOST_FLAGS } hold;
 
 static uint64_t held(const entry *e, hold what)
@@ -113,8 +113,7 @@ static uint64_t held(const entry *e, hold what)
     return e->bytes;
 }
 
-/* Drops the value of lowest worth among those that free such memory; returns how many bytes that
- * frees. */
+/* Drops the value of lowest worth that frees such memory; returns the freed bytes. */
 static uint64_t evict(grove_cache *cache, hold what)
 {
     size_t lowest = cache->capacity;
@@ -167,7 +166,7 @@ static bool shrink_on(grove_cache *cache, grove_device *device, uint64_t bytes)
     return gone > 0;
 }
 
-/* First drops copies on the host of what devices have, then any value. */
+/* First drops copies on the host of values on devices, then any value. */
 static uint64_t drop_host_copies(grove_cache *cache, uint64_t bytes)
 {
     uint64_t gone = 0;

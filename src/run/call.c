@@ -18,9 +18,9 @@ void grove_call_begin(grove_call_work *work, grove_device *device, void *scratch
     work->scratch_left = scratch && scratch_bytes > SLACK ? scratch_bytes - SLACK : 0;
 }
 
-/* ---- what all functions have in common ---- */
+/* ---- common to all functions ---- */
 
-/* What the class has done wrong in `call`; the other functions then do nothing. */
+/* Reports a wrong use of `call` by the class; the other functions then do nothing. */
 #define misuse(call, ...)                                                                          \
     (((grove_call_work *)(call)->work)->code =                                                     \
          grove_node_fail((call)->node, GROVE_INVALID, __VA_ARGS__))
@@ -42,8 +42,8 @@ static bool begin(const grove_call *call, const char *name, int *code)
     return !*code;
 }
 
-/* The first failure counts. On a device that is short of memory, faults or lacks code the caller of
- * the class goes on; anything else is an error at the node. */
+/* The first failure counts. On a device that is short of memory, faults or has no code the caller
+ * of the class continues; anything else is an error at the node. */
 static int end(const grove_call *call, int code)
 {
     grove_call_work *work = call->work;

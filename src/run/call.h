@@ -1,4 +1,4 @@
-/* Calls of .eval and .device: what a class does on the device that computes its value. */
+/* Calls of .eval and .device: the work of a class on the device that computes its value. */
 #ifndef GROVE_RUN_CALL_H
 #define GROVE_RUN_CALL_H
 
@@ -6,16 +6,16 @@
 
 #include <pthread.h>
 
-/* What stands behind the `work` of a grove_call. */
+/* The `work` of a grove_call. */
 typedef struct {
-    /* Set by those who call: the launch that the call is part of (NULL: it has no inputs that may
-     * be elsewhere), and the list of what the class keeps (NULL: it may not). */
+    /* Set by the caller: the launch that the call is part of (NULL: it has no inputs that may be
+     * elsewhere), and the list of blocks that the class keeps (NULL: it may not). */
     grove_session *session;
     const grove_launch *launch;
     grove_kept **kept;
     grove_device *device;
     grove_error *error; /* of the device and its libraries */
-    char *scratch;      /* what is left of the scratch memory */
+    char *scratch;      /* the rest of the scratch memory */
     uint64_t scratch_left;
     int pieces;         /* that were handed out */
     pthread_t thread;   /* of the call */
@@ -33,13 +33,13 @@ typedef struct {
 void grove_call_begin(grove_call_work *work, grove_device *device, void *scratch,
                       uint64_t scratch_bytes, grove_error *error);
 /* Calls .device, or .eval on the host where there is one. 0, the code of the first function that
- * failed, or that of the class. That a device is short of memory,
- * faults or lacks code stands in `error` only; all else was reported at the node. */
+ * failed, or the class's. If a device is short of memory, faults or has no code, only `error` has
+ * the message; all other errors were reported at the node. */
 int grove_call_run(const grove_call *call);
 /* After another function of the class that was given `work`, with its code: the code that counts.
  */
 int grove_call_end(const grove_call *call, int code);
-/* Frees what a class keeps, or has sent. */
+/* Frees the memory that a class keeps, or has sent. */
 void grove_call_drop_kept(grove_kept **kept);
 
 #endif

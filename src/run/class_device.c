@@ -235,7 +235,7 @@ int grove_class_device_finish(grove_class_device *d, const grove_range *range, g
         grove_value_bare(range, node->axis_count, node->form.shape,
                          grove_form_elements(&node->form), node->form.complex_, facts->double_);
     int code = finish_on_device(d, d->own[k], *value);
-    if (code == GROVE_MISSING) { /* there was no lack before: additions go on on the device */
+    if (code == GROVE_MISSING) { /* nothing was missing before: additions continue on the device */
         free(session->lacks[node->id].reason);
         session->lacks[node->id] = (grove_lack){0};
     }

@@ -189,7 +189,7 @@ static void cut(const grove_array *whole, const grove_axis *axis, int64_t first,
     }
 }
 
-/* Pieces of one part for so many states. */
+/* Pieces of one part, one or none for each state. */
 typedef struct {
     const grove_class_state *state;
     const part *whole;
@@ -238,7 +238,7 @@ static int divide(grove_class_state *state, const part *p, int inputs)
     return grove_class_call_end(&scope, code, "adding failed");
 }
 
-/* What has no cells is not handed over. */
+/* Parts without cells are not handed over. */
 static int add_part(grove_run *run, const grove_step *step, void *context)
 {
     grove_class_state *state = context;

@@ -14,7 +14,7 @@ void grove_class_state_free(grove_class_state *state); /* NULL is fine */
 
 /* Adds the inputs of the root `step` in the current tile. */
 int grove_class_state_add(grove_run *run, const grove_step *step, grove_class_state *state);
-/* After each walk over the tiles: whether the class wants another one. `range`: as below. */
+/* After each walk over the tiles: whether the class asks for another one. `range`: as below. */
 int grove_class_state_walk(grove_class_state *state, const grove_range *range, bool *again);
 /* The value over `range`: all axes of the node. */
 int grove_class_state_finish(grove_class_state *state, const grove_range *range,

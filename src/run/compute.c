@@ -61,7 +61,7 @@ int grove_compute_data(grove_run *run, const grove_step *step, grove_value **val
     (*value)->data = whole ? grove_devices_resident(run->session, node) : NULL;
     if ((*value)->data)
         return 0;
-    if (!whole) /* along the slowest axis, preceded by so many bytes */
+    if (!whole) /* along the slowest axis, after the bytes of earlier cells */
         data += bytes / (size_t)(range[0].count > 0 ? range[0].count : 1) * (size_t)range[0].first;
     (*value)->data = grove_buffer_borrow(run->session->host, data, bytes);
     if (whole)
@@ -113,7 +113,7 @@ int grove_compute_cast(grove_run *run, const grove_step *step, grove_value **val
 
 /* ---- selections ---- */
 
-/* One index of an axis, which the result lacks; or one element of each cell. */
+/* One index of an axis, which is dropped; or one element of each cell. */
 int grove_compute_select(grove_run *run, const grove_step *step, grove_value **value)
 {
     grove_session *session = run->session;
@@ -223,7 +223,7 @@ static int call_class(const grove_call *call, void *context)
     return grove_call_run(call);
 }
 
-/* What a class computes by .eval or .device. */
+/* Computes by .eval or .device of a class. */
 static int compute_step(grove_session *session, grove_launch *launch, grove_device *device)
 {
     const grove_step *step = launch->context;

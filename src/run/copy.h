@@ -4,9 +4,9 @@
 
 #include "run/launch.h"
 
-/* The block `space` of a value, dense, broadcast along axes that it lacks, with flags along all
- * axes if it has any. `rows`: flags rows that the host leaves out, which leaves these gaps; NULL:
- * none. A reference. */
+/* The block `space` of a value, dense, broadcast along axes that it does not have, with flags along
+ * all axes if it has any. `rows`: flags rows that the host leaves out, which leaves these gaps;
+ * NULL: none. A reference. */
 int grove_copy_dense(grove_session *session, const grove_value *from, char side,
                      const grove_range *space, int axes, grove_placement placement,
                      const grove_value *rows, grove_gaps gaps, grove_value **to);

@@ -145,7 +145,7 @@ void grove_devices_choose(grove_session *session, int64_t tile)
 
 /* ---- memory ---- */
 
-/* Members' data are on the device beside the values: all of them, unless they are too large. */
+/* Members' data are on the device besides the values: all of them, unless they are too large. */
 static uint64_t member_bytes(const grove_session *session)
 {
     const grove_tree *tree = session->tree;

@@ -12,7 +12,7 @@ int grove_devices_open(grove_session *session, grove_error *error);
 void grove_devices_close(grove_session *session);
 /* Whether there are devices other than the host. */
 bool grove_devices_in_use(const grove_session *session);
-/* The number of a device among those of the session; 0 for the host. */
+/* The number of a device in the session; 0 for the host. */
 int grove_devices_index(const grove_session *session, const grove_device *device);
 /* The number of tiles between launching and writing: one per device, plus one. */
 enum { GROVE_MAX_TILES_IN_FLIGHT = 9 };
@@ -23,7 +23,8 @@ void grove_devices_choose(grove_session *session, int64_t tile);
  * the code. */
 int grove_devices_fail(grove_session *session, int code, const grove_error *reason);
 
-/* Whether the devices have room for what the class keeps there, and those before it in the tree. */
+/* Whether the devices have room for the memory that the class, and classes before it in the tree,
+ * keep there. */
 bool grove_devices_can_keep(const grove_session *session, const grove_node *node);
 /* Sets the budget for values of a pass, wherever they are. */
 void grove_devices_set_budget(grove_session *session);

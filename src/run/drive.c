@@ -1,4 +1,5 @@
-/* What an action may do in its drive: fetch inputs that were left on a device, and compute there.
+/* Functions for an action's drive: fetching inputs that were left on a device, and computing
+ * there.
  */
 #include "run/pipeline.h"
 

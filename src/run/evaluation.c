@@ -50,13 +50,13 @@ static grove_plan_limits limits_of(const grove_session *session)
     };
 }
 
-/* What an action takes beside its values at least. */
+/* The minimum memory of an action besides its values. */
 static uint64_t least_memory(const grove_session *session, const grove_node *node)
 {
     return node->in_parts ? node->part_memory : amounts_of(session, node)->memory;
 }
 
-/* The action that takes most memory beside its values, if that matters. */
+/* The action that takes most memory besides its values, if that matters. */
 static const grove_node *largest_drive(const grove_session *session, grove_node *const *nodes,
                                        size_t count, uint64_t needed)
 {
@@ -78,7 +78,7 @@ static const grove_node *find_in_parts(grove_node *const *nodes, size_t count)
     return NULL;
 }
 
-/* Rounded up to what grove_show_bytes shows, so that the limit that is shown is enough. */
+/* Rounded up to a number that grove_show_bytes shows, so that the limit that is shown is enough. */
 static double round_up(double bytes)
 {
     double unit = 1;
@@ -117,8 +117,8 @@ static int fail_memory(const grove_session *session, grove_node *const *nodes, s
                          drive->advice ? drive->advice : "");
 }
 
-/* A limit that is enough, as bytes of a tile: what is shared out of a larger limit may be more, so
- * that the smallest tile of a smaller one needs less. */
+/* A limit that is enough, as bytes of a tile: with a larger limit classes may get more memory, so
+ * that the smallest tile needs more than with a smaller limit. */
 static uint64_t find_enough(const grove_session *session, grove_node *const *nodes, size_t count,
                             const grove_range *range, int ranges, uint64_t needed)
 {
@@ -284,7 +284,7 @@ static bool recall(grove_evaluation *e, const grove_pass *pass)
     return all;
 }
 
-/* Keeps what the pass has made for evaluations that follow. */
+/* Keeps the results of the pass for later evaluations. */
 static void remember(const grove_evaluation *e, const grove_pass *pass, double seconds)
 {
     for (int i = 0; i < pass->root_count; i++) {
@@ -324,10 +324,10 @@ static int run_passes(grove_evaluation *e)
             code = grove_pipeline_run(e->lines[i]);
             if (!code)
                 remember(e, pass, grove_now() - began);
-            if (e->schedule->count > 1) /* what is kept for a pass is in the way of others */
+            if (e->schedule->count > 1) /* kept values of a pass take memory of others */
                 grove_walk_forget(e->lines[i]->run.walk, true);
             if (e->schedule->count > 1 && !e->session->device_count)
-                grove_device_trim(e->session->host); /* of sizes that others do not want */
+                grove_device_trim(e->session->host); /* of sizes that others do not use */
         }
         if (!code)
             code = end_stage(e, i);

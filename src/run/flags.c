@@ -29,7 +29,7 @@ static unsigned by_element(unsigned bits, const grove_value *in, const grove_val
     return all_bits(out->elements);
 }
 
-/* Bits of a factor as those of a full matrix, XX XY YX YY; scalars and diagonals set the diagonal
+/* Bits of a factor as bits of a full matrix, XX XY YX YY; scalars and diagonals set the diagonal
  * only. */
 static unsigned as_matrix(unsigned bits, int shape)
 {
@@ -113,8 +113,8 @@ static int find_axis(const grove_value *value, const grove_axis *axis)
     return -1;
 }
 
-/* The axes of the space along which flags vary: first those that the value has, along which its own
- * flags vary; then those that it lacks. Returns how many; `kept` is the number of the first kind.
+/* The axes of the space along which flags vary: first the value's axes, along which its own flags
+ * vary; then the others. Returns how many; `kept` is the number of the first kind.
  */
 static int order_axes(const sources *from, const grove_range *space, int axes, grove_value *value,
                       int *order, int *kept)

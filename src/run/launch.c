@@ -14,7 +14,7 @@ void grove_launch_begin(grove_launch *launch, const grove_session *session,
 {
     grove_args *args = &launch->args;
 
-    /* devices get all of the arguments; for the host what it may read does */
+    /* devices get all of the arguments; the host reads only the used ones */
     memset(launch, 0,
            grove_devices_in_use(session) ? sizeof(*launch)
                                          : offsetof(grove_launch, args.in[inputs]));
@@ -312,7 +312,7 @@ static int run_on_device(grove_session *session, grove_launch *launch)
 
 /* ---- on the host ---- */
 
-/* A kernel whose cells are wanted in some rows. */
+/* A kernel that computes cells in some rows only. */
 typedef struct {
     const grove_launch *launch;
     grove_cells_fn fn;
@@ -320,7 +320,7 @@ typedef struct {
     int64_t cells; /* of a row */
 } host_rows;
 
-/* From `row` on: how many rows along the last axis of rows are all left out, or all wanted. */
+/* From `row` on: how many rows along the last axis of rows are all left out, or all computed. */
 static int64_t run_of_rows(const host_rows *r, int64_t row, int64_t last, bool *left)
 {
     const grove_launch *launch = r->launch;

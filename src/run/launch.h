@@ -1,6 +1,6 @@
 /* Launches: one kernel, or one call of a class, over one iteration space, on the session's device
- * or on the host. Only grove_launch_run decides where, copies what lies elsewhere, makes room, and
- * falls back to the host. */
+ * or on the host. Only grove_launch_run chooses the device, copies inputs from elsewhere, makes
+ * room, and falls back to the host. */
 #ifndef GROVE_RUN_LAUNCH_H
 #define GROVE_RUN_LAUNCH_H
 
@@ -27,7 +27,7 @@ struct grove_launch {
      * room, GROVE_MISSING for the host. */
     int (*compute)(grove_session *session, grove_launch *launch, grove_device *device);
     const void *context;    /* for `compute` */
-    uint64_t scratch_bytes; /* memory that `compute` needs beside; 0: none */
+    uint64_t scratch_bytes; /* additional memory that `compute` needs; 0: none */
     void *scratch;          /* while it computes */
     bool failed;
     grove_placement placement;
@@ -61,7 +61,7 @@ int grove_launch_input(grove_launch *launch, int k, const grove_value *value, ch
                        grove_error *error);
 int grove_launch_input_flags(grove_launch *launch, int k, const grove_value *value, char side,
                              grove_error *error);
-/* Rows of which the host need compute no cell of a cell function: all elements are flagged. */
+/* Rows whose cells the host need not compute by a cell function: all elements are flagged. */
 int grove_launch_leave_rows(grove_launch *launch, const grove_value *value, grove_error *error);
 int grove_launch_output(grove_launch *launch, grove_value *value, grove_error *error);
 int grove_launch_output_flags(grove_launch *launch, grove_value *value, grove_error *error);

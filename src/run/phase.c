@@ -90,7 +90,7 @@ static int call_action(grove_session *session, const grove_node *action,
     return code;
 }
 
-/* Fits that go on first: where their run has ended, what the other actions would write is there. */
+/* Fits that go on first: where their run has ended, the other actions' outputs are complete. */
 static bool goes_first(const grove_session *session, const grove_node *action)
 {
     return session->options.resume && action->fit && action->target;

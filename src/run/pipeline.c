@@ -103,7 +103,7 @@ static void write_calls(void *context)
     w->job.ended = grove_now();
 }
 
-/* The first action of the pass, which may change what its objects read. */
+/* The first action of the pass, which may change the values of its objects. */
 static int drive_once(grove_pipeline *line, bool *again)
 {
     grove_writing *w = grove_pipeline_writing(line);
@@ -126,8 +126,8 @@ static int drive_once(grove_pipeline *line, bool *again)
     return code;
 }
 
-/* Evaluates the tile until the first action has seen enough of it; then once for those that follow
- * it. */
+/* Evaluates the tile until the first action has seen enough of it; then once for the roots that
+ * follow it. */
 static int drive(grove_pipeline *line)
 {
     grove_writing *w = grove_pipeline_writing(line);
@@ -200,7 +200,7 @@ static int wait_written(grove_walk *walk)
 {
     grove_pipeline *line = ((grove_run *)walk->context)->context;
     grove_writing *w = grove_pipeline_writing(line);
-    int code = wait_for(&w->job); /* of the tile so many tiles ago */
+    int code = wait_for(&w->job); /* of the tile that used this flight before */
 
     w->count = 0;
     w->job.session = line->run.session;
@@ -330,7 +330,7 @@ static int run_tile(grove_pipeline *line, const grove_tile *next)
     return code;
 }
 
-/* Waits until all flights are written, oldest first; `last` 1: except that of the current tile. */
+/* Waits until all flights are written, oldest first; `last` 1: except the current tile's. */
 static int finish_writing(grove_pipeline *line, int last)
 {
     grove_walk *walk = line->run.walk;
@@ -346,7 +346,8 @@ static int finish_writing(grove_pipeline *line, int last)
     return code;
 }
 
-/* Discards the current tile's work, and releases what earlier tiles hold after it is written. */
+/* Discards the current tile's work, and releases values held by earlier tiles after they are
+ * written. */
 static int undo_tile(grove_pipeline *line)
 {
     grove_walk *walk = line->run.walk;
@@ -367,8 +368,8 @@ static bool gathers(const grove_pipeline *line)
     return false;
 }
 
-/* The device lacks memory for this tile: continues with smaller tiles, or with another schedule if
- * none is complete yet. */
+/* The device has too little memory for this tile: continues with smaller tiles, or with another
+ * schedule if none is complete yet. */
 static int shrink(grove_pipeline *line)
 {
     int code = undo_tile(line);

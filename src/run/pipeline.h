@@ -9,7 +9,7 @@
 
 typedef struct grove_evaluation grove_evaluation;
 
-/* What a root accumulates over the tiles of a pass. */
+/* Results that a root accumulates over the tiles of a pass. */
 typedef struct {
     grove_accumulator *sums; /* COLLECT: sums so far */
     grove_class_state *state;
@@ -31,7 +31,7 @@ typedef struct {
     grove_value *values[GROVE_MAX_ACTION_INPUTS]; /* held by the walk until written */
     int count;
     bool *left_out, once; /* of a domain in parts: see grove_node_leave_out; NULL: it is not */
-    bool repeats;         /* then: the tile is wanted once more before the next one */
+    bool repeats;         /* then: the tile comes once more before the next one */
 } grove_write_call;
 
 typedef struct {
@@ -51,7 +51,7 @@ typedef struct {
     grove_writing *writing; /* by flight of the walk */
     grove_tile at;          /* the present tile */
     grove_tile domain;      /* of domains in parts: the first tile of this one */
-    bool again, revisits;   /* ... and its tiles are wanted once more; this is not the first time */
+    bool again, revisits;   /* ... and its tiles come once more; this is not the first time */
     double cells;           /* ... of its tiles */
     bool small;             /* it is as small as can be */
     grove_progress *progress;
@@ -74,8 +74,7 @@ int grove_drive_call(grove_session *session, grove_write_call *call, bool *again
 /* roots.c: of grove_run, whose context is the pipeline. */
 int grove_roots_take(grove_run *run, const grove_step *step);
 grove_accumulator *grove_roots_sums(grove_run *run, const grove_step *step);
-/* After the last tile: whether some roots want all tiles once more; then only these are given them.
- */
+/* After the last tile: whether some roots ask for all tiles once more; then only these get them. */
 int grove_roots_walk(grove_pipeline *line, bool *again);
 /* After the last walk over the tiles: stores results of the pass's reductions for later passes. */
 int grove_roots_finish(grove_pipeline *line);
@@ -99,8 +98,8 @@ struct grove_evaluation {
 int grove_evaluation_new(grove_session *session, grove_node *const *nodes, size_t count,
                          const grove_range *range, int ranges, grove_evaluation **evaluation);
 void grove_evaluation_free(grove_evaluation *evaluation);
-/* Runs it; may be called again after the content of leaves has changed: what does not depend on it
- * is not recomputed. `value`: gets a reference if a value was requested; else NULL. */
+/* Runs it; may be called again after the content of leaves has changed: values that do not depend
+ * on it are not recomputed. `value`: gets a reference if a value was requested; else NULL. */
 int grove_evaluation_run(grove_evaluation *evaluation, grove_value **value);
 
 /* Plans within the session's memory; falls back to the host's memory if the devices' is too small.

@@ -1,4 +1,4 @@
-/* What a run is, so that another can go on from where it came to. */
+/* The key of a run, so that another run can continue it. */
 #include "run/state.h"
 
 #include "base/text.h"

@@ -71,8 +71,8 @@ static int dense_input(const grove_pipeline *line, const grove_step *root, int k
         dense);
 }
 
-/* Whether the root has seen this tile already: it lacks an axis along which the tile is not the
- * first. */
+/* Whether the root has seen this tile already: it does not have an axis along which the tile is not
+ * the first. */
 static bool seen(const grove_pipeline *line, const grove_root *root)
 {
     for (int k = 0; k < GROVE_CUTS; k++)

@@ -181,8 +181,8 @@ static bool is_renewed(const grove_tree *tree, const grove_node *leaf)
     return false;
 }
 
-/* What was read may differ after this run has written; of a run that has failed, what its actions
- * gave new content. */
+/* Inputs may differ after this run has written; after a failed run, only leaves to which its
+ * actions gave new content. */
 static void raise_all(grove_session *session, bool failed)
 {
     const grove_tree *tree = session->tree;

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* A code used inside run/: a device lacks memory for the tile; a smaller one may fit. */
+/* A code used inside run/: a device has too little memory for the tile; a smaller one may fit. */
 enum { GROVE_AGAIN = -100 };
 
 /* Work of devices: bytes copied to them and from them, launches, blocks allocated. */
@@ -42,7 +42,7 @@ typedef struct {
     void (*close)(void *context);
 } grove_observer;
 
-/* What devices lack to compute a node, so that no further tile is tried there. */
+/* The reason why devices cannot compute a node, so that no further tile is tried there. */
 typedef struct {
     const grove_kernel *kernel; /* the kernel without code for them, if it is one */
     char *reason;               /* NULL: nothing */
@@ -111,7 +111,7 @@ static inline bool grove_session_shows_all(const grove_session *session)
     return session->observer.failed || session->checks;
 }
 
-/* Poisons numbers, or flags, before what is read of them is made. */
+/* Poisons numbers, or flags, before they are made. */
 static inline void grove_session_poison(const grove_session *session, void *at, size_t bytes,
                                         bool flags)
 {
@@ -132,8 +132,8 @@ static inline void grove_session_event(const grove_session *session, const char 
         observer->event(observer->context, name, kind, thread, began, ended, range, axes);
 }
 
-/* Whether the run is to go on from one that did not end; and lines "WHAT: VALUE" of all that its
- * numbers depend on, to be freed (resume.c). */
+/* Whether the run continues one that did not end; and lines "NAME: VALUE" of all that its numbers
+ * depend on, to be freed (resume.c). */
 bool grove_resume_wanted(const grove_session *session);
 /* 0, or a message: it is to go on, and no fit of the tree has a checkpoint. */
 int grove_resume_check(const grove_session *session, grove_error *error);

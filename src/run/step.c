@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what a tile needs ---- */
+/* ---- values of a tile ---- */
 
 void *grove_run_ref(grove_walk *walk, void *value)
 {

@@ -63,7 +63,7 @@ int grove_step_store_flags(const grove_run *run, const grove_step *step, grove_v
 /* Reads it from the data leaf; from any thread. */
 int grove_step_read(grove_session *session, const grove_step *step, grove_value *value);
 
-/* compute.c: values of single steps from those of their inputs. */
+/* compute.c: values of single steps from their inputs' values. */
 int grove_compute_constant(grove_run *run, const grove_step *step, grove_value **value);
 int grove_compute_data(grove_run *run, const grove_step *step, grove_value **value);
 int grove_compute_cast(grove_run *run, const grove_step *step, grove_value **value);

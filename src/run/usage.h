@@ -11,8 +11,8 @@ void grove_usage_time_for(grove_session *session, grove_busy *busy);
 void grove_usage_wait(grove_session *session);
 /* Adds the work since the last call to a node. */
 void grove_usage_count_for(grove_session *session, const grove_node *node);
-/* Adds the time since `began` to a node that adds up what it is given, or makes its result, and
- * reports the event. */
+/* Adds the time since `began` to a node that adds up its inputs, or makes its result, and reports
+ * the event. */
 void grove_usage_seconds_for(grove_session *session, const grove_node *node, const char *kind,
                              double began);
 /* Adds all work to the session. */
