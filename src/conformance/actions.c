@@ -120,7 +120,7 @@ static const char *difference(const snapshot *a, const snapshot *b)
     return NULL;
 }
 
-/* Removes what a run has made. */
+/* Removes files that a run has made. */
 static void remove_new(const snapshot *before)
 {
     snapshot now = {.names = grove_folder_list(".")};

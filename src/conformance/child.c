@@ -18,7 +18,7 @@
 /* An exit status of a child that cannot reach its parent. */
 enum { CLOSED = 119 };
 
-/* Writes the text with its final 0, which tells the parent that it is whole. */
+/* Writes the text with its final 0, which shows the parent that it is complete. */
 static void run(char *(*fn)(void *context), void *context, int to)
 {
     setpgid(0, 0);
@@ -33,7 +33,7 @@ static void run(char *(*fn)(void *context), void *context, int to)
         left -= written > 0 ? (size_t)written : 0;
     }
     fflush(NULL);
-    _exit(0); /* what runs at exit is the parent's */
+    _exit(0); /* functions registered with atexit are the parent's */
 }
 
 typedef struct {
@@ -101,7 +101,7 @@ static void watch(child *c, grove_child_limits limits)
         if (reads)
             read_piece(c);
     }
-    kill(-c->process, SIGKILL); /* what it has left */
+    kill(-c->process, SIGKILL); /* processes that it has left */
     for (struct pollfd rest = {c->from, POLLIN, 0}; poll(&rest, 1, 0) > 0; rest.fd = c->from)
         read_piece(c);
 }

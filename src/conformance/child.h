@@ -1,13 +1,13 @@
-/* A function in a child process, so that what it does to its process is a message of the parent. */
+/* A function in a child process, so that the parent reports its crash as a message. */
 #ifndef GROVE_CONFORMANCE_CHILD_H
 #define GROVE_CONFORMANCE_CHILD_H
 
 #include <stdint.h>
 
-/* What a child may take. */
+/* Limits for a child. */
 typedef struct {
     int seconds;
-    uint64_t memory; /* resident bytes; 0: three quarters of those that are available */
+    uint64_t memory; /* resident bytes; 0: three quarters of the available memory */
 } grove_child_limits;
 
 /* Runs `fn` in a child process and returns the text that it returns; both texts are for free().

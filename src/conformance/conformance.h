@@ -19,7 +19,7 @@ typedef struct {
     const grove_class *class_;
     const grove_class_test *test;
     const char *device; /* a device other than the cpu, or NULL; of checks that use one */
-    char *fault;        /* the first fault of this check: where and what; owned */
+    char *fault;        /* the first fault of this check, with its place; owned */
     int faults;         /* number of faults of this check */
     char *reason;       /* why this check was skipped; owned */
     bool made;          /* something was checked */
@@ -32,8 +32,7 @@ int grove_conformance_test(grove_library *library, const char *const *plugin_fol
                            const char *const *data_folders, const char *name,
                            const grove_class_test *test, grove_error *error);
 
-/* Records a fault of this check: "G (element 2 of cell 5 ...): what is wrong; what would be right".
- */
+/* Records a fault of this check: "G (element 2 of cell 5 ...): error; correction". */
 void grove_conformance_fail(grove_conformance *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Whether the code is 0; otherwise records the fixture's error as a fault. */
@@ -52,8 +51,8 @@ void grove_conformance_storage(grove_conformance *c); /* all output is written, 
 void grove_conformance_blocks(grove_conformance *c);  /* a block is that part of the whole */
 void grove_conformance_axes(grove_conformance *c);    /* axes that no input has change nothing */
 void grove_conformance_linear(grove_conformance *c);
-void grove_conformance_derivatives(grove_conformance *c); /* are those of differences */
-void grove_conformance_spoilt(grove_conformance *c);      /* flags cover what an element changes */
+void grove_conformance_derivatives(grove_conformance *c); /* they equal differences */
+void grove_conformance_spoilt(grove_conformance *c); /* flags cover the changes by an element */
 /* Sessions. */
 void grove_conformance_tiles(grove_conformance *c); /* tiles, threads, cache change nothing */
 void grove_conformance_flags(grove_conformance *c); /* flags follow the rule */

@@ -12,7 +12,7 @@
 
 /* Largest relative difference of norms from differences. */
 #define TOLERANCE 1e-6
-/* ... and from 0, relative to the value: what differences over 1e-7 round. */
+/* ... and from 0, relative to the value: the rounding of differences over 1e-7. */
 #define ROUNDING 1e-8
 
 /* A node whose input k is x (1 + t), and its derivative with respect to t, which is 0. */
@@ -184,7 +184,7 @@ static double *best_difference(trial *t, const double direction[2], double *agre
     return best;
 }
 
-/* The change of the value along a direction by what the slots say. */
+/* The change of the value along a direction by the slots' derivatives. */
 static double *derivative(trial *t, const double direction[2], grove_error *error)
 {
     double *sum = grove_alloc((size_t)(2 * t->count) * sizeof(double) + 1);
@@ -266,7 +266,7 @@ static void check_input(grove_conformance *c, const grove_node *node, int k)
     grove_session_free(t.session);
 }
 
-/* Whether input k is a selector, or one that the class added by itself. */
+/* Whether input k is a selector, or one that the class has added. */
 static bool is_selector(const grove_class *class_, int k)
 {
     for (const grove_input *in = class_->inputs; in && in->name; in++)

@@ -77,7 +77,7 @@ static const char solutions[] =
     "0001030908140000040010*3 80f12297f0410000803c2397f04100be*192 1c5ecba44f43484b0212*4 fff"
     "fffffffffffffffffffffffffffff060f000001000474696d651905*6 ad770b52";
 
-/* What examples that name an image are given. */
+/* Images for examples that name one. */
 static const char image_lines[] = "pixels = test_image()\ndirty = 1 * pixels.value\n";
 
 /* Cards of a FITS image of 3 x 2 pixels, four bytes each, about the observation's phase centre. */
@@ -138,7 +138,7 @@ static int write_hexadecimal(const char *path, const char *text, grove_error *er
     return grove_file_commit(file, error);
 }
 
-/* A list of absolute paths; those that do not exist stay as they are. Free each and the list. */
+/* A list of absolute paths; missing ones stay unchanged. Free each and the list. */
 static char **absolute(const char *const *folders)
 {
     size_t count = 0;
@@ -303,8 +303,8 @@ static void add_preamble(grove_text *text, const char *example, int lines)
             grove_text_add(text, "%s\n", preamble[i]);
 }
 
-/* Leaves without inputs are made from nothing; one that stands for one of the objects has the
- * other, but not the rest, which may ask more of it than it has. */
+/* Leaves without inputs get no lines. A leaf that replaces one of the objects gets the other
+ * object, but not the rest, which may need more members than it has. */
 static int lines_for(const grove_class *class_, const char *example)
 {
     if (!grove_class_is_data(class_))

@@ -23,8 +23,8 @@ typedef struct {
     int node_count;
 } grove_fixture;
 
-/* Changes to the temporary folder, or to that of the test's tree file, until the fixture is freed.
- * `test` is borrowed and may be NULL. NULL with a message. */
+/* Changes to the temporary folder, or to the folder of the test's tree file, until the fixture is
+ * freed. `test` is borrowed and may be NULL. NULL with a message. */
 grove_fixture *grove_fixture_new(const char *const *plugin_folders, const char *const *data_folders,
                                  const grove_class_test *test, grove_error *error);
 void grove_fixture_free(grove_fixture *fixture);
@@ -32,7 +32,7 @@ void grove_fixture_free(grove_fixture *fixture);
 /* Builds the tree of the class: its example, or the test's tree file. `more` (NULL: nothing) is
  * appended to it. 0, or a code with messages in fixture->error. */
 int grove_fixture_take(grove_fixture *fixture, const grove_class *class_, const char *more);
-/* Builds any other text; fixture->nodes are those of `class_`, which may be NULL. */
+/* Builds any other text; fixture->nodes are the nodes of `class_`, which may be NULL. */
 int grove_fixture_parse(grove_fixture *fixture, const char *text, const grove_class *class_);
 /* Builds statements that may use the preamble's names, and D, visibilities without unit. Not for
  * tests with a tree file. */
@@ -53,7 +53,6 @@ grove_value *grove_fixture_value(grove_session *session, grove_node *node);
 /* Runs the actions of the tree; their standard output is discarded. */
 int grove_fixture_run(grove_fixture *fixture, const grove_session_options *options);
 
-/* What kind of class it is. */
 static inline bool grove_class_is_data(const grove_class *class_)
 {
     return class_->kind == GROVE_CLASS_DATA;
@@ -71,7 +70,7 @@ static inline bool grove_class_computes(const grove_class *class_)
     return class_->kind == GROVE_CLASS_VALUE;
 }
 
-/* What reads of test_parm add to the coefficients: other numbers of each, up to `spread`, and
+/* Changes of test_parm's coefficients: a different number added to each, up to `spread`, and
  * `number` (real, imaginary) to coefficient `at` of a member, counted in order of storage; -1: to
  * all; -2: to none. */
 typedef struct {
@@ -81,7 +80,7 @@ typedef struct {
 } grove_probe_change;
 grove_probe_change *grove_probe_of_parms(void);
 
-/* Registers the data leaves `test_observation`: an observation like that of `observe`, with the
+/* Registers the data leaves `test_observation`: an observation like `observe` gives, with the
  * additional members data (time baseline freq, with flags) and weight; and `test_parm`: a `parm`
  * whose coefficients tests can change. */
 int grove_probe_register(grove_classes *classes, grove_error *error);

@@ -6,7 +6,7 @@ static unsigned all_of(int elements)
     return elements >= 8 ? 255 : (1U << elements) - 1;
 }
 
-/* Bits of a Jones cell to those of a full matrix, and back. */
+/* Bits of a Jones cell to bits of a full matrix, and back. */
 static unsigned spread(unsigned bits, int shape)
 {
     return shape == GROVE_SCALAR     ? (bits & 1) * 9

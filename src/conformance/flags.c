@@ -1,4 +1,5 @@
-/* Checks of flags: they cover what a flagged element changes, and sessions set them by the rule. */
+/* Checks of flags: they cover the changes by a flagged element, and sessions set them by the
+ * rule. */
 #include "conformance/invocation.h"
 
 #include "value/value.h"
@@ -112,7 +113,7 @@ static unsigned bits_at(const grove_invocation *call, int k, const unsigned char
     return bits;
 }
 
-/* Adds what the flags of input k make of the result's flags: over the axes of both. */
+/* Adds the flags that input k causes in the result, over the axes of both. */
 static void add_wanted(grove_conformance *c, const grove_invocation *call, int k,
                        const unsigned char *of, unsigned *wanted)
 {
@@ -140,7 +141,7 @@ static void add_wanted(grove_conformance *c, const grove_invocation *call, int k
     }
 }
 
-/* The expected flag bits of each cell of the result, from those of the inputs; free it. */
+/* The expected flag bits of each cell of the result, from the inputs' flags; free it. */
 static unsigned *wanted_flags(grove_conformance *c, const grove_invocation *call,
                               unsigned char *const *of)
 {

@@ -192,7 +192,7 @@ static uint64_t scratch_bytes(const grove_invocation *call, const grove_args *ar
     int n = 0;
 
     for (int d = 0; d < args->axes; d++) {
-        const grove_axis *axis = NULL; /* of those that a check has put in */
+        const grove_axis *axis = NULL; /* an axis that a check has inserted */
         bool consumed = false;
         for (int i = 0; i < node->consumed_count; i++)
             consumed = consumed || node->consumed[i]->kind == args->axis[d];

@@ -29,7 +29,7 @@ typedef struct {
 
 /* The array of a node's value, without data. */
 grove_invocation_array grove_invocation_array_of(const grove_node *node, bool double_precision);
-/* The iteration space of a node: the axes of its value and those that it consumes, in order of
+/* The iteration space of a node: the axes of its value and the axes that it consumes, in order of
  * storage. Returns how many. */
 int grove_invocation_space(const grove_node *node, const grove_axis **space);
 /* The view of an array from an iteration space. side 'p' or 'q': the station axis is gathered along

@@ -42,7 +42,7 @@ static void release(grove_array *block)
         free(block->flags - GUARD);
 }
 
-/* A leaf, and what its class's start has made. */
+/* A leaf, and its state from the class's start. */
 typedef struct {
     const grove_node *node;
     void *run;

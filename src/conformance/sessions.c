@@ -142,7 +142,7 @@ static double distance(const result *a, const result *b)
     return (double)sqrtl(size > 0 ? difference / size : difference);
 }
 
-/* Whether classes accumulate what the node is made of. */
+/* Whether the node is made of accumulated values. */
 static bool accumulates(const grove_node *node)
 {
     bool found = grove_node_accumulates(node);
@@ -152,8 +152,8 @@ static bool accumulates(const grove_node *node)
     return found;
 }
 
-/* What a class accumulates may be rounded otherwise with other tiles, and where several states that
- * threads have added to are merged. */
+/* Accumulated values may be rounded differently with other tiles, and where states of several
+ * threads are merged. */
 static bool are_near(grove_conformance *c, const grove_node *node, const result *a, const result *b,
                      bool single, bool merges, const char *what)
 {
@@ -259,7 +259,7 @@ void grove_conformance_tiles(grove_conformance *c)
 
 /* ---- precision ---- */
 
-/* The sum of the errors that the node and what it is made of may have by their option epsilon. */
+/* The sum of the errors that the node and the nodes below it may have by their option epsilon. */
 static double errors_asked_for(const grove_node *node)
 {
     double sum = 0;
@@ -318,7 +318,7 @@ static char *lacks_code(grove_session *session, grove_node *node, bool single,
     char *reason = NULL;
 
     *kernel = node->kernel;
-    if (node->class_->device) { /* a run tells */
+    if (node->class_->device) { /* only a run shows it */
         grove_value_unref(grove_fixture_value(session, node));
         *kernel = lack->kernel;
         reason = lack->reason ? grove_strdup(lack->reason) : NULL;
@@ -336,7 +336,7 @@ static char *lacks_code(grove_session *session, grove_node *node, bool single,
     return reason;
 }
 
-/* Whether there is a file with device code beside the module: NAME.fatbin, named after the header
+/* Whether there is a file with device code next to the module: NAME.fatbin, named after the header
  * of the cell function or after the class. */
 static bool has_file(grove_conformance *c, const grove_kernel *kernel)
 {
@@ -365,7 +365,8 @@ static bool has_code(grove_conformance *c, grove_node *node, bool single)
 
     if (grove_conformance_done(c, session ? 0 : grove_error_code(c->fixture->error), c->device)) {
         reason = lacks_code(session, node, single, &kernel);
-        grove_error_clear(c->fixture->error); /* what fails is told by the runs that are compared */
+        grove_error_clear(
+            c->fixture->error); /* failures are reported by the runs that are compared */
         has = !reason;
         if (reason && has_file(c, kernel))
             grove_conformance_fail(c, "%s (%s precision): %s", node->name,

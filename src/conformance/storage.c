@@ -1,5 +1,5 @@
-/* Checks of calls: all of the output is written and nothing else, whatever the memory contained,
- * for any blocks, ranges of cells and threads. */
+/* Checks of calls: all of the output is written and nothing else, for any initial content of
+ * memory, any blocks, ranges of cells and threads. */
 #include "conformance/invocation.h"
 
 #include "base/text.h"
