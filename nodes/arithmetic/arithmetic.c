@@ -136,7 +136,7 @@ static const grove_input multiply_inputs[] = {
     {0},
 };
 
-/* Kernels of products of Jones terms, one of which is a matrix: by the shape of the other. */
+/* Kernels of products of a matrix and another Jones term, by the shape of the other. */
 static const grove_kernel *product_with_matrix(const grove_form *a, const grove_form *b)
 {
     if (a->complex_ != b->complex_) {

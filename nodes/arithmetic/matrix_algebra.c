@@ -50,7 +50,7 @@ static int to_inverse(grove_node *node)
     return 0;
 }
 
-/* Of data of a set without the elements that are wanted. */
+/* An error for data of a set without some elements of `wanted`. */
 static int check_lacks(const grove_node *node, int wanted)
 {
     return grove_node_input_lacks(node, 0) & wanted

@@ -56,8 +56,8 @@ static double distance(const grove_knot *knot, double x)
     return fmax(0, fmax(knot->low - x, x - knot->high));
 }
 
-/* Intervals may overlap, as those of channels that are wider than their spacing: from the nearest
- * centre outwards, up to the first one that x is in. */
+/* Intervals may overlap, if channels are wider than their spacing: searched from the nearest centre
+ * outwards, up to the first interval that contains x. */
 int64_t grove_knots_interval(const grove_knot *knots, int64_t count, double x, double width)
 {
     int64_t low = 0, high = count, found = -1;

@@ -10,8 +10,8 @@ typedef struct {
     int64_t place;        /* in the file */
 } grove_knot;
 
-/* In ascending order; the caller frees. `intervals`: edges are those of intervals of these widths;
- * width NULL: half-way between neighbours, but no farther from the centre than half of the median
+/* In ascending order; the caller frees. `intervals`: edges of intervals of these widths; width
+ * NULL: half-way between neighbours, but no farther from the centre than half of the median
  * spacing. Otherwise edges are half-way between neighbours. */
 grove_knot *grove_knots_new(const double *centre, const double *width, int64_t count,
                             bool intervals);

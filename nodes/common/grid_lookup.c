@@ -36,8 +36,8 @@ static const char *owner_name(const grove_axis *axis)
 
 /* ---- numbers ---- */
 
-/* Between which knots a number is; the whole weight is that of the nearest, unless they are to be
- * interpolated. */
+/* The two knots around a number; unless they are to be interpolated, the nearest has the whole
+ * weight. */
 static grove_lookup_place find(const grove_knot *knots, int64_t count, double x, double close,
                                bool linear)
 {
@@ -80,8 +80,8 @@ static char *dates_of(double own, double of_file, const char *beyond)
                         grove_show_date(other, of_file));
 }
 
-/* Observations of times further apart are not of one session. What is the same for all times of a
- * set, such as a bandpass, is taken over to sets of the same day. */
+/* Observations of times further apart are not of one session. Numbers that are the same for all
+ * times of a set, such as a bandpass, are taken over to sets of the same day. */
 #define SESSION (12 * 3600.)
 #define DAY     (24 * 3600.)
 
@@ -106,7 +106,7 @@ static double gap_of(const grove_lookup *t, bool time, const grove_axis *axis,
     return gap > most ? gap : 0;
 }
 
-/* What becomes of what lies beyond. */
+/* The treatment of cells beyond the file's knots. */
 static char *outcome_of(const grove_lookup *t, const grove_node *node, bool one, bool last,
                         bool all)
 {
@@ -118,7 +118,8 @@ static char *outcome_of(const grove_lookup *t, const grove_node *node, bool one,
                : grove_format("all are flagged");
 }
 
-/* Notes what lies farther below the file's first knot, or above its last, than that one's width. */
+/* Notes cells that lie farther below the file's first knot, or above its last, than that one's
+ * width. */
 static void note_beyond(grove_lookup *t, const grove_node *node, const char *name,
                         const grove_axis *axis, const grove_knot *knots, int64_t count)
 {

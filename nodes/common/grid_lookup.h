@@ -22,7 +22,7 @@ typedef struct {
     grove_grid *grid;
     const char *option; /* of the node, that names the file */
     /* Numbers are of intervals that follow each other: each reaches half-way beyond the first and
-     * last centre, and what has one time or channel holds for all. False: of points. */
+     * last centre, and numbers with one time or channel hold for all. False: of points. */
     bool intervals;
     bool any_freq; /* they hold at any frequency, such as TEC */
     double period; /* of the numbers, such as 2 pi: the shortest way round is interpolated; or 0 */
@@ -30,8 +30,8 @@ typedef struct {
     grove_lookup_place *from[GROVE_MAX_AXES]; /* [axis.size] */
     int64_t step[GROVE_MAX_AXES];             /* cells of the file */
     bool flags;                               /* something is nowhere */
-    char *note; /* what lies far beyond the file's times or channels, outside=edge; or NULL */
-    bool apart; /* none of it lies there: the note is a warning */
+    char *note; /* about cells far beyond the file's times or channels, outside=edge; or NULL */
+    bool apart; /* all cells lie there: the note is a warning */
 } grove_lookup;
 
 /* Begins a lookup in a grid, which stays the caller's. Free with grove_lookup_free. */
@@ -46,9 +46,9 @@ int grove_lookup_match(grove_node *node, grove_lookup *lookup, int d, const grov
 /* `axis` has the same cells in the same order. */
 void grove_lookup_take(grove_lookup *lookup, int d, const grove_axis *axis);
 /* After all axes are matched: where the node interpolates linearly and numbers are of intervals, a
- * flagged number of the grid's only column, a real one, becomes what the nearest ones before and
- * after it give, along time, and what is still flagged then, along frequency. Before the first and
- * after the last number flags stay. */
+ * flagged number of the grid's only column, a real one, is interpolated between the nearest ones
+ * before and after it, along time; if still flagged, along frequency. Before the first and after
+ * the last number flags stay. */
 void grove_lookup_fill(const grove_node *node, grove_lookup *lookup);
 /* Says a note of lookups; as a warning where one of them says that it is apart. */
 void grove_lookup_say(grove_node *node, const char *note, bool apart);

@@ -26,8 +26,8 @@ static inline int report_errors(const grove_node *node, const char *option,
     return grove_error_code(error);
 }
 
-/* Reports the first error that `error` holds, at the option `to` of what is written, and frees it;
- * returns its code. */
+/* Reports the first error that `error` holds, at the option `to`, and frees it; returns its
+ * code. */
 static inline int report_output(const grove_node *node, grove_error *error)
 {
     int code = grove_error_code(error);

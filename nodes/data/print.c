@@ -197,7 +197,7 @@ static void show_cell(char text[WIDEST], const printing *p, int column, int64_t 
         show_number(text, p, at, column, digits);
 }
 
-/* The first line: what the value is; of a single cell no more than its name. */
+/* The first line: the form of the value; of a single cell only its name. */
 static void print_title(const grove_node *node, const printing *p, const char *unit)
 {
     bool given = grove_node_given(node, "title");

@@ -20,7 +20,7 @@ grove_rows grove_rows_of(const grove_node *node, int k);
 /* Indices along the axes. */
 void grove_rows_index(const grove_rows *rows, int64_t row, int64_t index[GROVE_MAX_AXES]);
 /* The row of the first cell of an array that is a part of the value, and how many rows on from it
- * its cells are in order (run): those of the axes that it has whole, and of the next. */
+ * its cells are in order (run): along the axes that it has whole, and along the next. */
 int64_t grove_rows_run(const grove_rows *rows, const grove_array *array);
 int64_t grove_rows_of_run(const grove_rows *rows, const grove_array *array, int64_t run,
                           int64_t number);

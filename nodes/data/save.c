@@ -1,4 +1,4 @@
-/* A value into a file: CSV, or NumPy's .npy with its axes in a text file beside it. */
+/* A value into a file: CSV, or NumPy's .npy with its axes in a text file next to it. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/record.h"
@@ -37,7 +37,7 @@ typedef struct {
     bool begun;       /* some have come */
     const char *path; /* borrowed from the tree */
     /* Numbers in order of storage, flagged ones NaN, behind room for the header of .npy: tiles come
-     * in another order than that of the rows. Of .csv a file that is dropped in the end. */
+     * in another order than the rows. Of .csv a file that is dropped in the end. */
     grove_file *numbers;
     grove_file *text; /* the .csv, or the .axes */
 } saving;
@@ -47,8 +47,7 @@ static int set_target(grove_node *node, const char *path)
     grove_rows rows = grove_rows_of(node, 0);
     char *axes = grove_format("%s.axes", path);
     double numbers = (double)rows.cells * (double)rows.elements * (rows.form->complex_ ? 2 : 1);
-    /* double precision; of .csv, of which the numbers are kept meanwhile, some 20 characters each
-     */
+    /* double precision; in .csv some 20 characters each, besides the numbers kept until the end */
     bool csv = grove_ends_with(path, ".csv");
     double bytes = csv ? numbers * 28 + (double)rows.cells * rows.axes * 16 : numbers * 8;
     int code = grove_node_set_target(
@@ -111,7 +110,7 @@ static int begin(const grove_node *node, void *run)
     int code = 0;
 
     s->begun = false;
-    /* those of .csv, which are dropped, are not sent to what stands at its path */
+    /* numbers of .csv are dropped in the end, so they must not be sent to a stream at its path */
     s->numbers = grove_record_create(record, s->csv ? axes : s->path, s->csv || overwrite, error);
     if (s->numbers)
         s->text = grove_record_create(record, s->csv ? s->path : axes, overwrite, error);
@@ -288,7 +287,7 @@ static void write_row(const saving *s, int64_t row, const void *cell, FILE *out)
     putc('\n', out);
 }
 
-/* Some cells of what was written. */
+/* Reads some of the written cells. */
 static int read_back(const saving *s, int64_t cell, size_t count, char *to)
 {
     size_t bytes = count * cell_bytes(s);

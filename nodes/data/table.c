@@ -48,8 +48,8 @@ static const grove_node *object_of(const grove_node *node, const char *axis)
     return grove_node_object(node, !strcmp(axis, "source") ? "sky" : "obs");
 }
 
-/* Evenly spaced cells are as wide as their step, such as pixels, so that they meet those of images;
- * NULL: others, and times and channels, which may have gaps. */
+/* Evenly spaced cells are as wide as their step, such as pixels, so that they match the pixels of
+ * images; NULL: for other axes, and times and channels, which may have gaps. */
 static double *widths_of(const grove_grid_axis *own)
 {
     const double *at = own->number;

@@ -6,7 +6,7 @@
 #include "plugin.h"
 
 /* Fails when the diameter is a constant that is not a valid diameter; warns when the observation
- * lacks some diameters. */
+ * does not have all diameters. */
 static inline int dish_check(const grove_node *node)
 {
     int k = grove_node_input(node, "diameter");

@@ -130,7 +130,7 @@ void grove_correlations_load(const grove_correlations *map, const float *data,
 {
     int elements = map->shape;
 
-    /* correlations that the set lacks are zero and flagged */
+    /* correlations missing in the set are zero and flagged */
     memset(cell, 0, (size_t)elements * sizeof(*cell));
     *cell_flags = (unsigned char)((1u << elements) - 1);
     for (int i = 0; i < map->count; i++) {

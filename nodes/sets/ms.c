@@ -342,7 +342,7 @@ static void warn_of_odd_samples(const grove_node *node, ms_state *state, const c
                     (long long)grove_ms_odd_samples(state->ms));
 }
 
-/* For each row of the block whether the set lacks it; or NULL: all are to be converted. */
+/* For each row of the block whether it is missing in the set; or NULL: all are to be converted. */
 static int find_unread(const ms_state *state, const grove_ms_block *block, unsigned char **missing,
                        grove_error *error)
 {
@@ -458,7 +458,7 @@ static int read_uvw(ms_state *state, grove_ms_block block, double *uvw, grove_er
     return code;
 }
 
-/* Coordinates of stations from their positions, of mean zero as those that are fitted. */
+/* Coordinates of stations from their positions, with mean zero, as fitted coordinates have. */
 static int find_model(const grove_observation *o, int64_t time, double *model, grove_error *error)
 {
     double mean[3] = {0};
@@ -471,9 +471,8 @@ static int find_model(const grove_observation *o, int64_t time, double *model, g
     return code;
 }
 
-/* Of a time, from its rows. Where some are missing, what they leave open follows from positions:
- * stations without rows, and where groups of stations lie that no row connects. model: as many
- * numbers as `all`. */
+/* Of a time, from its rows. Where some are missing, positions give the rest: of stations without
+ * rows, and of groups of stations that no row connects. model: as many numbers as `all`. */
 static int fit_stations(const grove_observation *o, int64_t time, double *uvw, double *model,
                         double *all, grove_error *error)
 {

@@ -17,9 +17,9 @@
 
 /* State of one run. */
 typedef struct {
-    grove_ms *ms;   /* NULL: nothing is written */
-    grove_ms *from; /* a new set has the weights of this one; NULL: none to be had */
-    bool leads;     /* writes weights: of those that make one set, one, and coordinates, too */
+    grove_ms *ms;           /* NULL: nothing is written */
+    grove_ms *from;         /* a new set has the weights of this one; NULL: none to be had */
+    bool leads;             /* writes weights and coordinates: one of the sinks that make a set */
     grove_correlations map; /* of the set's correlations to the cell's elements */
     long long odd;          /* numbers that are not finite and not flagged */
     long long numbers;
@@ -66,7 +66,7 @@ static const grove_option options[] = {
     {0},
 };
 
-/* What the set that obs was read from knows beside obs. */
+/* Metadata of the set from which obs was read that obs does not have. */
 static void take_metadata(grove_ms_layout *layout, const grove_ms_layout *from)
 {
     free(layout->field_name);
@@ -282,7 +282,7 @@ static void strides_of(const grove_array *array, const sink_state *sink, int64_t
     }
 }
 
-/* Whether the set lacks this row of a block. */
+/* Whether this row of a block is missing in the set. */
 static bool is_missing(const sink_run *run, const grove_ms_block *block, int64_t slot, int64_t b)
 {
     return run->missing && run->missing[slot * block->baselines + b];
@@ -310,7 +310,7 @@ static void fill_slots(const sink_state *sink, const sink_run *run, const grove_
         }
 }
 
-/* Flags what is not finite, and counts it. True: there is a flag. */
+/* Flags numbers that are not finite, and counts them. True: there is a flag. */
 static bool flag_odd(sink_run *run, const float *data, unsigned char *flag, size_t numbers)
 {
     bool any = false;
@@ -338,7 +338,7 @@ static bool flag_slots(sink_run *run, const grove_ms_block *block, int64_t first
     return any;
 }
 
-/* Whether cells that stand as the set is to have them are finite and not flagged. */
+/* Whether cells that are already in the form of the set are finite and not flagged. */
 static bool is_plain(sink_run *run, const grove_array *array, int64_t cell, int64_t count)
 {
     const size_t numbers = (size_t)(count * run->map.count);
@@ -355,7 +355,7 @@ static bool is_plain(sink_run *run, const grove_array *array, int64_t cell, int6
     return true;
 }
 
-/* A time slot's numbers where they are what the set is to have: its rows are plain. Else NULL. */
+/* A time slot's numbers if they are in the form of the set: its rows are plain. Else NULL. */
 static const float *plain_slot(const sink_state *sink, sink_run *run, const grove_array *array,
                                const grove_ms_block *block, int64_t slot)
 {
@@ -457,7 +457,7 @@ static void fill_weights(const sink_state *sink, const grove_correlations *map,
             }
 }
 
-/* Those given, else those of the set that obs was read from. */
+/* Writes the given weights, else the weights of the set from which obs was read. */
 static int write_weights(const sink_state *sink, sink_run *run, const grove_array *array,
                          grove_ms_block block, grove_error *error)
 {
@@ -480,7 +480,7 @@ static int write_weights(const sink_state *sink, sink_run *run, const grove_arra
     return code;
 }
 
-/* Sets run->missing for a block, where it lacks any. */
+/* Sets run->missing for a block, if rows of the set are missing. */
 static int find_missing(sink_run *run, const grove_ms_block *block, grove_error *error)
 {
     if (!run->lacks)

@@ -1,4 +1,4 @@
-/* What the parts of the class sink share. */
+/* Shared by the parts of the class sink. */
 #ifndef GROVE_NODES_SINK_H
 #define GROVE_NODES_SINK_H
 
@@ -7,10 +7,10 @@
 /* Value inputs in their order. */
 enum { SINK_VISIBILITIES, SINK_UVW, SINK_WEIGHT, SINK_INPUTS };
 
-/* Bytes of numbers and flags that are put in order at once, beside one time slot. */
+/* Bytes of numbers and flags that are put in order at once, besides one time slot. */
 #define SINK_ROOM ((uint64_t)4 << 20)
 
-/* What the node keeps. */
+/* The state of the node. */
 typedef struct {
     bool discard;     /* to="null" */
     bool existing;    /* writes a column of an existing set */

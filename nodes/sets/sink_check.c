@@ -1,4 +1,4 @@
-/* What a sink is told to write, checked when the tree is built. */
+/* Checks of a sink's inputs and options when the tree is built. */
 #include "fit.h"
 #include "nodes/sets/sink.h"
 
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Along an axis that the value lacks all cells get the same number: right for what never varied,
- * wrong for what was reduced. */
+/* Along an axis that the value does not have all cells get the same number: right if it never
+ * varied, wrong if it was reduced. */
 static int check_missing(grove_node *node, const grove_axis *axis)
 {
     const grove_axis *axes[GROVE_MAX_AXES];
@@ -68,7 +68,7 @@ static int find_axes(grove_node *node, sink_state *sink)
     return code ? code : check_missing(node, sink->freq);
 }
 
-/* A column of a set is in Jy, whatever stands there. */
+/* Visibilities are written in Jy: another unit is an error; none, a warning. */
 static int check_units(grove_node *node)
 {
     const grove_form *form = grove_node_input_form(node, SINK_VISIBILITIES),
@@ -125,9 +125,9 @@ static int find_target(grove_node *node, sink_state *sink)
     return 0;
 }
 
-/* Measured: what casacore keeps in memory for a set that is written; and, where the visibilities
- * cannot be written as they stand in memory, those that are put in order. Rows of a set that exists
- * are those of its `ms`. */
+/* Measured: casacore's memory for a set that is written; and visibilities that are put in order,
+ * where they cannot be written directly from memory. Rows of a set that exists are its `ms`
+ * node's. */
 static uint64_t memory_of(const grove_node *node, const sink_state *sink)
 {
     const grove_form *form = grove_node_input_form(node, SINK_VISIBILITIES);
@@ -158,7 +158,7 @@ void sink_correlations(const grove_node *node, int *count, int codes[4])
                                  count, codes);
 }
 
-/* What nobody has measured is not written into a set that has such correlations. */
+/* An error for elements that were not measured, where the set has such correlations. */
 static int check_correlations(grove_node *node)
 {
     static const char *const names[] = {"XX (RR)", "XY (RL)", "YX (LR)", "YY (LL)"};
@@ -180,7 +180,7 @@ static int check_correlations(grove_node *node)
 }
 
 /* A new set also has a bit of flags for each number, rows of coordinates and two stations, and
- * perhaps weights; DATA is made beside another column. A column of a set that exists has no flags.
+ * perhaps weights; DATA is made besides another column. A column of a set that exists has no flags.
  */
 static void add_bytes(const grove_node *node, const sink_state *sink, grove_target *target)
 {
@@ -193,7 +193,7 @@ static void add_bytes(const grove_node *node, const sink_state *sink, grove_targ
 
     if (text)
         sscanf(text, "%d", &had);
-    const char *own = grove_node_property(obs, "rows"); /* of a set that may lack some */
+    const char *own = grove_node_property(obs, "rows"); /* of a set that may have fewer */
     if (own)
         sscanf(own, "%lld", &rows);
     if (sink->existing) {
@@ -239,7 +239,7 @@ static bool may_be_set(const char *path)
     return may;
 }
 
-/* Columns that a set may lack, in which other programs and Grove look for real numbers. */
+/* Optional columns of a set, in which other programs and Grove look for real numbers. */
 static bool is_of_real_numbers(const char *column)
 {
     static const char *const names[] = {"WEIGHT_SPECTRUM", "SIGMA_SPECTRUM",

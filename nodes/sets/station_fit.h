@@ -11,9 +11,9 @@
 int grove_station_fit(const double *uvw, const int32_t *left, const int32_t *right,
                       int64_t baselines, int64_t stations, double *station);
 
-/* The median distance of a row's coordinates from the difference of those of its stations, fitted
- * into station [stations][3]; in the unit of uvw, negative where it is not known. distance: room
- * for a number for each baseline. */
+/* The median distance of a row's coordinates from the difference of its stations' coordinates,
+ * fitted into station [stations][3]; in the unit of uvw, negative where it is not known. distance:
+ * room for a number for each baseline. */
 double grove_station_misclosure(const double *uvw, const int32_t *left, const int32_t *right,
                                 int64_t baselines, int64_t stations, double *station,
                                 double *distance);

@@ -6,7 +6,7 @@
 #define PHASE_RATE "(-2i * pi / 299792458m * 1s)"
 
 /* Where there is no rule: over 1e-10 rad phases turn little on baselines of 1e8 wavelengths, and
- * are known well enough on those of 10. */
+ * are known well enough on baselines of 10. */
 #define DIRECTION_STEP "lmn: step 1e-10"
 
 /* Element `e`, x, y or z, of a vector. */

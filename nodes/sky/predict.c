@@ -203,7 +203,8 @@ static void find_channels(const grove_node *node, grove_predict_plan *plan)
 
 enum { SAID = 160, AUTO = 0, BASELINES, STATIONS, PLAIN }; /* the words of the option method */
 
-/* Whether a CUDA device sums faster by stations. By its own costs, whatever the cpu does. */
+/* Whether a CUDA device sums faster by stations. By its own costs, regardless of the CPU's
+ * method. */
 static bool products_win(const grove_node *node, const grove_predict_plan *plan)
 {
     const grove_axis *times = grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_TIME);
@@ -302,8 +303,8 @@ static int place_jones(const grove_node *node)
     return GROVE_PREDICT_WITHIN;
 }
 
-/* The way that the option `method` asks for, else the cheapest; and why. Fails when what is asked
- * for is not possible. */
+/* The way that the option `method` asks for, else the cheapest; and why. Fails when the requested
+ * way is not possible. */
 static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID])
 {
     const char *unfit_why = unfit(node), *no_stations = unfit_for_stations(node);
@@ -332,9 +333,9 @@ static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID]
     return 0;
 }
 
-/* Whether phases of baselines are products of those of stations in a sum without Jones terms: where
- * channels are few and smeared, and a time has so many more rows than stations that phases of these
- * are few: as 16 stations have baselines. */
+/* Whether phases of baselines are products of phases of stations in a sum without Jones terms:
+ * where channels are few and smeared, and a time has many more rows than stations: at least as many
+ * as 16 stations have baselines. */
 static bool factors_win(const grove_node *node, const grove_predict_plan *plan)
 {
     enum { MANY = 16 };

@@ -54,7 +54,7 @@ predict_sources predict_count_sources(const grove_node *node)
 {
     grove_node *sky = grove_node_object(node, "sky");
     const grove_axis *axis = sky ? grove_node_axis(sky, "source") : NULL;
-    /* Beside phases that the text has there is one direction, and no shape. */
+    /* With phases written out in the tree there is one direction, and no shape. */
     bool directions = grove_node_input_axis(node, GROVE_PREDICT_LMN, GROVE_AXIS_SOURCE) != NULL;
     const double *shape = sky && directions ? grove_node_member_data(sky, "shape") : NULL;
     const double *stokes = sky ? grove_node_member_data(sky, "stokes") : NULL;
@@ -112,7 +112,7 @@ static int jones_elements(const grove_node *node)
     return most;
 }
 
-/* Elements of the result that are summed by themselves, for most sources. */
+/* Elements of the result that are summed separately, for most sources. */
 static int count_sums(const predict_sources *sources, int elements)
 {
     int64_t plain = sources->all - sources->polarised;
@@ -122,7 +122,7 @@ static int count_sums(const predict_sources *sources, int elements)
     return polarised ? 4 : elements;
 }
 
-/* What the node sums. vary: Jones terms inside the sum vary with frequency. */
+/* The shape of the node's sum. vary: Jones terms inside the sum vary with frequency. */
 static grove_predict_shape shape_of(const grove_node *node, const grove_predict_plan *plan,
                                     bool vary, const predict_sources *sources)
 {
@@ -177,7 +177,7 @@ bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan
         predict_rows_share(node) * grove_predict_cost_of_baselines(&costs, &shape);
     grove_predict_shape apart = shape;
     apart.share = predict_rows_share(node);
-    if (sources.gaussians) /* by themselves: visibilities are stored twice */
+    if (sources.gaussians) /* in a sum of their own: visibilities are stored twice */
         apart.sources = (shape.sources + 1) / 2;
     double by_stations = grove_predict_cost_of_stations(&costs, &apart);
     bool win = by_stations < by_baselines;

@@ -20,7 +20,7 @@ typedef struct {
 } predict_sources;
 predict_sources predict_count_sources(const grove_node *node);
 
-/* The share of times and baselines of which the node's observation has rows. */
+/* The share of times and baselines for which the node's observation has rows. */
 double predict_rows_share(const grove_node *node);
 
 /* Whether the sum by stations costs less than by baselines; `said` gets the reason in words. vary:
@@ -32,9 +32,9 @@ bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan
  * source in each lane than with a row. */
 bool predict_sources_win(const grove_node *node, const grove_predict_plan *plan, bool vary);
 
-/* Whether most rows' coordinates differ from those of the stations by a phase that matters at a
- * frequency (Hz), in single precision and for sources as far from the phase centre as those of the
- * sky model, by what the observation says of itself. */
+/* Whether most rows' coordinates differ from the stations' by a phase that matters at a frequency
+ * (Hz), in single precision and for sources as far from the phase centre as in the sky model, by a
+ * property of the observation. */
 bool predict_rows_stray(const grove_node *node, double frequency);
 
 /* How `grove tune` stores costs; for the cpu `what` gets the words. */

@@ -118,9 +118,9 @@ static int compare(const void *a, const void *b)
     return order ? order : x->source < y->source ? -1 : 1;
 }
 
-/* Of each source the number of its patch, counted as they first occur; a source of no patch is one
- * by itself, even if a patch or another source has its name. Returns how many there are; their
- * names are those of `first`. */
+/* Of each source the number of its patch, counted as they first occur; a source of no patch is a
+ * patch of its own, even if a patch or another source has its name. Returns how many there are;
+ * their names are the names of the sources `first`. */
 static int64_t number_patches(const grove_sky *sky, double *number, int64_t *first)
 {
     patched *order = grove_alloc(((size_t)sky->count + 1) * sizeof(*order));
@@ -180,7 +180,7 @@ static int add_patches(grove_node *node, const grove_sky *sky)
 
 /* ---- sources that are chosen ---- */
 
-/* Sets those of a patch, or of a source, of that name; returns how many. */
+/* Sets the sources of the patch, or the source, of that name; returns how many. */
 static int64_t choose_name(const grove_sky *sky, const char *name, size_t length, double *chosen)
 {
     int64_t found = 0;
@@ -196,7 +196,7 @@ static int64_t choose_name(const grove_sky *sky, const char *name, size_t length
     return found;
 }
 
-/* What a name may be, for messages: patches, or sources where there are none. */
+/* The possible names, for messages: patches, or sources where there are none. */
 static char *list_names(const grove_node *node)
 {
     const grove_axis *axis = grove_node_axis(node, "patch");
