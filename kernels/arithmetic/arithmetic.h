@@ -1,5 +1,5 @@
-/* Sums, differences, products and powers of cells. A scalar stands for that number times the
- * identity wherever it meets a diagonal or a matrix. */
+/* Sums, differences, products and powers of cells. A scalar means that number times the identity
+ * wherever it meets a diagonal or a matrix. */
 #define power_of_element GROVE_NAME(grove_power_of_element)
 
 /* Cells of one shape, number by number. */
@@ -77,8 +77,8 @@ GROVE_CELL(multiply_reals)
         GROVE_OUT_REAL(c)[e] = x[a ? e : 0] * y[b ? e : 0];
 }
 
-/* The matrix product. Elements that a diagonal lacks are not multiplied: zero times a flagged
- * element may be NaN. */
+/* The matrix product. Elements off a diagonal are not multiplied: zero times a flagged element may
+ * be NaN. */
 GROVE_CELL(multiply_jones)
 {
     int left = c->args->in[0].shape != GROVE_MATRIX, right = c->args->in[1].shape != GROVE_MATRIX;

@@ -81,7 +81,7 @@ GROVE_CELL(assemble)
         cx_put(c, e, cx_at(c, e, 0));
 }
 
-/* The numbers of the input in order, whatever its shape. */
+/* The numbers of the input in order, regardless of its shape. */
 GROVE_CELL(reshape)
 {
     for (int e = 0; e < c->args->out.elements; e++)

@@ -1,5 +1,5 @@
-/* Phase, smearing and shape of a source on a baseline, in double precision: what phase, point and
- * predict share. */
+/* Phase, smearing and shape of a source on a baseline, in double precision: shared by phase, point
+ * and predict. */
 #ifndef GROVE_KERNELS_VISIBILITY_H
 #define GROVE_KERNELS_VISIBILITY_H
 
@@ -66,12 +66,12 @@ GROVE_FN double grove_smear(double turns)
 }
 
 /* A Gaussian of FWHM shape[0], shape[1] (rad) multiplies visibilities by exp(-(extent) nu^2),
- * extent = (u a0 + v a1)^2 + (u a2 + v a3 + w a4)^2 in Hz^-2: (pi^2 / 4 ln 2) (bmaj^2 u'^2 +
- * bmin^2 v'^2) / c^2, u' and v' along the axes. These lie in the plane that touches the sphere at
- * l, m, n - 1 = shape[3..5], or, of three numbers, in that of l and m. The angle, of which sine and
- * cosine are given, counts there from the axis that m becomes on the shortest way, towards that of
- * l. Of both forms, the one along bmaj and the other, the same sum of squares is made of two of
- * which the first is without w. */
+ * extent = (u a0 + v a1)^2 + (u a2 + v a3 + w a4)^2 in Hz^-2: (pi^2 / 4 ln 2) (bmaj^2 u'^2 + bmin^2
+ * v'^2) / c^2, u' and v' along the axes. These lie in the plane that touches the sphere at l, m, n
+ * - 1 = shape[3..5], or, of three numbers, in the plane of l and m. The angle, given by sine and
+ * cosine, counts there from the axis that m becomes on the shortest way, towards the axis of l. The
+ * sum of squares of both forms, along bmaj and across, is rewritten with two forms, the first one
+ * without w. */
 GROVE_FN void grove_find_ellipse(const double *shape, int numbers, double sine, double cosine,
                                  double a[5])
 {

@@ -71,7 +71,7 @@ GROVE_CELL(blank)
         array_put_number(c->out, out->bytes, n, 0);
 }
 
-/* A byte of flags from those of the inputs that have flags, by a grove_flag_marks. */
+/* A byte of flags from the flags of the inputs that have some, by a grove_flag_marks. */
 GROVE_CELL(flag_rule)
 {
     const grove_flag_marks *rule = GROVE_STATE(c, grove_flag_marks);

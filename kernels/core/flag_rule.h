@@ -1,17 +1,16 @@
-/* How the flags of a value follow from those of others: bits of bytes, the effect of each bit
+/* How the flags of a value follow from flags of others: bits of bytes, the effect of each bit
  * separately. */
 #ifndef GROVE_KERNELS_FLAG_RULE_H
 #define GROVE_KERNELS_FLAG_RULE_H
 
 #include "cell.h"
 
-/* How flags of inputs become those of the output. Byte e of marks[k] are the bits of the output
+/* How flags of inputs become flags of the output. Byte e of marks[k] are the bits of the output
  * that are set where bit e of input k is. */
 typedef struct {
     uint64_t marks[GROVE_MAX_INPUTS];
     uint8_t whole[GROVE_MAX_INPUTS]; /* not 0: only where the input has just these bits */
-    int32_t folded; /* so many axes of args follow those of the output: flags along them are
-                       combined */
+    int32_t folded; /* number of axes of args behind the output's: flags along them are combined */
 } grove_flag_marks;
 
 /* The bits that a byte of flags of input k sets. */
@@ -45,7 +44,7 @@ GROVE_FN unsigned grove_flag_fold(const grove_flag_marks *rule, const grove_args
                 (in->gather && in->gather_axis == d ? (int64_t)in->gather[index[d]] : index[d]);
         to |= grove_flag_bits(rule, k, first[offset]);
         for (d = last - 1; d >= axes; d--) {
-            /* along what they do not vary, once */
+            /* axes along which the flags do not vary count once */
             if (in->stride[d] && ++index[d] < args->size[d])
                 break;
             index[d] = 0;

@@ -5,7 +5,7 @@
 
 namespace
 {
-// Axes that are reduced beside that in blocks, slowest first.
+// Axes that are reduced besides the one in blocks, slowest first.
 struct lines {
     int axes, axis[GROVE_MAX_AXES];
 };
@@ -77,7 +77,7 @@ __device__ __forceinline__ void add_sample(const real *x, number *to)
         to->part[k] += (double)x[k];
 }
 
-// Some samples from `first` on; those that are bad are read, too.
+// Some samples from `first` on; bad ones are read, too.
 template <typename real, int parts, int count, bool flagged>
 __device__ __forceinline__ void add_some(const line *l, int64_t first, const char **at, number *to)
 {
@@ -169,7 +169,7 @@ __device__ __forceinline__ void add_line(const grove_args *args, place at, int a
         add_sums<float, 1>(&l, to);
 }
 
-// An output number: its element, where its samples begin, and what is kept of it.
+// An output number: its element, where its samples begin, and where its sums are kept.
 struct output {
     int e;
     place at;
@@ -241,8 +241,8 @@ __device__ __forceinline__ void end_number(const grove_reduce_state *s, const ou
 }
 
 // Adds samples of `cells` cells from `at` on of the axis in blocks: with other axes that are
-// reduced, first those of each cell to a number of their own. Without an axis in blocks, which are
-// -1, all of the others.
+// reduced, first the samples of each cell to a number of their own. Without an axis in blocks (-1),
+// samples of all other axes.
 __device__ __forceinline__ void add_cells(const grove_args *args, const grove_reduce_state *s,
                                           const lines *l, place at, int64_t cells, int e,
                                           number *to)
@@ -280,7 +280,7 @@ struct cells {
     int64_t first, end, begin, last; // cells; the blocks that they are in
 };
 
-// What the threads of a block share.
+// Shared by the threads of a block.
 struct meeting {
     double part[2][GROVE_REDUCE_THREADS];
     int64_t count[GROVE_REDUCE_THREADS];
@@ -295,9 +295,9 @@ __device__ __forceinline__ bool is_pushed(const grove_reduce_state *s, const cel
     return end <= c->end && end != s->end;
 }
 
-// Puts the sums of a team's blocks, from number `block` on, into the tree; `to` becomes that of the
-// open one. Of whole ones below one node the team adds the tree itself. All threads of the block
-// call.
+// Puts the sums of a team's blocks, from number `block` on, into the tree; `to` becomes the sum of
+// the open one. Of whole ones below one node the team adds the tree itself. All threads of the
+// block call.
 __device__ __forceinline__ void meet(const grove_reduce_state *s, const cells *c, int team,
                                      int64_t block, double *nodes, int parts, meeting *all,
                                      number *to)

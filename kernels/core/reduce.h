@@ -7,8 +7,8 @@
  * is one); level 0 are the blocks. The other axes that are reduced come first: for each index of
  * `axis`, in the order of storage, to a number that starts from zero.
  *
- * What is kept between two calls: the sum of the open block, which is the last; and those nodes
- * whose partner is still to come. */
+ * Between two calls are kept: the sum of the open block, which is the last; and the nodes whose
+ * partner is still to come. */
 #ifndef GROVE_KERNELS_REDUCE_H
 #define GROVE_KERNELS_REDUCE_H
 
@@ -26,7 +26,7 @@ enum {
 enum {
     GROVE_REDUCE_NUMBERS, /* float or double */
     GROVE_REDUCE_FLAGS,   /* a byte per cell, bit k (at most 7): element k is bad; or absent */
-    GROVE_REDUCE_COUNTS,  /* instead of flags: how many samples the numbers stand for, int64_t */
+    GROVE_REDUCE_COUNTS,  /* instead of flags: the number of samples in each number, int64_t */
     GROVE_REDUCE_COUNT, /* written: int64_t, laid out as the output without its parts; or absent */
     GROVE_REDUCE_NODES, /* written: the nodes, each laid out as the output; absent: kept for this
                            call */
@@ -40,13 +40,13 @@ enum { GROVE_FINISH_SUMS, GROVE_FINISH_COUNTS, GROVE_FINISH_FLAGS };
 /* The state of both. */
 typedef struct {
     int32_t how;    /* GROVE_HOW_... */
-    int32_t axis;   /* that goes in blocks; -1: none, what is reduced is added to the output */
+    int32_t axis;   /* that goes in blocks; -1: none, all samples are added to the output */
     int32_t fresh;  /* nothing was added yet: the output and the count start from zero */
     int32_t levels; /* levels of nodes that may have to wait */
     int64_t begin;  /* the block with which all that is added begins; its first cell is the first */
     int64_t end;    /* cells of the whole axis: once all were added, the output is their sum */
     int64_t distance; /* doubles from a node to the next */
-    int64_t samples;  /* reduce_finish: what was added to each number where nothing is counted */
+    int64_t samples;  /* reduce_finish: samples added to each number where none are counted */
 } grove_reduce_state;
 
 /* How many levels of nodes may have to wait along an axis of `cells` cells. */
@@ -91,7 +91,7 @@ GROVE_FN int grove_reduce_team(const grove_args *args)
     return team;
 }
 
-/* Threads on a device; on the host items, of which the first of each team is its number. */
+/* Threads on a device; on the host items: the first one of each team computes its number. */
 GROVE_FN int64_t grove_reduce_threads(const grove_args *args)
 {
     return grove_reduce_numbers(args) * grove_reduce_team(args);
@@ -128,7 +128,7 @@ GROVE_FN void grove_reduce_push(const grove_reduce_state *s, double *nodes, doub
         to[i] = sum[i];
 }
 
-/* Makes the sum of the last block, number `k`, that of all blocks. */
+/* Makes the sum of the last block, number `k`, the sum of all blocks. */
 GROVE_FN void grove_reduce_close(const grove_reduce_state *s, const double *nodes, double *sum,
                                  int64_t count, int64_t k)
 {
@@ -139,7 +139,7 @@ GROVE_FN void grove_reduce_close(const grove_reduce_state *s, const double *node
     }
 }
 
-/* Those of the cells from `index` on, of which there are `count`, that belong to one block. */
+/* How many of the `count` cells from `index` on belong to one block. */
 GROVE_FN int64_t grove_reduce_within(int64_t index, int64_t count)
 {
     int64_t rest = GROVE_REDUCE_BLOCK - index % GROVE_REDUCE_BLOCK;

@@ -179,8 +179,7 @@ __device__ __forceinline__ complex_number<double> half_turn(double y)
     return {c * t + 1.0, s * y};
 }
 
-/* What an angle has in half turns beyond the nearest whole number of them, whose last bit is that
- * of `odd`. */
+/* An angle in half turns less the nearest whole number, whose last bit is the last bit of `odd`. */
 struct reduced_angle {
     double rest;
     uint64_t odd;

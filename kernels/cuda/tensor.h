@@ -1,7 +1,7 @@
 /* Products of small matrices by a warp on tensor cores (PTX ISA, mma.sync), for compute 8.0 and
  * later, and their emulation for tests. All 32 lanes call together.
  *
- * What is known of the arithmetic: inputs in TF32 have 10 bits of fraction, of single precision
+ * The arithmetic, as far as known: inputs in TF32 have 10 bits of fraction, of single precision
  * numbers the lower 13 bits are not looked at; products of them are exact; NVIDIA documents neither
  * order nor rounding of the sum in single precision. Measured (Fasi et al. 2021, PeerJ CS 7:e330)
  * the products and the number added to are shifted to the largest exponent among them, cut, not
@@ -83,7 +83,7 @@ __device__ __forceinline__ void multiply_tf32(float c[4], const float a[4], cons
 
 // x = high + low, high to nearest in TF32, halves away from zero, so that `low` has either sign;
 // products of two low parts are left out. Tensor cores do not look at the lower 13 bits of `low`,
-// 2^-22 of x at most. Infinities and NaN have a NaN for `low`, whatever `high` is then.
+// 2^-22 of x at most. Infinities and NaN have a NaN for `low` and any `high`.
 struct split {
     float high, low;
 };
@@ -96,7 +96,7 @@ __device__ __forceinline__ split split_of(float x)
 }
 
 /* Complex numbers of a (N = 4) or b (2) of multiply_tf32, each in two parts [high, low]. Number n
- * is that of the same place there. minus: -im. */
+ * has the same place there. minus: -im. */
 template <int N> struct tf32_parts {
     float re[2][N], im[2][N], minus[2][N];
 
@@ -123,7 +123,7 @@ template <int N> struct tf32_parts {
 };
 
 /* sum += a b, the small products first. `minus` is taken of a, or of b where that is made less
- * often: what is not looked at costs nothing. */
+ * often: unused numbers cost nothing. */
 template <bool OF_B = false>
 __device__ __forceinline__ void multiply_parts(float sum_re[4], float sum_im[4],
                                                const tf32_parts<4> &a, const tf32_parts<2> &b)

@@ -1,4 +1,4 @@
-/* Noise of several channels at once, in vectors: what kernels/jones/noise.h computes, but for
+/* Noise of several channels at once, in vectors: the same as kernels/jones/noise.h, but for
  * rounding. */
 #ifndef GROVE_KERNELS_NOISE_SIMD_H
 #define GROVE_KERNELS_NOISE_SIMD_H
@@ -17,8 +17,8 @@ void grove_noise_single(const grove_args *args, int64_t first, int64_t last);
 void grove_noise_double(const grove_args *args, int64_t first, int64_t last);
 
 /* For one instruction set. For each of `count` channels from `channel` on `out` gets size[k] times
- * four complex standard normal numbers, `step` numbers from one channel to the next. `hash` is what
- * grove_random_bits makes of seed, time and baseline. */
+ * four complex standard normal numbers, `step` numbers from one channel to the next. `hash` is
+ * grove_random_bits of seed, time and baseline. */
 typedef struct {
     void (*single)(uint64_t hash, uint64_t channel, int64_t count, const double *size, float *out,
                    int64_t step);

@@ -9,7 +9,7 @@ enum { LIMITS_CHAINS = 8 }; /* independent ones in each thread */
 enum { LIMITS_TENSOR_SINGLE = 16 * 8 * 8, LIMITS_TENSOR_DOUBLE = 8 * 8 * 4 };
 
 /* The state. `multiply_add` and `sines` do rounds * LIMITS_CHAINS operations in each thread and
- * write one number for each, `tensor` as many products for each warp; `stream` copies so many
+ * write one number for each, `tensor` as many products for each warp; `stream` copies `threads`
  * pieces of 16 bytes from input 0. */
 typedef struct {
     int64_t threads, rounds;

@@ -11,8 +11,8 @@ const char *grove_isa_name(grove_isa isa);
 int grove_isa_works(grove_isa isa);
 grove_isa grove_isa_best(void);
 /* The instruction set that the environment variable GROVE_ISA names; without it the best. Returns
- * 0, or -1 for an unknown word and for a set that this processor lacks, with a message in `said`
- * (at least 160 bytes). */
+ * 0, or -1 for an unknown word and for a set that this processor does not have, with a message in
+ * `said` (at least 160 bytes). */
 int grove_isa_choose(grove_isa *isa, char *said);
 /* The same; the best where it fails. */
 grove_isa grove_isa_usable(void);

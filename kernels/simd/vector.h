@@ -96,10 +96,10 @@ INLINE vec fractional_turns(const doubles x[PARTS], double factor)
     return narrow(rest);
 }
 
-/* cos and sin of 2 pi y, |y| <= 1/2, from those of half the angle: polynomials in y^2 for sin(pi y)
- * / y and cos(pi y) on [0, 1/4]. In single precision they are fitted by least squares, since a bias
- * of the cosine would add up over sources; in double they are Chebyshev's. The relative error of
- * the sine is a few of its last bits. */
+/* cos and sin of 2 pi y, |y| <= 1/2, from cos and sin of half the angle: polynomials in y^2 for
+ * sin(pi y) / y and cos(pi y) on [0, 1/4]. In single precision they are fitted by least squares,
+ * since a bias of the cosine would add up over sources; in double they are Chebyshev's. The
+ * relative error of the sine is a few of its last bits. */
 INLINE void phasor(vec y, vec *cosine, vec *sine)
 {
     vec t = y * y;
