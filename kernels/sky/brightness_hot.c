@@ -8,7 +8,7 @@ INLINE vec chosen(integers first, vec a, vec b)
     return (vec)((first & (integers)a) | (~first & (integers)b));
 }
 
-/* 2^x. The power of two is applied in halves, of which neither overflows. */
+/* 2^x. The power of two is applied in halves; neither overflows. */
 INLINE vec power(vec x)
 {
     const integers bias = (integers)splat(ROUND_DOUBLE) - 1023;

@@ -85,13 +85,13 @@ static void load_block(const run *r, int64_t from, int count, block *b)
         b->freq[k] = r->cell.in[FREQ] ? *numbers_at(r, FREQ, from + k) : 1;
 }
 
-/* The logarithm of any number, of which `guess` is right where it is positive and normal. */
+/* The logarithm of any number; `guess` is right for positive normal numbers. */
 static double any_logarithm(double x, double guess)
 {
     return x > 1e-300 && x < 1e300 ? guess : log(x);
 }
 
-/* What the terms come to, and the scales of logarithmic spectra. */
+/* The sums of the terms, and the scales of logarithmic spectra. */
 static inline __attribute__((always_inline)) void find_spectra(block *b, int count, int step,
                                                                int terms)
 {

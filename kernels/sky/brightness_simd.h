@@ -1,4 +1,4 @@
-/* Brightness of several cells at once: what kernels/sky/brightness.h computes, but for rounding. */
+/* Brightness of several cells at once: the same as kernels/sky/brightness.h, but for rounding. */
 #ifndef GROVE_KERNELS_BRIGHTNESS_SIMD_H
 #define GROVE_KERNELS_BRIGHTNESS_SIMD_H
 

@@ -1,5 +1,5 @@
 /* One source on one baseline in one time and channel. Inputs: brightness, lmn, shape, uvw, freq,
- * uvw_rate, interval, channel_width; the last three only where smearing is wanted. */
+ * uvw_rate, interval, channel_width; the last three only with smearing. */
 #include "../common/visibility.h"
 
 GROVE_CELL(point)

@@ -1,5 +1,5 @@
-/* Visibilities of each source by itself, several channels at once, in vectors: what
- * kernels/sky/point.h computes, but for rounding. */
+/* Visibilities of single sources, several channels at once, in vectors: the same as
+ * kernels/sky/point.h, but for rounding. */
 #ifndef GROVE_KERNELS_POINT_SIMD_H
 #define GROVE_KERNELS_POINT_SIMD_H
 
@@ -13,7 +13,7 @@ void grove_point_double(const grove_args *args, int64_t first, int64_t last);
 /* Cells at once; a whole number of vectors. */
 enum { GROVE_POINT_CELLS = 64 };
 
-/* Cells to be computed. What is not averaged or not damped has no numbers there. */
+/* Cells to be computed. Without averaging or damping its arrays are unused. */
 typedef struct {
     int64_t count;
     double turns[GROVE_POINT_CELLS]; /* the phase */

@@ -15,7 +15,7 @@
 namespace
 {
 enum { CHUNK = 32 };
-// After so many sources the sums of a thread go to double.
+// Number of sources after which the sums of a thread go to double.
 enum { FLUSH = 16 * CHUNK };
 
 // Sources in shared memory, as all rows of a block need them.

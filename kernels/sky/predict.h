@@ -3,7 +3,7 @@
  * code for each instruction set.
  *
  * The files, predict_NAME: .c packs, cuts into pieces and stores; .h is compiled for each
- * instruction set and precision (isa.h; what the two exchange is in job.h).
+ * instruction set and precision (isa.h; the interface of the two is job.h).
  *     plain.c          the plain way
  *     sum.c            the vector code: splits the sky (kinds.c), chooses one of four forms for
  * each part of it, packs (pack.c, order.c), runs
@@ -17,7 +17,7 @@
  *     station*.c, .h   form 4, products of matrices of stations by sources; grid.c: their tiles
  *     jones.c, .h      Jones terms inside the sum or around it; apparent.c: in the brightness
  *     sincs.h          smearing, where every phase is evaluated
- *     skip.c, cost.c   rows that nobody wants; what the forms cost on this machine
+ *     skip.c, cost.c   rows that are not needed; the cost of the forms on this machine
  *     *.cu, *cuda.h    the same sum on CUDA devices */
 #ifndef GROVE_KERNELS_PREDICT_H
 #define GROVE_KERNELS_PREDICT_H
@@ -38,7 +38,8 @@ enum {
     GROVE_PREDICT_RIGHT,      /* the same */
     GROVE_PREDICT_UVW_LEFT,   /* [time, station p] m, for sums by stations */
     GROVE_PREDICT_UVW_RIGHT,  /* [time, station q] m */
-    GROVE_PREDICT_SKIP /* [time, baseline, freq] flags: what need not be computed, or absent */
+    GROVE_PREDICT_SKIP /* [time, baseline, freq] flags: cells that need not be computed, or absent
+                        */
 };
 
 /* The state in grove_args. Channels of equal spacing: channel k of the whole axis is at first +
@@ -58,11 +59,11 @@ enum {
     GROVE_PREDICT_PLAIN,    /* grove_predict_cells */
     GROVE_PREDICT_BASELINE, /* rows in the lanes */
     GROVE_PREDICT_STATION /* products of matrices of stations by sources; rows whose coordinates are
-                             not differences of those of stations go by the other ways */
+                             not differences of stations' are computed by the other ways */
 };
 
 /* With fewer channels, in all or in the last block of 64, every phase is evaluated, which then
- * takes less time than a recurrence; more are needed where the phases are those of a whole block:
+ * takes less time than a recurrence; more are needed where phases are computed for a whole block:
  * with Jones terms inside the sum or widths that differ. With Jones terms inside the sum, or with
  * smearing and many stations, a source is in each lane where channels are few. */
 enum {
@@ -74,7 +75,7 @@ enum {
 /* With fewer points, or unpolarised sources, a sum of their own does not pay for going through the
  * output again. */
 enum { GROVE_PREDICT_SPLIT = 64 };
-/* What becomes of Jones terms. */
+/* The treatment of Jones terms. */
 enum {
     GROVE_PREDICT_AROUND, /* none, or the same for all sources: around the sum */
     GROVE_PREDICT_WITHIN, /* of source and station: inside the sum */
@@ -90,15 +91,15 @@ typedef struct {
     int32_t equal_width, smear_time, smear_freq;
     int32_t jones;      /* left or right vary with the source */
     int32_t stations;   /* of the station axis */
-    int32_t products;   /* on a CUDA device sums go by stations */
+    int32_t products;   /* on a CUDA device sums are by stations */
     int32_t by_sources; /* sums by baselines between Jones terms that do not vary with frequency
                            have a source in each lane, even if channels are not few */
-    int32_t factors;    /* without Jones terms phases are products of those of both stations where
+    int32_t factors;    /* without Jones terms phases are products of both stations' phases where
                            channels are few and smeared */
     int64_t count;      /* channels of the whole axis */
     double width, reference; /* Hz: of all channels if equal; about the middle of the axis */
-    double cutoff;           /* a fraction: sources of which shape and smearing leave less may be
-                                left out of a row */
+    double cutoff; /* a fraction: sources may be left out of a row if shape and smearing leave less
+                      of them */
 } grove_predict_plan;
 
 /* Rows of the output: its cells without the frequency axis. */
@@ -110,8 +111,8 @@ int64_t grove_predict_rows(const grove_args *args);
 void grove_predict_cells(const grove_args *args, int64_t first, int64_t last);
 
 /* Whether a sum by stations with Jones terms of 1, 2 or 4 elements takes one product of matrices
- * instead of one for each of `sums` elements. Diagonals of which more than two elements are wanted
- * would be loaded too often; with many stations loads matter less than that the product takes more
+ * instead of one for each of `sums` elements. Diagonals with more than two requested elements would
+ * be loaded too often; with many stations loads matter less than that the product takes more
  * operations. */
 int grove_predict_by_matrices(int elements, int sums, int64_t stations);
 
@@ -120,8 +121,8 @@ int grove_predict_by_matrices(int elements, int sums, int64_t stations);
 typedef struct grove_predict_sum grove_predict_sum;
 grove_predict_sum *grove_predict_sum_new(const grove_args *args);
 void grove_predict_sum_free(grove_predict_sum *sum);
-/* The sum over sources of another kind, which goes faster by itself and adds to the output, or of
- * rows that do not go by stations: it is run after `sum`. NULL: none. `sum` owns it. */
+/* A separate sum over sources of another kind, which is faster and adds to the output, or of rows
+ * that are not summed by stations: it is run after `sum`. NULL: none. `sum` owns it. */
 grove_predict_sum *grove_predict_sum_next(const grove_predict_sum *sum);
 /* These are of `sum` without the next.
  * Cuts the work finer where that many threads would find too few pieces; before their number is

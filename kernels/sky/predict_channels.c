@@ -1,6 +1,6 @@
 /* Sums with Jones terms of source and station inside, with a channel or a source in each lane. A
- * piece is one time, one vector of channels, or one channel or those of diagonal terms with a
- * source in each lane, and a block of rows. */
+ * piece is one time, one vector of channels, or (with a source in each lane) one channel, or all of
+ * diagonal terms, and a block of rows. */
 #include "predict_private.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@ enum {
 static const int jones_inputs[2] = {GROVE_PREDICT_LEFT, GROVE_PREDICT_RIGHT};
 static const int uvw_inputs[2] = {GROVE_PREDICT_UVW_LEFT, GROVE_PREDICT_UVW_RIGHT};
 
-/* Whether a view's cells are those of stations; `table` gets the station of each baseline, or stays
- * as it is where all baselines share one. */
+/* Whether a view's cells are per station; `table` gets the station of each baseline, or is
+ * unchanged where all baselines share one. */
 static int is_of_stations(const grove_view *view, int baseline, const int32_t **table)
 {
     if (!view->data || !(view->gather || stride_of(view, baseline)))
@@ -77,7 +77,7 @@ static int64_t first_by_sources(const grove_predict_sum *p)
                                                 p->terms.diagonal);
 }
 
-/* Elements that panels of diagonal terms have: those of the sum, one of scalars, whose products are
+/* Elements in panels of diagonal terms: as many as the sum has; of scalars one, whose products are
  * multiplied by the brightness row by row. */
 static int panel_elements(const grove_predict_sum *p)
 {
@@ -124,7 +124,7 @@ int grove_predict_channels_pack(grove_predict_sum *p)
     return 1;
 }
 
-/* Vectors of so many channels that [from, to) lie in, of those that begin at `first`. */
+/* The number of vectors of `channels` channels, counted from `first`, that contain [from, to). */
 static int64_t vectors_in(int64_t from, int64_t to, int64_t first, int64_t channels)
 {
     from = from > first ? from : first;
@@ -164,7 +164,7 @@ int64_t grove_predict_channels_pieces(const grove_predict_sum *p)
 typedef struct {
     grove_predict_channels_job job;
     int64_t time, first, from, to; /* first: channel of lane 0 in the whole axis; baselines */
-    int by_sources, width;         /* width: of so many channels, or lanes */
+    int by_sources, width;         /* width: number of channels, or lanes */
     int at_once;                   /* rows */
     const char **at[2];            /* memory of the job */
     double *station_uvw[2], *uvw, *change, *rest;
@@ -205,8 +205,8 @@ static int has_totals(const grove_predict_sum *p)
     return p->sources > FLUSHED;
 }
 
-/* Memory of a piece and where its parts are. Pieces of any channels and rows have as much, so that
- * one has that of an earlier one. */
+/* Memory of a piece and where its parts are. Pieces of any channels and rows have equal sizes, so
+ * that they reuse memory of earlier ones. */
 static int start_piece(grove_predict_sum *p, piece *c)
 {
     const size_t rows = (size_t)(p->baselines < ROWS ? p->baselines : ROWS);
@@ -351,7 +351,7 @@ static void set_job(const grove_predict_sum *p, piece *c)
     job->stray = c->stray;
 }
 
-/* Numbers of the sums of so many rows. */
+/* Numbers of the sums of `rows` rows. */
 static int64_t numbers_of(const piece *c, int rows)
 {
     return (int64_t)rows * 8 * c->width;
@@ -406,8 +406,8 @@ static void add_sources(const grove_predict_sum *p, piece *c)
     }
 }
 
-/* Stores an element in `count` channels, `step` bytes apart, as numbers of that many bytes; added
- * to what is there or not. NULL: zero. */
+/* Stores an element in `count` channels, `step` bytes apart, as numbers of `bytes` bytes; `adds`:
+ * added to the output. NULL: zero. */
 static inline __attribute__((always_inline)) void store_channels(char *at, int64_t step, int count,
                                                                  const double *re, const double *im,
                                                                  int bytes, int adds)

@@ -4,13 +4,13 @@
  * A panel keeps the factors in brackets for a few sources, all stations and one vector of channels:
  * 512 bytes for a source, station and side, half a MiB for 64 stations, which stays in the
  * second-level cache while all rows use it. A source-visibility takes 24 multiply-adds for the
- * product, and 8 sums beside them (32 multiply-adds where registers are too few), 8 for the real
- * factor and 4 to 10 for sinc(nu G), where G is the change of the delay in an integration: a
- * polynomial of the degree that some rows need, or 14 for a sine where no polynomial holds. G^2,
- * or 1 / G, and smearing over equal widths are computed once for a source and row. Of the 16 loads
- * 8 are of the row's station p, which many rows share. Diagonal Jones terms take 6 multiply-adds
- * for each element. A row whose coordinates are not the difference of those of its stations also
- * takes the phase of the rest, some 40 more. */
+ * product, and 8 sums besides (32 multiply-adds where registers are too few), 8 for the real factor
+ * and 4 to 10 for sinc(nu G), where G is the change of the delay in an integration: a polynomial of
+ * the degree that some rows need, or 14 for a sine where no polynomial holds. G^2, or 1 / G, and
+ * smearing over equal widths are computed once for a source and row. Of the 16 loads 8 are of the
+ * row's station p, which many rows share. Diagonal Jones terms take 6 multiply-adds for each
+ * element. A row whose coordinates are not the difference of its stations' coordinates also takes
+ * the phase of the rest, some 40 more. */
 #ifndef GROVE_KERNELS_PREDICT_CHANNELS_H
 #define GROVE_KERNELS_PREDICT_CHANNELS_H
 
@@ -23,7 +23,7 @@
 enum {
     SPAN = 512 / VECTOR_BYTES, /* sources at once */
     ROW_BATCH = 8,             /* rows whose factors are made at once */
-    STATIONS_AHEAD = 16        /* Jones terms are prefetched for so many */
+    STATIONS_AHEAD = 16        /* number of stations for which Jones terms are prefetched */
 };
 
 /* Factors of SPAN sources in ROW_BATCH rows. growth: change of the delay in an integration, in
@@ -122,8 +122,8 @@ static void load_station_channels(const grove_predict_channels_job *job, int whi
         memcpy(to->at + 6, numbers + side->numbers - 2, 2 * sizeof(vec));
 }
 
-/* Prefetches the Jones terms of a station, counted on into the next sources: those of the next one
- * lie far away. */
+/* Prefetches the Jones terms of a station, counted on into the next sources, whose Jones terms lie
+ * far away. */
 INLINE void prefetch_station(const grove_predict_channels_job *job, int which, int station,
                              int source)
 {
@@ -170,7 +170,7 @@ INLINE void fill_matrices(const grove_predict_channels_job *job, int which, int 
     *to = terms;
 }
 
-/* Diagonal terms times c + i s, on the left with the brightness in the elements that are wanted. */
+/* Diagonal terms times c + i s, on the left with the brightness in the requested elements. */
 INLINE void fill_diagonal(const channel_batch *g, int which, int source, const jones *terms, vec c,
                           vec s, jones *to)
 {
@@ -281,8 +281,8 @@ INLINE double most_along(const double *u, const channel_batch *g)
            g->job->highest;
 }
 
-/* Level of the sincs of growth in a row, and what it takes instead of the growth. It depends on the
- * row and the whole axis alone. */
+/* Level of the sincs of growth in a row, and their argument in place of the growth. It depends on
+ * the row and the whole axis alone. */
 static void find_level(channel_batch *g, int row, int r)
 {
     const grove_predict_channels_job *job = g->job;
@@ -448,8 +448,7 @@ INLINE void finish_sums(const matrix_sums *x, vec to[8])
     }
 }
 
-/* The phase of the row's rest: what its coordinates have beside the difference of those of its
- * stations. */
+/* The phase of the row's rest: its coordinates less the difference of its stations' coordinates. */
 INLINE void rest_phase(const channel_batch *g, int r, int s, vec *c, vec *n)
 {
     const double rest = g->factors.rest[r * SPAN + s];

@@ -1,4 +1,4 @@
-/* Measures what the forms of the sum cost, with sums over a small artificial field. */
+/* Measures the cost of the forms of the sum, with sums over a small artificial field. */
 #include "predict_cost.h"
 
 #include "../simd/isa.h"
@@ -58,7 +58,7 @@ static grove_view view_of(void *data, int shape, int elements, int bytes)
     return view;
 }
 
-/* What is measured. */
+/* A measurement. */
 typedef struct {
     int isa, bytes, jones, way, stations, channels;
 } trial;
@@ -204,8 +204,8 @@ static void solve_costs(double few, double many, int number, double *station, do
     *station = positive(many - *pair * (number - 1) / 2, 0.001);
 }
 
-/* With Jones terms of channels. A product of matrices of stations takes what it does without; to
- * collect their rows takes longer, since those of a channel lie far apart. */
+/* With Jones terms of channels. A product of matrices of stations takes as long as without them;
+ * collecting their rows takes longer, since rows of a channel lie far apart. */
 static int measure_varied(int isa, int bytes, grove_predict_costs *costs)
 {
     enum { VARIED = PREDICT_COSTS_VARIED, SOME = 4, MANY = VARIED_STATIONS };
@@ -280,8 +280,8 @@ static double sums_of(const grove_predict_shape *shape)
     return shape->sums > 0 ? shape->sums : 1;
 }
 
-/* What the sources share, ns, for all instruction sets: to start a channel, to find a row, and to
- * store a sum of a visibility. */
+/* Costs shared by the sources, ns, for all instruction sets: to start a channel, to find a row, and
+ * to store a sum of a visibility. */
 static double shared(const grove_predict_shape *shape, double channel, double row, double sum)
 {
     double channels = (double)shape->channels, sums = channels * sum * sums_of(shape);
@@ -300,7 +300,7 @@ static double lanes_of_source(const grove_predict_shape *shape)
 }
 
 /* Few channels with Jones terms: phases of stations, and products for each row. Fewer sources than
- * lanes have a row in each lane, whose Jones terms are collected and multiplied by themselves, once
+ * lanes have a row in each lane, whose Jones terms are collected and multiplied separately, once
  * for the channels that share them. */
 static double few_by_baselines(const grove_predict_costs *costs, const grove_predict_shape *shape,
                                int64_t channels, double phase)
@@ -315,7 +315,7 @@ static double few_by_baselines(const grove_predict_costs *costs, const grove_pre
 }
 
 /* Of the phase of a station with Jones terms of channels: to collect them, 64 channels apart, takes
- * most of it; those of fewer channels lie in fewer lines of the cache. */
+ * most of it; Jones terms of fewer channels lie in fewer lines of the cache. */
 static double collecting(const grove_predict_shape *shape)
 {
     return 0.6 * (shape->channels < CHANNELS ? (double)shape->channels / CHANNELS : 1);
@@ -350,8 +350,8 @@ static double factored(const grove_predict_shape *shape)
     return shape->flat ? gaussians(shape) : 1;
 }
 
-/* Between Jones terms that channels share, a row in each lane: what a panel and a channel take, to
- * those of 64 channels without spectra and smearing. */
+/* Between Jones terms that channels share, a row in each lane: the time of a panel and a channel,
+ * relative to 64 channels without spectra and smearing. */
 static double jones_panel(const grove_predict_shape *shape, double sums)
 {
     return 0.8 + 0.05 * sums + 0.2 * factored(shape) + (shape->smear_time ? 0.5 + 0.1 * sums : 0);
@@ -464,8 +464,9 @@ double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
                                                             : points_by_baselines(costs, shape));
 }
 
-/* The same by stations, where its arithmetic takes `kind` of that with matrices. A batch of sources
- * stays in the cache for all channels of a piece: what waits for memory goes by bytes. */
+/* The same by stations, where its arithmetic takes `kind` times the time with matrices. A batch of
+ * sources stays in the cache for all channels of a piece: waiting for memory takes time in
+ * proportion to bytes. */
 static double phase_by_stations(const grove_predict_costs *costs, const grove_predict_shape *shape,
                                 double kind)
 {

@@ -1,11 +1,11 @@
-/* What the ways to compute the sum over sources cost on this machine. */
+/* The costs of the ways to compute the sum over sources on this machine. */
 #ifndef GROVE_KERNELS_PREDICT_COST_H
 #define GROVE_KERNELS_PREDICT_COST_H
 
 #include "predict.h"
 
-/* What is told apart: without Jones terms inside the sum; with a matrix for each source and station
- * on both sides; with one for each channel, too. */
+/* Kinds of costs: without Jones terms inside the sum; with a matrix for each source and station on
+ * both sides; with one for each channel, too. */
 enum { PREDICT_COSTS_POINTS, PREDICT_COSTS_JONES, PREDICT_COSTS_VARIED, PREDICT_COSTS_KINDS };
 
 /* Processor time in ns, for one source without smearing. With Jones terms, `direct` is without the
@@ -25,20 +25,20 @@ int grove_predict_measure(int isa, int bytes, int jones, grove_predict_costs *co
 /* Typical costs, for machines where they have not been measured. */
 grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones);
 
-/* What is summed. jones: PREDICT_COSTS_; elements: 1, 2 or 4 of the Jones terms; sums: elements of
- * the result that differ, 1, 2 or 4 (0: 1). regular: equally spaced channels that are not too few.
+/* A sum. jones: PREDICT_COSTS_; elements: 1, 2 or 4 of the Jones terms; sums: elements of the
+ * result that differ, 1, 2 or 4 (0: 1). regular: equally spaced channels that are not too few.
  * flat: the brightness does not vary with frequency. gaussians: of the sources. fitted: coordinates
- * of stations are found from those of the rows, for points by stations alone. lanes: channels that
- * a vector holds, 0: 1. strays: coordinates are no differences of stations'. sources: 0: so many
- * that storing takes no time. share: of the rows that are wanted, drawn at random, 0: all; sums by
- * stations then compute the tiles of pairs that have any. */
+ * of stations are found from the rows', for points by stations alone. lanes: channels that a vector
+ * holds, 0: 1. strays: coordinates are no differences of stations'. sources: 0: enough that storing
+ * takes no time. share: of the rows that are computed, drawn at random, 0: all; sums by stations
+ * then compute the tiles of pairs that have any. */
 typedef struct {
     int64_t baselines, stations, channels, sources, gaussians;
     int regular, flat, smear_time, smear_freq, fitted, strays, jones, elements, sums, lanes;
     double share;
 } grove_predict_shape;
 
-/* For a source and time, ns; `costs` are those of shape->jones. */
+/* For a source and time, ns; `costs` are for shape->jones. */
 double grove_predict_cost_of_baselines(const grove_predict_costs *costs,
                                        const grove_predict_shape *shape);
 double grove_predict_cost_of_stations(const grove_predict_costs *costs,

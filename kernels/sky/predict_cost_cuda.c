@@ -7,9 +7,9 @@
  * source-visibilities a second: recurrence 4.46; a phase evaluated 0.34; Jones terms 0.75, and 4.1
  * times as long where more than the phase varies with the channel (counted). By stations 3.34, two
  * fifths of the time for 64 phasors, the rest for 2816 products; with Jones terms 0.345, for 192
- * factors and 19456 products. Times are in slots to issue an instruction of a thread, of which
- * there are 3.09e13 a second (bench/RESULTS-gpu.md). Jones terms that vary: two products of
- * matrices more and their loads, 9.3 times as long (counted). */
+ * factors and 19456 products. Times are in slots to issue an instruction of a thread, 3.09e13 a
+ * second (bench/RESULTS-gpu.md). Jones terms that vary: two products of matrices more and their
+ * loads, 9.3 times as long (counted). */
 grove_predict_cuda_costs grove_predict_cuda_measured(void)
 {
     grove_predict_cuda_costs costs = {.recurrence = 6.9,
@@ -29,8 +29,7 @@ static double round_up(int64_t count, int64_t to)
     return (double)((count + to - 1) / to * to);
 }
 
-/* Groups of channels are computed in full; the choice among groups is that of
- * grove_predict_cuda_direct. */
+/* Groups of channels are computed in full; groups are chosen as in grove_predict_cuda_direct. */
 double grove_predict_cuda_by_baselines(const grove_predict_cuda_costs *costs,
                                        const grove_predict_cuda_shape *shape)
 {

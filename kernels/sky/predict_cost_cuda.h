@@ -1,4 +1,4 @@
-/* What the ways to compute the sum over sources cost on a CUDA device. */
+/* The costs of the ways to compute the sum over sources on a CUDA device. */
 #ifndef GROVE_KERNELS_PREDICT_COST_CUDA_H
 #define GROVE_KERNELS_PREDICT_COST_CUDA_H
 
@@ -16,7 +16,7 @@ typedef struct {
     double jones_product;
 } grove_predict_cuda_costs;
 
-/* What is summed. */
+/* A sum. */
 typedef struct {
     int64_t baselines, stations, channels;
     int regular;       /* equally spaced channels */

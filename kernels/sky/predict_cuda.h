@@ -1,4 +1,4 @@
-/* The sum over sources for baselines on a CUDA device. The kernels' argument is that of
+/* The sum over sources for baselines on a CUDA device. The kernels' argument is the same as for
  * grove_predict_cells, with a whole grove_predict_plan in its state. */
 #ifndef GROVE_KERNELS_PREDICT_CUDA_H
 #define GROVE_KERNELS_PREDICT_CUDA_H
@@ -49,11 +49,11 @@ GROVE_FN int64_t grove_predict_row_count(const grove_args *args)
     return rows;
 }
 
-/* Which kernel an evaluation uses, by what its inputs vary with. */
+/* The kernel of an evaluation, by the axes along which its inputs vary. */
 enum {
     GROVE_PREDICT_CUDA_WIDE,      /* recurrence along channels; Jones terms around the sum */
     GROVE_PREDICT_CUDA_NARROW,    /* the same with smaller groups, for few channels */
-    GROVE_PREDICT_CUDA_CHANNEL,   /* one channel by itself */
+    GROVE_PREDICT_CUDA_CHANNEL,   /* a single channel */
     GROVE_PREDICT_CUDA_IRREGULAR, /* every phase evaluated */
     GROVE_PREDICT_CUDA_JONES,     /* Jones terms vary with the source */
     GROVE_PREDICT_CUDA_PLAIN      /* anything, every phase evaluated in double */
@@ -168,7 +168,7 @@ static int64_t grove_predict_station_threads(const grove_args *args)
            grove_predict_station_tiles(args) * PREDICT_CUDA_ROWS;
 }
 
-/* Whether Jones terms are those of the stations that the coordinates belong to. */
+/* Whether Jones terms are of the same stations as the coordinates. */
 static inline int grove_predict_same_stations(const grove_args *args, int jones, int uvw)
 {
     const grove_view *a = &args->in[jones], *b = &args->in[uvw];
@@ -180,8 +180,8 @@ static inline int grove_predict_same_stations(const grove_args *args, int jones,
            !memcmp(a->gather, b->gather, sizeof(*a->gather) * (size_t)args->size[baseline]);
 }
 
-/* Whether an evaluation, its index arrays on the host, goes by stations: as its plan says, if its
- * axes are those of rows of stations. The same for all tiles of a run. */
+/* Whether an evaluation, its index arrays on the host, sums by stations: if its plan does, and its
+ * axes and Jones terms suit rows of two stations. The same for all tiles of a run. */
 static inline int grove_predict_goes_by_stations(const grove_args *args)
 {
     const grove_predict_plan *plan = (const grove_predict_plan *)(const void *)args->state.bytes;

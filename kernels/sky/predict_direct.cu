@@ -1,5 +1,5 @@
 // The sum over sources for baselines by recurrence along equally spaced channels; Jones terms, if
-// any, stand around it. A thread has a row and a group of channels. Its sums stay in registers;
+// any, are around it. A thread has a row and a group of channels. Its sums stay in registers;
 // sources pass through shared memory. For a source, phase and step are reduced in double and cost a
 // sine and a cosine each; the recurrence starts in the middle of the group and runs both ways: some
 // channels by complex products, the others from two before at equal distances, 2 multiply-adds.
@@ -15,7 +15,7 @@
 
 namespace
 {
-enum { FLUSH = 8 * CHUNK }; // after so many sources sums go to double
+enum { FLUSH = 8 * CHUNK }; // number of sources after which sums go to double
 
 // How the sources of all chunks are added. PAIRS: weights are the same for all channels, and
 // nothing else varies with them but the phase; A and B of the channels k before and after the
@@ -23,7 +23,7 @@ enum { FLUSH = 8 * CHUNK }; // after so many sources sums go to double
 // anything.
 enum ways { PAIRS, EACH, MIXED };
 
-// What a thread needs of its row.
+// A thread's row.
 struct frame {
     double uvw[3];
     bool row, moving, flat, wide; // wide: channels are smeared in frequency
@@ -175,7 +175,7 @@ __device__ __forceinline__ void add_pairs(sums<real, GROUP, PARTS> *sum, complex
         add_product(&sum->of[part], parts[part], turn_at(turn, -middle));
 }
 
-// Totals of pairs become those of channels.
+// Totals of pairs become totals of channels.
 template <int GROUP, int PARTS> __device__ __forceinline__ void part_pairs(double *total)
 {
 #pragma unroll 1

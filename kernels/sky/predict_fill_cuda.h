@@ -154,8 +154,8 @@ __device__ __forceinline__ void stage_sources(const task_place &p, shared<real, 
 template <typename real, bool TENSOR> constexpr int FRAMES = sizeof(real) == 4 && TENSOR ? 2 : 1;
 
 // Where a thread begins to fill one side of a chunk: number of the tile's station, and of the
-// source of the chunk; how far its second station is. In single precision for tensor cores they are
-// what it has in their registers, or what a warp stores without conflicts.
+// source of the chunk; how far its second station is. In single precision for tensor cores the
+// order is of the threads' registers, or of a warp's stores without conflicts.
 struct fill_place {
     int station, source, next;
 };
@@ -285,7 +285,7 @@ __device__ __forceinline__ void fill_matrices(const task_place &p, shared<real, 
     }
 }
 
-// In single precision for tensor cores, scalar terms: what a thread has in registers, of two
+// In single precision for tensor cores, scalar terms: fills from a thread's registers, of two
 // stations and two sources. TERMS: there are Jones terms.
 template <bool TERMS>
 __device__ __forceinline__ void fill_fours(const task_place &p, shared<float, true> *s, int side,

@@ -1,4 +1,4 @@
-/* Cuts the wanted cells of a product of matrices into tiles, and these into parts of about as many
+/* Cuts the needed cells of a product of matrices into tiles, and these into parts of about as many
  * tiles each. */
 #include "predict_grid.h"
 
@@ -166,7 +166,7 @@ static void find_stations(grove_predict_grid *g)
     }
 }
 
-/* Tiles of all cells of which `marks` has the line of tiles and the station. */
+/* Tiles of all cells whose line of tiles and station are set in `marks`. */
 static int fill(grove_predict_grid *g, const unsigned char *marks)
 {
     const size_t lines = (size_t)grove_predict_grid_lines(g);

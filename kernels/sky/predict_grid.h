@@ -1,4 +1,4 @@
-/* The cells of a product of matrices of stations that baselines want, in tiles. Parts of these each
+/* The cells of a product of matrices of stations that baselines need, in tiles. Parts of these each
  * need few rows and columns. */
 #ifndef GROVE_KERNELS_PREDICT_GRID_H
 #define GROVE_KERNELS_PREDICT_GRID_H
@@ -17,18 +17,18 @@ typedef struct grove_predict_grid {
     int tile_count;
     int32_t *cells; /* [line of tiles][column] the place in [tile][column][row] of the line's first
                        cell, or -1; columns: sides * rows */
-    int64_t pairs;  /* of stations that are wanted */
+    int64_t pairs;  /* of stations that are needed */
     int64_t marked; /* stations right of those in a line of tiles, of all lines */
     int part_count, most_tiles; /* most_tiles: of a part */
     int32_t *part;              /* [part_count + 1] its first tile */
     int32_t *part_place[2];     /* [part][station] as `place`, of the stations that it needs */
 } grove_predict_grid;
 
-/* From wanted[left station][right station]. NULL: no memory. */
+/* From `wanted`[left station][right station]. NULL: no memory. */
 grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsigned char *wanted,
                                            int tile_rows, int tile_columns);
-/* Lines of tiles; marks, one for each of them and station on the right; that of a baseline, or the
- * one after them, where a station is not on that side. */
+/* Lines of tiles; marks, one for each of them and station on the right; the mark of a baseline, or
+ * the one after them, where a station is not on that side. */
 static inline int64_t grove_predict_grid_lines(const grove_predict_grid *grid)
 {
     return ((int64_t)grid->sides * grid->rows[0] + grid->tile_rows - 1) / grid->tile_rows;
@@ -49,7 +49,7 @@ static inline int64_t grove_predict_grid_mark(const grove_predict_grid *grid, in
     return (int64_t)(line / (uint32_t)grid->tile_rows) * grid->rows[1] + grid->place[1][right];
 }
 
-/* Of the cells of another one, those of which marks[grove_predict_grid_mark(...)] is set, in as
+/* A grid of the cells of another one for which marks[grove_predict_grid_mark(...)] is set, in as
  * many parts, if there are as many tiles. NULL: no memory. It uses the other one. */
 grove_predict_grid *grove_predict_grid_within(const grove_predict_grid *all,
                                               const unsigned char *marks);

@@ -15,8 +15,9 @@ enum {
     PREDICT_MAX_COLUMNS = 6
 };
 
-/* Vectors of sources at once in a sum with a source in each lane and diagonal Jones terms, of so
- * many elements in all channels: 8 span vectors for a station, but no more than are of use. */
+/* Vectors of sources at once in a sum with a source in each lane and diagonal Jones terms, of
+ * `elements` elements in all channels: 8 span vectors for a station, but no more than are of
+ * use. */
 #define PREDICT_BATCH(span, elements)                                                              \
     (2 * (span) < 4 * (span) / (elements) ? 2 * (span) : 4 * (span) / (elements))
 
@@ -27,13 +28,14 @@ typedef struct {
     const double *ellipse;     /* [gaussian][5], s/m: see grove_find_ellipse */
     int components;
     /* [source][channel or nothing][component], float or double as the kernel, Jy; strides in
-     * numbers. With channel stride 0 the spectra are flat. Channels count from that of `first`. */
+     * numbers. With channel stride 0 the spectra are flat. Channels count from `first`. */
     const void *weight;
     int64_t weight_source, weight_channel;
-    /* Channels first ... first + PREDICT_BLOCK of the whole axis, those of [from, to) wanted. */
+    /* Channels first ... first + PREDICT_BLOCK of the whole axis; [from, to) are computed. */
     int64_t first;
     int from, to;
-    int few;     /* regular, no more than PREDICT_GROUP to the end of the axis: so many; else 0 */
+    int few; /* regular, and at most PREDICT_GROUP channels to the end of the axis: their number;
+                else 0 */
     int regular; /* at start + step k Hz, k counted from the axis' first */
     double start, step;
     int even_shapes; /* spacing is so equal that shapes of Gaussians follow from channel to channel
@@ -42,12 +44,11 @@ typedef struct {
     int equal_width;
     int smear_time;
     double reference; /* Hz, in the middle of the axis */
-    double cutoff; /* sources of which less is left by shape and smearing are left out; 0: none */
+    double cutoff;    /* sources are left out if shape and smearing leave less of them; 0: none */
 } grove_predict_job;
 
 /* Sums for as many rows as the kernel has lanes: uvw and change (of uvw in an integration) are
- * [3][lanes], m; sums is [component][PREDICT_BLOCK][re, im][lanes], of which channels [from, to)
- * are set. */
+ * [3][lanes], m; sums is [component][PREDICT_BLOCK][re, im][lanes]; channels [from, to) are set. */
 typedef void grove_predict_fn(const grove_predict_job *job, const double *uvw, const double *change,
                               double *sums);
 
@@ -81,7 +82,7 @@ typedef struct {
 
 /* The sum over sources of left * B * right * phase * shape * smearing. */
 typedef struct {
-    /* components: complex elements that are wanted. weight: of B as a matrix, [source][channel or
+    /* components: requested complex elements. weight: of B as a matrix, [source][channel or
      * nothing][4][re, im]. */
     grove_predict_job sum;
     int element[PREDICT_COMPONENTS]; /* the place of each in the matrix */
@@ -107,15 +108,15 @@ typedef struct {
 } grove_predict_channels_side;
 
 /* A chunk of sources at one time, in as many channels as the kernel has lanes, for rows [first_row,
- * end_row), of which sums has the first one first: sums[row][element][re, im][lane] += left * B *
- * right * phase * shape * smearing. The panel is filled where first_row is 0; other rows of the
- * same sources use it. */
+ * end_row), with row first_row at sums[0]: sums[row][element][re, im][lane] += left * B * right *
+ * phase * shape * smearing. The panel is filled where first_row is 0; other rows of the same
+ * sources use it. */
 typedef struct {
     int stations, rows, first_row, end_row;
     int sources, points;        /* points: of the sources, before the Gaussians */
     int64_t following;          /* sources of later chunks */
     int diagonal;               /* left and right are diagonal */
-    int elements, element[4];   /* of the matrix that are wanted */
+    int elements, element[4];   /* requested ones of the matrix */
     int panel_elements;         /* of panels: one of scalars */
     int from, to;               /* lanes that are in the tile */
     int at_once;                /* channels, of sums with a source in each lane */
@@ -130,7 +131,7 @@ typedef struct {
     const void *weight;      /* B: [source][channel or nothing][4][re, im] */
     int64_t weight_source, weight_channel;
     grove_predict_channels_side side[2];
-    const double *uvw, *change, *rest; /* [row][3] m; rest: what is no difference of stations */
+    const double *uvw, *change, *rest; /* [row][3] m; rest: less the difference of stations */
     const unsigned char *stray;        /* [row]: has such a rest */
     void *panel;                       /* 2 * stations * span * 8 vectors */
     void *sums;                        /* float or double as the kernel */

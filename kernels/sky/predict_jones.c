@@ -46,7 +46,7 @@ static int pack_brightness(grove_predict_sum *p)
     return 1;
 }
 
-/* Whether element a of the brightness is that of b, or zero (b negative), everywhere. */
+/* Whether element a of the brightness equals element b, or zero (b negative), everywhere. */
 static int same_element(const grove_predict_sum *p, int a, int b)
 {
     int64_t count = p->sources * (p->plan.flat ? 1 : p->blocks * PREDICT_BLOCK);

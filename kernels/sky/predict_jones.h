@@ -7,7 +7,8 @@
 #include "predict_job.h"
 
 enum {
-    PREFETCH_AHEAD = 4 /* Jones terms are prefetched for so many sources, or stations, ahead */
+    PREFETCH_AHEAD =
+        4 /* number of sources, or stations, by which Jones terms are prefetched ahead */
 };
 
 /* Jones terms of a source in all rows, or their product with its brightness: elements, re and im.
@@ -112,7 +113,7 @@ INLINE void rotate(vec to[2], const vec from[2], vec c, vec s)
     to[1] = from[0] * s + from[1] * c;
 }
 
-/* left * b * right; without b unity stands for it. */
+/* left * b * right; without b: unity in its place. */
 static void apply_matrices(const jones *left, const real *b, const jones *right, jones *to)
 {
     jones product = *left;

@@ -8,7 +8,7 @@
 
 enum { WORTH = GROVE_PREDICT_SPLIT, KINDS = 4, POLARISED = 1, GAUSSIAN = 2 };
 
-/* Whether the brightness is not the same real number on the diagonal and zero beside it, in any
+/* Whether the brightness is not the same real number on the diagonal and zero off it, in any
  * channel. */
 static int is_polarised(const grove_predict_sum *p, int64_t source)
 {
@@ -41,7 +41,7 @@ static int elements_matter(const grove_predict_sum *p)
             input_of(p, GROVE_PREDICT_RIGHT)->shape != GROVE_MATRIX);
 }
 
-/* The kinds that are told apart: bits. */
+/* The kinds that are summed separately: bits. */
 static int find_kinds(const grove_predict_sum *p, unsigned char *kind)
 {
     int64_t plain = 0, points = 0;

@@ -120,7 +120,7 @@ int grove_predict_order_rows(grove_predict_sum *p)
 }
 
 /* Whether the channels' distance from equal spacing turns no phase, of a delay or of its change
- * within an integration, by what matters. */
+ * within an integration, by a relevant angle. */
 static int is_even(const grove_predict_sum *p, int64_t number)
 {
     double length = 0;

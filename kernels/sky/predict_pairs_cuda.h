@@ -12,7 +12,7 @@ namespace
 {
 enum {
     PAIR_CHUNK = 64,             // sources in shared memory
-    PAIR_FLUSH = 8 * PAIR_CHUNK, // after so many sources the sums of a thread go to double
+    PAIR_FLUSH = 8 * PAIR_CHUNK, // number of sources after which a thread's sums go to double
 };
 
 // Sources in shared memory, as all rows of a block need them.
@@ -37,7 +37,7 @@ struct jones_side {
     bool plain;     // aligned matrices in the kernel's precision, less than 2 GiB apart
 };
 
-// What a thread needs of its row.
+// A thread's row.
 struct pair_frame {
     double uvw[3];     // m
     bool moving, wide; // smeared in time; channels in frequency
@@ -80,7 +80,7 @@ __device__ __forceinline__ bool varies(const place &p, int input)
     return p.in[input] && stride_of(&p.args->in[input], p.freq) != 0;
 }
 
-// Whether the frequency or width of channel k is not that of equal channels.
+// Whether the frequency or width of channel k differs from equal channels'.
 __device__ __forceinline__ bool is_irregular(const place &p, int k)
 {
     const grove_predict_channels *channels = &p.plan->channels;
@@ -157,7 +157,7 @@ __device__ __forceinline__ float4 load_four(const char *at)
 #if defined(__CUDA_ARCH__)
     float4 of;
 
-    // volatile: the load stays where it is, ahead of what it is waited for with
+    // volatile: the load stays where it is, ahead of the instructions that cover its latency
     asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(of.x), "=f"(of.y), "=f"(of.z), "=f"(of.w)
                  : "l"(__cvta_generic_to_global(at)));
@@ -330,7 +330,7 @@ __device__ __forceinline__ void flush(const pair_sums<real, GROUP> &sum, totals<
     add_to_totals<8 * GROUP>(&total->element[0][0].re, staged);
 }
 
-// Totals of pairs become those of channels.
+// Totals of pairs become totals of channels.
 template <int GROUP> __device__ __forceinline__ void part_pairs(totals<GROUP> *total)
 {
     const int middle = GROUP / 2;

@@ -13,7 +13,7 @@ namespace
 {
 enum { ROWS = PREDICT_CUDA_ROWS, INPUTS = 10 };
 
-// What all threads of a block have in common.
+// Common to all threads of a block.
 struct group_place {
     const grove_args *args;
     const grove_predict_plan *plan;
@@ -21,11 +21,11 @@ struct group_place {
     int64_t sources;
     int64_t channel; // of the whole axis, at the group's begin
     int64_t offset;  // of that channel in the evaluation; negative where it begins inside the group
-    int first, last; // channels of the group that are wanted
+    int first, last; // channels of the group that are computed
 };
 
 struct place : group_place {
-    bool row; // there is a row for this thread, and it is wanted
+    bool row; // there is a row for this thread, and it is computed
     const char *in[INPUTS];
     char *out;
 };
@@ -198,7 +198,7 @@ __device__ __forceinline__ void put_channel(const place &p, int k, const matrix_
     put_matrix(&p.args->out, p.out + stride_of(&p.args->out, p.freq) * (p.offset + k), m);
 }
 
-// Jones terms that do not vary with the source stand around the sum.
+// Jones terms that do not vary with the source are applied around the sum.
 __device__ __forceinline__ void put_around(const place &p, int k, const matrix_number<double> &m)
 {
     const grove_view *left = &p.args->in[GROVE_PREDICT_LEFT];

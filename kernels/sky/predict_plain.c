@@ -25,7 +25,7 @@ typedef struct {
     const grove_predict_channels *channels;
     int source, freq; /* axes, -1: none */
     int64_t sources, block;
-    int first, last; /* channels of the block that are wanted, of BLOCK */
+    int first, last; /* channels of the block that are computed, of BLOCK */
     int64_t offset;  /* of the block's channel 0 in the tile; negative when it begins before */
     int elements;
     int jones; /* left or right is a diagonal or a matrix */

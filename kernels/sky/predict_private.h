@@ -1,5 +1,4 @@
-/* What is shared by the files that pack the inputs of a sum, cut it into pieces and store its
- * results. */
+/* Shared by the files that pack the inputs of a sum, cut it into pieces and store its results. */
 #ifndef GROVE_KERNELS_PREDICT_PRIVATE_H
 #define GROVE_KERNELS_PREDICT_PRIVATE_H
 
@@ -20,8 +19,8 @@ struct grove_predict_sum {
     const grove_args *args;
     grove_predict_plan plan;
     const grove_predict_kernels *kernels;
-    /* What lies in the lanes, and for stations what is multiplied; the same for all tiles of a run.
-     * Rows that do not fit the stations' coordinates are the next sum, by baselines. */
+    /* The axis in the lanes, or products of stations; the same for all tiles of a run. Rows that do
+     * not fit the stations' coordinates are the next sum, by baselines. */
     enum { BY_ROWS, BY_CHANNELS, BY_SOURCES, BY_STATIONS } form;
     int source, freq, time, baseline; /* axes, -1: none */
     int64_t sources, rows, times, baselines;
@@ -30,7 +29,7 @@ struct grove_predict_sum {
     int adds;                    /* to the output, instead of storing */
     int64_t origin, channels;    /* of the tile */
     int64_t first_block, blocks; /* of PREDICT_BLOCK channels, that the tile lies in */
-    int64_t *row_list;           /* the rows that are wanted and go by the form; NULL: all */
+    int64_t *row_list;           /* the rows that are computed by this form; NULL: all */
     int64_t row_count;
     int64_t *even, even_count; /* rows in which channels count as equally spaced: BY_ROWS */
     atomic_int failed;
@@ -118,7 +117,7 @@ static inline void deliver(const grove_predict_sum *p, char *at, int e, double r
     put_number(out, at, e, re, im);
 }
 
-/* Coordinates of a station, or of a baseline by itself, in an input. */
+/* Coordinates of a station, or of a baseline of its own, in an input. */
 static inline const double *station_uvw(const grove_predict_sum *p, int input, int64_t time,
                                         int64_t station)
 {
@@ -149,9 +148,9 @@ static inline double tolerance_of(const grove_predict_sum *p)
     return p->args->out.bytes == 4 ? 1e-7 : 3e-13;
 }
 
-/* Whether coordinates differ from those of station u less those of station v by a phase that
- * matters; `rest` gets the difference. A difference in the last bits of coordinates is rounding,
- * however large the phase. */
+/* Whether coordinates differ from u less v, the stations' coordinates, by a phase that matters;
+ * `rest` gets the difference. A difference in the last bits of coordinates is rounding, however
+ * large the phase. */
 static inline int is_stray(const grove_predict_sum *p, const double uvw[3], const double u[3],
                            const double v[3], double rest[3])
 {
@@ -168,10 +167,10 @@ static inline int is_stray(const grove_predict_sum *p, const double uvw[3], cons
 
 /* Functions that return int return 0 where memory is refused, unless they say otherwise. */
 
-/* Splits a sum that is not packed yet by kinds of sources, where one kind goes faster by itself.
- * The kind of a source depends on its shape and brightness; whether kinds are split, on their
- * numbers alone. Of spectra the channels of the tile count: where a source is polarised in some
- * channels and not in others, how channels are cut into tiles may change last bits. */
+/* Splits a sum that is not packed yet by kinds of sources, where a separate sum of one kind is
+ * faster. The kind of a source depends on its shape and brightness; whether kinds are split, on
+ * their numbers alone. Of spectra the channels of the tile count: where a source is polarised in
+ * some channels and not in others, how channels are cut into tiles may change last bits. */
 int grove_predict_split(grove_predict_sum *p);
 
 /* The order of sources (p->order: points first) and rows (p->row_list). With a cutoff, sources and
@@ -189,8 +188,8 @@ int grove_predict_pack(grove_predict_sum *p);
 /* Packs the weights of sources for sums for rows. */
 int grove_predict_pack_weights(grove_predict_sum *p);
 
-/* Memory of a piece, `bytes` for each of a sum: that of an earlier one, or new memory, aligned to
- * lines of the cache; NULL where it is refused. It is given back, not freed. */
+/* Memory of a piece, `bytes` for each of a sum: an earlier piece's, or new memory, aligned to lines
+ * of the cache; NULL where it is refused. It is given back, not freed. */
 void *grove_predict_take_memory(grove_predict_sum *p, size_t bytes);
 void grove_predict_return_memory(grove_predict_sum *p, void *memory);
 
@@ -199,8 +198,8 @@ int grove_predict_apparent_pack(grove_predict_sum *p);
 
 /* Jones terms inside the sum: packs the brightness as matrices. */
 int grove_predict_jones_pack(grove_predict_sum *p);
-/* Jones terms around the sum: left * v * right in the elements of the output, v in those of the
- * brightness. */
+/* Jones terms around the sum: left * v * right in the elements of the output, v in the elements of
+ * the brightness. */
 void grove_predict_jones_around(const grove_predict_sum *p, const row *r, int64_t channel,
                                 grove_cplx64 v[4]);
 
@@ -219,11 +218,11 @@ int grove_predict_channels_pack(grove_predict_sum *p);
 int64_t grove_predict_channels_pieces(const grove_predict_sum *p);
 void grove_predict_channels_run(grove_predict_sum *p, int64_t piece);
 
-/* Whether the sum can go by stations. */
+/* Whether the sum can be computed by stations. */
 int grove_predict_station_fits(const grove_predict_sum *p);
 int grove_predict_station_pack(grove_predict_sum *p);
 void grove_predict_station_free(grove_predict_sum *p);
-/* Cuts the products into parts that serve so many threads best. */
+/* Cuts the products into parts that serve this number of threads best. */
 void grove_predict_station_cut(grove_predict_sum *p, int threads);
 /* Groups of channels that are computed and stored together. */
 int64_t grove_predict_station_groups(const grove_predict_sum *p);

@@ -76,8 +76,8 @@ static inline void next_lane(series *s)
     s->imaginary += there;
 }
 
-/* An element in `count` channels, `step` bytes apart, as numbers of that many bytes; added to what
- * is there or not. */
+/* An element in `count` channels, `step` bytes apart, as numbers of `bytes` bytes; `adds`: added to
+ * the output. */
 static inline __attribute__((always_inline)) void
 store_channels(char *at, int64_t step, int count, series re, series im, int bytes, int adds)
 {
@@ -180,8 +180,8 @@ static void run_jones_block(const grove_predict_sum *p, grove_predict_batch *b,
 }
 
 /* Whether the exponents of Gaussians count as equally spaced in a block: a deviation of the
- * channels moves none by what matters, and no frequency is zero, from which they would grow both
- * ways. */
+ * channels moves none by a relevant amount, and no frequency is zero, from which they would grow
+ * both ways. */
 static int has_even_shapes(const grove_predict_sum *p, int64_t first)
 {
     const grove_predict_channels *channels = &p->plan.channels;

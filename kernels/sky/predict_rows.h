@@ -131,8 +131,8 @@ static void add_regular(const work *w)
     add_range(w, &p, job->points, job->points + job->gaussians, shapes);
 }
 
-/* The factor reference / nu of smearing in time, which all sources share: of the equally spaced
- * frequencies that theta has, so that the sinc is that of theta. */
+/* The factor reference / nu of smearing in time, which all sources share: at theta's equally spaced
+ * frequencies, so that the sinc is sinc(theta). */
 static void scale_sums(const work *w)
 {
     for (int c = 0; c < w->job->components; c++)

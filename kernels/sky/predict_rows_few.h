@@ -51,7 +51,7 @@ INLINE void find_few_turns(const work *w, int64_t source, int count, int smear_t
     }
 }
 
-/* Smearing over the channel's width, and what is constant of that in time, with one division. */
+/* Smearing over the channel's width, and its factor that is constant in time, with one division. */
 INLINE void find_few_scales(const work *w, int64_t source, int count, const real *amplitude,
                             int smear_time, few_phases *f)
 {

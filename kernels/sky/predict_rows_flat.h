@@ -46,7 +46,7 @@ INLINE void tile(const vec *z, const vec *x, int count, int groups, int smear_ti
     }
 }
 
-/* All groups by two distances, by turns as many as the registers hold. */
+/* All groups by two distances, as many at a time as the registers hold. */
 INLINE void tile_groups(const work *w, const vec *centre, const vec *side, int count,
                         int smear_time, quad *to)
 {

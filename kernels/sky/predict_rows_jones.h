@@ -41,8 +41,8 @@ static void load_jones(const work *w, int which, int64_t source, int channel, jo
                to);
 }
 
-/* apply_matrices for diagonal Jones terms, only the wanted elements. Without b unity stands for it:
- * elements off the diagonal are zero. */
+/* apply_matrices for diagonal Jones terms, only the requested elements. Without b: unity, elements
+ * off the diagonal are zero. */
 static void apply_diagonals(const work *w, const jones *left, const real *b, const jones *right,
                             jones *to)
 {
@@ -284,8 +284,8 @@ static void add_varied_source(const work *w, panels *p, int64_t source, int i)
         }
 }
 
-/* Multiplies the factors of the unpolarised cells of a spectrum by their brightness and sets those
- * of the others to zero; returns whether there are others. */
+/* Multiplies the factors of the unpolarised cells of a spectrum by their brightness and sets the
+ * factors of the others to zero; returns whether there are others. */
 static int weight_unpolarised(const work *w, int64_t source, factor_panel *factor)
 {
     int others = 0;

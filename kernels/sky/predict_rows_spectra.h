@@ -132,11 +132,11 @@ INLINE vec *factor_at(const work *w, factor_panel *factor, int channel)
 typedef struct {
     vec shape[GROUPS], ratio[GROUPS]; /* of the next channel, and of the one after it to that */
     vec change;                       /* of the ratio, in parts of it */
-    int down;                         /* the lowest frequency is that of the last channel */
+    int down;                         /* the last channel has the lowest frequency */
     int vanishes; /* in some lanes: small numbers, on which some processors are slow, become 0 */
 } shape_factors;
 
-/* Of the first `channels` of the block, in so many groups. */
+/* Of the first `channels` of the block, in `groups` groups. */
 INLINE void start_shapes(const work *w, vec exponent, int channels, int groups, shape_factors *to)
 {
     const grove_predict_job *job = w->job;
@@ -163,7 +163,7 @@ INLINE void start_shapes(const work *w, vec exponent, int channels, int groups, 
 
 INLINE void keep_normal(shape_factors *s, int j)
 {
-    integers gone = s->shape[j] <= R(1e-35); /* what is no number stays */
+    integers gone = s->shape[j] <= R(1e-35); /* NaN stays */
 
     s->shape[j] = (vec)((integers)s->shape[j] & ~gone);
     s->ratio[j] = (vec)((integers)s->ratio[j] & ~gone);

@@ -11,7 +11,7 @@ namespace
 template <typename real> struct shading {
     bool gaussian, moving;
     real turns, step;          // change of phase in an integration
-    real square, slope, curve; // of which the square, for NEAR: square + slope k + curve k^2
+    real square, slope, curve; // the square of the argument, for NEAR: square + slope k + curve k^2
     real extent;               // -(...) log2 e nu^2 of channel k, (a + k b)^2
     real extent_step;
 };

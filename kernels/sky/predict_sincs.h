@@ -109,7 +109,7 @@ INLINE integers are_far(vec x, vec y)
     return (x * x > R(0.25)) | (y * y > R(0.25));
 }
 
-/* Both sincs' product of some arguments, in place of x. What a lane gets depends on that lane
+/* Both sincs' product of some arguments, in place of x. The result of a lane depends on that lane
  * alone. */
 INLINE void sincs_of(vec *x, const vec *y, int count)
 {

@@ -21,7 +21,7 @@ static int64_t marks_of(const grove_args *args, int freq)
     return stride_of(&args->in[GROVE_PREDICT_SKIP], freq) || !channels ? channels : 1;
 }
 
-/* Whether any of so many channels is wanted. */
+/* Whether any of the channels is needed. */
 static int any_wanted(const grove_args *args, const unsigned char *flags, int64_t marks, int freq)
 {
     int64_t k = 0;

@@ -5,7 +5,7 @@
 
 #include "predict.h"
 
-/* Writes the rows with at least one wanted channel, ascending, to `rows`, which has space for all
+/* Writes the rows with at least one needed channel, ascending, to `rows`, which has space for all
  * rows; returns their number. */
 int64_t grove_predict_wanted(const grove_args *args, int64_t *rows);
 /* Sets the output to zero where every element is flagged, in rows [first, last): so results do not

@@ -1,6 +1,5 @@
-/* Sums with Jones terms of source and station, a source in each lane: what predict_channels.h does,
- * but for one channel, or a few with diagonal Jones terms, where channels are too few to fill a
- * vector.
+/* Sums with Jones terms of source and station, a source in each lane: as predict_channels.h, but
+ * for one channel, or a few with diagonal Jones terms, where channels are too few to fill a vector.
  *
  * A panel keeps the factors of stations for some vectors of sources: 64 vectors of AVX-512 for a
  * station and side at most, half a MiB for 64 stations. A source-visibility takes 24 multiply-adds
@@ -132,8 +131,8 @@ static void fill_station_sources(const source_batch *g, int which, int station, 
     multiply_elements(to, 8, z[0], z[1]);
 }
 
-/* Where the panel has an element of diagonal terms: [station][channel][element][vector][re, im].
- * On the right side elements are those of the diagonal, or the only one that is wanted. */
+/* Where the panel has an element of diagonal terms: [station][channel][element][vector][re, im]. On
+ * the right side elements are the diagonal's, or the only requested one. */
 INLINE vec *diagonals_at(const source_batch *g, vec *panel, int station, int c, int element)
 {
     const grove_predict_channels_job *job = g->job;

@@ -1,4 +1,4 @@
-/* Sources of a chunk in shared memory, and what kinds of brightness there are, for the sums by
+/* Sources of a chunk in shared memory, and the kinds of brightness among them, for the sums by
  * recurrence along channels. */
 #ifndef GROVE_KERNELS_PREDICT_SOURCES_CUDA_H
 #define GROVE_KERNELS_PREDICT_SOURCES_CUDA_H

@@ -37,7 +37,7 @@ static const double *baseline_uvw(const grove_predict_sum *p, int64_t time, int6
     return (const double *)(const void *)r.in[GROVE_PREDICT_UVW];
 }
 
-/* Rows whose coordinates differ from those of the stations by a phase that matters. */
+/* Rows whose coordinates differ from the stations' by a phase that matters. */
 static void find_strays(grove_predict_sum *p, unsigned char *wanted)
 {
     const int32_t *left = input_of(p, GROVE_PREDICT_UVW_LEFT)->gather;
@@ -74,8 +74,8 @@ static int has_matrices(const grove_predict_sum *p)
                                                  p->terms.sum.components, p->plan.stations);
 }
 
-/* Of the output of a row a piece stores so many bytes, where one thread does all: a line of the
- * cache is written once, and its neighbours with it. */
+/* Bytes of a row's output that a piece stores, where one thread does all: a line of the cache is
+ * written once, and its neighbours with it. */
 enum { STORED_BYTES = 256 };
 
 static int64_t channels_at_once(const grove_predict_sum *p)

@@ -16,7 +16,7 @@
 
 namespace
 {
-// ---- what the sources and rows of a task are like ----
+// ---- properties of a task's sources and rows ----
 
 __device__ bool is_unity(const matrix_number<double> &b)
 {

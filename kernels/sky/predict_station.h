@@ -42,7 +42,7 @@ INLINE void add_lane_sums(const vec *x, double *to)
 #endif
 
 #if VECTOR_BYTES == 64 || (GROVE_REAL_SINGLE && VECTOR_BYTES == 32)
-/* The sums of the halves of a, and those of b; of quarters next to each other. */
+/* The sums of the halves of a, and of b; of quarters next to each other. */
 #if VECTOR_BYTES == 64 && GROVE_REAL_SINGLE
 INLINE vec add_halves(vec a, vec b)
 {

@@ -15,7 +15,7 @@ namespace
 enum { THREADS = PREDICT_CUDA_ROWS, WARPS = THREADS / 32, EDGE = PREDICT_CUDA_EDGE, WIDTH = 8 };
 template <typename real> constexpr int HEIGHT = sizeof(real) == 4 ? 16 : 8;
 /* Numbers of sources in shared memory at once. After each such chunk the single-precision sums are
- * added to the totals, so that what tensor cores cut off stays small. */
+ * added to the totals, so that the rounding by tensor cores stays small. */
 template <typename real, bool TENSOR> constexpr int DEPTH = sizeof(real) == 4 && !TENSOR ? 32 : 16;
 /* Length of the rows of factors: a warp's loads touch all banks. */
 template <typename real> constexpr int PITCH = sizeof(real) == 4 ? EDGE + 4 : EDGE + 2;
@@ -46,11 +46,11 @@ struct alignas(8) two {
     float of[2];
 };
 
-// In single precision factors lie as the lanes of tensor cores hold them, split: a lane loads what
-// is next to each other in its registers. Of 8 numbers of sources,
+// In single precision factors lie as the lanes of tensor cores hold them, split: a lane loads
+// neighbours in its registers together. Of 8 numbers of sources,
 //   x, for 16 rows: the lane's four, each of [high, low of re, high, low of im];
 //   y, for 8 columns: the lane's two, high and low, each of [re, im].
-// Lanes take turns in places, so that those who store neighbouring stations' factors touch all
+// Lanes take turns in places, so that lanes that store neighbouring stations' factors touch all
 // banks.
 template <> struct chunk_factors<float, true> {
     enum { STEPS = DEPTH<float, true> / 8, SLOTS = 32 };
@@ -142,8 +142,8 @@ __device__ __forceinline__ int column_of(int lane, int n)
     return lane % 4 * 2 + n % 2;
 }
 
-// Factors of the rows of a part for STEP numbers of sources from k, and the products with those of
-// its columns, which are added to sums.
+// Factors of the rows of a part for STEP numbers of sources from k, and the products with factors
+// of its columns, which are added to sums.
 template <typename real, bool TENSOR> struct factors;
 
 template <typename real> struct factors<real, false> {

@@ -2,7 +2,7 @@
  *
  * V_pq = sum_s (L_p K_p) (R_q conj K_q) is a product of matrices of complex numbers whose long side
  * is the sources. A complex product takes three real ones: of the real parts, of the imaginary
- * parts, and of the sums of both, each a product of real matrices by itself. */
+ * parts, and of the sums of both, each a separate product of real matrices. */
 #ifndef GROVE_KERNELS_PREDICT_STATION_PANELS_H
 #define GROVE_KERNELS_PREDICT_STATION_PANELS_H
 
@@ -115,7 +115,7 @@ INLINE block block_at(const char *at)
     return x;
 }
 
-/* Blocks of the sources at at[0], at[IN_BLOCK], at[2 IN_BLOCK] ... beside each other. */
+/* Blocks of the sources at at[0], at[IN_BLOCK], at[2 IN_BLOCK] ... side by side. */
 INLINE vec blocks_at(const char *const *at, int64_t offset)
 {
 #if VECTOR_BYTES == 64
@@ -282,7 +282,7 @@ static void fill_right(const panel_work *w, int station, int product)
     }
 }
 
-/* left B K in rows (p, i): the vectors of one element after those of the other. */
+/* left B K in rows (p, i): the vectors of one element after the vectors of the other. */
 INLINE void fill_left_matrix(const panel_work *w, int i, int row, const char *const *at)
 {
     const grove_predict_panel *job = w->job;

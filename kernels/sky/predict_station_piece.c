@@ -1,5 +1,5 @@
 /* Computes sums for stations piece by piece: a part of the cells of the products at one time, in
- * channels that lie beside each other in the output. */
+ * neighbouring channels of the output. */
 #include "predict_private.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 enum { ROW_BYTES = 2048 };
 
 /* Jones terms of a batch of sources, a line of the cache for each station, stay in the second-level
- * cache while all channels of a piece are summed, as many as have sums of so many bytes in all. */
+ * cache while all channels of a piece are summed, as many as have sums of SUMS_BYTES in all. */
 enum { LINE_BYTES = 64, CACHED_BYTES = 1 << 19, SUMS_BYTES = 1 << 21 };
 
 /* Returns an earlier element that is the same as element e of the brightness, e if there is none,
@@ -76,9 +76,9 @@ typedef struct {
     double *uvw;
     size_t sums_each; /* numbers of an element's sums of one kind */
     double *sums;     /* [summed channel][real, imaginary, both][cell] */
-    int summed;       /* channels of which a batch of sources is summed before the next */
+    int summed;       /* channels in which a batch of sources is summed before the next */
     char *results;    /* [channel][product][cell], complex, in the precision of the output */
-    int products;     /* elements of the brightness that are summed by themselves, or 4 */
+    int products;     /* elements of the brightness that are summed separately, or 4 */
     void *memory;
 } piece;
 
@@ -260,7 +260,7 @@ static void load_uvw(const grove_predict_sum *p, piece *c)
                        3 * sizeof(double));
 }
 
-/* The elements of the brightness that are summed by themselves, or the whole matrix. */
+/* The elements of the brightness that are summed separately, or the whole matrix. */
 static void load_brightness(const grove_predict_sum *p, piece *c, int64_t channel)
 {
     const grove_view *view = input_of(p, GROVE_PREDICT_BRIGHTNESS);
@@ -343,8 +343,8 @@ static void sum_sources(const grove_predict_sum *p, piece *c, int k, int count)
 /* The elements of a cell that are stored, or that Jones terms around the sum take. */
 typedef struct {
     int count;
-    int of[4];   /* that of the brightness, numbered as in a matrix; -1: zero */
-    int line[4]; /* of its cell of a product, from that of the first element */
+    int of[4];   /* element of the brightness, numbered as in a matrix; -1: zero */
+    int line[4]; /* of its cell of a product, from the first element's */
     int column[4];
     const char *start[4]; /* the results of its product in the piece's first channel */
     ptrdiff_t next;       /* from there to the next channel's */
@@ -392,7 +392,7 @@ static int find_cells(const grove_predict_sum *p, const piece *c, const elements
     return any;
 }
 
-/* Stores a baseline's elements, those of matrices as far as they lie in the part. */
+/* Stores a baseline's elements; of matrices only elements in the part. */
 static inline __attribute__((always_inline)) void store_bare(const piece *c, const elements *which,
                                                              const char *const at[4], char *to,
                                                              int64_t step, int bytes, int adds)

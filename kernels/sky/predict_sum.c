@@ -69,7 +69,7 @@ static int move_even(grove_predict_sum *p)
            (grove_predict_list_rows(p) && grove_predict_move_even(p, p->row_list, &p->row_count));
 }
 
-/* What the form needs beside what all of them need. */
+/* Packs the inputs that only this form needs. */
 static int pack_form(grove_predict_sum *p)
 {
     switch (p->form) {

@@ -14,7 +14,7 @@ __device__ __forceinline__ complex_number<real> next(real cosines, complex_numbe
     return {cosines * z.re - before.re, cosines * z.im - before.im};
 }
 
-// turn[k], of which those before the middle are conjugate.
+// turn[k]; before the middle they are conjugate.
 template <typename real>
 __device__ __forceinline__ complex_number<real> turn_at(const complex_number<real> *turn, int k)
 {

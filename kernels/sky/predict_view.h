@@ -1,4 +1,4 @@
-/* Cells of views, whatever their precision and shape, for the sums over sources. */
+/* Cells of views, of any precision and shape, for the sums over sources. */
 #ifndef GROVE_KERNELS_PREDICT_VIEW_H
 #define GROVE_KERNELS_PREDICT_VIEW_H
 
@@ -18,7 +18,7 @@ static inline int64_t stride_of(const grove_view *view, int axis)
     return axis < 0 ? 0 : view->stride[axis];
 }
 
-/* Number k of those of so many bytes. */
+/* Number k, of `bytes` bytes each. */
 static inline double number_at(const char *at, int k, int bytes)
 {
     return bytes == 8 ? ((const double *)(const void *)at)[k]
@@ -121,7 +121,7 @@ static inline void matrix_at(const grove_view *view, const char *at, grove_cplx6
     }
 }
 
-/* Defines grove_mat_mul_double and what it is made of. */
+/* Defines grove_mat_mul_double and its parts. */
 #define GROVE_NAME(x) x##_double
 #define cplx          grove_cplx64
 #define GROVE_JONES_BY_STEPS

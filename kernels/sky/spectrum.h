@@ -18,7 +18,7 @@ GROVE_FN double grove_spectrum_sum(const double *terms, int count, double x)
     return sum;
 }
 
-/* Adds what the terms of an ordinary spectrum come to. */
+/* Adds the sum of the terms of an ordinary spectrum. */
 GROVE_FN void grove_add_spectrum(double stokes[4], double sum)
 {
     if (stokes[0] == 0) {
