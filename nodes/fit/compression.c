@@ -25,9 +25,9 @@ typedef struct {
     grove_compression_block block;
     double *running; /* [BASELINES][running_size] */
     int64_t running_size;
-    unsigned absent;  /* bits of correlations that the data or weights lack */
-    bool plain_flags; /* those of the data are all there are */
-    bool direct;      /* rows may be added as they are */
+    unsigned absent;  /* bits of correlations missing in the data or weights */
+    bool plain_flags; /* only the data have flags */
+    bool direct;      /* rows may be added unchanged */
     unsigned char flags[CELLS];
 } work;
 
@@ -117,7 +117,7 @@ static bool are_finite(const double *x, int count)
     return check == 0;
 }
 
-/* One element stands for that number times the identity, two for a diagonal. */
+/* One element means that number times the identity, two a diagonal. */
 static bool load_short(const grove_compression_row *row, int64_t count, double *to)
 {
     const char *from = row->data;
@@ -144,7 +144,7 @@ static bool load_values(const work *w, const grove_compression_array *array, con
                              : load_short(&row, at->count, to);
 }
 
-/* Bits of the four correlations from those of an array's elements. */
+/* Bits of the four correlations from bits of an array's elements. */
 static unsigned spread_flags(unsigned bits, int elements)
 {
     if (elements == 4)
@@ -164,7 +164,7 @@ static void add_flags(work *w, const grove_compression_array *array, const place
     }
 }
 
-/* All flags, as those of the weights. */
+/* Sets all flags of a row, as flags of the weights. */
 static void set_flags(work *w, const place *at, grove_compression_row *row)
 {
     const grove_compression_input *input = w->input;
@@ -210,7 +210,7 @@ static void load_weights(work *w, const place *at)
     w->kernels->load_weights(&row, at->count, w->block.weight);
 }
 
-/* Leaves out what is not finite: a correlation, or the whole cell. */
+/* Leaves out values that are not finite: a correlation, or the whole cell. */
 static void leave_out(work *w, double *values, int64_t count, bool whole)
 {
     const int step = whole ? CELL : 2;
@@ -243,7 +243,7 @@ static void *aligned(void *memory)
     return (char *)memory + (64 - (uintptr_t)memory % 64) % 64;
 }
 
-/* Whether rows of the input may be added as they are. */
+/* Whether rows of the input may be added unchanged. */
 static bool is_direct(const work *w)
 {
     const grove_compression_input *input = w->input;
@@ -288,7 +288,7 @@ static void *start(work *w, const grove_compression_input *input)
     return memory;
 }
 
-/* Whether the next baseline's channels follow those of one. */
+/* Whether the next baseline's channels follow the channels of one. */
 static bool follows(const grove_compression_array *array, int64_t channels)
 {
     return (!array->data || array->stride[1] == channels * array->stride[2]) &&
@@ -305,7 +305,7 @@ static int64_t find_rows(const grove_compression_input *input, int64_t channels)
     return all && channels && channels < CELLS ? CELLS / channels : 1;
 }
 
-/* Adds what is loaded to the running sums of one baseline after the other. */
+/* Adds the loaded rows to the running sums of one baseline after the other. */
 static void add_loaded(const work *w, int64_t rows, int64_t channels, double *running)
 {
     grove_compression_block row = w->block;
@@ -320,8 +320,8 @@ static void add_loaded(const work *w, int64_t rows, int64_t channels, double *ru
     }
 }
 
-/* Adds a stretch of `count` baselines as it is, from a place on; how many of them there were before
- * one that has to be loaded first. */
+/* Adds a stretch of `count` baselines without loading, from a place on; returns the number of
+ * baselines before one that has to be loaded first. */
 static int64_t add_directly(work *w, const place *at, int64_t count, double *running)
 {
     const grove_compression_input *input = w->input;
@@ -379,7 +379,7 @@ static bool is_missing(const grove_compression_input *input, int64_t time, int64
                0;
 }
 
-/* Adds some channels of baselines [first, last): of those that are there. */
+/* Adds some channels of the baselines in [first, last) that have rows. */
 static void add_channels(work *w, place at, int64_t last, double *running)
 {
     const int64_t first = at.baseline;

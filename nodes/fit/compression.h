@@ -20,8 +20,8 @@ enum { GROVE_COMPRESSION_MAX_GROUPS = 32 };
 typedef enum { GROVE_COMPRESSION_DIAGONAL = 1, GROVE_COMPRESSION_FULL = 4 } grove_compression_form;
 
 /* Numbers [time][baseline][freq][element], `element` adjacent, seen through strides in bytes (0
- * where they do not vary). Addresses are those of cell (0, 0, 0). Complex numbers for data and
- * models, real ones for weights. */
+ * where they do not vary). Addresses are of cell (0, 0, 0). Complex numbers for data and models,
+ * real ones for weights. */
 typedef struct {
     const void *data;
     int64_t stride[3];          /* time, baseline, freq */
@@ -52,8 +52,8 @@ typedef struct {
  * cells, are added by adding these doubles. */
 int64_t grove_compression_size(grove_compression_form form, int groups);
 
-/* Sums of baselines [first, last) over a stretch; `sums` is where those of baseline `first` go. A
- * correlation of a cell is left out where its data or model are flagged, NaN or infinite, or its
+/* Sums of baselines [first, last) over a stretch; `sums` begins with the sums of baseline `first`.
+ * A correlation of a cell is left out where its data or model are flagged, NaN or infinite, or its
  * weight is not a finite number above 0; in the full form, where any element of a model is. Weights
  * of one element count for all correlations. Weights of two elements count for XX and YY; XY and YX
  * are left out. Data of two elements have XX and YY, data of one have XX (diagonal form only), or
@@ -66,8 +66,8 @@ int grove_compression_sum(const grove_compression_input *input,
 /* Adds `count` doubles of sums. */
 void grove_compression_add(double *to, const double *from, int64_t count);
 
-/* Sums of all groups but the last one, with that, where its L and R are 1, taken from the data. The
- * power is right to the rounding errors of what it was. */
+/* Sums of all groups except the last one, whose L and R are 1: it is subtracted from the data. The
+ * power has the rounding errors of the original one. */
 void grove_compression_subtract_last(grove_compression_form form, int groups, const double *sums,
                                      double *to);
 
@@ -96,7 +96,7 @@ double grove_compression_normal(grove_compression_form form, int groups, const d
                                 const grove_compression_column *column, int columns,
                                 double _Complex *normal, double _Complex *gradient);
 
-/* What follows has code for each instruction set: this is the one that is in use. */
+/* The functions below have code for each instruction set: this is the one in use. */
 struct grove_stefcal_kernels;
 const struct grove_stefcal_kernels *grove_compression_kernels_now(void);
 

@@ -1,5 +1,5 @@
-/* Normal equations and chi-squared from compressed sums. With k a row of L (x) conj(R) and e_a that
- * of a derivative: b_a = conj(e_a (S1 - S2 k^H)), H_ab = e_b S2 e_a^H. */
+/* Normal equations and chi-squared from compressed sums. With k a row of L (x) conj(R) and e_a a
+ * row of a derivative: b_a = conj(e_a (S1 - S2 k^H)), H_ab = e_b S2 e_a^H. */
 #include "nodes/fit/compression.h"
 
 #include "../../kernels/fit/compression_simd.h"
@@ -100,8 +100,8 @@ static bool is_zero(const complex_ *numbers, int count)
     return zero;
 }
 
-/* Adds what correlation c says of the columns. `rest` is S1 - S2 k^H. Many columns do not change
- * this correlation: of diagonal Jones terms, half. */
+/* Adds the contribution of correlation c to the columns. `rest` is S1 - S2 k^H. Many columns do not
+ * change this correlation: of diagonal Jones terms, half. */
 static void add_columns(grove_compression_form form, int groups, const complex_ *square,
                         const complex_ (*e)[4], const grove_compression_column *column, int columns,
                         const complex_ *rest, complex_ *normal, complex_ *gradient)

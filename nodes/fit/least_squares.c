@@ -1,4 +1,4 @@
-/* Nonlinear least squares of one solution domain: what is made at the start and said at the end. */
+/* Nonlinear least squares of one solution domain: the start and the results. */
 #include "nodes/fit/least_squares_private.h"
 
 #include "base/memory.h"
@@ -205,7 +205,7 @@ void grove_least_squares_free(grove_least_squares *f)
     free(f);
 }
 
-/* ---- what the fit says ---- */
+/* ---- results of the fit ---- */
 
 /* The null space of a group that has `all` unknowns. */
 static bool add_null(grove_least_squares *f, int64_t group, int64_t missing, int64_t all)

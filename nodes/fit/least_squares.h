@@ -8,27 +8,27 @@
 #include <stdint.h>
 
 typedef enum {
-    GROVE_LEAST_SQUARES_RUNNING,    /* the point of grove_least_squares_point is wanted */
-    GROVE_LEAST_SQUARES_CONVERGED,  /* by increment, or by what chi-squared can still fall */
-    GROVE_LEAST_SQUARES_STALLED,    /* no step, however short, lowers chi-squared, or none can be
-                                       told from rounding */
-    GROVE_LEAST_SQUARES_NO_DATA,    /* no unknowns, or no number with weight */
+    GROVE_LEAST_SQUARES_RUNNING,   /* the sums at grove_least_squares_point are needed */
+    GROVE_LEAST_SQUARES_CONVERGED, /* by increment, or by the expected fall of chi-squared */
+    GROVE_LEAST_SQUARES_STALLED, /* no step, however short, lowers chi-squared, or none by more than
+                                    rounding */
+    GROVE_LEAST_SQUARES_NO_DATA, /* no unknowns, or no number with weight */
     GROVE_LEAST_SQUARES_SINGULAR,   /* all derivatives are zero and chi-squared is not */
     GROVE_LEAST_SQUARES_LIMIT,      /* max_iterations steps were tried */
     GROVE_LEAST_SQUARES_NOT_FINITE, /* NaN or infinity at the start */
-    /* Of `remote` fits: the step of grove_least_squares_solving is wanted. */
+    /* Of `remote` fits: the step of grove_least_squares_solving is needed. */
     GROVE_LEAST_SQUARES_SOLVING
 } grove_least_squares_outcome;
 
 /* Arrays have a number for each unknown, are copied, and may be NULL. */
 typedef struct {
     int32_t max_iterations; /* steps tried at most; of alternating ones, rounds with theirs */
-    /* Relative. Converged when an undamped step changes the model by less than this times
-     * what the unknowns make of it (root mean square over unknowns of |x_j| sqrt(N_jj)), when
-     * the step could lower chi-squared by less than its square times chi-squared (the gradient,
-     * in units of the residual: Bates and Watts' relative offset). Or when rounding hides what
-     * steps do and the last one would bring the unknowns closer to the minimum by no more than 1 %
-     * of their standard deviations, or by what rounding makes of an exact model. Or when several
+    /* Relative. Converged when an undamped step changes the model by less than this times the
+     * unknowns' contribution (root mean square over unknowns of |x_j| sqrt(N_jj)), when the step
+     * could lower chi-squared by less than its square times chi-squared (the gradient, in units of
+     * the residual: Bates and Watts' relative offset). Or when rounding hides the effect of steps
+     * and the last one would bring the unknowns closer to the minimum by no more than 1 % of their
+     * standard deviations, or than the effect of rounding on an exact model. Or when several
      * undamped steps have changed chi-squared by less than grove_least_squares_negligible, and none
      * by more meanwhile. */
     double tolerance;
@@ -44,11 +44,11 @@ typedef struct {
      * place in the matrix. */
     const int32_t *block_of;
     /* Alternating steps: the turn of each unknown, from 0; NULL: all step together. The unknowns of
-     * one turn step while those of the others stay, by Levenberg-Marquardt on their blocks, of
-     * which none may depend on another of that turn. Not with `blocks`. A round of all turns is
-     * extrapolated from the rounds before (Anderson 1965, J. ACM 12, 547). All that is said of
-     * convergence then holds for a whole round, of which no turn may have more to gain, and counts
-     * what is left of a series of steps that shrink as the last ones did. */
+     * one turn step while the others stay, by Levenberg-Marquardt on their blocks, which must not
+     * depend on each other within a turn. Not with `blocks`. A round of all turns is extrapolated
+     * from the rounds before (Anderson 1965, J. ACM 12, 547). Convergence is then judged for a
+     * whole round, whose turns all have no more to gain, and counts the rest of a series of steps
+     * that shrink as the last ones did. */
     const int32_t *turn_of;
     const double *lower, *upper; /* bounds; -INFINITY, INFINITY: none */
     /* Priors add ((x - mean) / sigma)^2 to chi-squared; inverse_sigma 0: none. Both or neither. */
@@ -59,21 +59,22 @@ typedef struct {
     const double *size;
     /* True for the real part of a complex factor, such as a gain, whose imaginary part is the next
      * unknown; neither has bounds. A step d from z then leads to z exp(d / z), which is z + d to
-     * first order: where the data hardly tell a phase, long steps turn z and do not stretch it. */
+     * first order: where the data hardly determine a phase, long steps turn z and do not stretch
+     * it. */
     const bool *pairs;
-    /* The caller has the matrices and solves. What it adds to is the diagonal, [unknowns]; priors,
+    /* The caller has the matrices and solves. It adds to the diagonal, [unknowns], only; priors,
      * bounds, blocks and turns are not given. */
     bool remote;
 } grove_least_squares_settings;
 
-/* What the caller sums at the point, without priors. */
+/* The caller's sums at the point, without priors. */
 typedef struct {
     double chi2;   /* sum w |d - V|^2 */
-    double power;  /* sum w |d|^2: tells rounding from a poor fit where the unknowns are about zero;
-                    * 0: not known */
-    double values; /* sum w |V|^2: derivatives that are smaller than its rounding tell nothing */
+    double power;  /* sum w |d|^2: distinguishes rounding from a poor fit where the unknowns are
+                      about zero; 0: not known */
+    double values; /* sum w |V|^2: derivatives smaller than its rounding are ignored */
     int64_t data;  /* real numbers with weight: two for each complex one */
-    /* change is chi2 minus that of the best point so far (grove_least_squares_best), computed
+    /* change is chi2 minus its value at the best point so far (grove_least_squares_best), computed
      * without cancellation; it decides in place of the two chi2. Not at the first point. */
     bool has_change;
     double change;
@@ -88,7 +89,7 @@ grove_least_squares *grove_least_squares_new(int64_t unknowns,
                                              const double *start);
 void grove_least_squares_free(grove_least_squares *fit);
 
-/* [unknowns]: where sums, gradient and matrix are wanted next; after the end, the best point. */
+/* [unknowns]: the next point for sums, gradient and matrix; after the end, the best point. */
 const double *grove_least_squares_point(const grove_least_squares *fit);
 /* [unknowns]: for the caller to add sum w Re(conj(dV_j) (d - V)) to: a Gauss-Newton step is N^-1 g.
  * All zero after grove_least_squares_new and after each step, like the matrix. The pointers of both
@@ -109,7 +110,7 @@ static inline int64_t grove_least_squares_find(const grove_least_squares_layout 
 {
     return layout->block[j] == layout->block[k] ? layout->row[j] + layout->column[k] : -1;
 }
-/* Bytes that a fit takes, but for some vectors, whose blocks have so many unknowns. */
+/* Bytes that a fit takes, but for some vectors, if its blocks have these numbers of unknowns. */
 double grove_least_squares_bytes(const int64_t *unknowns, int64_t blocks);
 /* Judges the point just evaluated and chooses the next one. A point with NaN or infinity is
  * rejected. After any outcome but running, nothing changes any more. Where the user asks to stop
@@ -128,8 +129,8 @@ grove_least_squares_outcome grove_least_squares_solved(grove_least_squares *fit,
                                                        double square);
 /* Whether the point judged last has become the best one. */
 bool grove_least_squares_is_best(const grove_least_squares *fit);
-/* After the end: the matrix at the best point, [unknowns][unknowns], of which only k <= j is read.
- * Without it nothing is known of rank and errors. False when memory is short. */
+/* After the end: the matrix at the best point, [unknowns][unknowns]; only k <= j is read. Without
+ * it nothing is known of rank and errors. False when memory is short. */
 bool grove_least_squares_set_matrix(grove_least_squares *fit, const double *matrix);
 
 /* By how much chi-squared may still fall at the end of a fit: tolerance^2 of it, or where there are
@@ -147,8 +148,8 @@ const double *grove_least_squares_best(const grove_least_squares *fit);
 double grove_least_squares_chi2(const grove_least_squares *fit);
 /* Steps tried. */
 int32_t grove_least_squares_iterations(const grove_least_squares *fit);
-/* Of the best point: does no datum depend on the unknown? It then keeps its value, whatever
- * its prior says. */
+/* Of the best point: does no datum depend on the unknown? It then keeps its value, regardless of
+ * its prior. */
 bool grove_least_squares_has_no_data(const grove_least_squares *fit, int64_t unknown);
 
 /* After the end only. They factor the matrix of the best point once, on first use. */
@@ -162,16 +163,16 @@ int64_t grove_least_squares_rank(grove_least_squares *fit);
 const double *grove_least_squares_errors(grove_least_squares *fit);
 /* The same of sums of up to four unknowns of a block, `by` times those `at`, [unknowns]; such as
  * amplitudes of complex numbers, to first order. NaN where the unknown of the same number has no
- * data; what a sum has of others without data does not count. */
+ * data; other unknowns without data do not count in a sum. */
 typedef struct {
     int64_t at[4];
     double by[4];
 } grove_least_squares_sum;
 const double *grove_least_squares_errors_of(grove_least_squares *fit,
                                             const grove_least_squares_sum *sums);
-/* An orthonormal basis of the null space of each block, of unknowns with data, each in units of
- * 1 / sqrt(N_jj), so that the square of an entry is the unknown's share in what the data do not
- * determine: *count vectors, each of the unknowns of its block. NULL when *count is 0. */
+/* An orthonormal basis of the null space of each block, of unknowns with data, each in units of 1 /
+ * sqrt(N_jj), so that the square of an entry is the unknown's share in a direction that the data do
+ * not determine: *count vectors, each of the unknowns of its block. NULL when *count is 0. */
 const double *grove_least_squares_null_space(grove_least_squares *fit, int64_t *count);
 /* Which part of a direction, [unknowns], lies in the null spaces: of the sum of squares in these
  * units. */

@@ -17,7 +17,7 @@
 enum { LAPACK_SIZE = 64 };
 /* From this size on panels are factored, so that the user can stop it between two of them. */
 enum { PANELS_SIZE = 1024, PANEL_MIN = 16, PANEL_MAX = 256 };
-/* Of which the largest takes half as many operations: a second at most, even with a plain BLAS. */
+/* The largest panel takes half as many operations: a second at most, even with a plain BLAS. */
 #define PANEL_WORK 4e9
 
 void dpotrf_(const char *triangle, const int *n, double *a, const int *lda, int *info);
@@ -132,7 +132,7 @@ bool grove_factor_plain(grove_factor *f, double smallest)
 
 /* ---- with pivots ---- */
 
-/* Exchanges rows and columns j < p of the lower triangle; columns before j are those of L. */
+/* Exchanges rows and columns j < p of the lower triangle; columns before j are columns of L. */
 static void exchange(double *a, int64_t n, int64_t j, int64_t p)
 {
     for (int64_t k = 0; k < j; k++)
@@ -153,9 +153,9 @@ static void exchange_order(int32_t *order, int64_t j, int64_t p)
 }
 
 #if defined(GROVE_HAVE_LAPACK) && defined(GROVE_HAVE_CBLAS)
-/* Columns [from, end) of the whole with pivots; those before are taken off what is left. `taken`
- * [n]: what these columns have taken off the diagonal. The rank, or `end` where it is not known
- * yet. */
+/* Factors columns [from, end) of the whole with pivots; earlier columns are subtracted from the
+ * rest already. `taken` [n]: sums that these columns subtract from the diagonal. The rank, or `end`
+ * where it is not known yet. */
 static int64_t pivot_panel(double *a, int64_t n, int64_t from, int64_t end, int32_t *order,
                            double *taken, double smallest)
 {
@@ -209,7 +209,7 @@ static int64_t pivot_panels(double *a, int64_t n, int32_t *order, double *taken,
 }
 #endif
 
-/* left [n]: what is left of the diagonal. */
+/* left [n]: the rest of the diagonal. */
 static int64_t pivot_small(double *a, int64_t n, int32_t *order, double *left, double smallest)
 {
     for (int64_t k = 0; k < n; k++)
@@ -311,9 +311,9 @@ bool grove_factor_pivoted(grove_factor *f, double smallest)
     return f->rank == f->size || (f->rank >= 0 && find_null(f));
 }
 
-/* ---- what factors are for ---- */
+/* ---- use of factors ---- */
 
-/* Takes out what lies in the null space. */
+/* Takes out the component in the null space. */
 static void project(const grove_factor *f, double *v)
 {
     for (int64_t k = 0; f->null && k < f->size - f->rank; k++) {

@@ -17,12 +17,12 @@ typedef struct {
 
 /* Factors without pivots. False, and the matrix is lost, when a pivot is at most `smallest`. Large
  * matrices are factored in panels, of about a second at most; these two also end with false, and
- * what they have done is of no use, where the user asks to stop (grove_interrupted). */
+ * without a useful result, where the user asks to stop (grove_interrupted). */
 bool grove_factor_plain(grove_factor *factor, double smallest);
 /* Factors with pivots until the next one is at most `smallest`: that is the rank. False when memory
  * for the null space is short. */
 bool grove_factor_pivoted(grove_factor *factor, double smallest);
-/* b [size] becomes the solution; of a singular matrix that of minimum norm. */
+/* b [size] becomes the solution; of a singular matrix the one of minimum norm. */
 void grove_factor_solve(const grove_factor *factor, double *b);
 /* A sum of up to four numbers, `by` times those `at`. */
 enum { GROVE_FACTOR_SUMMED = 4 };

@@ -1,4 +1,4 @@
-/* What the files of least squares share. */
+/* Shared by the files of least squares. */
 #ifndef GROVE_NODES_LEAST_SQUARES_PRIVATE_H
 #define GROVE_NODES_LEAST_SQUARES_PRIVATE_H
 
@@ -9,20 +9,21 @@
 
 /* Of lambda, relative to the diagonal: below it a step counts as undamped, and is. */
 #define DAMPING_ZERO 1e-6
-/* What comes after the first undamped step that is rejected; after others what was last accepted.
+/* The damping after the first undamped step that is rejected; after later ones, the last damping of
+ * an accepted step.
  */
 #define DAMPING_FIRST 1e-3
-/* What a rejected step multiplies the damping by; twice that after the next. */
+/* A rejected step multiplies the damping by this; the next one by twice this. */
 #define DAMPING_GROWTH 3
 
 typedef struct grove_least_squares_rounds grove_least_squares_rounds;
 
-/* A point with what the caller sums there. */
+/* A point with the caller's sums there. */
 typedef struct {
     double *x, *gradient, *matrix;
 } grove_least_squares_at;
 
-/* What belongs to the unknowns that step together. */
+/* The state of unknowns that step together. */
 typedef struct {
     double damping, growth, level, last_increment, last_predicted;
     bool undamped_tried;
@@ -46,22 +47,23 @@ struct grove_least_squares {
     uint64_t size; /* of a matrix */
 
     /* Alternating steps. */
-    int32_t turns, turn, idle; /* idle: so many turns in a row had nothing to gain */
+    int32_t turns, turn, idle; /* idle: number of turns in a row that had nothing to gain */
     int32_t *turn_of;          /* [n]; NULL: all step together */
     bool any_stalled, extrapolated;
-    double last_predicted, rate; /* of the turn's last step; what part of it the next one gains */
+    double last_predicted,
+        rate; /* of the turn's last step; the part of it that the next one gains */
     grove_least_squares_turn *others; /* [turns] */
     grove_least_squares_rounds *rounds;
 
     /* The step to the trial point. */
     double damping, growth, level; /* level: lambda of the last damped step that was accepted */
-    int32_t quiet;                 /* so many points in a row hardly changed chi-squared */
+    int32_t quiet;                 /* number of points in a row that hardly changed chi-squared */
     double *step, *scale, *right;  /* scale: sqrt(N_jj), or 0 without data */
     bool *held;                    /* at a bound that the step would cross */
     bool half, cut, undamped_tried, deficient, by_change;
     bool accepted;         /* the last point */
     bool given;            /* remote: the matrix at the end */
-    bool solved, stalling; /* remote: the step is that of the best point; what is judged */
+    bool solved, stalling; /* remote: the step is the best point's; a stalled fit is judged */
     double square;         /* ... step^T N step */
     double predicted, increment, last_increment, reference, values, floor, rounding;
 
@@ -69,7 +71,7 @@ struct grove_least_squares {
     int32_t *list; /* the unknowns of a group that the step changes */
     double *block; /* memory for the factors of blocks */
 
-    bool analysed, has_errors; /* in `errors` are those of unknowns */
+    bool analysed, has_errors; /* `errors` has the errors of unknowns */
     double variance;           /* chi^2 per degree of freedom; NAN: not known */
     int64_t rank, null_count;
     double *errors;
@@ -90,7 +92,7 @@ bool grove_least_squares_next_turn(grove_least_squares *fit);
 /* NULL when memory is short. */
 grove_least_squares_rounds *grove_least_squares_rounds_new(int64_t unknowns);
 void grove_least_squares_rounds_free(grove_least_squares_rounds *rounds);
-/* Forgets what came of rounds. The next one begins at x. */
+/* Forgets all earlier rounds. The next one begins at x. */
 void grove_least_squares_rounds_begin(grove_least_squares_rounds *rounds, const double *x);
 /* A round has ended at `x`; false: no other has, from which `to` can be extrapolated. `scale`:
  * of unknowns. */
@@ -107,7 +109,7 @@ void grove_least_squares_list(grove_least_squares *fit, int64_t group);
  * user asks to stop. */
 bool grove_least_squares_factor(grove_least_squares *fit, const grove_least_squares_at *from,
                                 double damping);
-/* The trial point from there with the damping as it is. False when there is none, or the step of a
+/* The trial point from there with the present damping. False when there is none, or the step of a
  * remote fit is not known yet. */
 bool grove_least_squares_try(grove_least_squares *fit, const grove_least_squares_at *from);
 

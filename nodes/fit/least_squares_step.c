@@ -1,4 +1,4 @@
-/* The steps of nonlinear least squares: which one to try, and what came of it. */
+/* The steps of nonlinear least squares: the choice of a step, and its result. */
 #include "nodes/fit/least_squares_private.h"
 
 #include "base/log.h"
@@ -9,19 +9,21 @@
 
 /* Of lambda, relative to the diagonal: beyond it no step is long enough to matter. */
 #define DAMPING_MAX 1e12
-/* What an accepted step leaves of it: after another one, and where its first trial was rejected. */
+/* The smallest part of it left by an accepted step: after another accepted one, and where its first
+ * trial was rejected. */
 #define LEAST          0.01
 #define LEAST_REJECTED 0.2
-/* Of the tolerance: what part of their standard deviations unknowns may be off. */
+/* In units of the tolerance, and at most: the part of their standard deviations by which unknowns
+ * may be off. */
 #define NEGLIGIBLE 1000
 #define MAX_OFFSET 0.01
-/* Blocks converge linearly: what part of what is left one step may gain. */
+/* Blocks converge linearly: the part of the remaining distance that one step may gain. */
 #define SLOW_BLOCKS 0.1
-/* What part of the fall that was predicted is none. */
+/* A fall below this part of the predicted one counts as none. */
 #define OVERSHOT 0.1
 enum { QUIET = 5 };
-/* Of alternating steps: the most that is believed of what the next step gains to what the last one
- * has, and from where on rounds are extrapolated. */
+/* Of alternating steps: the largest credible ratio of the next step's gain to the last one's, and
+ * the ratio from which on rounds are extrapolated. */
 #define RATE_MAX  0.9999
 #define RATE_SLOW 0.1
 
@@ -58,7 +60,7 @@ static double near_enough(const grove_least_squares *f)
     return f->chi2 <= 64 * epsilon * epsilon * f->values ? fmax(near, f->floor) : near;
 }
 
-/* How much all steps from now on gain to what this one does. */
+/* The ratio of the gain of all steps from now on to the gain of this one. */
 static double series_of(const grove_least_squares *f)
 {
     return f->turns > 1 ? 1 / (1 - fmin(f->rate, RATE_MAX)) : 1;
@@ -170,7 +172,7 @@ static void add_priors(grove_least_squares *f, grove_least_squares_sums *sums)
     }
 }
 
-/* Unknowns of which only rounding shows have no data. */
+/* Unknowns with no effect but rounding count as without data. */
 static void drop_rounding(grove_least_squares *f, const grove_least_squares_sums *sums)
 {
     double epsilon = 2 * fmax(f->set.rounding, DBL_EPSILON);
@@ -240,7 +242,7 @@ static grove_least_squares_outcome begin(grove_least_squares *f,
 static void relax(grove_least_squares *f, double change, bool small)
 {
     double ratio = -change / f->predicted;
-    /* Much less than what has just been rejected would be rejected again. */
+    /* A damping much below the one just rejected would be rejected again. */
     double least = f->growth > DAMPING_GROWTH ? LEAST_REJECTED : LEAST;
 
     if (f->damping > 0)
@@ -255,9 +257,9 @@ static void relax(grove_least_squares *f, double change, bool small)
         f->damping = 0;
 }
 
-/* What chi-squared has changed by. Where its rounding hides that, gradients at both ends of the
- * step tell it, since their rounding grows with the step (as Hager & Zhang 2005, SIAM J. Optim. 16,
- * 170). `rounding`: it is not more than that either. */
+/* The change of chi-squared. Where its rounding hides the change, it is computed from gradients at
+ * both ends of the step, since their rounding grows with the step (as Hager & Zhang 2005, SIAM J.
+ * Optim. 16, 170). `rounding`: this change is not more than rounding either. */
 static double change_of(const grove_least_squares *f, const grove_least_squares_sums *sums,
                         bool *rounding)
 {
@@ -300,7 +302,7 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
         return GROVE_LEAST_SQUARES_CONVERGED;
     }
     if (finite && (change < 0 || rounding)) {
-        /* Neither tells more; the increments may still shrink. */
+        /* Neither shows more; the increments may still shrink. */
         bool lost = undamped && rounding && f->increment >= f->last_increment / 2;
 
         f->last_increment = rounding ? f->increment : INFINITY;
@@ -348,7 +350,7 @@ static grove_least_squares_outcome judge_extrapolated(grove_least_squares *f,
     return propose(f);
 }
 
-/* No step lowers chi-squared, or none can be told from rounding. */
+/* No step lowers chi-squared, or none by more than rounding. */
 static grove_least_squares_outcome judge_stalled(grove_least_squares *f)
 {
     double fall = 0, enough = INFINITY;
@@ -368,7 +370,7 @@ static grove_least_squares_outcome judge_stalled(grove_least_squares *f)
     return near ? GROVE_LEAST_SQUARES_CONVERGED : GROVE_LEAST_SQUARES_STALLED;
 }
 
-/* The point is judged, and `outcome` is what comes next. */
+/* The point is judged; `outcome` is the result. */
 static grove_least_squares_outcome end_step(grove_least_squares *f,
                                             grove_least_squares_outcome outcome)
 {

@@ -57,7 +57,7 @@ void grove_least_squares_list(grove_least_squares *f, int64_t group)
             f->list[f->factor.size++] = f->member[k];
 }
 
-/* The whole step, [n], from there; zero for what has no data or is held. */
+/* The whole step, [n], from there; zero for unknowns without data or held ones. */
 static bool solve(grove_least_squares *f, const grove_least_squares_at *from)
 {
     memset(f->step, 0, (size_t)f->n * sizeof(double));
@@ -76,7 +76,7 @@ static bool solve(grove_least_squares *f, const grove_least_squares_at *from)
     return true;
 }
 
-/* Holds what is at a bound where `direction` points outward; how many more these are. */
+/* Holds unknowns at a bound where `direction` points outward; returns the number of new ones. */
 static int64_t hold(grove_least_squares *f, const double *x, const double *direction)
 {
     int64_t more = 0;
@@ -91,7 +91,7 @@ static int64_t hold(grove_least_squares *f, const double *x, const double *direc
     return more;
 }
 
-/* What the linear model says of f->step: how much chi-squared falls. */
+/* The fall of chi-squared by f->step in the linear model. */
 static double predict(const grove_least_squares *f, const grove_least_squares_at *from)
 {
     double sum = 0, *step = f->factor.work;
@@ -161,7 +161,7 @@ static void move(grove_least_squares *f, const grove_least_squares_at *from)
     memcpy(f->trial.x, f->right, (size_t)f->n * sizeof(double));
 }
 
-/* What is held, and what steps from there are compared with. */
+/* Sets the held unknowns, and the scales with which steps from there are compared. */
 static void scale(grove_least_squares *f, const grove_least_squares_at *from)
 {
     double norm = 0, epsilon = fmax(f->set.rounding, DBL_EPSILON);
@@ -179,7 +179,7 @@ static void scale(grove_least_squares *f, const grove_least_squares_at *from)
     f->values = norm + f->power;
     /* A gradient has rounding of about epsilon times a column times the data. */
     f->floor = 64 * (double)count * epsilon * epsilon * f->values;
-    /* So have values, and chi-squared by them; besides that of its own sum. */
+    /* So have values, and chi-squared by them, besides its own sum's rounding. */
     f->rounding =
         256 * DBL_EPSILON * fabs(f->chi2) + 16 * epsilon * sqrt(fabs(f->chi2) * f->values);
     f->rounding = f->by_change ? f->floor : f->rounding + f->floor;

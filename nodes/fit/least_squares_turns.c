@@ -15,7 +15,7 @@ struct grove_least_squares_rounds {
     int64_t n;
     int kept, last;
     bool known;                 /* a round has ended */
-    double *start, *end, *rest; /* of this round; of the last one, and what it has changed */
+    double *start, *end, *rest; /* of this round; of the last one, and its change */
     double *ends, *rests; /* [DEPTH][n] by how much these two differed from the round before */
 };
 
@@ -70,7 +70,7 @@ void grove_least_squares_rounds_begin(grove_least_squares_rounds *r, const doubl
     grove_least_squares_rounds_start(r, x);
 }
 
-/* The next place for what has changed since the last round. */
+/* The next place for the changes since the last round. */
 static int next_place(grove_least_squares_rounds *r)
 {
     r->last = r->kept < DEPTH ? r->kept : (r->last + 1) % DEPTH;

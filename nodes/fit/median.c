@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The order of numbers that are not negative is that of their bits. All of them are in the bins of
- * the first shift; the second is for a guess, whose bins reach an eighth to each side of it. */
+/* Numbers that are not negative have the order of their bits. All of them are in the bins of the
+ * first shift; the second is for a guess, whose bins reach an eighth to each side of it. */
 enum { WHOLE = 52, NEAR = 39, STEP = 11 };
 
 static uint64_t bits_of(double x)

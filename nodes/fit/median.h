@@ -21,12 +21,12 @@ typedef struct {
     } in;
 } grove_median;
 
-/* `guess`: what it may be close to; 0: that is not known. */
+/* `guess`: an estimate of the median; 0: none. */
 void grove_median_begin(grove_median *m, double guess);
 /* Numbers that are not negative and finite. */
 void grove_median_add(grove_median *m, const double *x, int64_t count);
 /* All numbers have been given: true, and the median, the larger of two; NaN of none. False: they
- * are wanted once more. */
+ * are needed once more. */
 bool grove_median_end(grove_median *m, double *median);
 
 #endif

@@ -1,4 +1,5 @@
-/* Parms: what a fit may change. The leaf has the coefficients; parm_value makes values of them. */
+/* Parms: numbers that a fit may change. The leaf has the coefficients; parm_value makes values of
+ * them. */
 #include "nodes/fit/parm.h"
 #include "nodes/common/form.h"
 #include "nodes/common/grid_lookup.h"
@@ -13,7 +14,7 @@
 /* Most coefficients of a parm. */
 #define PARM_NUMBERS 1e7
 
-/* What is added to a member's name for its standard deviations. */
+/* Appended to a member's name for its standard deviations. */
 #define ERROR "_error"
 
 /* ---- the leaf ---- */

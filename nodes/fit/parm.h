@@ -1,4 +1,4 @@
-/* What the leaf parm keeps: its intervals, and the numbers of a run. */
+/* The state of the leaf parm: its intervals, and the numbers of a run. */
 #ifndef GROVE_NODES_PARM_H
 #define GROVE_NODES_PARM_H
 
@@ -30,7 +30,7 @@ typedef struct {
     double bounds[2]; /* low < high, of real parms; -INFINITY and INFINITY: none */
     /* A normal distribution, of a complex number one of each part; sigma INFINITY: none. */
     double prior_mean[GROVE_PARM_MEMBERS][2], prior_sigma;
-    char *text;                         /* what a call of it stands for */
+    char *text;                         /* its equivalent expression */
     const grove_axis *source, *station; /* NULL: the same for all */
     /* Of groups of sources, and of each source the number of its group; NULL: each source has
      * coefficients of its own. */
@@ -39,12 +39,12 @@ typedef struct {
     grove_parm_intervals time, freq;
 } grove_parm;
 
-/* What grove_node_object_run gives for a leaf parm: its coefficients in this run. */
+/* The run's state of a leaf parm, by grove_node_object_run: its coefficients in this run. */
 typedef struct {
     int64_t count;   /* of a member: grove_parm_count */
     double *numbers; /* [member][grove_parm_index][real and imaginary part] */
-    /* [member][grove_parm_index] standard deviations, of a complex number that of its amplitude,
-     * and of its phase (rad); of the terms of its polynomials that of each part; NaN: not known */
+    /* [member][grove_parm_index] standard deviations, of a complex number of its amplitude, and of
+     * its phase (rad); of the terms of its polynomials of each part; NaN: not known */
     double *errors, *phase_errors;
 } grove_parm_run;
 

@@ -127,8 +127,8 @@ static double longest_over_others(const ordered *cells, int64_t count)
     return longest;
 }
 
-/* A cell has one number of each interval, so that it must not be longer than that, where others
- * tell what is in its parts. */
+/* A cell has one number of each interval, so that it must not be longer than an interval, where
+ * other cells determine its parts. */
 static int check_longest(const grove_node *node, const char *option, const ordered *cells,
                          int64_t count, double length)
 {

@@ -108,12 +108,12 @@ static int match(places *p, grove_solution_part *part, int d)
     if (named ? !own->label : !own->number)
         return grove_node_fail_option(
             p->node, "from", "%s: it does not say which %s its numbers are of", part->name, name);
-    /* of groups the names are those of patches already */
+    /* names of groups are names of patches already */
     return grove_lookup_match(p->node, &part->lookup, d, axis,
                               axis == &p->source && p->parm->groups ? NULL : object);
 }
 
-/* ---- what ---- */
+/* ---- tables and members ---- */
 
 static int check_parts(const grove_node *node, const grove_parm *parm,
                        const grove_solution_parts *parts)

@@ -58,7 +58,7 @@ static int set_places(grove_node *node, const grove_parm *p)
     return code;
 }
 
-/* Its places are of the parm's own times and channels: the values wanted must be along them. */
+/* Its places are of the parm's own times and channels: the requested values must be along them. */
 static int check_places(grove_node *node, int k, const grove_parm_intervals *own, const char *name)
 {
     const grove_axis *axes[GROVE_MAX_AXES];

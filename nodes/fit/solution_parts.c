@@ -198,7 +198,7 @@ static int refuse_kind(choice *c, const grove_solution_entry *table)
     return code;
 }
 
-/* All tables of the set of these kinds, or those of one parm, if there are some. */
+/* All tables of the set of these kinds, or of one parm, if there are some. */
 static int take_all(choice *c, const char *set)
 {
     const grove_solution_entry *a, *p;

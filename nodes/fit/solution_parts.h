@@ -19,7 +19,7 @@ typedef struct {
     grove_solution_part part[GROVE_SOLUTION_KINDS];
 } grove_solution_parts;
 
-/* What is wanted of a file. */
+/* The parts of a file to read. */
 typedef struct {
     const char *option; /* of the node, that names the file */
     const char *set;    /* "": the only one */
@@ -41,7 +41,7 @@ void grove_solution_parts_free(grove_solution_parts *parts);
 int grove_solution_parts_check(const grove_node *node, const grove_solution_wish *wish,
                                const grove_solution_parts *parts, const grove_node *obs);
 /* After the axes of all are matched: grove_lookup_fill for each; and the notes of the lookups,
- * after `note` (NULL: none), become that of the node. */
+ * after `note` (NULL: none), become the note of the node. */
 void grove_solution_parts_complete(grove_node *node, grove_solution_parts *parts, const char *note);
 /* The period of a kind's numbers: 2 pi of angles, else 0. */
 double grove_solution_period(grove_solution_kind kind);

@@ -48,7 +48,7 @@ static const grove_option options[] = {
 
 typedef struct {
     grove_solution_parts parts;
-    char *text; /* what a call stands for */
+    char *text; /* its equivalent expression */
 } solutions;
 
 /* ---- axes and members ---- */

@@ -1,4 +1,4 @@
-/* Fits parms to data: the action, its options and what it checks. */
+/* Fits parms to data: the action, its options and its checks. */
 #include "nodes/fit/solve_table.h"
 
 #include "base/error.h"
@@ -140,7 +140,7 @@ static int weigh_correlations(grove_node *node, const solve *s, int alone)
     return code;
 }
 
-/* Parms that data without these correlations do not tell. */
+/* An error for parms that data without these correlations do not determine. */
 static int check_kinds(const grove_node *node, const solve *s, int lacks)
 {
     for (int i = 0; i < s->parm_count && lacks; i++) {
@@ -271,7 +271,8 @@ static int find_numbers(grove_node *node, solve *s)
     return 0;
 }
 
-/* Whether the data have all axes of the weights: those of data that were averaged are not theirs.
+/* Whether the data have all axes of the weights: averaged data do not have the axes of their former
+ * weights.
  */
 static bool has_axes_of(const grove_node *node, int weights)
 {
@@ -414,7 +415,7 @@ static const char *find_factors(grove_node *node, solve *s)
         s->each[cut] = s->each[cut] && s->cut[cut].axis;
     s->group_count = form.groups;
     s->form = form.diagonal ? GROVE_COMPRESSION_DIAGONAL : GROVE_COMPRESSION_FULL;
-    if (solve_searched(s) || is_cheaper(node, s)) /* sums are what a search is of */
+    if (solve_searched(s) || is_cheaper(node, s)) /* searches need sums */
         return NULL;
     s->group_count = 0;
     s->each[SOLVE_TIME] = s->each[SOLVE_FREQ] = false;

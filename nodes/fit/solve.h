@@ -22,7 +22,7 @@ enum { SOLVE_TIME, SOLVE_FREQ, SOLVE_CUTS, SOLVE_ELEMENTS = 4 };
 
 typedef enum { SOLVE_AUTO, SOLVE_LM, SOLVE_BLOCK, SOLVE_STEFCAL, SOLVE_ALTERNATING } solve_method;
 
-/* ---- what is fitted: known when the tree is built ---- */
+/* ---- the fit, as known when the tree is built ---- */
 
 /* A parm, and the real numbers of each of its coefficients: 1 or 2. */
 typedef struct {
@@ -111,16 +111,16 @@ static inline int64_t solve_sources(const grove_parm *p)
 /* Whether data have baselines, and no axes but time, baseline and frequency. */
 bool solve_is_of_visibilities(const grove_node *node);
 int solve_find_domains(grove_node *node, solve *s);
-/* Whether searches or StEFCal want the sums of whole domains. */
+/* Whether searches or StEFCal need the sums of whole domains. */
 bool solve_keeps_sums(const solve *s);
-/* In fitted: makes of auto what it stands for, says so, and what memory the fit takes. */
+/* In fitted: replaces auto by a method, notes it, and sets the memory that the fit takes. */
 int solve_choose_method(grove_node *node, solve *s);
 void solve_find_slots(const grove_node *node, solve *s);
 /* Whether StEFCal is tried; s->direct says whether it is possible. */
 bool solve_uses_stefcal(const solve *s);
 /* Whether a parm has start values of its own in each domain. */
 bool solve_has_starts(const solve *s);
-/* In fitted: sets s->direct and what goes with it, or s->indirect. */
+/* In fitted: sets s->direct and the fields with it, or s->indirect. */
 void solve_find_numbers(const grove_node *node, solve *s);
 void solve_free(solve *s);
 
@@ -138,12 +138,12 @@ typedef struct {
     bool starts_well;              /* from the solution of another domain */
     int32_t reweighed;             /* robust: so often; then it is evaluated at its solution */
     bool reweigh;
-    double scale;             /* robust: of the last weights; 0: those of the data count */
+    double scale;             /* robust: of the last weights; 0: the data's weights count */
     grove_median *median;     /* ... while it is looked for in several tiles; NULL: it is not */
     double complex *weighing; /* ... Jones terms at `before`, where each look at a tile finds its
                                * weights; NULL: others, or none */
-    /* Of alternating steps: evaluated at the solution, with the matrix of all unknowns, which tells
-     * errors and what is free; and what has come of the steps. */
+    /* Of alternating steps: evaluated at the solution, with the matrix of all unknowns, for errors
+     * and free directions; and the outcome of the steps. */
     bool joint;
     grove_least_squares_outcome ended;
     double *before; /* [unknowns] where the last weights were found; NULL: none were */
@@ -155,17 +155,17 @@ typedef struct {
     int64_t unflagged, kept;
     int64_t *of_baseline; /* [baselines] the first of these; NULL: not counted */
     bool *known;          /* [unknowns] which; NULL: no matter */
-    /* [stations] what data there are (SOLVE_NOTHING, ...), and [unknowns] where they start; NULL:
-     * no matter. Where all data of a station are 0, it has not observed: its terms have no
+    /* [stations] the kind of data (SOLVE_NOTHING, ...), and [unknowns] where they start; NULL:
+     * unused. Where all data of a station are 0, it has not observed: its terms have no
      * solution. */
     unsigned char *heard;
     double *start;
-    bool describe;    /* free_words are wanted */
-    char *free_words; /* what the data leave free; NULL: nothing, or not known */
+    bool describe;    /* free_words are needed */
+    char *free_words; /* directions that the data leave free; NULL: none, or not known */
     int32_t iterations;
     int32_t spent; /* of max_iterations, before the fit at hand began anew */
     bool restored; /* from a checkpoint */
-    /* Its matrices are on a device, at two points, of which one is the best. */
+    /* Its matrices are on a device, at two points; one is the best. */
     bool remote;
     int best_point;
     int64_t slot; /* of its memory there */
@@ -196,12 +196,12 @@ void solve_put_known(const solve *s, const solve_domain *d, unsigned char *const
 /* The places of a parm's coefficients of the domain that have no solution; `at` NULL: none are
  * listed. Returns how many there are. */
 int64_t solve_list_unsolved(const solve *s, const solve_domain *d, int parm, int64_t *at);
-/* How many blocks of unknowns a domain has, which take their steps by themselves, and the unknowns
- * of each, which the caller frees. */
+/* How many blocks of unknowns a domain has, which step separately, and the unknowns of each, which
+ * the caller frees. */
 int64_t solve_count_blocks(const solve *s, const solve_domain *d, int64_t **unknowns);
-/* Most unknowns of a domain in which what is free is looked for only to say so. */
+/* Most unknowns of a domain in which free directions are looked for only to report them. */
 enum { SOLVE_MAX_DESCRIBED = 2000 };
-/* Whether the matrix of all unknowns is wanted at the end of alternating steps. */
+/* Whether the matrix of all unknowns is needed at the end of alternating steps. */
 bool solve_wants_joint(const solve *s, bool describe, int64_t unknowns);
 /* Makes d->fit, which starts from the parms' numbers; d->remote says where its matrices are.
  * `rounds`: the model is in single precision.
@@ -213,23 +213,22 @@ int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms,
 typedef bool (*solve_is_free)(void *context, const double *from, const double *to,
                               const double *direction);
 /* Makes phases, delays and the like of the reference station 0 where their sum over all stations is
- * free. `known`: [unknowns], those with data. `references`: [unknowns], of each that is changed the
- * unknown of the reference, of complex ones of the real part; NULL: it is not wanted. */
+ * free. `known`: [unknowns], whether they have data. `references`: [unknowns], of each that is
+ * changed the unknown of the reference, of complex ones of the real part; may be NULL. */
 void solve_refer(const solve *s, const solve_domain *d, const bool *known, double *x,
                  solve_is_free is_free, void *context, int64_t *references);
-/* In words what the data leave free at x, or NULL; the caller frees. `null`: how many directions
- * change nothing; -1: not known. */
+/* In words the directions that the data leave free at x, or NULL; the caller frees. `null`: how
+ * many directions change nothing; -1: not known. */
 char *solve_describe_free(const solve *s, const solve_domain *d, const bool *known, const double *x,
                           int64_t null, solve_is_free is_free, void *context);
 /* Adds to the text the pairs of parms between which a factor of each station may go; returns how
  * many such factors there are. */
 int64_t solve_name_shares(const solve *s, const solve_domain *d, const bool *known, const double *x,
                           solve_is_free is_free, void *context, grove_text *to);
-/* The same for a solution of d->fit, with d->free_words where they are wanted. */
+/* The same for a solution of d->fit, with d->free_words where they are needed. */
 void solve_refer_fit(const solve *s, solve_domain *d, double *x, int64_t *references);
-/* [unknowns]: standard deviations at the end of d->fit of what coefficients are in the end:
- * numbers, or amplitudes and phases, relative to their reference if they have one. The caller
- * frees. */
+/* [unknowns]: standard deviations at the end of d->fit of the final coefficients: numbers, or
+ * amplitudes and phases, relative to their reference if they have one. The caller frees. */
 double *solve_find_errors(const solve *s, solve_domain *d, const int64_t *references);
 
 /* ---- a tile ---- */
@@ -267,7 +266,7 @@ typedef struct {
                     * data's own */
     /* Which part of its domains it is: both, the whole. */
     bool begins, ends;
-    bool keeps; /* sums are those of whole stretches, which count where their first cell is */
+    bool keeps; /* sums are of whole stretches, which count where their first cell is */
 } solve_tile;
 
 void solve_tile_begin(solve_tile *tile, const solve *s, const grove_array *const *inputs,
@@ -278,7 +277,7 @@ void solve_tile_end(solve_tile *tile);
 
 /* The part of a range of cells that is in the tile; false: none is. */
 bool solve_clip(const solve_tile *tile, int cut, int64_t range[2]);
-/* Adds up the normal equations of a domain, as grove_least_squares_matrix and _gradient want them,
+/* Adds up the normal equations of a domain, as grove_least_squares_matrix and _gradient need them,
  * and its sums; on all threads, or `node` NULL, on this one. */
 void solve_normal(const grove_node *node, const solve_tile *tile, solve_domain *domain,
                   double *matrix, double *gradient);
@@ -286,14 +285,14 @@ void solve_normal(const grove_node *node, const solve_tile *tile, solve_domain *
 int64_t solve_count_items(const solve_tile *tile, const solve_domain *d);
 
 bool solve_is_flagged(const solve_view *view, int64_t cell, int element);
-/* A cell as a matrix. Scalars stand for that number times the identity. */
+/* A cell as a matrix. Scalars mean that number times the identity. */
 void solve_matrix_at(const solve_view *view, int64_t cell, double complex to[4]);
 double complex solve_number(const solve_view *view, int64_t cell, int element);
-/* Whether the projected baseline's length is within what is asked for; cell and channel of the
+/* Whether the projected baseline's length is within the requested range; cell and channel of the
  * whole axis. */
 bool solve_is_in_range(const solve_tile *tile, int64_t uvw_cell, int64_t channel);
 
-/* Adds to d->all the numbers of the domain in the tile that are within what is asked for. */
+/* Adds to d->all the numbers of the domain in the tile that are within the requested range. */
 void solve_count_all(const solve_tile *tile, solve_domain *d);
 
 /* ---- local normal equations: of one row (a baseline), for the columns of all slots ---- */
@@ -321,7 +320,7 @@ typedef struct {
 
 /* Sets locals[item - first] of items [first, last); from several threads. */
 typedef void (*solve_find_locals)(void *context, int64_t first, int64_t last, solve_local *locals);
-/* Whether so many domains of so many items are summed one by one by all threads. */
+/* Whether `domains` domains of `items` items are summed one by one by all threads. */
 bool solve_is_shared(const solve *s, int64_t domains, int64_t items);
 /* Adds all items to the matrix, gradient and sums of a domain, in their order: the same bits on any
  * number of threads. `node` NULL: on this one. */
@@ -330,13 +329,13 @@ void solve_add_locals(const grove_node *node, const solve *s, solve_domain *d, i
 /* Bytes that this takes where columns are many, on any number of threads; else 0: little, at most
  * 2 MiB of all threads or 256 KiB of each. */
 double solve_locals_bytes(const solve *s);
-/* [terms]: what the polynomials of a parm are at a cell. */
+/* [terms]: the terms of a parm's polynomials at a cell. */
 void solve_find_basis(const grove_parm *p, const int64_t cell[SOLVE_CUTS], double *basis);
 /* The index of a row along each axis of the tile but time and frequency. */
 void solve_find_row(const solve_tile *tile, int64_t row, int64_t index[GROVE_MAX_AXES]);
 bool solve_is_wanted(const solve_tile *tile, int64_t baseline);
-/* Whether the set lacks the row at a time and baseline of the tile, counted from its first ones:
- * nothing of it may be read but coordinates. */
+/* Whether the row at a time and baseline of the tile, counted from its first ones, is missing in
+ * the set: only its coordinates may be read. */
 static inline bool solve_is_missing(const solve_tile *tile, int64_t time, int64_t baseline)
 {
     const int missing = tile->solve->missing;
@@ -355,7 +354,7 @@ static inline bool solve_is_missing(const solve_tile *tile, int64_t time, int64_
 int64_t solve_stretch_edge(const solve *s, int cut, int64_t stretch);
 /* The stretches of a domain: cells where Jones terms vary from cell to cell, else segments. */
 void solve_stretches(const solve *s, const solve_domain *d, int cut, int64_t range[2]);
-/* Those of them whose sums count in the tile; and the first cell of one in the tile. */
+/* The stretches whose sums count in the tile; and the first cell of one in the tile. */
 void solve_tile_stretches(const solve_tile *tile, const solve_domain *d, int cut, int64_t range[2]);
 int64_t solve_first_cell(const solve_tile *tile, int cut, int64_t stretch);
 /* The number of a stretch in its domain. */
@@ -365,22 +364,22 @@ bool solve_divides_stretches(const solve_tile *tile);
 /* The sums of a baseline of the tile in a stretch. */
 const double *solve_sums_at(const solve_compressed *c, int64_t time, int64_t freq,
                             int64_t baseline);
-/* In fitted: sums are made on a device where there is one; what they are made of stays there. */
+/* In fitted: sums are made on a device where there is one; their inputs stay there. */
 int solve_prepare_devices(grove_node *node, solve *s);
 /* Whether an input is read for compressed sums alone. */
 bool solve_is_summed(const solve *s, int input);
-/* In drive, before all else but solve_remote_begin: fetches what is read on the host; makes normal
- * equations on the device. */
+/* In drive, before all else but solve_remote_begin: fetches inputs that are read on the host; makes
+ * normal equations on the device. */
 int solve_fetch(const grove_node *node, solve_tile *tile);
-/* What makes normal equations on the device, by solve_launch_normal: its inputs, and bytes of what
- * is made. Sets what tile->local has of stretches. */
+/* The computation of normal equations on the device, by solve_launch_normal: its inputs, and bytes
+ * of its result. Sets the stretches in tile->local. */
 uint64_t solve_find_normal(solve_tile *tile, grove_computation *to);
 /* `to`: on the device; NULL: the result of the call. */
 int solve_launch_normal(const grove_call *call, const solve_tile *tile, void *to);
 void solve_find_all_stretches(const solve_tile *tile, solve_compressed *c);
 /* 0, or GROVE_NO_MEMORY without a message, or another code with one. */
 int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c);
-/* Makes room for the sums of domains in several tiles; and adds those of a tile. */
+/* Makes room for the sums of domains in several tiles; and adds the sums of a tile. */
 int solve_compress_begin(const solve_tile *tile, const solve_domain *domains, int64_t count,
                          solve_compressed *c);
 int solve_compress_part(const grove_node *node, const solve_tile *tile, solve_compressed *c);
@@ -389,12 +388,13 @@ int solve_compress_on_device(const grove_node *node, const solve_tile *tile, sol
 /* The sums of a domain with other weights. */
 int solve_compress_again(const solve_tile *tile, solve_compressed *c, const solve_domain *d);
 void solve_compressed_end(solve_compressed *c);
-/* [4]: the matrix of a value per station, time and channel. Scalars stand for that number times the
+/* [4]: the matrix of a value per station, time and channel. Scalars mean that number times the
  * identity. */
 void solve_load(const solve_tile *tile, int input, const int64_t cell[SOLVE_CUTS], int64_t station,
                 double complex to[4]);
 /* The Jones matrices of the tile's stretches and all stations of a domain where it was evaluated;
- * and those of a stretch (numbered in the domain) and station at side 0 (left) or 1, [group][4]. */
+ * and the matrices of a stretch (numbered in the domain) and station at side 0 (left) or 1,
+ * [group][4]. */
 void solve_load_jones(const solve_tile *tile, solve_domain *d);
 const double complex *solve_jones_at(const solve *s, const double complex *jones, int64_t stretch,
                                      int64_t station, int side);
@@ -411,8 +411,8 @@ void solve_compressed_accept(const solve *s, solve_domain *d);
 /* In the tile in which the domain begins: sets d->direct. `x`: the unknowns. */
 void solve_find_direct(const solve_tile *tile, solve_domain *d, const double *x);
 /* Solves for the Jones terms of a domain by StEFCal, from `x` and into it, and sets the outcome,
- * with all that counts at the end. Running: they are not what the parms' numbers make of them. 0,
- * or GROVE_NO_MEMORY. */
+ * with all results of a fit. Running: the Jones terms are not the ones that the parms' numbers
+ * give. 0, or GROVE_NO_MEMORY. */
 int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
 
 /* Solves a domain again, if it has few data, from `x` and into it; whether that
@@ -422,9 +422,9 @@ int solve_directly_from(const solve_tile *tile, const solve_compressed *c, solve
 
 /* ---- the end ---- */
 
-/* Count data of the domains that have ended and of whose data some may lack a solution, in a tile
- * that has all of them; and of all domains at the first look at their tiles, if they have several:
- * until *counted. 0, or a code with a message. */
+/* Count data of ended domains in which some data may have no solution, in a tile that has all of
+ * them; and of all domains at the first look at their tiles, if they have several: until *counted.
+ * 0, or a code with a message. */
 int solve_count_lost(const grove_node *node, solve_tile *tile, solve_domain *domains,
                      int64_t count);
 int solve_count_part(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t count,
@@ -435,8 +435,8 @@ int solve_hear(const grove_node *node, solve_tile *tile, solve_domain *domains, 
                bool *heard);
 /* Whether all data of the station in the domain are 0; none: no. */
 bool solve_is_silent(const solve *s, const solve_domain *d, int64_t station);
-/* Unknowns of stations with zeros are not known, and at the end what they were at the start; known
- * and x may be NULL. Whether there are any. */
+/* Unknowns of stations with zeros are not known, and keep their start values; known and x may be
+ * NULL. Whether there are any. */
 bool solve_leave_silent(const solve *s, const solve_domain *d, bool *known, double *x);
 /* Sets d->unflagged and d->kept; where data are not counted, by the outcome of the domain alone. */
 void solve_find_kept(const grove_node *node, const solve *s, solve_domain *d);
@@ -455,7 +455,7 @@ typedef struct {
 
 void solve_summary_end(solve_summary *summary);
 void solve_summary_add(solve_summary *summary, const solve *s, const solve_domain *d);
-/* Says what has come out; an error where there is no solution, or where too few data keep one. */
+/* Reports the result; an error where there is no solution, or where too few data keep one. */
 int solve_summary_tell(const solve_summary *summary, const grove_node *node);
 
 /* ---- evaluation ---- */
@@ -478,14 +478,14 @@ void solve_take_result(const solve *s, solve_domain *d, grove_parm_run *const *p
 bool solve_has_few_data(const solve *s, const solve_domain *d);
 /* Whether models round to single precision. */
 bool solve_rounds(const solve_evaluation *e);
-/* Of so many active domains: adds up the normal equations at the point, and in the last tile of a
+/* For `count` active domains: adds up the normal equations at the point, and in the last tile of a
  * domain finds the next point or takes the result. */
 void solve_evaluate(const grove_node *node, solve_evaluation *e, int64_t count);
 
 /* ---- on a device: nothing but gradients, diagonals and steps comes back ---- */
 
 /* In fitted, where sums of data that are not compressed are made on devices: whether systems are
- * solved there, too, and what scratch memory that takes. Sets s->remote_kept. */
+ * solved there, too, and the scratch memory for that. Sets s->remote_kept. */
 bool solve_may_be_remote(grove_node *node, solve *s, uint64_t *bytes);
 
 /* Where the unknowns of domains are in the sums of a tile, for fit_gather. */
@@ -493,14 +493,14 @@ typedef struct {
     int32_t *at;
     int64_t count;
 } solve_lists;
-/* Adds those of a domain; returns where they begin, or -1: an item has an unknown twice. `row`: the
- * domain's first row of sums; `items`: how many it has. */
+/* Adds the lists of a domain; returns where they begin, or -1: an item has an unknown twice. `row`:
+ * the domain's first row of sums; `items`: how many it has. */
 int64_t solve_add_lists(const solve_tile *tile, const solve_domain *d, solve_lists *places,
                         int64_t *row, int32_t *items);
 typedef struct solve_remote solve_remote;
 solve_remote *solve_remote_new(void);
 void solve_remote_free(solve_remote *remote);
-/* At the start of a batch: keeps so many active domains on the device, and marks them so. 0, also
+/* At the start of a batch: keeps `count` active domains on the device, and marks them so. 0, also
  * where there is none or it does not suit, or a code, with a message. */
 int solve_remote_begin(const grove_node *node, solve_remote *remote, solve_tile *tile,
                        const solve_evaluation *e, int64_t count);
@@ -525,7 +525,7 @@ void solve_stop(const grove_node *node, void *run);
 
 /* Makes tile->robust, with the data's weights, for grove_free_gaps. 0, or GROVE_NO_MEMORY. */
 int solve_begin_weights(solve_tile *tile);
-/* Of a cell: those of the data, or of all that are compared, if a scalar stands for two. */
+/* Elements of a cell: of the data, or all compared ones, if a scalar is compared with two. */
 static inline int solve_robust_elements(const solve *s, int data_elements)
 {
     return data_elements > s->elements ? data_elements : s->elements;
@@ -533,13 +533,13 @@ static inline int solve_robust_elements(const solve *s, int data_elements)
 /* They as an input. */
 solve_view solve_robust_view(const solve_tile *tile);
 /* Finds d->scale of a domain that was evaluated at its solution, and whose Jones terms there are
- * d->jones, in a walk over its tiles, of which several may be needed. True: it is found. */
+ * d->jones, in a walk over its tiles; several walks may be needed. True: it is found. */
 bool solve_find_scale(const solve_tile *tile, solve_domain *d);
 /* The same in a tile that has all of the domain; and sets its weights. */
 void solve_reweigh(const solve_tile *tile, solve_domain *d);
-/* Makes tile->robust of a part of so many active domains, NULL where the data's own weights count.
- * By factors; else the model is where the weights are from, and the domains come to the points that
- * are wanted, for a second look at the tile: `again`. 0, or GROVE_NO_MEMORY. */
+/* Makes tile->robust of a part of `count` active domains, NULL where the data's own weights count.
+ * By factors; else the model is at the points of the weights, and the domains move to the requested
+ * points for a second look at the tile: `again`. 0, or GROVE_NO_MEMORY. */
 int solve_weigh_part(const grove_node *node, solve_tile *tile, solve_evaluation *e, int64_t count,
                      bool *again);
 /* After that look: for the next tile. */

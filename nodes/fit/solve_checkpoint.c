@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A record: its head, and of each domain what follows, then its unknowns, the
- * errors of the coefficients if the fit finds them, and a byte for each unknown: whether it is
- * known. */
+/* A record: its head, and of each domain this entry, then its unknowns, the errors of the
+ * coefficients if the fit finds them, and a byte for each unknown: whether it is known. */
 typedef struct {
     int64_t time, freq, unknowns, outcome, iterations, data, determined, unflagged, kept, has_known;
     double chi2;

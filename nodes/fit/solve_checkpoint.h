@@ -13,12 +13,12 @@ typedef struct {
     int64_t kept;           /* domains appended */
 } solve_checkpoint;
 
-/* Finds what the file has of the cycle; returns of how many domains. */
+/* Finds the solutions of the cycle in the file; returns the number of domains. */
 int64_t solve_checkpoint_find(solve_checkpoint *c, int64_t cycle);
 bool solve_checkpoint_has(const solve_checkpoint *c, const solve_domain *d);
 bool solve_checkpoint_restore(const solve_checkpoint *c, solve_domain *d,
                               grove_parm_run *const *runs);
-/* Appends those of these domains that were not restored. 0, or a code with a message. */
+/* Appends the domains that were not restored. 0, or a code with a message. */
 int solve_checkpoint_keep(solve_checkpoint *c, const solve_domain *domains, int64_t count,
                           grove_parm_run *const *runs, grove_error *error);
 void solve_checkpoint_end(solve_checkpoint *c, bool ended_well);

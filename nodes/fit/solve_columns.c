@@ -1,5 +1,5 @@
-/* Local normal equations: complex ones of the columns of a row, and how they add to those of a
- * domain's real unknowns. */
+/* Local normal equations: complex ones of the columns of a row, and how they add to the equations
+ * of a domain's real unknowns. */
 #include "nodes/fit/solve.h"
 
 #include "base/log.h"
@@ -73,7 +73,7 @@ void solve_find_unknowns(const solve_tile *tile, const solve_domain *d,
     }
 }
 
-/* What the polynomials of a parm are at a cell. */
+/* The terms of a parm's polynomials at a cell. */
 void solve_find_basis(const grove_parm *p, const int64_t cell[SOLVE_CUTS], double *basis)
 {
     double x = 0, y = 0, power = 1;
@@ -125,12 +125,12 @@ static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a,
         }
 }
 
-/* Rows of the matrix are dealt out to groups, so many that follow each other at a time; a thread
- * adds the rows of some groups. */
+/* Rows of the matrix are dealt out to groups, ROWS_AT_ONCE neighbours at a time; a thread adds the
+ * rows of some groups. */
 enum { ROWS_AT_ONCE = 8, ROW_GROUPS = 8 };
-/* Fewer domains than these, of at least so many items, are worth sharing, and large items are
- * shared always, so that they take the same memory on any number of threads: whether it is done,
- * and how many items are taken at a time, changes no bit. */
+/* Fewer than MANY_DOMAINS domains, of at least MANY_ITEMS items, are worth sharing, and large items
+ * are shared always, so that they take the same memory on any number of threads: whether it is
+ * done, and how many items are taken at a time, changes no bit. */
 enum { MANY_DOMAINS = 8, MANY_ITEMS = 256 };
 enum { SHARED = 512, FEWEST = 8, ALONE = 8, SHARED_BYTES = 2 << 20 };
 

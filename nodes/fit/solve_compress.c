@@ -1,5 +1,5 @@
 /* The compressed form of a fit: sums of data and models over stretches of cells, made once for a
- * tile, and what is needed of Jones terms there. */
+ * tile, and the Jones terms needed there. */
 #include "nodes/fit/solve.h"
 
 #include "base/error.h"
@@ -191,7 +191,7 @@ typedef struct {
     int code;
 } compressing;
 
-/* What the sums are of. */
+/* The input of the sums. */
 static grove_compression_input input_of(const solve_tile *tile, const solve_compressed *c)
 {
     const solve *s = tile->solve;
@@ -345,7 +345,8 @@ void solve_compressed_end(solve_compressed *c)
 
 /* ---- Jones terms ---- */
 
-/* Cells of a baseline of the tile in a box of the whole axes that are within what is asked for. */
+/* Cells of a baseline of the tile in a box of the whole axes that are within the requested
+ * range. */
 static int64_t count_cells(const solve_tile *tile, int64_t baseline, int64_t (*box)[2])
 {
     const int64_t *times = box[SOLVE_TIME], *freqs = box[SOLVE_FREQ];

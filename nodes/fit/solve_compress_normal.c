@@ -56,7 +56,8 @@ static bool are_finite(const double complex *jones, int groups)
     return zero == 0;
 }
 
-/* Adds a stretch, `stretch` in the domain, to those of its run: its sums; its first cell. */
+/* Adds a stretch, number `stretch` in the domain, to the equations of its run: its sums; its first
+ * cell. */
 static void add_stretch(const adding *w, const int64_t station[2], int64_t stretch,
                         const int64_t cell[SOLVE_CUTS], const double *sums, scratch *own,
                         solve_local *to)

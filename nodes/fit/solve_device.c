@@ -62,7 +62,7 @@ static int set_table(grove_node *node, const solve *s)
 }
 
 /* Whether the device makes sums, and doubles for each cell. The host knows the weights of robust
- * fits, and polynomials; and if normal equations are larger than what they are made of, that is
+ * fits, and polynomials; and if normal equations are larger than their inputs, the inputs are
  * copied. */
 static bool find_sums(const grove_node *node, const solve *s, double *each)
 {

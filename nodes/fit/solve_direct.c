@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where data hardly tell something, such as the phase between X and Y of a sky of 1 % polarisation,
- * what is left is up to 1e4 times the change of an iteration. */
+/* Where data hardly determine a number, such as the phase between X and Y of a sky of 1 %
+ * polarisation, its remaining error is up to 1e4 times the change of an iteration. */
 #define CHANGE 1e-4
 #define LESS   1e-6 /* of chi-squared: another minimum */
 /* Data for each unknown below which there may be several minima, and starts tried then. */
 enum { FEW_DATA = 20, STARTS = 3 };
 
-/* The unknown of a Jones matrix's element, that of its number (0) or phase (1); -1: none. */
+/* The unknown of a Jones matrix's element, of its number (0) or phase (1); -1: none. */
 static int64_t unknown_of(const solve *s, const solve_domain *d, int group, int64_t station,
                           int element, int which)
 {
@@ -88,7 +88,7 @@ static void copy_jones(const solve *s, const solve_domain *d, double complex *jo
             }
 }
 
-/* By what an element of the first station's Jones term of a group changes with a component. */
+/* The derivative of an element of the first station's Jones term of a group by a component. */
 static double complex derivative_of(const solve *s, const solve_domain *d, const solve_slot *slot,
                                     int element, const double *x)
 {
@@ -105,7 +105,7 @@ static double complex derivative_of(const solve *s, const solve_domain *d, const
     return 0;
 }
 
-/* Whether Jones terms and their derivatives are what the parms' numbers make of them. */
+/* Whether Jones terms and their derivatives are the ones that the parms' numbers give. */
 static bool is_direct(const solve_tile *tile, const solve_domain *d, const int64_t cell[SOLVE_CUTS],
                       const double *x)
 {
@@ -131,7 +131,7 @@ static bool is_direct(const solve_tile *tile, const solve_domain *d, const int64
     return same;
 }
 
-/* The sums of all stretches of the domain: of one as they are, of several in `added`, which the
+/* The sums of all stretches of the domain: of one without a copy, of several in `added`, which the
  * caller frees. */
 static const double *add_stretches(const solve_tile *tile, const solve_compressed *c,
                                    const solve_domain *d, double **added)
@@ -150,7 +150,8 @@ static const double *add_stretches(const solve_tile *tile, const solve_compresse
     return sums;
 }
 
-/* Those of the terms that StEFCal solves for: a term without parms is taken from the data. */
+/* The sums of the terms that StEFCal solves for: a term without parms is subtracted from the
+ * data. */
 static const double *sums_of(const solve_tile *tile, const solve_compressed *c,
                              const solve_domain *d, solve_compressed *own, double **added)
 {
@@ -288,9 +289,9 @@ static double change_turned(const solve_tile *tile, const solve_compressed *c, c
     return change;
 }
 
-/* The phase between X and Y, which only a polarised sky tells: with all else as it is, chi^2 is
- * a + b cos + c sin of it. Half a turn from its minimum all derivatives are 0. Whether it was
- * changed. */
+/* Moves the phase between X and Y, which only a polarised sky determines, to its minimum: with all
+ * else unchanged, chi^2 is a + b cos + c sin of it. Half a turn from its minimum all derivatives
+ * are 0. Whether it was changed. */
 static bool turn_columns(const solve_tile *tile, const solve_compressed *c, const solve_domain *d,
                          const double *sums, const bool *solved, double complex *jones)
 {
@@ -331,8 +332,8 @@ static void take_result(const solve_tile *tile, const grove_stefcal_result *resu
         d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
 }
 
-/* What the data of a baseline say the product of its stations' numbers is, of X (0) or Y (3);
- * false: nothing. */
+/* The product of the numbers of a baseline's stations by its data, of X (0) or Y (3); false:
+ * unknown. */
 static bool product_of(const solve *s, const double *sums, int element, double complex *product)
 {
     const double complex zero[4] = {0};
@@ -377,7 +378,7 @@ static bool has_few_data(const solve *s, const solve_domain *d)
            d->sums.data < FEW_DATA * d->unknowns;
 }
 
-/* Solves again from other starts, and takes what is better. */
+/* Solves again from other starts, and takes the best solution. */
 static int solve_again(const solve_tile *tile, const solve_compressed *c, const double *sums,
                        const grove_stefcal_problem *problem, double complex *jones, bool *solved,
                        grove_stefcal_result *result)
@@ -407,7 +408,7 @@ static int solve_again(const solve_tile *tile, const solve_compressed *c, const 
     return code;
 }
 
-/* From `jones`, which are those of x, into x. */
+/* From `jones`, which are the Jones terms at x, into x. */
 static int solve_numbers(const solve_tile *tile, const solve_compressed *all, solve_domain *d,
                          double complex *jones, double *x)
 {

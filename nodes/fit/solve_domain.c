@@ -17,7 +17,7 @@ static const grove_parm_intervals *along(const grove_parm *p, int cut)
     return cut == SOLVE_TIME ? &p->time : &p->freq;
 }
 
-/* The number of parms that have an interval's edge at the cell. What does not vary has one
+/* The number of parms that have an interval's edge at the cell. A parm that does not vary has one
  * interval.
  */
 static int edges_at(const solve *s, int cut, int64_t cell)
@@ -141,7 +141,7 @@ static int set_domains(grove_node *node, const solve *s, int cut)
     return code;
 }
 
-/* Of a change that counts, whatever the start value. */
+/* Of a significant change, regardless of the start value. */
 static double usual_size(const grove_node *parm)
 {
     const char *jones = grove_node_text(parm, "jones");

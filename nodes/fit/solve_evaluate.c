@@ -1,5 +1,5 @@
-/* Evaluations of solution domains: their normal equations, from the tiles that they are in, and
- * what comes of it. */
+/* Evaluations of solution domains: their normal equations, from the tiles that they are in, and the
+ * next steps. */
 #include "nodes/fit/solve.h"
 
 #include "base/error.h"
@@ -99,8 +99,8 @@ static int begin_again(const solve_evaluation *e, solve_domain *d)
     return solve_start_fit(e, d);
 }
 
-/* Weights and solution belong together once a fit with new weights hardly moves: by less than is
- * asked for, or than models tell. */
+/* Weights and solution belong together once a fit with new weights hardly moves: by less than the
+ * tolerance, or than the rounding of models. */
 static bool has_moved(const solve_evaluation *e, const solve_domain *d, const double *x)
 {
     const solve *s = e->solve;
@@ -138,7 +138,7 @@ static int solve_weighed(const solve_evaluation *e, solve_domain *d, bool *moved
     d->outcome = GROVE_LEAST_SQUARES_RUNNING;
     d->iterations += iterations;
     d->reweighed += *moved;
-    d->sums.chi2 = d->chi2; /* for those who wait */
+    d->sums.chi2 = d->chi2; /* for the progress shown */
     if (*moved)
         solve_put(s, d, e->parms, x);
     free(x);
@@ -265,7 +265,8 @@ static void judge_domains(void *evaluation, int64_t first, int64_t last)
 
     for (int64_t i = first; i < last; i++) {
         judge(e, e->active[i]);
-        /* What has ended may have been cut short; what has not, the run does not ask for again. */
+        /* A domain that has ended may have been cut short; the others are not continued by the
+         * run. */
         if (grove_interrupted() && e->active[i]->outcome != GROVE_LEAST_SQUARES_RUNNING)
             fail(e, GROVE_INTERRUPTED);
     }

@@ -1,5 +1,5 @@
-/* How many of the data of a fit that nobody has flagged keep a solution: those of both stations
- * that have one. A station all of whose data are 0 has none. */
+/* How many unflagged data of a fit keep a solution: both stations must have one. A station whose
+ * data are all 0 has none. */
 #include "nodes/fit/solve_quantity.h"
 
 #include "base/error.h"
@@ -77,9 +77,9 @@ static void count_data(const solve_tile *tile, solve_domain *d)
     }
 }
 
-/* ---- stations all of whose data are 0 ---- */
+/* ---- stations with data of 0 only ---- */
 
-/* What the numbers of a cell that count are, if that is more than is known. */
+/* The kind of the numbers in a cell that counts, if it is higher than the known one. */
 static unsigned char hear_cell(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES],
                                const int64_t cell[SOLVE_CUTS], unsigned char known)
 {
@@ -173,7 +173,7 @@ bool solve_leave_silent(const solve *s, const solve_domain *d, bool *known, doub
     return any;
 }
 
-/* ---- what has a solution ---- */
+/* ---- data with a solution ---- */
 
 static bool is_whole(const solve_domain *d)
 {
@@ -184,7 +184,7 @@ static bool is_whole(const solve_domain *d)
     return whole;
 }
 
-/* Whether a parm has a coefficient of the station that the data tell; station -1: of any. */
+/* Whether a parm has a coefficient of the station that the data determine; station -1: of any. */
 static bool is_known(const solve *s, const solve_domain *d, int parm, int64_t station)
 {
     const grove_parm *p = s->parms[parm].parm;
@@ -196,8 +196,8 @@ static bool is_known(const solve *s, const solve_domain *d, int parm, int64_t st
     return false;
 }
 
-/* With unsolved=nan what lacks one of the parms is flagged, else it has lost a solution where it
- * lacks all. */
+/* With unsolved=nan data without one of the parms are flagged, else they have no solution if all
+ * parms are missing. */
 static bool is_solved(const solve *s, const solve_domain *d, int64_t station)
 {
     bool all = true, any = false;
@@ -252,7 +252,7 @@ static void look_at_domains(void *context, int64_t first, int64_t last)
         w->look(w->tile, w->domains[i]);
 }
 
-/* Looks at the data of all domains, or of those that have ended without a solution of all. */
+/* Looks at the data of all domains, or of domains that have ended without a solution of all. */
 static int look_at(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t number,
                    bool all, void (*look)(const solve_tile *tile, solve_domain *d))
 {

@@ -9,7 +9,7 @@ typedef struct {
     const solve_tile *tile;
     solve_line_visitor visit;
     void *context;
-    int inputs;               /* whose places are wanted */
+    int inputs;               /* whose places are needed */
     int64_t *at, *step, *row; /* [inputs]: as in line; row: of the row's first cell */
 } visiting;
 

@@ -16,11 +16,10 @@ typedef struct {
 typedef void (*solve_line_visitor)(void *context, const solve_line *cells);
 
 /* Visits the cells of a domain in the tile, in rows that are there and baselines that count; NULL:
- * of all. model_only: the visitor wants the place of the model alone. */
+ * of all. model_only: the visitor needs the place of the model alone. */
 void solve_visit_lines(const solve_tile *tile, const solve_domain *d, bool model_only,
                        solve_line_visitor function, void *context);
-/* re and im [count] of an element in cells from `at` on, `step` apart. im NULL: it is not wanted.
- */
+/* re and im [count] of an element in cells from `at` on, `step` apart. im may be NULL. */
 void solve_load_line(const solve_view *view, int64_t at, int64_t step, int element, int64_t count,
                      double *re, double *im);
 

@@ -1,4 +1,4 @@
-/* By which method a fit is done, and what memory it takes. */
+/* The method of a fit, and its memory. */
 #include "nodes/fit/solve_search.h"
 
 #include "base/error.h"
@@ -135,7 +135,7 @@ static const char *name_of(const solve *s)
 }
 
 /* Polynomials of complex numbers of stations: times a phase that all stations share and that turns,
- * they are about polynomials still, and the data hardly tell it. */
+ * they are about polynomials still, and the data hardly determine it. */
 static bool turns_slowly(const solve *s)
 {
     for (int i = 0; i < s->parm_count; i++) {
@@ -190,7 +190,7 @@ static void tell(grove_node *node, const solve *s, const census *most)
     free(turns);
 }
 
-/* What takes less memory than the matrices do. */
+/* Advice on how to take less memory for matrices. */
 static void advise(grove_node *node, const solve *s)
 {
     bool alternates = s->turns > 1 && s->method != SOLVE_ALTERNATING;

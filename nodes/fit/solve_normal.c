@@ -1,6 +1,6 @@
 /* The normal equations of a solution domain, summed over the cells of a tile: for each row (a
  * baseline) and each box in which no parm changes its interval first the complex ones of its
- * columns, then into those of the domain's real unknowns. */
+ * columns, then into the equations of the domain's real unknowns. */
 #include "nodes/fit/solve_samples.h"
 
 #include "../../kernels/fit/fit_normal.h"
@@ -139,7 +139,7 @@ bool solve_is_in_range(const solve_tile *tile, int64_t uvw_cell, int64_t channel
 
 /* ---- the domain ---- */
 
-/* Segments of the domain along time and frequency, rows of which are items. */
+/* Segments of the domain along time and frequency; their rows are items. */
 static int64_t segments_of(const solve *s, const solve_domain *d, int cut)
 {
     const int64_t *segments = s->cut[cut].segments + d->number[cut];
@@ -202,7 +202,7 @@ static void find_items(void *context, int64_t first, int64_t last, solve_local *
     solve_samples_end(&samples);
 }
 
-/* What a device has made of a row and a box. */
+/* The sums of a row and a box from a device. */
 static void take_box(const double *from, solve_columns *local)
 {
     int n = local->count;

@@ -24,7 +24,7 @@ static bool set_component(const solve *s, const grove_fit_component *from, solve
     return to->of[which].source >= 0;
 }
 
-/* What of the number is solved for. */
+/* The part of the number that is solved for. */
 static grove_stefcal_part part_of(const solve *s, const solve_element *number)
 {
     int parm = number->of[0].parm;
@@ -75,8 +75,8 @@ static int count_uses(const solve *s, int last, int parm, int member, int64_t so
     return uses;
 }
 
-/* Whether the numbers of a term are those of parms; notes which, and of which kind. NULL, or why
- * they are not. */
+/* Whether the numbers of a term are parms' numbers; notes which, and their kind. NULL, or why they
+ * are not. */
 static const char *find_jones(const grove_node *node, solve *s, int group)
 {
     static const grove_stefcal_jones kinds[] = {[GROVE_SCALAR] = GROVE_STEFCAL_SCALAR,

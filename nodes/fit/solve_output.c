@@ -1,6 +1,4 @@
-/* What a run of a fit writes: the solution table, once all has gone well, and until then a
- * checkpoint.
- */
+/* The outputs of a fit: the solution table, once all has gone well, and until then a checkpoint. */
 #include "nodes/common/report.h"
 #include "nodes/fit/solve_checkpoint.h"
 #include "nodes/fit/solve_table.h"
@@ -29,9 +27,10 @@ typedef struct {
 struct solve_output {
     const solve *solve;
     solve_results results;
-    dropped *dropped; /* with unsolved=nan: what has no solution, of the tile or of the run */
+    dropped *
+        dropped; /* with unsolved=nan: coefficients without a solution, of the tile or of the run */
     int64_t dropped_count, dropped_room;
-    char *place;      /* the table's path, or what a link there leads to; from the first begin on */
+    char *place;      /* the table's path, or the target of a link there; from the first begin on */
     const char *work; /* the folder with the table, once it is prepared */
     solve_checkpoint checkpoint;
     int64_t cycle;  /* of the run, from 1 on */
@@ -155,7 +154,8 @@ void solve_output_take_back(solve_output *out, grove_parm_run *const *runs)
 
 /* ---- the checkpoint ---- */
 
-/* Finds what is there of the cycle that begins, and says so; returns of how many domains. */
+/* Finds existing solutions of the cycle that begins, and reports them; returns the number of
+ * domains. */
 static int64_t find_solutions(solve_output *out, const grove_node *node)
 {
     const solve *s = out->solve;
@@ -226,8 +226,8 @@ static void end_run(const grove_node *node)
     grove_node_end_run(node);
 }
 
-/* Whether a table that is there is replaced: also that of an earlier cycle, of this run or of the
- * one that it goes on from. */
+/* Whether a table that is there is replaced: also a table of an earlier cycle, of this run or of
+ * the one that it continues. */
 static bool is_replaced(const solve_output *out, const grove_node *node)
 {
     return grove_node_bool(node, "overwrite") || grove_checkpoint_has_output(out->checkpoint.file);
@@ -308,7 +308,7 @@ static int send_table(const char *path, const char *bytes, size_t length, grove_
     return grove_file_commit(file, error);
 }
 
-/* It is put in place with the sets that the run writes; what is no file gets it now. */
+/* A file is put in place with the sets that the run writes; a stream gets it now. */
 static int write_table(solve_output *out, const grove_node *node, const char *bytes, size_t length)
 {
     const char *path = out->place;

@@ -13,7 +13,7 @@ static int64_t end_of(const solve *s, const solve_domain *d, int parm)
     return parm + 1 < s->parm_count ? d->base[parm + 1] : d->unknowns;
 }
 
-/* A block for each station, and one for what is the same for all. */
+/* A block for each station, and one for parms that are the same for all. */
 static void divide_by_station(const solve *s, const solve_domain *d, int32_t *block)
 {
     for (int i = 0; i < s->parm_count; i++) {
@@ -117,7 +117,7 @@ static void fill_limits(const solve *s, const solve_domain *d, limits *to)
     }
 }
 
-/* Gains and the like, which stand as factors in the model. */
+/* Gains and the like, which are factors in the model. */
 static bool *find_pairs(const solve *s, const solve_domain *d)
 {
     bool *pairs = grove_alloc((size_t)d->unknowns + 1);

@@ -84,7 +84,7 @@ void solve_free_places(solve_places *p)
     free(p->domain);
 }
 
-/* ---- what a parm is in the table ---- */
+/* ---- a parm in the table ---- */
 
 solve_meaning solve_meaning_of(const solve_parm *own)
 {

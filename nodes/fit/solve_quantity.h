@@ -1,4 +1,4 @@
-/* What a parm is in a solution table: its quantities, places along time and frequency, numbers. */
+/* A parm in a solution table: its quantities, places along time and frequency, numbers. */
 #ifndef GROVE_NODES_SOLVE_QUANTITY_H
 #define GROVE_NODES_SOLVE_QUANTITY_H
 
@@ -10,7 +10,7 @@ typedef struct {
     int64_t count;
     double *at, *x; /* [count] the coordinate, and the place in its interval, from -1 to 1 */
     double *width;  /* [count] of the interval, or the cell; NULL: not known */
-    double *whole;  /* [count] the coordinate, of a short last interval that of a whole one */
+    double *whole;  /* [count] the coordinate; a short last interval has a whole one's */
     int64_t *interval, *domain;
 } solve_places;
 
@@ -31,7 +31,7 @@ typedef struct {
     int elements;                   /* 1: there is no axis pol */
 } solve_meaning;
 
-/* A parm as it is written. */
+/* A parm that is written. */
 typedef struct {
     const solve_parm *own;
     const grove_parm_run *run;

@@ -1,5 +1,5 @@
-/* Degeneracies: phases, delays and the like that are common to all stations are not told by most
- * data. Where that is so, the reference station's become 0. */
+/* Degeneracies: phases, delays and the like that are common to all stations are not determined by
+ * most data. Then the reference station's become 0. */
 #include "nodes/fit/solve.h"
 
 #include "base/memory.h"
@@ -31,7 +31,7 @@ static bool may_shift(const solve_parm *own)
 }
 
 /* One interval of a parm in a domain, of one source: the unknowns of stations are `stride` apart,
- * those of members as many stations as all sources have. */
+ * unknowns of members as many stations as all sources have. */
 typedef struct {
     int64_t first, stride, stations, sources;
     int members, terms, parts;
@@ -49,8 +49,8 @@ static int lead_of(const interval *at, unsigned members, int member)
     return members == 15 || members == 3 ? 0 : at->members == 4 ? (members == 5 ? 0 : 3) : member;
 }
 
-/* What the change to the reference makes of x, or where `by` is not 0, the change by so much at all
- * stations. `known`: of unknowns, whether they have data. */
+/* The values `to` after the change of x to the reference, or where `by` is not 0, after a change by
+ * `by` at all stations. `known`: of unknowns, whether they have data. */
 static void change_to(const interval *at, unsigned members, int64_t reference, double by,
                       const bool *known, const double *x, double *to, double *direction)
 {

@@ -1,4 +1,4 @@
-/* Fits whose matrices stay on a device: which are, and what is kept there. */
+/* Fits whose matrices stay on a device: the choice, and the memory there. */
 #include "nodes/fit/solve_remote.h"
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { MAX_BYTES = 1 << 30 /* kept on a device */ };
-/* What the host sends for each domain of an iteration. */
+/* Bytes that the host sends for each domain of an iteration. */
 enum { SENT = sizeof(grove_gather_domain) + sizeof(grove_solve_system) };
 
 static const grove_kernel fit_keep = {
@@ -54,7 +54,7 @@ static bool is_suitable(const solve *s)
     return plain;
 }
 
-/* What the lists of a batch take, as far as domains have been looked at, in time and frequency. */
+/* Memory of the lists of a batch, as far as domains have been looked at, in time and frequency. */
 typedef struct {
     int64_t last[2];     /* unknowns and items of the domain before */
     double batch, most;  /* numbers of the batch at hand, of any */
@@ -90,7 +90,7 @@ static void add_to_bill(lists_bill *bill, const solve *s, const solve_domain *d,
     bill->most = fmax(bill->most, bill->batch);
 }
 
-/* Counts what an iteration copies for each domain, either way. */
+/* Compares the bytes that an iteration copies for each domain, either way. */
 bool solve_may_be_remote(grove_node *node, solve *s, uint64_t *bytes)
 {
     const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);

@@ -1,4 +1,4 @@
-/* Fits whose matrices stay on a device: what their files share. */
+/* Fits whose matrices stay on a device: shared by their files. */
 #ifndef GROVE_NODES_SOLVE_REMOTE_H
 #define GROVE_NODES_SOLVE_REMOTE_H
 
@@ -23,7 +23,7 @@ struct solve_remote {
     solve_lists lists;
 };
 
-/* In doubles: what a domain takes. */
+/* The memory of a domain, in doubles. */
 static inline int64_t solve_remote_slot(int64_t unknowns)
 {
     return 2 * grove_point_size(unknowns) + unknowns * unknowns + unknowns;

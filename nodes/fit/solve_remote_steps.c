@@ -1,6 +1,6 @@
-/* Fits whose matrices stay on a device: at each point the host is given gradients and the matrices'
- * diagonals, judges, and is given steps. The matrix of a solution comes once, where errors or what
- * the data leave free are wanted. */
+/* Fits whose matrices stay on a device: at each point the host gets gradients and the matrices'
+ * diagonals, judges, and gets steps. The matrix of a solution is copied once, if errors or free
+ * directions are needed. */
 #include "nodes/fit/solve_remote.h"
 
 #include "base/error.h"
@@ -26,7 +26,7 @@ typedef struct {
     const solve_tile *tile;
     solve_evaluation *e;
     int64_t count;
-    uint64_t sums;  /* bytes of those of baselines */
+    uint64_t sums;  /* bytes of baselines' sums */
     double *result; /* heads of points, or steps */
     bool lost;
 } evaluation;
@@ -157,7 +157,7 @@ static void fail(solve_evaluation *e, int code)
         __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
 }
 
-/* What has ended may have been cut short. */
+/* A domain that has ended may have been cut short. */
 static void check_interrupt(solve_evaluation *e, const solve_domain *d)
 {
     if (grove_interrupted() && d->outcome != GROVE_LEAST_SQUARES_RUNNING && !is_solving(d))
@@ -229,7 +229,7 @@ static int compute(const grove_node *node, evaluation *w, grove_computation *wha
 
 /* ---- solutions ---- */
 
-/* Whether the matrix at the end tells something that is asked for. */
+/* Whether the matrix at the end is needed for a requested result. */
 static bool is_wanted(const solve *s, const solve_domain *d)
 {
     bool told =

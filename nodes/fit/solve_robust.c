@@ -37,7 +37,7 @@ static int elements_of(const solve_tile *tile)
     return solve_robust_elements(tile->solve, tile->views[SOLVE_DATA].elements);
 }
 
-/* The weight of an element in the first cell; those of the next are `each` further. */
+/* The weight of an element in the first cell; weights of the next cells are `each` further. */
 static float *robust_at(const solve_tile *tile, const solve_line *cells, int element)
 {
     return tile->robust + cells->at[SOLVE_MODEL] * elements_of(tile) + element;
@@ -133,7 +133,7 @@ static void add_group(const reweighing *w, const solve_line *cells, int input,
         }
 }
 
-/* An element of V in a line: the model, or what its factors make. */
+/* An element of V in a line: the model, or the product of its factors. */
 static void find_model(const reweighing *w, const solve_line *cells, int element, numbers *v)
 {
     const solve_tile *tile = w->tile;

@@ -27,7 +27,7 @@ typedef struct {
     bool begun, counted, heard;  /* the batch; data of all its tiles */
     bool keeps;                  /* its sums: else each look at a tile makes them */
     bool restored;               /* a checkpoint has all of it */
-    float *robust;               /* weights of the tile; NULL: they are not known, or not wanted */
+    float *robust;               /* weights of the tile; NULL: they are not known, or not needed */
     solve_compressed compressed; /* its sums; NULL: none */
     solve_remote *remote;
     solve_summary summary;
@@ -92,7 +92,7 @@ static void begin_tile(solve_run *run, const solve_tile *tile)
         solve_find_range(&run->solve->cut[c], cells ? cells->first : 0,
                          cells ? cells->first + cells->count : 1, range[c]);
     }
-    /* whole batches, of which the tile may be a part */
+    /* whole batches; the tile may be a part of them */
     int64_t each = run->solve->batch, first = range[SOLVE_TIME][0] / each * each,
             end = (range[SOLVE_TIME][1] + each - 1) / each * each;
     end = end < run->solve->cut[SOLVE_TIME].count ? end : run->solve->cut[SOLVE_TIME].count;
@@ -236,7 +236,7 @@ static void restore_batch(solve_run *run)
             solve_output_restore(run->output, &run->domains[i], run->parms);
 }
 
-/* What searches and StEFCal want to know of a tile where domains start. */
+/* Looks at a tile in which domains start, for searches and StEFCal. */
 static void look_at_start(void *context, int64_t first, int64_t last)
 {
     solve_evaluation *e = context;
@@ -256,7 +256,7 @@ static void look_at_start(void *context, int64_t first, int64_t last)
     }
 }
 
-/* What stations that are not heard will be again. */
+/* Keeps the start values of stations that are not heard. */
 static void keep_start(const solve_run *run, solve_domain *d)
 {
     if (!d->heard)
@@ -265,7 +265,7 @@ static void keep_start(const solve_run *run, solve_domain *d)
     solve_get(run->solve, d, run->parms, d->start);
 }
 
-/* Whether any domain of the batch has to be evaluated. Those that StEFCal has moved have to be
+/* Whether any domain of the batch has to be evaluated. Domains moved by StEFCal have to be
  * evaluated where they are now. */
 static int begin_batch(solve_run *run, const grove_node *node, solve_tile *tile,
                        solve_evaluation *e, bool *again)
@@ -334,7 +334,7 @@ static int advance(solve_run *run, const grove_node *node, bool *again)
     return 0;
 }
 
-/* A tile of which a checkpoint has all: nothing of it need be looked at. */
+/* Whether a checkpoint has all of the tile: it need not be looked at. */
 static bool is_restored(const solve_run *run)
 {
     for (int64_t i = 0; i < run->count; i++)
@@ -356,7 +356,7 @@ static int restore_tile(solve_run *run, const grove_node *node)
     return code;
 }
 
-/* Where the batch is, for those who wait. */
+/* Shows the progress of the batch. */
 static void note_progress(const solve_run *run, const grove_node *node)
 {
     int64_t all = run->solve->cut[SOLVE_TIME].count * run->solve->cut[SOLVE_FREQ].count, done = 0;
@@ -401,7 +401,7 @@ static void begin(solve_run *run, const grove_node *node, solve_tile *tile)
                                     grove_node_reads_once(node));
 }
 
-/* The sums of a tile. Those that are kept are made before the batch is evaluated first. */
+/* The sums of a tile. Kept sums are made before the batch is evaluated first. */
 static int compress(solve_run *run, const grove_node *node, const solve_tile *tile, bool begins)
 {
     bool whole = tile->begins && tile->ends;
@@ -416,7 +416,7 @@ static int compress(solve_run *run, const grove_node *node, const solve_tile *ti
     return code ? code : solve_compress_part(node, tile, &run->compressed);
 }
 
-/* What has been summed is not wanted again. */
+/* Summed inputs are not needed again. */
 static void leave_out(const solve_run *run, const grove_node *node, int inputs)
 {
     for (int k = 0; k < inputs; k++)
@@ -424,14 +424,14 @@ static void leave_out(const solve_run *run, const grove_node *node, int inputs)
             grove_node_leave_out(node, k);
 }
 
-/* Robust fits want the data again, for each walk has other weights. */
+/* Robust fits need the data again, for each walk has other weights. */
 static void drop_sums(solve_run *run)
 {
     run->keeps = false;
     solve_compressed_end(&run->compressed);
 }
 
-/* The batch begins where all that it wants is known: its sums, if they are kept. */
+/* The batch begins when all its inputs are known: its sums, if they are kept. */
 static int begin_part(solve_run *run, const grove_node *node, solve_tile *tile, solve_evaluation *e,
                       bool *again)
 {
@@ -453,8 +453,8 @@ static int begin_part(solve_run *run, const grove_node *node, solve_tile *tile, 
     return code;
 }
 
-/* Weights of a robust fit: of a batch in one tile they are kept; of its parts each look finds
- * them, of which the first may be for nothing else: `again`. */
+/* Weights of a robust fit: of a batch in one tile they are kept; of its parts each look finds them;
+ * the first look may be for nothing else: `again`. */
 static int weigh(solve_run *run, const grove_node *node, solve_tile *tile, solve_evaluation *e,
                  bool begins, bool *again)
 {
@@ -554,7 +554,7 @@ int solve_drive(const grove_node *node, void *of_run, const grove_array *const *
     solve_tile_begin(&tile, run->solve, inputs, count);
     int code = drive(run, node, &tile, again);
     solve_tile_end(&tile);
-    if (!code && !*again) /* for what follows in this tile */
+    if (!code && !*again) /* for later actions in this tile */
         solve_output_drop_unsolved(run->output, run->parms);
     return code == GROVE_NO_MEMORY
                ? grove_node_fail(node, code, "there is no memory for the normal equations")

@@ -77,8 +77,8 @@ void solve_samples_end(solve_samples *x)
     free(x->memory);
 }
 
-/* Zeros in the next cells of all planes that are in use: of columns, the residual, what was
- * measured, and weights. */
+/* Zeros in the next cells of all planes that are in use: of columns, the residual, the measured
+ * values, and weights. */
 static void fill(const solve_samples *x, int64_t cells)
 {
     const solve *s = x->tile->solve;
@@ -124,8 +124,8 @@ static void repeat(double *to, int64_t numbers, int64_t cells)
 }
 
 /* Rows that come soon are asked for, into the second cache: of several times there are more of them
- * than the first one holds, since they lie whole pages apart, and a processor does not see by
- * itself which comes next. */
+ * than the first one holds, since they lie whole pages apart, and a processor does not predict
+ * which comes next. */
 static void prefetch_rows(const char *from, int64_t bytes)
 {
     for (int64_t k = 0; k < bytes; k += 64)
@@ -179,7 +179,7 @@ static numbers find_numbers(const solve_run *r, int64_t cells, double *values)
     return n;
 }
 
-/* To the cells of planes that come next; returns what the kernels find in them. */
+/* Stores to the next cells of planes; returns the kernels' findings in them. */
 static int split(const solve_samples *x, numbers n, int64_t cells, int which, const double *minus,
                  double *to)
 {
@@ -190,7 +190,7 @@ static int split(const solve_samples *x, numbers n, int64_t cells, int which, co
     return x->kernels->split_double(n.double_, cells, elements, which, minus, to, x->plane);
 }
 
-/* Adds flags to those of cells, a bit for each element. */
+/* Adds flags to the flags of cells, a bit for each element. */
 static void add_flags(const solve_run *r, int64_t cells, unsigned char *flags)
 {
     const unsigned char *from = r->view->flags + r->at;
@@ -241,7 +241,7 @@ static void load_run_weights(solve_samples *x, int64_t cells)
 
 /* ---- samples ---- */
 
-/* Leaves out samples of which either number is not finite: as they lie in an input. */
+/* Leaves out samples with a number that is not finite: in the order of an input. */
 static void leave_out(const solve_samples *x, double *a, double *b, int64_t cells)
 {
     const int elements = x->tile->solve->elements;
@@ -311,7 +311,7 @@ static void load_column(const solve_samples *x, int number, const int64_t cell[S
         expand(x, slot, cell, cells, which, to);
 }
 
-/* What was measured, and what the model leaves of it. */
+/* Loads the measured values, and their residuals after the model. */
 static void load_residual(const solve_samples *x, int64_t cells)
 {
     const solve *s = x->tile->solve;
@@ -324,7 +324,7 @@ static void load_residual(const solve_samples *x, int64_t cells)
                                                     split(x, minus, cells, ~0, measured, residual)
                                               : GROVE_NORMAL_NOT_FINITE;
 
-    /* What is finite in single precision has a finite difference in double. */
+    /* Finite numbers in single precision have a finite difference in double. */
     if (!(found & GROVE_NORMAL_NOT_FINITE))
         return;
     load_values(data, cells, x->loaded[0]);
@@ -368,8 +368,8 @@ static void add_run(solve_samples *x, const int64_t cell[SOLVE_CUTS], int64_t ce
     }
 }
 
-/* Cells that the set lacks: those that are added after them stay at the same places of vectors, so
- * that the bits of sums do not tell whether cells were left out or had weights of 0. */
+/* Skips cells missing in the set: later cells keep their places in vectors, so that sums have the
+ * same bits as with weights of 0. */
 static void leave_run(solve_samples *x, int64_t cells)
 {
     const solve *s = x->tile->solve;
@@ -401,7 +401,7 @@ static void find_start(const solve_samples *x, const int64_t index[GROVE_MAX_AXE
     }
 }
 
-/* Channels from `first` on that are all within what is asked for. */
+/* Channels from `first` on that are all within the requested range. */
 static int64_t channels_in_range(const solve_samples *x, int64_t first, int64_t end)
 {
     const int uvw = x->tile->solve->uvw;

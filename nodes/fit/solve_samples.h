@@ -11,18 +11,18 @@ enum { SOLVE_SAMPLES = 256 }; /* that are added at a time */
 /* Cells of an input along the channels. */
 typedef struct {
     const solve_view *view;
-    int64_t at, start; /* the first one; and that of the box at hand */
+    int64_t at, start; /* the first one; and the first one of the present box */
     int64_t step, time_step;
     int elements;  /* that are compared, */
     const int *of; /* and where they are */
-    bool all;      /* they are those of the input, in their order */
+    bool all;      /* all elements of the input, in their order */
 } solve_run;
 
 typedef struct {
     const solve_tile *tile;
     const grove_normal_kernels *kernels;
     solve_run *runs;       /* [inputs + 1]: the last one is weights */
-    solve_view robust;     /* ... where they are those of a robust fit */
+    solve_view robust;     /* ... of a robust fit */
     unsigned char *looked; /* [slots] which elements of the last run were not 0 */
     void *memory;
     double *column, *measured, *weight; /* as in grove_normal_block */
@@ -31,12 +31,12 @@ typedef struct {
     unsigned char *which;               /* [columns] as in grove_normal_block */
     double *sums;                       /* since they were last taken */
     int64_t size, plane, capacity;      /* doubles of the sums, and of a plane; cells of a plane, */
-    int64_t count;                      /* of which these wait */
+    int64_t count;                      /* number of cells that wait */
     unsigned char flags[SOLVE_SAMPLES];
     float ones[SOLVE_SAMPLES]; /* weights where there are none */
-    /* of what was taken */
+    /* of samples taken */
     double chi2, power, values;
-    int64_t data, all; /* all: of what was added */
+    int64_t data, all; /* all: of cells added */
 } solve_samples;
 
 void solve_samples_begin(solve_samples *samples, const solve_tile *tile);
@@ -45,7 +45,7 @@ void solve_samples_end(solve_samples *samples);
  * frequency, all in the tile. */
 void solve_samples_add(solve_samples *samples, const int64_t index[GROVE_MAX_AXES],
                        int64_t (*box)[2]);
-/* The sums of what was added since the last call; false, and nothing is written, where no sample
+/* The sums of cells added since the last call; false, and nothing is written, where no sample
  * counts. */
 bool solve_samples_take(solve_samples *samples, solve_columns *local);
 

@@ -76,7 +76,7 @@ static double complex turned(const search *w, int64_t baseline, int correlation,
     return sum;
 }
 
-/* `correlations`: bits of those that share the unknown. */
+/* `correlations`: bits of the correlations that share the unknown. */
 static double power_at(const search *w, int64_t baseline, unsigned correlations, double x)
 {
     double power = 0;
@@ -104,8 +104,8 @@ static double refine(const search *w, int64_t baseline, unsigned correlations, d
     return (low + high) / 2;
 }
 
-/* The power of one correlation at all points of the grid is added to `power`. What turns each
- * channel follows from the point before. */
+/* The power of one correlation at all points of the grid is added to `power`. The factor that turns
+ * each channel follows from the point before. */
 static void add_powers(const search *w, int64_t baseline, int correlation, int64_t count,
                        double *power)
 {
@@ -182,8 +182,8 @@ double solve_strength(const search *w, int64_t baseline, unsigned correlations)
     return sum;
 }
 
-/* The strongest baseline between a station that is done and one that is not; -1: none. Of none that
- * is done, the strongest at all. */
+/* The strongest baseline between a station that is done and one that is not; -1: none. If none is
+ * done, the strongest of all. */
 int64_t solve_next_baseline(const search *w, const bool *done, bool any, const double *strengths)
 {
     const grove_range *range = &w->tile->range[w->tile->baseline];
@@ -202,7 +202,7 @@ int64_t solve_next_baseline(const search *w, const bool *done, bool any, const d
     return best;
 }
 
-/* ---- what the distance of the channels leaves open ---- */
+/* ---- ambiguity by the spacing of channels ---- */
 
 /* By how much a delay may change without changing the phases from channel to channel; 0: the
  * channels are not that regular. */
@@ -216,8 +216,8 @@ static double alias_of(const search *w, bool tec)
     return tec || width == 0 ? 0 : 1 / width;
 }
 
-/* The sums of a station's baselines, turned by the delays of the others, in place of those of the
- * last baseline: turned back by its own delay they are real. */
+/* The sums of a station's baselines, turned by the delays of the others, in place of the last
+ * baseline's sums: turned back by its own delay they are real. */
 static void gather_station(const search *w, unsigned correlations, int64_t station,
                            const bool *done, const double *found)
 {
@@ -259,8 +259,8 @@ static double best_place(const search *w, double x, double alias, double turn)
     return at;
 }
 
-/* Delays of baselines are found up to multiples of `alias`: moves that of a station to where all of
- * its baselines to those that are done agree best. */
+/* Delays of baselines are found up to multiples of `alias`: moves a station's delay to where all of
+ * its baselines to stations that are done agree best. */
 static void move_station(const search *w, unsigned correlations, double alias, int64_t station,
                          const bool *done, double *found)
 {
@@ -282,8 +282,7 @@ static void move_nearest(const search *w, double alias, double *found, double *p
     }
 }
 
-/* found: [stations] the unknowns; phase: [stations] what is left of the phase, where it is fitted.
- */
+/* found: [stations] the unknowns; phase: [stations] the rest of the phase, where it is fitted. */
 static void search_stations(const search *w, unsigned correlations, bool phases, double alias,
                             double *found, double *phase)
 {
@@ -386,8 +385,8 @@ void solve_set_grid(search *w, bool tec)
     w->range = fmin(w->range, MAX_GRID / 2 * w->step);
 }
 
-/* XX and YY do not tell what the delays of x have in common against those of y; XY and YX do, where
- * the sky is polarised. */
+/* XX and YY do not determine the common difference between the delays of x and of y; XY and YX do,
+ * where the sky is polarised. */
 void solve_search_between(const search *w, bool phases, const double *x, double *y,
                           const double *phase_x, double *phase_y)
 {
@@ -422,7 +421,7 @@ void solve_search_between(const search *w, bool phases, const double *x, double 
     }
 }
 
-/* What the sum of w Re(conj(V) d) would be with these changes: the larger, the smaller chi^2. */
+/* The sum of w Re(conj(V) d) with these changes: the larger, the smaller chi^2. */
 static double gain_of(const search *w, const double *x, const double *y, const double *phase_x,
                       const double *phase_y)
 {
@@ -493,7 +492,7 @@ bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domai
         for (int i = 0; i < s->parm_count; i++)
             if (solve_is_searched(s, i, &tec)) {
                 search_parm(&w, i, tec, x);
-                break; /* the sums are those of the start */
+                break; /* the sums are of the start */
             }
     free(w.angle);
     free(w.sums);

@@ -1,6 +1,6 @@
 /* Start values of a delay and TEC together. A turn of phase in the middle of the band is a delay of
  * 1 / nu or TEC of 2 pi nu / 8.4e9, and both together may make up for each other but for the
- * curvature over the band. So each station's are those of a grid of both for which all of its
+ * curvature over the band. So each station gets the point of a grid of both at which all of its
  * baselines to stations that are done agree best. */
 #include "nodes/fit/solve_search.h"
 
@@ -18,7 +18,7 @@ enum {
     PASSES = 1 /* over all stations, after the first */
 };
 
-#define NEAR      0.7 /* of the best place of the grid: those that are worth a climb */
+#define NEAR      0.7 /* of the best place of the grid: places above this are worth a climb */
 #define LEAST_TEC 2.0 /* TECU to each side, at least */
 #define BENT      2.0 /* rad: delays at other TEC are searched for anew beyond */
 
@@ -31,14 +31,14 @@ typedef struct {
     double complex *z[2]; /* [channels] of a station: the sums of its baselines */
     double nu;            /* Hz, about the middle of the band */
     double step;          /* TECU: a quarter turn of phase there */
-    double bend;          /* rad for a TECU: what no delay makes up for, at the band's ends */
+    double bend;          /* rad for a TECU that no delay makes up for, at the band's ends */
 } pair;
 
 typedef struct {
     double delay[2], tec, sum;
 } place;
 
-/* The sums of a station's baselines to those that are done, turned by what these have. */
+/* The sums of a station's baselines to stations that are done, turned by these stations' phases. */
 static void gather(const pair *r, int64_t station, const bool *done)
 {
     const solve_spectra *w = r->w;
@@ -183,7 +183,8 @@ static double fill_grid(const pair *r, int count, place *all)
     return most;
 }
 
-/* The best place of a station whose sums were gathered; of equally good ones that of least TEC. */
+/* The best place of a station whose sums were gathered; of equally good ones the one of least
+ * TEC. */
 static place find_place(const pair *r)
 {
     const int count = (int)fmin(fmax(MIN_TECS, LEAST_TEC / r->step), MAX_TECS);
@@ -245,8 +246,8 @@ static void search_all(const pair *r)
     free(strengths);
 }
 
-/* Turns all sums back by TEC, and, for XX and YY, tells how much better they agree with the model
- * by what was found. */
+/* Turns all sums back by TEC; returns, for XX and YY, how much better they agree with the model
+ * with the found values. */
 static double turn_sums(const pair *r)
 {
     const solve_spectra *w = r->w;

@@ -1,5 +1,5 @@
 /* Degeneracies between parms: a factor of a station that goes from one parm to another, such as the
- * scale of gains in time against that of a bandpass. */
+ * scale of gains in time against the scale of a bandpass. */
 #include "nodes/fit/solve.h"
 
 #include "base/memory.h"
@@ -89,12 +89,13 @@ static int64_t count_shares(const looking *l, const int parm[2], members between
         memset(l->direction, 0, bytes);
         add_direction(l, parm[0], between.of[0], -1, k, 1);
         count +=
-            found - (found && is_direction_free(l)); /* that of all stations is one by itself */
+            found -
+            (found && is_direction_free(l)); /* a factor of all stations is reported separately */
     }
     return count;
 }
 
-/* Which members correspond: of Jones terms that stand beside each other. Returns how many. */
+/* Which members correspond: of neighbouring Jones terms. Returns how many. */
 static int pair_members(int first, int second, members to[8])
 {
     int count = 0;

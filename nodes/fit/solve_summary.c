@@ -1,4 +1,4 @@
-/* What a fit says at its end: outcomes of all domains, and stations without data. */
+/* The report at the end of a fit: outcomes of all domains, and stations without data. */
 #include "nodes/fit/solve.h"
 
 #include "base/error.h"
@@ -12,7 +12,7 @@
 
 enum { MAX_NAMED = 8 };
 
-/* Stations of which no unknown has data, or all are 0. */
+/* Counts stations without data for any unknown, or with data of 0 only. */
 static void count_missing(solve_summary *sum, const solve *s, const solve_domain *d)
 {
     bool *any = NULL;
@@ -65,8 +65,7 @@ void solve_summary_add(solve_summary *sum, const solve *s, const solve_domain *d
     sum->data += d->sums.data - d->determined;
 }
 
-/* The stations of which so many domains are counted, at most MAX_NAMED of them; NULL: none. The
- * caller frees. */
+/* The stations with counted domains, at most MAX_NAMED of them; NULL: none. The caller frees. */
 static char *name_stations(const solve_summary *sum, const int64_t *domains, int64_t fitted)
 {
     grove_text text = {0};

@@ -111,7 +111,7 @@ static void set_axes(const building *b, const solve_written *w, bool placed, gro
     for (size_t i = 0; i < sizeof(axes) / sizeof(axes[0]); i++)
         if (axes[i].size)
             t->axis[t->axes++] = axes[i];
-    if (!t->axes) /* LoSoTo wants one */
+    if (!t->axes) /* LoSoTo needs one */
         t->axis[t->axes++] = (grove_solution_axis){"time", 1, &b->middle[SOLVE_TIME], NULL,
                                                    b->whole[SOLVE_TIME].width};
 }
@@ -170,7 +170,7 @@ static int add_soltab(building *b, const solve_written *w, const solve_quantity 
     return add_domains(w, t);
 }
 
-/* Those of a parm that no parm before it has. */
+/* Adds the sources of a parm that no parm before it has. */
 static void add_sources(building *b, const solve_written *w)
 {
     const grove_parm *p = w->own->parm;
@@ -191,7 +191,7 @@ static void add_sources(building *b, const solve_written *w)
     }
 }
 
-/* Without directions it is that of the whole field. */
+/* Without directions there is one, of the whole field. */
 static void add_places(building *b)
 {
     const grove_axis *stations = b->obs ? grove_node_axis(b->obs, "station") : NULL;
@@ -214,7 +214,7 @@ static void add_places(building *b)
     b->table.direction = b->directions;
 }
 
-/* That of a number is free; the others have that of the layout. */
+/* Numbers have any unit; other quantities have the layout's. */
 static void find_unit(const grove_node *leaf, char *text)
 {
     double number[2];

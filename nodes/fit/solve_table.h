@@ -1,4 +1,4 @@
-/* The solution table of a fit: what is kept of each domain, and the file made of it. */
+/* The solution table of a fit: results kept of each domain, and the file made of them. */
 #ifndef GROVE_NODES_SOLVE_TABLE_H
 #define GROVE_NODES_SOLVE_TABLE_H
 
@@ -14,17 +14,17 @@ typedef struct {
 
 typedef struct {
     solve_result *results; /* [domains along time][along frequency] */
-    /* [parms]: of each coefficient, [member][grove_parm_index]: whether the data tell it. */
+    /* [parms]: of each coefficient, [member][grove_parm_index]: whether the data determine it. */
     unsigned char **known;
 } solve_results;
 
-/* In check, once domains are known: whether what the option `to` names can be written. */
+/* In check, once domains are known: whether the file of the option `to` can be written. */
 int solve_table_check(grove_node *node, const solve *s);
 /* The bytes of the file; the caller frees. NULL with a message of the node. */
 char *solve_table_bytes(const grove_node *node, const solve *s, grove_parm_run *const *runs,
                         const solve_results *r, size_t *length);
 
-/* ---- what a run writes ---- */
+/* ---- outputs of a run ---- */
 
 typedef struct solve_output solve_output;
 
@@ -44,8 +44,8 @@ bool solve_output_restore(const solve_output *out, solve_domain *d, grove_parm_r
  */
 int solve_output_keep(solve_output *out, const grove_node *node, const solve_domain *domains,
                       int64_t count, grove_parm_run *const *runs);
-/* With unsolved=nan: coefficients without a solution become NaN, those of domains that were done
- * since the last call that took back, or all of the run; and what they were before. */
+/* With unsolved=nan: coefficients without a solution become NaN, of domains done since the last
+ * call of take_back, or all of the run; take_back restores them. */
 void solve_output_drop_unsolved(solve_output *out, grove_parm_run *const *runs);
 void solve_output_drop_all_unsolved(solve_output *out, grove_parm_run *const *runs);
 void solve_output_take_back(solve_output *out, grove_parm_run *const *runs);

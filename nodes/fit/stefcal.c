@@ -24,7 +24,7 @@ typedef struct {
     int unknowns; /* of a row, in all groups */
     int64_t size; /* of a baseline's sums */
     size_t numbers;
-    double *side[2];        /* [station][GROVE_STEFCAL_SIDE]: what is known as p and as q */
+    double *side[2];        /* [station][GROVE_STEFCAL_SIDE]: its present terms as p and as q */
     double *coefficient[2]; /* [station][group][each][8]: conj(R) for side p, L for side q */
     complex_ *now, *next, *start, *before; /* before: where chi-squared was compared last */
     complex_ *rest, *steps,
@@ -47,7 +47,7 @@ static complex_ times(complex_ a, complex_ b)
  */
 typedef struct {
     complex_ matrix[MAX_UNKNOWNS][MAX_UNKNOWNS], right[MAX_UNKNOWNS];
-    double extra; /* on the diagonal: what the data say nothing about keeps its value */
+    double extra; /* on the diagonal: numbers that the data do not determine keep their values */
 } system_;
 
 /* Lanes of the correlations that belong to row i: as p they are (i, 0) and (i, 1), as q (0, i), (1,
@@ -132,7 +132,7 @@ static bool improve(system_ *of, int n, complex_ *x)
     return true;
 }
 
-/* Where unknown a of row i stands among the numbers of a station. */
+/* The place of unknown a of row i among the numbers of a station. */
 static int place_of(const work *w, int i, int a)
 {
     return w->each == 2 ? 4 * (a / 2) + 2 * i + a % 2 : 4 * a + 3 * i;
@@ -225,7 +225,7 @@ static void sweep(const work *w)
     for (int64_t k = 0; k < w->active_count; k++) {
         const int64_t b = w->active[k], left = p->left[b], right = p->right[b];
         const double *sums = w->sums + w->size * b;
-        for (int64_t i = 0; i < w->size; i += 8) /* those of the next baselines */
+        for (int64_t i = 0; i < w->size; i += 8) /* the next baselines' sums */
             __builtin_prefetch(sums + 2 * w->size + i);
         w->kernels->add(sums, w->coefficient[0] + each * right, p->groups, full, 'p',
                         w->side[0] + side * left);
@@ -284,8 +284,8 @@ static void combine(const work *w, int count, double *factor)
     }
 }
 
-/* The step from now to the mean with the next iterate, without what the last steps say will be left
- * of it (Anderson acceleration; Walker & Ni 2011, SIAM J. Numer. Anal. 49, 1715). */
+/* The step from now to the mean with the next iterate, without the part that will remain, estimated
+ * from the last steps (Anderson acceleration; Walker & Ni 2011, SIAM J. Numer. Anal. 49, 1715). */
 static void accelerate(const work *w, int count, complex_ *to)
 {
     double factor[DEPTH];
@@ -299,8 +299,8 @@ static void accelerate(const work *w, int count, complex_ *to)
     }
 }
 
-/* Finds the rest and by what step `last` (-1: none) of `kept` ones has changed it. The relative
- * size of the rest. */
+/* Finds the rest and its change by step `last` (-1: none) of `kept` ones. Returns the relative size
+ * of the rest. */
 static double find_rest(work *w, int last, int kept)
 {
     complex_ *change = last < 0 ? NULL : w->changes + w->numbers * (size_t)last;
@@ -317,7 +317,7 @@ static double find_rest(work *w, int last, int kept)
     return sqrt(dot(w->rest, w->rest, w->numbers) / dot(w->now, w->now, w->numbers));
 }
 
-/* Adds a step, and writes down what it was. */
+/* Adds a step, and stores the actual change. */
 static void advance(work *w, const complex_ *by, complex_ *step)
 {
     for (size_t k = 0; k < w->numbers; k++) {
@@ -335,7 +335,7 @@ static bool is_slow(const grove_stefcal_problem *p, const grove_stefcal_result *
     return r->rate >= 1 || log(p->tolerance / r->increment) / log(r->rate) > p->patience;
 }
 
-/* Chi-squared now less that of other numbers. */
+/* Chi-squared now less chi-squared of other numbers. */
 static double change_since(const work *w, const complex_ *then)
 {
     const grove_stefcal_problem *p = w->problem;
@@ -380,7 +380,7 @@ static bool is_negligible(work *w, int iteration, double *fall)
         *fall = fabs(change_since(w, w->before));
         double rate = last > 0 ? *fall / last : INFINITY;
         double part = w->problem->negligible;
-        if (*fall <= part * w->power) { /* that of a fit is not larger */
+        if (*fall <= part * w->power) { /* a fit's chi-squared is not larger */
             double limit = part * chi2_of(w);
             if (*fall <= limit && *fall * fmax(rate, 0.5) <= limit * (1 - rate))
                 return true;

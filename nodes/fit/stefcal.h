@@ -16,11 +16,11 @@ typedef enum {
     GROVE_STEFCAL_FULL      /* needs sums of the full form */
 } grove_stefcal_jones;
 
-/* What of each number is solved for (scalar and diagonal only). */
+/* The part of each number that is solved for (scalar and diagonal only). */
 typedef enum {
     GROVE_STEFCAL_COMPLEX,
-    GROVE_STEFCAL_PHASE,    /* amplitudes stay those of the start */
-    GROVE_STEFCAL_AMPLITUDE /* phases stay those of the start */
+    GROVE_STEFCAL_PHASE,    /* amplitudes stay as at the start */
+    GROVE_STEFCAL_AMPLITUDE /* phases stay as at the start */
 } grove_stefcal_part;
 
 typedef enum {
@@ -40,11 +40,11 @@ typedef struct {
     bool autocorrelations;       /* whether they count */
     int32_t max_iterations;
     double tolerance; /* of the next iterate's distance, relative in the norm */
-    /* Stops when chi-squared can still fall by less than this fraction, as its fall over the last
-     * iterations tells; 0: it is not asked. */
+    /* Stops when chi-squared can still fall by less than this fraction, estimated from its fall
+     * over the last iterations; 0: off. */
     double negligible;
-    /* Stops when more iterations than these are still needed at the rate of the last ones: what
-     * another solver would take to finish, in iterations. 0: never. */
+    /* Stops when more iterations than these are still needed at the rate of the last ones: the cost
+     * of finishing with another solver, in iterations. 0: never. */
     int32_t patience;
 } grove_stefcal_problem;
 
@@ -58,10 +58,10 @@ typedef struct {
 
 /* Solves for `jones` [station][group][4] (2x2, row-wise), which holds the start. Scalar: elements 0
  * and 3 get the same number; scalar and diagonal: the others are not looked at. sums:
- * [baseline][size], with grove_compression_size(form, groups). Stations without data keep their
- * start exactly, as does what the data say nothing about; `solved`, [station][group][4] (NULL: not
- * wanted), tells which numbers have data. Non-zero when memory is short. One thread; several may
- * call it. */
+ * [baseline][size], with grove_compression_size(form, groups). Stations without data, and numbers
+ * that the data do not determine, keep their start exactly; `solved`, [station][group][4] (may be
+ * NULL), is set for numbers with data. Non-zero when memory is short. One thread; several may call
+ * it. */
 int grove_stefcal_solve(const grove_stefcal_problem *problem, const double *sums,
                         double _Complex *jones, bool *solved, grove_stefcal_result *result);
 
