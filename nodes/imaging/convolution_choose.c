@@ -11,7 +11,7 @@ enum { MAX_OVERSAMPLING = 4096, MAX_PLANES = 1 << 16, MAX_NEAREST = 64, SAID = 4
 
 /* ---- errors ---- */
 
-/* The sides of the image over those of the grid: cycles per cell from edge to edge. */
+/* The sides of the image over the sides of the grid: cycles per cell from edge to edge. */
 static void find_extent(const convolution_making *c, double extent[2])
 {
     for (int d = 0; d < 2; d++)
@@ -20,8 +20,8 @@ static void find_extent(const convolution_making *c, double extent[2])
 
 /* Of the nearest fine sample: phases of 2 pi d x, with d within 1 / (2 Q) and x, cycles per cell,
  * within the image. Of linear interpolation: exp(i a t), t from 0 to 1 between two samples, less
- * its line, is a^2 t (1 - t) / 2, of which functions have the mean taken out beforehand: a^2 /
- * sqrt(720), with a = 2 pi x / Q. */
+ * its line, is a^2 t (1 - t) / 2, whose mean is taken out of functions beforehand: a^2 / sqrt(720),
+ * with a = 2 pi x / Q. */
 static double sampling_error(const convolution_making *c, double oversampling, bool linear)
 {
     double extent[2];
@@ -87,7 +87,7 @@ static double edge_of(bool linear)
     return sqrt(linear ? 5 : 3);
 }
 
-/* What is left of epsilon for fine samples and planes beside the kernel. */
+/* The part of epsilon left for fine samples and planes by the kernel. */
 static double error_left(const convolution_making *c, double epsilon)
 {
     const double kernel = fmin(c->kernel_error, 0.8 * epsilon);
@@ -257,7 +257,7 @@ int convolution_choose(const grove_node *node, convolution_making *c)
  * order and copied. */
 static const double per_sample = 80, per_vector = 2.4, per_blend = 1.6, per_far = 32,
                     per_far_blend = 8, per_operation = 0.2, per_number = 40;
-#define CACHE 12e6 /* bytes of functions of which half are near */
+#define CACHE 12e6 /* with this number of bytes half of the functions are near */
 enum { MAKING_NODES = 17 };
 
 /* Bytes of all functions, and how many of them a visibility takes in place of one. */

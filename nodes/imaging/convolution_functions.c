@@ -45,7 +45,7 @@ static const grove_option options[] = {
 };
 
 enum { TERMS, ALIKE };
-enum { TIME, STATION, CHANNEL }; /* axes of the terms beside l and m */
+enum { TIME, STATION, CHANNEL }; /* axes of the terms besides l and m */
 
 static const char *const axis_names[] = {"time", "station", "freq"};
 
@@ -305,7 +305,7 @@ static double direction_of(const copying *w, int d, int64_t pixel)
     return raster ? raster->centre[w->first[d] + pixel] : 0;
 }
 
-/* The terms of a station, of cell `at` of the axes beside l and m. */
+/* The terms of a station, of cell `at` of the axes besides l and m. */
 static int copy_terms(const grove_call *call, const copying *w, int64_t at, const char *station,
                       double *to)
 {
@@ -331,7 +331,7 @@ static int copy_terms(const grove_call *call, const copying *w, int64_t at, cons
     return 0;
 }
 
-/* Whether a station's terms are those of its group. */
+/* Whether a station's terms equal its group's. */
 static bool are_alike(const copying *w, int64_t at, const double *terms)
 {
     const int numbers = 2 * w->c->mueller.shape;

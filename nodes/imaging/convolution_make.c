@@ -65,7 +65,7 @@ uint64_t convolution_work_bytes(const convolution_making *c)
 typedef struct {
     int64_t count, first;
     double *at;           /* direction cosines */
-    double complex *fit;  /* as of grove_convolution_fit; along l conjugate, as products want */
+    double complex *fit;  /* as of grove_convolution_fit; along l conjugate, as products need it */
     double complex *seen; /* [pixel] as of grove_convolution_see; along l conjugate, too */
 } axis_work;
 
@@ -77,7 +77,7 @@ static double cycles(const convolution_making *c, int d, double cosine)
 
 /* Between the cells a function is a smooth function of the offset f: exp(-2 pi i f x) with |x| of
  * half a cycle at most, so that few nodes of Chebyshev give all of the oversampled ones. The least
- * number of which 2 (pi x / 2)^n / n! is below rounding, or those offsets themselves. */
+ * n with 2 (pi x / 2)^n / n! below rounding, or the offsets themselves. */
 static int choose_nodes(const convolution_making *c)
 {
     double most = 0, left = 2;
@@ -104,8 +104,8 @@ typedef struct {
     double complex *sky, *half;
     double complex *plane, *wide; /* between nodes; between nodes along v alone */
     double complex *cells;        /* of the function at offset 0 */
-    double off, size;             /* squares of what is left of a set's functions, and of them */
-    double left;                  /* of the first by the second, square, at most */
+    double off, size; /* squares of the residual of a set's functions, and of the functions */
+    double left;      /* of the first by the second, square, at most */
 } making_work;
 
 /* The nodes' offsets, and the weights: Lagrange's polynomials, by their barycentric form. */
@@ -134,7 +134,7 @@ static void make_nodes(making_work *w, double *offset)
     }
 }
 
-/* Interpolation takes a factor off what the functions make; so fits have its inverse. */
+/* Interpolation multiplies the functions' image by a factor; so fits have its inverse. */
 static int fit_axis(const making_work *all, int d, const double *offset)
 {
     const convolution_making *c = all->c;
@@ -199,8 +199,8 @@ static int make_plane(making_work *w, int64_t k)
                                      true);
 }
 
-/* How far the function at offset 0 is from what it is to be, over all pixels, of the last plane:
- * seen_v F seen_u^T less the sky. */
+/* The distance of the function at offset 0 from the required one, over all pixels, of the last
+ * plane: seen_v F seen_u^T less the sky. */
 static int find_residual(making_work *w)
 {
     const int64_t columns = w->axis[0].count, rows = w->axis[1].count,
@@ -214,7 +214,7 @@ static int find_residual(making_work *w)
             for (int64_t k = 0; k < nodes * nodes; k++)
                 cell += weight[k / nodes] * weight[k % nodes] *
                         w->plane[(j * nodes + k / nodes) * support * nodes + i * nodes + k % nodes];
-            w->cells[i * support + j] = conj(cell); /* as products want */
+            w->cells[i * support + j] = conj(cell); /* as products need it */
         }
     int code = grove_call_product(w->call,
                                   &(grove_product){.a = w->axis[1].seen,
@@ -301,7 +301,7 @@ typedef struct {
     char *to;
 } putting;
 
-/* Rows of the oversampled offsets along v, as they are handed on. */
+/* Rows of the oversampled offsets along v, in their final order. */
 static void put_rows(void *context, int64_t first, int64_t last)
 {
     enum { CHUNK = 128 };
@@ -360,7 +360,7 @@ static int make_function(making_work *w, int j, int r, const double *p, const do
     return code ? code : find_residual(w);
 }
 
-/* Functions of a block of times, of channels, and of a pair of groups: those of its elements. */
+/* Functions of a block of times, of channels, and of a pair of groups: of all its elements. */
 static int make_elements(making_work *w, const double *p, const double *q, char *to,
                          int64_t function_bytes)
 {

@@ -1,5 +1,5 @@
-/* Convolution functions of Jones terms on a raster of directions, for planes of w: what the class
- * convolution_functions makes. */
+/* Convolution functions of Jones terms on a raster of directions, for planes of w: the value of the
+ * class convolution_functions. */
 #ifndef GROVE_NODES_CONVOLUTION_MAKE_H
 #define GROVE_NODES_CONVOLUTION_MAKE_H
 
@@ -16,7 +16,7 @@ typedef struct {
     double error;        /* of samples, planes and kernel, relative, root mean square */
 } convolution_making;
 
-/* What is asked for; 0: not given. */
+/* The requested numbers; 0: not given. */
 typedef struct {
     bool has_support;
     int64_t support, oversampling, planes;
@@ -25,11 +25,11 @@ typedef struct {
     double epsilon;
 } convolution_wanted;
 
-/* Chooses support, samples, planes and their error by epsilon, or as they are given, and by plan,
- * raster, half_n and functions.scale, .functions. NULL, or the option at fault, and why. */
+/* Chooses support, samples, planes and their error by epsilon, or as given, and by plan, raster,
+ * half_n and functions.scale, .functions. NULL, or the option at fault, and why. */
 const char *convolution_size(convolution_making *c, const convolution_wanted *wanted,
                              char said[400]);
-/* What the options of a node ask for. 0, or a code with a message. */
+/* Reads the options of a node. 0, or a code with a message. */
 int convolution_read_wanted(const grove_node *node, convolution_wanted *wanted);
 /* The same by the options of a node. 0, or a code with a message. */
 int convolution_choose(const grove_node *node, convolution_making *c);
@@ -46,8 +46,8 @@ uint64_t convolution_work_bytes(const convolution_making *c);
 int convolution_make(const grove_call *call, const convolution_making *c, const double *jones,
                      void *out);
 
-/* Seconds that making functions takes, and gridding or predicting by them so many samples of
- * polarisations that each have `each` functions, on one core, as bench/gridder has found. */
+/* Seconds that making functions takes, and gridding or predicting by them `samples` samples of
+ * polarisations with `each` functions each, on one core, as bench/gridder has found. */
 double convolution_seconds(const convolution_making *c, double samples, double each);
 /* The same of an H100, as counted; a core makes the functions. */
 double convolution_device_seconds(const convolution_making *c, double samples, double each);

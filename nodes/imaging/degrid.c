@@ -60,7 +60,7 @@ static uint64_t memory_of(const options_read *o, const grove_axis *const axes[3]
                 : (uint64_t)(parameters * plan->planes * plan->grid[0] * plan->grid[1]) * cell);
 }
 
-/* Frequencies that planes have, beside those that visibilities have. */
+/* Reads the frequencies of planes, besides the visibilities' frequencies. */
 static int read_cube(const grove_node *node, options_read *o)
 {
     const grove_axis *freq = grove_node_input_axis(node, FREQ, GROVE_AXIS_FREQ),
@@ -95,7 +95,7 @@ static int check_planes(const grove_node *node, const options_read *o, int param
                      "its input varies with more than w_plane, v and u, and maybe freq");
 }
 
-/* The axes of the planes, outermost first, are consumed; that of channels is the result's. */
+/* The axes of the planes, outermost first, are consumed; the axis of channels is the result's. */
 static void consume_planes(grove_node *node, const options_read *o, const grove_axis *axes[3])
 {
     const grove_axis *all[GROVE_MAX_AXES];

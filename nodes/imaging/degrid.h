@@ -1,4 +1,4 @@
-/* What degrid knows, and what it does on a device. */
+/* The state of degrid, and its work on a device. */
 #ifndef GROVE_NODES_DEGRID_H
 #define GROVE_NODES_DEGRID_H
 
@@ -26,7 +26,7 @@ typedef struct {
     image_mueller mueller; /* of the functions */
     int32_t *index;        /* its sets; NULL: there is a single function */
     image_cube cube;       /* planes at several frequencies */
-    char *expression;      /* what a call stands for; NULL: itself */
+    char *expression;      /* equivalent expression of a call; NULL: itself */
 } options_read;
 
 /* The planes that were last asked for, and functions, in one of two gridders. */
@@ -43,7 +43,7 @@ typedef struct {
     uint64_t functions_serial;
     int64_t outside;                /* visibilities */
     grove_gridder_outside left_out; /* by the functions */
-    image_device *devices;          /* what each has */
+    image_device *devices;          /* the state of each */
     image_convolve *convolving;     /* and of functions */
     image_subgrids_device *subgrids;
     int device_count, convolving_count, subgrids_count;
@@ -67,8 +67,8 @@ void *degrid_copy_planes(const degrid_given *g);
 
 /* Planes of the call are found in the gridder, or made; see degrid_cube.c for all of them. */
 int degrid_find_planes(const grove_call *call, degridding *d, int plane);
-/* Samples of the call from its planes, of a cube from those that their channels have some of. 0, or
- * a code. */
+/* Samples of the call from its planes, of a cube from all planes in which their channels have a
+ * share. 0, or a code. */
 int degrid_predict_all(const grove_call *call, degridding *d, const grove_gridder_samples *samples);
 
 /* Only in check: the plan of the option method, and jones of image-domain gridding. 0, or a code
@@ -83,7 +83,7 @@ int degrid_make_terms(const grove_call *call, const grove_gridder_samples *sampl
                       image_terms_made *made);
 int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,
                                       const image_device_inputs *in);
-/* How many there were, and what was beyond the layers. */
+/* Reports the number of subgrids, and samples beyond the layers. */
 void degrid_tell_subgrids(const grove_node *node, const degridding *d);
 /* Numbers of a cell of the planes, and complex numbers of a visibility. */
 int degrid_parameters(const options_read *o);

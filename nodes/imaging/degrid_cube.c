@@ -44,7 +44,7 @@ static int begin_use(const grove_call *call, const grove_gridder_samples *sample
     return image_use_begin(call->node, &o->mueller, o->index, &o->convolution, &part, numbers, use);
 }
 
-/* What samples go by, of all channels: functions, or terms. */
+/* The functions or terms of samples, of all channels. */
 typedef struct {
     image_use use;
     image_terms_made made;

@@ -45,7 +45,7 @@ static image_convolve_part *find_parts(const grove_call *call, const options_rea
     return parts;
 }
 
-/* By functions, which stay arranged as long as they are known to be the same. */
+/* By functions, which stay arranged unless they may have changed. */
 static int predict_by_functions(const grove_call *call, degridding *d,
                                 const image_device_inputs *in)
 {

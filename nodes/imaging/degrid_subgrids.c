@@ -1,4 +1,4 @@
-/* What degrid does by image-domain gridding. */
+/* Prediction of degrid by image-domain gridding. */
 #include "nodes/common/form.h"
 #include "nodes/imaging/degrid.h"
 #include "nodes/imaging/image_method.h"
@@ -37,7 +37,8 @@ int degrid_choose_plan(grove_node *node, options_read *o)
     return code;
 }
 
-/* Channels between two planes of a cube have some of both: a plane has those of both sides. */
+/* Channels between two planes of a cube have a share of both: a plane has the channels on both
+ * sides. */
 void degrid_describe_subgrids(grove_node *node, const options_read *o)
 {
     const int planes = o->cube.planes;

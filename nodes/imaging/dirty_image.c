@@ -133,7 +133,7 @@ static int check_freq(const grove_node *node, imager *m)
     return image_bands_read(node, freq, &m->bands);
 }
 
-/* What the plan in double precision has else. */
+/* Describes the differences of the plan in double precision. */
 static void describe_double(const grove_gridder_plan *plan, const grove_gridder_plan *in_double,
                             char said[120])
 {
@@ -165,7 +165,7 @@ static void tell_method(grove_node *node, const imager *m, const grove_gridder_p
 
 /* ---- memory ---- */
 
-/* Samples that are gridded together, from 8 MiB of data: what tiles have, most often. */
+/* Samples that are gridded together, from 8 MiB of data: as many as tiles have, most often. */
 static void find_chunk(imager *m, const grove_form *data)
 {
     int64_t bytes = data ? data->shape * (data->precision == GROVE_PRECISION_DOUBLE ? 16 : 8) : 32;
@@ -173,7 +173,7 @@ static void find_chunk(imager *m, const grove_form *data)
     m->chunk = (8 << 20) / bytes;
 }
 
-/* Data, weight, what the index has of them; of rows baselines and sums. */
+/* Bytes of data, weights, and their entries in the index; of rows' baselines and sums. */
 static uint64_t chunk_bytes(const imager *m, bool double_precision)
 {
     const uint64_t real = double_precision ? sizeof(double) : sizeof(float),
@@ -289,7 +289,7 @@ static void set_output(grove_node *node, const imager *m, const grove_form *data
     grove_node_set_output(node, &form);
 }
 
-/* By convolution functions: the stages that a call stands for. */
+/* By convolution functions: the stages equivalent to a call. */
 static void express(const grove_node *node, imager *m)
 {
     const grove_form *data = grove_node_input_form(node, m->data),

@@ -1,4 +1,4 @@
-/* The inside of dirty_image and psf_image, shared with what they do on devices. */
+/* The inside of dirty_image and psf_image, shared with their work on devices. */
 #ifndef GROVE_NODES_DIRTY_IMAGE_H
 #define GROVE_NODES_DIRTY_IMAGE_H
 
@@ -6,24 +6,24 @@
 #include "nodes/imaging/image_device.h"
 #include "nodes/imaging/image_samples.h"
 
-/* What is taken in a run of one precision. */
+/* Memory in a run of one precision. */
 typedef struct {
-    uint64_t fixed, *parts; /* bytes beside the planes, and of the planes of all bands */
+    uint64_t fixed, *parts; /* bytes besides the planes, and of the planes of all bands */
     int part_count;
 } imager_needs;
 
-/* What check found out. Inputs are -1 where there are none. */
+/* Results of check. Inputs are -1 where there are none. */
 typedef struct {
     int data, weights, uvw, max_uvw, missing;
     bool psf, without_w, exact;
     double epsilon;
-    double longest; /* u, v and w that are left out are beyond, wavelengths; 0: only by max_uvw */
+    double longest; /* limit of u, v and w, wavelengths; 0: only by max_uvw */
     grove_gridder_image image;
     image_stokes stokes;
     image_bands bands;
     double samples;
     int64_t chunk;         /* samples that are gridded together, at most */
-    char *expression;      /* what a call stands for; NULL: itself */
+    char *expression;      /* equivalent expression of a call; NULL: itself */
     char why[200];         /* of the method */
     imager_needs needs[2]; /* in single and in double precision */
 } imager;

@@ -24,8 +24,8 @@ static int open_band(const grove_call *call, const imager *m, int band, const vo
     return code ? code : image_device_open(call, &state->plan, true, &state->device);
 }
 
-/* All bands are opened before the first is added to: what the device cannot do then, the host does
- * of all. */
+/* All bands are opened before the first is added to: if the device cannot do one, the host does
+ * all. */
 int imager_add_on_device(const grove_call *call, void *own, int count)
 {
     const imager *m = grove_node_user(call->node);
@@ -59,7 +59,7 @@ int imager_add_on_device(const grove_call *call, void *own, int count)
     return code;
 }
 
-/* The image of a device comes to the host, and is added to what others have. */
+/* The image of a device comes to the host, and is added to the other devices' images. */
 static int take_image(const grove_call *call, image_state *to, const image_state *from)
 {
     const int64_t count = from->plan.bounds.polarisations;

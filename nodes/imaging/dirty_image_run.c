@@ -98,8 +98,8 @@ int imager_plan(const grove_call *call, const imager *m, int band, const double 
     return 0;
 }
 
-/* What a plane of a band is expected to take; where the baselines are not what was expected, as
- * many planes as there are share what was. */
+/* The expected memory of a plane of a band; if the baselines are not as expected, the planes that
+ * there are share the expected memory. */
 static uint64_t part_of(const imager *m, const imager_needs *needs, const image_state *state,
                         int band, int64_t plane)
 {
@@ -133,8 +133,8 @@ static void plan_walk(const grove_call *call, const imager *m, image_state *stat
             b->limit += part;
         }
     }
-    /* Bands share what is left. A sixteenth more is within what is told, and saves a walk where the
-       baselines are a little longer than expected. */
+    /* Bands share the rest. A sixteenth more is within the reported memory, and saves a walk where
+     * the baselines are a little longer than expected. */
     for (int band = 0; band < m->bands.count; band++)
         state[band].limit = room >= UINT64_MAX / 2 ? UINT64_MAX
                                                    : (uint64_t)(1.0625 * (double)state[band].limit /

@@ -22,7 +22,7 @@ typedef struct {
     int64_t size[2], step[2]; /* along l and m, pixels and bytes */
     int64_t middle[2];        /* the pixel at the centre */
     double level;             /* pixels above it count */
-    int64_t reach;            /* and lie within so many of the centre */
+    int64_t reach;            /* and lie within this number of pixels of the centre */
 } lobe;
 
 static int check(grove_node *node)

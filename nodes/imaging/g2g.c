@@ -110,7 +110,7 @@ typedef struct {
     double g2g, degrid;
 } costs;
 
-/* What a core would take, if that was not what counts. */
+/* The time on a core, if the costs of a GPU count. */
 static const char *show_other(char text[100], bool on_device, const costs *c)
 {
     char seconds[2][32];
@@ -122,7 +122,7 @@ static const char *show_other(char text[100], bool on_device, const costs *c)
     return text;
 }
 
-/* Tells which method, and why: by the costs of a GPU where the machine has one. */
+/* Chooses the method, and notes why: by the costs of a GPU where the machine has one. */
 static int choose(grove_node *node, const operator* o, bool *compresses)
 {
     const int choice = grove_node_choice(node, "method");
@@ -178,7 +178,7 @@ static const grove_form *find_visibilities(grove_node *node, const char **data)
     return form;
 }
 
-/* What a call stands for. */
+/* The equivalent expression of a call. */
 static void express(grove_node *node, operator* o, bool compresses)
 {
     const char *data,

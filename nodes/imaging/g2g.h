@@ -1,5 +1,4 @@
-/* What g2g and g2g_diagonal share: the lattice of points, and how many of them visibilities take.
- */
+/* Shared by g2g and g2g_diagonal: the lattice of points, and how many of them visibilities take. */
 #ifndef GROVE_NODES_G2G_H
 #define GROVE_NODES_G2G_H
 
@@ -23,7 +22,7 @@
      .handing = GROVE_AS_COMPLEX, .shapes = GROVE_SCALAR, .own_axes = true}
 /* clang-format on */
 
-extern const char *const g2g_axes[2]; /* of a diagonal: its entries, and what it was made with */
+extern const char *const g2g_axes[2]; /* of a diagonal: its entries, and its label */
 
 /* Only in check: the lattice of functions of an input, and which visibilities have which; `mueller`
  * is to be freed in any case. 0, or a code with a message. */
@@ -32,7 +31,7 @@ int g2g_read_functions(const grove_node *node, int input, const grove_gridder_pl
 /* The same of functions; 0, or a code with a message where there are too many points. */
 int g2g_make_lattice(const grove_node *node, const grove_convolution_plan *functions,
                      grove_lattice *lattice);
-/* What a diagonal was made with, to be freed. */
+/* The label of a diagonal, with the numbers it is made with, to be freed. */
 char *g2g_label(const grove_node *node, const grove_gridder_plan *plan,
                 const grove_lattice *lattice);
 
@@ -47,16 +46,16 @@ typedef struct {
  * channels: as if there was one. */
 g2g_size g2g_predict(const grove_node *obs, const grove_lattice *lattice, const double longest[3]);
 
-/* What devices keep for g2g in a run; zero before the first call. */
+/* Memory that devices keep for g2g in a run; zero before the first call. */
 typedef struct {
     struct g2g_on_device *each;
     int count;
 } g2g_devices;
 
-/* Bytes of it on each device, at most, for so many entries; 0: none, the host computes. */
+/* Bytes of it on each device, at most, for `entries` entries; 0: none, the host computes. */
 uint64_t g2g_device_memory(const grove_lattice *lattice, int64_t entries);
-/* .device: applies a diagonal; the inputs `functions` and `diagonal` by their numbers. What was
- * made of the same content stays. 0, the code of the first grove_call_... that failed, or
+/* .device: applies a diagonal; the inputs `functions` and `diagonal` by their numbers. Arrays made
+ * of the same content are kept. 0, the code of the first grove_call_... that failed, or
  * GROVE_MISSING: the host is to do it. */
 int g2g_device_apply(const grove_call *call, const grove_lattice *lattice, int functions,
                      int diagonal, g2g_devices *devices);

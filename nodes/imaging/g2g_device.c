@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one device keeps, and of which inputs it was made: 0, they may be others. */
+/* Memory that one device keeps, and the serials of the inputs it was made of; 0: they may be
+ * others. */
 struct g2g_on_device {
     void *functions, *entries, *slots, *lists;
     uint64_t functions_of, entries_of;
@@ -144,7 +145,7 @@ static int find_entries(const grove_call *call, const grove_lattice *l,
 
 /* ---- applying ---- */
 
-/* The part of the result that is asked for: what pieces of a launch add to it. */
+/* The requested part of the result: adds the sums of a launch's pieces to it. */
 static int launch_gather(const grove_call *call, const grove_g2g_device_sizes *s,
                          const struct g2g_on_device *d, grove_g2g_state state)
 {

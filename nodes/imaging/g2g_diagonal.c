@@ -123,7 +123,8 @@ static int find_visibilities(grove_node *node, const grove_node *obs, diagonal *
     return 0;
 }
 
-/* As many entries as are foreseen, and some more: baselines may differ from those of the antennas.
+/* As many entries as are estimated, and some more: baselines may differ from the antennas'
+ * baselines.
  */
 static int find_room(const grove_node *node, const grove_node *obs, diagonal *d)
 {
@@ -308,7 +309,7 @@ int g2g_diagonal_add(const grove_call *call, void *state, const grove_array *con
     return code ? no_memory(call) : 0;
 }
 
-/* What there are beside what was foretold. */
+/* Reports the number of entries, and the estimate. */
 static void tell(const grove_call *call, const grove_diagonal *sums)
 {
     const diagonal *d = grove_node_user(call->node);

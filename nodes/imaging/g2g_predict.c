@@ -35,10 +35,10 @@ typedef struct {
     const grove_axis *time, *baseline, *freq;
     const double *position, *centre;
     int64_t stations;
-    bool full; /* it lacks none */
+    bool full; /* no row is missing */
 } rows;
 
-/* Which rows it lacks at so many times: missing[time][baseline]. */
+/* Rows that are missing at `count` times: missing[time][baseline]. */
 static void find_missing(const rows *r, int64_t first, int64_t count, unsigned char *missing)
 {
     if (r->full || !grove_node_find_missing(r->obs, first, count, missing))
@@ -86,7 +86,8 @@ static grove_hash hash_of(const grove_lattice *l, const double longest[3], const
     return hash_rows(grove_hash_add(h, r->centre, 2 * sizeof(double)), r);
 }
 
-/* Coordinates of the rows of so many times, or their number -1 where they cannot be found. */
+/* Coordinates of the rows of `count` times; returns their number, or -1 where they cannot be
+ * found. */
 static int64_t find_uvw(const rows *r, int64_t first, int64_t count, const unsigned char *missing,
                         double *station, double *uvw)
 {

@@ -127,7 +127,7 @@ static int read_stokes(const grove_node *node, const grove_form *data, bool circ
                                         "nothing");
 }
 
-/* What the run needs of the functions. */
+/* Checks the functions and prepares their index for the run. */
 static int prepare_functions(grove_node *node, gridding *g)
 {
     g->convolution.visibilities = g->stokes.count;
@@ -334,7 +334,7 @@ static int begin(const grove_call *call, void **state)
     return g->sums && g->sizes && g->totals ? 0 : grid_no_memory(call);
 }
 
-/* `functions`: NULL, or those of the whole run. */
+/* `functions`: NULL, or the functions of the whole run. */
 static int open_gridder(const grove_call *call, const gridding *g, const grove_array *functions,
                         gridded *to)
 {

@@ -1,4 +1,4 @@
-/* What grid and sum_of_weights know, and what they do on a device. */
+/* The state of grid and sum_of_weights, and their work on a device. */
 #ifndef GROVE_NODES_GRID_H
 #define GROVE_NODES_GRID_H
 
@@ -19,7 +19,7 @@ typedef struct {
     double longest[3]; /* |u|, |v| and |w| that count, wavelengths; 0: not known */
     int weights, uvw;
     int functions; /* the input; -1: none */
-    int missing;   /* rows that the set lacks; -1: none */
+    int missing;   /* rows missing in the set; -1: none */
     bool exact;
     bool is_idg; /* image-domain gridding, by `idg` */
     grove_idg_plan idg;
@@ -28,7 +28,7 @@ typedef struct {
     grove_convolution_plan convolution;
     image_mueller mueller; /* of the functions */
     int32_t *index;        /* its sets; NULL: there is a single function */
-    char *expression;      /* what a call of grid stands for; NULL: itself */
+    char *expression;      /* equivalent expression of a call of grid; NULL: itself */
 } gridding;                /* of a node */
 
 typedef struct {
@@ -55,7 +55,7 @@ typedef struct {
 /* Only in check: the plan of the option method, and jones of image-domain gridding. 0, or a code
  * with a message. */
 int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g);
-/* Once the bands are known: the plan has them, and a note tells of it. */
+/* Once the bands are known: the plan has them, and a note reports it. */
 void grid_prepare_subgrids(grove_node *node, const grove_node *obs, gridding *g);
 int grid_open_subgrids(const grove_call *call, grove_isa isa, gridded *to);
 uint64_t grid_subgrids_bytes(const grove_node *node, const gridding *g);
@@ -67,18 +67,18 @@ int grid_add_subgrids(const grove_call *call, gridded *to, const image_samples *
 /* Of w-tiles: onto the planes. 0, or a code with a message. */
 int grid_fold_subgrids(const grove_call *call, const gridded *from);
 void grid_give_subgrids(const grove_call *call, const gridded *from, grove_array *out);
-/* On a device, see grid_add_on_device and the functions beside it. */
+/* On a device, see grid_add_on_device and the functions after it. */
 int grid_add_subgrids_on_device(const grove_call *call, gridded *to, const image_device_inputs *in);
 int grid_merge_subgrids(const grove_call *call, const gridded *from, gridded *to);
 int grid_give_subgrids_on_device(const grove_call *call, const gridded *from);
-/* How many there were, and what was beyond the layers. */
+/* Reports the number of subgrids, and samples beyond the layers. */
 void grid_tell_subgrids(const grove_call *call, const gridded *from);
 /* With the precision of the call. */
 grove_gridder_plan grid_plan_of(const grove_call *call);
 /* Adds the longest baselines of `rows`, [row][u, v, w], that are not left out. */
 void grid_find_longest(const gridding *g, const double *uvw, int64_t rows, gridded *to);
 int grid_no_memory(const grove_call *call);
-/* Warns of what was left out, and of cells that are too large. */
+/* Warns of samples left out, and of cells that are too large. */
 void grid_warn(const grove_call *call, const gridded *from);
 
 /* The gridders of all bands: bytes of the blocks that the baselines touch, opened, given as planes
@@ -90,7 +90,7 @@ void grid_close_bands(const grove_node *node, gridded *g);
 
 /* Real numbers of the grids of functions, of all bands. */
 int64_t grid_numbers(const gridding *g);
-/* The result, of the host's sums and of those that came from devices. */
+/* The result, of the host's sums and of sums from devices. */
 void grid_finish_planes(const grove_call *call, const gridded *from, grove_array *out);
 /* Sums of weights, one for each band. */
 int grid_finish_sum(const grove_call *call, void *state, grove_array *out);

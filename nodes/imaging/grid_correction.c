@@ -32,7 +32,7 @@ static const grove_option options[] = {
 
 typedef struct {
     grove_gridder_plan plan;
-    int64_t grid[2]; /* cells of the planes: the plan's, or those of the image */
+    int64_t grid[2]; /* cells of the planes: the plan's, or the image's */
     bool expands;    /* an image to planes */
 } correction;
 
@@ -53,7 +53,7 @@ static int check_image(const grove_node *node, const grove_gridder_plan *plan)
     return code;
 }
 
-/* Planes are those of the grid, or cut to the image. */
+/* Planes have the size of the grid, or are cut to the image. */
 static void choose_grid(grove_node *node, correction *c, grove_gridder_plan *planes)
 {
     bool cut = !grove_node_bool(node, "pad");

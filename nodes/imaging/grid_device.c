@@ -17,7 +17,7 @@ grove_gridder_plan grid_plan_of(const grove_call *call)
     return plan;
 }
 
-/* The longest baselines of what was added, whose rows are those of the call. */
+/* Updates the longest baselines by the rows of the call. */
 static int find_longest_of_call(const grove_call *call, const gridding *g, gridded *to)
 {
     grove_view view = call->args->in[g->uvw];
@@ -65,7 +65,7 @@ static image_convolving convolving_of(const grove_call *call)
     return by;
 }
 
-/* Whether functions, index sets or gradients have flags, of which the host tells. */
+/* Whether functions, index sets or gradients have flags, which the host reports. */
 static bool have_flags(const grove_call *call, int count)
 {
     static const char *const names[] = {"functions", "mueller", "mueller_conjugate", "gradient"};
@@ -76,7 +76,7 @@ static bool have_flags(const grove_call *call, int count)
     return false;
 }
 
-/* The functions are those of the whole run. */
+/* The functions are of the whole run. */
 static int convolve_on_device(const grove_call *call, const image_device_inputs *in, gridded *to)
 {
     const image_convolving by = convolving_of(call);
@@ -95,7 +95,7 @@ static int convolve_on_device(const grove_call *call, const image_device_inputs 
     return code;
 }
 
-/* What a device has counted. */
+/* Takes the totals of a device. */
 static int take_convolved(const grove_call *call, const image_convolve *from, gridded *to)
 {
     const gridding *g = grove_node_user(call->node);
@@ -179,7 +179,7 @@ int grid_add_on_device(const grove_call *call, void *state, int count)
     return code ? code : image_device_add(call, &to->device, &in);
 }
 
-/* What a device has counted. */
+/* Takes the totals of a device. */
 static int take_totals(const grove_call *call, const double *totals, int band, gridded *to)
 {
     double got[GROVE_GRIDDER_TOTALS];

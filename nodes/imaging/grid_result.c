@@ -1,4 +1,4 @@
-/* What grid makes of its sums: planes, and what it warns of. */
+/* The results of grid: planes from its sums, and warnings. */
 #include "nodes/imaging/grid.h"
 #include "nodes/imaging/image_stage.h"
 

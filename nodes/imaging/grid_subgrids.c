@@ -1,4 +1,4 @@
-/* What grid does by image-domain gridding. */
+/* Gridding of grid by image-domain gridding. */
 #include "nodes/imaging/grid.h"
 #include "nodes/imaging/gridder_threads.h"
 #include "nodes/imaging/image_method.h"

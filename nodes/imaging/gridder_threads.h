@@ -1,4 +1,4 @@
-/* The threads of a call, as the gridder wants them. */
+/* The threads of a call, as the gridder needs them. */
 #ifndef GROVE_NODES_GRIDDER_THREADS_H
 #define GROVE_NODES_GRIDDER_THREADS_H
 

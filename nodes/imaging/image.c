@@ -117,7 +117,7 @@ static int check(grove_node *node)
     double numbers =
         (double)image.columns * (double)image.rows * (double)image.channels * (double)image.stokes;
     uint64_t pixels = ((uint64_t)numbers + (uint64_t)(image.columns * image.rows * image.stokes)) *
-                      sizeof(float); /* and those of the picture */
+                      sizeof(float); /* and the pixels of the picture */
     image_release(&image);
     if (numbers > 1e12)
         return grove_node_fail_option(node, "x", "%.3g pixels are too many for a file", numbers);
@@ -263,7 +263,7 @@ static void take_one_beam(const double *number, bool flagged, double beam[3])
         beam[k] = good ? number[k] : NAN;
 }
 
-/* Of its axes only that of the channels has more than a cell. */
+/* Only the axis of channels has more than one cell. */
 static void take_beam(writing *w, const grove_array *beam)
 {
     int64_t first = 0;

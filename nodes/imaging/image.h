@@ -1,4 +1,4 @@
-/* What an image's value has to do with a FITS image: axes, order, coordinates. */
+/* An image's value as a FITS image: axes, order, coordinates. */
 #ifndef GROVE_NODES_IMAGE_H
 #define GROVE_NODES_IMAGE_H
 

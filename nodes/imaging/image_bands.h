@@ -19,10 +19,10 @@ typedef struct {
 
 /* Reads the option. 0, or GROVE_INVALID with a message. */
 int image_bands_read(const grove_node *node, const grove_axis *freq, image_bands *bands);
-/* The first channel of a band; that of band `count` is the end. */
+/* The first channel of a band; for band `count`, the end. */
 int64_t image_bands_first(const image_bands *bands, int band);
-/* Which of `count` channels from number `origin` on a band has: so many from *first, counted from
- * there. False: none. */
+/* Which of `count` channels from number `origin` on a band has: `channels` from *first, counted
+ * from there. False: none. */
 bool image_bands_find(const image_bands *bands, int band, int64_t origin, int64_t count,
                       int64_t *first, int64_t *channels);
 /* The highest frequency of its channels, Hz. */

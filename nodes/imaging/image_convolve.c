@@ -151,7 +151,7 @@ typedef struct {
     grove_convolve_state state;
 } sampling;
 
-/* Sizes; false: the result has other axes than those of visibilities, or there are too many. */
+/* Sizes; false: the result has other axes than visibilities, or there are too many. */
 static bool find_extent(sampling *s)
 {
     static const int kinds[] = {GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ};
@@ -234,7 +234,7 @@ static size_t given_bytes(const sampling *s)
            sizeof(int32_t);
 }
 
-/* All that the kernels read beside visibilities, in one piece: a call sends few. */
+/* All that the kernels read besides visibilities, in one piece: a call sends few. */
 static int send_all(sampling *s)
 {
     enum { COUNT = 7, ALIGNED = 256 };
@@ -318,7 +318,7 @@ static void set_arguments(sampling *s, const image_convolve *d)
     const int gradient = grove_node_input(s->call->node, image_use_names[2]);
     const image_device_inputs *in = s->in;
 
-    /* those of visibilities come first */
+    /* the visibilities' axes come first */
     s->args.axes = args->axes < GROVE_VALUE_AXES ? args->axes : GROVE_VALUE_AXES;
     s->args.inputs = GROVE_CONVOLVE_INPUTS;
     memcpy(s->args.size, args->size, sizeof(args->size));
@@ -351,7 +351,7 @@ static int begin(sampling *s, const image_convolve *d)
     return code;
 }
 
-/* The arguments for so many channels of the call from `first` on. */
+/* The arguments for `channels` channels of the call from `first` on. */
 static grove_args channels_of(const sampling *s, int64_t first, int64_t channels)
 {
     static const int views[] = {GROVE_GRIDDER_DATA, GROVE_GRIDDER_WEIGHTS, GROVE_GRIDDER_FLAGS,

@@ -1,4 +1,4 @@
-/* Gridding by convolution functions on a device: what grid and degrid do in their calls there.
+/* Gridding by convolution functions on a device: the work of grid and degrid in their calls there.
  * Functions return 0, or the code of the first grove_call_... that failed, or GROVE_MISSING: the
  * host is to compute it; or a code with a message, where numbers of a call are wrong. */
 #ifndef GROVE_NODES_IMAGE_CONVOLVE_H
@@ -13,13 +13,13 @@
 typedef struct {
     void *functions; /* in the order in which the kernels read them */
     uint64_t serial; /* grove_call_serial of them; 0: not known */
-    void *norms;     /* of them; NULL: not wanted */
+    void *norms;     /* of them; NULL: not needed */
     void *grids;     /* [band][image][v][u] */
     double *totals;  /* [band][GROVE_CONVOLVE_TOTALS] */
     bool open;
 } image_convolve;
 
-/* What a call convolves by: inputs by number. `index`: as of image_mueller_index, which is also the
+/* The functions of a call: inputs by number. `index`: as of image_mueller_index, which is also the
  * node's table; NULL: none. */
 typedef struct {
     grove_convolution_plan plan; /* of the call's precision */
@@ -27,23 +27,23 @@ typedef struct {
     const image_mueller *mueller;
     const int32_t *index;
     int functions;
-    bool normalises; /* norms are wanted */
+    bool normalises; /* norms are needed */
 } image_convolving;
 
 /* Bytes that it keeps there. */
 uint64_t image_convolve_memory(const grove_convolution_plan *plan, bool normalises);
-/* Bytes of a node's table of index sets for data of so many elements. */
+/* Bytes of a node's table of index sets for data of `elements` elements. */
 size_t image_convolve_index_bytes(const image_mueller *mueller, int elements);
 /* Takes memory, and clears grids and totals. Nothing if it is open. */
 int image_convolve_open(const grove_call *call, const image_convolving *by, image_convolve *d);
 /* Puts the call's functions in order, unless they are. */
 int image_convolve_arrange(const grove_call *call, const image_convolving *by, image_convolve *d);
 
-/* Spreads the visibilities of the call, those of each band to its grids, and adds to its totals. */
+/* Spreads the visibilities of the call, each band to its grids, and adds to its totals. */
 int image_convolve_add(const grove_call *call, const image_convolving *by, const image_convolve *d,
                        const image_device_inputs *in);
-/* Cells of Stokes parameters, so many bytes apart along u and v, and how much of them each channel
- * of the call has; NULL: all of them. */
+/* Cells of Stokes parameters, `step` bytes apart along u and v, and the share of them that each
+ * channel of the call has; NULL: all of them. */
 typedef struct {
     const void *cells;
     int64_t step[2];

@@ -59,7 +59,7 @@ static int choose_pass(image_cube_division *d, const double *own, int64_t channe
     return d->passes++;
 }
 
-/* Of a plane, of which channels have so much. -1 without memory. */
+/* Appends the runs of a plane; `own`: the channels' shares of it. -1 without memory. */
 static int append_runs(image_cube_division *d, const double *own, int64_t channels, int plane)
 {
     const int pass = choose_pass(d, own, channels);

@@ -33,7 +33,7 @@ typedef struct {
 } image_cube_run;
 
 typedef struct {
-    image_cube_run *run; /* those of a plane follow each other */
+    image_cube_run *run; /* runs of a plane follow each other */
     double *share;       /* [pass][channel] */
     int64_t count;
     int passes;

@@ -56,7 +56,7 @@ int image_device_take_planes(const grove_call *call, const image_device *d, void
     return keep(call, grove_gridder_device_sizes(d->gridder).planes, planes);
 }
 
-/* Adds to totals[k], for so many k, the sums over pieces [piece][each] of number k. */
+/* Adds to totals[k], for k < count, the sums over pieces [piece][each] of number k. */
 static int add_sums(const grove_call *call, const double *sums, int32_t pieces, double *totals,
                     int32_t each, int32_t count)
 {
@@ -159,7 +159,7 @@ typedef struct {
     int64_t times, baselines, channels;
 } sampling;
 
-/* Sizes; false: the result has other axes than those of visibilities. */
+/* Sizes; false: the result has other axes than visibilities. */
 static bool find_extent(sampling *s)
 {
     static const int kinds[] = {GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ};
@@ -230,7 +230,7 @@ static int sort(sampling *s, bool collects, int64_t *outside)
     return code;
 }
 
-/* All that the kernels read beside visibilities, in one piece: a call sends few. */
+/* All that the kernels read besides visibilities, in one piece: a call sends few. */
 static int send_all(sampling *s)
 {
     enum { COUNT = 7, ALIGNED = 256 };

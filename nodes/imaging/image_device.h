@@ -1,5 +1,5 @@
-/* The default gridder on a device: what a class does in its calls there. Functions return 0, or the
- * code of the first grove_call_... that failed, or GROVE_MISSING: the host is to compute it. */
+/* The default gridder on a device: the work of a class in its calls there. Functions return 0, or
+ * the code of the first grove_call_... that failed, or GROVE_MISSING: the host is to compute it. */
 #ifndef GROVE_NODES_IMAGE_DEVICE_H
 #define GROVE_NODES_IMAGE_DEVICE_H
 
@@ -12,7 +12,7 @@
 typedef struct {
     grove_gridder_device *gridder;
     void *planes;
-    void *grid, *image; /* for images; NULL: only planes are wanted */
+    void *grid, *image; /* for images; NULL: only planes are needed */
     void *slots;
     double *totals; /* [GROVE_GRIDDER_TOTALS] */
     bool open;
@@ -24,7 +24,7 @@ typedef struct {
     const grove_axis *freq; /* all channels */
     const double *centres;  /* of the channels of the call; NULL: of the axis */
     const double *longest;  /* |u|, |v| and |w| beyond do not count, wavelengths; NULL: all do */
-    /* Of the call's channels, so many from this one on; 0: all. */
+    /* Of the call's channels, `channels` from this one on; 0: all. */
     int64_t first_channel, channels;
     const image_stokes *stokes;
     bool as_ones;
@@ -38,11 +38,12 @@ uint64_t image_device_memory(const grove_gridder_plan *plan, bool images);
 uint64_t image_device_planes_memory(const grove_gridder_plan *plan);
 /* Takes the planes of one more image, unless *planes is not NULL. */
 int image_device_take_planes(const grove_call *call, const image_device *d, void **planes);
-/* If it was made for another plan, it is to be opened again; what it kept stays until the run ends.
+/* If it was made for another plan, it is to be opened again; its memory stays until the run
+ * ends.
  */
 void image_device_renew(image_device *d, const grove_gridder_plan *plan);
 void image_device_free(image_device *d);
-/* What a class has for device k, of an array of `count` such pieces of so many bytes; new ones are
+/* The class's state for device k, in an array of `count` states of `bytes` bytes; new ones are
  * zero. It is to be freed by free. */
 void *image_device_of(void **array, int *count, int k, size_t bytes);
 
@@ -55,8 +56,8 @@ int image_device_fail(const grove_call *call, int code);
 int image_device_add(const grove_call *call, const image_device *d, const image_device_inputs *in);
 /* Adds to the totals alone, which are made if there are none (NULL). */
 int image_device_weigh(const grove_call *call, const image_device_inputs *in, double **totals);
-/* Adds the image of one polarisation, made from the planes, to the host's, and the planes as they
- * are to those that it keeps: grove_gridder_device_give. */
+/* Adds the image of one polarisation, made from the planes, to the host's, and the planes
+ * themselves to the host's planes, `kept`: grove_gridder_device_give. */
 int image_device_add_image(const grove_call *call, const image_device *d, int polarisation,
                            void *image);
 int image_device_add_planes(const grove_call *call, const image_device *d, void *kept);
@@ -78,8 +79,8 @@ typedef struct {
     const double *share;
 } image_device_part;
 
-/* The visibilities of the sum of all parts to call->args->out, of so many Stokes parameters. Those
- * beyond the limits are 0, and counted in *outside. */
+/* The visibilities of the sum of all parts to call->args->out, of all parts' Stokes parameters.
+ * Visibilities beyond the limits are 0, and counted in *outside. */
 int image_device_predict(const grove_call *call, const image_device *d,
                          const image_device_inputs *in, const image_device_part *parts, int count,
                          int64_t *outside);

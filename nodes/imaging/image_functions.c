@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the labels of w_function say beside the options of the plan. */
+/* Words in the labels of w_function besides the options of the plan. */
 #define OVERSAMPLING " oversampling="
 #define PLANES       " planes="
 #define LINEAR       " linear="
@@ -77,7 +77,7 @@ int image_functions_add_axes(grove_node *node, const grove_gridder_plan *plan, b
     return code;
 }
 
-/* What the label of functions says. */
+/* The content of the label of functions. */
 typedef struct {
     char *stage; /* the plan's label, to be freed */
     int64_t oversampling, planes;
@@ -102,7 +102,7 @@ static bool read_label(const char *label, const grove_node *obs, description *d)
     return image_mueller_read(terms + strlen(TERMS), obs, &d->mueller);
 }
 
-/* Whether the axes are those of whole functions as the label says. */
+/* Whether the axes have the sizes of whole functions by the label. */
 static bool are_whole(const grove_axis *w, const grove_axis *fine, const description *d,
                       int64_t side)
 {
@@ -115,7 +115,7 @@ static bool are_whole(const grove_axis *w, const grove_axis *fine, const descrip
            (d->planes == 1 || (w->centre && w->centre[1] > w->centre[0]));
 }
 
-/* Options that say otherwise than functions that tell how they were made. */
+/* Errors for options that differ from the label of the functions. */
 static int check_described(const grove_node *node, const description *d)
 {
     static const char *const options[] = {"oversampling", "w_planes"};

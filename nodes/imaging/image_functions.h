@@ -23,7 +23,7 @@ int image_functions_check(const grove_node *node, int input, const grove_gridder
 
 /* Only in check: without functions, options that go with them are errors. */
 int image_functions_check_none(const grove_node *node);
-/* Only in check: what classes that take functions are told of them beside: the options below.
+/* Only in check: the other options about functions, of classes that take some: the options below.
  * `own`: polarisations of the data, or of the planes, as `of_data` says; the others are found. Sets
  * mueller->given where the option mueller is. 0, or a code with a message. */
 int image_functions_check_given(grove_node *node, int own, bool of_data, image_mueller *mueller,
@@ -88,7 +88,7 @@ typedef struct {
 /* Of an accumulator's input (NULL: none), from time `first` of the tile on. */
 image_numbers image_numbers_of(const grove_array *array, int64_t first);
 
-/* What a part's samples need beside functions; to be freed by image_use_end. */
+/* Inputs of a part's samples besides functions; to be freed by image_use_end. */
 typedef struct {
     grove_convolution_mueller mueller;
     int32_t *index;
@@ -97,7 +97,7 @@ typedef struct {
 } image_use;
 
 /* `index`: as of image_mueller_index, or NULL. 0, or a code with a message where numbers of mueller
- * are no functions, or those of a gradient are not finite. */
+ * are no functions, or numbers of a gradient are not finite. */
 int image_use_begin(const grove_node *node, const image_mueller *mueller, const int32_t *index,
                     const grove_convolution_plan *functions, const image_mueller_part *part,
                     const image_numbers numbers[3], image_use *use);
@@ -116,7 +116,7 @@ double image_normalising(const image_mueller *mueller, const grove_gridder_plan 
 void image_normalise(const grove_call *call, const image_mueller *mueller,
                      const grove_gridder_plan *plan, const double sums[4], void *grids);
 
-/* What `outside` has left out, if anything, as a warning; `become`: what is left in place. */
+/* Warns of samples that `outside` counts, if any; `become`: their treatment. */
 void image_functions_warn_outside(const grove_node *node, const grove_gridder_outside *outside,
                                   const char *become);
 

@@ -1,4 +1,5 @@
-/* What the stages of images launch on devices: kernels of gridder_image.cu over so many items. */
+/* Launches of the stages of images on devices: kernels of gridder_image.cu over a number of
+ * items. */
 #ifndef GROVE_NODES_IMAGE_LAUNCH_H
 #define GROVE_NODES_IMAGE_LAUNCH_H
 
@@ -29,7 +30,7 @@ static inline int image_launch(const grove_call *call, const grove_kernel *kerne
     return grove_call_launch(call, kernel, &args, call->double_precision);
 }
 
-/* Over so many items. */
+/* Over `items` items. */
 static inline int image_launch_items(const grove_call *call, const grove_kernel *kernel,
                                      int64_t items, const void *from, const void *table, void *to,
                                      const void *state, size_t bytes)

@@ -1,4 +1,4 @@
-/* What an image's value has to do with a FITS image: axes, order, coordinates. */
+/* An image's value as a FITS image: axes, order, coordinates. */
 #include "nodes/imaging/image.h"
 
 #include "base/memory.h"
@@ -52,7 +52,7 @@ static bool is_even(const grove_axis *axis, double *step)
     return good;
 }
 
-/* What to do about frequencies that are not evenly spaced. */
+/* Advice for frequencies that are not evenly spaced. */
 static const char *advise_bands(const grove_node *node)
 {
     const grove_axis *channels = grove_node_axis(grove_node_object(node, "obs"), "freq");
@@ -119,7 +119,7 @@ static int take_axis(const grove_node *node, const grove_axis *axis, grove_image
     return 0;
 }
 
-/* One channel: those that the value was made of, or the frequency given. */
+/* One channel: all channels that the value was made of, or the frequency given. */
 static void take_band(const grove_node *node, const grove_axis *axis, grove_image *image)
 {
     const double *made_of = grove_node_user(node);

@@ -219,7 +219,7 @@ static bool may_be_idg(const grove_node *node, const image_method *m)
     return may;
 }
 
-/* What is asked for, or else takes less of w-stacking and functions. */
+/* The requested method, or else the faster one of w-stacking and functions. */
 static image_method_kind choose_other(const grove_node *node, const image_method *m,
                                       const estimates *e)
 {
@@ -232,7 +232,7 @@ static image_method_kind choose_other(const grove_node *node, const image_method
                : IMAGE_W_STACK;
 }
 
-/* Choosing subgrids takes up to half a second: not for what takes hardly more. */
+/* Seconds. Choosing subgrids takes up to half a second: not for runs that take hardly more. */
 #define WORTH 1.0
 
 static int estimate(const grove_node *node, const image_method *m, estimates *e)
@@ -250,7 +250,7 @@ static int estimate(const grove_node *node, const image_method *m, estimates *e)
     return 0;
 }
 
-/* What is asked for, or, of what can be done, takes least. */
+/* The requested method, or the fastest one that is possible. */
 static image_method_kind choose(const grove_node *node, const image_method *m, const estimates *e)
 {
     const image_method_kind kind = choose_other(node, m, e);

@@ -1,5 +1,5 @@
 /* Which gridder makes an image, or visibilities: w-stacking, or convolution functions or
- * image-domain gridding, whose chain of stages a call then stands for. */
+ * image-domain gridding, whose chain of stages then replaces a call. */
 #ifndef GROVE_NODES_IMAGE_METHOD_H
 #define GROVE_NODES_IMAGE_METHOD_H
 
@@ -33,7 +33,7 @@
     {"w_planes", GROVE_INTEGER, "none", "of method=aw: as of convolution_functions"}
 /* clang-format on */
 
-/* What the options ask for, and what there is. */
+/* The options and the data. */
 typedef struct {
     grove_gridder_image image;
     double longest[3];  /* |u|, |v|, |w|, wavelengths; 0: not known */
@@ -49,14 +49,15 @@ typedef enum { IMAGE_BY_CORE, IMAGE_BY_GPU } image_method_costs;
 
 typedef enum { IMAGE_W_STACK, IMAGE_AW, IMAGE_IDG } image_method_kind;
 
-/* Only in check: which method it is, by the costs of a GPU where the machine has one. A note tells
- * of functions and of image-domain gridding; `why` is for that of the class: why, how exact it is,
- * and how long all take. 0, or a code with a message where options do not go together. */
+/* Only in check: which method it is, by the costs of a GPU where the machine has one. A note
+ * describes functions and image-domain gridding; `why` is for the class's note: the reason, the
+ * error, and the time of all methods. 0, or a code with a message where options do not go
+ * together. */
 int image_method_choose(grove_node *node, const image_method *method, image_method_kind *kind,
                         char why[200]);
-/* Image-domain gridding: seconds, INFINITY where it cannot be done, and its error.
- * Where it takes `worth` seconds or more, or the antennas' positions are not known, it may only be
- * said that it takes more than so many seconds. */
+/* Image-domain gridding: seconds, INFINITY where it cannot be done, and its error. Where it takes
+ * `worth` seconds or more, or the antennas' positions are not known, the seconds may be only a
+ * lower bound. */
 typedef struct {
     double seconds, error;
     bool is_bound;
@@ -68,8 +69,8 @@ image_method_idg image_method_estimate_idg(const grove_node *node, const image_m
 int image_method_of_stage(const grove_node *node, bool *aw);
 /* Whether image-domain gridding is asked for. */
 bool image_method_is_idg(const grove_node *node);
-/* The functions as an expression in the node's options, and in those of the stages, as `stage` has
- * them; to be freed. `stokes`: of the images. */
+/* The functions as an expression in the node's options, and in the options of the stages, as
+ * `stage` has them; to be freed. `stokes`: of the images. */
 char *image_method_functions(const grove_node *node, const char *stokes, const char *stage);
 /* Whether functions are of numbers, that is, of one image. */
 bool image_method_is_scalar(const grove_node *node, const char *stokes);

@@ -1,11 +1,11 @@
-/* What image-domain gridding is estimated to take. */
+/* The estimated time of image-domain gridding. */
 #include "nodes/imaging/image_method.h"
 #include "nodes/imaging/image_share.h"
 
 #include <string.h>
 
 /* Nanoseconds on one core of a direction of a term that is read, and of one that a pixel is made
- * of, of which there are so many along each axis. */
+ * of, TAPS along each axis. */
 static const double per_direction = 12, per_tap = 2;
 enum { TAPS = 6 };
 
@@ -19,7 +19,7 @@ static double blocks_of(const grove_axis *axis, int64_t cells)
     return axis ? ceil((double)axis->size / (double)cells) : 1;
 }
 
-/* The terms as the stage will have them, but for what foretelling does not need. */
+/* The terms as the stage will have them, but for fields that the estimate does not need. */
 static image_terms terms_of(const grove_node *node)
 {
     const grove_form *jones = grove_node_input_form(node, grove_node_input(node, "jones"));

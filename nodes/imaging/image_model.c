@@ -30,13 +30,13 @@ static const grove_option options[] = {
 typedef struct {
     grove_image *image;
     image_grid grid;
-    bool own;         /* the pixels of the file are those of the grid */
+    bool own;         /* the pixels of the file are the grid's */
     double centre[2]; /* of the image, J2000 */
     double scale;     /* Jy for each pixel, in the file's unit */
     double *numbers;  /* [stokes][channels][rows][columns], where they are not the file's */
 } model;
 
-/* ---- what can be used ---- */
+/* ---- usable images ---- */
 
 static int refuse(const grove_node *node, const char *why)
 {
@@ -173,7 +173,8 @@ static bool is_aligned(const model *m, const double phase_centre[2], const doubl
     return slant * side < 1e-2 * cell && hypot(lmn[0], lmn[1]) < 1e-2 * cell;
 }
 
-/* Where row or column number i of the grid is in the file: l and m grow with those of the grid. */
+/* Where row or column number i of the grid is in the file: l and m grow in the same direction as
+ * the grid's. */
 static int64_t place_in_file(const grove_image *image, int d, int64_t i)
 {
     return image->sky.matrix[d][d] > 0 ? i : (d ? image->rows : image->columns) - 1 - i;
@@ -343,7 +344,7 @@ static void band_of(const double *centre, const double *width, int64_t count, do
     }
 }
 
-/* Says where no channel of the observation is near to those of the image. */
+/* Notes if no channel of the observation is near to a channel of the image. */
 static void compare_bands(grove_node *node, const grove_image *image, const grove_axis *freq)
 {
     double own[2], wanted[2];

@@ -201,7 +201,7 @@ static int64_t function_of(const image_mueller *m, int64_t time, int64_t p, int6
                              element;
 }
 
-/* Samples with w < 0 are those of q and p, correlations transposed. */
+/* Samples with w < 0 are taken as samples of q and p, correlations transposed. */
 int32_t *image_mueller_index(const image_mueller *m, int elements)
 {
     const int64_t sets = m->time_blocks * m->groups * m->groups * m->channel_blocks;
@@ -271,7 +271,7 @@ int image_mueller_parameters(const image_mueller *m)
     return m->given ? m->images : m->shape > 1 ? (int)strlen(m->stokes) : 1;
 }
 
-/* to += factor x from, every so many numbers */
+/* to += factor x from, with steps in numbers */
 static void add_numbers(const void *from, int64_t from_step, void *to, int64_t to_step,
                         int64_t count, const double factor[2], bool double_precision)
 {

@@ -23,13 +23,13 @@ typedef struct {
     double basis[4][4][2];
     bool of_correlations; /* images are correlations of the sky; else Stokes parameters */
     int correlation[4];   /* of image r, where they are */
-    int element[4][4];    /* [visibility][image] its number among those that are not 0; -1 */
+    int element[4][4];    /* [visibility][image] its number among the nonzero ones; -1 */
     int elements;
-    bool given; /* by a value: shape is 1, and images are as they are */
+    bool given; /* by a value: shape is 1, and images are not combined */
 } image_mueller;
 
 /* Finishes one that has shape, stokes, circular, times, channels, groups: blocks by the axes of an
- * observation, images and elements by what takes the fewest functions for a visibility. */
+ * observation, images and elements with the fewest functions for a visibility. */
 void image_mueller_make(image_mueller *mueller, const grove_node *obs);
 void image_mueller_free(image_mueller *mueller);
 int64_t image_mueller_functions(const image_mueller *mueller);
@@ -43,8 +43,8 @@ void image_mueller_element(const image_mueller *mueller, int j, int r, const dou
 char *image_mueller_label(const image_mueller *mueller);
 bool image_mueller_read(const char *label, const grove_node *obs, image_mueller *mueller);
 
-/* Index sets as of grove_convolution_mueller for data of so many elements, 1, 2 or 4, to be freed;
- * NULL where there is a single function, or sets are given: [time block][p][q][channel
+/* Index sets as of grove_convolution_mueller for data of `elements` elements, 1, 2 or 4, to be
+ * freed; NULL where there is a single function, or sets are given: [time block][p][q][channel
  * block][way][element][image]. */
 int32_t *image_mueller_index(const image_mueller *mueller, int elements);
 

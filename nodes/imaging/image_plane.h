@@ -57,9 +57,7 @@ static inline bool image_is_within(const double uvw[3], double freq, const doubl
     return true;
 }
 
-/* A hash of the numbers of an input's pixels, `count` each, of which the host has the first at
- * `from`.
- */
+/* A hash of the numbers of an input's pixels, `count` each; the host has the first at `from`. */
 grove_hash image_plane_hash(const grove_call *call, int input, const void *from,
                             const grove_gridder_image *image, int count);
 

@@ -43,7 +43,7 @@ static bool place(const image_grid *grid, double (*r)[3], double l, double m, do
     return there[2] > 0;
 }
 
-/* Shares a flux out; what falls beside the grid. */
+/* Shares a flux out; returns the flux outside of the grid. */
 static double share(const image_grid *grid, const double at[2], double flux, double *to)
 {
     double x = floor(at[0]), y = floor(at[1]), lost = 0;

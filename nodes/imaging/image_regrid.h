@@ -19,7 +19,7 @@ void image_rotation(const double from[2], const double to[2], double matrix[3][3
  * projection about any centre, to `to` [rows][columns]. Each pixel is cut into parts that are no
  * larger than a third of a pixel of the grid, and each part is shared out, by bilinear weights,
  * among the four pixels of the grid around its centre: sums of fluxes and their centres of gravity
- * stay. What falls beside the grid is returned. */
+ * stay. Returns the flux outside of the grid. */
 double image_regrid(const grove_image *image, const double centre[2], int64_t plane,
                     const image_grid *grid, double *to);
 

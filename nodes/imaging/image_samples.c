@@ -69,7 +69,7 @@ image_extent image_part_extent(const image_part *part)
     return e;
 }
 
-/* Whether the part lacks a row. */
+/* Whether a row of the part is missing. */
 static bool is_missing(const image_part *part, const steps *missing, int64_t time, int64_t baseline)
 {
     return part->missing && part->missing->flags &&
@@ -109,7 +109,7 @@ typedef struct {
     int64_t *beyond;     /* [row] */
 } work;
 
-/* Whether u and v are within what counts. */
+/* Whether u and v are within the limits. */
 static bool is_only_w(const double uvw[3], double freq, const double longest[3])
 {
     return image_is_within(uvw, freq, (double[]){longest[0], longest[1], INFINITY});
@@ -329,7 +329,7 @@ void image_sizes_add(image_sizes *sizes, const image_samples *s, int stokes)
     }
 }
 
-/* ---- what the classes that make samples share ---- */
+/* ---- shared by the classes that make samples ---- */
 
 int image_samples_find_missing(grove_node *node, int k)
 {

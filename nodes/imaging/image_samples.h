@@ -11,7 +11,7 @@
 /* The arrays of a part. `data` and `weights` may be NULL: 1. */
 typedef struct {
     const grove_array *data, *weights, *uvw;
-    /* Flags rows that the set lacks, of which the others may hold anything: see
+    /* Flags rows missing in the set, which are undefined in the other arrays: see
      * grove_node_add_rows_input. NULL: there are none. */
     const grove_array *missing;
     bool all_rows; /* samples are made of these, too, with weights and baselines of 0 */
@@ -33,7 +33,7 @@ int64_t image_part_times(const image_part *part, const image_extent *extent, int
                          int64_t samples);
 
 /* Samples of times [first, first + count) of the part, with numbers of that precision: all rows of
- * its extent, but those that it is missing. */
+ * its extent, except missing ones. */
 typedef struct {
     grove_gridder_samples samples;
     double *uvw;
@@ -50,8 +50,8 @@ int image_samples_make(const grove_call *call, const image_part *part, int64_t f
                        bool double_precision, image_samples *samples);
 void image_samples_free(image_samples *samples);
 
-/* What sums over samples that no order changes need: the exact sum of the weights; of weight |V|,
- * or of the weight where there are no data, the sum and the largest one. */
+/* Sizes needed for sums over samples that are the same in any order: the exact sum of the weights;
+ * of weight |V|, or of the weight where there are no data, the sum and the largest one. */
 typedef struct {
     image_sum weight, size;
     double largest;
@@ -60,19 +60,19 @@ typedef struct {
 /* Adds samples of double precision, with `stokes` complex numbers each. */
 void image_sizes_add(image_sizes *sizes, const image_samples *samples, int stokes);
 
-/* ---- what the classes that make samples share ---- */
+/* ---- shared by the classes that make samples ---- */
 
 /* Only in check: the input `missing` of a part with data of input k (-1: none); -1: there is none.
  */
 int image_samples_find_missing(grove_node *node, int k);
-/* Only in check: the input that has the weights: `weights` if it is given, else those of the set
- * that input `like` comes from, if they suit visibilities of so many elements; -1: there are none.
- * 0, or a code with a message. */
+/* Only in check: the input that has the weights: `weights` if it is given, else the weights of the
+ * set that input `like` comes from, if they suit visibilities of `elements` elements; -1: there are
+ * none. 0, or a code with a message. */
 int image_samples_find_weights(grove_node *node, int like, int elements, int *weights);
 /* Only in check: the result has none of the axes of the inputs. */
 void image_samples_consume_axes(grove_node *node);
-/* There are no samples that count: GROVE_INVALID. `outside`: of so many the baselines are longer
- * than `limit`, such as "max_uvw". */
+/* There are no samples that count: GROVE_INVALID. `outside`: the number of samples with baselines
+ * longer than `limit`, such as "max_uvw". */
 int image_samples_none(const grove_node *node, int64_t outside, const char *limit);
 void image_samples_warn_not_finite(const grove_node *node, int64_t not_finite); /* 0 is fine */
 

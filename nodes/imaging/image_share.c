@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Times in a row, in as many places of an observation, whose baselines are divided to foretell. */
+/* Times in a row, in as many places of an observation, whose baselines are divided for the
+ * estimate. */
 enum { RUN = 256, RUNS = 4, BASELINES = 64, GROUPS = 8 /* of channels */ };
 
 /* Every so manyth baseline at `times` times; [time][baseline][u, v, w]. */
@@ -38,7 +39,7 @@ static int32_t *number_blocks(int64_t cells, int64_t first, int64_t count)
     return block;
 }
 
-/* The channels of some of the groups, and numbers of what shares a subgrid along them. */
+/* The channels of some of the groups, and numbers of the blocks that share a subgrid along them. */
 typedef struct {
     int64_t count;
     double *freq;

@@ -7,11 +7,11 @@
 #include "plugin.h"
 
 /* How many visibilities share a subgrid, by the antennas' positions at some of the times. Channels
- * are in so many groups, in order, that share none. 0: the observation has no positions. */
+ * are in `groups` groups, in order, that share none. 0: the observation has no positions. */
 double image_share_foretell(const grove_node *obs, const grove_idg_plan *plan,
                             const image_terms *terms, int64_t groups);
-/* What a plan's cost goes by, where the observation has more samples than bounds->samples: how
- * many, and how many of them share a square of the uv plane. */
+/* The numbers that determine a plan's cost, where the observation has more samples than
+ * bounds->samples: how many, and how many of them share a square of the uv plane. */
 void image_share_survey(const grove_node *obs, const grove_gridder_image *image,
                         grove_gridder_bounds *bounds, grove_idg_wanted *wanted);
 

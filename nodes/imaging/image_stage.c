@@ -213,7 +213,7 @@ int64_t image_stage_out_step(const grove_args *args, const char *name)
     return d < 0 ? 0 : args->out.stride[d];
 }
 
-/* What is consumed follows what is left of the same kind. */
+/* A consumed axis follows a remaining one of the same kind. */
 int64_t image_stage_in_step(const grove_args *args, int input, const char *name)
 {
     const int kind = grove_axis_kind(name);

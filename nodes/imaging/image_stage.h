@@ -1,4 +1,4 @@
-/* What the stages of an image share: the grid of uv planes that their options choose. */
+/* Shared by the stages of an image: the grid of uv planes that their options choose. */
 #ifndef GROVE_NODES_IMAGE_STAGE_H
 #define GROVE_NODES_IMAGE_STAGE_H
 
@@ -31,30 +31,29 @@
 /* The largest |u|, |v| and |w|, wavelengths at the highest frequency, by max_uvw or the antennas'
  * positions; 0: not known. 0, or a code with a message. */
 int image_stage_longest(const grove_node *node, const grove_node *obs, double longest[3]);
-/* What baselines are longer than that do not count, for a message: "the antennas are apart". */
+/* The limit beyond which baselines do not count, for a message: "the antennas are apart". */
 const char *image_stage_limit(const grove_node *node);
 
-/* The image and the bounds that the options give; `flat`: without w, whatever w_terms says. 0, or a
+/* The image and the bounds that the options give; `flat`: without w, regardless of w_terms. 0, or a
  * code with a message. */
 int image_stage_read(const grove_node *node, const grove_node *obs, bool flat,
                      grove_gridder_image *image, grove_gridder_bounds *bounds);
 /* Chooses kernels, grid and planes of one image by the options and by the antennas' positions,
  * beyond which no baseline is: the same options give the same planes. `flat`: a single one,
- * whatever w_terms says. 0, or a code with a message. */
+ * regardless of w_terms. 0, or a code with a message. */
 int image_stage_plan(const grove_node *node, const grove_node *obs, bool flat,
                      grove_gridder_plan *plan);
-/* The same for image-domain gridding, whose grid is that of plan->grid. Where max_uvw is not given
- * it goes by the observation's times and channels, too. */
+/* The same for image-domain gridding, whose grid is plan->grid. If max_uvw is not given it depends
+ * on the observation's times and channels, too. */
 int image_stage_plan_idg(const grove_node *node, const grove_node *obs, grove_idg_plan *plan);
-/* The options that a plan was made by, and what they and the observation chose, as the label of an
+/* The options of a plan, and the numbers chosen by them and the observation, as the label of an
  * axis; to be freed. */
 char *image_stage_label(const grove_node *node, const grove_gridder_plan *plan);
-/* Whether a label is that of this plan. 0, or GROVE_SHAPE with a message that names what differs.
- */
+/* Whether a label is this plan's. 0, or GROVE_SHAPE with a message that names the difference. */
 int image_stage_check_label(const grove_node *node, const char *label,
                             const grove_gridder_plan *plan);
 
-/* Which axes an array of a stage has beside w_plane. */
+/* The axes of a stage's array besides w_plane. */
 typedef enum { IMAGE_STAGE_GRID /* v, u */, IMAGE_STAGE_SKY /* m, l */ } image_stage;
 
 /* The axes that the planes have along u and v, wavelengths, or after their transform along l and m,
@@ -62,8 +61,8 @@ typedef enum { IMAGE_STAGE_GRID /* v, u */, IMAGE_STAGE_SKY /* m, l */ } image_s
 double image_stage_step(const grove_gridder_plan *plan, image_stage stage, int d);
 extern const char *const image_stage_names[2][2]; /* along l or u, along m or v */
 
-/* Only in check: adds the axes w_plane (wavelengths) and those of the stage to the result. The
- * labels of w_plane say what options the planes were made with. */
+/* Only in check: adds the axes w_plane (wavelengths) and the stage's axes to the result. The labels
+ * of w_plane have the options of the planes. */
 int image_stage_add_axes(grove_node *node, const grove_gridder_plan *plan, image_stage stage);
 /* Whether an input has these axes, and was made with the same options. 0, or GROVE_SHAPE with a
  * message. */
@@ -75,8 +74,8 @@ int image_stage_check(const grove_node *node, int input, const grove_gridder_pla
 int64_t image_stage_out_step(const grove_args *args, const char *name);
 int64_t image_stage_in_step(const grove_args *args, int input, const char *name);
 
-/* Walks through all cells of the axes that a transform of u and v, or l and m, leaves as they are;
- * with `planes`, of those beside w_plane. */
+/* Walks through all cells of the axes that a transform of u and v, or l and m, does not change;
+ * with `planes`, of all except w_plane. */
 typedef struct {
     const grove_args *args;
     int64_t index[GROVE_MAX_AXES], at, cells;

@@ -15,18 +15,18 @@ typedef struct {
     int used;                              /* bit k: element k is used */
 } image_stokes;
 
-/* Reads the option "stokes", of the parameters that are wanted of data of a form; circular:
- * receptors. 0, or a code with a message. */
+/* Reads the option "stokes", of the requested parameters of data of a form; circular: receptors. 0,
+ * or a code with a message. */
 int image_stokes_read(const grove_node *node, const grove_form *form, bool circular,
                       image_stokes *stokes);
 /* One in place of several: the sum of all elements that they use, which has their weight. */
 void image_stokes_join(image_stokes *stokes);
 /* Whether a text is of letters of IQUV, each at most once. 0, or a code with a message. */
 int image_stokes_check_letters(const grove_node *node, const char *text);
-/* What the elements of a matrix are of these parameters, letters of IQUV. */
+/* The elements of a matrix as combinations of these parameters, letters of IQUV. */
 void image_stokes_elements(const char *parameters, bool circular, image_stokes *stokes);
 /* Reads the option "stokes", of the parameters that an image of `count` numbers per pixel has, and
- * finds what the elements of a matrix are. */
+ * finds the elements of a matrix. */
 int image_stokes_expand(const grove_node *node, int count, bool circular, image_stokes *stokes);
 
 /* Writes the correlations of Stokes parameters as the result of a call, a matrix per time, baseline

@@ -82,7 +82,7 @@ int image_subgrids_of_planes(const grove_node *node, int parameters, bool circul
         mix->element[c] = c;
         for (int r = 0; r < parameters; r++) {
             mix->factor[r][c][0] = s.factor[r][c][0];
-            mix->factor[r][c][1] = -s.factor[r][c][1]; /* what is the adjoint's conjugate */
+            mix->factor[r][c][1] = -s.factor[r][c][1]; /* the adjoint's conjugate */
         }
     }
     return 0;

@@ -30,7 +30,7 @@ static int keep(const grove_call *call, uint64_t bytes, void **at)
     return *at ? 0 : grove_call_keep(call, bytes, at);
 }
 
-/* The table goes there by a kernel, since what is sent is gone when the call ends. */
+/* The table goes there by a kernel, since memory that is sent is freed when the call ends. */
 static int send_table(const grove_call *call, const grove_idg_plan *plan, void *to)
 {
     const int64_t real = call->double_precision ? sizeof(double) : sizeof(float);
@@ -89,7 +89,7 @@ typedef struct {
     bool adds; /* to planes */
 } sampling;
 
-/* Sizes; false: the result has other axes than those of visibilities. */
+/* Sizes; false: the result has other axes than visibilities. */
 static bool find_extent(sampling *s)
 {
     static const int kinds[] = {GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ};
@@ -153,7 +153,7 @@ static int make_terms(sampling *s)
     if (terms->input < 0)
         return 0;
     if (s->in->flags && args->in[s->in->flags + terms->input].data)
-        return GROVE_MISSING; /* of flags the host tells */
+        return GROVE_MISSING; /* the host reports flags */
     const image_terms_numbers from =
         image_terms_of_view(args, terms->input, s->call->double_precision);
     const int code = image_terms_divide(s->call, terms, s->plan, &part, &s->made);
@@ -162,7 +162,7 @@ static int make_terms(sampling *s)
                                              &s->made_terms);
 }
 
-/* All that the kernels read beside visibilities, in one piece: a call sends few. */
+/* All that the kernels read besides visibilities, in one piece: a call sends few. */
 static int send_all(sampling *s)
 {
     enum { COUNT = 6, ALIGNED = 256 };
@@ -232,14 +232,14 @@ static int begin(sampling *s, bool planes)
     int code = find_extent(s) ? find_samples(s) : GROVE_MISSING;
 
     if (!code && s->adds && image_subgrids_beyond(&s->samples, &s->plan->grid.bounds))
-        return GROVE_MISSING; /* of w beyond the layers the host tells */
+        return GROVE_MISSING; /* the host reports w beyond the layers */
     if (!code && s->adds && s->samples.rows * s->samples.channels >= INT32_MAX)
         return GROVE_MISSING; /* more than image_device_weigh takes */
     code = code ? code : make_terms(s);
     return code ? code : open_device(s->call, s->plan, planes, s->d);
 }
 
-/* The subgrids of parts of the channels, and what is sent. */
+/* Divides parts of the channels into subgrids, and sends the lists. */
 static int divide(sampling *s, const grove_idg_part *parts, int count)
 {
     const grove_idg_slots none = {0};
@@ -345,7 +345,7 @@ static int free_slots(const sampling *s, int32_t k)
                 : grove_call_zero(s->call, d->planes, grove_idg_device_find_sizes(s->plan).planes);
 }
 
-/* What the slots have from here on. */
+/* Takes the new content of the slots. */
 static void take_slots(sampling *s)
 {
     const grove_idg_slots before = s->d->slots;
@@ -413,7 +413,7 @@ int image_subgrids_device_add(const grove_call *call, const grove_idg_plan *plan
 
 /* ---- prediction ---- */
 
-/* The w-tiles of launches from k on, up to those that have others in their slots. */
+/* The w-tiles of launches from k on, up to the launches that have others in their slots. */
 static int put_slots(sampling *s, int32_t k, const image_subgrids_planes *planes)
 {
     const grove_idg_slots *slots = &s->work.slots;

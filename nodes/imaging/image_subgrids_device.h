@@ -1,6 +1,6 @@
-/* Image-domain gridding on a device: what grid and degrid do in their calls there. Functions return
- * 0, or the code of the first grove_call_... that failed, or GROVE_MISSING: the host is to compute
- * it. Plans have the precision of the call. */
+/* Image-domain gridding on a device: the work of grid and degrid in their calls there. Functions
+ * return 0, or the code of the first grove_call_... that failed, or GROVE_MISSING: the host is to
+ * compute it. Plans have the precision of the call. */
 #ifndef GROVE_NODES_IMAGE_SUBGRIDS_DEVICE_H
 #define GROVE_NODES_IMAGE_SUBGRIDS_DEVICE_H
 
@@ -12,8 +12,8 @@
 
 /* Kept on the device from call to call; zero before the first. */
 typedef struct {
-    /* [image][band][plane][v][u], or of w-tiles [image][slot][v][u], those of degrid
-       [slot][v][u][image]; NULL: of degrid without w-tiles */
+    /* [image][band][plane][v][u], or of w-tiles [image][slot][v][u], for degrid
+     * [slot][v][u][image]; NULL: of degrid without w-tiles */
     void *planes;
     void *numbers, *images, *table;
     double *totals; /* [GROVE_GRIDDER_TOTALS] */
@@ -24,18 +24,17 @@ typedef struct {
 
 void image_subgrids_device_free(image_subgrids_device *d);
 
-/* Bytes of it, and of terms, which are so many; `planes`: it has some. */
+/* Bytes of it, including `terms` bytes of terms; `planes`: it has some. */
 uint64_t image_subgrids_device_memory(const grove_idg_plan *plan, uint64_t terms, bool planes);
 
 uint64_t image_subgrids_device_slot_bytes(const grove_idg_plan *plan);
 
-/* Adds the visibilities of the call to the planes, those of each band to its own, and to the
- * totals. */
+/* Adds the visibilities of the call to the planes, each band to its own, and to the totals. */
 int image_subgrids_device_add(const grove_call *call, const grove_idg_plan *plan,
                               const image_terms *terms, const image_bands *bands,
                               const image_device_inputs *in, image_subgrids_device *d,
                               grove_idg_counts *counts);
-/* What slots have, to the w-tiles of the host. */
+/* Adds the content of slots to the w-tiles of the host. */
 int image_subgrids_device_fetch_slots(const grove_call *call, const grove_idg_plan *plan,
                                       const void *planes, const grove_idg_slots *slots,
                                       grove_idg *to);
@@ -45,8 +44,8 @@ int image_subgrids_device_fetch(const grove_call *call, const grove_idg_plan *pl
 int image_subgrids_device_give(const grove_call *call, const grove_idg_plan *plan,
                                const image_subgrids_device *d);
 
-/* What is predicted: planes, an input of the call, with steps along u, v, w_plane and freq, in
- * bytes; of w-tiles `find` makes *host have those of one of the cube's planes. */
+/* The planes for a prediction, an input of the call, with steps along u, v, w_plane and freq, in
+ * bytes; for w-tiles `find` sets *host to the w-tiles of one of the cube's planes. */
 typedef struct {
     const image_cube *cube;
     const void *at;

@@ -1,5 +1,5 @@
-/* Sums of numbers that are exact, and so the same in any order: integers of 32 bits and more, of
- * which each counts multiples of another power of two (Neal 2015). */
+/* Sums of numbers that are exact, and so the same in any order: integers of 32 bits and more; each
+ * counts multiples of another power of two (Neal 2015). */
 #ifndef GROVE_NODES_IMAGE_SUM_H
 #define GROVE_NODES_IMAGE_SUM_H
 

@@ -92,7 +92,7 @@ int image_terms_check(const grove_node *node, const grove_gridder_image *image, 
 
 /* ---- blocks ---- */
 
-/* The number of the block that a cell is in, from that of the first one. */
+/* The number of the block that a cell is in, less the first cell's. */
 static int64_t block_of(int64_t cells, int64_t first, int64_t k)
 {
     return cells ? (first + k) / cells - first / cells : 0;
@@ -136,7 +136,7 @@ static int64_t number_channels(const image_terms *t, const image_terms_part *par
     return now + 1;
 }
 
-/* Of so many blocks of times and channels. */
+/* Bytes of `blocks` blocks of times and channels. */
 static uint64_t bytes_of(const image_terms *t, const grove_idg_plan *plan, int64_t blocks)
 {
     return (uint64_t)(blocks * t->stations * t->elements * plan->side * 2 * grove_idg_line(plan)) *
@@ -191,7 +191,7 @@ image_terms_numbers image_terms_of_view(const grove_args *args, int input, bool 
 
 /* ---- pixels ---- */
 
-/* Adds to what a pixel has of a direction; taps are in the order of directions. */
+/* Adds to a pixel's factor of a direction; taps are in the order of directions. */
 static void add_tap(grove_idg_taps *taps, int64_t at, double factor)
 {
     int k = taps->count;
@@ -312,7 +312,7 @@ static bool sample_rows(const sampling *s, int64_t at, int64_t flag_at)
     return good;
 }
 
-/* The pixels of an element, number `element` of those of all terms. */
+/* The pixels of an element, number `element` of all terms' elements. */
 static void sample_pixels(const sampling *s, int64_t element)
 {
     const int side = s->plan->side;

@@ -21,7 +21,7 @@ extern const char *const image_terms_axes[5]; /* l, m, station: whole; time, fre
 /* Only in check: whether option jones, where it is given, is of directions that cover the image,
  * and maybe of stations, times and channels. 0, or a code with a message. */
 int image_terms_check(const grove_node *node, const grove_gridder_image *image, image_terms *terms);
-/* Bytes of the terms of so many times, and channels of so many bands, at most. */
+/* Bytes of the terms of `times` times, and `channels` channels of `bands` bands, at most. */
 uint64_t image_terms_bytes(const image_terms *terms, const grove_idg_plan *plan, int64_t times,
                            int64_t channels, int64_t bands);
 /* On a device, with all that it makes them from but the raster. */
@@ -34,9 +34,8 @@ typedef struct {
     const image_bands *bands; /* at whose ends blocks of channels end, too; NULL: nowhere */
 } image_terms_part;
 
-/* Where the numbers of a tile are: complex ones, cells so many bytes apart, elements one after the
- * other; along l, m, station, time, freq. Times and channels are counted from those of the first
- * one. */
+/* Where the numbers of a tile are: complex ones, cells `step` bytes apart, elements one after the
+ * other; along l, m, station, time, freq. Times and channels are counted from the first cell's. */
 typedef struct {
     const char *at;
     const unsigned char *flags; /* one byte where there is a cell of `at`; NULL: none */
@@ -44,7 +43,7 @@ typedef struct {
     bool double_precision;
 } image_terms_numbers;
 
-/* Those of a part. */
+/* The numbers of a part. */
 image_terms_numbers image_terms_of_array(const grove_array *array, const image_terms_part *part);
 image_terms_numbers image_terms_of_view(const grove_args *args, int input, bool double_precision);
 
@@ -69,9 +68,9 @@ int image_terms_make(const grove_call *call, const image_terms *terms, const gro
 /* How much each pixel has of the directions of the raster, [l, m][pixel]. */
 void image_terms_taps(const image_terms *terms, const grove_idg_plan *plan, grove_idg_taps *taps);
 
-/* The numbers of those that were divided, made by the device of the call until the call ends, from
- * numbers that lie there. 0, the code of a grove_call_..., or GROVE_MISSING: the host is to compute
- * it, or to tell that numbers are not finite. */
+/* The numbers of divided terms, made by the device of the call until the call ends, from numbers
+ * that lie there. 0, the code of a grove_call_..., or GROVE_MISSING: the host is to compute it, or
+ * to report numbers that are not finite. */
 int image_terms_make_on_device(const grove_call *call, const image_terms *terms,
                                const grove_idg_plan *plan, const image_terms_numbers *from,
                                const image_terms_made *made, const void **at);

@@ -1,5 +1,5 @@
-/* The baselines of an observation as its antennas and times make them, before any data are read: by
- * these images tell what they will take. */
+/* The baselines of an observation as its antennas and times make them, before any data are read:
+ * images estimate their memory from these. */
 #ifndef GROVE_NODES_IMAGE_TRACKS_H
 #define GROVE_NODES_IMAGE_TRACKS_H
 
@@ -17,7 +17,7 @@ typedef struct {
 image_tracks image_tracks_of(const grove_node *obs);
 void image_tracks_free(image_tracks *tracks);
 
-/* What each plane of a gridder will take, [planes] bytes: the blocks that the tracks touch at these
+/* The memory of each plane of a gridder, [planes] bytes: the blocks that the tracks touch at these
  * frequencies; without tracks, all that the bounds allow. */
 void image_tracks_planes(const image_tracks *tracks, const grove_gridder_plan *plan,
                          const double *freq, int64_t channels, uint64_t *bytes);

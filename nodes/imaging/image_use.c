@@ -1,4 +1,4 @@
-/* What samples need beside functions: index sets and gradients that are values. */
+/* Inputs of samples besides functions: index sets and gradients that are values. */
 #include "nodes/imaging/image_functions.h"
 
 #include "base/error.h"

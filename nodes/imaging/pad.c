@@ -194,7 +194,7 @@ static copying copying_of(const grove_call *call)
         c.skip[d] = c.w->changes[d] ? call->args->origin[c.out[d]] + c.w->first[d] : 0;
         c.size[d] = c.w->changes[d] ? c.w->size[d] : call->args->size[c.out[d]];
         for (int k = 0; k < call->args->axes; k++)
-            if (call->args->axis[k] == c.w->kind[d]) /* what is consumed comes last */
+            if (call->args->axis[k] == c.w->kind[d]) /* consumed axes come last */
                 c.in[d] = call->args->in[0].stride[k];
     }
     return c;

@@ -312,8 +312,7 @@ static int make_gridder(const grove_call *call, const predictor *p, const predic
     return to->gridder ? 0 : GROVE_NO_MEMORY;
 }
 
-/* A gridder for the image, or a plane of a cube, unless it has that of the one that was asked for
- * last. */
+/* A gridder for the image, or a plane of a cube, unless it is the gridder requested last. */
 static int find_gridder(const grove_call *call, const predictor *p, const prediction *run,
                         const char *pixels, transformed *to)
 {

@@ -1,4 +1,4 @@
-/* The inside of predict_image, shared with what it does on devices. */
+/* The inside of predict_image, shared with its work on devices. */
 #ifndef GROVE_NODES_PREDICT_IMAGE_H
 #define GROVE_NODES_PREDICT_IMAGE_H
 
@@ -20,9 +20,9 @@ typedef struct {
     int max_uvw;       /* input of the largest |u|, |v|, |w| */
     int max_freq;      /* input of the highest of frequencies that are given; -1: none are */
     int kind[2];       /* of the axes l and m */
-    uint64_t fixed[2]; /* bytes beside the planes of w, in single and in double precision */
+    uint64_t fixed[2]; /* bytes besides the planes of w, in single and in double precision */
     image_cube cube;
-    char *expression; /* what a call stands for; NULL: itself */
+    char *expression; /* equivalent expression of a call; NULL: itself */
     char why[200];    /* of the method */
 } predictor;
 
@@ -34,7 +34,7 @@ typedef struct {
     int64_t first, end; /* planes of w that are there; 0, 0: none */
 } transformed;
 
-/* What a device has: planes of w of one image after the other, and of which they are. */
+/* The state of a device: planes of w of one image after the other, and hashes of their images. */
 typedef struct {
     image_device device;
     grove_hash plan_of;
@@ -54,8 +54,8 @@ typedef struct {
     int device_count;
 } prediction;
 
-/* Bytes from the first pixel of the call's input to that of a plane of a cube. An axis that is
- * consumed follows what is left of the same kind. */
+/* Bytes from the first pixel of the call's input to the first one of a plane of a cube. A consumed
+ * axis follows a remaining one of the same kind. */
 int64_t predictor_plane_offset(const grove_call *call, const predictor *p, int plane);
 /* The highest frequency: of the channels, or of those in their place. */
 double predictor_highest(const predictor *p, const double *max_freq);
@@ -66,8 +66,8 @@ void predictor_longest(const predictor *p, const double *max_uvw, double highest
 int predictor_plan(const grove_call *call, const predictor *p, double highest,
                    const double *max_uvw, grove_gridder_plan *plan);
 
-/* Only in check: by option method; p->expression is what the call stands for, or NULL: itself. 0,
- * or a code with a message. */
+/* Only in check: by option method; p->expression is the equivalent expression, or NULL: the call
+ * itself. 0, or a code with a message. */
 int predictor_choose_method(grove_node *node, predictor *p);
 
 /* Of the class. */

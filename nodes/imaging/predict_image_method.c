@@ -1,4 +1,4 @@
-/* Which gridder predicts from an image: the stages that a call stands for. */
+/* The gridder that predicts from an image: the stages equivalent to a call. */
 #include "nodes/imaging/image_method.h"
 #include "nodes/imaging/image_tracks.h"
 #include "nodes/imaging/predict_image.h"
@@ -44,7 +44,7 @@ static char *stage_of(const grove_node *node, const predictor *p)
 
 static const char of_one_number[] = " * constant([1, 0, 0, 1], shape=matrix)";
 
-/* By convolution functions: the stages that a call stands for. */
+/* By convolution functions: the stages equivalent to a call. */
 static void express(const grove_node *node, predictor *p, const char *stokes)
 {
     char *stage = stage_of(node, p), *functions = image_method_functions(node, stokes, stage);

@@ -42,7 +42,7 @@ typedef struct {
 
 typedef struct {
     image_sizes sizes; /* of exact sums, of the first walk */
-    double quantum;    /* of which weights are multiples; 0: of none */
+    double quantum;    /* weights are multiples of it; 0: of none */
     double sum[];      /* [cell] */
 } cells_of_weights;
 

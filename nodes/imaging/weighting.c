@@ -57,7 +57,7 @@ typedef struct {
     uv_density_cells cells;
 } weighting;
 
-/* The density's call, with what was given here. */
+/* The density's call, with the options given here. */
 static int add_density(grove_node *node, weighting *w, const grove_gridder_image *image)
 {
     char text[400];
