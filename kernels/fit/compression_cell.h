@@ -39,7 +39,7 @@ typedef struct {
 
 #define EACH for (int i = 0; i < PIECES; i++)
 
-/* First and second lanes of each two of vectors a and b, by turns. */
+/* First and second lanes of each two of vectors a and b, alternately. */
 #if defined(__AVX2__) && !defined(__AVX512F__)
 #define EVEN_OF(a, b) __builtin_shufflevector(a, b, 0, 4, 2, 6)
 #define ODD_OF(a, b)  __builtin_shufflevector(a, b, 1, 5, 3, 7)
@@ -147,7 +147,7 @@ INLINE cell rotate(cell a, int r)
 #endif
 }
 
-/* The parts of a number that a product with its conjugate wants. */
+/* The parts of a number that a product with its conjugate needs. */
 typedef struct {
     cell re, im;
 } factor;
@@ -163,7 +163,7 @@ INLINE cell conjugate_product(factor a, cell b)
     return add_product(times(a.re, b), a.im, swap(b));
 }
 
-/* Floats as doubles; the compilers' own conversion of vectors goes by pieces. */
+/* Floats as doubles; the compilers' own conversion of vectors works in pieces. */
 INLINE vec widen(floats x)
 {
 #if defined(__AVX512F__)
@@ -176,8 +176,8 @@ INLINE vec widen(floats x)
 }
 
 /* Bytes that memory is asked for in advance: the next rows, which mostly follow. Rows of several
- * arrays take turns, and each is too short for a processor to see that by itself. The shorter
- * way is for what is put down first, of many arrays. */
+ * arrays take turns, and each is too short for a processor to predict that. The shorter distance is
+ * for arrays that are stored first: they are many. */
 enum { AHEAD = 2048, FAR_AHEAD = 4096 };
 
 INLINE int is_zero(const integers *bits)

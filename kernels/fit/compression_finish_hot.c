@@ -58,7 +58,7 @@ static void finish_diagonal(const double *running, int groups, double *sums)
     }
 }
 
-/* Element c of rows (j - c) mod 4: that of model element j with correlation c. */
+/* Element c of rows (j - c) mod 4: of model element j with correlation c. */
 INLINE void put_turned(double *to, const four rows[4], int j)
 {
     const four low = __builtin_shufflevector(rows[j], rows[(j + 3) % 4], 0, 5, 2, 7),
@@ -99,7 +99,7 @@ INLINE int has_own(const double *running)
 }
 
 /* conj(m_e) m_(e + r) of groups g and h; r is 0 for the first products in `running`, which are of
- * all correlations, and in `own` for those of each. */
+ * all correlations, and in `own` for each correlation's. */
 INLINE void finish_product(const double *running, const double *own, int n, int j, int k,
                            double *sums)
 {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* LANES of a cell's numbers from `first` on, after the last of which comes the first. */
+/* LANES of a cell's numbers from `first` on; after the last number comes the first. */
 INLINE vec rotated(const double *cell_, int first)
 {
 #if defined(__AVX512F__)
@@ -123,7 +123,7 @@ INLINE void add_own_squares(const double *weight, int step, const double *m, int
         }
     for (int c = 0; c < 4; c++)
         for (int i = 0; i < HALF; i++)
-            for (int j = 0; j < LANES; j++) /* of two parts by turns */
+            for (int j = 0; j < LANES; j++) /* of two parts alternately */
                 sums[32 * c + LANES * (2 * i + j % 2) + j / 2 * 2] += sum[c][i][j];
 }
 

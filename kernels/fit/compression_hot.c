@@ -123,9 +123,9 @@ INLINE sample sample_of(const grove_compression_block *block, int64_t k)
 }
 
 /* Numbers, power, and products with the first model; in the full form with its four rotations. With
- * `pair` also those of the model with itself for equal weights. The cells are those of a block, or
- * of a row, which are read here for the only time. Of a row false, and nothing is added: some
- * number is not finite. */
+ * `pair` also products of the model with itself for equal weights. The cells are of a block, or of
+ * a row, which are read here for the only time. Of a row false, and nothing is added: some number
+ * is not finite. */
 INLINE int add_first(const grove_compression_block *block, const cells_of_row *from, int rotations,
                      int pair, double *sums, double *pairs)
 {

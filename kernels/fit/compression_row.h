@@ -1,4 +1,4 @@
-/* Rows of data, weights and a model that are read as they are: for compression_hot.c. */
+/* Rows of data, weights and a model that are read directly: for compression_hot.c. */
 #ifndef GROVE_KERNELS_COMPRESSION_ROW_H
 #define GROVE_KERNELS_COMPRESSION_ROW_H
 
@@ -35,15 +35,15 @@ typedef struct {
     cell w, d, m;
 } sample;
 
-/* The cells of a row, and what is known of their weights. */
+/* The cells of a row, and properties of their weights. */
 typedef struct {
     int64_t count;
     const char *data, *weights, *model;
     const unsigned char *flags;
     int64_t data_step, weights_step, model_step, flag_step;
-    four_floats kept[GROVE_COMPRESSION_CHANNELS]; /* 0: what is left out */
+    four_floats kept[GROVE_COMPRESSION_CHANNELS]; /* 0: left out */
     double own[GROVE_COMPRESSION_CHANNELS][4];    /* these, where they differ within cells */
-    four_masks counted, differ; /* how many are positive; 0: those of each cell are the same */
+    four_masks counted, differ; /* how many are positive; 0: each cell has equal ones */
 } cells_of_row;
 
 static const unsigned char no_flags[4];

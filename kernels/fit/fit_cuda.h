@@ -1,4 +1,4 @@
-/* What kernels of fits do on devices with cells and numbers; for fit_*.cu alone. */
+/* Functions of cells and numbers for kernels of fits on devices; for fit_*.cu alone. */
 #ifndef GROVE_KERNELS_FIT_CUDA_H
 #define GROVE_KERNELS_FIT_CUDA_H
 
@@ -43,7 +43,7 @@ __device__ __forceinline__ bool is_finite(complex x)
     return x.re - x.re == 0 && x.im - x.im == 0;
 }
 
-// Whether the baseline's length is within what is asked for.
+// Whether the baseline's length is within the requested range.
 __device__ inline bool is_in_range(const grove_args *args, const grove_fit_tile *tile,
                                    const place *p)
 {

@@ -27,7 +27,7 @@ __device__ __forceinline__ double real_part(derivative a, derivative b, double r
     return b.turn == 0 ? a.turn * im : a.turn * b.turn * re;
 }
 
-// What an item adds to the row of an unknown that its column a is of. Lanes take other columns.
+// Adds an item to the row of the unknown of its column a. Lanes take other columns.
 __device__ void add_item(const grove_gather_state *s, const double *from, const int32_t *unknowns,
                          int a, derivative of, double *row, double *gradient)
 {
@@ -103,7 +103,7 @@ __device__ void add_sums(const grove_args *args, const grove_gather_state *s,
     }
 }
 
-// What the host is given of the points follows each other in the result.
+// Copies the heads of the points for the host, one after the other, to the result.
 __device__ void copy_head(const grove_gather_domain *d, int j, const double *point, double *result)
 {
     const int lane = (int)threadIdx.x & 31, n = d->unknowns;

@@ -5,7 +5,7 @@
 
 namespace
 {
-// Element e of a cell's numbers; a scalar stands for all of them.
+// Element e of a cell's numbers; a scalar has the same for all.
 __device__ __forceinline__ complex element(const grove_view *view, const char *at, int e)
 {
     int k = view->elements > 1 ? e : 0;
@@ -65,14 +65,14 @@ struct sums {
     complex pair[GROVE_FIT_PIECE];
 };
 
-// What a thread adds: products of column a with the piece of others from `first` on, of which
-// bits of `partners` say which there are.
+// The products that a thread adds: of column a with the piece of others from `first` on that bits
+// of `partners` select.
 struct share {
     int a, first;
     unsigned partners;
 };
 
-// A sample: of weight -1, if it is not within what is asked for, or there is none.
+// A sample: of weight -1, if it is not within the requested range, or there is none.
 __device__ double sample_of(const grove_args *args, const grove_normal_state *s, const box *cells,
                             int64_t cell, int e)
 {

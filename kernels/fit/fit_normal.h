@@ -1,8 +1,8 @@
 /* Normal equations of a fit on a device: for each baseline and stretch, over its cells and
  * correlations,
  *     H_ab = sum w conj(dV_a) dV_b,  b_a = sum w conj(dV_a) (d - V),  chi^2 = sum w |d - V|^2
- * for the derivatives dV_a of the model V. What is flagged, not finite or without weight is left
- * out. */
+ * for the derivatives dV_a of the model V. Samples that are flagged, not finite or without weight
+ * are left out. */
 #ifndef GROVE_KERNELS_FIT_NORMAL_H
 #define GROVE_KERNELS_FIT_NORMAL_H
 
@@ -27,7 +27,7 @@ typedef struct {
     int32_t of_model[4], of_data[4];
 } grove_normal_state;
 
-/* Output: [stretch in time, in frequency][baseline] of so many doubles: */
+/* Output: [stretch in time, in frequency][baseline] of these doubles: */
 enum {
     GROVE_NORMAL_CHI2,
     GROVE_NORMAL_POWER,  /* sum w |d|^2 */

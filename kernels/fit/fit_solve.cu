@@ -19,7 +19,7 @@ struct shared {
     int order[MOST], place[GROVE_SOLVE_LARGE], found[GROUPS];
 };
 
-// What one block works at.
+// The work of one block.
 struct work {
     const grove_solve_system *system;
     const double *point;
@@ -53,7 +53,7 @@ __device__ double add_up(shared *sh, double x)
     return sum;
 }
 
-// The largest of what is left, the first of equal ones; -1: nothing is.
+// The largest of the remaining diagonal, the first of equal ones; -1: none.
 __device__ int find_pivot(const work *w, double *left)
 {
     shared *sh = w->sh;
@@ -119,7 +119,7 @@ __device__ int begin(const work *w)
     return (int)count;
 }
 
-// Row p becomes that of pivot number k; `first`: of the panel.
+// Row p becomes the row of pivot number k; `first`: of the panel.
 __device__ void make_row(const work *w, int k, int first, int p)
 {
     shared *sh = w->sh;
@@ -148,7 +148,7 @@ __device__ void make_row(const work *w, int k, int first, int p)
     __syncthreads();
 }
 
-// Takes the panel of the PANEL pivots before number k off what is left.
+// Subtracts the panel of the PANEL pivots before number k from the rest.
 __device__ void take_panel(const work *w, int k)
 {
     const shared *sh = w->sh;
@@ -193,7 +193,7 @@ __device__ int factor(const work *w, int size)
 
 /* ---- solutions ---- */
 
-// x of the pivots with L^T x = y, or 0 where y is nullptr, with x as it is elsewhere; it is 0 at
+// x of the pivots with L^T x = y, or 0 where y is nullptr, with x unchanged elsewhere; it is 0 at
 // the pivots before.
 __device__ void substitute_back(const work *w, const double *y)
 {
@@ -229,7 +229,7 @@ __device__ void subtract(const work *w, double *a, double factor, const double *
     __syncthreads();
 }
 
-// Takes out what lies in the null space, of its vectors before row `end`.
+// Takes out the components along vectors of the null space before row `end`.
 __device__ void project(const work *w, double *v, int end)
 {
     for (int c = 0; c < end; c++)
@@ -237,7 +237,7 @@ __device__ void project(const work *w, double *v, int end)
             subtract(w, v, product(w, v, w->matrix + c * w->n), w->matrix + c * w->n);
 }
 
-// An orthonormal basis of the null space, in the rows of what is left.
+// An orthonormal basis of the null space, in the remaining rows.
 __device__ void find_null(const work *w)
 {
     shared *sh = w->sh;

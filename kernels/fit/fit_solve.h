@@ -9,7 +9,7 @@
 enum {
     GROVE_SOLVE_UNKNOWNS = 1024, /* of a domain, at most */
     GROVE_SOLVE_COLUMNS = 16,    /* of a baseline, at most */
-    GROVE_SOLVE_FEW = 64,        /* up to so many unknowns blocks are small */
+    GROVE_SOLVE_FEW = 64,        /* up to this number of unknowns blocks are small */
     GROVE_SOLVE_SMALL = 32,      /* threads of a block */
     GROVE_SOLVE_LARGE = 256
 };
@@ -25,7 +25,7 @@ enum {
     GROVE_POINT_SUMS
 };
 
-/* What of it the host is given. */
+/* The part of it that the host gets. */
 GROVE_FN int64_t grove_point_head(int64_t unknowns)
 {
     return GROVE_POINT_SUMS + 2 * unknowns;
@@ -50,7 +50,7 @@ typedef struct {
     int32_t unknowns, items;
 } grove_gather_domain;
 
-/* Inputs: what fit_normal has made, the points, lists, and domains. */
+/* Inputs: the result of fit_normal, the points, lists, and domains. */
 typedef struct {
     int32_t domains, unknowns; /* unknowns: of the largest */
     int32_t columns;

@@ -7,7 +7,7 @@
 
 namespace
 {
-// Element e of a matrix: one stands for that number times the identity, two for a diagonal.
+// Element e of a matrix: one means that number times the identity, two a diagonal.
 __device__ __forceinline__ complex element(const grove_view *view, const char *at, int e)
 {
     int k = view->elements == 4 ? e : view->elements == 2 && e == 3;
@@ -17,7 +17,7 @@ __device__ __forceinline__ complex element(const grove_view *view, const char *a
     return {number(view, at, 2 * k), number(view, at, 2 * k + 1)};
 }
 
-// Bits of the four correlations from those of an array's elements.
+// Bits of the four correlations from bits of an array's elements.
 __device__ __forceinline__ unsigned spread(unsigned bits, int elements)
 {
     if (elements == 4)
@@ -84,7 +84,7 @@ __device__ double sample_of(const grove_args *args, const grove_fit_state *s, co
     return weight_of(args, s, &p, c);
 }
 
-// What a thread adds: products of number j with those from `first` on, of the n.
+// The products that a thread adds: of number j with numbers from `first` on, of the n.
 struct share {
     int c;
     int64_t j, first, n;
@@ -119,7 +119,7 @@ __device__ __forceinline__ reader read_model(const grove_args *args, const grove
     return read_input(args, s, k, s->full ? (int)(j % 4) : c, p);
 }
 
-// Those that a piece lacks are the left one.
+// A piece with fewer numbers repeats the left one.
 __device__ __forceinline__ numbers find_numbers(const grove_args *args, const grove_fit_state *s,
                                                 const share *own, const place *p)
 {
@@ -170,7 +170,7 @@ __device__ __forceinline__ complex read(const grove_args *args, const reader *fr
     return element(&args->in[from->k], from->at, from->e);
 }
 
-// Sums that the piece lacks are not written.
+// Sums of repeated numbers are not written.
 template <int bytes>
 __device__ __forceinline__ void add_cell(const grove_args *args, const numbers *n, double w,
                                          sums *to)

@@ -1,5 +1,5 @@
-/* Compressed sums of a fit on a device: what nodes/fit/compression.h says of data, weights and
- * models, over all stretches and baselines of a tile. */
+/* Compressed sums of a fit on a device: sums of data, weights and models as in
+ * nodes/fit/compression.h, over all stretches and baselines of a tile. */
 #ifndef GROVE_KERNELS_FIT_SUMS_H
 #define GROVE_KERNELS_FIT_SUMS_H
 

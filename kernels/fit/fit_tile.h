@@ -1,5 +1,5 @@
-/* What kernels of fits have in common: the stretches of a tile, boxes of times and channels, for
- * each of which and each baseline there are sums; and which baselines are too short or too long. */
+/* Common to kernels of fits: the stretches of a tile, boxes of times and channels, with sums for
+ * each stretch and baseline; and the limits of baselines' lengths. */
 #ifndef GROVE_KERNELS_FIT_TILE_H
 #define GROVE_KERNELS_FIT_TILE_H
 
@@ -18,11 +18,11 @@ typedef struct {
     int64_t centres;  /* in the table: of the whole axis' first channel */
 } grove_fit_tile;
 
-/* A thread adds products of one number with up to so many others. */
+/* The number of others with which a thread multiplies one number, at most. */
 enum { GROVE_FIT_PIECE = 4 };
 
-/* Threads for so many items of a row, of which `group` beside each other, of one warp, find the
- * weights of as many samples together: an element of a cell each. */
+/* Threads for the items of a row; `group` neighbours of one warp find the weights of as many
+ * samples together: an element of a cell each. */
 typedef struct {
     int64_t threads;
     int32_t group; /* a power of two, at least 4 */

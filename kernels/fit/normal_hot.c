@@ -45,7 +45,7 @@ INLINE void store(double *to, vec x)
 
 /* ---- loading ---- */
 
-/* The same in all instruction sets: compilers make what is longer than a register of several. */
+/* The same in all instruction sets: compilers make vectors longer than a register of several. */
 typedef int32_t bits8 __attribute__((vector_size(32)));
 typedef float single8 __attribute__((vector_size(32)));
 typedef double pair4 __attribute__((vector_size(32))); /* four complex numbers in single */
@@ -55,7 +55,7 @@ typedef int32_t bits4 __attribute__((vector_size(16)));
 typedef double double4 __attribute__((vector_size(32)));
 typedef double double2 __attribute__((vector_size(16)));
 
-/* What there is in numbers of four cells: bits that any has, and NaN where one is not finite. */
+/* Findings in numbers of four cells: bits that any has, and NaN where one is not finite. */
 typedef struct {
     bits8 any, wrong;
 } findings;
@@ -124,8 +124,8 @@ INLINE void put_two(__m128 x, const double *minus, double *to)
     _mm256_storeu_pd(to, minus ? _mm256_sub_pd(_mm256_loadu_pd(minus), y) : y);
 }
 
-/* Complex numbers of four cells, as they lie, become those of each element: in halves of registers,
- * which is what is converted, and between which some processors are slow to move numbers. */
+/* Sorts complex numbers of four cells, from the order in memory, by elements: in halves of
+ * registers, the unit of conversion, between which some processors are slow to move numbers. */
 INLINE void split_four(const float *from, int elements, int which, const double *minus, double *to,
                        int64_t plane, findings *found)
 {
@@ -163,7 +163,7 @@ INLINE void put_four(const pair4 *x, const double *minus, double *to)
 #endif
 }
 
-/* Complex numbers of four cells, as they lie, become those of each element. */
+/* Sorts complex numbers of four cells, from the order in memory, by elements. */
 INLINE void split_four(const float *from, int elements, int which, const double *minus, double *to,
                        int64_t plane, findings *found)
 {
@@ -352,7 +352,7 @@ static void weigh_single(const float *weight, const unsigned char *flags, int64_
 
 /* ---- sums ---- */
 
-/* How many samples count, their power, and those of residuals and the model: of one element. */
+/* How many samples count, and the power of samples, residuals and the model: of one element. */
 INLINE void add_power(const grove_normal_block *block, int64_t at, double *sums, double *residuals)
 {
     const double *residual = block->column + block->stride * block->columns + at;
@@ -432,7 +432,7 @@ INLINE void add_some_products(const double *weight, const double *left, int64_t 
     }
 }
 
-/* Products of a column with others, of which the first may be itself. */
+/* Products of a column with others; the first may be itself. */
 static void add_all_products(const double *weight, const double *left, int64_t count,
                              const partner *right, int others)
 {
@@ -445,7 +445,7 @@ static void add_all_products(const double *weight, const double *left, int64_t c
     }
 }
 
-/* Products of two columns, of which `b` follows, with themselves and with one partner of both, as
+/* Products of two columns, `b` after `a`, with themselves and with one partner of both, as
  * add_products makes them: each number is loaded, weighted and turned once. */
 INLINE void add_two(const double *weight, const double *a, const double *b, const double *c,
                     int64_t count, double *const to[5])
@@ -501,7 +501,7 @@ static void add_column(const grove_normal_block *block, int e, int a, int first,
     }
 }
 
-/* Products of columns a and b, which follow each other, with themselves and what follows. */
+/* Products of columns a and b, which follow each other, with themselves and later columns. */
 static void add_two_columns(const grove_normal_block *block, int e, int a, int b, double *sums[2])
 {
     const int64_t each = (int64_t)2 * GROVE_NORMAL_SUM, at = block->plane * e;

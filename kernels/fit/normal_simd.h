@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Complex samples in double, element by element ("planes": first those of element 0 of all cells).
- * A sample that does not count has weight 0, and is finite. */
+/* Complex samples in double, element by element ("planes": first element 0 of all cells). A sample
+ * that does not count has weight 0, and is finite. */
 typedef struct {
     int64_t cells;   /* in fours */
     int64_t plane;   /* doubles from one element to the next */
@@ -19,10 +19,10 @@ typedef struct {
 } grove_normal_block;
 
 /* Running sums: how many samples count, sum w |measured|^2, then for columns a <= b, rows of the
- * upper half, conj(a) b w, at last those of the residual and of the model (measured less residual)
- * with themselves: each is GROVE_NORMAL_SUM doubles, of which products have two. Of products the
- * first are added up to the real part, and of the second those of even places are subtracted from
- * those of odd places for the imaginary part. */
+ * upper half, conj(a) b w, at last products of the residual and of the model (measured less
+ * residual) with themselves: each sum is GROVE_NORMAL_SUM doubles; products have two sums. The
+ * first is added up to the real part; of the second, doubles in even places are subtracted from
+ * doubles in odd places for the imaginary part. */
 enum {
     GROVE_NORMAL_SUM = 8,
     GROVE_NORMAL_PARTNERS = 64, /* that are multiplied with one at a time, at most */

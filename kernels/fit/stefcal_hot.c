@@ -1,6 +1,6 @@
-/* What a baseline's sums say of one of its stations, the other being known, and of chi-squared. The
- * four correlations are the lanes of a vector, or of two. About 80 operations for a station in the
- * full form with one group. */
+/* Equations of one station of a baseline from its sums, with the other station known, and
+ * chi-squared. The four correlations are the lanes of a vector, or of two. About 80 operations for
+ * a station in the full form with one group. */
 #include "compression_simd.h"
 
 #define INLINE       static inline __attribute__((always_inline))
@@ -77,8 +77,8 @@ INLINE number product(const double *sums, int n, int j, int k)
     return (number){x.re, -x.im};
 }
 
-/* Unknown a belongs to group a / each. It stands at the element of m that `element` tells, s being
- * the index that its coefficient sums over. */
+/* Unknown a belongs to group a / each. `element` is its place in m; s is the summation index of its
+ * coefficient. */
 INLINE int element(int a, int s, int each, int side)
 {
     return each == 1 ? a : 4 * (a / 2) + (side == 'p' ? 2 * (a % 2) + s : 2 * s + a % 2);
@@ -209,8 +209,7 @@ INLINE lanes quadratic(const double *sums, int n, const number *e, const number 
 }
 
 /* With e = k' - k = (L' - L) (x) conj(R') + L (x) conj(R' - R) the change is e S2 (e + 2 k)^H - 2
- * Re(e S1). Without `from`, k is 0. Correlations without data count for nothing, whatever the Jones
- * terms are. */
+ * Re(e S1). Without `from`, k is 0. Correlations without data do not count, for any Jones terms. */
 INLINE lanes change_of(const double *sums, const double *const from[2], const double *const to[2],
                        int groups, int each, int k)
 {
