@@ -16,8 +16,8 @@ struct grove_convolution {
     int64_t tiles[2]; /* along u, v */
     int64_t row, height; /* numbers of a row of a tile's buffer; rows */
     void *functions, *grids;
-    void *grid; /* those of the band */
-    void *sums; /* of the functions' numbers; NULL: not asked for yet */
+    void *grid; /* the grids of the band */
+    void *sums; /* of the functions' numbers; NULL: not needed yet */
 };
 
 /* ---- one for a plan ---- */
@@ -64,7 +64,8 @@ static const grove_convolution_loops *choose_loops(bool double_precision, grove_
     return loops[double_precision][isa];
 }
 
-/* From rows of fine samples to what a pair of offsets needs, together. Zeros beyond the support. */
+/* From rows of fine samples to the numbers of each pair of offsets, together. Zeros beyond the
+ * support. */
 static void arrange(grove_convolution *c, const char *from)
 {
     const grove_convolution_plan *p = &c->plan;
@@ -334,7 +335,7 @@ static void exchange(const grove_convolution *c, void *buffer, const int64_t ori
 enum { TOGETHER = 1024 }; /* samples that are summed up in a buffer before the grid has them */
 
 /* A sum of very many samples in one place loses digits of single precision, as rounding errors are
- * those of the sum: so there are sums of some. */
+ * relative to the sum: so some samples are summed at a time. */
 static void spread_tile(const grove_convolution *c, grove_convolution_job *job, int64_t numbers)
 {
     const grove_convolution_entry *end = job->entries + job->count;

@@ -8,13 +8,13 @@
  * cell a + X by number Q X + q, q = Q a - F + H. So a pair of q, of u and v, chooses K x K numbers;
  * they are kept together. With linear interpolation F is the sample at or below the visibility, and
  * it takes the mean of q and q - 1, that is F and F + 1, along u and v, and of two planes, at the
- * same cells. A function then has Q + 1 numbers for each cell, those of q = -1 first: number
- * (Q + 1) X + q + 1. Gridding adds c V at each cell; prediction sums conj(c) times the cells,
- * the exact adjoint. Samples with w < 0 are taken at (-u, -v, -w) with the conjugate V.
+ * same cells. A function then has Q + 1 numbers for each cell, q = -1 first: number (Q + 1) X + q +
+ * 1. Gridding adds c V at each cell; prediction sums conj(c) times the cells, the exact adjoint.
+ * Samples with w < 0 are taken at (-u, -v, -w) with the conjugate V.
  *
  * Of 1 to 4 polarisations of visibilities and 1 to 4 of images, each with a grid, a sparse Mueller
- * matrix says which function joins which two: gridding sums over those of visibilities, prediction
- * over those of images. */
+ * matrix gives the function for each pair: gridding sums over polarisations of visibilities,
+ * prediction over polarisations of images. */
 #ifndef GROVE_KERNELS_CONVOLUTION_H
 #define GROVE_KERNELS_CONVOLUTION_H
 
@@ -30,7 +30,7 @@ typedef struct {
     int64_t planes;
     double step_w; /* plane k has |w| = k step_w wavelengths; 0: a single one for all w */
     int visibilities, images; /* polarisations of both, 1 to 4 */
-    int64_t bands;            /* so many sets of grids; 0: one */
+    int64_t bands;            /* number of sets of grids; 0: one */
     bool double_precision;
     bool linear; /* a mean of the samples, and planes, about a visibility */
 } grove_convolution_plan;
@@ -89,12 +89,12 @@ typedef struct {
  * number for each image, to which is added, over polarisations of visibilities, the weight times
  * |sum of the function's numbers|, without the gradient. Samples whose function does not lie in the
  * grid, or that have no plane, are left out and added to *outside. The same calls give the same
- * bits, whatever the threads. 0, or -1 without memory. */
+ * bits, for any threads. 0, or -1 without memory. */
 int grove_convolution_add(grove_convolution *convolution, const grove_gridder_samples *samples,
                           const grove_convolution_mueller *mueller,
                           const grove_gridder_threads *threads, grove_gridder_outside *outside,
                           double *sums);
-/* Samples from the grids: data are overwritten, those that are left out with 0. */
+/* Samples from the grids: data are overwritten, omitted samples with 0. */
 int grove_convolution_predict(grove_convolution *convolution, const grove_gridder_samples *samples,
                               const grove_convolution_mueller *mueller,
                               const grove_gridder_threads *threads, grove_gridder_outside *outside);

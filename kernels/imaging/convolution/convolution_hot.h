@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
     const grove_convolution_plan *plan;
     const void *functions; /* [function][plane][q v][q u][Y][2][width] */
-    const void *sums;      /* [function][plane][q v][q u] |sum over X, Y|; NULL: not wanted */
+    const void *sums;      /* [function][plane][q v][q u] |sum over X, Y|; NULL: not needed */
     double sum[4];         /* of each image */
     int64_t width;         /* the support with the room of whole vectors */
     const grove_gridder_samples *samples;

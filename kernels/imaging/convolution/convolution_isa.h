@@ -17,7 +17,7 @@ enum { EIGHT = GROVE_CONVOLUTION_LANES };
 /* Eight numbers, one vector or as many as the instruction set needs, at any address. */
 typedef real eight __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
 
-/* A sample as it is gridded: with w of 0 or more, about the middle of the image. */
+/* A sample in the form for gridding: with w of 0 or more, about the middle of the image. */
 typedef struct {
     int64_t block; /* of the functions' numbers, of function 0 */
     double part[3];
@@ -34,7 +34,7 @@ typedef struct {
     const real *function[4];
     real *cells[4];
     real re[4], im[4];
-    double sum; /* of |sum of the numbers| of all of them, where it is wanted */
+    double sum; /* of |sum of the numbers| of all of them, where it is needed */
     int count;
 } mixture;
 
@@ -91,7 +91,7 @@ INLINE int64_t block_of(const grove_convolution_job *job, const sample *s, int32
            s->block;
 }
 
-/* Linear interpolation: blocks about a sample, from that of its q, and their parts. */
+/* Linear interpolation: blocks about a sample, from the block of its q, and their parts. */
 typedef struct {
     int64_t block[8];
     real part[8];

@@ -1,9 +1,9 @@
 /* The compressed diagonal of a grid-to-grid operator: visibilities that the same convolution
  * function takes at the same cells of the grid count as one, with the sum of their weights (Monnier
  * et al. 2023, "Fast Grid to Grid Interpolation for Radio Interferometric Imaging", section 3.2;
- * eq. 9 for the points, 16 for the diagonal). Points are those of kernels/convolution: the nearest
- * fine sample along u and v, the nearest plane of w, and the function; samples with w < 0 are at
- * (-u, -v, -w). Weights take the place of the paper's counts. */
+ * eq. 9 for the points, 16 for the diagonal). Points are the same as in kernels/convolution: the
+ * nearest fine sample along u and v, the nearest plane of w, and the function; samples with w < 0
+ * are at (-u, -v, -w). Weights take the place of the paper's counts. */
 #ifndef GROVE_KERNELS_DIAGONAL_H
 #define GROVE_KERNELS_DIAGONAL_H
 
@@ -29,18 +29,18 @@ bool grove_lattice_make(const grove_convolution_plan *plan, grove_lattice *latti
 
 typedef struct grove_diagonal grove_diagonal;
 
-/* Bytes of one that has so many entries, at most; and of adding so many samples at once. */
+/* Bytes of one that has `entries` entries, at most; and of adding `samples` samples at once. */
 uint64_t grove_diagonal_bytes(int64_t entries);
 uint64_t grove_diagonal_add_bytes(int64_t samples);
-/* `most`: entries are kept up to so many; beyond that a share of them, by their points alone, from
- * which grove_diagonal_count tells the number of all; 0: all are kept. NULL: no memory. */
+/* `most`: maximum of entries that are all kept; beyond it a share of them, by their points alone,
+ * from which grove_diagonal_count estimates the number of all; 0: all are kept. NULL: no memory. */
 grove_diagonal *grove_diagonal_new(const grove_lattice *lattice, int64_t most);
 void grove_diagonal_free(grove_diagonal *diagonal); /* NULL is fine */
 
 /* Adds the weights of samples, whose numbers are not read; of plan->double_precision. `mueller`:
  * index sets of one number, or NULL: function 0. Samples whose function does not lie in the grid,
- * or that have no plane, are left out and added to *outside; those without weight, or beyond
- * samples->longest, do not count. The same calls give the same bits, whatever the threads. 0, or -1
+ * or that have no plane, are left out and added to *outside; samples without weight, or beyond
+ * samples->longest, do not count. The same calls give the same bits, for any threads. 0, or -1
  * without memory. */
 int grove_diagonal_add(grove_diagonal *diagonal, const grove_gridder_samples *samples,
                        const grove_convolution_mueller *mueller,

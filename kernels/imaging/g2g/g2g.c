@@ -67,7 +67,8 @@ bool grove_g2g_are_real(const grove_lattice *l, const void *functions)
     return true;
 }
 
-/* From rows of fine samples to what a pair of offsets needs, together. Zeros beyond the support. */
+/* From rows of fine samples to the numbers of each pair of offsets, together. Zeros beyond the
+ * support. */
 static void arrange(grove_g2g *g, const char *from)
 {
     const grove_convolution_plan *p = &g->lattice.plan;
@@ -152,7 +153,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Tiles that have entries; those of one colour have no common neighbour. `count`: of entries. */
+/* Tiles that have entries; tiles of one colour have no common neighbour. `count`: of entries. */
 static void find_tasks(work *w, int64_t count)
 {
     const grove_lattice *l = &w->g->lattice;
@@ -276,7 +277,7 @@ int grove_g2g_apply(const grove_g2g *g, const grove_diagonal_entry *entries, int
  * beyond the cache; of a sample both ways, and of its vectors. */
 static const double per_cell = 1.7, per_entry = 10, per_vector = 3.6, per_far = 10,
                     per_sample = 540, per_sample_vector = 11, per_sample_far = 20;
-#define CACHE 12e6 /* bytes of functions of which half are near */
+#define CACHE 12e6 /* with this number of bytes half of the functions are near */
 
 /* Vectors of a function, and the part of them that is beyond the cache. */
 static double vectors_of(const grove_lattice *l, double *far)

@@ -2,15 +2,16 @@
 //
 // Entries of a tile that follow each other are a piece. Of each entry conj(function) x grid is
 // collected, summed over lanes by shuffles, and function x sum is spread to the piece's slot: the
-// tile with what its functions reach. Then each cell of the result takes the sum of its slots, in
-// the order of tiles and pieces. So no operation is atomic, and the bits are the same each time.
+// tile with the cells that its functions reach. Then each cell of the result takes the sum of its
+// slots, in the order of tiles and pieces. So no operation is atomic, and the bits are the same
+// each time.
 //
 // Of functions of up to 8 cells eight lanes take a piece, a column each; of wider ones a warp does,
 // and its lanes have each 32nd cell. The cells that are read and the sums stay in registers while
-// the cell stays, and each number of a function is loaded once. What registers do not hold is in
-// g2g_wide_cuda.h.
+// the cell stays, and each number of a function is loaded once. Functions that registers do not
+// hold are in g2g_wide_cuda.h.
 //
-// What an entry costs is counted in bench/RESULTS-gpu-counted.md.
+// The cost of an entry is counted in bench/RESULTS-gpu-counted.md.
 #include "g2g_wide_cuda.h"
 
 namespace
@@ -29,8 +30,8 @@ __device__ __forceinline__ int column_of()
     return (int)(threadIdx.x % NARROW);
 }
 
-// What functions at a place read, and what their slot has there, a column of a lane. With 4 rows
-// functions may have fewer.
+// The cells that functions at a place read, and their slot's cells there, a column of a lane. With
+// 4 rows functions may have fewer.
 template <typename real, int ROWS>
 __device__ __forceinline__ void get_column(const job<real> &j, int32_t place,
                                            pair_of<real> cell[ROWS], pair_of<real> sum[ROWS])
@@ -78,8 +79,8 @@ __device__ __forceinline__ void add_column(const job<real> &j, const entry<real>
         add_product<real>(&sum[y], k[y], all);
 }
 
-// The lanes of a warp go on together; those that have no more entries do their last one again, with
-// a weight of 0. `column`: a job whose first cells and numbers are those of the lane's column.
+// The lanes of a warp go on together; lanes that have no more entries do their last one again, with
+// a weight of 0. `column`: a job whose first cells and numbers are the lane's column's.
 template <typename real, bool REAL, int ROWS>
 __device__ __forceinline__ void do_narrow(const job<real> &column, int count)
 {
@@ -144,7 +145,7 @@ struct shifts {
     uint32_t *from, *to;
 };
 
-// Those of all lanes, for the block. Beyond the function, where it is 0: its first cell.
+// The shifts of all lanes, for the block. Beyond the function, where it is 0: its first cell.
 template <typename real>
 __device__ __forceinline__ void find_shifts(const grove_g2g_state *g, const shifts &of)
 {
@@ -161,7 +162,7 @@ __device__ __forceinline__ void find_shifts(const grove_g2g_state *g, const shif
     __syncthreads();
 }
 
-// Cells k of a lane, of which those before this one are in the function in any case.
+// Cells of a lane with k below COUNT are always in the function.
 template <int CELLS> struct full {
     enum { COUNT = CELLS <= 8 ? CELLS - 2 : CELLS - 4 };
 };
@@ -206,7 +207,7 @@ template <typename real> __device__ __forceinline__ pair_of<real> sum_over_warp(
     return {__shfl_sync(ALL, x, 0), __shfl_sync(ALL, x, 16)};
 }
 
-// `of`: from those of the lane on. The numbers of functions are so, too.
+// `of`: from the lane's shifts on. The numbers of functions are so, too.
 template <typename real, bool REAL, int CELLS>
 __device__ __forceinline__ void do_kept(const job<real> &j, int count, const shifts &of)
 {
@@ -307,7 +308,7 @@ __device__ void apply_piece(const grove_args *args, const grove_g2g_state *g, in
     __syncwarp();
 }
 
-// Adds what the pieces of a tile have of a cell at (x, y) from its first one on.
+// Adds the sums of a tile's pieces for a cell at (x, y) from its first one on.
 template <typename real>
 __device__ __forceinline__ void add_tile(const grove_args *args, const grove_g2g_state *g, int tile,
                                          int x, int y, pair_of<real> *sum)

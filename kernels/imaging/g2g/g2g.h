@@ -10,7 +10,7 @@
 
 typedef struct grove_g2g grove_g2g;
 
-/* Bytes of one, and of applying it with so many threads. */
+/* Bytes of one, and of applying it with `threads` threads. */
 uint64_t grove_g2g_bytes(const grove_lattice *lattice);
 uint64_t grove_g2g_apply_bytes(const grove_lattice *lattice, int threads);
 /* `functions`: [function][plane][v][u] complex numbers of the plan's precision; they are copied.
@@ -26,8 +26,8 @@ bool grove_g2g_are_real(const grove_lattice *lattice, const void *functions);
 int grove_g2g_apply(const grove_g2g *g2g, const grove_diagonal_entry *entries, int64_t count,
                     const void *in, void *out, const grove_gridder_threads *threads);
 
-/* Seconds on one core: of applying so many entries; of degridding and gridding so many samples by
- * the same functions, as bench/gridder has found. */
+/* Seconds on one core: of applying `entries` entries; of degridding and gridding `samples` samples
+ * by the same functions, as bench/gridder has found. */
 double grove_g2g_seconds(const grove_lattice *lattice, double entries);
 double grove_g2g_seconds_of_both(const grove_lattice *lattice, double samples);
 

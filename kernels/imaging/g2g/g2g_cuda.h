@@ -1,5 +1,5 @@
-/* What the kernels of g2g for devices are given, for C and CUDA alike: kernels/imaging/g2g/g2g.h
- * says what they compute. */
+/* Arguments of the kernels of g2g for devices, for C and CUDA alike: kernels/imaging/g2g/g2g.h
+ * describes their results. */
 #ifndef GROVE_KERNELS_G2G_CUDA_H
 #define GROVE_KERNELS_G2G_CUDA_H
 
@@ -29,8 +29,8 @@ typedef struct {
     int16_t row, end, left, right;
 } grove_g2g_piece;
 
-/* Inputs of apply, whose `out` are slots, [piece of the launch][v][u] of a tile with what its
- * functions reach; of gather, whose `out` is the grid. */
+/* Inputs of apply, whose `out` are slots, [piece of the launch][v][u] of a tile with the cells that
+ * its functions reach; of gather, whose `out` is the grid. */
 enum {
     GROVE_G2G_IN, /* gather: slots */
     GROVE_G2G_FUNCTIONS,
@@ -40,12 +40,12 @@ enum {
 };
 
 /* The state of all: of apply and gather pieces [first, last) are meant. Steps in bytes along u and
- * v: of what apply reads, of the grid that gather writes. */
+ * v: of the input of apply, of the grid that gather writes. */
 typedef struct {
     grove_gridder_divisor row; /* gather: cells of a row; first, see image_launch */
     int32_t support, tile, tiles[2];
     int32_t first, last;
-    int32_t adds;      /* gather: to what is there */
+    int32_t adds;      /* gather: to the present values */
     int32_t origin[2]; /* gather: the first cell along u and v */
     int64_t step[2];
 } grove_g2g_state;
@@ -58,7 +58,7 @@ typedef struct {
     int32_t support, oversampling, are_real, spare;
 } grove_g2g_arrange_state;
 
-/* The state of pack, which makes entries of those of a diagonal. */
+/* The state of pack, which converts the entries of a diagonal. */
 typedef struct {
     int64_t blocks;
     int32_t support, tile, are_real, count;

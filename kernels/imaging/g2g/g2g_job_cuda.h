@@ -1,4 +1,4 @@
-// What the kernels of g2g that apply a diagonal have in common, templates of `real`.
+// Common to the kernels of g2g that apply a diagonal, templates of `real`.
 #ifndef GROVE_KERNELS_G2G_JOB_CUDA_H
 #define GROVE_KERNELS_G2G_JOB_CUDA_H
 
@@ -65,17 +65,17 @@ __device__ __forceinline__ void add_product(pair_of<real> *sum, pair_of<real> k,
     sum->im += k.im * z.re;
 }
 
-// What a piece is done with.
+// The arguments of a piece.
 template <typename real> struct job {
     const pair_of<real> *in; // the tile's first cell
     pair_of<real> *out;      // its slot
     const real *functions;
     const entry<real> *entries;
     int32_t support, pitch; // of rows of the slot, in cells
-    int32_t step[2];        // along u and v of what is read, in bytes
+    int32_t step[2];        // along u and v of the input, in bytes
 };
 
-// So many bytes on: of 32 bits, so that an address takes one instruction.
+// `bytes` further: of 32 bits, so that an address takes one instruction.
 template <typename type> __device__ __forceinline__ type *go_on(type *from, uint32_t bytes)
 {
     return (type *)(void *)((char *)(void *)from + bytes);

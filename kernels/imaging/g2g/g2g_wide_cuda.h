@@ -1,6 +1,6 @@
-// Functions of so many cells that registers do not hold those of a lane: a warp has a piece, up to
-// four entries of a cell at once; its lanes have each 32nd cell of their functions, and load these
-// once more to spread.
+// Functions with more cells than the registers of lanes hold: a warp has a piece, up to four
+// entries of a cell at once; its lanes have each 32nd cell of their functions, and load these once
+// more to spread.
 #ifndef GROVE_KERNELS_G2G_WIDE_CUDA_H
 #define GROVE_KERNELS_G2G_WIDE_CUDA_H
 
@@ -21,7 +21,7 @@ template <typename real, int COUNT> struct alignas(16) numbers {
 // steps.
 struct walk {
     int x, offset;
-    int row, columns;  // of functions; from cell to cell so many on along u, at least
+    int row, columns;  // of functions; columns: least step from cell to cell along u
     int across, carry; // from cell to cell; the same if that is in the row beyond
 
     __device__ __forceinline__ walk(int support, int step_u, int step_v)

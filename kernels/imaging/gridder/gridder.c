@@ -324,8 +324,8 @@ static void exchange_all(const work *w, const grove_gridder_job *job, int64_t ti
                 exchange(w, job, tile, pol, plane);
 }
 
-/* The next entries of the job, of so many samples that their sums in single precision stay exact
- * enough; they end at the same places whatever the threads. */
+/* The next entries of the job, few enough that their sums in single precision stay exact enough;
+ * they end at the same places for any threads. */
 static int64_t next_entries(const grove_gridder_job *job)
 {
     enum { SAMPLES = 4096 };
@@ -415,7 +415,7 @@ int grove_gridder_predict(grove_gridder *g, const grove_gridder_samples *samples
 
     if (g->quantum <= 0)
         return run(g, samples, threads, true, outside);
-    /* What planes give is added plane by plane, in their order, whatever the windows. */
+    /* Contributions are added plane by plane, in their order, for any windows. */
     for (int64_t plane = first; plane < end && !code; plane++) {
         grove_gridder_outside same = {0};
         g->first_plane = plane;

@@ -42,14 +42,14 @@ typedef struct {
     grove_gridder_image image;
     grove_gridder_bounds bounds;
     grove_gridder_kernel kernel, kernel_w; /* kernel_w.width 1: a single plane without w */
-    double error;                          /* predicted, at most what was asked for */
+    double error;                          /* predicted, at most the requested one */
     int64_t grid[2];                       /* cells along u, v: multiples of 32 */
     int64_t planes;
     double first_w, step_w; /* plane k has w = first_w + k step_w wavelengths */
     double middle_n;        /* n - 1 is counted from here */
     double half_n;          /* and reaches so far */
     /* Elements of the transforms that make images of planes: the grid's, or fewer and pixels that
-       are interpolated by so many taps, with errors of `ripple` of the image. */
+     * are interpolated by `taps` taps, with errors of `ripple` of the image. */
     int64_t transform[2];
     int64_t taps; /* 0: none */
     double ripple;
@@ -62,8 +62,8 @@ typedef struct {
 int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
                               double epsilon, grove_gridder_plan *plan);
 
-/* Bytes that the planes of a gridder take at most; and beside them its own, those of adding
- * samples, and those of making an image from it. */
+/* Bytes that the planes of a gridder take at most; and besides them its own, for adding samples,
+ * and for making an image from it. */
 uint64_t grove_gridder_plan_planes_bytes(const grove_gridder_plan *plan);
 uint64_t grove_gridder_plan_own_bytes(const grove_gridder_plan *plan);
 uint64_t grove_gridder_plan_index_bytes(const grove_gridder_plan *plan);
@@ -72,10 +72,10 @@ uint64_t grove_gridder_plan_image_bytes(const grove_gridder_plan *plan);
 /* n - 1 at a direction; -1 beyond the horizon. */
 double grove_gridder_n_less_1(double l, double m);
 
-/* ---- what the caller provides ---- */
+/* ---- provided by the caller ---- */
 
 /* Runs fn(context, i) for each i in [0, count), on any threads in any order; fn gives the same
- * result whatever they are. */
+ * result in all cases. */
 typedef struct {
     void (*run)(void *pool, int64_t count, void (*fn)(void *context, int64_t i), void *context);
     void *pool;
@@ -106,14 +106,14 @@ void grove_gridder_free(grove_gridder *gridder);            /* NULL is fine */
 uint64_t grove_gridder_bytes(const grove_gridder *gridder); /* now */
 
 /* Samples beyond the plan's bounds or `longest`, which are left out, and the sum of their weights;
- * those of weight 0 do not count. */
+ * samples of weight 0 do not count. */
 typedef struct {
     int64_t samples;
     double weight;
 } grove_gridder_outside;
 
-/* Adds samples to the planes; those that lie beyond the plan's bounds are added to *outside. The
- * same calls give the same bits, whatever the threads. 0, or -1 without memory. */
+/* Adds samples to the planes; samples beyond the plan's bounds are added to *outside. The same
+ * calls give the same bits, for any threads. 0, or -1 without memory. */
 int grove_gridder_add(grove_gridder *gridder, const grove_gridder_samples *samples,
                       const grove_gridder_threads *threads, grove_gridder_outside *outside);
 
@@ -127,7 +127,7 @@ typedef struct {
 int grove_gridder_to_image(grove_gridder *gridder, int polarisation,
                            const grove_gridder_pixels *image, const grove_gridder_threads *threads);
 
-/* The other way: planes of one polarisation from an image, in place of what they were, and samples
+/* The other way: planes of one polarisation from an image, in place of the old ones, and samples
  * from the planes, which are added to the data. */
 int grove_gridder_from_image(grove_gridder *gridder, int polarisation,
                              const grove_gridder_pixels *image,
@@ -135,27 +135,27 @@ int grove_gridder_from_image(grove_gridder *gridder, int polarisation,
 int grove_gridder_predict(grove_gridder *gridder, const grove_gridder_samples *samples,
                           const grove_gridder_threads *threads, grove_gridder_outside *outside);
 /* Before grove_gridder_from_image, of a gridder or window without samples yet: planes are made and
- * kept where these samples, and those of other such calls, need them only; else wherever the bounds
- * allow. Only baselines and frequencies count. Predicting other samples then fails. 0, or -1
+ * kept where these samples, and samples of other such calls, need them only; else wherever the
+ * bounds allow. Only baselines and frequencies count. Predicting other samples then fails. 0, or -1
  * without memory. */
 int grove_gridder_expect(grove_gridder *gridder, const grove_gridder_samples *samples,
                          const grove_gridder_threads *threads);
 
 /* ---- some planes at a time ---- */
 
-/* Keeps the planes [first, end) only, beginning with zeros; a new gridder keeps all. What samples
- * add to other planes is left out, and what these would give: windows follow each other, and each
- * is given all samples. Images are those of all windows from plane 0 on: each adds to the image of
- * the one before, and what the last one leaves is final. Samples are predicted by all in turn.
+/* Keeps the planes [first, end) only, beginning with zeros; a new gridder keeps all. Other planes
+ * get nothing from samples, and give nothing: windows follow each other, and each gets all samples.
+ * Images are sums over all windows from plane 0 on: each adds to the image of the one before, and
+ * the image after the last one is final. Samples are predicted by all in turn.
  *
  * While samples are added, the window loses planes from its end as long as they take more than
- * `limit` bytes, down to one: grove_gridder_window_end tells where the next one has to begin. */
+ * `limit` bytes, down to one: grove_gridder_window_end is where the next one has to begin. */
 void grove_gridder_set_window(grove_gridder *gridder, int64_t first, int64_t end, uint64_t limit);
 int64_t grove_gridder_window_end(const grove_gridder *gridder);
 
-/* What planes will take, before there are any: marks what samples like these would touch, of which
- * only the baselines and frequencies count; then bytes of a plane. The gridder is of no other use
- * before grove_gridder_set_window. 0, or -1 without memory. */
+/* The memory of planes, before there are any: marks the blocks that samples like these would touch,
+ * by their baselines and frequencies; then bytes of a plane. The gridder is of no other use before
+ * grove_gridder_set_window. 0, or -1 without memory. */
 int grove_gridder_mark(grove_gridder *gridder, const grove_gridder_samples *samples);
 uint64_t grove_gridder_marked(const grove_gridder *gridder, int64_t plane);
 
@@ -163,19 +163,18 @@ uint64_t grove_gridder_marked(const grove_gridder *gridder, int64_t plane);
 
 /* Of a gridder of double precision, before anything is added. Products of samples and kernels are
  * then rounded to whole multiples of a quantum and added as integers of 64 bits: planes and images
- * have the same bits whatever the order of samples, the calls that add them, threads and windows.
- * `largest`: of weight |V|, a polarisation of a sample; `sum`: of all samples that will be added.
- * The error of each product is at most largest / 2^50 or, of many samples, sum / 2^62. The first
- * image, or planes that are taken, are the end of adding, until the next window.
+ * have the same bits for any order of samples, calls that add them, threads and windows. `largest`:
+ * of weight |V|, a polarisation of a sample; `sum`: of all samples that will be added. The error of
+ * each product is at most largest / 2^50 or, of many samples, sum / 2^62. The first image, or
+ * planes that are taken, are the end of adding, until the next window.
  *
  * Samples are predicted plane by plane, with the same bits for any calls, threads and windows. */
 void grove_gridder_set_exact(grove_gridder *gridder, double largest, double sum);
 
 /* ---- planes as arrays ---- */
 
-/* The planes of one polarisation as they are, [plane][v][u] complex numbers of the plan's
- * precision: u and v are 0 at cell grid / 2. `set` replaces what they were: 0, or -1 without
- * memory. */
+/* The planes of one polarisation, [plane][v][u] complex numbers of the plan's precision: u and v
+ * are 0 at cell grid / 2. `set` replaces them: 0, or -1 without memory. */
 void grove_gridder_get_planes(grove_gridder *gridder, int polarisation, void *planes);
 int grove_gridder_set_planes(grove_gridder *gridder, int polarisation, const void *planes);
 

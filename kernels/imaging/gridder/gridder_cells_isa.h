@@ -119,7 +119,7 @@ INLINE int64_t offset_of(const grove_gridder_job *job, int32_t cell)
 /* ---- spreading ---- */
 
 /* Numbers are added; with `exact` products are rounded to whole quanta, which are added as
- * integers: the bits of a product plus job->round less those of job->round alone. */
+ * integers: the bits of a product plus job->round less the bits of job->round alone. */
 INLINE vec begin_sum(const grove_gridder_job *job, const real *at, int count, bool exact)
 {
     uint64_t bits = 0;
@@ -251,7 +251,8 @@ INLINE void sum_pairs(vec x, real *pair)
     memcpy(pair, &x, 2 * sizeof(real));
 }
 
-/* What `count` samples of one cell get, from `first` on: rows are loaded once for all of them. */
+/* The sums of `count` samples of one cell, from `first` on: rows are loaded once for all of
+ * them. */
 INLINE void sum_rows(const grove_gridder_job *job, const real *at, batch *b, const real *factor,
                      int first, int count, int width, int vectors)
 {

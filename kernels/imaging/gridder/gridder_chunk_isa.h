@@ -75,7 +75,7 @@ INLINE double origin_of(const grove_gridder_job *job, int d, double position)
     return tile * TILE;
 }
 
-/* What the next entries need is on its way. */
+/* Prefetches the inputs of the next entries. */
 INLINE void prefetch(const grove_gridder_job *job, int64_t entry, int pols)
 {
     enum { UVW_AHEAD = 16, DATA_AHEAD = 8 };
@@ -128,7 +128,7 @@ INLINE void prepare(const grove_gridder_job *job, int64_t row, int first, int wi
 }
 
 /* Keeps a number from being fused with a sum, or its loop from being done in vectors and a rest:
- * with `exact` a sample has the same bits wherever it stands. */
+ * with `exact` a sample has the same bits at any position. */
 INLINE real product(real a, real b, bool exact)
 {
     real x = a * b;
@@ -181,7 +181,7 @@ INLINE void give_parts(const grove_gridder_job *job, int64_t row, int first, int
     }
 }
 
-/* Adds to samples, from number `at` of the chunk on, what the planes give. */
+/* Adds the planes' contributions to samples, from number `at` of the chunk on. */
 INLINE void give(const grove_gridder_job *job, int64_t row, int first, int count, int pols,
                  const chunk *c, int64_t at)
 {

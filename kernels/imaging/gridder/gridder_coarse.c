@@ -1,5 +1,5 @@
 /* Coarse images: where samples fill a part of the uv plane only, planes are transformed to fewer
- * and larger pixels of the same field, turned and added there, and the pixels wanted are
+ * and larger pixels of the same field, turned and added there, and the requested pixels are
  * interpolated once. Turning by w (n - 1) adds |w| |l| / n to the largest u, and so along m. */
 #include "gridder_private.h"
 

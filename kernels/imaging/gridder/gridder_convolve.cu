@@ -2,14 +2,14 @@
 //
 // A block of threads takes some samples of a baseline, channel by channel and back at the next
 // time, so that neighbours lie together in the uv plane (Romein 2012). Spreading with functions of
-// K x K cells, thread (x, y) owns the cells that are x and y modulo K, of which each sample touches
-// exactly one. It sums in registers while that is the same cell of the grid, and adds the sum by an
+// K x K cells, thread (x, y) owns the cells that are x and y modulo K; each sample touches exactly
+// one of them. It sums in registers while that is the same cell of the grid, and adds the sum by an
 // atomic operation when the functions of the next samples have left it. Wider functions than a
 // block has threads are done a part after the other. So the order of the sums is not fixed.
 //
 // Collecting, a warp takes a sample, and its lanes some of the cells.
 //
-// What a visibility costs is counted in bench/RESULTS-gpu-counted.md.
+// The cost of a visibility is counted in bench/RESULTS-gpu-counted.md.
 #include "gridder_convolve_load_cuda.h"
 
 namespace
@@ -57,7 +57,7 @@ add_sample(const grove_convolve_state *g, const pair_of<real> *functions, const 
     }
 }
 
-// Adds `count` samples that are loaded, of at most so many images and polarisations.
+// Adds `count` samples that are loaded, of at most IMAGES images and COUNT polarisations.
 template <typename real, int IMAGES, int COUNT, bool TURNED, bool LINEAR>
 __device__ void spread_samples(const grove_args *args, const grove_convolve_state *g, int count,
                                const convolved<real> *sh)
@@ -227,7 +227,7 @@ __device__ void collect_any(const grove_args *args, const grove_convolve_state *
         collect_samples<real, MOST, false, false>(args, g, count, sh);
 }
 
-// How much of a channel's visibilities is collected, and whether it is added to what is there.
+// How much of a channel's visibilities is collected, and whether it is added to the present value.
 __device__ __forceinline__ const double *share_of(const grove_args *args, const found &s)
 {
     return (const double *)args->in[GROVE_CONVOLVE_SHARE].data + 2 * (int64_t)s.at.channel;

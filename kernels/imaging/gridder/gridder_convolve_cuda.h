@@ -1,5 +1,5 @@
-/* What the kernels of gridding by convolution functions are given, for C and CUDA alike:
- * kernels/imaging/convolution/convolution.h says what they compute. */
+/* Arguments of the kernels of gridding by convolution functions, for C and CUDA alike:
+ * kernels/imaging/convolution/convolution.h describes their results. */
 #ifndef GROVE_KERNELS_GRIDDER_CONVOLVE_CUDA_H
 #define GROVE_KERNELS_GRIDDER_CONVOLVE_CUDA_H
 
@@ -12,9 +12,9 @@ enum {
     GROVE_CONVOLVE_CORNERS = 8  /* functions that linear interpolation takes the mean of */
 };
 
-/* Inputs of spread and collect. Those of visibilities have the numbers that they have in the
- * default gridder's kernels, and so do GROVE_GRIDDER_UVW, _STOKES and _SUMS. `out` of spread are
- * grids, [image][v][u] complex numbers, to which it adds; of collect the result's view. */
+/* Inputs of spread and collect. Inputs of visibilities have the same numbers as in the default
+ * gridder's kernels, and so do GROVE_GRIDDER_UVW, _STOKES and _SUMS. `out` of spread are grids,
+ * [image][v][u] complex numbers, to which it adds; of collect the result's view. */
 enum {
     GROVE_CONVOLVE_FREQ = 5,  /* [channel] doubles */
     GROVE_CONVOLVE_FUNCTIONS, /* [function][plane][q v][q u][Y][X] complex numbers */
@@ -25,13 +25,13 @@ enum {
     GROVE_CONVOLVE_NORMS, /* [function][plane][q v][q u] sum of the numbers, of doubles, or NULL */
     GROVE_CONVOLVE_GRIDS, /* collect: as `out` of spread */
     GROVE_CONVOLVE_INPUTS,
-    /* collect: [channel][2] doubles: a factor of the result, 0: it stays as it is; and whether it
-     * is added to what is there */
+    /* collect: [channel][2] doubles: a factor of the result, 0: it is unchanged; and whether it is
+     * added to the present value */
     GROVE_CONVOLVE_SHARE = GROVE_GRIDDER_WEIGHTS
 };
 
-/* What spread sums, for each piece: [piece][GROVE_CONVOLVE_TOTALS] doubles. The first are those of
- * GROVE_GRIDDER_TOTALS. */
+/* Sums by spread, for each piece: [piece][GROVE_CONVOLVE_TOTALS] doubles. The first are the same as
+ * in GROVE_GRIDDER_TOTALS. */
 enum {
     GROVE_CONVOLVE_LEFT_OUT = GROVE_GRIDDER_TOTALS, /* samples whose function leaves the grid */
     GROVE_CONVOLVE_SUMS,                            /* weights times norms, of each image */

@@ -1,5 +1,5 @@
-// What of a tile the kernels of gridding by convolution functions read: samples, their functions
-// and the numbers of these.
+// The parts of a tile that the kernels of gridding by convolution functions read: samples, their
+// functions and the functions' numbers.
 #ifndef GROVE_KERNELS_GRIDDER_CONVOLVE_LOAD_CUDA_H
 #define GROVE_KERNELS_GRIDDER_CONVOLVE_LOAD_CUDA_H
 
@@ -22,9 +22,9 @@ struct alignas(16) origins {
 };
 
 template <typename real> struct convolved {
-    /* Of a thread's sample: what is spread, of each polarisation, or what was collected; the phase;
-     * its functions and place, -1: the sample does not count; turns of the gradient: at cell 0, and
-     * along u and v. */
+    /* Of a thread's sample: its value to spread, of each polarisation, or the collected one; the
+     * phase; its functions and place, -1: the sample does not count; turns of the gradient: at cell
+     * 0, and along u and v. */
     pair_of<real> value[BLOCK][MOST], phase[BLOCK];
     real part[BLOCK][CORNERS]; // of the functions about it, with linear interpolation
     origins from[BLOCK][MOST];
@@ -189,7 +189,7 @@ __device__ void find_functions(const grove_args *args, const grove_convolve_stat
         }
 }
 
-// Place, functions and turns of a sample; its phase, of which the sine changes sign with w.
+// Place, functions and turns of a sample; its phase, whose sine changes sign with w.
 template <typename real>
 __device__ bool prepare(const grove_args *args, const grove_convolve_state *g, const found &s,
                         int t, convolved<real> *sh)
@@ -233,7 +233,7 @@ __device__ void add_norms(const grove_args *args, const grove_convolve_state *g,
         }
 }
 
-// What is spread of a sample; it does not count where its cell is -1.
+// The value of a sample to spread; it does not count where its cell is -1.
 template <typename real>
 __device__ void load_sample(const grove_args *args, const grove_convolve_state *g, int32_t n,
                             convolved<real> *sh, double sum[GROVE_CONVOLVE_TOTALS])

@@ -1,4 +1,4 @@
-/* What the gridder's kernels for devices are given, for C and CUDA alike. */
+/* Arguments of the gridder's kernels for devices, for C and CUDA alike. */
 #ifndef GROVE_KERNELS_GRIDDER_CUDA_H
 #define GROVE_KERNELS_GRIDDER_CUDA_H
 
@@ -8,7 +8,7 @@ enum {
     GROVE_GRIDDER_SIDE = 16,  /* cells along each side of a tile */
     GROVE_GRIDDER_NARROW = 8, /* cells of kernels that are spread by way of registers */
     GROVE_GRIDDER_BLOCK = 64, /* threads of a block: NARROW squared */
-    /* Pieces of tiles beside the first of each, in all: an H100 has room for 660 blocks. */
+    /* Pieces of tiles besides the first of each, in all: an H100 has room for 660 blocks. */
     GROVE_GRIDDER_SLOTS = 1024,
     GROVE_GRIDDER_FACTORS = 16, /* room for the taps of an axis */
     /* Cells of a tile's buffer that shared memory has room for. */
@@ -30,7 +30,7 @@ typedef struct {
     int32_t run;       /* which has sample `first` */
     int32_t first, last;
     int32_t slot;  /* the buffer goes there; -1: to the planes ... */
-    int32_t slots; /* ... together with so many slots from `first_slot` on */
+    int32_t slots; /* ... number of slots with them, from `first_slot` on */
     int32_t first_slot;
     int32_t spare;
 } grove_gridder_piece;
@@ -90,8 +90,8 @@ GROVE_FN void grove_gridder_divide(int64_t i, const grove_gridder_divisor *by, i
     *x = (int32_t)i - *y * by->size;
 }
 
-/* The state of the kernels of images. The grid has size[1] rows of size[0] cells, of which cells[1]
- * times cells[0] are kept from `first` on, counted from the zero of u and v. */
+/* The state of the kernels of images. The grid has size[1] rows of size[0] cells; cells[1] times
+ * cells[0] are kept from `first` on, counted from the zero of u and v. */
 typedef struct {
     grove_gridder_divisor row; /* items of a row of the launch; first in each state of one */
     int32_t size[2], cells[2], first[2];
@@ -119,7 +119,7 @@ typedef struct {
 } grove_gridder_window;
 
 /* The state of weigh, whose result are sums for each 32 threads: [warp][GROVE_GRIDDER_TOTALS]. Its
- * inputs are those of spread; GROVE_GRIDDER_WAVENUMBERS are frequencies. */
+ * inputs are spread's; GROVE_GRIDDER_WAVENUMBERS are frequencies. */
 enum {
     GROVE_GRIDDER_WEIGHT_TOTAL, /* of samples that count */
     GROVE_GRIDDER_NO_NUMBERS,   /* samples with a weight that are no numbers */
@@ -127,7 +127,7 @@ enum {
     GROVE_GRIDDER_TOTALS
 };
 typedef struct {
-    grove_gridder_state samples; /* what reading weights and visibilities takes of it */
+    grove_gridder_state samples; /* the parts for reading weights and visibilities */
     int64_t rows, threads;
     double longest[3]; /* of |u|, |v|, |w| times frequency */
     int32_t limited;   /* 0: all samples are within */

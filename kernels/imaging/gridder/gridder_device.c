@@ -9,7 +9,7 @@
 enum { TILE = GROVE_GRIDDER_TILE, MIN_PIECE = 4096 };
 
 struct grove_gridder_device {
-    grove_gridder g; /* without blocks; groups are those that chunks want */
+    grove_gridder g; /* without blocks; groups are the chunks' */
     int64_t chunk, chunks;
     void *taps;
     size_t taps_bytes;
@@ -18,8 +18,8 @@ struct grove_gridder_device {
     int degree; /* of the polynomial */
 };
 
-/* Of shared memory: so many planes of a tile, of narrow kernels an odd number, as
- * stride_of() in gridder_spread.cu. */
+/* The planes of a tile that shared memory holds, of narrow kernels an odd number, as stride_of() in
+ * gridder_spread.cu. */
 static void find_chunks(grove_gridder_device *d)
 {
     const grove_gridder_plan *p = &d->g.plan;

@@ -1,4 +1,4 @@
-/* The default gridder on devices: what the host makes for the kernels of gridder_spread.cu and
+/* The default gridder on devices: preparations by the host for the kernels of gridder_spread.cu and
  * gridder_image.cu. It knows no device. */
 #ifndef GROVE_KERNELS_GRIDDER_DEVICE_H
 #define GROVE_KERNELS_GRIDDER_DEVICE_H
@@ -52,7 +52,7 @@ int grove_gridder_device_sort(const grove_gridder_device *device,
                               grove_gridder_work *work);
 void grove_gridder_work_free(grove_gridder_work *work);
 
-/* The states of kernels, of what the plan says. */
+/* The states of kernels, by the plan. */
 grove_gridder_state grove_gridder_device_state(const grove_gridder_device *device);
 grove_gridder_image_state grove_gridder_device_image(const grove_gridder_device *device,
                                                      int64_t plane);

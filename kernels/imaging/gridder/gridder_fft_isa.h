@@ -1,13 +1,13 @@
-/* Fourier transforms of LANES lines at once, a line in each lane. A transform of n = n1 n2
- * elements is made of n2 ones of n1 elements, factors, and n1 ones of n2 elements (Bailey 1990),
- * each of which fits into the first cache and is done in passes of radix 2, 3, 4 or 5 (Stockham, in
- * natural order). Included by gridder_isa.h. */
+/* Fourier transforms of LANES lines at once, a line in each lane. A transform of n = n1 n2 elements
+ * is made of n2 ones of n1 elements, factors, and n1 ones of n2 elements (Bailey 1990). Each fits
+ * into the first cache and is done in passes of radix 2, 3, 4 or 5 (Stockham, in natural order).
+ * Included by gridder_isa.h. */
 #ifndef GROVE_KERNELS_GRIDDER_FFT_ISA_H
 #define GROVE_KERNELS_GRIDDER_FFT_ISA_H
 
 #include "gridder_passes_isa.h"
 
-/* Between two vectors of complex numbers and those of their parts. */
+/* Between two vectors of complex numbers and vectors of their parts. */
 #if VECTOR_BYTES == 64 && GROVE_REAL_SINGLE
 #define EVENS 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
 #define ODDS  1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
@@ -30,7 +30,7 @@
 #define UPPER 1, 3
 #endif
 
-/* What the rows of a plane hold: numbers [16][2] for each row. */
+/* The rows of a plane: numbers [16][2] for each row. */
 INLINE pair load_row(const real *row)
 {
     const vec a = load(row), b = load(row + LANES);

@@ -1,4 +1,4 @@
-/* What transforms of lines need: parts, factors, and which elements are cells and pixels. */
+/* Data for transforms of lines: parts, factors, and which elements are cells and pixels. */
 #include "gridder_private.h"
 
 #include <math.h>

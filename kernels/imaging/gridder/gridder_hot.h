@@ -59,8 +59,8 @@ typedef struct {
 } grove_gridder_part;
 
 /* Transforms of 16 lines at once, of size = part[0].size part[1].size elements, with the factors
- * between the parts: [part[1].size][part[0].size][2] numbers. Element k of a line is cell[k] of
- * those that are kept, and pixel[k] of the image; -1: neither. */
+ * between the parts: [part[1].size][part[0].size][2] numbers. Element k of a line is cell[k] of the
+ * kept ones, and pixel[k] of the image; -1: neither. */
 typedef struct {
     int64_t size;
     grove_gridder_part part[2];
@@ -79,10 +79,10 @@ typedef struct {
     int64_t strip;       /* numbers from strip to strip */
 } grove_gridder_row;
 
-/* Places of pixels, and what divides by the transforms of the kernels: along l and m, and along w
- * as a polynomial of s = 2 t - 1, t = (n - 1 - middle_n)^2 scale_t. */
+/* Places of pixels, and factors that divide by the transforms of the kernels: along l and m, and
+ * along w as a polynomial of s = 2 t - 1, t = (n - 1 - middle_n)^2 scale_t. */
 typedef struct {
-    double *l; /* those of 16 more columns are 0 */
+    double *l; /* 16 more columns have 0 */
     double first_m, step_m, middle_n;
     double *factor_l, *factor_m;
     double polynomial[GROVE_GRIDDER_MAX_DEGREE + 1];
@@ -107,7 +107,7 @@ typedef struct {
 
 /* Element k of the result is the sum of taps [k][j] times element first[k] + j. */
 typedef struct {
-    int64_t from, to; /* elements; those of the result */
+    int64_t from, to; /* elements; elements of the result */
     int64_t taps;
     int32_t *first;
     void *tap;
@@ -148,9 +148,9 @@ extern const grove_gridder_loops grove_gridder_single_portable, grove_gridder_si
     grove_gridder_single_avx512, grove_gridder_double_portable, grove_gridder_double_avx2,
     grove_gridder_double_avx512;
 
-/* Memory that the loops need beside the buffer: for each sample of a chunk seven numbers and those
- * of the other polarisations, its cell and its place; for each cell in which kernels begin how many
- * there are. */
+/* Memory that the loops need besides the buffer: for each sample of a chunk seven numbers and the
+ * other polarisations' numbers, its cell and its place; for each cell in which kernels begin how
+ * many there are. */
 static inline size_t grove_gridder_work_bytes(int64_t planes, int64_t polarisations, size_t real)
 {
     size_t sample = (size_t)(5 + 2 * polarisations) * real + 2 * sizeof(int32_t);

@@ -1,6 +1,6 @@
-/* Planes to an image and back: rows that hold samples are transformed, of the results the columns
- * of the view, of which the image is interpolated unless it is the same. The other way it is done
- * in reverse. */
+/* Planes to an image and back: rows that hold samples are transformed, then the columns of the
+ * results in the view; the image is interpolated from the view unless it is the same. The other way
+ * it is done in reverse. */
 #include "gridder_private.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ typedef struct {
     grove_gridder *g;
     grove_gridder_image view;         /* to which planes are transformed */
     grove_gridder_fourier fourier[2]; /* along u and v */
-    int64_t first; /* planes that are worked at: `batch` ones from here, or what is left */
+    int64_t first; /* planes that are worked at: `batch` ones from here, or the rest */
     int64_t batch;
     int polarisation;
     char *rows; /* [plane][strip of 16 columns][rows kept][16] complex numbers */
@@ -176,7 +176,7 @@ static int64_t line_of(const work *w)
 
 typedef void rows_function(const grove_gridder_rows *rows);
 
-/* `size` is that of the rows of the result, of which item i has 16 or fewer. */
+/* `size` is the length of the rows of the result; item i has 16 or fewer of them. */
 static void run_rows(work *w, int64_t i, int64_t size, rows_function *fn, grove_gridder_rows r)
 {
     const size_t room = (size_t)(line_of(w) * TILE) * w->g->real;

@@ -1,4 +1,4 @@
-// Planes of the uv grid to an image and back, beside the Fourier transforms: a thread for each cell
+// Planes of the uv grid to an image and back, except the Fourier transforms: a thread for each cell
 // or pixel. Per cell of the grid and plane, in single precision: 8 bytes written, and read where
 // samples are kept, and 32 bytes of each pass of the transform; per pixel and plane 8 bytes and the
 // image's 8.
@@ -13,7 +13,7 @@ template <typename real> struct alignas(2 * sizeof(real)) pair_of {
     real re, im;
 };
 
-// Number of a row or column of the grid among those that are kept, or size - 1 at most.
+// Number of a row or column of the grid among the kept ones, or size - 1 at most.
 __device__ __forceinline__ int32_t kept_index(const grove_gridder_image_state *g, int d, int32_t at)
 {
     int32_t kept = at - g->first[d]; // `first` is from -size to 0
@@ -29,7 +29,7 @@ __device__ __forceinline__ int32_t grid_index(const grove_gridder_image_state *g
     return at < 0 ? at + g->size[d] : at;
 }
 
-// A plane of what is kept to the whole grid.
+// A plane of kept cells to the whole grid.
 template <typename real> __device__ void unfold(const grove_args *args, int64_t i)
 {
     const grove_gridder_image_state *g = grove_gridder_image_state_of(args);
@@ -82,7 +82,7 @@ __device__ __forceinline__ bool direction(const grove_gridder_image_state *g, in
     return rest > 0;
 }
 
-// What divides by the transforms of the kernels: along l, m, and a polynomial along w.
+// The factor that divides by the transforms of the kernels: along l, m, and a polynomial along w.
 __device__ __forceinline__ double correction(const grove_args *args,
                                              const grove_gridder_image_state *g, int32_t x,
                                              int32_t y, double n)
@@ -194,8 +194,7 @@ template <typename real> __device__ void correlate(const grove_args *args, int64
         to[e] = sum[e];
 }
 
-// out[k] += the sum of in[piece][k] for so many k, by one block of a warp: always in the same
-// order.
+// out[k] += the sum of in[piece][k] for each k, by one block of a warp: always in the same order.
 template <typename real> __device__ void total(const grove_args *args, int64_t i)
 {
     const grove_gridder_image_state *g = grove_gridder_image_state_of(args);

@@ -27,7 +27,7 @@ INLINE void directions(const grove_gridder_sky *s, int64_t first, double m, doub
     }
 }
 
-/* What divides by the transforms of the kernels. */
+/* The factor that divides by the transforms of the kernels. */
 INLINE vec correction(const grove_gridder_sky *s, int64_t first, int64_t y, const doubles n[PARTS],
                       const doubles above[PARTS])
 {

@@ -7,8 +7,8 @@
 
 static const double speed_of_light = 299792458.0;
 
-/* Parts of the rows are scanned, and buckets of keys sorted, by a thread each; so many for any
- * number of threads. */
+/* Parts of the rows are scanned, and buckets of keys sorted, by a thread each; their numbers do not
+ * depend on the number of threads. */
 enum { PARTS = 32, BUCKETS = 32, SHIFT = 4 };
 _Static_assert(1 << SHIFT == GROVE_GRIDDER_TILE, "tiles are shifts");
 
@@ -48,7 +48,7 @@ static void append(list *l, sorting key, grove_gridder_entry entry)
     l->sorting[l->count++] = key;
 }
 
-/* The sort key of a place, -1 outside what is kept. */
+/* The sort key of a place, -1 outside of the kept cells. */
 static int64_t key_of(const grove_gridder *g, const place *at)
 {
     int64_t column[2];
@@ -255,7 +255,7 @@ static void scan_part(void *context, int64_t part)
 {
     making *m = context;
     const grove_gridder_samples *samples = m->samples;
-    list own[BUCKETS] = {0}; /* not beside those of other threads */
+    list own[BUCKETS] = {0}; /* not next to other threads' lists */
     const grove_gridder_plan *p = &m->g->plan;
     scan s = {.g = m->g,
               .wavenumber = m->index->wavenumber,
@@ -283,7 +283,7 @@ static void count_entry(grove_gridder_index *index, const sorting *s)
 }
 
 /* Stable counting sort of a bucket's entries of all parts; first[k + 1] is where the next entry of
- * key k goes, and at last where those of k + 1 begin. */
+ * key k goes, and at last where the entries of k + 1 begin. */
 static void sort_bucket(void *context, int64_t bucket)
 {
     making *m = context;

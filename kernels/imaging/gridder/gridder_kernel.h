@@ -1,6 +1,6 @@
-/* The Kaiser-Bessel gridding kernel: phi(t) = I0(beta sqrt(1 - (2 t / width)^2)) / I0(beta) for
- * |t| <= width / 2 in grid cells, 0 beyond (Kaiser & Schafer 1980). Its error is a little below
- * that of the exponential of semicircle (Barnett, Magland & af Klinteberg 2019), and its Fourier
+/* The Kaiser-Bessel gridding kernel: phi(t) = I0(beta sqrt(1 - (2 t / width)^2)) / I0(beta) for |t|
+ * <= width / 2 in grid cells, 0 beyond (Kaiser & Schafer 1980). Its error is a little below the
+ * error of the exponential of semicircle (Barnett, Magland & af Klinteberg 2019), and its Fourier
  * transform is known in closed form. */
 #ifndef GROVE_KERNELS_GRIDDER_KERNEL_H
 #define GROVE_KERNELS_GRIDDER_KERNEL_H

@@ -22,7 +22,7 @@ template <> struct limits_of<double> {
     enum { cells = GROVE_GRIDDER_CELLS_DOUBLE };
 };
 
-// Whether narrow kernels have more planes than a chunk: threads sum in those of the chunk.
+// Whether narrow kernels have more planes than a chunk: threads sum in the planes of the chunk.
 __device__ __forceinline__ bool takes_chunks(const grove_gridder_state *g)
 {
     return g->width <= NARROW && g->width_w > g->chunk_planes;
@@ -39,9 +39,9 @@ template <typename real> struct alignas(2 * sizeof(real)) pair_of {
 
 template <typename real> struct shared {
     pair_of<real> cell[limits_of<real>::cells]; // [row][column][plane]
-    /* Of a thread's sample: what is spread, or the phase; where its kernel begins: u, v in four
-     * bits each, u and v modulo W in four each, planes in the others; s = 2 f - 1 along u, v, w;
-     * its number, or ~number of a sample with w < 0. */
+    /* Of a thread's sample: its value to spread, or the phase; where its kernel begins: u, v in
+     * four bits each, u and v modulo W in four each, planes in the others; s = 2 f - 1 along u, v,
+     * w; its number, or ~number of a sample with w < 0. */
     pair_of<real> value[BLOCK];
     int32_t place[BLOCK], at[BLOCK], plane[BLOCK];
     real s[3][BLOCK];
@@ -253,7 +253,8 @@ __device__ __forceinline__ void pass_on(const grove_args *args, const grove_grid
                            sh->run, n);
 }
 
-// The sums over a warp of four samples' numbers re, im, re, ...: lane k has that of number k / 4.
+// The sums over a warp of four samples' numbers re, im, re, ...: lane k has the sum of number k /
+// 4.
 template <typename real> __device__ __forceinline__ real sum_of_warp(const real x[8])
 {
     const bool upper = threadIdx.x & 16, middle = threadIdx.x & 8, lower = threadIdx.x & 4;

@@ -198,7 +198,7 @@ static bool needs_no_planes(const grove_gridder_plan *p, double error)
     return p->bounds.without_w || pi * (p->bounds.max_w - p->bounds.min_w) * p->half_n <= error;
 }
 
-/* Tries all kernels in w beside a given one in u and v: no wider ones, as the hot loops want it. */
+/* Tries all kernels in w with a given one in u and v: no wider ones, as the hot loops require. */
 static void choose_planes(table *t, const grove_gridder_plan *tried, double left,
                           grove_gridder_plan *best)
 {

@@ -1,4 +1,4 @@
-/* Planes of a gridder as dense arrays, for those who transform them by themselves. */
+/* Planes of a gridder as dense arrays, for callers that transform them. */
 #include "gridder_private.h"
 
 #include <string.h>

@@ -28,7 +28,7 @@ struct grove_gridder {
     uint64_t limit;                 /* bytes of slabs */
     double quantum;                 /* of planes of integers; 0: of numbers */
     bool integers;                  /* the planes are, for now */
-    bool expects;                   /* blocks are those of grove_gridder_expect */
+    bool expects;                   /* blocks are made by grove_gridder_expect */
     uint64_t bytes;
 };
 
@@ -72,7 +72,7 @@ int grove_gridder_make_resampling(const grove_gridder *g, int d, bool to_coarse,
                                   grove_gridder_resampling *resampling);
 void grove_gridder_resampling_free(grove_gridder_resampling *resampling);
 
-/* Sets the plan's transform and taps for pixels of so many to a period of the largest u and v;
+/* Sets the plan's transform and taps for `oversampling` pixels in a period of the largest u and v;
  * false: the grid has no room for it. */
 bool grove_gridder_find_coarse(grove_gridder_plan *plan, double oversampling);
 
@@ -102,8 +102,8 @@ void grove_gridder_find_starts(const grove_gridder *g, const grove_gridder_index
                                int64_t key, int64_t *first, int64_t *count);
 /* The address of a block; NULL: there is none. */
 void *grove_gridder_block(const grove_gridder *g, int64_t plane, int64_t v, int64_t u);
-/* Of the planes that are kept: all blocks that samples within the bounds may touch, and those that
- * the samples of an index touch. 0, or -1 without memory. */
+/* Of the planes that are kept: all blocks that samples within the bounds may touch, or the blocks
+ * that the samples of an index touch. 0, or -1 without memory. */
 int grove_gridder_make_all_blocks(grove_gridder *g);
 int grove_gridder_make_blocks(grove_gridder *g, const grove_gridder_index *index);
 /* 0, or -1 where one that the samples touch is missing. */
@@ -113,7 +113,7 @@ int grove_gridder_find_blocks(grove_gridder *g, const grove_gridder_index *index
 int64_t grove_gridder_transform_size(double wanted, int64_t multiple);
 /* The range of n - 1 over the image. */
 void grove_gridder_find_n(const grove_gridder_image *image, double *low, double *high);
-/* A transform of so many elements, products of 2, 3 and 5, in numbers of so many bytes; its factors
+/* A transform of `size` elements, products of 2, 3 and 5, in numbers of `real` bytes; its factors
  * are to be freed. 0, or -1 without memory. */
 int grove_gridder_part_make(grove_gridder_part *part, int64_t size, size_t real);
 /* Planes of integers become numbers. */

@@ -2,7 +2,7 @@
 // some planes, in shared memory.
 //
 // Spreading: with kernels of W cells thread (x, y) of a block owns the cells that are x and y
-// modulo W, of which each sample touches exactly one in a plane. So threads never meet, without
+// modulo W; each sample touches exactly one of them in a plane. So threads never meet, without
 // atomic operations or barriers between samples, and the sums have one order. A tile with many
 // samples is cut in pieces; the others' buffers are added by the block of the first, in their
 // order. With kernels of up to 8 cells threads sum in registers, all planes that a kernel touches,
@@ -10,16 +10,15 @@
 // neighbouring channels of a baseline often begin at the same one, and else most threads keep
 // theirs. Samples are sorted by the plane at which their kernels begin.
 //
-// What a visibility costs is counted in bench/RESULTS-gpu-counted.md.
+// The cost of a visibility is counted in bench/RESULTS-gpu-counted.md.
 #include "gridder_load_cuda.h"
 
 namespace
 {
 /* ---- kernels ---- */
 
-// A thread makes the same tap of each second sample: its polynomial stays in registers. Of samples
-// that there are not they are of no use, too. SHIFTED: the taps along w are those of the chunk's
-// planes.
+// A thread makes the same tap of each second sample: its polynomial stays in registers. Taps beyond
+// the last sample are made, too, and not used. SHIFTED: the taps along w are of the chunk's planes.
 template <typename real, bool SHIFTED>
 __device__ __forceinline__ void
 make_narrow_taps(const grove_args *args, const grove_gridder_state *g, int from, shared<real> *sh)
@@ -161,7 +160,7 @@ __device__ __forceinline__ void put_sums(const grove_gridder_state *g, pair_of<r
     if (first >= 0 && first + PLANES <= g->chunk_planes)
         for (int k = 0; k < PLANES; k++)
             to[k] = {to[k].re + sum[k].re, to[k].im + sum[k].im};
-    else // samples of other planes than those of the chunk have taps, too
+    else // samples outside of the chunk's planes have taps, too
         for (int k = 0; k < PLANES; k++)
             if ((unsigned)(first + k) < (unsigned)g->chunk_planes)
                 to[k] = {to[k].re + sum[k].re, to[k].im + sum[k].im};
@@ -257,7 +256,7 @@ __device__ __forceinline__ void add_wide(const grove_gridder_state *g, int from,
 
 /* ---- collecting ---- */
 
-// What the kernels of samples that begin at one place read, two cells of a thread.
+// The cells that kernels of samples beginning at one place read, two cells of a thread.
 template <typename real, int PLANES> struct patch {
     pair_of<real> cell[2][PLANES];
     int32_t place;
@@ -377,7 +376,7 @@ __device__ __forceinline__ void collect_wide(const grove_gridder_state *g, int f
     }
 }
 
-// Adds what was collected for `count` samples, after a barrier: a thread takes one.
+// Adds the collected values of `count` samples, after a barrier: a thread takes one.
 template <typename real>
 __device__ __forceinline__ void write_samples(const grove_args *args, const grove_gridder_state *g,
                                               int pol, int from, int count, const shared<real> *sh)

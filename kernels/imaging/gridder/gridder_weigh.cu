@@ -1,5 +1,5 @@
-// Sums over samples of what counts in an image, without their places: a thread takes every so many
-// samples, and the threads of a warp are added up, always in the same order.
+// Sums over the samples that count in an image, without their places: a thread takes samples at
+// equal distances, and the threads of a warp are added up, always in the same order.
 #include "gridder_load_cuda.h"
 
 namespace

@@ -90,7 +90,7 @@ grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa)
     g->subgrid = grove_idg_subgrid_bytes(plan->side, grove_idg_line(plan), g->real);
     g->each = (size_t)grove_idg_most(&plan->mix) * g->subgrid;
     g->bands = g->now = calloc(bands_of(plan), sizeof(*g->bands));
-    g->batch = zeroed(BATCH * g->each); /* what lines have beyond pixels stays finite */
+    g->batch = zeroed(BATCH * g->each); /* lines stay finite beyond pixels */
     int code = !g->bands || !g->batch || grove_idg_tables_make(&g->tables, &g->plan, false);
     for (uint64_t k = 0; k < bands_of(plan) && plan->tile && !code; k++)
         code = grove_idg_tiles_make(&g->bands[k].tiles, &g->plan, g->loops);
@@ -155,7 +155,7 @@ const void *grove_idg_tile_images(const grove_idg *g, int64_t tile)
     return g->now->tiles.block[tile];
 }
 
-/* Those of a band. */
+/* Adds the blocks of a band. */
 static int add_blocks(const grove_idg *g, grove_idg_tiles *to, const grove_idg_tiles *from)
 {
     int64_t across[2];

@@ -2,18 +2,18 @@
 //
 // A block of 64 threads makes the pixels of a subgrid, of one number of its visibilities, from a
 // slab of these after the other. Phases of a slab, N along x and N along y for each visibility, are
-// in shared memory: one is exact in up to 16 channels of a time, those that follow are its
+// in shared memory: one is exact in up to 16 channels of a time, the following ones are its
 // products. Sums over visibilities are products of matrices; the other way the sums over x are,
 // which are then summed over y by shuffles. In single precision tensor cores take them, where there
 // are some (idg_tensor_cuda.h). Else each of 8 x 8 threads has N / 8 x N / 8 pixels in registers,
-// so that of 2 N / 8 numbers that it loads N^2 / 64 products are made, or some visibilities times
-// N / 8 pixels along y. No operation is atomic.
+// so that 2 N / 8 loaded numbers give N^2 / 64 products, or some visibilities times N / 8 pixels
+// along y. No operation is atomic.
 //
 // Pixels go to images by one thread each, through terms and the mix, and images to cells and back
 // by cuFFT. Cells of the grid then take the subgrids that touch their tile, in their order: the
 // bits are the same each time, and for any number of subgrids in a launch.
 //
-// What a visibility costs is counted in bench/RESULTS-gpu-counted.md.
+// The cost of a visibility is counted in bench/RESULTS-gpu-counted.md.
 #include "idg_tensor_cuda.h"
 
 namespace
@@ -39,8 +39,8 @@ template <typename real, int COUNT> struct share {
     }
 };
 
-// What depends on precision and N: numbers of a slab, that are loaded at once, and of a line of
-// phases, so that lines begin in other banks.
+// Limits by precision and N: numbers of a slab, that are loaded at once, and of a line of phases,
+// so that lines begin in other banks.
 template <typename real, int T> struct vector_limits {
     static constexpr bool single = sizeof(real) == sizeof(float);
     enum {
@@ -266,7 +266,7 @@ __device__ void predict_number(const grove_args *args, int32_t i, typename way::
     }
 }
 
-// Sums in single precision are those of tensor cores where there are some.
+// Sums in single precision are made by tensor cores where there are some.
 template <typename real, int T> struct ways {
     typedef vector_summing<real, T> summing;
     typedef vector_collecting<real, T> collecting;

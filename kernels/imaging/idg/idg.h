@@ -20,10 +20,10 @@
 
 enum { GROVE_IDG_MAX_SIDE = 64 };
 
-/* What a visibility's numbers V_c have to do with images: image r is the sum over c of factor[r][c]
+/* The relation of a visibility's numbers V_c to images: image r is the sum over c of factor[r][c]
  * (J_p^H V J_q)_c, with J of stations p and q from the terms. With numbers as terms, or none, c is
  * any number that is seen through them; with Jones matrices, diagonal or whole, V_c is element[c],
- * 0 to 3, of XX XY YX YY, and what is not there is 0. Prediction is the adjoint. */
+ * 0 to 3, of XX XY YX YY, and missing ones are 0. Prediction is the adjoint. */
 typedef struct {
     int visibilities, images; /* 1 to 4 */
     int element[4];
@@ -38,8 +38,8 @@ typedef struct {
     int64_t layers;         /* of subgrids; as planes where there are no tiles */
     double first_w, step_w; /* and their w */
     int tile;               /* cells along a side of a w-tile; 0: there are none */
-    int padded;             /* cells of the transform of a tile and what reaches beyond it */
-    int64_t blocks;         /* foretold by the caller: tiles that are occupied, of all layers */
+    int padded;             /* cells of the transform of a tile and its margin */
+    int64_t blocks;         /* estimated by the caller: tiles that are occupied, of all layers */
     int side;               /* pixels of a subgrid along x and y: N, a multiple of 8 */
     double reach;           /* cells from the middle of a subgrid that its visibilities may have */
     double reach_w;         /* the same of w, wavelengths, from the middle of its visibilities */
@@ -50,22 +50,21 @@ typedef struct {
     int bands; /* of channels, each with planes of its own; 0: one */
 } grove_idg_plan;
 
-/* What may be asked for; 0: chosen by epsilon. */
+/* Requests; 0: chosen by epsilon. */
 typedef struct {
     int side;
-    int support;        /* cells that terms of the image plane need beside the taper, both sides */
-    int64_t layers;     /* at least so many */
-    bool tiles, planes; /* w-tiles, or w-layers as planes; neither: what takes less time */
-    /* So many visibilities share a square of the uv plane with sides of so many wavelengths, as
-     * they are counted for two squares; 0: those of tracks of hours and bands of a fifth of a
-     * frequency
+    int support;        /* cells that terms of the image plane need besides the taper, both sides */
+    int64_t layers;     /* minimum */
+    bool tiles, planes; /* w-tiles, or w-layers as planes; neither: the faster ones */
+    /* Number of visibilities that share a square of the uv plane, and its side in wavelengths,
+     * counted for two squares; 0: as in tracks of hours and bands of a fifth of a frequency
      */
     double share_side[2], share[2];
 } grove_idg_wanted;
 
 /* Chooses subgrids, taper, grid and layers of the least estimated cost whose error is at most
  * epsilon, for one number and image. 0, or -1 where none reaches it; GROVE_IDG_LAYERS: only other
- * layers would; GROVE_IDG_NO_TILES: planes would; `said`: why, with what would do. */
+ * layers would; GROVE_IDG_NO_TILES: planes would; `said`: why, with a remedy. */
 enum { GROVE_IDG_LAYERS = -2, GROVE_IDG_NO_TILES = -3 };
 int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
                           const grove_idg_wanted *wanted, double epsilon, grove_idg_plan *plan,
@@ -74,8 +73,8 @@ int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_
  * divided by it, grove_idg_count. Its side, wavelengths. */
 grove_idg_plan grove_idg_square(const grove_gridder_image *image, int second, double *side);
 uint64_t grove_idg_bytes(const grove_idg_plan *plan); /* of planes and all else */
-/* Estimated seconds with one thread: of so many samples on so many subgrids, which are seen through
- * terms of so many elements (0: none), and of the transforms of the layers of a band. */
+/* Estimated seconds with one thread: of `samples` samples on `subgrids` subgrids, seen through
+ * terms of `elements` elements (0: none), and of the transforms of the layers of a band. */
 double grove_idg_seconds(const grove_idg_plan *plan, double samples, double subgrids, int elements);
 /* The same of an H100, as counted, with as many channels in a subgrid; the host brings w-tiles onto
  * planes. */
@@ -112,16 +111,16 @@ grove_idg *grove_idg_new(const grove_idg_plan *plan, grove_isa isa);
 void grove_idg_free(grove_idg *idg); /* NULL is fine */
 /* To which band samples are added, and whose planes they are predicted from: at first 0. */
 void grove_idg_choose_band(grove_idg *idg, int band);
-/* Those of the band, [image][plane][v][u] complex numbers of the plan's precision, to read and to
- * write; NULL: no memory, if there are w-tiles: what is in w-tiles comes there by grove_idg_fold,
- * and after writing goes there anew after grove_idg_unfold.
+/* The planes of the band, [image][plane][v][u] complex numbers of the plan's precision, to read and
+ * to write; NULL: no memory, if there are w-tiles. grove_idg_fold adds w-tiles to the planes; after
+ * writing, grove_idg_unfold lets w-tiles be made anew.
  */
 void *grove_idg_planes(grove_idg *idg);
 /* 0, or -1 without memory. */
 int grove_idg_fold(grove_idg *idg, const grove_gridder_threads *threads);
 void grove_idg_unfold(grove_idg *idg);
-/* What a device has made of a w-tile, by its number: one image [v][u], with half a subgrid around
- * it. And all that another one has in w-tiles, of all bands. 0, or -1 without memory. */
+/* Adds a device's sums of a w-tile, by its number: one image [v][u], with half a subgrid around it.
+ * And all w-tiles of another one, of all bands. 0, or -1 without memory. */
 int grove_idg_add_tile(grove_idg *idg, int64_t tile, int image, const void *numbers);
 int grove_idg_add_tiles(grove_idg *idg, const grove_idg *from);
 /* Makes w-tiles, by their numbers, from the planes, where that is not done yet; they stay until
@@ -136,15 +135,14 @@ int grove_idg_count_blocks(const grove_idg_plan *plan, const grove_gridder_sampl
 /* How samples would be divided: added to *counts. 0, or -1 without memory. */
 int grove_idg_count(const grove_idg_plan *plan, const grove_gridder_samples *samples,
                     int64_t baselines, const grove_idg_terms *terms, grove_idg_counts *counts);
-/* Rows are times, each with so many baselines; data are [row][channel][number of the mix]. Adds
- * samples to the planes, weights times data;
- * those beyond the plan's bounds, or whose baselines are no numbers, are left out and added to
- * *outside. The same calls give the same bits, whatever the threads. `terms`: NULL: 1. `counts`:
- * NULL, or added to. 0, or -1 without memory. */
+/* Rows are times, each with `baselines` baselines; data are [row][channel][number of the mix]. Adds
+ * samples to the planes, weights times data; samples beyond the plan's bounds, or whose baselines
+ * are no numbers, are left out and added to *outside. The same calls give the same bits, for any
+ * threads. `terms`: NULL: 1. `counts`: NULL, or added to. 0, or -1 without memory. */
 int grove_idg_add(grove_idg *idg, const grove_gridder_samples *samples, int64_t baselines,
                   const grove_idg_terms *terms, const grove_gridder_threads *threads,
                   grove_gridder_outside *outside, grove_idg_counts *counts);
-/* Samples from the planes: data are overwritten, those that are left out with 0. */
+/* Samples from the planes: data are overwritten, omitted samples with 0. */
 int grove_idg_predict(grove_idg *idg, const grove_gridder_samples *samples, int64_t baselines,
                       const grove_idg_terms *terms, const grove_gridder_threads *threads,
                       grove_gridder_outside *outside, grove_idg_counts *counts);

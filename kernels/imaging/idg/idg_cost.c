@@ -1,4 +1,4 @@
-/* What image-domain gridding is estimated to take. */
+/* The estimated time of image-domain gridding. */
 #include "idg_hot.h"
 
 #include <math.h>
@@ -13,9 +13,9 @@ static const double pi = 3.14159265358979323846;
 static const double per_pixel = 0.16, per_edge = 1.5, per_cell = 10, per_operation = 0.7,
                     per_layer = 5, per_sample = 60, per_term = 1;
 
-/* w-tiles: of the places that baselines can reach, of which w >= 0 leaves half, long tracks of many
- * antennas occupy about half, each in some of the layers at one u and v, and in more the larger it
- * is. A place has one transform back, and one and exp(2 pi i w n) for each layer. */
+/* w-tiles: of the places that baselines can reach, halved by w >= 0, long tracks of many antennas
+ * occupy about half, each in some of the layers at one u and v, and in more the larger it is. A
+ * place has one transform back, and one and exp(2 pi i w n) for each layer. */
 static double cost_of_tiles(const grove_idg_plan *p)
 {
     const grove_gridder_bounds *b = &p->grid.bounds;

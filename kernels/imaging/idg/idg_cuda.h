@@ -1,5 +1,5 @@
-/* What the kernels of image-domain gridding for devices are given, for C and CUDA alike:
- * kernels/imaging/idg/idg.h says what they compute. */
+/* Arguments of the kernels of image-domain gridding for devices, for C and CUDA alike:
+ * kernels/imaging/idg/idg.h describes their results. */
 #ifndef GROVE_KERNELS_IDG_CUDA_H
 #define GROVE_KERNELS_IDG_CUDA_H
 
@@ -15,12 +15,12 @@ enum {
 
 /* Times and channels of a baseline that share a subgrid. */
 typedef struct {
-    int64_t row; /* the first one; from time to time it is so many baselines more */
+    int64_t row; /* the first one; it grows by the number of baselines from time to time */
     int32_t times, first, channels;
     int32_t layer, sign; /* sign: of w, by which uvw are multiplied, and data conjugated */
-    int32_t cell[2];     /* the middle, from that of the grid */
+    int32_t cell[2];     /* the middle, from the middle of the grid */
     int32_t start[2];    /* the cell of the plane, which repeats itself, in which it begins */
-    int32_t plane;       /* that of its layer, through all bands, or that its w-tile stands for */
+    int32_t plane;       /* the plane of its layer, through all bands, or of its w-tile */
     int64_t term[2];     /* numbers before the terms of its stations */
     double w;            /* of its middle, wavelengths */
 } grove_idg_subgrid;
@@ -32,7 +32,7 @@ typedef struct {
     int32_t first, last, base;
 } grove_idg_tile;
 
-/* Inputs of the kernels; visibilities, flags, weights, baselines and wavenumbers are those of
+/* Inputs of the kernels; visibilities, flags, weights, baselines and wavenumbers are the same as in
  * gridder_spread.cu, GROVE_GRIDDER_STOKES too. */
 enum {
     GROVE_IDG_SUBGRIDS = GROVE_GRIDDER_RUNS,
@@ -41,7 +41,7 @@ enum {
     GROVE_IDG_TERMS = GROVE_GRIDDER_SUMS,
     GROVE_IDG_PIXELS = GROVE_GRIDDER_BUFFERS,
     GROVE_IDG_LIST = GROVE_GRIDDER_SAMPLES, /* numbers of subgrids, of tile after tile */
-    GROVE_IDG_SHARE = GROVE_GRIDDER_WEIGHTS /* [channel]: what is predicted of it; NULL: all */
+    GROVE_IDG_SHARE = GROVE_GRIDDER_WEIGHTS /* [channel]: the share that is predicted; NULL: all */
 };
 
 /* The table, doubles: p along x and y, n [x][y], the taper [x][y], and the mix: factors
@@ -71,9 +71,9 @@ GROVE_FN int32_t grove_idg_table_numbers(int32_t side)
 /* The state of all. Pixels are [subgrid of the launch][x][y] complex numbers for each number of a
  * visibility, or for each image; cells [u][v]. */
 typedef struct {
-    grove_gridder_state samples; /* what reading weights and visibilities takes of it; scale, turn,
-                                    first_w; polarisations: numbers of a visibility; planes:
-                                    through all bands, of split those of one */
+    grove_gridder_state samples; /* the parts for reading weights and visibilities; scale, turn,
+                                    first_w; polarisations: numbers of a visibility; planes: through
+                                    all bands, for split of one */
     double longest[3];           /* of |u|, |v|, |w| times frequency */
     double step_w;
     int32_t side, line; /* pixels; numbers of a line of the terms */

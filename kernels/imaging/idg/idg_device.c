@@ -96,7 +96,7 @@ grove_idg_device_sizes grove_idg_device_find_sizes(const grove_idg_plan *p)
         .slots = slots};
 }
 
-/* Cells along a side of the planes, or of what each slot has. */
+/* Cells along a side of the planes, or of each slot. */
 static int64_t plane_side(const grove_idg_plan *p, int d)
 {
     return p->tile ? grove_idg_block_side(p) : p->grid.grid[d];
@@ -175,7 +175,7 @@ static int find_tiles(const grove_idg_plan *p, int32_t start, int d, int32_t til
 typedef struct {
     const grove_idg_plan *plan;
     grove_idg_work *work;
-    int32_t *number; /* [tile of the grid] that of its tile in the launch, and 1 */
+    int32_t *number; /* [tile of the grid] number of its tile in the launch, and 1 */
     int64_t across, rows, room;
 } tiling;
 
@@ -225,7 +225,7 @@ static int walk_tiles(tiling *t, int64_t begin, int64_t end, int32_t first, bool
     return 0;
 }
 
-/* The tiles of a launch: those that its subgrids touch, each with its list. */
+/* The tiles that the subgrids of a launch touch, each with its list. */
 static int find_launch(tiling *t, int32_t launch)
 {
     grove_idg_work *w = t->work;
@@ -276,7 +276,7 @@ static int find_all_tiles(const grove_idg_plan *p, grove_idg_work *w)
 
 /* ---- subgrids ---- */
 
-/* Subgrids of a part behind those of the parts before. */
+/* Appends the subgrids of a part to the earlier parts' subgrids. */
 static int append_part(grove_idg_work *w, const grove_idg_subgrid *subgrid, int64_t count)
 {
     grove_idg_subgrid *all = realloc(w->subgrid, (size_t)(w->subgrids + count) * sizeof(*all) + 1);
@@ -324,7 +324,7 @@ static void begin_launch(grove_idg_work *w, int64_t k)
         w->first[w->launches++] = (int32_t)k;
 }
 
-/* So many subgrids in each launch. */
+/* `each` subgrids in each launch. */
 static int cut_evenly(grove_idg_work *w, int64_t each)
 {
     w->first = malloc((size_t)(w->subgrids / each + 3) * sizeof(*w->first));

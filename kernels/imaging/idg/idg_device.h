@@ -1,5 +1,5 @@
-/* What the host prepares for image-domain gridding on a device: how much memory that takes, the
- * table of a plan, and which subgrids there are and in which tiles of the grid. It knows no device.
+/* Preparations by the host for image-domain gridding on a device: the memory, the table of a plan,
+ * and the subgrids and their tiles of the grid. It knows no device.
  */
 #ifndef GROVE_KERNELS_IDG_DEVICE_H
 #define GROVE_KERNELS_IDG_DEVICE_H
@@ -7,17 +7,17 @@
 #include "idg.h"
 #include "idg_cuda.h"
 
-/* Those of idg_pixels.cu, a thread for each pixel, cell or visibility, of terms a block for the
- * pixels of one x of an element; those of idg.cu for subgrids of so many pixels a side, a block for
- * each number of a visibility and subgrid. */
+/* Kernels of idg_pixels.cu, a thread for each pixel, cell or visibility, of terms a block for the
+ * pixels of one x of an element; kernels of idg.cu for subgrids of `side` pixels a side, a block
+ * for each number of a visibility and subgrid. */
 extern const grove_kernel grove_idg_weigh, grove_idg_split, grove_idg_gather, grove_idg_clear,
     grove_idg_terms_kernel;
 const grove_kernel *grove_idg_sum_kernel(int side), *grove_idg_predict_kernel(int side);
-/* Threads of a launch of these for so many subgrids; `predicts`: of the latter. */
+/* Threads of a launch of these for `subgrids` subgrids; `predicts`: of the latter. */
 int64_t grove_idg_threads(const grove_idg_plan *plan, int64_t subgrids, bool predicts);
 
 /* Bytes: of planes of all bands, [image][band][plane][v][u], of the pixels of numbers and of images
- * of so many subgrids, of the table. Of w-tiles, the device has so many at a time,
+ * of `subgrids` subgrids, of the table. Of w-tiles, the device has `slots` at a time,
  * [image][slot][v][u]. */
 typedef struct {
     uint64_t planes, numbers, images, table;
@@ -30,7 +30,7 @@ int64_t grove_idg_device_tiles(const grove_idg_plan *plan); /* w-tiles that a ba
 /* To be freed. NULL: no memory. */
 double *grove_idg_device_table(const grove_idg_plan *plan);
 
-/* Which w-tile each slot has: its number, and that of its band times how many there are. */
+/* The w-tile of each slot: its number, plus the number of its band times the number of w-tiles. */
 typedef struct {
     int64_t *tile; /* [slot] */
     int32_t used;
@@ -57,9 +57,9 @@ typedef struct {
     bool even;
 } grove_idg_work;
 
-/* What is divided: samples without weights, all count; the parts of their channels, which share no
- * subgrid, one after the other; `adds`: with tiles of the planes, or of the slots, of which `slots`
- * says what they have before (w-tiles only). */
+/* The input of a division: samples without weights, all count; the parts of their channels, which
+ * share no subgrid, one after the other; `adds`: with tiles of the planes, or of the slots, whose
+ * present content is in `slots` (w-tiles only). */
 typedef struct {
     const grove_gridder_samples *samples;
     int64_t baselines;
@@ -77,7 +77,7 @@ int grove_idg_device_divide(const grove_idg_plan *plan, const grove_idg_dividing
 void grove_idg_work_free(grove_idg_work *work);
 void grove_idg_work_count(const grove_idg_work *work, grove_idg_counts *counts); /* adds */
 
-/* The state of kernels, of what the plan says. */
+/* The state of kernels, by the plan. */
 grove_idg_state grove_idg_device_state(const grove_idg_plan *plan);
 
 #endif

@@ -18,7 +18,7 @@ typedef struct {
     grove_gridder_outside *outside;
 } dividing;
 
-/* What some visibilities span: u and v, cells; w, wavelengths. */
+/* The span of some visibilities: u and v, cells; w, wavelengths. */
 typedef struct {
     double low[3], high[3];
 } span;
@@ -79,7 +79,7 @@ static span empty(void)
     return (span){{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
 }
 
-/* A middle is a whole cell, up to half a one from that of the span. */
+/* A middle is a whole cell, up to half a cell from the middle of the span. */
 static bool fits(const dividing *d, const span *s)
 {
     const double room = 2 * d->plan->reach - 1, room_w = 2 * d->plan->reach_w;

@@ -8,14 +8,14 @@
 
 enum { GROVE_IDG_SLAB = 32 /* visibilities whose phases are kept together */ };
 
-/* What all subgrids share. Lines of `line` numbers, a multiple of 16: N pixels, and zeros. */
+/* Shared by all subgrids. Lines of `line` numbers, a multiple of 16: N pixels, and zeros. */
 typedef struct {
     const grove_idg_plan *plan;
     int64_t line;
     double *x;     /* places of pixels, the same along both axes */
     double *p[2];  /* the parts of n along both: n(x, y) = p[0][x] + p[1][y] */
     double *n;     /* [x][y] */
-    bool mirrored; /* n of x = j is that of N - j */
+    bool mirrored; /* n at x = j equals n at N - j */
     void *taper;   /* [x][y] with the signs of the transform, over N^2 */
     void *sign;    /* 1, -1, 1 ... of cells; one more than a line */
     grove_gridder_part fourier;

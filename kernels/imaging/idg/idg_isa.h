@@ -128,7 +128,7 @@ INLINE void fill_line(const double *x, const double *p, int64_t size, double a, 
     }
 }
 
-/* The next channel's: those of the last one times those of a step. */
+/* The next channel's phases: the last one's times the step's. */
 INLINE void step_line(const real *from, const real *step, int64_t size, real *to, int64_t line)
 {
     for (int64_t k = 0; k < size; k += LANES) {

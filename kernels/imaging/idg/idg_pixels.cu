@@ -105,7 +105,7 @@ __device__ __forceinline__ void apply_terms(const grove_args *args, const grove_
     }
 }
 
-// The taper and the phase of w from the subgrid's to that of its layer.
+// The taper and the phase of w from the subgrid's to its layer's.
 template <typename real>
 __device__ __forceinline__ complex_number<real>
 taper_at(const grove_idg_state *g, const grove_idg_subgrid *s, const double *table, int x, int y)

@@ -144,7 +144,7 @@ static void fill_polynomial(const grove_idg_plan *p, double x, line *t)
     }
 }
 
-/* What the visibility becomes at x, by the polynomial over the taper, less what it should be. */
+/* The visibility at x, by the polynomial over the taper, less its exact value. */
 static double error_at(const grove_idg_plan *p, int d, double cells, double w, const line *v,
                        double x, const line *t)
 {
@@ -159,16 +159,16 @@ static double error_at(const grove_idg_plan *p, int d, double cells, double w, c
 }
 
 /* A place in the image a quarter of a pixel from one of the subgrid's: the polynomial's error
- * vanishes at these, halfway between them it is largest, and here as large as it is on average
- * (root mean square). */
+ * vanishes at these, halfway between them it is largest, and here as large as on average (root mean
+ * square). */
 static double place_at(const grove_idg_plan *p, int d, int k)
 {
     return (floor(2 * place[k] * edge_of(p, d) * p->side) + 0.5) / (2 * p->side);
 }
 
-/* Root mean square over the image, with more of its edges, for visibilities at the ends of what a
- * subgrid takes. What the field's edge cuts off the taper goes with the sine of pi times the cells,
- * so that an error is of two places half a cell from each other. */
+/* Root mean square over the image, with more of its edges, for visibilities at the ends of a
+ * subgrid's range. The part of the taper cut off by the field's edge is proportional to the sine of
+ * pi times the cells, so that an error is of two places half a cell from each other. */
 static double error_along(const grove_idg_plan *p, int support, int d)
 {
     const double reach = p->reach + 0.5 * support; /* as far as terms move a visibility */
@@ -215,7 +215,7 @@ typedef struct {
     double off; /* of n as a sum */
 } search;
 
-/* How far w moves what is at the image's edge, cells. */
+/* How far w moves the image's edge, cells. */
 static double shift_of(const grove_idg_plan *p, double w)
 {
     const grove_gridder_image *image = &p->grid.image;
@@ -277,7 +277,7 @@ grove_idg_plan grove_idg_square(const grove_gridder_image *image, int second, do
     return p;
 }
 
-/* Visibilities of a subgrid, which has so many cells for them. Their number goes with a power of
+/* Visibilities of a subgrid, which has `cells` cells for them. Their number goes with a power of
  * its side: the square, where both times and channels go on beyond it. */
 static double share_of(const search *s, const grove_idg_plan *p, double cells)
 {
@@ -301,7 +301,7 @@ static double cost_of(const search *s, const grove_idg_plan *p)
     return grove_idg_seconds(p, b->samples, b->samples / share_of(s, p, cells), 0);
 }
 
-/* Of so many layers, of planes or w-tiles. */
+/* Sets `layers` layers, of planes or w-tiles. */
 static void set_layers(const search *s, grove_idg_plan *p, int64_t layers, bool tiles)
 {
     const grove_gridder_bounds *b = &p->grid.bounds;
@@ -323,7 +323,7 @@ static void set_layers(const search *s, grove_idg_plan *p, int64_t layers, bool 
     p->grid.step_w = tiles ? 0 : p->step_w;
 }
 
-/* w-tiles of the least cost whose transforms are exact enough, with `apart` cells beside what w
+/* w-tiles of the least cost whose transforms are exact enough, with `apart` cells more than w
  * moves. The plane is in the middle of w. */
 static bool fit_tile(const search *s, grove_idg_plan *p, int apart)
 {
@@ -373,14 +373,14 @@ static bool choose_tile(const search *s, grove_idg_plan *p)
     return false;
 }
 
-/* w-tiles have a quarter of the error, or what subgrids that cannot have less leave of it. */
+/* w-tiles have a quarter of the error, or the part left by subgrids that cannot have less. */
 static bool choose_both(const search *s, grove_idg_plan *p)
 {
     return (choose_width(s, p, 0.75 * s->epsilon) || choose_width(s, p, s->epsilon)) &&
            choose_tile(s, p);
 }
 
-/* So many layers, as they are now, if that is better than the best. */
+/* The present number of layers, if that is better than the best. */
 static void try_one(const search *s, grove_idg_plan *p, bool tiles, grove_idg_plan *best)
 {
     if (!set_width(s, p, MIN_WIDTH) || (tiles && !fit_tile(s, p, 0)) ||

@@ -91,13 +91,13 @@ __device__ __forceinline__ bool next_piece(const grove_idg_subgrid *s, const pie
     return p->time < s->times;
 }
 
-// The time of visibility k of a piece; k is less than that of a slab.
+// The time of visibility k of a piece; k is less than the number in a slab.
 __device__ __forceinline__ int32_t time_of(const piece &p, int k)
 {
     return (int32_t)((uint32_t)k * p.by >> 16);
 }
 
-// Where a visibility is among those of the call.
+// The place of a visibility in the call.
 __device__ __forceinline__ place place_of(const grove_idg_subgrid *s, const piece_limits &c,
                                           const piece &p, int k)
 {
@@ -248,7 +248,7 @@ __device__ __forceinline__ void load_values(const grove_args *args, const grove_
                              {weight * z.re, weight * z.im * (real)s->sign});
 }
 
-// With a share of each channel they are added to what other planes gave.
+// With a share of each channel they are added to other planes' contributions.
 template <typename real>
 __device__ __forceinline__ void store_values(const grove_args *args, const grove_idg_state *g,
                                              const grove_idg_subgrid *s, const piece_limits &c,

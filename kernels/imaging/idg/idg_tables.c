@@ -1,4 +1,4 @@
-/* What all subgrids of a plan share, and all w-tiles. */
+/* Tables shared by all subgrids of a plan, and by all w-tiles. */
 #include "../gridder/gridder_private.h"
 #include "idg_hot.h"
 
@@ -13,7 +13,7 @@ static void put(void *to, int64_t k, double x, size_t real)
         ((double *)to)[k] = x;
 }
 
-/* Pixels along the axes, and what n is there. */
+/* Pixels along the axes, and n there. */
 static void fill_places(grove_idg_tables *t)
 {
     const grove_idg_plan *p = t->plan;

@@ -11,7 +11,7 @@
 namespace
 {
 // A lane's numbers of a or b of multiply_tf32, from its first one on: numbers of rows of a that are
-// 8 apart are `across` apart in memory, those of terms of the sum that are 4 apart `along`.
+// 8 apart are `across` apart in memory, numbers of terms of the sum that are 4 apart `along`.
 template <int N>
 __device__ __forceinline__ void load_parts(const pair_of<float> *from, int across, int along,
                                            tf32_parts<N> *to)
@@ -25,9 +25,9 @@ __device__ __forceinline__ void load_parts(const pair_of<float> *from, int acros
 /* ---- visibilities to pixels ---- */
 
 // A warp has half of the columns of pixels, of 8 in a part, in strips of 16 rows. The sums of a
-// slab are made alone, and then added to the totals, so that what tensor cores cut off stays small;
-// those of some strips together, as registers allow. Rows of the last strip that are no pixels are
-// made, of whatever is there, and not kept. Lines of phases begin in other banks.
+// slab are made alone, and then added to the totals, so that the rounding by tensor cores stays
+// small; sums of some strips together, as registers allow. Rows of the last strip beyond the pixels
+// are made, of undefined numbers, and not kept. Lines of phases begin in other banks.
 template <int T> struct tensor_summing {
     typedef float real;
     enum {

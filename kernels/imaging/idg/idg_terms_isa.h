@@ -17,7 +17,7 @@ INLINE pair conjugate_multiplied(pair a, pair b)
     return (pair){a.re * b.re + a.im * b.im, a.re * b.im - a.im * b.re};
 }
 
-/* What pixels of a subgrid have in common. */
+/* Common to the pixels of a subgrid. */
 typedef struct {
     const grove_idg_mix *mix;
     real *pixels;          /* of the first number or image */

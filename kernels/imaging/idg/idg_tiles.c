@@ -195,12 +195,12 @@ int grove_idg_tiles_add(grove_idg_tiles *t, int64_t tile, int image, const void 
 typedef struct {
     grove_idg_tiles *tiles;
     char *planes, *batch;               /* [place of the batch][image] padded tiles */
-    const char *wanted;                 /* [tile] those that are split; NULL: all are folded */
+    const char *wanted;                 /* [tile] whether it is split; NULL: all are folded */
     int64_t *place, count, first, each; /* of a batch */
     atomic_bool failed;
 } shifting;
 
-/* w of a layer from that of the plane. */
+/* w of a layer less the plane's. */
 static double shift_of(const grove_idg_tiles *t, int64_t layer)
 {
     return t->plan->grid.bounds.without_w
@@ -250,7 +250,7 @@ static grove_idg_move move_of(const shifting *s, int64_t i, int image, int64_t f
     return m;
 }
 
-/* The blocks of a place that are wanted, from its padded tile. */
+/* The needed blocks of a place, from its padded tile. */
 static void split_image(const shifting *s, int64_t i, int image, char *room)
 {
     const grove_idg_tiles *t = s->tiles;
@@ -313,7 +313,7 @@ static void add_stripe(void *context, int64_t stripe)
         }
 }
 
-/* The places that have blocks, or blocks that are wanted. */
+/* The places that have blocks, or needed blocks. */
 static int find_places(shifting *s)
 {
     const grove_idg_tiles *t = s->tiles;
@@ -342,7 +342,7 @@ static int do_places(shifting *s, const grove_gridder_threads *threads)
     if (!code && s->count)
         s->batch = grove_gridder_room(bytes);
     code = code || (s->count && !s->batch) ? -1 : 0;
-    if (s->batch) /* what lines have beyond cells stays finite */
+    if (s->batch) /* lines stay finite beyond cells */
         memset(s->batch, 0, bytes);
     for (s->first = 0; s->first < s->count && !code; s->first += s->each) {
         threads->run(threads->pool, batch_end(s) - s->first, do_place, s);

@@ -1,5 +1,5 @@
 /* w-tiles: tiles of the grid that have w-layers of their own. A block is a tile with half a subgrid
- * around it, of one layer, of all images; there are those that subgrids lie in. */
+ * around it, of one layer, of all images; only blocks with subgrids exist. */
 #ifndef GROVE_KERNELS_IDG_TILES_H
 #define GROVE_KERNELS_IDG_TILES_H
 
@@ -21,7 +21,7 @@ static inline int64_t grove_idg_block_side(const grove_idg_plan *plan)
     return plan->tile + plan->side;
 }
 uint64_t grove_idg_block_bytes(const grove_idg_plan *plan);
-/* Bytes of what else is needed while tiles are brought onto the plane. */
+/* Additional bytes while tiles are brought onto the plane. */
 uint64_t grove_idg_tiles_bytes(const grove_idg_plan *plan);
 /* And while tiles of one band are brought onto the planes, or back. */
 uint64_t grove_idg_fold_bytes(const grove_idg_plan *plan);
