@@ -67,7 +67,7 @@ int64_t grove_idg_device_tiles(const grove_idg_plan *p)
     return grove_idg_tiles_count(p, across);
 }
 
-/* As many w-tiles as are foretold, if they are not too many. */
+/* As many w-tiles as are estimated, if they are not too many. */
 static int32_t slots_of(const grove_idg_plan *p)
 {
     const int64_t all = grove_idg_device_tiles(p);
