@@ -1,5 +1,6 @@
 #!/bin/sh
-# The style of the sources: clang-format changes nothing, files and functions are short.
+# The style of the sources: clang-format changes nothing, files and functions are short, comments
+# are in plain words.
 cd "${GROVE_SOURCE:-$(dirname "$0")/../..}" || exit 99
 files=$(find src nodes kernels tests bench examples \
     \( -name '*.[chly]' -o -name '*.cc' -o -name '*.cu' \) \
@@ -19,6 +20,45 @@ echo "$files" | xargs awk -v most_lines=600 -v most_body=70 '
             faults++
         }
         start = 0
+    }
+    END { exit faults > 0 }' || failed=1
+
+# Comments, and the documents named below, are in plain words: a phrase, and what to write instead.
+PHRASES='what: the noun
+whatever: any, regardless of
+that of|those (of|that|who): the noun again
+of which|of whose: whose, or another sentence
+so many: the name of the number
+none that: no, and the noun
+wants?|wanted: needs, requests
+lacks?|lacking: has no, without, missing
+stands?|stood: is, is in place of
+go(es)? by: depends on
+tells?|told|foretells?|foretold: reports, distinguishes, determines, estimates
+by (itself|themselves): alone, separately
+as (it is|they are): unchanged
+by turns: alternately
+beside: next to, besides'
+export PHRASES
+echo "$files" | grep -E '^(src|nodes|kernels)/' | grep -Ev '^src/(io|plot)/' | xargs awk '
+    function check(text, k, parts) {
+        gsub(/`[^`]*`|--[a-z]+|\n *(\*|\/\/)?/, " ", text)
+        for (k = 1; k <= count && split(phrase[k], parts, ": "); k++)
+            if (match(" " tolower(text) " ", "[^a-z_](" parts[1] ")[^a-z_]")) {
+                printf "%s: \"%s\": better %s\n", FILENAME, substr(text, RSTART, 50), parts[2]
+                faults++
+            }
+    }
+    BEGIN { RS = "\001"; count = split(ENVIRON["PHRASES"], phrase, "\n") }
+    FILENAME ~ /\.md$/ { gsub(/```[^`]*```|\n    [^\n]*/, ""); check($0); next }
+    {
+        while (match($0, /"(\\.|[^"\\])*"|\047(\\.|[^\047\\])+\047|\/\/[^\n]*(\n *\/\/[^\n]*)*|\/\*/)) {
+            found = substr($0, RSTART, RLENGTH)
+            $0 = substr($0, RSTART + RLENGTH)
+            if (found == "/*") check(substr($0, 1, index($0, "*/")))
+            if (found == "/*") $0 = substr($0, index($0, "*/") + 2)
+            if (found ~ /^\/\//) check(found)
+        }
     }
     END { exit faults > 0 }' || failed=1
 
