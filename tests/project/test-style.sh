@@ -23,8 +23,8 @@ echo "$files" | xargs awk -v most_lines=600 -v most_body=70 '
     }
     END { exit faults > 0 }' || failed=1
 
-# Comments, and the documents named below, are in plain words: a phrase, and what to write instead.
-PHRASES='what: the noun
+# Comments and documents are in plain words, without these phrases. Behind each: what to write.
+export PHRASES='what: the noun
 whatever: any, regardless of
 that of|those (of|that|who): the noun again
 of which|of whose: whose, or another sentence
@@ -39,8 +39,8 @@ by (itself|themselves): alone, separately
 as (it is|they are): unchanged
 by turns: alternately
 beside: next to, besides'
-export PHRASES
-echo "$files" | grep -E '^(src|nodes|kernels)/' | grep -Ev '^src/(io|plot)/' | xargs awk '
+echo docs/*.md $files | tr ' ' '\n' | grep -E '^(src|nodes|kernels|docs)/' |
+    grep -Ev '^src/(io|plot)/|^docs/(gpu|nodes)' | xargs awk '
     function check(text, k, parts) {
         gsub(/`[^`]*`|--[a-z]+|\n *(\*|\/\/)?/, " ", text)
         for (k = 1; k <= count && split(phrase[k], parts, ": "); k++)
@@ -50,14 +50,14 @@ echo "$files" | grep -E '^(src|nodes|kernels)/' | grep -Ev '^src/(io|plot)/' | x
             }
     }
     BEGIN { RS = "\001"; count = split(ENVIRON["PHRASES"], phrase, "\n") }
-    FILENAME ~ /\.md$/ { gsub(/```[^`]*```|\n    [^\n]*/, ""); check($0); next }
+    FILENAME ~ /md$/ { gsub(/```[^`]*```|\n(#|    )[^\n]*|\[[^]]*\]\([^)]*\)/, ""); check($0); next }
     {
         while (match($0, /"(\\.|[^"\\])*"|\047(\\.|[^\047\\])+\047|\/\/[^\n]*(\n *\/\/[^\n]*)*|\/\*/)) {
             found = substr($0, RSTART, RLENGTH)
             $0 = substr($0, RSTART + RLENGTH)
-            if (found == "/*") check(substr($0, 1, index($0, "*/")))
-            if (found == "/*") $0 = substr($0, index($0, "*/") + 2)
-            if (found ~ /^\/\//) check(found)
+            end = found == "/*" ? index($0, "*/") + 1 : 0
+            check(end ? substr($0, 1, end) : found ~ /^\/\// ? found : "")
+            $0 = substr($0, end + 1)
         }
     }
     END { exit faults > 0 }' || failed=1
