@@ -38,8 +38,7 @@ enum {
     GROVE_PREDICT_RIGHT,      /* the same */
     GROVE_PREDICT_UVW_LEFT,   /* [time, station p] m, for sums by stations */
     GROVE_PREDICT_UVW_RIGHT,  /* [time, station q] m */
-    GROVE_PREDICT_SKIP        /* [time, baseline, freq] flags: cells not to be computed, or absent
-                               */
+    GROVE_PREDICT_SKIP        /* [time, baseline, freq] flags: cells to omit, or absent */
 };
 
 /* The state in grove_args. Channels of equal spacing: channel k of the whole axis is at first +
