@@ -1,4 +1,5 @@
-/* What the module of Measurement Sets offers in a build without casacore: what it needs. */
+/* The module of Measurement Sets in a build without casacore: its errors say that casacore is
+ * missing. */
 #include "base/module.h"
 #include "nodes/sets/service.h"
 

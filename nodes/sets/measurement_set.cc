@@ -179,7 +179,7 @@ void read_field(const Table &table, int64_t field, grove_ms_layout *layout)
     layout->field_name = copy(ScalarColumn<String>(fields, "NAME")(rownr_t(field)));
     if (!direction.keywordSet().isDefined("MEASINFO"))
         return;
-    // the column's frame, or that of the row
+    // the column's frame, or the row's
     Array<MDirection> measure(ArrayMeasColumn<MDirection>(fields, "PHASE_DIR")(rownr_t(field)));
     std::string frame = MDirection::showType(measure.data()[0].getRef().getType());
     if (frame != "J2000" && frame != "ICRS")
@@ -187,8 +187,8 @@ void read_field(const Table &table, int64_t field, grove_ms_layout *layout)
                         "; only J2000 and ICRS are understood");
 }
 
-// The frame of frequencies: the column's, or that of the row. REST is what programs write that do
-// not think of it.
+// The frame of frequencies: the column's, or the row's. Programs write REST when they ignore
+// frames.
 void read_frame(const Table &windows, int64_t window, grove_ms_layout *layout)
 {
     if (!TableColumn(windows, "CHAN_FREQ").keywordSet().isDefined("MEASINFO"))
@@ -244,7 +244,7 @@ std::string names_of(const std::set<int> &numbers, const Table &polarizations)
     return list;
 }
 
-// The polarization that is asked for, or that of the rows, which must be one.
+// The requested polarization, or the only one of the rows.
 int choose_polarization(const grove_ms *ms, const std::vector<grove::description> &descriptions,
                         const Table &polarizations)
 {
@@ -309,7 +309,7 @@ extern "C" void grove_ms_layout_free(grove_ms_layout *layout)
 
 namespace
 {
-// Another has changed the set: closes it, so that casacore forgets what it knew.
+// Another has changed the set: closes it, so that casacore forgets its content.
 void forget(void *user)
 {
     grove_ms *ms = static_cast<grove_ms *>(user);

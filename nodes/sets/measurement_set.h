@@ -18,7 +18,8 @@ typedef struct {
     char *telescope, *field_name;
     double phase_centre[2]; /* J2000 ra, dec, radians */
     /* [times] Centres, UTC MJD seconds, ascending, and intervals, s. A set may have several
-     * intervals at one time: each pair is there once, those of one time by ascending interval. */
+     * intervals at one time: each pair is there once; pairs of equal times are sorted by ascending
+     * interval. */
     double *time, *interval;
     int *scan; /* [times] scan numbers; when creating, NULL: 1 */
     int64_t times;
@@ -35,8 +36,8 @@ typedef struct {
                      which are 1 otherwise, the first absent */
     /* How DATA is stored: casacore's kind of manager, and its tiles (correlations, channels, rows),
      * 0 where it has none. A new set has the same, or tiles of a megabyte where that is empty, a
-     * kind that does not keep numbers as they are or is not for writing in blocks, or tiles that
-     * are very small or large. */
+     * kind that does not keep numbers exactly or is not for writing in blocks, or tiles that are
+     * very small or large. */
     char manager[32];
     int64_t tile[3];
     int64_t rows;        /* of the chosen field and window */
@@ -44,7 +45,7 @@ typedef struct {
     bool by_baseline;    /* when opened: most of them follow one of the same baseline */
     int polarization;    /* when opened: which one, as numbered in the POLARIZATION table */
     int fields, windows; /* when opened: how many the rows of the whole set have */
-    int polarizations;   /* ... and those of this window */
+    int polarizations;   /* ... and the rows of this window */
     int selections;      /* ... and how many of all together */
 } grove_ms_layout;
 
@@ -52,21 +53,21 @@ void grove_ms_layout_free(grove_ms_layout *layout); /* frees the contents and th
 
 /* Selects rows of a set; all zero: the first field and window, with autocorrelations. */
 typedef struct {
-    int64_t field, spectral_window; /* as asked for: compared with what there is */
-    int64_t polarization;           /* 1 + which one; 0: that of these rows, which must have one */
+    int64_t field, spectral_window; /* as requested; the set must have them */
+    int64_t polarization;           /* 1 + its number; 0: the only one of these rows */
     bool cross_only;                /* without autocorrelations */
 } grove_ms_part;
 
 /* Opens an existing set for reading (and, when `writable`, updating): one field and spectral
  * window, with the array and data descriptions that belong to them. Rows of another polarization
- * are not read: where there are several, one must be chosen. Rows may be in any order; each
- * is mapped to (time, baseline), where those of other intervals are another time. Errors name the
- * path; when a field or window does not exist, they list those that do. */
+ * are not read: where there are several, one must be chosen. Rows may be in any order; each is
+ * mapped to (time, baseline); rows with another interval are at another time. Errors name the path;
+ * when a field or window does not exist, they list the existing ones. */
 grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, bool writable,
                         grove_error *error);
 const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms); /* borrowed */
-/* Bytes that an open set takes, casacore's included; those of its rows once for all who have it
- * open. */
+/* Bytes of memory of an open set, casacore's included; its rows, which all who have it open share,
+ * count once. */
 uint64_t grove_ms_bytes(const grove_ms *ms);
 bool grove_ms_has_column(const grove_ms *ms, const char *column);
 /* Names of the set's columns of visibilities (complex numbers per channel and correlation),
@@ -92,7 +93,7 @@ int grove_ms_find_missing(const grove_ms *ms, const grove_ms_block *block, unsig
  * all are done. */
 typedef void grove_ms_parallel(void *context, int64_t count,
                                void (*fn)(void *user, int64_t first, int64_t last), void *user);
-/* What reading may use for columns that it reads without casacore. */
+/* Gives reading a pool of threads, for columns that it reads without casacore. */
 void grove_ms_set_parallel(grove_ms *ms, grove_ms_parallel *parallel, void *context);
 
 /* Whether any of the numbers is not finite; whether any is not 0. */
@@ -101,12 +102,12 @@ void grove_ms_look_at(const float *numbers, size_t count, bool *odd, bool *nonze
 int64_t grove_ms_odd_samples(const grove_ms *ms);
 /* Reads a complex data column of a block: data [time][baseline][channel][correlation], complex
  * float; missing rows are 0. flag (may be NULL): bytes of the same shape, 1 where FLAG or FLAG_ROW
- * is set, the row is missing, or the value is not finite (it is then returned as 0). FLAG is always
- * that of the set's FLAG column. */
+ * is set, the row is missing, or the value is not finite (it is then returned as 0). Flags always
+ * come from the set's column FLAG. */
 int grove_ms_read_data(grove_ms *ms, const char *column, const grove_ms_block *block, float *data,
                        unsigned char *flag, grove_error *error);
-/* The same with flags [time][baseline][channel], a byte each, in which bit c is that of correlation
- * c. */
+/* The same with flags [time][baseline][channel], a byte each, in which bit c is the flag of
+ * correlation c. */
 int grove_ms_read_cells(grove_ms *ms, const char *column, const grove_ms_block *block, float *data,
                         unsigned char *flags, grove_error *error);
 /* Weights, float, [time][baseline][channel][correlation]: WEIGHT_SPECTRUM if present and defined,
@@ -121,7 +122,7 @@ typedef enum { GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT } grove_ms_mode
 
 /* Creates a complete set (all required subtables and columns, UVW, weights, flags, times, field,
  * spectral window, polarization, antenna, feed, observation, history, state, processor, pointing)
- * in a working folder beside `path`; it gets its name with all other changes of the run's record
+ * in a working folder next to `path`; it gets its name with all other changes of the run's record
  * (base/record.h), or, where none is current, in grove_ms_finish; grove_ms_abort removes it. An
  * existing `path` is an error unless `overwrite` and it is a Measurement Set. `column` as below
  * (DATA always exists). One run may call it several times for one path with different columns and
@@ -131,7 +132,7 @@ typedef enum { GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT } grove_ms_mode
  * are the same; NULL: a row for each. */
 grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout, const grove_ms *like,
                           const char *column, bool overwrite, grove_error *error);
-/* Whether this is the first of those that make one set: coordinates and weights come from it. */
+/* Whether this is the first column of a new set: coordinates and weights come with it. */
 bool grove_ms_leads(const grove_ms *ms);
 int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, const double *uvw,
                        grove_error *error);
@@ -141,11 +142,11 @@ int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, const double *
  * 1/sqrt(WEIGHT). Blocks of one row come in order of channels. */
 int grove_ms_write_weight(grove_ms *ms, const grove_ms_block *block, const float *weight,
                           grove_error *error);
-/* What the set's HISTORY is to say of this writing, lines; copied, written by grove_ms_finish. */
+/* Lines about this writing for the set's HISTORY; copied, written by grove_ms_finish. */
 void grove_ms_set_history(grove_ms *ms, const char *text);
 
 /* Prepares writing `column` of an existing set opened writable. A new column gets the shape of
- * DATA. The set itself is not written before the end, see measurement_set_view.cc: what changes is
+ * DATA. The set itself is not written before the end, see measurement_set_view.cc: changes are
  * prepared in a folder inside of it, and then put in place as grove_ms_create says. Rows of other
  * fields and windows keep their old content. */
 int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode mode, grove_error *error);
@@ -154,12 +155,12 @@ int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode mode, grove
  * version, see grove_ms_restore_flags. */
 int grove_ms_prepare_flags(grove_ms *ms, grove_error *error);
 /* The same of WEIGHT and WEIGHT_SPECTRUM, which is made where there is none: grove_ms_write_weight
- * gives them. SIGMA, the noise of DATA, stays as it is. */
+ * gives them. SIGMA, the noise of DATA, does not change. */
 int grove_ms_prepare_weights(grove_ms *ms, grove_error *error);
 /* Puts back FLAG and FLAG_ROW of a set, or of the tables that it consists of, as a version has
  * them: its name, or "last" for the last one that Grove has kept in SET.flagversions, where it
- * keeps the flags of a set when what is written to FLAG differs from them. So are those that it
- * replaces. */
+ * keeps the flags of a set when a run writes other flags. The replaced flags are kept there,
+ * too. */
 int grove_ms_restore_flags(const char *path, const char *version, grove_error *error);
 /* Whether this run writes FLAG of these rows of the existing set, whoever does. */
 bool grove_ms_has_flags_written(const grove_ms *ms);
@@ -170,18 +171,18 @@ bool grove_ms_has_flags_written(const grove_ms *ms);
  * grove_ms_prepare_flags. */
 int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, const float *data,
                         const unsigned char *flag, grove_error *error);
-/* Writes what is still held, and adds the change to the run's record: where space is short, it
- * fails here. Abort must follow where it fails. */
+/* Writes cells that are still held, and adds the change to the run's record: where space is short,
+ * it fails here. Abort must follow where it fails. */
 int grove_ms_settle(grove_ms *ms, grove_error *error);
-/* Ends well: settles; commits the record unless it is that of a run, which does so itself between
+/* Ends well: settles; commits the record unless it belongs to a run, which commits it between
  * settling and finishing. Ends badly: leaves everything as it was before. Both free. */
 int grove_ms_finish(grove_ms *ms, grove_error *error);
 void grove_ms_abort(grove_ms *ms);
 /* For sets opened for reading only. */
 void grove_ms_close(grove_ms *ms);
 
-/* Puts right what runs that died have left of a set and of the tables that it consists of, or where
- * a set of that name was to be; *done says whether there was anything. */
+/* Puts right unfinished changes of runs that died, in a set and the tables that it consists of, or
+ * where a set of that name was planned; *done says whether there was anything. */
 int grove_ms_recover(const char *path, bool *done, grove_error *error);
 
 /* A summary of any Measurement Set for users (fields, windows, stations, times, columns). Caller

@@ -1,4 +1,4 @@
-// Columns of views: those that a run writes, and who of the run writes which rows of them.
+// Columns of views that a run writes, and the rows that each writer of the run has.
 #include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/Arrays/Matrix.h>
@@ -52,8 +52,8 @@ std::string any_complex_column(const Table &table)
     throw AipsError("it has no column of visibilities whose shape a new one could take");
 }
 
-// Calls work(row, shape) for rows whose cells in `column` have no shape yet and get one: that of
-// the column `like`, or that of the set, which writes `rows`.
+// Calls work(row, shape) for rows whose cells in `column` have no shape yet and get one, from the
+// column `like`, or from the set, which writes `rows`.
 template <typename Work>
 void each_new_cell(const grove::view *to, TiledStMan *manager, const std::string &like,
                    const std::vector<bool> &rows, const grove_ms *ms, const Work &work)
@@ -71,8 +71,8 @@ void each_new_cell(const grove::view *to, TiledStMan *manager, const std::string
     }
 }
 
-// A tiled column gets all cells before any is written: then who writes it knows where they stand
-// in its file, which takes no room yet. `added`: the column is new.
+// A tiled column gets all cells before any is written: then writers know their places in its file,
+// which takes no room yet. `added`: the column is new.
 void make_cells(grove::view *to, const std::string &like, const std::string &column,
                 const std::vector<bool> &rows, const grove_ms *ms)
 {
@@ -85,8 +85,8 @@ void make_cells(grove::view *to, const std::string &like, const std::string &col
         });
 }
 
-// Opens the view's table to add the column, or cells to it, of which nothing is written yet: its
-// files of tiles get their whole length, and take no room.
+// Opens the view's table to add the column, or cells that are not written yet: its files of tiles
+// get their whole length, and take no room.
 void extend(grove::view *to, const std::string &column, const std::function<void()> &work)
 {
     grove::close_table(to);
@@ -98,7 +98,7 @@ void extend(grove::view *to, const std::string &column, const std::function<void
     to->table = grove::open_to_write(to->prepared(), TableLock::NoLocking);
 }
 
-// Cells of these rows get what they had.
+// Copies the old cells of these rows.
 void copy_cells(grove::view *to, const std::string &column, const std::vector<int64_t> &rows)
 {
     ArrayColumn<Complex> in(to->original, column), out(to->table, column);
@@ -107,8 +107,8 @@ void copy_cells(grove::view *to, const std::string &column, const std::vector<in
             out.put(rownr_t(row), in(rownr_t(row)));
 }
 
-// The same of those rows that have cells of this shape, file to file as far as it goes. What others
-// write to the file of these cells at the same time must not be in tiles of casacore's.
+// The same of those rows that have cells of this shape, file to file as far as it goes. Others who
+// write to the same file at the same time must not use casacore's tiles.
 void copy_cells_of(grove::view *to, const std::string &name, const IPosition &shape,
                    const std::vector<std::vector<int64_t>> &pieces)
 {
@@ -169,7 +169,7 @@ std::vector<IPosition> shapes_of(TiledStMan *manager)
     return shapes;
 }
 
-// A manager for the new column: of the same kind as that of the old one, if there is one.
+// A manager for the new column: of the same kind as the old column's manager, if there is one.
 std::unique_ptr<DataManager> new_manager(const grove::view *to, const std::string &column,
                                          bool exists, const grove_ms *ms)
 {
@@ -185,7 +185,7 @@ std::unique_ptr<DataManager> new_manager(const grove::view *to, const std::strin
     return std::unique_ptr<DataManager>(DataManager::getCtor(old.asString("TYPE"))(name, spec));
 }
 
-// A column in files of its own, also where there is one of that name. `rows`: of those that will be
+// A column in files of its own, also where there is one of that name. `rows`: which will be
 // written.
 void add_column(grove::view *to, const std::string &column, bool exists,
                 const std::vector<bool> &rows, const grove_ms *ms)
@@ -204,7 +204,7 @@ void add_column(grove::view *to, const std::string &column, bool exists,
     });
 }
 
-// Another writes other rows of the column: cells that these rows lack.
+// Adds cells for these rows to a column whose other rows have another writer.
 void add_cells(grove::view *to, const grove::view::column &known, const std::vector<bool> &rows,
                const grove_ms *ms)
 {
@@ -238,8 +238,8 @@ void add_written(grove::view *to, const grove::view::column &column)
     to->open_columns++;
 }
 
-// Joins those who write FLAG or WEIGHT, which stay under their names, if somebody does. False:
-// nobody does, or with a message: they are the same rows.
+// Joins other writers of FLAG or WEIGHT, which keep their names, if there are any. False: there are
+// none, or with a message: they write the same rows.
 bool join_shared(grove::view *to, const std::string &name, const std::vector<bool> &rows,
                  const char *what, grove_error *error)
 {
@@ -288,7 +288,7 @@ bool can_renew(const grove::view *to, const Record &manager)
             type == "StandardStMan");
 }
 
-// Kinds that keep numbers as they are given.
+// Whether managers of this kind keep numbers exactly.
 bool is_exact(const std::string &type)
 {
     return type.compare(0, 5, "Tiled") == 0 || type == "StandardStMan" ||
@@ -336,7 +336,7 @@ int open_column(view *to, const std::string &column, bool whole, const std::vect
 void fill_rest(view *to, const std::string &column, const grove_ms *ms)
 {
     view::column *of = find_column(to, column);
-    // what a new column has not been given are zeros
+    // rows of a new column that nobody writes are zeros so far
     if (!of->filled && of->is_new && to->original.tableDesc().isColumn(column)) {
         TiledStMan *manager = tiled_manager(to->table, column);
         const int64_t row = ms->layout->correlations * ms->layout->channels * 8;

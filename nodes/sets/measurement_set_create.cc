@@ -228,7 +228,7 @@ void fill_observation(MeasurementSet &ms, const grove_ms_layout *layout)
     columns.flagRow().put(0, False);
 }
 
-// One, or those of the set whose rows it has.
+// One state, or all states of the set whose rows it has.
 void fill_states(MeasurementSet &ms, const grove_ms *like)
 {
     MSStateColumns state(ms.state());
@@ -271,7 +271,7 @@ void fill_rest(MeasurementSet &ms)
     history.appParams().put(0, Vector<String>(1, ""));
 }
 
-// A column of numbers that rows of a new set have as those of another set.
+// A column of numbers that rows of a new set copy from rows of another set.
 template <typename T> class copied_column
 {
     const grove_ms *from; // null: there is none
@@ -309,7 +309,7 @@ template <typename T> class copied_column
     }
 };
 
-// Exposures, centroids and states of rows, which those of a copied set keep.
+// Exposures, centroids and states of rows; with rows of another set, theirs.
 class row_details
 {
     const grove_ms *from;
@@ -356,7 +356,7 @@ class row_details
     }
 };
 
-// Fills the main table, except data, flags and uvw. Rows stand by times and baselines.
+// Fills the main table, except data, flags and uvw. Rows are in the order of times and baselines.
 void fill_main(MeasurementSet &ms, const grove_ms_layout *layout, const grove_set_rows *rows,
                const grove_ms *like)
 {
@@ -422,14 +422,14 @@ void make_empty(const std::string &path, const grove_ms_layout *layout, const st
         MSColumns(set).setUVWRef(Muvw::J2000);
         if (column != "DATA")
             grove::add_data_column(set, layout, column);
-        set.flush(); // before casacore's destructors do: what they throw ends the process
+        set.flush(); // before casacore's destructors do: their exceptions end the process
     } catch (...) {
         grove::never_close(std::move(made));
         throw;
     }
 }
 
-// An incremental manager continues what was put last only while the table stays open.
+// An incremental manager continues its last value only while the table stays open.
 void add_rows(const std::string &path, const grove_ms_layout *layout, const grove_set_rows *rows,
               const grove_ms *like, TableLock::LockOption lock)
 {

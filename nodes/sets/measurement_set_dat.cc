@@ -1,8 +1,8 @@
-// table.dat: what a table consists of.
+// table.dat: the parts of a table.
 //
-// casacore opens all files of a table that it may write, and may write to any. What a run writes is
-// therefore a table of its own, with the columns that are written and no others; its description
-// and that of the set make the one of the new state. Written as tables/Tables of casacore do it:
+// casacore opens all files of a table that it may write, and may write to any. A run therefore
+// writes a table of its own, with the columns that it changes and no others; the description of the
+// new state is made of this table's and the set's. Written as tables/Tables of casacore do it:
 // PlainTable, ColumnSet and PlainColumn.
 #include "nodes/sets/measurement_set_private.h"
 

@@ -1,5 +1,5 @@
 // Versions of a set's flags, as CASA's flagmanager has them: SET.flagversions/flags.NAME is a table
-// of FLAG and FLAG_ROW, and a line "NAME : comment" of FLAG_VERSION_LIST says what it is.
+// of FLAG and FLAG_ROW, and a line "NAME : comment" of FLAG_VERSION_LIST describes it.
 #include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/OS/Time.h>
@@ -52,7 +52,7 @@ std::vector<std::string> names_in(const std::string &versions)
     return found;
 }
 
-// Of those that Grove has made, the highest number; 0: there are none.
+// The highest number of the versions that Grove has made; 0: there are none.
 long last_number(const std::string &versions)
 {
     long last = 0;
@@ -200,7 +200,7 @@ int open_version(const grove::view *to, const char *wanted, version *found, grov
                       any ? "" : wanted, all.empty() ? "it has none at all" : all.c_str());
 }
 
-// Puts cells of a version into those of a view, where they differ.
+// Puts cells of a version into a view, where they differ.
 void put_version(const Table &from, grove::view *to)
 {
     ArrayColumn<Bool> old(from, "FLAG"), now(to->table, "FLAG");
@@ -227,7 +227,7 @@ void put_version(const Table &from, grove::view *to)
     }
 }
 
-// Prepares FLAG and FLAG_ROW of a set's tables for writing, and finds what is to be written.
+// Prepares FLAG and FLAG_ROW of a set's tables for writing, and finds the version of each.
 int open_parts(grove_ms *ms, const char *wanted, std::vector<version> &versions, grove_error *error)
 {
     int code = grove::open_table(ms, error);

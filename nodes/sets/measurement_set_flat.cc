@@ -28,7 +28,7 @@ void skip_parts(std::vector<iovec> &parts, size_t &first, size_t bytes)
     }
 }
 
-// Reads what follows each other in the file into the parts. `flags`: of preadv2.
+// Reads consecutive bytes of the file into the parts. `flags`: of preadv2.
 bool read_parts(int file, std::vector<iovec> &parts, int64_t at, int flags)
 {
     for (size_t first = 0; first < parts.size();) {
@@ -196,8 +196,8 @@ void write_rows(const grove::flat_column &to, const written_rows &rows)
     }
 }
 
-// How many cells from `first` on lie so near to each other that what is between them costs less to
-// read than another access, at most `most`.
+// How many cells from `first` on lie so near to each other that reading the bytes between them
+// costs less than another access, at most `most`.
 size_t cells_near(const grove::flat_column &flat, const int64_t *cells, size_t first, size_t most)
 {
     constexpr int64_t gap = 4 << 10, all = 64 << 10; // bytes
@@ -213,7 +213,7 @@ size_t cells_near(const grove::flat_column &flat, const int64_t *cells, size_t f
     return count;
 }
 
-// Reads them with what is between them.
+// Reads such cells with the bytes between them.
 bool read_near(const grove::flat_column &flat, const int64_t *cells, size_t count, char *to,
                int flags)
 {
@@ -228,8 +228,7 @@ bool read_near(const grove::flat_column &flat, const int64_t *cells, size_t coun
     return true;
 }
 
-// Writes `bytes` of the cells at this offset; those of the list's place p stand at from + p *
-// bytes.
+// Writes `bytes` of the cells at this offset; the bytes of place p are at from + p * bytes.
 void write_list(const grove::flat_column &to, const grove::row_list &list,
                 const std::vector<int64_t> &cells, int64_t offset, int64_t bytes, const void *from)
 {
@@ -250,7 +249,7 @@ bool lie_apart(const grove::flat_column &flat, const std::vector<int64_t> &cells
     return runs > 1 && int64_t(cells.size()) * flat.cell < runs << 14;
 }
 
-// Keeps cells that lie apart until there are many: those that come later may lie between them.
+// Keeps cells that lie apart until there are many: later cells may lie between them.
 void keep_cells(grove::flat_column &to, const grove::row_list &list,
                 const std::vector<int64_t> &cells, const char *from)
 {
@@ -307,7 +306,7 @@ bool read_flat_rows(grove_ms *ms, const char *column, const std::vector<int64_t>
         return false;
     flat_rows all = {flat, cells, static_cast<char *>(to), then, {}};
     all.done.resize(size_t(all.pieces()));
-    // Threads only copy what is in memory already: none waits for a disk.
+    // Threads only copy pages that are in memory already: none waits for a disk.
     if (ms->parallel && all.pieces() > 1)
         ms->parallel(ms->parallel_context, all.pieces(), copy_pieces, &all);
     for (int64_t k = 0; k < all.pieces(); k++)

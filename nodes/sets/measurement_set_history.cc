@@ -1,4 +1,4 @@
-// What a set's HISTORY says of how it came about.
+// HISTORY of a set: the runs that wrote it.
 #include "nodes/sets/measurement_set_private.h"
 
 extern "C" {
@@ -13,8 +13,8 @@ using namespace casacore;
 
 namespace
 {
-// HISTORY of a set that exists is written in a view, as its columns are. Where it cannot be, a
-// warning says so, and it stays as it is: the data are no worse.
+// HISTORY of a set that exists is written in a view, as its columns are. Where it cannot be
+// written, a warning says so, and the run goes on: the data are no worse.
 int try_history(grove_ms *ms, grove_error *error, const std::function<int(grove_error *)> &work)
 {
     const std::string &folder = ms->history_folder;
@@ -78,7 +78,7 @@ std::vector<String> lines_of(const std::string &text)
     return lines;
 }
 
-// The first line is what it was, the second which columns the run has written.
+// The lines of the text; the second names the columns that the run has written.
 std::vector<String> lines_for(const grove_ms *ms)
 {
     std::vector<String> lines = lines_of(ms->history);

@@ -1,4 +1,4 @@
-// A set that is being made: in a folder beside its name until all of it is written.
+// A set that is being made: in a folder next to its name until all of it is written.
 #include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/tables/Tables/TableInfo.h>
@@ -13,7 +13,7 @@ using namespace casacore;
 
 namespace
 {
-// Those of this process, which sinks of one run share.
+// The new sets of this process, which sinks of one run share.
 std::list<std::weak_ptr<grove::new_set>> new_sets;
 
 std::string freed(char *text)
@@ -46,7 +46,7 @@ grove_ms_layout *copy_layout(const grove_ms_layout *from)
     return to;
 }
 
-// What counts for the numbers; names and diameters are those of the one that leads.
+// Compares all that numbers depend on; names and diameters come from the first column's layout.
 bool same_layout(const grove_ms_layout *a, const grove_ms_layout *b)
 {
     auto same = [](const auto *one, const auto *other, int64_t count) {
@@ -79,7 +79,7 @@ bool is_measurement_set(const char *path)
     return has;
 }
 
-// The path without links, of what need not exist in a folder that does.
+// The path without links; the last part need not exist, its folder must.
 std::string whole_path(const std::string &path)
 {
     std::string whole = freed(realpath(path.c_str(), nullptr));
@@ -91,7 +91,7 @@ std::string whole_path(const std::string &path)
     return around.empty() ? path : freed(grove_path_join(around.c_str(), name.c_str()));
 }
 
-// Whether the set may get its name; takes the lock of what it replaces.
+// Whether the set may get its name; takes the lock of a set that it replaces.
 int check_target(grove_ms *ms, bool overwrite, grove_error *error)
 {
     const char *path = ms->path.c_str();
@@ -130,7 +130,7 @@ std::shared_ptr<grove::new_set> find_new(const grove_ms *ms)
     return nullptr;
 }
 
-// A working folder beside the set that is to be; casacore makes the table in it.
+// Makes a working folder next to the new set's name; casacore makes the table in it.
 int make_new(grove_ms *ms, const grove_ms *like, grove_error *error)
 {
     std::string folder = freed(grove_path_folder(ms->path.c_str()));
@@ -161,7 +161,7 @@ void find_replaced(grove_ms *ms, const IPosition &cell)
         if (table.tableDesc().isColumn(ms->column))
             grove::open_flat(table, ms->column, cell, false, ms->replaced);
     } catch (const AipsError &) {
-        // whatever it is, nothing of it is needed
+        // the table is not needed, so its errors do not matter
     }
 }
 

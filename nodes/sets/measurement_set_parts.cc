@@ -1,7 +1,7 @@
-// The plain tables that a set consists of, and where in them the cells of its columns are.
+// The plain tables that a set consists of, and the places in them of its columns' cells.
 //
 // A set can be a plain table, refer to rows of another table, concatenate others, or have columns
-// that forward to those of another table: and each of these tables can be of any kind again.
+// that forward to another table's columns: and each of these tables can be of any kind again.
 #include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/BasicSL/STLIO.h>

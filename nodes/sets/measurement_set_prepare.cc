@@ -9,7 +9,7 @@ using namespace casacore;
 
 namespace
 {
-// The file of a column's cells of the set's shape; null: it has none that is flat.
+// The file of a column's cells of the set's shape; null: it has no flat one.
 std::shared_ptr<grove::flat_column> find_flat(const grove_ms *ms, const Table &table,
                                               const std::string &column, bool writes)
 {

@@ -1,4 +1,4 @@
-// What the parts of the casacore shim share.
+// Declarations that the files of the casacore shim share.
 #ifndef GROVE_NODES_SETS_MEASUREMENT_SET_PRIVATE_H
 #define GROVE_NODES_SETS_MEASUREMENT_SET_PRIVATE_H
 
@@ -39,7 +39,7 @@ class TiledStMan;
 
 namespace grove
 {
-// What a table's description, table.dat, says; all that throws is of casacore's.
+// The content of table.dat, a table's description; all exceptions are casacore's.
 struct table_dat {
     struct manager {
         casacore::String type;
@@ -66,32 +66,32 @@ struct table_dat {
     const manager *find(unsigned number) const;
     std::vector<std::string> columns_of(unsigned number) const;
     bool has_own_files() const; // each manager; else all are in one file
-    // These columns as they are in `from`, with their managers, which replace those of the same
+    // Takes these columns from `from`, with their managers, which replace managers of the same
     // numbers; managers without columns go.
     void take(const table_dat &from, const std::vector<std::string> &names);
     void clear(); // no column
-    // Names the tables that columns forward to as they are seen from the table itself. False: there
-    // are none.
+    // Makes paths of tables that columns forward to relative to the table itself. False: there are
+    // none.
     bool name_forwards(const std::string &folder);
 };
 
-// A plain table that a run writes into. The columns that are written, and others whose manager has
-// one of these, are a table of their own in the working folder: new, or copies of their files.
-// Beside their files there are hard links to all others. At the end the table.dat of all columns
-// is written there, and the files that differ replace those of the table.
+// A plain table that a run writes into. The columns that are written, and all columns of the same
+// managers, are a table of their own in the working folder: new, or copies of their files. Next to
+// these are hard links to all other files. At the end the table.dat of all columns is written
+// there, and the files that differ replace the table's files.
 struct view {
     // A column that one or several of the run write, each other rows of it.
     struct column {
         std::string name;
-        bool is_new;            // in files of its own; else in copies of those that it had
+        bool is_new;            // in files of its own; else in copies of its old files
         std::vector<bool> rows; // that are written
-        int open = 0;           // of those who write it, not yet settled
-        bool filled = false;    // the other rows have what they had
+        int open = 0;           // its writers that have not settled yet
+        bool filled = false;    // the other rows have their old cells
     };
     std::string folder;        // the table
     std::string work;          // the working folder; the new state is in TABLE there
     casacore::Table original;  // open for reading, but locked as for writing
-    casacore::Table table;     // what is written
+    casacore::Table table;     // in the working folder
     uint64_t rows = 0;         // of the original
     uint64_t added = 0;        // to them
     bool has_own_files = true; // each of its managers
@@ -100,11 +100,11 @@ struct view {
     // Files of the table that were copied, as they were.
     std::vector<std::pair<std::string, struct stat>> copied;
     int open_columns = 0; // of them, not yet settled
-    // Where the table's flags are kept if what is written to FLAG differs; empty: nobody writes it.
+    // Where the table's flags are kept if other flags are written; empty: nobody writes FLAG.
     std::string flags_work;
     bool flags_changed = false;
-    // Something could not be written. The table must never be closed then: casacore writes what it
-    // still holds, and what its destructors throw would end the process.
+    // Something could not be written. The table must never be closed then: casacore writes all that
+    // it still holds, and an exception of its destructors ends the process.
     bool broken = false;
     bool settled = false;
     bool waited = false; // for another program, which may have changed the table
@@ -135,8 +135,8 @@ struct new_set {
 };
 
 // The file of a column's cells of one shape, which can be read and written without casacore's cache
-// of tiles. A tile has a part of the channels, with all correlations, of so many cells; in a tile,
-// and in the file where tiles have whole cells, these follow each other as they are in memory.
+// of tiles. A tile has a part of the channels, with all correlations, of `tile_rows` cells; in a
+// tile, and in the file where tiles have whole cells, they follow each other as in memory.
 struct flat_column {
     // Rows whose cells follow each other.
     struct run {
@@ -148,7 +148,7 @@ struct flat_column {
     int64_t pieces = 1, piece = 0;   // of a cell, each in another tile; bytes of each but the last
     int64_t tile_rows = 1, tile = 0; // cells that have a piece in a tile; bytes of it
     std::vector<run> runs;           // ascending; other rows have no cell, or one of another shape
-    // Cells that are still to be written, and where they stand among those of `kept_data`.
+    // Cells that are still to be written, and the place of each in `kept_data`.
     std::vector<std::pair<int64_t, int64_t>> kept;
     std::vector<char> kept_data;
 
@@ -175,7 +175,7 @@ struct free_worker {
 // The plain tables that have the cells of a column of a set.
 struct cell_tables {
     std::vector<std::string> folders;
-    // Of each of the set's rows: which table, and the row there. Empty: that of the only one.
+    // For each row of the set: the table, and the row there. Empty: the same row of the only one.
     std::vector<std::pair<int, int64_t>> place;
     bool whole = true;      // all their rows, in their order, and by no reference table
     bool forwarded = false; // by a column of another table
@@ -214,12 +214,12 @@ struct grove_ms {
         std::vector<std::string> columns; // that have taken them
         std::vector<unsigned char> at;
     } flags = {};
-    std::map<std::string, grove::flat_column> flat; // by column, of those that were read
-    std::vector<char> apart;                        // rows that are wanted apart from each other
+    std::map<std::string, grove::flat_column> flat; // by column, once it was read
+    std::vector<char> apart;                        // buffer of rows not adjacent in the block
     grove_ms_parallel *parallel = nullptr;          // null: this thread alone reads
     void *parallel_context = nullptr;
 
-    // what is written
+    // for writing
     grove_record *record = nullptr;
     bool own_record = false;
     std::shared_ptr<grove::new_set> made; // null: the set exists
@@ -233,7 +233,7 @@ struct grove_ms {
     std::string history;        // lines for HISTORY, written at the end
     std::string history_folder; // HISTORY of a set that exists, or of its first table
     std::shared_ptr<grove::view> history_view; // HISTORY of a set that exists
-    // Frees the pages of the column that is replaced, beside the thread that writes.
+    // Frees cached pages of the column that is replaced, while another thread writes.
     std::unique_ptr<grove_worker, grove::free_worker> forgetting;
 
     void close_views()
@@ -272,7 +272,7 @@ row_list rows_of(const grove_ms *ms, const grove_ms_block *block);
 row_list rows_by_time(const grove_ms *ms, const grove_ms_block *block);
 // The rows of each time, after each other.
 void each_time(const grove_ms *ms, const std::function<void(const row_list &rows)> &work);
-// What is to be multiplied by, so that numbers of the column are in `unit`; by its keyword.
+// The factor that converts numbers of the column to `unit`, by the column's keyword.
 double unit_of(const casacore::Table &table, const char *column, const char *unit);
 // Whether the phase centre of a field changes with time.
 bool moves(const casacore::Table &fields, int64_t field);
@@ -285,7 +285,7 @@ struct time_scale {
 time_scale scale_of_time(const casacore::Table &table);
 void to_utc(const time_scale &scale, double *time, size_t count);
 
-// What a data description stands for.
+// A row of DATA_DESCRIPTION.
 struct description {
     int window, polarization;
 };
@@ -296,13 +296,14 @@ std::set<int> polarizations_of(const grove_ms *ms, const std::vector<description
 void index_rows(grove_ms *ms, const std::vector<description> &descriptions);
 // "RR LL", of a row of POLARIZATION.
 std::string correlations_of(const casacore::Table &polarizations, int row);
-// Those of a new set, by times and baselines: all, or those that the other set has.
+// Numbers the rows of a new set by times and baselines: all, or only pairs that have a row in
+// `like`.
 void number_rows(grove_ms *ms, const grove_ms *like);
-// Those of a table with this number, as they are numbered there.
+// The rows of the list that table `number` has, with the numbers that they have there.
 row_list rows_in(const cell_tables &tables, const row_list &list, size_t number);
 // Rows of the view with this number that the set's choice has.
 std::vector<bool> rows_to_write(const grove_ms *ms, const written_column &column, size_t number);
-// Runs what writes. A full disk shows in casacore as any write error.
+// Runs `work`, which writes. A full disk shows in casacore as any write error.
 int guard_writing(grove_ms *ms, grove_error *error, const std::function<int()> &work);
 int check_block(const grove_ms *ms, const grove_ms_block *block, grove_error *error);
 
@@ -318,7 +319,7 @@ int write_history(grove_ms *ms, grove_error *error);
 // written by destructors, which must not fail.
 int check_space(const std::string &path, const std::string &work, grove_error *error);
 
-// Locks the set and what it consists of, puts right what a run that died has left, and opens it.
+// Locks the set and its tables, puts right unfinished changes of a run that died, and opens it.
 int open_table(grove_ms *ms, grove_error *error);
 // The record of the run that calls, or one of its own.
 void find_record(grove_ms *ms);
@@ -347,13 +348,13 @@ void read_storage(const casacore::Table &table, grove_ms_layout *layout);
 // write, where the file has all its tiles.
 void open_flat(const casacore::Table &table, const std::string &column,
                const casacore::IPosition &shape, bool writes, flat_column &flat);
-// The shape of the cells of a column: that of visibilities, or coordinates.
+// The shape of the cells of a column, visibilities or coordinates.
 casacore::IPosition shape_of_cell(const casacore::Table &table, const grove_ms_layout *layout,
                                   const std::string &column);
-// Where the cells of ascending rows stand in the file. False: one of them has none.
+// The places in the file of the cells of ascending rows. False: one of them has none.
 bool find_cells(const flat_column &flat, const std::vector<int64_t> &rows,
                 std::vector<int64_t> &cells);
-// Reads whole cells at these places in the file, which are wanted one after the other. `flags`: of
+// Reads whole cells at these places in the file into `to`, one after the other. `flags`: of
 // preadv2. False: they cannot be read.
 bool read_cells_of(const flat_column &flat, const int64_t *cells, int64_t count, void *to,
                    int flags = 0);
@@ -362,15 +363,15 @@ bool read_cells_of(const flat_column &flat, const int64_t *cells, int64_t count,
 // places in `rows`, soon after they were read, in any thread of grove_ms_set_parallel.
 bool read_flat_rows(grove_ms *ms, const char *column, const std::vector<int64_t> &rows, void *to,
                     const std::function<void(int64_t first, int64_t count)> &then = nullptr);
-// Writes `bytes` of each row of the list at this offset in its cell; those of the row with place p
-// stand at from + p * bytes. All rows have cells. Whole cells that lie apart may be kept until
-// flush_flat: GROVE_MS_KEPT bytes at most.
+// Writes `bytes` of each row of the list at this offset in its cell; the bytes of place p are at
+// from + p * bytes. All rows have cells. Whole cells that lie apart may be kept until flush_flat:
+// GROVE_MS_KEPT bytes at most.
 void write_flat(flat_column &to, const row_list &list, int64_t offset, int64_t bytes,
                 const void *from);
 void flush_flat(flat_column &to);
 // The tile of the cubes that have cells of this shape; empty: there are none.
 casacore::IPosition tile_in(const casacore::Record &manager, const casacore::IPosition &cell);
-// Bytes of what is read at once, so that it stays in the caches.
+// Bytes that are read at once: they stay in the caches.
 constexpr size_t PIECE = 1 << 20;
 // A manager for visibilities of a new set, as the layout says, and the tiles that it has.
 std::unique_ptr<casacore::DataManager> make_manager(const grove_ms_layout *layout,
@@ -392,37 +393,38 @@ casacore::Table make_table(const std::string &path, const grove_ms_layout *layou
                            const grove_set_rows *rows, const std::string &column,
                            const grove_ms *like);
 // A table to add columns and rows to: once it is closed, files of new tiled columns have their
-// whole length, without casacore's cache of tiles, which would write zeros, also over what stands
-// there by then.
-// `lock`: none for a view, which is in a folder that is locked; casacore syncs its lock file.
+// whole length, without casacore's cache of tiles, which would write zeros, also over cells written
+// by then. `lock`: none for a view, which is in a folder that is locked; casacore syncs its lock
+// file.
 casacore::Table open_to_extend(const std::string &path, casacore::TableLock::LockOption lock);
 casacore::Table open_to_write(const std::string &path, casacore::TableLock::LockOption lock);
-// The files of tiles of a closed table keep their length, and are zeros that take no room; those of
-// the manager with this number, of all if it is -1. Nothing is in them that is wanted.
+// Frees the blocks of the files of tiles of a closed table, which keep their length, and read as
+// zeros. `manager`: its number; -1: all of them. Nothing in these files is needed.
 void empty_tiles(const std::string &table, int manager);
 void add_data_column(casacore::Table &table, const grove_ms_layout *layout,
                      const std::string &column);
-// The last one of those that make a set also closes it: the record will give it its name.
+// Settles a column of a new set. The last one also closes the set: the record will give it its
+// name.
 int settle_new(grove_ms *ms, grove_error *error);
 
-// Flushes and closes the view's table; who calls opens it again.
+// Flushes and closes the view's table; the caller opens it again.
 void close_table(view *to);
 // The view's table has the columns of the original's manager with this number from now on, in
 // copies of its files, if it has not yet: one of them may be written.
 int own_files(view *to, unsigned number, grove_error *error);
 // Closes a view whose table is complete: the record will put its files in place.
 int settle_view(view *to, grove_error *error);
-// Prepares `column` of a view for writing these rows: in files of its own, or in copies of those
-// that it has. Who writes other rows of it shares it. `whole`: all rows are the set's.
+// Prepares `column` of a view for writing these rows: in files of its own, or in copies of its
+// files. Writers of other rows share it. `whole`: all rows are the set's.
 int open_column(view *to, const std::string &column, bool whole, const std::vector<bool> &rows,
                 const grove_ms *ms, bool *is_new, grove_error *error);
-// Rows of the column that nobody writes get what they had, once, when all are known who write it.
+// Rows of the column that nobody writes get their old cells, once, when all writers are known.
 void fill_rest(view *to, const std::string &column, const grove_ms *ms);
 // Prepares a column of a view for writing, in a copy of its files.
 int open_copied(view *to, const std::string &column, const std::vector<bool> &rows,
                 grove_error *error);
-// Prepares FLAG of a view for writing, in a copy of its files; who writes other rows of it shares
-// it. Settled under the same name.
+// Prepares FLAG of a view for writing, in a copy of its files; writers of other rows share it.
+// Settled under the same name.
 int open_flags(view *to, const std::vector<bool> &rows, grove_error *error);
 // Whether somebody writes one of these rows of FLAG in a view.
 bool writes_flags_of(view *to, const std::vector<bool> &rows);

@@ -86,7 +86,7 @@ bool follow_each_other(const int64_t *numbers, size_t count)
     return true;
 }
 
-// Lets `cells` be where the rows are wanted, if these follow each other there.
+// Lets `cells` be the rows' place in `to`, if the rows follow each other there.
 template <typename T>
 void read_in_place(const grove_ms *ms, const grove_ms_block *block,
                    const std::vector<int64_t> &rows, const int64_t *place, T *to, Array<T> &cells)
@@ -140,8 +140,8 @@ const T *read_piece(grove_ms *ms, const char *column, const grove_ms_block *bloc
     return numbers(cells);
 }
 
-// Calls work(rows, places) for pieces of the list, of rows of so many bytes: casacore makes an
-// array of what it reads, whose memory is then used again.
+// Calls work(rows, places) for pieces of the list, of rows of `row_bytes` bytes: casacore reads
+// each piece into an array, whose memory is then used again.
 template <typename Work>
 void in_pieces(const grove::row_list &list, size_t row_bytes, const Work &work)
 {
@@ -168,7 +168,7 @@ struct flag_store {
     {
         return packed ? (1 << correlations) - 1 : 1;
     }
-    // Flags sample k of those that begin at `to`; whether it was not flagged.
+    // Flags sample k of the flags at `to`; whether it was not flagged.
     bool set(unsigned char *to, size_t k) const
     {
         unsigned char &byte = to[packed ? k / correlations : k];
@@ -230,7 +230,7 @@ void store_flags(grove_ms *ms, const grove_ms_block *block, const std::vector<in
     }
 }
 
-// The numbers of a row; those that are not finite become 0 and are flagged. Returns how many were
+// The numbers of a row; a number that is not finite becomes 0 and is flagged. Returns how many were
 // not flagged.
 int64_t store_row(const Complex *from, size_t cell, float *data, const flag_store &flags,
                   unsigned char *flag)
@@ -403,7 +403,7 @@ void read_weights(grove_ms *ms, const grove_ms_block *block, const grove::row_li
 extern "C" void grove_ms_look_at(const float *numbers, size_t count, bool *odd, bool *nonzero)
 {
     typedef uint32_t four __attribute__((vector_size(16)));
-    constexpr uint32_t EXPONENT = 0x7f800000; // all of it is set in what is not finite
+    constexpr uint32_t EXPONENT = 0x7f800000; // all of it is set in a number that is not finite
     const four exponent = {EXPONENT, EXPONENT, EXPONENT, EXPONENT};
     four is_odd[2] = {}, bits[2] = {};
     size_t k = 0;

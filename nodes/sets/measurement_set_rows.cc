@@ -22,14 +22,14 @@ namespace
 {
 constexpr int64_t NONE = std::numeric_limits<int64_t>::min();
 
-// What the columns say of a row.
+// The values of the columns in a row.
 struct row_facts {
     int64_t row;
     int left, right;
     double time, interval;
 };
 
-// Some rows of the columns that say what a row is.
+// Some rows of the columns that identify a row.
 struct row_piece {
     Vector<Int> field, description, left, right;
     Vector<Double> time, interval;
@@ -67,7 +67,7 @@ class row_columns
     }
 };
 
-// Pieces are small, so that those of all columns come from the same buckets.
+// Pieces are small, so that all columns' pieces come from the same buckets.
 template <typename Work> void in_small_pieces(const row_columns &columns, const Work &work)
 {
     constexpr int64_t most = 1024;
@@ -79,7 +79,7 @@ template <typename Work> void in_small_pieces(const row_columns &columns, const 
     }
 }
 
-// What the data description of a row is.
+// The data description of a row.
 grove::description described(const std::vector<grove::description> &all, int id, int64_t row)
 {
     if (id < 0 || size_t(id) >= all.size())
@@ -159,7 +159,7 @@ class chosen_rows
 // Numbers of pairs of stations, by the first one; -1: there is no such baseline.
 using baseline_table = std::vector<std::vector<int32_t>>;
 
-// What is in a slot: of the row that is first by time and number.
+// A slot: its rows, and time and number of its first row.
 struct slot_facts {
     int64_t rows = 0, row = -1;
     double time = 0;
@@ -201,7 +201,7 @@ struct row_sums {
     }
 };
 
-// What is known while the rows are being found.
+// The state while the rows are being found.
 struct row_finder {
     chosen_rows rows;
     const grove_ms_layout *layout; // its stations
@@ -209,7 +209,7 @@ struct row_finder {
     baseline_table number;
     std::vector<grove::time_slot> start;
     std::vector<slot_facts> facts;
-    bool ordered; // baselines are in the order of those of another set
+    bool ordered; // baselines are in the order of another set's
     // The first rows with an INTERVAL of 0, and with one above; -1: none.
     int64_t without_interval = -1, with_interval = -1;
 };
@@ -279,7 +279,7 @@ void look(row_finder &f)
     f.found->selections = int(f.rows.selections.size());
 }
 
-// Says which rows there are in place of those that are chosen.
+// Fails because no row is chosen; the message lists the fields and windows that rows have.
 [[noreturn]] void refuse_choice(const chosen_rows &rows)
 {
     constexpr size_t most = 8; // that are named
@@ -417,7 +417,7 @@ void make_lists(row_finder &f)
         throw std::bad_alloc();
 }
 
-// Of each baseline, a number that tells which slots have it.
+// A hash for each baseline, of the slots that have it.
 std::vector<uint64_t> slots_of_baselines(const grove_set_rows *rows)
 {
     std::vector<uint64_t> sum(size_t(rows->baselines));

@@ -27,10 +27,11 @@ struct time_slot {
     }
 };
 
-// Distinct ones of many; those of neighbours are mostly equal, or follow each other as before.
+// The distinct slots of many. Neighbours mostly have equal slots, or slots in the same order as
+// before.
 class distinct_slots
 {
-    std::vector<time_slot> all; // those before `tidy` are sorted and distinct
+    std::vector<time_slot> all; // the first `tidy` are sorted and distinct
     size_t tidy = 0, at = 0;
     time_slot last = {std::numeric_limits<double>::quiet_NaN(), 0};
 
@@ -41,7 +42,7 @@ class distinct_slots
         tidy = all.size();
     }
 
-    // Of [first, end), which have one time within a millisecond: those that differ by more.
+    // Adds slots of [first, end), whose times are equal within a millisecond: one of each interval.
     static void add_time(std::vector<time_slot>::iterator first,
                          std::vector<time_slot>::iterator end, std::vector<time_slot> &found)
     {
@@ -73,7 +74,7 @@ class distinct_slots
         if (all.size() >= 2 * tidy + 4096)
             put_in_order();
     }
-    // The first of those that are equal within a millisecond.
+    // One slot in place of all that are equal within a millisecond.
     std::vector<time_slot> slots()
     {
         std::vector<time_slot> found;

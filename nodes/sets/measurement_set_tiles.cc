@@ -1,4 +1,4 @@
-// Where the cells of a tiled column stand in its file.
+// The places of the cells of a tiled column in its file.
 #include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/tables/DataMan/TSMCube.h>
@@ -13,7 +13,7 @@ using namespace casacore;
 
 namespace
 {
-// What derived classes may know of a cube of tiles.
+// Members of a cube of tiles that only derived classes may read.
 struct cube_place : TSMCube {
     static int64_t offset(const TSMCube &cube)
     {
@@ -146,7 +146,7 @@ void open_flat(const Table &table, const std::string &column, const IPosition &s
     flat.file = open(flat.path.c_str(), (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
     const int64_t tiles = (cube->cubeShape().last() + flat.tile_rows - 1) / flat.tile_rows;
     const int64_t bytes = tiles * flat.pieces * flat.tile;
-    // casacore would fill what is still missing, and what is there with it
+    // casacore would fill missing tiles, and overwrite existing ones
     if (writes && flat.file >= 0 && (fstat(flat.file, &info) || info.st_size < bytes)) {
         close(flat.file);
         flat.file = -1;

@@ -1,9 +1,9 @@
-// Views: a table's new state, prepared beside it.
+// Views: a table's new state, prepared next to it.
 //
 // casacore removes a column's files before it writes its table anew, and empties headers before it
 // fills them. Both happen in a view only: a folder inside of the set. The table that casacore
-// writes there has no columns but those that are written, so that no file of the set is ever open
-// for writing: what a fault makes casacore write cannot reach them.
+// writes there has only columns that the run writes, so that no file of the set is ever open for
+// writing: a fault cannot make casacore write to the set.
 #include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/Containers/Record.h>
@@ -63,9 +63,9 @@ int check_copied(const grove::view *made, grove_error *error)
                             made->folder.c_str());
 }
 
-// Files of all columns are in the folder, under second names, and what else the table has but for
-// its description. Where the file system has no hard links, or one file has all columns, they are
-// copies.
+// Files of all columns are in the folder, under second names, and all other files of the table but
+// for its description. Where the file system has no hard links, or one file has all columns, they
+// are copies.
 int fill(grove::view *made, grove_error *error)
 {
     char **names = grove_folder_read(made->folder.c_str(), error);
@@ -90,7 +90,7 @@ std::string dat_of(const std::string &folder)
     return folder + "/table.dat";
 }
 
-// The description of the table as it is.
+// The description of the original table.
 grove::table_dat read_original(const grove::view *of)
 {
     grove::table_dat dat;
@@ -122,7 +122,7 @@ int make_written(grove::view *made, grove_error *error)
 }
 
 // Why a table cannot be written now; null: it is locked by casacore's own lock, and no other
-// program has it open, which would not know of what changes, and write the table as it was.
+// program has it open, which would not notice the changes, and write the table's old state.
 const char *who_keeps(grove::view *of)
 {
     errno = 0;
@@ -136,8 +136,8 @@ const char *who_keeps(grove::view *of)
     return of->original.isMultiUsed() ? "another program has it open" : nullptr;
 }
 
-// Locks all tables of the run. Who has one of them open may want the lock of another: while the run
-// waits, it has none, and what it has copied must be the same afterwards.
+// Locks all tables of the run. A program that has one of them open may need the lock of another:
+// while the run waits, it has no lock, and files that it has copied must be the same afterwards.
 int lock_originals(grove::view *made, grove_error *error)
 {
     std::vector<std::shared_ptr<grove::view>> others;
@@ -200,8 +200,8 @@ bool is_shared(const grove::view *to, const std::string &file)
     return here.inode == there.inode;
 }
 
-// All columns are in one table again: those that were written, and the others as they were. Files
-// of managers that have none any more go.
+// Puts all columns into one table again: the written columns, and all others unchanged. Files of
+// managers without columns go.
 int join(const grove::view *made, grove::table_dat &all, grove_error *error)
 {
     const grove::table_dat written = read_prepared(made);

@@ -1,7 +1,7 @@
-// Writing blocks, and ending: whole, or as if nothing had been.
+// Writing blocks, and ending: with all changes, or with none.
 //
-// What is written is a view of each table (measurement_set_view.cc), or a new set under a temporary
-// name. The record of the run puts them in place.
+// Blocks go into a view of each table (measurement_set_view.cc), or into a new set under a
+// temporary name. The record of the run puts them in place.
 #include "nodes/sets/measurement_set_private.h"
 
 #include <casacore/casa/Arrays/Slicer.h>
@@ -135,7 +135,7 @@ void put_flags(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
     put_cells(ms->table, "FLAG", part_of_cell(ms, block), list.row, flags);
 }
 
-// Into a view, where they differ from those of the set.
+// Puts flags into a view, where they differ from the set's flags.
 void put_changed_flags(grove_ms *ms, grove::view *to, const grove_ms_block *block,
                        const grove::row_list &list, const unsigned char *flag)
 {
@@ -177,15 +177,15 @@ grove::row_list piece_of(const grove::row_list &list, size_t first, size_t row_b
 }
 
 // Where a column's numbers go: `flat`, if there is one, else the column of this name of `table`.
-// `before`: the table with what is added to or subtracted from, and `old` its file, if there is
-// one.
+// `before`: the table whose numbers they are added to or subtracted from, and `old` its file, if
+// there is one.
 struct target {
     Table &table, &before;
     std::string column;
     grove::flat_column *flat, *old;
 };
 
-// The numbers of the list's rows with what they are added to or subtracted from.
+// Adds the numbers of the list's rows to the old numbers, or subtracts them.
 void add_old(grove_ms *ms, const target &to, const grove_ms_block *block,
              const grove::row_list &list, Array<Complex> &values)
 {
@@ -250,8 +250,8 @@ grove::flat_column *written_flat(grove::flat_column &flat)
     return flat.file >= 0 ? &flat : nullptr;
 }
 
-// What was written goes on to the disk while the run continues: at the end it must be there. Not
-// where rows lie apart: pages of which a part is still to come would go twice.
+// Pages that were written go to the disk while the run continues: at the end they must be there.
+// Not where rows lie apart: a page still to be completed would go twice.
 void start_writing_back(const grove::flat_column *flat, const std::vector<int64_t> &rows)
 {
     int64_t runs = 1;
@@ -283,7 +283,7 @@ void forget_replaced(grove_ms *ms, const grove::flat_column *old, const std::vec
         cells.back() - cells.front() + 1 != int64_t(cells.size()))
         return;
     const int64_t bytes = old->pieces * old->piece; // of a row, with the room after the last piece
-    // pages may be large, and are freed as a whole: again what came just before
+    // pages may be large, and are freed as a whole: the range before is freed again
     int64_t first = std::max(int64_t(0), cells.front() * bytes - (4 << 20));
     auto part = std::unique_ptr<forgotten>(
         new forgotten{old->path, first, (cells.back() + 1) * bytes - first});
@@ -319,7 +319,7 @@ void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
     }
 }
 
-// Flagged is what is flagged in any of the columns; what no column has flagged yet is not.
+// A sample is flagged if any of the columns flags it.
 void join_flags(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
                 const unsigned char *flag)
 {

@@ -1,4 +1,4 @@
-/* What the module of Measurement Sets offers beside its node classes. */
+/* The services of the module of Measurement Sets, besides its node classes. */
 #include "nodes/sets/service.h"
 #include "base/file.h"
 #include "base/module.h"

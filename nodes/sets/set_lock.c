@@ -1,4 +1,4 @@
-/* Locks of sets between runs, and what is done first by who has one. */
+/* Locks of sets between runs, and the recovery that a new owner does first. */
 #include "nodes/sets/set_lock.h"
 
 #include "base/file.h"
@@ -25,7 +25,7 @@ typedef struct set {
     dev_t device;
     ino_t inode;
     char *folder;
-    int file;              /* what is locked; -1: nothing can be */
+    int file;              /* holds the lock; -1: there can be none */
     bool denied;           /* the lock file is there, but may not be opened */
     bool wanted;           /* exclusively, at this attempt */
     int mode;              /* LOCK_UN, LOCK_SH or LOCK_EX */
@@ -39,7 +39,7 @@ struct grove_set_lock {
     const void *writer;
     void (*changed)(void *user);
     void *user;
-    grove_set_lock *beside; /* of what its run will write, too; released with it */
+    grove_set_lock *beside; /* of other sets that its run will write; released with it */
 };
 
 /* Held in short steps only, never while waiting. */
@@ -79,7 +79,7 @@ static int open_lock_file(int folder, const struct stat *info)
     return file < 0 ? openat(folder, name, O_RDONLY | flags) : file; /* enough for a reader */
 }
 
-/* What is locked for a folder; -1 with errno. */
+/* Opens the folder, or on NFS a file in it, to be locked; -1 with errno. */
 static int open_lock(const char *folder, struct stat *info)
 {
     struct statfs system;
@@ -220,7 +220,7 @@ static const void *writer_of(const set *of)
     return NULL;
 }
 
-/* Whether the folder's name still stands for the set; -1 with a message. */
+/* Whether the folder's name still belongs to the set; -1 with a message. */
 static int is_current(const set *of, const char *folder, grove_error *error)
 {
     struct stat now;
@@ -230,7 +230,7 @@ static int is_current(const set *of, const char *folder, grove_error *error)
     return errno == ENOENT ? 0 : grove_fail(error, GROVE_IO, "%s: %s", folder, strerror(errno));
 }
 
-/* What a process that waits must not have; sets that are being written stay locked. */
+/* Gives up all locks before waiting, but for sets that are being written. */
 static void give_back(void)
 {
     for (set *each = sets; each; each = each->next) {
@@ -249,8 +249,8 @@ static bool is_had(set *of, grove_error *error)
     return had && (!of->wanted || is_current(of, of->folder, error) > 0);
 }
 
-/* All that are wanted, and those that were given back; or none, and *busy, to be freed, is what
- * another has. */
+/* Locks all needed sets, and sets whose locks were given back; or none, and *busy, to be freed, is
+ * a set that another process has. */
 static bool attempt_all(char **busy, grove_error *error)
 {
     for (set *each = sets; each; each = each->next) {
@@ -273,7 +273,7 @@ static grove_set_lock *add_lock(set *of, const void *writer, grove_set_lock *bes
     return lock;
 }
 
-/* The sets that the run expects to write are wanted: those that are there. */
+/* Sets `wanted` of all sets that the run expects to write, and that exist. */
 static void want_expected(const void *writer)
 {
     const grove_record *run = grove_record_current();
@@ -286,7 +286,7 @@ static void want_expected(const void *writer)
     }
 }
 
-/* The lock of a set, and with it those of all that the run expects to write. */
+/* Takes the lock of a set, and with it the locks of all sets that the run expects to write. */
 static grove_set_lock *take_all(set *of, const void *writer, char **busy, grove_error *error)
 {
     grove_set_lock *beside = NULL;
@@ -352,7 +352,7 @@ static grove_set_lock *wait_for(const char *folder, const void *writer, grove_er
                                   &times, error);
         free(busy);
     }
-    if (!lock && writer) { /* what was given back may still be read */
+    if (!lock && writer) { /* sets whose locks were given back may still be read */
         char *busy = NULL;
         pthread_mutex_lock(&guard);
         attempt_all(&busy, NULL);
@@ -364,7 +364,7 @@ static grove_set_lock *wait_for(const char *folder, const void *writer, grove_er
 
 bool grove_set_has_record_locks(const char *table, bool says)
 {
-    static dev_t said; /* of what */
+    static dev_t said; /* the file system */
     char *path =
         grove_path_join(table, "table.dat"); /* closing table.lock would give up its locks */
     struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
@@ -389,7 +389,7 @@ bool grove_set_has_record_locks(const char *table, bool says)
     return has;
 }
 
-/* ---- what a run that died has left ---- */
+/* ---- recovery after a run that died ---- */
 
 char *grove_set_flag_versions(const char *path)
 {
@@ -400,8 +400,8 @@ char *grove_set_flag_versions(const char *path)
     return versions;
 }
 
-/* Runs write into the set's HISTORY and beside the list of versions of its flags, too, under the
- * lock of the set. What is done for all of them. */
+/* Runs write into the set's HISTORY and next to the list of versions of its flags, too, under the
+ * lock of the set. Does `work` for all three. */
 static int everywhere(const char *path, grove_record_state *state, grove_error *error,
                       int (*work)(const char *path, grove_record_state *state, grove_error *error))
 {

@@ -19,11 +19,11 @@
 typedef struct grove_set_lock grove_set_lock;
 
 /* Waits for the lock of `folder`, saying so once, until grove_interrupted(), or fails at once after
- * grove_record_wait(false). First puts right what a run that died has left there, and says so.
- * `writer`: NULL for shared; for exclusive any pointer that stands for the run; with the record of
- * this thread's run (base/record.h) also those that it expects. `changed`: called
- * with `user` when what was read of the set's tables may not hold any more: close them, and open
- * them again at the next use. */
+ * grove_record_wait(false). First puts right unfinished changes of a run that died, and says so.
+ * `writer`: NULL for shared; for exclusive any pointer that identifies the run; with the record of
+ * this thread's run (base/record.h) also takes the locks of all sets that it expects. `changed`:
+ * called with `user` when values read from the set's tables may not hold any more: close them, and
+ * open them again at the next use. */
 grove_set_lock *grove_set_lock_take(const char *folder, const void *writer,
                                     void (*changed)(void *user), void *user, grove_error *error);
 void grove_set_lock_release(grove_set_lock *lock); /* NULL is fine */
@@ -35,7 +35,8 @@ void grove_set_lock_changed(grove_set_lock *lock);
 int grove_set_wait(const char *path, const char *why, int *times, grove_error *error);
 
 /* Whether the file system of a table has the locks with which casacore locks tables. `says`: a
- * warning once for each file system without: nothing tells whether another program has it open. */
+ * warning once for each file system without: another program that has the table open goes
+ * unnoticed. */
 bool grove_set_has_record_locks(const char *table, bool says);
 
 /* Where the versions of a set's flags are, SET.flagversions, and in it the list of them: the folder
@@ -43,7 +44,7 @@ bool grove_set_has_record_locks(const char *table, bool says);
 #define GROVE_SET_FLAG_LIST "FLAG_VERSION_LIST"
 char *grove_set_flag_versions(const char *path);
 
-/* What a run that died has left at `path`, a set or the name that one was to get, is put right;
+/* Puts right unfinished changes of a run that died, at `path`, a set or the name planned for one;
  * *done says whether there was anything. For grove recover. */
 int grove_set_recover(const char *path, bool *done, grove_error *error);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct shared {
-    grove_set_rows rows; /* first: what users have */
+    grove_set_rows rows; /* first: users have its address */
     struct shared *next;
     grove_hash key;
     bool listed;
@@ -85,7 +85,7 @@ void grove_set_rows_release(grove_set_rows *rows)
         free_rows(all);
 }
 
-/* Baselines as sorted numbers, to tell whether two lists have the same ones. */
+/* Baselines as sorted numbers, to see whether two lists have the same ones. */
 static int compare_pairs(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;

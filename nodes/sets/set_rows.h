@@ -1,4 +1,4 @@
-/* Which row of a Measurement Set has a time and a baseline. Those who have a set open at the same
+/* Which row of a Measurement Set has a time and a baseline. All who have a set open at the same
  * time in this process share it. */
 #ifndef GROVE_NODES_SETS_SET_ROWS_H
 #define GROVE_NODES_SETS_SET_ROWS_H
@@ -12,9 +12,9 @@ typedef struct {
     int64_t *of_time, *of_baseline;
     int64_t *first;    /* [times + 1] into the others, which have the rows of each time: */
     int32_t *baseline; /* [count] ascending in a time */
-    uint32_t *narrow;  /* [count] rows; NULL: they need more bits, and stand in */
+    uint32_t *narrow;  /* [count] rows; NULL: they need more bits, and are in */
     int64_t *wide;
-    /* What else was found with them. */
+    /* Also found in the columns: */
     double *time, *interval; /* [times] UTC MJD s, ascending, and s; at one time, too */
     int *scan;               /* [times] */
     int *left, *right;       /* [baselines] stations */
@@ -28,11 +28,11 @@ typedef struct {
 grove_set_rows *grove_set_rows_new(void);
 /* Others may use it, too; `key` is of the set's files and of the choice of rows. */
 void grove_set_rows_share(grove_set_rows *rows, grove_hash key);
-/* What has been shared with this key, with one more user; NULL: nothing. */
+/* The rows that were shared with this key, with one more user; NULL: none. */
 grove_set_rows *grove_set_rows_find(grove_hash key);
 void grove_set_rows_release(grove_set_rows *rows); /* NULL is fine; the last one frees it */
 /* Puts baselines [count] into the order that a shared one with the same baselines has, if there is
- * one, so that values of two sets meet. False: there is none, and they stay as they are. */
+ * one, so that values of two sets meet. False: there is none, and nothing changes. */
 bool grove_set_rows_order(int64_t count, int *left, int *right);
 
 /* Whether all times and baselines have the same rows. */
