@@ -10,7 +10,7 @@ struct grove_canvas {
     cairo_surface_t *surface; /* for SVG a dummy, used to measure text */
     cairo_t *cairo;
     double width, height, scale;
-    bool failed; /* lack of memory, so far */
+    bool failed; /* memory was short at least once */
     grove_svg *svg;
 };
 

@@ -24,10 +24,10 @@ typedef struct {
     grove_scale range, bar; /* colours of the image; equal along the colour bar */
     grove_ticks x_ticks, y_ticks, bar_ticks;
     double header, legend; /* heights of the parts */
-    double left, right;    /* widths of the parts beside the data */
+    double left, right;    /* widths of the parts next to the data */
 } grove_chart_layout;
 
-/* Ranges that hold the data of all `count` charts, or those that the first one gives. */
+/* Ranges that hold the data of all `count` charts, or the ranges that the first chart gives. */
 void grove_chart_fit(const grove_chart *charts, size_t count, grove_scale *x, grove_scale *y);
 /* Places the parts in the box; x and y have their ranges. */
 void grove_chart_arrange(grove_chart_layout *l, grove_box box);

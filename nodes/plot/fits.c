@@ -165,7 +165,7 @@ static int outcome_of(const grove_cube *outcome, int words, const int64_t *index
     return number >= 0 && number < words ? (int)number : words;
 }
 
-/* Domains of one time stand beside each other. */
+/* The offset of a domain along the axis: domains of one time are next to each other. */
 static double beside(const grove_cube *cube, int64_t time, int64_t freq)
 {
     int axis = long_axis(cube);
@@ -198,7 +198,7 @@ static size_t take_outcome(const grove_cube *iterations, const grove_cube *outco
 static int draw_outcomes(const grove_solutions *s, const grove_cube *iterations,
                          const grove_cube *outcome, const char *to)
 {
-    /* of what did not converge; green is success */
+    /* of other outcomes than success, which is green */
     static const unsigned colours[] = {0xd55e00, 0x0072b2, 0xcc79a7, 0xe69f00, 0x56b4e9};
     size_t count = (size_t)(grove_cube_size(iterations, GROVE_CUBE_TIME) *
                             grove_cube_size(iterations, GROVE_CUBE_FREQ));

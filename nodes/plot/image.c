@@ -14,7 +14,7 @@
 
 /* Of visibilities read: some minutes on a small machine. */
 static const double most_visibilities = 300e6;
-static const double epsilon = 1e-4; /* below what colours show */
+static const double epsilon = 1e-4; /* smaller than differences that colours show */
 enum { SIZE = 256, LARGEST = 4096 };
 static const double arcsec = GROVE_PI / 180 / 3600;
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pictures of solutions are a quantity and what it is drawn against. */
+/* Pictures of solutions are named after a quantity and its axes. */
 #define QUANTITY(name) name "-time", name "-freq", name "-station", name "-waterfall"
 static const char *const names[] = {"uv",
                                     "image",

@@ -61,7 +61,7 @@ typedef struct {
     double clip;           /* if from the data: share of pixels outside each end, such as 0.001 */
     bool logarithmic;
     grove_map map;
-    const char *label; /* beside the colour bar */
+    const char *label; /* next to the colour bar */
 } grove_raster;
 
 typedef struct {
@@ -81,13 +81,13 @@ typedef struct {
     const grove_chart *charts;
     size_t count, columns; /* columns 0: 1 */
     /* Small charts of the same quantities: axes, legend and colour bar of the first chart hold for
-     * all; a chart's title stands above it, its subtitle within it. */
+     * all; a chart's title is above it, its subtitle within it. */
     bool panels;
     const char *subtitle; /* of panels */
 } grove_figure;
 
 /* Without cairo, both fail with GROVE_MISSING. */
-/* Writes into the stream, as PNG or SVG by the ending of `path`, which also stands for the file in
+/* Writes into the stream, as PNG or SVG by the ending of `path`, which also names the file in
  * messages. GROVE_INVALID for another ending, sizes beyond 16384 pixels and the like. */
 int grove_figure_write(const grove_figure *figure, const char *path, FILE *stream,
                        grove_error *error);

@@ -136,7 +136,7 @@ enum { COLOURS = 8, LINES = 32, CORRELATIONS = 4 };
 typedef struct {
     double x, y[CORRELATIONS]; /* NaN: flagged */
     int colour;                /* number of its baseline among those chosen */
-    int64_t curve;             /* channel or time slot: what a line stays in */
+    int64_t curve;             /* channel or time slot of the line */
 } visibility;
 
 typedef struct {
@@ -174,7 +174,7 @@ static double place(const visibilities *v, const grove_set *set, const grove_set
     return sqrt(uvw[0] * uvw[0] + uvw[1] * uvw[1]) * frequency / GROVE_SPEED_OF_LIGHT * 1e-3;
 }
 
-/* Points of many channels or times stand beside those of the other baselines, not on them. */
+/* The offset along x of a point of many channels or times: baselines are next to each other. */
 static double beside(const visibilities *v, const grove_set *set, int64_t time, int64_t channel,
                      int colour)
 {
@@ -197,7 +197,7 @@ static int add_visibility(visibilities *v, const grove_set *set, const grove_set
         one.y[k] = measure(v, set, s, row * set->layout->channels + channel, k);
         any |= !isnan(one.y[k]);
     }
-    if (!any && !v->by_baseline) /* what is flagged interrupts a line */
+    if (!any && !v->by_baseline) /* flagged visibilities interrupt a line */
         return 0;
     v->any |= any;
     if (v->against != UVDIST)

@@ -1,4 +1,4 @@
-/* What the module plot offers, and drawing a figure into a file. */
+/* The services of the module plot, and drawing a figure into a file. */
 #include "config.h"
 
 #include "base/file.h"

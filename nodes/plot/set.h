@@ -12,7 +12,7 @@ typedef struct {
     const grove_ms_layout *layout;
     const char *path, *name;          /* name: the last component of the path */
     const char *column;               /* the one that a walk reads */
-    char *columns[GROVE_SET_COLUMNS]; /* those that are drawn, side by side */
+    char *columns[GROVE_SET_COLUMNS]; /* drawn side by side */
     int column_count;
     int parallel[2], parallel_count; /* correlations that give Stokes I: XX YY, RR LL, I, or one */
     int shown[4], shown_count;       /* correlations of pictures of visibilities */
@@ -47,8 +47,8 @@ void grove_set_close(grove_set *set);
 int grove_set_choose_baselines(grove_set *set, const char *list);
 /* "XX,YX" or "all". NULL: the parallel hands, or all where there are none. */
 int grove_set_choose_correlations(grove_set *set, const char *list);
-/* What is drawn in column k, for its title: "name: what", and which column if there are two. Caller
- * frees. */
+/* The title of the chart of column k: the set's name, `what`, and the column if there are two.
+ * Caller frees. */
 char *grove_set_title(const grove_set *set, const char *what, int k);
 /* "XX"; borrowed. */
 const char *grove_set_correlation(const grove_set *set, int k);
@@ -69,7 +69,7 @@ int grove_set_walk(grove_set *set, unsigned what,
  * same. */
 bool grove_set_chosen(uint64_t k, double share);
 
-/* A note for a subtitle on what was chosen and left out, "" for nothing. Caller frees. */
+/* A note for a subtitle on chosen and omitted data, "" for nothing. Caller frees. */
 char *grove_set_note(const grove_set *set, double share, const char *what);
 
 #endif

@@ -90,7 +90,7 @@ static const struct {
                   {"rotation", "rotation (deg)", 0},  {"rotationmeasure", "RM (rad / m²)", 1}};
 enum { QUANTITIES = sizeof(quantities) / sizeof(quantities[0]) };
 
-/* Whether it is a table of that quantity; "value" are those that have no name of their own. */
+/* Whether it is a table of that quantity; "value" is any quantity without a name of its own. */
 static bool is_table_of(const grove_solution_entry *table, const char *quantity)
 {
     bool other = table->kind == GROVE_SOLUTION_OTHER;
@@ -140,7 +140,7 @@ static void take_table(grove_solutions *s, const grove_solution_entry *table)
     s->where = grove_format("%s/%s", table->set, table->name);
 }
 
-/* "sol000/phase000 (G), sol000/phase001 (B)": those that suit, or all. */
+/* "sol000/phase000 (G), sol000/phase001 (B)": suitable tables, or all. */
 static char *list_tables(const grove_solutions *s, const char *quantity, const char *with, bool all)
 {
     grove_text list = {0};
@@ -186,7 +186,7 @@ static int choose_table(grove_solutions *s, const char *quantity, const char *wi
     return code;
 }
 
-/* ---- what of it ---- */
+/* ---- direction, stations and elements ---- */
 
 static int choose_direction(grove_solutions *s, const char *name)
 {
@@ -304,7 +304,7 @@ void grove_solutions_close(grove_solutions *s)
     free(s->element);
 }
 
-/* ---- what is drawn ---- */
+/* ---- the values that are drawn ---- */
 
 double grove_solutions_value(const grove_solutions *s, int station, int64_t time, int64_t freq,
                              int element)

@@ -12,7 +12,7 @@ typedef struct {
     const grove_solution_entry *table; /* the one that is drawn */
     char *where;                       /* its path: "sol000/phase000" */
     grove_cube values, errors;         /* errors: standard deviations */
-    int *station, stations;            /* those that are drawn */
+    int *station, stations;            /* stations to draw */
     int *element, elements;            /* polarisations that are drawn */
     int reference;                     /* station that others are relative to; -1: none */
     int64_t direction;                 /* the one that is drawn */
@@ -31,7 +31,7 @@ void grove_solutions_close(grove_solutions *s);
 /* Reads a dataset of the table; whether there is one. */
 int grove_solutions_read(const grove_solutions *s, const char *dataset, grove_cube *cube);
 bool grove_solutions_has(const grove_solutions *s, const char *dataset);
-/* What is drawn: in the unit of the chart, relative to the reference; NaN: flagged. */
+/* The value that is drawn: in the unit of the chart, relative to the reference; NaN: flagged. */
 double grove_solutions_value(const grove_solutions *s, int station, int64_t time, int64_t freq,
                              int element);
 double grove_solutions_error(const grove_solutions *s, int station, int64_t time, int64_t freq,

@@ -113,7 +113,7 @@ static void release(drawing *d)
     free(d->charts);
 }
 
-/* Where a point stands along x; polarisations of a station stand beside each other. */
+/* The place of a point along x; polarisations of a station are next to each other. */
 static double place(const drawing *d, int station, int element, int64_t time, int64_t freq)
 {
     const grove_solutions *s = d->s;
@@ -215,8 +215,8 @@ static void make_series(const drawing *d, int element, int station, size_t count
                                .size = size};
 }
 
-/* The diameter of points that have `room` pixels each along x; where that is enough, those of the
- * first polarisation are larger, so that they are seen below equal ones of the last. */
+/* The diameter of points that have `room` pixels each along x; where that is enough, points of the
+ * first polarisation are larger: they are visible below equal points of the last. */
 static double point_size(double room, int element, int elements)
 {
     double size = fmin(4.5, fmax(2, 0.6 * room));

@@ -207,7 +207,7 @@ static void clock_ticks(grove_ticks *ticks, const grove_scale *scale, double spa
     }
 }
 
-/* As many of the names as have room beside each other. */
+/* As many of the names as have room next to each other. */
 static void name_ticks(grove_ticks *ticks, const grove_scale *scale)
 {
     double longest = 1, room = fabs(scale->to - scale->from) / (scale->high - scale->low);
