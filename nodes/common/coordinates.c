@@ -1,15 +1,15 @@
-/* Coordinates. Earth's orientation is that of IAU 2006/2000A, through ERFA: celestial (ICRS) to
+/* Coordinates. Earth's orientation follows IAU 2006/2000A, through ERFA: celestial (ICRS) to
  * terrestrial (ITRF) by the intermediate pole and the Earth rotation angle (IERS Conventions 2010,
  * chapter 5).
  *
  * Aberration. A source at s is seen at s', shifted by the velocity of the observer (annual and
  * diurnal). The delay of a baseline b is b.s', so the axes (u, v, w) at the phase centre are the
- * ICRS ones turned by the smallest rotation that takes s to s'. That rotation is also what
- * aberration does to the directions near s, apart from a change of scale by up to 1e-4, which
- * belongs to l and m. Casacore's uvw machinery does the same. Against the UVW column of a LOFAR set
- * (8 stations, 2013; UT1-UTC and polar motion left at zero) the relative difference is 1.01e-5 so,
- * 0.97e-5 without the diurnal part, 6.2e-5 without any; with a UT1-UTC of 0.17 s it is 1.89e-6,
- * 1.96e-6 and 5.3e-5. */
+ * ICRS ones turned by the smallest rotation that takes s to s'. Aberration turns the directions
+ * near s by the same rotation, apart from a change of scale by up to 1e-4, which belongs to l and
+ * m. Casacore's uvw machinery does the same. Against the UVW column of a LOFAR set (8 stations,
+ * 2013; UT1-UTC and polar motion left at zero) the relative difference is 1.01e-5 so, 0.97e-5
+ * without the diurnal part, 6.2e-5 without any; with a UT1-UTC of 0.17 s it is 1.89e-6, 1.96e-6 and
+ * 5.3e-5. */
 #include "nodes/common/coordinates.h"
 
 #include <erfa.h>

@@ -36,16 +36,16 @@ typedef struct {
                    not say */
 } grove_grid;
 
-/* Reads a file, and the file PATH.axes beside a .npy one. `axes`: names separated by blanks, or "":
- * of a .npy file without .axes those of its axes; of a .csv file columns that are axes beside time,
- * freq, station, source, p and q; of HDF5 the names of a dataset's first dimensions, in place of
- * those in the file; a solution table has its own. `dataset`: what of an HDF5 file is read; "": the
- * only one. NULL with messages. Free with grove_grid_free. */
+/* Reads a file, and the file PATH.axes next to a .npy file. `axes`: names separated by blanks, or
+ * "": of a .npy file without .axes the names of its axes; of a .csv file columns that are axes
+ * besides time, freq, station, source, p and q; of HDF5 the names of a dataset's first dimensions,
+ * in place of the file's; a solution table has its own. `dataset`: of an HDF5 file; "": the only
+ * one. NULL with messages. Free with grove_grid_free. */
 grove_grid *grove_grid_read(const char *path, const char *dataset, const char *axes,
                             grove_error *error);
 bool grove_grid_is_hdf5(const char *path); /* by its name */
-/* The same from texts; `name` stands for the file in messages. `note`: of the .axes file, or NULL.
- */
+/* The same from texts; `name` is the file's name in messages. `note`: of the .axes file, or
+ * NULL. */
 grove_grid *grove_grid_parse_csv(const char *text, const char *name, const char *axes,
                                  grove_error *error);
 grove_grid *grove_grid_parse_npy(const char *bytes, size_t length, const char *note,
@@ -56,7 +56,7 @@ void grove_grid_free(grove_grid *grid);
 
 /* ---- for readers of grids ---- */
 
-/* Whether a word stands in a list separated by blanks. */
+/* Whether a word is in a list separated by blanks. */
 bool grove_grid_has_word(const char *list, const char *word, size_t length);
 /* The unit "Jy", "m^2 s^-1", "MHz": 0 or GROVE_INVALID. */
 int grove_grid_unit(const char *text, size_t length, grove_unit *unit, double *factor);

@@ -43,7 +43,7 @@ char *grove_csv_text(grove_piece field)
     return text;
 }
 
-/* What a column of the file is. */
+/* The meaning of a column of the file. */
 typedef struct {
     int axis;   /* of the grid, or -1; */
     bool other; /* the second station of a baseline */
@@ -102,7 +102,7 @@ static void use_as_axis(csv_reader *in, grove_piece at, const char *name, field_
     use->axis = found;
 }
 
-/* XX, RR, ...: the element, and in *shape that of the column; -1: an ordinary name. */
+/* The element that XX, RR, ... name; -1: an ordinary name. */
 static int element_named(const char *name)
 {
     static const char *const names[] = {"XX", "XY", "YX", "YY", "RR", "RL", "LR", "LL"};

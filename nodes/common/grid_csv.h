@@ -6,8 +6,8 @@
 
 enum { GROVE_CSV_FIELDS = 512 };
 
-/* Cuts a line [at, end) into fields, which may stand in double quotes. How many, or -1 where there
- * are more than GROVE_CSV_FIELDS or a quote is not closed. */
+/* Cuts a line [at, end) into fields, which may be in double quotes. How many, or -1 where there are
+ * more than GROVE_CSV_FIELDS or a quote is not closed. */
 int grove_csv_split(const char *at, const char *end, grove_piece field[GROVE_CSV_FIELDS]);
 /* The text of a field without quotes. Caller frees. */
 char *grove_csv_text(grove_piece field);

@@ -71,7 +71,7 @@ static void read_axis(npy_reader *in, grove_piece line)
     while (at + name < end && at[name] != ' ')
         name++;
     behind = name && at + name < end ? grove_parse_integer(at + name + 1, &size) : NULL;
-    /* each has a line of its own: no more than what is left of the text */
+    /* each cell has a line of its own: no more cells than bytes left in the text */
     if (!behind || behind > end || size < 0 || size > (int64_t)strlen(in->at) + 1 ||
         in->grid->axes == GROVE_VALUE_AXES) {
         fault(in, line, "not an axis: a name, the number of its cells, and a unit");
@@ -179,7 +179,7 @@ static int take_names(npy_reader *in, const grove_npy *npy, const char *axes)
 
 /* ---- the numbers ---- */
 
-/* Whether the axes and the cell are those of the file. */
+/* Whether the axes and the cell match the file's shape. */
 static bool fits(const npy_reader *in, const grove_npy *npy)
 {
     int d = 0, cell = in->column->shape == GROVE_SCALAR   ? 0
@@ -195,7 +195,7 @@ static bool fits(const npy_reader *in, const grove_npy *npy)
                                : npy->size[d] == 2 && npy->size[d + 1] == 2);
 }
 
-/* Where the number stands in the file that is number `n` in C order. */
+/* The place in the file of number `n` in C order. */
 static int64_t place_of(const grove_npy *npy, int64_t n)
 {
     int64_t index[GROVE_NPY_AXES], at = 0;

@@ -97,7 +97,8 @@ static bool read_station(layout_reader *in, const grove_piece *words, int count,
     return good;
 }
 
-/* Adds one station. The number of stations comes from the file, so lack of memory is an error. */
+/* Adds one station. The number of stations comes from the file, so a failed allocation is an
+ * error. */
 static bool make_room(layout_reader *in)
 {
     grove_layout *layout = in->layout;

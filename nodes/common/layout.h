@@ -18,10 +18,10 @@ typedef struct {
 } grove_layout;
 
 /* Reads a layout. `what` is the path of an ITRF text file (lines "x y z [diameter [name [mount]]]"
- * and '#' comments, of which "# name: VLA" names the array), or the name of a shipped array (vla-a,
- * vla-b, vla-c, vla-d, meerkat, kat-7, wsrt), looked up as NAME.array in `folders`
- * (NULL-terminated). Messages have file:line:column, or list the known names. Limits: finite
- * coordinates, unique names, 1 to 100000 stations. Caller frees. NULL on failure. */
+ * and '#' comments; "# name: VLA" names the array), or the name of a shipped array (vla-a, vla-b,
+ * vla-c, vla-d, meerkat, kat-7, wsrt), looked up as NAME.array in `folders` (NULL-terminated).
+ * Messages have file:line:column, or list the known names. Limits: finite coordinates, unique
+ * names, 1 to 100000 stations. Caller frees. NULL on failure. */
 grove_layout *grove_layout_read(const char *what, const char *const *folders, grove_error *error);
 grove_layout *grove_layout_parse(const char *text, const char *name, grove_error *error);
 void grove_layout_free(grove_layout *layout);

@@ -32,7 +32,7 @@ static const char *blanks(const char *at)
     return at + strspn(at, " \t\r\n");
 }
 
-/* What stands behind 'key': in the header, or NULL. */
+/* The text behind 'key': in the header, or NULL. */
 static const char *entry(const char *text, const char *key)
 {
     char *quoted[2] = {grove_format("'%s'", key), grove_format("\"%s\"", key)};

@@ -8,7 +8,7 @@
 
 enum { GROVE_NPY_AXES = 32, GROVE_NPY_HEADER = 512 };
 
-/* What a file holds. */
+/* The content of a file's header. */
 typedef struct {
     int axes;
     int64_t size[GROVE_NPY_AXES]; /* in the order of the file's shape */
@@ -19,8 +19,8 @@ typedef struct {
 
 /* The header of a file of little-endian numbers in C order. */
 void grove_npy_header(const grove_npy *npy, char header[GROVE_NPY_HEADER]);
-/* Reads that of a file's first `length` bytes; GROVE_INVALID with a message "NAME: ..." where it is
- * none, or one of other numbers than f4, f8, c8, c16, i4, i8. */
+/* Reads the header in a file's first `length` bytes; GROVE_INVALID with a message "NAME: ..." where
+ * there is none, or the numbers are not f4, f8, c8, c16, i4 or i8. */
 int grove_npy_parse(grove_npy *npy, const char *bytes, size_t length, const char *name,
                     grove_error *error);
 

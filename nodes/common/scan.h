@@ -34,7 +34,7 @@ typedef struct {
 /* Reports an error at `at` (inside or at the end of the text), `length` bytes long. */
 void grove_scan_fault(grove_scan *scan, const char *at, size_t length, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* Reports lack of memory, without a place. */
+/* Reports that memory is short, without a place. */
 void grove_scan_no_memory(grove_scan *scan);
 /* Whether reading must end: too many errors, or no memory. */
 bool grove_scan_stopped(const grove_scan *scan);

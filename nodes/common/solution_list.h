@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What the numbers of a table are. */
+/* The quantity of a table's numbers. */
 typedef enum {
     GROVE_SOLUTION_OTHER,
     GROVE_SOLUTION_AMPLITUDE,
@@ -26,7 +26,7 @@ typedef struct {
     char *parm, *jones; /* of a table that Grove wrote: the parm's name and kind; or NULL */
     char *history;      /* lines; or NULL */
     char *outcomes;     /* the words for outcomes, separated by commas; or NULL */
-    char *datasets;     /* what stands in it, a blank before and after each: " val weight time " */
+    char *datasets;     /* their names, a blank before and after each: " val weight time " */
 } grove_solution_entry;
 
 typedef struct {
@@ -35,7 +35,7 @@ typedef struct {
 } grove_solution_list;
 
 /* The solution tables in the bytes of a file: groups below a group with val, whose attribute AXES
- * names its axes. `name` stands for the file in messages. NULL with a message. Free with
+ * names its axes. `name` is the file's name in messages. NULL with a message. Free with
  * grove_solution_list_free. */
 grove_solution_list *grove_solution_list_parse(const char *bytes, size_t length, const char *name,
                                                grove_error *error);

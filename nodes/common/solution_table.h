@@ -1,5 +1,5 @@
-/* Solution tables as H5Parm files: what is written, in plain C.
- * The layout: https://github.com/revoltek/losoto/wiki/H5parm-specifications. */
+/* Solution tables to write as H5Parm files, in plain C. The layout:
+ * https://github.com/revoltek/losoto/wiki/H5parm-specifications. */
 #ifndef GROVE_NODES_COMMON_SOLUTION_TABLE_H
 #define GROVE_NODES_COMMON_SOLUTION_TABLE_H
 
@@ -43,8 +43,8 @@ typedef struct {
     int64_t sources;
     const char *const *source;
     const double *direction;    /* [sources][2] J2000, rad */
-    const char *history;        /* what made it */
-    const char *const *outcome; /* [outcomes] what the numbers stand for */
+    const char *history;        /* of the run that made it */
+    const char *const *outcome; /* [outcomes] a word for each number */
     int outcomes;
     const grove_soltab *soltab;
     int soltabs;
