@@ -44,8 +44,8 @@ static hid_t values_of(grove_hdf5_reader *in, const char *group)
     return data;
 }
 
-/* With the attribute AXES it belongs to a solution table: coordinates stand beside it, and weights
- * beside val. */
+/* A dataset with the attribute AXES belongs to a solution table: coordinates are next to it, and
+ * weights next to val. */
 static void take_dataset(grove_hdf5_reader *in, hid_t data, const char *path)
 {
     size_t length = strlen(path);
@@ -94,7 +94,7 @@ static int open_data(grove_hdf5_reader *in, const char *path)
         code = no_single(in, path, found, count);
     } else {
         char *whole = grove_format("%s%s%s", path, path[0] ? "/" : "", found);
-        /* what was found is a dataset or a solution table */
+        /* the object is a dataset or a solution table */
         object = grove_hdf5_object(in->file, whole);
         if (object >= 0 && H5Iget_type(object) == H5I_DATASET) {
             take_dataset(in, object, whole);
@@ -178,7 +178,7 @@ static int find_cell(grove_hdf5_reader *in)
     return code;
 }
 
-/* One direction that is that of the whole field holds for all sources. */
+/* Whether the only direction is the whole field: it holds for all sources. */
 static bool is_everywhere(const grove_hdf5_dimension *d)
 {
     const char *label = d->label ? d->label[0] : "pointing";

@@ -43,7 +43,7 @@ static int take_names(grove_hdf5_reader *in, const char *list)
     return count;
 }
 
-/* The name of a dimension scale: of its attribute, or where it stands. */
+/* The name of a dimension scale: from its attribute, or its path. */
 static char *scale_name(hid_t scale)
 {
     char *name = grove_hdf5_attribute(scale, "NAME"), path[256] = "";
@@ -162,7 +162,7 @@ static int read_coordinates(grove_hdf5_reader *in, grove_hdf5_dimension *d, hid_
     return code;
 }
 
-/* Of a solution table's axis: the numbers of the dataset NAME_suffix beside it, in the base unit;
+/* Of a solution table's axis: the numbers of the dataset NAME_suffix next to it, in the base unit;
  * NULL where there is none. */
 static int read_beside(grove_hdf5_reader *in, const grove_hdf5_dimension *d, const char *path,
                        const char *suffix, double **numbers)
@@ -207,7 +207,7 @@ static int read_intervals(grove_hdf5_reader *in, grove_hdf5_dimension *d, const 
 
 /* ---- dimensions ---- */
 
-/* Of a solution table: the attribute AXES, and a dataset for each beside the values. */
+/* Of a solution table: the attribute AXES, and a dataset for each axis next to the values. */
 int grove_hdf5_table_axes(grove_hdf5_reader *in)
 {
     char *list = grove_hdf5_attribute(in->data, "AXES");

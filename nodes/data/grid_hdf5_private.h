@@ -28,7 +28,7 @@ typedef struct {
     int element[GROVE_MAX_VECTOR]; /* along the part of the cell that names them */
 } grove_hdf5_reader;
 
-/* Reports what is wrong with the table; GROVE_INVALID. */
+/* Reports a fault of the table; GROVE_INVALID. */
 int grove_hdf5_fail(grove_hdf5_reader *in, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The unit that an attribute of a dataset names, and its factor to base units. 0, or a code after a

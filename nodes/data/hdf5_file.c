@@ -1,5 +1,5 @@
-/* Reading parts of an HDF5 file. What a file says of its sizes is checked before anything is
- * allocated; links to other files are not followed. */
+/* Reading parts of an HDF5 file. Sizes given in a file are checked before anything is allocated;
+ * links to other files are not followed. */
 #include "nodes/data/hdf5_file.h"
 
 #include "base/memory.h"
@@ -39,7 +39,7 @@ hid_t grove_hdf5_open(const char *bytes, size_t length)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
 
-    /* the library copies the bytes, and wants a name that no file has */
+    /* the library copies the bytes, and needs a name that no file has */
     if (H5Pset_fapl_core(access, (size_t)1 << 16, false) >= 0 &&
         H5Pset_file_image(access, (void *)(uintptr_t)bytes, length) >= 0 &&
         H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
@@ -157,8 +157,8 @@ static herr_t read_any(hid_t data, hid_t type, void *to)
                             : H5Aread(data, type, to);
 }
 
-/* What the library allocates while it reads texts that each have a length of their own. A small
- * file may have one long text many times. */
+/* Memory that the library allocates while it reads texts of variable length. A small file may have
+ * one long text many times. */
 typedef struct piece {
     struct piece *next;
     char bytes[];
@@ -251,7 +251,7 @@ char **grove_hdf5_texts(hid_t data, size_t count)
 
 /* ---- attributes ---- */
 
-/* Whether it has so many elements along one dimension; 0: one, or one alone. */
+/* Whether it has `count` elements along one dimension; 0: a single element. */
 static bool has_count(hid_t attribute, hsize_t count)
 {
     hsize_t size[GROVE_HDF5_RANK];
@@ -314,7 +314,7 @@ void grove_hdf5_scales(hid_t data, int rank, hid_t scale[GROVE_HDF5_RANK])
     H5Aclose(list);
 }
 
-/* ---- what there is ---- */
+/* ---- the tables of a file ---- */
 
 typedef struct {
     grove_text text;

@@ -21,18 +21,18 @@ void grove_hdf5_end(const grove_hdf5_turn *turn);
 /* Opens the bytes of a file; links to other files lead nowhere. Negative: no HDF5 file. Closing it
  * closes all objects opened in it. */
 hid_t grove_hdf5_open(const char *bytes, size_t length);
-/* The object of that path, which may lack its first slash; negative: none. */
+/* The object of that path, whose first slash may be missing; negative: none. */
 hid_t grove_hdf5_object(hid_t file, const char *path);
-/* The paths of what a table may be, below a path, separated by ", ": datasets of numbers that are
- * no coordinates, and solution tables. *count says how many; a long list ends in "...". The caller
+/* The paths of possible tables below a path, separated by ", ": datasets of numbers that are no
+ * coordinates, and solution tables. *count says how many; a long list ends in "...". The caller
  * frees. */
 char *grove_hdf5_tables(hid_t file, const char *path, int *count);
 
 /* The sizes of a dataset or an attribute; the number of dimensions, or -1 where they are more than
- * GROVE_HDF5_RANK, or what it holds is larger than GROVE_HDF5_MAX_BYTES or is stored outside the
+ * GROVE_HDF5_RANK, or its content is larger than GROVE_HDF5_MAX_BYTES or stored outside the
  * file. */
 int grove_hdf5_sizes(hid_t data, hsize_t size[GROVE_HDF5_RANK]);
-/* What its elements are: numbers that are real, or complex (a compound of r and i), or texts. */
+/* The kind of its elements: numbers that are real, or complex (a compound of r and i), or texts. */
 typedef enum {
     GROVE_HDF5_OTHER,
     GROVE_HDF5_REAL,

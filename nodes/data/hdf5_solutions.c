@@ -12,7 +12,7 @@ enum { MAX_TABLES = 4096, MAX_HISTORY = 1000, PIECE = 32768 };
 
 typedef struct {
     hid_t file;
-    const char *set; /* whose members are visited; NULL: those of the file */
+    const char *set; /* whose members are visited; NULL: the file's */
     grove_solution_list *list;
 } visit;
 

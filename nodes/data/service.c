@@ -1,4 +1,4 @@
-/* What the module data offers beside its node classes: antenna layouts described, HDF5. */
+/* The services of the module data, besides its node classes: antenna layouts described, HDF5. */
 #include "config.h"
 
 #include "base/module.h"

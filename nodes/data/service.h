@@ -29,8 +29,8 @@ char *grove_hdf5_solution_table(const grove_solution_table *table, size_t *lengt
 grove_solution_list *grove_hdf5_solutions(const char *bytes, size_t length, const char *name,
                                           grove_error *error);
 
-/* In nodes/common: opens the service. `what` it cannot do without: "read", "write". NULL
- * with GROVE_MISSING where this build lacks it. */
+/* In nodes/common: opens the service. `what`: "read" or "write", for the message. NULL with
+ * GROVE_MISSING where this build is without HDF5. */
 const grove_hdf5_module *grove_hdf5_open_module(const char *what, grove_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* Writes a solution table as an H5Parm file. The file is made in memory and has no times in it, so
- * that the same table is the same bytes. What the layout does not know is attributes, and further
- * datasets in the soltabs: DP3 opens every group of a solset as a soltab. */
+ * that the same table gives the same bytes. Content beyond the layout is in attributes, and in
+ * further datasets of the soltabs: DP3 opens every group of a solset as a soltab. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "nodes/data/hdf5_file.h"
@@ -90,7 +90,7 @@ static void put_attribute(h5_writer *w, hid_t object, const char *name, const ch
     put_text(w, object, name, text, strlen(text));
 }
 
-/* In pieces HISTORY000, HISTORY001, ..., none of which cuts a character. */
+/* Writes the text in pieces HISTORY000, HISTORY001, ..., and cuts no character. */
 static void put_history(h5_writer *w, hid_t object, const char *text)
 {
     for (int piece = 0; *text && piece < 1000; piece++) {
@@ -140,7 +140,7 @@ static void put_array(h5_writer *w, hid_t group, const char *name, hid_t type, h
 static void put_texts(h5_writer *w, hid_t group, const char *name, int64_t count,
                       const char *const *texts)
 {
-    size_t bytes = longest(texts, count, 0) + 1; /* DP3 wants a zero behind each */
+    size_t bytes = longest(texts, count, 0) + 1; /* DP3 needs a zero behind each */
     hid_t type = text_type(w, bytes, are_ascii(texts, count));
     char *block = grove_alloc((size_t)count * bytes + 1);
     hsize_t size = (hsize_t)count;
@@ -218,7 +218,7 @@ static int domain_axes(const grove_soltab *t)
     return count;
 }
 
-/* The intervals of an axis, beside the datasets that other programs read. */
+/* The intervals of an axis, next to the datasets that other programs read. */
 static void put_intervals(h5_writer *w, hid_t group, const grove_solution_axis *axis)
 {
     const hsize_t size = (hsize_t)axis->size;
@@ -270,7 +270,7 @@ static void put_values(h5_writer *w, hid_t group, const grove_soltab *t, const h
     free(axes);
 }
 
-/* What the fit says of each domain. */
+/* The fit's results for each domain. */
 static void put_domains(h5_writer *w, hid_t group, const grove_soltab *t, const hsize_t *size)
 {
     int rank = domain_axes(t);
