@@ -1,4 +1,4 @@
-/* What the module imaging offers in a build without cfitsio and WCSLIB. */
+/* The services of the module imaging in a build without cfitsio and WCSLIB. */
 #include "nodes/imaging/service.h"
 
 #include "base/file.h"

@@ -1,4 +1,4 @@
-/* What the module imaging offers beside its node classes. */
+/* The services of the module imaging, besides its node classes. */
 #include "nodes/imaging/service.h"
 
 #include "base/module.h"

@@ -9,7 +9,7 @@ enum { GROVE_IMAGES_VERSION = 1 };
 /* grove_service_open("images", GROVE_IMAGES_VERSION, error); as in the header of images. */
 typedef struct {
     int version;
-    bool absent; /* FITS from this build: reading says what it needs */
+    bool absent; /* FITS from this build: reading fails, and names the needed packages */
     grove_image *(*read)(const char *path, const char *bytes, size_t length, grove_error *error);
     void (*free)(grove_image *image);
 } grove_images;

@@ -1,4 +1,4 @@
-/* What FITS images have, in words. */
+/* Descriptions of FITS images, in words. */
 #include "nodes/imaging/fits/describe_image.h"
 
 #include "base/text.h"
@@ -184,7 +184,7 @@ static void add_numbers(grove_text *text, const grove_image *image, const summar
                    sqrt(s->squares / (double)s->count));
 }
 
-/* What makes it less useful than other images. */
+/* Adds properties that make the image less useful than others. */
 static void add_unusual(grove_text *text, const grove_image *image, const summary *s)
 {
     const grove_image_sky *sky = &image->sky;

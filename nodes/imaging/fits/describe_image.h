@@ -1,4 +1,4 @@
-/* What FITS images have, in words. */
+/* Descriptions of FITS images, in words. */
 #ifndef GROVE_NODES_IMAGING_FITS_DESCRIBE_IMAGE_H
 #define GROVE_NODES_IMAGING_FITS_DESCRIBE_IMAGE_H
 

@@ -86,7 +86,7 @@ char *grove_image_beams(const grove_image *image, size_t *length)
 
 /* ---- reading ---- */
 
-/* What a number of a column is in rad, arcsec where it does not say; NaN: an unknown unit. */
+/* The unit of a column in rad, arcsec where none is given; NaN: an unknown unit. */
 static double unit_of(fitsfile *file, int column)
 {
     const struct {
@@ -106,7 +106,7 @@ static double unit_of(fitsfile *file, int column)
     return units[k].rad;
 }
 
-/* One column of all rows, in rad, or as it is; false: it cannot be read. */
+/* One column of all rows, an `angle` in rad; false: it cannot be read. */
 static bool read_column(fitsfile *file, const char *name, bool angle, LONGLONG rows, double *to)
 {
     char pattern[FLEN_VALUE];

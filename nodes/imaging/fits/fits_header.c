@@ -19,7 +19,7 @@ static double degrees(double radians)
     return radians * 180 / acos(-1);
 }
 
-/* One card of 80 characters; what is no printable ASCII becomes a question mark. */
+/* One card of 80 characters; any character but printable ASCII becomes a question mark. */
 static void add_card(grove_text *to, const char *text)
 {
     char card[CARD + 1];

@@ -1,4 +1,4 @@
-/* Reading FITS images. What a file says of its sizes is checked before anything is allocated. */
+/* Reading FITS images. Sizes given in a file are checked before anything is allocated. */
 #include "nodes/imaging/fits/fits_private.h"
 
 #include "base/file.h"
@@ -43,7 +43,7 @@ void grove_fits_note(grove_image *image, const char *format, ...)
     image->note[k] = text.at;
 }
 
-/* What cfitsio says; GROVE_INVALID. */
+/* Reports cfitsio's message; GROVE_INVALID, or GROVE_NO_MEMORY. */
 static int fail(const char *path, int status, grove_error *error)
 {
     char said[FLEN_STATUS] = "", detail[FLEN_ERRMSG] = "";

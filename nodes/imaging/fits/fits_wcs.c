@@ -70,8 +70,8 @@ static void find_middle(grove_image *image, struct wcsprm *wcs)
     image->sky.middle[1] = known ? radians(world[wcs->lat]) : NAN;
 }
 
-/* From the axes of the projection to east and north: LONPOLE is not 180 degrees, as it is not by
- * default about the north pole. */
+/* From the axes of the projection to east and north, where LONPOLE is not 180 degrees: its default
+ * about the north pole is 0. */
 static void turn_north_up(grove_image_sky *sky, double pole)
 {
     const double sine = sin(radians(pole)), cosine = cos(radians(pole));
@@ -242,7 +242,8 @@ static int value_end(const char *card)
     return at;
 }
 
-/* WCSLIB (7.12) allocates whatever a card says, a second NAXIS of a damaged header, too. */
+/* WCSLIB (7.12) allocates as many axes as any card says, also a second NAXIS of a damaged
+ * header. */
 static bool too_many_axes(const char *card)
 {
     bool axes = !strncmp(card, "NAXIS   ", 8) || !strncmp(card, "WCSAXES", 7);

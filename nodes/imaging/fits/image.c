@@ -1,4 +1,4 @@
-/* Images of the sky: what needs no FITS. */
+/* Images of the sky: functions that need no library for FITS. */
 #include "nodes/imaging/fits/image.h"
 
 #include <math.h>

@@ -50,25 +50,25 @@ typedef struct {
     int bits; /* BITPIX */
     bool compressed;
     int unit_number;                   /* of the header and data unit, 0: the first */
-    char *note[GROVE_IMAGE_NOTES + 1]; /* what is unusual; NULL ends the list */
+    char *note[GROVE_IMAGE_NOTES + 1]; /* unusual properties; NULL ends the list */
 } grove_image;
 
 /* Reads the first image of a FITS file. A file that is damaged or has no image is an error; one
  * without coordinates on the sky is none. NULL with a message. `bytes` NULL: the file `path`; else
- * they are the file, and `path` stands for it in messages. */
+ * they are the file, and `path` is its name in messages. */
 grove_image *grove_image_read(const char *path, const char *bytes, size_t length,
                               grove_error *error);
 void grove_image_free(grove_image *image); /* NULL is fine */
 
 /* The header of a file with this image, whose pixels are not looked at: *length bytes, a multiple
- * of GROVE_FITS_BLOCK; `room`: at least so many. Pixels follow it in the order above, with the
+ * of GROVE_FITS_BLOCK; `room`: the least length. Pixels follow it in the order above, with the
  * highest byte of each number first, and zeros up to a multiple. The caller frees. NULL with a
  * message. */
 enum { GROVE_FITS_BLOCK = 2880 };
 char *grove_image_header(const grove_image *image, size_t room, size_t *length, grove_error *error);
 
-/* What stands behind the pixels of an image with beams of its channels, *length bytes, a multiple
- * of GROVE_FITS_BLOCK: a table of them. The caller frees. */
+/* The table of the channels' beams, which follows the pixels: *length bytes, a multiple of
+ * GROVE_FITS_BLOCK. The caller frees. */
 char *grove_image_beams(const grove_image *image, size_t *length);
 
 /* The name of a code of stokes_code; "?" for 0 and others. */
@@ -89,8 +89,8 @@ static inline double grove_image_at(const grove_image *image, int64_t i)
     return image->wide ? ((const double *)image->pixels)[i]
                        : (double)((const float *)image->pixels)[i];
 }
-/* Solid angle of a pixel in the plane of the projection, and of the beam, or that of a channel, sr;
- * NaN: not known. */
+/* Solid angle of a pixel in the plane of the projection, and of the beam, or of a channel's beam,
+ * sr; NaN: not known. */
 double grove_image_pixel_area(const grove_image *image);
 double grove_image_beam_area(const grove_image *image, int64_t channel);
 /* The direction of the reference point in J2000, rad; false: not known. */
