@@ -60,7 +60,7 @@ static int fail_system(const grove_checkpoint *c, grove_error *error, const char
 
 /* ---- opening ---- */
 
-/* Whether the name still stands for the open file: the run that had it may have removed it. */
+/* Whether the name still belongs to the open file: the run that had it may have removed it. */
 static bool is_current(const grove_checkpoint *c)
 {
     struct stat own, now;
@@ -134,7 +134,7 @@ static int read_file(grove_checkpoint *c, grove_error *error)
     return 0;
 }
 
-/* Takes so many bytes; false: there are not as many. */
+/* Takes the next bytes; false: there are fewer. */
 static bool take(const grove_checkpoint *c, size_t *at, void *to, size_t bytes)
 {
     if (c->length - *at < bytes)
@@ -144,7 +144,7 @@ static bool take(const grove_checkpoint *c, size_t *at, void *to, size_t bytes)
     return true;
 }
 
-/* The header's key; NULL: it has none that is whole. */
+/* The header's key; NULL: it has no complete one. */
 static char *read_key(grove_checkpoint *c)
 {
     char begin[sizeof(magic)];
@@ -242,7 +242,7 @@ static bool is_same_run(const char *key, const char *other)
     return end && !strncmp(key, other, (size_t)(end - key) + 2);
 }
 
-/* ---- what a run before has put in place ---- */
+/* ---- the output of the run before ---- */
 
 static const char ending[] = ".checkpoint";
 
@@ -276,7 +276,7 @@ static bool has_ended(const grove_checkpoint *c)
     return found && found->is_last;
 }
 
-/* Puts back what a run that died had begun to put in place, sets too. */
+/* Undoes unfinished changes to the output of a run that died, also to a set. */
 static int recover(const grove_checkpoint *c, grove_error *error)
 {
     char *path = output_of(c);
@@ -408,7 +408,7 @@ static int refuse(const grove_checkpoint *c, const char *key, const char *before
     return GROVE_INVALID;
 }
 
-/* What is there: nothing, or records of a run that did not end. */
+/* Begins with an empty file, or with records of a run that did not end. */
 static int begin(grove_checkpoint *c, const char *key, grove_checkpoint_use use, grove_error *error)
 {
     bool resume = use == GROVE_CHECKPOINT_RESUME;

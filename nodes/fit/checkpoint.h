@@ -1,4 +1,4 @@
-/* Checkpoints: what a run has found so far, in a file that outlives it if it does not end. */
+/* Checkpoints: the solutions of a run so far, in a file that outlives it if it does not end. */
 #ifndef GROVE_NODES_FIT_CHECKPOINT_H
 #define GROVE_NODES_FIT_CHECKPOINT_H
 
@@ -10,30 +10,30 @@
 
 typedef struct grove_checkpoint grove_checkpoint;
 
-/* What records of fits begin with. */
+/* The beginning of a record of a fit. */
 typedef struct {
     int64_t cycle, domains; /* of the run; how many solution domains the record has */
 } grove_checkpoint_head;
 
-/* What becomes of the records of a run before that did not end. */
+/* The fate of the records of a run before that did not end. */
 typedef enum {
     GROVE_CHECKPOINT_KEEP,    /* they are an error */
-    GROVE_CHECKPOINT_REPLACE, /* those of another key are dropped: the run begins anew */
+    GROVE_CHECKPOINT_REPLACE, /* records of another key are dropped: the run begins anew */
     GROVE_CHECKPOINT_RESUME   /* it goes on from them */
 } grove_checkpoint_use;
 
-/* Opens and locks the file OUTPUT.checkpoint, or makes it. `key`: lines "WHAT: VALUE" of all that
- * the records depend on: which run it is, an empty line, and what it reads. Where the run before is
- * resumed, its key must be the same, and what follows the last record that is whole is dropped.
- * What a run that died had begun to put in place at OUTPUT is put back first. Records of a run that
- * has ended, up to removing them, are dropped. NULL with a message. */
+/* Opens and locks the file OUTPUT.checkpoint, or makes it. `key`: lines "NAME: VALUE" of all that
+ * the records depend on: which run it is, an empty line, and its inputs. Where the run before is
+ * resumed, its key must be the same, and bytes after the last complete record are dropped.
+ * Unfinished changes to OUTPUT of a run that died are undone first. Records of a run that has
+ * ended, up to removing them, are dropped. NULL with a message. */
 grove_checkpoint *grove_checkpoint_open(const char *path, const char *key, grove_checkpoint_use use,
                                         grove_error *error);
 /* Of the run before: how many domains were dropped. */
 int64_t grove_checkpoint_dropped(const grove_checkpoint *c);
 bool grove_checkpoint_is(const char *path); /* by its name */
-/* What is in the file of a run that has not ended, in a line; only reads it. Caller frees; NULL
- * with a message. */
+/* A line about the file of a run that has not ended; only reads it. Caller frees; NULL with a
+ * message. */
 char *grove_checkpoint_describe(const char *path, grove_error *error);
 /* Whether the run that is to be resumed has ended: all that it writes is in place. */
 bool grove_checkpoint_has_ended(const grove_checkpoint *c);

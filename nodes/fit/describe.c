@@ -1,4 +1,4 @@
-/* What grove info says of solution tables, and of checkpoints of fits. */
+/* Descriptions of solution tables and of checkpoints of fits, for grove info. */
 #include "base/module.h"
 #include "nodes/fit/checkpoint.h"
 #include "nodes/fit/describe_solutions.h"

@@ -20,7 +20,7 @@ typedef struct {
     grove_text text;
 } description;
 
-/* A dataset of a table, or NULL: there is none that can be read. */
+/* A dataset of a table, or NULL: there is none, or it cannot be read. */
 static grove_grid *part_of(const description *d, const grove_solution_entry *table,
                            const char *dataset)
 {
@@ -225,7 +225,7 @@ static int add_table(description *d, const grove_solution_entry *table, grove_er
     return grid ? 0 : grove_error_code(error);
 }
 
-/* The history of each table, if it is not that of the table before. */
+/* The history of each table, if it differs from the table before. */
 static void add_history(description *d, const grove_solution_list *list)
 {
     const char *last = NULL;
