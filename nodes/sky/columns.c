@@ -134,7 +134,7 @@ bool grove_columns_read(grove_columns *columns, grove_piece list)
         }
         columns->count++;
     }
-    if (columns->count > 1) { /* what follows all others may also follow the last column */
+    if (columns->count > 1) { /* the last column may end with the same separator as the others */
         columns->column[columns->count - 1].separator =
             columns->column[columns->count - 2].separator;
     }

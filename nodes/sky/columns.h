@@ -8,8 +8,8 @@ enum { GROVE_MAX_COLUMNS = 128 };
 
 typedef struct {
     int field;         /* index into the known names; their count for any other column */
-    char separator;    /* the separator after it; a blank stands for any white space */
-    bool fixed;        /* `value` holds for all rows, whose lines lack the column */
+    char separator;    /* the separator after it; a blank is any white space */
+    bool fixed;        /* `value` holds for all rows, whose lines do not have the column */
     grove_piece value; /* the default, or empty */
 } grove_column;
 

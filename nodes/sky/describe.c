@@ -1,4 +1,4 @@
-/* What grove info says of sky models. */
+/* Descriptions of sky models, for grove info. */
 #include "base/memory.h"
 #include "base/module.h"
 #include "base/text.h"

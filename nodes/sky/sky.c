@@ -1,4 +1,4 @@
-/* Sky models: recognises the format, and finishes what all formats share. */
+/* Sky models: recognises the format, and does the last steps, which all formats share. */
 #include "nodes/sky/sky.h"
 
 #include "base/file.h"

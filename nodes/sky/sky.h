@@ -30,9 +30,9 @@ typedef struct {
 /* The patch of all sources without the tag that patches are made by. */
 #define GROVE_SKY_UNTAGGED "others"
 /* Reads a sky model, whose format is recognised by its content. `tag`: patches are by this tag of
- * Tigger: where it is true, the source's cluster, or the source by itself; where it has another
- * value, that; all sources without it are one patch. NULL: patches are those of the file. Caller
- * frees. NULL with messages with file:line:column for up to 20 errors. */
+ * Tigger: where it is true, the source's cluster, or the source alone; where it has another value,
+ * that value; all sources without it are one patch. NULL: the file's own patches. Caller frees.
+ * NULL with messages with file:line:column for up to 20 errors. */
 grove_sky *grove_sky_read(const char *path, const char *tag, grove_error *error);
 /* The same from text, without a tag; `name` is the file name in messages. */
 grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *error);

@@ -304,7 +304,7 @@ static bool read_header(bbs *b, grove_piece header)
     return good;
 }
 
-/* To J2000: the direction, and what counts from north: linear polarisation and, if absolute, the
+/* To J2000: the direction, and angles from north: of linear polarisation and, if absolute, the
  * position angle. */
 static void change_frame(grove_source *source, grove_frame frame)
 {

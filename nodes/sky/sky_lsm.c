@@ -7,8 +7,8 @@
  * them): angles in radians; a Gaussian's ex and ey are FWHM, ex along pa, which is north through
  * east on the l, m plane; the spectrum is I (nu/nu0)^(s0 + s1 ln(nu/nu0) + ...), natural
  * logarithms, for all Stokes parameters; the Q and U of a PolarizationWithRM are those at its
- * freq0. Meow turns Q + iU by RM lambda^2 only; the rotation measure is taken here as what it is
- * elsewhere, 2 RM lambda^2. */
+ * freq0. Meow turns Q + iU by RM lambda^2 only; the rotation here is 2 RM lambda^2, the usual
+ * definition. */
 #include "nodes/sky/html.h"
 #include "nodes/sky/sky_reader.h"
 
