@@ -34,7 +34,7 @@ static char *find(const char *name)
 }
 
 /* Opened again on every call, which only raises its count, and never closed. The path is absolute,
- * since files beside the module are found by it even after a change of folder. */
+ * since files next to the module are found by it even after a change of folder. */
 static const void *open_symbol(const char *path, const char *symbol, grove_error *error)
 {
     char *whole = realpath(path, NULL);

@@ -19,7 +19,7 @@ void grove_record_free(grove_record *record);
 grove_record *grove_record_enter(grove_record *record); /* returns the one before */
 grove_record *grove_record_current(void);
 
-/* Whether runs wait for what another run has open (the default), or fail. */
+/* Whether runs wait for files that another run has open (the default), or fail. */
 void grove_record_wait(bool wait);
 bool grove_record_waits(void);
 
