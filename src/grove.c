@@ -391,7 +391,7 @@ static char *tree_info(grove_library *library, const char *path, grove_error *er
     return text;
 }
 
-/* A text file whose name does not tell its kind: the first that accepts it. */
+/* Describes a text file whose name does not show its kind: by the first module that accepts it. */
 static char *text_info(grove_library *library, const char *path, grove_error *error)
 {
     char *text = NULL, *whats = grove_strdup(""), *endings = grove_strdup("");
@@ -439,7 +439,7 @@ char *grove_library_info(grove_library *library, const char *path, grove_error *
     return files ? files->describe(path, folders, error) : NULL;
 }
 
-/* What the module of Measurement Sets offers; NULL with a message. */
+/* The grove_files of the module of Measurement Sets; NULL with a message. */
 static const grove_files *files_of_folders(grove_error *error)
 {
     const size_t before = grove_error_count(error);

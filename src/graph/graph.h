@@ -290,8 +290,8 @@ int grove_classes_add(grove_classes *classes, const grove_class *class_, grove_e
 /* Names of all known classes, sorted; NULL-terminated; owned by `classes`. */
 const char *const *grove_classes_names(grove_classes *classes, size_t *count);
 const char *grove_classes_path(grove_classes *classes, const char *name); /* path of the module */
-/* What the module offers whose index names an ending of `path`; a folder's path ends with a slash
- * here. NULL without a message: there is none. */
+/* The grove_files of the module whose index names an ending of `path`; a folder's path ends with a
+ * slash here. NULL without a message: there is none. */
 const grove_files *grove_classes_files(const grove_classes *classes, const char *path,
                                        grove_error *error);
 /* ... and of all modules: false behind the last; NULL where one cannot be opened, or was there. */
