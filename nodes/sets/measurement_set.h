@@ -43,7 +43,7 @@ typedef struct {
     int64_t rows;        /* of the chosen field and window */
     int64_t runs;        /* when opened: of baselines in a time that follow each other, with rows */
     bool by_baseline;    /* when opened: most of them follow one of the same baseline */
-    int polarization;    /* when opened: which one, as numbered in the POLARIZATION table */
+    int polarization;    /* when opened: its row in the POLARIZATION table */
     int fields, windows; /* when opened: how many the rows of the whole set have */
     int polarizations;   /* ... and the rows of this window */
     int selections;      /* ... and how many of all together */
@@ -162,10 +162,10 @@ int grove_ms_prepare_weights(grove_ms *ms, grove_error *error);
  * keeps the flags of a set when a run writes other flags. The replaced flags are kept there,
  * too. */
 int grove_ms_restore_flags(const char *path, const char *version, grove_error *error);
-/* Whether this run writes FLAG of these rows of the existing set, whoever does. */
+/* Whether any writer of this run writes FLAG of these rows of the existing set. */
 bool grove_ms_has_flags_written(const grove_ms *ms);
-/* Bytes of rows that lie apart in the set's file, which are kept until there are many, so that
- * those between them are written with them; the rest is written by grove_ms_settle. */
+/* Bytes of rows that lie apart in the set's file and are kept at most, so that rows between them
+ * are written with them; grove_ms_settle writes the rest. */
 #define GROVE_MS_KEPT ((size_t)4 << 20)
 /* data as in reading; flag may be NULL: nothing is flagged. Existing sets keep their flags without
  * grove_ms_prepare_flags. */

@@ -77,7 +77,7 @@ void read_storage(const Table &table, grove_ms_layout *layout)
         for (size_t k = 0; k < tile.size(); k++)
             layout->tile[k] = tile[k];
     } catch (const std::exception &) {
-        // whoever stores it in a way of its own can be read nevertheless
+        // a column with an unknown kind of storage can be read nevertheless
     }
 }
 

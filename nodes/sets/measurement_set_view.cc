@@ -128,7 +128,7 @@ const char *who_keeps(grove::view *of)
     errno = 0;
     if (!of->original.hasLock(FileLocker::Write) && !of->original.lock(FileLocker::Write, 1)) {
         const int reason = errno;
-        // casacore may have it open for reading only: nobody whom one could wait for
+        // casacore may have it open for reading only: waiting would not help
         if (reason && reason != EAGAIN && reason != EACCES && !grove_path_has_no_locks(reason))
             throw AipsError(std::string("table.lock cannot be locked: ") + std::strerror(reason));
         return "another program has locked it";

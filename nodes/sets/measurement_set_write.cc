@@ -425,7 +425,7 @@ extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
     });
 }
 
-// Closes all; who else in this process has the set open will open it again.
+// Closes all; others in this process who have the set open will open it again.
 static void close_written(grove_ms *ms)
 {
     grove::guard(ms->path, nullptr, [&] {

@@ -30,7 +30,7 @@ typedef struct set {
     bool wanted;           /* exclusively, at this attempt */
     int mode;              /* LOCK_UN, LOCK_SH or LOCK_EX */
     struct stat table;     /* table.dat when the lock was last had */
-    grove_set_lock *first; /* who has it in this process */
+    grove_set_lock *first; /* its users in this process */
 } set;
 
 struct grove_set_lock {
@@ -183,7 +183,7 @@ static bool fail_denied(const char *folder, grove_error *error)
 }
 
 /* One attempt. False: another process has it, or a message. Changing a shared lock into an
- * exclusive one gives it up for a moment, so the set may have changed when it is had. */
+ * exclusive one gives it up for a moment, so the set may have changed in between. */
 static bool attempt(set *of, int mode, const char *folder, grove_error *error)
 {
     if (of->denied && mode == LOCK_EX)

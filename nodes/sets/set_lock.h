@@ -2,14 +2,14 @@
  * exclusive from opening it for writing to the end. Within a process all who open a set share one
  * lock, and one run at a time may write.
  *
- * Two that wait for each other would wait for ever. So a run takes the locks of all sets that it
- * will write at once, with the first of them, and as long as one of them is not to be had, the
- * process has none: shared ones are given back, too, and taken again with the others.
+ * Two runs that wait for each other would wait for ever. So a run takes the locks of all sets that
+ * it will write at once, with the first of them. While one of them is not free, the process takes
+ * none; it gives shared locks back, too, and takes them again with the others.
  *
- * It lies on the set's folder itself, so that it needs no file and no right to write: on Linux any
- * folder that can be read can be locked (flock). On NFS, where that is not so, it is a file
- * ".grove.lock" in the set, which a writer must be able to write. Where nothing can be locked there
- * is no lock: a writer says so. */
+ * The lock is on the set's folder itself, so that it needs no file and no permission to write: on
+ * Linux any folder that can be read can be locked (flock). On NFS, where that is not so, it is a
+ * file ".grove.lock" in the set, which a writer must be able to write. On a file system without
+ * locks there is none: a writer says so. */
 #ifndef GROVE_NODES_SETS_SET_LOCK_H
 #define GROVE_NODES_SETS_SET_LOCK_H
 

@@ -8,7 +8,7 @@
 typedef struct {
     int64_t times, baselines;
     int64_t count; /* rows; times * baselines where none is missing */
-    /* Row [t][b] is of_time[t] + of_baseline[b], where that is so for all; else NULL, and: */
+    /* Row [t][b] is of_time[t] + of_baseline[b], if that holds for all rows; else NULL, and: */
     int64_t *of_time, *of_baseline;
     int64_t *first;    /* [times + 1] into the others, which have the rows of each time: */
     int32_t *baseline; /* [count] ascending in a time */

@@ -18,7 +18,7 @@
 /* State of one run. */
 typedef struct {
     grove_ms *ms;           /* NULL: nothing is written */
-    grove_ms *from;         /* a new set has the weights of this one; NULL: none to be had */
+    grove_ms *from;         /* a new set has the weights of this one; NULL: there is none */
     bool leads;             /* writes weights and coordinates: one of the sinks that make a set */
     grove_correlations map; /* of the set's correlations to the cell's elements */
     long long odd;          /* numbers that are not finite and not flagged */
