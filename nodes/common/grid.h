@@ -23,7 +23,7 @@ typedef struct {
     bool complex_;
     grove_unit unit;
     double *numbers;      /* [cells][elements], or with 2 parts; 0 where flagged; base units */
-    unsigned char *flags; /* [cells], bit k: element k (7: that and all behind); NULL: none */
+    unsigned char *flags; /* [cells], bit k: element k (7: and all later ones); NULL: none */
 } grove_grid_column;
 
 typedef struct {

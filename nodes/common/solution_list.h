@@ -1,4 +1,4 @@
-/* Solution tables in H5parm files: which there are
+/* The solution tables of H5parm files
  * (https://github.com/revoltek/losoto/wiki/H5parm-specifications). */
 #ifndef GROVE_NODES_COMMON_SOLUTION_LIST_H
 #define GROVE_NODES_COMMON_SOLUTION_LIST_H

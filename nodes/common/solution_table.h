@@ -30,7 +30,7 @@ typedef struct {
     const double *value;                           /* NaN: no solution */
     const float *weight;
     const double *error; /* standard deviations; NULL: not known */
-    /* Of each cell of time and freq, as far as it has these axes: the domain that it is of. */
+    /* Results of the domain of each cell of time and freq, as far as the soltab has these axes. */
     const double *chi2;
     const int64_t *freedom; /* degrees of it */
     const int32_t *iterations, *outcome;
