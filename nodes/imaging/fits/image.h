@@ -53,9 +53,9 @@ typedef struct {
     char *note[GROVE_IMAGE_NOTES + 1]; /* unusual properties; NULL ends the list */
 } grove_image;
 
-/* Reads the first image of a FITS file. A file that is damaged or has no image is an error; one
- * without coordinates on the sky is none. NULL with a message. `bytes` NULL: the file `path`; else
- * they are the file, and `path` is its name in messages. */
+/* Reads the first image of a FITS file. A file that is damaged or has no image is an error; missing
+ * coordinates on the sky are not. NULL with a message. `bytes` NULL: the file `path`; else they are
+ * the file, and `path` is its name in messages. */
 grove_image *grove_image_read(const char *path, const char *bytes, size_t length,
                               grove_error *error);
 void grove_image_free(grove_image *image); /* NULL is fine */
