@@ -1,5 +1,5 @@
 /* The file: a header with the key, then records. Each ends in a hash of all before it and of
- * itself, so that a record that was not written as a whole, and any behind it, is known. */
+ * itself, so that a record that was not written completely, and all behind it, are recognised. */
 #include "nodes/fit/checkpoint.h"
 
 #include "base/file.h"
