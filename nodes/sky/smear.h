@@ -54,7 +54,7 @@
             "none time freq both"                                                                  \
     }
 
-/* Drops the inputs that the option smear does not need. An error where the shape is none. */
+/* Drops the inputs that the option smear does not need. A vector that is no shape is an error. */
 static inline int smear_check(grove_node *node)
 {
     int smear = grove_node_choice(node, "smear"); /* bit 0: time, bit 1: freq */
