@@ -191,7 +191,7 @@ int grove_output_check(const char *path, bool overwrite, grove_error *error)
 
 /* ---- streams ---- */
 
-/* The number of this process's descriptor that a link is the name of; -1: it is none. */
+/* The number of this process's descriptor that a link names; -1: it names none. */
 static int own_descriptor(const char *path)
 {
     char *at = grove_strdup(path), *folder, *name, *whole, *own;

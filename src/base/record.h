@@ -15,7 +15,7 @@ grove_record *grove_record_new(void);
 /* Removes the working folders; changes that were not committed are gone. NULL is fine. */
 void grove_record_free(grove_record *record);
 
-/* The record of the run that calls on this thread (NULL: none), set by who makes the calls. */
+/* Sets the record of the run that calls classes on this thread; NULL: none. */
 grove_record *grove_record_enter(grove_record *record); /* returns the one before */
 grove_record *grove_record_current(void);
 

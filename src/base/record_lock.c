@@ -16,13 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A lock is the file `lock`. It says which process has it, which counts where the file system has
- * no locks. There the lock of a run that died is never removed: who takes it makes `lock.1`, the
- * next one after a death `lock.2`, and the last of them counts. */
+/* A lock is the file `lock`. It names the process that has it, which counts where the file system
+ * has no locks. There the lock of a run that died is never removed: the process that takes it makes
+ * `lock.1`, the next one after a death `lock.2`, and the last of them counts. */
 
 enum { OLD = 3600 }; /* s; an empty lock of that age is of a run that died */
 
-/* ---- who has it ---- */
+/* ---- the owner of a lock ---- */
 
 /* "PID HOST" of this process. */
 static void name_owner(char *text, size_t size)
@@ -72,8 +72,7 @@ static bool owner_died(int lock)
 
 /* ---- making one ---- */
 
-/* A file that says who has it, under a name that is nobody else's; caller frees. NULL with errno.
- */
+/* Makes a file that names this process, under a unique name; caller frees. NULL with errno. */
 static char *make_temporary(const char *work)
 {
     char *path = grove_path_join(work, "owner-XXXXXX");
@@ -155,7 +154,7 @@ static int last_number(const char *work)
     return last;
 }
 
-/* Without locks: of all who find the last one dead, one can make the next. */
+/* Without locks: of all processes that find the last owner dead, one can make the next lock. */
 static int take_over(const char *work)
 {
     int number = last_number(work), lock = -1;

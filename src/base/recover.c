@@ -119,7 +119,7 @@ static int find_in(const char *folder, const char *prefix, bool inside, remnants
     for (char **name = names; name && *name && !code; name++)
         if (!strncmp(*name, prefix, length) && strlen(*name) == length + 6) {
             char *path = grove_path_join(folder, *name);
-            /* who may write into a set may do anything there */
+            /* a user who may write into a set may do anything there */
             int trusted = inside ? 1 : is_trusted(path, error);
             code = trusted > 0 ? add(found, path, error) : trusted;
             free(path);
