@@ -294,7 +294,8 @@ const char *grove_classes_path(grove_classes *classes, const char *name); /* pat
  * slash here. NULL without a message: there is none. */
 const grove_files *grove_classes_files(const grove_classes *classes, const char *path,
                                        grove_error *error);
-/* ... and of all modules: false behind the last; NULL where one cannot be opened, or was there. */
+/* ... and of entry i of the index: false behind the last; NULL where the module cannot be opened,
+ * or an earlier entry has it. */
 bool grove_classes_files_at(const grove_classes *classes, size_t i, const grove_files **files);
 /* The first error in the index of a folder; NULL: none. Owned by `classes`. */
 const char *grove_classes_fault(const grove_classes *classes);
