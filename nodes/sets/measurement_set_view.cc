@@ -63,9 +63,9 @@ int check_copied(const grove::view *made, grove_error *error)
                             made->folder.c_str());
 }
 
-// Files of all columns are in the folder, under second names, and all other files of the table but
-// for its description. Where the file system has no hard links, or one file has all columns, they
-// are copies.
+// Puts hard links to the files of all columns into the folder, and copies of the table's other
+// files but for its description and lock. Where the file system has no hard links, or one file has
+// all columns, all are copies.
 int fill(grove::view *made, grove_error *error)
 {
     char **names = grove_folder_read(made->folder.c_str(), error);
