@@ -40,7 +40,7 @@ as (it is|they are): unchanged
 by turns: alternately
 beside: next to, besides'
 echo docs/*.md $files | tr ' ' '\n' | grep -E '^(src|nodes|kernels|docs)/' |
-    grep -Ev '^docs/(gpu|nodes)' | xargs awk '
+    grep -Ev '^docs/nodes' | xargs awk '
     function check(text, k, parts) {
         gsub(/`[^`]*`|--[a-z]+|\n *(\*|\/\/)?/, " ", text)
         for (k = 1; k <= count && split(phrase[k], parts, ": "); k++)
