@@ -18,9 +18,9 @@ typedef struct {
     char *text; /* owned; the lines point into it */
 } grove_class_index;
 
-/* Reads the file classes.index of `folder`: lines of two words, CLASS MODULE,
- * ENDING MODULE or @SERVICE MODULE. Without such a file
- * the index is empty. An invalid line is reported in `error` as FILE:LINE and ignored. */
+/* Reads the file classes.index of `folder`: lines of two words, CLASS MODULE, ENDING MODULE or
+ * @SERVICE MODULE. Without such a file the index is empty. An invalid line is reported in `error`
+ * as FILE:LINE and ignored. */
 void grove_class_index_read(grove_class_index *index, const char *folder, grove_error *error);
 void grove_class_index_free(grove_class_index *index);
 bool grove_class_index_has_module(const grove_class_index *index, const char *module);

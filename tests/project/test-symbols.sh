@@ -23,6 +23,7 @@ done >"$work/unlisted" <<EOF
 $(cat "$work/plugin" "$work/fit" "$work/keep")
 EOF
 [ -s "$work/unlisted" ] && { cat "$work/unlisted"; status=1; }
+[ -s "$GROVE_BUILD/src/libgrove.sym" ] || { echo "FAIL: no src/libgrove.sym"; status=1; }
 comm -13 "$GROVE_BUILD/src/libgrove.sym" "$work/exported" | grep -v '^_' | sed 's/^/FAIL: libgrove exports /' >"$work/foreign"
 [ -s "$work/foreign" ] && { cat "$work/foreign"; status=1; }
 echo "$(wc -l <"$work/grove") functions of grove.h, $(wc -l <"$work/plugin") of plugin.h"
