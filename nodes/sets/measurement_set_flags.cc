@@ -80,14 +80,17 @@ void copy_flags(const Table &from, const std::string &path)
     SetupNewTable made(path, columns, Table::New);
     TiledShapeStMan manager("TiledFlag", tile);
     made.bindColumn("FLAG", manager);
-    Table to(made, TableLock(TableLock::NoLocking), from.nrow());
-    ArrayColumn<Bool> kept(to, "FLAG");
-    for (rownr_t row = first; row < from.nrow(); row++)
-        if (flags.isDefined(row))
-            kept.put(row, flags(row));
-    if (has_rows)
-        ScalarColumn<Bool>(to, "FLAG_ROW").putColumn(ScalarColumn<Bool>(from, "FLAG_ROW"));
-    to.flush();
+    {
+        Table to(made, TableLock(TableLock::NoLocking), from.nrow());
+        ArrayColumn<Bool> kept(to, "FLAG");
+        for (rownr_t row = first; row < from.nrow(); row++)
+            if (flags.isDefined(row))
+                kept.put(row, flags(row));
+        if (has_rows)
+            ScalarColumn<Bool>(to, "FLAG_ROW").putColumn(ScalarColumn<Bool>(from, "FLAG_ROW"));
+        to.flush();
+    }
+    grove::check_info(path, "");
 }
 
 // Its list, with a line more, as a file of the record's.

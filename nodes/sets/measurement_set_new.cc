@@ -183,8 +183,6 @@ int join_new(grove_ms *ms, const std::shared_ptr<grove::new_set> &made, grove_er
     return 0;
 }
 
-// casacore does not notice when table.info cannot be written, which says that a table is a
-// Measurement Set.
 struct table_info {
     std::string path, type;
 };
@@ -200,19 +198,17 @@ std::vector<table_info> infos_of(const Table &table)
         }
     return infos;
 }
-
-void check_infos(const std::vector<table_info> &infos)
-{
-    for (const table_info &each : infos) {
-        std::string file = each.path + "/table.info";
-        if (!grove_path_exists(file.c_str()) || TableInfo(file).type() != String(each.type))
-            throw AipsError("table.info cannot be written");
-    }
-}
 } // namespace
 
 namespace grove
 {
+void check_info(const std::string &folder, const std::string &type)
+{
+    std::string file = folder + "/table.info";
+    if (!grove_path_exists(file.c_str()) || TableInfo(file).type() != String(type))
+        throw AipsError("table.info cannot be written");
+}
+
 new_set::~new_set()
 {
     guard(path, nullptr, [&] {
@@ -241,7 +237,8 @@ int settle_new(grove_ms *ms, grove_error *error)
     std::vector<table_info> infos = infos_of(made->table);
     made->table.flush(False, True); // the record syncs it
     made->table = Table();
-    check_infos(infos);
+    for (const table_info &each : infos)
+        check_info(each.path, each.type);
     grove_record_add_path(made->record, made->work.c_str(), made->path.c_str(), made->replaces);
     made->settled = true;
     return code;

@@ -406,6 +406,9 @@ void add_data_column(casacore::Table &table, const grove_ms_layout *layout,
 // Settles a column of a new set. The last one also closes the set: the record will give it its
 // name.
 int settle_new(grove_ms *ms, grove_error *error);
+// Throws unless table.info of a table that is closed has this type: casacore does not notice when
+// it cannot be written.
+void check_info(const std::string &folder, const std::string &type);
 
 // Flushes and closes the view's table; the caller opens it again.
 void close_table(view *to);

@@ -80,6 +80,12 @@ static void release(remnants *found)
     free(found->at);
 }
 
+static void append(remnants *to, const remnant *each)
+{
+    grove_grow((void **)&to->at, &to->capacity, to->count, sizeof(remnant));
+    to->at[to->count++] = *each;
+}
+
 static int add(remnants *found, const char *path, grove_error *error)
 {
     remnant each;
@@ -87,9 +93,20 @@ static int add(remnants *found, const char *path, grove_error *error)
 
     if (taken <= 0)
         return taken;
-    grove_grow((void **)&found->at, &found->capacity, found->count, sizeof(remnant));
-    found->at[found->count++] = each;
+    append(found, &each);
     return 0;
+}
+
+/* Moves one, with its lock; false: it is not in `from`. */
+static bool move(remnants *from, const char *path, remnants *to)
+{
+    for (size_t i = 0; i < from->count; i++)
+        if (!strcmp(from->at[i].path, path)) {
+            append(to, &from->at[i]);
+            from->at[i] = from->at[--from->count];
+            return true;
+        }
+    return false;
 }
 
 /* Whether a record may change files around it: if its owner is this user or the owner of the
@@ -193,11 +210,12 @@ static bool is_work(const char *path)
     return is;
 }
 
-/* Adds another working folder that the record of `first` names. */
-static int join(remnants *all, const remnant *first, const char *path, grove_error *error)
+/* Adds another working folder that the record of `first` names: of those found, or any other. */
+static int join(remnants *all, const remnant *first, const char *path, remnants *found,
+                grove_error *error)
 {
     size_t before = all->count;
-    int code = is_work(path) ? is_trusted(path, error) : 0;
+    int code = move(found, path, all) || !is_work(path) ? 0 : is_trusted(path, error);
 
     if (code > 0)
         code = add(all, path, error);
@@ -218,7 +236,8 @@ static int join(remnants *all, const remnant *first, const char *path, grove_err
 }
 
 /* Reads the lines of a record: its home, then others. */
-static int read_record(const remnant *first, const char *record, remnants *all, grove_error *error)
+static int read_record(const remnant *first, const char *record, remnants *all, remnants *found,
+                       grove_error *error)
 {
     char *text = grove_file_read(record, (size_t)16 << 20, true, NULL, error), *next = NULL;
     bool is_home = !strcmp(first->list.home, first->path), named = is_home;
@@ -230,7 +249,7 @@ static int read_record(const remnant *first, const char *record, remnants *all, 
         bool own = is_home ? number == 0 : !strcmp(path, first->path);
         named = named || own;
         if (!own)
-            code = join(all, first, path, error);
+            code = join(all, first, path, found, error);
         free(path);
     }
     if (!code && !named)
@@ -241,10 +260,10 @@ static int read_record(const remnant *first, const char *record, remnants *all, 
 }
 
 /* Undoes all that a record names, and removes it. */
-static int undo(const remnant *first, const char *record, grove_error *error)
+static int undo(const remnant *first, const char *record, remnants *found, grove_error *error)
 {
     remnants all = {0};
-    int code = read_record(first, record, &all, error);
+    int code = read_record(first, record, &all, found, error);
 
     if (!code)
         code = grove_change_list_check(&first->list, error);
@@ -262,7 +281,7 @@ static int undo(const remnant *first, const char *record, grove_error *error)
     return code;
 }
 
-static int recover_one(remnant *each, grove_record_state *done, grove_error *error)
+static int recover_one(remnant *each, remnants *found, grove_record_state *done, grove_error *error)
 {
     int code = grove_change_list_read(&each->list, each->path, error);
     char *record = code > 0 ? record_of(&each->list) : NULL;
@@ -270,7 +289,7 @@ static int recover_one(remnant *each, grove_record_state *done, grove_error *err
     if (code < 0)
         return code;
     if (record) {
-        code = undo(each, record, error);
+        code = undo(each, record, found, error);
         *done = GROVE_RECORD_UNDONE;
     } else {
         if (code)
@@ -291,8 +310,12 @@ int grove_record_recover(const char *path, grove_record_state *done, grove_error
     int code = find(path, &found, error);
 
     *done = GROVE_RECORD_NONE;
-    for (size_t i = 0; i < found.count && !code; i++)
-        code = recover_one(&found.at[i], done, error);
+    while (found.count && !code) {
+        remnants one = {0};
+        move(&found, found.at[0].path, &one);
+        code = recover_one(&one.at[0], &found, done, error);
+        release(&one);
+    }
     release(&found);
     return code;
 }

@@ -125,6 +125,8 @@ static bool fails_as(faults_kind is, const char *path)
     if (mode == FAULTS_KILL && count == chosen)
         kill(getpid(), SIGKILL);
     if ((mode == FAULTS_FAIL && count == chosen) || (mode == FAULTS_DEAD && count >= chosen)) {
+        if (mode == FAULTS_FAIL)
+            fprintf(stderr, "a call for %s fails\n", path);
         errno = EIO;
         return true;
     }
