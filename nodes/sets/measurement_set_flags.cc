@@ -29,7 +29,10 @@ std::string taken(char *text)
 
 std::string versions_of(const std::string &set)
 {
-    return taken(grove_set_flag_versions(set.c_str()));
+    char *versions = grove_set_flag_versions(set.c_str());
+    if (!versions)
+        throw AipsError(set + ": " + std::strerror(errno));
+    return taken(versions);
 }
 
 std::string table_of(const std::string &versions, const std::string &name)

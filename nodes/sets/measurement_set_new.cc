@@ -189,7 +189,7 @@ struct table_info {
 
 std::vector<table_info> infos_of(const Table &table)
 {
-    std::vector<table_info> infos{{table.tableName(), table.tableInfo().type()}};
+    std::vector<table_info> infos{{table.tableName(), TableInfo::type(TableInfo::MEASUREMENTSET)}};
     const TableRecord &keywords = table.keywordSet();
     for (uInt i = 0; i < keywords.nfields(); i++)
         if (keywords.dataType(i) == TpTable) {

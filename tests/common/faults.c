@@ -83,15 +83,19 @@ void faults_choose(faults_kind which)
     kind = which;
 }
 
+static bool is_of_another_library(const void *at)
+{
+    Dl_info info;
+
+    return !dladdr(at, &info) || strstr(info.dli_fname, "libcasa") ||
+           strstr(info.dli_fname, "libstdc++");
+}
+
 const void *faults_caller(int call)
 {
     const void *at = call <= (int)(sizeof(callers) / sizeof(callers[0])) ? callers[call - 1] : NULL;
-    Dl_info info;
 
-    return at && dladdr(at, &info) && !strstr(info.dli_fname, "libcasa") &&
-                   !strstr(info.dli_fname, "libstdc++")
-               ? at
-               : NULL;
+    return at && !is_of_another_library(at) ? at : NULL;
 }
 
 int faults_count(void)
@@ -399,16 +403,22 @@ struct dirent64 *readdir64(DIR *from)
     return (CALLED, fails_file_as(FAULTS_LOOKS, dirfd(from))) ? NULL : real(from);
 }
 
+/* A seek in a file of a disk has no error of the disk, and casacore does not look for one. */
+static bool fails_seek(int file)
+{
+    return !is_of_another_library(caller) && fails_file_as(FAULTS_LOOKS, file);
+}
+
 off_t lseek(int file, off_t at, int from)
 {
     REAL(off_t, lseek, int, off_t, int);
-    return (CALLED, fails_file_as(FAULTS_LOOKS, file)) ? -1 : real(file, at, from);
+    return (CALLED, fails_seek(file)) ? -1 : real(file, at, from);
 }
 
 off64_t lseek64(int file, off64_t at, int from)
 {
     REAL(off64_t, lseek64, int, off64_t, int);
-    return (CALLED, fails_file_as(FAULTS_LOOKS, file)) ? -1 : real(file, at, from);
+    return (CALLED, fails_seek(file)) ? -1 : real(file, at, from);
 }
 
 ssize_t read(int file, void *bytes, size_t length)

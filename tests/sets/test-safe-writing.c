@@ -1,7 +1,8 @@
 /* Writing into sets, killed and failed at every call that changes a file, and failed at every call
  * that looks at one or reads it: afterwards a set is as it was before or as it was to be, bit by
  * bit, and nothing is left behind. GROVE_ALL_FAULTS=1: at every call; without, at some of them.
- * GROVE_FAULTS_OF=TEXT: of scenarios whose name has this text. */
+ * GROVE_FAULTS_OF=TEXT: of scenarios whose name has this text; GROVE_FAULTS_AT=CALL: at this one.
+ */
 #include "safe-scenarios.h"
 #include "safe-testing.h"
 #include "tests/common/faults.h"
@@ -253,7 +254,7 @@ static bool is_one_of(const attempt *of, const char *before, const char *after, 
 
 static void try_all(const safe_scenario *of, faults_kind kind, faults_mode mode, int shift)
 {
-    const char *chosen = getenv("GROVE_FAULTS_OF");
+    const char *chosen = getenv("GROVE_FAULTS_OF"), *only = getenv("GROVE_FAULTS_AT");
 
     if (chosen && !strstr(of->name, chosen))
         return;
@@ -272,7 +273,7 @@ static void try_all(const safe_scenario *of, faults_kind kind, faults_mode mode,
     bool sampled = step > 1 && kind == FAULTS_LOOKS;
     for (int at = sampled ? 1 : 1 + shift % step; at <= calls;
          at += sampled || at > calls - SOME ? 1 : step) {
-        if (sampled && !is_sample(callers, calls, at))
+        if ((only && atoi(only) != at) || (sampled && !is_sample(callers, calls, at)))
             continue;
         tried++;
         attempt one = {.of = of, .kind = kind, .mode = mode, .at = at};
