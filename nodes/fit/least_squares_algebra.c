@@ -8,11 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef GROVE_HAVE_CBLAS
 #include <cblas.h>
-#endif
 
-#ifdef GROVE_HAVE_LAPACK
 /* Below this size a call costs more than it saves. */
 enum { LAPACK_SIZE = 64 };
 /* From this size on panels are factored, so that the user can stop it between two of them. */
@@ -23,7 +20,6 @@ enum { PANELS_SIZE = 1024, PANEL_MIN = 16, PANEL_MAX = 256 };
 void dpotrf_(const char *triangle, const int *n, double *a, const int *lda, int *info);
 void dpstrf_(const char *triangle, const int *n, double *a, const int *lda, int *order, int *rank,
              const double *smallest, double *work, int *info);
-#endif
 
 static double dot(const double *a, const double *b, int64_t n)
 {
@@ -68,7 +64,6 @@ static bool factor_small(double *a, int64_t n, double smallest)
     return true;
 }
 
-#if defined(GROVE_HAVE_LAPACK) && defined(GROVE_HAVE_CBLAS)
 static int panel_of(int64_t n)
 {
     double width = PANEL_WORK / ((double)n * (double)n);
@@ -98,7 +93,6 @@ static bool factor_panels(double *a, int64_t size)
     }
     return !info;
 }
-#endif
 
 bool grove_factor_plain(grove_factor *f, double smallest)
 {
@@ -107,16 +101,13 @@ bool grove_factor_plain(grove_factor *f, double smallest)
     f->null = NULL;
     for (int64_t k = 0; k < f->size; k++)
         f->order[k] = (int32_t)k;
-#ifdef GROVE_HAVE_LAPACK
     if (f->size >= LAPACK_SIZE) {
         int n = (int)f->size, info = 0;
 
         /* LAPACK's upper triangle, by columns, is the lower one by rows. */
-#ifdef GROVE_HAVE_CBLAS
         if (f->size >= PANELS_SIZE)
             info = !factor_panels(f->lower, f->size);
         else
-#endif
             dpotrf_("U", &n, f->lower, &n, &info);
         for (int64_t k = 0; !info && k < n; k++) {
             double pivot = f->lower[k * n + k];
@@ -126,7 +117,6 @@ bool grove_factor_plain(grove_factor *f, double smallest)
         }
         return !info;
     }
-#endif
     return factor_small(f->lower, f->size, smallest);
 }
 
@@ -152,7 +142,6 @@ static void exchange_order(int32_t *order, int64_t j, int64_t p)
     order[p] = kept;
 }
 
-#if defined(GROVE_HAVE_LAPACK) && defined(GROVE_HAVE_CBLAS)
 /* Factors columns [from, end) of the whole with pivots; earlier columns are subtracted from the
  * rest already. `taken` [n]: sums that these columns subtract from the diagonal. The rank, or `end`
  * where it is not known yet. */
@@ -207,7 +196,6 @@ static int64_t pivot_panels(double *a, int64_t n, int32_t *order, double *taken,
     }
     return n;
 }
-#endif
 
 /* left [n]: the rest of the diagonal. */
 static int64_t pivot_small(double *a, int64_t n, int32_t *order, double *left, double smallest)
@@ -290,13 +278,10 @@ bool grove_factor_pivoted(grove_factor *f, double smallest)
     f->null = NULL;
     for (int64_t k = 0; k < f->size; k++)
         f->order[k] = (int32_t)k;
-#if defined(GROVE_HAVE_LAPACK) && defined(GROVE_HAVE_CBLAS)
     if (f->size >= PANELS_SIZE) {
         f->rank = pivot_panels(f->lower, f->size, f->order, f->work, smallest);
         return f->rank == f->size || (f->rank >= 0 && find_null(f));
     }
-#endif
-#ifdef GROVE_HAVE_LAPACK
     if (f->size >= LAPACK_SIZE) {
         int n = (int)f->size, rank = 0, info = 0;
 
@@ -306,7 +291,6 @@ bool grove_factor_pivoted(grove_factor *f, double smallest)
             f->order[k]--;
         f->rank = rank;
     } else
-#endif
         f->rank = pivot_small(f->lower, f->size, f->order, f->work, smallest);
     return f->rank == f->size || (f->rank >= 0 && find_null(f));
 }

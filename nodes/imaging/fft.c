@@ -78,10 +78,6 @@ static int check(grove_node *node)
 
     *t = (transform){0};
     grove_node_set_user(node, t);
-    if (!grove_fourier_works())
-        return grove_node_fail(node, GROVE_MISSING,
-                               "it needs FFTW, which this build has not; on Debian install "
-                               "libfftw3-dev and build Grove again");
     int code = find_axes(node, t, axis);
     if (code)
         return code;

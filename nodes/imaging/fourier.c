@@ -2,7 +2,6 @@
 
 #include <stddef.h>
 
-#ifdef GROVE_HAVE_FFTW
 #include <fftw3.h>
 
 /* FFTW aligns its memory as callers align lines, so that the plans hold for these. */
@@ -43,30 +42,3 @@ void grove_fourier_free(void *plan, bool double_precision)
     else if (plan)
         fftwf_destroy_plan(plan);
 }
-
-bool grove_fourier_works(void)
-{
-    return true;
-}
-#else
-void *grove_fourier_plan(int64_t size, int sign, bool double_precision)
-{
-    (void)size, (void)sign, (void)double_precision;
-    return NULL;
-}
-
-void grove_fourier_execute(const void *plan, const void *from, void *to, bool double_precision)
-{
-    (void)plan, (void)from, (void)to, (void)double_precision;
-}
-
-void grove_fourier_free(void *plan, bool double_precision)
-{
-    (void)plan, (void)double_precision;
-}
-
-bool grove_fourier_works(void)
-{
-    return false;
-}
-#endif

@@ -6,9 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether this build has FFTW. Without it there are no plans. */
-bool grove_fourier_works(void);
-
 /* A plan for to_j = sum_k from_k exp(2 pi i sign j k / size) of complex numbers, sign +1 or -1;
  * NULL: no memory. It is estimated, not measured: the same sizes give the same bits. */
 void *grove_fourier_plan(int64_t size, int sign, bool double_precision);

@@ -1,28 +1,12 @@
-/* The module algebra.so: linear algebra on the host by BLAS, LAPACK and FFTW, if configure found
- * them. */
+/* The module algebra.so: linear algebra and Fourier transforms on the host by BLAS, LAPACK and
+ * FFTW. */
 #include "device/device.h"
 
 #include <stdio.h>
 
-#ifdef GROVE_HAVE_CBLAS
 #include <cblas.h>
-#endif
-#ifdef GROVE_HAVE_FFTW
 #include <fftw3.h>
-#endif
 
-#if !defined(GROVE_HAVE_CBLAS) || !defined(GROVE_HAVE_FFTW) || !defined(GROVE_HAVE_LAPACK)
-static int missing(const grove_device *device, const char *what, const char *library,
-                   const char *package, grove_error *error)
-{
-    return grove_fail(error, GROVE_MISSING,
-                      "%s: %s need %s, which this build has not; on Debian install %s and build "
-                      "Grove again",
-                      device->name, what, library, package);
-}
-#endif
-
-#ifdef GROVE_HAVE_CBLAS
 static void multiply(const grove_product *p, int64_t k, bool double_)
 {
     const double one[2] = {1, 0}, zero[2] = {0, 0};
@@ -40,25 +24,16 @@ static void multiply(const grove_product *p, int64_t k, bool double_)
         cblas_cgemm(CblasRowMajor, CblasNoTrans, CblasConjTrans, rows, columns, inner, one_single,
                     a, inner, b, inner, zero_single, c, columns);
 }
-#endif
 
 static int product(grove_device *device, const grove_product *p, bool double_, grove_error *error)
 {
     int code = grove_product_check(device->name, p, error);
 
-#ifdef GROVE_HAVE_CBLAS
     for (int64_t k = 0; !code && k < p->count; k++)
         multiply(p, k, double_);
     return code;
-#else
-    (void)double_;
-    return code ? code
-                : missing(device, "products of matrices", "BLAS", "libblas-dev or libopenblas-dev",
-                          error);
-#endif
 }
 
-#ifdef GROVE_HAVE_FFTW
 #define RUN(prefix)                                                                                \
     {                                                                                              \
         prefix##_complex *at = (prefix##_complex *)t->at;                                          \
@@ -87,32 +62,23 @@ static int run_transform(const grove_device *device, const grove_transform *t, b
                : grove_fail(error, GROVE_NO_MEMORY, "%s: FFTW makes no plan for %d x %d numbers",
                             device->name, size[0], size[1]);
 }
-#endif
 
 static int transform(grove_device *device, const grove_transform *t, bool double_,
                      grove_error *error)
 {
     int code = grove_transform_check(device->name, t, error);
 
-#ifdef GROVE_HAVE_FFTW
     return code ? code : run_transform(device, t, double_, error);
-#else
-    (void)double_;
-    return code ? code : missing(device, "Fourier transforms", "FFTW", "libfftw3-dev", error);
-#endif
 }
 
-#ifdef GROVE_HAVE_LAPACK
 void dpotrf_(const char *triangle, const int *n, double *a, const int *lda, int *info);
 void dpotrs_(const char *triangle, const int *n, const int *count, const double *a, const int *lda,
              double *b, const int *ldb, int *info);
-#endif
 
 static int cholesky(grove_device *device, const grove_cholesky *c, grove_error *error)
 {
     int code = grove_cholesky_check(device->name, c, error);
 
-#ifdef GROVE_HAVE_LAPACK
     int n = (int)c->size, count = (int)c->count, info = 0;
 
     if (code)
@@ -123,27 +89,12 @@ static int cholesky(grove_device *device, const grove_cholesky *c, grove_error *
     if (!info && c->right)
         dpotrs_("U", &n, &count, c->matrix, &n, c->right, &n, &info);
     return 0;
-#else
-    return code ? code : missing(device, "Cholesky factors", "LAPACK", "liblapack-dev", error);
-#endif
 }
 
 static void describe(grove_device *device, char *text, size_t size)
 {
-    const char *names = ""
-#ifdef GROVE_HAVE_CBLAS
-                        ", BLAS"
-#endif
-#ifdef GROVE_HAVE_FFTW
-                        ", FFTW"
-#endif
-#ifdef GROVE_HAVE_LAPACK
-                        ", LAPACK"
-#endif
-        ;
-
     (void)device;
-    snprintf(text, size, "%s", *names ? names + 2 : "none");
+    snprintf(text, size, "BLAS, FFTW, LAPACK");
 }
 
 extern const grove_algebra_module grove_algebra_api;

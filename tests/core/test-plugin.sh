@@ -160,31 +160,29 @@ breaks total.c 's/cell < last/cell < last - 1/' 'FAIL .*: .* is not written'
 breaks total.c 's/.handing = GROVE_AS_REAL}/.handing = GROVE_AS_REAL, .linear = GROVE_LINEAR}/' "FAIL inputs that are declared linear are: .* f(c x) is .* for 'x'"
 
 begin --device-call spectrum spectrum.c spectrum.h Makefile test.sh test.tree README.md
-if grep -q 'DGROVE_HAVE_FFTW' "$build/Makefile"; then
-    check NVCC=none
-    breaks spectrum.c 's/n - n \/ 2/n/' 'the relative difference is'
-    breaks spectrum.c 's/args->origin\[delay\] + n/n/' 'FAIL a block is that part of the whole: '
-    breaks spectrum.c 's/grove_node_set_scratch(.*/(void)elements;/' 'asks for .* of scratch memory, of which 0 B are left; check tells how much is needed, by grove_node_set_scratch'
-    if [ $emulated = yes ]; then
-        $make -s NVCC=none clean
-        $make -s NVCC=none all
-        driver=$build/tests/cuda/.libs/libcuda-emulated.so
-        # gpu FOLDER: with the kernels there and spectrum.fatbin, the emulated GPU gives what the CPU gives.
-        gpu()
-        {
-            GROVE_CUDA_DRIVER=$driver GROVE_CUDA_LIBRARIES=$driver GROVE_CUDA_KERNELS=$build/tests/cuda/$1 \
-                ASAN_OPTIONS=detect_leaks=0 "$grove" test-node -p . spectrum >log 2>&1 || { cat log; fail "test-node of spectrum on an emulated GPU, $1"; }
-            grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail "spectrum was not tested on the emulated GPU, $1"; }
-        }
-        of='-I. -DGROVE_KERNEL_SOURCE="spectrum.h"'
-        ${CXX:-c++} -std=c++17 -O2 -fPIC -shared -Wl,-Bsymbolic -Wno-unknown-pragmas -x c++ -include "$source/tests/cuda/emulated.h" \
-            $of -o spectrum.fatbin "$(variable includedir)/grove/kernel.h" || fail 'the kernel of spectrum'
-        gpu kernels
-        if [ $ptx = yes ]; then
-            NVCC=$nvcc "$source/tests/cuda/ptx_compile.sh" spectrum.fatbin $of "$(variable includedir)/grove/kernel.h" ||
-                fail 'the kernel of spectrum as nvcc makes it'
-            gpu ptx
-        fi
+check NVCC=none
+breaks spectrum.c 's/n - n \/ 2/n/' 'the relative difference is'
+breaks spectrum.c 's/args->origin\[delay\] + n/n/' 'FAIL a block is that part of the whole: '
+breaks spectrum.c 's/grove_node_set_scratch(.*/(void)elements;/' 'asks for .* of scratch memory, of which 0 B are left; check tells how much is needed, by grove_node_set_scratch'
+if [ $emulated = yes ]; then
+    $make -s NVCC=none clean
+    $make -s NVCC=none all
+    driver=$build/tests/cuda/.libs/libcuda-emulated.so
+    # gpu FOLDER: with the kernels there and spectrum.fatbin, the emulated GPU gives what the CPU gives.
+    gpu()
+    {
+        GROVE_CUDA_DRIVER=$driver GROVE_CUDA_LIBRARIES=$driver GROVE_CUDA_KERNELS=$build/tests/cuda/$1 \
+            ASAN_OPTIONS=detect_leaks=0 "$grove" test-node -p . spectrum >log 2>&1 || { cat log; fail "test-node of spectrum on an emulated GPU, $1"; }
+        grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail "spectrum was not tested on the emulated GPU, $1"; }
+    }
+    of='-I. -DGROVE_KERNEL_SOURCE="spectrum.h"'
+    ${CXX:-c++} -std=c++17 -O2 -fPIC -shared -Wl,-Bsymbolic -Wno-unknown-pragmas -x c++ -include "$source/tests/cuda/emulated.h" \
+        $of -o spectrum.fatbin "$(variable includedir)/grove/kernel.h" || fail 'the kernel of spectrum'
+    gpu kernels
+    if [ $ptx = yes ]; then
+        NVCC=$nvcc "$source/tests/cuda/ptx_compile.sh" spectrum.fatbin $of "$(variable includedir)/grove/kernel.h" ||
+            fail 'the kernel of spectrum as nvcc makes it'
+        gpu ptx
     fi
 fi
 

@@ -1,6 +1,5 @@
-// What the emulated cuBLAS, cuFFT and cuSOLVER compute with: BLAS, FFTW and LAPACK where configure
-// has found them, else plain sums in long double. Matrices are stored by columns, as those
-// libraries have them. For tests only.
+// What the emulated cuBLAS, cuFFT and cuSOLVER compute with: BLAS, FFTW and LAPACK.
+// Matrices are stored by columns, as those libraries have them. For tests only.
 #ifndef GROVE_TESTS_CUDA_NUMERICS_H
 #define GROVE_TESTS_CUDA_NUMERICS_H
 

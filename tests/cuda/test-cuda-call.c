@@ -155,22 +155,6 @@ static heap direct_spectra(bool hann)
     return truth;
 }
 
-/* Where the host has no FFTW there is nothing to compare with. */
-static bool lacks_library(void)
-{
-    grove_session *session = heap_test_session("cpu", (grove_session_options){0});
-    int code = grove_session_run(session);
-    bool lacks = code == GROVE_MISSING;
-
-    if (lacks)
-        printf("left out: %s\n", grove_error_message(now.error, 0));
-    grove_error_clear(now.error);
-    heap_test_close(session);
-    free(kept.numbers);
-    kept = (heap){0};
-    return lacks;
-}
-
 /* Loop index: bit 0: double; bit 1: on a device; bit 2: tiles; bit 3: a window. */
 START_TEST(spectra_are_right)
 {
@@ -181,8 +165,6 @@ START_TEST(spectra_are_right)
         options.tile_times = options.tile_baselines = 2;
     session_test_tree(_i & 8 ? "keep = heap(delay_spectrum(o.data, window=hann))"
                              : "keep = heap(delay_spectrum(o.data))");
-    if (lacks_library())
-        return;
     heap truth = direct_spectra(_i & 8), got = heap_test_run(_i & 2 ? "cuda" : "cpu", options, &c);
     ck_assert_double_lt(heap_distance(&got, &truth), _i & 1 ? 1e-14 : 1e-6);
     ck_assert_int_eq(c.tiles, _i & 4 ? 12 : 1);
@@ -204,8 +186,6 @@ START_TEST(gathered_inputs_have_spectra)
 
     session_test_tree("J[p] = o.jones\nx = J[p] * o.gain\n"
                       "keep = heap(sum(delay_spectrum(x[p]), over=delay) * o.data)");
-    if (lacks_library())
-        return;
     heap got = heap_test_run(_i ? "cuda" : "cpu", options, NULL);
     session_test_tree("J[p] = o.jones\nx = J[p] * o.gain\n"
                       "keep = heap(select(x[p], axis=freq, index=0) * o.data)");
@@ -238,8 +218,6 @@ START_TEST(limited_memory_changes_nothing)
     grove_counters all = {0}, less = {0};
 
     simulate();
-    if (lacks_library())
-        return;
     heap truth = heap_test_run("cuda", options, &all);
     for (int k = 2; k <= 5; k++) {
         uint64_t local = all.device_local_bytes, values = all.device_peak_bytes - local;
@@ -291,8 +269,6 @@ START_TEST(less_than_was_promised)
     if (!cuda_testing_control())
         return;
     simulate();
-    if (lacks_library())
-        return;
     heap truth = heap_test_run("cpu", options, NULL);
     for (int k = 0; k < 12; k++) {
         cuda_testing_reset((uint64_t)_i);
@@ -318,8 +294,6 @@ START_TEST(each_fault)
     if (!cuda_testing_control())
         return;
     session_test_tree("keep = heap(delay_spectrum(gram(o.data)))");
-    if (lacks_library())
-        return;
     heap truth = heap_test_run("cpu", options, NULL);
     heap_test_each_fault(kind, options, &truth, &failed, &worked);
     ck_assert_int_gt(worked, kind == EMULATED_ALLOCATION || kind == EMULATED_HANDLE ? 1 : 0);
@@ -335,7 +309,7 @@ START_TEST(what_is_missing_is_left_to_the_host)
     grove_counters c = {0};
 
     session_test_tree("keep = heap(delay_spectrum(o.data))");
-    if (lacks_library() || !cuda_testing_control())
+    if (!cuda_testing_control())
         return;
     heap truth = direct_spectra(false);
     cuda_testing_libraries(false);
@@ -362,8 +336,6 @@ START_TEST(products_are_right)
     grove_counters c = {0};
 
     session_test_tree("keep = heap(gram(o.data))");
-    if (lacks_library())
-        return;
     heap got = heap_test_run(_i & 2 ? "cuda" : "cpu", options, &c);
     session_test_tree("keep = heap(o.data * o.data^H)");
     heap truth = heap_test_run("cpu", options, NULL);
@@ -383,8 +355,6 @@ START_TEST(solutions_are_right)
     double mean = 0;
 
     session_test_tree("y = solve(real(o.gain))\nkeep = heap(y)");
-    if (lacks_library())
-        return;
     grove_session *session = heap_test_session(_i ? "cuda" : "cpu", options);
     ck_assert_int_eq(grove_session_value(session, "y", &value), 0);
     double *numbers = grove_value_numbers(value, &count, now.error);

@@ -156,10 +156,10 @@ if grep -q "define HAVE_HDF5" "$GROVE_BUILD/config.h"; then
         -s solutions="$work/gains.h5" || fail 'calibrate.tree'
 fi
 
-# FITS images, pictures and Fourier transforms.
+# FITS images and pictures.
 images=false
 grep -q "define HAVE_FITS" "$GROVE_BUILD/config.h" && grep -q "define HAVE_CAIRO" "$GROVE_BUILD/config.h" &&
-    grep -q 'DGROVE_HAVE_FFTW' "$GROVE_BUILD/Makefile" && images=true
+    images=true
 $images && { grove run -q image.tree -s ms="$work/observed.ms" -s size=32 -s out="$work/field" || fail 'image.tree'; }
 
 cp -R "$work/observed.ms" "$work/calibrated.ms"
@@ -201,7 +201,7 @@ for document in $documents; do
         continue
     }
     [ "$document" != docs/imaging.md ] || $images || {
-        echo "$document: built without FITS images, pictures or FFTW, not run"
+        echo "$document: built without FITS images or pictures, not run"
         continue
     }
     name=$(echo "${document%.md}" | tr / -)
