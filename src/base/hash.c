@@ -6,55 +6,33 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define XXH_INLINE_ALL /* no library is linked */
+#include <xxhash.h>
+
 enum { MAX_DEPTH = 8 }; /* of folders */
 
-/* Two 64-bit lanes. Each word is mixed into a lane by a 64x64->128 bit multiplication with the
- * lane's own odd constant. */
-static uint64_t fold(uint64_t a, uint64_t b)
+/* Kinds of pieces: pieces of different kinds differ. */
+enum { BYTES, INTEGER, NUMBER, HASH };
+
+/* Joins the hash so far with a piece, whose words are its value, or its length and hash. */
+static grove_hash join(grove_hash hash, uint64_t kind, uint64_t x, uint64_t y, uint64_t z)
 {
-    __extension__ unsigned __int128 product = (unsigned __int128)a * b;
+    const uint64_t words[] = {hash.a, hash.b, kind, x, y, z};
+    XXH128_hash_t joined = XXH3_128bits(words, sizeof(words));
 
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static grove_hash mix(grove_hash h, uint64_t word)
-{
-    h.a = fold(h.a ^ word, 0x9e3779b97f4a7c15u) + 0x632be59bd9b4e019u;
-    h.b = fold(h.b + word, 0xd1342543de82ef95u) ^ (h.b << 23 | h.b >> 41);
-    return h;
-}
-
-static grove_hash finish(grove_hash h)
-{
-    uint64_t a = h.a, b = h.b;
-
-    h.a = fold(a ^ 0xa0761d6478bd642fu, b ^ 0xe7037ed1a0b428dbu) ^ b;
-    h.b = fold(b ^ 0x8ebc6af09c88c6e3u, a ^ 0x589965cc75374cc3u) ^ a;
-    return h;
+    return (grove_hash){joined.low64, joined.high64};
 }
 
 grove_hash grove_hash_start(void)
 {
-    return (grove_hash){0x243f6a8885a308d3u, 0x13198a2e03707344u};
+    return (grove_hash){0, 0};
 }
 
 grove_hash grove_hash_add(grove_hash hash, const void *bytes, size_t length)
 {
-    const unsigned char *at = bytes;
-    uint64_t word;
-    size_t rest = length;
+    XXH128_hash_t piece = XXH3_128bits(bytes, length);
 
-    hash = mix(hash, (uint64_t)length);
-    for (; rest >= 8; rest -= 8, at += 8) {
-        memcpy(&word, at, 8);
-        hash = mix(hash, word);
-    }
-    if (rest) {
-        word = 0;
-        memcpy(&word, at, rest);
-        hash = mix(hash, word);
-    }
-    return finish(hash);
+    return join(hash, BYTES, (uint64_t)length, piece.low64, piece.high64);
 }
 
 grove_hash grove_hash_text(grove_hash hash, const char *text)
@@ -64,7 +42,7 @@ grove_hash grove_hash_text(grove_hash hash, const char *text)
 
 grove_hash grove_hash_integer(grove_hash hash, int64_t value)
 {
-    return finish(mix(mix(hash, 1), (uint64_t)value));
+    return join(hash, INTEGER, (uint64_t)value, 0, 0);
 }
 
 grove_hash grove_hash_number(grove_hash hash, double value)
@@ -73,12 +51,12 @@ grove_hash grove_hash_number(grove_hash hash, double value)
 
     value = value == 0 ? 0 : value; /* -0 becomes 0 */
     memcpy(&word, &value, sizeof(word));
-    return finish(mix(mix(hash, 2), word));
+    return join(hash, NUMBER, word, 0, 0);
 }
 
 grove_hash grove_hash_join(grove_hash hash, grove_hash other)
 {
-    return finish(mix(mix(mix(hash, 3), other.a), other.b));
+    return join(hash, HASH, other.a, other.b, 0);
 }
 
 bool grove_hash_equal(grove_hash a, grove_hash b)

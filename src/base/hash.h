@@ -1,4 +1,4 @@
-/* 128-bit content hashes, used as keys of the cache. */
+/* 128-bit content hashes (XXH3), used as keys of the cache. */
 #ifndef GROVE_BASE_HASH_H
 #define GROVE_BASE_HASH_H
 
