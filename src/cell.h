@@ -366,30 +366,37 @@ GROVE_FN double grove_modulus(double x, double y)
 #define GROVE_SPEED_OF_LIGHT 299792458.0
 #define GROVE_PI             3.14159265358979323846
 
-/* Counter-based random numbers: Philox-like mixing of a key and four counters; the same for every
- * tile, thread and device. Uniform in (0, 1). */
-GROVE_FN uint64_t grove_random_mix(uint64_t x, uint64_t word)
+/* 128 random bits of a seed and four counters below 2^32, the same in every tile, thread and on
+ * every device: Philox4x32-10 (Salmon et al. 2011, SC11). */
+GROVE_FN void grove_random_block(uint64_t seed, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                                 uint64_t bits[2])
 {
-    x ^= word + 0x9e3779b97f4a7c15u + (x << 6) + (x >> 2);
-    x ^= x >> 30;
-    x *= 0xbf58476d1ce4e5b9u;
-    x ^= x >> 27;
-    x *= 0x94d049bb133111ebu;
-    return x ^ x >> 31;
+    uint32_t x[4] = {(uint32_t)a, (uint32_t)b, (uint32_t)c, (uint32_t)d};
+    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+
+    for (int round = 0; round < 10; round++) {
+        const uint64_t first = (uint64_t)0xd2511f53u * x[0], second = (uint64_t)0xcd9e8d57u * x[2];
+        x[0] = (uint32_t)(second >> 32) ^ x[1] ^ key[0];
+        x[1] = (uint32_t)second;
+        x[2] = (uint32_t)(first >> 32) ^ x[3] ^ key[1];
+        x[3] = (uint32_t)first;
+        key[0] += 0x9e3779b9u;
+        key[1] += 0xbb67ae85u;
+    }
+    bits[0] = (uint64_t)x[1] << 32 | x[0];
+    bits[1] = (uint64_t)x[3] << 32 | x[2];
 }
 
-/* The part that several numbers share: grove_random_mix combines it with the third and fourth
- * counter. */
-GROVE_FN uint64_t grove_random_start(uint64_t seed, uint64_t a, uint64_t b)
-{
-    return grove_random_mix(grove_random_mix(seed ^ 0x9e3779b97f4a7c15u, a), b);
-}
-
+/* The first half of them. */
 GROVE_FN uint64_t grove_random_bits(uint64_t seed, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
-    return grove_random_mix(grove_random_mix(grove_random_start(seed, a, b), c), d);
+    uint64_t bits[2];
+
+    grove_random_block(seed, a, b, c, d, bits);
+    return bits[0];
 }
 
+/* Uniform in (0, 1). */
 GROVE_FN double grove_random_uniform(uint64_t bits)
 {
     return ((double)(bits >> 11) + 0.5) * (1.0 / 9007199254740992.0);
@@ -399,9 +406,10 @@ GROVE_FN double grove_random_uniform(uint64_t bits)
 GROVE_FN void grove_random_normal(uint64_t seed, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
                                   double normal[2])
 {
-    double u = grove_random_uniform(grove_random_bits(seed, a, b, c, 2 * d));
-    double v = grove_random_uniform(grove_random_bits(seed, a, b, c, 2 * d + 1));
-    double r = sqrt(-2 * log(u));
+    uint64_t bits[2];
+
+    grove_random_block(seed, a, b, c, d, bits);
+    double r = sqrt(-2 * log(grove_random_uniform(bits[0]))), v = grove_random_uniform(bits[1]);
 #ifdef GROVE_CUDA
     double sine, cosine;
     sincospi(2 * v, &sine,

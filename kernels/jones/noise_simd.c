@@ -61,12 +61,11 @@ static void fill(const run *r, bool double_)
     const grove_noise_state *state = GROVE_STATE(&r->cell, grove_noise_state);
     const grove_noise_kernels *of = kernels[state->isa];
     const int64_t step = r->axis < 0 ? 0 : r->cell.args->out.stride[r->axis];
-    uint64_t time = (uint64_t)grove_cell_index(&r->cell, GROVE_AXIS_TIME);
-    uint64_t stations[2];
-    memcpy(stations, r->cell.in[BASELINE], sizeof(stations));
-    uint64_t baseline = grove_random_mix(stations[0], stations[1]);
+    const double *stations = GROVE_DOUBLES(&r->cell, BASELINE);
+    const grove_noise_row row = {.seed = state->seed,
+                                 .time = (uint64_t)grove_cell_index(&r->cell, GROVE_AXIS_TIME),
+                                 .stations = {(uint64_t)stations[0], (uint64_t)stations[1]}};
     uint64_t channel = (uint64_t)grove_cell_index(&r->cell, GROVE_AXIS_FREQ);
-    uint64_t hash = grove_random_start(state->seed, time, baseline);
     double size[CHANNELS] = {0};
 
     for (int64_t done = 0; done < r->count; done += CHANNELS) {
@@ -74,9 +73,9 @@ static void fill(const run *r, bool double_)
         void *out = r->cell.out + step * done;
         find_sizes(r, done, count, size);
         if (double_)
-            of->double_(hash, channel + (uint64_t)done, count, size, out, step / 8);
+            of->double_(&row, channel + (uint64_t)done, count, size, out, step / 8);
         else
-            of->single(hash, channel + (uint64_t)done, count, size, out, step / 4);
+            of->single(&row, channel + (uint64_t)done, count, size, out, step / 4);
     }
 }
 

@@ -3,7 +3,7 @@
 #include "nodes/sets/measurement_set_private.h"
 #include "nodes/sets/measurement_set_slots.h"
 
-#include "cell.h"
+#include "base/hash.h"
 
 #include <algorithm>
 #include <array>
@@ -422,7 +422,7 @@ std::vector<uint64_t> slots_of_baselines(const grove_set_rows *rows)
 {
     std::vector<uint64_t> sum(size_t(rows->baselines));
     for (int64_t t = 0; t < rows->times; t++) {
-        const uint64_t slot = grove_random_mix(uint64_t(t), 0);
+        const uint64_t slot = grove_hash_integer(grove_hash_start(), t).a;
         for (int64_t k = rows->first[t]; k < rows->first[t + 1]; k++)
             sum[size_t(rows->baseline[k])] += slot;
     }

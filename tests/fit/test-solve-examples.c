@@ -361,7 +361,7 @@ static char *fit_polynomials(const char *options, int number)
                         "T[p] = (1 + 0.1 * b[p]) * exp(1i * a[p] * sin(2 * n + b[p]))\n"
                         "G[p] = parm(\"G\", jones=diagonal, degree=[5, 0], init=1)\n"
                         "V[p,q] = G[p] * M * G[q]^H\n"
-                        "D[p,q] = T[p] * M * T[q]^H + noise(obs, sigma=0.1Jy, seed=5)\n"
+                        "D[p,q] = T[p] * M * T[q]^H + noise(obs, sigma=0.1Jy, seed=6)\n"
                         "fit = solve(V, D, method=lm%s)\nk = keep(V, number=%d)\n",
                         options, number);
 }

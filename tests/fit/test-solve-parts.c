@@ -174,7 +174,9 @@ START_TEST(as_in_memory)
         ck_assert_int_ge(reads, 4 * forms[_i].tiles);
     outcomes(after);
     ck_assert_str_eq(before, after);
-    ck_assert_msg(solve_world_distance(0, 1) < 1e-6, "%g", solve_world_distance(0, 1));
+    /* weights of outliers change until the end */
+    const double most = strstr(forms[_i].options, ROBUST) ? 2e-5 : 1e-6;
+    ck_assert_msg(solve_world_distance(0, 1) < most, "%g", solve_world_distance(0, 1));
     free(text);
     text = text_of(_i, 0);
     how.tile_times = 5;

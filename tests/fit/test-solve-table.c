@@ -399,7 +399,7 @@ START_TEST(errors_of_all_kinds)
     bool is_number = !strncmp(scattered[_i].parm, "init", 4),
          is_real = is_number && !strstr(scattered[_i].parm, "complex");
     char *text = grove_format("%sx[p] = parm(\"x\", %s, time=1ms)\nG[p] = %s\n"
-                              "D[p,q] = T[p] * V * T[q]^H + noise(obs, sigma=0.2Jy, seed=5)\n"
+                              "D[p,q] = T[p] * V * T[q]^H + noise(obs, sigma=0.2Jy, seed=7)\n"
                               "fit = solve(G[p] * V * G[q]^H, D, errors=true%s%s, to=\"%s\")\n",
                               scattered[_i].truth, scattered[_i].parm,
                               is_real ? "rotation(1rad * x[p] * l2)" : "x[p]", given,

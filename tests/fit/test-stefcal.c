@@ -275,7 +275,7 @@ START_TEST(test_outcomes)
     r = solve(&p, 1, -1, jones);
     ck_assert_int_eq(r.outcome, GROVE_STEFCAL_LIMIT);
     ck_assert_int_lt(r.iterations, 100);
-    ck_assert_double_le(r.increment, 1e-6);
+    ck_assert_double_le(r.increment, 1e-5);
 }
 END_TEST
 

@@ -32,10 +32,11 @@ static const struct {
     {"constant([1, 0.6 - 0.5i], shape=diagonal) * beam_airy(RASTER, obs, diameter=50m)", "J", "J",
      "IQUV", 16, false},
     {"constant([1, 0.6 - 0.5i], shape=diagonal) * " AIRY, "J", "J", "QV", 32, false},
-    {"gains(obs, kind=sine, jones=matrix, amplitude=0.3) * " AIRY, "J[p]", "J[q]", "I", 9, false},
-    {"gains(obs, kind=sine, jones=diagonal, amplitude=0.3) * " AIRY, "J[p]", "J[q]", "UI", 9,
+    {"gains(obs, kind=sine, jones=matrix, amplitude=0.3, seed=3) * " AIRY, "J[p]", "J[q]", "I", 9,
      false},
-    {"gains(obs, amplitude=0.3) * " AIRY, "J[p]", "J[q]", "I", 24, true},
+    {"gains(obs, kind=sine, jones=diagonal, amplitude=0.3, seed=3) * " AIRY, "J[p]", "J[q]", "UI",
+     9, false},
+    {"gains(obs, amplitude=0.3, seed=3) * " AIRY, "J[p]", "J[q]", "I", 24, true},
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 

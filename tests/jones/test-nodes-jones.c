@@ -289,17 +289,30 @@ START_TEST(noise_of_a_receiver)
 }
 END_TEST
 
-/* What stands for a baseline: whatever number it has in a set. */
-static uint64_t stations_of(int64_t baseline)
+/* Known answers of Philox4x32-10 (Random123, kat_vectors). */
+START_TEST(random_numbers_are_philox)
 {
-    int p, q;
-    uint64_t bits[2];
+    static const uint64_t key[] = {0, UINT64_MAX, 0x299f31d0a4093822u};
+    static const uint64_t counters[][4] = {
+        {0, 0, 0, 0},
+        {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+        {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+    };
+    static const uint64_t answer[][2] = {
+        {0xe169c58d6627e8d5u, 0x9b00dbd8bc57ac4cu},
+        {0x41c83b0e408f276du, 0x6d5451fda20bc7c6u},
+        {0x94fdccebd16cfe09u, 0x24126ea15001e420u},
+    };
 
-    grid_pair((int)baseline, &p, &q);
-    const double pair[2] = {p, q};
-    memcpy(bits, pair, sizeof(bits));
-    return grove_random_mix(bits[0], bits[1]);
+    for (int i = 0; i < 3; i++) {
+        const uint64_t *at = counters[i];
+        uint64_t bits[2];
+        grove_random_block(key[i], at[0], at[1], at[2], at[3], bits);
+        ck_assert_uint_eq(bits[0], answer[i][0]);
+        ck_assert_uint_eq(bits[1], answer[i][1]);
+    }
 }
+END_TEST
 
 /* Every instruction set draws the numbers that the public function does. */
 START_TEST(noise_on_every_processor)
@@ -315,9 +328,10 @@ START_TEST(noise_on_every_processor)
         for (int64_t i = 0; i < 4 * x.cells; i++) {
             int64_t row = i / 4 / 70;
             double normal[2];
-            grove_random_normal(5, (uint64_t)(row / GRID_BASELINES),
-                                stations_of(row % GRID_BASELINES), (uint64_t)(i / 4 % 70),
-                                (uint64_t)(i % 4), normal);
+            int p, q;
+            grid_pair((int)(row % GRID_BASELINES), &p, &q);
+            grove_random_normal(5, (uint64_t)(row / GRID_BASELINES), (uint64_t)p, (uint64_t)q,
+                                (uint64_t)(i % (4 * 70)), normal);
             ck_assert(cabs(x.at[i] - 2 * (normal[0] + I * normal[1])) < 1e-14);
         }
         testing_free(&x);
@@ -361,6 +375,7 @@ int main(void)
     tcase_add_test(test, statistics_of_gains);
     tcase_add_test(test, statistics_of_noise);
     tcase_add_test(test, noise_of_a_receiver);
+    tcase_add_test(test, random_numbers_are_philox);
     tcase_add_test(test, noise_on_every_processor);
     tcase_add_test(test, noise_depends_on_its_own_place);
     suite_add_tcase(suite, test);

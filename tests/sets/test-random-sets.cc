@@ -103,7 +103,10 @@ bool start(const random_set &set, const std::string &text, running &run)
 
 // ---- values ----
 
-std::string compare_axes(const random_part &part, const grove_value *value)
+// `place`: the number of each of its baselines in the part, which has them ascending. Where many
+// rows are missing, those of the same times are neighbours.
+std::string compare_axes(const random_part &part, const grove_value *value,
+                         std::vector<size_t> &place)
 {
     for (int k = 0; k < grove_value_axes(value); k++) {
         int64_t size = 0;
@@ -117,8 +120,14 @@ std::string compare_axes(const random_part &part, const grove_value *value)
         for (size_t i = 0; i < size_t(size); i++) {
             if (wanted && std::fabs(at[i] - (*wanted)[i]) > 1e-6)
                 return "axis " + name + " at " + std::to_string(i) + " is wrong";
-            if (!wanted && (grove_value_stations(value, k, 'p')[i] != part.baselines[i].first ||
-                            grove_value_stations(value, k, 'q')[i] != part.baselines[i].second))
+            if (wanted)
+                continue;
+            const std::pair<int, int> pair(grove_value_stations(value, k, 'p')[i],
+                                           grove_value_stations(value, k, 'q')[i]);
+            const auto found = std::find(part.baselines.begin(), part.baselines.end(), pair);
+            place.push_back(size_t(found - part.baselines.begin()));
+            if (found == part.baselines.end() ||
+                std::find(place.begin(), place.end() - 1, place.back()) != place.end() - 1)
                 return "baseline " + std::to_string(i) + " is wrong";
         }
     }
@@ -126,12 +135,15 @@ std::string compare_axes(const random_part &part, const grove_value *value)
 }
 
 std::string compare_numbers(const random_part &part, const random_result &x, const double *numbers,
-                            const unsigned char *flags, int64_t count)
+                            const unsigned char *flags, int64_t count,
+                            const std::vector<size_t> &place)
 {
-    size_t channels = part.frequency.size(), n = size_t(x.elements);
-    for (size_t i = 0, k = 0; i < x.at.size(); i++) {
-        if (!x.has_frequency && i / n % channels)
+    size_t channels = part.frequency.size(), n = size_t(x.elements), row = channels * n;
+    for (size_t at = 0, k = 0; at < x.at.size(); at++) {
+        if (!x.has_frequency && at / n % channels)
             continue;
+        const size_t baseline = at / row % place.size();
+        const size_t i = at - baseline * row + place[baseline] * row;
         if (int64_t(k) >= count)
             return "too few numbers";
         std::complex<double> is(numbers[2 * k], numbers[2 * k + 1]);
@@ -158,11 +170,12 @@ std::string compare_value(const random_part &part, const random_sink &sink, runn
     random_result x = random_set_evaluate(part, sink.expression);
     double *numbers = grove_value_numbers(value, &count, run.error.get());
     unsigned char *flags = grove_value_flagged(value, run.error.get());
-    std::string fault = compare_axes(part, value);
+    std::vector<size_t> place;
+    std::string fault = compare_axes(part, value, place);
     if (fault.empty() && grove_value_elements(value) != x.elements)
         fault = "cells have " + std::to_string(grove_value_elements(value)) + " elements";
     if (fault.empty())
-        fault = compare_numbers(part, x, numbers, flags, count);
+        fault = compare_numbers(part, x, numbers, flags, count, place);
     free(numbers);
     free(flags);
     grove_value_unref(value);

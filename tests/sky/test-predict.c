@@ -547,7 +547,7 @@ START_TEST(nearly_regular_by_row)
         compute(&c, &k, first, count, out, 1, 1);
         ck_assert(error_of(&c, w, out, 1) < 1e-6);
         for (int b = 0; b < 21; b++) {
-            int fits = b == 3 ? !beyond : length[b] < length[3];
+            int fits = length[b] * (beyond ? 1.01 : 0.99) < length[3];
             ck_assert_int_eq(!memcmp(out + b * ROW, equal + b * ROW, ROW), fits);
             even += fits;
         }
