@@ -13,8 +13,8 @@ typedef enum {
 
 typedef enum {
     FAULTS_CHANGES, /* calls that change files */
-    FAULTS_LOOKS,   /* those that look what there is, list, open for reading, and seek, but for
-                       seeks of casacore */
+    FAULTS_LOOKS,   /* those that look what there is, list, open for reading, and seek; not what
+                       casacore does not check: its seeks, and its looks at a table.lock */
     FAULTS_READS,
     FAULTS_KINDS
 } faults_kind;
