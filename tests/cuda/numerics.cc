@@ -1,11 +1,8 @@
 #include "numerics.h"
 
-#include <cmath>
-#include <complex>
-#include <vector>
-
 #include <cblas.h>
 #include <fftw3.h>
+
 extern "C" {
 void dpotrf_(const char *triangle, const int *n, double *a, const int *lda, int *info);
 void dpotrs_(const char *triangle, const int *n, const int *count, const double *a, const int *lda,

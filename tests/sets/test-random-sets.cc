@@ -103,8 +103,8 @@ bool start(const random_set &set, const std::string &text, running &run)
 
 // ---- values ----
 
-// `place`: the number of each of its baselines in the part, which has them ascending. Where many
-// rows are missing, those of the same times are neighbours.
+// `place`: the number of each of its baselines in the part, which has them ascending. Where most
+// rows are missing, those of the same times may be neighbours.
 std::string compare_axes(const random_part &part, const grove_value *value,
                          std::vector<size_t> &place)
 {
@@ -131,6 +131,11 @@ std::string compare_axes(const random_part &part, const grove_value *value,
                 return "baseline " + std::to_string(i) + " is wrong";
         }
     }
+    if (place.size() != part.baselines.size())
+        return "it has no axis of baselines";
+    const auto missing = std::count(part.row.begin(), part.row.end(), -1);
+    if (size_t(missing) * 2 <= part.row.size() && !std::is_sorted(place.begin(), place.end()))
+        return "baselines are in another order";
     return "";
 }
 
