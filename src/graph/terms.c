@@ -7,6 +7,7 @@
 #include "graph/derivative.h"
 #include "graph/rewrite.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -274,6 +275,40 @@ static void check_parms(checking *c, const grove_chain *product, const grove_nod
     }
 }
 
+/* A complex term at p plus, or minus, that at q changes to its adjoint with the stations in neither
+ * way that baselines do. */
+static void check_sum(checking *c, const grove_node *node)
+{
+    const grove_edge *a = &node->inputs[0], *b = &node->inputs[1];
+    const bool sum = grove_node_has_role(node, GROVE_ROLE_SUM);
+
+    if ((sum || grove_node_has_role(node, GROVE_ROLE_DIFFERENCE)) && a->side && b->side &&
+        a->side != b->side && a->node == b->node && is_complex(a))
+        warn(c, a->node, node,
+             "%s[%c] %c %s[%c] adds complex terms of two stations; visibilities are multiplied by "
+             "them, as in %s[p] * M[p,q] * %s[q]^H",
+             a->node->name, a->side, sum ? '+' : '-', a->node->name, b->side, a->node->name,
+             a->node->name);
+}
+
+/* ---- angles ---- */
+
+/* A whole number of more than a turn, in radians, is one in degrees whose unit was forgotten. */
+static void check_angle(checking *c, const grove_node *node)
+{
+    const bool phase = grove_node_has_role(node, GROVE_ROLE_EXPONENTIAL);
+
+    if (!phase && !grove_node_has_role(node, GROVE_ROLE_COSINE) &&
+        !grove_node_has_role(node, GROVE_ROLE_SINE))
+        return;
+    const grove_node *in = grove_node_behind_casts(node->inputs[0].node);
+    if (in->kind != GROVE_NODE_CONSTANT || !grove_unit_is_none(in->constant->unit))
+        return;
+    const double angle = phase ? in->constant->imaginary : in->constant->number;
+    if (fabs(angle) > 2 * M_PI && angle == rint(angle))
+        warn(c, in, node, "the angle %g is in radians; degrees are written %gdeg", angle, angle);
+}
+
 /* ---- inputs of actions ---- */
 
 static void check_value(checking *c, const grove_edge *edge)
@@ -284,6 +319,7 @@ static void check_value(checking *c, const grove_edge *edge)
     if (!node || edge->side || c->seen[node->id])
         return;
     c->seen[node->id] = true;
+    check_sum(c, node);
     if (is_whole(NULL, node)) {
         for (int k = 0; k < node->input_count; k++)
             check_value(c, &node->inputs[k]);
@@ -377,6 +413,8 @@ void grove_tree_check_terms(grove_tree *tree)
                   .seen = grove_alloc(count * sizeof(bool)),
                   .told = grove_alloc(count * sizeof(bool))};
 
+    for (size_t i = 0; i < tree->node_count; i++)
+        check_angle(&c, tree->nodes[i]);
     for (size_t i = 0; i < tree->action_count; i++) {
         const grove_node *action = tree->actions[i];
         if (!action->target && !action->class_->commit && !action->class_->drive)
