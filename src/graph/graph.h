@@ -3,12 +3,12 @@
 #define GROVE_GRAPH_GRAPH_H
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/memory.h"
-#include "base/module.h"
 #include "base/unit.h"
-#include "fit.h"
 #include "graph/literal.h"
+#include "unstable/fit.h"
+#include "unstable/hash.h"
+#include "unstable/module.h"
 
 typedef struct grove_tree grove_tree;
 typedef struct grove_classes grove_classes;

@@ -4,7 +4,7 @@
 #include "graph/rewrite.h"
 
 #include "base/error.h"
-#include "fit.h"
+#include "unstable/fit.h"
 
 #include <stdlib.h>
 

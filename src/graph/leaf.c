@@ -22,6 +22,22 @@ static const char *const *copy_labels(grove_arena *arena, const grove_axis *axis
     return labels;
 }
 
+/* An axis of this kind with another name, or NULL: kinds are hashes of names. */
+static const grove_axis *find_clash(const grove_tree *tree, const grove_axis *axis)
+{
+    for (size_t i = 0; i < tree->node_count; i++) {
+        const grove_node *node = tree->nodes[i];
+        for (size_t k = 0; k < node->own_axis_count; k++)
+            if (node->own_axes[k]->kind == axis->kind &&
+                strcmp(node->own_axes[k]->name, axis->name) != 0)
+                return node->own_axes[k];
+        for (int k = 0; k < node->axis_count; k++)
+            if (node->axes[k]->kind == axis->kind && strcmp(node->axes[k]->name, axis->name) != 0)
+                return node->axes[k];
+    }
+    return NULL;
+}
+
 /* A copy that belongs to the node; NULL with a message when the axis is invalid. */
 static grove_axis *own_axis(grove_node *node, const grove_axis *given)
 {
@@ -41,7 +57,12 @@ static grove_axis *own_axis(grove_node *node, const grove_axis *given)
     axis->right = copy(arena, axis->right, n * sizeof(int32_t));
     axis->labels = copy_labels(arena, axis);
     axis->owner = node;
-    return axis;
+    const grove_axis *clash = find_clash(node->tree, axis);
+    if (clash)
+        grove_node_fail(node, GROVE_INVALID,
+                        "axes called '%s' and '%s' cannot be in one tree; rename one of them",
+                        clash->name, axis->name);
+    return clash ? NULL : axis;
 }
 
 static int list_axis(grove_node *node, const grove_axis *axis)

@@ -3,11 +3,11 @@
 #define GROVE_GRAPH_LITERAL_H
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/unit.h"
 #include "plugin.h"
+#include "unstable/hash.h"
 
 typedef enum {
     GROVE_LITERAL_NONE, /* the word none */

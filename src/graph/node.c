@@ -1,7 +1,7 @@
 /* The functions of plugin.h that a class calls with its node. */
 #include "graph/call.h"
 
-#include "keep.h"
+#include "unstable/keep.h"
 
 #include "base/file.h"
 #include "base/text.h"

@@ -1,7 +1,7 @@
 /* Skips model visibilities that end in a sum over unflagged samples, where the data are flagged, or
  * in a set or a fit to its data, where it has no rows. */
 #include "graph/skip.h"
-#include "fit.h"
+#include "unstable/fit.h"
 
 #include "base/memory.h"
 #include "graph/call.h"

@@ -2,8 +2,8 @@
 #include "graph/target.h"
 
 #include "base/file.h"
-#include "base/output.h"
 #include "base/text.h"
+#include "unstable/output.h"
 
 #include <stdlib.h>
 #include <string.h>
