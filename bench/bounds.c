@@ -1,8 +1,8 @@
 #include "bounds.h"
 
-#include "base/module.h"
 #include "grove.h"
 #include "nodes/plot/service.h"
+#include "unstable/module.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "../kernels/imaging/g2g/g2g_device.h"
 
-#include "base/threads.h"
+#include "unstable/threads.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "../kernels/imaging/gridder/gridder_device.h"
 
-#include "base/threads.h"
+#include "unstable/threads.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -12,8 +12,8 @@
 #include "../kernels/imaging/gridder/gridder.h"
 #include "../kernels/imaging/idg/idg.h"
 
-#include "base/threads.h"
 #include "cell.h"
+#include "unstable/threads.h"
 
 #include <math.h>
 #include <stdio.h>

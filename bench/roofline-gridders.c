@@ -7,8 +7,8 @@
 #include "../kernels/imaging/gridder/gridder_hot.h"
 #include "../kernels/imaging/idg/idg_hot.h"
 
-#include "base/threads.h"
 #include "cell.h"
+#include "unstable/threads.h"
 
 #include <math.h>
 #include <stdio.h>

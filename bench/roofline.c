@@ -6,8 +6,8 @@
 #include "machine.h"
 #include "options.h"
 
-#include "base/output.h"
 #include "base/text.h"
+#include "unstable/output.h"
 
 #include "../kernels/simd/isa.h"
 

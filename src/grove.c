@@ -3,8 +3,6 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/module.h"
-#include "base/record.h"
 #include "conformance/conformance.h"
 #include "device/array.h"
 #include "graph/graph.h"
@@ -12,6 +10,8 @@
 #include "lang/lang.h"
 #include "lang/reader.h"
 #include "report/report.h"
+#include "unstable/module.h"
+#include "unstable/record.h"
 
 #include <stdlib.h>
 #include <string.h>

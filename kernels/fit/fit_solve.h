@@ -38,7 +38,8 @@ GROVE_FN int64_t grove_point_size(int64_t unknowns)
 
 /* ---- fit_gather ---- */
 
-/* How a column is of unknowns: as grove_part (fit.h). Those after _IMAGINARY are two unknowns. */
+/* How a column is of unknowns: as grove_part (unstable/fit.h). Those after _IMAGINARY are two
+ * unknowns. */
 enum { GROVE_GATHER_REAL, GROVE_GATHER_IMAGINARY, GROVE_GATHER_BOTH, GROVE_GATHER_CONJUGATE };
 
 /* Domains whose baselines have the same unknowns share lists, int32 of in[2], from `lists` on: the

@@ -1,6 +1,6 @@
 /* Matrix algebra of one Jones term, `x`. */
-#include "fit.h"
 #include "nodes/common/form.h"
+#include "unstable/fit.h"
 
 #define GROVE_KERNEL_SOURCE "../../kernels/arithmetic/matrix.h"
 #include "kernel.h"

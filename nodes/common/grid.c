@@ -1,9 +1,7 @@
 #include "nodes/common/grid.h"
 
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/data/service.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* Grids from CSV: a header with the names of columns, then a row for each cell, in any order. */
 #include "nodes/common/grid_csv.h"
 
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/common/grid.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "nodes/common/grid_intervals.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

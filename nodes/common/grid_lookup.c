@@ -1,9 +1,7 @@
 #include "nodes/common/grid_lookup.h"
 
-#include "base/memory.h"
-#include "base/text.h"
-#include "base/unit.h"
 #include "nodes/common/grid_intervals.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* Grids from NumPy's .npy files, with a text that names their axes. */
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/common/grid.h"
 #include "nodes/common/grid_csv.h"
 #include "nodes/common/npy.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

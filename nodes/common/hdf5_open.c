@@ -1,6 +1,6 @@
 /* Opens the service for tables in HDF5 files. */
-#include "base/module.h"
 #include "nodes/data/service.h"
+#include "unstable/module.h"
 
 const grove_hdf5_module *grove_hdf5_open_module(const char *what, grove_error *error)
 {

@@ -1,10 +1,8 @@
 /* Antenna layouts from text files, with one station per line. */
 #include "nodes/common/layout.h"
 
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/common/scan.h"
+#include "util.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "nodes/common/npy.h"
 
-#include "base/text.h"
+#include "util.h"
 
 #include <stdio.h>
 #include <stdlib.h>

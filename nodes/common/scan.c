@@ -1,9 +1,7 @@
 /* Parts of a text being read, and error messages about them. */
 #include "nodes/common/scan.h"
 
-#include "base/memory.h"
-#include "base/text.h"
-#include "base/unit.h"
+#include "util.h"
 #include <math.h>
 #include <string.h>
 #include <strings.h>

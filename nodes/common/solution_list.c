@@ -1,7 +1,7 @@
 #include "nodes/common/solution_list.h"
 
-#include "base/text.h"
 #include "nodes/data/service.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

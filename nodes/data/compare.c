@@ -1,7 +1,7 @@
 /* compare: the differences between two values. */
 #include "nodes/common/form.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,10 +3,9 @@
  * weight, and one for each axis that the attribute AXES of val names. */
 #include "nodes/data/service.h"
 
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/data/grid_hdf5_private.h"
 #include "nodes/data/hdf5_file.h"
+#include "util.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,7 +1,6 @@
 /* The axes of a table in an HDF5 file: their names and coordinates. */
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/data/grid_hdf5_private.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

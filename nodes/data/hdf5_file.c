@@ -2,8 +2,7 @@
  * links to other files are not followed. */
 #include "nodes/data/hdf5_file.h"
 
-#include "base/memory.h"
-#include "base/text.h"
+#include "util.h"
 
 #include <pthread.h>
 #include <stdlib.h>

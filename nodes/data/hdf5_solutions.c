@@ -1,8 +1,7 @@
 /* Which solution tables an H5parm file has: groups SET/TABLE with the dataset val. */
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/data/hdf5_file.h"
 #include "nodes/data/service.h"
+#include "util.h"
 
 #include <ctype.h>
 #include <stdlib.h>

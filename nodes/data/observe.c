@@ -1,14 +1,11 @@
 /* observe: a simulated observation, in which an array of stations follows a phase centre. */
 #include "plugin.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "base/unit.h"
 #include "nodes/common/coordinates.h"
 #include "nodes/common/layout.h"
 #include "nodes/common/observation.h"
 #include "nodes/common/report.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,7 @@
 /* A value as a table on standard output. */
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/unit.h"
 #include "nodes/common/form.h"
 #include "nodes/data/rows.h"
+#include "util.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,10 @@
 /* A value into a file: CSV, or NumPy's .npy with its axes in a text file next to it. */
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/record.h"
-#include "base/unit.h"
 #include "nodes/common/form.h"
 #include "nodes/common/npy.h"
 #include "nodes/common/report.h"
 #include "nodes/data/rows.h"
+#include "unstable/record.h"
+#include "util.h"
 
 #include <errno.h>
 #include <math.h>

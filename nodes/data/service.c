@@ -1,10 +1,10 @@
 /* The services of the module data, besides its node classes: antenna layouts described, HDF5. */
 #include "config.h"
 
-#include "base/module.h"
-#include "base/text.h"
 #include "nodes/common/layout.h"
 #include "nodes/data/service.h"
+#include "unstable/module.h"
+#include "util.h"
 
 #include <math.h>
 

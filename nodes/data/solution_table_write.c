@@ -1,10 +1,9 @@
 /* Writes a solution table as an H5Parm file. The file is made in memory and has no times in it, so
  * that the same table gives the same bytes. Content beyond the layout is in attributes, and in
  * further datasets of the soltabs: DP3 opens every group of a solset as a soltab. */
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/data/hdf5_file.h"
 #include "nodes/data/service.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,11 +1,9 @@
 /* Numbers from a file, on the axes of an observation or a sky model. */
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/common/grid.h"
 #include "nodes/common/grid_lookup.h"
 #include "nodes/common/report.h"
 #include "plugin.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,11 +2,9 @@
  * itself, so that a record that was not written completely, and all behind it, are recognised. */
 #include "nodes/fit/checkpoint.h"
 
-#include "base/file.h"
-#include "base/hash.h"
-#include "base/memory.h"
-#include "base/record.h"
-#include "base/text.h"
+#include "unstable/hash.h"
+#include "unstable/record.h"
+#include "util.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 #include "nodes/fit/compression.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include "../../kernels/fit/compression_simd.h"
 #include "../../kernels/simd/isa.h"

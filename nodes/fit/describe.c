@@ -1,7 +1,7 @@
 /* Descriptions of solution tables and of checkpoints of fits, for grove info. */
-#include "base/module.h"
 #include "nodes/fit/checkpoint.h"
 #include "nodes/fit/describe_solutions.h"
+#include "unstable/module.h"
 
 static char *describe(const char *path, const char *const *folders, grove_error *error)
 {

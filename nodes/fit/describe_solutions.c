@@ -1,11 +1,8 @@
 #include "nodes/fit/describe_solutions.h"
 
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "base/unit.h"
 #include "nodes/common/grid.h"
 #include "nodes/common/solution_list.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Nonlinear least squares of one solution domain: the start and the results. */
 #include "nodes/fit/least_squares_private.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <float.h>
 #include <math.h>

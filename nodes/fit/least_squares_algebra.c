@@ -1,8 +1,7 @@
 /* Cholesky factors of symmetric matrices that may be singular. */
 #include "nodes/fit/least_squares_algebra.h"
 
-#include "base/log.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

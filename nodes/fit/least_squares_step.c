@@ -1,7 +1,7 @@
 /* The steps of nonlinear least squares: the choice of a step, and its result. */
 #include "nodes/fit/least_squares_private.h"
 
-#include "base/log.h"
+#include "util.h"
 
 #include <float.h>
 #include <math.h>

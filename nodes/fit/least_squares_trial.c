@@ -1,7 +1,7 @@
 /* The trial point of nonlinear least squares: from the damped normal equations. */
 #include "nodes/fit/least_squares_private.h"
 
-#include "base/log.h"
+#include "util.h"
 
 #include <float.h>
 #include <math.h>

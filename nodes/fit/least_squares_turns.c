@@ -3,7 +3,7 @@
  */
 #include "nodes/fit/least_squares_private.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

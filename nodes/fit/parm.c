@@ -5,8 +5,7 @@
 #include "nodes/common/grid_lookup.h"
 #include "plugin.h"
 
-#include "base/memory.h"
-#include "base/text.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The intervals of a parm, and the order of its coefficients. */
 #include "nodes/fit/parm.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

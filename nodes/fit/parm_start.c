@@ -2,10 +2,7 @@
 #include "nodes/fit/parm.h"
 #include "nodes/fit/solution_parts.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "base/unit.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

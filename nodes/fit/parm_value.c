@@ -3,7 +3,7 @@
 #include "nodes/fit/parm.h"
 #include "plugin.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

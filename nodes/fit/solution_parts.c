@@ -1,11 +1,7 @@
 #include "nodes/fit/solution_parts.h"
 
-#include "base/error.h"
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "base/unit.h"
 #include "nodes/common/report.h"
+#include "util.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -2,10 +2,8 @@
 #include "nodes/fit/solution_parts.h"
 #include "plugin.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/fit/outliers.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

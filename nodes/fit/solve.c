@@ -1,10 +1,8 @@
 /* Fits parms to data: the action, its options and its checks. */
 #include "nodes/fit/solve_table.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/common/form.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

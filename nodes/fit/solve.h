@@ -2,12 +2,12 @@
 #ifndef GROVE_NODES_SOLVE_H
 #define GROVE_NODES_SOLVE_H
 
-#include "fit.h"
 #include "nodes/fit/compression.h"
 #include "nodes/fit/least_squares.h"
 #include "nodes/fit/median.h"
 #include "nodes/fit/parm.h"
 #include "nodes/fit/stefcal.h"
+#include "unstable/fit.h"
 
 #include "base/text.h"
 

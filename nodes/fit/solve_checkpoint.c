@@ -1,7 +1,6 @@
 #include "nodes/fit/solve_checkpoint.h"
 
-#include "base/memory.h"
-#include "base/text.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

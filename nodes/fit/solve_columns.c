@@ -2,8 +2,7 @@
  * of a domain's real unknowns. */
 #include "nodes/fit/solve.h"
 
-#include "base/log.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

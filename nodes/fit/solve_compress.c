@@ -2,9 +2,7 @@
  * tile, and the Jones terms needed there. */
 #include "nodes/fit/solve.h"
 
-#include "base/error.h"
-#include "base/log.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "nodes/fit/solve.h"
 #include "nodes/fit/stefcal.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <stdlib.h>
 

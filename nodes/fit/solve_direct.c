@@ -2,8 +2,7 @@
  * the tree. */
 #include "nodes/fit/solve.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

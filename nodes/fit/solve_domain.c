@@ -1,8 +1,7 @@
 /* Solution domains and their unknowns. */
 #include "nodes/fit/solve_quantity.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

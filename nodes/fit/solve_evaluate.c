@@ -2,9 +2,7 @@
  * next steps. */
 #include "nodes/fit/solve.h"
 
-#include "base/error.h"
-#include "base/log.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <float.h>
 #include <math.h>

@@ -2,8 +2,7 @@
  * data are all 0 has none. */
 #include "nodes/fit/solve_quantity.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

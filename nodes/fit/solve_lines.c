@@ -1,6 +1,6 @@
 #include "nodes/fit/solve_lines.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

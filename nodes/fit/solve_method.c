@@ -1,9 +1,7 @@
 /* The method of a fit, and its memory. */
 #include "nodes/fit/solve_search.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,8 +5,7 @@
 
 #include "../../kernels/fit/fit_normal.h"
 
-#include "base/log.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

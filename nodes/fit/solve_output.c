@@ -3,13 +3,9 @@
 #include "nodes/fit/solve_checkpoint.h"
 #include "nodes/fit/solve_table.h"
 
-#include "base/error.h"
-#include "base/file.h"
-#include "base/log.h"
-#include "base/memory.h"
-#include "base/output.h"
-#include "base/record.h"
-#include "base/text.h"
+#include "unstable/output.h"
+#include "unstable/record.h"
+#include "util.h"
 
 #include <errno.h>
 #include <math.h>

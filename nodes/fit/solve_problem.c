@@ -1,8 +1,7 @@
 /* The least-squares problem of a solution domain: start, bounds, priors, blocks. */
 #include "nodes/fit/solve.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "nodes/fit/solve_quantity.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

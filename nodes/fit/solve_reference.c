@@ -2,8 +2,7 @@
  * most data. Then the reference station's become 0. */
 #include "nodes/fit/solve.h"
 
-#include "base/memory.h"
-#include "base/text.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* Fits whose matrices stay on a device: the choice, and the memory there. */
 #include "nodes/fit/solve_remote.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "keep.h"
+#include "unstable/keep.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

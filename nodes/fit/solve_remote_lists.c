@@ -3,7 +3,7 @@
 
 #include "../../kernels/fit/fit_solve.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

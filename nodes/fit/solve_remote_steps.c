@@ -3,10 +3,8 @@
  * directions are needed. */
 #include "nodes/fit/solve_remote.h"
 
-#include "base/error.h"
-#include "base/log.h"
-#include "base/memory.h"
-#include "keep.h"
+#include "unstable/keep.h"
+#include "util.h"
 
 #include <float.h>
 #include <stdlib.h>

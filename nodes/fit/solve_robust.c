@@ -2,9 +2,7 @@
  * 1989), by weights that fall with the residual and are found again after each fit. */
 #include "nodes/fit/solve_lines.h"
 
-#include "base/error.h"
-#include "base/log.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <float.h>
 #include <math.h>

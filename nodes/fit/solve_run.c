@@ -2,9 +2,7 @@
  * batch does not fit the memory, batch by batch, the tiles of each again and again. */
 #include "nodes/fit/solve_table.h"
 
-#include "base/error.h"
-#include "base/log.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <float.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 
 #include "../../kernels/simd/isa.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * conjugate of the model, turned back by the delay, is largest. */
 #include "nodes/fit/solve_search.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

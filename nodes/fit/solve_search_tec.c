@@ -4,7 +4,7 @@
  * baselines to stations that are done agree best. */
 #include "nodes/fit/solve_search.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,8 +2,7 @@
  * scale of gains in time against the scale of a bandpass. */
 #include "nodes/fit/solve.h"
 
-#include "base/memory.h"
-#include "base/text.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,7 @@
 /* The report at the end of a fit: outcomes of all domains, and stations without data. */
 #include "nodes/fit/solve.h"
 
-#include "base/error.h"
-#include "base/log.h"
-#include "base/memory.h"
-#include "base/text.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,8 @@
 /* The solution table of a fit: all its parms, as amplitudes, phases and the like. */
 #include "nodes/fit/solve_quantity.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "base/unit.h"
 #include "nodes/common/solution_table.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* The services of the module imaging in a build without cfitsio and WCSLIB. */
 #include "nodes/imaging/service.h"
 
-#include "base/file.h"
-#include "base/module.h"
+#include "unstable/module.h"
+#include "util.h"
 
 static grove_image *read_image(const char *path, const char *bytes, size_t length,
                                grove_error *error)

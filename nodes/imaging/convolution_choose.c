@@ -1,7 +1,7 @@
 /* How large convolution functions are: support, fine samples, planes of w. */
 #include "nodes/imaging/convolution_make.h"
 
-#include "base/error.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /* convolution_functions: beams and w as functions of the uv plane, for grid and degrid. */
 #include "nodes/imaging/convolution_make.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 #include "nodes/imaging/convolution_make.h"
 #include "../../kernels/imaging/convolution/convolution_fit.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <complex.h>
 #include <math.h>

@@ -5,11 +5,9 @@
 #include "nodes/imaging/image_method.h"
 #include "nodes/imaging/image_subgrids.h"
 
-#include "base/error.h"
-#include "base/hash.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "keep.h"
+#include "unstable/hash.h"
+#include "unstable/keep.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

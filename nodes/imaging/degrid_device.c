@@ -2,7 +2,7 @@
 #include "nodes/imaging/degrid.h"
 #include "nodes/imaging/image_plane.h"
 
-#include "base/error.h"
+#include "util.h"
 
 #include <stdlib.h>
 

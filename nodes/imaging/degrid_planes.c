@@ -1,7 +1,7 @@
 /* The planes that degrid is given. */
 #include "nodes/imaging/degrid.h"
 
-#include "base/hash.h"
+#include "unstable/hash.h"
 
 #include <stdlib.h>
 #include <string.h>

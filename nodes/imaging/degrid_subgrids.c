@@ -5,8 +5,7 @@
 #include "nodes/imaging/image_subgrids.h"
 #include "nodes/imaging/image_w_tiles.h"
 
-#include "base/error.h"
-#include "base/log.h"
+#include "util.h"
 
 static int64_t origin_of(const grove_args *args, int kind)
 {

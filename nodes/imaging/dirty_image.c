@@ -6,10 +6,8 @@
 #include "nodes/imaging/image_samples.h"
 #include "nodes/imaging/image_tracks.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "fit.h"
+#include "unstable/fit.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

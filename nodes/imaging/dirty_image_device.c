@@ -1,7 +1,7 @@
 /* Dirty images, cubes of them, and point-spread functions on a device. */
 #include "nodes/imaging/dirty_image.h"
 
-#include "base/error.h"
+#include "util.h"
 
 #include <stdlib.h>
 

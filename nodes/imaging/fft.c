@@ -4,8 +4,7 @@
 #include "nodes/imaging/image_launch.h"
 #include "nodes/imaging/image_stage.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdatomic.h>

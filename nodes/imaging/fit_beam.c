@@ -1,8 +1,7 @@
 /* The restoring beam: an elliptical Gaussian fitted to the main lobe of a point-spread function. */
 #include "nodes/imaging/image_plane.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,13 +5,11 @@
 
 #include "../../kernels/imaging/g2g/g2g_device.h"
 
-#include "base/error.h"
-#include "base/hash.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "base/tuning.h"
-#include "fit.h"
-#include "keep.h"
+#include "unstable/fit.h"
+#include "unstable/hash.h"
+#include "unstable/keep.h"
+#include "unstable/tuning.h"
+#include "util.h"
 
 #include <math.h>
 #include <pthread.h>

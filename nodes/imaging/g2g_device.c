@@ -3,8 +3,8 @@
 #include "nodes/imaging/image_launch.h"
 
 #include "../../kernels/imaging/g2g/g2g_device.h"
-#include "base/memory.h"
-#include "keep.h"
+#include "unstable/keep.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,11 +3,8 @@
 #include "nodes/imaging/gridder_threads.h"
 #include "nodes/imaging/image_samples.h"
 
-#include "base/error.h"
-#include "base/log.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "fit.h"
+#include "unstable/fit.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

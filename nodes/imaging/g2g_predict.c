@@ -1,11 +1,10 @@
 /* How many entries a diagonal has, before it is made. */
 #include "nodes/imaging/g2g.h"
 
-#include "base/error.h"
-#include "base/hash.h"
-#include "base/memory.h"
-#include "fit.h"
 #include "nodes/common/coordinates.h"
+#include "unstable/fit.h"
+#include "unstable/hash.h"
+#include "util.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -5,10 +5,8 @@
 #include "nodes/imaging/image_stage.h"
 #include "nodes/imaging/image_subgrids.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "keep.h"
+#include "unstable/keep.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

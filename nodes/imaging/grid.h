@@ -95,7 +95,7 @@ void grid_finish_planes(const grove_call *call, const gridded *from, grove_array
 /* Sums of weights, one for each band. */
 int grid_finish_sum(const grove_call *call, void *state, grove_array *out);
 
-/* Of the classes, see keep.h. */
+/* Of the classes, see unstable/keep.h. */
 int grid_add_on_device(const grove_call *call, void *state, int count);
 int grid_merge_device(const grove_call *call, void *state, void *other);
 int grid_finish_on_device(const grove_call *call, void *state);

@@ -2,7 +2,7 @@
 #include "nodes/imaging/grid.h"
 #include "nodes/imaging/image_tracks.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <stdlib.h>
 

@@ -4,9 +4,8 @@
 #include "nodes/imaging/image_launch.h"
 #include "nodes/imaging/image_stage.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "keep.h"
+#include "unstable/keep.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

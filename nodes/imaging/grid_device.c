@@ -2,8 +2,8 @@
 #include "nodes/imaging/grid.h"
 #include "nodes/imaging/image_stage.h"
 
-#include "base/error.h"
-#include "keep.h"
+#include "unstable/keep.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

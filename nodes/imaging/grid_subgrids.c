@@ -6,8 +6,7 @@
 #include "nodes/imaging/image_subgrids.h"
 #include "nodes/imaging/image_w_tiles.h"
 
-#include "base/error.h"
-#include "base/log.h"
+#include "util.h"
 
 int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g)
 {

@@ -3,8 +3,8 @@
 #define GROVE_NODES_GRIDDER_THREADS_H
 
 #include "../../kernels/imaging/gridder/gridder.h"
-#include "base/threads.h"
 #include "plugin.h"
+#include "unstable/threads.h"
 
 static inline void gridder_run(void *pool, int64_t count, void (*fn)(void *, int64_t),
                                void *context)

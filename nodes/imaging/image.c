@@ -1,13 +1,10 @@
 /* image: a value over m and l as a FITS image, or as a picture. */
 #include "nodes/imaging/image.h"
-#include "base/error.h"
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/module.h"
-#include "base/record.h"
-#include "base/text.h"
 #include "nodes/common/report.h"
 #include "nodes/plot/service.h"
+#include "unstable/module.h"
+#include "unstable/record.h"
+#include "util.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,7 +1,6 @@
 #include "nodes/imaging/image_bands.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "nodes/imaging/image_plane.h"
 
 #include "../../kernels/imaging/convolution/convolution_hot.h"
-#include "base/error.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

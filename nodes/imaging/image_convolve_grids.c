@@ -3,7 +3,7 @@
 #include "nodes/imaging/image_convolve.h"
 #include "nodes/imaging/image_launch.h"
 
-#include "base/error.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

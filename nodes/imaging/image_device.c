@@ -3,8 +3,7 @@
 #include "nodes/imaging/image_launch.h"
 #include "nodes/imaging/image_plane.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

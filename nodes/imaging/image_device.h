@@ -4,8 +4,8 @@
 #define GROVE_NODES_IMAGE_DEVICE_H
 
 #include "../../kernels/imaging/gridder/gridder_device.h"
-#include "keep.h"
 #include "nodes/imaging/image_stokes.h"
+#include "unstable/keep.h"
 
 /* Kept on the device from call to call; zero before the first. A copy with other planes is another
  * image of the same plan. */

@@ -2,7 +2,7 @@
 #include "nodes/imaging/image_device.h"
 #include "nodes/imaging/image_launch.h"
 
-#include "base/error.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 #include "nodes/imaging/image_functions.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

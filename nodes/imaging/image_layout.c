@@ -1,9 +1,8 @@
 /* An image's value as a FITS image: axes, order, coordinates. */
 #include "nodes/imaging/image.h"
 
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/common/form.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,9 +3,8 @@
 
 #include "../../kernels/imaging/gridder/gridder_device.h"
 
-#include "base/error.h"
-#include "base/text.h"
-#include "base/tuning.h"
+#include "unstable/tuning.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

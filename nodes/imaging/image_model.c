@@ -1,12 +1,10 @@
 /* image_model: FITS images and cubes as a model of the sky over m and l. */
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/common/coordinates.h"
 #include "nodes/common/report.h"
 #include "nodes/imaging/fits/image.h"
 #include "nodes/imaging/image_regrid.h"
 #include "plugin.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 #include "nodes/imaging/image_mueller.h"
 
-#include "base/memory.h"
-#include "base/text.h"
+#include "util.h"
 
 #include <stdio.h>
 #include <stdlib.h>

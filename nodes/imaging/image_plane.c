@@ -1,8 +1,7 @@
 #include "nodes/imaging/image_plane.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "fit.h"
+#include "unstable/fit.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

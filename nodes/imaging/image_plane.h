@@ -5,8 +5,8 @@
 #define GROVE_NODES_IMAGE_PLANE_H
 
 #include "../../kernels/imaging/gridder/gridder.h"
-#include "base/hash.h"
 #include "plugin.h"
+#include "unstable/hash.h"
 
 #include <math.h>
 

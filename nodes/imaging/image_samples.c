@@ -1,9 +1,9 @@
 #include "nodes/imaging/image_samples.h"
 #include "nodes/imaging/image_plane.h"
 
-#include "base/error.h"
-#include "fit.h"
-#include "keep.h"
+#include "unstable/fit.h"
+#include "unstable/keep.h"
+#include "util.h"
 
 #include <float.h>
 #include <math.h>

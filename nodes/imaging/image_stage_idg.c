@@ -2,7 +2,7 @@
 #include "nodes/imaging/image_share.h"
 #include "nodes/imaging/image_stage.h"
 
-#include "base/error.h"
+#include "util.h"
 
 static int read_wanted(const grove_node *node, grove_idg_wanted *wanted)
 {

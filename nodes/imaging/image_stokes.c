@@ -1,8 +1,8 @@
 #include "nodes/imaging/image_stokes.h"
 #include "nodes/imaging/image_plane.h"
 
-#include "base/error.h"
-#include "fit.h"
+#include "unstable/fit.h"
+#include "util.h"
 
 #include <string.h>
 

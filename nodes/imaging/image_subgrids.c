@@ -2,8 +2,7 @@
 #include "nodes/imaging/image_plane.h"
 #include "nodes/imaging/image_share.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

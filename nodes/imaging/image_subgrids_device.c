@@ -3,8 +3,8 @@
 #include "nodes/imaging/image_plane.h"
 #include "nodes/imaging/image_subgrids.h"
 
-#include "base/error.h"
-#include "keep.h"
+#include "unstable/keep.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "nodes/imaging/image_terms.h"
 
-#include "base/error.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #include "nodes/imaging/image_terms.h"
 
 #include "../../kernels/imaging/idg/idg_device.h"
-#include "base/error.h"
-#include "keep.h"
+#include "unstable/keep.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 #include "nodes/imaging/image_tracks.h"
 
-#include "base/error.h"
-#include "base/memory.h"
 #include "nodes/common/coordinates.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

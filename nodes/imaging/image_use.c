@@ -1,7 +1,7 @@
 /* Inputs of samples besides functions: index sets and gradients that are values. */
 #include "nodes/imaging/image_functions.h"
 
-#include "base/error.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

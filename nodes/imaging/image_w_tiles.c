@@ -1,7 +1,7 @@
 #include "nodes/imaging/image_w_tiles.h"
 #include "nodes/imaging/image_tracks.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <stdlib.h>
 

@@ -6,12 +6,10 @@
 #include "nodes/imaging/image_plane.h"
 #include "nodes/imaging/image_tracks.h"
 
-#include "base/error.h"
-#include "base/hash.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "fit.h"
-#include "keep.h"
+#include "unstable/fit.h"
+#include "unstable/hash.h"
+#include "unstable/keep.h"
+#include "util.h"
 
 #include <math.h>
 #include <pthread.h>

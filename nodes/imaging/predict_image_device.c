@@ -1,8 +1,7 @@
 /* Predicting from an image, or a cube, on a device. */
 #include "nodes/imaging/predict_image.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,7 @@
 #include "nodes/imaging/image_tracks.h"
 #include "nodes/imaging/predict_image.h"
 
-#include "base/error.h"
-#include "base/text.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* The services of the module imaging, besides its node classes. */
 #include "nodes/imaging/service.h"
 
-#include "base/module.h"
 #include "nodes/imaging/fits/describe_image.h"
+#include "unstable/module.h"
 
 static char *describe(const char *path, const char *const *folders, grove_error *error)
 {

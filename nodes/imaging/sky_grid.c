@@ -1,8 +1,7 @@
 /* sky_grid: the directions of the pixels of an image, as a sky. */
 #include "nodes/imaging/image_plane.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,10 +3,9 @@
 #include "nodes/imaging/image_plane.h"
 #include "nodes/imaging/image_samples.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "fit.h"
-#include "keep.h"
+#include "unstable/fit.h"
+#include "unstable/keep.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,9 +2,8 @@
 #include "nodes/imaging/image_plane.h"
 #include "nodes/imaging/uv_density.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "fit.h"
+#include "unstable/fit.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

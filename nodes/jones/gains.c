@@ -1,5 +1,5 @@
-#include "base/error.h"
 #include "plugin.h"
+#include "util.h"
 
 #define GROVE_KERNEL_SOURCE "../../kernels/jones/gains.h"
 #include "kernel.h"

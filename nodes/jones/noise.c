@@ -1,5 +1,5 @@
-#include "base/error.h"
 #include "plugin.h"
+#include "util.h"
 
 #include "../../kernels/jones/noise_simd.h"
 

@@ -1,6 +1,6 @@
 #include "nodes/plot/canvas.h"
-#include "base/memory.h"
 #include "nodes/plot/svg.h"
+#include "util.h"
 #include <cairo.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 #include "nodes/plot/chart.h"
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/plot/layer.h"
+#include "util.h"
 #include <math.h>
 #include <stdlib.h>
 

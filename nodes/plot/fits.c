@@ -1,7 +1,6 @@
 /* How fits went: chi-squared and iterations of their domains. */
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/plot/picture.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,12 +1,10 @@
 /* Dirty images of Stokes I, by the default gridder. */
 #include "../../kernels/imaging/gridder/gridder.h"
 
-#include "base/memory.h"
-#include "base/text.h"
-#include "base/threads.h"
-#include "base/unit.h"
 #include "nodes/plot/picture.h"
 #include "nodes/plot/plot.h"
+#include "unstable/threads.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #include "nodes/plot/layer.h"
-#include "base/memory.h"
+#include "util.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,14 +1,12 @@
 #include "nodes/plot/picture.h"
 
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/module.h"
-#include "base/output.h"
-#include "base/text.h"
 #include "nodes/common/grid.h"
 #include "nodes/imaging/service.h"
 #include "nodes/plot/plot.h"
 #include "nodes/plot/sky_image.h"
+#include "unstable/module.h"
+#include "unstable/output.h"
+#include "util.h"
 
 #include <erfa.h>
 #include <erfam.h>

@@ -1,7 +1,7 @@
 /* Checks a figure, draws its charts and writes the file. */
 #include "nodes/plot/plot.h"
-#include "base/text.h"
 #include "nodes/plot/chart.h"
+#include "util.h"
 #include <math.h>
 
 enum { MAX_PIXELS = 16384 };

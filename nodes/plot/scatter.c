@@ -1,10 +1,9 @@
 /* uv coverage, and visibilities against time, frequency and distance: one chart for each
  * correlation, and for a few baselines chosen by name a curve for each. */
-#include "base/memory.h"
-#include "base/text.h"
 #include "cell.h"
 #include "nodes/plot/picture.h"
 #include "nodes/plot/plot.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* Which baselines and correlations of a set are drawn. */
 #include "nodes/plot/set.h"
 
-#include "base/memory.h"
-#include "base/text.h"
 #include "grove.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

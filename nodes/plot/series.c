@@ -1,7 +1,7 @@
 /* Series: points and lines of a chart. */
-#include "base/memory.h"
 #include "nodes/plot/chart.h"
 #include "nodes/plot/layer.h"
+#include "util.h"
 #include <math.h>
 #include <stdlib.h>
 

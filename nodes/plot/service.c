@@ -1,10 +1,10 @@
 /* The services of the module plot, and drawing a figure into a file. */
 #include "config.h"
 
-#include "base/file.h"
-#include "base/module.h"
 #include "nodes/plot/picture.h"
 #include "nodes/plot/service.h"
+#include "unstable/module.h"
+#include "util.h"
 
 #ifdef HAVE_CAIRO
 enum { ABSENT = false };

@@ -1,8 +1,7 @@
 #include "nodes/plot/set.h"
 
-#include "base/memory.h"
-#include "base/module.h"
-#include "base/text.h"
+#include "unstable/module.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* Pictures of images of the sky. */
 #include "nodes/plot/sky_image.h"
 
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/plot/plot.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

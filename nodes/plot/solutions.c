@@ -1,8 +1,6 @@
 #include "nodes/plot/solutions.h"
 
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/text.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 /* Solutions against time or frequency, with a panel for each station, or against station; a colour
  * for each polarisation. */
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/plot/picture.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #include "nodes/plot/svg.h"
-#include "base/memory.h"
+#include "util.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

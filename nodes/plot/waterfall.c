@@ -1,7 +1,6 @@
 /* Waterfalls: solutions over time and frequency, a panel for each station. */
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/plot/picture.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The module of Measurement Sets in a build without casacore: its errors say that casacore is
  * missing. */
-#include "base/module.h"
 #include "nodes/sets/service.h"
+#include "unstable/module.h"
 
 static int fail(grove_error *error)
 {

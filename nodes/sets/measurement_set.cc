@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 extern "C" {
-#include "base/log.h"
+#include "util.h"
 }
 
 using namespace casacore;

@@ -123,7 +123,7 @@ typedef enum { GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT } grove_ms_mode
 /* Creates a complete set (all required subtables and columns, UVW, weights, flags, times, field,
  * spectral window, polarization, antenna, feed, observation, history, state, processor, pointing)
  * in a working folder next to `path`; it gets its name with all other changes of the run's record
- * (base/record.h), or, where none is current, in grove_ms_finish; grove_ms_abort removes it. An
+ * (unstable/record.h), or, where none is current, in grove_ms_finish; grove_ms_abort removes it. An
  * existing `path` is an error unless `overwrite` and it is a Measurement Set. `column` as below
  * (DATA always exists). One run may call it several times for one path with different columns and
  * the same layout, before any of them is written: these make one set, which appears when all are

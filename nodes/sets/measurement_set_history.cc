@@ -2,7 +2,7 @@
 #include "nodes/sets/measurement_set_private.h"
 
 extern "C" {
-#include "base/log.h"
+#include "util.h"
 }
 
 #include <casacore/casa/OS/Time.h>

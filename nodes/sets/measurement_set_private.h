@@ -23,13 +23,13 @@
 extern "C" {
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/record.h"
 #include "base/text.h"
-#include "base/threads.h"
 #include "base/unit.h"
 #include "nodes/sets/measurement_set.h"
 #include "nodes/sets/set_lock.h"
 #include "nodes/sets/set_rows.h"
+#include "unstable/record.h"
+#include "unstable/threads.h"
 }
 
 namespace casacore

@@ -3,7 +3,7 @@
 #include "nodes/sets/measurement_set_private.h"
 #include "nodes/sets/measurement_set_slots.h"
 
-#include "base/hash.h"
+#include "unstable/hash.h"
 
 #include <algorithm>
 #include <array>

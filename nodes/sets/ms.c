@@ -1,15 +1,12 @@
 /* ms: an observation and its data from a Measurement Set. */
-#include "fit.h"
 #include "plugin.h"
+#include "unstable/fit.h"
 
-#include "base/error.h"
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/common/observation.h"
 #include "nodes/sets/correlations.h"
 #include "nodes/sets/measurement_set.h"
 #include "nodes/sets/station_fit.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /* The services of the module of Measurement Sets, besides its node classes. */
 #include "nodes/sets/service.h"
-#include "base/file.h"
-#include "base/module.h"
-#include "base/text.h"
+#include "unstable/module.h"
+#include "util.h"
 
 #include <stdlib.h>
 

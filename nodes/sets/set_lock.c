@@ -1,11 +1,8 @@
 /* Locks of sets between runs, and the recovery that a new owner does first. */
 #include "nodes/sets/set_lock.h"
 
-#include "base/file.h"
-#include "base/log.h"
-#include "base/memory.h"
-#include "base/record.h"
-#include "base/text.h"
+#include "unstable/record.h"
+#include "util.h"
 
 #include <errno.h>
 #include <fcntl.h>

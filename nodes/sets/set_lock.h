@@ -21,9 +21,9 @@ typedef struct grove_set_lock grove_set_lock;
 /* Waits for the lock of `folder`, saying so once, until grove_interrupted(), or fails at once after
  * grove_record_wait(false). First puts right unfinished changes of a run that died, and says so.
  * `writer`: NULL for shared; for exclusive any pointer that identifies the run; with the record of
- * this thread's run (base/record.h) also takes the locks of all sets that it expects. `changed`:
- * called with `user` when values read from the set's tables may not hold any more: close them, and
- * open them again at the next use. */
+ * this thread's run (unstable/record.h) also takes the locks of all sets that it expects.
+ * `changed`: called with `user` when values read from the set's tables may not hold any more: close
+ * them, and open them again at the next use. */
 grove_set_lock *grove_set_lock_take(const char *folder, const void *writer,
                                     void (*changed)(void *user), void *user, grove_error *error);
 void grove_set_lock_release(grove_set_lock *lock); /* NULL is fine */

@@ -1,6 +1,6 @@
 #include "nodes/sets/set_rows.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <pthread.h>
 #include <stdlib.h>

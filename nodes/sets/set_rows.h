@@ -3,7 +3,7 @@
 #ifndef GROVE_NODES_SETS_SET_ROWS_H
 #define GROVE_NODES_SETS_SET_ROWS_H
 
-#include "base/hash.h"
+#include "unstable/hash.h"
 
 typedef struct {
     int64_t times, baselines;

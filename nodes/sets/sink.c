@@ -1,13 +1,10 @@
 /* sink: writes visibilities into a Measurement Set, or discards them (to="null"). */
 #include "plugin.h"
 
-#include "base/error.h"
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/sets/correlations.h"
 #include "nodes/sets/measurement_set.h"
 #include "nodes/sets/sink.h"
+#include "util.h"
 
 #include <inttypes.h>
 #include <math.h>

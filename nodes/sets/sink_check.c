@@ -1,13 +1,11 @@
 /* Checks of a sink's inputs and options when the tree is built. */
-#include "fit.h"
 #include "nodes/sets/sink.h"
+#include "unstable/fit.h"
 
-#include "base/error.h"
-#include "base/file.h"
-#include "base/memory.h"
 #include "nodes/common/form.h"
 #include "nodes/sets/correlations.h"
 #include "nodes/sets/measurement_set.h"
+#include "util.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 #include "nodes/sets/station_fit.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,9 +1,7 @@
 /* Descriptions of sky models, for grove info. */
-#include "base/memory.h"
-#include "base/module.h"
-#include "base/text.h"
-#include "base/unit.h"
 #include "nodes/sky/sky.h"
+#include "unstable/module.h"
+#include "util.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Parses tags of HTML. */
 #include "nodes/sky/html.h"
 
-#include "base/memory.h"
+#include "util.h"
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>

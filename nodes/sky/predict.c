@@ -7,7 +7,7 @@
 #include "../../kernels/sky/predict.h"
 #include "../../kernels/sky/predict_cuda.h"
 #include "../../kernels/sky/predict_skip.h"
-#include "base/tuning.h"
+#include "unstable/tuning.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "../../kernels/sky/predict_cost.h"
 #include "../../kernels/sky/predict_cost_cuda.h"
 
-#include "base/tuning.h"
 #include "plugin.h"
+#include "unstable/tuning.h"
 
 /* For an instruction set (grove_isa), in single precision; jones: PREDICT_COSTS_. */
 grove_predict_costs predict_costs(int isa, int jones);

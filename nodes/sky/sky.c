@@ -1,9 +1,8 @@
 /* Sky models: recognises the format, and does the last steps, which all formats share. */
 #include "nodes/sky/sky.h"
 
-#include "base/file.h"
-#include "base/memory.h"
 #include "nodes/sky/sky_reader.h"
+#include "util.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

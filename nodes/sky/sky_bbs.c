@@ -4,10 +4,8 @@
  * axes of a Gaussian and positions are mandatory (DP3 assumes 1 Jy, 1 arcsec and 0). */
 #include "nodes/sky/sky_reader.h"
 
-#include "base/memory.h"
-#include "base/text.h"
-#include "base/unit.h"
 #include "nodes/sky/columns.h"
+#include "util.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,8 +12,7 @@
 #include "nodes/sky/html.h"
 #include "nodes/sky/sky_reader.h"
 
-#include "base/memory.h"
-#include "base/text.h"
+#include "util.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

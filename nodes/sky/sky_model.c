@@ -1,11 +1,9 @@
 /* sky_model: sources from a file. */
 #include "plugin.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
 #include "nodes/common/report.h"
 #include "nodes/sky/sky.h"
+#include "util.h"
 
 #include <stdlib.h>
 #include <string.h>

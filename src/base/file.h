@@ -2,7 +2,7 @@
 #ifndef GROVE_BASE_FILE_H
 #define GROVE_BASE_FILE_H
 
-#include "base/error.h"
+#include "error.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ char *grove_file_read(const char *path, size_t max, bool text, size_t *length, g
  * it and renames it to `path`, replacing an existing file at once; grove_file_move renames it to
  * another name on the same disk; grove_file_discard removes it. A write error is reported by commit
  * and move at the latest, with the path and the reason. These three free the object. A stream
- * (base/output.h) is never replaced: commit and move send it all bytes. */
+ * (unstable/output.h) is never replaced: commit and move send it all bytes. */
 typedef struct grove_file grove_file;
 grove_file *grove_file_create(const char *path, grove_error *error);
 /* The same after grove_output_check; without `overwrite` nothing is replaced that comes later. */

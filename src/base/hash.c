@@ -1,4 +1,4 @@
-#include "base/hash.h"
+#include "unstable/hash.h"
 
 #include "base/file.h"
 

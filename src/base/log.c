@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/threads.h"
+#include "unstable/threads.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "base/module.h"
+#include "unstable/module.h"
 
 #include "base/class_index.h"
 #include "base/file.h"

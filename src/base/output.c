@@ -1,4 +1,4 @@
-#include "base/output.h"
+#include "unstable/output.h"
 
 #include "base/file.h"
 #include "base/memory.h"

@@ -3,8 +3,8 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/output.h"
 #include "base/text.h"
+#include "unstable/output.h"
 
 #include <errno.h>
 #include <stdatomic.h>

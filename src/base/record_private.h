@@ -3,7 +3,7 @@
 #define GROVE_BASE_RECORD_PRIVATE_H
 
 #include "base/file.h"
-#include "base/record.h"
+#include "unstable/record.h"
 
 /* One name that changes. before.inode 0: it is new; after.inode 0: it goes. */
 typedef struct {

@@ -1,4 +1,4 @@
-#include "base/threads.h"
+#include "unstable/threads.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -1,4 +1,4 @@
-#include "base/tuning.h"
+#include "unstable/tuning.h"
 
 #include "base/file.h"
 #include "base/log.h"

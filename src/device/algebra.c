@@ -1,7 +1,7 @@
 /* Linear algebra on devices: checks of sizes, and the host's implementation from a module. */
 #include "device/algebra.h"
 
-#include "base/module.h"
+#include "unstable/module.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #define GROVE_DEVICE_BUDGET_H
 
 #include "base/error.h"
-#include "base/hash.h"
+#include "unstable/hash.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -3,11 +3,11 @@
 #define GROVE_DEVICE_DEVICE_H
 
 #include "base/error.h"
-#include "base/threads.h"
 #include "cell.h"
 #include "device/algebra.h"
 #include "device/budget.h"
 #include "device/timing.h"
+#include "unstable/threads.h"
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* Opens devices by kind. */
 #include "device/device.h"
 
-#include "base/module.h"
+#include "unstable/module.h"
 
 #include <string.h>
 

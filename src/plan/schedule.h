@@ -35,7 +35,7 @@ typedef struct {
     bool parts;               /* tiles may divide domains: see grove_node_set_parts */
     grove_block_rule block_rule; /* how the allocator rounds */
     /* Bytes that a reduction takes besides its input at most: see grove_accumulator_bytes. */
-    /* Whether devices keep the memory of a class (keep.h); NULL: no. */
+    /* Whether devices keep the memory of a class (unstable/keep.h); NULL: no. */
     bool (*on_devices)(const void *session, const grove_node *node);
     const void *session;
     uint64_t (*reduction_bytes)(const grove_node *node, const grove_range *space, int axes,

@@ -4,8 +4,8 @@
 #include "base/energy.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/threads.h"
 #include "run/state.h"
+#include "unstable/threads.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef GROVE_RUN_CACHE_H
 #define GROVE_RUN_CACHE_H
 
-#include "base/hash.h"
+#include "unstable/hash.h"
 #include "value/value.h"
 
 typedef struct grove_cache grove_cache;

@@ -1,6 +1,6 @@
 #include "run/call.h"
 
-#include "keep.h"
+#include "unstable/keep.h"
 
 #include "base/memory.h"
 #include "base/text.h"

@@ -2,10 +2,10 @@
 #ifndef GROVE_RUN_STATE_H
 #define GROVE_RUN_STATE_H
 
-#include "base/record.h"
 #include "plan/facts.h"
 #include "run/cache.h"
 #include "run/session.h"
+#include "unstable/record.h"
 
 #include <pthread.h>
 #include <string.h>

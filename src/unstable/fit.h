@@ -3,7 +3,7 @@
 #ifndef GROVE_FIT_H
 #define GROVE_FIT_H
 
-#include "plugin.h"
+#include "../plugin.h"
 
 #ifdef __cplusplus
 extern "C" {

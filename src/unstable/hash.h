@@ -1,6 +1,6 @@
 /* 128-bit content hashes (XXH3), used as keys of the cache. */
-#ifndef GROVE_BASE_HASH_H
-#define GROVE_BASE_HASH_H
+#ifndef GROVE_UNSTABLE_HASH_H
+#define GROVE_UNSTABLE_HASH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #ifndef GROVE_KEEP_H
 #define GROVE_KEEP_H
 
-#include "plugin.h"
+#include "../plugin.h"
 
 #ifdef __cplusplus
 extern "C" {

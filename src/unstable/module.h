@@ -1,8 +1,8 @@
 /* Loadable modules of Grove itself, which link foreign libraries and are opened on demand. */
-#ifndef GROVE_BASE_MODULE_H
-#define GROVE_BASE_MODULE_H
+#ifndef GROVE_UNSTABLE_MODULE_H
+#define GROVE_UNSTABLE_MODULE_H
 
-#include "base/error.h"
+#include "../base/error.h"
 #include <stdbool.h>
 
 /* The address of `symbol` in the module NAME.so, in the folder grove/ next to an installed

@@ -1,10 +1,10 @@
 /* Outputs: paths to write to. Every file that is written goes through here: streams are written to
  * and never replaced, links are followed, and files are replaced at once.
  */
-#ifndef GROVE_BASE_OUTPUT_H
-#define GROVE_BASE_OUTPUT_H
+#ifndef GROVE_UNSTABLE_OUTPUT_H
+#define GROVE_UNSTABLE_OUTPUT_H
 
-#include "base/error.h"
+#include "../base/error.h"
 #include <stdbool.h>
 
 typedef enum {

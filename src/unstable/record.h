@@ -4,10 +4,10 @@
  * change. Committing writes down the new names and the old files, renames, and removes the record:
  * that moment commits. A record that is still there belongs to a run that died:
  * grove_record_recover puts everything back. */
-#ifndef GROVE_BASE_RECORD_H
-#define GROVE_BASE_RECORD_H
+#ifndef GROVE_UNSTABLE_RECORD_H
+#define GROVE_UNSTABLE_RECORD_H
 
-#include "base/file.h"
+#include "../base/file.h"
 #include <stdbool.h>
 
 typedef struct grove_record grove_record;
@@ -48,8 +48,8 @@ void grove_record_add_path(grove_record *record, const char *work, const char *p
 
 /* A file to be written in a working folder of its own; then it will have the name `path`, as above.
  * A run that died there is recovered first. Unless `overwrite`, a file of that name is an error,
- * also one that another program has made in the meantime: it is kept. A stream (base/output.h) gets
- * it when it is added. NULL, or a code, with a message. */
+ * also one that another program has made in the meantime: it is kept. A stream (unstable/output.h)
+ * gets it when it is added. NULL, or a code, with a message. */
 grove_file *grove_record_create(grove_record *record, const char *path, bool overwrite,
                                 grove_error *error);
 int grove_record_add_file(grove_record *record, grove_file *file, bool overwrite,

@@ -1,6 +1,6 @@
 /* One pool of worker threads per process. */
-#ifndef GROVE_BASE_THREADS_H
-#define GROVE_BASE_THREADS_H
+#ifndef GROVE_UNSTABLE_THREADS_H
+#define GROVE_UNSTABLE_THREADS_H
 
 #include <stdint.h>
 

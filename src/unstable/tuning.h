@@ -1,9 +1,9 @@
 /* Costs that `grove tune` has measured on this machine, in the file `tuning` of the user's cache
  * folder ($XDG_CACHE_HOME/grove, or ~/.cache/grove). Runs read it and never measure. */
-#ifndef GROVE_BASE_TUNING_H
-#define GROVE_BASE_TUNING_H
+#ifndef GROVE_UNSTABLE_TUNING_H
+#define GROVE_UNSTABLE_TUNING_H
 
-#include "base/error.h"
+#include "../base/error.h"
 #include <stdbool.h>
 
 /* On which processor: the machine's, or its NVIDIA GPU with its driver. */

@@ -1,7 +1,7 @@
 /* Fuzzes the file of `grove tune`: any bytes give valid numbers or none. */
 #include "tests/common/fuzz.h"
 
-#include "base/tuning.h"
+#include "unstable/tuning.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* The index of a folder of modules: classes found by it, and messages about invalid indices. */
 #include "tests/common/testing.h"
 
-#include "base/module.h"
 #include "base/text.h"
+#include "unstable/module.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -78,6 +78,17 @@ ${CC:-cc} -std=gnu17 -fPIC -shared -I. -Inodes/jones "-I$(variable includedir)/g
     fail 'a copy of nodes/jones/beam_airy.c needs headers that are not installed'
 "$grove" test-node -p . beam_airy --device cpu >log || { cat log; fail 'a copy of nodes/jones/beam_airy.c'; }
 
+# ---- each installed header, alone, in C and C++ ----
+headers=$(cd "$(variable includedir)/grove" && echo ./*.h base/*.h unstable/*.h)
+case $headers in *util.h*base/memory.h*unstable/fit.h*) ;; *) fail "headers are not installed: $headers" ;; esac
+for header in $headers; do
+    case $header in *kernel.h | *cell_*.h) continue ;; esac # parts of sources
+    for language in c c++; do
+        echo "#include <grove/${header#./}>" | ${CC:-cc} -x $language -Werror -fsyntax-only $(grove-config --cflags) - 2>log ||
+            { cat log; fail "$header alone in $language"; }
+    done
+done
+
 # ---- new ones ----
 # begin KIND NAME FILE...: grove new-node writes these files and no others.
 begin()

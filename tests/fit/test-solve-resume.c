@@ -6,9 +6,9 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/record.h"
 #include "base/text.h"
 #include "nodes/fit/checkpoint.h"
+#include "unstable/record.h"
 
 #include <check.h>
 #include <signal.h>

@@ -2,11 +2,11 @@
 #include "fits-testing.h"
 
 #include "base/file.h"
-#include "base/module.h"
 #include "base/text.h"
 #include "grove.h"
 #include "nodes/imaging/fits/image.h"
 #include "nodes/plot/service.h"
+#include "unstable/module.h"
 
 #include <check.h>
 #include <fitsio.h>

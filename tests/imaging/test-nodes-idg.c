@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "base/tuning.h"
 #include "run/session.h"
+#include "unstable/tuning.h"
 
 #include <check.h>
 #include <math.h>

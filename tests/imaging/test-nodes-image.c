@@ -5,11 +5,11 @@
 #include "tests/common/probe.h"
 
 #include "base/file.h"
-#include "base/module.h"
 #include "base/text.h"
 #include "nodes/common/coordinates.h"
 #include "nodes/imaging/fits/image.h"
 #include "nodes/plot/service.h"
+#include "unstable/module.h"
 
 #include <check.h>
 #include <math.h>

@@ -4,10 +4,10 @@
 #include "tests/common/grid.h"
 #include "tests/common/probe.h"
 
-#include "base/hash.h"
 #include "base/text.h"
 #include "run/phase.h"
 #include "run/pipeline.h"
+#include "unstable/hash.h"
 
 #include <check.h>
 #include <math.h>

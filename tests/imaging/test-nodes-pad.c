@@ -2,9 +2,9 @@
 #include "image-testing.h"
 #include "tests/common/probe.h"
 
-#include "base/module.h"
 #include "base/text.h"
 #include "nodes/imaging/service.h"
+#include "unstable/module.h"
 
 #include <check.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /* Pictures: positions of what is drawn, in files that other programs can read. */
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/module.h"
 #include "base/text.h"
 #include "nodes/plot/service.h"
+#include "unstable/module.h"
 #include <cairo.h>
 #include <check.h>
 #include <math.h>

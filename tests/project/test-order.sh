@@ -11,7 +11,7 @@ function fault(text)
 }
 
 # The room of a file or an included name: a folder of src/, nodes/, kernels/ or tests/, or one of the rooms of
-# the headers that are installed: "cell" (cell.h, cell_jones.h, cell_math.h), "plugin" (plugin.h, fit.h, keep.h, kernel.h), "grove".
+# the headers that are installed: "cell" (cell.h, cell_jones.h, cell_math.h), "plugin" (plugin.h, kernel.h, util.h, unstable/), "grove".
 function room(name)
 {
     if (name ~ /^nodes\/[a-z]*\/service[.]h$/) return "service" # what a subject has for others
@@ -21,7 +21,7 @@ function room(name)
     }
     if (name ~ /^(src\/)?grove\.h$/) return "grove"
     if (name ~ /^(src\/)?cell(_jones|_math)?\.h$/) return "cell"
-    if (name ~ /^(src\/)?(plugin|fit|keep|kernel)\.h$/) return "plugin"
+    if (name ~ /^(src\/)?((plugin|kernel|util)|unstable\/[a-z]*)\.h$/) return "plugin"
     sub(/^src\//, "", name)
     sub(/\/.*/, "", name)
     return name
@@ -35,14 +35,15 @@ function allowed(from, to)
     if (to == "cell") return 1
     if (from ~ /^kernels/) return to ~ /^kernels\/(common|simd|cuda|limits)$/
     if (from == "cell") return 0
-    if (from ~ /^(plugin|grove)$/ || from == "cli") return to ~ /^(plugin|grove)$/
+    if (from == "plugin") return to ~ /^(plugin|grove|base)$/ # base: installed, too
+    if (from == "grove" || from == "cli") return to ~ /^(plugin|grove)$/
     if (from == "grove.c") return to ~ /^(plugin|grove)$/ || (to in level && to != "cli")
     if (from ~ /^(device|run)$/ && to == "kernels/core") return 1
-    if (from == "service") return to ~ /^(nodes|base)/
+    if (from == "service") return to ~ /^(nodes|base|plugin)/
     if (from == "nodes/plot" && to ~ /^(grove|kernels\/imaging)$/) return 1
     if (from ~ /^nodes/) {
         sub(/^nodes/, "kernels", from)
-        return to == from || to ~ /^(plugin|kernels\/(common|simd)|base|service|nodes\/common)$/
+        return to == from || to ~ /^(plugin|kernels\/(common|simd)|service|nodes\/common)$/ || (to == "base" && name ~ installed)
     }
     if (to ~ /^(plugin|grove)$/) return 1
     return to in level && level[to] < level[from]
@@ -55,6 +56,7 @@ function foreign(name, pattern, home)
 }
 
 BEGIN {
+    installed = "^base/(error|file|log|memory|text|unit)[.]h$"
     n = split("base device value graph lang plan run report conformance cli", order, " ")
     for (k = 1; k <= n; k++)
         level[order[k]] = k

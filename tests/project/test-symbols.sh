@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every function that an installed header declares is exported by libgrove;
-# libgrove exports nothing but what the headers of src/Makefile.inc declare; docs/plugins.md lists those of plugin.h, fit.h and keep.h.
+# libgrove exports nothing but what the headers of src/Makefile.inc declare; docs/plugins.md lists functions of plugin.h, unstable/fit.h and unstable/keep.h.
 library=$GROVE_BUILD/src/.libs/libgrove.so
 command -v nm >/dev/null 2>&1 || { echo 'skipped: no package binutils'; exit 77; }
 [ -f "$library" ] || { echo 'skipped: no shared library'; exit 77; }
@@ -11,10 +11,11 @@ export LC_ALL=C
 
 nm -D --defined-only "$library" | awk '{ print $NF }' | sed 's/@.*//' | sort -u >"$work/exported"
 
-for header in grove plugin fit keep; do
-    LC_ALL=C awk -f "$GROVE_SOURCE/src/exports.awk" "$GROVE_SOURCE/src/$header.h" | sort -u >"$work/$header"
-    [ "$(wc -l <"$work/$header")" -gt 4 ] || { echo "FAIL: few functions were found in $header.h"; status=1; }
-    comm -23 "$work/$header" "$work/exported" | sed "s/^/FAIL: $header.h declares, libgrove lacks /" >"$work/lacking"
+for path in grove plugin unstable/fit unstable/keep base/memory base/text base/log base/file; do
+    header=${path##*/}
+    LC_ALL=C awk -f "$GROVE_SOURCE/src/exports.awk" "$GROVE_SOURCE/src/$path.h" | sort -u >"$work/$header"
+    [ "$(wc -l <"$work/$header")" -gt 4 ] || { echo "FAIL: few functions were found in $path.h"; status=1; }
+    comm -23 "$work/$header" "$work/exported" | sed "s/^/FAIL: $path.h declares, libgrove lacks /" >"$work/lacking"
     [ -s "$work/lacking" ] && { cat "$work/lacking"; status=1; }
 done
 while read -r name; do

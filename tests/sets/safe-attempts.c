@@ -3,8 +3,8 @@
 #include "tests/common/foreign-sets.h"
 
 #include "base/file.h"
-#include "base/record.h"
 #include "base/text.h"
+#include "unstable/record.h"
 
 #include <check.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 #include "safe-testing.h"
 #include "tests/common/foreign-sets.h"
 
-#include "base/record.h"
+#include "unstable/record.h"
 
 #include <stdlib.h>
 

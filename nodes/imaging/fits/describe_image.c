@@ -1,9 +1,8 @@
 /* Descriptions of FITS images, in words. */
 #include "nodes/imaging/fits/describe_image.h"
 
-#include "base/text.h"
-#include "base/unit.h"
 #include "nodes/imaging/fits/image.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

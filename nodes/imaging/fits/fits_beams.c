@@ -1,7 +1,7 @@
 /* Beams of the channels of a cube: the table BEAMS, as CASA writes it and others read it. */
 #include "nodes/imaging/fits/fits_private.h"
 
-#include "base/memory.h"
+#include "util.h"
 
 #include <fitsio.h>
 #include <math.h>

@@ -1,8 +1,7 @@
 /* Headers of FITS images. The standard: Pence et al. 2010 (A&A 524, A42). */
 #include "nodes/imaging/fits/fits_private.h"
 
-#include "base/text.h"
-#include "base/unit.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,7 @@
 /* Reading FITS images. Sizes given in a file are checked before anything is allocated. */
 #include "nodes/imaging/fits/fits_private.h"
 
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/text.h"
+#include "util.h"
 
 #include <fitsio.h>
 #include <math.h>

@@ -3,8 +3,7 @@
  * 1077), Greisen et al. 2006 (A&A 446, 747). */
 #include "nodes/imaging/fits/fits_private.h"
 
-#include "base/memory.h"
-#include "base/text.h"
+#include "util.h"
 
 #include <ctype.h>
 #include <math.h>
