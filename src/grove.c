@@ -10,6 +10,7 @@
 #include "lang/lang.h"
 #include "lang/reader.h"
 #include "report/report.h"
+#include "run/devices.h"
 #include "unstable/module.h"
 #include "unstable/record.h"
 

@@ -1,5 +1,5 @@
 /* Figures in a build without cairo. */
-#include "nodes/plot/plot.h"
+#include "nodes/plot/figure.h"
 
 int grove_figure_write(const grove_figure *figure, const char *path, FILE *stream,
                        grove_error *error)

@@ -3,6 +3,7 @@
 #ifndef GROVE_NODES_PLOT_CANVAS_H
 #define GROVE_NODES_PLOT_CANVAS_H
 
+#include "base/error.h"
 #include "nodes/plot/colour.h"
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* Dirty images of Stokes I, by the default gridder. */
 #include "../../kernels/imaging/gridder/gridder.h"
 
+#include "nodes/plot/figure.h"
 #include "nodes/plot/picture.h"
-#include "nodes/plot/plot.h"
 #include "unstable/threads.h"
 #include "util.h"
 

@@ -2,7 +2,7 @@
 
 #include "nodes/common/grid.h"
 #include "nodes/imaging/service.h"
-#include "nodes/plot/plot.h"
+#include "nodes/plot/figure.h"
 #include "nodes/plot/sky_image.h"
 #include "unstable/module.h"
 #include "unstable/output.h"

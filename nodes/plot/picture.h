@@ -5,7 +5,7 @@
 #include "grove.h"
 
 #include "nodes/common/layout.h"
-#include "nodes/plot/plot.h"
+#include "nodes/plot/figure.h"
 #include "nodes/plot/set.h"
 #include "nodes/plot/solutions.h"
 

@@ -1,12 +1,9 @@
-/* Pictures: charts with axes, points, lines and images, as PNG or SVG files. A module does the
- * drawing, so that libgrove needs no graphics library. */
+/* Charts with axes, points, lines and images. */
 #ifndef GROVE_NODES_PLOT_PLOT_H
 #define GROVE_NODES_PLOT_PLOT_H
 
-#include "base/error.h"
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 /* Everything in these structures is borrowed while a picture is drawn. Text is UTF-8. Zero is a
  * sensible default for all fields except data. */
@@ -85,13 +82,5 @@ typedef struct {
     bool panels;
     const char *subtitle; /* of panels */
 } grove_figure;
-
-/* Without cairo, both fail with GROVE_MISSING. */
-/* Writes into the stream, as PNG or SVG by the ending of `path`, which also names the file in
- * messages. GROVE_INVALID for another ending, sizes beyond 16384 pixels and the like. */
-int grove_figure_write(const grove_figure *figure, const char *path, FILE *stream,
-                       grove_error *error);
-/* Draws to `path`; an existing file is replaced when the picture is complete. */
-int grove_figure_draw(const grove_figure *figure, const char *path, grove_error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* uv coverage, and visibilities against time, frequency and distance: one chart for each
  * correlation, and for a few baselines chosen by name a curve for each. */
 #include "cell.h"
+#include "nodes/plot/figure.h"
 #include "nodes/plot/picture.h"
-#include "nodes/plot/plot.h"
 #include "util.h"
 
 #include <math.h>

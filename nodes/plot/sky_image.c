@@ -1,7 +1,7 @@
 /* Pictures of images of the sky. */
 #include "nodes/plot/sky_image.h"
 
-#include "nodes/plot/plot.h"
+#include "nodes/plot/figure.h"
 #include "util.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "graph/derivative.h"
-#include "graph/rewrite.h"
+#include "graph/neutral.h"
 #include "run/session.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
 
 #include "graph/exponent.h"
 #include "graph/literal.h"
+#include "graph/neutral.h"
 #include "graph/phases.h"
-#include "graph/rewrite.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "graph/exponent.h"
 
-#include "graph/rewrite.h"
+#include "graph/neutral.h"
 
 #include <complex.h>
 #include <math.h>

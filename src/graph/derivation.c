@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "graph/call.h"
-#include "graph/rewrite.h"
+#include "graph/neutral.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "graph/factor_groups.h"
 
 #include "base/text.h"
-#include "graph/rewrite.h"
+#include "graph/neutral.h"
 
 #include <stdlib.h>
 #include <string.h>

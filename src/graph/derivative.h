@@ -34,12 +34,6 @@ int grove_tree_derive(grove_tree *tree, grove_node *root, const grove_node *cons
 /* Gives actions that fit the derivatives as further inputs. 0, or a code with a message. */
 int grove_tree_attach_derivatives(grove_tree *tree);
 
-/* The leaf of a parm that is not fixed, where the node is the value of a component; else NULL. */
-const grove_node *grove_node_fitted_parm(const grove_node *node);
-
-/* Whether the value is made of data with flags, among others. */
-bool grove_node_may_be_flagged(const grove_node *node);
-
 /* The cell of the slot's value that belongs to cell `cell` of the root's, both counted in order of
  * storage. */
 int64_t grove_slot_cell(const grove_slot *slot, const grove_node *root, int64_t cell);
@@ -49,13 +43,5 @@ int64_t grove_slot_cell(const grove_slot *slot, const grove_node *root, int64_t 
 grove_operand grove_tree_indicator(grove_node *leaf, const char *name, const grove_axis *axis,
                                    const double *group, int64_t index, grove_dimension unit,
                                    const grove_place *place);
-
-/* In which way a class is linear in value input k, and with which others: grove_input.group. */
-grove_linearity grove_class_linearity(const grove_class *class_, int k, int *group);
-
-/* A node of the same class with the same options, and other inputs where `others`, one for each
- * input, is not NOTHING. NOTHING with a message in tree->error. */
-grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
-                                const grove_operand *others);
 
 #endif

@@ -2,7 +2,7 @@
  * products. */
 #include "graph/call.h"
 #include "graph/chain.h"
-#include "graph/derivative.h"
+#include "graph/neutral.h"
 #include "graph/rewrite.h"
 
 #include "base/error.h"

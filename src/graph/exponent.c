@@ -1,7 +1,7 @@
 #include "graph/exponent.h"
 
+#include "graph/neutral.h"
 #include "graph/phases.h"
-#include "graph/rewrite.h"
 
 #include <complex.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "graph/call.h"
 #include "graph/chain.h"
 #include "graph/derivative.h"
-#include "graph/rewrite.h"
+#include "graph/neutral.h"
 
 #include <string.h>
 

@@ -1,8 +1,7 @@
 #include "graph/factor_spellings.h"
 
-#include "graph/derivative.h"
 #include "graph/exponent.h"
-#include "graph/rewrite.h"
+#include "graph/neutral.h"
 
 enum { MAX_SUMS = 48 }; /* that are looked at in a factor, some in each other */
 

@@ -3,10 +3,8 @@
 #include "base/memory.h"
 #include "graph/call.h"
 #include "graph/chain.h"
-#include "graph/derivative.h"
 #include "graph/factor_groups.h"
 #include "graph/factor_spellings.h"
-#include "graph/rewrite.h"
 
 #include <stdlib.h>
 #include <string.h>

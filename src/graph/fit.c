@@ -3,7 +3,7 @@
 #include "graph/call.h"
 #include "graph/derivative.h"
 #include "graph/factors.h"
-#include "graph/rewrite.h"
+#include "graph/neutral.h"
 #include "graph/skip.h"
 
 #include <stdlib.h>

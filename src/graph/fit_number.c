@@ -1,8 +1,7 @@
 /* Jones terms that are numbers of fitted parms. */
 #include "graph/chain.h"
-#include "graph/derivative.h"
 #include "graph/factor_groups.h"
-#include "graph/rewrite.h"
+#include "graph/neutral.h"
 
 static bool is_of(const grove_fit *fit, const grove_node *leaf)
 {

@@ -1,8 +1,8 @@
 #include "graph/fuse.h"
 
 #include "graph/call.h"
+#include "graph/neutral.h"
 #include "graph/phases.h"
-#include "graph/rewrite.h"
 
 #include <string.h>
 

@@ -233,6 +233,8 @@ grove_operand grove_tree_member(grove_tree *tree, grove_node *object, const char
 /* A node for a literal number (real or complex). */
 grove_node *grove_tree_constant(grove_tree *tree, const grove_literal *literal,
                                 grove_precision precision, const grove_place *place);
+/* The class of an operator, or NULL. */
+const grove_class *grove_tree_operator(grove_tree *tree, grove_role role);
 /* The name of an axis for the reductions' option `over`: its own, preceded by its owner's
  * ("S2.source") if the tree has several of that name. From the tree's arena. */
 const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis);
@@ -247,6 +249,16 @@ static inline bool grove_node_has_role(const grove_node *node, grove_role role)
 {
     return node && node->class_ && node->class_->role == role;
 }
+/* The leaf of a parm that is not fixed, where the node is the value of a component; else NULL. */
+const grove_node *grove_node_fitted_parm(const grove_node *node);
+/* Whether the value is made of data with flags, among others. */
+bool grove_node_may_be_flagged(const grove_node *node);
+/* In which way a class is linear in value input k, and with which others: grove_input.group. */
+grove_linearity grove_class_linearity(const grove_class *class_, int k, int *group);
+/* A node of the same class with the same options, and other inputs where `others`, one for each
+ * input, is not NOTHING. NOTHING with a message in tree->error. */
+grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
+                                const grove_operand *others);
 /* Whether the action gives leaves new content; and whether this one. */
 bool grove_node_renews_any(const grove_node *action);
 bool grove_node_renews_leaf(const grove_node *action, const grove_node *leaf);

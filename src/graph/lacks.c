@@ -1,7 +1,7 @@
 /* Elements of Jones terms that were not measured: correlations that a set does not have. They are
  * neither 0 nor the identity's, so that a value which needs one is not known either. */
 #include "graph/call.h"
-#include "graph/rewrite.h"
+#include "graph/neutral.h"
 
 #include "base/error.h"
 #include "unstable/fit.h"

@@ -1,6 +1,6 @@
 /* Products with one and sums with zero, which options may leave in trees, are replaced by the other
  * operand, and scalar(x) by x. */
-#include "graph/rewrite.h"
+#include "graph/neutral.h"
 
 #include <string.h>
 
@@ -30,6 +30,22 @@ bool grove_node_alike(const grove_node *a, const grove_node *b)
         if (a->axes[d] != b->axes[d])
             return false;
     return true;
+}
+
+void grove_node_replace(grove_tree *tree, const grove_node *old, grove_node *new)
+{
+    for (size_t i = 0; i < tree->node_count; i++)
+        for (int k = 0; k < tree->nodes[i]->input_count; k++)
+            if (tree->nodes[i]->inputs[k].node == old && tree->nodes[i] != new)
+                tree->nodes[i]->inputs[k].node = new;
+}
+
+void grove_node_take_name(grove_node *node, const grove_node *from)
+{
+    if (!node->auto_named || from->auto_named)
+        return;
+    node->name = from->name;
+    node->auto_named = false;
 }
 
 static bool stands_for(const grove_node *node, grove_edge edge)

@@ -1,7 +1,6 @@
 #include "graph/phases.h"
 
-#include "graph/derivative.h"
-#include "graph/rewrite.h"
+#include "graph/neutral.h"
 
 #include <complex.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Powers in products: powers of the factors. */
 #include "graph/exponent.h"
 
-#include "graph/rewrite.h"
+#include "graph/neutral.h"
 
 #include <complex.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/chain.h"
-#include "graph/rewrite.h"
+#include "graph/neutral.h"
 
 #include <complex.h>
 #include <stdlib.h>

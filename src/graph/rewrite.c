@@ -1,10 +1,10 @@
 /* Rewrites sums over sources of Jones products into `predict`, which never makes a
  * source-by-baseline array. */
 #include "graph/rewrite.h"
+#include "graph/neutral.h"
 
 #include "base/memory.h"
 #include "graph/call.h"
-#include "graph/derivative.h"
 #include "graph/exponent.h"
 #include "graph/fuse.h"
 
@@ -247,22 +247,6 @@ static bool is_source_sum(const grove_node *node)
            (node->class_->reduce == GROVE_REDUCE_SUM ||
             (node->class_->reduce == GROVE_REDUCE_MEAN && node->consumed[0]->size > 0)) &&
            grove_node_varies(node, GROVE_AXIS_BASELINE);
-}
-
-void grove_node_replace(grove_tree *tree, const grove_node *old, grove_node *new)
-{
-    for (size_t i = 0; i < tree->node_count; i++)
-        for (int k = 0; k < tree->nodes[i]->input_count; k++)
-            if (tree->nodes[i]->inputs[k].node == old && tree->nodes[i] != new)
-                tree->nodes[i]->inputs[k].node = new;
-}
-
-void grove_node_take_name(grove_node *node, const grove_node *from)
-{
-    if (!node->auto_named || from->auto_named)
-        return;
-    node->name = from->name;
-    node->auto_named = false;
 }
 
 /* The fused value in the precision that users of the sum expect: its factors may make it double

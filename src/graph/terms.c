@@ -4,8 +4,7 @@
 #include "base/text.h"
 #include "graph/call.h"
 #include "graph/chain.h"
-#include "graph/derivative.h"
-#include "graph/rewrite.h"
+#include "graph/neutral.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-int grove_ast_fail(const grove_ast_maker *maker, grove_span span, const char *format, ...)
+int grove_ast_fail(const grove_ast_maker *maker, grove_source_span span, const char *format, ...)
 {
     grove_place place = grove_source_place(maker->source, span);
     va_list args;
@@ -13,7 +13,7 @@ int grove_ast_fail(const grove_ast_maker *maker, grove_span span, const char *fo
     return GROVE_INVALID;
 }
 
-grove_ast *grove_ast_new(grove_ast_maker *maker, grove_ast_kind kind, grove_span span,
+grove_ast *grove_ast_new(grove_ast_maker *maker, grove_ast_kind kind, grove_source_span span,
                          const char *text)
 {
     grove_ast *ast = grove_arena_alloc(maker->arena, sizeof(*ast));
@@ -26,7 +26,8 @@ grove_ast *grove_ast_new(grove_ast_maker *maker, grove_ast_kind kind, grove_span
     return ast;
 }
 
-grove_ast *grove_ast_literal(grove_ast_maker *maker, const grove_literal *literal, grove_span span)
+grove_ast *grove_ast_literal(grove_ast_maker *maker, const grove_literal *literal,
+                             grove_source_span span)
 {
     grove_ast *ast = grove_ast_new(maker, GROVE_AST_LITERAL, span, NULL);
 
@@ -56,7 +57,7 @@ static int deeper(int depth, const grove_ast *child)
 }
 
 grove_ast *grove_ast_unary(grove_ast_maker *maker, grove_ast_kind kind, grove_ast *left,
-                           grove_span span, grove_span at)
+                           grove_source_span span, grove_source_span at)
 {
     grove_ast *ast = grove_ast_new(maker, kind, span, NULL);
 
@@ -67,9 +68,9 @@ grove_ast *grove_ast_unary(grove_ast_maker *maker, grove_ast_kind kind, grove_as
 }
 
 grove_ast *grove_ast_binary(grove_ast_maker *maker, grove_ast_kind kind, char op, grove_ast *left,
-                            grove_ast *right, grove_span at)
+                            grove_ast *right, grove_source_span at)
 {
-    grove_span span = {left->span.begin, right->span.end};
+    grove_source_span span = {left->span.begin, right->span.end};
     grove_ast *ast = grove_ast_new(maker, kind, span, NULL);
     bool chain = kind == GROVE_AST_BINARY && left->kind == GROVE_AST_BINARY;
 
@@ -83,7 +84,7 @@ grove_ast *grove_ast_binary(grove_ast_maker *maker, grove_ast_kind kind, char op
 
 /* G^H[p] is parsed as G[p]^H: an index belongs to the name. */
 static grove_ast *index_of(grove_ast_maker *maker, grove_ast *left, grove_ast_items items,
-                           grove_span span)
+                           grove_source_span span)
 {
     grove_ast *inner = left;
 
@@ -105,7 +106,7 @@ static grove_ast *index_of(grove_ast_maker *maker, grove_ast *left, grove_ast_it
 
 /* obs.column("DATA"): the member takes the text. */
 static grove_ast *call_of_member(grove_ast_maker *maker, const grove_ast *member,
-                                 grove_ast_items items, grove_span span)
+                                 grove_ast_items items, grove_source_span span)
 {
     grove_ast *ast = grove_ast_new(maker, GROVE_AST_MEMBER, span, member->text);
 
@@ -122,7 +123,7 @@ static grove_ast *call_of_member(grove_ast_maker *maker, const grove_ast *member
 }
 
 grove_ast *grove_ast_items_of(grove_ast_maker *maker, grove_ast_kind kind, grove_ast *left,
-                              grove_ast_items items, grove_span span)
+                              grove_ast_items items, grove_source_span span)
 {
     grove_ast *ast = kind == GROVE_AST_INDEX ? index_of(maker, left, items, span) : NULL;
 
@@ -155,7 +156,7 @@ grove_ast *grove_ast_items_of(grove_ast_maker *maker, grove_ast_kind kind, grove
 }
 
 void grove_ast_add(grove_ast_maker *maker, grove_ast_items *items, const char *name,
-                   grove_span name_span, grove_ast *value)
+                   grove_source_span name_span, grove_ast *value)
 {
     grove_ast_item *item = grove_arena_alloc(maker->arena, sizeof(*item));
 
@@ -173,7 +174,7 @@ void grove_ast_add(grove_ast_maker *maker, grove_ast_items *items, const char *n
 /* ---- statements ---- */
 
 grove_statement *grove_statement_new(grove_ast_maker *maker, grove_statement_kind kind,
-                                     const char *name, grove_span span, grove_ast *value)
+                                     const char *name, grove_source_span span, grove_ast *value)
 {
     grove_statement *statement = grove_arena_alloc(maker->arena, sizeof(*statement));
 

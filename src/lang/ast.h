@@ -30,7 +30,7 @@ typedef enum {
 /* An argument, an item of a list, an index, a parameter of a template. */
 typedef struct grove_ast_item {
     const char *name; /* NULL: none */
-    grove_span name_span;
+    grove_source_span name_span;
     grove_ast *value; /* NULL: a parameter without default */
     struct grove_ast_item *next;
 } grove_ast_item;
@@ -46,8 +46,8 @@ struct grove_ast {
     bool parenthesised;
     int depth;
     const grove_source *source;
-    grove_span span; /* the whole expression */
-    grove_span at;   /* the operator or the called name, where errors are shown */
+    grove_source_span span; /* the whole expression */
+    grove_source_span at;   /* the operator or the called name, where errors are shown */
     const char *text;
     const grove_literal *literal;
     grove_ast *left, *right;
@@ -67,7 +67,7 @@ typedef struct grove_statement {
     grove_statement_kind kind;
     const grove_source *source;
     const char *name;
-    grove_span span; /* of the name, or of the keyword */
+    grove_source_span span; /* of the name, or of the keyword */
     grove_ast_items items;
     grove_ast *value; /* DEFINE, OPTION, TEMPLATE: NULL when it could not be read */
     const char *text;
@@ -88,28 +88,29 @@ typedef struct {
     bool too_deep; /* reported */
 } grove_ast_maker;
 
-grove_ast *grove_ast_new(grove_ast_maker *maker, grove_ast_kind kind, grove_span span,
+grove_ast *grove_ast_new(grove_ast_maker *maker, grove_ast_kind kind, grove_source_span span,
                          const char *text);
 /* `literal` NULL: invalid. */
-grove_ast *grove_ast_literal(grove_ast_maker *maker, const grove_literal *literal, grove_span span);
+grove_ast *grove_ast_literal(grove_ast_maker *maker, const grove_literal *literal,
+                             grove_source_span span);
 grove_ast *grove_ast_unary(grove_ast_maker *maker, grove_ast_kind kind, grove_ast *left,
-                           grove_span span, grove_span at);
+                           grove_source_span span, grove_source_span at);
 grove_ast *grove_ast_binary(grove_ast_maker *maker, grove_ast_kind kind, char op, grove_ast *left,
-                            grove_ast *right, grove_span at);
+                            grove_ast *right, grove_source_span at);
 grove_ast *grove_ast_items_of(grove_ast_maker *maker, grove_ast_kind kind, grove_ast *left,
-                              grove_ast_items items, grove_span span);
+                              grove_ast_items items, grove_source_span span);
 void grove_ast_add(grove_ast_maker *maker, grove_ast_items *items, const char *name,
-                   grove_span name_span, grove_ast *value);
+                   grove_source_span name_span, grove_ast *value);
 
 grove_statement *grove_statement_new(grove_ast_maker *maker, grove_statement_kind kind,
-                                     const char *name, grove_span span, grove_ast *value);
+                                     const char *name, grove_source_span span, grove_ast *value);
 /* `target` = value, where target must be a name or an indexed name; value NULL: invalid. NULL after
  * a message when it is not. */
 grove_statement *grove_statement_define(grove_ast_maker *maker, const grove_ast *target,
                                         grove_ast *value);
 void grove_statement_add(grove_statements *statements, grove_statement *statement);
 
-int grove_ast_fail(const grove_ast_maker *maker, grove_span span, const char *format, ...)
+int grove_ast_fail(const grove_ast_maker *maker, grove_source_span span, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

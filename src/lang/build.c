@@ -12,13 +12,14 @@ const grove_want grove_want_value = {.kind = GROVE_WANT_VALUE};
 
 /* ---- errors ---- */
 
-grove_place grove_build_place(const grove_builder *builder, const grove_ast *ast, grove_span span)
+grove_place grove_build_place(const grove_builder *builder, const grove_ast *ast,
+                              grove_source_span span)
 {
     return builder->fixed ? *builder->fixed : grove_source_place(ast->source, span);
 }
 
-grove_meaning grove_build_fail(const grove_builder *builder, const grove_ast *ast, grove_span span,
-                               const char *format, ...)
+grove_meaning grove_build_fail(const grove_builder *builder, const grove_ast *ast,
+                               grove_source_span span, const char *format, ...)
 {
     grove_place place = grove_build_place(builder, ast, span);
     grove_text text = {0};

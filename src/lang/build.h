@@ -80,9 +80,11 @@ int grove_build_default(void *context, grove_tree *tree, const char *text, const
                         const grove_place *place, grove_operand *result);
 
 /* Reports an error at a part of an expression; returns the meaning NOTHING. */
-grove_meaning grove_build_fail(const grove_builder *builder, const grove_ast *ast, grove_span span,
-                               const char *format, ...) __attribute__((format(printf, 4, 5)));
-grove_place grove_build_place(const grove_builder *builder, const grove_ast *ast, grove_span span);
+grove_meaning grove_build_fail(const grove_builder *builder, const grove_ast *ast,
+                               grove_source_span span, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+grove_place grove_build_place(const grove_builder *builder, const grove_ast *ast,
+                              grove_source_span span);
 grove_meaning grove_build_literal(const grove_literal *literal);
 grove_meaning grove_build_word(grove_builder *builder, const char *word);
 /* Reports a cycle among definitions or templates: a -> b -> a. */

@@ -5,11 +5,12 @@
 
 /* ---- declarations ---- */
 
-static bool fail(const grove_builder *builder, const grove_statement *statement, grove_span span,
-                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+static bool fail(const grove_builder *builder, const grove_statement *statement,
+                 grove_source_span span, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
-static bool fail(const grove_builder *builder, const grove_statement *statement, grove_span span,
-                 const char *format, ...)
+static bool fail(const grove_builder *builder, const grove_statement *statement,
+                 grove_source_span span, const char *format, ...)
 {
     grove_place place = grove_source_place(statement->source, span);
     va_list args;

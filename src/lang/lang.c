@@ -470,7 +470,7 @@ static void list_options(const program *all, grove_text *text)
             const grove_statement *at = all->statements[i];
             if (at->kind != GROVE_STATEMENT_OPTION || !at->value)
                 continue;
-            grove_span span = at->value->span;
+            grove_source_span span = at->value->span;
             int length = (int)(span.end - span.begin), name = (int)strlen(at->name);
             if (!pass)
                 width = name > width ? name : width;

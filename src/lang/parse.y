@@ -2,7 +2,7 @@
 %require "3.8"
 %define api.prefix {grove_parser_}
 %define api.pure full
-%define api.location.type {grove_span}
+%define api.location.type {grove_source_span}
 %define parse.error custom
 %define parse.lac full
 %define api.value.type union
@@ -15,7 +15,7 @@
 }
 
 %code provides {
-int grove_parser_lex(GROVE_PARSER_STYPE *value, grove_span *span, grove_reader *reader);
+int grove_parser_lex(GROVE_PARSER_STYPE *value, grove_source_span *span, grove_reader *reader);
 }
 
 %code {
@@ -27,7 +27,7 @@ int grove_parser_lex(GROVE_PARSER_STYPE *value, grove_span *span, grove_reader *
      (current).end = YYRHSLOC(right, (n) ? (n) : 0).end)
 #define MAKER (&reader->maker)
 
-static void grove_parser_error(const grove_span *span, grove_reader *reader, const char *message);
+static void grove_parser_error(const grove_source_span *span, grove_reader *reader, const char *message);
 }
 
 %token START_FILE START_EXPRESSION
@@ -253,7 +253,7 @@ primary:
 
 %%
 
-static void grove_parser_error(const grove_span *span, grove_reader *reader, const char *message)
+static void grove_parser_error(const grove_source_span *span, grove_reader *reader, const char *message)
 {
     (void)message; /* only "memory exhausted" comes this way */
     grove_ast_fail(&reader->maker, *span, "nested too deeply; give parts of it names");

@@ -141,7 +141,7 @@ static void start_statement(grove_reader *reader, size_t at)
 }
 
 static int give(grove_reader *reader, int kind, size_t at, GROVE_PARSER_STYPE *value,
-                grove_span *span)
+                grove_source_span *span)
 {
     static const grove_token nothing = {0};
     const grove_token *token = at < reader->count ? &reader->tokens[at] : &nothing;
@@ -170,12 +170,12 @@ static void break_statement(grove_reader *reader)
     reader->broken = reader->statement + 1;
 }
 
-int grove_parser_lex(GROVE_PARSER_STYPE *value, grove_span *span, grove_reader *reader)
+int grove_parser_lex(GROVE_PARSER_STYPE *value, grove_source_span *span, grove_reader *reader)
 {
     if (reader->start) {
         int start = reader->start;
         reader->start = 0;
-        *span = (grove_span){0};
+        *span = (grove_source_span){0};
         return start;
     }
     for (; kind_at(reader, reader->next) == LINE; reader->next++)
@@ -257,7 +257,7 @@ static void unexpected_token(grove_reader *reader, size_t at, const char *wanted
 {
     const grove_token *token = at < reader->count ? &reader->tokens[at] : NULL;
     const grove_token *before = at > 0 ? &reader->tokens[at - 1] : NULL;
-    grove_span span = token ? token->span : (grove_span){0};
+    grove_source_span span = token ? token->span : (grove_source_span){0};
     const char *text = reader->maker.source->text;
 
     if (reader->last == LINE || !token) {

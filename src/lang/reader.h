@@ -9,7 +9,7 @@ enum { GROVE_READER_DEPTH = 200 };
 
 typedef struct {
     int kind;
-    grove_span span;
+    grove_source_span span;
     const char *text;             /* names, texts */
     const grove_literal *literal; /* numbers */
 } grove_token;
@@ -19,7 +19,7 @@ typedef struct grove_reader {
     /* Tokens in the order of the text. */
     grove_token *tokens;
     size_t count, capacity;
-    grove_span span; /* of the scanner's current match */
+    grove_source_span span; /* of the scanner's current match */
     /* State of passing tokens to the parser. */
     int start;      /* the token that selects the grammar's start, 0 after it was passed */
     size_t next;    /* next token */
@@ -49,11 +49,13 @@ grove_ast *grove_reader_expression(grove_arena *arena, const grove_source *sourc
                                    grove_error *error);
 
 /* For the scanner. */
-void grove_reader_add(grove_reader *reader, int kind, grove_span span, const char *text,
+void grove_reader_add(grove_reader *reader, int kind, grove_source_span span, const char *text,
                       const grove_literal *literal);
-void grove_reader_add_number(grove_reader *reader, const char *text, grove_span span);
-void grove_reader_add_text(grove_reader *reader, const char *text, size_t length, grove_span span);
-void grove_reader_refuse(grove_reader *reader, const char *text, size_t length, grove_span span);
+void grove_reader_add_number(grove_reader *reader, const char *text, grove_source_span span);
+void grove_reader_add_text(grove_reader *reader, const char *text, size_t length,
+                           grove_source_span span);
+void grove_reader_refuse(grove_reader *reader, const char *text, size_t length,
+                         grove_source_span span);
 /* The unit that `word` may be a misspelling of, or NULL. */
 const char *grove_reader_unit_like(const char *word);
 /* Fills reader->tokens; in the scanner. */

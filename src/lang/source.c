@@ -39,7 +39,7 @@ static size_t line_of(const grove_source *source, size_t at)
     return low;
 }
 
-grove_place grove_source_place(const grove_source *source, grove_span span)
+grove_place grove_source_place(const grove_source *source, grove_source_span span)
 {
     size_t begin = span.begin < source->length ? span.begin : source->length;
     size_t line = line_of(source, begin);

@@ -19,12 +19,12 @@ typedef struct {
 /* The bytes [begin, end) of a source. */
 typedef struct {
     size_t begin, end;
-} grove_span;
+} grove_source_span;
 
 /* `text` is copied; messages show the path. */
 grove_source *grove_source_new(grove_arena *arena, const char *path, const char *text);
 /* The place of a span; underlining ends at the end of its first line. */
-grove_place grove_source_place(const grove_source *source, grove_span span);
+grove_place grove_source_place(const grove_source *source, grove_source_span span);
 /* Number of blanks at the beginning of the line of `at`. */
 size_t grove_source_indent(const grove_source *source, size_t at);
 

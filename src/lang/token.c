@@ -22,7 +22,7 @@ const char *grove_reader_unit_like(const char *word)
     return grove_nearest(word, unit_names, UNIT_NAMES);
 }
 
-void grove_reader_add(grove_reader *reader, int kind, grove_span span, const char *text,
+void grove_reader_add(grove_reader *reader, int kind, grove_source_span span, const char *text,
                       const grove_literal *literal)
 {
     grove_token *last = reader->count ? &reader->tokens[reader->count - 1] : NULL;
@@ -48,7 +48,8 @@ void grove_reader_add(grove_reader *reader, int kind, grove_span span, const cha
                       .literal = literal};
 }
 
-static int set_unit(grove_reader *reader, grove_literal *literal, const char *name, grove_span span)
+static int set_unit(grove_reader *reader, grove_literal *literal, const char *name,
+                    grove_source_span span)
 {
     double factor;
 
@@ -68,7 +69,7 @@ static int set_unit(grove_reader *reader, grove_literal *literal, const char *na
                           near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-void grove_reader_add_number(grove_reader *reader, const char *text, grove_span span)
+void grove_reader_add_number(grove_reader *reader, const char *text, grove_source_span span)
 {
     grove_arena *arena = reader->maker.arena;
     grove_literal literal = {.kind = GROVE_LITERAL_NUMBER};
@@ -78,7 +79,8 @@ void grove_reader_add_number(grove_reader *reader, const char *text, grove_span 
     if (!unit)
         code = grove_ast_fail(&reader->maker, span, "the number %s is out of range", text);
     else if (unit[0])
-        code = set_unit(reader, &literal, unit, (grove_span){span.end - strlen(unit), span.end});
+        code = set_unit(reader, &literal, unit,
+                        (grove_source_span){span.end - strlen(unit), span.end});
     literal.text = !unit || !unit[0] || !strcmp(unit, "i")
                        ? grove_arena_text(arena, text)
                        : grove_arena_format(arena, "%.*s %s", (int)(unit - text), text, unit);
@@ -86,7 +88,8 @@ void grove_reader_add_number(grove_reader *reader, const char *text, grove_span 
                      code ? NULL : grove_arena_copy(arena, &literal, sizeof(literal)));
 }
 
-void grove_reader_add_text(grove_reader *reader, const char *text, size_t length, grove_span span)
+void grove_reader_add_text(grove_reader *reader, const char *text, size_t length,
+                           grove_source_span span)
 {
     char *plain = grove_arena_alloc(reader->maker.arena, length + 1);
     size_t n = 0;
@@ -99,16 +102,17 @@ void grove_reader_add_text(grove_reader *reader, const char *text, size_t length
         } else {
             plain[n++] = text[i];
             if (text[i] == '\\')
-                grove_ast_fail(&reader->maker, (grove_span){span.begin + i + 1, span.begin + i + 3},
-                               "unknown escape '\\%c'; there are \\\", \\\\, \\n and \\t",
-                               text[i + 1]);
+                grove_ast_fail(
+                    &reader->maker, (grove_source_span){span.begin + i + 1, span.begin + i + 3},
+                    "unknown escape '\\%c'; there are \\\", \\\\, \\n and \\t", text[i + 1]);
         }
     }
     grove_reader_add(reader, TEXT, span, plain, NULL);
 }
 
 /* One message per line is enough. */
-void grove_reader_refuse(grove_reader *reader, const char *text, size_t length, grove_span span)
+void grove_reader_refuse(grove_reader *reader, const char *text, size_t length,
+                         grove_source_span span)
 {
     bool first = true;
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static grove_ast *text_of(grove_ast_maker *maker, grove_span span, const char *text)
+static grove_ast *text_of(grove_ast_maker *maker, grove_source_span span, const char *text)
 {
     grove_literal literal = {.kind = GROVE_LITERAL_TEXT, .text = text};
 
@@ -13,7 +13,7 @@ static grove_ast *text_of(grove_ast_maker *maker, grove_span span, const char *t
                              span);
 }
 
-static grove_ast *number_of(grove_ast_maker *maker, grove_span span, double number)
+static grove_ast *number_of(grove_ast_maker *maker, grove_source_span span, double number)
 {
     grove_literal literal = {.kind = GROVE_LITERAL_NUMBER, .number = number};
 
@@ -26,7 +26,7 @@ static grove_ast *printed(grove_builder *builder, const grove_source *source, gr
 {
     grove_ast_maker maker = {.arena = builder->arena, .source = source, .error = builder->error};
     grove_ast_items items = {0};
-    grove_span span = value->span;
+    grove_source_span span = value->span;
 
     grove_ast_add(&maker, &items, NULL, span, value);
     grove_ast_add(&maker, &items, "title", span, text_of(&maker, span, ""));

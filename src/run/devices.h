@@ -41,4 +41,7 @@ bool grove_devices_make_room(grove_session *session, uint64_t bytes);
 grove_buffer *grove_devices_resident(grove_session *session, const grove_node *node);
 void grove_devices_keep(grove_session *session, const grove_node *node, grove_buffer *buffer);
 
+/* Whether the text is a valid device name; the device need not exist. */
+bool grove_session_device_is_known(const char *name);
+
 #endif

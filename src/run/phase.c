@@ -1,4 +1,5 @@
 #include "run/phase.h"
+#include "run/content.h"
 
 #include "base/memory.h"
 #include "run/call.h"

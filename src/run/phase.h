@@ -2,7 +2,8 @@
 #ifndef GROVE_RUN_PHASE_H
 #define GROVE_RUN_PHASE_H
 
-#include "run/session.h"
+#include "graph/graph.h"
+#include "grove.h"
 
 /* Calls start of all classes that `roots` need; the states go to session->runs. Stop must be called
  * afterwards, even after a failure. */

@@ -1,5 +1,6 @@
 #include "run/pipeline.h"
 #include "plan/rows.h"
+#include "run/content.h"
 #include "run/launch.h"
 #include "run/usage.h"
 

@@ -5,6 +5,7 @@
 #include "grove.h"
 
 #include "graph/graph.h"
+#include "run/content.h"
 #include "value/value.h"
 
 /* Like grove_session_new, without an observer. */
@@ -18,18 +19,6 @@ int grove_session_evaluate(grove_session *session, grove_node *node, const grove
 
 /* Waits until devices have finished their queued work. */
 int grove_session_wait(grove_session *session);
-
-/* Between evaluations: a leaf's content has changed. Values that depend on it are recomputed, all
- * others are kept. */
-void grove_session_renew(grove_session *session, const grove_node *leaf);
-/* The same for all leaves to which the action gives new content. */
-void grove_session_renew_for(grove_session *session, const grove_node *action);
-/* The same with a hash of the new content: values computed from the same content before are found
- * again. */
-void grove_session_set_content(grove_session *session, const grove_node *leaf, grove_hash content);
-
-/* Whether the text is a valid device name; the device need not exist. */
-bool grove_session_device_is_known(const char *name);
 
 grove_tree *grove_session_tree(grove_session *session); /* borrowed */
 grove_error *grove_session_error(grove_session *session);

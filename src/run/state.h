@@ -4,8 +4,9 @@
 
 #include "plan/facts.h"
 #include "run/cache.h"
-#include "run/session.h"
 #include "unstable/record.h"
+#include "grove.h"
+#include "value/value.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "run/phase.h"
 #include "run/pipeline.h"
+#include "run/session.h"
 #include "unstable/hash.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The order of the folders: each includes only folders above it, tests nothing of another subject's tests,
+# The order of the folders, and of files in a folder: each includes only folders above it, tests nothing of another subject's tests,
 # and foreign libraries are only in their places.
 cd "${GROVE_SOURCE:-$(dirname "$0")/../..}" || exit 99
 find src kernels nodes tests \( -name '*.[chlyu]' -o -name '*.cc' -o -name '*.cu' \) -print |
@@ -106,4 +106,38 @@ FNR == 1 {
 END {
     printf "%d files, %d faults\n", files, faults
     exit faults || !files
-}'
+}' || exit 1
+# No circle of files within a folder. One noun may have several files: X and X_private or X_hot, and these.
+circles=$(find src kernels nodes \( -name '*.[chlyu]' -o -name '*.cc' -o -name '*.cu' \) -print | LC_ALL=C sort | xargs awk '
+function noun(name)
+{
+    sub(/[.][a-z]*$/, "", name)
+    sub(/_(private|hot|tiles)$/, "", name)
+    if (name ~ /^kernels\/sky\/(gaussian|predict.*)_cuda$/) return "kernels/sky/predict"
+    return name in of ? of[name] : name
+}
+
+BEGIN {
+    n = split("src/cell src/kernel, src/base/text src/base/error, src/graph/graph src/graph/literal," \
+        "src/graph/chain src/graph/exponent src/graph/phases, src/graph/derivative src/graph/derivation src/graph/factor_groups," \
+        "src/lang/lang src/lang/build, src/plan/program src/plan/rows src/plan/domain, nodes/sky/sky nodes/sky/sky_reader," \
+        "nodes/fit/solve nodes/fit/solve_quantity nodes/fit/solve_table, nodes/plot/canvas nodes/plot/svg, kernels/sky/predict kernels/sky/predict_grid kernels/sky/predict_job kernels/sky/predict_view," \
+        "src/lang/parse src/lang/reader", groups, ",")
+    for (k = 1; k <= n; k++) {
+        count = split(groups[k], names, " ")
+        for (i = 1; i <= count; i++)
+            of[names[i]] = names[1]
+    }
+}
+
+/^[ \t]*#[ \t]*include[ \t]*"/ {
+    split($0, part, "\"")
+    folder = FILENAME
+    sub(/[^\/]*$/, "", folder)
+    to = part[2]
+    sub(/.*\//, "", to)
+    # the same folder: named in full, from src/ on, or without one
+    if (part[2] == to || folder to == part[2] || folder to == "src/" part[2])
+        print noun(FILENAME), noun(folder to)
+}' | tsort 2>&1 >/dev/null)
+[ -z "$circles" ] || { echo "$circles"; echo 'FAIL: these files include each other'; exit 1; }

@@ -1,5 +1,5 @@
 /* Checks a figure, draws its charts and writes the file. */
-#include "nodes/plot/plot.h"
+#include "nodes/plot/figure.h"
 #include "nodes/plot/chart.h"
 #include "util.h"
 #include <math.h>
