@@ -14,6 +14,7 @@
 #ifndef GROVE_PLUGIN_H
 #define GROVE_PLUGIN_H
 
+#include "base/unit.h"
 #include "cell.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -136,17 +137,12 @@ typedef enum {
     GROVE_PRECISION_SINGLE   /* always single: data columns */
 } grove_precision;
 
-/* The unit as exponents; see grove_unit in base/unit.h, which this mirrors. */
-typedef struct {
-    int8_t m, s, Jy, rad, K, spare[3];
-} grove_dimension;
-
 typedef struct {
     int shape;  /* GROVE_SCALAR, GROVE_DIAGONAL, GROVE_MATRIX, GROVE_VECTOR */
     int vector; /* elements of a vector */
     bool complex_;
     grove_precision precision; /* of an input: as handed over */
-    grove_dimension unit;
+    grove_unit unit;
     bool flags; /* a data leaf's member, or the value of an accumulator: has flags */
 } grove_form;
 
@@ -467,10 +463,10 @@ void grove_node_direction(const grove_node *node, const char *option, double rad
 void grove_node_range(const grove_node *node, const char *option, double range[2]);
 /* How many, and the numbers; "none" among them is NaN. Their unit; 0 goes with any. */
 int grove_node_list(const grove_node *node, const char *option, const double **numbers);
-grove_dimension grove_node_list_unit(const grove_node *node, const char *option);
+grove_unit grove_node_list_unit(const grove_node *node, const char *option);
 /* The words of a GROVE_AXIS_NAMES or GROVE_PARM_NAMES, as written; returns how many. */
 int grove_node_words(const grove_node *node, const char *option, const char *const **words);
-grove_dimension grove_node_quantity(const grove_node *node, const char *option, double number[2]);
+grove_unit grove_node_quantity(const grove_node *node, const char *option, double number[2]);
 bool grove_node_quantity_complex(const grove_node *node, const char *option); /* as 1+0i is */
 
 /* The tree's name for input k, or its number. */

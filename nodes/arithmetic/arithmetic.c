@@ -16,8 +16,7 @@ static int check_sum(grove_node *node, const char *action, const grove_kernel *k
 {
     const grove_form *a = grove_node_input_form(node, 0), *b = grove_node_input_form(node, 1);
     grove_form form = a->shape >= b->shape ? *a : *b;
-    grove_unit unit;
-    int code = form_common_unit(node, 2, action, &unit);
+    int code = form_common_unit(node, 2, action, &form.unit);
 
     if (code)
         return code;
@@ -27,7 +26,6 @@ static int check_sum(grove_node *node, const char *action, const grove_kernel *k
                                "cannot %s a vector and anything but a vector of the same length",
                                action);
     form.complex_ = a->complex_ || b->complex_;
-    form_set_unit(&form, unit);
     grove_node_set_output(node, &form);
     bool matrices = form.shape == GROVE_MATRIX && a->complex_ && b->complex_;
     grove_node_set_kernel(node, &kernels[jones ? JONES : matrices ? MATRICES : ELEMENTS]);
@@ -164,7 +162,7 @@ static int check_multiply(grove_node *node)
                                "a vector can only be multiplied by a scalar; select takes one "
                                "element of it");
     form.complex_ = a->complex_ || b->complex_;
-    form_set_unit(&form, grove_unit_multiply(form_unit(a), form_unit(b)));
+    form.unit = grove_unit_multiply(a->unit, b->unit);
     grove_node_set_output(node, &form);
     if (form.shape == GROVE_MATRIX && a->complex_ && b->complex_)
         grove_node_set_kernel(node, product_with_matrix(a, b));
@@ -205,7 +203,7 @@ static int check_divide(grove_node *node)
     if (form_is_zero(node, 1))
         return grove_node_fail_option(node, "b", "division by 0");
     form.complex_ = a->complex_ || b->complex_;
-    form_set_unit(&form, grove_unit_divide(form_unit(a), form_unit(b)));
+    form.unit = grove_unit_divide(a->unit, b->unit);
     grove_node_set_output(node, &form);
     return 0;
 }
@@ -244,17 +242,16 @@ static int check_power(grove_node *node)
 {
     grove_form form = *grove_node_input_form(node, 0);
     double exponent = grove_node_number(node, "exponent");
-    grove_unit unit = form_unit(&form), result = unit;
+    grove_unit unit = form.unit;
     char text[48];
 
     if (form.shape == GROVE_MATRIX && (exponent != rint(exponent) || fabs(exponent) > MAX_EXPONENT))
         return grove_node_fail_option(node, "exponent",
                                       "of a matrix only whole powers up to %d are taken, got %g",
                                       MAX_EXPONENT, exponent);
-    if (!grove_unit_power(unit, exponent, &result))
+    if (!grove_unit_power(unit, exponent, &form.unit))
         return grove_node_fail_option(node, "exponent", "%s has no power %g",
                                       grove_unit_describe(text, unit), exponent);
-    form_set_unit(&form, result);
     grove_node_set_output(node, &form);
     grove_node_set_state(node, &exponent, sizeof(exponent));
     grove_node_set_kernel(node, form.shape == GROVE_MATRIX ? &power_matrix : &power_elements);

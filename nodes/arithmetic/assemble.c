@@ -40,12 +40,10 @@ static const grove_option vector_more[] = {
 static int check(grove_node *node, int shape)
 {
     grove_form form = {.shape = shape};
-    grove_unit unit;
-    int code = form_common_unit(node, shape, "put together", &unit);
+    int code = form_common_unit(node, shape, "put together", &form.unit);
 
     for (int k = 0; k < shape; k++)
         form.complex_ = form.complex_ || grove_node_input_form(node, k)->complex_;
-    form_set_unit(&form, unit);
     grove_node_set_output(node, &form);
     return code;
 }
@@ -68,16 +66,14 @@ static int check_matrix(grove_node *node)
 static int check_vector(grove_node *node)
 {
     grove_form form = {.shape = GROVE_VECTOR, .vector = 2};
-    grove_unit unit;
 
     while (form.vector < 4 && grove_node_input_form(node, form.vector))
         form.vector++;
     if (form.vector < 3 && grove_node_input_form(node, 3))
         return grove_node_fail_option(node, "d", "d is given, but not c");
-    int code = form_common_unit(node, form.vector, "put together", &unit);
+    int code = form_common_unit(node, form.vector, "put together", &form.unit);
     for (int k = 0; k < form.vector; k++)
         form.complex_ = form.complex_ || grove_node_input_form(node, k)->complex_;
-    form_set_unit(&form, unit);
     grove_node_set_output(node, &form);
     return code;
 }

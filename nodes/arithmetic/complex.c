@@ -16,10 +16,8 @@ static const grove_input inputs[] = {
 static int check(grove_node *node)
 {
     grove_form form = {.shape = GROVE_SCALAR, .complex_ = true};
-    grove_unit unit;
-    int code = form_common_unit(node, 2, "put together", &unit);
+    int code = form_common_unit(node, 2, "put together", &form.unit);
 
-    form_set_unit(&form, unit);
     grove_node_set_output(node, &form);
     return code;
 }

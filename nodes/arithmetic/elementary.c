@@ -91,7 +91,7 @@ static int angle_to_number(grove_node *node)
 {
     grove_form form = *grove_node_input_form(node, 0);
 
-    form_set_unit(&form, GROVE_UNIT_NONE);
+    form.unit = GROVE_UNIT_NONE;
     grove_node_set_output(node, &form);
     rule_by_element(node);
     return form_want_number(node, 0, "x", true);
@@ -102,7 +102,7 @@ static int number_to_angle(grove_node *node)
 {
     grove_form form = *grove_node_input_form(node, 0);
 
-    form_set_unit(&form, GROVE_UNIT_ANGLE);
+    form.unit = GROVE_UNIT_ANGLE;
     grove_node_set_output(node, &form);
     rule_by_element(node);
     return form_want_number(node, 0, "x", false);
@@ -113,7 +113,7 @@ static int to_phase(grove_node *node)
     grove_form form = *grove_node_input_form(node, 0);
 
     form.complex_ = false;
-    form_set_unit(&form, GROVE_UNIT_ANGLE);
+    form.unit = GROVE_UNIT_ANGLE;
     grove_node_set_output(node, &form);
     rule_by_element(node);
     return 0;
@@ -122,11 +122,9 @@ static int to_phase(grove_node *node)
 static int to_root(grove_node *node)
 {
     grove_form form = *grove_node_input_form(node, 0);
-    grove_unit unit;
 
-    if (!grove_unit_power(form_unit(&form), 0.5, &unit))
+    if (!grove_unit_power(form.unit, 0.5, &form.unit))
         return grove_node_fail_option(node, "x", "its unit has no square root");
-    form_set_unit(&form, unit);
     grove_node_set_output(node, &form);
     rule_by_element(node);
     return 0;

@@ -45,7 +45,7 @@ static int to_inverse(grove_node *node)
 {
     grove_form form = *grove_node_input_form(node, 0);
 
-    form_set_unit(&form, grove_unit_divide(GROVE_UNIT_NONE, form_unit(&form)));
+    form.unit = grove_unit_divide(GROVE_UNIT_NONE, form.unit);
     grove_node_set_output(node, &form);
     return 0;
 }
@@ -74,7 +74,7 @@ static int to_determinant(grove_node *node)
     grove_form form = *grove_node_input_form(node, 0);
 
     form.shape = GROVE_SCALAR;
-    form_set_unit(&form, grove_unit_multiply(form_unit(&form), form_unit(&form)));
+    form.unit = grove_unit_multiply(form.unit, form.unit);
     grove_node_set_output(node, &form);
     return check_lacks(node, 15);
 }

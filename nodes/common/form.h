@@ -6,21 +6,6 @@
 #include "base/unit.h"
 #include "plugin.h"
 
-#include <string.h>
-
-static inline grove_unit form_unit(const grove_form *form)
-{
-    grove_unit unit;
-
-    memcpy(&unit, &form->unit, sizeof(unit));
-    return unit;
-}
-
-static inline void form_set_unit(grove_form *form, grove_unit unit)
-{
-    memcpy(&form->unit, &unit, sizeof(unit));
-}
-
 static inline int form_elements(const grove_form *form)
 {
     return form->shape == GROVE_VECTOR ? form->vector : form->shape;
@@ -44,7 +29,7 @@ static inline bool form_is_zero(const grove_node *node, int k)
 /* Fails unless input k is a plain number or, where `angles` is true, an angle. */
 static inline int form_want_number(const grove_node *node, int k, const char *name, bool angles)
 {
-    grove_unit unit = form_unit(grove_node_input_form(node, k));
+    grove_unit unit = grove_node_input_form(node, k)->unit;
     char text[48];
 
     if (grove_unit_is_none(unit) || (angles && grove_unit_equal(unit, GROVE_UNIT_ANGLE)))
@@ -68,16 +53,16 @@ static inline int form_common_unit(const grove_node *node, int count, const char
             continue;
         if (first < 0) {
             first = k;
-            *unit = form_unit(form);
-        } else if (!grove_unit_equal(*unit, form_unit(form))) {
+            *unit = form->unit;
+        } else if (!grove_unit_equal(*unit, form->unit)) {
             char a[48], b[48];
             return grove_node_fail(node, GROVE_SHAPE, "cannot %s %s and %s; the units must agree",
                                    action, grove_unit_describe(a, *unit),
-                                   grove_unit_describe(b, form_unit(form)));
+                                   grove_unit_describe(b, form->unit));
         }
     }
     if (first < 0 && count > 0)
-        *unit = form_unit(grove_node_input_form(node, 0));
+        *unit = grove_node_input_form(node, 0)->unit;
     return 0;
 }
 

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static grove_form form_of(int shape, int vector, grove_dimension unit)
+static grove_form form_of(int shape, int vector, grove_unit unit)
 {
     return (grove_form){
         .shape = shape, .vector = vector, .precision = GROVE_PRECISION_DOUBLE, .unit = unit};
 }
 
-static const grove_dimension none, metre = {.m = 1}, second = {.s = 1}, hertz = {.s = -1},
-                                   radian = {.rad = 1}, speed = {.m = 1, .s = -1};
+static const grove_unit none, metre = {.m = 1}, second = {.s = 1}, hertz = {.s = -1},
+                              radian = {.rad = 1}, speed = {.m = 1, .s = -1};
 
 static int add_axes(grove_node *node, const grove_observation *o)
 {
@@ -29,7 +29,7 @@ static int add_axes(grove_node *node, const grove_observation *o)
     return code;
 }
 
-static int add_scalar(grove_node *node, const char *name, const char *axes, grove_dimension unit,
+static int add_scalar(grove_node *node, const char *name, const char *axes, grove_unit unit,
                       const void *data, const char *doc)
 {
     grove_form form = form_of(GROVE_SCALAR, 0, unit);
@@ -38,7 +38,7 @@ static int add_scalar(grove_node *node, const char *name, const char *axes, grov
 }
 
 static int add_vector(grove_node *node, const char *name, const char *axes, int length,
-                      grove_dimension unit, const void *data, const char *doc)
+                      grove_unit unit, const void *data, const char *doc)
 {
     grove_form form = form_of(GROVE_VECTOR, length, unit);
 

@@ -160,7 +160,7 @@ static int prepare(const grove_node *node, void *run)
     char unit[48];
     int code = 0;
 
-    grove_unit_show(unit, form_unit(grove_node_input_form(node, 0)));
+    grove_unit_show(unit, grove_node_input_form(node, 0)->unit);
     if (grove_node_bool(node, "print"))
         printf("%s: largest difference %.3g%s%s, rms %.3g%s%s, relative %.3g (%lld numbers, %lld "
                "flagged, %lld not finite)\n",

@@ -250,7 +250,7 @@ static int prepare(const grove_node *node, void *run)
     const printing *p = run;
     char unit[48];
 
-    grove_unit_show(unit, form_unit(grove_node_input_form(node, 0)));
+    grove_unit_show(unit, grove_node_input_form(node, 0)->unit);
     print_title(node, p, unit);
     print_table(p, unit, (int)grove_node_integer(node, "digits"));
     if (p->any_flagged)

@@ -369,7 +369,7 @@ static int prepare(const grove_node *node, void *run)
     saving *s = run;
     char unit[48];
 
-    grove_unit_show(unit, form_unit(grove_node_input_form(node, 0)));
+    grove_unit_show(unit, grove_node_input_form(node, 0)->unit);
     int code = s->csv ? write_csv(s, unit) : write_npy(s, unit);
     if (code || fflush(grove_file_stream(s->text)) || fflush(grove_file_stream(s->numbers)))
         return io_fault(node, s);

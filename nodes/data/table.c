@@ -111,8 +111,8 @@ static int add_members(grove_node *node, const table *t)
                            .vector = column->shape == GROVE_VECTOR ? column->elements : 0,
                            .complex_ = column->complex_,
                            .precision = GROVE_PRECISION_DOUBLE,
-                           .flags = column->flags || t->lookup.flags};
-        memcpy(&form.unit, &column->unit, sizeof(form.unit));
+                           .flags = column->flags || t->lookup.flags,
+                           .unit = column->unit};
         code = grove_node_add_member(node, column->name, axes.at ? axes.at : "", &form, NULL,
                                      "numbers of the file");
     }

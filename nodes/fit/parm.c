@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Most coefficients of a parm. */
 #define PARM_NUMBERS 1e7
@@ -181,20 +182,20 @@ static int find_numbers(grove_node *node, grove_parm *p, grove_unit *unit)
 {
     double init[2] = {0, 0}, step[2] = {kinds[p->kind].step, 0};
     bool given = grove_node_given(node, "init"), number = p->kind == NUMBER;
-    grove_dimension has = grove_node_quantity(node, "init", init);
+    grove_unit has = grove_node_quantity(node, "init", init);
     char text[48];
 
     *unit = kinds[p->kind].unit;
     if (number && !given)
         return grove_node_fail_option(node, "init", "a start value must be given, with its unit");
     if (number)
-        memcpy(unit, &has, sizeof(has));
+        *unit = has;
     p->complex_ =
         kinds[p->kind].complex_ ||
         (number && (grove_node_quantity_complex(node, "init") || grove_node_bool(node, "complex")));
     if (!p->complex_ && init[1] != 0)
         return grove_node_fail_option(node, "init", "this parm is real");
-    if (given && memcmp(unit, &has, sizeof(has)) && (init[0] != 0 || init[1] != 0))
+    if (given && !grove_unit_equal(*unit, has) && (init[0] != 0 || init[1] != 0))
         return grove_node_fail_option(node, "init", "wants %s", grove_unit_describe(text, *unit));
     for (int m = 0; m < p->members; m++) {
         bool diagonal = p->members < GROVE_PARM_MEMBERS || m == 0 || m == GROVE_PARM_MEMBERS - 1;
@@ -205,7 +206,7 @@ static int find_numbers(grove_node *node, grove_parm *p, grove_unit *unit)
         step[0] = hypot(init[0], init[1]);
     if (grove_node_given(node, "step")) {
         has = grove_node_quantity(node, "step", step);
-        if (memcmp(unit, &has, sizeof(has)) || step[1] != 0 || !(step[0] > 0))
+        if (!grove_unit_equal(*unit, has) || step[1] != 0 || !(step[0] > 0))
             return grove_node_fail_option(node, "step", "wants %s above 0",
                                           grove_unit_describe(text, *unit));
     }
@@ -220,13 +221,13 @@ static int list_of(const grove_node *node, const char *option, grove_unit unit,
                    const double **numbers)
 {
     int count = grove_node_list(node, option, numbers);
-    grove_dimension has = grove_node_list_unit(node, option), plain = {0};
+    grove_unit has = grove_node_list_unit(node, option);
     bool zero = true;
     char text[48];
 
     for (int i = 0; i < count; i++)
         zero = zero && ((*numbers)[i] == 0 || isnan((*numbers)[i]));
-    if (!memcmp(&unit, &has, sizeof(has)) || (zero && !memcmp(&plain, &has, sizeof(has))))
+    if (grove_unit_equal(unit, has) || (zero && grove_unit_is_none(has)))
         return count;
     grove_node_fail_option(node, option, "wants %s, the unit of the parm",
                            grove_unit_describe(text, unit));
@@ -296,14 +297,15 @@ static int add_intervals(grove_node *node, const char *name, const grove_parm_in
 
 static int add_members(grove_node *node, const grove_parm *p, grove_unit unit)
 {
-    grove_form form = {
-        .shape = GROVE_SCALAR, .complex_ = p->complex_, .precision = GROVE_PRECISION_DOUBLE};
+    grove_form form = {.shape = GROVE_SCALAR,
+                       .complex_ = p->complex_,
+                       .precision = GROVE_PRECISION_DOUBLE,
+                       .unit = unit};
     grove_axis terms = {.name = "term", .size = p->time.terms * p->freq.terms};
     char *axes = grove_format("%s%s%sinterval band term", p->source && !p->groups ? "source " : "",
                               p->station ? "station " : "", p->groups ? "patch " : "");
     int code = add_intervals(node, "interval", &p->time);
 
-    form_set_unit(&form, unit);
     if (!code)
         code = add_intervals(node, "band", &p->freq);
     if (!code)

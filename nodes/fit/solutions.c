@@ -185,7 +185,7 @@ static int add_members(grove_node *node, const solutions *s)
 {
     static const struct {
         const char *doc;
-        grove_dimension unit;
+        grove_unit unit;
     } about[GROVE_SOLUTION_KINDS] = {
         [GROVE_SOLUTION_AMPLITUDE] = {"amplitudes", {0}},
         [GROVE_SOLUTION_PHASE] = {"phases, rad", {.rad = 1}},

@@ -180,10 +180,9 @@ static int find_length(grove_node *node, const char *option, double *length, boo
 
     if (!grove_node_given(node, option))
         return 0;
-    grove_dimension unit = grove_node_quantity(node, option, number);
-    grove_dimension metres = {.m = 1}, none = {0};
-    *in_wavelengths = !memcmp(&unit, &none, sizeof(unit));
-    if ((!*in_wavelengths && memcmp(&unit, &metres, sizeof(unit)) != 0) || number[1] != 0 ||
+    grove_unit unit = grove_node_quantity(node, option, number);
+    *in_wavelengths = grove_unit_is_none(unit);
+    if ((!*in_wavelengths && !grove_unit_equal(unit, GROVE_UNIT_LENGTH)) || number[1] != 0 ||
         !(number[0] >= 0))
         return grove_node_fail_option(node, option,
                                       "wants a length such as 100m, or a number of wavelengths");

@@ -215,11 +215,8 @@ static void add_places(building *b)
 static void find_unit(const grove_node *leaf, char *text)
 {
     double number[2];
-    grove_dimension dimension = grove_node_quantity(leaf, "init", number);
-    grove_unit unit;
 
-    memcpy(&unit, &dimension, sizeof(unit));
-    grove_unit_show(text, unit);
+    grove_unit_show(text, grove_node_quantity(leaf, "init", number));
 }
 
 /* From the first edge of the data, or else of the observation, to the last one. */

@@ -205,7 +205,7 @@ static char *unit_of(const grove_node *node)
 
     if (given[0])
         return grove_strdup(given);
-    grove_unit_show(shown, form_unit(grove_node_input_form(node, 0)));
+    grove_unit_show(shown, grove_node_input_form(node, 0)->unit);
     return shown[0] ? grove_strdup(shown) : NULL;
 }
 

@@ -34,9 +34,8 @@ static int read_sizes(const grove_node *node, grove_gridder_image *image)
 {
     const double *number;
     int count = grove_node_list(node, "size", &number);
-    const grove_dimension unit = grove_node_list_unit(node, "size");
 
-    if (unit.m || unit.s || unit.Jy || unit.rad || unit.K)
+    if (!grove_unit_is_none(grove_node_list_unit(node, "size")))
         return grove_node_fail_option(node, "size", "is a number of pixels, without a unit");
     if (count < 1 || count > 2)
         return grove_node_fail_option(node, "size", "is one number, or two: along l and along m");
@@ -54,7 +53,6 @@ static int read_cells(const grove_node *node, double longest, grove_gridder_imag
 {
     const double *number;
     int count = grove_node_given(node, "cell") ? grove_node_list(node, "cell", &number) : 0;
-    const grove_dimension unit = grove_node_list_unit(node, "cell");
 
     if (!count && !(longest > 0))
         return grove_node_fail_option(node, "cell",
@@ -62,7 +60,7 @@ static int read_cells(const grove_node *node, double longest, grove_gridder_imag
                                       "longest baseline to choose it by");
     if (count > 2)
         return grove_node_fail_option(node, "cell", "is one angle, or two: along l and along m");
-    if (count && (unit.m || unit.s || unit.Jy || unit.K || unit.rad != 1))
+    if (count && !grove_unit_equal(grove_node_list_unit(node, "cell"), GROVE_UNIT_ANGLE))
         return grove_node_fail_option(node, "cell", "is an angle, such as 2arcsec");
     for (int d = 0; d < 2; d++) {
         double cell = count ? number[d < count ? d : 0] : 0.25 / longest;

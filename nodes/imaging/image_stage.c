@@ -19,8 +19,8 @@ int image_stage_longest(const grove_node *node, const grove_node *obs, double lo
     if (!grove_node_given(node, "max_uvw"))
         return 0;
     const int count = grove_node_list(node, "max_uvw", &number);
-    const grove_dimension unit = grove_node_list_unit(node, "max_uvw");
-    if ((count != 1 && count != 3) || unit.m != 1 || unit.s || unit.Jy || unit.rad || unit.K)
+    if ((count != 1 && count != 3) ||
+        !grove_unit_equal(grove_node_list_unit(node, "max_uvw"), GROVE_UNIT_LENGTH))
         return grove_node_fail_option(node, "max_uvw",
                                       "is one length, or three, of u, v and w: [8km, 8km, 2km]");
     for (int64_t k = 0; freq && k < freq->size; k++)

@@ -106,11 +106,10 @@ static int add_columns(grove_node *node, const grove_ms *ms, const grove_form *d
 
 static int add_data_members(grove_node *node, const grove_ms *ms, int shape)
 {
-    static const grove_dimension jansky = {.Jy = 1};
     grove_form data = {.shape = shape,
                        .complex_ = true,
                        .precision = GROVE_PRECISION_SINGLE,
-                       .unit = jansky,
+                       .unit = GROVE_UNIT_FLUX,
                        .flags = true};
     grove_form weight = {.shape = shape, .precision = GROVE_PRECISION_SINGLE};
     grove_form missing = {

@@ -71,8 +71,8 @@ static int check_units(grove_node *node)
 {
     const grove_form *form = grove_node_input_form(node, SINK_VISIBILITIES),
                      *weights = grove_node_input_form(node, SINK_WEIGHT);
-    grove_unit unit = form_unit(form);
-    grove_unit weight = weights ? form_unit(weights) : GROVE_UNIT_NONE;
+    grove_unit unit = form->unit;
+    grove_unit weight = weights ? weights->unit : GROVE_UNIT_NONE;
     char text[48];
 
     if (!grove_unit_is_none(unit) && !grove_unit_equal(unit, GROVE_UNIT_FLUX))

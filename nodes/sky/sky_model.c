@@ -25,7 +25,7 @@ static const grove_option options[] = {
 typedef struct {
     const char *name;
     int length; /* 0: a scalar */
-    grove_dimension unit;
+    grove_unit unit;
     void (*get)(const grove_source *source, double *to, int length);
     const char *doc;
 } column;

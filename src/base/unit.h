@@ -6,6 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Exponents of metre, second, jansky, radian, kelvin. All zero: a plain number. Values are always
  * stored in these base units (Hz is s^-1). */
 typedef struct {
@@ -66,5 +70,9 @@ char *grove_show_dec(char *buf, double radians);
  * bytes). */
 int grove_parse_date(const char *text, double *mjd_seconds);
 char *grove_show_date(char *buf, double mjd_seconds);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

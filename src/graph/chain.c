@@ -82,11 +82,8 @@ static void add(grove_chain *product, grove_node *node, around o)
 
 bool grove_node_is_plain_number(const grove_node *node)
 {
-    grove_unit unit;
-
-    memcpy(&unit, &node->form.unit, sizeof(unit));
     return node->kind == GROVE_NODE_CONSTANT && node->form.shape == GROVE_SCALAR &&
-           grove_unit_is_none(unit) &&
+           grove_unit_is_none(node->form.unit) &&
            (node->constant->number != 0 || node->constant->imaginary != 0);
 }
 

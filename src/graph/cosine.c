@@ -133,10 +133,8 @@ static grove_node *make_exponential(const grove_factor *cosine, double sign)
 {
     grove_node *node = cosine->node, *x = node->inputs[0].node;
     grove_literal number = {.kind = GROVE_LITERAL_NUMBER, .imaginary = sign};
-    grove_unit unit;
 
-    memcpy(&unit, &x->form.unit, sizeof(unit));
-    number.unit = grove_unit_divide(GROVE_UNIT_NONE, unit);
+    number.unit = grove_unit_divide(GROVE_UNIT_NONE, x->form.unit);
     grove_operand i = {
         .kind = GROVE_OPERAND_NODE,
         .node = grove_tree_constant(node->tree, &number, GROVE_PRECISION_RUN, &node->place)};

@@ -61,11 +61,11 @@ static change fail_made(derivation *d, const grove_node *node)
 
 /* ---- making nodes ---- */
 
-static grove_operand number(derivation *d, double re, double im, grove_dimension unit)
+static grove_operand number(derivation *d, double re, double im, grove_unit unit)
 {
-    grove_literal literal = {.kind = GROVE_LITERAL_NUMBER, .number = re, .imaginary = im};
+    grove_literal literal = {
+        .kind = GROVE_LITERAL_NUMBER, .number = re, .imaginary = im, .unit = unit};
 
-    memcpy(&literal.unit, &unit, sizeof(unit));
     return (grove_operand){
         .kind = GROVE_OPERAND_NODE,
         .node = grove_tree_constant(d->tree, &literal, GROVE_PRECISION_DOUBLE, &d->parm->place)};
@@ -73,7 +73,7 @@ static grove_operand number(derivation *d, double re, double im, grove_dimension
 
 static grove_operand plain(derivation *d, double x)
 {
-    return number(d, x, 0, (grove_dimension){0});
+    return number(d, x, 0, (grove_unit){0});
 }
 
 static grove_operand combine(derivation *d, grove_role role, grove_operand a, grove_operand b,
@@ -462,11 +462,11 @@ static change derive_input(derivation *d, const grove_node *node, int k)
 /* Angles are plain numbers for rules. */
 static grove_operand in_unit_of(derivation *d, const grove_node *node, grove_operand x)
 {
-    grove_dimension have = x.node->form.unit, want = node->form.unit, angle = {0};
+    grove_unit have = x.node->form.unit, want = node->form.unit, angle = {0};
 
     angle.rad = (int8_t)(want.rad - have.rad);
     have.rad = want.rad;
-    if (!angle.rad || memcmp(&have, &want, sizeof(have)) != 0)
+    if (!angle.rad || !grove_unit_equal(have, want))
         return x;
     return combine(d, GROVE_ROLE_PRODUCT, number(d, 1, 0, angle), x, &node->place);
 }
@@ -518,7 +518,7 @@ static change derive_class(derivation *d, grove_node *node)
 }
 
 grove_operand grove_tree_indicator(grove_node *leaf, const char *name, const grove_axis *axis,
-                                   const double *group, int64_t index, grove_dimension unit,
+                                   const double *group, int64_t index, grove_unit unit,
                                    const grove_place *place)
 {
     const grove_form form = {
@@ -549,7 +549,7 @@ static grove_operand basis(derivation *d)
         d->tree->arena, "at_%s_%lld", (d->groups ? d->groups : d->axis)->name, (long long)d->index);
     grove_operand at =
         grove_tree_indicator(leaf, name, d->axis, group, d->index, d->parm->form.unit, place);
-    grove_operand i = number(d, 0, 1, (grove_dimension){0});
+    grove_operand i = number(d, 0, 1, (grove_unit){0});
     return d->imaginary ? combine(d, GROVE_ROLE_PRODUCT, i, at, place) : at;
 }
 

@@ -41,7 +41,7 @@ int64_t grove_slot_cell(const grove_slot *slot, const grove_node *root, int64_t 
 /* A member of the leaf, made on first use, with a number for each cell along the axis: 1 where the
  * cell, or its group if `group` has one for each, is number `index`; else 0. */
 grove_operand grove_tree_indicator(grove_node *leaf, const char *name, const grove_axis *axis,
-                                   const double *group, int64_t index, grove_dimension unit,
+                                   const double *group, int64_t index, grove_unit unit,
                                    const grove_place *place);
 
 #endif

@@ -210,8 +210,7 @@ static grove_node *sources_of(const grove_grouped_sum *sum, int64_t g)
     grove_node_axes_of_kind(sum->outer[0], GROVE_AXIS_SOURCE, &source, 1);
     if (!group || !source)
         return NULL;
-    return grove_tree_indicator(leaf, name, source, group, g, (grove_dimension){0}, &leaf->place)
-        .node;
+    return grove_tree_indicator(leaf, name, source, group, g, (grove_unit){0}, &leaf->place).node;
 }
 
 static grove_operand seen_from(grove_node *value, char side)

@@ -63,14 +63,6 @@ static bool is_of_baselines(const grove_factor *f)
     return grove_node_varies(f->node, GROVE_AXIS_BASELINE);
 }
 
-static grove_unit unit_of(const grove_node *node)
-{
-    grove_unit unit;
-
-    memcpy(&unit, &node->form.unit, sizeof(unit));
-    return unit;
-}
-
 /* ---- arguments of calls ---- */
 
 typedef struct {
@@ -441,9 +433,9 @@ static bool takes(const grove_class *class_, const char *name)
 /* A value in the requested unit; the factor between the units leaves the sum. */
 static grove_operand in_unit(parts *p, grove_operand x, grove_unit wanted)
 {
-    if (x.kind != GROVE_OPERAND_NODE || grove_unit_equal(unit_of(x.node), wanted))
+    if (x.kind != GROVE_OPERAND_NODE || grove_unit_equal(x.node->form.unit, wanted))
         return x;
-    grove_unit change = grove_unit_divide(wanted, unit_of(x.node));
+    grove_unit change = grove_unit_divide(wanted, x.node->form.unit);
     char role = x.role;
     p->unit = grove_unit_divide(p->unit, change);
     x = multiply(p, number(p, 1, 0, change), x);

@@ -369,9 +369,8 @@ static int check_form(grove_node *node, int k)
     grove_arena *arena = node->tree->arena;
     port want = find_port(node, k);
     int shapes = want.shapes ? want.shapes : GROVE_SCALAR;
-    grove_unit unit;
+    grove_unit unit = form->unit;
 
-    memcpy(&unit, &form->unit, sizeof(unit));
     if (!(shapes & form->shape) ||
         (form->shape == GROVE_VECTOR && want.vector && want.vector != form->vector))
         return grove_infer_fail(node, k, GROVE_SHAPE, "'%s' wants %s, got %s", node->input_names[k],

@@ -2,8 +2,6 @@
  * operand, and scalar(x) by x. */
 #include "graph/neutral.h"
 
-#include <string.h>
-
 grove_node *grove_node_behind_casts(grove_node *node)
 {
     while (node && node->kind == GROVE_NODE_CAST)
@@ -23,7 +21,7 @@ bool grove_node_alike(const grove_node *a, const grove_node *b)
     const grove_form *x = &a->form, *y = &b->form;
 
     if (x->shape != y->shape || x->vector != y->vector || x->complex_ != y->complex_ ||
-        x->precision != y->precision || memcmp(&x->unit, &y->unit, sizeof(x->unit)) ||
+        x->precision != y->precision || !grove_unit_equal(x->unit, y->unit) ||
         a->axis_count != b->axis_count || a->role != b->role)
         return false;
     for (int d = 0; d < a->axis_count; d++)

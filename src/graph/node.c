@@ -269,15 +269,15 @@ int grove_node_list(const grove_node *node, const char *name, const double **num
     return count;
 }
 
-grove_dimension grove_node_list_unit(const grove_node *node, const char *name)
+grove_unit grove_node_list_unit(const grove_node *node, const char *name)
 {
     const grove_literal *items;
     int count = items_of(option(node, name, GROVE_NUMBER_LIST, GROVE_NUMBER_LIST), &items);
-    grove_dimension unit = {0};
+    grove_unit unit = {0};
 
     for (int i = 0; i < count; i++)
         if (items[i].kind == GROVE_LITERAL_NUMBER && !grove_unit_is_none(items[i].unit))
-            memcpy(&unit, &items[i].unit, sizeof(unit));
+            unit = items[i].unit;
     return unit;
 }
 
@@ -294,14 +294,12 @@ int grove_node_words(const grove_node *node, const char *name, const char *const
     return count;
 }
 
-grove_dimension grove_node_quantity(const grove_node *node, const char *name, double number[2])
+grove_unit grove_node_quantity(const grove_node *node, const char *name, double number[2])
 {
     const grove_literal *literal = option(node, name, GROVE_QUANTITY, GROVE_QUANTITY);
-    grove_dimension unit;
 
     number[0] = literal->number, number[1] = literal->imaginary;
-    memcpy(&unit, &literal->unit, sizeof(unit));
-    return unit;
+    return literal->unit;
 }
 
 bool grove_node_quantity_complex(const grove_node *node, const char *name)

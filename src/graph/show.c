@@ -19,7 +19,7 @@ static const char *shape_word(const grove_form *form)
 char *grove_node_describe(const grove_node *node)
 {
     grove_text text = {0};
-    grove_unit unit;
+    grove_unit unit = node->form.unit;
     char shown[48];
 
     if (node->kind == GROVE_NODE_LEAF) {
@@ -30,7 +30,6 @@ char *grove_node_describe(const grove_node *node)
     }
     if (node->class_ && node->class_->kind == GROVE_CLASS_ACTION)
         return grove_strdup("action");
-    memcpy(&unit, &node->form.unit, sizeof(unit));
     grove_text_add(&text, "%s %s", node->form.complex_ ? "complex" : "real",
                    shape_word(&node->form));
     if (node->form.shape == GROVE_VECTOR)

@@ -106,7 +106,7 @@ grove_node *grove_tree_constant(grove_tree *tree, const grove_literal *literal,
     for (int i = 0; i < literal->count; i++)
         node->form.complex_ = node->form.complex_ || literal->items[i].imaginary != 0;
     node->form.precision = precision;
-    memcpy(&node->form.unit, &first->unit, sizeof(node->form.unit));
+    node->form.unit = first->unit;
     return node;
 }
 

@@ -56,7 +56,7 @@ int grove_compute_data(grove_run *run, const grove_step *step, grove_value **val
         whole = whole && range[d].count == range[d].axis->size;
     *value = grove_value_bare(range, step->axes, node->form.shape, grove_form_elements(&node->form),
                               node->form.complex_, step->double_);
-    memcpy(&(*value)->unit, &node->form.unit, sizeof((*value)->unit));
+    (*value)->unit = node->form.unit;
     size_t bytes = (size_t)grove_value_cells(*value) * grove_value_cell_bytes(*value);
     (*value)->data = whole ? grove_devices_resident(run->session, node) : NULL;
     if ((*value)->data)

@@ -1,8 +1,6 @@
 /* Reductions: pass their input to an accumulator, as a whole or in chunks along sources. */
 #include "run/step.h"
 
-#include <string.h>
-
 static int add_input(grove_run *run, const grove_step *step, void *accumulator)
 {
     grove_session *session = run->session;
@@ -37,7 +35,7 @@ int grove_compute_reduction(grove_run *run, const grove_step *step, grove_value 
     if (!code)
         code = grove_accumulator_finish(accumulator, range, step->double_, step->flagged, value);
     if (!code)
-        memcpy(&(*value)->unit, &step->node->form.unit, sizeof((*value)->unit));
+        (*value)->unit = step->node->form.unit;
     grove_accumulator_free(accumulator);
     return code;
 }

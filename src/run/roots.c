@@ -238,7 +238,7 @@ static int take_result(grove_pipeline *line, const grove_node *node, grove_gathe
     grove_usage_seconds_for(session, node, "finish", began);
     if (code)
         return code;
-    memcpy(&(*result)->unit, &node->form.unit, sizeof(grove_unit));
+    (*result)->unit = node->form.unit;
     line->evaluation->results_keys[node->id] = facts->key;
     return 0;
 }

@@ -82,7 +82,7 @@ grove_value *grove_step_bare_value(const grove_run *run, const grove_step *step)
     grove_run_ranges(run, step, range);
     grove_value *value = grove_value_bare(range, step->axes, form->shape, grove_form_elements(form),
                                           form->complex_, step->double_);
-    memcpy(&value->unit, &form->unit, sizeof(value->unit));
+    value->unit = form->unit;
     value->gaps = grove_step_gaps(run->program, &run->walk->spot, step);
     return value;
 }

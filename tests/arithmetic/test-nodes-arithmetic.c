@@ -205,7 +205,7 @@ START_TEST(units_follow)
 {
     testing_tree(&t, "a = constant(3m)\nb = constant(2s)\nv = a / b\nq = a * a\nw = sqrt(q)\n"
                      "f = b^-1\nz = a + 0\nh = asin(a / w)\n");
-    grove_dimension v = testing_node(&t, "v")->form.unit, q = testing_node(&t, "q")->form.unit;
+    grove_unit v = testing_node(&t, "v")->form.unit, q = testing_node(&t, "q")->form.unit;
     ck_assert(v.m == 1 && v.s == -1);
     ck_assert(q.m == 2);
     ck_assert(testing_node(&t, "w")->form.unit.m == 1);

@@ -126,8 +126,8 @@ void grid_multiply(long double complex to[4], const long double complex a[4],
 
 /* ---- classes ---- */
 
-static void add(grove_node *node, const char *name, const char *axes, int vector,
-                grove_dimension unit, const void *data)
+static void add(grove_node *node, const char *name, const char *axes, int vector, grove_unit unit,
+                const void *data)
 {
     grove_form form = {.shape = vector ? GROVE_VECTOR : GROVE_SCALAR,
                        .vector = vector,
@@ -179,8 +179,8 @@ static int open_grid(grove_node *node)
                 index[p] = p;
                 station[i][p][k] = g->start[p][k] + g->rate[p][k] * (g->time[i] - g->time[0]);
             }
-    const grove_dimension none = {0}, m = {.m = 1}, s = {.s = 1}, hertz = {.s = -1},
-                          radian = {.rad = 1}, speed = {.m = 1, .s = -1};
+    const grove_unit none = {0}, m = {.m = 1}, s = {.s = 1}, hertz = {.s = -1}, radian = {.rad = 1},
+                     speed = {.m = 1, .s = -1};
     add(node, "time", "time", 0, s, g->time);
     add(node, "interval", "time", 0, s, g->interval);
     add(node, "freq", "freq", 0, hertz, g->freq);
@@ -202,7 +202,7 @@ static int open_field(grove_node *node)
 {
     const field *f = &field_now;
     grove_axis axis = {.name = "source", .size = f->sources};
-    const grove_dimension none = {0}, jansky = {.Jy = 1}, hertz = {.s = -1}, radian = {.rad = 1};
+    const grove_unit none = {0}, jansky = {.Jy = 1}, hertz = {.s = -1}, radian = {.rad = 1};
 
     ck_assert_int_eq(grove_node_add_axis(node, &axis), 0);
     add(node, "radec", "source", 2, radian, f->radec);

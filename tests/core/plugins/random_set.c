@@ -54,8 +54,8 @@ static int add_axes(grove_node *node, const set *s)
 
 /* ---- coordinates ---- */
 
-static const grove_dimension none = {0}, metre = {.m = 1}, second = {.s = 1}, hertz = {.s = -1},
-                             speed = {.m = 1, .s = -1}, radian = {.rad = 1};
+static const grove_unit none = {0}, metre = {.m = 1}, second = {.s = 1}, hertz = {.s = -1},
+                        speed = {.m = 1, .s = -1}, radian = {.rad = 1};
 
 typedef double coordinate(const set *s, const int64_t at[2], int e);
 
@@ -138,7 +138,7 @@ static int add_coordinates(grove_node *node, const set *s)
     const struct {
         const char *name, *axes;
         int size[2], vector;
-        grove_dimension unit;
+        grove_unit unit;
         coordinate *number;
     } all[] = {{"time", "time", {t, 1}, 0, second, time_of},
                {"interval", "time", {t, 1}, 0, second, interval_of},

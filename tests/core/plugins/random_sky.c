@@ -32,12 +32,11 @@ static int add_axis(grove_node *node, int64_t seed, int64_t sources)
 
 static int add_sources(grove_node *node, int64_t seed, int64_t sources)
 {
-    static const grove_dimension none = {0}, jansky = {.Jy = 1}, hertz = {.s = -1},
-                                 radian = {.rad = 1};
+    static const grove_unit none = {0}, jansky = {.Jy = 1}, hertz = {.s = -1}, radian = {.rad = 1};
     static const struct {
         const char *name;
         int vector, first; /* first: its place among the numbers of random_source */
-        const grove_dimension *unit;
+        const grove_unit *unit;
     } all[] = {
         {"radec", 2, 0, &radian},
         {"stokes", 4, 2, &jansky},
