@@ -24,10 +24,10 @@
 extern "C" {
 #endif
 
-/* Structures that plugins fill in (class, input, option, form, axis, kernel) have their sizes in
- * the descriptor: a plugin with others than this Grove's is refused. Structures that Grove fills in
- * (call, array) may grow at the end, and reach plugins by address only. grove_view, grove_range and
- * the structures of grove_call_product and the functions after it keep their size. */
+/* Structures that plugins fill in (class, functions, input, option, form, axis, kernel) have their
+ * sizes in the descriptor: a plugin with others than this Grove's is refused. Structures that Grove
+ * fills in (call, array) may grow at the end, and reach plugins by address only. grove_view,
+ * grove_range, and structures from grove_call_product on keep their size. */
 
 typedef struct grove_node grove_node;       /* a class with options and inputs, in a tree */
 typedef struct grove_literal grove_literal; /* a constant option */
@@ -35,8 +35,7 @@ typedef struct grove_literal grove_literal; /* a constant option */
 /* ---- kinds of inputs and options ---- */
 
 typedef enum {
-    /* Constant options, read by grove_node_number and friends (in base units: m, s, Hz, rad, Jy).
-     */
+    /* Constant options, read by grove_node_number and others (in base units: m, s, Hz, rad, Jy). */
     GROVE_BOOL = 1, /* true, false */
     GROVE_INTEGER,
     GROVE_NUMBER, /* a plain number */
@@ -64,8 +63,7 @@ typedef enum {
     GROVE_VALUE_ANGLE,
     GROVE_VALUE_FLUX,
     GROVE_VALUE_SPEED,
-    /* Inputs only: an object of kind `object` ("sky"), with members (obs.uvw) instead of a value.
-     */
+    /* Inputs only: an object of kind `object` ("sky"), with members (obs.uvw), without value. */
     GROVE_OBJECT = 128
 } grove_kind;
 
@@ -256,11 +254,11 @@ int grove_call_cholesky(const grove_call *call, const grove_cholesky *what);
 
 typedef enum {
     GROVE_CLASS_VALUE = 0,  /* computes its value: kernel, eval or device */
-    GROVE_CLASS_DATA,       /* a leaf with axes and members: open, read, close */
-    GROVE_CLASS_ACTION,     /* a root: begin, write, prepare, commit, abort */
+    GROVE_CLASS_DATA,       /* a leaf with axes and members: .data */
+    GROVE_CLASS_ACTION,     /* a root: .action */
     GROVE_CLASS_REDUCTION,  /* consumes the axes named by its option "over"; see .reduce */
     GROVE_CLASS_SELECTION,  /* picks a part along an axis: done by the framework */
-    GROVE_CLASS_ACCUMULATOR /* reduces all tiles of its inputs to one value: accumulate_... */
+    GROVE_CLASS_ACCUMULATOR /* reduces all tiles of its inputs to one value: .accumulator */
 } grove_class_kind;
 
 /* How flags of the inputs set flags of the result. */
@@ -310,12 +308,65 @@ typedef enum {
     GROVE_ROLE_IMAGINARY
 } grove_role;
 
-/* A node class. Fields that are left out are 0 or NULL. */
+/* Functions of classes of one kind. They may be NULL where nothing else is said; if they return an
+ * int, it is 0 or the code of grove_node_fail. State that changes in a run belongs to the run, not
+ * to the node: several runs may go on at once. */
+typedef struct {
+    int (*open)(grove_node *node); /* adds axes and members when the tree is built; not NULL */
+    /* Fills in one member of a block, from a background thread. */
+    int (*read)(const grove_node *node, void *run, const char *member, grove_array *out);
+} grove_data_functions;
+
+/* begin, then write (or drive; one is not NULL) for each tile in order, with inputs in the order of
+ * value inputs and value options, then prepare, then commit. Everything that can fail belongs in
+ * prepare; commit only puts results in place. All actions prepare before the first one commits. If
+ * anything fails before that, abort is called instead of commit and must restore the state before
+ * the run. After a failed begin, abort is not called. */
+typedef struct {
+    int (*begin)(const grove_node *node, void *run);
+    int (*write)(const grove_node *node, void *run, const grove_array *const *inputs, int count);
+    int (*prepare)(const grove_node *node, void *run);
+    int (*commit)(const grove_node *node, void *run);
+    void (*abort)(const grove_node *node, void *run);
+    /* Actions that fit: in place of write, for each tile, by the thread that runs the session. It
+     * may change the values of the objects of grove_node_renews in this tile, and sets *again to be
+     * called once more for the tile, with its inputs evaluated with them; nodes that do not depend
+     * on these objects are not evaluated or read again. */
+    int (*drive)(const grove_node *node, void *run, const grove_array *const *inputs, int count,
+                 bool *again);
+    int (*fit)(grove_node *node);    /* after grove_node_fit, before derivatives are made: fit.h */
+    int (*fitted)(grove_node *node); /* when they are known */
+} grove_action_functions;
+
+/* Images, histograms, sums over a whole observation: create, add, finish and free, not NULL, are on
+ * the host, by the thread that runs the session; call->args is NULL. Any cut of tiles must give the
+ * same, but for rounding. */
+typedef struct {
+    int (*create)(const grove_call *call, void **state); /* of grove_node_set_memory's bytes */
+    /* Gets parts of the inputs, one after the other in the order of tiles: each dense over its own
+     * axes, with flags if it has some; an input taken by station has baselines instead. An input
+     * without an axis that is cut comes again with each part. */
+    int (*add)(const grove_call *call, void *state, const grove_array *const *inputs, int count);
+    /* Fills the value over all of its axes, 0 and unflagged before. */
+    int (*finish)(const grove_call *call, void *state, grove_array *out);
+    void (*free)(const grove_node *node, void *state); /* then, or after a failure */
+    /* Adds the sums of `other` to `state`; then `other` is freed. With it there are as many states
+     * as threads, and memory for them; each gets pieces of every tile: then `add` is called by
+     * several threads at the same time, each with another state. */
+    int (*merge)(const grove_call *call, void *state, void *other);
+    /* On devices, both or neither; a part at a time; values that stay on a device: see keep.h. */
+    int (*device_add)(const grove_call *call, void *state, int count);
+    int (*device_merge)(const grove_call *call, void *state, void *other);
+    int (*walk)(const grove_call *call, void *state, grove_array *out, bool *again);
+    int (*device_finish)(const grove_call *call, void *state);
+} grove_accumulator_functions;
+
+/* A node class. Fields that are left out are 0 or NULL, functions as above. */
 typedef struct grove_class {
     uint16_t abi_major, abi_minor;
     uint32_t struct_size; /* sizes when the plugin was compiled, by GROVE_CLASS_HEAD */
     uint16_t input_size, option_size, form_size, axis_size, kernel_size;
-    uint16_t spare;
+    uint16_t data_size, action_size, accumulator_size;
     const char *name;
     const char *doc;        /* one sentence, then more after a newline */
     const char *output_doc; /* meaning of the value, with its unit */
@@ -335,9 +386,6 @@ typedef struct grove_class {
     const grove_option *options; /* NULL: none */
     const grove_form *output;    /* unless check sets one; NULL: a real scalar */
 
-    /* Functions may be NULL; if they return an int, it is 0 or the code of grove_node_fail. State
-     * that changes in a run belongs to the run, not to the node: several runs may go on at once. */
-
     /* After options and inputs are bound: check them, grove_node_set_output, _set_kernel,
      * _set_state, _consume. Called once when the tree is built. */
     int (*check)(grove_node *node);
@@ -351,10 +399,9 @@ typedef struct grove_class {
      * to compute it. NULL: always the host. */
     int (*device)(const grove_call *call);
 
-    /* Data leaves: open adds axes and members when the tree is built; read fills in one member of a
-     * block, from a background thread. */
-    int (*open)(grove_node *node);
-    int (*read)(const grove_node *node, void *run, const char *member, grove_array *out);
+    const grove_data_functions *data; /* each for its kind alone, which must have it */
+    const grove_action_functions *action;
+    const grove_accumulator_functions *accumulator;
     /* Frees the pointer of grove_node_set_user with the tree; also after a failed check, open. */
     void (*close)(grove_node *node);
 
@@ -363,17 +410,6 @@ typedef struct grove_class {
     int (*start)(const grove_node *node, void **run);
     void (*stop)(const grove_node *node, void *run);
 
-    /* Actions: begin, then write for each tile in order (inputs in the order of value inputs and
-     * value options), then prepare, then commit. Everything that can fail belongs in prepare;
-     * commit only puts results in place. All actions prepare before the first one commits. If
-     * anything fails before that, abort is called instead of commit and must restore the state
-     * before the run. After a failed begin, abort is not called. */
-    int (*begin)(const grove_node *node, void *run);
-    int (*write)(const grove_node *node, void *run, const grove_array *const *inputs, int count);
-    int (*prepare)(const grove_node *node, void *run);
-    int (*commit)(const grove_node *node, void *run);
-    void (*abort)(const grove_node *node, void *run);
-
     /* Rules of derivatives, "INPUT: RULE; INPUT: RULE": how the value changes where INPUT changes
      * by dINPUT, as an expression of the tree language in the inputs, the constant options, dINPUT
      * and the value: "x: value * dx" for exp. A rule with a complex result is linear in dINPUT for
@@ -381,48 +417,10 @@ typedef struct grove_class {
      * "x: step H": they are, over a change of the parm of at most H to both sides. */
     const char *tangent;
 
-    /* Actions that fit: in place of write, for each tile, by the thread that runs the session. It
-     * may change the values of the objects of grove_node_renews in this tile, and sets *again to
-     * have its inputs evaluated with them, and be called once more for the same tile. Nodes that do
-     * not depend on these objects are not evaluated or read again. Once it leaves *again false, the
-     * tile is done. */
-    int (*drive)(const grove_node *node, void *run, const grove_array *const *inputs, int count,
-                 bool *again);
-
-    /* Accumulators, the first four: images, histograms, sums over a whole observation. `new` makes
-     * the state, whose bytes check has set by grove_node_set_memory. `add` gets parts of the
-     * inputs, one after the other in the order of tiles: each dense over its own axes, with flags
-     * if it has some; an input taken by station has baselines instead. An input without an axis
-     * that is cut comes again with each part. `finish` fills the value over all of its axes, 0 and
-     * unflagged before. Then, or after a failure, `free`. All on the host, by the thread that runs
-     * the session; call->args is NULL. Any cut of tiles must give the same, but for rounding.
-     *
-     * A fifth may be left out: `merge` adds the sums of `other` to `state`; then `other` is freed.
-     * With it there are as many states as threads, and memory for them; each gets pieces of every
-     * tile: then `add` is called by several threads at the same time, each with another state. */
-    int (*accumulate_new)(const grove_call *call, void **state);
-    int (*accumulate_add)(const grove_call *call, void *state, const grove_array *const *inputs,
-                          int count);
-    int (*accumulate_finish)(const grove_call *call, void *state, grove_array *out);
-    void (*accumulate_free)(const grove_node *node, void *state);
-    int (*accumulate_merge)(const grove_call *call, void *state, void *other);
-
     /* An equivalent expression. Data leaves: in the inputs and, by its kind of object, the leaf:
      * "exp(1i * parm.value)"; an option of kind GROVE_AXIS_NAMES is, if not given, the axes of the
      * definition's indices. Values: in inputs and constant options; NULL: the node. */
     const char *(*expression)(const grove_node *node);
-
-    /* Actions that call grove_node_fit in check: `fit` is called when the tree is finished, before
-     * derivatives are made (grove_node_factor), and `fitted` when they are known (fit.h). */
-    int (*fit)(grove_node *node);
-    int (*fitted)(grove_node *node);
-
-    /* Accumulators on devices, both or neither; work a part at a time; and values that stay on a
-     * device: see keep.h */
-    int (*accumulate_device_add)(const grove_call *call, void *state, int count);
-    int (*accumulate_device_merge)(const grove_call *call, void *state, void *other);
-    int (*accumulate_walk)(const grove_call *call, void *state, grove_array *out, bool *again);
-    int (*accumulate_device_finish)(const grove_call *call, void *state);
 } grove_class;
 
 #define GROVE_CLASS(name)                                                                          \
@@ -432,7 +430,9 @@ typedef struct grove_class {
     .abi_major = GROVE_ABI_MAJOR, .abi_minor = GROVE_ABI_MINOR,                                    \
     .struct_size = sizeof(grove_class), .input_size = sizeof(grove_input),                         \
     .option_size = sizeof(grove_option), .form_size = sizeof(grove_form),                          \
-    .axis_size = sizeof(grove_axis), .kernel_size = sizeof(grove_kernel), .name = #class_name
+    .axis_size = sizeof(grove_axis), .kernel_size = sizeof(grove_kernel),                          \
+    .data_size = sizeof(grove_data_functions), .action_size = sizeof(grove_action_functions),      \
+    .accumulator_size = sizeof(grove_accumulator_functions), .name = #class_name
 
 /* ---- functions that a class may call with its node ---- */
 
@@ -485,8 +485,7 @@ const char *grove_node_input_reducer(const grove_node *node, int k, const grove_
 /* The span of an axis of this kind that was reduced before input k: span[0], [1] edges of its
  * cells, [2] mean of their centres. False: no such axis, or no coordinates. Only in check. */
 bool grove_node_input_span(const grove_node *node, int k, int kind, double span[3]);
-/* The number given for a value input or value option, if it is a constant real scalar; else false.
- */
+/* The number given for a value input or value option, if that is a constant real scalar. */
 bool grove_node_input_constant(const grove_node *node, int k, double *number);
 /* The numbers of input k if they are known when the tree is built: a constant member of a leaf in
  * double precision (*count numbers, dense); else NULL. */

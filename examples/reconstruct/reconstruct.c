@@ -65,10 +65,9 @@ GROVE_CLASS(sought_image) = {
     .kind = GROVE_CLASS_DATA,
     .object = "sought_image",
     .inputs = image_inputs,
-    .open = open_image,
+    .data = &(const grove_data_functions){.open = open_image, .read = read_image},
     .start = start_image,
     .stop = stop_image,
-    .read = read_image,
     .example = "x = sought_image(sky_grid(obs, size=8, cell=20arcsec))",
 };
 
@@ -256,7 +255,7 @@ GROVE_CLASS(reconstruct) = {
     .check = check,
     .start = start,
     .stop = stop,
-    .drive = drive,
+    .action = &(const grove_action_functions){.drive = drive},
     .example = "y = sought_image(sky_grid(obs, size=8, cell=20arcsec))\n"
                "found = reconstruct(y, dirty_image(obs.data, obs, size=8, cell=20arcsec), "
                "2Jy * y.value / 1Jy, 3, steps=2)",

@@ -180,6 +180,12 @@ static int prepare(const grove_node *node, void *run)
     return code;
 }
 
+static const grove_action_functions functions = {
+    .begin = begin,
+    .write = write_block,
+    .prepare = prepare,
+};
+
 GROVE_CLASS(compare) = {
     GROVE_CLASS_HEAD(compare),
     .doc = "Compares two values and prints how far they are apart.\n"
@@ -194,8 +200,6 @@ GROVE_CLASS(compare) = {
     .check = check,
     .start = start,
     .stop = stop,
-    .begin = begin,
-    .write = write_block,
-    .prepare = prepare,
+    .action = &functions,
     .example = "same = compare(V, obs.data, tolerance=1e-5)",
 };

@@ -348,8 +348,7 @@ GROVE_CLASS(observe) = {
     .options = options,
     .kind = GROVE_CLASS_DATA,
     .object = "observation",
-    .open = open_observation,
-    .read = read_member,
+    .data = &(const grove_data_functions){.open = open_observation, .read = read_member},
     .close = close_observation,
     .example = "obs = observe(array=\"vla-c\", phase_centre=\"05h42m36.1s 49d51m07s\", "
                "hour_angle=-2h..2h, integration=10s, frequency=1.4GHz, channels=64, "

@@ -259,6 +259,12 @@ static int prepare(const grove_node *node, void *run)
     return 0;
 }
 
+static const grove_action_functions functions = {
+    .begin = begin,
+    .write = write_block,
+    .prepare = prepare,
+};
+
 GROVE_CLASS(print) = {
     GROVE_CLASS_HEAD(print),
     .doc = "Prints a value as a table: a row for each cell, with its coordinates and numbers.\n"
@@ -272,8 +278,6 @@ GROVE_CLASS(print) = {
     .check = check,
     .start = start,
     .stop = stop,
-    .begin = begin,
-    .write = write_block,
-    .prepare = prepare,
+    .action = &functions,
     .example = "print(mean(V, over=time), rows=10)",
 };

@@ -391,6 +391,13 @@ static int prepare(const grove_node *node, void *run)
     return 0;
 }
 
+static const grove_action_functions functions = {
+    .begin = begin,
+    .write = write_block,
+    .prepare = prepare,
+    .abort = abort_run,
+};
+
 GROVE_CLASS(save) = {
     GROVE_CLASS_HEAD(save),
     .doc = "Saves a value with its axes: as CSV, or for NumPy.\n"
@@ -407,9 +414,6 @@ GROVE_CLASS(save) = {
     .check = check,
     .start = start,
     .stop = stop,
-    .begin = begin,
-    .write = write_block,
-    .prepare = prepare,
-    .abort = abort_run,
+    .action = &functions,
     .example = "save(V, to=\"visibilities.npy\")",
 };

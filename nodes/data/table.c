@@ -222,8 +222,7 @@ GROVE_CLASS(table) = {
     .options = options,
     .kind = GROVE_CLASS_DATA,
     .object = "table",
-    .open = open_table,
-    .read = read_member,
+    .data = &(const grove_data_functions){.open = open_table, .read = read_member},
     .close = close_table,
     .example = "g = table(\"gains.csv\", obs=obs, outside=edge)",
 };

@@ -485,11 +485,10 @@ GROVE_CLASS(parm) = {
     .options = options,
     .kind = GROVE_CLASS_DATA,
     .object = "parm",
-    .open = open_parm,
+    .data = &(const grove_data_functions){.open = open_parm, .read = read_parm},
     .close = close_parm,
     .start = start,
     .stop = stop,
-    .read = read_parm,
     .expression = express,
     .example = "A[p] = parm(\"A\", obs=obs, jones=diagonal, time=60s, init=1)",
 };

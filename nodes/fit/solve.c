@@ -465,6 +465,16 @@ static void close_solve(grove_node *node)
     grove_node_set_user(node, NULL);
 }
 
+static const grove_action_functions functions = {
+    .begin = solve_begin,
+    .prepare = solve_prepare,
+    .commit = solve_commit,
+    .abort = solve_abort,
+    .drive = solve_drive,
+    .fit = fit,
+    .fitted = fitted,
+};
+
 GROVE_CLASS(solve) = {
     GROVE_CLASS_HEAD(solve),
     .doc =
@@ -483,15 +493,9 @@ GROVE_CLASS(solve) = {
     .options = options,
     .kind = GROVE_CLASS_ACTION,
     .check = check,
-    .fit = fit,
-    .fitted = fitted,
+    .action = &functions,
     .close = close_solve,
     .start = solve_start,
-    .begin = solve_begin,
-    .drive = solve_drive,
-    .prepare = solve_prepare,
-    .commit = solve_commit,
-    .abort = solve_abort,
     .stop = solve_stop,
     .example = "fit = solve(M[p,q] * parm(\"A\", init=1), V[p,q], max_iterations=30)",
 };

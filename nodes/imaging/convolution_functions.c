@@ -431,6 +431,13 @@ static void end(const grove_node *node, void *state)
     free(state);
 }
 
+static const grove_accumulator_functions functions = {
+    .create = begin,
+    .add = add,
+    .finish = finish,
+    .free = end,
+};
+
 GROVE_CLASS(convolution_functions) = {
     GROVE_CLASS_HEAD(convolution_functions),
     .doc =
@@ -453,10 +460,7 @@ GROVE_CLASS(convolution_functions) = {
     .options = options,
     .kind = GROVE_CLASS_ACCUMULATOR,
     .check = check,
-    .accumulate_new = begin,
-    .accumulate_add = add,
-    .accumulate_finish = finish,
-    .accumulate_free = end,
+    .accumulator = &functions,
     .close = close_node,
     .example =
         "C = convolution_functions(beam_airy(sky_grid(obs, size=17, cell=20arcsec), obs, "

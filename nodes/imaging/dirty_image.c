@@ -434,11 +434,18 @@ static const char *expression(const grove_node *node)
     return ((const imager *)grove_node_user(node))->expression;
 }
 
+static const grove_accumulator_functions functions = {
+    .create = imager_begin,
+    .add = imager_add,
+    .finish = imager_finish,
+    .free = imager_end,
+    .device_add = imager_add_on_device,
+    .device_merge = imager_merge_device,
+    .walk = imager_walk,
+};
+
 #define IMAGER                                                                                     \
-    .group = "images", .kind = GROVE_CLASS_ACCUMULATOR, .accumulate_new = imager_begin,            \
-    .accumulate_add = imager_add, .accumulate_walk = imager_walk,                                  \
-    .accumulate_finish = imager_finish, .accumulate_free = imager_end,                             \
-    .accumulate_device_add = imager_add_on_device, .accumulate_device_merge = imager_merge_device, \
+    .group = "images", .kind = GROVE_CLASS_ACCUMULATOR, .accumulator = &functions,                 \
     .close = close_node
 
 GROVE_CLASS(dirty_image) = {

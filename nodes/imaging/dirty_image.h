@@ -65,7 +65,7 @@ int imager_walk(const grove_call *call, void *state, grove_array *out, bool *aga
 int imager_finish(const grove_call *call, void *state, grove_array *out);
 void imager_end(const grove_node *node, void *state);
 
-/* accumulate_device_add and accumulate_device_merge. */
+/* device_add and device_merge. */
 int imager_add_on_device(const grove_call *call, void *state, int count);
 int imager_merge_device(const grove_call *call, void *state, void *other);
 

@@ -488,6 +488,13 @@ GROVE_CLASS(g2g) = {
                "size=8, cell=20arcsec, w_terms=false, oversampling=8)",
 };
 
+static const grove_accumulator_functions g2g_diagonal_functions = {
+    .create = g2g_diagonal_new,
+    .add = g2g_diagonal_add,
+    .finish = g2g_diagonal_finish,
+    .free = g2g_diagonal_free,
+};
+
 GROVE_CLASS(g2g_diagonal) = {
     GROVE_CLASS_HEAD(g2g_diagonal),
     .doc = "The compressed diagonal of g2g: which functions visibilities take, and where.\nEntries "
@@ -500,10 +507,7 @@ GROVE_CLASS(g2g_diagonal) = {
     .options = diagonal_options,
     .kind = GROVE_CLASS_ACCUMULATOR,
     .check = g2g_diagonal_check,
-    .accumulate_new = g2g_diagonal_new,
-    .accumulate_add = g2g_diagonal_add,
-    .accumulate_finish = g2g_diagonal_finish,
-    .accumulate_free = g2g_diagonal_free,
+    .accumulator = &g2g_diagonal_functions,
     .close = g2g_diagonal_close,
     .example = "D = g2g_diagonal(obs, size=8, cell=20arcsec, w_terms=false, functions="
                "convolution_functions(1, obs, size=8, cell=20arcsec, w_terms=false, "

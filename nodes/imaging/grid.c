@@ -529,6 +529,17 @@ static void end(const grove_node *node, void *state)
     free(g);
 }
 
+static const grove_accumulator_functions grid_functions = {
+    .create = begin,
+    .add = add,
+    .finish = finish,
+    .free = end,
+    .device_add = grid_add_on_device,
+    .device_merge = grid_merge_device,
+    .walk = walk,
+    .device_finish = grid_finish_on_device,
+};
+
 GROVE_CLASS(grid) = {
     GROVE_CLASS_HEAD(grid),
     .doc =
@@ -549,16 +560,18 @@ GROVE_CLASS(grid) = {
     .kind = GROVE_CLASS_ACCUMULATOR,
     .check = check,
     .expression = expression,
-    .accumulate_new = begin,
-    .accumulate_add = add,
-    .accumulate_walk = walk,
-    .accumulate_device_add = grid_add_on_device,
-    .accumulate_device_merge = grid_merge_device,
-    .accumulate_device_finish = grid_finish_on_device,
-    .accumulate_finish = finish,
-    .accumulate_free = end,
+    .accumulator = &grid_functions,
     .close = close_node,
     .example = "planes = grid(obs.data, obs, size=8, cell=20arcsec)",
+};
+
+static const grove_accumulator_functions sum_of_weights_functions = {
+    .create = begin,
+    .add = add_sum,
+    .finish = grid_finish_sum,
+    .free = end,
+    .device_add = grid_add_sum_on_device,
+    .device_merge = grid_merge_sum,
 };
 
 GROVE_CLASS(sum_of_weights) = {
@@ -577,12 +590,7 @@ GROVE_CLASS(sum_of_weights) = {
     .options = sum_options,
     .kind = GROVE_CLASS_ACCUMULATOR,
     .check = check_sum,
-    .accumulate_new = begin,
-    .accumulate_add = add_sum,
-    .accumulate_device_add = grid_add_sum_on_device,
-    .accumulate_device_merge = grid_merge_sum,
-    .accumulate_finish = grid_finish_sum,
-    .accumulate_free = end,
+    .accumulator = &sum_of_weights_functions,
     .close = close_node,
     .example = "total = sum_of_weights(obs.data, obs)",
 };

@@ -354,6 +354,13 @@ static int prepare(const grove_node *node, void *run)
     return 0;
 }
 
+static const grove_action_functions functions = {
+    .begin = begin,
+    .write = write_block,
+    .prepare = prepare,
+    .abort = abort_run,
+};
+
 GROVE_CLASS(image) = {
     GROVE_CLASS_HEAD(image),
     .doc =
@@ -374,10 +381,7 @@ GROVE_CLASS(image) = {
     .check = check,
     .start = start,
     .stop = stop,
-    .begin = begin,
-    .write = write_block,
-    .prepare = prepare,
-    .abort = abort_run,
+    .action = &functions,
     .close = close_node,
     .example = "image(dirty, to=\"obs-dirty.fits\", unit=\"Jy/beam\")",
 };

@@ -470,8 +470,7 @@ GROVE_CLASS(image_model) = {
     .options = options,
     .kind = GROVE_CLASS_DATA,
     .object = "image",
-    .open = open_model,
-    .read = read_member,
+    .data = &(const grove_data_functions){.open = open_model, .read = read_member},
     .close = close_model,
     .example = "M = image_model(\"model.fits\", obs)",
 };

@@ -137,8 +137,7 @@ GROVE_CLASS(sky_grid) = {
     .options = options,
     .kind = GROVE_CLASS_DATA,
     .object = "sky",
-    .open = open_raster,
-    .read = read_member,
+    .data = &(const grove_data_functions){.open = open_raster, .read = read_member},
     .close = close_raster,
     .example = "R = sky_grid(obs, size=256, cell=4arcsec)",
 };

@@ -175,6 +175,14 @@ static void end(const grove_node *node, void *state)
     free(state);
 }
 
+static const grove_accumulator_functions functions = {
+    .create = begin,
+    .add = add,
+    .finish = finish,
+    .free = end,
+    .walk = walk,
+};
+
 GROVE_CLASS(uv_density) = {
     GROVE_CLASS_HEAD(uv_density),
     .doc =
@@ -191,10 +199,6 @@ GROVE_CLASS(uv_density) = {
     .kind = GROVE_CLASS_ACCUMULATOR,
     .check = check,
     .close = close_node,
-    .accumulate_new = begin,
-    .accumulate_add = add,
-    .accumulate_walk = walk,
-    .accumulate_finish = finish,
-    .accumulate_free = end,
+    .accumulator = &functions,
     .example = "D = uv_density(obs, size=512, cell=2arcsec)",
 };

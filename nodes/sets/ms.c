@@ -588,8 +588,7 @@ GROVE_CLASS(ms) = {
     .kind = GROVE_CLASS_DATA,
     .serial_io = true,
     .object = "observation",
-    .open = open_set,
-    .read = read_member,
+    .data = &(const grove_data_functions){.open = open_set, .read = read_member},
     .close = close_set,
     .example = "obs = ms(\"observed.ms\", column=\"DATA\")",
 };

@@ -566,6 +566,9 @@ static void close_node(grove_node *node)
     grove_node_set_user(node, NULL);
 }
 
+static const grove_action_functions functions = {
+    .begin = begin, .write = write, .prepare = prepare, .commit = commit, .abort = abort_run};
+
 GROVE_CLASS(sink) = {
     GROVE_CLASS_HEAD(sink),
     .doc =
@@ -585,11 +588,7 @@ GROVE_CLASS(sink) = {
     .check = sink_check,
     .start = start,
     .stop = stop,
-    .begin = begin,
-    .write = write,
-    .prepare = prepare,
-    .commit = commit,
-    .abort = abort_run,
+    .action = &functions,
     .close = close_node,
     .example = "write = sink(V, obs, to=\"simulated.ms\", column=\"DATA\")",
 };

@@ -366,8 +366,7 @@ GROVE_CLASS(sky_model) = {
     .options = options,
     .kind = GROVE_CLASS_DATA,
     .object = "sky",
-    .open = open_sky,
-    .read = read_patch,
+    .data = &(const grove_data_functions){.open = open_sky, .read = read_patch},
     .close = free_patches,
     .example = "S = sky_model(\"3C147.lsm.html\")",
 };

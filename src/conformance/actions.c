@@ -218,11 +218,15 @@ static const grove_input failure_inputs[] = {
     {0},
 };
 
-static const grove_class failure = {
-    GROVE_CLASS_HEAD(test_failure), .doc = "An action that fails, for tests of other actions.",
-    .output_doc = "nothing",        .group = "actions",
-    .inputs = failure_inputs,       .kind = GROVE_CLASS_ACTION,
-    .write = write_failure,         .example = "f = test_failure(1)"};
+static const grove_class failure = {GROVE_CLASS_HEAD(test_failure),
+                                    .doc = "An action that fails, for tests of other actions.",
+                                    .output_doc = "nothing",
+                                    .group = "actions",
+                                    .inputs = failure_inputs,
+                                    .kind = GROVE_CLASS_ACTION,
+                                    .action =
+                                        &(const grove_action_functions){.write = write_failure},
+                                    .example = "f = test_failure(1)"};
 
 void grove_conformance_aborts(grove_conformance *c)
 {

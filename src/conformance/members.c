@@ -63,7 +63,7 @@ static bool read_block(grove_conformance *c, const leaf_run *leaf, const grove_m
     block->data = guarded((size_t)block->cells * bytes);
     if (member->form.flags)
         block->flags = guarded((size_t)block->cells);
-    int code = c->class_->read(leaf->node, leaf->run, member->name, block);
+    int code = c->class_->data->read(leaf->node, leaf->run, member->name, block);
     if (!grove_conformance_done(c, code, member->name))
         return false;
     if (is_intact(block->data, (size_t)block->cells * bytes) &&
@@ -150,7 +150,7 @@ static void check_member(grove_conformance *c, const leaf_run *leaf, const grove
         grove_conformance_fail(c, "member %s has no text", member->name);
     if (member->data)
         return;
-    if (c->class_->read)
+    if (c->class_->data->read)
         check_blocks(c, leaf, member);
     else
         grove_conformance_fail(c, "member %s has no data, and the class no .read", member->name);

@@ -40,7 +40,7 @@ static int open_probe(grove_node *node)
                                     .unit = {.Jy = 1},
                                     .flags = true};
     static const grove_form weight = {.shape = GROVE_MATRIX, .precision = GROVE_PRECISION_SINGLE};
-    int code = observe_of(node)->open(node);
+    int code = observe_of(node)->data->open(node);
 
     if (!code)
         code = grove_node_add_member(node, "data", "time baseline freq", &data, NULL, "data");
@@ -56,7 +56,7 @@ static int read_probe(const grove_node *node, void *run, const char *member, gro
     float *to = out->data;
 
     if (!weight && strcmp(member, "data") != 0)
-        return observe_of(node)->read(node, run, member, out);
+        return observe_of(node)->data->read(node, run, member, out);
     for (int64_t i = 0; i < out->cells; i++) {
         int64_t at[3], rest = i;
         for (int d = 2; d >= 0; d--) {
@@ -84,11 +84,20 @@ grove_probe_change *grove_probe_of_parms(void)
     return &changes;
 }
 
+static const grove_data_functions *parm_of(const grove_node *node)
+{
+    return grove_classes_find(node->tree->classes, "parm", NULL)->data;
+}
+
+static int open_parm(grove_node *node)
+{
+    return parm_of(node)->open(node);
+}
+
 static int read_parm(const grove_node *node, void *run, const char *member, grove_array *out)
 {
-    const grove_class *parm = grove_classes_find(node->tree->classes, "parm", NULL);
     const char *name = grove_node_property(node, "name");
-    int parts = out->form->complex_ ? 2 : 1, code = parm->read(node, run, member, out);
+    int parts = out->form->complex_ ? 2 : 1, code = parm_of(node)->read(node, run, member, out);
     bool meant = grove_equal(changes.parm, name) && grove_equal(changes.member, member);
     uint64_t seed = (uint64_t)(name[0] * 256 + member[0]);
     double *to = out->data;
@@ -112,6 +121,7 @@ static int read_parm(const grove_node *node, void *run, const char *member, grov
 
 static int register_parm(grove_classes *classes, grove_error *error)
 {
+    static const grove_data_functions functions = {.open = open_parm, .read = read_parm};
     const grove_class *parm = grove_classes_find(classes, "parm", error);
 
     if (!parm)
@@ -119,7 +129,7 @@ static int register_parm(grove_classes *classes, grove_error *error)
     grove_class probe = *parm;
     probe.name = "test_parm";
     probe.doc = "A parm with coefficients that change, for tests of classes.";
-    probe.read = read_parm;
+    probe.data = &functions;
     return grove_classes_add(classes, &probe, error);
 }
 
@@ -150,19 +160,21 @@ static int open_image(grove_node *node)
 
 static int register_image(grove_classes *classes, grove_error *error)
 {
+    static const grove_data_functions functions = {.open = open_image};
     static const grove_class probe = {GROVE_CLASS_HEAD(test_image),
                                       .doc = "An image of the sky, for tests of classes.",
                                       .output_doc = "an object: its member is value",
                                       .group = "data",
                                       .kind = GROVE_CLASS_DATA,
                                       .object = "image",
-                                      .open = open_image};
+                                      .data = &functions};
 
     return grove_classes_add(classes, &probe, error);
 }
 
 int grove_probe_register(grove_classes *classes, grove_error *error)
 {
+    static const grove_data_functions functions = {.open = open_probe, .read = read_probe};
     const grove_class *observe = grove_classes_find(classes, "observe", error);
 
     if (!observe)
@@ -174,8 +186,7 @@ int grove_probe_register(grove_classes *classes, grove_error *error)
     grove_class probe = *observe;
     probe.name = "test_observation";
     probe.doc = "An observation with data and flags, for tests of classes.";
-    probe.open = open_probe;
-    probe.read = read_probe;
+    probe.data = &functions;
     int code = grove_classes_add(classes, &probe, error);
     code = code ? code : register_parm(classes, error);
     return code ? code : register_image(classes, error);

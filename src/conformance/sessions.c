@@ -232,7 +232,7 @@ static void check_variants(grove_conformance *c, grove_node *node, bool single, 
         good = evaluate(c, node, &options, &other);
         if (good) {
             bool merges = grove_node_accumulates(node) && options.threads > 1 &&
-                          node->class_->accumulate_merge;
+                          node->class_->accumulator->merge;
             good = accumulates(node) ? are_near(c, node, &first, &other, single, merges, what)
                                      : are_equal(c, node, &first, &other, what);
             release(&other);

@@ -166,9 +166,9 @@ static int call_class(grove_node *node)
     grove_class_lock(class_);
     if (!code && class_->check)
         code = class_->check(node);
-    if (!code && class_->open)
-        code = class_->open(node);
-    if (class_->open)
+    if (!code && class_->data)
+        code = class_->data->open(node);
+    if (class_->data)
         note_files(node);
     grove_class_unlock(class_);
     if (!code && node->axis_count > GROVE_VALUE_AXES)

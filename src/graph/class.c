@@ -58,6 +58,9 @@ static int check_sizes(const grove_class *class_, const char *name, grove_error 
         {"form", class_->form_size, sizeof(grove_form)},
         {"axis", class_->axis_size, sizeof(grove_axis)},
         {"kernel", class_->kernel_size, sizeof(grove_kernel)},
+        {"data_functions", class_->data_size, sizeof(grove_data_functions)},
+        {"action_functions", class_->action_size, sizeof(grove_action_functions)},
+        {"accumulator_functions", class_->accumulator_size, sizeof(grove_accumulator_functions)},
     };
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
@@ -280,41 +283,53 @@ static int count_values(const grove_class *class_)
     return count;
 }
 
-/* Accumulators must have all functions of their kind, and no function that computes in another
- * way. */
-static int check_accumulator(const grove_class *class_, grove_error *error)
+/* A class has the table of functions of its kind, and no other. */
+static int check_tables(const grove_class *class_, grove_error *error)
 {
     const struct {
-        const char *name;
+        const char *name, *kind;
+        grove_class_kind of;
         bool given;
-    } functions[] = {
-        {"accumulate_new", class_->accumulate_new != NULL},
-        {"accumulate_add", class_->accumulate_add != NULL},
-        {"accumulate_finish", class_->accumulate_finish != NULL},
-        {"accumulate_free", class_->accumulate_free != NULL},
-        {"accumulate_merge", class_->accumulate_merge != NULL},
-        {"accumulate_device_add", class_->accumulate_device_add != NULL},
-        {"accumulate_device_merge", class_->accumulate_device_merge != NULL},
-        {"check", class_->check != NULL}, /* sets the bytes of the state */
+    } tables[] = {
+        {"data", "DATA", GROVE_CLASS_DATA, class_->data != NULL},
+        {"action", "ACTION", GROVE_CLASS_ACTION, class_->action != NULL},
+        {"accumulator", "ACCUMULATOR", GROVE_CLASS_ACCUMULATOR, class_->accumulator != NULL},
     };
-    bool accumulates = class_->kind == GROVE_CLASS_ACCUMULATOR;
 
-    for (int i = 0; i < 8; i++) {
-        bool optional = i >= 4 && i < 7 && !(i > 4 && functions[11 - i].given);
-        if (accumulates && !optional && !functions[i].given)
-            return misfit(class_->name, error, "its %s is missing", functions[i].name);
-        if (!accumulates && i < 7 && functions[i].given)
+    for (int i = 0; i < 3; i++)
+        if (tables[i].given != (class_->kind == tables[i].of))
             return misfit(class_->name, error,
-                          "it has %s, which is for classes of the kind GROVE_CLASS_ACCUMULATOR",
-                          functions[i].name);
-    }
-    if (class_->accumulate_walk && (!accumulates || class_->accumulate_merge))
+                          ".%s is for classes of the kind GROVE_CLASS_%s, which must have it",
+                          tables[i].name, tables[i].kind);
+    if (class_->data && !class_->data->open)
+        return misfit(class_->name, error, ".data has no open");
+    if (class_->action && !class_->action->write == !class_->action->drive)
+        return misfit(class_->name, error, ".action must have a write or a drive, not both");
+    return 0;
+}
+
+static int check_accumulator(const grove_class *class_, grove_error *error)
+{
+    const grove_accumulator_functions *f = class_->accumulator;
+
+    if (!f)
+        return 0;
+    const char *missing = !f->create                           ? "create"
+                          : !f->add                            ? "add"
+                          : !f->finish                         ? "finish"
+                          : !f->free                           ? "free"
+                          : f->device_merge && !f->device_add  ? "device_add"
+                          : f->device_add && !f->device_merge  ? "device_merge"
+                          : f->device_finish && !f->device_add ? "device_add"
+                                                               : NULL;
+    if (missing)
+        return misfit(class_->name, error, ".accumulator has no %s", missing);
+    if (!class_->check) /* it sets the bytes of the state */
+        return misfit(class_->name, error, "its check is missing");
+    if (f->walk && f->merge)
         return misfit(class_->name, error,
-                      "it has accumulate_walk, which is for accumulators without accumulate_merge");
-    if (class_->accumulate_device_finish && !class_->accumulate_device_add)
-        return misfit(class_->name, error,
-                      "it has accumulate_device_finish without accumulate_device_add");
-    if (accumulates && (class_->kernel || class_->eval || class_->device))
+                      ".accumulator has a walk, which is for those without merge");
+    if (class_->kernel || class_->eval || class_->device)
         return misfit(class_->name, error,
                       "it has a kernel, eval or device, which an accumulator must not have");
     return 0;
@@ -324,25 +339,15 @@ static int check_functions(const grove_class *class_, grove_error *error)
 {
     static const int operands[GROVE_ROLE_IMAGINARY + 1] = {0, 2, 2, 1, 2, 2, 1, 1, 1, 1, 0,
                                                            0, 1, 1, 1, 1, 2, 1, 2, 4, 1, 1};
-    const char *missing = NULL;
     char fault[GROVE_FAULT_BYTES];
     int values = count_values(class_), wanted = operands[class_->role];
 
-    if (class_->kind == GROVE_CLASS_DATA)
-        missing = class_->open ? NULL : "open";
-    else if (class_->kind == GROVE_CLASS_ACTION)
-        missing = class_->write || class_->drive ? NULL : "write";
-    else if (class_->kind == GROVE_CLASS_VALUE && !class_->kernel &&
-             !grove_class_takes_arrays(class_) && !class_->check)
-        missing = "kernel, eval or device";
-    if (missing)
-        return misfit(class_->name, error, "its %s is missing", missing);
+    if (class_->kind == GROVE_CLASS_VALUE && !class_->kernel && !grove_class_takes_arrays(class_) &&
+        !class_->check)
+        return misfit(class_->name, error, "its kernel, eval or device is missing");
     if (class_->kernel && class_->device)
         return misfit(class_->name, error,
                       "it has a kernel and a device; a device launches its kernels itself");
-    if (class_->drive && (class_->kind != GROVE_CLASS_ACTION || class_->write))
-        return misfit(class_->name, error,
-                      "it has a drive, which is for actions, in place of their write");
     if (class_->stop && !class_->start)
         return misfit(class_->name, error, "it has a stop, but no start");
     if ((class_->kind == GROVE_CLASS_REDUCTION || class_->kind == GROVE_CLASS_SELECTION) &&
@@ -401,7 +406,8 @@ static int check_class(const grove_class *class_, const char *name, grove_error 
     if (!class_->doc || !class_->doc[0])
         return misfit(name, error, "has no text");
     if ((code = check_ports(class_, error)) || (code = check_kind(class_, error)) ||
-        (code = check_functions(class_, error)) || (code = check_accumulator(class_, error)))
+        (code = check_tables(class_, error)) || (code = check_accumulator(class_, error)) ||
+        (code = check_functions(class_, error)))
         return code;
     return 0;
 }

@@ -53,7 +53,7 @@ bool grove_node_renews_leaf(const grove_node *action, const grove_node *leaf)
 
 bool grove_node_drives(const grove_node *node)
 {
-    return node->class_ && node->class_->drive;
+    return node->class_ && node->class_->action && node->class_->action->drive;
 }
 
 void grove_node_leave_inputs(grove_node *node)

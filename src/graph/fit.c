@@ -501,11 +501,11 @@ int grove_tree_attach_derivatives(grove_tree *tree)
             continue;
         node->fit->whole = node->inputs[node->fit->model];
         node->fit->own_inputs = node->input_count;
-        code = call_class(node, node->class_->fit);
+        code = call_class(node, node->class_->action->fit);
         if (!code)
             code = attach(node);
         if (!code)
-            code = call_class(node, node->class_->fitted);
+            code = call_class(node, node->class_->action->fitted);
     }
     return code;
 }

@@ -149,7 +149,7 @@ bool grove_node_find_missing(const grove_node *obs, int64_t first, int64_t times
         if (grove_equal(obs->members[i].name, "missing") && obs->members[i].form.flags)
             m = &obs->members[i];
     if (!m || m->axis_count != 2 || m->axes[0]->kind != GROVE_AXIS_TIME ||
-        m->axes[1]->kind != GROVE_AXIS_BASELINE || !obs->class_->read || obs->class_->start)
+        m->axes[1]->kind != GROVE_AXIS_BASELINE || !obs->class_->data->read || obs->class_->start)
         return false;
     const int64_t cells = times * m->axes[1]->size;
     grove_array out = {.flags = missing,
@@ -159,7 +159,7 @@ bool grove_node_find_missing(const grove_node *obs, int64_t first, int64_t times
                        .elements = 1,
                        .form = &m->form};
     out.data = grove_alloc((size_t)cells * sizeof(double));
-    const int code = obs->class_->read(obs, NULL, m->name, &out);
+    const int code = obs->class_->data->read(obs, NULL, m->name, &out);
     free(out.data);
     return !code;
 }

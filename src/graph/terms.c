@@ -416,7 +416,7 @@ void grove_tree_check_terms(grove_tree *tree)
         check_angle(&c, tree->nodes[i]);
     for (size_t i = 0; i < tree->action_count; i++) {
         const grove_node *action = tree->actions[i];
-        if (!action->target && !action->class_->commit && !action->class_->drive)
+        if (!action->target && !action->class_->action->commit && !grove_node_drives(action))
             continue;
         for (int k = 0; k < action->input_count; k++) {
             check_one_sided(&c, action, k);

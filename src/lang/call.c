@@ -147,7 +147,7 @@ static bool is_dropped(const grove_class *class_, const grove_argument *argument
 {
     int position = 0;
 
-    for (size_t i = 0; i < count && !class_->drive; i++) {
+    for (size_t i = 0; i < count && !(class_->action && class_->action->drive); i++) {
         const grove_operand *operand = &arguments[i].operand;
         const char *name = arguments[i].name ? arguments[i].name : slot_name(class_, position++);
         if (name && !strcmp(name, "to") && operand->kind == GROVE_OPERAND_LITERAL &&

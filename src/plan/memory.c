@@ -121,7 +121,7 @@ int grove_plan_states(const grove_plan_limits *limits, const grove_node *node)
                     grove_facts_amounts(limits->facts, node)->memory;
     uint64_t threads = limits->threads > 1 ? (uint64_t)limits->threads : 1;
 
-    if (!node->class_->accumulate_merge || room < 2)
+    if (!node->class_->accumulator->merge || room < 2)
         return 1;
     return (int)(room < threads ? room : threads);
 }

@@ -32,9 +32,9 @@ static bool begin(const grove_call *call, const char *name, int *code)
 
     *code = GROVE_INVALID;
     if (!work)
-        grove_node_fail(call->node, GROVE_INVALID,
-                        "the plugin calls %s, which is for .eval, .device and accumulate_finish",
-                        name);
+        grove_node_fail(
+            call->node, GROVE_INVALID,
+            "the plugin calls %s, which is for .eval, .device and finish of accumulators", name);
     else if (!pthread_equal(work->thread, pthread_self()))
         __atomic_store_n(&work->astray, name, __ATOMIC_RELEASE);
     else

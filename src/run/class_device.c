@@ -43,7 +43,7 @@ void grove_class_device_free(grove_class_device *d)
             continue;
         grove_class_call scope;
         grove_class_call_begin(&scope, d->session, d->node, false);
-        d->node->class_->accumulate_free(d->node, d->own[k]);
+        d->node->class_->accumulator->free(d->node, d->own[k]);
         grove_class_call_end(&scope, 0, "");
     }
     if (d->count)
@@ -63,7 +63,7 @@ static int find_state(grove_class_device *d, void ***state)
     if (d->own[k])
         return 0;
     grove_class_call_begin(&scope, d->session, d->node, false);
-    int code = d->node->class_->accumulate_new(&call, &d->own[k]);
+    int code = d->node->class_->accumulator->create(&call, &d->own[k]);
     return grove_class_call_end(&scope, code, "cannot begin to accumulate");
 }
 
@@ -79,7 +79,7 @@ static int add(const grove_call *call, void *context)
 {
     const addition *a = context;
 
-    return call->node->class_->accumulate_device_add(call, a->state, a->count);
+    return call->node->class_->accumulator->device_add(call, a->state, a->count);
 }
 
 static int compute(grove_session *session, grove_launch *launch, grove_device *device)
@@ -165,7 +165,7 @@ int grove_class_device_add(grove_class_device *d, grove_run *run, const grove_st
     void **state = NULL;
 
     if (session->grants[d->node->id] < grove_facts_amounts(session->facts, d->node)->memory ||
-        !d->node->class_->accumulate_device_add || !grove_devices_in_use(session) ||
+        !d->node->class_->accumulator->device_add || !grove_devices_in_use(session) ||
         session->lacks[d->node->id].reason || !grove_devices_can_keep(session, d->node) ||
         2 * step->inputs > GROVE_MAX_INPUTS)
         return GROVE_MISSING;
@@ -186,7 +186,7 @@ int grove_class_device_add(grove_class_device *d, grove_run *run, const grove_st
 
 static int finish(const grove_call *call, void *context)
 {
-    return call->node->class_->accumulate_device_finish(call, context);
+    return call->node->class_->accumulator->device_finish(call, context);
 }
 
 /* The device that alone has a state; -1: none, or several. */
@@ -226,7 +226,7 @@ int grove_class_device_finish(grove_class_device *d, const grove_range *range, g
     grove_device *now = session->device;
     const bool may_yield = session->may_yield;
 
-    if (k < 0 || !node->class_->accumulate_device_finish || facts->flagged ||
+    if (k < 0 || !node->class_->accumulator->device_finish || facts->flagged ||
         session->lacks[node->id].reason)
         return GROVE_MISSING;
     session->device = session->devices[k];
@@ -264,7 +264,7 @@ static int merge_one(const grove_class_device *d, int k, void *state)
     call.work = &work;
     grove_class_call_begin(&scope, session, d->node, false);
     int code =
-        grove_call_end(&call, d->node->class_->accumulate_device_merge(&call, state, d->own[k]));
+        grove_call_end(&call, d->node->class_->accumulator->device_merge(&call, state, d->own[k]));
     bool of_device = code && code == work.code && grove_error_count(fault);
     int ended = grove_class_call_end(&scope, of_device ? 0 : code, "merging failed");
     if (of_device)

@@ -40,7 +40,7 @@ static int make(grove_class_state *state, int count)
     while (state->count < count && !code) {
         grove_class_call scope;
         grove_class_call_begin(&scope, state->session, state->node, false);
-        code = state->node->class_->accumulate_new(&call, &state->own[state->count]);
+        code = state->node->class_->accumulator->create(&call, &state->own[state->count]);
         code = grove_class_call_end(&scope, code, "cannot begin to accumulate");
         state->count += !code;
     }
@@ -53,7 +53,7 @@ static void drop(grove_class_state *state, int count)
     while (state->count > count) {
         grove_class_call scope;
         grove_class_call_begin(&scope, state->session, state->node, false);
-        state->node->class_->accumulate_free(state->node, state->own[--state->count]);
+        state->node->class_->accumulator->free(state->node, state->own[--state->count]);
         grove_class_call_end(&scope, 0, "");
     }
 }
@@ -213,7 +213,7 @@ static void add_pieces(void *context, int64_t begin, int64_t end)
             inputs[k] = &pieces[k];
         }
         d->codes[i] =
-            d->state->node->class_->accumulate_add(&call, d->state->own[i], inputs, d->inputs);
+            d->state->node->class_->accumulator->add(&call, d->state->own[i], inputs, d->inputs);
     }
 }
 
@@ -279,7 +279,7 @@ static int merge(grove_class_state *state)
     for (int i = 1; i < state->count && !code; i++) {
         grove_class_call scope;
         grove_class_call_begin(&scope, state->session, state->node, false);
-        code = state->node->class_->accumulate_merge(&call, state->own[0], state->own[i]);
+        code = state->node->class_->accumulator->merge(&call, state->own[0], state->own[i]);
         code = grove_class_call_end(&scope, code, "merging failed");
     }
     drop(state, 1);
@@ -336,19 +336,19 @@ static int fill(grove_class_state *state, filler *fn, bool *again)
 
 static int walked(const grove_call *call, void *state, grove_array *out, bool *again)
 {
-    return call->node->class_->accumulate_walk(call, state, out, again);
+    return call->node->class_->accumulator->walk(call, state, out, again);
 }
 
 static int finished(const grove_call *call, void *state, grove_array *out, bool *again)
 {
     (void)again;
-    return call->node->class_->accumulate_finish(call, state, out);
+    return call->node->class_->accumulator->finish(call, state, out);
 }
 
 int grove_class_state_walk(grove_class_state *state, const grove_range *range, bool *again)
 {
     *again = false;
-    if (!state->node->class_->accumulate_walk)
+    if (!state->node->class_->accumulator->walk)
         return 0;
     int code = make_value(state, range);
     return code ? code : fill(state, walked, again);

@@ -84,8 +84,9 @@ int grove_io_read(grove_session *session, grove_node *member, grove_array *out)
     grove_class_call call;
 
     grove_class_call_begin(&call, session, leaf, true);
-    int code = leaf->class_->read ? leaf->class_->read(leaf, session->runs[leaf->id], name, out)
-                                  : GROVE_INTERNAL;
+    int code = leaf->class_->data->read
+                   ? leaf->class_->data->read(leaf, session->runs[leaf->id], name, out)
+                   : GROVE_INTERNAL;
     if (code && !call.scope.code)
         grove_node_fail(leaf, code, "reading '%s' failed", name);
     return grove_class_call_end(&call, code, "");
@@ -96,12 +97,12 @@ int grove_io_write(grove_session *session, grove_node *action, const grove_array
     const grove_array *arrays[GROVE_MAX_ACTION_INPUTS];
     grove_class_call call;
 
-    if (!action->class_->write)
+    if (!action->class_->action->write)
         return 0;
     for (int k = 0; k < count; k++)
         arrays[k] = &inputs[k];
     grove_class_call_begin(&call, session, action, true);
-    int code = action->class_->write(action, session->runs[action->id], arrays, count);
+    int code = action->class_->action->write(action, session->runs[action->id], arrays, count);
     return grove_class_call_end(&call, code, "writing failed");
 }
 
@@ -114,7 +115,8 @@ int grove_io_drive(grove_session *session, grove_node *action, const grove_array
     for (int k = 0; k < count; k++)
         arrays[k] = &inputs[k];
     grove_class_call_begin(&call, session, action, false);
-    int code = action->class_->drive(action, session->runs[action->id], arrays, count, again);
+    int code =
+        action->class_->action->drive(action, session->runs[action->id], arrays, count, again);
     if (!code && *again && !grove_node_renews_any(action))
         code = grove_node_fail(action, GROVE_INTERNAL,
                                "it asks for its inputs again, though it gives no object new "

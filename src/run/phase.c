@@ -111,7 +111,7 @@ int grove_phase_begin(grove_session *session)
             const grove_node *action = tree->actions[i];
             if (goes_first(session, action) != (first == 1))
                 continue;
-            code = call_action(session, action, action->class_->begin, "cannot begin");
+            code = call_action(session, action, action->class_->action->begin, "cannot begin");
             session->begun[action->id] = !code;
         }
     return code;
@@ -125,11 +125,11 @@ static void drop_record(grove_session *session)
 
 static void abort_action(grove_session *session, const grove_node *action)
 {
-    if (!action->class_->abort)
+    if (!action->class_->action->abort)
         return;
     grove_class_call call;
     grove_class_call_begin(&call, session, action, true);
-    action->class_->abort(action, session->runs[action->id]);
+    action->class_->action->abort(action, session->runs[action->id]);
     grove_class_call_end(&call, 0, "");
 }
 
@@ -152,7 +152,7 @@ static void give_up(grove_session *session, size_t failed)
     const grove_tree *tree = session->tree;
 
     for (size_t i = 0; i < failed; i++)
-        if (tree->actions[i]->class_->commit)
+        if (tree->actions[i]->class_->action->commit)
             grove_warn_at(session->error, &tree->actions[i]->place,
                           "%s: this output is complete nevertheless",
                           tree->actions[i]->class_->name);
@@ -162,7 +162,7 @@ static void give_up(grove_session *session, size_t failed)
 
 int grove_phase_renew(grove_session *session, const grove_node *action)
 {
-    int code = call_action(session, action, action->class_->prepare, "cannot finish");
+    int code = call_action(session, action, action->class_->action->prepare, "cannot finish");
 
     grove_session_renew_for(session, action);
     return code;
@@ -175,7 +175,7 @@ int grove_phase_commit(grove_session *session)
 
     for (size_t i = 0; i < tree->action_count && !code; i++)
         if (!grove_node_renews_any(tree->actions[i])) /* the others are */
-            code = call_action(session, tree->actions[i], tree->actions[i]->class_->prepare,
+            code = call_action(session, tree->actions[i], tree->actions[i]->class_->action->prepare,
                                "cannot finish");
     if (!code)
         code = grove_record_commit(session->record, session->error);
@@ -184,7 +184,7 @@ int grove_phase_commit(grove_session *session)
         return code;
     }
     for (size_t i = 0; i < tree->action_count && !code; i++)
-        if ((code = call_action(session, tree->actions[i], tree->actions[i]->class_->commit,
+        if ((code = call_action(session, tree->actions[i], tree->actions[i]->class_->action->commit,
                                 "cannot finish")))
             give_up(session, i);
     drop_record(session);

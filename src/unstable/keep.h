@@ -9,18 +9,17 @@
 extern "C" {
 #endif
 
-/* Accumulators on devices. `accumulate_device_add` is called in place of accumulate_add for tiles
- * that are computed on a device, like .device: call->args has the inputs over all of their axes,
- * the numbers of input k as in[k], their flags, a byte per cell, as in[count + k]; the class must
- * not use `out`. Each device has a state of its own, made by accumulate_new. It adds all or, with a
- * code, nothing; GROVE_MISSING (base/error.h): the host is to add it. `accumulate_device_merge`
- * adds the sums of `other`, on the device of the call, to `state` on the host, and is called for
- * each device before accumulate_finish.
+/* Accumulators on devices. `device_add` is called in place of `add` for tiles that are computed on
+ * a device, like .device: call->args has the inputs over all of their axes, the numbers of input k
+ * as in[k], their flags, a byte per cell, as in[count + k]; the class must not use `out`. Each
+ * device has a state of its own, made by `create`. It adds all or, with a code, nothing;
+ * GROVE_MISSING (base/error.h): the host is to add it. `device_merge` adds the sums of `other`, on
+ * the device of the call, to `state` on the host, and is called for each device before `finish`.
  *
- * `accumulate_device_finish` is called instead, if there is one, where a single device was given
- * all tiles, with its state: call->args->out is the value, in the memory of the device, and stays
- * there for its users. It replaces merging and finishing, warnings too. If it returns a code, these
- * are called after all. */
+ * `device_finish` is called instead, if there is one, where a single device was given all tiles,
+ * with its state: call->args->out is the value, in the memory of the device, and stays there for
+ * its users. It replaces merging and finishing, warnings too. If it returns a code, these are
+ * called after all. */
 
 /* Only in check: bytes that the class keeps on each device, at most. Values of tiles leave them
  * free. Where they take more than half of the memory, the host computes the class. */
@@ -52,22 +51,20 @@ uint64_t grove_call_serial(const grove_call *call, int k);
 
 /* Work a part at a time.
  *
- * `accumulate_walk`, of accumulators without merge, is called after each walk over all tiles, with
- * the value as the walk before has left it. It adds the parts that are complete to `out`, and sets
- * *again to get all tiles once more, for other parts of the state. In the end accumulate_finish
- * completes the value. */
+ * `walk`, of accumulators without `merge`, is called after each walk over all tiles, with the value
+ * as the walk before has left it. It adds the parts that are complete to `out`, and sets *again to
+ * get all tiles once more, for other parts of the state. Then `finish` completes the value. */
 
 /* Only in check, after grove_node_set_memory: the bytes among them of each part that the class can
  * do one after the other, at the cost of time. Where memory is short, call->memory leaves room for
- * some parts at a time: an accumulator has accumulate_walk, and gets all tiles for each group of
- * parts; .eval makes the parts anew for each tile. Copied. */
+ * some parts at a time: an accumulator has `walk`, and gets all tiles for each group of parts;
+ * .eval makes the parts anew for each tile. Copied. */
 void grove_node_set_pieces(grove_node *node, const uint64_t *bytes, int count);
 /* Only in check, of a class whose output has the run's precision: the bytes of earlier calls of
  * grove_node_set_memory, _pieces, _device_memory and _scratch are for runs in single precision, the
  * bytes of later calls for double precision. Without it they are for both. */
 void grove_node_tell_double(grove_node *node);
-/* Only in check: an accumulator with accumulate_walk asks for `count` walks before the walks for
- * its pieces. */
+/* Only in check: an accumulator with `walk` asks for `count` walks before those for its pieces. */
 void grove_node_set_first_walks(grove_node *node, int count);
 
 #ifdef __cplusplus

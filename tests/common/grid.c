@@ -221,12 +221,13 @@ static int open_field(grove_node *node)
 
 static const grove_class class_grid = {GROVE_CLASS_HEAD(grid), .doc = "For tests.",
                                        .kind = GROVE_CLASS_DATA, .object = "observation",
-                                       .open = open_grid};
+                                       .data = &(const grove_data_functions){.open = open_grid}};
 static const grove_option field_options[] = {
     {"number", GROVE_INTEGER, "0", "to tell two of them apart"}, {0}};
-static const grove_class class_field = {GROVE_CLASS_HEAD(field),  .doc = "For tests.",
-                                        .options = field_options, .kind = GROVE_CLASS_DATA,
-                                        .object = "sky",          .open = open_field};
+static const grove_class class_field = {
+    GROVE_CLASS_HEAD(field),  .doc = "For tests.",
+    .options = field_options, .kind = GROVE_CLASS_DATA,
+    .object = "sky",          .data = &(const grove_data_functions){.open = open_field}};
 
 static const grid first_grid = {
     .times = GRID_TIMES,

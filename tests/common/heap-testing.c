@@ -50,9 +50,9 @@ static int write_heap(const grove_node *node, void *run, const grove_array *cons
 
 static const grove_input heap_inputs[] = {
     {"x", GROVE_VALUE, "what is kept", .shapes = GROVE_ANY_SHAPE}, {0}};
-static const grove_class class_heap = {GROVE_CLASS_HEAD(heap), .doc = "For tests.",
-                                       .inputs = heap_inputs, .kind = GROVE_CLASS_ACTION,
-                                       .write = write_heap};
+static const grove_class class_heap = {
+    GROVE_CLASS_HEAD(heap), .doc = "For tests.", .inputs = heap_inputs, .kind = GROVE_CLASS_ACTION,
+    .action = &(const grove_action_functions){.write = write_heap}};
 
 void heap_test_add(void)
 {

@@ -53,7 +53,7 @@ static size_t bytes_of(const grove_form *form, int64_t cells)
 
 static int zero_open(grove_node *node)
 {
-    int code = original.open(node);
+    int code = original.data->open(node);
 
     for (size_t i = 0; i < node->member_count; i++) {
         const grove_member *member = &node->members[i];
@@ -68,7 +68,7 @@ static int zero_open(grove_node *node)
 
 static int zero_read(const grove_node *node, void *run, const char *member, grove_array *out)
 {
-    int code = original.read(node, run, member, out);
+    int code = original.data->read(node, run, member, out);
 
     if (!only_member || !strcmp(only_member, member))
         memset(out->data, 0, bytes_of(out->form, out->cells));
@@ -77,7 +77,7 @@ static int zero_read(const grove_node *node, void *run, const char *member, grov
 
 static int zero_finish(const grove_call *call, void *state, grove_array *out)
 {
-    int code = original.accumulate_finish(call, state, out);
+    int code = original.accumulator->finish(call, state, out);
 
     memset(out->data, 0, bytes_of(out->form, out->cells));
     return code;
@@ -93,7 +93,7 @@ static int zero_write(const grove_node *node, void *run, const grove_array *cons
     memcpy(arrays, inputs, (size_t)count * sizeof(*inputs));
     arrays[0] = &first;
     first.data = zeros;
-    int code = original.write(node, run, arrays, count);
+    int code = original.action->write(node, run, arrays, count);
     free(zeros);
     return code;
 }
@@ -105,6 +105,35 @@ static int no_drive(const grove_node *node, void *run, const grove_array *const 
     (void)node, (void)run, (void)inputs, (void)count;
     *again = false;
     return 0;
+}
+
+static const grove_data_functions *zero_leaf(void)
+{
+    static grove_data_functions functions;
+
+    functions = (grove_data_functions){zero_open, original.data->read ? zero_read : NULL};
+    return &functions;
+}
+
+static const grove_action_functions *no_action(void)
+{
+    static grove_action_functions functions;
+
+    functions = *original.action;
+    if (functions.drive)
+        functions.drive = no_drive;
+    else
+        functions.write = zero_write;
+    return &functions;
+}
+
+static const grove_accumulator_functions *zero_accumulator(void)
+{
+    static grove_accumulator_functions functions;
+
+    functions = *original.accumulator;
+    functions.finish = zero_finish;
+    return &functions;
 }
 
 static int select_first(grove_node *node)
@@ -137,19 +166,15 @@ int mutant_begin(grove_classes *classes, grove_error *error)
         mutant.reduce = original.reduce == GROVE_REDUCE_SUM ? GROVE_REDUCE_MIN : GROVE_REDUCE_SUM;
     else if (original.kind == GROVE_CLASS_SELECTION)
         mutant.check = select_first;
-    else if (original.kind == GROVE_CLASS_DATA)
-        mutant.open = zero_open;
-    else if (original.drive)
-        mutant.drive = no_drive;
-    else if (original.kind == GROVE_CLASS_ACTION)
-        mutant.write = zero_write;
-    else if (original.kind == GROVE_CLASS_ACCUMULATOR)
-        mutant.accumulate_finish = zero_finish;
+    else if (original.data)
+        mutant.data = zero_leaf();
+    else if (original.action)
+        mutant.action = no_action();
+    else if (original.accumulator)
+        mutant.accumulator = zero_accumulator();
     else if (original.eval)
         mutant.eval = zero_eval;
     else
         mutant.check = zero_kernel;
-    if (original.read)
-        mutant.read = zero_read;
     return grove_classes_add(classes, &mutant, error);
 }

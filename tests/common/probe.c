@@ -170,10 +170,16 @@ static void close_probe(grove_node *node)
 }
 
 static const grove_class class_probe = {
-    GROVE_CLASS_HEAD(probe), .doc = "For tests.",       .output_doc = "an observation",
-    .group = "data",         .options = probe_options,  .kind = GROVE_CLASS_DATA,
-    .object = "observation", .open = open_probe,        .read = read_probe,
-    .close = close_probe,    .example = "obs = probe()"};
+    GROVE_CLASS_HEAD(probe),
+    .doc = "For tests.",
+    .output_doc = "an observation",
+    .group = "data",
+    .options = probe_options,
+    .kind = GROVE_CLASS_DATA,
+    .object = "observation",
+    .data = &(const grove_data_functions){.open = open_probe, .read = read_probe},
+    .close = close_probe,
+    .example = "obs = probe()"};
 
 void probe_begin(testing *t)
 {

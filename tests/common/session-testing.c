@@ -103,9 +103,10 @@ static int read_samples(const grove_node *node, void *run, const char *member, g
     return 0;
 }
 
-static const grove_class class_samples = {GROVE_CLASS_HEAD(samples), .doc = "For tests.",
-                                          .kind = GROVE_CLASS_DATA,  .object = "observation",
-                                          .open = open_samples,      .read = read_samples};
+static const grove_class class_samples = {
+    GROVE_CLASS_HEAD(samples), .doc = "For tests.", .kind = GROVE_CLASS_DATA,
+    .object = "observation",
+    .data = &(const grove_data_functions){.open = open_samples, .read = read_samples}};
 
 /* ---- record ---- */
 
@@ -170,10 +171,16 @@ static const grove_input record_inputs[] = {
     {"x", GROVE_VALUE, "what is kept", .shapes = GROVE_ANY_SHAPE}, {0}};
 static const grove_option record_options[] = {
     {"y", GROVE_VALUE, "none", "more of it", .shapes = GROVE_ANY_SHAPE}, {0}};
-static const grove_class class_record = {
-    GROVE_CLASS_HEAD(record),  .doc = "For tests.",        .inputs = record_inputs,
-    .options = record_options, .kind = GROVE_CLASS_ACTION, .begin = begin,
-    .write = write_record,     .commit = commit,           .abort = abort_record};
+static const grove_action_functions functions = {
+    .begin = begin,
+    .write = write_record,
+    .commit = commit,
+    .abort = abort_record,
+};
+
+static const grove_class class_record = {GROVE_CLASS_HEAD(record),   .doc = "For tests.",
+                                         .inputs = record_inputs,    .options = record_options,
+                                         .kind = GROVE_CLASS_ACTION, .action = &functions};
 
 /* ---- tests ---- */
 

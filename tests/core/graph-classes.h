@@ -125,8 +125,10 @@ static const grove_option tilt_options[] = {{"angle", GROVE_ANGLE, "0.5rad", "ho
     static const grove_class class_##class_name = {                                                \
         GROVE_CLASS_HEAD(class_name), .doc = "For tests.", .kernel = &kernel, __VA_ARGS__}
 
-CLASS(observe, .kind = GROVE_CLASS_DATA, .object = "observation", .open = open_observation);
-CLASS(sky_model, .kind = GROVE_CLASS_DATA, .object = "sky", .open = open_sky);
+CLASS(observe, .kind = GROVE_CLASS_DATA, .object = "observation",
+      .data = &(const grove_data_functions){.open = open_observation});
+CLASS(sky_model, .kind = GROVE_CLASS_DATA, .object = "sky",
+      .data = &(const grove_data_functions){.open = open_sky});
 CLASS(multiply, .role = GROVE_ROLE_PRODUCT, .inputs = two, .check = check_multiply);
 CLASS(point, .role = GROVE_ROLE_SOURCE, .fused = "predict", .inputs = sky_and_obs,
       .options = point_options, .check = check_point);

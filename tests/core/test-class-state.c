@@ -87,10 +87,13 @@ static int read_field(const grove_node *node, void *run, const char *member, gro
 }
 
 static const grove_option field_options[] = {{"times", GROVE_INTEGER, "7", "how many"}, {0}};
-static const grove_class class_field = {GROVE_CLASS_HEAD(field),  .doc = "For tests.",
-                                        .options = field_options, .kind = GROVE_CLASS_DATA,
-                                        .object = "observation",  .open = open_field,
-                                        .read = read_field};
+static const grove_class class_field = {
+    GROVE_CLASS_HEAD(field),
+    .doc = "For tests.",
+    .options = field_options,
+    .kind = GROVE_CLASS_DATA,
+    .object = "observation",
+    .data = &(const grove_data_functions){.open = open_field, .read = read_field}};
 
 /* ---- the accumulator ---- */
 
@@ -234,11 +237,14 @@ static const grove_option image_options[] = {
     {0}};
 #define IMAGE                                                                                      \
     .doc = "For tests.", .inputs = image_inputs, .options = image_options,                         \
-    .kind = GROVE_CLASS_ACCUMULATOR, .check = check_image, .accumulate_new = new_image,            \
-    .accumulate_add = add_image, .accumulate_finish = finish_image, .accumulate_free = free_image
-static const grove_class class_image = {GROVE_CLASS_HEAD(image), IMAGE};
+    .kind = GROVE_CLASS_ACCUMULATOR, .check = check_image
+#define STATES .create = new_image, .add = add_image, .finish = finish_image, .free = free_image
+static const grove_accumulator_functions image_functions = {STATES};
+static const grove_accumulator_functions merged_functions = {STATES, .merge = merge_image};
+static const grove_class class_image = {GROVE_CLASS_HEAD(image), IMAGE,
+                                        .accumulator = &image_functions};
 static const grove_class class_merged = {GROVE_CLASS_HEAD(merged), IMAGE,
-                                         .accumulate_merge = merge_image};
+                                         .accumulator = &merged_functions};
 
 /* ---- tests ---- */
 

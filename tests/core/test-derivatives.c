@@ -433,7 +433,8 @@ static int open_large_sky(grove_node *node)
 START_TEST(too_many_cells)
 {
     const grove_class sky = {GROVE_CLASS_HEAD(large_sky), .doc = "For tests.",
-                             .kind = GROVE_CLASS_DATA, .object = "sky", .open = open_large_sky};
+                             .kind = GROVE_CLASS_DATA, .object = "sky",
+                             .data = &(const grove_data_functions){.open = open_large_sky}};
     grove_derivatives all;
 
     ck_assert_int_eq(grove_classes_add(fixture->classes, &sky, error), 0);

@@ -82,11 +82,11 @@ static const grove_input gains_inputs[] = {
     {"obs", GROVE_OBJECT, "whose times", .object = "observation"}, {0}};
 static const grove_option gains_options[] = {
     {"true_ones", GROVE_BOOL, "false", "those to be found"}, {0}};
-static const grove_class class_gain = {GROVE_CLASS_HEAD(gain), .doc = "For tests.",
-                                       .inputs = gains_inputs, .options = gains_options,
-                                       .object = "gain",       .kind = GROVE_CLASS_DATA,
-                                       .open = open_gains,     .start = start_gains,
-                                       .stop = stop_gains,     .read = read_gains};
+static const grove_data_functions gains_functions = {.open = open_gains, .read = read_gains};
+static const grove_class class_gain = {
+    GROVE_CLASS_HEAD(gain),   .doc = "For tests.",  .inputs = gains_inputs,
+    .options = gains_options, .object = "gain",     .kind = GROVE_CLASS_DATA,
+    .data = &gains_functions, .start = start_gains, .stop = stop_gains};
 
 static int check_fit(grove_node *node)
 {
@@ -160,9 +160,10 @@ static const grove_input fit_inputs[] = {{"k", GROVE_OBJECT, "what is fitted", .
                                          {"data", GROVE_VALUE, "what it is to be",
                                           .shapes = GROVE_ANY_SHAPE, .handing = GROVE_AS_COMPLEX},
                                          {0}};
+static const grove_action_functions fit_functions = {.drive = drive_fit};
 static const grove_class class_fit = {GROVE_CLASS_HEAD(fit), .doc = "For tests.",
                                       .inputs = fit_inputs,  .kind = GROVE_CLASS_ACTION,
-                                      .check = check_fit,    .drive = drive_fit};
+                                      .check = check_fit,    .action = &fit_functions};
 
 /* The same with inputs that are left where they are, and a copy of the model made there. */
 static int looks, copies; /* calls of drive, and those in which the device made the copy */
@@ -223,9 +224,10 @@ static int drive_look(const grove_node *node, void *run, const grove_array *cons
     return code ? code : drive_fit(node, run, inputs, count, again);
 }
 
-static const grove_class class_look = {GROVE_CLASS_HEAD(look), .doc = "For tests.",
-                                       .inputs = fit_inputs,   .kind = GROVE_CLASS_ACTION,
-                                       .check = check_look,    .drive = drive_look};
+static const grove_class class_look = {
+    GROVE_CLASS_HEAD(look), .doc = "For tests.",
+    .inputs = fit_inputs,   .kind = GROVE_CLASS_ACTION,
+    .check = check_look,    .action = &(const grove_action_functions){.drive = drive_look}};
 
 static int write_never(const grove_node *node, void *run, const grove_array *const *inputs,
                        int count)
@@ -236,12 +238,13 @@ static int write_never(const grove_node *node, void *run, const grove_array *con
 
 static const grove_class class_unchanging = {GROVE_CLASS_HEAD(unchanging), .doc = "For tests.",
                                              .inputs = fit_inputs, .kind = GROVE_CLASS_ACTION,
-                                             .drive = drive_fit};
+                                             .action = &fit_functions};
 
 /* Descriptors and calls that do not fit. */
 static const grove_class class_drive_and_write = {
     GROVE_CLASS_HEAD(drive_and_write), .doc = "For tests.", .inputs = fit_inputs,
-    .kind = GROVE_CLASS_ACTION,        .drive = drive_fit,  .write = write_never};
+    .kind = GROVE_CLASS_ACTION,
+    .action = &(const grove_action_functions){.write = write_never, .drive = drive_fit}};
 
 static int check_misfit(grove_node *node)
 {
@@ -262,7 +265,7 @@ static const grove_option misfit_options[] = {{"fault", GROVE_INTEGER, NULL, "wh
 static const grove_class class_misfit = {GROVE_CLASS_HEAD(misfit),   .doc = "For tests.",
                                          .inputs = fit_inputs,       .options = misfit_options,
                                          .kind = GROVE_CLASS_ACTION, .check = check_misfit,
-                                         .drive = drive_fit};
+                                         .action = &fit_functions};
 
 static void setup(void)
 {
@@ -562,8 +565,7 @@ START_TEST(write_beside_drive)
 {
     ck_assert_int_ne(grove_classes_add(now.classes, &class_drive_and_write, now.error), 0);
     ck_assert_str_eq(grove_error_message(now.error, 0),
-                     "class drive_and_write: it has a drive, which is for actions, in place of "
-                     "their write");
+                     "class drive_and_write: .action must have a write or a drive, not both");
 }
 END_TEST
 

@@ -37,9 +37,9 @@ static int read_dial(const grove_node *node, void *run, const char *member, grov
     return 0;
 }
 
-static const grove_class class_dial = {GROVE_CLASS_HEAD(dial),   .doc = "For tests.",
-                                       .kind = GROVE_CLASS_DATA, .object = "observation",
-                                       .open = open_dial,        .read = read_dial};
+static const grove_class class_dial = {
+    GROVE_CLASS_HEAD(dial), .doc = "For tests.", .kind = GROVE_CLASS_DATA, .object = "observation",
+    .data = &(const grove_data_functions){.open = open_dial, .read = read_dial}};
 
 static void piece(void *context, int64_t first, int64_t last)
 {
@@ -405,12 +405,13 @@ START_TEST(what_is_reported_fails)
     static const grove_input inputs[] = {{"x", GROVE_VALUE, "anything", .shapes = GROVE_ANY_SHAPE},
                                          {0}};
     grove_session_options options = {.threads = 3, .serial = _i % 2};
-    grove_class says = {GROVE_CLASS_HEAD(says), .doc = "For tests.", .inputs = inputs,
-                        .kind = GROVE_CLASS_ACTION};
+    const grove_action_functions functions = {.begin = _i / 2 == 0 ? report : succeed,
+                                              .write =
+                                                  _i / 2 == 1 ? write_and_report : write_nothing,
+                                              .prepare = _i / 2 == 2 ? report : succeed};
+    const grove_class says = {GROVE_CLASS_HEAD(says), .doc = "For tests.", .inputs = inputs,
+                              .kind = GROVE_CLASS_ACTION, .action = &functions};
 
-    says.begin = _i / 2 == 0 ? report : succeed;
-    says.write = _i / 2 == 1 ? write_and_report : write_nothing;
-    says.prepare = _i / 2 == 2 ? report : succeed;
     loud_in_pool = _i / 2 == 3;
     ck_assert_int_eq(grove_classes_add(now.classes, &says, now.error), 0);
     session_test_tree("w = says(loud(o.data))");

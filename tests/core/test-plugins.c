@@ -58,10 +58,10 @@ static void is(const char *got, const char *wanted)
 static const struct {
     const char *class_, *message;
 } misfits[] = {
-    {"wrong_major", "class wrong_major: built for plugin ABI 1.0, this Grove has 0.7; build it "
+    {"wrong_major", "class wrong_major: built for plugin ABI 1.0, this Grove has 0.8; build it "
                     "again with the headers of this Grove (docs/plugins.md, \"Versions\", says "
                     "what changed)"},
-    {"newer_minor", "class newer_minor: built for plugin ABI 0.8, this Grove has 0.7; build it "
+    {"newer_minor", "class newer_minor: built for plugin ABI 0.9, this Grove has 0.8; build it "
                     "again with the headers of this Grove (docs/plugins.md, \"Versions\", says "
                     "what changed)"},
     {"no_symbol", "class no_symbol: %s/no_symbol.so does not export grove_class_no_symbol; is the "
@@ -97,9 +97,9 @@ static const struct {
     {"kernel_and_device",
      "class kernel_and_device: it has a kernel and a device; a device launches "
      "its kernels itself"},
-    {"no_add", "class no_add: its accumulate_add is missing"},
-    {"adds_only", "class adds_only: it has accumulate_new, which is for classes of the kind "
-                  "GROVE_CLASS_ACCUMULATOR"},
+    {"no_add", "class no_add: .accumulator has no add"},
+    {"adds_only", "class adds_only: .accumulator is for classes of the kind "
+                  "GROVE_CLASS_ACCUMULATOR, which must have it"},
     {"two_ways",
      "class two_ways: it has a kernel, eval or device, which an accumulator must not have"},
 };
@@ -117,7 +117,7 @@ START_TEST(misfits_in_trees)
 {
     const char *said = testing_faults(&t, "y = newer_minor(1)\nz = no_symbol(1)\nx = sin(1m)\n");
 
-    ck_assert_msg(strstr(said, "class newer_minor: built for plugin ABI 0.8") != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "class newer_minor: built for plugin ABI 0.9") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "class no_symbol: ") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "'x' wants an angle or a plain number") != NULL, "%s", said);
 }

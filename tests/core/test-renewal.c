@@ -57,8 +57,13 @@ static int read_dial(const grove_node *node, void *run, const char *member, grov
 }
 
 static const grove_class class_dial = {
-    GROVE_CLASS_HEAD(dial), .doc = "For tests.", .kind = GROVE_CLASS_DATA, .object = "dial",
-    .open = open_dial,      .start = start_dial, .stop = stop_dial,        .read = read_dial};
+    GROVE_CLASS_HEAD(dial),
+    .doc = "For tests.",
+    .kind = GROVE_CLASS_DATA,
+    .object = "dial",
+    .data = &(const grove_data_functions){.open = open_dial, .read = read_dial},
+    .start = start_dial,
+    .stop = stop_dial};
 
 static int open_fixed(grove_node *node)
 {
@@ -71,7 +76,7 @@ static int open_fixed(grove_node *node)
 
 static const grove_class class_fixed = {GROVE_CLASS_HEAD(fixed), .doc = "For tests.",
                                         .kind = GROVE_CLASS_DATA, .object = "dial",
-                                        .open = open_fixed};
+                                        .data = &(const grove_data_functions){.open = open_fixed}};
 
 static int check_turn(grove_node *node)
 {
@@ -132,14 +137,18 @@ static int write_sink(const grove_node *node, void *run, const grove_array *cons
     return 0;
 }
 
-static const grove_class class_turn = {GROVE_CLASS_HEAD(turn),     .doc = "For tests.",
-                                       .inputs = turn_inputs,      .options = turn_options,
-                                       .kind = GROVE_CLASS_ACTION, .check = check_turn,
-                                       .write = write_sink,        .prepare = prepare_turn};
+static const grove_class class_turn = {
+    GROVE_CLASS_HEAD(turn),
+    .doc = "For tests.",
+    .inputs = turn_inputs,
+    .options = turn_options,
+    .kind = GROVE_CLASS_ACTION,
+    .check = check_turn,
+    .action = &(const grove_action_functions){.write = write_sink, .prepare = prepare_turn}};
 
-static const grove_class class_sink = {GROVE_CLASS_HEAD(sink), .doc = "For tests.",
-                                       .inputs = turn_inputs + 1, .kind = GROVE_CLASS_ACTION,
-                                       .write = write_sink};
+static const grove_class class_sink = {
+    GROVE_CLASS_HEAD(sink), .doc = "For tests.", .inputs = turn_inputs + 1,
+    .kind = GROVE_CLASS_ACTION, .action = &(const grove_action_functions){.write = write_sink}};
 static void setup(void)
 {
     unsetenv("GROVE_CHECK_CACHE");

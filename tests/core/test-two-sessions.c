@@ -39,8 +39,12 @@ static int read_serial(const grove_node *node, void *run, const char *member, gr
 }
 
 static const grove_class class_serial = {
-    GROVE_CLASS_HEAD(serial), .doc = "For tests.", .kind = GROVE_CLASS_DATA, .serial_io = true,
-    .object = "observation",  .open = open_serial, .read = read_serial};
+    GROVE_CLASS_HEAD(serial),
+    .doc = "For tests.",
+    .kind = GROVE_CLASS_DATA,
+    .serial_io = true,
+    .object = "observation",
+    .data = &(const grove_data_functions){.open = open_serial, .read = read_serial}};
 
 /* Each third read fails, in whatever session. */
 static int read_moody(const grove_node *node, void *run, const char *member, grove_array *out)
@@ -53,9 +57,9 @@ static int read_moody(const grove_node *node, void *run, const char *member, gro
     return 0;
 }
 
-static const grove_class class_moody = {GROVE_CLASS_HEAD(moody),  .doc = "For tests.",
-                                        .kind = GROVE_CLASS_DATA, .object = "observation",
-                                        .open = open_serial,      .read = read_moody};
+static const grove_class class_moody = {
+    GROVE_CLASS_HEAD(moody), .doc = "For tests.", .kind = GROVE_CLASS_DATA, .object = "observation",
+    .data = &(const grove_data_functions){.open = open_serial, .read = read_moody}};
 
 static void setup(void)
 {

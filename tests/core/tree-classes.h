@@ -142,11 +142,12 @@ static const grove_option tree_odd_options[] = {
 
 static const grove_class tree_classes[] = {
     TREE_CLASS(observe, .options = tree_observe_options, .kind = GROVE_CLASS_DATA,
-               .object = "observation", .open = tree_open_observation),
+               .object = "observation",
+               .data = &(const grove_data_functions){.open = tree_open_observation}),
     TREE_CLASS(ms, .options = tree_path, .kind = GROVE_CLASS_DATA, .object = "observation",
-               .open = tree_open_observation),
+               .data = &(const grove_data_functions){.open = tree_open_observation}),
     TREE_CLASS(sky_model, .options = tree_path, .kind = GROVE_CLASS_DATA, .object = "sky",
-               .open = tree_open_sky),
+               .data = &(const grove_data_functions){.open = tree_open_sky}),
     TREE_CLASS(beam_airy, .inputs = tree_sky_obs, .options = tree_beam_options,
                .kernel = &tree_kernel),
     TREE_CLASS(beam_gaussian, .inputs = tree_sky_obs, .options = tree_beam_options,
@@ -182,7 +183,8 @@ static const grove_class tree_classes[] = {
                .reduce = GROVE_REDUCE_MEAN),
     TREE_CLASS(odd, .inputs = tree_obs, .options = tree_odd_options, .kernel = &tree_kernel),
     TREE_CLASS(sink, .inputs = tree_sink_inputs, .options = tree_sink_options,
-               .kind = GROVE_CLASS_ACTION, .write = tree_write)};
+               .kind = GROVE_CLASS_ACTION,
+               .action = &(const grove_action_functions){.write = tree_write})};
 
 /* A library of these classes only, whatever the environment. */
 static inline grove_classes *tree_classes_new(void)

@@ -193,16 +193,17 @@ static int check_place(grove_node *node)
     return check_same(node);
 }
 
-static const grove_class class_place = {GROVE_CLASS_HEAD(place),
-                                        .doc = "For tests.",
-                                        .kind = GROVE_CLASS_ACCUMULATOR,
-                                        .inputs = inputs,
-                                        .check = check_place,
-                                        .output_doc = "nothing",
-                                        .accumulate_new = new_wrong,
-                                        .accumulate_add = add_wrong,
-                                        .accumulate_finish = finish_wrong,
-                                        .accumulate_free = free_wrong};
+static const grove_accumulator_functions functions = {
+    .create = new_wrong,
+    .add = add_wrong,
+    .finish = finish_wrong,
+    .free = free_wrong,
+};
+
+static const grove_class class_place = {
+    GROVE_CLASS_HEAD(place),  .doc = "For tests.",  .kind = GROVE_CLASS_ACCUMULATOR,
+    .inputs = inputs,         .check = check_place, .output_doc = "nothing",
+    .accumulator = &functions};
 
 static void setup(void)
 {
@@ -248,7 +249,7 @@ START_TEST(places_are_told)
 {
     session_test_tree("keep = heap(place(o.data))");
     expect_one_message("cpu", "the plugin calls grove_call_zero, which is for .eval, .device and "
-                              "accumulate_finish");
+                              "finish of accumulators");
     session_test_tree("keep = heap(strict(o.data))");
     expect_one_message("cuda", "the plugin calls grove_call_parallel on a device; it is for the "
                                "host");

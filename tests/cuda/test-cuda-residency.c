@@ -37,9 +37,9 @@ static int read_knob(const grove_node *node, void *run, const char *member, grov
     return 0;
 }
 
-static const grove_class class_knob = {GROVE_CLASS_HEAD(knob),   .doc = "For tests.",
-                                       .kind = GROVE_CLASS_DATA, .object = "observation",
-                                       .open = open_knob,        .read = read_knob};
+static const grove_class class_knob = {
+    GROVE_CLASS_HEAD(knob), .doc = "For tests.", .kind = GROVE_CLASS_DATA, .object = "observation",
+    .data = &(const grove_data_functions){.open = open_knob, .read = read_knob}};
 
 /* Its first input, and 0 where all elements of the second are flagged. */
 static int eval_wanted(const grove_call *call)

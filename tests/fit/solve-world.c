@@ -81,10 +81,14 @@ static int read_draw(const grove_node *node, void *run, const char *member, grov
     return 0;
 }
 
-static const grove_class class_draw = {GROVE_CLASS_HEAD(draw), .doc = "For tests.",
-                                       .inputs = draw_inputs,  .options = draw_options,
-                                       .object = "draw",       .kind = GROVE_CLASS_DATA,
-                                       .open = open_draw,      .read = read_draw};
+static const grove_class class_draw = {
+    GROVE_CLASS_HEAD(draw),
+    .doc = "For tests.",
+    .inputs = draw_inputs,
+    .options = draw_options,
+    .object = "draw",
+    .kind = GROVE_CLASS_DATA,
+    .data = &(const grove_data_functions){.open = open_draw, .read = read_draw}};
 
 /* ---- spoil ---- */
 
@@ -212,10 +216,14 @@ static int read_spoil(const grove_node *node, void *run, const char *member, gro
     return 0;
 }
 
-static const grove_class class_spoil = {GROVE_CLASS_HEAD(spoil), .doc = "For tests.",
-                                        .inputs = spoil_inputs,  .options = spoil_options,
-                                        .object = "spoil",       .kind = GROVE_CLASS_DATA,
-                                        .open = open_spoil,      .read = read_spoil};
+static const grove_class class_spoil = {
+    GROVE_CLASS_HEAD(spoil),
+    .doc = "For tests.",
+    .inputs = spoil_inputs,
+    .options = spoil_options,
+    .object = "spoil",
+    .kind = GROVE_CLASS_DATA,
+    .data = &(const grove_data_functions){.open = open_spoil, .read = read_spoil}};
 
 /* ---- keep ---- */
 
@@ -273,9 +281,10 @@ static int write_keep(const grove_node *node, void *run, const grove_array *cons
     return 0;
 }
 
-static const grove_class class_keep = {GROVE_CLASS_HEAD(keep),     .doc = "For tests.",
-                                       .inputs = keep_inputs,      .options = keep_options,
-                                       .kind = GROVE_CLASS_ACTION, .write = write_keep};
+static const grove_class class_keep = {
+    GROVE_CLASS_HEAD(keep),     .doc = "For tests.",
+    .inputs = keep_inputs,      .options = keep_options,
+    .kind = GROVE_CLASS_ACTION, .action = &(const grove_action_functions){.write = write_keep}};
 
 /* ---- the world ---- */
 

@@ -84,8 +84,12 @@ static int read_record(const grove_node *node, void *run, const char *member, gr
 }
 
 static const grove_class class_record = {
-    GROVE_CLASS_HEAD(record), .doc = "For tests.", .inputs = record_inputs, .object = "record",
-    .kind = GROVE_CLASS_DATA, .open = open_record, .read = read_record};
+    GROVE_CLASS_HEAD(record),
+    .doc = "For tests.",
+    .inputs = record_inputs,
+    .object = "record",
+    .kind = GROVE_CLASS_DATA,
+    .data = &(const grove_data_functions){.open = open_record, .read = read_record}};
 
 /* ---- the host's part of a model ---- */
 

@@ -271,7 +271,8 @@ static int open_odd_sky(grove_node *node)
 START_TEST(odd_groups)
 {
     const grove_class sky = {GROVE_CLASS_HEAD(odd_sky), .doc = "For tests.",
-                             .kind = GROVE_CLASS_DATA, .object = "sky", .open = open_odd_sky};
+                             .kind = GROVE_CLASS_DATA, .object = "sky",
+                             .data = &(const grove_data_functions){.open = open_odd_sky}};
 
     ck_assert_int_eq(grove_classes_add(t.classes, &sky, t.error), 0);
     const char *said =

@@ -67,8 +67,12 @@ static int read_holes(const grove_node *node, void *run, const char *member, gro
 }
 
 static const grove_class class_holes = {
-    GROVE_CLASS_HEAD(holes),  .doc = "For tests.", .inputs = holes_inputs, .object = "holes",
-    .kind = GROVE_CLASS_DATA, .open = open_holes,  .read = read_holes};
+    GROVE_CLASS_HEAD(holes),
+    .doc = "For tests.",
+    .inputs = holes_inputs,
+    .object = "holes",
+    .kind = GROVE_CLASS_DATA,
+    .data = &(const grove_data_functions){.open = open_holes, .read = read_holes}};
 
 static void setup(void)
 {

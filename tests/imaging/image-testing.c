@@ -53,9 +53,9 @@ static int read_plane(const grove_node *node, void *run, const char *member, gro
     return 0;
 }
 
-static const grove_class class_plane = {GROVE_CLASS_HEAD(plane),  .doc = "For tests.",
-                                        .kind = GROVE_CLASS_DATA, .object = "plane",
-                                        .open = open_plane,       .read = read_plane};
+static const grove_class class_plane = {
+    GROVE_CLASS_HEAD(plane), .doc = "For tests.", .kind = GROVE_CLASS_DATA, .object = "plane",
+    .data = &(const grove_data_functions){.open = open_plane, .read = read_plane}};
 
 void plane_begin(testing *t)
 {

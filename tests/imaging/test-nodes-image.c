@@ -396,9 +396,10 @@ static int write_nothing(const grove_node *node, void *run, const grove_array *c
 static const grove_input rival_inputs[] = {{"x", GROVE_VALUE, "a value"}, {0}};
 static const grove_class rival_classes[] = {
     {GROVE_CLASS_HEAD(early), .doc = "For tests.", .inputs = rival_inputs,
-     .kind = GROVE_CLASS_ACTION, .write = write_rivals},
+     .kind = GROVE_CLASS_ACTION, .action = &(const grove_action_functions){.write = write_rivals}},
     {GROVE_CLASS_HEAD(late), .doc = "For tests.", .inputs = rival_inputs,
-     .kind = GROVE_CLASS_ACTION, .write = write_nothing, .prepare = make_rivals}};
+     .kind = GROVE_CLASS_ACTION,
+     .action = &(const grove_action_functions){.write = write_nothing, .prepare = make_rivals}}};
 
 /* What another program has made in the meantime stays as it is. */
 START_TEST(two_programs)

@@ -90,6 +90,14 @@ static void end(const grove_node *node, void *state)
     free(state);
 }
 
+static const grove_accumulator_functions functions = {
+    .create = begin,
+    .add = add,
+    .finish = finish,
+    .free = end,
+    .merge = merge,
+};
+
 GROVE_CLASS(value_histogram) = {
     GROVE_CLASS_HEAD(value_histogram),
     .doc = "How often values are near each of some numbers.",
@@ -99,10 +107,6 @@ GROVE_CLASS(value_histogram) = {
     .options = options,
     .kind = GROVE_CLASS_ACCUMULATOR,
     .check = check,
-    .accumulate_new = begin,
-    .accumulate_add = add,
-    .accumulate_merge = merge,
-    .accumulate_finish = finish,
-    .accumulate_free = end,
+    .accumulator = &functions,
     .example = "h = value_histogram(norm(obs.uvw), last=3000)",
 };

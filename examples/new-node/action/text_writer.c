@@ -172,6 +172,14 @@ static void abort_write(const grove_node *node, void *run)
     remove(w->other);
 }
 
+static const grove_action_functions functions = {
+    .begin = begin,
+    .write = write_tile,
+    .prepare = prepare,
+    .commit = commit,
+    .abort = abort_write,
+};
+
 GROVE_CLASS(text_writer) = {
     GROVE_CLASS_HEAD(text_writer),
     .doc = "Writes a value to a text file: a line for each cell.",
@@ -183,10 +191,6 @@ GROVE_CLASS(text_writer) = {
     .check = check,
     .start = start,
     .stop = stop,
-    .begin = begin,
-    .write = write_tile,
-    .prepare = prepare,
-    .commit = commit,
-    .abort = abort_write,
+    .action = &functions,
     .example = "w = text_writer(abs(select(obs.data, element=XX)), to=\"amplitude.txt\")",
 };

@@ -118,8 +118,7 @@ GROVE_CLASS(bandpass_table) = {
     .kind = GROVE_CLASS_DATA,
     .object = "bandpass_table",
     .options = options,
-    .open = open_table,
-    .read = read_member,
+    .data = &(const grove_data_functions){.open = open_table, .read = read_member},
     .close = close_table,
     .example = "T = bandpass_table(\"table.txt\")",
 };

@@ -33,8 +33,9 @@ static void end(const grove_node *node, void *state)
     (void)node, (void)state;
 }
 
-#define ACCUMULATOR                                                                                \
-    .kind = GROVE_CLASS_ACCUMULATOR, .check = check, .accumulate_new = begin,                      \
-    .accumulate_add = add, .accumulate_finish = finish, .accumulate_free = end
+static const grove_accumulator_functions functions = {
+    .create = begin, .add = add, .finish = finish, .free = end};
+
+#define ACCUMULATOR .kind = GROVE_CLASS_ACCUMULATOR, .check = check, .accumulator = &functions
 
 #endif

@@ -7,4 +7,5 @@ static int begin(const grove_call *call, void **state)
     return 0;
 }
 
-GROVE_CLASS(adds_only) = {GROVE_CLASS_HEAD(adds_only), PLAIN, .accumulate_new = begin};
+GROVE_CLASS(adds_only) = {GROVE_CLASS_HEAD(adds_only), PLAIN,
+                          .accumulator = &(const grove_accumulator_functions){.create = begin}};

@@ -9,4 +9,5 @@ static int open_leaf(grove_node *node)
 }
 
 GROVE_CLASS(bad_member) = {GROVE_CLASS_HEAD(bad_member), PLAIN_TEXTS, .kind = GROVE_CLASS_DATA,
-                           .object = "observation", .open = open_leaf};
+                           .object = "observation",
+                           .data = &(const grove_data_functions){.open = open_leaf}};

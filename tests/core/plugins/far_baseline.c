@@ -12,4 +12,5 @@ static int open_leaf(grove_node *node)
 }
 
 GROVE_CLASS(far_baseline) = {GROVE_CLASS_HEAD(far_baseline), PLAIN_TEXTS, .kind = GROVE_CLASS_DATA,
-                             .object = "observation", .open = open_leaf};
+                             .object = "observation",
+                             .data = &(const grove_data_functions){.open = open_leaf}};

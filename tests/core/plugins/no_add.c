@@ -8,4 +8,5 @@ static int begin(const grove_call *call, void **state)
 }
 
 GROVE_CLASS(no_add) = {GROVE_CLASS_HEAD(no_add), PLAIN_TEXTS, .inputs = plain_inputs,
-                       .kind = GROVE_CLASS_ACCUMULATOR, .accumulate_new = begin};
+                       .kind = GROVE_CLASS_ACCUMULATOR,
+                       .accumulator = &(const grove_accumulator_functions){.create = begin}};

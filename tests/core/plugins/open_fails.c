@@ -16,6 +16,10 @@ static void close_leaf(grove_node *node)
 }
 
 GROVE_CLASS(open_fails) = {
-    GROVE_CLASS_HEAD(open_fails), PLAIN_TEXTS,       .kind = GROVE_CLASS_DATA,
-    .object = "observation",      .open = open_leaf, .close = close_leaf,
+    GROVE_CLASS_HEAD(open_fails),
+    PLAIN_TEXTS,
+    .kind = GROVE_CLASS_DATA,
+    .object = "observation",
+    .data = &(const grove_data_functions){.open = open_leaf},
+    .close = close_leaf,
 };

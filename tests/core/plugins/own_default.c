@@ -13,6 +13,10 @@ static int open_leaf(grove_node *node)
 }
 
 GROVE_CLASS(own_default) = {
-    GROVE_CLASS_HEAD(own_default), PLAIN_TEXTS,       .options = options,
-    .kind = GROVE_CLASS_DATA,      .object = "tower", .open = open_leaf,
+    GROVE_CLASS_HEAD(own_default),
+    PLAIN_TEXTS,
+    .options = options,
+    .kind = GROVE_CLASS_DATA,
+    .object = "tower",
+    .data = &(const grove_data_functions){.open = open_leaf},
 };

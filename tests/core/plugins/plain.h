@@ -34,7 +34,9 @@ __attribute__((unused)) static const grove_input plain_inputs[] = {
 #define PLAIN_SIZES                                                                                \
     .input_size = sizeof(grove_input), .option_size = sizeof(grove_option),                        \
     .form_size = sizeof(grove_form), .axis_size = sizeof(grove_axis),                              \
-    .kernel_size = sizeof(grove_kernel)
+    .kernel_size = sizeof(grove_kernel), .data_size = sizeof(grove_data_functions),                \
+    .action_size = sizeof(grove_action_functions),                                                 \
+    .accumulator_size = sizeof(grove_accumulator_functions)
 #define PLAIN PLAIN_TEXTS, .inputs = plain_inputs, .kernel = &plain_kernel
 
 #endif

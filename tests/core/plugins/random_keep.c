@@ -94,6 +94,13 @@ static void abort_writing(const grove_node *node, void *run)
     *file = NULL;
 }
 
+static const grove_action_functions functions = {
+    .begin = begin,
+    .write = write_numbers,
+    .prepare = prepare,
+    .abort = abort_writing,
+};
+
 GROVE_CLASS(random_keep) = {
     GROVE_CLASS_HEAD(random_keep),
     .doc = "Keeps what it is given, for tests.",
@@ -104,9 +111,6 @@ GROVE_CLASS(random_keep) = {
     .kind = GROVE_CLASS_ACTION,
     .start = start,
     .stop = stop,
-    .begin = begin,
-    .write = write_numbers,
-    .prepare = prepare,
-    .abort = abort_writing,
+    .action = &functions,
     .example = "random_keep(x, to=\"x.bin\")",
 };

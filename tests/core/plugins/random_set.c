@@ -218,8 +218,7 @@ GROVE_CLASS(random_set) = {
     .options = options,
     .kind = GROVE_CLASS_DATA,
     .object = "observation",
-    .open = open_set,
-    .read = read_set,
+    .data = &(const grove_data_functions){.open = open_set, .read = read_set},
     .close = close_set,
     .example = "obs = random_set(seed=1, times=3)",
 };

@@ -96,7 +96,6 @@ GROVE_CLASS(random_sky) = {
     .options = options,
     .kind = GROVE_CLASS_DATA,
     .object = "sky",
-    .open = open_sky,
-    .read = read_sky,
+    .data = &(const grove_data_functions){.open = open_sky, .read = read_sky},
     .example = "S = random_sky(seed=1, sources=3)",
 };

@@ -19,6 +19,9 @@ static int read_leaf(const grove_node *node, void *run, const char *member, grov
 }
 
 GROVE_CLASS(read_fails) = {
-    GROVE_CLASS_HEAD(read_fails), PLAIN_TEXTS,       .kind = GROVE_CLASS_DATA,
-    .object = "observation",      .open = open_leaf, .read = read_leaf,
+    GROVE_CLASS_HEAD(read_fails),
+    PLAIN_TEXTS,
+    .kind = GROVE_CLASS_DATA,
+    .object = "observation",
+    .data = &(const grove_data_functions){.open = open_leaf, .read = read_leaf},
 };

@@ -10,4 +10,5 @@ static int open_leaf(grove_node *node)
 }
 
 GROVE_CLASS(same_axes) = {GROVE_CLASS_HEAD(same_axes), PLAIN_TEXTS, .kind = GROVE_CLASS_DATA,
-                          .object = "observation", .open = open_leaf};
+                          .object = "observation",
+                          .data = &(const grove_data_functions){.open = open_leaf}};

@@ -28,6 +28,10 @@ static int read_table(const grove_node *node, void *run, const char *member, gro
 }
 
 GROVE_CLASS(table) = {
-    GROVE_CLASS_HEAD(table), PLAIN_TEXTS,        .kind = GROVE_CLASS_DATA, .object = "table",
-    .inputs = inputs,        .open = open_table, .read = read_table,
+    GROVE_CLASS_HEAD(table),
+    PLAIN_TEXTS,
+    .kind = GROVE_CLASS_DATA,
+    .object = "table",
+    .inputs = inputs,
+    .data = &(const grove_data_functions){.open = open_table, .read = read_table},
 };

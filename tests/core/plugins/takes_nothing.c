@@ -11,6 +11,9 @@ static int open_leaf(grove_node *node)
     return grove_node_take_axis(node, grove_node_object(node, "obs"), "weather");
 }
 
-GROVE_CLASS(takes_nothing) = {
-    GROVE_CLASS_HEAD(takes_nothing), PLAIN_TEXTS,       .inputs = inputs,
-    .kind = GROVE_CLASS_DATA,        .object = "table", .open = open_leaf};
+GROVE_CLASS(takes_nothing) = {GROVE_CLASS_HEAD(takes_nothing),
+                              PLAIN_TEXTS,
+                              .inputs = inputs,
+                              .kind = GROVE_CLASS_DATA,
+                              .object = "table",
+                              .data = &(const grove_data_functions){.open = open_leaf}};

@@ -62,16 +62,15 @@ static void give_up(const grove_node *node, void *run)
     setenv("GROVE_TEST_ABORTS", text, 1);
 }
 
-GROVE_CLASS(write_fails) = {
-    GROVE_CLASS_HEAD(write_fails),
-    PLAIN_TEXTS,
-    .inputs = plain_inputs,
-    .options = options,
-    .kind = GROVE_CLASS_ACTION,
-    .start = start,
+static const grove_action_functions functions = {
     .begin = begin,
     .write = write_block,
     .prepare = prepare,
     .commit = commit,
     .abort = give_up,
+};
+
+GROVE_CLASS(write_fails) = {
+    GROVE_CLASS_HEAD(write_fails), PLAIN_TEXTS,    .inputs = plain_inputs, .options = options,
+    .kind = GROVE_CLASS_ACTION,    .start = start, .action = &functions,
 };
