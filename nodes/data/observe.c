@@ -1,11 +1,12 @@
 /* observe: a simulated observation, in which an array of stations follows a phase centre. */
 #include "plugin.h"
 
+#include "util.h"
+#include "facts.h"
 #include "nodes/common/coordinates.h"
 #include "nodes/common/layout.h"
 #include "nodes/common/observation.h"
 #include "nodes/common/report.h"
-#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -110,8 +111,8 @@ static int take_layout(grove_node *node, grove_observation *o, const grove_layou
         for (int k = 0; k < 3; k++)
             o->reference[k] += station->position[k] / (double)n;
     }
-    grove_node_add_property(node, "telescope", layout->name ? layout->name : "");
-    return 0;
+    return grove_node_set_observation(
+        node, &GROVE_OBSERVATION_FACTS(.telescope = layout->name ? layout->name : ""));
 }
 
 /* A user's array file is part of the leaf's identity; an array that Grove ships is identified by

@@ -6,6 +6,7 @@
 #include "plugin.h"
 
 #include "util.h"
+#include "unstable/fit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -210,9 +211,8 @@ static int find_numbers(grove_node *node, grove_parm *p, grove_unit *unit)
             return grove_node_fail_option(node, "step", "wants %s above 0",
                                           grove_unit_describe(text, *unit));
     }
-    char *said = grove_format("%.17g", step[0]);
-    grove_node_add_property(node, "step", said);
-    free(said);
+    p->step = step[0];
+    grove_node_set_step(node, p->step);
     return 0;
 }
 

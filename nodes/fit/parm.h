@@ -28,6 +28,7 @@ typedef struct {
     double init[GROVE_PARM_MEMBERS][2];
     double *start;    /* [member][grove_parm_index][2] from a solution table; NULL: all are init */
     double bounds[2]; /* low < high, of real parms; -INFINITY and INFINITY: none */
+    double step;      /* the usual change, in its unit */
     /* A normal distribution, of a complex number one of each part; sigma INFINITY: none. */
     double prior_mean[GROVE_PARM_MEMBERS][2], prior_sigma;
     char *text;                         /* its equivalent expression */

@@ -182,9 +182,8 @@ int solve_find_domains(grove_node *node, solve *s)
     s->parms = grove_alloc((size_t)s->parm_count * sizeof(*s->parms));
     for (int i = 0; i < s->parm_count; i++) {
         const grove_parm *p = grove_node_user(leaves[i]);
-        const char *size = grove_node_property(leaves[i], "step");
         s->parms[i] = (solve_parm){leaves[i], p, p->complex_ ? 2 : 1,
-                                   fmax(strtod(size ? size : "1", NULL), usual_size(leaves[i])), 0};
+                                   fmax(p->step, usual_size(leaves[i])), 0};
     }
     find_turns(s);
     for (int cut = 0; cut < SOLVE_CUTS && !code; cut++) {

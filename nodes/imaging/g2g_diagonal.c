@@ -5,6 +5,7 @@
 
 #include "unstable/fit.h"
 #include "util.h"
+#include "facts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -136,8 +137,7 @@ static int find_room(const grove_node *node, const grove_node *obs, diagonal *d)
                                                                : "freq");
         all *= axis ? (double)axis->size : 1;
     }
-    const char *share = grove_node_property(obs, "rows_share");
-    all = ceil(all * (share ? strtod(share, NULL) : 1));
+    all = ceil(all * grove_node_observation(obs)->rows_share);
     d->room = (int64_t)fmin(d->lattice.plan.functions > 1 ? all : 1.05 * size.entries + 4096, all);
     if (!grove_node_given(node, "entries"))
         return 0;

@@ -1,10 +1,11 @@
 /* How many entries a diagonal has, before it is made. */
 #include "nodes/imaging/g2g.h"
 
-#include "nodes/common/coordinates.h"
-#include "unstable/fit.h"
-#include "unstable/hash.h"
 #include "util.h"
+#include "unstable/hash.h"
+#include "facts.h"
+#include "unstable/fit.h"
+#include "nodes/common/coordinates.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -18,14 +19,6 @@ static void run_in_order(void *pool, int64_t count, void (*fn)(void *, int64_t),
     (void)pool;
     for (int64_t i = 0; i < count; i++)
         fn(context, i);
-}
-
-/* Rows of an observation for each that there could be. */
-static double share_of(const grove_node *obs)
-{
-    const char *share = grove_node_property(obs, "rows_share");
-
-    return share ? strtod(share, NULL) : 1;
 }
 
 /* An observation, and the rows that it has. */
@@ -150,7 +143,7 @@ g2g_size g2g_predict(const grove_node *obs, const grove_lattice *lattice, const 
     static grove_hash last_of; /* a check asks for the same more than once */
     static g2g_size last;
     const grove_axis *station = grove_node_axis(obs, "station");
-    const double there = share_of(obs);
+    const double there = grove_node_observation(obs)->rows_share;
     const rows r = {.obs = obs,
                     .time = grove_node_axis(obs, "time"),
                     .baseline = grove_node_axis(obs, "baseline"),

@@ -1,8 +1,9 @@
 /* An image's value as a FITS image: axes, order, coordinates. */
 #include "nodes/imaging/image.h"
 
-#include "nodes/common/form.h"
 #include "util.h"
+#include "facts.h"
+#include "nodes/common/form.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -214,7 +215,7 @@ static void take_observation(const grove_node *node, const grove_node *obs, grov
     const grove_axis *time = grove_node_axis(obs, "time"),
                      *station = grove_node_axis(obs, "station");
     const double *position = grove_node_member_data(obs, "position");
-    const char *telescope = grove_node_property(obs, "telescope");
+    const char *telescope = grove_node_observation(obs)->telescope;
     const char *name = grove_node_text(node, "name"), *history = grove_node_history(node);
 
     image->unit = unit_of(node);

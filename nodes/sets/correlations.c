@@ -1,6 +1,5 @@
 #include "nodes/sets/correlations.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { STOKES_I = 1, RR = 5, LL = 8, XX = 9, YY = 12 };
@@ -61,30 +60,24 @@ int grove_correlations_lacks(const int *codes, int count)
     return lacks;
 }
 
-void grove_correlations_for_shape(int shape, int lacks, bool circular, const char *own, int *count,
-                                  int codes[4])
+void grove_correlations_for_shape(int shape, int lacks, bool circular, const int *own, int have,
+                                  int *count, int codes[4])
 {
     const int first = circular ? RR : XX;
-    int known = ~lacks & (shape == GROVE_MATRIX              ? 15
-                          : shape == GROVE_DIAGONAL || lacks ? 9
-                                                             : 1),
-        had[4], have = 0;
+    const int known = ~lacks & (shape == GROVE_MATRIX              ? 15
+                                : shape == GROVE_DIAGONAL || lacks ? 9
+                                                                   : 1);
 
-    while (own && have < 4 && sscanf(own, "%d", &had[have]) == 1) {
-        own += strspn(own, " ");
-        own += strcspn(own, " ");
-        have++;
-    }
     *count = 0;
     for (int e = 0; e < 4; e++)
         if (known >> e & 1)
             codes[(*count)++] = first + e;
     if (!known)
         codes[(*count)++] = STOKES_I;
-    bool same = have && grove_correlations_lacks(had, have) == (known ? 15 & ~known : 15);
+    bool same = have && grove_correlations_lacks(own, have) == (known ? 15 & ~known : 15);
     if (same || (have == 1 && shape == GROVE_SCALAR && !lacks)) {
         *count = have;
-        memcpy(codes, had, (size_t)have * sizeof(*had));
+        memcpy(codes, own, (size_t)have * sizeof(*own));
     }
 }
 

@@ -22,10 +22,10 @@ bool grove_correlations_circular(const int *codes, int count);
 /* The elements that a set has not, as grove_node_input_lacks says it. */
 int grove_correlations_lacks(const int *codes, int count);
 /* Correlation codes for a new set of cells of this shape, without the elements in `lacks`. `own`:
- * the codes of the set from which the observation was read, or NULL; if it has the same
+ * the `have` codes of the set from which the observation was read, or none; if it has the same
  * correlations, their order is kept, and if one, its code. */
-void grove_correlations_for_shape(int shape, int lacks, bool circular, const char *own, int *count,
-                                  int codes[4]);
+void grove_correlations_for_shape(int shape, int lacks, bool circular, const int *own, int have,
+                                  int *count, int codes[4]);
 /* From one cell to the set's numbers and flags (bytes), and back. */
 void grove_correlations_store(const grove_correlations *map, const grove_cplx32 *cell,
                               unsigned char cell_flags, float *data, unsigned char *flag);

@@ -1,6 +1,7 @@
 /* ms: an observation and its data from a Measurement Set. */
-#include "plugin.h"
+#include "facts.h"
 #include "unstable/fit.h"
+#include "plugin.h"
 
 #include "nodes/common/observation.h"
 #include "nodes/sets/correlations.h"
@@ -141,7 +142,7 @@ static void add_text(grove_node *node, const char *name, const char *format, ...
 
 /* Says how far coordinates are from differences of stations', by the time in the middle. Fits of
  * very many stations would take too long here. */
-static void add_misclosure(grove_node *node, ms_state *state)
+static void find_misclosure(ms_state *state, grove_observation_facts *facts)
 {
     enum { MANY = 100 };
     const grove_observation *o = state->observation;
@@ -156,8 +157,8 @@ static void add_misclosure(grove_node *node, ms_state *state)
         !grove_ms_read_uvw(state->ms, &block, uvw, error))
         found = grove_station_misclosure(uvw, o->left, o->right, o->baselines, o->stations, station,
                                          uvw + 3 * baselines);
-    if (found >= 0)
-        add_text(node, "uvw_misclosure", "%.6g", found);
+    facts->uvw_compared = found >= 0;
+    facts->uvw_misclosure = fmax(found, 0);
     free(uvw);
     free(station);
     grove_error_free(error);
@@ -191,12 +192,6 @@ static void note_slots(grove_node *node, const grove_ms_layout *layout)
                         grove_node_text(node, "path"), (long long)layout->times);
 }
 
-/* Of all that there could be. */
-static void add_share(grove_node *node, const char *name, int64_t count, double all)
-{
-    add_text(node, name, "%.17g", all > 0 ? fmin((double)count / all, 1) : 1);
-}
-
 /* Says which of the set's rows a tree may leave unread. */
 static void add_unread(grove_node *node, const grove_ms_layout *layout)
 {
@@ -222,12 +217,34 @@ static void add_unread(grove_node *node, const grove_ms_layout *layout)
         grove_text_add(&text, ", %s%s%s if none is given", several[0] ? "field=0" : "",
                        several[0] && several[1] ? " and " : "",
                        several[1] ? "spectral_window=0" : "");
-    add_text(node, "selections", "%d", layout->selections);
     grove_node_add_property(node, "unread", text.at);
     char *real = realpath(path, NULL); /* however it is spelt */
     grove_node_add_property(node, "unread_of", real ? real : path);
     free(real);
     free(text.at);
+}
+
+static int set_facts(grove_node *node, ms_state *state)
+{
+    const grove_ms_layout *layout = grove_ms_layout_of(state->ms);
+    const double cells = (double)layout->times * (double)layout->baselines;
+    grove_observation_facts facts =
+        GROVE_OBSERVATION_FACTS(.telescope = layout->telescope ? layout->telescope : "",
+                                .column = grove_node_text(node, "column"),
+                                .field = grove_node_integer(node, "field"),
+                                .spectral_window = grove_node_integer(node, "spectral_window"),
+                                .polarization = layout->polarization,
+                                .selections = layout->selections,
+                                .cross_only = !grove_node_bool(node, "autocorrelations"),
+                                .rows = layout->rows,
+                                .rows_share = fmin((double)layout->rows / fmax(cells, 1), 1),
+                                .runs_share = fmin((double)layout->runs / fmax(cells, 1), 1),
+                                .correlation_count = layout->correlations);
+
+    memcpy(facts.correlations, layout->correlation,
+           (size_t)layout->correlations * sizeof(*facts.correlations));
+    find_misclosure(state, &facts);
+    return grove_node_set_observation(node, &facts);
 }
 
 static int describe(grove_node *node, ms_state *state)
@@ -243,45 +260,28 @@ static int describe(grove_node *node, ms_state *state)
             node, GROVE_INVALID,
             "%s: its correlations are neither linear (XX..YY), circular (RR..LL) nor I", path);
     grove_node_add_property(node, "path", path);
-    grove_node_add_property(node, "column", grove_node_text(node, "column"));
     grove_node_add_property(node, "part(data)", grove_node_text(node, "column"));
-    grove_node_add_property(node, "telescope", layout->telescope ? layout->telescope : "");
-    const long long field = grove_node_integer(node, "field");
-    const long long window = grove_node_integer(node, "spectral_window");
-    add_text(node, "field", "%lld", field);
-    add_text(node, "spectral_window", "%lld", window);
-    add_text(node, "polarization", "%d", layout->polarization);
-    add_text(node, "selection", "field %lld, spectral window %lld, polarization %d", field, window,
-             layout->polarization);
+    add_text(node, "selection", "field %lld, spectral window %lld, polarization %d",
+             (long long)grove_node_integer(node, "field"),
+             (long long)grove_node_integer(node, "spectral_window"), layout->polarization);
     add_unread(node, layout);
     if (layout->frequency_frame[0])
         grove_node_warn(node,
                         "%s: its frequencies are in the frame %s, and are used as they are; what "
                         "the telescope saw differs by about 1e-4 of them",
                         path, layout->frequency_frame);
-    add_text(node, "rows", "%lld", (long long)layout->rows);
-    const double cells = (double)layout->times * (double)layout->baselines;
-    add_share(node, "rows_share", layout->rows, cells);
-    add_share(node, "runs_share", layout->runs, cells);
-    add_text(node, "correlations", "%d", layout->correlations);
-    grove_text codes = {0};
-    for (int i = 0; i < layout->correlations; i++)
-        grove_text_add(&codes, "%s%d", i ? " " : "", layout->correlation[i]);
-    grove_node_add_property(node, "correlation_codes", codes.at);
-    free(codes.at);
     grove_node_set_lacks(node, grove_correlations_lacks(layout->correlation, layout->correlations));
     if (layout->by_baseline)
         grove_node_add_property(node, "order", "baseline");
-    if (!grove_node_bool(node, "autocorrelations"))
-        grove_node_add_property(node, "cross_only", "yes");
-    add_misclosure(node, state);
     grove_node_add_identity(node, path);
     char **tables = grove_ms_tables(state->ms);
     for (size_t i = 0; tables[i]; i++)
         grove_node_add_identity(node, tables[i]);
     grove_folder_free(tables);
     note_slots(node, layout);
-    int code = grove_observation_publish(node, state->observation);
+    int code = set_facts(node, state);
+    if (!code)
+        code = grove_observation_publish(node, state->observation);
     return code ? code : add_data_members(node, state->ms, state->shape);
 }
 

@@ -1,4 +1,5 @@
 /* sink: writes visibilities into a Measurement Set, or discards them (to="null"). */
+#include "facts.h"
 #include "plugin.h"
 
 #include "nodes/sets/correlations.h"
@@ -6,9 +7,7 @@
 #include "nodes/sets/sink.h"
 #include "util.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,7 +89,7 @@ static grove_ms_layout *make_layout(const grove_node *node, const sink_state *si
     const double *centre = grove_node_member_data(obs, "phase_centre");
     const double *diameter = grove_node_member_data(obs, "station_diameter");
     const double *scan = grove_node_member_data(obs, "scan");
-    const char *telescope = grove_node_property(obs, "telescope");
+    const char *telescope = grove_node_observation(obs)->telescope;
     grove_ms_layout *layout = grove_alloc(sizeof(*layout));
     size_t n = (size_t)sink->baseline->size;
 
@@ -140,15 +139,12 @@ static int fail_with(const grove_node *node, int code, grove_error *error)
 /* Which part of its set the observation is. */
 static grove_ms_part part_of(const grove_node *node)
 {
-    const grove_node *obs = grove_node_object(node, "obs");
-    grove_ms_part part = {0};
+    const grove_observation_facts *facts = grove_node_observation(grove_node_object(node, "obs"));
 
-    sscanf(grove_node_property(obs, "field"), "%" SCNd64, &part.field);
-    sscanf(grove_node_property(obs, "spectral_window"), "%" SCNd64, &part.spectral_window);
-    sscanf(grove_node_property(obs, "polarization"), "%" SCNd64, &part.polarization);
-    part.polarization++;
-    part.cross_only = grove_node_property(obs, "cross_only") != NULL;
-    return part;
+    return (grove_ms_part){.field = facts->field,
+                           .spectral_window = facts->spectral_window,
+                           .polarization = facts->polarization + 1,
+                           .cross_only = facts->cross_only};
 }
 
 static int begin_existing(const grove_node *node, sink_run *run, grove_error *error)

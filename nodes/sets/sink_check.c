@@ -1,13 +1,13 @@
 /* Checks of a sink's inputs and options when the tree is built. */
-#include "nodes/sets/sink.h"
+#include "facts.h"
 #include "unstable/fit.h"
+#include "nodes/sets/sink.h"
 
 #include "nodes/common/form.h"
 #include "nodes/sets/correlations.h"
 #include "nodes/sets/measurement_set.h"
 #include "util.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +123,14 @@ static int find_target(grove_node *node, sink_state *sink)
     return 0;
 }
 
+/* Of the set of the observation, or the most that there can be. */
+static int64_t rows_of(const grove_node *node, const sink_state *sink)
+{
+    const int64_t rows = grove_node_observation(grove_node_object(node, "obs"))->rows;
+
+    return rows ? rows : sink->time->size * sink->baseline->size;
+}
+
 /* Measured: casacore's memory for a set that is written; and visibilities that are put in order,
  * where they cannot be written directly from memory. Rows of a set that exists are its `ms`
  * node's. */
@@ -130,11 +138,9 @@ static uint64_t memory_of(const grove_node *node, const sink_state *sink)
 {
     const grove_form *form = grove_node_input_form(node, SINK_VISIBILITIES);
     uint64_t memory = (uint64_t)9 << 20;
-    long long rows = 0;
     const grove_node *obs = grove_node_object(node, "obs");
-    const char *own = grove_node_property(obs, "rows");
-    bool lacks =
-        own && sscanf(own, "%lld", &rows) == 1 && rows < sink->time->size * sink->baseline->size;
+    const int64_t rows = rows_of(node, sink);
+    const bool lacks = rows < sink->time->size * sink->baseline->size;
 
     if (lacks && !sink->existing)
         memory += 12 * (uint64_t)rows; /* the list of a new set's rows */
@@ -149,10 +155,11 @@ void sink_correlations(const grove_node *node, int *count, int codes[4])
 {
     const grove_node *obs = grove_node_object(node, "obs");
     const double *feed = grove_node_member_data(obs, "feed");
+    const grove_observation_facts *facts = grove_node_observation(obs);
 
     grove_correlations_for_shape(grove_node_input_form(node, SINK_VISIBILITIES)->shape,
                                  grove_node_input_lacks(node, SINK_VISIBILITIES),
-                                 feed && *feed != 0, grove_node_property(obs, "correlation_codes"),
+                                 feed && *feed != 0, facts->correlations, facts->correlation_count,
                                  count, codes);
 }
 
@@ -160,19 +167,17 @@ void sink_correlations(const grove_node *node, int *count, int codes[4])
 static int check_correlations(grove_node *node)
 {
     static const char *const names[] = {"XX (RR)", "XY (RL)", "YX (LR)", "YY (LL)"};
-    const char *codes = grove_node_property(grove_node_object(node, "obs"), "correlation_codes");
+    const grove_observation_facts *facts = grove_node_observation(grove_node_object(node, "obs"));
     const int lacks = grove_node_input_lacks(node, SINK_VISIBILITIES);
-    int code;
 
-    for (; codes && sscanf(codes, "%d", &code) == 1; codes += strcspn(codes, " ")) {
-        const int of = 15 & ~grove_correlations_lacks(&code, 1); /* 0: Stokes I */
+    for (int i = 0; i < facts->correlation_count; i++) {
+        const int of = 15 & ~grove_correlations_lacks(&facts->correlations[i], 1); /* 0: Stokes I */
         if (of ? lacks & of : lacks != 15 && lacks & 9)
             return grove_node_fail(node, GROVE_SHAPE,
                                    "the visibilities are of a set without %s, which this set has",
                                    !of || lacks == 15 ? "correlations of this kind"
                                    : of == 8          ? names[3]
                                                       : names[of / 2]);
-        codes += strspn(codes, " ");
     }
     return 0;
 }
@@ -182,18 +187,11 @@ static int check_correlations(grove_node *node)
  */
 static void add_bytes(const grove_node *node, const sink_state *sink, grove_target *target)
 {
-    const grove_node *obs = grove_node_object(node, "obs");
-    long long rows = sink->time->size * sink->baseline->size;
-    int correlations, codes[4], had = 0;
-    const char *text = grove_node_property(obs, "correlations");
+    const int64_t rows = rows_of(node, sink);
+    const int had = grove_node_observation(grove_node_object(node, "obs"))->correlation_count;
+    int correlations, codes[4];
 
     sink_correlations(node, &correlations, codes);
-
-    if (text)
-        sscanf(text, "%d", &had);
-    const char *own = grove_node_property(obs, "rows"); /* of a set that may have fewer */
-    if (own)
-        sscanf(own, "%lld", &rows);
     if (sink->existing) {
         target->bytes =
             (uint64_t)(rows * sink->freq->size * had) * (grove_node_given(node, "weight") ? 12 : 8);
@@ -255,7 +253,7 @@ static int check_column(grove_node *node, const sink_state *sink)
 {
     const char *column = grove_node_text(node, "column");
     const grove_node *obs = grove_node_object(node, "obs");
-    const char *read = grove_node_property(obs, "column");
+    const char *read = grove_node_observation(obs)->column;
 
     if (!column[0])
         return grove_node_fail_option(node, "column", "the name is empty");

@@ -2,10 +2,10 @@
 
 #include "../../kernels/common/visibility.h"
 #include "../../kernels/simd/isa.h"
+#include "facts.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     NUMBERS = sizeof(grove_predict_costs) / sizeof(double),
@@ -70,10 +70,9 @@ predict_sources predict_count_sources(const grove_node *node)
 
 double predict_rows_share(const grove_node *node)
 {
-    const grove_node *obs = grove_node_object(node, "obs");
-    const char *share = obs ? grove_node_property(obs, "rows_share") : NULL;
+    const grove_observation_facts *facts = grove_node_observation(grove_node_object(node, "obs"));
 
-    return share ? strtod(share, NULL) : 1;
+    return facts ? facts->rows_share : 1;
 }
 
 bool predict_rows_stray(const grove_node *node, double frequency)
@@ -82,10 +81,10 @@ bool predict_rows_stray(const grove_node *node, double frequency)
     const grove_axis *axis = sky ? grove_node_axis(sky, "source") : NULL;
     const double *radec = sky ? grove_node_member_data(sky, "radec") : NULL;
     const double *centre = obs ? grove_node_member_data(obs, "phase_centre") : NULL;
-    const char *text = obs ? grove_node_property(obs, "uvw_misclosure") : NULL;
-    double misclosure = 0, largest = 0;
+    const grove_observation_facts *facts = grove_node_observation(obs);
+    double largest = 0;
 
-    if (!text || !centre || !radec || sscanf(text, "%lf", &misclosure) != 1)
+    if (!facts || !centre || !radec)
         return false;
     for (int64_t k = 0; axis && k < axis->size; k++) {
         double turn = radec[2 * k] - centre[0], dec = radec[2 * k + 1];
@@ -93,7 +92,8 @@ bool predict_rows_stray(const grove_node *node, double frequency)
         double m = sin(dec) * cos(centre[1]) - cos(dec) * sin(centre[1]) * cos(turn);
         largest = fmax(largest, fmax(fabs(l), fabs(m)));
     }
-    return misclosure * largest * frequency * 2 / GROVE_SPEED_OF_LIGHT > 1e-7; /* as is_stray */
+    return facts->uvw_misclosure * largest * frequency * 2 / GROVE_SPEED_OF_LIGHT >
+           1e-7; /* as is_stray */
 }
 
 /* Elements of the larger one of the Jones terms of both sides. */
@@ -134,7 +134,7 @@ static grove_predict_shape shape_of(const grove_node *node, const grove_predict_
     const bool regular = plan->channels.regular || plan->channels.deviation > 0;
     const int many = within ? GROVE_PREDICT_FEW : GROVE_PREDICT_RECURRED;
     const int elements = within ? jones_elements(node) : 1;
-    const grove_node *obs = grove_node_object(node, "obs");
+    const grove_observation_facts *facts = grove_node_observation(grove_node_object(node, "obs"));
     const grove_predict_shape shape = {.baselines = baselines ? baselines->size : 1,
                                        .stations = stations ? stations->size : 1,
                                        .channels = plan->count,
@@ -144,7 +144,7 @@ static grove_predict_shape shape_of(const grove_node *node, const grove_predict_
                                        .flat = plan->flat,
                                        .smear_time = plan->smear_time,
                                        .smear_freq = plan->smear_freq,
-                                       .fitted = obs && grove_node_property(obs, "uvw_misclosure"),
+                                       .fitted = facts && facts->uvw_compared,
                                        .jones = !within ? PREDICT_COSTS_POINTS
                                                 : vary  ? PREDICT_COSTS_VARIED
                                                         : PREDICT_COSTS_JONES,

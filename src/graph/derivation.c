@@ -336,10 +336,8 @@ static change by_rule(derivation *d, grove_node *node, int k, const char *rule, 
 static double step_of(const grove_node *parm)
 {
     const grove_node *leaf = grove_node_behind_casts(parm->inputs[0].node)->leaf;
-    const char *text = grove_node_property(leaf, "step");
-    double step = text ? strtod(text, NULL) : 1;
 
-    return step > 0 ? step : 1;
+    return leaf->step > 0 ? leaf->step : 1;
 }
 
 /* [f(x + h dx) - f(x - h dx)] / 2h, in double precision, with h at most `most`. */

@@ -169,10 +169,12 @@ struct grove_node {
     size_t member_count;
     grove_hash identity;
     struct grove_property *properties; /* a list */
-    grove_node *leaf;                  /* MEMBER: its leaf */
-    grove_node *stands_for;            /* a value: the leaf whose call it is, and whose members are
-                                          written as its own; NULL: none */
-    size_t member;                     /* MEMBER: its number */
+    const struct grove_observation_facts *observation;
+    double step;            /* of a parm; 0: not set */
+    grove_node *leaf;       /* MEMBER: its leaf */
+    grove_node *stands_for; /* a value: the leaf whose call it is, and whose members are
+                               written as its own; NULL: none */
+    size_t member;          /* MEMBER: its number */
 
     grove_literal *constant; /* CONSTANT */
     bool used;               /* an action depends on it */

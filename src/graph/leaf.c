@@ -1,7 +1,9 @@
 /* Data leaves: their axes, members and identity. */
 #include "graph/call.h"
 
+#include "base/sized.h"
 #include "base/text.h"
+#include "facts.h"
 #include "grove.h"
 
 #include <stdlib.h>
@@ -275,6 +277,39 @@ const char *grove_node_property(const grove_node *node, const char *name)
         if (!strcmp(at->name, name))
             return at->text;
     return NULL;
+}
+
+int grove_node_set_observation(grove_node *node, const grove_observation_facts *facts)
+{
+    grove_arena *arena = node->tree->arena;
+    grove_observation_facts own;
+
+    if (grove_sized_take(&own, sizeof(own), facts, "grove_observation_facts", NULL))
+        return grove_node_fail(node, GROVE_INVALID,
+                               "the plugin's facts of the observation have no size, or are some "
+                               "that this Grove does not know; GROVE_OBSERVATION_FACTS sets it");
+    own.telescope = own.telescope ? grove_arena_text(arena, own.telescope) : NULL;
+    own.column = own.column ? grove_arena_text(arena, own.column) : NULL;
+    own.rows_share = own.rows_share > 0 ? own.rows_share : 1;
+    own.runs_share = own.runs_share > 0 ? own.runs_share : 1;
+    node->observation = grove_arena_copy(arena, &own, sizeof(own));
+    return 0;
+}
+
+const grove_observation_facts *grove_node_observation(const grove_node *node)
+{
+    static const grove_observation_facts none = {
+        .size = sizeof(none), .rows_share = 1, .runs_share = 1};
+
+    if (!node || node->observation)
+        return node ? node->observation : NULL;
+    return node->kind == GROVE_NODE_LEAF && grove_equal(node->class_->object, "observation") ? &none
+                                                                                             : NULL;
+}
+
+void grove_node_set_step(grove_node *node, double step)
+{
+    node->step = step;
 }
 
 const char *grove_node_history(const grove_node *node)

@@ -2,6 +2,7 @@
  * in a set or a fit to its data, where it has no rows. */
 #include "graph/skip.h"
 #include "unstable/fit.h"
+#include "facts.h"
 
 #include "base/memory.h"
 #include "graph/call.h"
@@ -98,22 +99,18 @@ static grove_node *missing_of(grove_node *leaf, const grove_place *place)
     return NULL;
 }
 
-/* The number in a property of the leaf; 1 where it has none. */
-static double share_of(const grove_node *missing, const char *property)
-{
-    const char *share = grove_node_property(missing->leaf, property);
-
-    return share ? strtod(share, NULL) : 1;
-}
-
 double grove_node_rows_share(const grove_node *missing)
 {
-    return share_of(missing, "rows_share");
+    const grove_observation_facts *facts = grove_node_observation(missing->leaf);
+
+    return facts ? facts->rows_share : 1;
 }
 
 double grove_node_runs_share(const grove_node *missing)
 {
-    return share_of(missing, "runs_share");
+    const grove_observation_facts *facts = grove_node_observation(missing->leaf);
+
+    return facts ? facts->runs_share : 1;
 }
 
 uint64_t grove_missing_written_bytes(const grove_node *missing, double rows, double row_bytes)

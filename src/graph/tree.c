@@ -3,6 +3,7 @@
 #include "graph/derivative.h"
 
 #include "base/text.h"
+#include "facts.h"
 #include "graph/products.h"
 #include "graph/rewrite.h"
 #include "graph/skip.h"
@@ -265,7 +266,7 @@ static void sort_nodes(grove_tree *tree)
 
 static bool reads_same(const grove_node *a, const grove_node *b, const char *property)
 {
-    const char *of = grove_node_property(a, "selections") ? grove_node_property(a, property) : NULL;
+    const char *of = grove_node_property(a, property);
 
     return of && grove_equal(of, grove_node_property(b, property));
 }
@@ -285,15 +286,16 @@ static void warn_unread(const grove_tree *tree)
 {
     for (size_t i = 0; i < tree->node_count; i++) {
         const grove_node *leaf = tree->nodes[i];
-        const char *parts = grove_node_property(leaf, "selections");
-        long read = 0;
-        if (!leaf->used || !parts)
+        const grove_observation_facts *facts = grove_node_observation(leaf);
+        const char *unread = grove_node_property(leaf, "unread");
+        int64_t read = 0;
+        if (!leaf->used || !facts || !unread)
             continue;
         for (size_t k = 0; k < tree->node_count; k++)
             read += tree->nodes[k]->used && reads_same(tree->nodes[k], leaf, "unread_of") &&
                     !is_read_before(tree, k);
-        if (read < strtol(parts, NULL, 10))
-            grove_node_warn(leaf, "%s", grove_node_property(leaf, "unread"));
+        if (read < facts->selections)
+            grove_node_warn(leaf, "%s", unread);
     }
 }
 

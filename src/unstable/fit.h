@@ -107,6 +107,9 @@ typedef struct {
  * term (of a scalar 0; of a diagonal 0 or 1; of a matrix 0 to 3, row-wise), as far as the tree
  * shows: a class that combines scalars may change their order. False: it is no such number. */
 bool grove_node_find_number(const grove_node *node, int k, int element, grove_fit_number *number);
+/* Only in open of a parm: a change of it, in its unit, after which values are still about linear in
+ * it. Without it 1. */
+void grove_node_set_step(grove_node *node, double step);
 /* As grove_node_object_run, of a parm it fits. */
 void *grove_node_parm_run(const grove_node *node, const grove_node *parm);
 /* Only in begin: whether the run continues an interrupted one; and everything that its results

@@ -193,9 +193,7 @@ static int open_grid(grove_node *node)
     add(node, "diameter", "", 0, m, &diameter);
     add(node, "phase_centre", "", 2, radian, g->phase_centre);
     add(node, "feed", "", 0, none, &g->feed);
-    if (g->misclosure)
-        grove_node_add_property(node, "uvw_misclosure", g->misclosure);
-    return 0;
+    return g->facts.size ? grove_node_set_observation(node, &g->facts) : 0;
 }
 
 static int open_field(grove_node *node)

@@ -3,6 +3,7 @@
 #ifndef GROVE_TESTS_GRID_H
 #define GROVE_TESTS_GRID_H
 
+#include "facts.h"
 #include "testing.h"
 
 enum { GRID_TIMES = 4, GRID_STATIONS = 4, GRID_BASELINES = 10, GRID_MAX = 80, FIELD_MAX = 8 };
@@ -15,7 +16,7 @@ typedef struct {
     double freq[GRID_MAX], width[GRID_MAX];
     double start[GRID_STATIONS][3], rate[GRID_STATIONS][3];
     double phase_centre[2], feed;
-    const char *misclosure; /* property uvw_misclosure, or NULL */
+    grove_observation_facts facts;
 } grid;
 
 typedef struct {

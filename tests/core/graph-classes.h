@@ -2,6 +2,7 @@
 #ifndef GROVE_TESTS_GRAPH_CLASSES_H
 #define GROVE_TESTS_GRAPH_CLASSES_H
 
+#include "facts.h"
 #include "graph/graph.h"
 
 #include <check.h>
@@ -20,6 +21,7 @@ static const grove_kernel kernel = {"nothing", nothing, nothing};
 static double second_time = 2, second_width = 1;
 static int32_t last_station = 2;
 static const char *last_name = "C";
+static const grove_observation_facts *facts; /* NULL: none */
 
 static int open_observation(grove_node *node)
 {
@@ -42,7 +44,7 @@ static int open_observation(grove_node *node)
     ck_assert_int_eq(grove_node_add_member(node, "delay", "station", &delay, NULL, "d"), 0);
     ck_assert_int_eq(grove_node_add_member(node, "data", "time baseline freq", &data, NULL, "d"),
                      0);
-    return 0;
+    return facts ? grove_node_set_observation(node, facts) : 0;
 }
 
 static int open_sky(grove_node *node)

@@ -454,6 +454,35 @@ START_TEST(sizes_are_checked)
 }
 END_TEST
 
+/* An observation without facts has all unknown; facts are copied; their size is required. */
+START_TEST(facts_of_an_observation)
+{
+    static grove_class unsized;
+    char telescope[] = "WSRT";
+    grove_observation_facts of =
+        GROVE_OBSERVATION_FACTS(.telescope = telescope, .rows_share = 0.5, .field = 3);
+    const grove_node *plain = call("observe", "plain", nil, nil).node;
+
+    ck_assert(!grove_node_observation(plain)->telescope && !grove_node_observation(plain)->rows);
+    ck_assert_double_eq(grove_node_observation(plain)->rows_share, 1);
+    ck_assert_ptr_null(grove_node_observation(call("sky_model", "S", nil, nil).node));
+    ck_assert_ptr_null(grove_node_observation(NULL));
+    facts = &of;
+    const grove_node *obs = other_observation().node;
+    telescope[0] = 'X';
+    ck_assert_str_eq(grove_node_observation(obs)->telescope, "WSRT");
+    ck_assert_int_eq(grove_node_observation(obs)->field, 3);
+    ck_assert_double_eq(grove_node_observation(obs)->rows_share, 0.5);
+    ck_assert_double_eq(grove_node_observation(obs)->runs_share, 1);
+    of.size = 0;
+    unsized = class_observe;
+    unsized.name = "unsized";
+    ck_assert_int_eq(grove_classes_add(classes, &unsized, error), 0);
+    ck_assert_int_eq(call("unsized", NULL, nil, nil).kind, GROVE_OPERAND_NOTHING);
+    ck_assert_ptr_nonnull(strstr(grove_error_message(error, 0), "facts of the observation"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("graph");
@@ -476,6 +505,7 @@ int main(void)
     tcase_add_test(tests, what_cannot_be_fused_says_why);
     tcase_add_test(tests, descriptors_are_checked);
     tcase_add_loop_test(tests, sizes_are_checked, 0, 12);
+    tcase_add_test(tests, facts_of_an_observation);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -11,7 +11,7 @@ function fault(text)
 }
 
 # The room of a file or an included name: a folder of src/, nodes/, kernels/ or tests/, or one of the rooms of
-# the headers that are installed: "cell" (cell.h, cell_jones.h, cell_math.h), "plugin" (plugin.h, kernel.h, util.h, unstable/), "grove".
+# the headers that are installed: "cell" (cell.h, cell_jones.h, cell_math.h), "plugin" (plugin.h, facts.h, kernel.h, util.h, unstable/), "grove".
 function room(name)
 {
     if (name ~ /^nodes\/[a-z]*\/service[.]h$/) return "service" # what a subject has for others
@@ -21,7 +21,7 @@ function room(name)
     }
     if (name ~ /^(src\/)?grove\.h$/) return "grove"
     if (name ~ /^(src\/)?cell(_jones|_math)?\.h$/) return "cell"
-    if (name ~ /^(src\/)?((plugin|kernel|util)|unstable\/[a-z]*)\.h$/) return "plugin"
+    if (name ~ /^(src\/)?((plugin|facts|kernel|util)|unstable\/[a-z]*)\.h$/) return "plugin"
     sub(/^src\//, "", name)
     sub(/\/.*/, "", name)
     return name

@@ -1,5 +1,6 @@
 /* ms and sink against the Measurement Set itself, which is written and read by the library of the
  * module sets (with tests of its own). */
+#include "facts.h"
 #include "tests/common/probe.h"
 
 #include "base/memory.h"
@@ -425,7 +426,7 @@ START_TEST(misclosure_of_a_set)
         for (int k = 0; k < 3; k++)
             distance[b] += fabs(uvw[b][k] - place[left[b]][k] + place[right[b]][k]);
     qsort(distance, PAIRS, sizeof(*distance), by_size);
-    double said = atof(grove_node_property(testing_node(&t, "obs"), "uvw_misclosure"));
+    double said = grove_node_observation(testing_node(&t, "obs"))->uvw_misclosure;
     ck_assert(distance[PAIRS / 2] > 1);
     ck_assert_double_eq_tol(said, distance[PAIRS / 2], 1e-4 * said);
     uvw[PAIRS][0] = uvw[PAIRS][1] = uvw[PAIRS][2] = NAN;

@@ -252,9 +252,10 @@ START_TEST(rows_off_the_stations)
         "obs = grid()\nS = field()\nx = predict(S, obs)\n",
         "obs = grid()\nS = field()\nx = predict(S, obs, method=stations)\n"};
     static const struct {
-        const char *misclosure;
+        bool compared;
+        double misclosure;
         int strays;
-    } rows[] = {{NULL, 0}, {"0", 0}, {"1e-7", 0}, {"0.001", 1}};
+    } rows[] = {{false, 0, 0}, {true, 0, 0}, {true, 1e-7, 0}, {true, 1e-3, 1}};
     const grove_predict_costs cheap = {1e5, 1e5, 1e5, 1, 1};
 
     setenv("GROVE_CUDA_DRIVER", "none", 1);
@@ -262,7 +263,8 @@ START_TEST(rows_off_the_stations)
     store(&cheap, NULL);
     for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++)
         for (int forced = 0; forced < 2; forced++) {
-            grid_now.misclosure = rows[k].misclosure;
+            grid_now.facts = GROVE_OBSERVATION_FACTS(.uvw_compared = rows[k].compared,
+                                                     .uvw_misclosure = rows[k].misclosure);
             grove_predict_plan plan = plan_of(trees[forced]);
             const char *note = testing_node(&t, "x")->note;
             ck_assert_int_eq(plan.way, rows[k].strays && !forced ? GROVE_PREDICT_BASELINE
