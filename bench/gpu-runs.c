@@ -156,10 +156,9 @@ static int measure(const run *r, grove_counters *to)
     char text[2048];
     grove_error *error = grove_error_new();
     grove_library *library = grove_library_new(NULL);
-    grove_session_options options = {.threads = r->threads,
-                                     .device = r->device,
-                                     .profile = true,
-                                     .tile_times = is_tiny ? r->tile_times / 12 : r->tile_times};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = r->threads, .device = r->device, .profile = true,
+                              .tile_times = is_tiny ? r->tile_times / 12 : r->tile_times);
 
     write_sky(s.sources);
     write_array(s.stations);

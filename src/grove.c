@@ -3,6 +3,9 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "unstable/module.h"
+#include "unstable/record.h"
+#include "base/sized.h"
 #include "conformance/conformance.h"
 #include "device/array.h"
 #include "graph/graph.h"
@@ -11,8 +14,6 @@
 #include "lang/reader.h"
 #include "report/report.h"
 #include "run/devices.h"
-#include "unstable/module.h"
-#include "unstable/record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -189,14 +190,16 @@ int grove_library_check(grove_library *library, const char *class_name, grove_er
 int grove_library_test_class(grove_library *library, const char *class_name,
                              const grove_class_test *test, grove_error *error)
 {
-    const grove_class_test plain = {0};
+    grove_class_test own = GROVE_CLASS_TEST();
 
+    if (test && grove_sized_take(&own, sizeof(own), test, "grove_class_test", error))
+        return GROVE_INVALID;
     if (!grove_classes_path(library->classes, class_name) &&
         !find_class(library, class_name, error))
         return GROVE_MISSING;
     return grove_conformance_test(library, (const char *const *)library->node_folders,
-                                  (const char *const *)library->array_folders, class_name,
-                                  test ? test : &plain, error);
+                                  (const char *const *)library->array_folders, class_name, &own,
+                                  error);
 }
 
 const char *const *grove_library_data_folders(const grove_library *library)
@@ -321,61 +324,6 @@ int grove_session_value(grove_session *session, const char *name, grove_value **
                       name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* ---- settings as text ---- */
-
-static int bad_setting(grove_error *error, const char *name, const char *text, const char *want)
-{
-    return grove_fail(error, GROVE_INVALID, "--%s %s: wants %s", name, text, want);
-}
-
-int grove_session_option(grove_session_options *options, const char *name, const char *text,
-                         grove_error *error)
-{
-    int64_t number = 0;
-    const char *end = grove_parse_integer(text, &number);
-    bool whole = end && !*end && number >= 0;
-
-    if (!strcmp(name, "memory")) {
-        if (grove_parse_bytes(text, &options->memory))
-            return bad_setting(error, name, text, "a size such as 512MiB or 4GiB");
-        return options->memory && options->memory < (1 << 20)
-                   ? bad_setting(error, name, text, "at least 1MiB")
-                   : 0;
-    }
-    if (!strcmp(name, "precision")) {
-        options->double_precision = !strcmp(text, "double");
-        return options->double_precision || !strcmp(text, "single")
-                   ? 0
-                   : bad_setting(error, name, text, "single or double");
-    }
-    if (!strcmp(name, "device")) {
-        options->device = text;
-        return grove_session_device_is_known(text)
-                   ? 0
-                   : bad_setting(error, name, text, "auto, cpu, cuda, cuda:1 or cuda:all");
-    }
-    if (!strcmp(name, "device-memory"))
-        return grove_parse_bytes(text, &options->device_memory)
-                   ? bad_setting(error, name, text, "a size such as 512MiB or 4GiB")
-                   : 0;
-    if (!strcmp(name, "threads")) {
-        options->threads = (int)number;
-        return whole && number <= 1024 ? 0 : bad_setting(error, name, text, "a number of threads");
-    }
-    if (!strncmp(name, "tile-", 5)) {
-        if (!whole)
-            return bad_setting(error, name, text, "a whole number");
-        if (!strcmp(name, "tile-times"))
-            options->tile_times = number;
-        else if (!strcmp(name, "tile-channels"))
-            options->tile_channels = number;
-        else if (!strcmp(name, "tile-baselines"))
-            options->tile_baselines = number;
-        return 0;
-    }
-    return grove_fail(error, GROVE_INVALID, "no such option: --%s", name);
-}
-
 /* ---- data and installation ---- */
 
 /* Describes the options of a tree file. */
@@ -498,11 +446,14 @@ char *grove_library_pictures(grove_library *library, const char *path, const cha
 int grove_library_plot(grove_library *library, const char *path, const grove_picture *picture,
                        const char *to, grove_error *error)
 {
-    const grove_pictures *pictures = grove_service_open("pictures", GROVE_PICTURES_VERSION, error);
+    grove_picture own;
 
-    return pictures ? pictures->draw(path, (const char *const *)library->array_folders, picture, to,
-                                     error)
-                    : grove_error_code(error);
+    if (grove_sized_take(&own, sizeof(own), picture, "grove_picture", error))
+        return GROVE_INVALID;
+    const grove_pictures *pictures = grove_service_open("pictures", GROVE_PICTURES_VERSION, error);
+    return pictures
+               ? pictures->draw(path, (const char *const *)library->array_folders, &own, to, error)
+               : grove_error_code(error);
 }
 
 static void add_folders(grove_text *text, const char *title, char **folders)

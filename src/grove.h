@@ -9,7 +9,10 @@
  *         fputs(grove_error_text(error), stderr);
  *
  * Functions that can fail return 0 or a negative code, or NULL, with the message in the error
- * object. A `const` pointer that is returned is borrowed; any other is the caller's. One session is
+ * object. A `const` pointer that is returned is borrowed; any other is the caller's. Structures
+ * begin with their size in the program, so that it may be older than the library: their macros set
+ * it, as in GROVE_SESSION_OPTIONS(.threads = 2); C++ does options.size = sizeof(options). Without
+ * it, or with members set that the library does not know, GROVE_INVALID. One session is
  * used by one thread at a time; several may share a tree, each in a thread of its own. */
 #ifndef GROVE_GROVE_H
 #define GROVE_GROVE_H
@@ -109,6 +112,7 @@ size_t grove_tree_action_count(const grove_tree *tree);
 /* ---- sessions ---- */
 
 typedef struct {
+    size_t size;
     bool double_precision;
     uint64_t memory; /* bytes for values; 0: half of the free memory */
     int threads;     /* 0: all */
@@ -128,6 +132,8 @@ typedef struct {
     bool energy;        /* measures the energy of runs: see grove_session_energy */
     bool overwrite;     /* of `trace`: replaces a file that exists */
 } grove_session_options;
+#define GROVE_SESSION_OPTIONS(...)                                                                 \
+    ((grove_session_options){.size = sizeof(grove_session_options), __VA_ARGS__})
 
 /* Sets one option by its name and text on the command line: memory, precision, threads, device, ...
  */
@@ -143,6 +149,7 @@ int grove_session_run(grove_session *session);
 
 /* The expected cost of a run, before it runs. */
 typedef struct {
+    size_t size; /* set by the program: GROVE_PLAN() */
     int64_t tiles, tile_times, tile_channels,
         tile_baselines; /* of all passes; of the largest ones */
     int passes;
@@ -162,6 +169,8 @@ typedef struct {
     bool reads_once;
     uint64_t undivided_bytes;
 } grove_plan;
+#define GROVE_PLAN(...) ((grove_plan){.size = sizeof(grove_plan), __VA_ARGS__})
+/* Fills in as many of its bytes as the program has. */
 int grove_session_plan(grove_session *session, grove_plan *plan);
 
 /* The outputs of a run: a line for each, with its size and the free space on its disk; "" where
@@ -170,6 +179,7 @@ int grove_session_plan(grove_session *session, grove_plan *plan);
 char *grove_session_outputs(grove_session *session);
 
 typedef struct {
+    size_t size; /* in the library: members after it are not there */
     uint64_t evaluations, hits, misses, evictions, cached_bytes, peak_bytes;
     double seconds;        /* of the run, first to last tile */
     double kernel_seconds; /* in kernels */
@@ -234,6 +244,7 @@ unsigned char *grove_value_flagged(grove_value *value, grove_error *error);
 /* ---- tests of node classes ---- */
 
 typedef struct {
+    size_t size;
     const char *tree; /* path of a tree file that uses the class; NULL: the class's example */
     const grove_setting *settings; /* of its options */
     size_t setting_count;
@@ -243,6 +254,7 @@ typedef struct {
     int seconds;     /* limit for each check; 0: 600 */
     uint64_t memory; /* limit for each check, in bytes; 0: three quarters of the available memory */
 } grove_class_test;
+#define GROVE_CLASS_TEST(...) ((grove_class_test){.size = sizeof(grove_class_test), __VA_ARGS__})
 /* Runs the conformance checks on a class: the same numbers for any tiles, threads and devices,
  * flags by its rule, nothing written outside its output, and so on (docs/plugins.md). Lines are "ok
  * CHECK", "skip CHECK: reason", "FAIL CHECK: error and place". Each check, and the first, which
@@ -280,6 +292,7 @@ char *grove_library_devices(grove_library *library);
 /* A picture of a Measurement Set, of solution tables in an HDF5 file, or of a layout, in a .png or
  * .svg file. */
 typedef struct grove_picture {
+    size_t size;
     const char *what;   /* one of grove_picture_names */
     const char *column; /* column of visibilities; NULL: DATA; "DATA,MODEL_DATA": side by side */
     int field, spectral_window;
@@ -287,7 +300,7 @@ typedef struct grove_picture {
     const char *baselines; /* "m000-m001,2": pairs of stations, or all baselines of one, by names or
                               numbers; NULL: all but autocorrelations */
     const char *correlations; /* of amplitudes and phases: "XX,YX" or "all"; NULL: parallel hands */
-    int size;                 /* image: pixels along each side; 0: 256 */
+    int pixels;               /* image: along each side; 0: 256 */
     double cell;              /* image: radians per pixel; 0: a third of the resolution */
     bool logarithmic;         /* logarithmic colours of an image, or amplitudes */
     int threads;              /* 0: all */
@@ -297,6 +310,7 @@ typedef struct grove_picture {
     const char *direction;    /* of solutions: by name or number; NULL: the first */
     bool overwrite;           /* replaces a picture that exists */
 } grove_picture;
+#define GROVE_PICTURE(...) ((grove_picture){.size = sizeof(grove_picture), __VA_ARGS__})
 /* "uv", "image", "amplitude-time", ...: NULL-terminated; borrowed. Layouts have "layout" only. */
 const char *const *grove_picture_names(size_t *count);
 /* The pictures that suit the data at `path`, or one solution table (NULL: all) of that file,

@@ -169,7 +169,7 @@ static int choose_grid(image *i, grove_set *set, const grove_picture *picture)
 
     if (grove_isa_choose(&i->isa, said))
         return grove_fail(set->error, GROVE_INVALID, "%s", said);
-    i->size = picture->size ? picture->size : SIZE;
+    i->size = picture->pixels ? picture->pixels : SIZE;
     i->cell = picture->cell;
     if (i->size < 2 || i->size > LARGEST)
         return grove_fail(set->error, GROVE_INVALID,

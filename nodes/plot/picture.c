@@ -189,7 +189,7 @@ static int check_options(const char *path, const grove_picture *p, data_kind kin
                    {"spectral-window", p->spectral_window, OF_SETS},
                    {"polarization", p->polarization, OF_SETS},
                    {"baselines", p->baselines, OF_SETS},
-                   {"size", p->size, OF_SETS},
+                   {"size", p->pixels, OF_SETS},
                    {"cell", p->cell != 0, OF_SETS},
                    {"correlations", p->correlations, OF_SETS | OF_TABLES},
                    {"log", p->logarithmic, OF_SETS | OF_TABLES | OF_IMAGES},

@@ -254,6 +254,7 @@ int grove_command_parse(const grove_command *command, int count, char **argument
     bool rest = false;
 
     memset(line, 0, sizeof(*line));
+    line->session = GROVE_SESSION_OPTIONS();
     line->polarization = -1;
     for (int i = 0; i < count; i++) {
         const char *word = arguments[i], *value = NULL;

@@ -70,22 +70,15 @@ static int draw(grove_library *library, const grove_command_line *line, const ch
 {
     static const double arcsec = 3.14159265358979323846 / 180 / 3600;
     grove_error *error = grove_error_new();
-    grove_picture picture = {.what = what,
-                             .column = line->column,
-                             .field = line->field,
-                             .baselines = line->baselines,
-                             .correlations = line->correlations,
-                             .spectral_window = line->window,
-                             .polarization = line->polarization + 1,
-                             .size = line->size,
-                             .cell = line->cell * arcsec,
-                             .logarithmic = line->logarithmic,
-                             .dataset = line->dataset,
-                             .stations = line->stations,
-                             .reference = line->reference,
-                             .direction = line->direction,
-                             .overwrite = line->session.overwrite,
-                             .threads = line->session.threads};
+    grove_picture picture =
+        GROVE_PICTURE(.what = what, .column = line->column, .field = line->field,
+                      .baselines = line->baselines, .correlations = line->correlations,
+                      .spectral_window = line->window, .polarization = line->polarization + 1,
+                      .pixels = line->size, .cell = line->cell * arcsec,
+                      .logarithmic = line->logarithmic, .dataset = line->dataset,
+                      .stations = line->stations, .reference = line->reference,
+                      .direction = line->direction, .overwrite = line->session.overwrite,
+                      .threads = line->session.threads);
     char *path = picture_path(line, what);
     int code = grove_library_plot(library, line->words[0], &picture, path, error)
                    ? grove_complain_errors(GROVE_FAILED, error)

@@ -91,7 +91,7 @@ static int run_session(grove_session *session, const grove_tree *tree,
 
 static int check_session(grove_session *session, grove_tree *tree, grove_error *error)
 {
-    grove_plan plan;
+    grove_plan plan = GROVE_PLAN();
     char a[32], b[32], c[32], d[32];
 
     grove_put(stdout, grove_tree_show(tree));

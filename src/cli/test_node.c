@@ -13,11 +13,10 @@ static void print_line(void *context, const char *line)
 static int test(grove_library *library, const grove_command_line *line, const char *name,
                 grove_error *error)
 {
-    const grove_class_test test = {.tree = line->tree,
-                                   .settings = line->settings,
-                                   .setting_count = line->setting_count,
-                                   .device = line->session.device,
-                                   .print = print_line};
+    const grove_class_test test =
+        GROVE_CLASS_TEST(.tree = line->tree, .settings = line->settings,
+                         .setting_count = line->setting_count, .device = line->session.device,
+                         .print = print_line);
     int failed = grove_library_test_class(library, name, &test, error);
 
     if (failed < 0)

@@ -134,12 +134,13 @@ static void remove_new(const snapshot *before)
 /* ---- any tiles ---- */
 
 static const grove_session_options variants[] = {
-    {.threads = 1, .serial = true, .cache_off = true},
-    {.threads = 3},
-    {.threads = 2, .tile_times = 1},
-    {.threads = 3, .tile_baselines = 1, .tile_channels = 2, .serial = true},
-    {.threads = 2, .tile_times = 2, .tile_channels = 3, .tile_baselines = 4},
-    {.threads = 1, .tile_times = 1, .tile_channels = 1, .tile_baselines = 1, .cache_off = true},
+    GROVE_FIXTURE_OPTIONS(.threads = 1, .serial = true, .cache_off = true),
+    GROVE_FIXTURE_OPTIONS(.threads = 3),
+    GROVE_FIXTURE_OPTIONS(.threads = 2, .tile_times = 1),
+    GROVE_FIXTURE_OPTIONS(.threads = 3, .tile_baselines = 1, .tile_channels = 2, .serial = true),
+    GROVE_FIXTURE_OPTIONS(.threads = 2, .tile_times = 2, .tile_channels = 3, .tile_baselines = 4),
+    GROVE_FIXTURE_OPTIONS(.threads = 1, .tile_times = 1, .tile_channels = 1, .tile_baselines = 1,
+                          .cache_off = true),
 };
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
@@ -230,8 +231,9 @@ static const grove_class failure = {GROVE_CLASS_HEAD(test_failure),
 
 void grove_conformance_aborts(grove_conformance *c)
 {
-    static const grove_session_options options = {
-        .device = "cpu", .threads = 2, .tile_times = 1, .double_precision = true};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 2, .tile_times = 1,
+                              .double_precision = true);
     grove_fixture *fixture = c->fixture;
     const char *more = fixture->text ? "failure = test_failure(sqrt(2))\n"
                                      : "failure = test_failure(real(obs.data))\n";

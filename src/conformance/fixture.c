@@ -443,7 +443,8 @@ bool grove_fixture_take_flagged(grove_fixture *fixture, const grove_class *class
 
 grove_session *grove_fixture_session(grove_fixture *fixture, const grove_session_options *options)
 {
-    static const grove_session_options plain = {.device = "cpu", .double_precision = true};
+    const grove_session_options plain =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true);
 
     return grove_session_new(fixture->tree, options ? options : &plain, fixture->error);
 }

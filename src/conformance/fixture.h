@@ -46,6 +46,11 @@ bool grove_fixture_take_flagged(grove_fixture *fixture, const grove_class *class
 /* The name, in the preamble, of an object that fits the input. */
 const char *grove_fixture_object(const grove_input *input);
 
+/* An element of a constant table of options. */
+#define GROVE_FIXTURE_OPTIONS(...)                                                                 \
+    {                                                                                              \
+        .size = sizeof(grove_session_options), __VA_ARGS__                                         \
+    }
 /* A session on the current tree: on the cpu, or as the options say. NULL with a message. */
 grove_session *grove_fixture_session(grove_fixture *fixture, const grove_session_options *options);
 /* The value of a node; drop it before the session is freed. NULL with a message. */

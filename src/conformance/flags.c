@@ -174,8 +174,8 @@ static void compare_flags(grove_conformance *c, const grove_invocation *call,
 
 static void check_flags(grove_conformance *c, grove_node *node)
 {
-    static const grove_session_options options = {
-        .device = "cpu", .threads = 3, .double_precision = true};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 3, .double_precision = true);
     unsigned char *of[GROVE_MAX_INPUTS] = {0};
     grove_invocation call;
     int code = grove_invocation_begin(c->fixture, node, true, 1, &call);

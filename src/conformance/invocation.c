@@ -142,8 +142,8 @@ bool grove_invocation_is_possible(const grove_node *node)
 int grove_invocation_begin(grove_fixture *fixture, grove_node *node, bool double_precision,
                            int threads, grove_invocation *call)
 {
-    const grove_session_options options = {
-        .device = "cpu", .threads = 1, .double_precision = double_precision};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1, .double_precision = double_precision);
     grove_args *args = &call->args;
 
     memset(call, 0, sizeof(*call));

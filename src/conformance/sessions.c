@@ -15,13 +15,14 @@
 
 /* The others are compared with the first. */
 static const grove_session_options variants[] = {
-    {.threads = 1, .serial = true, .cache_off = true},
-    {.threads = 3},
-    {.threads = 2, .tile_times = 1},
-    {.threads = 1, .tile_channels = 1, .cache_off = true},
-    {.threads = 3, .tile_baselines = 1, .serial = true},
-    {.threads = 2, .tile_times = 2, .tile_channels = 3, .tile_baselines = 4},
-    {.threads = 1, .tile_times = 1, .tile_channels = 1, .tile_baselines = 1, .cache_off = true},
+    GROVE_FIXTURE_OPTIONS(.threads = 1, .serial = true, .cache_off = true),
+    GROVE_FIXTURE_OPTIONS(.threads = 3),
+    GROVE_FIXTURE_OPTIONS(.threads = 2, .tile_times = 1),
+    GROVE_FIXTURE_OPTIONS(.threads = 1, .tile_channels = 1, .cache_off = true),
+    GROVE_FIXTURE_OPTIONS(.threads = 3, .tile_baselines = 1, .serial = true),
+    GROVE_FIXTURE_OPTIONS(.threads = 2, .tile_times = 2, .tile_channels = 3, .tile_baselines = 4),
+    GROVE_FIXTURE_OPTIONS(.threads = 1, .tile_times = 1, .tile_channels = 1, .tile_baselines = 1,
+                          .cache_off = true),
 };
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
@@ -357,7 +358,8 @@ static bool has_file(grove_conformance *c, const grove_kernel *kernel)
 /* Whether the device accepts the class's code, if there is any. */
 static bool has_code(grove_conformance *c, grove_node *node, bool single)
 {
-    grove_session_options options = {.device = c->device, .double_precision = !single};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = c->device, .double_precision = !single);
     grove_session *session = grove_fixture_session(c->fixture, &options);
     const grove_kernel *kernel;
     char *reason = NULL;

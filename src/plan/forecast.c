@@ -141,8 +141,8 @@ void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
     const grove_tree *tree = schedule->limits.tree;
     bool *seen = grove_alloc((tree->node_count + 1) * sizeof(bool));
 
-    *plan = (grove_plan){.passes = schedule->count,
-                         .undivided_bytes = (uint64_t)((double)schedule->undivided / 0.9)};
+    *plan = GROVE_PLAN(.passes = schedule->count,
+                       .undivided_bytes = (uint64_t)((double)schedule->undivided / 0.9));
     uint64_t beside = 0; /* of states that lie on the host, while values lie on devices */
     uint64_t actions = 0, most = 0;
     for (int i = 0; i < schedule->count; i++) {

@@ -5,6 +5,7 @@
 #include "run/usage.h"
 
 #include "base/memory.h"
+#include "base/sized.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -163,13 +164,17 @@ int grove_session_schedule(grove_session *session, grove_node *const *nodes, siz
 int grove_session_plan(grove_session *session, grove_plan *plan)
 {
     const grove_tree *tree = session->tree;
+    grove_plan own = GROVE_PLAN();
     grove_schedule *schedule = NULL;
-    int code =
-        grove_session_schedule(session, tree->actions, tree->action_count, NULL, 0, &schedule);
+    int code = grove_sized_give(plan, &own, sizeof(own), "grove_plan", session->error);
 
-    *plan = (grove_plan){0};
     if (!code)
-        grove_schedule_forecast(schedule, plan);
+        code =
+            grove_session_schedule(session, tree->actions, tree->action_count, NULL, 0, &schedule);
+    if (!code) {
+        grove_schedule_forecast(schedule, &own);
+        code = grove_sized_give(plan, &own, sizeof(own), "grove_plan", session->error);
+    }
     grove_schedule_free(schedule);
     return code;
 }

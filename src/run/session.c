@@ -6,12 +6,80 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define MIB ((uint64_t)1 << 20)
+
+/* ---- settings as text ---- */
+
+static int bad_setting(grove_error *error, const char *name, const char *text, const char *want)
+{
+    return grove_fail(error, GROVE_INVALID, "--%s %s: wants %s", name, text, want);
+}
+
+static int set_option(grove_session_options *options, const char *name, const char *text,
+                      grove_error *error)
+{
+    int64_t number = 0;
+    const char *end = grove_parse_integer(text, &number);
+    bool whole = end && !*end && number >= 0;
+
+    if (!strcmp(name, "memory")) {
+        if (grove_parse_bytes(text, &options->memory))
+            return bad_setting(error, name, text, "a size such as 512MiB or 4GiB");
+        return options->memory && options->memory < (1 << 20)
+                   ? bad_setting(error, name, text, "at least 1MiB")
+                   : 0;
+    }
+    if (!strcmp(name, "precision")) {
+        options->double_precision = !strcmp(text, "double");
+        return options->double_precision || !strcmp(text, "single")
+                   ? 0
+                   : bad_setting(error, name, text, "single or double");
+    }
+    if (!strcmp(name, "device")) {
+        options->device = text;
+        return grove_session_device_is_known(text)
+                   ? 0
+                   : bad_setting(error, name, text, "auto, cpu, cuda, cuda:1 or cuda:all");
+    }
+    if (!strcmp(name, "device-memory"))
+        return grove_parse_bytes(text, &options->device_memory)
+                   ? bad_setting(error, name, text, "a size such as 512MiB or 4GiB")
+                   : 0;
+    if (!strcmp(name, "threads")) {
+        options->threads = (int)number;
+        return whole && number <= 1024 ? 0 : bad_setting(error, name, text, "a number of threads");
+    }
+    if (!strncmp(name, "tile-", 5)) {
+        if (!whole)
+            return bad_setting(error, name, text, "a whole number");
+        if (!strcmp(name, "tile-times"))
+            options->tile_times = number;
+        else if (!strcmp(name, "tile-channels"))
+            options->tile_channels = number;
+        else if (!strcmp(name, "tile-baselines"))
+            options->tile_baselines = number;
+        return 0;
+    }
+    return grove_fail(error, GROVE_INVALID, "no such option: --%s", name);
+}
+
+int grove_session_option(grove_session_options *options, const char *name, const char *text,
+                         grove_error *error)
+{
+    grove_session_options own;
+    int code = grove_sized_take(&own, sizeof(own), options, "grove_session_options", error);
+
+    if (!code)
+        code = set_option(&own, name, text, error);
+    return code ? code
+                : grove_sized_give(options, &own, sizeof(own), "grove_session_options", error);
+}
 
 /* ---- sessions ---- */
 
@@ -71,12 +139,15 @@ static int start(grove_session *session, grove_error *error)
 grove_session *grove_session_open(grove_tree *tree, const grove_session_options *options,
                                   grove_error *error)
 {
-    grove_session *session = grove_alloc(sizeof(*session));
+    grove_session_options own = GROVE_SESSION_OPTIONS();
 
+    if (options && grove_sized_take(&own, sizeof(own), options, "grove_session_options", error))
+        return NULL;
+    grove_session *session = grove_alloc(sizeof(*session));
     session->tree = tree;
     session->error = error;
-    if (options)
-        session->options = *options;
+    session->options = own;
+    session->counters.size = sizeof(session->counters);
     if (!start(session, error) && !grove_resume_check(session, error))
         return session;
     grove_session_free(session);

@@ -170,7 +170,7 @@ END_TEST
 /* In single precision the sums are still taken in double. */
 START_TEST(sums_in_single_precision)
 {
-    grove_session_options single = {0};
+    grove_session_options single = GROVE_SESSION_OPTIONS();
     unsigned char *flags;
     double complex wanted;
 
@@ -314,13 +314,13 @@ START_TEST(tiles_where_little_is_made_again)
         "m = mean(V, over=time)\nw = print(sum(norm(V - m), over=[time, baseline, freq]))\n",
     };
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
-    const grove_session_options options = {.threads = 1, .device = "cpu"};
+    const grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .device = "cpu");
     char *text =
         grove_format("obs = observe(array=\"%s/data/arrays/kat-7.array\", hour_angle=-3h..3h, "
                      "integration=1s, phase_centre=\"0deg -30deg\", frequency=1.4GHz, channels=8, "
                      "channel_width=1MHz)\nV[p,q] = noise(obs, sigma=1Jy)\n%s",
                      source, actions[_i]);
-    grove_plan plan;
+    grove_plan plan = GROVE_PLAN();
 
     testing_tree(&t, text);
     grove_session *session = grove_session_new(t.tree, &options, t.error);

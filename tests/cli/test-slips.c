@@ -30,7 +30,7 @@ static void write_file(const char *path, const char *text)
 
 static void run(const char *format, ...)
 {
-    const grove_session_options options = {.device = "cpu", .threads = 1};
+    const grove_session_options options = GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1);
     grove_text text = {0};
     va_list args;
 
@@ -176,7 +176,7 @@ static bool is_said(bool good, const char *wanted, const char *messages, const c
 /* Whether a run of it would begin. */
 static bool may_run(grove_tree *tree)
 {
-    const grove_session_options options = {.device = "cpu", .threads = 1};
+    const grove_session_options options = GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1);
     grove_session *session = grove_session_new(tree, &options, error);
     char *outputs = session ? grove_session_outputs(session) : NULL;
     bool may = outputs != NULL;

@@ -199,7 +199,7 @@ static void no_fault(testing *t, bool good, const char *what)
 testing_value probe_session(testing *t, const char *name, const grove_session_options *options,
                             unsigned char **flags)
 {
-    grove_session_options plain = {.double_precision = true};
+    grove_session_options plain = GROVE_SESSION_OPTIONS(.double_precision = true);
     grove_session *session = grove_session_new(t->tree, options ? options : &plain, t->error);
     const grove_node *node = testing_node(t, name);
     testing_value result = {.axes = node->axis_count};
@@ -223,7 +223,7 @@ testing_value probe_session(testing *t, const char *name, const grove_session_op
 
 int probe_run(testing *t, const grove_session_options *options)
 {
-    grove_session_options plain = {.double_precision = true};
+    grove_session_options plain = GROVE_SESSION_OPTIONS(.double_precision = true);
     grove_session *session = grove_session_new(t->tree, options ? options : &plain, t->error);
 
     no_fault(t, session != NULL, "a session");

@@ -220,7 +220,7 @@ void session_test_tree(const char *text)
 grove_session *session_test_session(const grove_session_options *options)
 {
     const char *device = getenv("GROVE_TEST_DEVICE");
-    grove_session_options own = options ? *options : (grove_session_options){0};
+    grove_session_options own = options ? *options : GROVE_SESSION_OPTIONS();
 
     if (!own.device)
         own.device = device ? device : "cpu";

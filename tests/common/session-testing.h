@@ -3,14 +3,8 @@
 #ifndef GROVE_TESTS_SESSION_TESTING_H
 #define GROVE_TESTS_SESSION_TESTING_H
 
-#include "lang/lang.h"
 #include "run/session.h"
-
-#include <complex.h>
-
-#ifndef CMPLX /* glibc has it for gcc alone */
-#define CMPLX(x, y) __builtin_complex((double)(x), (double)(y))
-#endif
+#include "testing.h"
 
 enum {
     SAMPLES_TIMES = 7,

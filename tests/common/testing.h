@@ -51,6 +51,12 @@ const char *testing_file(testing *t, const char *name, const char *text);
 /* ||a - b|| / ||b|| over all numbers; both must have the same number. */
 double testing_distance(const testing_value *a, const testing_value *b);
 
+/* An element of a constant table of grove_session_options. */
+#define TESTING_OPTIONS(...)                                                                       \
+    {                                                                                              \
+        .size = sizeof(grove_session_options), __VA_ARGS__                                         \
+    }
+
 /* The testing `t` of a test program, with setup and teardown; what else begins, separated by
  * commas. */
 #define TESTING_FIXTURE(...)                                                                       \

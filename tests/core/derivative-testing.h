@@ -76,8 +76,9 @@ static inline grove_derivatives derive(const char *name)
 
 static inline void open_session(bool single, int tile)
 {
-    const grove_session_options options = {
-        .device = device, .threads = 2, .double_precision = !single, .tile_times = tile};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = device, .threads = 2, .double_precision = !single,
+                              .tile_times = tile);
 
     grove_session_free(session);
     session = grove_session_new(fixture->tree, &options, fixture->error);

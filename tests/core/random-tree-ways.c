@@ -132,19 +132,15 @@ static int64_t tile_size(const random_tree *tree, const random_way *way, char ax
 
 grove_session_options random_way_options(const random_way *way, const random_tree *tree)
 {
-    return (grove_session_options){
-        .double_precision = !way->single,
-        .memory = way->memory,
-        .threads = way->threads,
-        .device = way->devices == 0   ? "cpu"
-                  : way->devices == 1 ? "cuda"
-                                      : "cuda:all",
-        .tile_times = tile_size(tree, way, 't', RANDOM_TIME),
-        .tile_channels = tile_size(tree, way, 'f', RANDOM_FREQ),
-        .tile_baselines = tile_size(tree, way, 'b', RANDOM_BASELINE),
-        .cache_off = way->cache_off,
-        .serial = way->serial,
-    };
+    return GROVE_SESSION_OPTIONS(.double_precision = !way->single, .memory = way->memory,
+                                 .threads = way->threads,
+                                 .device = way->devices == 0   ? "cpu"
+                                           : way->devices == 1 ? "cuda"
+                                                               : "cuda:all",
+                                 .tile_times = tile_size(tree, way, 't', RANDOM_TIME),
+                                 .tile_channels = tile_size(tree, way, 'f', RANDOM_FREQ),
+                                 .tile_baselines = tile_size(tree, way, 'b', RANDOM_BASELINE),
+                                 .cache_off = way->cache_off, .serial = way->serial, );
 }
 
 /* ---- results ---- */

@@ -91,7 +91,8 @@ enum { TILES = sizeof(tiles) / sizeof(*tiles) };
 
 static void check_tiles(const char *device, const char *devices)
 {
-    grove_session_options options = {.device = device, .threads = 1, .double_precision = true};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = device, .threads = 1, .double_precision = true);
     int64_t count;
     double *wanted = numbers_of(&options, &count);
 
@@ -148,7 +149,8 @@ static const struct {
 
 START_TEST(each_device_has_a_share)
 {
-    grove_session_options options = {.device = "cuda", .threads = 1, .double_precision = true};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cuda", .threads = 1, .double_precision = true);
     int64_t count, wanted_count;
     unsigned devices;
 
@@ -258,8 +260,8 @@ static const int64_t cuts[] = {64, 128};
 
 START_TEST(two_processes_give_the_bits_of_one)
 {
-    grove_session_options options = {
-        .device = "cpu", .threads = 1, .double_precision = true, .serial = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1,
+                                                          .double_precision = true, .serial = true);
     int64_t count, merged_count;
     grove_range range[GROVE_MAX_AXES];
     grove_value *value = NULL;
@@ -297,7 +299,8 @@ END_TEST
 
 START_TEST(parts_that_do_not_fit)
 {
-    grove_session_options options = {.device = "cpu", .threads = 1, .double_precision = true};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1, .double_precision = true);
 
     build(0);
     grove_session *session = grove_session_new(now.tree, &options, now.error);
@@ -326,8 +329,9 @@ END_TEST
 /* What a pass gathers that does not vary along all the axes that its tiles cut is added once. */
 START_TEST(a_tile_is_added_once)
 {
-    grove_session_options options = {
-        .device = "cpu", .threads = 1, .double_precision = true, .tile_channels = 1};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1, .double_precision = true,
+                              .tile_channels = 1);
     int64_t count;
 
     session_test_tree("R = sum(abs(o.data), over=freq) * 0 + sum(real(o.gain))\n");

@@ -305,19 +305,15 @@ static void compute(int tree, int times, image *truth)
 }
 
 static const grove_session_options ways[] = {
-    {.threads = 1, .device = "cpu"},
-    {.threads = 1, .device = "cpu", .serial = true, .tile_times = 1},
-    {.threads = 3, .device = "cpu", .tile_times = 2, .tile_baselines = 4},
-    {.threads = 2, .device = "cpu", .tile_channels = 2},
-    {.threads = 2,
-     .device = "cpu",
-     .tile_times = 3,
-     .tile_channels = 3,
-     .tile_baselines = 1,
-     .cache_off = true},
-    {.threads = 1, .device = "cuda"},
-    {.threads = 1, .device = "cuda", .tile_times = 2, .tile_channels = 2},
-    {.threads = 2, .device = "cuda:all", .tile_times = 1},
+    TESTING_OPTIONS(.threads = 1, .device = "cpu"),
+    TESTING_OPTIONS(.threads = 1, .device = "cpu", .serial = true, .tile_times = 1),
+    TESTING_OPTIONS(.threads = 3, .device = "cpu", .tile_times = 2, .tile_baselines = 4),
+    TESTING_OPTIONS(.threads = 2, .device = "cpu", .tile_channels = 2),
+    TESTING_OPTIONS(.threads = 2, .device = "cpu", .tile_times = 3, .tile_channels = 3,
+                    .tile_baselines = 1, .cache_off = true),
+    TESTING_OPTIONS(.threads = 1, .device = "cuda"),
+    TESTING_OPTIONS(.threads = 1, .device = "cuda", .tile_times = 2, .tile_channels = 2),
+    TESTING_OPTIONS(.threads = 2, .device = "cuda:all", .tile_times = 1),
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
@@ -359,7 +355,7 @@ START_TEST(test_finish_transforms)
 
     session_test_tree("v = field()\nkeep = record(image(v.vis, v.weight, transformed=true))");
     compute(PLAIN, 7, &truth);
-    grove_session_options options = {.threads = 1, .double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = true);
     grove_session *session = heap_test_session("cpu", options);
     int code = grove_session_run(session);
     ck_assert_int_eq(code, 0);
@@ -382,7 +378,8 @@ END_TEST
  * part. */
 START_TEST(test_parts_of_sources)
 {
-    grove_session_options options = {.threads = 1, .double_precision = true, .memory = 1 << 20};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = true, .memory = 1 << 20);
     image truth;
 
     session_test_tree("v = field(times=200)\nkeep = record(image(v.vis * v.flux, v.weight))");
@@ -401,7 +398,8 @@ END_TEST
 /* A later pass over tiles of the same observation reads it. */
 START_TEST(test_the_image_is_given_to_later_tiles)
 {
-    grove_session_options options = {.threads = 1, .tile_times = 2, .double_precision = true};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2, .double_precision = true);
     image truth;
 
     session_test_tree(
@@ -422,7 +420,7 @@ END_TEST
 
 static grove_plan plan_of(const char *text, grove_session_options options)
 {
-    grove_plan plan;
+    grove_plan plan = GROVE_PLAN();
 
     session_test_tree(text);
     grove_session *session = session_test_session(&options);
@@ -438,8 +436,8 @@ START_TEST(test_memory)
     static const char large[] = "v = field(times=64000)\nkeep = record(image(v.vis, v.weight))";
     static const char more[] =
         "v = field(times=64)\nkeep = record(image(v.vis, v.weight, bytes=1001920))";
-    grove_session_options tiles = {.threads = 1, .tile_times = 8};
-    grove_session_options limited = {.threads = 1, .memory = 1 << 20};
+    grove_session_options tiles = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 8);
+    grove_session_options limited = GROVE_SESSION_OPTIONS(.threads = 1, .memory = 1 << 20);
     grove_plan plan = plan_of(small, tiles);
 
     ck_assert_int_eq(plan.passes, 2);
@@ -458,7 +456,8 @@ START_TEST(test_memory_of_states)
     static const char small[] = "v = field(times=64)\nkeep = record(merged(v.vis, v.weight))";
     static const char large[] =
         "v = field(times=64)\nkeep = record(merged(v.vis, v.weight, bytes=1001920))";
-    grove_session_options tiles = {.threads = 3, .tile_times = 8, .memory = 64 << 20};
+    grove_session_options tiles =
+        GROVE_SESSION_OPTIONS(.threads = 3, .tile_times = 8, .memory = 64 << 20);
     grove_plan plan = plan_of(small, tiles), other = plan_of(large, tiles);
 
     ck_assert_uint_eq(other.peak_bytes, plan.peak_bytes + 3000000);
@@ -468,7 +467,7 @@ START_TEST(test_memory_of_states)
     ck_assert_uint_eq(plan_of(large, tiles).peak_bytes, plan.peak_bytes + 1001920 - 3 * 1920);
     if (!cuda_testing_control())
         return;
-    tiles = (grove_session_options){.threads = 2, .device = "cuda", .device_memory = 1 << 20};
+    tiles = GROVE_SESSION_OPTIONS(.threads = 2, .device = "cuda", .device_memory = 1 << 20);
     plan = plan_of(small, tiles);
     other = plan_of(large, tiles);
     ck_assert_uint_eq(other.peak_bytes, plan.peak_bytes);
@@ -487,8 +486,9 @@ START_TEST(test_failures_free_the_state)
 {
     static const char *const says[] = {"no more of it", "it does not end", "no new image",
                                        "no more of it"};
-    grove_session_options options = {
-        .threads = 1, .tile_times = 2, .device = "cpu", .double_precision = true};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2, .device = "cpu",
+                              .double_precision = true);
 
     fail_add = _i == 0 ? 3 : _i == 3 ? 1 : 0;
     fail_finish = _i == 1;
@@ -515,8 +515,9 @@ END_TEST
 START_TEST(test_failures_free_all_states)
 {
     static const char *const says[] = {"no new image", "no more of it", "they do not go together"};
-    grove_session_options options = {
-        .threads = 3, .tile_times = 4, .device = "cpu", .double_precision = true};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 3, .tile_times = 4, .device = "cpu",
+                              .double_precision = true);
 
     fail_new = _i == 0 ? 2 : 0;
     fail_add = _i == 1 ? 2 : 0;

@@ -72,8 +72,9 @@ static bool no_flags(const unsigned char *flags, int64_t count)
  * accumulators. */
 static void check_node(grove_node *node, bool single)
 {
-    grove_session_options options = {
-        .device = device, .threads = 3, .tile_times = 2, .double_precision = !single};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = device, .threads = 3, .tile_times = 2,
+                              .double_precision = !single);
     grove_session *session = grove_fixture_session(fixture, &options);
     grove_value *value = session ? grove_fixture_value(session, node) : NULL;
     testing_value x = {.elements = 1};

@@ -39,7 +39,7 @@ static void keep_line(void *context, const char *line)
 
 static int test_class(const char *name)
 {
-    const grove_class_test test = {.device = device, .print = keep_line};
+    const grove_class_test test = GROVE_CLASS_TEST(.device = device, .print = keep_line);
 
     return grove_library_test_class(library, name, &test, error);
 }

@@ -292,14 +292,17 @@ static const char tree[] = "k = gain(o)\n"
                            "rest = record(base * k.gain * k.gain - base * known.gain)\n";
 
 static const grove_session_options ways[] = {
-    {.threads = 1, .device = "cpu", .double_precision = true},
-    {.threads = 2, .device = "cpu", .double_precision = true, .tile_times = 1},
-    {.threads = 1, .device = "cpu", .double_precision = true, .tile_times = 4, .serial = true},
-    {.threads = 2, .device = "cpu", .double_precision = true, .tile_times = 3, .tile_baselines = 2},
-    {.threads = 2, .device = "cpu", .double_precision = true, .tile_times = 3, .cache_off = true},
-    {.threads = 1, .device = "cpu", .tile_times = 2},
-    {.threads = 1, .device = "cuda", .double_precision = true, .tile_times = 2},
-    {.threads = 2, .device = "cuda:all", .tile_times = 1},
+    TESTING_OPTIONS(.threads = 1, .device = "cpu", .double_precision = true),
+    TESTING_OPTIONS(.threads = 2, .device = "cpu", .double_precision = true, .tile_times = 1),
+    TESTING_OPTIONS(.threads = 1, .device = "cpu", .double_precision = true, .tile_times = 4,
+                    .serial = true),
+    TESTING_OPTIONS(.threads = 2, .device = "cpu", .double_precision = true, .tile_times = 3,
+                    .tile_baselines = 2),
+    TESTING_OPTIONS(.threads = 2, .device = "cpu", .double_precision = true, .tile_times = 3,
+                    .cache_off = true),
+    TESTING_OPTIONS(.threads = 1, .device = "cpu", .tile_times = 2),
+    TESTING_OPTIONS(.threads = 1, .device = "cuda", .double_precision = true, .tile_times = 2),
+    TESTING_OPTIONS(.threads = 2, .device = "cuda:all", .tile_times = 1),
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
@@ -388,9 +391,9 @@ END_TEST
 /* Data are read once for each pass, however often the fit looks at them. */
 START_TEST(data_are_read_once)
 {
-    grove_session_options options = {
-        .threads = 1, .device = "cpu", .double_precision = true, .tile_times = 1};
+    grove_session_options options = ways[0];
 
+    options.tile_times = 1;
     options.serial = _i == 1;
     options.device = _i == 2 ? "cuda" : "cpu";
     session_test_tree("k = gain(o)\n"
@@ -409,7 +412,8 @@ END_TEST
 /* A device that lacks memory in the middle of a fit: the rest is done on the host. */
 START_TEST(device_runs_out)
 {
-    grove_session_options options = {.threads = 1, .device = "cuda", .double_precision = true};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .device = "cuda", .double_precision = true);
 
     if (!cuda_testing_control())
         return;
@@ -444,7 +448,7 @@ START_TEST(inputs_are_left)
     check_fitted(options->double_precision);
     ck_assert_int_gt(looks, 2);
     ck_assert_int_eq(copies, on_device ? looks : 0);
-    grove_plan plan, less;
+    grove_plan plan = GROVE_PLAN(), less = GROVE_PLAN();
     ck_assert_int_eq(grove_session_plan(session, &plan), 0);
     grove_session_free(session);
     session_test_tree("k = gain(o)\nknown = gain(o, true_ones=true)\n"
@@ -459,7 +463,8 @@ END_TEST
 /* The device lacks code: it is tried once, and the host does it. */
 START_TEST(devices_may_lack_code)
 {
-    grove_session_options options = {.threads = 1, .device = "cuda", .double_precision = true};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .device = "cuda", .double_precision = true);
 
     cuda_testing_may_fall_back();
     session_test_tree(look_tree);
@@ -479,7 +484,8 @@ START_TEST(mistakes)
     static const char *const says[] = {"calls grove_node_fetch for input 2 of 2",
                                        "more scratch memory than it has told",
                                        "launches no kernel"};
-    grove_session_options options = {.threads = 1, .device = "cuda", .double_precision = true};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .device = "cuda", .double_precision = true);
 
     session_test_tree(look_tree);
     grove_session *session = session_test_session(&options);
@@ -501,7 +507,7 @@ START_TEST(faults)
         {tree, "it has no solution", 3},
         {"k = gain(o)\nfitted = unchanging(k, o.data, o.data)\n", "gives no object new content", 0},
     };
-    grove_session_options options = {.threads = 1, .device = "cpu", .double_precision = true};
+    grove_session_options options = ways[0];
 
     session_test_tree(cases[_i].tree);
     grove_session *session = session_test_session(&options);
@@ -522,7 +528,7 @@ START_TEST(known_too_late)
         "k = gain(o)\nknown = gain(o, true_ones=true)\n"
         "f = fit(k, o.data * k.gain * k.gain + 0 * mean(o.data * k.gain, over=freq), "
         "o.data * known.gain)\n";
-    grove_session_options options = {.threads = 1, .device = "cpu", .double_precision = true};
+    grove_session_options options = ways[0];
 
     session_test_tree(late);
     grove_session *session = session_test_session(&options);

@@ -399,7 +399,8 @@ END_TEST
 /* Times of nodes are given by hand, much longer than the test, so that nothing is left. */
 START_TEST(shares)
 {
-    const grove_session_options options = {.energy = true, .device = "cpu", .serial = true};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.energy = true, .device = "cpu", .serial = true);
 
     make("intel-rapl:0", "package-0\n", RANGE, "0\n");
     make("intel-rapl:0:0", "dram\n", RANGE, "0\n");
@@ -448,7 +449,7 @@ END_TEST
 /* A whole run: what classes have is the whole; without the option nothing is measured. */
 START_TEST(whole_runs)
 {
-    const grove_session_options options = {.energy = _i > 0, .device = "cpu"};
+    const grove_session_options options = GROVE_SESSION_OPTIONS(.energy = _i > 0, .device = "cpu");
 
     make("intel-rapl:0", "package-0\n", RANGE, "262143328000\n");
     session_test_begin();

@@ -163,7 +163,7 @@ static counts counts_of(const grove_session *session)
 /* The same program again: the plan, and so the evaluation, is made once. */
 START_TEST(what_depends_is_computed_again)
 {
-    grove_session_options options = {.threads = 2, .double_precision = _i % 2};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 2, .double_precision = _i % 2);
     grove_evaluation *evaluation = NULL;
 
     session_test_tree(formula);
@@ -200,7 +200,7 @@ END_TEST
 /* What was computed from some content is there when that comes back; and values never mix. */
 START_TEST(content_that_comes_back)
 {
-    grove_session_options options = {.threads = 1, .double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = true);
     static const double turns[] = {1, 2, 1, 3, 2};
     grove_evaluation *evaluation = NULL;
 
@@ -229,8 +229,9 @@ END_TEST
  * evaluation of its own before. */
 START_TEST(again_in_tiles)
 {
-    grove_session_options options = {
-        .threads = 2, .double_precision = true, .tile_times = 2, .tile_channels = 1 + 2 * (_i % 2)};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 2, .double_precision = true, .tile_times = 2,
+                              .tile_channels = 1 + 2 * (_i % 2));
     grove_evaluation *evaluation = NULL;
 
     options.serial = _i / 2;
@@ -279,7 +280,8 @@ END_TEST
 /* An action has the new numbers though what does not follow the tiles is kept from run to run. */
 START_TEST(actions_again)
 {
-    grove_session_options options = {.threads = 1, .double_precision = true, .tile_times = 3};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = true, .tile_times = 3);
     grove_evaluation *evaluation = NULL;
 
     session_test_tree("k = dial()\nw = record(o.data * (k.gain * 2) * exp(o.gain))");
@@ -322,7 +324,7 @@ static bool has_message(const char *part)
 /* A value in the cache is changed behind the session's back. */
 START_TEST(a_stale_value_is_found)
 {
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
 
     setenv("GROVE_CHECK_CACHE", "1", 1);
     session_test_tree(formula);
@@ -347,7 +349,7 @@ END_TEST
 /* A leaf whose numbers change though nobody says so: between evaluations, and between tiles. */
 START_TEST(a_leaf_that_slips_is_found)
 {
-    grove_session_options options = {.threads = 1, .tile_times = _i};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = _i);
 
     setenv("GROVE_CHECK_CACHE", "1", 1);
     dial_slips = true;
@@ -404,7 +406,7 @@ START_TEST(what_is_reported_fails)
 {
     static const grove_input inputs[] = {{"x", GROVE_VALUE, "anything", .shapes = GROVE_ANY_SHAPE},
                                          {0}};
-    grove_session_options options = {.threads = 3, .serial = _i % 2};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 3, .serial = _i % 2);
     const grove_action_functions functions = {.begin = _i / 2 == 0 ? report : succeed,
                                               .write =
                                                   _i / 2 == 1 ? write_and_report : write_nothing,

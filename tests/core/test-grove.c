@@ -107,7 +107,7 @@ START_TEST(values_have_axes_units_and_coordinates)
     grove_tree *tree = grove_library_parse(library, text, "text.tree", NULL, 0, error);
     no_error("parse");
     ck_assert_uint_eq(grove_tree_action_count(tree), 1);
-    grove_session_options options = {.double_precision = true, .threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true, .threads = 1);
     grove_session *session = grove_session_new(tree, &options, error);
     int64_t count, size;
 
@@ -196,7 +196,7 @@ START_TEST(pictures_that_cannot_be_are_refused)
 {
     size_t count;
     const char *const *names = grove_picture_names(&count);
-    grove_picture picture = {.what = "imag"};
+    grove_picture picture = GROVE_PICTURE(.what = "imag");
 
     ck_assert_uint_gt(count, 5);
     ck_assert_ptr_null(names[count]);
@@ -211,6 +211,90 @@ START_TEST(pictures_that_cannot_be_are_refused)
 }
 END_TEST
 
+/* A structure of a program in memory that may be larger: of an older or a newer Grove. */
+#define SIZED(type, ...)                                                                           \
+    union {                                                                                        \
+        type own;                                                                                  \
+        char bytes[sizeof(type) + 16];                                                             \
+    } __VA_ARGS__
+
+enum { UNSET, NEWER, CHANGED, OLDER, WAYS }; /* sizes; CHANGED: newer, with a member set */
+
+/* Sets the size, and bytes after the structure; whether Grove is to take it. */
+static bool set_size(int way, size_t size, size_t older, void *at)
+{
+    const size_t sizes[WAYS] = {0, size + 16, size + 16, older};
+    char *bytes = at;
+
+    memset(bytes + size, 0, 16);
+    bytes[size + 15] = way == CHANGED;
+    if (way == OLDER) /* what follows is not the program's */
+        memset(bytes + older, -1, size - older);
+    memcpy(at, &sizes[way], sizeof(size_t));
+    return way == NEWER || way == OLDER;
+}
+
+static void check_refused(bool taken, const char *name)
+{
+    char *all = grove_error_text(error);
+
+    ck_assert_msg((strstr(all, name) == NULL) == taken, "%s: %s", name, all);
+    ck_assert(taken || grove_error_code(error) == -1);
+    free(all);
+    grove_error_clear(error);
+}
+
+/* Of structures that the program fills in: options of sessions, tests of classes, pictures. */
+START_TEST(sizes_of_structures)
+{
+    SIZED(grove_session_options, options) = {.own = {.threads = 2, .device = "cpu"}};
+    SIZED(grove_class_test, how) = {.own = {.tree = "none.tree"}};
+    SIZED(grove_picture, picture) = {.own = {.what = "imag"}};
+    grove_tree *tree = grove_library_parse(library, text, "text.tree", NULL, 0, error);
+
+    bool taken =
+        set_size(_i, sizeof(options.own), offsetof(grove_session_options, device_memory), &options);
+    ck_assert_int_eq(!grove_session_option(&options.own, "threads", "1", error), taken);
+    check_refused(taken, "grove_session_options: its size is not");
+    ck_assert_int_eq(options.own.threads, taken ? 1 : 2);
+    ck_assert_int_eq(options.bytes[offsetof(grove_session_options, overwrite)],
+                     _i == OLDER ? -1 : 0);
+    grove_session *session = grove_session_new(tree, &options.own, error);
+    ck_assert_int_eq(session != NULL, taken);
+    check_refused(taken, "grove_session_options: its size is not");
+    grove_session_free(session);
+
+    set_size(_i, sizeof(how.own), offsetof(grove_class_test, device), &how);
+    ck_assert_int_lt(grove_library_test_class(library, "none", &how.own, error), 0);
+    check_refused(taken, "grove_class_test: its size is not");
+
+    set_size(_i, sizeof(picture.own), offsetof(grove_picture, column), &picture);
+    ck_assert_int_ne(grove_library_plot(library, "wsrt", &picture.own, "x.png", error), 0);
+    check_refused(taken, "grove_picture: its size is not");
+    grove_tree_free(tree);
+}
+END_TEST
+
+/* Of structures that Grove fills in: no byte is written after those of the program. */
+START_TEST(sizes_of_results)
+{
+    SIZED(grove_plan, plan) = {.own = {.passes = -1}};
+    grove_tree *tree = grove_library_parse(library, text, "text.tree", NULL, 0, error);
+    grove_session *session = grove_session_new(tree, NULL, error);
+    const size_t older = offsetof(grove_plan, walks);
+
+    ck_assert_uint_eq(grove_session_counters(session)->size, sizeof(grove_counters));
+    set_size(_i, sizeof(plan.own), older, &plan);
+    ck_assert_int_eq(!grove_session_plan(session, &plan.own), _i != UNSET);
+    check_refused(_i != UNSET, "grove_plan: its size is not");
+    ck_assert_int_eq(plan.own.passes, _i == UNSET ? -1 : 1);
+    ck_assert_int_eq(plan.own.walks, _i == OLDER ? -1 : _i == UNSET ? 0 : 1);
+    ck_assert_int_eq(plan.bytes[sizeof(plan) - 1], 0);
+    grove_session_free(session);
+    grove_tree_free(tree);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("grove");
@@ -221,6 +305,8 @@ int main(void)
     tcase_add_test(test, classes_are_found_and_sound);
     tcase_add_test(test, data_are_described);
     tcase_add_test(test, pictures_that_cannot_be_are_refused);
+    tcase_add_loop_test(test, sizes_of_structures, 0, WAYS);
+    tcase_add_loop_test(test, sizes_of_results, 0, WAYS);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

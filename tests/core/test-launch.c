@@ -232,7 +232,7 @@ static const grove_axis channels = {"freq", GROVE_AXIS_FREQ, CHANNELS, NULL, NUL
 
 static grove_session *open_session(void)
 {
-    grove_session_options options = {.threads = 2, .device = "cpu"};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 2, .device = "cpu");
 
     session_test_tree("x = o.data");
     return session_test_session(&options);

@@ -265,7 +265,7 @@ START_TEST(leaves_take_axes)
         "obs = observe(array=\"vla-d\", phase_centre=\"05h42m36.1s 49d51m07s\", "
         "hour_angle=0h..0.01h, integration=6s, frequency=1.4GHz, channels=2, channel_width=1MHz)\n"
         "T = table(obs)\ny = (T.gain[p] - 1000 * T.gain[q]) * obs.freq / 1Hz\n";
-    grove_session_options cut = {.threads = 2, .tile_times = 1};
+    grove_session_options cut = GROVE_SESSION_OPTIONS(.threads = 2, .tile_times = 1);
     grove_value *y = session_value(text, _i ? &cut : NULL);
     const grove_axis *baseline = y->range[1].axis, *freq = y->range[2].axis;
 
@@ -294,7 +294,7 @@ END_TEST
 
 START_TEST(double_results)
 {
-    grove_session_options options = {.double_precision = _i};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = _i);
     grove_value *value = session_value(GAINS "y = 1 * G\n", &options);
     double gain[27];
 
@@ -457,7 +457,7 @@ END_TEST
 /* What start makes belongs to one run: others of the same tree have their own. */
 START_TEST(runs_keep_apart)
 {
-    grove_session_options options = {.cache_off = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.cache_off = true);
     grove_session *sessions[2];
     grove_value *value;
 
@@ -486,7 +486,7 @@ static void add_line(void *context, const char *line)
 START_TEST(crashes_are_failed_checks)
 {
     grove_text lines = {0};
-    const grove_class_test how = {.device = "cpu", .print = add_line, .context = &lines};
+    grove_class_test how = GROVE_CLASS_TEST(.device = "cpu", .print = add_line, .context = &lines);
     int failed = grove_library_test_class(library, "crashes", &how, t.error);
     const char *storage = strstr(lines.at, "\nFAIL all of the output is written, and nothing else: "
                                            "crashes with signal 6 (Aborted)\n");
@@ -504,7 +504,7 @@ END_TEST
 START_TEST(numbers_of_sources_are_noticed)
 {
     grove_text lines = {0};
-    const grove_class_test how = {.device = "cpu", .print = add_line, .context = &lines};
+    grove_class_test how = GROVE_CLASS_TEST(.device = "cpu", .print = add_line, .context = &lines);
 
     ck_assert_int_eq(grove_library_test_class(library, "numbers_sources", &how, t.error), 1);
     ck_assert_msg(strstr(lines.at, "f(x) of sources with other numbers is ") != NULL, "%s",
@@ -516,8 +516,8 @@ END_TEST
 START_TEST(checks_that_do_not_return_have_failed)
 {
     grove_text lines = {0};
-    const grove_class_test how = {
-        .device = "cpu", .print = add_line, .context = &lines, .seconds = 5};
+    const grove_class_test how =
+        GROVE_CLASS_TEST(.device = "cpu", .print = add_line, .context = &lines, .seconds = 5);
 
     ck_assert_int_eq(grove_library_test_class(library, "no_return", &how, t.error), 1);
     ck_assert_str_eq(lines.at,
@@ -545,7 +545,7 @@ static const struct {
 START_TEST(what_loading_does_is_guarded)
 {
     grove_text lines = {0};
-    grove_class_test how = {.device = "cpu", .print = add_line, .context = &lines};
+    grove_class_test how = GROVE_CLASS_TEST(.device = "cpu", .print = add_line, .context = &lines);
     how.seconds = loads[_i].seconds ? loads[_i].seconds : 50;
     how.memory = 512 << 20;
     char *wanted = loads[_i].said ? grove_format("FAIL the class loads: %s", loads[_i].said)

@@ -263,12 +263,13 @@ static void check_calls(const grove_session *session, const grove_session_option
 }
 
 static const grove_session_options ways[] = {
-    {.threads = 1, .device = "cpu", .double_precision = true},
-    {.threads = 2, .device = "cpu", .tile_times = 2},
-    {.threads = 1, .device = "cpu", .tile_times = 3, .tile_channels = 2, .serial = true},
-    {.threads = 1, .device = "cpu", .tile_times = 2, .cache_off = true},
-    {.threads = 1, .device = "cuda", .double_precision = true, .tile_times = 2},
-    {.threads = 2, .device = "cuda:all", .tile_times = 1},
+    TESTING_OPTIONS(.threads = 1, .device = "cpu", .double_precision = true),
+    TESTING_OPTIONS(.threads = 2, .device = "cpu", .tile_times = 2),
+    TESTING_OPTIONS(.threads = 1, .device = "cpu", .tile_times = 3, .tile_channels = 2,
+                    .serial = true),
+    TESTING_OPTIONS(.threads = 1, .device = "cpu", .tile_times = 2, .cache_off = true),
+    TESTING_OPTIONS(.threads = 1, .device = "cuda", .double_precision = true, .tile_times = 2),
+    TESTING_OPTIONS(.threads = 2, .device = "cuda:all", .tile_times = 1),
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
@@ -313,8 +314,9 @@ END_TEST
 /* What is wanted again and does not fit the cache is computed again, and all is right. */
 START_TEST(little_memory)
 {
-    grove_session_options options = {.threads = 1, .double_precision = true, .tile_times = 1};
-    grove_plan plan;
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = true, .tile_times = 1);
+    grove_plan plan = GROVE_PLAN();
 
     options.device = "cpu";
     session_test_tree(tree);

@@ -96,18 +96,19 @@ START_TEST(same_bits)
 {
     const char *definition = definitions[_i % DEFINITIONS];
     bool double_ = _i >= DEFINITIONS;
-    grove_session_options plain = {.double_precision = double_, .threads = 1, .serial = true};
+    grove_session_options plain =
+        GROVE_SESSION_OPTIONS(.double_precision = double_, .threads = 1, .serial = true);
     static const grove_session_options others[] = {
-        {.threads = 2},
-        {.threads = 3, .tile_times = 2},
-        {.threads = 1, .tile_times = 1},
-        {.threads = 2, .tile_times = 3, .tile_channels = 2},
-        {.threads = 2, .tile_channels = 1, .cache_off = true},
-        {.threads = 1, .tile_baselines = 4, .serial = true},
-        {.threads = 2, .tile_times = 2, .tile_baselines = 1},
-        {.threads = 2, .tile_times = 4, .tile_channels = 3, .tile_baselines = 5},
-        {.threads = 4, .tile_times = 1, .tile_channels = 1, .tile_baselines = 1},
-        {.threads = 2, .tile_times = 1, .cache_off = true, .serial = true},
+        TESTING_OPTIONS(.threads = 2),
+        TESTING_OPTIONS(.threads = 3, .tile_times = 2),
+        TESTING_OPTIONS(.threads = 1, .tile_times = 1),
+        TESTING_OPTIONS(.threads = 2, .tile_times = 3, .tile_channels = 2),
+        TESTING_OPTIONS(.threads = 2, .tile_channels = 1, .cache_off = true),
+        TESTING_OPTIONS(.threads = 1, .tile_baselines = 4, .serial = true),
+        TESTING_OPTIONS(.threads = 2, .tile_times = 2, .tile_baselines = 1),
+        TESTING_OPTIONS(.threads = 2, .tile_times = 4, .tile_channels = 3, .tile_baselines = 5),
+        TESTING_OPTIONS(.threads = 4, .tile_times = 1, .tile_channels = 1, .tile_baselines = 1),
+        TESTING_OPTIONS(.threads = 2, .tile_times = 1, .cache_off = true, .serial = true),
     };
 
     session_test_tree(definition);
@@ -138,7 +139,8 @@ static grove_value *value_of(const grove_session_options *options, grove_session
 
 START_TEST(means_skip_flags)
 {
-    grove_session_options options = {.tile_times = 2, .tile_channels = 3, .threads = 2};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.tile_times = 2, .tile_channels = 3, .threads = 2);
 
     session_test_tree("x = mean(o.data, over=time)");
     grove_session *session;
@@ -175,7 +177,8 @@ END_TEST
 /* Two passes: the mean must be that of all times. */
 START_TEST(two_passes)
 {
-    grove_session_options options = {.tile_times = 3, .threads = 2, .double_precision = true};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.tile_times = 3, .threads = 2, .double_precision = true);
 
     session_test_tree("x = o.gain * sum(o.flux, over=[source, freq])");
     long double sum = 0;
@@ -198,7 +201,7 @@ END_TEST
 
 START_TEST(part_of_an_axis)
 {
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     session_test_tree("x = o.data * 2");
     grove_node *x = session_test_node("x");
     grove_range part[] = {{x->axes[0], 2, 3}, {x->axes[2], 1, 2}};
@@ -248,7 +251,8 @@ static bool has_message(const char *part)
 
 START_TEST(actions_get_each_cell_once)
 {
-    grove_session_options options = {.threads = 2, .tile_times = 1 + _i % 4, .serial = _i / 4};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 2, .tile_times = 1 + _i % 4, .serial = _i / 4);
 
     options.tile_channels = _i % 3;
     session_test_tree("write = record(o.data)");
@@ -272,7 +276,7 @@ END_TEST
 /* What does not vary along an axis reaches an action spread out, and is made once. */
 START_TEST(broadcast_and_reuse)
 {
-    grove_session_options options = {.threads = 1, .tile_times = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
     grove_counters counters;
 
     count_what_is_kept();
@@ -289,7 +293,7 @@ END_TEST
 /* A second evaluation in the same session finds everything in the cache. */
 START_TEST(cached)
 {
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     grove_value *first = NULL, *second = NULL;
 
     count_what_is_kept();
@@ -310,7 +314,7 @@ END_TEST
 /* A run may have written what was read before it. */
 START_TEST(read_again_after_a_run)
 {
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     grove_value *value = NULL;
     int before = 0;
 
@@ -332,7 +336,8 @@ END_TEST
 
 START_TEST(faults_undo_all)
 {
-    grove_session_options options = {.threads = 2, .tile_times = 2, .serial = _i % 2};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 2, .tile_times = 2, .serial = _i % 2);
 
     now.fail_read = _i / 2 == 0 ? 3 : 0;
     now.fail_write = _i / 2 == 1 ? 3 : 0;
@@ -353,9 +358,10 @@ END_TEST
 /* However many actions and passes see them. */
 START_TEST(visibilities_count_once)
 {
-    grove_session_options options = {.threads = 2, .tile_times = 2, .serial = _i};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 2, .tile_times = 2, .serial = _i);
     grove_counters counters;
-    grove_plan plan;
+    grove_plan plan = GROVE_PLAN();
 
     session_test_tree("m = mean(o.data, over=time)\nw1 = record(o.data - m)\n"
                       "w2 = record(o.data * 2)");
@@ -383,8 +389,8 @@ static int refuse(grove_device *device, size_t bytes, bool staging, void **at, g
 
 START_TEST(each_refused_allocation)
 {
-    grove_session_options options = {
-        .threads = 1, .tile_times = 3, .tile_channels = 2, .serial = _i};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 3, .tile_channels = 2, .serial = _i);
     int code = -1;
 
     session_test_tree(
@@ -417,7 +423,8 @@ END_TEST
 
 START_TEST(interruption)
 {
-    grove_session_options options = {.threads = 2, .tile_times = 1, .serial = _i};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 2, .tile_times = 1, .serial = _i);
 
     now.interrupt_write = 2;
     session_test_tree("write = record(o.data)");
@@ -432,8 +439,8 @@ END_TEST
 START_TEST(too_little_memory)
 {
     /* 3000 times the samples: more than 1 MiB, the least that there is */
-    grove_session_options options = {.threads = 1, .memory = 1};
-    grove_plan plan;
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .memory = 1);
+    grove_plan plan = GROVE_PLAN();
 
     session_test_tree("write = record(o.data)");
     grove_session *session = session_test_session(&options);
@@ -451,7 +458,7 @@ START_TEST(neutral_operands_go)
     for (size_t i = 0; i < now.tree->node_count; i++)
         if (now.tree->nodes[i]->used && now.tree->nodes[i]->class_)
             ck_assert_str_ne(now.tree->nodes[i]->class_->name, "multiply");
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     ck_assert_int_eq(run(&options, NULL), 0);
     ck_assert_double_eq(now.numbers[1][0], samples_number(0, 0, 0, 1, 0, 0));
 }

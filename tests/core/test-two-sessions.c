@@ -84,7 +84,8 @@ static void *work(void *context)
 {
     worker *w = context;
     grove_error *error = grove_error_new();
-    grove_session_options options = {.threads = 2, .tile_times = 1 + w->number, .device = "cpu"};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 2, .tile_times = 1 + w->number, .device = "cpu");
     grove_session *session = grove_session_new(now.tree, &options, error);
 
     for (int i = 0; i < ROUNDS && session; i++) {

@@ -158,7 +158,7 @@ static heap direct_spectra(bool hann)
 /* Loop index: bit 0: double; bit 1: on a device; bit 2: tiles; bit 3: a window. */
 START_TEST(spectra_are_right)
 {
-    grove_session_options options = {.threads = 2, .double_precision = _i & 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 2, .double_precision = _i & 1);
     grove_counters c = {0};
 
     if (_i & 4)
@@ -182,7 +182,7 @@ END_TEST
  * device. */
 START_TEST(gathered_inputs_have_spectra)
 {
-    grove_session_options options = {.threads = 1, .double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = true);
 
     session_test_tree("J[p] = o.jones\nx = J[p] * o.gain\n"
                       "keep = heap(sum(delay_spectrum(x[p]), over=delay) * o.data)");
@@ -214,7 +214,7 @@ static void simulate(void)
 /* Scratch memory is planned for: with less memory tiles are smaller, and the device does it all. */
 START_TEST(limited_memory_changes_nothing)
 {
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     grove_counters all = {0}, less = {0};
 
     simulate();
@@ -242,11 +242,11 @@ END_TEST
 static uint64_t planned_bytes(const char *class_)
 {
     char text[64];
-    grove_plan plan;
+    grove_plan plan = GROVE_PLAN();
 
     snprintf(text, sizeof(text), "keep = heap(%s(o.data))", class_);
     session_test_tree(text);
-    grove_session *session = heap_test_session("cpu", (grove_session_options){.threads = 1});
+    grove_session *session = heap_test_session("cpu", GROVE_SESSION_OPTIONS(.threads = 1));
     ck_assert_int_eq(grove_session_plan(session, &plan), 0);
     heap_test_close(session);
     return plan.peak_bytes;
@@ -263,7 +263,7 @@ END_TEST
 /* The device has less than its budget says: smaller tiles, then the host. */
 START_TEST(less_than_was_promised)
 {
-    grove_session_options options = {.threads = 1, .tile_times = 4};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4);
     bool helped = false;
 
     if (!cuda_testing_control())
@@ -288,7 +288,8 @@ START_TEST(each_fault)
 {
     static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY,  EMULATED_LAUNCH,
                                 EMULATED_RUNNING,    EMULATED_OTHER, EMULATED_HANDLE};
-    grove_session_options options = {.threads = 1, .tile_times = 4, .device = "cuda"};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4, .device = "cuda");
     int failed, worked, kind = kinds[_i];
 
     if (!cuda_testing_control())
@@ -305,7 +306,7 @@ END_TEST
 /* What a device lacks the host computes; the device is not asked again. */
 START_TEST(what_is_missing_is_left_to_the_host)
 {
-    grove_session_options options = {.threads = 1, .tile_times = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
     grove_counters c = {0};
 
     session_test_tree("keep = heap(delay_spectrum(o.data))");
@@ -332,7 +333,8 @@ END_TEST
 /* Loop index: bit 0: double; bit 1: on a device. */
 START_TEST(products_are_right)
 {
-    grove_session_options options = {.threads = 1, .double_precision = _i & 1, .tile_times = 2};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = _i & 1, .tile_times = 2);
     grove_counters c = {0};
 
     session_test_tree("keep = heap(gram(o.data))");
@@ -349,7 +351,7 @@ END_TEST
 /* With m = n 1 + u u^T, u all ones: y = (x - mean(x) / 2) / n. */
 START_TEST(solutions_are_right)
 {
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     grove_value *value = NULL;
     int64_t count = 0;
     double mean = 0;

@@ -99,7 +99,7 @@ static double *numbers_of(grove_session *session, const char *node, int64_t *cou
 static double *numbers_on(const char *device, const char *node, bool double_precision,
                           int64_t *count, grove_counters *counters)
 {
-    grove_session_options options = {.double_precision = double_precision};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = double_precision);
     grove_session *session = open_session(device, options);
     double *numbers = numbers_of(session, node, count);
 
@@ -137,7 +137,7 @@ START_TEST(sources_in_slices_are_all_added)
 {
     enum { SOURCES = 60, CHANNELS = 4 };
     double sum = write_sky(SOURCES, "");
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     uint64_t launches = 0, peak = 0, local = 0;
 
     build("180s", CHANNELS, "1MHz", "A = sum[s](abs(point(S, obs, smear=none)))");
@@ -257,7 +257,7 @@ START_TEST(nothing_is_sent_for_each_tile)
 {
     uint64_t up[2];
     int64_t tiles[2];
-    grove_session_options options = {0};
+    grove_session_options options = GROVE_SESSION_OPTIONS();
 
     write_sky(400, "");
     for (int i = 0; i < 2; i++) {
@@ -287,7 +287,7 @@ START_TEST(failures_fail_the_run)
         return;
     write_sky(5, "");
     build("180s", 4, "1MHz", "V[p,q] = sum[s](point(S, obs, smear=both))");
-    grove_session *session = open_session("cuda", (grove_session_options){0});
+    grove_session *session = open_session("cuda", GROVE_SESSION_OPTIONS());
     memset(control->calls, 0, sizeof(control->calls));
     control->fault = kinds[_i];
     control->fault_at = 1;

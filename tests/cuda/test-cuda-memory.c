@@ -112,7 +112,8 @@ START_TEST(limited_memory_changes_nothing)
 {
     const workload *w = &workloads[_i % WORKLOADS];
     bool full = is_full();
-    grove_session_options options = {.threads = 1, .double_precision = _i >= WORKLOADS};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = _i >= WORKLOADS);
     uint64_t limit = full ? (uint64_t)64 << 20 : (uint64_t)1 << 18;
     grove_counters c = {0};
 
@@ -129,7 +130,7 @@ END_TEST
 START_TEST(few_sources_at_a_time)
 {
     static const workload tiny = {"tiny", JONES, 0, 0, 0, {30, 1, 2}};
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     grove_counters c = {0};
 
     make_workload(&tiny, false);
@@ -239,7 +240,8 @@ static void shrink_at_read(void)
 /* Accumulators over tiles are right, whenever memory is taken. */
 START_TEST(gathering_goes_on)
 {
-    grove_session_options options = {.threads = 1, .tile_times = 3, .serial = true};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 3, .serial = true);
     int64_t halved = 0;
 
     if (!cuda_testing_control())
@@ -301,7 +303,7 @@ END_TEST
 START_TEST(less_than_was_promised)
 {
     static const workload many = {"many", JONES, 0, 0, 0, {300, 2, 2}};
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     grove_counters c = {0};
 
     if (!cuda_testing_control())
@@ -367,7 +369,7 @@ END_TEST
 /* A kernel that fails while it runs gives one message, from whoever waits for it. */
 START_TEST(late_faults_are_said_once)
 {
-    grove_session_options options = {.threads = 1, .device = "cuda"};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .device = "cuda");
     emulated_control *control = cuda_testing_control();
     int failed = 0;
 
@@ -468,7 +470,8 @@ END_TEST
 START_TEST(large_runs_are_counted)
 {
     static const workload large = {"large", JONES, 0, 0, 0, {100, 20000, 20000}};
-    grove_session_options options = {.threads = 1, .memory = (uint64_t)1 << 50};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .memory = (uint64_t)1 << 50);
     grove_schedule *schedule = NULL;
 
     if (cuda_testing_control())
@@ -519,7 +522,8 @@ START_TEST(tiles_follow_the_memory)
                 {&large, "cuda", 29, 1 << 26},
                 {&small, "cuda", 40, 21 * 32 * 1000.0 * 2000 / 20},
                 {&small, "cpu", 40, 8 << 20}};
-    grove_session_options options = {.threads = 1, .memory = (uint64_t)1 << 50};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .memory = (uint64_t)1 << 50);
     grove_schedule *schedule = NULL;
 
     if (cuda_testing_control())

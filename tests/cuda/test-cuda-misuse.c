@@ -225,7 +225,7 @@ static void teardown(void)
 
 static void expect_one_message(const char *device, const char *message)
 {
-    grove_session *session = heap_test_session(device, (grove_session_options){0});
+    grove_session *session = heap_test_session(device, GROVE_SESSION_OPTIONS());
 
     grove_error_clear(now.error);
     ck_assert_int_lt(grove_session_run(session), 0);

@@ -122,7 +122,8 @@ static void simulate(const char *integration, int channels, const char *more)
 
 START_TEST(simulation_in_tiles)
 {
-    grove_session_options options = {.threads = 1, .tile_times = 2, .double_precision = _i};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2, .double_precision = _i);
     grove_counters c = {0};
 
     simulate("120s", 4, "");
@@ -159,7 +160,8 @@ static void make_stale_folder(char *folder, size_t size)
 
 START_TEST(stale_code_is_left_to_the_host)
 {
-    grove_session_options options = {.threads = 1, .tile_times = 2, .double_precision = true};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2, .double_precision = true);
     grove_counters fresh = {0}, stale = {0};
     char folder[2048], usual[4096];
 
@@ -186,7 +188,7 @@ END_TEST
 /* Of several runs of one session only the first takes memory from the driver. */
 START_TEST(memory_is_taken_once)
 {
-    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
 
     simulate("120s", 4, "");
     grove_session *session = heap_test_session("cuda", options);
@@ -204,7 +206,7 @@ END_TEST
 
 START_TEST(loop_copies_the_parm_alone)
 {
-    grove_session_options options = {.threads = 1, .double_precision = _i};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = _i);
     grove_counters last = {0};
 
     simulate("120s", 4, "k = knob()\nx = (V + V) * k.gain\n");
@@ -257,7 +259,8 @@ START_TEST(reductions_stay_on_device)
         "R = sum(norm(E) * obs.freq, over=source)\n",
     };
     enum { LINES = sizeof(lines) / sizeof(*lines) };
-    grove_session_options options = {.threads = 1, .double_precision = _i >= LINES};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = _i >= LINES);
     double *numbers[2];
     int64_t count[2];
 
@@ -290,7 +293,7 @@ END_TEST
 /* What is not wanted is 0, on a device as on the cpu. */
 START_TEST(skipped_is_zero)
 {
-    grove_session_options options = {.threads = 1, .tile_times = _i};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = _i);
     grove_counters c = {0};
     int zeros = 0;
 
@@ -313,7 +316,7 @@ END_TEST
 
 START_TEST(devices_by_name)
 {
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     const char *const wrong[] = {"tpu", "cuda:7"};
 
     session_test_tree("x = o.data * 2");
@@ -360,7 +363,7 @@ static const char *const sums[] = {
 START_TEST(limited_memory_changes_nothing)
 {
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     grove_counters c = {0};
     char text[2048];
 
@@ -396,7 +399,7 @@ START_TEST(local_memory_is_counted)
 {
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
     emulated_control *control = cuda_testing_control();
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     grove_counters c = {0};
     char text[2048];
 
@@ -431,7 +434,7 @@ END_TEST
 /* What others take in the middle of a run: the device has less than its budget says. */
 START_TEST(less_than_was_promised)
 {
-    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
     emulated_control *control = cuda_testing_control();
 
     if (!control)
@@ -460,7 +463,8 @@ START_TEST(each_fault)
 {
     static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH,
                                 EMULATED_RUNNING, EMULATED_OTHER};
-    grove_session_options options = {.threads = 1, .tile_times = 4, .serial = _i % 2};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4, .serial = _i % 2);
     int failed, worked, kind = kinds[_i / 2];
 
     if (!cuda_testing_control())
@@ -479,7 +483,7 @@ END_TEST
 
 START_TEST(any_number_of_devices)
 {
-    grove_session_options options = {.threads = 1, .tile_times = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
     emulated_control *control = cuda_testing_control();
 
     if (!control)

@@ -55,7 +55,8 @@ static void teardown(void)
 /* Loop index: 0: on the host; 1, 2: on so many devices. */
 START_TEST(test_tables)
 {
-    grove_session_options options = {.threads = 1, .tile_times = 2, .double_precision = true};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2, .double_precision = true);
     grove_counters c = {0};
     const char *device = !_i ? "cpu" : _i == 1 ? "cuda" : "cuda:all";
 

@@ -179,8 +179,9 @@ static const char tree[] = "J[p] = o.jones\nm = mean(J[p] * o.data * J[q]^H, ove
 
 static grove_session *run(const char *device, bool profile, bool serial)
 {
-    grove_session_options options = {
-        .threads = 1, .tile_times = 2, .profile = profile, .device = device, .serial = serial};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2, .profile = profile, .device = device,
+                              .serial = serial);
 
     session_test_tree(tree);
     grove_session *session = grove_session_new(now.tree, &options, now.error);
@@ -258,8 +259,8 @@ START_TEST(events_that_fail)
     int worked = 0;
 
     for (int n = 1; control && n < 300; n++) {
-        grove_session_options options = {
-            .threads = 1, .tile_times = 4, .profile = true, .device = "cuda"};
+        grove_session_options options =
+            GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4, .profile = true, .device = "cuda");
         cuda_testing_reset((uint64_t)(n % 5));
         control->fault = EMULATED_OTHER;
         control->fault_at = n;

@@ -150,11 +150,9 @@ START_TEST(compared_tile_by_tile)
 
     strcpy(whole, run("compare(obs.data, 0.75 * obs.data)", NULL, &code));
     for (int k = 1; k < 4; k++) {
-        grove_session_options options = {.double_precision = true,
-                                         .tile_times = k,
-                                         .tile_channels = 4 - k,
-                                         .tile_baselines = k,
-                                         .threads = k};
+        grove_session_options options =
+            GROVE_SESSION_OPTIONS(.double_precision = true, .tile_times = k, .tile_channels = 4 - k,
+                                  .tile_baselines = k, .threads = k);
         const char *said = run("compare(obs.data, 0.75 * obs.data)", &options, &code);
         ck_assert_msg(!strcmp(said, whole), "%s%s", said, whole);
     }

@@ -12,10 +12,10 @@
 TESTING_FIXTURE(probe_begin(&t))
 
 static const grove_session_options tilings[] = {
-    {.threads = 1},
-    {.tile_times = 2, .tile_channels = 3, .tile_baselines = 4},
-    {.tile_times = 1, .tile_channels = 1, .tile_baselines = 1, .threads = 3},
-    {.tile_channels = 2, .double_precision = true},
+    TESTING_OPTIONS(.threads = 1),
+    TESTING_OPTIONS(.tile_times = 2, .tile_channels = 3, .tile_baselines = 4),
+    TESTING_OPTIONS(.tile_times = 1, .tile_channels = 1, .tile_baselines = 1, .threads = 3),
+    TESTING_OPTIONS(.tile_channels = 2, .double_precision = true),
 };
 enum { TILINGS = sizeof(tilings) / sizeof(tilings[0]) };
 

@@ -200,7 +200,8 @@ enum { SAVED = sizeof(saved) / sizeof(saved[0]) };
 START_TEST(round_trip)
 {
     static const char *const ends[] = {"csv", "npy"};
-    grove_session_options options = {.double_precision = !saved[_i / 2].single, .tile_times = 2};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.double_precision = !saved[_i / 2].single, .tile_times = 2);
     const char *value = saved[_i / 2].value;
     unsigned char *first, *second;
     char *path = grove_format("%s/saved.%s", t.folder, ends[_i % 2]);

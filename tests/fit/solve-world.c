@@ -353,7 +353,8 @@ void solve_world_end(solve_world *w)
 
 int solve_world_run(solve_world *w, const char *text, const grove_session_options *options)
 {
-    const grove_session_options usual = {.device = "cpu", .double_precision = true};
+    const grove_session_options usual =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true);
     char *layout = strdup(testing_file(&w->t, "stations.txt", stations));
     char *sky = strdup(testing_file(&w->t, "sky.skymodel", sources));
     char *head = grove_format(observed, layout, w->times, w->times, w->observe, sky,

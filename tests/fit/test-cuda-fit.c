@@ -138,8 +138,9 @@ static void teardown(void)
 /* Runs the tree on the device, with so much memory of it (0: all), and keeps x by that number. */
 static grove_counters run(const char *text, const char *device, int number, uint64_t memory)
 {
-    const grove_session_options options = {
-        .device = device, .double_precision = true, .threads = 1, .device_memory = memory};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = device, .double_precision = true, .threads = 1,
+                              .device_memory = memory);
     char *all = grove_format("%sk = keep(x, number=%d)\n", text, number);
 
     if (solve_world_run(&w, all, &options))

@@ -79,8 +79,9 @@ static int64_t launches(void)
 
 START_TEST(the_same_table)
 {
-    grove_session_options options = {
-        .device = devices[_i % DEVICES], .double_precision = true, .threads = 1, .tile_times = 2};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = devices[_i % DEVICES], .double_precision = true,
+                              .threads = 1, .tile_times = 2);
     char *tree = make_tree(fits[_i / DEVICES]);
     size_t length, now;
     int domains = 0;

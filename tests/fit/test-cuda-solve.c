@@ -58,7 +58,8 @@ START_TEST(as_on_the_cpu)
 {
     char *texts[2];
     bool single = ways[_i % WAYS].single;
-    grove_session_options options = {.device = "cpu", .double_precision = !single, .threads = 1};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = !single, .threads = 1);
 
     if (cuda_testing_control())
         cuda_testing_control()->devices = 2;
@@ -87,7 +88,8 @@ END_TEST
 START_TEST(station_of_zeros)
 {
     static const char *const each[] = {"", ", method=lm", ", compress=false"};
-    const grove_session_options options = {.device = "cuda", .double_precision = true};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cuda", .double_precision = true);
     char *text = grove_format("T[p] = draw(obs, shape=diagonal, around=1).value\n"
                               "a[p] = 1 - exp(-1e4 * (obs.station_index - 2)^2)\n"
                               "G[p] = parm(\"G\", jones=diagonal, init=0.9)\n"
@@ -111,7 +113,8 @@ END_TEST
  * of it. */
 START_TEST(large_data)
 {
-    const grove_session_options options = {.device = _i ? "cuda" : "cpu", .threads = 1};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = _i ? "cuda" : "cpu", .threads = 1);
 
     ck_assert_int_eq(
         solve_world_run(&w,
@@ -128,8 +131,9 @@ END_TEST
 /* One device, two and three: the same bits. */
 START_TEST(any_number_of_devices)
 {
-    const grove_session_options options = {
-        .device = "cuda:all", .double_precision = true, .threads = 1, .tile_times = 2};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cuda:all", .double_precision = true, .threads = 1,
+                              .tile_times = 2);
 
     for (int devices = 1; devices < 4 && cuda_testing_control(); devices++) {
         cuda_testing_control()->devices = devices;
@@ -150,8 +154,9 @@ END_TEST
 START_TEST(in_parts)
 {
     int fit = FITS - 2 + _i % 2;
-    grove_session_options options = {
-        .device = "cuda", .double_precision = true, .threads = 1, .tile_times = 4 + _i / 2};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cuda", .double_precision = true, .threads = 1,
+                              .tile_times = 4 + _i / 2);
 
     for (int k = 0; k < 2; k++) {
         char *text =
@@ -165,7 +170,7 @@ START_TEST(in_parts)
         free(text);
     }
     w.session->budget = w.session->memory = 1 << 10;
-    grove_plan plan;
+    grove_plan plan = GROVE_PLAN();
     ck_assert_int_eq(grove_session_plan(w.session, &plan), 0);
     ck_assert_int_eq(plan.parts, 3);
     ck_assert_int_eq(grove_session_run(w.session), 0);

@@ -29,8 +29,9 @@ static void teardown(void)
 
 static testing_value value_of(const char *name)
 {
-    const grove_session_options options = {
-        .device = "cpu", .double_precision = true, .tile_times = 2, .tile_channels = 3};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true, .tile_times = 2,
+                              .tile_channels = 3);
     unsigned char *flags = NULL;
     testing_value value = probe_session(&t, name, &options, &flags);
 

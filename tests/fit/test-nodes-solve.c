@@ -218,7 +218,8 @@ START_TEST(outliers_of_a_factor)
         "D[p,q] = 2 * M[p,q] * (1 + 5 * o[p,q])\n"
         "fit = solve(V, D, tolerance=1e-6, robust=student_t)\n"
         "k0 = keep(V)\nk1 = keep(2 * M, number=1)\n";
-    grove_session_options how = {.device = "cpu", .threads = 1, .double_precision = _i};
+    grove_session_options how =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1, .double_precision = _i);
 
     ck_assert_int_eq(solve_world_run(&w, text, &how), 0);
     double far = solve_world_distance(0, 1);

@@ -77,7 +77,8 @@ static bool exists(const char *name)
 
 static int run(const char *text, bool resume)
 {
-    const grove_session_options options = {.device = "cpu", .resume = resume, .tile_times = 4};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .resume = resume, .tile_times = 4);
 
     testing_tree(&t, text);
     grove_session *session = grove_session_new(t.tree, &options, t.error);

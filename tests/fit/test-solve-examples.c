@@ -373,7 +373,8 @@ START_TEST(polynomials)
 {
     char *truth = fit_polynomials(", tolerance=1e-9, max_iterations=400", 0),
          *own = fit_polynomials(", compress=false, max_iterations=60", 1);
-    grove_session_options how = {.device = "cpu", .threads = 1, .double_precision = true};
+    grove_session_options how =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1, .double_precision = true);
 
     w.times = 24;
     ck_assert_int_eq(solve_world_run(&w, truth, &how), 0);
@@ -394,7 +395,7 @@ START_TEST(blocks)
     static const char *const options[] = {"method=lm, tolerance=1e-10, max_iterations=300",
                                           "method=block, tolerance=1e-8, max_iterations=1000",
                                           "method=block, max_iterations=300"};
-    grove_session_options how = {.device = "cpu", .threads = 1};
+    grove_session_options how = GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1);
 
     for (int k = 0; k < 3; k++) {
         char *text = grove_format("T[p] = %s\n"

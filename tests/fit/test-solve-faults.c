@@ -236,8 +236,9 @@ START_TEST(few_keep_a_solution)
         "fit = solve(G[p] * m[p] * M[p,q] * m[q] * G[q]^H, M * b.value, %skeep=%g)\n",
         seed, seed / 4.0 - 0.4, ways[_i % 4], keep);
 
-    const grove_session_options how = {
-        .device = "cpu", .double_precision = true, .tile_times = _i / 64 ? 5 : 0};
+    const grove_session_options how =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true,
+                              .tile_times = _i / 64 ? 5 : 0);
     int code = solve_world_run(&w, text, &how);
     if (_i / 64) { /* again, in tiles of which one fits at most */
         grove_error_clear(w.t.error);
@@ -298,8 +299,9 @@ END_TEST
 START_TEST(interrupted)
 {
     static const char *const ways[] = {"", ", compress=false", ", method=block, compress=false"};
-    grove_session_options options = {
-        .device = "cpu", .double_precision = true, .threads = 1, .tile_times = 2, .serial = _i > 2};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true, .threads = 1,
+                              .tile_times = 2, .serial = _i > 2);
     char *text = grove_format(TREE "b = spoil(obs)\nfit = solve(V, D * b.value, batch=1%s)\n"
                                    "k = keep(G)\n",
                               ways[_i % 3]);

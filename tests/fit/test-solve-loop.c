@@ -55,14 +55,14 @@ static char *tree_of(int fit, const char *options)
 }
 
 static const grove_session_options ways[] = {
-    {.threads = 3},
-    {.threads = 1, .tile_times = 1},
-    {.threads = 3, .tile_times = 5, .tile_channels = 1},
-    {.threads = 2, .tile_times = 2, .tile_channels = 2, .tile_baselines = 3},
-    {.threads = 1, .tile_times = 4, .tile_channels = 5, .serial = true},
-    {.threads = 3, .tile_times = 6, .cache_off = true},
-    {.threads = 1, .memory = 8 << 20},
-    {.threads = 3, .memory = 8 << 20},
+    TESTING_OPTIONS(.threads = 3),
+    TESTING_OPTIONS(.threads = 1, .tile_times = 1),
+    TESTING_OPTIONS(.threads = 3, .tile_times = 5, .tile_channels = 1),
+    TESTING_OPTIONS(.threads = 2, .tile_times = 2, .tile_channels = 2, .tile_baselines = 3),
+    TESTING_OPTIONS(.threads = 1, .tile_times = 4, .tile_channels = 5, .serial = true),
+    TESTING_OPTIONS(.threads = 3, .tile_times = 6, .cache_off = true),
+    TESTING_OPTIONS(.threads = 1, .memory = 8 << 20),
+    TESTING_OPTIONS(.threads = 3, .memory = 8 << 20),
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
@@ -81,7 +81,7 @@ START_TEST(same_bits)
 {
     bool compress = _i & 1, double_ = _i & 2;
     char *text = tree_of(_i / 4, compress ? "" : ", compress=false");
-    grove_session_options options = {.device = "cpu", .threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1);
     char said[sizeof(solve_world_said)];
 
     w.observe = ", autocorrelations=true";
@@ -146,8 +146,8 @@ START_TEST(nothing_twice)
         "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
         "fit = solve(G[p] * E[p] * M[p,q] * E[q]^H * G[q]^H, D, batch=2, min_baseline=90m%s)\n",
         options[_i]);
-    grove_session_options how = {
-        .device = "cpu", .double_precision = true, .threads = 2, .tile_times = 4};
+    grove_session_options how = GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true,
+                                                      .threads = 2, .tile_times = 4);
     int once = 0, often = 0;
 
     ck_assert_int_eq(solve_world_run(&w, text, &how), 0);
@@ -203,7 +203,7 @@ END_TEST
 
 static int passes_of(void)
 {
-    grove_plan plan;
+    grove_plan plan = GROVE_PLAN();
 
     return grove_session_plan(w.session, &plan) ? 0 : plan.passes;
 }
@@ -220,7 +220,8 @@ START_TEST(follows_in_the_tile)
                                "left[p,q] = D[p,q] - G[p] * M[p,q] * G[q]^H\n"
                                "k0 = keep(left * (2 * b.value))\n";
     static const char later[] = "k1 = keep((left + 0 * mean(M)) * (2 * b.value), number=1)\n";
-    grove_session_options how = {.device = "cpu", .threads = 2, .tile_times = 4};
+    grove_session_options how =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 2, .tile_times = 4);
     char *both = grove_format("%s%s", text, later);
 
     how.double_precision = true;
@@ -243,8 +244,8 @@ END_TEST
 START_TEST(unsolved_in_the_tile)
 {
     static const char *const methods[] = {"", ", compress=false", ", method=lm"};
-    grove_session_options how = {
-        .device = "cpu", .threads = 2, .tile_times = 4, .double_precision = true};
+    grove_session_options how = GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 2,
+                                                      .tile_times = 4, .double_precision = true);
     solve_kept keep = {0};
     int64_t missing = 0, found = 0;
 
@@ -284,7 +285,8 @@ START_TEST(follows_if_it_fits)
                                "G[p] = parm(\"G\", jones=diagonal)\n"
                                "fit = solve(G[p] * M[p,q] * G[q]^H, D)\n"
                                "k0 = keep(D - G[p] * M[p,q] * G[q]^H)\n";
-    grove_session_options how = {.device = "cpu", .threads = 1, .double_precision = true};
+    grove_session_options how =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1, .double_precision = true);
     int found[3] = {0};
 
     ck_assert_int_eq(solve_world_run(&w, text, &how), 0);

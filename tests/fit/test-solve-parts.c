@@ -119,7 +119,7 @@ static void outcomes(char to[400])
 
 static grove_plan plan(void)
 {
-    grove_plan plan;
+    grove_plan plan = GROVE_PLAN();
 
     ck_assert_int_eq(grove_session_plan(w.session, &plan), 0);
     return plan;
@@ -147,15 +147,16 @@ static uint64_t find_once(void)
     return 0;
 }
 
-static const grove_session_options in_tiles = {
-    .device = "cpu", .threads = 3, .tile_times = 5, .double_precision = true};
+static const grove_session_options in_tiles =
+    TESTING_OPTIONS(.device = "cpu", .threads = 3, .tile_times = 5, .double_precision = true);
 
 /* Tiles of 5 times of 12, of which one fits at most: the same solutions as in memory, from data
  * that are read in each iteration. Where sums of all data fit, from these. */
 START_TEST(as_in_memory)
 {
     char before[400], after[400], *text = text_of(_i, 0);
-    grove_session_options how = {.device = "cpu", .threads = 1, .double_precision = true};
+    grove_session_options how =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1, .double_precision = true);
 
     ck_assert_int_eq(solve_world_run(&w, text, &how), 0);
     ck_assert(!plan().in_parts);

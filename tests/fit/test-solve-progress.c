@@ -72,11 +72,9 @@ START_TEST(nothing_before_the_end)
                                "V[p,q] = G[p] * M[p,q] * G[q]^H + 0 * N[p,q]\n"
                                "D[p,q] = M[p,q] + noise(obs, sigma=1Jy)\n"
                                "fit = solve(V, D, compress=false, tolerance=1e-14)\n";
-    grove_session_options how = {.device = "cpu",
-                                 .threads = 1,
-                                 .double_precision = true,
-                                 .tile_times = 40 * _i,
-                                 .progress = _i == 0};
+    grove_session_options how =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1, .double_precision = true,
+                              .tile_times = 40 * _i, .progress = _i == 0);
 
     w.times = 120;
     begin_terminal();

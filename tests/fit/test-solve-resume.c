@@ -86,8 +86,9 @@ static char *run_once(int fit, size_t *length)
 
 static int run(bool resume, int times)
 {
-    const grove_session_options options = {
-        .device = "cpu", .double_precision = true, .resume = resume, .tile_times = times};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true, .resume = resume,
+                              .tile_times = times);
     grove_session *session = grove_session_new(w.t.tree, &options, w.t.error);
     int code = session ? grove_session_run(session) : GROVE_INVALID;
 
@@ -197,7 +198,7 @@ END_TEST
 /* Those that must not go on. */
 START_TEST(refusals)
 {
-    grove_session_options options = {.device = "cpu", .resume = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.device = "cpu", .resume = true);
     size_t length;
     char *bytes = run_once(0, &length), *text;
 

@@ -36,9 +36,9 @@ static void teardown(void)
 }
 
 static const grove_session_options ways[] = {
-    {.device = "cpu", .double_precision = true},
-    {.device = "cpu", .double_precision = true, .tile_times = 3, .threads = 3},
-    {.device = "cpu", .tile_times = 2, .tile_channels = 2, .tile_baselines = 5},
+    TESTING_OPTIONS(.device = "cpu", .double_precision = true),
+    TESTING_OPTIONS(.device = "cpu", .double_precision = true, .tile_times = 3, .threads = 3),
+    TESTING_OPTIONS(.device = "cpu", .tile_times = 2, .tile_channels = 2, .tile_baselines = 5),
 };
 
 /* What stands in a column, as keep(number=0), and what should, as number 1. */
@@ -137,7 +137,8 @@ END_TEST
  * another sink writes its flags; and read back. */
 START_TEST(corrected_weights)
 {
-    static const grove_session_options read = {.device = "cpu", .double_precision = true};
+    const grove_session_options read =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true);
     char *text = grove_format("b = spoil(obs, weights=unequal)\n"
                               "write = sink(M[p,q], obs, to=\"%s\", weight=b.weight, "
                               "overwrite=true)\n",

@@ -195,8 +195,8 @@ START_TEST(too_large_for_the_memory)
     } fits[] = {{", method=lm", "method=alternating takes less"},
                 {", method=lm, batch=2", "batch=1 takes less"},
                 {", method=alternating", NULL}};
-    const grove_session_options options = {
-        .device = "cpu", .double_precision = true, .memory = 64 << 20};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true, .memory = 64 << 20);
     char *text = grove_format("%sfit = solve(V, D%s)\nk0 = keep(V, number=0)\nk1 = keep(D, "
                               "number=1)\n",
                               large, fits[_i].options);

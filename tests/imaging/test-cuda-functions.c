@@ -149,10 +149,9 @@ START_TEST(numbers_are_those_of_the_host)
 {
     const one_case *c = &convolved[_i];
     const bool cube = strstr(c->line, "bands") || strstr(c->line, "cube");
-    grove_session_options options = {.threads = 1,
-                                     .tile_times = c->tile_times,
-                                     .tile_channels = cube ? 3 : 0,
-                                     .double_precision = c->double_precision};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = c->tile_times,
+                                                          .tile_channels = cube ? 3 : 0,
+                                                          .double_precision = c->double_precision);
     grove_counters counters = {0};
 
     convolved_tree(c->line, c->channels);
@@ -172,7 +171,7 @@ START_TEST(functions_stay_there)
     enum { CHANNELS = 4, MORE = TIMES - 1 };
     static const char *const lines[] = {"two", "sum(degrid(two" FIELD
                                                ", functions=pairs), over=[time, baseline, freq])"};
-    grove_session_options options = {.threads = 1, .tile_times = TIMES};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = TIMES);
 
     for (int k = 0; k < 2; k++) {
         grove_counters once = {0}, often = {0};
@@ -199,7 +198,7 @@ START_TEST(warnings_are_those_of_the_host)
     static const char *const lines[] = {"grid(V" FAR ", functions=coarse, weights=half)",
                                         "degrid(grid(V" FAR ", functions=coarse)" FAR
                                         ", functions=coarse)"};
-    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
 
     for (int k = 0; k < 2; k++) {
         char *said[2];
@@ -241,7 +240,7 @@ START_TEST(errors_are_those_of_the_host)
         {"grid(V" FIELD ", functions=plain, gradient=vector(1rad * nothing.value, 0rad))",
          "gradient: has flagged numbers"},
     };
-    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
     FILE *file = fopen("flagged.csv", "w");
 
     ck_assert_ptr_nonnull(file);
@@ -265,7 +264,7 @@ END_TEST
 /* Without memory for grids and functions the host does it. */
 START_TEST(the_host_helps)
 {
-    grove_session_options options = {.threads = 1, .tile_times = 4};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4);
 
     convolved_tree(lines[_i], 2);
     heap truth = heap_test_run("cpu", options, NULL);
@@ -281,7 +280,7 @@ END_TEST
 START_TEST(each_fault)
 {
     static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH};
-    grove_session_options options = {.threads = 1, .tile_times = 4};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4);
     int failed, worked;
 
     if (!cuda_testing_control())
@@ -299,7 +298,7 @@ END_TEST
 START_TEST(several_devices)
 {
     emulated_control *control = cuda_testing_control();
-    grove_session_options options = {.threads = 1, .tile_times = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
 
     if (!control)
         return;

@@ -387,8 +387,9 @@ enum { RUNS = sizeof(runs) / sizeof(runs[0]) };
 
 START_TEST(runs_are_those_of_the_host)
 {
-    grove_session_options options = {
-        .threads = 1, .tile_times = 2, .double_precision = runs[_i].double_precision};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2,
+                              .double_precision = runs[_i].double_precision);
     grove_counters counters = {0};
 
     simulate(runs[_i].functions, "P = grid(V" FIELD ", functions=C)\n"
@@ -410,7 +411,7 @@ END_TEST
  * they make of P. */
 static grove_counters descend(const char *planes, int steps)
 {
-    const grove_session_options options = {.threads = 1};
+    const grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     char *lines = grove_format("x = sought_image(sky_grid(obs, size=24, cell=6arcsec))\n"
                                "dirty = grid_correction(fft(grid(V" FIELD ", functions=C))" FIELD
                                ", w_terms=false) / 100\n"
@@ -453,7 +454,7 @@ START_TEST(gridding_does_not_follow_a_descent)
              "seen = g2g(P" FIELD ", functions=C, method=degrid)\n"
              "again = grid_correction(fft(seen)" FIELD ", w_terms=false) / 100\n"
              "found = reconstruct(x, again, again, 3, steps=1)\n");
-    grove_session *session = heap_test_session("cuda", (grove_session_options){.threads = 1});
+    grove_session *session = heap_test_session("cuda", GROVE_SESSION_OPTIONS(.threads = 1));
     ck_assert_int_ne(grove_session_run(session), 0);
     const char *said = grove_error_message(now.error, 0);
     ck_assert_msg(strstr(said, "'seen' depends on what is fitted") &&

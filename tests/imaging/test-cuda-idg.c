@@ -162,10 +162,10 @@ enum { CASES = sizeof(cases) / sizeof(*cases) };
 
 START_TEST(numbers_are_those_of_the_host)
 {
-    grove_session_options options = {.threads = 1,
-                                     .tile_times = cases[_i].tile_times,
-                                     .tile_channels = cases[_i].tile_channels,
-                                     .double_precision = cases[_i].double_precision};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = cases[_i].tile_times,
+                              .tile_channels = cases[_i].tile_channels,
+                              .double_precision = cases[_i].double_precision);
     grove_counters counters = {0};
     char *lines = grove_format("keep = heap(%s)\n", cases[_i].line);
 
@@ -196,7 +196,7 @@ static const char *const seen[][2] = {
 
 START_TEST(pixels_are_points)
 {
-    grove_session_options options = {.threads = 1, .double_precision = _i % 2};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = _i % 2);
     char *sums = grove_format(
              "x[p,q] = sum(%s * point(R, obs, brightness=X * constant([1, 0, 0, 1], "
              "shape=matrix), shape=constant([0rad, 0rad, 0rad], shape=vector)) * %s^H, "
@@ -222,7 +222,8 @@ END_TEST
 /* Visibilities that are one point's make an image that is the sum over all of them. */
 START_TEST(images_are_sums)
 {
-    grove_session_options options = {.threads = 1, .tile_times = 1, .double_precision = _i};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1, .double_precision = _i);
 
     simulate(0, 3,
              "P[p,q] = point(R, obs, brightness=1Jy * constant([1, 0, 0, 1], shape=matrix), "
@@ -252,7 +253,7 @@ START_TEST(visibilities_stay_on_the_device)
         "keep = heap(sum(real(planes), over=[w_plane, v, u]))\n",
         "seen = predict_image(vector(near_bands, near_bands, near_bands, near_bands), obs, "
         "method=idg)\nkeep = heap(sum(real(seen), over=[time, baseline, freq]))\n"};
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     grove_counters counters;
 
     simulate(0, CHANNELS, lines[_i]);
@@ -269,7 +270,7 @@ START_TEST(terms_stay_on_the_device)
 {
     enum { CHANNELS = 4, LITTLE = 1 << 16 };
     static const char *const given[] = {"", ", jones=E"};
-    grove_session_options options = {.threads = 1, .tile_times = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
     grove_counters counters[2];
 
     for (int k = 0; k < 2; k++) {
@@ -291,7 +292,7 @@ END_TEST
  * them. */
 START_TEST(terms_have_to_be_finite)
 {
-    grove_session_options options = {.threads = 1, .double_precision = _i};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = _i);
 
     simulate(0, 2,
              "far = select(lmn(sky_grid(obs, size=61, cell=3e-5rad), obs), element=\"x\")\n"
@@ -318,7 +319,7 @@ enum { FAULTY = sizeof(faulty) / sizeof(*faulty) };
 START_TEST(each_fault)
 {
     static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH};
-    grove_session_options options = {.threads = 1, .tile_times = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
     int failed, worked;
 
     if (!cuda_testing_control())
@@ -338,7 +339,7 @@ START_TEST(slots_are_used_again)
 {
     enum { LITTLE = 1 << 16 }; /* less than a w-tile */
     static const char *const uvw[] = {"obs.uvw", "6 * obs.uvw"};
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     grove_counters counters[2];
 
     for (int k = 0; k < 2; k++) {

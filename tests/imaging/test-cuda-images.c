@@ -166,8 +166,8 @@ static void tree_of(const char *line, int channels)
 START_TEST(numbers_are_those_of_the_host)
 {
     const one_case *c = &cases[_i];
-    grove_session_options options = {
-        .threads = 1, .tile_times = c->tile_times, .double_precision = c->double_precision};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = c->tile_times,
+                                                          .double_precision = c->double_precision);
     grove_counters counters = {0};
 
     tree_of(c->line, c->channels);
@@ -194,7 +194,7 @@ START_TEST(exact_images_are_those_of_the_host)
         "psf_image(obs, size=48, cell=10arcsec, weights=half^2, exact=true)",
         "dirty_image(half * (1 + 2i), obs, size=[40, 33], cell=10arcsec, stokes=\"I\", "
         "exact=true)"};
-    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
 
     tree_of(lines[_i], 4);
     heap truth = heap_test_run("cpu", options, NULL);
@@ -214,7 +214,7 @@ END_TEST
 START_TEST(visibilities_stay_there)
 {
     enum { CHANNELS = 8, SIZE = 40, TILES = TIMES / 2 };
-    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
     grove_counters sum = {0}, image = {0};
     const size_t runs = (size_t)ROWS * CHANNELS / 2; /* at most, here */
 
@@ -238,7 +238,7 @@ END_TEST
 START_TEST(visibilities_go_up_once)
 {
     enum { CHANNELS = 8 };
-    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
     grove_counters c = {0};
     const uint64_t visibilities = (uint64_t)ROWS * CHANNELS * 32;
 
@@ -258,7 +258,7 @@ END_TEST
 START_TEST(of_a_psf_no_visibilities_go_up)
 {
     enum { CHANNELS = 8 };
-    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
     grove_counters c = {0};
     const uint64_t visibilities = (uint64_t)ROWS * CHANNELS * 32;
 
@@ -278,7 +278,7 @@ END_TEST
 START_TEST(predictions_stay_there)
 {
     enum { CHANNELS = 8 };
-    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
     grove_counters c = {0};
     const uint64_t image = (uint64_t)30 * 27 * 4 * sizeof(float);
 
@@ -296,7 +296,7 @@ END_TEST
 START_TEST(the_grid_stays_on_device)
 {
     enum { CHANNELS = 8 };
-    grove_session_options options = {.threads = 1, .tile_times = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
     grove_counters c = {0}, fewer = {0};
     const uint64_t visibilities = (uint64_t)ROWS * CHANNELS * 32;
 
@@ -324,7 +324,7 @@ END_TEST
 START_TEST(planes_go_up_once)
 {
     enum { CHANNELS = 8, TILES = TIMES };
-    grove_session_options options = {.threads = 1, .tile_times = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
     grove_counters c = {0}, planes = {0};
 
     simulate(CHANNELS, "P = host(grid(V, obs, size=32, cell=10arcsec))\nkeep = heap(P)\n");
@@ -358,7 +358,7 @@ START_TEST(stages_stay_on_device)
         "keep = heap(sum(degrid(fft(pad(grid_correction(J, obs, size=32, "
         "cell=10arcsec, pad=false), size=96)), obs, size=32, cell=10arcsec), "
         "over=[time, baseline, freq]))\n";
-    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
     const uint64_t image = (uint64_t)SIZE * SIZE * sizeof(float), few = 4000;
     grove_counters alone = {0}, all = {0};
     char *lines = grove_format("P = grid(V, obs, size=32, cell=10arcsec)\n%s", chain);
@@ -403,7 +403,7 @@ START_TEST(warnings_are_those_of_the_host)
     static const char *const lines[] = {
         "dirty_image(V, obs, size=24, cell=10arcsec, weights=half, max_uvw=limit)",
         "grid(V, obs, size=24, cell=10arcsec, weights=half, max_uvw=[1km, 800m, 300m])"};
-    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
 
     for (int k = 0; k < 2; k++) {
         char *said[2];
@@ -436,7 +436,7 @@ enum { LINES = sizeof(lines) / sizeof(*lines) };
 /* Without the library, or the memory for the grid, the host does it. */
 START_TEST(the_host_helps)
 {
-    grove_session_options options = {.threads = 1, .tile_times = 4};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4);
 
     tree_of(lines[_i % LINES], 2);
     heap truth = heap_test_run("cpu", options, NULL);
@@ -455,7 +455,7 @@ END_TEST
 START_TEST(each_fault)
 {
     static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH};
-    grove_session_options options = {.threads = 1, .tile_times = 4};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4);
     int failed, worked;
 
     if (!cuda_testing_control())
@@ -473,7 +473,7 @@ END_TEST
 START_TEST(several_devices)
 {
     emulated_control *control = cuda_testing_control();
-    grove_session_options options = {.threads = 1, .tile_times = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
     grove_counters c = {0};
 
     if (!control)

@@ -330,7 +330,8 @@ START_TEST(pictures)
     if (!plot || plot->absent)
         return;
     write_image("x.fits", cards, -32, 12);
-    grove_picture picture = {.what = "image", .logarithmic = _i == 1, .overwrite = true};
+    grove_picture picture =
+        GROVE_PICTURE(.what = "image", .logarithmic = _i == 1, .overwrite = true);
     ck_assert_int_eq(grove_library_plot(library, "x.fits", &picture, "x.svg", error), 0);
     char *svg = grove_file_read("x.svg", 1 << 24, true, &length, error);
     ck_assert(svg && strstr(svg, kinds[_i].shown) && strstr(svg, _i ? "no unit" : "Jy/beam"));
@@ -341,7 +342,7 @@ START_TEST(pictures)
     ck_assert_int_lt(grove_library_plot(library, "x.fits", &picture, "x.svg", error), 0);
     ck_assert(strstr(grove_error_message(error, 0), "a FITS image has no picture 'uv'"));
     grove_error_clear(error);
-    picture = (grove_picture){.what = "image", .column = "DATA"};
+    picture = GROVE_PICTURE(.what = "image", .column = "DATA");
     ck_assert_int_lt(grove_library_plot(library, "x.fits", &picture, "x.svg", error), 0);
     ck_assert(strstr(grove_error_message(error, 0),
                      "--column is for Measurement Sets, and this is a FITS image"));

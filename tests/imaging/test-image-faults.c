@@ -85,7 +85,7 @@ END_TEST
 /* What a run in single precision says: a failure, or a warning. */
 static char *run_says(const char *lines, const char *call, int code)
 {
-    grove_session_options options = {0};
+    grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
 
     tree(lines, call);

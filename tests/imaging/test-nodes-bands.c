@@ -34,7 +34,8 @@ static double distance(const testing_value *a, const testing_value *b)
 /* Of a tree, the value a against b. */
 static void check_same(const char *text, int tile_channels)
 {
-    grove_session_options options = {.double_precision = true, .tile_channels = tile_channels};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.double_precision = true, .tile_channels = tile_channels);
 
     testing_tree(&t, text);
     testing_value a = probe_session(&t, "a", &options, NULL),
@@ -85,7 +86,7 @@ END_TEST
 /* <grid(V), P> = <V, degrid(P)> for the planes of all bands. */
 START_TEST(adjoint)
 {
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     double complex left = 0, right = 0;
     double size = 0;
 

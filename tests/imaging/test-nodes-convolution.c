@@ -170,7 +170,7 @@ static int put_points(int i, point *to)
  * support. */
 START_TEST(points_are_seen_through_beams)
 {
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     point all[5];
     const int count = put_points(_i, all);
     const char *of = points[_i].options;
@@ -307,9 +307,9 @@ START_TEST(tiles_and_threads)
                      "d = degrid(g" IMAGE ", functions=C)\n");
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < 2; k++) {
-            grove_session_options options = {.threads = 1 + 2 * (i & 1),
-                                             .tile_times = i > 1 ? 2 : 0,
-                                             .tile_channels = i > 1 ? 3 : 0};
+            grove_session_options options =
+                GROVE_SESSION_OPTIONS(.threads = 1 + 2 * (i & 1), .tile_times = i > 1 ? 2 : 0,
+                                      .tile_channels = i > 1 ? 3 : 0);
             testing_value x = probe_session(&t, k ? "d" : "g", &options, NULL);
             if (i == 1)
                 ck_assert_mem_eq(x.at, first[k].at, (size_t)x.cells * sizeof(*x.at));
@@ -367,7 +367,7 @@ START_TEST(calls_are_chains)
         "P = fft(grid_correction(im.pixels" IMAGE ", w_terms=false))\n"
         "x = %s\ny = 2 * (%s)\n", /* else they are one node */
         cases[_i].call, cases[_i].hand);
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     testing_tree(&t, text);
     testing_value x = probe_session(&t, "x", &options, NULL),
                   y = probe_session(&t, "y", &options, NULL);
@@ -503,7 +503,7 @@ START_TEST(runs_tell)
          ", oversampling=4), uvw=obs.uvw * 3)\n",
          "left out", 0},
     };
-    grove_session_options options = {0};
+    grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
     char *text = grove_format("obs = probe()\nR = sky_grid(obs, size=33, cell=3e-5rad)\n"
                               "E = beam_airy(R, obs, diameter=25m, freq=1.4GHz)\n%s",

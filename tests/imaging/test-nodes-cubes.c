@@ -68,8 +68,8 @@ START_TEST(bands_are_sums_over_their_channels)
 {
     static const int bands[] = {1, 2, 3, PROBE_CHANNELS};
     static const int tile_channels[] = {0, 1, 2, 5};
-    grove_session_options options = {.double_precision = true,
-                                     .tile_channels = tile_channels[_i / 4]};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.double_precision = true, .tile_channels = tile_channels[_i / 4]);
     const int count = bands[_i % 4];
 
     tree(_i % 4 == 2 ? ", stokes=\"IQUV\"" : "", count);

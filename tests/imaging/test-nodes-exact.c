@@ -44,7 +44,7 @@ static const struct {
 START_TEST(same_bits)
 {
     static const int tiles[][3] = {{0, 0, 0}, {1, 0, 0}, {2, 3, 0}, {3, 0, 4}, {1, 2, 5}};
-    grove_session_options options = {.threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     char *call = grove_format(values[_i].call, values[_i].exact),
          *usual = grove_format(values[_i].call, values[_i].usual),
          *text = grove_format("obs = probe()\nim = plane()\nV = 1 * obs.data\nx = %s\ny = %s\n",
@@ -79,7 +79,8 @@ END_TEST
 START_TEST(very_small_and_very_large)
 {
     static const char *const sizes[] = {"1e-290", "1e-200", "1e160", "1e290"};
-    const grove_session_options options = {.threads = 1, .double_precision = true};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = true);
     char *text =
         grove_format("obs = probe()\nV = 1 * obs.data\n"
                      "x = dirty_image(%s * V, obs, size=20, cell=3e-5rad, exact=true) / %s\n"

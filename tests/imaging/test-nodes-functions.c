@@ -470,7 +470,7 @@ START_TEST(random_configurations)
 
     draw(&w.c, first_seed(_i));
     write_tree(&w.c);
-    grove_session_options options = {.double_precision = w.c.double_precision};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = w.c.double_precision);
     const struct {
         const char *name;
         testing_value *to;
@@ -531,7 +531,8 @@ START_TEST(cubes)
          ", method=aw, bands=4)",
          1e-11}};
 #undef IMAGE
-    grove_session_options options = {.double_precision = true, .tile_channels = _i % 2 ? 2 : 0};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.double_precision = true, .tile_channels = _i % 2 ? 2 : 0);
 
     char *text = grove_format(
         "obs = probe()\nV = 1 * obs.data\nfirst = 1.4GHz - 1MHz\nf = (obs.freq - first) / 2MHz\n"

@@ -63,7 +63,7 @@ START_TEST(as_degrid_and_grid)
             "%sP = fft(grid_correction(im.pixels" STAGE ", w_terms=false%s%s))\n"
             "x = g2g(P" STAGE ", method=g2g, %s)\ny = g2g(P" STAGE ", method=degrid, %s)\n",
             begin_tree(), max ? ", " : "", max ? max : "", calls[_i], calls[_i]);
-        const grove_session_options options = {.double_precision = k};
+        const grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = k);
         testing_tree(&t, text);
         testing_value x = probe_session(&t, "x", &options, NULL),
                       y = probe_session(&t, "y", &options, NULL);
@@ -139,7 +139,7 @@ static double number_after(const char *text, const char *words)
 START_TEST(as_fourier_sums)
 {
     const int oversampling = _i ? 128 : 16;
-    const grove_session_options options = {.double_precision = true};
+    const grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *text = grove_format(
         "%su = 1 * obs.uvw\n"
         "H = convolution_functions(1" STAGE ", oversampling=%d, support=12, samples=nearest)\n"
@@ -173,9 +173,9 @@ START_TEST(tiles_and_threads)
 
     testing_tree(&t, text);
     for (int i = 0; i < 4; i++) {
-        grove_session_options options = {.threads = 1 + 2 * (i & 1),
-                                         .tile_times = i > 1 ? 2 : 0,
-                                         .tile_channels = i > 1 ? 3 : 0};
+        grove_session_options options =
+            GROVE_SESSION_OPTIONS(.threads = 1 + 2 * (i & 1), .tile_times = i > 1 ? 2 : 0,
+                                  .tile_channels = i > 1 ? 3 : 0);
         testing_value x = probe_session(&t, "x", &options, NULL);
         if (i == 1)
             ck_assert_mem_eq(x.at, first.at, (size_t)x.cells * sizeof(*x.at));
@@ -260,7 +260,7 @@ START_TEST(told_once)
                      "d = g2g_diagonal(obs, size=64, cell=30arcsec, functions=C)\n"
                      "P = grid(V, obs, size=64, cell=30arcsec, functions=C)\n"
                      "x = g2g(P, obs, size=64, cell=30arcsec, functions=C, method=g2g)\n");
-    const grove_session_options options = {0};
+    const grove_session_options options = GROVE_SESSION_OPTIONS();
 
     testing_tree(&t, text);
     testing_value d = probe_session(&t, "d", NULL, NULL);
@@ -296,7 +296,7 @@ START_TEST(degrids_where_cheaper)
         "samples=nearest)\nP = grid(obs.data, obs, size=400, cell=3e-5rad, functions=C)\n"
         "x = g2g(P, obs, size=400, cell=3e-5rad, functions=C)\n"
         "y = g2g(P, obs, size=400, cell=3e-5rad, functions=C, method=g2g)\n");
-    const grove_session_options options = {.double_precision = true};
+    const grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
 
     testing_tree(&t, text);
     note_of("method: degrid, which takes less time");
@@ -418,7 +418,7 @@ static double reconstruct(int steps, double chi[], testing_value *dirty)
                              "after = compare(x.value, im.pixels)\n",
                              FIELD_SAMPLES, FIELD_SAMPLES, steps);
     char *text = grove_format(field, "x.value", "g2g", FIELD_SAMPLES, more);
-    const grove_session_options options = {.double_precision = true};
+    const grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
 
     make_sky();
     testing_tree(&t, text);
@@ -532,7 +532,7 @@ START_TEST(faults_of_runs)
         {"functions=C, uvw=obs.uvw * 1e6", "the baselines of ", GROVE_INVALID},
         {"functions=C, uvw=obs.uvw * 3, max_uvw=30km", "leave the grid", 0},
     };
-    const grove_session_options options = {0};
+    const grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
     const char *max = strstr(cases[_i].options, "max_uvw");
     char *text = grove_format("obs = probe()\nC = convolution_functions(1" STAGE

@@ -58,7 +58,8 @@ static testing_value take_band(image_data *d, const testing_value *x, int band, 
 START_TEST(images_are_sums)
 {
     const int parameter = (int)(strchr("IQUV", images[_i].stokes[0]) - "IQUV");
-    grove_session_options options = {.double_precision = images[_i].double_precision};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.double_precision = images[_i].double_precision);
     char *text = grove_format(
         "obs = probe(flags=false)\nV = 1 * obs.data\nu = 1 * obs.uvw\nf = 1 * obs.freq\n"
         "x = dirty_image(V, obs, weights=1, stokes=\"%s\", method=idg, "
@@ -157,7 +158,7 @@ static char *tree_of(int i, const char *more)
 
 START_TEST(pixels_are_points)
 {
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *more = grove_format(
         "d = predict_image(%s, obs, epsilon=1e-5, method=idg, jones=E, stokes=%s%s)\n"
         "x[p,q] = sum(%s * point(R, obs, brightness=%s, shape=constant([0rad, 0rad, 0rad], "
@@ -181,7 +182,7 @@ END_TEST
 /* The same as by w-stacking, without terms, of several layers and of one. */
 START_TEST(as_by_w_stacking)
 {
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     const char *const layers[] = {"", ", layers=1, subgrid=48", ", layers=5",
                                   ", layers=5, w_tiles=yes, subgrid=16"};
     char *more = grove_format("d = predict_image(im.pixels, obs, epsilon=1e-5, method=idg%s)\n"
@@ -233,7 +234,7 @@ static char *method_of(const char *options, const char *otherwise)
 
 START_TEST(as_others)
 {
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *idg = method_of(others[_i].idg, ", epsilon=1e-4, method=idg"),
          *other = method_of(others[_i].other, ", epsilon=1e-4, method=aw"),
          *more = grove_format("d = dirty_image(V, obs, size=[24, 27], cell=3e-5rad, %s)\n"
@@ -314,10 +315,9 @@ START_TEST(tiles_and_threads)
     testing_tree(&t, text);
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < 2; k++) {
-            grove_session_options options = {.threads = 1 + 2 * (i & 1),
-                                             .double_precision = true,
-                                             .tile_times = i > 1 ? 2 : 0,
-                                             .tile_channels = i > 1 ? 3 : 0};
+            grove_session_options options =
+                GROVE_SESSION_OPTIONS(.threads = 1 + 2 * (i & 1), .double_precision = true,
+                                      .tile_times = i > 1 ? 2 : 0, .tile_channels = i > 1 ? 3 : 0);
             testing_value x = probe_session(&t, k ? "d" : "b", &options, NULL);
             if (i == 1)
                 ck_assert_mem_eq(x.at, first[k].at, (size_t)(x.cells * x.elements) * sizeof(*x.at));
@@ -448,7 +448,7 @@ static const struct {
 
 START_TEST(told_by_runs)
 {
-    const grove_session_options options = {0};
+    const grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
     char *text = grove_format("obs = probe()\nV = obs.data\nx = %s\n", runs[_i].call);
 
@@ -472,7 +472,7 @@ END_TEST
 /* What is foretold is what is told: tracks of an array, terms in blocks of times, bands. */
 START_TEST(foretold)
 {
-    const grove_session_options options = {0};
+    const grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
     double said = 0;
     char *text = grove_format(

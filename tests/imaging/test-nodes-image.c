@@ -146,9 +146,9 @@ static void check_place(struct wcsprm *wcs, const sample *s, const int at[4])
 }
 
 static const grove_session_options tilings[] = {
-    {.threads = 1, .double_precision = true},
-    {.tile_times = 1, .tile_channels = 3, .threads = 2, .double_precision = true},
-    {.threads = 2},
+    TESTING_OPTIONS(.threads = 1, .double_precision = true),
+    TESTING_OPTIONS(.tile_times = 1, .tile_channels = 3, .threads = 2, .double_precision = true),
+    TESTING_OPTIONS(.threads = 2),
 };
 enum { TILINGS = sizeof(tilings) / sizeof(tilings[0]) };
 
@@ -227,7 +227,8 @@ END_TEST
 /* A beam for each channel: a table, and none in the header; also where tiles cut the channels. */
 START_TEST(beams_of_channels)
 {
-    const grove_session_options options = {.double_precision = true, .tile_channels = _i};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.double_precision = true, .tile_channels = _i);
     const double arcsec = acos(-1) / 180 / 3600;
     size_t length;
 

@@ -113,7 +113,7 @@ static const one_image images[] = {
 START_TEST(pixels_are_fourier_sums)
 {
     const one_image *c = &images[_i];
-    grove_session_options options = {.double_precision = c->double_precision};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = c->double_precision);
     char text[400];
 
     grid_now.feed = c->circular;
@@ -335,7 +335,7 @@ END_TEST
 /* A run in single precision reaches any epsilon, of numbers that are exact in it. */
 START_TEST(double_precision_where_epsilon_asks)
 {
-    grove_session_options single = {.double_precision = false};
+    grove_session_options single = GROVE_SESSION_OPTIONS(.double_precision = false);
 
     tree(PROBE, "dirty_image(V, obs, size=24, cell=3e-5rad, epsilon=1e-10)");
     image_data d = image_data_read(&t, false);
@@ -353,7 +353,7 @@ START_TEST(tiles_and_threads)
 {
     static const int tiles[][3] = {{0, 0, 0}, {1, 0, 0}, {2, 3, 0}, {3, 0, 4}, {0, 2, 5}};
     const double epsilon = _i ? 1e-8 : 1e-4;
-    grove_session_options options = {.double_precision = _i, .threads = 1};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = _i, .threads = 1);
     testing_value first = {0};
     char text[200];
 
@@ -412,7 +412,7 @@ static void put_pixels(bool polarised)
 
 static double predicted_distance(double epsilon, bool double_precision, const char *image)
 {
-    grove_session_options options = {.double_precision = double_precision};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = double_precision);
     char text[200];
 
     snprintf(text, sizeof(text), "predict_image(%s, obs, epsilon=%g)", image, epsilon);
@@ -518,7 +518,7 @@ END_TEST
 START_TEST(an_image_that_changes)
 {
     static const double fluxes[] = {1, 3, 3, 1};
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
 
     set_plane(24, 24, 1e-5);
     tree("im = plane()\nobs = grid()\n", "predict_image(im.pixels, obs, epsilon=1e-9)");

@@ -107,7 +107,7 @@ static double bound_of(int i)
 /* Every pixel is a point. */
 START_TEST(pixels_are_points)
 {
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *more =
         grove_format("d = degrid(S, obs, functions=C%s)%s\n"
                      "x[p,q] = sum(%s * point(R, obs, brightness=X * B, shape=constant([0rad, "
@@ -146,7 +146,7 @@ static double inner(const testing_value *a, const testing_value *b, double *size
 /* <grid(V), S> is half of <V, degrid(S)>, real parts; of numbers it is all of it. */
 START_TEST(adjoints)
 {
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *more = grove_format("T = %s\nd = degrid(S, obs, functions=C%s)\n"
                               "g = grid(T" IMAGE ", functions=C, weights=1)\n",
                               cases[_i].scalar ? "trace(obs.data)" : "1 * obs.data", SIZE),
@@ -191,10 +191,9 @@ START_TEST(tiles)
     testing_tree(&t, tree);
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 2; k++) {
-            grove_session_options options = {.threads = 1 + i,
-                                             .double_precision = true,
-                                             .tile_times = i ? 4 - i : 0,
-                                             .tile_channels = 2 * i};
+            grove_session_options options =
+                GROVE_SESSION_OPTIONS(.threads = 1 + i, .double_precision = true,
+                                      .tile_times = i ? 4 - i : 0, .tile_channels = 2 * i);
             testing_value x = probe_session(&t, k ? "d" : "g", &options, NULL);
             if (!i) {
                 first[k] = x;
@@ -211,7 +210,7 @@ END_TEST
 /* Stations that are said to be alike share functions, and have to be. */
 START_TEST(alike_stations)
 {
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     grove_value *value = NULL;
     char *text = grove_format(
         "obs = probe(dishes=2)\nQ = sky_grid(obs, size=33, cell=3e-5rad)\n"
@@ -251,7 +250,7 @@ END_TEST
 /* The index sets of functions as they have made them give the same bits; half of an adjoint. */
 START_TEST(own_index_sets)
 {
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *text = tree_of(1, "U = \"\"\n");
     char *whole =
         grove_format("%.*sV = 1 * obs.data\nM = constant([0, 1, 2, 3], shape=vector)\n"
@@ -284,7 +283,7 @@ END_TEST
  * is the kernel, which moves with it. */
 START_TEST(gradients)
 {
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *more = grove_format(
              "j = select(lmn(Q, obs), element=\"x\")\nk = select(lmn(Q, obs), element=\"y\")\n"
              "P = exp(-6e6 * (j * j + k * k))\n"

@@ -35,7 +35,7 @@ START_TEST(normalised)
         ", w_terms=false)\n"
         "c = grid_correction(fft(grid(V" IMAGE ", functions=D, weights=1, normalise=true))" IMAGE
         ", w_terms=false)\n";
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
 
     testing_tree(&t, tree);
     testing_value a = probe_session(&t, "a", &options, NULL),
@@ -85,7 +85,7 @@ START_TEST(weights_of_terms)
                  {"constant([1, 1], shape=diagonal)", "QV", "QV", 15},
                  {"1", "I", "I", 9},
                  {"1", "V", "V", 6}};
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *text = grove_format("obs = probe()\nV = 1 * obs.data\nW = obs.weight\n"
                               "x = dirty_image(V" IMAGE ", weights=W, jones=%s, stokes=\"%s\")\n"
                               "y = dirty_image(V" IMAGE ", weights=W, stokes=\"%s\")\n"
@@ -136,7 +136,7 @@ START_TEST(sums_of_functions)
     static const int sets[][2][8] = {{{0, -1, 1, 0, -1, 2, 1, 1}, {1, 0, 2, -1, -1, 1, 0, 0}},
                                      {{2, 0, -1, -1, -1, 1, -1, 0}, {0, 2, -1, 1, -1, -1, 1, -1}}};
     static const double modulus[] = {2, 3, 0};
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     double factor = 0;
 
     put_sums();
@@ -202,7 +202,7 @@ static void put_functions(int planes, int fine, const char *number)
 /* Of functions that are 1 in 2 x 2 cells each visibility is found in four; -1 leaves out others. */
 START_TEST(own_functions)
 {
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *text = grove_format(LINES "g = grid(V" ODD
                                     ", functions=F.value, oversampling=3, weights=1, mueller=%s)\n",
                               t.folder,
@@ -315,7 +315,7 @@ START_TEST(wrong_numbers)
         {"mueller=constant([0, 1, 0, -1], shape=vector) * (1 + 0 * abs(trace(V)) / 1Jy)",
          "mueller: has flagged numbers"},
     };
-    grove_session_options options = {0};
+    grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
     char *text = grove_format("obs = probe()\nV = 1 * obs.data\n"
                               "F = table(\"%s/functions.csv\", axes=\"w_function fine\")\n"

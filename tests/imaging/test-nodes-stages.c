@@ -50,7 +50,8 @@ static double weight_of(const image_data *d, int64_t sample, unsigned elements)
 START_TEST(the_chain_makes_the_image)
 {
     const int parameter = (int)(strchr("IQUV", images[_i].stokes[0]) - "IQUV");
-    grove_session_options options = {.double_precision = images[_i].double_precision};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.double_precision = images[_i].double_precision);
     char *text = grove_format("%sp = grid(V, obs, stokes=\"%s\", epsilon=%g, %s)\n"
                               "s = sum_of_weights(V, obs, weights=obs.weight, stokes=\"%s\")\n"
                               "x = grid_correction(fft(p), obs, epsilon=%g, %s) / s\n",
@@ -116,7 +117,7 @@ static double distance(const image_data *d, const testing_value *x, double times
 
 START_TEST(the_chain_predicts)
 {
-    grove_session_options options = {.double_precision = _i};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = _i);
 
     fill_plane();
     testing_tree(&t, "im = plane()\n" PROBE
@@ -135,7 +136,7 @@ END_TEST
 START_TEST(other_frequencies)
 {
     static const int channels[] = {0, 1, 2};
-    grove_session_options options = {.tile_channels = channels[_i]};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.tile_channels = channels[_i]);
 
     fill_plane();
     testing_tree(&t, "im = plane()\n" PROBE
@@ -356,7 +357,7 @@ END_TEST
 
 static char *run_says(const char *call, int code)
 {
-    grove_session_options options = {0};
+    grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
     char *text = grove_format("obs = probe()\nV = 1 * obs.data\nx = %s\n", call);
 
@@ -399,8 +400,8 @@ END_TEST
 
 static uint64_t peak_of(const char *call)
 {
-    const grove_session_options options = {.double_precision = true};
-    grove_plan plan;
+    const grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
+    grove_plan plan = GROVE_PLAN();
     char *text =
         grove_format("im = plane()\nobs = probe()\nx = %s\nshown = print(max(abs(x), over=[%s]))\n",
                      call, call[0] == 'f' ? "u, v" : "l, m");

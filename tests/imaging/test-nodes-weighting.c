@@ -127,7 +127,7 @@ END_TEST
 /* What does not vary with frequency counts once, however other values are cut. */
 START_TEST(density_beside_other_values)
 {
-    grove_session_options options = {.double_precision = true};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     double first = 0;
 
     grid_now.channels = 6;
@@ -194,7 +194,8 @@ START_TEST(weights_by_formula)
 {
     const scheme *s = &schemes[_i / 4];
     const int k = _i % 4;
-    grove_session_options cut = {.double_precision = true, .tile_times = 2, .tile_channels = 3};
+    grove_session_options cut =
+        GROVE_SESSION_OPTIONS(.double_precision = true, .tile_times = 2, .tile_channels = 3);
     char *text = weighting_of(s, k);
 
     tree(PROBE, text);

@@ -87,7 +87,7 @@ static void put_fit(const char *path)
 START_TEST(chi2_of_each_band)
 {
     static const char *const colours[] = {"#0072b2", "#d55e00"};
-    grove_picture picture = {.what = "chi2-time"};
+    grove_picture picture = GROVE_PICTURE(.what = "chi2-time");
     dot dots[MAX_DOTS];
 
     put_table("sol000/phase000", "phase", "G");
@@ -115,7 +115,7 @@ END_TEST
 /* Per degree of freedom, where the table has those: the numbers of messages. */
 START_TEST(chi2_per_degree_of_freedom)
 {
-    grove_picture picture = {.what = "chi2-time"};
+    grove_picture picture = GROVE_PICTURE(.what = "chi2-time");
     hsize_t size[] = {TIMES, BANDS};
     int64_t freedom[TIMES][BANDS];
     dot dots[MAX_DOTS];
@@ -149,7 +149,7 @@ START_TEST(convergence_by_outcome)
                  {"#009e73", "converged", 1},
                  {"#cc79a7", "stalled", 2},
                  {"#e69f00", "not enough data", 3}};
-    grove_picture picture = {.what = "convergence"};
+    grove_picture picture = GROVE_PICTURE(.what = "convergence");
     dot dots[MAX_DOTS];
     int all = 0;
 
@@ -204,13 +204,13 @@ START_TEST(pictures_that_suit)
     check_pictures("sol000/tec000", "tec-time");
     check_pictures("phase001", "phase-time,chi2-time,convergence");
     /* which of two: the first, and a message */
-    draw("gains.h5", &(grove_picture){.what = "phase-time"});
+    draw("gains.h5", &GROVE_PICTURE(.what = "phase-time"));
     ck_assert_ptr_nonnull(strstr(svg, "sol000/phase000, parm G"));
     char *text = grove_error_text(error);
     ck_assert_ptr_nonnull(strstr(text, "2 tables have this: sol000/phase000 (G), sol000/phase001 "
                                        "(B); drawn is the first; --dataset names another"));
     free(text);
-    draw("gains.h5", &(grove_picture){.what = "phase-time", .dataset = "phase001"});
+    draw("gains.h5", &GROVE_PICTURE(.what = "phase-time", .dataset = "phase001"));
     ck_assert_ptr_nonnull(strstr(svg, "sol000/phase001, parm B"));
 }
 END_TEST
@@ -276,7 +276,7 @@ static void put_many(const char *path, double low, double high)
 
 START_TEST(panels_of_many_stations)
 {
-    grove_picture picture = {.what = "amplitude-time"};
+    grove_picture picture = GROVE_PICTURE(.what = "amplitude-time");
     dot dots[MAX_DOTS];
 
     put_many("sol000/amplitude000", 1, 197.5);
@@ -305,7 +305,7 @@ END_TEST
 /* Small panels of phases have at least two labels, which tell the scale. */
 START_TEST(labels_of_small_panels)
 {
-    grove_picture picture = {.what = "phase-time"};
+    grove_picture picture = GROVE_PICTURE(.what = "phase-time");
     dot dots[MAX_DOTS];
 
     put_many("sol000/phase000", -20 * M_PI / 180, 150 * M_PI / 180);
@@ -333,7 +333,7 @@ static void refused(const grove_picture *picture, const char *message)
     free(text);
 }
 
-#define REFUSED(message, ...) refused(&(grove_picture){__VA_ARGS__}, message)
+#define REFUSED(message, ...) refused(&GROVE_PICTURE(__VA_ARGS__), message)
 
 static double nothing(const double at[4], int e)
 {
@@ -370,7 +370,7 @@ START_TEST(reference_without_solutions)
         REFUSED("gains.h5: all of sol000/phase000 is flagged", .what = what, .reference = "P0",
                 .stations = "P1");
         grove_error_clear(error);
-        draw("gains.h5", &(grove_picture){.what = what, .reference = "P0"});
+        draw("gains.h5", &GROVE_PICTURE(.what = what, .reference = "P0"));
     }
 }
 END_TEST
@@ -416,7 +416,7 @@ START_TEST(faults)
     REFUSED("--baselines is for Measurement Sets, and", .what = "tec-time", .baselines = "P0-P1");
     REFUSED("--field is for Measurement Sets, and", .what = "convergence", .field = 1);
     REFUSED("--spectral-window is for", .what = "phase-time", .spectral_window = 1);
-    REFUSED("--size is for Measurement Sets, and", .what = "chi2-time", .size = 32);
+    REFUSED("--size is for Measurement Sets, and", .what = "chi2-time", .pixels = 32);
     REFUSED("--cell is for Measurement Sets, and", .what = "phase-time", .cell = 1);
     REFUSED("all of sol000/tec000 is flagged", .what = "tec-time");
     REFUSED("tec000 does not vary with frequency; --what tec-time draws it", .what = "tec-freq");

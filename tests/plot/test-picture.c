@@ -110,10 +110,8 @@ static int middle(cairo_surface_t *surface, bool (*is)(unsigned), double part, d
 static void find_source(int ra, int dec, bool logarithmic, double *x, double *y)
 {
     /* 64 pixels of 15 arcsec: 8 arcmin to each side */
-    grove_picture picture = {.what = "image",
-                             .size = 64,
-                             .logarithmic = logarithmic,
-                             .cell = 15 * 3.14159265358979 / 180 / 3600};
+    grove_picture picture = GROVE_PICTURE(.what = "image", .pixels = 64, .logarithmic = logarithmic,
+                                          .cell = 15 * 3.14159265358979 / 180 / 3600);
     char name[32];
 
     snprintf(name, sizeof(name), "%d-%d-%d.ms", ra, dec, logarithmic);
@@ -143,7 +141,7 @@ END_TEST
 
 START_TEST(uv_coverage_is_symmetric)
 {
-    grove_picture picture = {.what = "uv"};
+    grove_picture picture = GROVE_PICTURE(.what = "uv");
     double x, y;
 
     simulate("uv.ms", 0, 0);
@@ -157,7 +155,7 @@ END_TEST
 
 START_TEST(layouts_have_east_right_and_north_up)
 {
-    grove_picture picture = {.what = "layout"};
+    grove_picture picture = GROVE_PICTURE(.what = "layout");
     double x1, y1, x2, y2, x3, y3;
 
     /* at longitude 0, latitude 0: y is east, z is north; one station lies apart */
@@ -189,7 +187,7 @@ START_TEST(charts_of_visibilities_are_drawn)
 
     simulate("charts.ms", 10, 2);
     for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-        grove_picture picture = {.what = names[k]};
+        grove_picture picture = GROVE_PICTURE(.what = names[k]);
         cairo_surface_t *surface = draw_png("charts.ms", &picture);
         ck_assert_int_eq(cairo_image_surface_get_width(surface), 900);
         cairo_surface_destroy(surface);
@@ -200,8 +198,8 @@ END_TEST
 /* Both columns on one scale: what is half is drawn half as high, in a panel of the same size. */
 START_TEST(columns_side_by_side)
 {
-    grove_picture picture = {
-        .what = "amplitude-time", .column = "DATA,CORRECTED_DATA", .baselines = "W02-W04"};
+    grove_picture picture = GROVE_PICTURE(.what = "amplitude-time", .column = "DATA,CORRECTED_DATA",
+                                          .baselines = "W02-W04");
     static dot left[MAX_DOTS], right[MAX_DOTS];
 
     simulate("two.ms", 0, 0);
@@ -229,7 +227,8 @@ END_TEST
 /* The colours of both images have one range: 3 Jy is hot, 1.5 Jy is not. */
 START_TEST(images_side_by_side)
 {
-    grove_picture picture = {.what = "image", .size = 64, .column = "CORRECTED_DATA,DATA"};
+    grove_picture picture =
+        GROVE_PICTURE(.what = "image", .pixels = 64, .column = "CORRECTED_DATA,DATA");
     double x, y;
 
     simulate("two.ms", 0, 0);

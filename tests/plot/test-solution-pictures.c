@@ -92,7 +92,7 @@ static void check_phases(int k, int e, int reference, const scale *x, const scal
 START_TEST(phases_against_time)
 {
     hdf5_soltab table = table_of("sol000/phase000", "phase", "time,ant,pol");
-    grove_picture picture = {.what = "phase-time"};
+    grove_picture picture = GROVE_PICTURE(.what = "phase-time");
 
     table.weight = weight;
     hdf5_put_table(&table);
@@ -123,7 +123,7 @@ START_TEST(amplitudes_have_errors)
     hdf5_soltab table = table_of("sol000/amplitude000", "amplitude", "time,ant,pol");
     hsize_t size[] = {TIMES, HDF5_STATIONS, 2};
     double errors[TIMES * HDF5_STATIONS * 2];
-    grove_picture picture = {.what = "amplitude-time", .stations = "P0,P2"};
+    grove_picture picture = GROVE_PICTURE(.what = "amplitude-time", .stations = "P0,P2");
     dot dots[MAX_DOTS], ends[MAX_DOTS];
 
     for (int n = 0; n < TIMES * HDF5_STATIONS * 2; n++)
@@ -161,7 +161,7 @@ static double with_outlier(const double at[4], int e)
 START_TEST(outliers)
 {
     hdf5_soltab table = table_of("sol000/amplitude000", "amplitude", "time,ant,pol");
-    grove_picture picture = {.what = "amplitude-time"};
+    grove_picture picture = GROVE_PICTURE(.what = "amplitude-time");
     dot dots[MAX_DOTS];
 
     table.value = with_outlier;
@@ -189,7 +189,7 @@ END_TEST
 START_TEST(amplitudes_against_frequency)
 {
     hdf5_soltab table = table_of("sol000/amplitude000", "amplitude", "freq,ant,pol");
-    grove_picture picture = {.what = "amplitude-freq", .correlations = "YY"};
+    grove_picture picture = GROVE_PICTURE(.what = "amplitude-freq", .correlations = "YY");
     dot dots[MAX_DOTS];
 
     hdf5_put_table(&table);
@@ -212,7 +212,7 @@ END_TEST
 START_TEST(delays_against_station)
 {
     hdf5_soltab table = table_of("sol000/clock000", "clock", "ant,pol");
-    grove_picture picture = {.what = "clock-station", .reference = "P0"};
+    grove_picture picture = GROVE_PICTURE(.what = "clock-station", .reference = "P0");
     dot dots[2][MAX_DOTS];
 
     hdf5_put_table(&table); /* seconds */
@@ -251,7 +251,7 @@ static double luminance(cairo_surface_t *picture, double x, double y, unsigned *
 START_TEST(waterfalls)
 {
     hdf5_soltab table = table_of("sol000/amplitude000", "amplitude", "time,freq,ant,pol");
-    grove_picture picture = {.what = "amplitude-waterfall"};
+    grove_picture picture = GROVE_PICTURE(.what = "amplitude-waterfall");
     double light[HDF5_STATIONS][TIMES][FREQS];
     unsigned colour;
 
@@ -293,7 +293,7 @@ START_TEST(directions)
 {
     static const char *const names[] = {"[near]", "[far]", "[pointing]"};
     hdf5_soltab table = table_of("sol000/phase000", "phase", "time,ant,dir,pol");
-    grove_picture picture = {.what = "phase-time", .direction = "far"};
+    grove_picture picture = GROVE_PICTURE(.what = "phase-time", .direction = "far");
     dot dots[MAX_DOTS];
 
     table.dirs = 3;

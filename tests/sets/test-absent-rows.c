@@ -81,8 +81,9 @@ static int64_t run_on(const char *set, const char *actions, int64_t tile, bool d
         "G[p] = gains(obs, kind=sine, period=100s, seed=2)\n"
         "M[p,q] = sum[s](point(S, obs, lmn=lmn(S, obs)))\n%s",
         t.folder, set, getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".", actions);
-    grove_session_options options = {
-        .threads = 2, .device = "cpu", .tile_times = tile, .double_precision = double_};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 2, .device = "cpu", .tile_times = tile,
+                              .double_precision = double_);
 
     counted = 0;
     testing_tree(&t, text);
@@ -259,8 +260,9 @@ END_TEST
 static testing_value value_of(const char *set, const char *expression, const char *more,
                               int64_t tile, bool double_, unsigned char **flags, int64_t *cells)
 {
-    const grove_session_options options = {
-        .threads = 2, .device = "cpu", .tile_times = tile, .double_precision = double_};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 2, .device = "cpu", .tile_times = tile,
+                              .double_precision = double_);
     char *text = grove_format(
         "obs = ms(\"%s/%s.ms\")\nS = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
         "G[p] = gains(obs, kind=sine, period=100s, seed=2)\n"
@@ -446,7 +448,7 @@ END_TEST
 /* A value that is asked for by itself has zeros where the set has no row, flagged. */
 START_TEST(a_value_that_is_asked_for)
 {
-    const grove_session_options options = {.device = "cpu", .tile_times = 3};
+    const grove_session_options options = GROVE_SESSION_OPTIONS(.device = "cpu", .tile_times = 3);
     unsigned char *flags;
     char *text;
 

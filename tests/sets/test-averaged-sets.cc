@@ -59,6 +59,7 @@ std::string run(const std::string &text, std::string *notes = nullptr)
     std::unique_ptr<grove_error, decltype(&grove_error_free)> error(grove_error_new(),
                                                                     grove_error_free);
     grove_session_options options = {};
+    options.size = sizeof(options);
     options.threads = 2;
     options.device = "cpu";
     options.tile_times = 5; // not at the ends of a time's slots

@@ -128,7 +128,8 @@ START_TEST(two_sets)
 {
     static const char *const pairs[][2] = {
         {"by-1", "by-3"}, {"by-3", "by-1"}, {"by-3", "by-5"}, {"by-5", "by-3"}};
-    const grove_session_options options = {.device = "cpu", .double_precision = true};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true);
     unsigned char *flags;
     char *text = NULL;
 
@@ -187,7 +188,8 @@ END_TEST
 /* A baseline has its own noise, wherever it stands: alone or beside a set with another order. */
 START_TEST(noise_is_of_stations)
 {
-    const grove_session_options options = {.device = "cpu", .double_precision = true};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true);
     testing_value noise[2], pair[2];
 
     make_sets();

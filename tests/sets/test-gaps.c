@@ -39,7 +39,7 @@ START_TEST(domains_of_gaps)
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
     const int channels = _i ? 256 : 1024;
     char *path[4], *text;
-    grove_plan plan;
+    grove_plan plan = GROVE_PLAN();
 
     for (int k = 0; k < 4; k++)
         path[k] = grove_format("%s/by-%d.ms", t.folder, 1 << k);
@@ -60,7 +60,7 @@ START_TEST(domains_of_gaps)
                             path[k]);
         testing_tree(&t, text);
         grove_session *session = grove_session_new(
-            t.tree, &(grove_session_options){.device = "cpu", .memory = 1 << 30}, t.error);
+            t.tree, &GROVE_SESSION_OPTIONS(.device = "cpu", .memory = 1 << 30), t.error);
         ck_assert_msg(session && !grove_session_plan(session, &plan), "%s",
                       grove_error_message(t.error, 0));
         ck_assert(!plan.in_parts == (_i || k < 3));
@@ -115,10 +115,12 @@ static double run_robust(const char *form, uint64_t memory, bool runs, grove_pla
                               "f = solve(g[p] * g[q]^H * 1Jy, obs.data, robust=student_t, "
                               "tolerance=0.1)\n",
                               t.folder, form);
-    const grove_session_options options = {.device = "cpu", .threads = 1, .memory = memory};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1, .memory = memory);
     struct rusage usage;
 
     ck_assert(child != MAP_FAILED);
+    child->plan.size = sizeof(child->plan);
     const pid_t id = fork();
     if (!id) {
         if (addresses)
@@ -146,7 +148,7 @@ START_TEST(rows_fit_the_memory)
     static const char *const form[] = {"scalar", "diagonal", "full"};
     static const char *const visibilities[] = {"n + 1Jy", "diagonal(n + 1Jy, n + 1Jy)",
                                                "noise(obs, sigma=0.1Jy) + diagonal(1Jy, 1Jy)"};
-    grove_plan plan, least;
+    grove_plan plan = GROVE_PLAN(), least = GROVE_PLAN();
 
     make_offsets(visibilities[_i]);
     const double peak = run_robust(form[_i], (uint64_t)2 << 30, true, &plan);
@@ -167,7 +169,7 @@ END_TEST
 /* Where the system counts addresses, they are counted. */
 START_TEST(addresses_are_counted)
 {
-    grove_plan plan;
+    grove_plan plan = GROVE_PLAN();
 
     if (TAKES_MORE_MEMORY)
         return;

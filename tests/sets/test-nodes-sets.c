@@ -59,7 +59,8 @@ enum { CELLS = PROBE_TIMES * PROBE_BASELINES * PROBE_CHANNELS };
 /* Runs the tree, tiles of any size, and opens what it wrote. */
 static grove_ms *run(void)
 {
-    grove_session_options options = {.tile_times = 2, .tile_channels = 3, .tile_baselines = 4};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.tile_times = 2, .tile_channels = 3, .tile_baselines = 4);
 
     good(!probe_run(&t, &options));
     grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, false, t.error);

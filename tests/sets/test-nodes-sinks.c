@@ -267,7 +267,8 @@ START_TEST(columns_that_make_one_set)
     static const char *const sets[] = {"@/less.ms", "@/data.ms", "@/other.ms"};
     const char *where = _i ? "old.ms\", overwrite=true" : "both.ms\"";
     const char *both = _i ? "@/old.ms" : "@/both.ms";
-    grove_session_options small = {.tile_times = 2, .tile_channels = 3, .double_precision = true};
+    grove_session_options small =
+        GROVE_SESSION_OPTIONS(.tile_times = 2, .tile_channels = 3, .double_precision = true);
     content single[3];
 
     run("u = sink(obs.data - mean(obs.data, over=time), obs, to=\"@/less.ms\", column=\"LESS\")\n"
@@ -335,7 +336,8 @@ START_TEST(storage_of_a_copy)
         {"IncrementalStMan", {1, 1, 1}, "TiledColumnStMan 4 7 4681"},
         {"TiledCellStMan", {2, 3, 1}, "TiledColumnStMan 4 7 4681"},
     };
-    grove_session_options small = {.tile_times = 2, .tile_channels = 3, .double_precision = true};
+    grove_session_options small =
+        GROVE_SESSION_OPTIONS(.tile_times = 2, .tile_channels = 3, .double_precision = true);
 
     run("w = sink(obs.data, obs, to=\"@/a.ms\")\n", NULL);
     foreign_store(placed("@/a.ms"), cases[_i].kind, cases[_i].tile);
@@ -417,8 +419,8 @@ END_TEST
 /* The tiles of a run that writes into the set in the order of baselines, @/b.ms. */
 static grove_plan run_by_baselines(const char *value)
 {
-    grove_session_options options = {.threads = 1, .device = "cpu"};
-    grove_plan plan;
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .device = "cpu");
+    grove_plan plan = GROVE_PLAN();
 
     char *text = grove_format(
         "obs = ms(\"@/b.ms\")\nw = sink(%s, obs, column=\"DATA\", overwrite=true)\n", value);

@@ -86,6 +86,7 @@ struct running {
 bool start(const random_set &set, const std::string &text, running &run)
 {
     grove_session_options options = {};
+    options.size = sizeof(options);
     options.double_precision = set.double_precision;
     options.memory = 64 << 20;
     options.threads = set.threads;

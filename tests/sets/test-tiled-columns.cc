@@ -256,6 +256,7 @@ void check(const storage &how, const std::string &folder)
 {
     const std::string path = make(how, folder);
     grove_session_options small = {}, whole = {};
+    small.size = whole.size = sizeof(small);
     small.tile_times = 2;
     small.tile_channels = 3;
     small.tile_baselines = 4;

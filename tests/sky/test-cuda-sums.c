@@ -52,8 +52,9 @@ static void build(const char *array, const char *more)
 static double *numbers_on(const char *device, bool double_precision, int times, int64_t *count,
                           uint64_t *launches)
 {
-    grove_session_options options = {
-        .device = device, .threads = 1, .double_precision = double_precision, .tile_times = times};
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = device, .threads = 1, .double_precision = double_precision,
+                              .tile_times = times);
     grove_session *session = grove_session_new(now.tree, &options, now.error);
     grove_value *value = NULL;
 

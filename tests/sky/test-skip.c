@@ -30,8 +30,9 @@ START_TEST(flagged_samples)
     static const char *const ways[] = {"smear=both", "left=J[s,p], right=J[s,q]^H",
                                        "left=diagonal(1, 2 * S.absolute_angle * obs.time / 1s)"};
     static const grove_session_options tiles[] = {
-        {.double_precision = true},
-        {.double_precision = true, .tile_times = 2, .tile_channels = 3, .tile_baselines = 4}};
+        TESTING_OPTIONS(.double_precision = true),
+        TESTING_OPTIONS(.double_precision = true, .tile_times = 2, .tile_channels = 3,
+                        .tile_baselines = 4)};
     char text[1024];
     unsigned char *flags;
     int skipped = 0;
@@ -69,7 +70,8 @@ END_TEST
 /* Single channels of rows; the flags are those of what the option names. */
 START_TEST(flagged_channels)
 {
-    const grove_session_options options = {.double_precision = true, .tile_channels = _i};
+    const grove_session_options options =
+        GROVE_SESSION_OPTIONS(.double_precision = true, .tile_channels = _i);
     unsigned char *flags, *of_y;
     int skipped = 0;
 
@@ -158,8 +160,9 @@ END_TEST
 START_TEST(small_remainders)
 {
     static const grove_session_options tiles[] = {
-        {.double_precision = true},
-        {.double_precision = true, .tile_times = 1, .tile_channels = 13, .tile_baselines = 3}};
+        TESTING_OPTIONS(.double_precision = true),
+        TESTING_OPTIONS(.double_precision = true, .tile_times = 1, .tile_channels = 13,
+                        .tile_baselines = 3)};
     static const double cutoffs[] = {1e-30, 0.05, 0.2, 0.9};
     char text[300];
     double flux = 0;
