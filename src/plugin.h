@@ -180,11 +180,11 @@ typedef struct {
 
 typedef struct grove_call {
     const grove_node *node;
-    const grove_args *args; /* as in cell.h; the iteration space includes consumed axes */
-    bool double_precision;  /* of `real` and `cplx` in this run */
-    void *threads;          /* for grove_call_parallel */
-    void *run;              /* the state from start, or NULL */
-    void *work;             /* for grove_call_launch and the functions after it */
+    const grove_args *args;        /* as in cell.h; the iteration space includes consumed axes */
+    bool double_precision;         /* of `real` and `cplx` in this run */
+    struct grove_threads *threads; /* for grove_call_parallel */
+    void *run;                     /* the state from start, or NULL */
+    struct grove_call_work *work;  /* for grove_call_launch and the functions after it */
     bool on_device;  /* addresses in args are a device's: the host cannot read or write them */
     int device;      /* its number, from 0 on; 0 on the host */
     uint64_t memory; /* bytes that it may take on the host: see grove_node_set_pieces (keep.h) */

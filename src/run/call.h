@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 /* The `work` of a grove_call. */
-typedef struct {
+typedef struct grove_call_work {
     /* Set by the caller: the launch that the call is part of (NULL: it has no inputs that may be
      * elsewhere), and the list of blocks that the class keeps (NULL: it may not). */
     grove_session *session;
