@@ -360,7 +360,7 @@ int main(int count, char **words)
     const char *names = "";
     double tolerance = 1e-6;
     const bench_option options[] = {
-        {"rounds", "N", "rounds of which medians are taken (default 5)", BENCH_COUNT, &rounds,
+        {"rounds", "N", "rounds; results are medians (default 5)", BENCH_COUNT, &rounds,
          MAX_ROUNDS},
         {"threads", "N", "threads, of which that counts which works longest (default 1)",
          BENCH_COUNT, &threads, MAX_THREADS},

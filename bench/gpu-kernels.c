@@ -34,12 +34,11 @@ int main(int count, char **words)
     double limit = 0;
     int counted = 0, scale = 1;
     const bench_option options[] = {
-        {"rounds", "N", "rounds, of which medians are taken (default 5)", BENCH_COUNT, &b.rounds,
-         99},
+        {"rounds", "N", "rounds; results are medians (default 5)", BENCH_COUNT, &b.rounds, 99},
         {"seconds", "S", "at least so long for each number in a round (default 0.2)", BENCH_SECONDS,
          &b.min, 0},
-        {"limit", "S", "begin no row after so many seconds (default: no limit)", BENCH_SECONDS,
-         &limit, 0},
+        {"limit", "S", "begin no row after this number of seconds (default: no limit)",
+         BENCH_SECONDS, &limit, 0},
         {"workload", "TEXT", "rows with TEXT in their names (default: all)", BENCH_TEXT, &b.part,
          0},
         {"size", "WORD", "whole, or tiny: only whether it runs (default whole)", BENCH_TEXT, &size,

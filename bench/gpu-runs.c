@@ -242,8 +242,8 @@ int main(int count, char **words)
     const char *temporary = getenv("TMPDIR");
     char made[256];
     const bench_option options[] = {
-        {"limit", "S", "begin no run after so many seconds (default: no limit)", BENCH_SECONDS,
-         &limit, 0},
+        {"limit", "S", "begin no run after this number of seconds (default: no limit)",
+         BENCH_SECONDS, &limit, 0},
         {"run", "TEXT", "runs with TEXT in their names (default: all)", BENCH_TEXT, &part, 0},
         {"size", "WORD", "whole, or tiny: only whether it runs (default whole)", BENCH_TEXT, &sizes,
          0},

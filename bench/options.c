@@ -33,16 +33,16 @@ static void store(const bench_option *option, const char *text)
     case BENCH_SECONDS:
         *(double *)option->to = strtod(text, &end);
         if (end == text || *end || !(*(double *)option->to > 0 && *(double *)option->to < 1e6))
-            refuse(text, "wants a number of seconds above 0");
+            refuse(text, "must be a number of seconds above 0");
         return;
     case BENCH_NUMBER:
         *(double *)option->to = strtod(text, &end);
         if (end == text || *end || !(*(double *)option->to > 0 && *(double *)option->to < 1e15))
-            refuse(text, "wants a number above 0");
+            refuse(text, "must be a number above 0");
         return;
     case BENCH_COUNT: {
         long number = strtol(text, &end, 10), max = option->max ? option->max : 1000000;
-        snprintf(wants, sizeof(wants), "wants a whole number from 1 to %ld", max);
+        snprintf(wants, sizeof(wants), "must be a whole number from 1 to %ld", max);
         if (end == text || *end || number < 1 || number > max)
             refuse(text, wants);
         *(int *)option->to = (int)number;
@@ -75,7 +75,7 @@ void bench_read(const bench_option *options, const char *usage, int count, char 
             store(option, words[++k]);
         else {
             char wants[64];
-            snprintf(wants, sizeof(wants), "wants %s", option->argument);
+            snprintf(wants, sizeof(wants), "requires %s", option->argument);
             refuse(words[k], wants);
         }
     }

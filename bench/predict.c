@@ -208,7 +208,7 @@ static int check(const choice *c)
         fprintf(stderr, "grove bench predict: no workload has '%s' in its name\n", c->words);
     else if (*c->precision && strcmp(c->precision, "single") != 0 &&
              strcmp(c->precision, "double") != 0)
-        fprintf(stderr, "grove bench predict: --precision %s: wants single or double\n",
+        fprintf(stderr, "grove bench predict: --precision %s: must be single or double\n",
                 c->precision);
     else
         return 0;
@@ -238,7 +238,7 @@ int main(int count, char **words)
         .words = "", .isa = isa ? isa : "", .precision = "", .rounds = 5, .threads = 1, .min = 0.2};
     const char *threads = "1";
     const bench_option options[] = {
-        {"rounds", "N", "interleaved rounds, of which medians are taken (default 5)", BENCH_COUNT,
+        {"rounds", "N", "interleaved rounds; results are medians (default 5)", BENCH_COUNT,
          &c.rounds, MAX_ROUNDS},
         {"seconds", "S", "at least so long for each number in a round (default 0.2)", BENCH_SECONDS,
          &c.min, 0},
@@ -253,7 +253,7 @@ int main(int count, char **words)
     bench_read(options, "grove bench predict [OPTIONS]", count - 1, words + 1);
     const long chosen = strcmp(threads, "all") ? strtol(threads, NULL, 10) : bench_processors();
     if (chosen < 1 || chosen > MAX_THREADS) {
-        fprintf(stderr, "grove bench predict: --threads %s: wants 1 to %d, or all\n", threads,
+        fprintf(stderr, "grove bench predict: --threads %s: must be 1 to %d, or all\n", threads,
                 MAX_THREADS);
         return 2;
     }

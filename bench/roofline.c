@@ -187,7 +187,7 @@ static int choose(bench *b)
     if (grove_isa_choose(&isa, said))
         fprintf(stderr, "grove bench roofline: %s\n", said);
     else if (strcmp(b->precision, "single") != 0 && strcmp(b->precision, "double") != 0)
-        fprintf(stderr, "grove bench roofline: --precision %s: wants single or double\n",
+        fprintf(stderr, "grove bench roofline: --precision %s: must be single or double\n",
                 b->precision);
     else if (!b->count)
         fprintf(stderr, "grove bench roofline: no kernel has '%s' in its name\n", b->words);
@@ -226,7 +226,7 @@ int main(int count, char **words)
                       .setup = {.times = 8, .channels = 64, .size = 2048, .epsilon = 1e-4}};
     bool overwrite = false;
     const bench_option options[] = {
-        {"rounds", "N", "interleaved rounds, of which medians are taken (default 5)", BENCH_COUNT,
+        {"rounds", "N", "interleaved rounds; results are medians (default 5)", BENCH_COUNT,
          &b.rounds, MAX_ROUNDS},
         {"seconds", "S", "at least so long for each kernel in a round (default 0.2)", BENCH_SECONDS,
          &b.min, 0},

@@ -3,8 +3,6 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "unstable/module.h"
-#include "unstable/record.h"
 #include "base/sized.h"
 #include "conformance/conformance.h"
 #include "device/array.h"
@@ -14,6 +12,8 @@
 #include "lang/reader.h"
 #include "report/report.h"
 #include "run/devices.h"
+#include "unstable/module.h"
+#include "unstable/record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -358,9 +358,8 @@ static char *text_info(grove_library *library, const char *path, grove_error *er
         endings = more;
     }
     if (!text)
-        grove_fail(error, GROVE_INVALID,
-                   "%s: neither %s; to see what is wrong with one, name it %s", path, whats,
-                   endings);
+        grove_fail(error, GROVE_INVALID, "%s: neither %s; to see errors, end its name in %s", path,
+                   whats, endings);
     free(whats);
     free(endings);
     return text;
@@ -397,8 +396,9 @@ static const grove_files *files_of_folders(grove_error *error)
 
     grove_classes_free(classes);
     if (!files && grove_error_count(error) == before)
-        grove_fail(error, GROVE_MISSING,
-                   "no module knows Measurement Sets; GROVE_PLUGIN_PATH can name its folder");
+        grove_fail(
+            error, GROVE_MISSING,
+            "there is no module for Measurement Sets; GROVE_PLUGIN_PATH can name its folder");
     return files;
 }
 

@@ -43,8 +43,9 @@ int grove_isa_choose(grove_isa *isa, char *said)
             *isa = (grove_isa)k;
             if (grove_isa_works(*isa))
                 return 0;
-            snprintf(said, 160, "GROVE_ISA asks for %s, which this processor lacks; it has %s",
-                     word, grove_isa_name(grove_isa_best()));
+            snprintf(said, 160,
+                     "GROVE_ISA asks for %s, which this processor does not have; it has %s", word,
+                     grove_isa_name(grove_isa_best()));
             return -1;
         }
     snprintf(said, 160, "GROVE_ISA is '%.40s'; it takes avx512, avx2 or portable", word);

@@ -175,9 +175,9 @@ static int check_multiply(grove_node *node)
 
 GROVE_CLASS(multiply) = {
     GROVE_CLASS_HEAD(multiply),
-    .doc = "Product of two values, of matrices the matrix product; written a * b.\n"
-           "Scalars, diagonals and matrices go together in any order; a vector goes with scalars. "
-           "Units multiply.",
+    .doc =
+        "Product of two values, of matrices the matrix product; written a * b.\nScalars, diagonals "
+        "and matrices can be multiplied in any order; a vector only by scalars. Units multiply.",
     .output_doc = "the product, in the product of the units",
     .group = "arithmetic",
     .role = GROVE_ROLE_PRODUCT,
@@ -190,7 +190,7 @@ GROVE_CLASS(multiply) = {
 static const grove_kernel divide_kernel = GROVE_KERNEL(divide);
 
 static const grove_input divide_inputs[] = {
-    {"a", GROVE_VALUE, "what is divided", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
+    {"a", GROVE_VALUE, "dividend", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {"b", GROVE_VALUE, "scalar that divides; for a matrix write a * b^-1"},
     {0},
 };
@@ -210,9 +210,8 @@ static int check_divide(grove_node *node)
 
 GROVE_CLASS(divide) = {
     GROVE_CLASS_HEAD(divide),
-    .doc = "A value divided by a scalar; written a / b.\n"
-           "To divide by a diagonal or a matrix multiply by its inverse, on the side that is "
-           "meant: a * b^-1 or b^-1 * a. Units divide.",
+    .doc = "A value divided by a scalar; written a / b.\nTo divide by a diagonal or a matrix "
+           "multiply by its inverse, on the intended side: a * b^-1 or b^-1 * a. Units divide.",
     .output_doc = "the quotient, in the quotient of the units",
     .group = "arithmetic",
     .role = GROVE_ROLE_QUOTIENT,
@@ -247,7 +246,7 @@ static int check_power(grove_node *node)
 
     if (form.shape == GROVE_MATRIX && (exponent != rint(exponent) || fabs(exponent) > MAX_EXPONENT))
         return grove_node_fail_option(node, "exponent",
-                                      "of a matrix only whole powers up to %d are taken, got %g",
+                                      "a matrix can have only whole powers up to %d, got %g",
                                       MAX_EXPONENT, exponent);
     if (!grove_unit_power(unit, exponent, &form.unit))
         return grove_node_fail_option(node, "exponent", "%s has no power %g",

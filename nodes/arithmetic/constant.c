@@ -13,8 +13,8 @@ static const grove_input inputs[] = {
 
 static const grove_option options[] = {
     {"shape", GROVE_CHOICE, "none",
-     "what the numbers make: scalar (1 number), diagonal (2), matrix (4: XX XY YX YY), vector; "
-     "none: as they are",
+     "shape of the value: scalar (1 number), diagonal (2), matrix (4: XX XY YX YY), vector; none: "
+     "the shape of the input",
      "none scalar diagonal matrix vector"},
     {0},
 };
@@ -37,7 +37,7 @@ static int check(grove_node *node)
 
 GROVE_CLASS(constant) = {
     GROVE_CLASS_HEAD(constant),
-    .doc = "A number or a list of numbers as a value, by itself or as a Jones matrix.",
+    .doc = "A number or a list of numbers as a value, or as a Jones matrix.",
     .output_doc = "the numbers given, with their unit",
     .group = "matrices",
     .inputs = inputs,

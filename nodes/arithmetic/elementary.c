@@ -205,7 +205,7 @@ GROVE_CLASS(exp) = {
 GROVE_CLASS(log) = {
     FUNCTION(log, elementary_log, number, number_to_number),
     .doc = "Natural logarithm, the principal one of a complex number.\nA real number below zero "
-           "has none; that of 0 is minus infinity.",
+           "has none; the logarithm of 0 is minus infinity.",
     .output_doc = "plain numbers",
     .tangent = "x: x^-1 * dx",
     .example = "x = log(obs.freq / 1.4GHz)",
@@ -214,7 +214,7 @@ GROVE_CLASS(log) = {
 GROVE_CLASS(log10) = {
     FUNCTION(log10, elementary_log10, number, number_to_number),
     .doc = "Logarithm to base 10, the principal one of a complex number.\nA real number below zero "
-           "has none; that of 0 is minus infinity.",
+           "has none; the logarithm of 0 is minus infinity.",
     .output_doc = "plain numbers",
     .tangent = "x: 0.43429448190325176 * x^-1 * dx",
     .example = "x = log10(obs.freq / 1.4GHz)",

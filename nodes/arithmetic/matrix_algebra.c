@@ -23,13 +23,13 @@ static const grove_input jones_antilinear[] = {
 };
 
 static const grove_input square[] = {
-    {"x", GROVE_VALUE, "a Jones term; a scalar stands for that times the identity",
+    {"x", GROVE_VALUE, "a Jones term; a scalar is multiplied by the identity matrix",
      .shapes = GROVE_JONES},
     {0},
 };
 
 static const grove_input square_linear[] = {
-    {"x", GROVE_VALUE, "a Jones term; a scalar stands for that times the identity",
+    {"x", GROVE_VALUE, "a Jones term; a scalar is multiplied by the identity matrix",
      .shapes = GROVE_JONES, .linear = GROVE_LINEAR},
     {0},
 };
@@ -55,7 +55,8 @@ static int check_lacks(const grove_node *node, int wanted)
 {
     return grove_node_input_lacks(node, 0) & wanted
                ? grove_node_fail(node, GROVE_SHAPE,
-                                 "x is of a set without all correlations, some of which it needs")
+                                 "x comes from a set without all correlations, and this class "
+                                 "needs more of them")
                : 0;
 }
 

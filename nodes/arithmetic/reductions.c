@@ -22,9 +22,8 @@ static const grove_option options[] = {
 
 GROVE_CLASS(sum) = {
     REDUCTION(sum, GROVE_REDUCE_SUM, any),
-    .doc = "Sum of a value along axes.\n"
-           "sum[s] takes the source axis that s stands for; without an index and without over, all "
-           "axes go. Flagged samples are left out.",
+    .doc = "Sum of a value along axes.\nsum[s] is along the source axis that s means; without an "
+           "index and without over, along all axes. Flagged samples are left out.",
     .output_doc = "the sum, without these axes, in the unit of x",
     .example = "V[p,q] = sum[s](E[s,p] * point(S, obs) * E[s,q]^H)",
 };

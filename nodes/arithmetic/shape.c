@@ -28,11 +28,11 @@ static const grove_option options[] = {
 
 GROVE_CLASS(shape) = {
     GROVE_CLASS_HEAD(shape),
-    .doc = "Shapes of Gaussian sources; a major and a minor axis of 0 make a point.\n"
-           "Where the position angle counts from true north at the source, the axes are those on "
-           "the sky there: visibilities have u, v and w turned to the source. Where it counts "
-           "from the m axis, they are in the plane of l and m and go with u and v alone, wherever "
-           "the source is, as in DP3 and MeqTrees.",
+    .doc = "Shapes of Gaussian sources; a major and a minor axis of 0 make a point.\nWhere the "
+           "position angle counts from true north at the source, the axes are those on the sky "
+           "there: visibilities have u, v and w turned to the source. Where it counts from the m "
+           "axis, they are in the plane of l and m and require only u and v, for any position of "
+           "the source, as in DP3 and MeqTrees.",
     .output_doc = "vectors major, minor, angle, l, m, n - 1 per source: full widths at half "
                   "maximum, rad, the position angle from m through l, rad, in the plane that "
                   "touches the sphere at l, m (0 0 0 at the phase centre)",

@@ -34,7 +34,7 @@ static inline int form_want_number(const grove_node *node, int k, const char *na
 
     if (grove_unit_is_none(unit) || (angles && grove_unit_equal(unit, GROVE_UNIT_ANGLE)))
         return 0;
-    return grove_node_fail_option(node, name, "'%s' wants %s, got %s", name,
+    return grove_node_fail_option(node, name, "'%s' must be %s, got %s", name,
                                   angles ? "an angle or a plain number" : "a plain number",
                                   grove_unit_describe(text, unit));
 }

@@ -137,7 +137,7 @@ static void use_as_value(csv_reader *in, grove_piece at, char *name, grove_unit 
     int element = element_named(name), vector = is_number(name) ? atoi(name) : -1;
     const char *as = element >= 0 || vector >= 0 ? "value" : name;
     if (!is_name(as)) {
-        FAULT(in, at, "'%s' is no name of a column", name);
+        FAULT(in, at, "'%s' is not the name of a column", name);
         return;
     }
     use->part = im;
@@ -152,7 +152,7 @@ static void use_as_value(csv_reader *in, grove_piece at, char *name, grove_unit 
         grid->columns++;
     } else if (grid->column[k].complex_ != (re || im) ||
                !grove_unit_equal(grid->column[k].unit, unit)) {
-        FAULT(in, at, "the columns of '%s' do not go together", as);
+        FAULT(in, at, "the columns of '%s' do not match", as);
     }
     int kind = element >= 0 ? 1 << element : vector >= 0 ? 1 << 8 : 1 << 9;
     grid->column[k].shape |= kind;
@@ -171,7 +171,7 @@ static void read_heading(csv_reader *in, grove_piece at, field_use *use)
     use->factor = 1;
     if (open && name[length - 1] == ')') {
         if (grove_grid_unit(open + 1, (size_t)(name + length - 1 - open - 1), &unit, &use->factor))
-            FAULT(in, at, "'%s' has no unit that is known", name);
+            FAULT(in, at, "'%s' has an unknown unit", name);
         *open = 0;
     }
     for (length = strlen(name); length && name[length - 1] == ' ';)
@@ -217,8 +217,8 @@ static void settle_shapes(csv_reader *in, grove_piece line)
         bool known = c->shape == 15 || c->shape == 9 || c->shape == 1 << 8 || c->shape == 1 << 9;
         if (!known || !is_complete(in, k) || c->elements > GROVE_MAX_VECTOR) {
             FAULT(in, line,
-                  "the columns of '%s' are not those of a number, of a matrix (XX XY YX YY), of a "
-                  "diagonal (XX YY) or of a vector (0 1 ...), real or with both _re and _im",
+                  "the columns of '%s' do not make a number, a matrix (XX XY YX YY), a diagonal "
+                  "(XX YY) or a vector (0 1 ...), real or with both _re and _im",
                   c->name);
             return;
         }
@@ -344,7 +344,7 @@ static void read_key(csv_reader *in, int axis, int64_t row, key *k)
         } else if (grove_piece_number(field[f], &k->number)) {
             k->number *= use->factor;
         } else if (!time || !read_date(field[f], &k->number)) {
-            FAULT(in, field[f], "%s is a number%s", in->grid->axis[axis].name,
+            FAULT(in, field[f], "%s must be a number%s", in->grid->axis[axis].name,
                   time ? ", or a UTC date such as 2026-11-22T10:00:00" : "");
         }
     }
@@ -423,8 +423,8 @@ static void place_rows(csv_reader *in)
         in->grid->cells = grove_grid_count(in->grid, 16 * in->count + 64);
         if (in->grid->cells < 0)
             in->scan.code = grove_fail(in->scan.error, GROVE_INVALID,
-                                       "%s: its %lld rows are no grid: not every combination of "
-                                       "coordinates, or nearly so, has a row",
+                                       "%s: its %lld rows are not a grid: too many combinations of "
+                                       "coordinates have no row",
                                        in->scan.name, (long long)in->count);
     }
     for (int64_t i = 0; rank && i < in->count && !in->scan.faults && !in->scan.code; i++)

@@ -111,7 +111,7 @@ static char *outcome_of(const grove_lookup *t, const grove_node *node, bool one,
     bool edge = grove_node_choice(node, "outside") == GROVE_LOOKUP_EDGE;
 
     return edge || (one && t->intervals)
-               ? grove_format("its %s %s hold%s", last ? "last" : "first",
+               ? grove_format("its %s %s are used%s", last ? "last" : "first",
                               t->intervals ? "solutions" : "numbers", all ? "" : " there")
                : grove_format("all are flagged");
 }
@@ -143,7 +143,7 @@ static void note_beyond(grove_lookup *t, const grove_node *node, const char *nam
         char *dates = time && apart
                           ? dates_of(last ? min : max, last ? end[1]->high : end[0]->low, beyond)
                           : grove_strdup("");
-        t->note = grove_format("%s%s%s of '%s' %s %s %s the file's %s%s; %s", old ? old : "",
+        t->note = grove_format("%s%s%s of '%s' %s %s %s the %s of the file%s; %s", old ? old : "",
                                old ? "; " : "", time ? "times" : "channels", owner_name(axis),
                                all == last ? "begin" : "end", distance, beyond,
                                last ? "last" : "first", dates, outcome);
@@ -178,8 +178,8 @@ static int match_numbers(grove_node *node, grove_lookup *t, int d, const grove_a
     }
     for (int64_t i = 1; i < own->size && !code; i++)
         if (knots[i].at == knots[i - 1].at)
-            code = grove_node_fail_option(node, t->option, "%s %.15g stands there twice", own->name,
-                                          knots[i].at);
+            code = grove_node_fail_option(node, t->option, "%s %.15g is in the file twice",
+                                          own->name, knots[i].at);
     for (int64_t i = 0; i < axis->size && !code; i++) {
         double x = axis->centre[i], width = axis->width ? axis->width[i] : 0;
         double close = fmax(1e-6 * fabs(width), 1e-15 * fabs(x));
@@ -196,8 +196,8 @@ static int match_numbers(grove_node *node, grove_lookup *t, int d, const grove_a
         if (outside == GROVE_LOOKUP_ERROR)
             code = grove_node_fail_option(
                 node, t->option,
-                "%s %.15g of '%s' lies outside the file's, from %.15g to %.15g; outside=edge "
-                "takes the nearest, outside=flag flags",
+                "%s %.15g of '%s' is outside the range of the file, from %.15g to %.15g; "
+                "outside=edge takes the nearest, outside=flag flags",
                 own->name, x, owner_name(axis), first, last);
     }
     if (!code)
@@ -279,10 +279,9 @@ static int find_names(grove_node *node, grove_lookup *t, int d, const grove_axis
         t->flags = t->flags || !found;
         if (!found && grove_node_choice(node, "outside") != GROVE_LOOKUP_FLAG)
             code = grove_node_fail_option(
-                node, t->option,
-                "it has no %s '%s%s%s' of '%s'; outside=flag flags what is missing", own->name,
-                wanted.name, wanted.other ? "', '" : "", wanted.other ? wanted.other : "",
-                owner_name(axis));
+                node, t->option, "it has no %s '%s%s%s' of '%s'; outside=flag flags missing ones",
+                own->name, wanted.name, wanted.other ? "', '" : "",
+                wanted.other ? wanted.other : "", owner_name(axis));
     }
     return code;
 }
@@ -299,7 +298,7 @@ static int match_names(grove_node *node, grove_lookup *t, int d, const grove_axi
 
     for (size_t i = 1; i < count && !code; i++)
         if (!by_name(&names[i - 1], &names[i]))
-            code = grove_node_fail_option(node, t->option, "%s '%s%s%s' stands there twice",
+            code = grove_node_fail_option(node, t->option, "%s '%s%s%s' is in the file twice",
                                           own->name, names[i].name, names[i].other ? "', '" : "",
                                           names[i].other ? names[i].other : "");
     if (!code)
@@ -334,7 +333,7 @@ int grove_lookup_match(grove_node *node, grove_lookup *t, int d, const grove_axi
     if (own->label && (own->other ? stations && stations->labels : axis->labels != NULL))
         return match_names(node, t, d, axis, object);
     if (own->size != axis->size)
-        return grove_node_fail_option(node, t->option, "it has %lld of %s, '%s' has %lld",
+        return grove_node_fail_option(node, t->option, "it has %lld cells along %s, '%s' has %lld",
                                       (long long)own->size, own->name, owner_name(axis),
                                       (long long)axis->size);
     return 0;

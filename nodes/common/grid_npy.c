@@ -45,7 +45,7 @@ static void read_place(npy_reader *in, grove_grid_axis *axis, int64_t i, double 
     int count = next_line(in, &line) ? grove_csv_split(line.at, line.at + line.length, field) : -1;
 
     if (count != (is_pair(axis) ? 2 : 1)) {
-        fault(in, line, "this is no coordinate of the axis; of a baseline they are two stations");
+        fault(in, line, "this is not a coordinate of the axis; a baseline has two stations");
     } else if (axis->number) {
         if (grove_piece_number(field[0], &axis->number[i]))
             axis->number[i] *= factor;
@@ -144,7 +144,7 @@ static void read_note(npy_reader *in)
         else if (word != 4 || strncmp(line.at, "unit", 4) != 0 ||
                  grove_grid_unit(rest.at, rest.length, &in->column->unit, &in->factor))
             fault(in, line,
-                  "wanted is a line that begins with axis, cell, or unit and a known unit");
+                  "expected a line that begins with axis, cell, or unit and a known unit");
     }
 }
 
@@ -256,8 +256,8 @@ static int read_all(npy_reader *in, const char *bytes, size_t length, const char
         return GROVE_INVALID;
     if (note ? !fits(in, &npy) : take_names(in, &npy, axes) || !fits(in, &npy))
         return grove_fail(error, GROVE_INVALID,
-                          note ? "%s: its shape is not that of the axes in %s.axes"
-                               : "%s: name its axes; there is no file %s.axes beside it",
+                          note ? "%s: its shape does not match the axes in %s.axes"
+                               : "%s: name its axes; there is no file %s.axes next to it",
                           name, name);
     in->grid->cells = grove_grid_count(in->grid, INT64_MAX / 1024);
     if (!in->grid->cells)

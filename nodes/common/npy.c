@@ -65,8 +65,8 @@ static int parse_type(grove_npy *npy, const char *at, const char *name, grove_er
         return 0;
     }
     return grove_fail(error, GROVE_INVALID,
-                      "%s: its numbers are %.12s; wanted are <f4, <f8, <c8, <c16, <i4 or <i8", name,
-                      at ? at : "not described");
+                      "%s: its numbers are %.12s; supported are <f4, <f8, <c8, <c16, <i4 or <i8",
+                      name, at ? at : "not described");
 }
 
 static int parse_shape(grove_npy *npy, const char *at, const char *name, grove_error *error)
@@ -77,13 +77,15 @@ static int parse_shape(grove_npy *npy, const char *at, const char *name, grove_e
         const char *end =
             npy->axes < GROVE_NPY_AXES ? grove_parse_integer(at, &npy->size[npy->axes]) : NULL;
         if (!end || npy->size[npy->axes] < 0)
-            return grove_fail(error, GROVE_INVALID, "%s: its shape is not one of numbers", name);
+            return grove_fail(error, GROVE_INVALID, "%s: its shape does not consist of numbers",
+                              name);
         npy->axes++;
         at = blanks(end);
         if (*at == ',')
             at++;
         else if (*at != ')')
-            return grove_fail(error, GROVE_INVALID, "%s: its shape is not one of numbers", name);
+            return grove_fail(error, GROVE_INVALID, "%s: its shape does not consist of numbers",
+                              name);
     }
     return 0;
 }
@@ -98,11 +100,12 @@ static int check_length(const grove_npy *npy, size_t length, const char *name, g
             wanted = SIZE_MAX;
     for (int k = 0; k < npy->axes; k++)
         wanted = npy->size[k] ? wanted : 0;
-    return wanted <= have ? 0
-                          : grove_fail(error, GROVE_INVALID,
-                                       "%s: it ends within its numbers; %zu bytes of them, wanted "
-                                       "are %zu",
-                                       name, have, wanted);
+    return wanted <= have
+               ? 0
+               : grove_fail(
+                     error, GROVE_INVALID,
+                     "%s: it ends within its numbers: it has %zu bytes of them, but needs %zu",
+                     name, have, wanted);
 }
 
 int grove_npy_parse(grove_npy *npy, const char *bytes, size_t length, const char *name,

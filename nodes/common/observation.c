@@ -243,8 +243,8 @@ void grove_observation_place(grove_observation *o)
         const int32_t p = b % 2 ? o->right[b / 2] : o->left[b / 2];
         if (!(radius_of(o, p) > least))
             o->misplaced = grove_format(
-                "it is computed from the stations' positions, but by POSITION station %s is %.6g "
-                "km from the centre of the Earth; geocentric positions (ITRF) are needed",
+                "it is computed from the stations' positions, but according to POSITION station %s "
+                "is %.6g km from the centre of the Earth; geocentric positions (ITRF) are needed",
                 o->names[p], radius_of(o, p) / 1e3);
     }
 }

@@ -9,14 +9,14 @@
 #include <string.h>
 
 static const grove_input inputs[] = {
-    {"a", GROVE_VALUE, "what is compared", .shapes = GROVE_ANY_SHAPE},
-    {"b", GROVE_VALUE, "what it is compared with, in the same unit and shape",
+    {"a", GROVE_VALUE, "value to compare", .shapes = GROVE_ANY_SHAPE},
+    {"b", GROVE_VALUE, "value to compare it with, in the same unit and shape",
      .shapes = GROVE_ANY_SHAPE},
     {0},
 };
 
 static const grove_option options[] = {
-    {"tolerance", GROVE_NUMBER, "none", "largest relative difference that passes; none: all do"},
+    {"tolerance", GROVE_NUMBER, "none", "largest relative difference that is accepted; none: any"},
     {"print", GROVE_BOOL, "true", "print a line on standard output at the end"},
     {0},
 };
@@ -188,10 +188,9 @@ static const grove_action_functions functions = {
 
 GROVE_CLASS(compare) = {
     GROVE_CLASS_HEAD(compare),
-    .doc = "Compares two values and prints how far they are apart.\n"
-           "The relative difference is the root of the sum of |a - b|^2 over that of |b|^2. "
-           "Flagged numbers are left out. The run fails when it is above the tolerance, or "
-           "when numbers are not finite.",
+    .doc = "Compares two values and prints their differences.\nThe relative difference is the root "
+           "of the sum of |a - b|^2 over the sum of |b|^2. Flagged numbers are left out. The run "
+           "fails when it is above the tolerance, or when numbers are not finite.",
     .output_doc = "an action: a line on standard output",
     .group = "actions",
     .inputs = inputs,

@@ -129,8 +129,9 @@ static int name_elements(grove_hdf5_reader *in, const grove_hdf5_dimension *d)
             }
     bool matrix = seen == 15 || seen == 15 << 4, diagonal = seen == 9 || seen == 9 << 4;
     if (seen && d->size == 1)
-        return grove_hdf5_fail(in, "its only polarisation is %s; one alone is I, or has no name",
-                               d->label[0]);
+        return grove_hdf5_fail(
+            in, "its only polarisation is %s; a single one must be I, or have no name",
+            d->label[0]);
     if (seen && !(d->size == 4 ? matrix : diagonal && d->size == 2))
         return grove_hdf5_fail(
             in, "its polarisations are not XX XY YX YY, XX YY, or the same with R and L");
@@ -163,8 +164,8 @@ static int find_cell(grove_hdf5_reader *in)
     if (size < 1 || size > GROVE_MAX_VECTOR || left > 2 || (left == 2 && !matrix) ||
         (pol >= 0 && left))
         return grove_hdf5_fail(
-            in, "its dimensions without a name are no cell: none, 2 x 2 of a matrix, 2 of a "
-                "diagonal, n of a vector; axes=\"time station\" names the others");
+            in, "its dimensions without a name are not a cell: no dimension, 2 x 2 for a matrix, 2 "
+                "for a diagonal, n for a vector; axes=\"time station\" names the others");
     for (int i = 0; i < GROVE_MAX_VECTOR; i++)
         in->element[i] = i;
     in->column->elements = matrix ? 4 : (int)size;
@@ -297,9 +298,8 @@ static int read_all(grove_hdf5_reader *in, const char *dataset)
         return code;
     grove_hdf5_kind kind = grove_hdf5_kind_of(in->data);
     if (kind != GROVE_HDF5_REAL && kind != GROVE_HDF5_COMPLEX)
-        return grove_hdf5_fail(
-            in, "its elements are no numbers; read are real ones, and complex ones as h5py "
-                "writes them, compounds of r and i");
+        return grove_hdf5_fail(in, "its elements are not numbers; supported are real ones, and "
+                                   "complex ones as h5py writes them, compounds of r and i");
     in->column->complex_ = kind == GROVE_HDF5_COMPLEX;
     in->rank = grove_hdf5_sizes(in->data, size);
     if (in->rank < 0) {
@@ -330,7 +330,7 @@ static int read_file(grove_hdf5_reader *in, const char *bytes, size_t length, co
 
     grove_hdf5_begin(&turn);
     in->file = grove_hdf5_open(bytes, length);
-    int code = in->file < 0 ? grove_hdf5_fail(in, "it is no HDF5 file, or it is damaged")
+    int code = in->file < 0 ? grove_hdf5_fail(in, "it is not an HDF5 file, or it is damaged")
                             : read_all(in, dataset);
     if (in->file >= 0)
         H5Fclose(in->file);

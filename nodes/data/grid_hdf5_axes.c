@@ -154,7 +154,7 @@ static int read_coordinates(grove_hdf5_reader *in, grove_hdf5_dimension *d, hid_
         code = read_labels(in, d, data);
         if (!code && (freq || (time && !read_dates(d))))
             code = grove_hdf5_fail(in, "the coordinates of %s are texts%s", d->name,
-                                   time ? " that are no dates such as 2026-11-22T10:00:00" : "");
+                                   time ? " that are not dates such as 2026-11-22T10:00:00" : "");
     } else if (kind == GROVE_HDF5_REAL && !is_named(d->name)) {
         code = read_places(in, d, data);
     }
@@ -250,7 +250,7 @@ int grove_hdf5_axes(grove_hdf5_reader *in)
     }
     free(label);
     if (take_names(in, in->axes) > in->rank)
-        return grove_hdf5_fail(in, "it has %d dimensions, axes= names more", in->rank);
+        return grove_hdf5_fail(in, "it has %d dimensions, but axes= names more", in->rank);
     for (int d = 0; d < in->rank && !code; d++)
         if (scale[d] >= 0 && in->dim[d].name)
             code = read_coordinates(in, &in->dim[d], scale[d]);

@@ -146,7 +146,7 @@ grove_solution_list *grove_hdf5_solutions(const char *bytes, size_t length, cons
         H5Literate(v.file, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_set, &v);
         H5Fclose(v.file);
     } else {
-        grove_fail(error, GROVE_INVALID, "%s: it is no HDF5 file, or it is damaged", name);
+        grove_fail(error, GROVE_INVALID, "%s: it is not an HDF5 file, or it is damaged", name);
     }
     grove_hdf5_end(&turn);
     if (v.file >= 0)

@@ -1,12 +1,12 @@
 /* observe: a simulated observation, in which an array of stations follows a phase centre. */
 #include "plugin.h"
 
-#include "util.h"
 #include "facts.h"
 #include "nodes/common/coordinates.h"
 #include "nodes/common/layout.h"
 #include "nodes/common/observation.h"
 #include "nodes/common/report.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@
 enum { MAX_TIMES = 100000000, MAX_CHANNELS = 10000000 };
 
 static const grove_input inputs[] = {
-    {"sky", GROVE_OBJECT, "whose brightest source is the phase centre, unless that is given",
+    {"sky", GROVE_OBJECT,
+     "sky whose brightest source is the phase centre, unless phase_centre is given",
      .object = "sky", .optional = true},
     {0},
 };
@@ -28,8 +29,8 @@ static const grove_option options[] = {
      "name of an array that Grove knows (vla-a, vla-b, vla-c, vla-d, meerkat, kat-7, wsrt), or a "
      "text file of ITRF positions"},
     {"phase_centre", GROVE_DIRECTION, "none",
-     "right ascension and declination, J2000, or of the frame named before them, B1950 or "
-     "GALACTIC; none: those of the brightest source of sky"},
+     "right ascension and declination, J2000, or in the frame named before them, B1950 or "
+     "GALACTIC; none: the position of the brightest source of sky"},
     {"hour_angle", GROVE_ANGLE_RANGE, "none",
      "range of hour angles of the phase centre, such as -2h..2h; or give start and duration"},
     {"date", GROVE_TEXT, "\"2000-01-01\"",
@@ -44,7 +45,7 @@ static const grove_option options[] = {
     {"channel_width", GROVE_FREQUENCY, "1MHz", "width and distance of the channels, Hz"},
     {"feed", GROVE_CHOICE, "linear", "linear (XX XY YX YY) or circular (RR RL LR LL) receptors",
      "linear circular"},
-    {"autocorrelations", GROVE_BOOL, "false", "also baselines of a station with itself"},
+    {"autocorrelations", GROVE_BOOL, "false", "include baselines of a station with itself"},
     {"diameter", GROVE_LENGTH, "none", "effective diameter of all dishes, m; none: the array's"},
     {"ut1_utc", GROVE_TIME, "0s", "UT1 - UTC, s"},
     {"polar_x", GROVE_ANGLE, "0rad", "polar motion towards Greenwich, rad"},
@@ -166,8 +167,8 @@ static int find_span(grove_node *node, const grove_observation *o, double *start
 
     if (angles == dates)
         return grove_node_fail(node, GROVE_INVALID,
-                               "say when: either hour_angle=-2h..2h or start=\"2026-11-21T05:10\" "
-                               "and duration=4h");
+                               "give the time: either hour_angle=-2h..2h or "
+                               "start=\"2026-11-21T05:10\" and duration=4h");
     if (dates) {
         if (grove_parse_date(grove_node_text(node, "start"), start))
             return grove_node_fail_option(node, "start",
@@ -181,7 +182,7 @@ static int find_span(grove_node *node, const grove_observation *o, double *start
                    : grove_node_fail_option(node, "duration", "%g s is not positive", *length);
     }
     if (grove_node_given(node, "duration"))
-        return grove_node_fail_option(node, "duration", "goes with start, not with hour_angle");
+        return grove_node_fail_option(node, "duration", "requires start, not hour_angle");
     if (grove_parse_date(grove_node_text(node, "date"), &day))
         return grove_node_fail_option(node, "date", "'%s' is not a date such as 2026-11-21",
                                       grove_node_text(node, "date"));

@@ -8,14 +8,15 @@
 #include <string.h>
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "what to print", .shapes = GROVE_ANY_SHAPE},
+    {"x", GROVE_VALUE, "value to print", .shapes = GROVE_ANY_SHAPE},
     {0},
 };
 
 static const grove_option options[] = {
-    {"rows", GROVE_INTEGER, "20", "most rows: half of them the first, half the last; 0: all"},
+    {"rows", GROVE_INTEGER, "20",
+     "maximum number of rows: half of them the first, half the last; 0: all"},
     {"digits", GROVE_INTEGER, "6", "significant digits of the numbers, 1 to 17"},
-    {"title", GROVE_TEXT, "none", "what the first line calls it; none: its name in the tree"},
+    {"title", GROVE_TEXT, "none", "its name in the first line; none: its name in the tree"},
     {0},
 };
 
@@ -81,7 +82,7 @@ static int start(const grove_node *node, void **run)
     p->flagged = grove_try_alloc(numbers_of(p) + 1, sizeof(bool));
     if (!p->numbers || !p->flagged) {
         int code = grove_node_fail(node, GROVE_NO_MEMORY,
-                                   "no memory for %lld rows; the option rows takes fewer",
+                                   "no memory for %lld rows; give a smaller number as option rows",
                                    (long long)(p->head + p->tail));
         stop(node, p);
         return code;
@@ -267,9 +268,9 @@ static const grove_action_functions functions = {
 
 GROVE_CLASS(print) = {
     GROVE_CLASS_HEAD(print),
-    .doc = "Prints a value as a table: a row for each cell, with its coordinates and numbers.\n"
-           "Times are UTC; a * stands behind flagged numbers. Of a large value the first and the "
-           "last rows are printed.",
+    .doc = "Prints a value as a table: a row for each cell, with its coordinates and "
+           "numbers.\nTimes are UTC; a * follows flagged numbers. For a large value the first and "
+           "the last rows are printed.",
     .output_doc = "an action: a table on standard output",
     .group = "actions",
     .inputs = inputs,

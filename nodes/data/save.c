@@ -14,15 +14,15 @@
 #include <unistd.h>
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "what to save", .shapes = GROVE_ANY_SHAPE},
+    {"x", GROVE_VALUE, "value to save", .shapes = GROVE_ANY_SHAPE},
     {0},
 };
 
 static const grove_option options[] = {
     {"to", GROVE_TEXT, NULL,
-     "the file: .csv, a line for each cell; or .npy, with the axes in a file .npy.axes beside it; "
-     "to=none drops the action"},
-    {"overwrite", GROVE_BOOL, "false", "replace a file that exists under that name"},
+     "the file: .csv, a line for each cell; or .npy, with the axes in a file .npy.axes next to it; "
+     "to=none removes the action"},
+    {"overwrite", GROVE_BOOL, "false", "replace an existing file with this name"},
     {0},
 };
 
@@ -65,7 +65,7 @@ static int check(grove_node *node)
     if (!grove_ends_with(path, ".csv") && !grove_ends_with(path, ".npy"))
         return grove_node_fail_option(node, "to", "'%s': the name ends in .csv or .npy%s", path,
                                       grove_ends_with(path, ".h5") || grove_ends_with(path, ".hdf5")
-                                          ? "; HDF5 files are only read"
+                                          ? "; HDF5 files can only be read"
                                           : "");
     grove_node_set_memory(node, (uint64_t)1 << 20);
     return set_target(node, path);
@@ -400,12 +400,12 @@ static const grove_action_functions functions = {
 
 GROVE_CLASS(save) = {
     GROVE_CLASS_HEAD(save),
-    .doc = "Saves a value with its axes: as CSV, or for NumPy.\n"
-           "CSV has a line for each cell: its coordinates, times in s (UTC, modified Julian date), "
-           "and its numbers, which are read back as the same bits; flagged ones are left empty. A "
-           ".npy file has the axes of the value, then those of a cell (2 x 2 of a matrix, 2 of a "
-           "diagonal); flagged numbers are NaN; the axes' coordinates stand in the file .npy.axes. "
-           "The class table reads both. What was there before stays until the run ends well.",
+    .doc = "Saves a value with its axes: as CSV, or for NumPy.\nCSV has a line for each cell: its "
+           "coordinates, times in s (UTC, modified Julian date), and its numbers, which are read "
+           "back as the same bits; flagged ones are left empty. A .npy file has the axes of the "
+           "value, then the axes of a cell (2 x 2 of a matrix, 2 of a diagonal); flagged numbers "
+           "are NaN; the axes' coordinates are in the file .npy.axes. The class table reads both. "
+           "An existing file is unchanged until the run ends successfully.",
     .output_doc = "an action: runs when the tree runs",
     .group = "actions",
     .inputs = inputs,

@@ -366,6 +366,6 @@ char *grove_hdf5_solution_table(const grove_solution_table *table, size_t *lengt
     grove_hdf5_end(&turn);
     if (!bytes)
         grove_fail(error, GROVE_NO_MEMORY,
-                   "the solution table cannot be made; is there too little memory?");
+                   "the solution table cannot be created; is there too little memory?");
     return bytes;
 }

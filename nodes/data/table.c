@@ -10,9 +10,9 @@
 #include <string.h>
 
 static const grove_input inputs[] = {
-    {"obs", GROVE_OBJECT, "whose times, channels, stations and baselines are meant",
+    {"obs", GROVE_OBJECT, "observation whose times, channels, stations and baselines are used",
      .object = "observation", .optional = true},
-    {"sky", GROVE_OBJECT, "whose sources are meant", .object = "sky", .optional = true},
+    {"sky", GROVE_OBJECT, "sky whose sources are used", .object = "sky", .optional = true},
     {0},
 };
 
@@ -21,16 +21,16 @@ static const grove_option options[] = {
     {"interpolate", GROVE_CHOICE, "linear", "along time and freq: linear, or nearest",
      GROVE_LOOKUP_INTERPOLATE},
     {"outside", GROVE_CHOICE, "error",
-     "what the object has and the file has not, times and channels beyond its first or last and "
-     "names: an error; edge: the first or last number (of times and channels); flag: flagged",
+     "for times and channels beyond the first or last of the file, and for names that it does not "
+     "have: an error; edge: the first or last number (of times and channels); flag: flagged",
      GROVE_LOOKUP_OUTSIDE},
     {"axes", GROVE_TEXT, "\"\"",
      "names separated by blanks: of the axes of a .npy file without its .axes file, or of a "
-     "dataset in a .h5 file that is no solution table; of a .csv file columns that are axes, "
-     "beside time, freq, station, source, p and q"},
+     "dataset in a .h5 file that is not a solution table; of a .csv file columns that are axes, "
+     "besides time, freq, station, source, p and q"},
     {"dataset", GROVE_TEXT, "\"\"",
-     "what of a .h5 file: the path of a dataset, or of a solution table such as "
-     "sol000/amplitude000; may be left out if it has one only"},
+     "for a .h5 file: the path of a dataset, or of a solution table such as sol000/amplitude000; "
+     "may be left out if it has one only"},
     {0},
 };
 
@@ -72,7 +72,7 @@ static int add_own(grove_node *node, table *t, int d)
 
     if (own->other)
         return grove_node_fail_option(node, "file",
-                                      "it has baselines; obs=... says of which observation");
+                                      "it has baselines; give their observation, obs=...");
     double *width = widths_of(own);
     grove_axis axis = {.name = own->name,
                        .size = own->size,
@@ -196,26 +196,24 @@ static void close_table(grove_node *node)
 
 GROVE_CLASS(table) = {
     GROVE_CLASS_HEAD(table),
-    .doc =
-        "Numbers from a file: gains, bandpasses, anything on named axes.\n"
-        "Stations, baselines and sources are found by their names, times and channels by their "
-        "coordinates, between which the numbers are interpolated; complex ones by real and "
-        "imaginary part. Axes that no object given has are the table's own; where these have the "
-        "same coordinates as those of an image or another table, such as l and m, both meet. A "
-        ".csv file has a header with names of columns, units in parentheses, and a row for each "
-        "cell, in any order. Columns time (a number or a UTC date such as 2026-11-22T10:00:00), "
-        "freq, station, "
-        "source, p and q are coordinates. Each other column is a member; NAME_re and NAME_im "
-        "together are the complex member NAME; XX, XY, YX, YY (or RR, ...), XX and YY, or 0, 1, "
-        "... together are the member value. Empty fields and numbers that are not finite are "
-        "flagged. Of a .npy file the numbers are the member value. The class save writes both.\n"
-        "Of a .h5 file a dataset is read, real, or complex as h5py writes it. Its dimensions have "
-        "the names and coordinates of their dimension scales. The last dimensions may have no "
-        "names: they are the elements of a matrix (2 x 2), a diagonal (2) or a vector (n). Or one "
-        "dimension is called pol and has the elements. Solution tables in LOFAR's H5parm are "
-        "read, too: a group with val, weight (0 is flagged), and ant, dir, freq, time, pol, as the "
-        "attribute AXES of val says. A single polarisation is a scalar, I or without a name; XX, "
-        "YY, RR and such alone are errors.",
+    .doc = "Numbers from a file: gains, bandpasses, anything on named axes.\nStations, baselines "
+           "and sources are found by their names, times and channels by their coordinates, between "
+           "which the numbers are interpolated; complex ones by real and imaginary part. Axes that "
+           "no object given has are the table's own; where their coordinates are the same as for "
+           "an image or another table, such as l and m, they are the same axis. A .csv file has a "
+           "header with names of columns, units in parentheses, and a row for each cell, in any "
+           "order. Columns time (a number or a UTC date such as 2026-11-22T10:00:00), freq, "
+           "station, source, p and q are coordinates. Each other column is a member; NAME_re and "
+           "NAME_im together are the complex member NAME; XX, XY, YX, YY (or RR, ...), XX and YY, "
+           "or 0, 1, ... together are the member value. Empty fields and numbers that are not "
+           "finite are flagged. The numbers of a .npy file are the member value. The class save "
+           "writes both.\nFrom a .h5 file a dataset is read, real, or complex as h5py writes it. "
+           "Its dimensions have the names and coordinates of their dimension scales. The last "
+           "dimensions may have no names: they are the elements of a matrix (2 x 2), a diagonal "
+           "(2) or a vector (n). Or one dimension is called pol and has the elements. Solution "
+           "tables in LOFAR's H5parm are read, too: a group with val, weight (0 is flagged), and "
+           "ant, dir, freq, time, pol, as the attribute AXES of val says. A single polarisation is "
+           "a scalar, I or without a name; XX, YY, RR and such alone are errors.",
     .output_doc = "an object: its columns are members, value in files that save has written",
     .group = "data",
     .inputs = inputs,

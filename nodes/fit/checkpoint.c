@@ -105,7 +105,7 @@ static int open_file(grove_checkpoint *c, grove_error *error)
             close(c->file);
         code = open_once(c, error);
     }
-    return code == RETRY ? fail(c, error, "other runs make and remove it all the time") : code;
+    return code == RETRY ? fail(c, error, "other runs create and remove it continually") : code;
 }
 
 /* ---- reading ---- */
@@ -392,16 +392,16 @@ static int refuse(const grove_checkpoint *c, const char *key, const char *before
 
     if (done)
         grove_fail(error, GROVE_INVALID,
-                   "%s: the run that it is from has ended its cycle %lld, and what it reads is not "
-                   "what it was when it began: the cycle has written it, or something else has. It "
-                   "cannot be resumed; all outputs are as that cycle left them. To begin anew, "
-                   "bring back what it reads, and remove that file",
+                   "%s: its run has completed cycle %lld, and the inputs of the run have changed "
+                   "since it began: the cycle, or another program, has written them. The run "
+                   "cannot be resumed; all outputs are complete as of that cycle. To start again, "
+                   "restore the inputs, and remove that file",
                    c->path, (long long)done->head.cycle);
     else
-        grove_fail(error, GROVE_INVALID,
-                   "%s: the run that it is from differs in %s, and cannot be resumed; to begin "
-                   "anew, remove that file",
-                   c->path, what);
+        grove_fail(
+            error, GROVE_INVALID,
+            "%s: its run differs in %s, and cannot be resumed; to start again, remove that file",
+            c->path, what);
     free(what);
     return GROVE_INVALID;
 }
@@ -418,8 +418,9 @@ static int begin(grove_checkpoint *c, const char *key, grove_checkpoint_use use,
         return code ? code : write_header(c, key, error);
     char *before = read_key(c);
     if (!before)
-        return fail(c, error,
-                    "it is no checkpoint of this Grove, or its beginning is damaged; move it away");
+        return fail(
+            c, error,
+            "it is not a checkpoint of this Grove, or its beginning is damaged; move it away");
     read_records(c);
     if (c->count && has_ended(c)) {
         c->has_ended = resume && is_same_run(key, before);
@@ -435,13 +436,12 @@ static int begin(grove_checkpoint *c, const char *key, grove_checkpoint_use use,
         code = write_header(c, key, error);
     } else if (!resume && !strcmp(before, key)) {
         code = fail(c, error,
-                    "a run that did not end has left its solutions there; grove run --resume goes "
-                    "on from them; to begin anew, remove that file");
+                    "a run that did not end has left its solutions there; grove run --resume "
+                    "continues from them; to start again, remove that file");
     } else if (!resume) {
-        code =
-            fail(c, error,
-                 "another run that did not end has left its solutions there; to begin anew, give "
-                 "overwrite=true or remove that file");
+        code = fail(c, error,
+                    "another run that did not end has left its solutions there; to start again, "
+                    "give overwrite=true or remove that file");
     } else if (strcmp(before, key) != 0) {
         code = refuse(c, key, before, error);
     } else if (ftruncate(c->file, (off_t)c->end)) {
@@ -503,10 +503,10 @@ char *grove_checkpoint_describe(const char *path, grove_error *error)
         read_records(&c);
         int64_t domains = count_domains(&c);
         text = grove_format("checkpoint of %.*s: %lld solution domain%s of a run that has not "
-                            "ended; grove run --resume goes on from it\n",
+                            "ended; grove run --resume continues from it\n",
                             (int)(length - end), name, (long long)domains, domains == 1 ? "" : "s");
     } else if (c.bytes) {
-        fail(&c, error, "it is no checkpoint of this Grove, or its beginning is damaged");
+        fail(&c, error, "it is not a checkpoint of this Grove, or its beginning is damaged");
     }
     free(key);
     free(c.path);

@@ -5,8 +5,8 @@
 #include "nodes/common/grid_lookup.h"
 #include "plugin.h"
 
-#include "util.h"
 #include "unstable/fit.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,48 +35,46 @@ static const grove_option options[] = {
      "(scalar); none: a number",
      "none scalar diagonal full phase amplitude rotation leakage delay tec"},
     {"axes", GROVE_AXIS_NAMES, "none",
-     "axes along which each cell has a parm of its own: station, source, or both; if left out, as "
-     "the definition's indices say: of G[p] station, of E[s,p] source and station"},
+     "axes along which each cell has a parm of its own: station, source, or both; if left out, the "
+     "indices of the definition: station for G[p], source and station for E[s,p]"},
     {"groups", GROVE_CHOICE, "none",
-     "patch: all sources of a patch (a cluster) of the sky have one parm, of which each takes the "
-     "value",
-     "none patch"},
+     "patch: all sources of a patch (a cluster) of the sky share one parm", "none patch"},
     {"time", GROVE_TIME, "none",
      "length of the intervals in which it is constant, s, from the start of each scan; the last "
-     "one of a scan may be shorter, and there is none without a time slot; none: one interval"},
+     "one of a scan may be shorter; there are no intervals without time slots; none: one interval"},
     {"freq", GROVE_FREQUENCY, "none", "the same in frequency, Hz, from the lowest edge"},
     {"degree", GROVE_NUMBER_LIST, "0",
      "degree of the polynomials in each interval, at most 63: in time, or [in time, in frequency]"},
     {"init", GROVE_QUANTITY, "none",
-     "start value, and the unit; none: that of the Jones term without effect"},
+     "start value, which gives the unit; none: the value with which the Jones term has no effect"},
     {"complex", GROVE_BOOL, "false",
-     "with jones=none: a complex number; one is so by an init such as 1+0i"},
+     "with jones=none: the number is complex, as it also is with an init such as 1+0i"},
     {"bounds", GROVE_NUMBER_LIST, "none",
-     "[low, high] between which a real parm stays, in the unit of init; [low, none] has no high "
-     "one. Of polynomials it holds for the constant term"},
+     "[low, high] between which a real parm stays, in the unit of init; [low, none] has no upper "
+     "limit. For polynomials they apply to the constant term"},
     {"prior", GROVE_NUMBER_LIST, "none",
-     "what is known beforehand, in the unit of init: sigma, or [mean, sigma], of a normal "
-     "distribution; without a mean around the start value; of complex parms sigma of the real and "
-     "of the imaginary part. Of polynomials it holds for the constant term"},
+     "prior knowledge, in the unit of init: sigma, or [mean, sigma], of a normal distribution; "
+     "without a mean around the start value; for complex parms sigma of the real and of the "
+     "imaginary part. For polynomials it applies to the constant term"},
     {"from", GROVE_FILE, "none",
-     "an H5parm file (.h5) whose solutions are the start values, in place of init where it has "
-     "some: at the centres of the intervals, found by names of stations and sources"},
+     "an H5parm file (.h5) whose solutions are the start values, in place of init where the file "
+     "has some: at the centres of the intervals, found by names of stations and sources"},
     {"table", GROVE_TEXT, "\"\"",
      "names of its tables, separated by blanks, such as \"amplitude000 phase000\" or "
-     "sol001/clock000; \"\": those of a parm of this name, or else those of this kind"},
+     "sol001/clock000; \"\": the tables of a parm with this name, or else the tables of this kind"},
     {"interpolate", GROVE_CHOICE, "nearest",
      "along its time and freq: nearest, the interval that contains the centre; or linear, phases "
      "along the shortest way round",
      GROVE_LOOKUP_INTERPOLATE},
     {"outside", GROVE_CHOICE, "error",
-     "beyond its first or last interval, and for names that it has not: an error; edge: the first "
-     "or last interval; flag: init",
+     "beyond its first or last interval, and for names that it does not have: an error; edge: the "
+     "first or last interval; flag: init",
      GROVE_LOOKUP_OUTSIDE},
     {"fixed", GROVE_BOOL, "false", "true: it is not fitted, and has no derivatives"},
     {"step", GROVE_QUANTITY, "none",
-     "a change after which the model is still about linear, in the unit of init: differences are "
-     "taken over 1e-5 of it; none: the size of init; if that is 0, 1e-9 s for delay, 0.01 for tec, "
-     "else 1"},
+     "a change of the value within which the model is about linear, in the unit of init: "
+     "derivatives are differences over 1e-5 of it; none: the absolute value of init; if this is 0, "
+     "1e-9 s for delay, 0.01 for tec, else 1"},
     {0},
 };
 
@@ -133,7 +131,7 @@ static int find_axes(grove_node *node, grove_parm *p)
         else if (!axis)
             code = grove_node_fail_option(
                 node, "axes",
-                "it varies with %s, but of which %s is not said; write %s=... with the name of one",
+                "it varies with %s, but its %s is not given; write %s=... with the name of one",
                 words[i], source ? "sky" : "observation", source ? "sky" : "obs");
         else
             code = grove_node_take_axis(node, object, words[i]);
@@ -157,21 +155,21 @@ static int find_groups(grove_node *node, grove_parm *p)
     const double *group = grove_node_member_data(sky, "patch");
     const grove_axis *groups = grove_node_axis(sky, "patch");
     if (!group || !groups)
-        return grove_node_fail_option(node, "groups",
-                                      "no source of '%s' is of a patch; groups=none (of "
-                                      "calibrate-dd.tree, groups=source) gives each its own",
-                                      grove_node_name(sky));
+        return grove_node_fail_option(
+            node, "groups",
+            "no source of '%s' belongs to a patch; with groups=none (in calibrate-dd.tree: "
+            "groups=source) each source has its own parm",
+            grove_node_name(sky));
     for (int64_t s = 0; s < p->source->size; s++)
         if (!(group[s] >= 0 && group[s] < (double)groups->size))
-            return grove_node_fail_option(node, "groups",
-                                          "source %lld of '%s' is of patch %g; there are %lld, "
-                                          "counted from 0",
-                                          (long long)s, grove_node_name(sky), group[s],
-                                          (long long)groups->size);
+            return grove_node_fail_option(
+                node, "groups",
+                "source %lld of '%s' belongs to patch %g; there are %lld patches, counted from 0",
+                (long long)s, grove_node_name(sky), group[s], (long long)groups->size);
     int code = grove_node_take_axis(node, sky, "patch");
     if (!code)
         code = grove_node_add_member(node, "group", "source", &plain, group,
-                                     "number of the group that the source is of");
+                                     "number of the group of the source");
     grove_node_add_property(node, "groups", "patch");
     p->groups = groups;
     p->group = grove_node_member_data(node, "group");
@@ -197,7 +195,7 @@ static int find_numbers(grove_node *node, grove_parm *p, grove_unit *unit)
     if (!p->complex_ && init[1] != 0)
         return grove_node_fail_option(node, "init", "this parm is real");
     if (given && !grove_unit_equal(*unit, has) && (init[0] != 0 || init[1] != 0))
-        return grove_node_fail_option(node, "init", "wants %s", grove_unit_describe(text, *unit));
+        return grove_node_fail_option(node, "init", "must be %s", grove_unit_describe(text, *unit));
     for (int m = 0; m < p->members; m++) {
         bool diagonal = p->members < GROVE_PARM_MEMBERS || m == 0 || m == GROVE_PARM_MEMBERS - 1;
         p->init[m][0] = given && diagonal ? init[0] : kinds[p->kind].init[m];
@@ -208,7 +206,7 @@ static int find_numbers(grove_node *node, grove_parm *p, grove_unit *unit)
     if (grove_node_given(node, "step")) {
         has = grove_node_quantity(node, "step", step);
         if (!grove_unit_equal(*unit, has) || step[1] != 0 || !(step[0] > 0))
-            return grove_node_fail_option(node, "step", "wants %s above 0",
+            return grove_node_fail_option(node, "step", "must be %s above 0",
                                           grove_unit_describe(text, *unit));
     }
     p->step = step[0];
@@ -229,7 +227,7 @@ static int list_of(const grove_node *node, const char *option, grove_unit unit,
         zero = zero && ((*numbers)[i] == 0 || isnan((*numbers)[i]));
     if (grove_unit_equal(unit, has) || (zero && grove_unit_is_none(has)))
         return count;
-    grove_node_fail_option(node, option, "wants %s, the unit of the parm",
+    grove_node_fail_option(node, option, "must be %s, the unit of the parm",
                            grove_unit_describe(text, unit));
     return -1;
 }
@@ -245,12 +243,12 @@ static int find_bounds(const grove_node *node, grove_parm *p, grove_unit unit)
     if (!grove_node_given(node, "bounds") || count < 0)
         return count < 0 ? GROVE_INVALID : 0;
     if (count != 2)
-        return grove_node_fail_option(node, "bounds", "wants [low, high], %s",
+        return grove_node_fail_option(node, "bounds", "must be [low, high], %s",
                                       grove_unit_describe(text, unit));
     if (p->complex_)
         return grove_node_fail_option(node, "bounds",
-                                      "a complex parm has none; fit its amplitude and its phase, "
-                                      "jones=amplitude and jones=phase");
+                                      "a complex parm has no bounds; fit its amplitude and its "
+                                      "phase, jones=amplitude and jones=phase");
     for (int i = 0; i < 2; i++)
         p->bounds[i] = isnan(given[i]) ? p->bounds[i] : given[i];
     if (!(p->bounds[0] < p->bounds[1]))
@@ -274,13 +272,13 @@ static int find_prior(const grove_node *node, grove_parm *p, grove_unit unit)
     if (!grove_node_given(node, "prior") || count < 0)
         return count < 0 ? GROVE_INVALID : 0;
     if (count < 1 || count > 2 || isnan(given[0]) || isnan(given[count - 1]))
-        return grove_node_fail_option(node, "prior", "wants sigma or [mean, sigma]");
+        return grove_node_fail_option(node, "prior", "must be sigma or [mean, sigma]");
     if (count == 2 && p->complex_)
-        return grove_node_fail_option(node, "prior",
-                                      "of a complex parm the mean is its start value; give sigma");
+        return grove_node_fail_option(
+            node, "prior", "the mean of a complex parm is its start value; give only sigma");
     p->prior_sigma = given[count - 1];
     if (!(p->prior_sigma > 0))
-        return grove_node_fail_option(node, "prior", "%g is no sigma; it is above 0",
+        return grove_node_fail_option(node, "prior", "%g is not a sigma, which must be above 0",
                                       p->prior_sigma);
     for (int m = 0; m < p->members && count == 2; m++)
         p->prior_mean[m][0] = given[0];
@@ -317,7 +315,7 @@ static int add_members(grove_node *node, const grove_parm *p, grove_unit unit)
         char *name = grove_format("%s" ERROR, p->member[m]);
         code = grove_node_add_member(
             node, name, axes, &form, NULL,
-            "their standard deviations; of a complex one, of each part; 0: not known");
+            "their standard deviations; for complex ones of each part; 0: not known");
         free(name);
     }
     free(axes);
@@ -331,7 +329,7 @@ static int write_text(grove_node *node, grove_parm *p)
 
     if (!obs && strstr(kinds[p->kind].text, "obs."))
         return grove_node_fail_option(node, "jones",
-                                      "it varies with frequency, but no observation says the "
+                                      "it varies with frequency, but no observation gives the "
                                       "channels; write obs=... with the name of one");
     for (const char *at = kinds[p->kind].text; *at; at++)
         if (*at != '@')
@@ -466,18 +464,17 @@ static int read_parm(const grove_node *node, void *run, const char *member, grov
 GROVE_CLASS(parm) = {
     GROVE_CLASS_HEAD(parm),
     .doc =
-        "What is unknown and may be fitted: a number, or a Jones term made of unknown numbers.\n"
-        "Inside intervals of time and frequency it is constant or a polynomial. A run begins with "
-        "the start value. phase is diagonal(exp(1i x), exp(1i y)); delay diagonal(exp(2i pi nu x), "
+        "An unknown that can be fitted: a number, or a Jones term made of unknown numbers.\nInside "
+        "intervals of time and frequency it is constant or a polynomial. A run begins with the "
+        "start value. phase is diagonal(exp(1i x), exp(1i y)); delay diagonal(exp(2i pi nu x), "
         "exp(2i pi nu y)), tec exp(-8.44797245e9i x / nu) with x in TECU and nu in Hz. Other terms "
         "can be written with parms without jones. obs and sky may be left out where there is one. "
-        "from takes start values, and of one that is fixed its values, from solution tables; of a "
-        "polynomial the constant term. It has at most 1e7 coefficients. They are its members, such "
-        "as G.x, for each interval: "
-        "value of a number and of scalar; x and y of diagonal, phase, amplitude, delay and "
-        "leakage; xx, xy, "
-        "yx and yy of full; angle of rotation; tec; and, such as G.x_error, their standard "
-        "deviations where solve finds errors, of complex numbers those of their amplitudes.",
+        "from= takes start values from solution tables, or the values of a fixed parm; for a "
+        "polynomial the constant term. A parm has at most 1e7 coefficients. They are its members, "
+        "such as G.x, for each interval: value for a number and for scalar; x and y for diagonal, "
+        "phase, amplitude, delay and leakage; xx, xy, yx and yy for full; angle for rotation; tec; "
+        "and, such as G.x_error, their standard deviations where solve computes errors; for "
+        "complex numbers the errors of their amplitudes.",
     .output_doc = "its value, along its axes and, where it varies, time and freq, in the unit of "
                   "init",
     .group = "fitting",

@@ -48,10 +48,10 @@ static int check_along(const grove_node *node, const char *option, const grove_a
                        double length)
 {
     if (!(length > 0))
-        return grove_node_fail_option(node, option, "%g is no length of an interval", length);
+        return grove_node_fail_option(node, option, "%g is not a length of an interval", length);
     if (!axis || !axis->centre || axis->size < 1)
         return grove_node_fail_option(node, grove_node_given(node, option) ? option : "degree",
-                                      "it varies with %s, but no observation says the %s; write "
+                                      "it varies with %s, but no observation gives the %s; write "
                                       "obs=... with the name of one",
                                       option, *option == 't' ? "times" : "channels");
     return 0;
@@ -167,7 +167,7 @@ static void warn_of_frequency(const grove_node *node, const grove_axis *axis, do
     }
     if (length > 2 * (high - low + wide) && length > 0.9 * low && length < 1.1 * high)
         grove_node_warn(node,
-                        "freq is the length of its intervals in frequency, and %g MHz are many "
+                        "freq is the length of its intervals in frequency, but %g MHz are many "
                         "times the band of %g MHz; without it one interval has all channels",
                         length / 1e6, (high - low + wide) / 1e6);
 }
@@ -216,10 +216,10 @@ int grove_parm_divide(grove_node *node, grove_parm *p)
 
     if (degrees > 2 || degrees < 1)
         return grove_node_fail_option(node, "degree",
-                                      "wants one or two whole numbers: in time and frequency");
+                                      "must be one or two whole numbers: in time and frequency");
     for (int i = 0; i < degrees; i++)
         if (!(degree[i] >= 0 && degree[i] < GROVE_PARM_TERMS) || degree[i] != rint(degree[i]))
-            return grove_node_fail_option(node, "degree", "%g is no whole number from 0 to %d",
+            return grove_node_fail_option(node, "degree", "%g is not a whole number from 0 to %d",
                                           degree[i], (int)GROVE_PARM_TERMS - 1);
     code = divide(node, "time", (int)degree[0], &p->time);
     if (!code)

@@ -103,8 +103,9 @@ static int match(places *p, grove_solution_part *part, int d)
         return grove_node_fail_option(
             p->node, "from", "%s: it varies along %s, but the parm does not", part->name, name);
     if (named ? !own->label : !own->number)
-        return grove_node_fail_option(
-            p->node, "from", "%s: it does not say which %s its numbers are of", part->name, name);
+        return grove_node_fail_option(p->node, "from",
+                                      "%s: it does not say which %s its numbers belong to",
+                                      part->name, name);
     /* names of groups are names of patches already */
     return grove_lookup_match(p->node, &part->lookup, d, axis,
                               axis == &p->source && p->parm->groups ? NULL : object);

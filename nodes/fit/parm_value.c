@@ -20,9 +20,9 @@ static const grove_input inputs[] = {
 };
 
 static const grove_option options[] = {
-    {"time", GROVE_VALUE_TIME, "none", "times at which it is wanted, s", .handing = GROVE_AS_DOUBLE,
-     .linear = GROVE_SELECTOR},
-    {"freq", GROVE_VALUE_FREQUENCY, "none", "frequencies at which it is wanted, Hz",
+    {"time", GROVE_VALUE_TIME, "none", "times at which it is computed, s",
+     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
+    {"freq", GROVE_VALUE_FREQUENCY, "none", "frequencies at which it is computed, Hz",
      .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
     {"group", GROVE_VALUE_NUMBER, "none",
      "numbers of groups of sources; each source has the coefficients of its group; one number: the "
@@ -68,7 +68,7 @@ static int check_places(grove_node *node, int k, const grove_parm_intervals *own
         return grove_node_fail(node, GROVE_INVALID, "this parm varies with %s, which must be given",
                                name);
     if (own->axis && (count != 1 || axes[0] != own->axis))
-        return grove_node_fail_option(node, name, "wants the %s of the parm's own observation",
+        return grove_node_fail_option(node, name, "must be the %s of the parm's own observation",
                                       name);
     if (!own->axis)
         grove_node_drop_input(node, k);
@@ -91,9 +91,9 @@ static int check_groups(grove_node *node, int k, const grove_parm *p)
                number < (double)p->groups->size;
     if (!one && (!group || count != p->source->size ||
                  memcmp(group, p->group, (size_t)count * sizeof(*group)) != 0))
-        return grove_node_fail(node, GROVE_INVALID,
-                               "this parm has groups; wants group=, its own member, or the number "
-                               "of one");
+        return grove_node_fail(
+            node, GROVE_INVALID,
+            "this parm has groups; group= must be its own member, or the number of a group");
     grove_node_consume(node, p->groups->kind);
     return 0;
 }
@@ -153,8 +153,8 @@ static int device(const grove_call *call)
 
 GROVE_CLASS(parm_value) = {
     GROVE_CLASS_HEAD(parm_value),
-    .doc = "The value of a parm at times and frequencies; what a call of parm is made of.\n"
-           "Polynomials of each interval, in places from -1 to 1.",
+    .doc = "The value of a parm at times and frequencies, as a call of parm uses it.\nPolynomials "
+           "of each interval, in places from -1 to 1.",
     .output_doc = "its value, in double precision and in its unit",
     .group = "fitting",
     .inputs = inputs,

@@ -46,9 +46,8 @@ static char *listed(const choice *c, const char *set)
 static int complain(const choice *c, const char *set, const char *what)
 {
     char *names = listed(c, set);
-    int code =
-        grove_node_fail_option(c->node, c->wish->tables_option, "%s; %s= names what to take of %s",
-                               what, c->wish->tables_option, names);
+    int code = grove_node_fail_option(c->node, c->wish->tables_option, "%s; %s= chooses from %s",
+                                      what, c->wish->tables_option, names);
 
     free(names);
     return code;
@@ -117,7 +116,7 @@ static int take(choice *c, const grove_solution_entry *table)
     if (table->kind == GROVE_SOLUTION_OTHER || !(c->wish->kinds >> table->kind & 1)) {
         char *kinds = kinds_of(c->wish->kinds);
         char *what =
-            grove_format("'%s' has %.60s, and wanted is %s", table->name, table->title, kinds);
+            grove_format("'%s' has %.60s, but needed is %s", table->name, table->title, kinds);
         free(kinds);
         return complain_of(c, table->set, what);
     }
@@ -215,10 +214,10 @@ static int take_all(choice *c, const char *set)
     a = c->chosen[GROVE_SOLUTION_AMPLITUDE];
     p = c->chosen[GROVE_SOLUTION_PHASE];
     if (!code && a && p && strcmp(number_of(a->name), number_of(p->name)) != 0)
-        code = complain_of(c, set,
-                           grove_format("'%s' and '%s' have different numbers: it is not sure that "
-                                        "they belong together",
-                                        a->name, p->name));
+        code = complain_of(
+            c, set,
+            grove_format("'%s' and '%s' have different numbers: they may not belong together",
+                         a->name, p->name));
     return code;
 }
 
@@ -255,15 +254,14 @@ static int check_column(const grove_node *node, const grove_solution_wish *wish,
     char a[48], b[48];
 
     if (column->complex_ || column->shape == GROVE_VECTOR)
-        return grove_node_fail_option(node, wish->option, "%s: %s", part->name,
-                                      column->complex_
-                                          ? "its numbers are complex; those of a solution table "
-                                            "are real"
-                                          : "its polarisations are not XX XY YX YY, XX YY, or the "
-                                            "same with R and L");
+        return grove_node_fail_option(
+            node, wish->option, "%s: %s", part->name,
+            column->complex_ ? "its numbers are complex; a solution table has real numbers"
+                             : "its polarisations are not XX XY YX YY, XX YY, or the "
+                               "same with R and L");
     if (!grove_unit_equal(unit, column->unit) && (own || !grove_unit_is_none(column->unit)))
-        return grove_node_fail_option(node, wish->option, "%s: it is %s, wanted is %s", part->name,
-                                      grove_unit_describe(a, column->unit),
+        return grove_node_fail_option(node, wish->option, "%s: it is %s, but must be %s",
+                                      part->name, grove_unit_describe(a, column->unit),
                                       grove_unit_describe(b, unit));
     if (column->elements == 4 && part->kind > GROVE_SOLUTION_PHASE)
         return grove_node_fail_option(node, wish->option,
@@ -378,7 +376,7 @@ int grove_solution_parts_check(const grove_node *node, const grove_solution_wish
     if (a->grid && p->grid && a->grid->column->elements != p->grid->column->elements &&
         a->grid->column->elements != 1 && p->grid->column->elements != 1)
         return grove_node_fail_option(
-            node, wish->option, "%s has %d polarisations, %s %d: they do not fit", a->name,
+            node, wish->option, "%s has %d polarisations, %s %d: they do not match", a->name,
             a->grid->column->elements, p->name, p->grid->column->elements);
     return 0;
 }

@@ -10,9 +10,9 @@
 #include <string.h>
 
 static const grove_input inputs[] = {
-    {"obs", GROVE_OBJECT, "whose times, channels and stations are meant", .object = "observation",
-     .optional = true, .implied = true},
-    {"sky", GROVE_OBJECT, "whose sources are meant, where solutions have directions",
+    {"obs", GROVE_OBJECT, "observation whose times, channels and stations are used",
+     .object = "observation", .optional = true, .implied = true},
+    {"sky", GROVE_OBJECT, "sky whose sources are used, where solutions have directions",
      .object = "sky", .optional = true, .implied = true},
     {0},
 };
@@ -22,25 +22,25 @@ static const grove_option options[] = {
     {"solset", GROVE_TEXT, "\"\"", "which set of solutions; may be left out if there is one only"},
     {"tables", GROVE_TEXT, "\"\"",
      "names separated by blanks: of tables, such as phase000, or with their set sol001/phase000, "
-     "or of the parms that they are of; \"\": all, one each of amplitude, phase, clock, tec and "
+     "or of parms; \"\": all tables, at most one each of amplitude, phase, clock, tec and "
      "rotation"},
     {"direction", GROVE_TEXT, "\"\"",
-     "of tables with directions: the name of the one whose solutions are taken, for all sources; "
-     "\"\": each source takes those of its own"},
+     "for tables with directions: the name of the direction whose solutions all sources have; "
+     "\"\": each source has the solutions of its own direction"},
     {"interpolate", GROVE_CHOICE, "nearest",
      "along time and freq: nearest, the interval that contains the cell; or linear between the "
-     "centres, phases along the shortest way round: a solution that is flagged, between others of "
-     "its station and polarisation, is then as if it were not in the table",
+     "centres, phases along the shortest way round: flagged solutions between others of their "
+     "station and polarisation are then ignored",
      GROVE_LOOKUP_INTERPOLATE},
     {"outside", GROVE_CHOICE, "error",
-     "what the object has and the file has not, times and channels beyond its first or last "
-     "interval and names: an error; edge: the first or last interval (of times and channels); "
-     "flag: flagged",
+     "for times and channels beyond the first or last interval of the file, and for names that it "
+     "does not have: an error; edge: the first or last interval (of times and channels); flag: "
+     "flagged",
      GROVE_LOOKUP_OUTSIDE},
     {"outliers", GROVE_NUMBER, "none",
-     "solutions farther than so many standard deviations (1.4826 times the median distance) from "
-     "the median along time, or where there are fewer than 3 times along freq, of their station "
-     "and polarisation are flagged"},
+     "a number of standard deviations (1.4826 times the median distance): solutions that are "
+     "farther from the median of their station and polarisation along time, or along freq where "
+     "there are fewer than 3 times, are flagged"},
     {0},
 };
 
@@ -86,11 +86,11 @@ static int fail_directions(const grove_node *node, const grove_solution_part *pa
         code = grove_node_fail_option(node, "direction", "%s: it has no direction '%s'; it has %s",
                                       part->name, name, text.at);
     else
-        code = grove_node_fail_option(node, "file",
-                                      "%s: it has solutions of several directions: %s; "
-                                      "direction=\"%s\" takes those of one, and sky=... those of "
-                                      "each source of a sky",
-                                      part->name, text.at, own->label[0]);
+        code = grove_node_fail_option(
+            node, "file",
+            "%s: it has solutions of several directions: %s; direction=\"%s\" selects one, and "
+            "sky=... one for each source of a sky",
+            part->name, text.at, own->label[0]);
     free(text.at);
     return code;
 }
@@ -121,20 +121,20 @@ static int find_axis(grove_node *node, grove_solution_part *part, int d)
     const grove_axis *axis = object && known ? grove_node_axis(object, own->name) : NULL;
 
     if (!known)
-        return grove_node_fail_option(node, "file",
-                                      "%s: solutions along '%s' are not known; there are time, "
-                                      "freq, ant, dir and pol",
-                                      part->name, own->name);
+        return grove_node_fail_option(
+            node, "file",
+            "%s: solutions along '%s' are not supported; axes can be time, freq, ant, dir and pol",
+            part->name, own->name);
     if (source && own->label && (!object || grove_node_text(node, "direction")[0]))
         return take_direction(node, part, d);
     if (named ? !own->label : !own->number)
-        return grove_node_fail_option(
-            node, "file", "%s: it does not say which %s its numbers are of", part->name, own->name);
+        return grove_node_fail_option(node, "file",
+                                      "%s: it does not say which %s its numbers belong to",
+                                      part->name, own->name);
     if (!axis)
         return grove_node_fail_option(
             node, "file",
-            "%s: it varies with %s, but of which %s is not said; write %s=... with "
-            "the name of one",
+            "%s: it varies with %s, but its %s is not given; write %s=... with the name of one",
             part->name, own->name, source ? "sky" : "observation", source ? "sky" : "obs");
     int code = grove_node_axis(node, own->name) ? 0 : grove_node_take_axis(node, object, own->name);
     return code ? code : grove_lookup_match(node, &part->lookup, d, axis, object);
@@ -233,8 +233,8 @@ static int write_text(grove_node *node, solutions *s)
     s->text = text.at;
     if (!grove_node_object(node, "obs") && strstr(s->text, "obs."))
         return grove_node_fail_option(node, "file",
-                                      "its phases vary with frequency, but no observation says the "
-                                      "channels; write obs=... with the name of one");
+                                      "its phases vary with frequency, but no observation gives "
+                                      "the channels; write obs=... with the name of one");
     return 0;
 }
 
@@ -251,8 +251,7 @@ static int check_direction(const grove_node *node, const solutions *s)
             any = any || !strcmp(s->parts.part[k].grid->axis[d].name, "source");
     return any ? 0
                : grove_node_fail_option(node, "direction",
-                                        "its tables have no directions, they hold for all; leave "
-                                        "direction=\"%s\" out",
+                                        "its tables have no directions; leave out direction=\"%s\"",
                                         name);
 }
 
@@ -265,7 +264,7 @@ static int flag_outliers(grove_node *node, solutions *s, char **note)
     if (!grove_node_given(node, "outliers"))
         return 0;
     if (!(sigmas > 0))
-        return grove_node_fail_option(node, "outliers", "%g is no number above 0", sigmas);
+        return grove_node_fail_option(node, "outliers", "%g is not a number above 0", sigmas);
     for (int k = 0; k < GROVE_SOLUTION_KINDS; k++) {
         grove_grid *grid = s->parts.part[k].grid;
         if (!grid)
@@ -419,19 +418,17 @@ static int read_member(const grove_node *node, void *run, const char *member, gr
 
 GROVE_CLASS(solutions) = {
     GROVE_CLASS_HEAD(solutions),
-    .doc =
-        "A Jones term from solution tables: an H5parm file of LoSoTo, DP3 or a fit.\n"
-        "The product, in this order, of what the file has: amplitude * exp(1i phase) (its member "
-        "gain), exp(2i pi nu clock), exp(-8.44797245e9i tec / nu) with TEC in TECU and nu in Hz, "
-        "and the rotation by an angle. One polarisation, or none, is a scalar, XX and YY (RR and "
-        "LL) a diagonal, four a matrix. Data are G[p] M G[q]^H. Stations and sources are found by "
-        "name, sources also by the name of their patch; a direction named pointing holds for all "
-        "sources, any single one where there is no sky (sky=none), and the one that direction= "
-        "names; what has one time or "
-        "channel for all times or channels. Solutions with the "
-        "weight 0 and those that are not finite are flagged. obs and sky may be left out where "
-        "there is one. Members are the parts that the file has, gain, amplitude, phase, clock, tec "
-        "and rotation.",
+    .doc = "A Jones term from solution tables: an H5parm file of LoSoTo, DP3 or a fit.\nThe "
+           "product, in this order, of the parts that the file has: amplitude * exp(1i phase) (its "
+           "member gain), exp(2i pi nu clock), exp(-8.44797245e9i tec / nu) with TEC in TECU and "
+           "nu in Hz, and the rotation by an angle. One polarisation, or none, is a scalar, XX and "
+           "YY (RR and LL) a diagonal, four a matrix. Data are G[p] M G[q]^H. Stations and sources "
+           "are found by name, sources also by the name of their patch; a direction named pointing "
+           "is for all sources, and so are a single direction where there is no sky (sky=none), "
+           "and the one that direction= names; solutions with one time or channel are for all "
+           "times or channels. Solutions with the weight 0, or that are not finite, are flagged. "
+           "obs and sky may be left out where there is one. Members are the parts that the file "
+           "has, gain, amplitude, phase, clock, tec and rotation.",
     .output_doc = "a scalar, diagonal or matrix without unit, along the axes of the tables",
     .group = "data",
     .inputs = inputs,

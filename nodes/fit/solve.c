@@ -9,27 +9,27 @@
 #include <string.h>
 
 static const grove_input inputs[] = {
-    {"model", GROVE_VALUE, "what depends on the parms, such as visibilities", .shapes = GROVE_JONES,
-     .handing = GROVE_AS_COMPLEX},
-    {"data", GROVE_VALUE, "what the model is to be like; flagged data do not count",
+    {"model", GROVE_VALUE, "value that depends on the parms, such as visibilities",
+     .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX},
+    {"data", GROVE_VALUE, "values that the model is fitted to; flagged data do not count",
      .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX},
     {0},
 };
 
 static const grove_option options[] = {
     {"parms", GROVE_PARM_NAMES, "none",
-     "what is fitted: parms, or values made of them, such as G or [G, B]; none: all that the model "
+     "parms to fit, or values made of them, such as G or [G, B]; none: all parms that the model "
      "depends on and that are not fixed"},
     {"method", GROVE_CHOICE, "auto",
      "lm: Levenberg-Marquardt, all unknowns of a domain together; block: Gauss-Newton, each "
-     "station by itself, with cheaper steps and more of them; stefcal: the same for Jones terms "
+     "station separately, with cheaper steps and more of them; stefcal: the same for Jones terms "
      "whose numbers are parms, such as jones=diagonal, phases exp(1i * x), or amplitudes times "
-     "phases; alternating: lm in turns, parms of equal intervals together, each interval by "
-     "itself; auto: stefcal where that is possible, and lm where it is not, or where it is slow; "
-     "alternating if a domain has too many unknowns for lm",
+     "phases; alternating: lm alternately for parms with equal intervals, each interval "
+     "separately; auto: stefcal where it is possible, and lm where it is not, or where stefcal is "
+     "slow; alternating if a domain has too many unknowns for lm",
      "auto lm block stefcal alternating"},
     {"max_iterations", GROVE_INTEGER, "50",
-     "most steps of each method for a solution domain; of a robust fit, with the same "
+     "maximum number of steps of each method for a solution domain; in a robust fit, with the same "
      "weights"},
     {"tolerance", GROVE_NUMBER, "1e-6",
      "a fit has converged when a step changes the unknowns by less than this fraction, or could "
@@ -39,22 +39,22 @@ static const grove_option options[] = {
      "set's own, or 1; data with weights of 0 or less do not count",
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},
     {"damping", GROVE_NUMBER, "0",
-     "of the first step, relative to the diagonal of the normal matrix; such as 1 where the start "
-     "values are far off"},
+     "damping of the first step, relative to the diagonal of the normal matrix; such as 1 where "
+     "the start values are far off"},
     {"robust", GROVE_CHOICE, "none",
-     "student_t: outliers count less: residuals as of Student's t distribution with 4 degrees of "
-     "freedom, its width from their median; chi-squared is that with these weights",
+     "student_t: outliers count less: residuals have Student's t distribution with 4 degrees of "
+     "freedom, with a width from their median; chi-squared is computed with these weights",
      "none student_t"},
     {"reference", GROVE_TEXT, "none",
-     "station, its name or number, whose phases, delays, TEC and rotations become "
-     "0 where the data do not tell what is common to all stations, and no bounds are given; none: "
-     "what is common stays near the start",
+     "name or number of the station whose phases, delays, TEC and rotations become 0 where the "
+     "data do not determine the part that all stations have in common, and no bounds are given; "
+     "none: the common part stays near the start values",
      ""},
     {"errors", GROVE_BOOL, "false",
-     "finds standard deviations, too, from the covariance, scaled by chi-squared per degree of "
-     "freedom, without what the data leave free: G.x_error, of complex numbers those of "
-     "amplitudes; "
-     "of phases and the like relative to the reference, if it makes them 0"},
+     "also computes standard deviations, from the covariance, scaled by chi-squared per degree of "
+     "freedom, without combinations that the data do not determine: G.x_error; for complex numbers "
+     "the errors of amplitudes; for phases and the like relative to the reference, if it makes "
+     "them 0"},
     {"min_baseline", GROVE_QUANTITY, "none",
      "shorter projected baselines are left out: a length such as 100m, or a number of wavelengths"},
     {"max_baseline", GROVE_QUANTITY, "none",
@@ -64,26 +64,26 @@ static const grove_option options[] = {
      "smallest share of the data that must be unflagged, from 0 to 1; a solution domain with less "
      "is not fitted"},
     {"keep", GROVE_NUMBER, "0.5",
-     "smallest share, from 0 to 1, of the data that are not flagged that must keep a solution; "
-     "with "
-     "less the run fails, and writes nothing; 0: a warning where it is less than half. Without any "
-     "solution the run fails always"},
+     "smallest share of the unflagged data that must keep a solution, from 0 to 1; with less the "
+     "run fails, and writes nothing; 0: a warning if it is less than half. Without any solution "
+     "the run always fails"},
     {"compress", GROVE_BOOL, "true",
-     "data and models are summed over the cells in which Jones terms are constant, where that "
+     "data and models are summed over the cells in which Jones terms are constant, where this "
      "takes less time or delays or TEC are searched for; false: never"},
     {"batch", GROVE_INTEGER, "none",
      "how many solution domains along time start together, each from the last converged solution "
      "before them, and are in memory together; none: 8, or fewer where they have more than 16 MiB "
      "of data"},
     {"unsolved", GROVE_CHOICE, "keep",
-     "what parms are in the end that have no solution, where there are no data, too few, or the "
-     "fit has failed: keep: their start values; nan: no numbers, so that sinks flag what is made "
-     "of them; sources of which the model has nothing, where others have a solution, keep theirs",
+     "final values of parms without a solution, where there are no data, too few data, or the fit "
+     "has failed: keep: their start values; nan: not a number, so that sinks flag the values made "
+     "of them; sources that are 0 in the model, where others have a solution, keep their start "
+     "values",
      "keep nan"},
     {"to", GROVE_TEXT, "none",
      "a file .h5, into which the solutions are written: a solution table (H5Parm) with all parms "
      "of the fit"},
-    {"overwrite", GROVE_BOOL, "false", "replace a file that exists under that name"},
+    {"overwrite", GROVE_BOOL, "false", "replace an existing file with this name"},
     {0},
 };
 
@@ -146,7 +146,7 @@ static int check_kinds(const grove_node *node, const solve *s, int lacks)
         bool full = !strcmp(jones, "full") || !strcmp(jones, "leakage");
         if (full || (lacks == 15 && s->parms[i].parm->members > 1))
             return grove_node_fail(
-                node, GROVE_INVALID, "the parm '%s' (jones=%s) cannot be found from data %s; %s",
+                node, GROVE_INVALID, "the parm '%s' (jones=%s) cannot be fitted to data %s; %s",
                 grove_node_text(s->parms[i].leaf, "name"), jones,
                 lacks == 15 ? "of Stokes I alone" : "without all four correlations",
                 lacks == 15 ? "jones=scalar can" : "jones=diagonal or scalar can");
@@ -185,7 +185,7 @@ static int find_length(grove_node *node, const char *option, double *length, boo
     if ((!*in_wavelengths && !grove_unit_equal(unit, GROVE_UNIT_LENGTH)) || number[1] != 0 ||
         !(number[0] >= 0))
         return grove_node_fail_option(node, option,
-                                      "wants a length such as 100m, or a number of wavelengths");
+                                      "must be a length such as 100m, or a number of wavelengths");
     *length = number[0];
     return 0;
 }
@@ -205,9 +205,10 @@ static int find_baselines(grove_node *node, solve *s)
     if (s->min_in_wavelengths == s->max_in_wavelengths && s->min_baseline > s->max_baseline)
         return grove_node_fail_option(node, "min_baseline", "it is longer than max_baseline");
     s->uvw = grove_node_add_member_input(node, SOLVE_DATA, "uvw");
-    return s->uvw >= 0 ? 0
-                       : grove_node_fail(node, GROVE_INVALID,
-                                         "the data have no uvw that tell the baselines' lengths");
+    return s->uvw >= 0
+               ? 0
+               : grove_node_fail(node, GROVE_INVALID,
+                                 "the data have no uvw, which give the lengths of baselines");
 }
 
 static int find_reference(grove_node *node, solve *s)
@@ -296,8 +297,8 @@ static int find_weights(grove_node *node, solve *s)
         return grove_node_fail_option(node, "weights",
                                       "they must be numbers, or of the shape of the data");
     if (own >= 0 && (!fits || !has_axes_of(node, own))) {
-        grove_node_warn(node, "the set's weights are not those of data made of others, and all are "
-                              "taken as 1; weights=... gives them");
+        grove_node_warn(node, "the set's weights do not match these data, and all weights are "
+                              "taken as 1; weights=... gives others");
         grove_node_drop_input(node, own);
         own = -1;
     }
@@ -393,7 +394,7 @@ bool solve_is_of_visibilities(const grove_node *node)
 /* Why data are not compressed; NULL: they are. */
 static const char *find_factors(grove_node *node, solve *s)
 {
-    grove_fit_form form = {.why = "the data are no visibilities"};
+    grove_fit_form form = {.why = "the data are not visibilities"};
 
     if (solve_is_of_visibilities(node))
         form = grove_node_factor(node);
@@ -445,15 +446,16 @@ static int fitted(grove_node *node)
 
     solve_find_slots(node, s);
     if (!s->slot_count)
-        return grove_node_fail(node, GROVE_INVALID,
-                               "the model does not change where these parms do");
+        return grove_node_fail(node, GROVE_INVALID, "the model does not depend on these parms");
     solve_find_numbers(node, s);
     if (s->method == SOLVE_BLOCK && (s->reference >= 0 || s->errors))
-        return grove_node_fail_option(node, "method", "block knows neither a reference nor errors");
+        return grove_node_fail_option(node, "method",
+                                      "block supports neither a reference nor errors");
     if (s->method == SOLVE_STEFCAL && (s->robust || s->errors))
-        return grove_node_fail_option(node, "method", "stefcal knows neither errors nor outliers");
+        return grove_node_fail_option(node, "method",
+                                      "stefcal supports neither errors nor outliers");
     if (s->method == SOLVE_STEFCAL && !s->direct)
-        return grove_node_fail_option(node, "method", "stefcal is not possible: it wants %s",
+        return grove_node_fail_option(node, "method", "stefcal is not possible: it requires %s",
                                       s->indirect);
     int code = solve_choose_method(node, s);
     return code ? code : solve_prepare_devices(node, s);
@@ -478,15 +480,14 @@ static const grove_action_functions functions = {
 GROVE_CLASS(solve) = {
     GROVE_CLASS_HEAD(solve),
     .doc =
-        "Fits parms to data, so that the model comes closest to them: weighted least squares.\n"
-        "Each solution domain, the smallest range of times and channels that the intervals of all "
-        "parms tile, is fitted by itself. What comes after in the tree sees the solutions. "
-        "A station without data keeps its start value. At the end it says what became of the "
-        "domains: "
-        "converged; stalled, no step lowers chi-squared; iteration limit; not enough data; "
-        "singular, nothing depends on the unknowns; not finite. to= writes the solutions as LoSoTo "
-        "and DP3 read them: amplitude and phase of complex parms, clock (s) of delays, tec, "
-        "rotation, value of other numbers; what was not found has weight 0.",
+        "Fits parms to data, so that the model comes closest to them: weighted least "
+        "squares.\nEach solution domain, the smallest range of times and channels that the "
+        "intervals of all parms tile, is fitted separately. Later parts of the tree use the "
+        "solutions. A station without data keeps its start value. At the end it reports the "
+        "outcomes of the domains: converged; stalled, no step lowers chi-squared; iteration limit; "
+        "not enough data; singular, nothing depends on the unknowns; not finite. to= writes the "
+        "solutions as LoSoTo and DP3 read them: amplitude and phase of complex parms, clock (s) of "
+        "delays, tec, rotation, value of other numbers; parms without a solution have weight 0.",
     .output_doc = "nothing: it gives the parms their values",
     .group = "fitting",
     .inputs = inputs,

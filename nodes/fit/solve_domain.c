@@ -37,7 +37,7 @@ static int find_axis(grove_node *node, solve *s, int cut)
     const grove_axis *of_model = grove_node_input_axis(node, SOLVE_MODEL, kind);
 
     if (axis && of_model && axis != of_model)
-        return grove_node_fail(node, GROVE_SHAPE, "model and data are of other %s axes",
+        return grove_node_fail(node, GROVE_SHAPE, "model and data have different %s axes",
                                cut_names[cut]);
     s->cut[cut].axis = axis ? axis : of_model;
     for (int i = 0; i < s->parm_count; i++) {

@@ -152,16 +152,16 @@ static char *warn(const grove_node *node, const solve *s)
 
     if (solve_searched(s) > 1 && !solve_finds_pair(s, &delay, &tec))
         return grove_format(
-            "\n    %s: of %d delays and TEC the start of the first is searched for; "
-            "the others have to begin so near that phases over the band are right "
-            "within half a turn, by from= or by a fit of their own before",
+            "\n    %s: there are %d delays and TEC, and only the start of the first is searched "
+            "for; the start values of the others must give phases over the band that are right "
+            "within half a turn: take them from= a table, or from a separate fit before",
             name, solve_searched(s));
     if (turns_slowly(s))
-        return grove_format("\n    %s: complex polynomials of such degrees may take hundreds of "
-                            "steps, since the data hardly tell a phase that turns for all "
-                            "stations; amplitude and phase as polynomials of their own, a[p] * "
-                            "exp(1i * x[p]), take few",
-                            name);
+        return grove_format(
+            "\n    %s: complex polynomials of such degrees may take hundreds of steps, since the "
+            "data hardly determine a phase that turns for all stations; amplitude and phase as "
+            "separate polynomials, a[p] * exp(1i * x[p]), take few",
+            name);
     return grove_strdup("");
 }
 
@@ -182,7 +182,7 @@ static void tell(grove_node *node, const solve *s, const census *most)
                     domains == 1 ? "" : "s", (long long)most->all, (long long)most->unknowns,
                     grove_node_name(node),
                     s->why ? "data are not compressed: " : "data are compressed once for a tile",
-                    s->why ? s->why : "", slow ? "; stefcal, which is often faster, wants " : "",
+                    s->why ? s->why : "", slow ? "; stefcal, which is often faster, requires " : "",
                     slow ? s->indirect : "", warning);
     free(warning);
     free(turns);
@@ -214,25 +214,23 @@ int solve_choose_method(grove_node *node, solve *s)
         most = count(s);
     }
     if (s->method == SOLVE_ALTERNATING && s->turns < 2)
-        return grove_node_fail_option(node, "method",
-                                      "alternating is for parms of different intervals, which take "
-                                      "turns; these have the same");
+        return grove_node_fail_option(
+            node, "method",
+            "alternating is for parms with different intervals, but these have the same");
     if (s->method == SOLVE_ALTERNATING && s->errors && most.unknowns > MAX_UNKNOWNS)
         return grove_node_fail_option(
             node, "errors",
-            "%lld unknown numbers of a domain are fitted in turns (method: alternating), and "
-            "errors "
-            "take the matrix of all of them, at most %d; make the intervals of all parms end "
-            "together more often",
+            "%lld unknown numbers of a domain are fitted alternately (method: alternating), but "
+            "errors require the matrix of all of them, at most %d; make the intervals of all parms "
+            "end together more often",
             (long long)most.unknowns, (int)MAX_UNKNOWNS);
     if (most.block > MAX_UNKNOWNS)
-        return grove_node_fail(node, GROVE_INVALID,
-                               "%lld unknown numbers that are solved for together in one solution "
-                               "domain, at most %d; make the intervals of all parms end together "
-                               "more often%s",
-                               (long long)most.block, (int)MAX_UNKNOWNS,
-                               s->turns > 1 && s->method == SOLVE_LM ? ", or try method=alternating"
-                                                                     : "");
+        return grove_node_fail(
+            node, GROVE_INVALID,
+            "%lld unknown numbers would be solved for together in one solution domain, but at most "
+            "%d are possible; make the intervals of all parms end together more often%s",
+            (long long)most.block, (int)MAX_UNKNOWNS,
+            s->turns > 1 && s->method == SOLVE_LM ? ", or try method=alternating" : "");
     set_memory(node, s, &most);
     advise(node, s);
     tell(node, s, &most);

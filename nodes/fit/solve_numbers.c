@@ -89,7 +89,7 @@ static const char *find_jones(const grove_node *node, solve *s, int group)
         found = find_number(node, s, group, e);
     if (!found)
         return "Jones terms that are the numbers of one parm each, or amplitudes times phases, the "
-               "same at both sides, such as jones=diagonal or a[p] * exp(1i * b[p])";
+               "same on both sides, such as jones=diagonal or a[p] * exp(1i * b[p])";
     grove_stefcal_jones jones = kinds[grove_node_input_form(node, left)->shape];
     grove_stefcal_part part = part_of(s, &s->number[group][0]);
     if (group && jones != s->jones)

@@ -181,7 +181,7 @@ static int open_checkpoint(solve_output *out, const grove_node *node, grove_erro
     int64_t lost = out->checkpoint.file ? grove_checkpoint_dropped(out->checkpoint.file) : 0;
     if (lost)
         grove_log(GROVE_LOG_NOTE,
-                  "%s: %lld solution domains in %s, of another run that did not end, are dropped",
+                  "%s: %lld solution domains in %s, of another run that did not end, are discarded",
                   grove_node_name(node), (long long)lost, path);
     free(key);
     free(run);
@@ -274,8 +274,8 @@ void solve_output_abort(solve_output *out, const grove_node *node)
 {
     if (out->checkpoint.kept || out->found)
         grove_log(GROVE_LOG_NOTE,
-                  "%s: its solutions so far are in %s.checkpoint; grove run --resume goes on from "
-                  "there",
+                  "%s: its solutions so far are in %s.checkpoint; grove run --resume continues "
+                  "from there",
                   grove_node_name(node), out->place);
     out->work = NULL;
 }

@@ -227,20 +227,20 @@ char *solve_describe_free(const solve *s, const solve_domain *d, const bool *kno
         named += solve_name_shares(s, d, known, x, is_free, context, &shared);
 
     if (shifted.length && s->reference < 0)
+        grove_text_add(&text,
+                       "the data do not determine the phases, delays, TEC or rotations that all "
+                       "stations have in common (reference= sets them to 0 at one station): %s",
+                       shifted.at);
+    if (shared.length)
         grove_text_add(
             &text,
-            "the data do not tell what all stations have in common (reference= makes it 0 "
-            "at one of them): %s",
-            shifted.at);
-    if (shared.length)
-        grove_text_add(&text,
-                       "%s which part of a station's factor is of one parm and which of "
-                       "another: %s",
-                       text.length ? "; nor" : "the data do not tell", shared.at);
+            "%s which part of a station's factor belongs to one parm and which to another: %s",
+            text.length ? "; nor" : "the data do not determine", shared.at);
     if (null > named)
         grove_text_add(&text, "%s %lld %scombination%s of a domain's unknowns",
-                       text.length ? "; nor" : "the data do not tell", (long long)(null - named),
-                       text.length ? "further " : "", null - named == 1 ? "" : "s");
+                       text.length ? "; nor" : "the data do not determine",
+                       (long long)(null - named), text.length ? "further " : "",
+                       null - named == 1 ? "" : "s");
     free(shifted.at);
     free(shared.at);
     return text.at;

@@ -129,17 +129,17 @@ static int judge_kept(const solve_summary *sum, const grove_node *node, int64_t 
 
     if (!sum->kept)
         return grove_node_fail(node, GROVE_INVALID,
-                               "there is no solution: of %lld solution domain%s %s; a model of 0, "
-                               "or that these parms do not change, has none",
+                               "there is no solution: of %lld solution domain%s %s; a model that "
+                               "is 0, or does not depend on these parms, has none",
                                (long long)all, all == 1 ? "" : "s", outcomes);
     if (share < keep)
         return grove_node_fail(node, GROVE_INVALID,
-                               "%.3g %% of the data that are not flagged would keep a solution, "
-                               "less than keep=%g asks for: of %lld solution domain%s %s; see "
-                               "whether the model has something for all of them, or give keep=0",
+                               "%.3g %% of the unflagged data would keep a solution, less than "
+                               "keep=%g requires: of %lld solution domain%s %s; check whether the "
+                               "model is 0 in some of them, or give keep=0",
                                100 * share, keep, (long long)all, all == 1 ? "" : "s", outcomes);
     if (share < 0.5)
-        grove_log(GROVE_LOG_WARNING, "%s: %.3g %% of the data that are not flagged keep a solution",
+        grove_log(GROVE_LOG_WARNING, "%s: %.3g %% of the unflagged data keep a solution",
                   grove_node_name(node), 100 * share);
     return 0;
 }

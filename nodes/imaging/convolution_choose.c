@@ -121,8 +121,8 @@ static const char *choose_planes(convolution_making *c, const convolution_wanted
         f->planes = 1;
     } else if (!f->planes && steps >= MAX_PLANES) {
         snprintf(said, SAID,
-                 "it takes more than %d planes of w to be as exact; smaller images, or a lower "
-                 "oversampling, need fewer",
+                 "this accuracy requires more than %d planes of w; smaller images, or a lower "
+                 "oversampling, require fewer",
                  MAX_PLANES);
         return w->oversampling ? "oversampling" : "epsilon";
     } else if (!f->planes) {
@@ -145,7 +145,7 @@ static const char *check_bytes(const convolution_making *c, const convolution_wa
     snprintf(said, SAID,
              "%lld functions on %lld planes of %d x %d cells with %d samples for each make %.3g "
              "GB, more than %.3g; a %s, fewer w_planes, more times and channels that share them, "
-             "or stations that are alike need less",
+             "or stations that are alike require less",
              (long long)f->functions, (long long)f->planes, f->support, f->support, f->oversampling,
              bytes / 1e9, MAX_BYTES / 1e9,
              w->oversampling ? "lower oversampling" : "larger epsilon");
@@ -202,8 +202,7 @@ const char *convolution_size(convolution_making *c, const convolution_wanted *w,
     c->error = hypot(hypot(samples, planes), c->kernel_error);
     if (f->oversampling > MAX_OVERSAMPLING) {
         snprintf(said, SAID,
-                 "takes more than %d fine samples for each cell; samples=linear "
-                 "takes fewer",
+                 "requires more than %d fine samples for each cell; samples=linear requires fewer",
                  MAX_OVERSAMPLING);
         return "epsilon";
     }

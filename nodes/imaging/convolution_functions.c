@@ -19,23 +19,24 @@ static const grove_input inputs[] = {
 static const grove_option options[] = {
     IMAGE_STAGE_OPTIONS,
     {"support", GROVE_INTEGER, "none",
-     "cells of the grid that a function has along each side; none: those of the kernel, of w at "
-     "the edge of the image, 2 for a beam, and 1 where epsilon chooses the oversampling"},
+     "cells of the grid that a function has along each side; none: the cells of the kernel and of "
+     "w at the edge of the image, 2 for a beam, and 1 where epsilon chooses the oversampling"},
     {"oversampling", GROVE_INTEGER, "none",
-     "fine samples for each cell; none: as many as epsilon takes"},
+     "fine samples for each cell; none: as many as epsilon requires"},
     {"samples", GROVE_CHOICE, "none",
-     "nearest: a visibility takes the nearest fine sample and plane of w; linear: a mean of those "
-     "about it, which takes fewer; none: linear where oversampling is not given and the nearest "
-     "of 64 samples is not as exact as epsilon",
+     "nearest: a visibility takes the nearest fine sample and plane of w; linear: a mean of the "
+     "samples around it, which requires fewer of them; none: linear where oversampling is not "
+     "given and the nearest of 64 samples is less exact than epsilon",
      .choices = "nearest linear"},
     {"w_planes", GROVE_INTEGER, "none",
-     "functions between w = 0 and the longest baseline; none: as many as epsilon takes, or, with "
-     "oversampling, so many that their error is that of the fine samples"},
+     "functions between w = 0 and the longest baseline; none: as many as epsilon requires, or, "
+     "with oversampling, as many as make their error equal to the error of the fine samples"},
     {"stokes", GROVE_TEXT, "\"I\"",
      "Stokes parameters of the images, of diagonal and matrix terms: letters of IQUV"},
     {"times", GROVE_INTEGER, "1",
-     "so many times in a row share functions, those of the middle one, where x varies with time"},
-    {"channels", GROVE_INTEGER, "1", "the same of channels"},
+     "number of successive times that share the functions of the middle one, where x varies with "
+     "time"},
+    {"channels", GROVE_INTEGER, "1", "the same for channels"},
     {"alike", GROVE_VALUE, "none",
      "a number for each station, such as obs.station_diameter: stations with the same one have the "
      "same terms, and share functions; none: each has its own, where x varies with station",
@@ -69,9 +70,9 @@ static int find_raster(const grove_node *node, convolution_making *c)
             c->raster[d]->centre[raster.size[d] - 1] < high - half)
             code = grove_node_fail_option(
                 node, "x",
-                "it does not cover the image: along %s its pixels reach from %.6g to %.6g, those "
-                "of the image from %.6g to %.6g; a sky_grid with a larger size or cell, about the "
-                "same centre, does",
+                "it does not cover the image: along %s its pixels reach from %.6g to %.6g, the "
+                "pixels of the image from %.6g to %.6g; use a sky_grid with a larger size or cell "
+                "and the same centre",
                 names[d], c->raster[d]->centre[0], c->raster[d]->centre[raster.size[d] - 1], low,
                 high);
     }
@@ -92,8 +93,8 @@ static int check_axes(const grove_node *node, const grove_node *obs)
         if (!good)
             return grove_node_fail_option(
                 node, "x",
-                "varies with %s; functions are of directions l and m, as of sky_grid, and may vary "
-                "with times, stations and channels of %s: give it as E, without p or q",
+                "varies with %s; it must vary with directions l and m, as of sky_grid, and may "
+                "vary with times, stations and channels of %s: give it as E, without p or q",
                 axes[d]->name, grove_node_name(obs));
     }
     return 0;
@@ -118,7 +119,7 @@ static int find_groups(const grove_node *node, image_mueller *m)
         return 0;
     if (grove_node_input_form(node, ALIKE) && (!number || count != station->size))
         return grove_node_fail_option(node, "alike",
-                                      "is no member of the observation with a number for each "
+                                      "is not a member of the observation with a number for each "
                                       "station, such as obs.station_diameter");
     m->group = grove_alloc((size_t)station->size * sizeof(*m->group));
     m->groups = 0;
@@ -367,8 +368,8 @@ static int copy_stations(const grove_call *call, const copying *w, int64_t t, in
         double *to = w->jones + ((t * m->groups + group) * m->channel_blocks + f) * numbers;
         if (group < groups && !are_alike(w, cell, to))
             return grove_node_fail_option(call->node, "alike",
-                                          "station %s has other terms than the first station of "
-                                          "its number; give other numbers",
+                                          "station %s has other terms than the first station with "
+                                          "the same number; give them different numbers",
                                           station);
         if (group == groups)
             code = copy_terms(call, w, cell, station, to);
@@ -440,19 +441,18 @@ static const grove_accumulator_functions functions = {
 
 GROVE_CLASS(convolution_functions) = {
     GROVE_CLASS_HEAD(convolution_functions),
-    .doc =
-        "Functions by which grid and degrid spread each visibility: the kernel, w, and the Jones "
-        "terms of both stations of a baseline.\nFor each element of their Mueller matrix that is "
-        "not 0 and each plane of w the function of the image's pixels is conj(M) exp(2 pi i w (n - "
-        "n0)), n0 the middle of the range of n in the image, |E|^2 in place of M where E is a "
-        "number for all stations; its K x K cells are those "
-        "of least squares over the pixels, for each of the oversampled offsets, so that "
-        "grid_correction divides by the same kernel as without them. A visibility takes the "
-        "nearest offset and plane: an error of pi sqrt(x^2 + y^2) / (6 oversampling), x and y the "
-        "size of the image over that of the grid, and one of w, of which grove check tells; "
-        "epsilon chooses the kernel and the grid alone. Planes are between w = 0 and the longest "
-        "baseline; those with w < 0 are gridded as their conjugates. Numbers at (v, u) (j - H) / "
-        "oversampling cells, j from 0 to support x oversampling, H half of that rounded down.",
+    .doc = "Functions by which grid and degrid spread each visibility: the kernel, w, and the "
+           "Jones terms of both stations of a baseline.\nFor each element of their Mueller matrix "
+           "that is not 0 and each plane of w the function of the image's pixels is conj(M) exp(2 "
+           "pi i w (n - n0)), n0 the middle of the range of n in the image, |E|^2 in place of M "
+           "where E is a number for all stations; its K x K cells are found by least squares over "
+           "the pixels, for each of the oversampled offsets, so that grid_correction divides by "
+           "the same kernel as without them. A visibility takes the nearest offset and plane: an "
+           "error of pi sqrt(x^2 + y^2) / (6 oversampling), x and y the size of the image over the "
+           "size of the grid, and an error of w, which grove check reports; epsilon chooses only "
+           "the kernel and the grid. Planes are between w = 0 and the longest baseline; those with "
+           "w < 0 are gridded as their conjugates. Numbers at (v, u) (j - H) / oversampling cells, "
+           "j from 0 to support x oversampling, H half of that rounded down.",
     .output_doc = "a complex number for each plane of w (w_function, wavelengths; of one function "
                   "after the other) and fine sample (fine: v and u, u fastest), without unit",
     .group = "images",

@@ -404,7 +404,7 @@ static void warn_support(const making_work *w)
 
     if (off > fmax(c->error, allowed))
         grove_node_warn(w->call->node,
-                        "a support of %d cells leaves an error of %.2g, more than that of the "
+                        "a support of %d cells leaves an error of %.2g, more than the error of the "
                         "samples and epsilon (%.2g); support=%d would leave less",
                         c->functions.support, off, fmax(c->error, allowed),
                         c->functions.support + 4);

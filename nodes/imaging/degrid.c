@@ -31,7 +31,7 @@ static const grove_option options[] = {
     IMAGE_METHOD_OPTIONS,
     IMAGE_INTERPOLATE_OPTION,
     {"stokes", GROVE_TEXT, "none",
-     "of method=idg: Stokes parameters of the planes, such as IQUV; none: as many of IQUV as they "
+     "for method=idg: Stokes parameters of the planes, such as IQUV; none: as many of IQUV as they "
      "have"},
     {0},
 };
@@ -157,7 +157,7 @@ static int check(grove_node *node)
     bool aw;
     int code = image_method_of_stage(node, &aw);
     if (!code && grove_node_given(node, "stokes") && !image_method_is_idg(node))
-        code = grove_node_fail_option(node, "stokes", "goes with method=idg only");
+        code = grove_node_fail_option(node, "stokes", "requires method=idg");
     if (!code && aw)
         express(node, o);
     if (code || aw)
@@ -443,10 +443,11 @@ static int eval(const grove_call *call)
 
 GROVE_CLASS(degrid) = {
     GROVE_CLASS_HEAD(degrid),
-    .doc = "Visibilities from planes of the uv grid: the exact adjoint of grid.\nThe last stage of "
-           "predict_image: each visibility is the sum over the cells in reach of its kernel in u, "
-           "v and w, or by a function of its own (convolution_functions). Of planes at several "
-           "frequencies a channel has its own, or the nearest. The options are those of grid.",
+    .doc =
+        "Visibilities from planes of the uv grid: the exact adjoint of grid.\nThe last stage of "
+        "predict_image: each visibility is the sum over the cells in reach of its kernel in u, v "
+        "and w, or by a function of its own (convolution_functions). Of planes at several "
+        "frequencies a channel has its own, or the nearest. The options are the same as for grid.",
     .output_doc = "a complex number per time, baseline and channel, in the unit of the planes",
     .group = "images",
     .inputs = inputs,

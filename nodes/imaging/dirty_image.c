@@ -18,22 +18,19 @@
 #define COMMON_OPTIONS                                                                             \
     IMAGE_PLANE_OPTIONS,                                                                           \
     {"weights", GROVE_VALUE, "none",                                                               \
-     "weights of the visibilities, one for each element or for all of a cell, such as those of "   \
-     "weighting; none: the set's own, or 1; visibilities with weights of 0 or less do not count",  \
+     "weights of the visibilities, one for each element or for all of a cell, such as from weighting; none: the set's own, or 1; visibilities with weights of 0 or less do not count",  \
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},                                             \
     {"epsilon", GROVE_NUMBER, "1e-4",                                                              \
      "relative error of the image, root mean square, at most, from 1e-12; below 1e-5 the image is " \
      "made in double precision in any run"},                                                       \
     {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"},                  \
     {"exact", GROVE_BOOL, "false",                                                                 \
-     "true: the same bits for any tiles, memory and number of threads: the image is made in "      \
-     "double precision, of integers, with one more walk over the data, on the CPU"},               \
+     "true: the same bits for any tiles, memory and number of threads: the image is made in double precision, of integers, with one more pass over the data, on the CPU"},               \
     IMAGE_BANDS_OPTION,                                                                            \
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,             \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},                               \
     {"max_uvw", GROVE_VALUE_LENGTH, "max(abs(obs.uvw), over=[time, baseline])",                    \
-     "the largest absolute values of u, v and w, m: visibilities beyond are left out; not given: "  \
-     "those of uvw, as far as the antennas are apart", .handing = GROVE_AS_DOUBLE,                  \
+     "the largest absolute values of u, v and w, m: visibilities beyond them are left out; not given: the values of uvw, but not more than the largest distance between antennas", .handing = GROVE_AS_DOUBLE,                  \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR}
 /* clang-format on */
 
@@ -58,7 +55,7 @@ static const grove_input psf_inputs[] = {
 static const grove_option psf_options[] = {
     COMMON_OPTIONS,
     {"data", GROVE_VALUE, "none",
-     "visibilities, of which only the flags count; none: those of the set, if there are some",
+     "visibilities; only their flags count; none: the visibilities of the set, if there are any",
      .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX, .linear = GROVE_SELECTOR},
     {0},
 };
@@ -87,7 +84,7 @@ static int check_input_axes(const grove_node *node, int input)
                 axes[i]->kind == GROVE_AXIS_STATION ? "visibilities" : "this observation",
                 axes[i]->kind == GROVE_AXIS_SOURCE
                     ? "sum over sources first: sum[s](...)"
-                    : "it images those of times, baselines and channels");
+                    : "it images values of times, baselines and channels");
     return 0;
 }
 
@@ -114,7 +111,7 @@ static int check_axes(const grove_node *node, const imager *m)
             return grove_node_fail(node, GROVE_SHAPE, "the observation has no axis %s", names[i]);
         if (reducer && axis->size > 1)
             return grove_node_fail(node, GROVE_SHAPE,
-                                   "the visibilities do not vary with %s any more, because of %s",
+                                   "the visibilities no longer vary with %s, because of %s",
                                    names[i], reducer);
     }
     return 0;
@@ -450,10 +447,9 @@ static const grove_accumulator_functions functions = {
 
 GROVE_CLASS(dirty_image) = {
     GROVE_CLASS_HEAD(dirty_image),
-    .doc =
-        "Image of visibilities, as they are weighted, not cleaned.\nImproved w-stacking (Ye, "
-        "Gull, Tan & Nikolic 2022; Arras et al. 2021), divided by the sum of the weights: a point "
-        "source shows its flux density. Nothing is divided by n.",
+    .doc = "Dirty image of weighted visibilities.\nImproved w-stacking (Ye, Gull, Tan & Nikolic "
+           "2022; Arras et al. 2021), divided by the sum of the weights: a point source shows its "
+           "flux density. Nothing is divided by n.",
     .output_doc =
         "a real number per pixel (m, l), in the unit of the data (per beam); with several "
         "Stokes parameters a vector; with bands along freq, too",

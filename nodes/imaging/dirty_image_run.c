@@ -328,7 +328,7 @@ static void complete(const image_state *state, const void *from_devices, int sto
 
 static const char *limit_of(const imager *m)
 {
-    return m->longest > 0 ? "the antennas are apart" : "max_uvw";
+    return m->longest > 0 ? "the largest distance between antennas" : "max_uvw";
 }
 
 static void warn_of_samples(const grove_node *node, const imager *m, const image_state *state)

@@ -41,7 +41,7 @@ static int find_axes(const grove_node *node, transform *t, const grove_axis *axi
         t->to = (image_stage)!stage;
         return 0;
     }
-    return grove_node_fail(node, GROVE_SHAPE, "it wants a value over u and v, or over l and m");
+    return grove_node_fail(node, GROVE_SHAPE, "it requires a value over u and v, or over l and m");
 }
 
 static int add_axis(grove_node *node, const char *name, const grove_axis *from)
@@ -274,8 +274,8 @@ GROVE_CLASS(fft) = {
     .doc = "Fourier transform over u and v, to l and m, or the other way.\ny(l, m) = sum over u, v "
            "of x exp(+2 pi i (u l + v m)), and y(u, v) = sum over l, m of x exp(-2 pi i (u l + v "
            "m)), neither divided by the number of cells. Zero of all axes is at cell size / 2; "
-           "coordinates of the input count from there, those of the result are multiples of 1 / "
-           "(size x width).",
+           "coordinates of the input count from there, coordinates of the result are multiples of "
+           "1 / (size x width).",
     .output_doc = "complex numbers over m and l, or over v and u",
     .group = "images",
     .inputs = inputs,

@@ -203,10 +203,10 @@ static int eval(const grove_call *call)
 
 GROVE_CLASS(fit_beam) = {
     GROVE_CLASS_HEAD(fit_beam),
-    .doc = "The restoring beam: an elliptical Gaussian fitted to the main lobe of a point-spread "
-           "function.\nLeast squares of the pixels above 0.35 around the centre, where the "
-           "Gaussian is 1. Sidelobes, and what is lower, such as a plateau around the lobe, are "
-           "left out.",
+    .doc =
+        "The restoring beam: an elliptical Gaussian fitted to the main lobe of a point-spread "
+        "function.\nLeast squares of the pixels above 0.35 around the centre, where the Gaussian "
+        "is 1. Sidelobes, and lower pixels, such as a plateau around the lobe, are left out.",
     .output_doc = "a vector: full widths at half maximum along the major and the minor axis, and "
                   "the major axis' position angle from north through east, rad",
     .group = "images",

@@ -28,17 +28,16 @@ static const grove_option options[] = {
     IMAGE_STAGE_OPTIONS,
     G2G_FUNCTIONS_OPTION,
     {"diagonal", GROVE_VALUE_NUMBER, "none",
-     "a g2g_diagonal of the same functions; none: that of weights, data and uvw",
+     "a g2g_diagonal of the same functions; none: made from weights, data and uvw",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 2, .own_axes = true},
     G2G_VISIBILITY_OPTIONS,
     {"support", GROVE_INTEGER, "none", "as of convolution_functions"},
     {"oversampling", GROVE_INTEGER, "none", "as of convolution_functions"},
     {"w_planes", GROVE_INTEGER, "none", "as of convolution_functions"},
-    {"samples", GROVE_CHOICE, "nearest", "as of convolution_functions; there are no others here",
+    {"samples", GROVE_CHOICE, "nearest", "as of convolution_functions; only these are possible",
      .choices = "nearest"},
     {"method", GROVE_CHOICE, "auto",
-     "g2g: by a compressed diagonal; degrid: each visibility; auto: what is estimated to take less "
-     "time, on a GPU if the machine has one", .choices = "auto g2g degrid"},
+     "g2g: by a compressed diagonal; degrid: each visibility; auto: the one with the shorter estimated time, on a GPU if the machine has one", .choices = "auto g2g degrid"},
     {0},
 };
 static const grove_option diagonal_options[] = {
@@ -46,10 +45,10 @@ static const grove_option diagonal_options[] = {
     G2G_FUNCTIONS_OPTION,
     G2G_VISIBILITY_OPTIONS,
     {"oversampling", GROVE_INTEGER, "none",
-     "of functions that do not say it, such as those of a table"},
-    {"w_planes", GROVE_INTEGER, "none", "of each of such functions; none: 1"},
+     "for functions without this information, such as from a table"},
+    {"w_planes", GROVE_INTEGER, "none", "for each of such functions; none: 1"},
     {"entries", GROVE_INTEGER, "none",
-     "room for so many entries; none: 5 % more than the antennas' positions foretell"},
+     "maximum number of entries; none: 5 % more than the estimate from the antennas' positions"},
     {0},
 };
 /* clang-format on */
@@ -257,7 +256,8 @@ static int check_applied(grove_node *node, operator* o)
                                "its input varies with more than w_plane, v and u");
     for (int k = 0; k < 3; k++) {
         if (k < 2 && given(node, unused[k]))
-            return grove_node_fail_option(node, unused[k], "goes without a diagonal, which has it");
+            return grove_node_fail_option(node, unused[k],
+                                          "is not possible with a diagonal, which contains it");
         if (given(node, unused[k]))
             grove_node_drop_input(node, grove_node_input(node, unused[k]));
     }
@@ -289,11 +289,12 @@ static int check(grove_node *node)
     const bool has_functions = given(node, "functions");
     int code = image_stage_plan(node, grove_node_object(node, "obs"), true, &o->plan);
     if (!code && has_functions && grove_node_given(node, "support"))
-        code = grove_node_fail_option(node, "support", "goes without functions, which have it");
+        code = grove_node_fail_option(node, "support",
+                                      "is not possible with functions, which contain it");
     if (!code && !has_functions && given(node, "diagonal"))
-        code = grove_node_fail_option(node, "diagonal", "goes with its functions only");
+        code = grove_node_fail_option(node, "diagonal", "requires its functions");
     if (!code && given(node, "diagonal") && grove_node_choice(node, "method") == DEGRID)
-        code = grove_node_fail_option(node, "method", "degrid goes without a diagonal");
+        code = grove_node_fail_option(node, "method", "degrid is not possible with a diagonal");
     if (!code && has_functions)
         code = g2g_read_functions(node, o->functions, &o->plan, &o->lattice, &o->mueller);
     else if (!code)
@@ -465,14 +466,13 @@ static int device(const grove_call *call)
 
 GROVE_CLASS(g2g) = {
     GROVE_CLASS_HEAD(g2g),
-    .doc =
-        "From a uv grid to a uv grid: as grid of the weighted degrid, without visibilities.\n"
-        "Visibilities that the same function takes at the same cell count as one, with the sum of "
-        "their weights: a compressed diagonal (Monnier et al. 2023), made once and kept for the "
-        "session. So the gradient of an imaging problem costs one pass over it. Equal to "
-        "grid(degrid(x, obs, functions=C), obs, functions=C) but for rounding, where the functions "
-        "C are of numbers and of the nearest fine samples. grove check says how long the diagonal "
-        "is, and what takes less time.",
+    .doc = "From a uv grid to a uv grid: as grid of the weighted degrid, without "
+           "visibilities.\nVisibilities that the same function takes at the same cell count as "
+           "one, with the sum of their weights: a compressed diagonal (Monnier et al. 2023), made "
+           "once and kept for the session. So the gradient of an imaging problem costs one pass "
+           "over it. Equal to grid(degrid(x, obs, functions=C), obs, functions=C) but for "
+           "rounding, where the functions C are of numbers and of the nearest fine samples. grove "
+           "check reports the length of the diagonal, and the faster method.",
     .output_doc = "a complex number for each plane and cell (w_plane, v, u), as of grid",
     .group = "images",
     .inputs = inputs,
@@ -497,10 +497,10 @@ static const grove_accumulator_functions g2g_diagonal_functions = {
 
 GROVE_CLASS(g2g_diagonal) = {
     GROVE_CLASS_HEAD(g2g_diagonal),
-    .doc = "The compressed diagonal of g2g: which functions visibilities take, and where.\nEntries "
+    .doc = "The compressed diagonal of g2g: which functions visibilities use, and where.\nEntries "
            "are in ascending order: the real part numbers the place on the grid's fine samples, "
-           "plane of w and function, the imaginary part is the sum of the weights there. Those at "
-           "the end that are not used have a place of -1. g2g makes it by itself.",
+           "plane of w and function, the imaginary part is the sum of the weights there. Unused "
+           "entries at the end have a place of -1. g2g makes the diagonal if none is given.",
     .output_doc = "a complex number for each entry, double precision",
     .group = "images",
     .inputs = diagonal_inputs,

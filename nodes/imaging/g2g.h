@@ -11,7 +11,7 @@
      "weights of the visibilities, as of grid; none: the set's own, or 1",                         \
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},                                             \
     {"data", GROVE_VALUE, "none",                                                                  \
-     "visibilities, of which only the flags count; none: those of the set, if there are some",     \
+     "visibilities; only their flags count; none: the visibilities of the set, if there are any",     \
      .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX, .linear = GROVE_SELECTOR},                \
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,             \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR}

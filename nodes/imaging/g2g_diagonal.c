@@ -3,9 +3,9 @@
 #include "nodes/imaging/gridder_threads.h"
 #include "nodes/imaging/image_samples.h"
 
+#include "facts.h"
 #include "unstable/fit.h"
 #include "util.h"
-#include "facts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -53,16 +53,16 @@ int g2g_read_functions(const grove_node *node, int input, const grove_gridder_pl
         return code;
     if (grove_node_input_form(node, input)->flags)
         return grove_node_fail_option(node, "functions",
-                                      "have flagged numbers; all of them are to be finite");
+                                      "have flagged numbers; all of them must be finite");
     if (functions.linear)
         return grove_node_fail_option(
             node, "functions",
-            "are interpolated linearly, so that a visibility takes a mean of several; those of "
+            "are interpolated linearly, so that a visibility uses a mean of several; functions of "
             "convolution_functions(..., samples=nearest) have one for each point");
     if (mueller->shape > 1 || functions.functions != image_mueller_functions(mueller))
         return grove_node_fail_option(node, "functions",
-                                      "are of Jones matrices, or of a number that says not what "
-                                      "they are for; those of numbers are for one image");
+                                      "are of Jones matrices, or their use is not known; functions "
+                                      "of numbers are for one image");
     functions.visibilities = functions.images = 1;
     return g2g_make_lattice(node, &functions, lattice);
 }
@@ -94,8 +94,8 @@ static int check_axes(const grove_node *node, const grove_node *obs, int functio
             if (grove_node_axis(obs, axes[i]->name) != axes[i] ||
                 axes[i]->kind == GROVE_AXIS_STATION)
                 return grove_node_fail(node, GROVE_SHAPE,
-                                       "%s varies with %s; it takes times, baselines and channels "
-                                       "of the observation",
+                                       "%s varies with %s; it may vary with times, baselines and "
+                                       "channels of the observation",
                                        grove_node_input_name(node, k), axes[i]->name);
     }
     return 0;
@@ -172,9 +172,9 @@ int g2g_diagonal_check(grove_node *node)
                     .uvw = grove_node_input(node, "uvw")};
     grove_node_set_user(node, d);
     if (!grove_node_input_form(node, functions))
-        return grove_node_fail_option(node, "functions",
-                                      "must be given: those of convolution_functions(..., "
-                                      "samples=nearest)");
+        return grove_node_fail_option(
+            node, "functions",
+            "must be given, as from convolution_functions(..., samples=nearest)");
     int code = image_stage_plan(node, obs, true, &plan);
     code = code ? code : g2g_read_functions(node, functions, &plan, &d->lattice, &d->mueller);
     code = code ? code : image_stage_longest(node, obs, d->longest);
@@ -315,8 +315,8 @@ static void tell(const grove_call *call, const grove_diagonal *sums)
     char foretold[60] = "";
 
     if (d->foretold.known)
-        snprintf(foretold, sizeof(foretold), "; foretold were %.4g (%.3g %%)", d->foretold.entries,
-                 100 * d->foretold.entries / d->foretold.samples);
+        snprintf(foretold, sizeof(foretold), "; the estimate was %.4g (%.3g %%)",
+                 d->foretold.entries, 100 * d->foretold.entries / d->foretold.samples);
     grove_log(GROVE_LOG_NOTE, "%s: the diagonal has %.4g entries for %.4g visibilities (%.3g %%)%s",
               grove_node_name(call->node), entries, samples, 100 * entries / samples, foretold);
 }
@@ -330,8 +330,8 @@ int g2g_diagonal_finish(const grove_call *call, void *state, grove_array *out)
 
     if (entries > out->cells)
         return grove_node_fail_option(call->node, "entries",
-                                      "there are %lld entries, and room for %lld, as foreseen by "
-                                      "the antennas; entries=%lld is enough",
+                                      "there are %lld entries, but room for only %lld, as "
+                                      "estimated from the antennas; entries=%lld is enough",
                                       (long long)entries, (long long)out->cells,
                                       (long long)entries);
     if (!entries)

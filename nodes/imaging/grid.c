@@ -32,7 +32,7 @@ static const grove_input inputs[] = {
 static const grove_option options[] = {
     IMAGE_STAGE_OPTIONS,
     {"stokes", GROVE_TEXT, "\"I\"",
-     "the Stokes parameter: I, Q, U or V; of method=idg letters of IQUV, in one pass"},
+     "the Stokes parameter: I, Q, U or V; for method=idg letters of IQUV, in one pass"},
     WEIGHT_OPTIONS,
     IMAGE_FUNCTIONS_OPTIONS,
     IMAGE_METHOD_OPTIONS,
@@ -42,7 +42,7 @@ static const grove_option options[] = {
      "in place of a division by sum_of_weights; with functions of numbers only"},
     {"exact", GROVE_BOOL, "false",
      "true: the same bits for any tiles and number of threads: planes in double precision, sums of "
-     "integers, with one more walk over the data; not with functions"},
+     "integers, with one more pass over the data; not with functions"},
     {0}};
 static const grove_option sum_options[] = {
     WEIGHT_OPTIONS,
@@ -78,8 +78,8 @@ static int check_axes(const grove_node *node, const grove_node *obs, int functio
             if (grove_node_axis(obs, axes[i]->name) != axes[i] ||
                 axes[i]->kind == GROVE_AXIS_STATION)
                 return grove_node_fail(node, GROVE_SHAPE,
-                                       "input %d varies with %s; it takes times, baselines and "
-                                       "channels of the observation",
+                                       "input %d varies with %s; it may vary with times, baselines "
+                                       "and channels of the observation",
                                        k, axes[i]->name);
         }
     }
@@ -118,11 +118,10 @@ static int read_stokes(const grove_node *node, const grove_form *data, bool circ
                 g->stokes.used |= 1 << k;
         g->stokes.factor[k][k][0] = g->stokes.used >> k & 1;
     }
-    return g->stokes.used
-               ? 0
-               : grove_node_fail_option(node, "functions",
-                                        "are of images of which the data's correlations see "
-                                        "nothing");
+    return g->stokes.used ? 0
+                          : grove_node_fail_option(
+                                node, "functions",
+                                "are of images that do not contribute to the data's correlations");
 }
 
 /* Checks the functions and prepares their index for the run. */
@@ -237,7 +236,7 @@ static int check(grove_node *node)
     bool aw;
     int code = image_method_of_stage(node, &aw);
     if (!code && aw && g->exact)
-        code = grove_node_fail_option(node, "exact", "goes with method=w_stack only");
+        code = grove_node_fail_option(node, "exact", "requires method=w_stack");
     if (!code && aw) {
         express(node, g);
         grove_node_set_memory(node, 1);
@@ -247,15 +246,15 @@ static int check(grove_node *node)
     if (!code && g->functions < 0)
         code = image_functions_check_none(node);
     if (!code && g->functions < 0 && grove_node_bool(node, "normalise"))
-        code = grove_node_fail_option(node, "normalise", "goes with functions only");
+        code = grove_node_fail_option(node, "normalise", "requires functions");
     if (!code && g->functions >= 0 && g->exact)
-        code = grove_node_fail_option(node, "exact", "goes without functions only");
+        code = grove_node_fail_option(node, "exact", "is not possible with functions");
     if (!code && g->functions >= 0)
         code = image_functions_check(node, g->functions, &g->plan, &g->convolution, &g->mueller);
     if (!code && g->mueller.shape > 1 && grove_node_bool(node, "normalise"))
         code =
             grove_node_fail_option(node, "normalise",
-                                   "goes with functions of numbers: those of Jones matrices "
+                                   "requires functions of numbers: functions of Jones matrices "
                                    "have a weight for each correlation; divide by sum_of_weights");
     code = code ? code : check_both(node, false, g);
     if (!code && g->functions >= 0)
@@ -542,15 +541,13 @@ static const grove_accumulator_functions grid_functions = {
 
 GROVE_CLASS(grid) = {
     GROVE_CLASS_HEAD(grid),
-    .doc =
-        "Visibilities, times their weights, on planes of the uv grid.\nThe first stage of "
-        "dirty_image: samples are spread by a Kaiser-Bessel kernel in u, v and w, those with w "
-        "< 0 as their conjugates at (-u, -v, -w). fft and grid_correction make the image of it, "
-        "which is to be divided by sum_of_weights. Kernel, cells and planes are chosen by size, "
-        "cell, epsilon and the antennas' positions: give all stages the same options. With "
-        "functions each "
-        "visibility is spread by its own one (convolution_functions) on a single plane, or one for "
-        "each band of channels.",
+    .doc = "Visibilities, times their weights, on planes of the uv grid.\nThe first stage of "
+           "dirty_image: samples are spread by a Kaiser-Bessel kernel in u, v and w, those with w "
+           "< 0 as their conjugates at (-u, -v, -w). fft and grid_correction make the image, which "
+           "must be divided by sum_of_weights. Kernel, cells and planes are chosen by size, cell, "
+           "epsilon and the antennas' positions: give all stages the same options. With functions "
+           "each visibility is spread by its own one (convolution_functions) on a single plane, or "
+           "one for each band of channels.",
     .output_doc =
         "a complex number for each plane and cell (w_plane, v, u), in wavelengths; with bands "
         "along freq, too",
@@ -576,14 +573,12 @@ static const grove_accumulator_functions sum_of_weights_functions = {
 
 GROVE_CLASS(sum_of_weights) = {
     GROVE_CLASS_HEAD(sum_of_weights),
-    .doc =
-        "Sum of the weights of visibilities that count in an image.\nThose of Stokes "
-        "parameters that are imaged together, as dirty_image and grid weigh them: of I, 4 / (1 / "
-        "W_XX + 1 / W_YY) for each time, baseline and channel, of IQUV, or functions of matrix "
-        "terms, 8 / (1 / W_XX + 1 / W_XY + 1 / W_YX + 1 / W_YY). A sample with one of these "
-        "correlations flagged does not count. Baselines that are not numbers, or longer than the "
-        "antennas "
-        "are apart or max_uvw, do not count; a sum of 0 is an error.",
+    .doc = "Sum of the weights of visibilities that count in an image.\nFor Stokes parameters that "
+           "are imaged together, as dirty_image and grid weight them: for I, 4 / (1 / W_XX + 1 / "
+           "W_YY) for each time, baseline and channel; for IQUV, or functions of matrix terms, 8 / "
+           "(1 / W_XX + 1 / W_XY + 1 / W_YX + 1 / W_YY). A sample with one of these correlations "
+           "flagged does not count. Baselines that are not numbers, or longer than the antennas "
+           "are apart or max_uvw, do not count; a sum of 0 is an error.",
     .output_doc = "a number, double precision; with bands one for each, along freq",
     .group = "images",
     .inputs = inputs,

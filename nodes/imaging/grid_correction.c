@@ -23,7 +23,7 @@ static const grove_option options[] = {
     {"pad", GROVE_BOOL, "true",
      "of an image: with zeros around it; false: planes of its pixels alone, for pad"},
     {"method", GROVE_CHOICE, "w_stack",
-     "w_stack: planes of grid and degrid, also with functions; idg: those of method=idg",
+     "w_stack: planes of grid and degrid, also with functions; idg: planes of method=idg",
      .choices = "w_stack idg"},
     IMAGE_STAGE_IDG_OPTIONS,
     {0},
@@ -46,9 +46,9 @@ static int check_image(const grove_node *node, const grove_gridder_plan *plan)
         if (image.size[d] != plan->image.size[d] ||
             fabs(image.cell[d] - plan->image.cell[d]) > 1e-6 * image.cell[d] ||
             fabs(image.centre[d] - plan->image.centre[d]) > 1e-3 * image.cell[d])
-            code = grove_node_fail(node, GROVE_SHAPE,
-                                   "the image's pixels are not those of the options size, cell "
-                                   "and centre");
+            code = grove_node_fail(
+                node, GROVE_SHAPE,
+                "the image's pixels do not match the options size, cell and centre");
     return code;
 }
 
@@ -83,7 +83,7 @@ static int choose_plan(const grove_node *node, grove_gridder_plan *plan)
                            : grove_node_given(node, "layers")        ? "layers"
                            : grove_node_choice(node, "w_tiles") != 0 ? "w_tiles"
                                                                      : NULL;
-        return only ? grove_node_fail_option(node, only, "goes with method=idg only")
+        return only ? grove_node_fail_option(node, only, "requires method=idg")
                     : image_stage_plan(node, obs, false, plan);
     }
     code = image_stage_plan_idg(node, obs, &idg);
@@ -355,11 +355,10 @@ GROVE_CLASS(grid_correction) = {
     GROVE_CLASS_HEAD(grid_correction),
     .doc = "The stage between transforms of planes and an image, in either direction.\nPlanes "
            "(w_plane, m, l) are cut to the pixels of the image, if crop has not done that, "
-           "multiplied by exp(+2 pi i w (n - "
-           "1)), added up, and divided by the kernel's transform in u, v and w: their real part is "
-           "the image, of each element of a vector such as Stokes parameters. An image (m, l) "
-           "becomes such planes by the adjoint, with zeros around it. "
-           "The options are those of grid.",
+           "multiplied by exp(+2 pi i w (n - 1)), added up, and divided by the kernel's transform "
+           "in u, v and w: their real part is the image, of each element of a vector such as "
+           "Stokes parameters. An image (m, l) becomes such planes by the adjoint, with zeros "
+           "around it. The options are the same as for grid.",
     .output_doc = "a real image (m, l), or complex planes (w_plane, m, l), of as many elements",
     .group = "images",
     .inputs = inputs,

@@ -14,7 +14,7 @@ int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g)
     if (!g->is_idg)
         return image_stage_plan(node, obs, g->functions >= 0, &g->plan);
     if (g->exact)
-        return grove_node_fail_option(node, "exact", "goes with method=w_stack only");
+        return grove_node_fail_option(node, "exact", "requires method=w_stack");
     int code = image_stage_plan_idg(node, obs, &g->idg);
     if (code)
         return code;

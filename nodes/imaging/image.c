@@ -24,10 +24,10 @@ static const grove_input inputs[] = {
 
 static const grove_option options[] = {
     {"to", GROVE_TEXT, NULL,
-     "the file: .fits, or a picture, .png or .svg; to=none drops the action"},
-    {"overwrite", GROVE_BOOL, "false", "replace a file that exists under that name"},
+     "the file: .fits, or a picture, .png or .svg; to=none removes the action"},
+    {"overwrite", GROVE_BOOL, "false", "replace an existing file with this name"},
     {"unit", GROVE_TEXT, "\"\"",
-     "what the numbers are, such as Jy/beam; \"\": the value's own unit"},
+     "unit of the numbers, such as Jy/beam; \"\": the value's own unit"},
     {"beam", GROVE_VALUE_ANGLE, "none",
      "the restoring beam: full widths at half maximum along both axes, and position angle, north "
      "through east, rad; NaN: none; of a cube maybe one for each channel, in a table BEAMS",
@@ -36,7 +36,7 @@ static const grove_option options[] = {
      "Stokes parameters of the elements, of I, Q, U, V, evenly spaced; \"\": the first ones"},
     {"frequency", GROVE_FREQUENCY, "none",
      "of an image without an axis freq, Hz; none: the mean of obs.freq"},
-    {"name", GROVE_TEXT, "\"\"", "of the field: the card OBJECT, and in pictures"},
+    {"name", GROVE_TEXT, "\"\"", "name of the field: the card OBJECT, and in pictures"},
     {0},
 };
 
@@ -89,7 +89,7 @@ static int check_beam(const grove_node *node, bool *of_channels)
             return grove_node_fail_option(
                 node, "beam", "varies with %s, and the image does not; %s", axes[d]->name,
                 axes[d]->kind == GROVE_AXIS_FREQ
-                    ? "that of the mean over the bands would do: fit_beam(mean(psf, over=freq))"
+                    ? "use the beam of the mean over the bands: fit_beam(mean(psf, over=freq))"
                     : "take a part of it");
     }
     return 0;
@@ -363,16 +363,15 @@ static const grove_action_functions functions = {
 
 GROVE_CLASS(image) = {
     GROVE_CLASS_HEAD(image),
-    .doc =
-        "Writes an image of the sky as a FITS file, or as a picture.\n"
-        "The axes l (east) and m (north) have direction cosines of the pixels' centres about the "
-        "phase centre of obs, evenly spaced. FITS has them in SIN projection, RA falling with "
-        "the column, J2000; numbers in single or double precision, as they come; flagged ones "
-        "NaN. A third axis is the frequency, with the width of the channels, or for an image "
-        "without an axis freq that of all of obs (evenly spaced, TOPOCENT); the last one is "
-        "STOKES. HISTORY says what made the file. Pictures have a colour bar, l and m in angles, "
-        "the beam in a corner, a chart for each Stokes parameter, and the mean over channels. "
-        "What was there before stays until the run ends well.",
+    .doc = "Writes an image of the sky as a FITS file, or as a picture.\nThe axes l (east) and m "
+           "(north) have direction cosines of the pixels' centres about the phase centre of obs, "
+           "evenly spaced. FITS has them in SIN projection, RA falling with the column, J2000; "
+           "numbers in single or double precision, as they come; flagged ones NaN. A third axis is "
+           "the frequency, with the width of the channels, or for an image without an axis freq "
+           "the band of obs (evenly spaced, TOPOCENT); the last one is STOKES. HISTORY has the "
+           "tree that made the file. Pictures have a colour bar, l and m in angles, the beam in a "
+           "corner, a chart for each Stokes parameter, and the mean over channels. An existing "
+           "file is unchanged until the run ends successfully.",
     .output_doc = "an action: runs when the tree runs",
     .group = "actions",
     .inputs = inputs,

@@ -7,8 +7,7 @@
 /* clang-format off */
 #define IMAGE_BANDS_OPTION                                                                         \
     {"bands", GROVE_INTEGER, "none",                                                               \
-     "images of so many bands, along an axis freq: each has as many channels as the others, or "   \
-     "one more; the number of channels makes an image of each; none: one image of all"}
+     "number of bands, each with an image, along an axis freq: all have the same number of channels, or one more; the number of channels makes an image of each channel; none: one image of all"}
 /* clang-format on */
 
 typedef struct {

@@ -82,7 +82,7 @@ int image_convolve_fetch(const grove_call *call, const image_convolving *by,
     void *more = malloc(bytes);
     int code = more ? grove_call_fetch(call, more, d->grids, bytes)
                     : grove_node_fail(call->node, GROVE_NO_MEMORY,
-                                      "not enough memory for what the device has made");
+                                      "not enough memory for the results of the device");
 
     for (size_t i = 0; i < count && !code; i++)
         if (by->plan.double_precision)

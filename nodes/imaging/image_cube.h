@@ -8,8 +8,7 @@
 /* clang-format off */
 #define IMAGE_INTERPOLATE_OPTION                                                                   \
     {"interpolate", GROVE_CHOICE, "nearest",                                                       \
-     "along the frequency of a cube that has not the channels of obs; beyond its ends, its last "  \
-     "plane",                                                                                      \
+     "along the frequency of a cube that does not have the channels of obs; beyond its ends, its last plane",                                                                                      \
      .choices = "nearest linear"}
 /* clang-format on */
 

@@ -45,7 +45,7 @@ static int fetch_and_add(const grove_call *call, void *to, const void *from, uin
     void *more = malloc(bytes);
     int code = more ? grove_call_fetch(call, more, from, bytes)
                     : grove_node_fail(call->node, GROVE_NO_MEMORY,
-                                      "not enough memory for what the device has made");
+                                      "not enough memory for the results of the device");
 
     for (size_t i = 0; i < count && !code; i++)
         if (call->double_precision)

@@ -29,10 +29,10 @@ int image_functions_n(const grove_node *node, const grove_gridder_image *image, 
     for (int k = 0; k < 9; k++) {
         const double l = at[0][k % 3], m = at[1][k / 3];
         if (l * l + m * m >= 1)
-            return grove_node_fail(node, GROVE_INVALID,
-                                   "pixels of the image are beyond the horizon of the phase "
-                                   "centre, where functions have no value; fewer or smaller pixels "
-                                   "are not");
+            return grove_node_fail(
+                node, GROVE_INVALID,
+                "pixels of the image are beyond the horizon of the phase centre, where functions "
+                "have no value; use fewer or smaller pixels");
         least = fmin(least, grove_gridder_n_less_1(l, m));
         most = fmax(most, grove_gridder_n_less_1(l, m));
     }
@@ -121,11 +121,10 @@ static int check_described(const grove_node *node, const description *d)
 
     for (int k = 0; k < 2 && d->stage; k++)
         if (grove_node_given(node, options[k]) && grove_node_integer(node, options[k]) != made[k])
-            return grove_node_fail_option(node, options[k],
-                                          "%lld is not that of functions, which were made with "
-                                          "%lld, and say so themselves; leave it out",
-                                          (long long)grove_node_integer(node, options[k]),
-                                          (long long)made[k]);
+            return grove_node_fail_option(
+                node, options[k],
+                "%lld differs from the functions, which were made with %lld; leave it out",
+                (long long)grove_node_integer(node, options[k]), (long long)made[k]);
     return 0;
 }
 
@@ -145,15 +144,14 @@ static bool describe(const grove_node *node, const grove_axis *w, description *d
 static int fail_functions(const grove_node *node, const grove_axis *w, const grove_axis *fine)
 {
     if (!w || !fine || (w->labels && w->labels[0]))
-        return grove_node_fail_option(node, "functions",
-                                      "is not a whole value of convolution_functions, which "
-                                      "varies with %s and %s alone",
-                                      names[0], names[1]);
+        return grove_node_fail_option(
+            node, "functions",
+            "is not a whole value of convolution_functions, which varies only with %s and %s",
+            names[0], names[1]);
     return grove_node_fail_option(
         node, "functions",
-        "have %lld cells of %s and %lld of %s; these are to be a multiple of w_planes, in "
-        "ascending "
-        "order of w, and the square of support x oversampling, which the options say",
+        "have %lld cells of %s and %lld of %s; they must be a multiple of w_planes, in ascending "
+        "order of w, and the square of support x oversampling, as the options give them",
         (long long)w->size, names[0], (long long)fine->size, names[1]);
 }
 
@@ -195,7 +193,7 @@ int image_functions_check(const grove_node *node, int input, const grove_gridder
     if (!are_even(w, d.planes))
         return grove_node_fail_option(node, "functions",
                                       "have w_function %g, %g ... for the planes of a function; "
-                                      "these are evenly spaced from 0 on, wavelengths",
+                                      "they must be evenly spaced from 0 on, in wavelengths",
                                       w->centre[0], w->centre[1]);
     const int64_t support = side / (d.oversampling + (d.linear ? 1 : 0));
     if (support > plan->grid[0] || support > plan->grid[1])

@@ -43,14 +43,14 @@ int image_functions_check_flags(const grove_node *node, const grove_array *const
     {"functions",                                                                                  \
      GROVE_VALUE_NUMBER,                                                                           \
      "none",                                                                                       \
-     "convolution_functions, by which w and beams enter; the other stages then have "              \
+     "convolution_functions, which contain w and beams; the other stages then have "               \
      "w_terms=false; none: the kernel and planes of the other stages",                             \
      .handing = GROVE_AS_COMPLEX,                                                                  \
      .shapes = GROVE_SCALAR},                                                                      \
         {"mueller",                                                                                \
          GROVE_VALUE_NUMBER,                                                                       \
          "none",                                                                                   \
-         "of functions of your own: for each correlation of a visibility, and each image, the "    \
+         "for functions of your own: for each correlation of a visibility, and each image, the "   \
          "images fastest, the number of a function, from 0, or -1: none; none: as "                \
          "convolution_functions has made them",                                                    \
          .handing = GROVE_AS_DOUBLE,                                                               \
@@ -60,7 +60,7 @@ int image_functions_check_flags(const grove_node *node, const grove_array *const
          GROVE_VALUE_NUMBER,                                                                       \
          "none",                                                                                   \
          "the same for visibilities with w < 0, whose conjugates are gridded: functions of "       \
-         "conjugate elements; none: those of mueller",                                             \
+         "conjugate elements; none: as mueller",                                                   \
          .handing = GROVE_AS_DOUBLE,                                                               \
          .shapes = GROVE_SCALAR | GROVE_VECTOR,                                                    \
          .linear = GROVE_SELECTOR},                                                                \
@@ -74,9 +74,9 @@ int image_functions_check_flags(const grove_node *node, const grove_array *const
          .vector = 2,                                                                              \
          .linear = GROVE_SELECTOR},                                                                \
         {"oversampling", GROVE_INTEGER, "none",                                                    \
-         "of functions that do not say it, such as those of a table"},                             \
+         "for functions without this information, such as from a table"},                          \
     {                                                                                              \
-        "w_planes", GROVE_INTEGER, "none", "of each of such functions; none: 1"                    \
+        "w_planes", GROVE_INTEGER, "none", "for each of such functions; none: 1"                   \
     }
 
 /* Numbers of a tile, 0 where they do not vary: doubles from one cell to the next. NULL: none. */

@@ -1,9 +1,9 @@
 /* An image's value as a FITS image: axes, order, coordinates. */
 #include "nodes/imaging/image.h"
 
-#include "util.h"
 #include "facts.h"
 #include "nodes/common/form.h"
+#include "util.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -59,9 +59,9 @@ static const char *advise_bands(const grove_node *node)
     double step;
 
     return channels && channels->centre && is_even(channels, &step)
-               ? ", as that of a FITS image is; bands of as many channels each would be"
-               : ", as that of a FITS image is, nor are the channels; write one image for each, "
-                 "such as that of select(x, axis=freq, index=0)";
+               ? ", as a FITS image requires; bands with equal numbers of channels would be"
+               : ", as a FITS image requires, nor are the channels; write one image for each, such "
+                 "as select(x, axis=freq, index=0)";
 }
 
 /* The step of evenly spaced coordinates, and the index of 0. */
@@ -244,9 +244,8 @@ int image_describe(const grove_node *node, image_layout *layout, grove_image *im
     for (int k = 0; k < 3; k++)
         image->beam[k] = image->position[k] = image->time[k % 2] = NAN;
     if (!centre)
-        return grove_node_fail_option(node, "obs",
-                                      "of which observation is not said; write obs=... with the "
-                                      "name of one");
+        return grove_node_fail_option(
+            node, "obs", "its observation is not given; write obs=... with the name of one");
     int code = find_axes(node, layout, axis);
     code = code ? code : place(node, axis[layout->l], axis[layout->m], layout, image);
     code = code ? code : take_stokes(node, obs, image);

@@ -171,15 +171,15 @@ static int check_options(const grove_node *node, const image_method *m, bool aw)
 
     for (int k = 0; k < OF_IDG; k++)
         if (is_given(node, of_idg[k]))
-            return grove_node_fail_option(node, of_idg[k], "goes with method=idg only");
+            return grove_node_fail_option(node, of_idg[k], "requires method=idg");
     if (aw && m && m->only)
-        return grove_node_fail_option(node, m->only, "goes with method=w_stack only");
+        return grove_node_fail_option(node, m->only, "requires method=w_stack");
     for (int k = 0; k < count && !aw; k++)
         if (grove_node_written(node, names[k]) &&
             (grove_node_input(node, names[k]) >= 0
                  ? grove_node_input_form(node, grove_node_input(node, names[k])) != NULL
                  : grove_node_given(node, names[k])))
-            return grove_node_fail_option(node, names[k], "goes with method=aw only");
+            return grove_node_fail_option(node, names[k], "requires method=aw");
     return 0;
 }
 
@@ -199,11 +199,11 @@ static bool has_alike(const grove_node *node)
 static int check_idg(const grove_node *node, const image_method *m)
 {
     if (m->only)
-        return grove_node_fail_option(node, m->only, "goes with method=w_stack only");
+        return grove_node_fail_option(node, m->only, "requires method=w_stack");
     for (int k = 0; k < OF_AW; k++)
         if (is_written(node, of_aw[k]))
-            return grove_node_fail_option(node, of_aw[k], "goes with method=aw only");
-    return has_alike(node) ? grove_node_fail_option(node, "alike", "goes with method=aw only") : 0;
+            return grove_node_fail_option(node, of_aw[k], "requires method=aw");
+    return has_alike(node) ? grove_node_fail_option(node, "alike", "requires method=aw") : 0;
 }
 
 /* Whether auto may take image-domain gridding: no option is given that only one method has. */
@@ -336,11 +336,12 @@ int image_method_of_stage(const grove_node *node, bool *aw)
 
     *aw = false;
     if (functions && choice == W_STACK)
-        return grove_node_fail_option(node, "method", "w_stack goes without functions");
+        return grove_node_fail_option(node, "method", "w_stack is not possible with functions");
     if (functions && choice == IDG)
-        return grove_node_fail_option(node, "method", "idg goes without functions");
+        return grove_node_fail_option(node, "method", "idg is not possible with functions");
     if (functions && jones_of(node))
-        return grove_node_fail_option(node, "jones", "goes without functions, which have it");
+        return grove_node_fail_option(node, "jones",
+                                      "is not possible with functions, which contain it");
     *aw = !functions && (choice == AW || (choice == AUTO && jones_of(node)));
     return choice == IDG ? 0 : check_options(node, NULL, *aw);
 }

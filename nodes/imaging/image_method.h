@@ -9,28 +9,26 @@
 /* clang-format off */
 #define IMAGE_METHOD_OPTIONS                                                                       \
     {"method", GROVE_CHOICE, "auto",                                                               \
-     "w_stack: improved w-stacking; aw: convolution_functions, of w and of jones; idg: "           \
-     "image-domain gridding; auto: what is estimated to take least time, with jones aw or idg, "   \
-     "in grid and degrid aw",                                                                      \
+     "w_stack: improved w-stacking; aw: convolution_functions, of w and of jones; idg: image-domain gridding; auto: the method with the shortest estimated time; with jones aw or idg, in grid and degrid aw",                                                                      \
      .choices = "auto w_stack aw idg"},                                                            \
     IMAGE_STAGE_IDG_OPTIONS,                                                                \
     {"jones", GROVE_VALUE, "none",                                                                 \
      "a Jones term of each direction of a sky_grid, and maybe of each station, time and channel, " \
      "E in place of E[p], through which the sky is seen; none: without one",                       \
      .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES, .own_axes = true},                        \
-    {"support", GROVE_INTEGER, "none", "of method=aw: as of convolution_functions"},               \
-    {"times", GROVE_INTEGER, "1", "of method=aw and idg: so many times in a row share a term"},         \
-    {"channels", GROVE_INTEGER, "1", "of method=aw and idg: the same of channels"},                        \
-    {"samples", GROVE_CHOICE, "none", "of method=aw: as of convolution_functions",                 \
+    {"support", GROVE_INTEGER, "none", "for method=aw: as of convolution_functions"},               \
+    {"times", GROVE_INTEGER, "1", "for method=aw and idg: number of successive times that share a term"},         \
+    {"channels", GROVE_INTEGER, "1", "for method=aw and idg: the same for channels"},                        \
+    {"samples", GROVE_CHOICE, "none", "for method=aw: as of convolution_functions",                 \
      .choices = "nearest linear"}
 /* Of classes that have them not for functions that are given, and have room for one more value. */
 #define IMAGE_METHOD_OPTIONS_ALONE                                                                 \
     {"alike", GROVE_VALUE, "none",                                                                 \
-     "of method=aw: a number for each station; those with the same one have the same jones",       \
+     "for method=aw: a number for each station; stations with the same number have the same jones",       \
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_SCALAR, .linear = GROVE_SELECTOR,                 \
      .own_axes = true},                                                                            \
-    {"oversampling", GROVE_INTEGER, "none", "of method=aw: as of convolution_functions"},          \
-    {"w_planes", GROVE_INTEGER, "none", "of method=aw: as of convolution_functions"}
+    {"oversampling", GROVE_INTEGER, "none", "for method=aw: as of convolution_functions"},          \
+    {"w_planes", GROVE_INTEGER, "none", "for method=aw: as of convolution_functions"}
 /* clang-format on */
 
 /* The options and the data. */

@@ -20,8 +20,8 @@ static const grove_input inputs[] = {
 static const grove_option options[] = {
     {"file", GROVE_FILE, NULL, "the FITS file"},
     {"size", GROVE_INTEGER, "none",
-     "pixels a side; none: those of the file, or as many as hold its field"},
-    {"cell", GROVE_ANGLE, "none", "side of a pixel, rad; none: that of the file"},
+     "pixels along each side; none: as in the file, or as many as its field requires"},
+    {"cell", GROVE_ANGLE, "none", "side of a pixel, rad; none: as in the file"},
     {0},
 };
 
@@ -272,7 +272,8 @@ static int regrid(grove_node *node, model *m)
         grove_node_warn(node, "%s: %.4g of %.4g Jy are outside the %lld x %lld pixels",
                         grove_node_text(node, "file"), lost * m->scale, all * m->scale,
                         (long long)m->grid.columns, (long long)m->grid.rows);
-    grove_node_note(node, "%s is put on %lld x %lld pixels of %.4g arcsec about the phase centre",
+    grove_node_note(node,
+                    "%s is regridded to %lld x %lld pixels of %.4g arcsec about the phase centre",
                     grove_node_text(node, "file"), (long long)m->grid.columns,
                     (long long)m->grid.rows, m->grid.cell_l * 648000 / acos(-1));
     free(image->pixels);
@@ -354,12 +355,12 @@ static void compare_bands(grove_node *node, const grove_image *image, const grov
     if (wanted[0] <= FAR * own[1] && own[0] <= FAR * wanted[1])
         return;
     const char *obs = grove_node_name(grove_node_object(node, "obs"));
-    char *text = grove_format(
-        "%s is of %.6g to %.6g MHz, channels of '%s' are of %.6g to %.6g MHz, and its fluxes are "
-        "taken as they are; %s.value * (%s.freq / %.6gMHz)^-0.7 has those of each channel, by a "
-        "spectrum",
-        grove_node_text(node, "file"), own[0] / 1e6, own[1] / 1e6, obs, wanted[0] / 1e6,
-        wanted[1] / 1e6, grove_node_name(node), obs, (own[0] + own[1]) / 2e6);
+    char *text = grove_format("%s is for %.6g to %.6g MHz, channels of '%s' are at %.6g to %.6g "
+                              "MHz, and its fluxes are used unchanged; %s.value * (%s.freq / "
+                              "%.6gMHz)^-0.7 scales them to each channel, by a spectrum",
+                              grove_node_text(node, "file"), own[0] / 1e6, own[1] / 1e6, obs,
+                              wanted[0] / 1e6, wanted[1] / 1e6, grove_node_name(node), obs,
+                              (own[0] + own[1]) / 2e6);
     grove_node_add_property(node, "far(value)", text);
     free(text);
 }
@@ -376,7 +377,7 @@ static int open_model(grove_node *node)
     grove_node_set_user(node, m);
     if (!centre)
         code = grove_node_fail_option(
-            node, "obs", "of which observation is not said; write obs=... with the name of one");
+            node, "obs", "its observation is not given; write obs=... with the name of one");
     else if (!(m->image = grove_image_read(path, NULL, 0, error)))
         code = report_errors(node, "file", error);
     grove_error_free(error);
@@ -450,20 +451,19 @@ static void close_model(grove_node *node)
 GROVE_CLASS(image_model) = {
     GROVE_CLASS_HEAD(image_model),
     .doc =
-        "A model of the sky from a FITS image or cube: the flux of each pixel.\n"
-        "The image is in SIN projection, in ICRS or FK5 (J2000), in Jy/pixel, or in Jy/beam with "
-        "its beam (then divided by the beam's area in pixels). One about the phase centre of obs, "
-        "with square pixels along l and m, either way, is used as it is. Any other one (about "
-        "another centre, or about a pole with another right ascension, "
-        "rotated, with pixels of another size), or with size or cell, is put on size x size pixels "
-        "about the phase centre: each pixel is cut into parts no larger than a third of a new one, "
-        "and each part is shared out among the four pixels around it by bilinear weights, so that "
-        "fluxes and centres of gravity stay. Of a cube, channels are an axis freq, that of obs "
-        "where frequencies and widths agree; several Stokes parameters, I, Q, U, V, are a vector. "
-        "Pixels that are not numbers are 0, with a warning. Another one is given where "
-        "visibilities are made of it at frequencies that are more than a tenth off those of the "
-        "file, and it is "
-        "not multiplied by a spectrum, such as (obs.freq / 5GHz)^-0.7.",
+        "A model of the sky from a FITS image or cube: the flux of each pixel.\nThe image is in "
+        "SIN projection, in ICRS or FK5 (J2000), in Jy/pixel, or in Jy/beam with its beam (then "
+        "divided by the beam's area in pixels). One about the phase centre of obs, with square "
+        "pixels along l and m, either way, is used unchanged. Any other image (about another "
+        "centre, or about a pole with another right ascension, rotated, with pixels of another "
+        "size), or one with size or cell, is regridded to size x size pixels about the phase "
+        "centre: each pixel is cut into parts no larger than a third of a new one, and each part "
+        "is divided among the four pixels around it by bilinear weights, so that fluxes and "
+        "centres of gravity are conserved. The channels of a cube are an axis freq, the axis of "
+        "obs where frequencies and widths agree; several Stokes parameters, I, Q, U, V, are a "
+        "vector. Pixels that are not numbers are 0, with a warning. There is also a warning where "
+        "visibilities are made of the model at frequencies that differ by more than a tenth from "
+        "the file, and it is not multiplied by a spectrum, such as (obs.freq / 5GHz)^-0.7.",
     .output_doc = "an object: members value (Jy), l and m, of a cube freq (Hz)",
     .group = "data",
     .inputs = inputs,

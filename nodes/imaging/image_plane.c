@@ -56,8 +56,8 @@ static int read_cells(const grove_node *node, double longest, grove_gridder_imag
 
     if (!count && !(longest > 0))
         return grove_node_fail_option(node, "cell",
-                                      "must be given: without the antennas' positions there is no "
-                                      "longest baseline to choose it by");
+                                      "must be given: its default requires the antennas' "
+                                      "positions, for the longest baseline");
     if (count > 2)
         return grove_node_fail_option(node, "cell", "is one angle, or two: along l and along m");
     if (count && !grove_unit_equal(grove_node_list_unit(node, "cell"), GROVE_UNIT_ANGLE))
@@ -93,7 +93,7 @@ static int read_centre(const grove_node *node, const grove_node *obs, grove_grid
     double cosine = sin(to[1]) * sin(pointing[1]) + cos(to[1]) * cos(pointing[1]) * cos(ra);
     if (cosine <= 0)
         return grove_node_fail_option(node, "centre",
-                                      "lies 90 degrees or more from the phase centre");
+                                      "is 90 degrees or more from the phase centre");
     image->centre[0] = cos(to[1]) * sin(ra);
     image->centre[1] = sin(to[1]) * cos(pointing[1]) - cos(to[1]) * sin(pointing[1]) * cos(ra);
     return 0;
@@ -122,7 +122,7 @@ void image_plane_check_cells(const grove_node *node, double max_u, double max_v,
     if (most[worst] * image->cell[worst] > 0.5)
         grove_node_warn(node,
                         "pixels of %.3g arcsec are too large for baselines of %.3g wavelengths, "
-                        "whose fringes they do not resolve; cell=%.2garcsec would do",
+                        "whose fringes they do not resolve; cell=%.2garcsec is small enough",
                         image->cell[worst] * arcsec, most[worst],
                         0.25 / fmax(most[0], most[1]) * arcsec);
 }
@@ -155,10 +155,10 @@ int image_plane_of_input(const grove_node *node, int input, grove_gridder_image 
     for (int d = 0; d < 2; d++) {
         const grove_axis *axis = grove_node_input_axis(node, input, grove_axis_kind(names[d]));
         if (!axis)
-            return grove_node_fail(node, GROVE_SHAPE,
-                                   "it wants an image, which varies with l and m; this value does "
-                                   "not vary with %s",
-                                   names[d]);
+            return grove_node_fail(
+                node, GROVE_SHAPE,
+                "it requires an image, which varies with l and m; this value does not vary with %s",
+                names[d]);
         bool good = axis->centre && axis->width;
         image->size[d] = axis->size;
         image->cell[d] = good ? axis->width[0] : 0;
@@ -180,10 +180,10 @@ static int check_one(const grove_node *node, int k)
     const grove_axis *axes[GROVE_MAX_AXES];
 
     return grove_node_input_axes(node, k, axes)
-               ? grove_node_fail_option(node, "max_uvw",
-                                        "varies with %s; it is one value for all visibilities: "
-                                        "max(..., over=%s)",
-                                        axes[0]->name, axes[0]->name)
+               ? grove_node_fail_option(
+                     node, "max_uvw",
+                     "varies with %s; it must be one value for all visibilities: max(..., over=%s)",
+                     axes[0]->name, axes[0]->name)
                : 0;
 }
 

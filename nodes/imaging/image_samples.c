@@ -371,11 +371,11 @@ void image_samples_consume_axes(grove_node *node)
 int image_samples_none(const grove_node *node, int64_t outside, const char *limit)
 {
     if (outside)
-        return grove_node_fail(node, GROVE_INVALID,
-                               "there is nothing to image: the baselines of %lld visibilities are "
-                               "not numbers, or longer than %s, and no others are left; a larger "
-                               "max_uvw takes longer ones",
-                               (long long)outside, limit);
+        return grove_node_fail(
+            node, GROVE_INVALID,
+            "there is nothing to image: the baselines of %lld visibilities are not numbers, or "
+            "longer than %s, and no others are left; a larger max_uvw includes longer ones",
+            (long long)outside, limit);
     return grove_node_fail(node, GROVE_INVALID,
                            "there is nothing to image: all visibilities are flagged, have no "
                            "weight, or are not numbers");

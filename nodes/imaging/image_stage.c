@@ -36,7 +36,7 @@ int image_stage_longest(const grove_node *node, const grove_node *obs, double lo
 
 const char *image_stage_limit(const grove_node *node)
 {
-    return grove_node_given(node, "max_uvw") ? "max_uvw" : "the antennas are apart";
+    return grove_node_given(node, "max_uvw") ? "max_uvw" : "the largest distance between antennas";
 }
 
 int image_stage_read(const grove_node *node, const grove_node *obs, bool flat,
@@ -57,9 +57,9 @@ int image_stage_read(const grove_node *node, const grove_node *obs, bool flat,
     if (code)
         return code;
     if (!(longest[0] > 0))
-        return grove_node_fail(node, GROVE_INVALID,
-                               "the observation has no antennas' positions, by which the planes "
-                               "are chosen; give max_uvw");
+        return grove_node_fail(
+            node, GROVE_INVALID,
+            "the observation has no antennas' positions, which determine the planes; give max_uvw");
     return image_plane_read(node, obs, image_longest_baseline(obs), true, image);
 }
 
@@ -104,7 +104,7 @@ static int compare(const grove_node *node, const char *theirs, const char *own)
     const int name = (int)strcspn(own + first, "=");
     return grove_node_fail(node, GROVE_SHAPE,
                            "its input was made with %.*s, but this stage has %.*s: the %.*s "
-                           "differ%s; give all stages the same ones",
+                           "differ%s; give all stages the same options",
                            (int)strcspn(theirs + first, " "), theirs + first,
                            (int)strcspn(own + first, " "), own + first, name, own + first,
                            strncmp(own + first, "kernels", 7) && strncmp(own + first, "max_uvw", 7)
@@ -191,15 +191,14 @@ int image_stage_check(const grove_node *node, int input, const grove_gridder_pla
         good = good && axis && axis->size == plan->grid[d] && axis->width &&
                fabs(axis->width[0] - step) <= 1e-6 * step;
     }
-    return good
-               ? 0
-               : grove_node_fail(node, GROVE_SHAPE,
-                                 "its input is not of %lld planes (w_plane) of %lld x %lld cells "
-                                 "(%s, %s), as the options size, cell, centre, epsilon and w_terms "
-                                 "choose them; give all stages the same ones",
-                                 (long long)plan->planes, (long long)plan->grid[0],
-                                 (long long)plan->grid[1], image_stage_names[stage][0],
-                                 image_stage_names[stage][1]);
+    return good ? 0
+                : grove_node_fail(node, GROVE_SHAPE,
+                                  "its input is not of %lld planes (w_plane) of %lld x %lld cells "
+                                  "(%s, %s), as the options size, cell, centre, epsilon and "
+                                  "w_terms choose them; give all stages the same options",
+                                  (long long)plan->planes, (long long)plan->grid[0],
+                                  (long long)plan->grid[1], image_stage_names[stage][0],
+                                  image_stage_names[stage][1]);
 }
 
 /* ---- arrays ---- */

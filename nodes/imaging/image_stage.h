@@ -16,22 +16,19 @@
     IMAGE_STAGE_MAX_UVW
 #define IMAGE_STAGE_MAX_UVW                                                                        \
     {"max_uvw", GROVE_NUMBER_LIST, "none",                                                         \
-     "the largest absolute values of u, v and w, m, or one for all: visibilities beyond are left "  \
-     "out; none: as far as the antennas are apart"}
+     "the largest absolute values of u, v and w, m, or one for all: visibilities beyond them are left out; none: the largest distance between antennas"}
 #define IMAGE_STAGE_IDG_OPTIONS                                                                    \
     {"subgrid", GROVE_INTEGER, "none",                                                             \
-     "of method=idg: pixels of a subgrid along each side, 16, 24, 32, 40, 48 or 64; none: those "  \
-     "that take the least time for epsilon"},                                                      \
-    {"layers", GROVE_INTEGER, "none", "of method=idg: w-layers; none: the same"},                  \
+     "for method=idg: pixels of a subgrid along each side, 16, 24, 32, 40, 48 or 64; none: the fastest choice for epsilon"},                                                      \
+    {"layers", GROVE_INTEGER, "none", "for method=idg: w-layers; none: the fastest choice for epsilon"},                  \
     {"w_tiles", GROVE_CHOICE, "auto",                                                              \
-     "of method=idg: yes: w-layers are those of tiles of the grid, in place of planes; auto: what "  \
-     "takes less time", .choices = "auto yes no"}
+     "for method=idg: yes: tiles of the grid have their own w-layers, in place of planes; auto: the faster choice", .choices = "auto yes no"}
 /* clang-format on */
 
 /* The largest |u|, |v| and |w|, wavelengths at the highest frequency, by max_uvw or the antennas'
  * positions; 0: not known. 0, or a code with a message. */
 int image_stage_longest(const grove_node *node, const grove_node *obs, double longest[3]);
-/* The limit beyond which baselines do not count, for a message: "the antennas are apart". */
+/* The limit beyond which baselines do not count, for a message: "max_uvw". */
 const char *image_stage_limit(const grove_node *node);
 
 /* The image and the bounds that the options give; `flat`: without w, regardless of w_terms. 0, or a

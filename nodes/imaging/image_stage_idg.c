@@ -17,8 +17,8 @@ static int read_wanted(const grove_node *node, grove_idg_wanted *wanted)
     for (int k = 0; k < 6; k++)
         known = known || side == sides[k];
     if (!known)
-        return grove_node_fail_option(node, "subgrid", "%lld is none of 16, 24, 32, 40, 48 and 64",
-                                      (long long)side);
+        return grove_node_fail_option(
+            node, "subgrid", "%lld is not one of 16, 24, 32, 40, 48 and 64", (long long)side);
     wanted->side = (int)side;
     if (!grove_node_given(node, "layers"))
         return 0;

@@ -68,8 +68,8 @@ static int check_lacks(const grove_node *node, const grove_form *form, bool circ
 
     if (form->shape == GROVE_SCALAR && lacks & 9 && (lacks & 9) != 9)
         grove_node_warn(node,
-                        "the image of Stokes I is %s alone, since the data have nothing else: "
-                        "polarized sources have another flux in it",
+                        "the image of Stokes I is made of %s only, since the data have no other "
+                        "correlations: polarized sources have another flux in it",
                         names[circular][lacks & 1 ? 3 : 0]);
     for (int k = 0; k < 4 && form->shape == GROVE_MATRIX; k++)
         if (lacks & stokes->used & 1 << k)

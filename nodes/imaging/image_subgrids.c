@@ -137,6 +137,6 @@ void image_subgrids_warn_beyond(const grove_node *node, const grove_idg_plan *pl
     if (beyond)
         grove_node_warn(node,
                         "%lld visibilities have w beyond the layers, which reach to %.4g "
-                        "wavelengths, %s; a larger max_uvw makes layers for them",
+                        "wavelengths, %s; a larger max_uvw gives layers for them",
                         (long long)beyond, plan->grid.bounds.max_w, become);
 }

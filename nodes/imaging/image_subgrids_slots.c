@@ -12,7 +12,7 @@
 static int no_memory(const grove_call *call)
 {
     return grove_node_fail(call->node, GROVE_NO_MEMORY,
-                           "not enough memory for what the device has made");
+                           "not enough memory for the results of the device");
 }
 
 /* ---- w-tiles ---- */

@@ -31,8 +31,8 @@ static int check_axes(const grove_node *node, const image_terms *t)
         if (!good)
             return grove_node_fail_option(
                 node, "jones",
-                "varies with %s; it is of directions l and m, as of sky_grid, and may vary with "
-                "times, stations and channels of %s: give it as E, without p or q",
+                "varies with %s; it must vary with directions l and m, as of sky_grid, and may "
+                "vary with times, stations and channels of %s: give it as E, without p or q",
                 axes[d]->name, grove_node_name(obs));
     }
     return 0;
@@ -50,9 +50,9 @@ static int check_cover(const grove_node *node, const image_terms *t,
                        raster->centre[raster->size - 1] < high - half || raster->size < 2))
             return grove_node_fail_option(
                 node, "jones",
-                "it does not cover the image: along %s its pixels reach from %.6g to %.6g, those "
-                "of the image from %.6g to %.6g; a sky_grid with a larger size or cell, about the "
-                "same centre, does",
+                "it does not cover the image: along %s its pixels reach from %.6g to %.6g, the "
+                "pixels of the image from %.6g to %.6g; use a sky_grid with a larger size or cell "
+                "and the same centre",
                 image_terms_axes[d], raster->centre[0], raster->centre[raster->size - 1], low,
                 high);
     }

@@ -28,7 +28,7 @@ int image_functions_check_none(const grove_node *node)
 
     for (int k = 0; k < 5; k++)
         if (grove_node_given(node, names[k]))
-            return grove_node_fail_option(node, names[k], "goes with functions only");
+            return grove_node_fail_option(node, names[k], "requires functions");
     return 0;
 }
 
@@ -48,7 +48,7 @@ static int fail_flagged(const grove_node *node, const char *option)
 {
     return grove_node_fail_option(node, option,
                                   "has flagged numbers, such as cells of a table that are empty or "
-                                  "nan; all of them are to be finite");
+                                  "nan; all of them must be finite");
 }
 
 int image_functions_check_given(grove_node *node, int own, bool of_data, image_mueller *m,
@@ -60,30 +60,27 @@ int image_functions_check_given(grove_node *node, int own, bool of_data, image_m
     if (grove_node_input_form(node, grove_node_input(node, "functions"))->flags)
         return fail_flagged(node, "functions");
     if (!mueller && conjugate)
-        return grove_node_fail_option(node, "mueller_conjugate", "goes with mueller only");
+        return grove_node_fail_option(node, "mueller_conjugate", "requires mueller");
     if (!mueller && functions->functions > 1 && m->shape == 1 &&
         image_mueller_functions(m) != functions->functions)
-        return grove_node_fail_option(node, "mueller",
-                                      "is wanted: there are %lld functions, which do not say what "
-                                      "they are for",
-                                      (long long)functions->functions);
+        return grove_node_fail_option(
+            node, "mueller", "must be given: there are %lld functions whose use is not known",
+            (long long)functions->functions);
     if (!mueller)
         return 0;
     if (own > 4)
-        return grove_node_fail(node, GROVE_SHAPE,
-                               "its input has %d numbers for each cell; with functions it takes 1 "
-                               "to 4 images",
-                               own);
+        return grove_node_fail(
+            node, GROVE_SHAPE,
+            "its input has %d numbers for each cell; with functions it may have 1 to 4 images",
+            own);
     if (elements % own || other > 4 || (!of_data && other == 3))
-        return grove_node_fail_option(node, "mueller",
-                                      "has %d numbers; it takes one for each of %s and each of %d "
-                                      "%s",
-                                      elements,
-                                      of_data ? "1 to 4 images" : "1, 2 or 4 correlations", own,
-                                      of_data ? "correlations" : "images");
+        return grove_node_fail_option(
+            node, "mueller", "has %d numbers; it must have one for each of %s and each of %d %s",
+            elements, of_data ? "1 to 4 images" : "1, 2 or 4 correlations", own,
+            of_data ? "correlations" : "images");
     if (conjugate && elements_of(conjugate) != elements)
         return grove_node_fail_option(node, "mueller_conjugate",
-                                      "has %d numbers, and mueller %d; both have the same",
+                                      "has %d numbers, but mueller has %d; both must have the same",
                                       elements_of(conjugate), elements);
     image_mueller_free(m);
     *m = (image_mueller){.shape = 1,
@@ -119,7 +116,7 @@ int image_functions_check_finite(const grove_node *node, const grove_convolution
                 return grove_node_fail_option(
                     node, "functions",
                     "have %g%+gi at cell %lld of w_function and %lld of fine, counted from 0; they "
-                    "are finite, and 0 where they have no part",
+                    "must be finite, and 0 where they have no part",
                     re, im, (long long)k, (long long)i);
         }
     return 0;
@@ -168,8 +165,8 @@ static int fail_index(const grove_node *node, int way, double number, int elemen
                       int64_t functions)
 {
     return grove_node_fail_option(node, image_use_names[way],
-                                  "correlation %d of image %d has %g, which is no function: they "
-                                  "have whole numbers from 0 to %lld, and -1 is none",
+                                  "correlation %d of image %d has %g, which is not a function: "
+                                  "functions have whole numbers from 0 to %lld, and -1 means none",
                                   element / images, element % images, number,
                                   (long long)functions - 1);
 }
@@ -224,7 +221,7 @@ static int read_index(const grove_node *node, const image_mueller *m, int64_t fu
     if (!code && cells[0] * cells[1] * cells[2] == 1 && is_empty(use->index, size))
         code = grove_node_fail_option(node, image_use_names[0],
                                       "is -1, no function, for each correlation and image; at "
-                                      "least one is a number from 0 to %lld",
+                                      "least one must be a number from 0 to %lld",
                                       (long long)functions - 1);
     for (int64_t k = 0; k < part->times * part->baselines; k++)
         row[k] = (int32_t)(((k / part->baselines) % cells[0] * cells[1] +
@@ -251,7 +248,7 @@ static int read_gradient(const grove_node *node, const grove_convolution_plan *f
                              row % part->baselines * n->baseline + i % part->channels * n->freq;
         for (int d = 0; d < 2; d++) {
             if (!isfinite(from[d]))
-                return grove_node_fail_option(node, "gradient", "%g is no direction cosine",
+                return grove_node_fail_option(node, "gradient", "%g is not a direction cosine",
                                               from[d]);
             *to++ = from[d] / functions->scale[d];
         }

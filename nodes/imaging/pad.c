@@ -45,7 +45,7 @@ static int read_size(const grove_node *node, const grove_axis *const axis[2], bo
         size[d] = (int64_t)n;
         if (pads ? size[d] < axis[d]->size : size[d] > axis[d]->size)
             return grove_node_fail_option(
-                node, "size", "%lld is %s than the %lld cells along %s; %s does that",
+                node, "size", "%lld is %s than the %lld cells along %s; use %s for that",
                 (long long)size[d], pads ? "less" : "more", (long long)axis[d]->size, axis[d]->name,
                 pads ? "crop" : "pad");
     }
@@ -97,7 +97,7 @@ static int find_axes(const grove_node *node, window *w, const grove_axis *axis[2
         if (axis[0] && axis[1])
             return 0;
     }
-    return grove_node_fail(node, GROVE_SHAPE, "it wants a value over m and l, or over v and u");
+    return grove_node_fail(node, GROVE_SHAPE, "it requires a value over m and l, or over v and u");
 }
 
 static int check(grove_node *node, bool pads)
@@ -235,11 +235,10 @@ static int device(const grove_call *call)
 
 GROVE_CLASS(crop) = {
     GROVE_CLASS_HEAD(crop),
-    .doc =
-        "The middle of an image (m, l), or of a uv grid (v, u).\nPixels keep their coordinates: of "
-        "an image about the phase centre it is what an image of that size shows, and its FITS file "
-        "has the same pixels on the sky. The adjoint of pad. Of the transforms of a grid's planes "
-        "(w_plane, m, l) it keeps what grid_correction needs.",
+    .doc = "The middle of an image (m, l), or of a uv grid (v, u).\nPixels keep their coordinates: "
+           "for an image about the phase centre the result equals an image of that size, and its "
+           "FITS file has the same pixels on the sky. The adjoint of pad. From the transforms of a "
+           "grid's planes (w_plane, m, l) it keeps the cells that grid_correction needs.",
     .output_doc = "the same with fewer cells along these two axes",
     .group = "images",
     .inputs = inputs,

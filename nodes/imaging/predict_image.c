@@ -37,13 +37,12 @@ static const grove_option options[] = {
     {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"},
     {"exact", GROVE_BOOL, "false",
      "true: the same bits for any tiles, memory and number of threads: in double precision, plane "
-     "by plane, on the CPU; it takes several times as long"},
+     "by plane, on the CPU; this takes several times as long"},
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
     {"max_uvw", GROVE_VALUE_LENGTH, "max(abs(obs.uvw), over=[time, baseline])",
-     "the largest absolute values of u, v and w of all visibilities, m; not given: those of uvw, "
-     "as "
-     "far as the antennas are apart",
+     "the largest absolute values of u, v and w of all visibilities, m; not given: the values of "
+     "uvw, but not more than the largest distance between antennas",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
     {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE,
      .linear = GROVE_SELECTOR},
@@ -65,7 +64,7 @@ static int check_numbers(const grove_node *node, predictor *p)
         if (axes[k]->kind != p->kind[0] && axes[k]->kind != p->kind[1] && axes[k] != p->cube.axis)
             return grove_node_fail(
                 node, GROVE_SHAPE,
-                "the image varies with %s, too; it is to vary with l, m and maybe freq",
+                "the image varies with %s, too; it must vary only with l, m and maybe freq",
                 axes[k]->name);
     p->cube.planes = p->cube.axis ? (int)p->cube.axis->size : 1;
     p->cube.same = p->cube.axis && p->cube.axis == freq;
@@ -230,7 +229,7 @@ static void stop(const grove_node *node, void *run)
                         "%lld visibilities have baselines that are not numbers, or longer than "
                         "%s; they are 0",
                         (long long)p->outside.samples,
-                        of->longest > 0 ? "the antennas are apart" : "max_uvw");
+                        of->longest > 0 ? "the largest distance between antennas" : "max_uvw");
     prediction_free_devices(p);
     for (int k = 0; k < p->plane_count; k++)
         grove_gridder_free(p->planes[k].gridder);
@@ -482,9 +481,8 @@ GROVE_CLASS(predict_image) = {
     .doc = "Visibilities of an image: sum over pixels of B exp(-2 pi i nu/c (u l + v m + w (n - "
            "1))).\nImproved w-stacking, the adjoint of dirty_image. Pixels count as point sources: "
            "there is no factor 1/n. Smearing is not included. A cube (freq, m, l) has an image for "
-           "each "
-           "channel of obs, or at other frequencies, which channels are given by the nearest or by "
-           "linear interpolation; such planes are kept all together.",
+           "each channel of obs, or at other frequencies, of which a channel uses the nearest or a "
+           "linear interpolation; all such planes are kept in memory together.",
     .output_doc = "a complex matrix per time, baseline and channel, in the unit of the image",
     .group = "images",
     .inputs = inputs,

@@ -34,13 +34,12 @@ static int check_horizon(const grove_node *node, const raster *r)
         far[d] = fmax(fabs(cosine_of(r, d, 0)), fabs(cosine_of(r, d, r->image.size[d] - 1)));
     if (far[0] * far[0] + far[1] * far[1] < 1)
         return 0;
-    return grove_node_fail_option(node, "size",
-                                  "the corners of %lld x %lld pixels of %.4g x %.4g rad are beyond "
-                                  "the horizon of the phase centre (l^2 + m^2 = %.4g); fewer or "
-                                  "smaller pixels are not",
-                                  (long long)r->image.size[0], (long long)r->image.size[1],
-                                  r->image.cell[0], r->image.cell[1],
-                                  far[0] * far[0] + far[1] * far[1]);
+    return grove_node_fail_option(
+        node, "size",
+        "the corners of %lld x %lld pixels of %.4g x %.4g rad are beyond the horizon of the phase "
+        "centre (l^2 + m^2 = %.4g); use fewer or smaller pixels",
+        (long long)r->image.size[0], (long long)r->image.size[1], r->image.cell[0],
+        r->image.cell[1], far[0] * far[0] + far[1] * far[1]);
 }
 
 static int add_axis(grove_node *node, const raster *r, int d, const char *name)
@@ -128,9 +127,9 @@ GROVE_CLASS(sky_grid) = {
     GROVE_CLASS_HEAD(sky_grid),
     .doc = "The directions of an image's pixels, in place of a sky's sources.\nJones terms towards "
            "them are images: beam_airy(sky_grid(obs, size=256, cell=4arcsec), obs) varies with m "
-           "and l, and meets dirty images of the same size, cell and centre. Pixels are evenly "
-           "spaced in direction cosines about the phase centre (SIN projection), and all of them "
-           "are above its horizon.",
+           "and l, and can be multiplied by dirty images of the same size, cell and centre. Pixels "
+           "are evenly spaced in direction cosines about the phase centre (SIN projection), and "
+           "all of them are above its horizon.",
     .output_doc = "a sky of pixels: member radec",
     .group = "data",
     .inputs = inputs,

@@ -21,13 +21,13 @@ static const grove_option options[] = {
      "weights of the visibilities, as of dirty_image; none: the set's own, or 1",
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},
     {"data", GROVE_VALUE, "none",
-     "visibilities, of which only the flags count; none: those of the set, if there are some",
+     "visibilities; only their flags count; none: the visibilities of the set, if there are any",
      .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX, .linear = GROVE_SELECTOR},
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
     {"exact", GROVE_BOOL, "false",
      "true: the same bits for any tiles: weights are rounded, to 2^-52 of the sum of all, with one "
-     "more walk over them"},
+     "more pass over them"},
     {0},
 };
 
@@ -185,13 +185,11 @@ static const grove_accumulator_functions functions = {
 
 GROVE_CLASS(uv_density) = {
     GROVE_CLASS_HEAD(uv_density),
-    .doc =
-        "The sum of the weights of visibilities in each cell of the plane of u and v.\nCells are "
-        "1 / (size cell) wide, as those of an image's transform. A visibility at (u, v) counts at "
-        "(-u, -v), too, but in the cell of u = v = 0 once: rows are those of v >= 0. Of several "
-        "correlations it counts with its weight in an image of Stokes I, "
-        "4 / (1 / W_XX + 1 / W_YY), and not where XX or YY is flagged, whatever Stokes parameters "
-        "are imaged.",
+    .doc = "The sum of the weights of visibilities in each cell of the plane of u and v.\nCells "
+           "are 1 / (size cell) wide, as in an image's transform. A visibility at (u, v) counts at "
+           "(-u, -v), too, but in the cell of u = v = 0 once: rows have v >= 0. With several "
+           "correlations it counts with its weight in an image of Stokes I, 4 / (1 / W_XX + 1 / "
+           "W_YY), and not where XX or YY is flagged, whatever Stokes parameters are imaged.",
     .output_doc = "a real number per cell (v, u), in the unit of the weights",
     .group = "images",
     .inputs = inputs,

@@ -19,16 +19,15 @@ static const grove_input inputs[] = {
 };
 static const grove_option options[] = {
     {"kind", GROVE_CHOICE, "briggs",
-     "natural: the weights as they are; uniform: divided by their sum in the cell of the plane of "
-     "u "
+     "natural: the weights unchanged; uniform: divided by their sum in the cell of the plane of u "
      "and v; briggs: between the two, by robust",
      "natural uniform briggs"},
-    {"robust", GROVE_NUMBER, "0", "of briggs, from -2, nearly uniform, to 2, nearly natural"},
+    {"robust", GROVE_NUMBER, "0", "for briggs, from -2, nearly uniform, to 2, nearly natural"},
     {"taper", GROVE_ANGLE, "none",
      "full width at half maximum of a Gaussian that images are smoothed with, rad"},
     {"size", GROVE_NUMBER_LIST, "none",
      "pixels of the image, along each side, or [along l, along m]: their field gives the size of "
-     "cells; must be given but for natural weights"},
+     "cells; must be given except for natural weights"},
     {"cell", GROVE_NUMBER_LIST, "none", "angle of a pixel, rad, as of dirty_image"},
     {"weights", GROVE_VALUE, "none",
      "the weights to start from, one for each element or for all of a cell; none: the set's own, "
@@ -36,16 +35,15 @@ static const grove_option options[] = {
      "1",
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},
     {"data", GROVE_VALUE, "none",
-     "visibilities, of which flagged ones do not count in the sums; none: those of the set, if "
-     "there "
-     "are some",
+     "visibilities; flagged ones do not count in the sums; none: the visibilities of the set, if "
+     "there are any",
      .shapes = GROVE_JONES, .handing = GROVE_AS_FLAGS, .linear = GROVE_SELECTOR},
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
     {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE,
      .linear = GROVE_SELECTOR},
     {"exact", GROVE_BOOL, "false",
-     "true: of uniform and briggs the same bits for any tiles, with one more walk over the "
+     "true: with uniform and briggs the same bits for any tiles, with one more pass over the "
      "weights"},
     {0},
 };
@@ -262,9 +260,8 @@ GROVE_CLASS(weighting) = {
     GROVE_CLASS_HEAD(weighting),
     .doc =
         "Weights of visibilities for an image: natural, uniform or Briggs', with a taper.\nCells "
-        "and sums are those of uv_density. Briggs: w / (1 + W f^2) with f^2 = (5 10^-robust)^2 / "
-        "(sum W^2 / sum w), W being the sum of the weights in the visibility's cell (Briggs "
-        "1995).",
+        "and sums are as of uv_density. Briggs: w / (1 + W f^2) with f^2 = (5 10^-robust)^2 / (sum "
+        "W^2 / sum w), W being the sum of the weights in the visibility's cell (Briggs 1995).",
     .output_doc =
         "weights per time, baseline and channel, a number for each that the set's weights "
         "have",

@@ -20,10 +20,10 @@ static const grove_option options[] = {
      "effective diameters of the dishes, m; used where fwhm is not given",
      .handing = GROVE_AS_DOUBLE},
     {"fwhm", GROVE_VALUE_ANGLE, "none",
-     "full width at half maximum of the power pattern, rad, as it is at each frequency",
+     "full width at half maximum of the power pattern, rad, at each frequency",
      .handing = GROVE_AS_DOUBLE},
     {"factor", GROVE_NUMBER, "1.029",
-     "with diameter, fwhm = factor c / (nu D); 1.029 is that of uniform illumination"},
+     "with diameter, fwhm = factor c / (nu D); 1.029 is for uniform illumination"},
     {0},
 };
 
@@ -38,7 +38,7 @@ static int check(grove_node *node)
     if (!grove_node_input_form(node, fwhm))
         return dish_check(node);
     if (grove_node_input_constant(node, fwhm, &number) && !(number > 0))
-        return grove_node_fail_option(node, "fwhm", "%g rad is no width", number);
+        return grove_node_fail_option(node, "fwhm", "%g rad is not a width", number);
     grove_node_drop_input(node, grove_node_input(node, "diameter"));
     grove_node_drop_input(node, grove_node_input(node, "freq"));
     return 0;

@@ -24,8 +24,8 @@ static inline int dish_check(const grove_node *node)
     for (int64_t p = 0; diameter && station && p < station->size; p++)
         if (!(diameter[p] > 0)) {
             grove_node_warn(node,
-                            "station %s has no diameter in its observation; an option such as "
-                            "diameter=25m says it",
+                            "station %s has no diameter in its observation; give an option such as "
+                            "diameter=25m",
                             station->labels ? station->labels[p] : "");
             break;
         }

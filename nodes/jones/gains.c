@@ -54,7 +54,7 @@ static int check(grove_node *node)
                          .kind = grove_node_choice(node, "kind")};
 
     if (!(gains.period > 0))
-        return grove_node_fail_option(node, "period", "%g s is no period", gains.period);
+        return grove_node_fail_option(node, "period", "%g s is not a period", gains.period);
     if (gains.kind == GROVE_GAINS_CONSTANT)
         grove_node_drop_input(node, time);
     grove_node_set_state(node, &gains, sizeof(gains));
@@ -65,11 +65,10 @@ static int check(grove_node *node)
 GROVE_CLASS(gains) = {
     GROVE_CLASS_HEAD(gains),
     .doc = "Errors of the stations' receivers, for simulations: the same for the same seed, "
-           "whatever else changes.\n"
-           "exp(amplitude a + i phase b), where a and b differ by station and receptor. constant: "
-           "standard normal numbers; sine: sines of the given period with random phases; "
-           "random_walk: Brownian motions from 0 at the first time, of variance 1 after one "
-           "period. Leakage (jones=matrix) is amplitude (a + i b).",
+           "regardless of other changes.\nexp(amplitude a + i phase b), where a and b differ by "
+           "station and receptor. constant: standard normal numbers; sine: sines of the given "
+           "period with random phases; random_walk: Brownian motions from 0 at the first time, of "
+           "variance 1 after one period. Leakage (jones=matrix) is amplitude (a + i b).",
     .output_doc = "a complex scalar, diagonal or matrix per station, and time unless constant, "
                   "without unit; near 1",
     .group = "Jones terms",

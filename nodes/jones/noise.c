@@ -51,13 +51,11 @@ static int check(grove_node *node)
 
 GROVE_CLASS(noise) = {
     GROVE_CLASS_HEAD(noise),
-    .doc =
-        "Thermal noise of the receivers, for simulations: complex Gaussian, independent in "
-        "every correlation.\n"
-        "The same for the same seed whatever else changes. With sefd, real and imaginary part "
-        "each have the standard deviation sefd / sqrt(2 channel_width interval) (Thompson, "
-        "Moran & Swenson, eq. 6.50). EXPOSURE of a set is not read: where data are taken in less "
-        "than the interval, give that time as interval.",
+    .doc = "Thermal noise of the receivers, for simulations: complex Gaussian, independent in "
+           "every correlation.\nThe same for the same seed, regardless of other changes. With "
+           "sefd, real and imaginary part each have the standard deviation sefd / sqrt(2 "
+           "channel_width interval) (Thompson, Moran & Swenson, eq. 6.50). EXPOSURE of a set is "
+           "not read: where data are taken in less than the interval, give that time as interval.",
     .output_doc = "a complex matrix per time, baseline and channel, Jy",
     .group = "Jones terms",
     .inputs = inputs,

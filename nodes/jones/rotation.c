@@ -21,7 +21,7 @@ static int check(grove_node *node)
         if (!feed || *feed == 0)
             continue;
         grove_node_warn(
-            node, "it turns linear feeds, but those of '%s' are circular, which turn in phase",
+            node, "it turns linear feeds, but the feeds of '%s' are circular, which turn in phase",
             grove_node_name(axes[i]->owner));
         break;
     }

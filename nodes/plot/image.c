@@ -155,7 +155,7 @@ static int plan_gridder(image *i, const grove_set *set, const double largest[3],
                                          .polarisations = 1};
 
     return grove_gridder_plan_choose(&pixels, &bounds, epsilon, &i->plan)
-               ? grove_fail(set->error, GROVE_INVALID, "no image of cells of %g rad can be made",
+               ? grove_fail(set->error, GROVE_INVALID, "no image can be made of cells of %g rad",
                             i->cell)
                : 0;
 }
@@ -173,8 +173,7 @@ static int choose_grid(image *i, grove_set *set, const grove_picture *picture)
     i->cell = picture->cell;
     if (i->size < 2 || i->size > LARGEST)
         return grove_fail(set->error, GROVE_INVALID,
-                          "an image of %lld pixels a side; it can have "
-                          "2 to %d",
+                          "an image of %lld pixels along each side; it can have 2 to %d",
                           (long long)i->size, LARGEST);
     code = grove_set_walk(set, GROVE_SET_UVW, widen, largest);
     for (int64_t k = 0; k < set->layout->channels; k++)

@@ -50,7 +50,7 @@ grove_density *grove_density_new(grove_box box, double scale, double diameter, g
         grove_try_alloc((size_t)density->columns * (size_t)density->rows, sizeof *density->cover);
     if (density->cover)
         return density;
-    grove_fail(error, GROVE_NO_MEMORY, "a picture of %d x %d pixels: memory is short",
+    grove_fail(error, GROVE_NO_MEMORY, "a picture of %d x %d pixels: not enough memory",
                density->columns, density->rows);
     free(density);
     return NULL;
@@ -111,7 +111,7 @@ int grove_density_draw(grove_density *density, grove_canvas *canvas, grove_colou
     if (image)
         grove_canvas_image(canvas, box, image, density->columns, density->rows);
     else
-        code = grove_fail(error, GROVE_NO_MEMORY, "a picture of %d x %d pixels: memory is short",
+        code = grove_fail(error, GROVE_NO_MEMORY, "a picture of %d x %d pixels: not enough memory",
                           density->columns, density->rows);
     free(image);
     free(density->cover);
@@ -207,7 +207,7 @@ int grove_raster_draw(const grove_raster *raster, const grove_scale *range, grov
     grove_colour table[GROVE_MAP_SIZE];
 
     if (!image)
-        return grove_fail(error, GROVE_NO_MEMORY, "an image of %zu x %zu pixels: memory is short",
+        return grove_fail(error, GROVE_NO_MEMORY, "an image of %zu x %zu pixels: not enough memory",
                           columns, rows);
     grove_map_table(raster->map, table);
     for (size_t r = 0; r < rows; r++)

@@ -202,7 +202,7 @@ static int check_options(const char *path, const grove_picture *p, data_kind kin
         int of = options[k].of;
         if (!options[k].given || of & 1 << kind)
             continue;
-        return grove_fail(error, GROVE_INVALID, "%s: --%s is for %s%s%s%s, and this is %s", path,
+        return grove_fail(error, GROVE_INVALID, "%s: --%s is for %s%s%s%s, but this is %s", path,
                           options[k].name, of & OF_SETS ? "Measurement Sets" : "",
                           of & OF_SETS && of & OF_TABLES ? " and " : "",
                           of & OF_TABLES ? "solution tables" : "",
@@ -360,10 +360,10 @@ int grove_picture_draw(const char *path, const char *const *folders, const grove
         code = grove_path_fail(path, error);
     code = code ? code : check_options(path, picture, kind, error);
     if (!code && grove_path_is_same(path, to))
-        code = grove_fail(error, GROVE_INVALID,
-                          "%s: is read here (%s), and is never replaced; "
-                          "give another place",
-                          to, path);
+        code = grove_fail(
+            error, GROVE_INVALID,
+            "%s: is an input of this run (%s), which is never replaced; choose another path", to,
+            path);
     code = code ? code : grove_output_check(to, picture->overwrite, error);
     if (code)
         return code;

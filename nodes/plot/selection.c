@@ -96,7 +96,7 @@ static int no_station(const grove_set *set, const char *word)
     int code = near ? grove_fail(set->error, GROVE_INVALID,
                                  "%s: has no station %s; did you mean %s?", set->path, word, near)
                     : grove_fail(set->error, GROVE_INVALID,
-                                 "%s: has no station %s; --baselines wants names or numbers of "
+                                 "%s: has no station %s; --baselines must be names or numbers of "
                                  "stations (0 to %d), such as 0-1,2",
                                  set->path, word, layout->station_count - 1);
     free(names);
@@ -160,12 +160,11 @@ int grove_set_choose_baselines(grove_set *set, const char *list)
         set->chosen[b] = layout->antenna1[b] != layout->antenna2[b];
         set->chosen_count += set->chosen[b];
     }
-    return set->chosen_count
-               ? 0
-               : grove_fail(set->error, GROVE_INVALID,
-                            "%s: has only autocorrelations, which are drawn where --baselines "
-                            "names them: 0-0",
-                            set->path);
+    return set->chosen_count ? 0
+                             : grove_fail(set->error, GROVE_INVALID,
+                                          "%s: has only autocorrelations, which are drawn only if "
+                                          "--baselines names them: 0-0",
+                                          set->path);
 }
 
 char *grove_set_baseline_name(const grove_set *set, int64_t baseline)

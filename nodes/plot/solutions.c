@@ -174,7 +174,7 @@ static int choose_table(grove_solutions *s, const char *quantity, const char *wi
     int code = 0;
     if (count)
         grove_warn_at(s->error, NULL,
-                      "%s: %d tables have this: %s; drawn is the first; --dataset names another",
+                      "%s: %d tables have this: %s; the first is drawn; --dataset names another",
                       s->path, count, list);
     else
         code = grove_fail(s->error, GROVE_INVALID, "%s: has no table %s%s%s%s; it has %s", s->path,
@@ -205,10 +205,10 @@ static int choose_direction(grove_solutions *s, const char *name)
     for (int64_t k = 0; k < of->size && k < 16; k++)
         grove_text_add(&list, "%s%s", k ? ", " : "", of->label[k]);
     if (of->size > 1)
-        grove_warn_at(s->error, NULL,
-                      "%s: %s has %lld directions: %s%s; drawn is the first; --direction names "
-                      "another",
-                      s->path, s->where, (long long)of->size, list.at, of->size > 16 ? " ..." : "");
+        grove_warn_at(
+            s->error, NULL,
+            "%s: %s has %lld directions: %s%s; the first is drawn; --direction names another",
+            s->path, s->where, (long long)of->size, list.at, of->size > 16 ? " ..." : "");
     free(list.at);
     return 0;
 }

@@ -38,8 +38,8 @@ std::terminate_handler terminate_before;
             throw;
     } catch (const AipsError &fault) {
         grove_log(GROVE_LOG_ERROR,
-                  "a table cannot be closed: %s; what this run writes is not put in place, and "
-                  "grove recover SET removes what it has left",
+                  "a table cannot be closed: %s; the outputs of this run are discarded, and grove "
+                  "recover SET removes the files that it has left",
                   grove::one_line(fault.what()).c_str());
         _exit(1);
     } catch (...) {
@@ -102,7 +102,7 @@ int check_block(const grove_ms *ms, const grove_ms_block *block, grove_error *er
         block->baselines < 0 || block->first_baseline + block->baselines > all->baselines ||
         block->first_channel < 0 || block->channels < 0 ||
         block->first_channel + block->channels > all->channels)
-        return grove_fail(error, GROVE_INTERNAL, "%s: a block outside of the set was asked for",
+        return grove_fail(error, GROVE_INTERNAL, "%s: a block outside the set was requested",
                           ms->path.c_str());
     return 0;
 }
@@ -172,7 +172,7 @@ void read_field(const Table &table, int64_t field, grove_ms_layout *layout)
     if (grove::moves(fields, field))
         throw AipsError("the phase centre of field " + std::to_string(field) +
                         " moves: PHASE_DIR changes with time, or EPHEMERIS_ID names an ephemeris; "
-                        "only fixed ones are understood");
+                        "only fixed ones are supported");
     const double radian = grove::unit_of(fields, "PHASE_DIR", "rad");
     layout->phase_centre[0] = radian * centre.data()[0];
     layout->phase_centre[1] = radian * centre.data()[1];
@@ -184,7 +184,7 @@ void read_field(const Table &table, int64_t field, grove_ms_layout *layout)
     std::string frame = MDirection::showType(measure.data()[0].getRef().getType());
     if (frame != "J2000" && frame != "ICRS")
         throw AipsError("the phase centre of field " + std::to_string(field) + " is in " + frame +
-                        "; only J2000 and ICRS are understood");
+                        "; only J2000 and ICRS are supported");
 }
 
 // The frame of frequencies: the column's, or the row's. Programs write REST when they ignore
@@ -280,7 +280,7 @@ void read_polarization(const grove_ms *ms, const std::vector<grove::description>
     Vector<Int> codes(ArrayColumn<Int>(polarizations, "CORR_TYPE")(rownr_t(layout->polarization)));
     if (codes.size() < 1 || codes.size() > 4)
         throw AipsError("it has " + std::to_string(codes.size()) +
-                        " correlations; 1 to 4 are understood");
+                        " correlations; 1 to 4 are supported");
     layout->correlations = int(codes.size());
     for (size_t i = 0; i < codes.size(); i++)
         layout->correlation[i] = codes[i];
@@ -413,7 +413,7 @@ void refresh(grove_ms *ms)
     if (!grove_set_rows_equal(now.rows.get(), ms->rows.get()) ||
         now.layout->channels != ms->layout->channels ||
         now.layout->correlations != ms->layout->correlations)
-        throw AipsError("another program has changed which rows and channels it has; run again");
+        throw AipsError("another program has changed its rows and channels; run again");
     ms->stale = false;
 }
 } // namespace grove

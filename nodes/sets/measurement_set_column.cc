@@ -49,7 +49,7 @@ std::string any_complex_column(const Table &table)
         if (table.tableDesc().columnDesc(name).dataType() == TpComplex &&
             table.tableDesc().columnDesc(name).isArray())
             return name;
-    throw AipsError("it has no column of visibilities whose shape a new one could take");
+    throw AipsError("it has no column of visibilities that gives a new column its shape");
 }
 
 // Calls work(row, shape) for rows whose cells in `column` have no shape yet and get one, from the
@@ -248,7 +248,7 @@ bool join_shared(grove::view *to, const std::string &name, const std::vector<boo
         return true;
     if (known)
         grove_fail(error, GROVE_INVALID,
-                   "%s: %s of its rows are being written already; let one sink do it",
+                   "%s: %s of its rows are being written already; use only one sink for them",
                    to->folder.c_str(), what);
     return false;
 }
@@ -314,13 +314,13 @@ int open_column(view *to, const std::string &column, bool whole, const std::vect
                           to->folder.c_str(), column.c_str());
     if (!exists && !whole)
         return grove_fail(error, GROVE_MISSING,
-                          "%s: has no column %s, and none can be made through a table "
-                          "that refers to it; make it there first",
+                          "%s: has no column %s, and it cannot be created through a table that "
+                          "refers to it; create it there first",
                           to->folder.c_str(), column.c_str());
     Record manager(exists ? grove::manager_of(to->original, column) : Record());
     if (exists && !is_exact(manager.asString("TYPE")))
         return grove_fail(error, GROVE_INVALID,
-                          "%s: column %s is stored by %s, which does not keep numbers as they are; "
+                          "%s: column %s is stored by %s, which does not keep numbers unchanged; "
                           "write another column",
                           to->folder.c_str(), column.c_str(), manager.asString("TYPE").c_str());
     *is_new = !exists || (whole && can_renew(to, manager));
@@ -401,8 +401,8 @@ int open_weights(view *to, bool shown, const std::vector<bool> &rows, const grov
         if (!exists && (is_mean || !shown))
             return grove_fail(error, GROVE_MISSING, "%s: has no column %s%s", path, column,
                               is_mean ? ""
-                                      : ", and none can be made through a table that refers to it; "
-                                        "make it there first");
+                                      : ", and it cannot be created through a table that refers to "
+                                        "it; create it there first");
         Record manager(exists ? manager_of(to->original, column) : Record());
         if (exists && !is_exact(manager.asString("TYPE")))
             return grove_fail(error, GROVE_INVALID,

@@ -26,7 +26,7 @@ using namespace casacore;
 namespace
 {
 const char *const unknown_version =
-    "its table.dat is older or newer than what can be written; make a copy with casacore or CASA";
+    "its table.dat has a version that cannot be written; make a copy with casacore or CASA";
 const uInt max_table = 3, max_columns = 3; // the newest versions that are known
 const rownr_t max_short = std::numeric_limits<Int>::max();
 
@@ -119,7 +119,7 @@ const table_dat::manager *table_dat::find(unsigned number) const
     for (const manager &each : managers)
         if (each.number == number)
             return &each;
-    throw AipsError("its table.dat names a storage manager that it has not");
+    throw AipsError("its table.dat names a storage manager that it does not have");
 }
 
 std::vector<std::string> table_dat::columns_of(unsigned number) const

@@ -144,8 +144,8 @@ int open_kept_flags(view *to, grove_error *error)
     const char *work = grove_record_work(to->record, folder.c_str(), prefix.c_str(), fault.get());
     if (!work)
         return grove_fail(error, grove_error_code(fault.get()),
-                          "%s; the flags that are replaced are kept in %s, if they differ: let it "
-                          "be written, or leave FLAG as it is (flags=keep)",
+                          "%s; replaced flags are kept in %s: make it writable, or leave FLAG "
+                          "unchanged (flags=keep)",
                           grove_error_message(fault.get(), 0), versions.c_str());
     to->flags_work = work;
     return 0;
@@ -193,8 +193,8 @@ int open_version(const grove::view *to, const char *wanted, version *found, grov
         return found->table.nrow() == to->rows
                    ? 0
                    : grove_fail(error, GROVE_INVALID,
-                                "%s: has flags of %llu rows, but %s has %llu: they are of another "
-                                "set, or rows were added since",
+                                "%s: has flags of %llu rows, but %s has %llu: they belong to "
+                                "another set, or rows were added since",
                                 found->table.tableName().c_str(),
                                 (unsigned long long)found->table.nrow(), to->folder.c_str(),
                                 (unsigned long long)to->rows);
@@ -217,7 +217,7 @@ void put_version(const Table &from, grove::view *to)
         Array<Bool> cell(old.isDefined(row) ? old(row) : Array<Bool>(now.shape(row), False));
         if (defined && !now.shape(row).isEqual(cell.shape()))
             throw AipsError("flags of row " + std::to_string(row) + " have another shape than in " +
-                            std::string(from.tableName()) + ": these are of another set");
+                            std::string(from.tableName()) + ": they belong to another set");
         if (defined && allEQ(now(row), cell))
             continue;
         now.put(row, cell);

@@ -28,7 +28,7 @@ int try_history(grove_ms *ms, grove_error *error, const std::function<int(grove_
     ms->history_view.reset();
     if (code == GROVE_INTERRUPTED)
         return grove_fail(error, code, "%s", grove_error_message(fault.get(), 0));
-    grove_log(GROVE_LOG_WARNING, "%s; HISTORY does not say what this run has done",
+    grove_log(GROVE_LOG_WARNING, "%s; HISTORY has no entry of this run",
               grove_error_message(fault.get(), 0));
     return 0;
 }

@@ -102,7 +102,7 @@ int check_target(grove_ms *ms, bool overwrite, grove_error *error)
     if (!grove_path_exists(path))
         return grove_path_is_link(path)
                    ? grove_fail(error, GROVE_INVALID,
-                                "%s: is a symbolic link to something that is not there", path)
+                                "%s: is a symbolic link to a file that does not exist", path)
                    : 0;
     if (!overwrite)
         return grove_fail(error, GROVE_INVALID,
@@ -174,10 +174,10 @@ int join_new(grove_ms *ms, const std::shared_ptr<grove::new_set> &made, grove_er
                           "%s: column %s is being written already; write another column", path,
                           ms->column.c_str());
     if (made->lost || made->open_columns < made->columns.size())
-        return grove_fail(error, GROVE_INTERNAL, "%s: a column more comes too late", path);
+        return grove_fail(error, GROVE_INTERNAL, "%s: it is too late for another column", path);
     if (!same_layout(ms->layout, made->layout))
         return grove_fail(error, GROVE_INVALID,
-                          "%s: is to get columns of different observations; write to another path",
+                          "%s: would get columns of different observations; write to another path",
                           path);
     ms->made = made;
     return 0;

@@ -305,7 +305,7 @@ void number_baselines(row_finder &f)
             if (p != q && !f.number[size_t(q)].empty() && number_of(f, q, p) >= 0)
                 throw AipsError("baseline " + std::to_string(std::min(p, q)) + "-" +
                                 std::to_string(std::max(p, q)) +
-                                " stands in both orders; Grove needs one order per pair");
+                                " occurs in both orders; Grove needs one order per pair");
             left.push_back(p);
             right.push_back(q);
         }
@@ -490,7 +490,7 @@ void sort_slots(row_finder &f)
             if (f.found->baseline[k] == f.found->baseline[k - 1])
                 throw AipsError("rows " + std::to_string(row_at(f, k - 1)) + " and " +
                                 std::to_string(row_at(f, k)) +
-                                " have the same time and baseline, and one interval");
+                                " have the same time, baseline and interval");
     }
 }
 

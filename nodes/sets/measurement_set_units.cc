@@ -56,7 +56,7 @@ time_scale scale_of_time(const Table &table)
     scale.atomic = type == MEpoch::TAI || type == MEpoch::TDT;
     if (!scale.atomic && type != MEpoch::UTC)
         throw AipsError("column TIME is in " + MEpoch::showType(type) +
-                        "; UTC, TAI and TT are understood");
+                        "; UTC, TAI and TT are supported");
     return scale;
 }
 

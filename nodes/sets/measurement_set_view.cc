@@ -196,7 +196,7 @@ bool is_shared(const grove::view *to, const std::string &file)
     grove_file_mark here, there;
     if (grove_file_mark_of((to->prepared() + "/" + file).c_str(), &here, nullptr) ||
         grove_file_mark_of((to->folder + "/" + file).c_str(), &there, nullptr))
-        throw AipsError(file + ": cannot be looked at");
+        throw AipsError(file + ": cannot be examined");
     return here.inode == there.inode;
 }
 
@@ -235,11 +235,10 @@ int describe(const grove::view *made, uint64_t rows, bool *renumbered, grove_err
         return code;
     Table now(made->prepared(), TableLock(TableLock::NoLocking));
     if (now.nrow() != rows)
-        return grove_fail(error, GROVE_IO,
-                          "%s: it has %llu rows, and what would replace it %llu; it is left as it "
-                          "is",
-                          made->folder.c_str(), (unsigned long long)rows,
-                          (unsigned long long)now.nrow());
+        return grove_fail(
+            error, GROVE_IO,
+            "%s: it has %llu rows, but its replacement has %llu; it is left unchanged",
+            made->folder.c_str(), (unsigned long long)rows, (unsigned long long)now.nrow());
     *renumbered = now.tableDesc().ncolumn() != made->original.tableDesc().ncolumn();
     now = Table();
     return differs ? all.write(dat_of(made->prepared()), made->folder, rows, error) : 0;

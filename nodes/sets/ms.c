@@ -1,7 +1,7 @@
 /* ms: an observation and its data from a Measurement Set. */
 #include "facts.h"
-#include "unstable/fit.h"
 #include "plugin.h"
+#include "unstable/fit.h"
 
 #include "nodes/common/observation.h"
 #include "nodes/sets/correlations.h"
@@ -33,7 +33,8 @@ static const grove_option options[] = {
      "as "
      "RR in one and LL in the other; none: the only one"},
     {"autocorrelations", GROVE_BOOL, "true",
-     "also baselines of a station with itself; false: they are neither read, computed nor written"},
+     "include baselines of a station with itself; false: they are neither read, computed nor "
+     "written"},
     {0},
 };
 
@@ -182,7 +183,7 @@ static void note_slots(grove_node *node, const grove_ms_layout *layout)
     const double cells = (double)layout->times * (double)layout->baselines;
     grove_node_note(node,
                     "%lld rows with intervals of %g to %g s make %lld slots of one time and "
-                    "interval, which hold %.3g %% of %lld baselines",
+                    "interval, which have rows for %.3g %% of %lld baselines",
                     (long long)layout->rows, least, most, (long long)layout->times,
                     100 * (double)layout->rows / cells, (long long)layout->baselines);
     if ((double)layout->rows < 0.02 * cells)
@@ -267,8 +268,8 @@ static int describe(grove_node *node, ms_state *state)
     add_unread(node, layout);
     if (layout->frequency_frame[0])
         grove_node_warn(node,
-                        "%s: its frequencies are in the frame %s, and are used as they are; what "
-                        "the telescope saw differs by about 1e-4 of them",
+                        "%s: its frequencies are in the frame %s, and are used unchanged; they "
+                        "differ by about 1e-4 from the frequencies at the telescope",
                         path, layout->frequency_frame);
     grove_node_set_lacks(node, grove_correlations_lacks(layout->correlation, layout->correlations));
     if (layout->by_baseline)
@@ -573,15 +574,14 @@ static void close_set(grove_node *node)
 GROVE_CLASS(ms) = {
     GROVE_CLASS_HEAD(ms),
     .doc =
-        "An observation read from a Measurement Set: one field and spectral window of it.\n"
-        "Rows may come in any order. Those of one time may have several intervals, as in sets that "
-        "are averaged by baselines: a cell along time is one time and interval. Visibilities that "
-        "are flagged, missing or not finite are zero and flagged. The UVW column is used as it is, "
-        "with the opposite sign: a set has u_q - "
-        "u_p. Sets with the same times, channels, or stations and baselines share these axes, so "
-        "that their values meet: a.data - b.data.",
-    .output_doc = "an observation: members as for observe, and data (with flags), weight, "
-                  "missing (flagged where the set has no row; only if it lacks some), and "
+        "An observation read from a Measurement Set: one field and spectral window of it.\nRows "
+        "may have any order. Rows of one time may have several intervals, as in sets with "
+        "baseline-dependent averaging: a cell along time is one time and interval. Visibilities "
+        "that are flagged, missing or not finite are zero and flagged. The UVW column is used with "
+        "the opposite sign: a set has u_q - u_p. Sets with the same times, channels, or stations "
+        "and baselines share these axes, so that their values can be combined: a.data - b.data.",
+    .output_doc = "an observation: members as for observe, and data (with flags), weight, missing "
+                  "(flagged where the set has no row; only if some rows are missing), and "
                   "column(\"NAME\") for each column of visibilities",
     .group = "data",
     .options = options,

@@ -53,7 +53,7 @@ int grove_set_wait(const char *path, const char *why, int *times, grove_error *e
     if (grove_interrupted())
         return grove_fail(error, GROVE_INTERRUPTED, "%s: interrupted while %s", path, why);
     if (!(*times)++)
-        grove_log(GROVE_LOG_NOTE, "%s: %s; waiting, Ctrl-C gives up", path, why);
+        grove_log(GROVE_LOG_NOTE, "%s: %s; waiting, Ctrl-C stops this", path, why);
     nanosleep(&pause, NULL);
     return 0;
 }
@@ -381,7 +381,7 @@ bool grove_set_has_record_locks(const char *table, bool says)
     if (says)
         grove_log(GROVE_LOG_WARNING,
                   "%s: this file system has no record locks (fcntl), with which casacore locks "
-                  "tables; see that no other program has the set open",
+                  "tables; make sure that no other program has the set open",
                   table);
     return has;
 }
@@ -424,11 +424,11 @@ static int recover(const char *folder, grove_record_state *done, grove_error *er
 
     if (*done == GROVE_RECORD_UNDONE && !code)
         grove_log(GROVE_LOG_NOTE,
-                  "%s: a run that died had not finished writing; everything is again as it was "
-                  "before that run",
+                  "%s: a run died before it had finished writing; everything is restored to the "
+                  "state before that run",
                   folder);
     else if (*done == GROVE_RECORD_CLEANED)
-        grove_log(GROVE_LOG_NOTE, "%s: removed what a run that died had left", folder);
+        grove_log(GROVE_LOG_NOTE, "%s: removed files that a run that died had left", folder);
     return code;
 }
 
@@ -474,7 +474,8 @@ grove_set_lock *grove_set_lock_take(const char *folder, const void *writer,
     }
     if (writer && cannot_lock(lock))
         grove_log(GROVE_LOG_WARNING,
-                  "%s: this file system has no locks; see that no other run writes there", folder);
+                  "%s: this file system has no locks; make sure that no other run writes there",
+                  folder);
     pthread_mutex_lock(&guard);
     lock->changed = changed;
     lock->user = user;

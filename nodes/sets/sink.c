@@ -28,7 +28,8 @@ typedef struct {
 } sink_run;
 
 static const grove_input inputs[] = {
-    {"visibilities", GROVE_VALUE, "what to write: any Jones cell along time, baseline and freq, Jy",
+    {"visibilities", GROVE_VALUE,
+     "visibilities to write: a scalar, diagonal or matrix along time, baseline and freq, Jy",
      .handing = GROVE_AS_SINGLE_COMPLEX, .shapes = GROVE_JONES},
     {"obs", GROVE_OBJECT, "the observation that the visibilities belong to",
      .object = "observation"},
@@ -37,26 +38,25 @@ static const grove_input inputs[] = {
 
 static const grove_option options[] = {
     {"to", GROVE_TEXT, "none",
-     "path of the Measurement Set, a new one or that of obs; when not given, that of obs; "
-     "\"null\" computes all that a set like obs's would get, and writes nothing; to=none drops the "
-     "action"},
-    {"column", GROVE_TEXT, "\"DATA\"", "column to write; a new one is made"},
+     "path of the Measurement Set, a new one or the set of obs; when not given, the set of obs; "
+     "\"null\" computes all values for such a set, and writes nothing; to=none removes the action"},
+    {"column", GROVE_TEXT, "\"DATA\"", "column to write; it is created if necessary"},
     {"mode", GROVE_CHOICE, "replace",
-     "with a column that exists: replace its content, add to it or subtract from it",
+     "with an existing column: replace its content, add to it or subtract from it",
      .choices = "replace add subtract"},
     {"flags", GROVE_CHOICE, "keep",
-     "of a set that exists: keep its FLAG, which all columns share, or write the flags of the "
+     "in an existing set: keep its FLAG, which all columns share, or write the flags of the "
      "visibilities there",
      .choices = "keep write"},
     {"overwrite", GROVE_BOOL, "false",
-     "replace a Measurement Set that exists under that name; of obs's own set, a column that the "
+     "replace an existing Measurement Set with this name; in the set of obs, a column that the "
      "tree reads"},
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw",
      "baseline coordinates for the UVW column of a new set, m", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3},
     {"weight", GROVE_VALUE, "none",
-     "weights, such as 2 * obs.channel_width * obs.interval / sefd^2; none: a new set has those of "
-     "the set that obs was read from, else 1, and a set that exists keeps its own, which all "
+     "weights, such as 2 * obs.channel_width * obs.interval / sefd^2; none: a new set has the "
+     "weights of the set that obs was read from, else 1; an existing set keeps its own, which all "
      "columns share",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_JONES},
     {0},
@@ -180,8 +180,8 @@ static int begin_new(const grove_node *node, sink_run *run, grove_error *error)
     layout->weights = given || (from && same_correlations(layout, from));
     if (from && !layout->weights)
         grove_node_warn(node,
-                        "the weights of %s are those of other correlations, and are not "
-                        "written; weight=... gives others",
+                        "the weights of %s belong to other correlations, and are not written; "
+                        "weight=... gives others",
                         path);
     run->ms = grove_ms_create(sink->path, layout, run->from, grove_node_text(node, "column"),
                               grove_node_bool(node, "overwrite"), error);
@@ -515,13 +515,12 @@ static void warn(const grove_node *node, const sink_run *run)
     const sink_state *sink = grove_node_user(node);
 
     if (run->odd)
-        grove_node_warn(node, "%lld of %lld numbers are not finite; %s", run->odd, run->numbers,
-                        !sink->existing || grove_node_choice(node, "flags")
-                            ? "they are written, and flagged"
-                        : grove_ms_has_flags_written(run->ms)
-                            ? "they are written; another sink of this run writes their flags"
-                            : "they are written, and the set's flags stay as they are; flags=write "
-                              "flags them");
+        grove_node_warn(
+            node, "%lld of %lld numbers are not finite; %s", run->odd, run->numbers,
+            !sink->existing || grove_node_choice(node, "flags") ? "they are written, and flagged"
+            : grove_ms_has_flags_written(run->ms)
+                ? "they are written; another sink of this run writes their flags"
+                : "they are written, and the set's flags are unchanged; flags=write flags them");
     if (run->numbers && !run->nonzero)
         grove_node_warn(node, "all numbers are zero or flagged");
 }
@@ -568,13 +567,13 @@ static const grove_action_functions functions = {
 GROVE_CLASS(sink) = {
     GROVE_CLASS_HEAD(sink),
     .doc =
-        "Writes visibilities into a Measurement Set: a new one, or a column of one that exists.\n"
-        "A new set is complete and appears under its name when the run ends well; a column that "
-        "exists is replaced at once at the end, so that a run that dies leaves it as it was. A "
-        "scalar stands for that number times the identity. What is not finite is flagged in a new "
+        "Writes visibilities into a Measurement Set: a new one, or a column of one that exists.\nA "
+        "new set is complete and gets its name when the run ends successfully; an existing column "
+        "is replaced in one step at the end, so that a run that dies leaves it unchanged. A scalar "
+        "is multiplied by the identity matrix. Numbers that are not finite are flagged in a new "
         "set, or with flags=write, and counted in a warning. Sinks of one run that write different "
-        "columns of one new set make it together: they need the same obs, weight, uvw, overwrite "
-        "and number of correlations; flagged is what is flagged in any of the columns.",
+        "columns of one new set create it together: they need the same obs, weight, uvw, overwrite "
+        "and number of correlations; samples that are flagged in any of the columns are flagged.",
     .output_doc = "an action: runs when the tree runs",
     .group = "actions",
     .inputs = inputs,

@@ -1,7 +1,7 @@
 /* Checks of a sink's inputs and options when the tree is built. */
 #include "facts.h"
-#include "unstable/fit.h"
 #include "nodes/sets/sink.h"
+#include "unstable/fit.h"
 
 #include "nodes/common/form.h"
 #include "nodes/sets/correlations.h"
@@ -25,11 +25,10 @@ static int check_missing(grove_node *node, const grove_axis *axis)
         return 0;
     const char *reducer = grove_node_input_reducer(node, SINK_VISIBILITIES, axis);
     if (reducer)
-        return grove_node_fail(
-            node, GROVE_SHAPE,
-            "the visibilities do not vary with %s any more, because of %s; all %lld would get the "
-            "same number",
-            axis->name, reducer, (long long)axis->size);
+        return grove_node_fail(node, GROVE_SHAPE,
+                               "the visibilities no longer vary with %s, because of %s; all %lld "
+                               "would get the same number",
+                               axis->name, reducer, (long long)axis->size);
     grove_node_warn(node, "the visibilities do not vary with %s; all %lld get the same number",
                     axis->name, (long long)axis->size);
     return 0;
@@ -77,17 +76,16 @@ static int check_units(grove_node *node)
 
     if (!grove_unit_is_none(unit) && !grove_unit_equal(unit, GROVE_UNIT_FLUX))
         return grove_node_fail(node, GROVE_SHAPE,
-                               "it writes visibilities, in Jy, and these are %s; what has a unit "
-                               "is made a number by it, as in obs.freq / 1GHz",
+                               "it writes visibilities, in Jy, but these are %s; a value divided "
+                               "by its unit is a number, as in obs.freq / 1GHz",
                                grove_unit_describe(text, unit));
     if (grove_unit_is_none(unit) && !form->flags) /* nor are they data over a model */
-        grove_node_warn(node, "it writes visibilities, in Jy, and these have no unit; is the sky "
-                              "missing? times 1Jy they are meant so");
+        grove_node_warn(node, "it writes visibilities, in Jy, but these have no unit; is the sky "
+                              "missing? If not, multiply them by 1Jy");
     if (weight.Jy != 0 && weight.Jy != -2)
-        return grove_node_fail_option(node, "weight",
-                                      "weights are 1 / sigma^2, without unit or in 1/Jy^2, and "
-                                      "these are %s",
-                                      grove_unit_describe(text, weight));
+        return grove_node_fail_option(
+            node, "weight", "weights are 1 / sigma^2, without unit or in 1/Jy^2, but these are %s",
+            grove_unit_describe(text, weight));
     return 0;
 }
 
@@ -173,11 +171,12 @@ static int check_correlations(grove_node *node)
     for (int i = 0; i < facts->correlation_count; i++) {
         const int of = 15 & ~grove_correlations_lacks(&facts->correlations[i], 1); /* 0: Stokes I */
         if (of ? lacks & of : lacks != 15 && lacks & 9)
-            return grove_node_fail(node, GROVE_SHAPE,
-                                   "the visibilities are of a set without %s, which this set has",
-                                   !of || lacks == 15 ? "correlations of this kind"
-                                   : of == 8          ? names[3]
-                                                      : names[of / 2]);
+            return grove_node_fail(
+                node, GROVE_SHAPE,
+                "the visibilities come from a set without %s, which this set has",
+                !of || lacks == 15 ? "correlations of this kind"
+                : of == 8          ? names[3]
+                                   : names[of / 2]);
     }
     return 0;
 }
@@ -265,7 +264,7 @@ static int check_column(grove_node *node, const sink_state *sink)
     if (sink->existing && read && !strcmp(column, read) && grove_node_choice(node, "mode") == 0 &&
         !grove_node_bool(node, "overwrite"))
         return grove_node_fail_option(node, "column",
-                                      "%s is what '%s' reads, and would be lost; write another "
+                                      "%s is read by '%s', and would be lost; write another "
                                       "column, or give sink overwrite=true",
                                       column, grove_node_name(obs));
     return 0;

@@ -31,7 +31,7 @@ static const grove_option options[] = {
     {"rotation_measure", GROVE_VALUE, "sky.rotation_measure", "rotation measures, rad/m^2",
      .handing = GROVE_AS_DOUBLE},
     {"rotation_reference", GROVE_VALUE, "sky.rotation_reference",
-     "squared wavelengths at which Q and U are as given, m^2; 0: those of infinite frequency",
+     "squared wavelengths at which Q and U are as given, m^2; 0: infinite frequency",
      .handing = GROVE_AS_DOUBLE},
     {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE},
     {"feed", GROVE_VALUE_NUMBER, "obs.feed", "0: linear feeds, 1: circular",

@@ -23,11 +23,10 @@ static const grove_option options[] = {
 
 GROVE_CLASS(phase) = {
     GROVE_CLASS_HEAD(phase),
-    .doc = "The phase term K of the measurement equation: the geometric delay of a station.\n"
-           "K = exp(-2 pi i nu/c (u l + v m + w (n - 1))) with the station's u, v, w; computed in "
+    .doc = "The phase term K of the measurement equation: the geometric delay of a station.\nK = "
+           "exp(-2 pi i nu/c (u l + v m + w (n - 1))) with the station's u, v, w; computed in "
            "double precision, then rounded. A sum over sources of K[s,p] * B[s] * K[s,q]^H is "
-           "turned into "
-           "predict, as one over point is.",
+           "computed by predict, like a sum over point.",
     .output_doc = "a complex number per source, time, station and channel, of absolute value 1",
     .group = "sky",
     .fused = "predict",

@@ -34,11 +34,11 @@ static int check(grove_node *node)
 
 GROVE_CLASS(point) = {
     GROVE_CLASS_HEAD(point),
-    .doc = "Visibilities of each point or Gaussian source on each baseline, without Jones terms.\n"
-           "B exp(-2 pi i nu/c (u l + v m + w (n - 1))), times the Fourier transform of a "
+    .doc = "Visibilities of each point or Gaussian source on each baseline, without Jones "
+           "terms.\nB exp(-2 pi i nu/c (u l + v m + w (n - 1))), times the Fourier transform of a "
            "Gaussian's shape, times the mean over the integration time and the channel of a phase "
            "that changes linearly (Baxter, appendix B.4). Phases are computed in double precision. "
-           "A sum over it is turned into predict, which is much faster.",
+           "A sum over it is computed by predict, which is much faster.",
     .output_doc = "a complex matrix per source, time, baseline and channel, Jy",
     .group = "sky",
     .role = GROVE_ROLE_SOURCE,

@@ -27,7 +27,7 @@ static const grove_option options[] = {
      .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES, .linear = GROVE_LINEAR},
     {"uvw_left", GROVE_VALUE_LENGTH, "obs.station_uvw[p]",
      "coordinates of station p, m, for sums by stations; baselines whose uvw is not the difference "
-     "of both stations' are summed by themselves",
+     "of both stations' coordinates are summed separately",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
     {"uvw_right", GROVE_VALUE_LENGTH, "obs.station_uvw[q]", "coordinates of station q, m",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
@@ -38,10 +38,10 @@ static const grove_option options[] = {
      .handing = GROVE_AS_FLAGS, .shapes = GROVE_ANY_SHAPE},
     {"cutoff", GROVE_NUMBER, "0",
      "fraction of a source's flux: a source may be left out of visibilities in which its shape and "
-     "smearing leave less of it; 0: none is"},
+     "smearing leave less of it; 0: no source is left out"},
     {"method", GROVE_CHOICE, "auto",
      "how the sum is taken: baseline by baseline, by products of matrices of stations by sources, "
-     "or source by source in double precision; auto: what should be the fastest",
+     "or source by source in double precision; auto: the method that should be fastest",
      "auto baselines stations plain"},
     {0},
 };
@@ -76,9 +76,8 @@ static int check_axes(grove_node *node)
                 return grove_node_fail_option(node, channels[i], "may vary with frequency only");
     for (size_t i = 0; i < sizeof(geometry) / sizeof(geometry[0]); i++)
         if (grove_node_input_axis(node, grove_node_input(node, geometry[i]), GROVE_AXIS_FREQ))
-            return grove_node_fail_option(node, geometry[i],
-                                          "may not vary with frequency; sum[s](point(...)) takes "
-                                          "it");
+            return grove_node_fail_option(
+                node, geometry[i], "may not vary with frequency; sum[s](point(...)) allows it");
     return check_sources(node);
 }
 
@@ -98,8 +97,8 @@ static const char *unfit(const grove_node *node)
     const unsigned time = 1u << GROVE_AXIS_TIME;
 
     if (varies(node, GROVE_PREDICT_BRIGHTNESS, source | freq | time))
-        return "the brightness varies with more than source, time and frequency; write what does "
-               "so by terms of stations";
+        return "the brightness varies with more than source, time and frequency; write other "
+               "dependences as terms of stations";
     if (varies(node, GROVE_PREDICT_LMN, source | time) ||
         varies(node, GROVE_PREDICT_SHAPE, source | time))
         return "directions or shapes vary with more than source and time";
@@ -164,7 +163,8 @@ static int check_cutoff(const grove_node *node)
 
     if (!(cutoff >= 0 && cutoff < 1))
         return grove_node_fail_option(
-            node, "cutoff", "%g is no fraction of a source; at least 0, less than 1", cutoff);
+            node, "cutoff", "%g is not a fraction of a source, which is at least 0 and less than 1",
+            cutoff);
     return 0;
 }
 
@@ -265,7 +265,7 @@ static void tell(grove_node *node, const grove_predict_plan *plan, const char *w
 {
     const char *isa = grove_isa_name((grove_isa)plan->isa);
     const char *how = how_phases(node, plan);
-    const char *each = sources_move(node) ? "; each time by itself: the sky varies with it" : "";
+    const char *each = sources_move(node) ? "; each time separately: the sky varies with it" : "";
 
     if (plan->way == GROVE_PREDICT_STATION)
         grove_node_note(
@@ -277,8 +277,8 @@ static void tell(grove_node *node, const grove_predict_plan *plan, const char *w
             plan->products ? "" : "; GPUs sum by baselines");
     else if (plan->way == GROVE_PREDICT_BASELINE)
         grove_node_note(node, "direct sum for baselines (%s): %s; %s%s%s%s", isa, why, how, each,
-                        plan->jones == GROVE_PREDICT_FOLDED   ? "; Jones terms of the source alone "
-                                                                "make apparent fluxes"
+                        plan->jones == GROVE_PREDICT_FOLDED
+                            ? "; Jones terms of the source only make apparent fluxes"
                         : plan->jones == GROVE_PREDICT_WITHIN ? "; Jones terms of source and "
                                                                 "station inside the sum"
                                                               : "",

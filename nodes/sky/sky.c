@@ -93,10 +93,10 @@ static grove_sky *parse(const char *text, const char *name, const char *tag, gro
         in.scan.code = grove_fail(error, GROVE_INVALID, "%s: no sources", name);
     }
     if (tag && !in.tagged && !in.scan.code) {
-        in.scan.code = grove_fail(error, GROVE_INVALID,
-                                  "%s: no source has the tag '%s'; tags are those of Tigger's "
-                                  ".lsm.html, such as dE",
-                                  name, tag);
+        in.scan.code = grove_fail(
+            error, GROVE_INVALID,
+            "%s: no source has the tag '%s'; tags are from Tigger's .lsm.html, such as dE", name,
+            tag);
     }
     if (in.scan.code) {
         grove_sky_free(in.sky);

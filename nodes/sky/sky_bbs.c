@@ -266,7 +266,7 @@ static void read_polarization(bbs *b, const row *r, grove_source *source)
             where = r->value[given(r, FRACTION) ? FRACTION : given(r, ANGLE) ? ANGLE : WAVELENGTH];
             grove_scan_fault(b->scan, where.at, where.length,
                              "RotationMeasure: missing; PolarizedFraction, PolarizationAngle and "
-                             "ReferenceWavelength go with one");
+                             "ReferenceWavelength require one");
         }
     } else if (stokes && fraction) {
         grove_scan_fault(b->scan, where.at, where.length,
@@ -278,8 +278,8 @@ static void read_polarization(bbs *b, const row *r, grove_source *source)
         double part = read_number(b, r, FRACTION, 0), angle = read_number(b, r, ANGLE, 0);
         if (!given(r, FRACTION) || !given(r, ANGLE) || read_number(b, r, WAVELENGTH, 0) != 0) {
             grove_scan_fault(b->scan, where.at, where.length,
-                             "RotationMeasure: PolarizedFraction and PolarizationAngle go "
-                             "together, at ReferenceWavelength 0");
+                             "RotationMeasure: PolarizedFraction and PolarizationAngle require "
+                             "each other, at ReferenceWavelength 0");
         }
         source->stokes[1] = source->stokes[0] * part * cos(2 * angle);
         source->stokes[2] = source->stokes[0] * part * sin(2 * angle);

@@ -12,8 +12,9 @@ static const grove_option options[] = {
     {"file", GROVE_FILE, NULL,
      "sky model in makesourcedb (BBS, DP3) text or Tigger's .lsm.html; recognised by content"},
     {"tag", GROVE_TEXT, "\"\"",
-     "of .lsm.html: patches are by this tag, such as dE: of the sources with it each cluster, or "
-     "with another value than true those of each value; all other sources are the patch others"},
+     "for .lsm.html: patches by this tag, such as dE: each cluster of sources with the tag, or, if "
+     "its value is not true, the sources with the same value; all other sources are the patch "
+     "others"},
     {"choose", GROVE_TEXT, "\"\"",
      "names of patches or sources, separated by commas: the member chosen is 1 for these"},
     {"cutoff", GROVE_FLUX, "0Jy",
@@ -167,7 +168,7 @@ static int add_patches(grove_node *node, const grove_sky *sky)
         char *member = grove_format("patch(%s)", names[i]);
         if (is_patch[i])
             code = grove_node_add_member(node, member, "source", &plain, NULL,
-                                         "1: the source is of that patch; 0: of another");
+                                         "1: the source belongs to that patch; 0: to another");
         free(member);
     }
     free(number);
@@ -354,9 +355,10 @@ static int open_sky(grove_node *node)
 
 GROVE_CLASS(sky_model) = {
     GROVE_CLASS_HEAD(sky_model),
-    .doc = "Sources from a sky model file: points and Gaussians with spectra and polarisation.\n"
-           "Where the file has patches or clusters, so has the sky; a source of none is one by "
-           "itself, of its own name, even if a patch or another source has that name.",
+    .doc =
+        "Sources from a sky model file: points and Gaussians with spectra and polarisation.\nThe "
+        "sky has the patches or clusters of the file; a source without one is a patch of its own, "
+        "with its own name, even if a patch or another source has that name.",
     .output_doc =
         "a sky model: members radec, stokes, reference_frequency, spectrum, logarithmic, "
         "rotation_measure, rotation_reference, shape, absolute_angle; with patches "

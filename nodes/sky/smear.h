@@ -24,8 +24,8 @@
         {"shape",                                                                                  \
          GROVE_VALUE_ANGLE,                                                                        \
          "shape(sky, obs)",                                                                        \
-         "full widths at half maximum and position angle of Gaussian sources, rad; with l, m, "    \
-         "n - 1 of the plane that has them (without: 0, 0, 0)",                                    \
+         "full widths at half maximum and position angle of Gaussian sources, rad; with l, m, n "  \
+         "- 1 of the plane that has them (without: 0, 0, 0)",                                      \
          .handing = GROVE_AS_DOUBLE,                                                               \
          .shapes = GROVE_VECTOR},                                                                  \
         {"uvw",                                                                                    \

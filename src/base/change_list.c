@@ -227,13 +227,13 @@ static int check_one(const grove_change_list *list, const grove_change *change, 
         ; /* the old file is restored over any other one */
     else if (!before && !after && now.inode && !is_foreign(list, change))
         code = grove_fail(error, GROVE_INVALID,
-                          "%s: has changed since a run died that wrote it; it is left as it is. To "
-                          "keep everything as it is now, remove %s",
+                          "%s: has changed since the run that wrote it died; it is not restored. "
+                          "To keep all files in their present state, remove %s",
                           target, list->work);
     else if (!before && change->before.inode && !old)
         code = grove_fail(error, GROVE_IO,
-                          "%s: what it was before a run died that wrote it is not in %s any more",
-                          target, list->work);
+                          "%s: its content before the run that died is no longer in %s", target,
+                          list->work);
     free(old);
     free(target);
     return code;
@@ -268,7 +268,7 @@ static int undo_one(const grove_change_list *list, const grove_change *change, g
     else if (is_foreign(list, change))
         (void)rmdir(target);
     if (failed)
-        code = grove_fail(error, GROVE_IO, "%s: cannot be put back: %s", target, strerror(errno));
+        code = grove_fail(error, GROVE_IO, "%s: cannot be restored: %s", target, strerror(errno));
     free(target);
     free(own);
     free(old);

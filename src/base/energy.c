@@ -143,11 +143,11 @@ char *grove_energy_missing(grove_energy *energy)
     for (int k = 0; k < energy->list.count; k++) {
         const grove_energy_counter *c = &energy->list.counter[k];
         if (c->fault)
-            grove_text_add(&text, "%s; its last part is missing in the sum\n", c->fault);
+            grove_text_add(&text, "%s; the sum does not include its last part\n", c->fault);
         else if (c->is_less)
             grove_text_add(&text,
-                           "%s: it may have begun anew more than once between two readings; the "
-                           "sum may be too small\n",
+                           "%s: it may have restarted at 0 more than once between two readings; "
+                           "the sum may be too small\n",
                            c->path ? c->path : c->name);
     }
     pthread_mutex_unlock(&energy->lock);

@@ -57,8 +57,8 @@ static bool read_file(const grove_energy_counter *counter, uint64_t *value, char
         snprintf(said, GROVE_ENERGY_SAID, "%s: %s", counter->path, strerror(errno));
     else if (!parse(line, value)) {
         char *shown = grove_shown(line, "");
-        snprintf(said, GROVE_ENERGY_SAID, "%s: '%.80s' is no number of microjoules", counter->path,
-                 shown);
+        snprintf(said, GROVE_ENERGY_SAID, "%s: '%.80s' is not a number of microjoules",
+                 counter->path, shown);
         free(shown);
     } else if (counter->range && *value > counter->range)
         snprintf(said, GROVE_ENERGY_SAID, "%s: %llu is more than max_energy_range_uj, %llu",

@@ -59,8 +59,8 @@ static int check_text(const char *path, const char *bytes, size_t length, grove_
 
     if (format)
         return grove_fail(error, GROVE_INVALID,
-                          "%s: this is a %s file, which is not supported; a text file is wanted",
-                          path, format);
+                          "%s: this is a %s file, which is not supported; give a text file", path,
+                          format);
     if (memchr(bytes, 0, length))
         return grove_fail(error, GROVE_INVALID, "%s: not a text file, it contains NUL bytes", path);
     return 0;
@@ -81,8 +81,7 @@ char *grove_file_read(const char *path, size_t max, bool text, size_t *length, g
     }
     if (fstat(fd, &info) || !S_ISREG(info.st_mode)) {
         grove_fail(error, GROVE_INVALID, "%s: %s", path,
-                   S_ISDIR(info.st_mode) ? "this is a folder; a file is wanted"
-                                         : "not a regular file");
+                   S_ISDIR(info.st_mode) ? "this is a folder, not a file" : "not a regular file");
         close(fd);
         return NULL;
     }
@@ -106,7 +105,7 @@ bool grove_path_is_absent(int reason)
 
 static int fail_to_look(const char *path, grove_error *error)
 {
-    return grove_fail(error, GROVE_IO, "%s: cannot be looked at: %s", path, strerror(errno));
+    return grove_fail(error, GROVE_IO, "%s: cannot be examined: %s", path, strerror(errno));
 }
 
 int grove_file_mark_of(const char *path, grove_file_mark *mark, grove_error *error)

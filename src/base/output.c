@@ -72,12 +72,12 @@ grove_output_kind grove_output_look(const char *path, char **place, grove_error 
     if (!follow(&at, &links, &info)) {
         kind = kind_of(info.st_mode);
         if (kind == GROVE_OUTPUT_UNKNOWN)
-            grove_fail(error, GROVE_INVALID, "%s: is a disk; a file is wanted", path);
+            grove_fail(error, GROVE_INVALID, "%s: is a disk, not a file", path);
     } else if (!grove_path_is_absent(errno)) {
-        grove_fail(error, GROVE_IO, "%s: cannot be looked at: %s", path, strerror(errno));
+        grove_fail(error, GROVE_IO, "%s: cannot be examined: %s", path, strerror(errno));
     } else if (links) {
         grove_fail(error, GROVE_INVALID,
-                   "%s is a symbolic link to something that is not there; remove it", path);
+                   "%s is a symbolic link to a file that does not exist; remove it", path);
     } else {
         kind = GROVE_OUTPUT_NEW;
     }
@@ -126,15 +126,13 @@ static int check_around(const char *path, const char *place, grove_error *error)
         around = next;
     }
     if (is < 0)
-        code =
-            grove_fail(error, GROVE_IO,
-                       "%s: %s/table.dat cannot be looked at: %s; so nothing is written in there",
-                       path, around, strerror(errno));
+        code = grove_fail(error, GROVE_IO,
+                          "%s: %s/table.dat cannot be examined: %s; so nothing is written there",
+                          path, around, strerror(errno));
     else if (is)
         code = grove_fail(error, GROVE_INVALID,
-                          "%s: is inside of %s, whose files are those of a casacore table; give "
-                          "another place",
-                          path, around);
+                          "%s: is inside %s, which is a casacore table; choose another path", path,
+                          around);
     free(around);
     return code;
 }

@@ -124,7 +124,7 @@ const char *grove_record_work(grove_record *record, const char *folder, const ch
     entry made = {.lock = -1};
 
     if (strchr(whole ? whole : folder, '\n') || strchr(prefix, '\n'))
-        grove_fail(error, GROVE_INVALID, "%s: a name with a line break is not written", folder);
+        grove_fail(error, GROVE_INVALID, "%s: a file name must not have a line break", folder);
     else if (!whole || !(made.work = make_work(whole[1] ? whole : "", prefix, &made.lock)))
         grove_fail(error, GROVE_IO, "%s: cannot be written: %s", folder, strerror(errno));
     free(whole);
@@ -212,8 +212,8 @@ int grove_record_add_file(grove_record *record, grove_file *file, bool overwrite
 
     if (!code && !overwrite && grove_path_exists(path))
         code = grove_fail(error, GROVE_IO,
-                          "%s: another program has made it since this run began; it is kept, and "
-                          "what this run has computed is not written",
+                          "%s: another program has created it since this run began; it is kept, "
+                          "and the result of this run is not written",
                           path);
     else if (!code)
         grove_record_add_path(record, work, path, overwrite);
@@ -245,7 +245,7 @@ static int check_conflicts(const grove_record *record, grove_error *error)
             char *other = changed_path(&record->entries[k]);
             if (!strcmp(one, other))
                 code = grove_fail(error, GROVE_INVALID,
-                                  "%s: two outputs of one run are in each other's way", one);
+                                  "%s: two outputs of one run write to the same path", one);
             free(one);
             free(other);
         }
@@ -306,8 +306,7 @@ static int make_changes(entry *each, grove_error *error)
         if (make_change(&each->list, &each->list.changes[i])) {
             char *target = grove_change_target(&each->list, &each->list.changes[i]);
             code = grove_fail(error, GROVE_IO, "%s: cannot be put in place: %s", target,
-                              errno == EEXIST ? "something else has got this name meanwhile"
-                                              : strerror(errno));
+                              errno == EEXIST ? "another file has this name now" : strerror(errno));
             free(target);
         }
     return code;
@@ -319,9 +318,9 @@ static int check_changes(const entry *each, grove_error *error)
     bool made;
     int code = grove_change_list_made(&each->list, &made, error);
 
-    return code || made ? code
-                        : grove_fail(error, GROVE_IO, "%s: what was put in place is not there",
-                                     each->list.work);
+    return code || made
+               ? code
+               : grove_fail(error, GROVE_IO, "%s: the new file is not in place", each->list.work);
 }
 
 static int sync_around(const entry *each, grove_error *error)
@@ -361,7 +360,7 @@ static void put_back(grove_record *record, size_t count, grove_error *error)
     if (!code)
         return;
     /* Keeps the working folders, which alone can restore the old state. */
-    grove_fail(error, code, "%s: grove recover will put everything back",
+    grove_fail(error, code, "%s: grove recover will restore everything",
                record->entries[0].list.work);
     while (record->count)
         release(&record->entries[--record->count]);

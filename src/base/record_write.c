@@ -116,9 +116,8 @@ static int list_path(grove_record_entry *each, const char *around, const char *p
     int code = grove_file_mark_of(path, &now, error);
 
     if (!code && now.inode && !each->replace)
-        code =
-            grove_fail(error, GROVE_INVALID,
-                       "%s: something else has got this name meanwhile; it is left as it is", path);
+        code = grove_fail(error, GROVE_INVALID,
+                          "%s: another file has this name now; it is left unchanged", path);
     if (!code)
         code = grove_file_mark_of(prepared, &new, error);
     if (!code)

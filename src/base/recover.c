@@ -43,8 +43,8 @@ static bool is_nothing(void)
 static int fail_to_look(const char *path, grove_error *error)
 {
     return grove_fail(error, GROVE_IO,
-                      "%s: cannot be looked at for what a run that died may have left: %s", path,
-                      strerror(errno));
+                      "%s: cannot be searched for the files that a run that died may have left: %s",
+                      path, strerror(errno));
 }
 
 /* Takes the lock of a working folder: 1, or 0 when its run lives, or it is none. One without a lock
@@ -223,16 +223,17 @@ static int join(remnants *all, const remnant *first, const char *path, remnants 
         return code;
     if (all->count == before)
         return grove_fail(error, GROVE_IO,
-                          "%s: the run that died wrote there too, and that cannot be put back: it "
-                          "is %s. To keep everything as it is now, remove %s",
+                          "%s: the run that died wrote there, too, and this cannot be restored: it "
+                          "is %s. To keep all files in their present state, remove %s",
                           path, grove_path_exists(path) ? "in use" : "not there", first->path);
     remnant *other = &all->at[before];
     code = grove_change_list_read(&other->list, path, error);
     if (code > 0 && strcmp(other->list.home, first->list.home) != 0)
         code = 0;
-    return code > 0    ? grove_change_list_check(&other->list, error)
-           : code == 0 ? grove_fail(error, GROVE_INVALID, "%s: is not of the run that died", path)
-                       : code;
+    return code > 0 ? grove_change_list_check(&other->list, error)
+           : code == 0
+               ? grove_fail(error, GROVE_INVALID, "%s: does not belong to the run that died", path)
+               : code;
 }
 
 /* Reads the lines of a record: its home, then others. */
@@ -327,8 +328,8 @@ int grove_record_recover_file(const char *path, grove_error *error)
 
     if (!code && state == GROVE_RECORD_UNDONE)
         grove_log(GROVE_LOG_NOTE,
-                  "%s: a run that died had not finished writing; everything is again as it was "
-                  "before that run",
+                  "%s: a run died before it had finished writing; everything is restored to the "
+                  "state before that run",
                   path);
     return code;
 }

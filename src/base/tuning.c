@@ -175,7 +175,7 @@ static char *read_file(const char *path)
         return text;
     if (!__atomic_exchange_n(&warned, true, __ATOMIC_RELAXED))
         grove_log(GROVE_LOG_WARNING,
-                  "%s: this is no file of grove tune, and is not used; grove tune writes it anew",
+                  "%s: this is not a file of grove tune, and is not used; grove tune replaces it",
                   path);
     free(text);
     return NULL;
@@ -226,9 +226,9 @@ int grove_tuning_store(const grove_tuning *entries, int count, char **path, grov
 
     *path = folder ? grove_path_join(folder, "tuning") : NULL;
     if (!folder)
-        return grove_fail(error, GROVE_IO,
-                          "there is no folder for what was measured: neither XDG_CACHE_HOME nor "
-                          "HOME names one");
+        return grove_fail(
+            error, GROVE_IO,
+            "there is no folder for the measurements: neither XDG_CACHE_HOME nor HOME names one");
     int code = grove_folder_make(folder, error);
     char *text = code ? NULL : read_file(*path);
     grove_file *file = code ? NULL : grove_file_create(*path, error);

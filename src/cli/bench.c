@@ -20,7 +20,7 @@ static const struct {
     {"gpu-runs", "runs on a GPU, compared with its kernels and copies"},
     {"gridder", "visibilities to an image and back, in memory"},
     {"predict", "sums over sources, compared with this processor's limits"},
-    {"roofline", "kernels below the multiply-adds, sines, cache and memory of a core"},
+    {"roofline", "kernels, compared with the multiply-adds, sines, cache and memory of a core"},
 };
 enum { BENCHMARKS = sizeof(benchmarks) / sizeof(benchmarks[0]) };
 

@@ -26,7 +26,7 @@ static int call(grove_command_line *line)
         return GROVE_DONE;
     }
     if (!line->word_count)
-        return grove_complain(GROVE_USAGE, "grove call wants a class; grove call --help says more");
+        return grove_complain(GROVE_USAGE, "grove call requires a class; see grove call --help");
     grove_library *library = grove_library_new(line->plugin_folders);
     grove_error *error = grove_error_new();
     char *text = make_text(line);

@@ -71,8 +71,8 @@ static void usage(FILE *to)
           to);
     for (int i = 0; i < COMMANDS; i++)
         fprintf(to, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("  version   prints the version\n\n"
-          "grove COMMAND --help says more of each; the manual page is grove(1).\n",
+    fputs("  version   prints the version\n\ngrove COMMAND --help describes each command; the "
+          "manual page is grove(1).\n",
           to);
 }
 

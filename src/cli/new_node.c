@@ -147,7 +147,7 @@ static int write_files(const char *folder, const char *name, const kind *what)
     for (const char *const *at = what->paths; *at && !code; at++) {
         char *path = join(folder, file_of(*at, what, name));
         if (access(path, F_OK) == 0)
-            code = grove_complain(GROVE_FAILED, "%s: exists; nothing was written", path);
+            code = grove_complain(GROVE_FAILED, "%s: exists already; nothing was written", path);
         free(path);
     }
     if (!code && mkdir(folder, 0777) && errno != EEXIST)
@@ -185,8 +185,8 @@ static void warn_about_others(const grove_command_line *line, const char *name)
     for (size_t k = 0; k < count; k++)
         if (!strcmp(names[k], name))
             grove_complain(0,
-                           "warning: there is a class '%s' already; yours takes its place where "
-                           "-p or GROVE_PLUGIN_PATH names its folder",
+                           "warning: there is a class '%s' already; yours replaces it where -p or "
+                           "GROVE_PLUGIN_PATH names its folder",
                            name);
     grove_library_free(library);
 }
@@ -200,7 +200,7 @@ static const kind *kind_of(const grove_command_line *line)
 
     for (int k = 1; k < (int)(sizeof(kinds) / sizeof(kinds[0])); k++) {
         if (given[k] && chosen) {
-            grove_complain(GROVE_USAGE, "%s and %s: a class is one of them", kinds[chosen].option,
+            grove_complain(GROVE_USAGE, "%s and %s: give only one of them", kinds[chosen].option,
                            kinds[k].option);
             return NULL;
         }

@@ -28,11 +28,11 @@ static const option options[] = {
     {"plugins", "-p", "DIR", "looks for node classes in DIR first", FOLDER, 0},
     {"precision", NULL, "WORD", "single (the default) or double", SESSION, 0},
     {"memory", NULL, "SIZE",
-     "bytes for values, such as 512MiB or 4GiB (default: a part of what is free)", SESSION, 0},
+     "bytes for values, such as 512MiB or 4GiB (default: a part of the free memory)", SESSION, 0},
     {"threads", NULL, "N", "how many threads (default: all)", SESSION, 0},
     {"device", NULL, "NAME",
      "auto (the default: a GPU if there is one), cpu, cuda, cuda:1, ..., cuda:all", SESSION, 0},
-    {"device-memory", NULL, "SIZE", "bytes on each GPU (default: nine tenths of what is free)",
+    {"device-memory", NULL, "SIZE", "bytes on each GPU (default: nine tenths of the free memory)",
      SESSION, 0},
     {"tile-times", NULL, "N", "times in a tile (default: chosen; results are the same)", SESSION,
      0},
@@ -43,31 +43,33 @@ static const option options[] = {
     {"energy", NULL, NULL,
      "prints the energy of the run, in all and by class, and visibilities per joule", SESSION_FLAG,
      SESS(energy)},
-    {"trace", NULL, "FILE", "a line per node and tile, and a trace for browsers' viewers in FILE",
-     TEXT, LINE(trace)},
-    {"overwrite", NULL, NULL, "replaces files that exist: those that options name, not a tree's",
-     SESSION_FLAG, SESS(overwrite)},
+    {"trace", NULL, "FILE",
+     "prints a line per node and tile, and writes FILE, a trace for the viewers of browsers", TEXT,
+     LINE(trace)},
+    {"overwrite", NULL, NULL,
+     "replaces existing files: the files that options name, not the files of a tree", SESSION_FLAG,
+     SESS(overwrite)},
     {"stop-on-error", NULL, NULL, "shows the inputs of the node that fails", SESSION_FLAG,
      SESS(stop_on_error)},
     {"resume", NULL, NULL,
-     "fits that write a solution table go on from where a run that did not end came to",
+     "continues fits that write a solution table from the point where an interrupted run stopped",
      SESSION_FLAG, SESS(resume)},
     {"value", NULL, "EXPRESSION",
-     "prints the value of an expression with the tree's names, and runs none of its actions", TEXT,
+     "prints the value of an expression with the tree's names, and runs no actions", TEXT,
      LINE(value)},
     {"quiet", "-q", NULL, "no progress, no summary", FLAG, LINE(quiet)},
     {"no-wait", NULL, NULL, "fails at once when another run has a Measurement Set open", FLAG,
      LINE(no_wait)},
     {"flags", NULL, "NAME",
-     "puts back the flags that SET.flagversions has under this name; last: those before the last "
-     "run that changed some",
+     "restores the flags that SET.flagversions has under this name; last: the flags before the "
+     "last run that changed any",
      TEXT, LINE(flags)},
     {"derivatives", NULL, NULL,
-     "prints the derivatives of what actions are given, with respect to its parms", FLAG,
+     "prints the derivatives of the inputs of actions with respect to the tree's parms", FLAG,
      LINE(derivatives)},
-    {"svg", NULL, "FILE", "draws it into FILE as SVG", TEXT, LINE(svg)},
-    {"png", NULL, "FILE", "draws it into FILE as PNG", TEXT, LINE(png)},
-    {"dot", NULL, "FILE", "writes it in Graphviz's language", TEXT, LINE(dot)},
+    {"svg", NULL, "FILE", "draws the tree into FILE as SVG", TEXT, LINE(svg)},
+    {"png", NULL, "FILE", "draws the tree into FILE as PNG", TEXT, LINE(png)},
+    {"dot", NULL, "FILE", "writes the tree in Graphviz's language", TEXT, LINE(dot)},
     {"check", NULL, NULL,
      "checks that every class loads, has all its texts and defaults, and a line in TABLE", FLAG,
      LINE(check)},
@@ -77,9 +79,9 @@ static const option options[] = {
     {"output", "-o", "FILE",
      "the picture, .png or .svg; or a folder for all of them (default: here)", TEXT, LINE(output)},
     {"what", NULL, "LIST",
-     "of a set: uv, image, layout, amplitude-time, -freq or -uvdist, phase-...; of solutions: "
+     "for a set: uv, image, layout, amplitude-time, -freq or -uvdist, phase-...; for solutions: "
      "amplitude, phase, clock, tec, rotation or value with -time, -freq, -station or -waterfall, "
-     "chi2-time, convergence; several with commas (default: what suits)",
+     "chi2-time, convergence; several with commas (default: chosen by the data)",
      TEXT, LINE(what)},
     {"column", NULL, "NAME",
      "column of visibilities (default DATA); two with a comma: side by side", TEXT, LINE(column)},
@@ -89,38 +91,39 @@ static const option options[] = {
      "which polarization, where rows of one window have several (default: the only one)", NUMBER,
      LINE(polarization)},
     {"baselines", NULL, "LIST",
-     "pairs of stations, or stations for all their baselines, by names or numbers: m000-m001,m002 "
+     "pairs of stations, or stations for all their baselines, as names or numbers: m000-m001,m002 "
      "(default: all)",
      TEXT, LINE(baselines)},
     {"correlations", NULL, "LIST",
-     "amplitudes and phases: such as XX,XY, or all (default: XX,YY or RR,LL)", TEXT,
+     "for amplitudes and phases: such as XX,XY, or all (default: XX,YY or RR,LL)", TEXT,
      LINE(correlations)},
     {"dataset", NULL, "NAME", "which solution table, such as phase001 (default: the first)", TEXT,
      LINE(dataset)},
-    {"stations", NULL, "LIST", "of solutions: by names or numbers, with commas (default: all)",
-     TEXT, LINE(stations)},
+    {"stations", NULL, "LIST", "for solutions: names or numbers, with commas (default: all)", TEXT,
+     LINE(stations)},
     {"reference", NULL, "STATION",
      "the station that phases, clocks, TECs and rotations are relative to", TEXT, LINE(reference)},
-    {"direction", NULL, "NAME", "of solutions: which direction (default: the first)", TEXT,
+    {"direction", NULL, "NAME", "for solutions: which direction (default: the first)", TEXT,
      LINE(direction)},
-    {"size", NULL, "N", "image: pixels along each side (default 256)", COUNT, LINE(size)},
-    {"cell", NULL, "ARCSEC", "image: size of a pixel (default: a third of the resolution)", REAL,
-     LINE(cell)},
+    {"size", NULL, "N", "for image: pixels along each side (default 256)", COUNT, LINE(size)},
+    {"cell", NULL, "ARCSEC", "for image: size of a pixel (default: a third of the resolution)",
+     REAL, LINE(cell)},
     {"log", NULL, NULL, "logarithmic colours of images, and logarithmic amplitudes", FLAG,
      LINE(logarithmic)},
     {"eval", NULL, NULL, "a class that gets whole arrays", FLAG, LINE(eval)},
     {"device-call", NULL, NULL, "a class that launches kernels and transforms, on GPUs too", FLAG,
      LINE(device_call)},
     {"leaf", NULL, NULL, "a class that makes data: its own axes and members", FLAG, LINE(leaf)},
-    {"action", NULL, NULL, "a class that does something: it writes a file", FLAG, LINE(action)},
-    {"accumulator", NULL, NULL, "a class that gathers a whole observation in one value", FLAG,
+    {"action", NULL, NULL, "a class that acts, such as writing a file", FLAG, LINE(action)},
+    {"accumulator", NULL, NULL, "a class that combines a whole observation into one value", FLAG,
      LINE(accumulator)},
     {"cuda", NULL, NULL, "a class of cells with a kernel of its own for GPUs", FLAG, LINE(cuda)},
     {"tree", NULL, "FILE",
      "a tree file: the one that uses the class to be tested (default: the class's example), or the "
      "one whose names the arguments of call may use",
      TEXT, LINE(tree)},
-    {"folder", NULL, "DIR", "where to (default: a new folder of that name)", TEXT, LINE(folder)},
+    {"folder", NULL, "DIR", "folder for the files (default: a new one with the name of the class)",
+     TEXT, LINE(folder)},
 };
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
 
@@ -170,7 +173,7 @@ static int add_setting(grove_command_line *line, const char *text)
     const char *equals = strchr(text, '=');
 
     if (!equals || equals == text)
-        return grove_complain(GROVE_USAGE, "-s %s: wants NAME=VALUE", text);
+        return grove_complain(GROVE_USAGE, "-s %s: must be NAME=VALUE", text);
     if (line->setting_count == sizeof(line->settings) / sizeof(line->settings[0]))
         return grove_complain(GROVE_USAGE, "too many settings");
     char *name = strndup(text, (size_t)(equals - text));
@@ -200,14 +203,14 @@ static int store(grove_command_line *line, const option *given, const char *text
         errno = 0;
         number = strtoll(text, &end, 10);
         if (errno || end == text || *end || number < least || number > INT_MAX)
-            return grove_complain(GROVE_USAGE, "--%s %s: wants a whole number from %d to %d",
+            return grove_complain(GROVE_USAGE, "--%s %s: must be a whole number from %d to %d",
                                   given->name, text, least, INT_MAX);
         *(int *)(void *)(base + given->at) = (int)number;
         return 0;
     case REAL:
         real = strtod(text, &end);
         if (end == text || *end || !(real > 0) || isinf(real))
-            return grove_complain(GROVE_USAGE, "--%s %s: wants a number above 0", given->name,
+            return grove_complain(GROVE_USAGE, "--%s %s: must be a number above 0", given->name,
                                   text);
         *(double *)(void *)(base + given->at) = real;
         return 0;
@@ -281,7 +284,7 @@ int grove_command_parse(const grove_command *command, int count, char **argument
         if (found->argument)
             value = word[length] == '=' ? word + length + 1 : ++i < count ? arguments[i] : NULL;
         if (found->argument && !value)
-            return grove_complain(GROVE_USAGE, "%s wants %s", word, found->argument);
+            return grove_complain(GROVE_USAGE, "%s requires %s", word, found->argument);
         int code = store(line, found, value);
         if (code)
             return code;
@@ -310,7 +313,7 @@ const char *grove_command_word(const grove_command *command, const grove_command
         grove_complain(GROVE_USAGE, "grove %s takes one %s; '%s' is one too many", command->name,
                        what, line->words[1]);
     else
-        grove_complain(GROVE_USAGE, "grove %s wants a %s; grove %s --help says more", command->name,
+        grove_complain(GROVE_USAGE, "grove %s requires a %s; see grove %s --help", command->name,
                        what, command->name);
     return NULL;
 }

@@ -152,14 +152,13 @@ static int draw_all(const grove_command_line *line)
     }
     if (line->output && is_picture(line->output)) {
         if (count > 1 && line->what)
-            code = grove_complain(GROVE_USAGE,
-                                  "-o %s: is one file, and --what asks for %d pictures; name a "
-                                  "folder",
-                                  line->output, count);
+            code = grove_complain(
+                GROVE_USAGE, "-o %s: is one file, but --what asks for %d pictures; give a folder",
+                line->output, count);
         count = 1;
     } else if (line->output && !is_folder(line->output) && has_ending(line->output)) {
         code = grove_complain(GROVE_USAGE,
-                              "-o %s: wants a file that ends in .png or .svg, or a folder",
+                              "-o %s: must be a file that ends in .png or .svg, or a folder",
                               line->output);
     } else if (line->output && !is_folder(line->output) &&
                !(made = mkdir(line->output, 0777) == 0)) {

@@ -11,7 +11,7 @@ static int recover_one(const grove_command_line *line, const char *set, grove_er
                     : grove_recover(set, &done, error))
         return grove_complain_errors(GROVE_FAILED, error);
     if (line->flags)
-        printf("%s: flags put back: %s\n", set, line->flags);
+        printf("%s: flags restored: %s\n", set, line->flags);
     else if (!done)
         printf("%s: nothing to recover\n", set);
     return GROVE_DONE;
@@ -26,8 +26,7 @@ static int recover(grove_command_line *line)
         grove_command_help(&grove_command_recover);
     } else if (!line->word_count) {
         code = grove_complain(GROVE_USAGE,
-                              "grove recover wants a Measurement Set; grove recover --help says "
-                              "more");
+                              "grove recover requires a Measurement Set; see grove recover --help");
     } else {
         grove_interrupt_watch();
         for (int i = 0; i < line->word_count && !code; i++)
@@ -37,8 +36,8 @@ static int recover(grove_command_line *line)
     return code;
 }
 
-const grove_command grove_command_recover = {"recover", "SET ...",
-                                             "puts a Measurement Set right after a run that died; "
-                                             "opening it does the same. With --flags it\n"
-                                             "puts back the flags that a run has changed",
-                                             "flags no-wait", recover};
+const grove_command grove_command_recover = {
+    "recover", "SET ...",
+    "restores a Measurement Set after a run that died; opening the set does the same. With --flags "
+    "it\nrestores the flags that a run has changed",
+    "flags no-wait", recover};

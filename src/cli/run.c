@@ -111,11 +111,11 @@ static int check_session(grove_session *session, grove_tree *tree, grove_error *
         printf(", planes of an image in %d groups for each tile", plan.groups);
     putchar('\n');
     if (plan.in_parts && !plan.undivided_bytes)
-        printf("%s: a solution domain is %lld tiles, which are read once, and then summed\n",
+        printf("%s: a solution domain has %lld tiles, which are read once, and then summed\n",
                plan.in_parts, (long long)plan.parts);
     else if (plan.in_parts)
-        printf("%s: a solution domain does not fit the memory and is %lld tiles, which are read "
-               "%s; with --memory %.0fMB it is one\n",
+        printf("%s: a solution domain does not fit in memory and has %lld tiles, which are read "
+               "%s; with --memory %.0fMB it has one\n",
                plan.in_parts, (long long)plan.parts,
                plan.reads_once ? "once, and then summed" : "again in each iteration",
                ceil((double)plan.undivided_bytes / 1e6));

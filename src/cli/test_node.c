@@ -37,7 +37,7 @@ static int test_node(grove_command_line *line)
     if (!name)
         return GROVE_USAGE;
     if (line->setting_count && !line->tree)
-        return grove_complain(GROVE_USAGE, "-s goes with --tree, whose options it sets");
+        return grove_complain(GROVE_USAGE, "-s requires --tree, whose options it sets");
     grove_library *library = grove_library_new(line->plugin_folders);
     grove_error *error = grove_error_new();
     int code = test(library, line, name, error);

@@ -153,8 +153,7 @@ static bool run_variant(grove_conformance *c, int i, bool single)
     if (!grove_conformance_done(c, grove_fixture_take(c->fixture, c->class_, NULL), "tree"))
         return false;
     if (!c->fixture->tree->action_count) {
-        grove_conformance_fail(c,
-                               "the tree has no action; a statement that calls the class is one");
+        grove_conformance_fail(c, "the tree has no action; add a statement that calls the class");
         return false;
     }
     return grove_conformance_done(c, grove_fixture_run(c->fixture, &options), "run");
@@ -211,7 +210,7 @@ static int write_failure(const grove_node *node, void *run, const grove_array *c
     (void)count;
     if (inputs[0]->axes && !inputs[0]->range[0].first)
         return 0;
-    return grove_node_fail(node, GROVE_INVALID, "fails, as it is meant to");
+    return grove_node_fail(node, GROVE_INVALID, "fails on purpose");
 }
 
 static const grove_input failure_inputs[] = {
@@ -254,8 +253,8 @@ void grove_conformance_aborts(grove_conformance *c)
         grove_conformance_fail(c, "a run goes on although another action has failed");
     if (name)
         grove_conformance_fail(c,
-                               "%s: is not as it was before a run that failed; .abort undoes what "
-                               ".begin and .write did",
+                               "%s: differs from its state before a run that failed; .abort must "
+                               "undo the changes of .begin and .write",
                                name);
     remove_new(&before);
     release(&before);

@@ -228,8 +228,8 @@ static void compare(grove_conformance *c, trial *t, int k, const double directio
         bool good = far <= fmax(TOLERANCE, 3 * agree) * norm || far <= ROUNDING * size;
         if (!good)
             grove_conformance_fail(c,
-                                   "%s: the derivative by '%s' is %.2g from differences, relative "
-                                   "to the norm; at most %g is right",
+                                   "%s: the derivative by '%s' deviates from differences by %.2g "
+                                   "of the norm; at most %g is allowed",
                                    t->node->class_->name, t->node->input_names[k], far / norm,
                                    TOLERANCE);
     }

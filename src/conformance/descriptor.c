@@ -9,7 +9,7 @@
 static void want_text(grove_conformance *c, const char *text, const char *what, const char *name)
 {
     if (!text || strlen(text) < 3 || text[0] == ' ' || text[strlen(text) - 1] == '\n')
-        grove_conformance_fail(c, "%s %s%shas no text; a sentence says what it is, with its unit",
+        grove_conformance_fail(c, "%s %s%shas no text; describe it in a sentence, with its unit",
                                what, name, *name ? " " : "");
 }
 
@@ -57,7 +57,7 @@ static void check_default(grove_conformance *c, const grove_option *op)
         return;
     if (op->kind == GROVE_CHOICE) {
         if (!is_word_of(op->choices, op->initial))
-            grove_conformance_fail(c, "option '%s': its default '%s' is none of its words: %s",
+            grove_conformance_fail(c, "option '%s': its default '%s' is not one of its words: %s",
                                    op->name, op->initial, op->choices);
         return;
     }

@@ -118,12 +118,11 @@ static void compare(grove_conformance *c, const grove_invocation *call, const gr
     double error = distance(&call->out, wanted);
 
     if (!(error <= GROVE_CONFORMANCE_DOUBLE))
-        grove_conformance_fail(
-            c,
-            "%s: %s is %.2g from what its declaration for '%s'%s says, relative to "
-            "the norm; at most %g is right",
-            call->node->name, what, error, call->node->input_names[g->inputs[0]],
-            g->count > 1 ? " and its group" : "", GROVE_CONFORMANCE_DOUBLE);
+        grove_conformance_fail(c,
+                               "%s: %s deviates by %.2g of the norm from its declaration for "
+                               "'%s'%s; at most %g is allowed",
+                               call->node->name, what, error, call->node->input_names[g->inputs[0]],
+                               g->count > 1 ? " and its group" : "", GROVE_CONFORMANCE_DOUBLE);
 }
 
 /* Compares f(c x) with c f(x), or conj(c) f(x). */
@@ -283,8 +282,7 @@ static void check_by_name(grove_conformance *c)
         size += fabs(re) + fabs(im);
     }
     if (good && !(far <= GROVE_CONFORMANCE_DOUBLE * size))
-        grove_conformance_fail(c, "scaling and adding are %.2g off, relative to the norm",
-                               far / size);
+        grove_conformance_fail(c, "scaling and adding deviate by %.2g of the norm", far / size);
     for (int n = 0; n < 4; n++)
         free(of[n]);
     grove_session_free(session);

@@ -165,8 +165,8 @@ static bool are_near(grove_conformance *c, const grove_node *node, const result 
     if (error < limit && same_flags)
         return true;
     grove_conformance_fail(c,
-                           "%s: with %s%s it is %.2g from that with 1 thread and no tiles, "
-                           "relative to the norm%s; at most %g is right",
+                           "%s: with %s%s it deviates by %.2g of the norm from the result with 1 "
+                           "thread and no tiles%s; at most %g is allowed",
                            node->name, what, merges ? ", which merges its states," : "", error,
                            same_flags ? "" : ", and flagged elsewhere", limit);
     return false;
@@ -289,8 +289,8 @@ static void check_precision(grove_conformance *c, grove_node *node)
                limit = fmax(GROVE_CONFORMANCE_SINGLE, 2 * errors_asked_for(node));
         if (!(error < limit))
             grove_conformance_fail(c,
-                                   "%s: single precision is %.2g from double, relative to the "
-                                   "norm; at most %g is right",
+                                   "%s: single precision deviates by %.2g of the norm from double; "
+                                   "at most %g is allowed",
                                    node->name, error, limit);
         release(&y);
     }
@@ -415,8 +415,8 @@ static void check_device(grove_conformance *c, grove_node *node, bool single)
                                    c->device);
         else if (!(error <= max))
             grove_conformance_fail(c,
-                                   "%s (%s precision): on %s it is %.2g from the cpu, relative to "
-                                   "the norm; at most %g is right",
+                                   "%s (%s precision): on %s it deviates by %.2g of the norm from "
+                                   "the cpu; at most %g is allowed",
                                    node->name, single ? "single" : "double", c->device, error, max);
         else
             check_variants(c, node, single, c->device);

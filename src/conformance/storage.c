@@ -170,7 +170,7 @@ static bool keeps_inputs(grove_conformance *c, grove_invocation *call, room *r)
     }
     bool good = call_in(c, call, &call->args, r);
     if (good && inputs_changed(call, before)) {
-        grove_conformance_fail(c, "%s: changes its inputs, which are not its own",
+        grove_conformance_fail(c, "%s: changes its inputs, which must stay unchanged",
                                call->node->name);
         good = false;
     }

@@ -27,7 +27,7 @@ static bool pair_differs(const grove_axis *a, const grove_axis *b, int64_t i, ch
 {
     if (a->left[i] == b->left[i] && a->right[i] == b->right[i])
         return false;
-    snprintf(said, 200, "baseline %lld is of the stations %d and %d against %d and %d",
+    snprintf(said, 200, "baseline %lld has the stations %d and %d in one, %d and %d in the other",
              (long long)i, (int)a->left[i], (int)a->right[i], (int)b->left[i], (int)b->right[i]);
     return true;
 }
@@ -38,14 +38,14 @@ static bool cell_differs(const grove_axis *a, const grove_axis *b, int64_t i, ch
 
     said[0] = 0;
     if (a->labels && b->labels && strcmp(a->labels[i], b->labels[i]) != 0)
-        snprintf(said, 200, "%s %lld is '%.60s' against '%.60s'", a->name, n, a->labels[i],
-                 b->labels[i]);
+        snprintf(said, 200, "%s %lld is '%.60s' in one, '%.60s' in the other", a->name, n,
+                 a->labels[i], b->labels[i]);
     else if (a->centre && b->centre && differs(a->centre[i], b->centre[i], width_of(a, i)))
-        snprintf(said, 200, "%s %lld is at %.15g against %.15g", a->name, n, a->centre[i],
-                 b->centre[i]);
+        snprintf(said, 200, "%s %lld is at %.15g in one, at %.15g in the other", a->name, n,
+                 a->centre[i], b->centre[i]);
     else if (a->width && b->width && differs(a->width[i], b->width[i], a->width[i]))
-        snprintf(said, 200, "%s %lld is %.15g against %.15g wide", a->name, n, a->width[i],
-                 b->width[i]);
+        snprintf(said, 200, "%s %lld is %.15g wide in one, %.15g in the other", a->name, n,
+                 a->width[i], b->width[i]);
     else if (a->left && b->left && a->right && b->right)
         return pair_differs(a, b, i, said);
     return said[0] != 0;
@@ -54,12 +54,13 @@ static bool cell_differs(const grove_axis *a, const grove_axis *b, int64_t i, ch
 bool grove_axis_differs(const grove_axis *a, const grove_axis *b, char said[200])
 {
     if (a->size != b->size) {
-        snprintf(said, 200, "%lld against %lld cells", (long long)a->size, (long long)b->size);
+        snprintf(said, 200, "one has %lld cells, the other %lld", (long long)a->size,
+                 (long long)b->size);
         return true;
     }
     if (!a->centre != !b->centre || !a->width != !b->width || !a->labels != !b->labels ||
         !a->left != !b->left) {
-        snprintf(said, 200, "one of them has coordinates that the other has not");
+        snprintf(said, 200, "one has coordinates, the other has none");
         return true;
     }
     for (int64_t i = 0; i < a->size; i++)

@@ -108,7 +108,7 @@ static void assign(binding *b, const grove_argument *arguments, size_t count)
             slot = next < b->inputs ? -1 : optional_object(b, argument);
             slot = slot < 0 ? next++ : slot;
             if (slot >= slots) {
-                fail(b, &argument->place, "too many arguments; it takes %d", slots);
+                fail(b, &argument->place, "too many arguments; the class takes at most %d", slots);
                 return;
             }
         }
@@ -129,7 +129,7 @@ static void bind_object(binding *b, int i)
     if (!argument && input->optional)
         return;
     if (!argument) {
-        fail(b, NULL, "its %s is missing: input '%s' wants %s", input->name, input->name, wanted);
+        fail(b, NULL, "its %s is missing: input '%s' must be %s", input->name, input->name, wanted);
         return;
     }
     grove_node *given = argument->operand.node;
@@ -139,10 +139,10 @@ static void bind_object(binding *b, int i)
              argument->operand.literal->kind == GROVE_LITERAL_NONE)
         return; /* none: the values that would come from the object are given themselves */
     else if (argument->operand.kind == GROVE_OPERAND_LITERAL)
-        fail(b, &argument->place, "input '%s' wants %s, got %s", input->name, wanted,
+        fail(b, &argument->place, "input '%s' must be %s, got %s", input->name, wanted,
              grove_literal_show(arena, argument->operand.literal));
     else if (given->kind != GROVE_NODE_LEAF || !grove_equal(given->class_->object, input->object))
-        fail(b, &argument->place, "input '%s' wants %s, got '%s' (%s)", input->name, wanted,
+        fail(b, &argument->place, "input '%s' must be %s, got '%s' (%s)", input->name, wanted,
              given->name, given->class_ ? given->class_->name : "a value");
     else
         b->node->objects[i] = given;
@@ -161,7 +161,7 @@ static void bind_value(binding *b, int k, const char *what, const char *name, gr
     } else if (operand->kind == GROVE_OPERAND_NODE) {
         if (operand->node->kind == GROVE_NODE_LEAF ||
             (operand->node->class_ && operand->node->class_->kind == GROVE_CLASS_ACTION)) {
-            fail(b, place, "%s '%s' wants %s, got '%s' (%s), which has no value of its own", what,
+            fail(b, place, "%s '%s' must be %s, got '%s' (%s), which has no value of its own", what,
                  name, wanted, operand->node->name, operand->node->class_->name);
             return;
         }
@@ -181,7 +181,7 @@ static void bind_value(binding *b, int k, const char *what, const char *name, gr
         bool zero = literal->kind == GROVE_LITERAL_NUMBER && literal->number == 0 &&
                     literal->imaginary == 0 && grove_unit_is_none(unit);
         if (!number || (!zero && !grove_kind_fits(kind, unit, true)))
-            fail_of(b, place, literal->setting, "%s '%s' wants %s, got %s", what, name, wanted,
+            fail_of(b, place, literal->setting, "%s '%s' must be %s, got %s", what, name, wanted,
                     grove_literal_show(arena, literal));
         else
             b->node->inputs[k].node =
@@ -269,7 +269,7 @@ static const char *how_to_quote(grove_arena *arena, const grove_option *option,
     if (!text || literal->kind != GROVE_LITERAL_NUMBER ||
         (option->kind != GROVE_TEXT && option->kind != GROVE_FILE))
         return "";
-    return grove_arena_format(arena, "; in quotes it is a text: -s %.*s='\"%s\"'",
+    return grove_arena_format(arena, "; to give a text, write it in quotes: -s %.*s='\"%s\"'",
                               (int)(text - literal->setting), literal->setting, text + 1);
 }
 
@@ -284,7 +284,7 @@ static void bind_constant(binding *b, int i, const grove_operand *operand, const
     if (operand->kind == GROVE_OPERAND_NOTHING) {
         b->failed = GROVE_INVALID;
     } else if (operand->kind == GROVE_OPERAND_NODE) {
-        fail(b, place, "option '%s' wants %s, a constant; got '%s', a node", option->name, wanted,
+        fail(b, place, "option '%s' must be %s, a constant; got '%s', a node", option->name, wanted,
              operand->node->name);
     } else {
         const grove_literal *literal = operand->literal;
@@ -292,7 +292,7 @@ static void bind_constant(binding *b, int i, const grove_operand *operand, const
                     (grove_equal(option->initial, "none") ||
                      (option->kind == GROVE_CHOICE && word_in(option->choices, "none")));
         if (!none && !literal_fits(option, literal))
-            fail_of(b, place, literal->setting, "option '%s' wants %s, got %s%s", option->name,
+            fail_of(b, place, literal->setting, "option '%s' must be %s, got %s%s", option->name,
                     wanted, grove_literal_show(arena, literal),
                     how_to_quote(arena, option, literal));
         b->node->options[i].value = literal;

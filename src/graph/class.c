@@ -65,11 +65,11 @@ static int check_sizes(const grove_class *class_, const char *name, grove_error 
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         if (sizes[i].size != sizes[i].ours)
-            return misfit(name, error,
-                          "its grove_%s has %zu bytes, that of this Grove %zu; build it again with "
-                          "the headers of this Grove, and begin its descriptor with "
-                          "GROVE_CLASS_HEAD(%s)",
-                          sizes[i].what, sizes[i].size, sizes[i].ours, name);
+            return misfit(
+                name, error,
+                "its grove_%s has %zu bytes, but %zu in this Grove; build it again with the "
+                "headers of this Grove, and begin its descriptor with GROVE_CLASS_HEAD(%s)",
+                sizes[i].what, sizes[i].size, sizes[i].ours, name);
     return 0;
 }
 
@@ -87,14 +87,15 @@ static int check_values(const char *class_name, const char *what, const grove_in
                       "GROVE_DIAGONAL, GROVE_MATRIX, GROVE_VECTOR or several of them",
                       what, in->name, in->shapes);
     if (in->vector < 0 || in->vector > GROVE_MAX_VECTOR)
-        return misfit(class_name, error, "%s '%s' wants a vector of %d; a vector has 1 to %d", what,
+        return misfit(class_name, error,
+                      "%s '%s' must be a vector of %d; a vector has 1 to %d elements", what,
                       in->name, in->vector, (int)GROVE_MAX_VECTOR);
     if ((int)in->linear < GROVE_NOT_LINEAR || in->linear > GROVE_SELECTOR)
-        return misfit(class_name, error, "%s '%s' is linear in the unknown way %d", what, in->name,
-                      (int)in->linear);
+        return misfit(class_name, error, "%s '%s' has the unknown kind of linearity %d", what,
+                      in->name, (int)in->linear);
     if (in->group < 0 || in->group > GROVE_MAX_INPUTS || (in->group && !in->linear))
         return misfit(class_name, error, "%s '%s' is in group %d, %s", what, in->name, in->group,
-                      in->linear ? "which is none" : "but not linear");
+                      in->linear ? "which does not exist" : "but is not linear");
     return 0;
 }
 
@@ -121,13 +122,13 @@ static int check_input(const char *class_name, const grove_input *in, grove_erro
     if (in->kind < GROVE_VALUE)
         return misfit(class_name, error, "input '%s' is a constant; make it an option", in->name);
     if (in->kind == GROVE_OBJECT && !name_is_good(in->object))
-        return misfit(class_name, error,
-                      "input '%s' does not say which object it wants; such as .object = "
-                      "\"observation\"",
-                      in->name);
+        return misfit(
+            class_name, error,
+            "input '%s' does not name its kind of object, such as .object = \"observation\"",
+            in->name);
     if (in->kind != GROVE_OBJECT && in->optional)
-        return misfit(class_name, error, "input '%s' is no object, and only those are optional",
-                      in->name);
+        return misfit(class_name, error,
+                      "input '%s' is not an object; only objects may be optional", in->name);
     if (in->implied && !in->optional)
         return misfit(class_name, error, "input '%s' is implied, but not optional", in->name);
     return 0;
@@ -219,14 +220,15 @@ bool grove_tangent_fault(const grove_class *class_, const char *rules,
     fault[0] = 0;
     if (taken)
         snprintf(fault, GROVE_FAULT_BYTES,
-                 "input or option '%.60s' means something else in its rules of derivatives", taken);
+                 "input or option '%.60s' has a name with another meaning in rules of derivatives",
+                 taken);
     for (const char *at = rules; !taken && at;) {
         size_t whole = strcspn(at, ";"), blank = strspn(at, " \n"),
                name = strcspn(at + blank, ":;");
         if (at[blank + name] != ':' || !is_value_named(class_, at + blank, name)) {
             snprintf(fault, GROVE_FAULT_BYTES,
-                     "rule of derivatives '%.*s' is for none of its values; a rule is "
-                     "'INPUT: expression', with ';' between rules",
+                     "rule of derivatives '%.*s' is not for one of its values; a rule is 'INPUT: "
+                     "expression', with ';' between rules",
                      whole < 40 ? (int)whole : 40, at);
             return true;
         }
@@ -242,7 +244,7 @@ static int check_kind(const grove_class *class_, grove_error *error)
     const char *name = class_->name;
 
     if ((int)class_->kind < GROVE_CLASS_VALUE || class_->kind > GROVE_CLASS_ACCUMULATOR)
-        return misfit(name, error, "of the unknown kind %d", (int)class_->kind);
+        return misfit(name, error, "has the unknown kind %d", (int)class_->kind);
     if ((int)class_->flag_rule < GROVE_FLAGS_ELEMENT || class_->flag_rule > GROVE_FLAGS_TRANSPOSE)
         return misfit(name, error, "has the unknown flag rule %d", (int)class_->flag_rule);
     if ((int)class_->role < GROVE_ROLE_NONE || class_->role > GROVE_ROLE_IMAGINARY)
@@ -261,7 +263,8 @@ static int check_kind(const grove_class *class_, grove_error *error)
         return misfit(name, error, "its kind of object '%s' is not a lower-case name",
                       class_->object);
     if (class_->role == GROVE_ROLE_SOURCE && !class_->fused)
-        return misfit(name, error, ".fused is missing, which the role of a source must have");
+        return misfit(name, error,
+                      ".fused is missing; a class with the role of a source must have it");
     if (class_->fused && class_->role != GROVE_ROLE_SOURCE && class_->role != GROVE_ROLE_NONE)
         return misfit(name, error,
                       ".fused is for classes with the role of a source, and for phases, which have "
@@ -355,7 +358,7 @@ static int check_functions(const grove_class *class_, grove_error *error)
         return misfit(class_->name, error, "it has %d inputs with values; a %s has one", values,
                       class_->kind == GROVE_CLASS_SELECTION ? "selection" : "reduction");
     if (wanted && values != wanted)
-        return misfit(class_->name, error, "it has %d inputs with values; its role wants %d",
+        return misfit(class_->name, error, "it has %d inputs with values; its role requires %d",
                       values, wanted);
     if (class_->kernel && grove_kernel_fault(class_->kernel, fault))
         return misfit(class_->name, error, "its kernel %s", fault);

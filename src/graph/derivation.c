@@ -419,8 +419,8 @@ static bool mixes(derivation *d, const grove_node *node, int k)
             d->mixed = own;
         else
             fail(d, &node->place,
-                 "%s takes cells along %s together, and the parm is another one in each; what is "
-                 "fitted has to depend on it cell by cell",
+                 "%s combines cells along %s, but the parm has another value in each cell; the "
+                 "fitted value must depend on the parm cell by cell",
                  grove_node_shown(node), axis->name);
         return true;
     }

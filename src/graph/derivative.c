@@ -67,11 +67,10 @@ static void derive_cells(derivation *d, grove_derivatives *all, const char *side
     if (d->axis->kind == GROVE_AXIS_STATION)
         sides = " ";
     if (own->size > MAX_CELLS)
-        d->fault =
-            grove_arena_format(d->tree->arena,
-                               "cells along %s are taken together, and each of its %lld needs "
-                               "a derivative; at most %d",
-                               own->name, (long long)own->size, (int)MAX_CELLS);
+        d->fault = grove_arena_format(d->tree->arena,
+                                      "cells along %s are combined, and each of its %lld needs a "
+                                      "derivative; at most %d are possible",
+                                      own->name, (long long)own->size, (int)MAX_CELLS);
     for (; *sides && !d->fault; sides++) {
         d->side = *sides == ' ' ? 0 : *sides;
         for (d->index = 0; d->index < own->size && !d->fault; d->index++)

@@ -23,8 +23,8 @@ int grove_node_renews(grove_node *node, const char *input)
     if (node->class_->kind != GROVE_CLASS_ACTION || !inputs || !inputs[i].name ||
         inputs[i].kind != GROVE_OBJECT || i >= 32)
         return grove_node_fail(node, GROVE_INVALID,
-                               "the plugin says that it renews '%s'; only actions can, and an "
-                               "object that is among their inputs",
+                               "the plugin says that it renews '%s'; only actions can renew an "
+                               "object, and it must be among their inputs",
                                input);
     if (node->objects[i] && has_constants_only(node->objects[i]))
         return grove_node_fail(node, GROVE_INVALID,
@@ -60,7 +60,7 @@ void grove_node_leave_inputs(grove_node *node)
 {
     if (!grove_node_drives(node))
         grove_node_fail(node, GROVE_ABI,
-                        "the plugin leaves inputs where they are, without a drive");
+                        "the plugin calls grove_node_leave_inputs, but the class has no drive");
     node->leaves_inputs = true;
 }
 
@@ -69,7 +69,8 @@ void grove_node_leave_inputs(grove_node *node)
 void grove_node_set_parts(grove_node *node, uint64_t bytes, uint64_t once)
 {
     if (!grove_node_drives(node))
-        grove_node_fail(node, GROVE_ABI, "the plugin takes domains in parts, without a drive");
+        grove_node_fail(node, GROVE_ABI,
+                        "the plugin calls grove_node_set_parts, but the class has no drive");
     node->in_parts = true;
     node->part_memory = bytes;
     node->once_memory = once;
@@ -79,7 +80,7 @@ void grove_node_set_repeats(grove_node *node)
 {
     if (!node->in_parts)
         grove_node_fail(node, GROVE_ABI,
-                        "the plugin wants tiles again, without taking domains in parts");
+                        "the plugin calls grove_node_set_repeats without grove_node_set_parts");
     node->repeats = true;
 }
 
@@ -108,7 +109,7 @@ int grove_node_set_domains(grove_node *node, const char *axis, const int64_t *fi
     if (node->class_->kind != GROVE_CLASS_ACTION || !ascend || node->domain_count == GROVE_MAX_AXES)
         return grove_node_fail(node, GROVE_INVALID,
                                "the plugin sets domains along '%s' that do not begin at 0 and "
-                               "ascend within its %lld cells, or it is no action",
+                               "ascend within its %lld cells, or the class is not an action",
                                axis, (long long)along->size);
     node->domains[node->domain_count++] = (grove_domains){
         along, grove_arena_copy(node->tree->arena, first, (size_t)count * sizeof(*first)), count};

@@ -138,7 +138,7 @@ static void find_sides(factoring *f, const grove_chain *term, int *last_left, in
         bool fitted = is_fitted(f, at->node);
         bool baseline = grove_node_varies(at->node, GROVE_AXIS_BASELINE);
         if (fitted && baseline)
-            give_up(f, "%s is no product of Jones terms", at->node);
+            give_up(f, "%s is not a product of Jones terms", at->node);
         beyond = beyond || (!at->scalar && (baseline || at->side == 'q'));
         if (at->scalar || !fitted)
             continue;
@@ -148,7 +148,7 @@ static void find_sides(factoring *f, const grove_chain *term, int *last_left, in
             *last_left = i;
     }
     if (*last_left >= *first_right)
-        give_up(f, "Jones terms of station p stand right of those of q%s", NULL);
+        give_up(f, "Jones terms of station p are to the right of Jones terms of q%s", NULL);
 }
 
 /* Into which product factor i goes. */
@@ -253,11 +253,11 @@ static void add_product(factoring *f, const grove_chain *given)
         char side = side_of(f, term, i, last_left, first_right);
         grove_factor factor = term->at[i];
         if (side != 'm' && grove_node_varies(factor.node, GROVE_AXIS_BASELINE))
-            give_up(f, "%s stands between Jones terms and varies with baseline", factor.node);
+            give_up(f, "%s is between Jones terms and varies with baseline", factor.node);
         else if (side != 'm' && grove_node_may_be_flagged(factor.node))
-            give_up(f, "%s may have flags, and stands outside what is fitted", factor.node);
+            give_up(f, "%s may have flags, and is outside the fitted terms", factor.node);
         else if (side != 'm' && factor.side && factor.side != side)
-            give_up(f, "%s is seen from the other station", factor.node);
+            give_up(f, "%s belongs to the other station", factor.node);
         factor.side = side == 'm' ? factor.side : 0;
         grove_chain_add(side == 'p' ? left : side == 'q' ? right : middle, &factor);
     }
@@ -292,7 +292,8 @@ static grove_chain take_group(factoring *f, const grove_chain *term, int i,
 
     taken.count = i;
     if (!grove_grouped_sum_take(sum, g, outer, &middle)) {
-        give_up(f, "%s has parms of groups of sources inside that cannot be taken out", sum->sum);
+        give_up(f, "%s contains parms of groups of sources that cannot be taken out of it",
+                sum->sum);
         return taken;
     }
     grove_edge edges[3] = {{outer[0], 0}, {middle, 0}, {outer[1], 0}};

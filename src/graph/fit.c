@@ -106,8 +106,8 @@ static int fail_name(const grove_node *node, const char *option, const grove_lit
 {
     bool unfit = !named->count && word->node;
 
-    return grove_node_fail_option(node, option, "%s'%s'%s; those that can be fitted: %s",
-                                  named->count ? "what is fitted does not depend on "
+    return grove_node_fail_option(node, option, "%s'%s'%s; parms that can be fitted: %s",
+                                  named->count ? "the fitted value does not depend on "
                                   : unfit      ? ""
                                                : "there is no parm ",
                                   word->text, unfit ? " depends on no parm that may be fitted" : "",
@@ -133,7 +133,7 @@ static int choose_named(grove_node *node, const char *option, const parm_list *a
 
     if (!count)
         return grove_node_fail_option(node, option,
-                                      "it names no parm; those that can be fitted: %s",
+                                      "it names no parm; parms that can be fitted: %s",
                                       names_of(all, node->tree->arena));
     for (int i = 0; i < count; i++) {
         parm_list named = parms_named(node, &words[i]);
@@ -158,7 +158,7 @@ static int fail_without_parms(const grove_node *node, int k)
     return grove_node_fail(node, GROVE_INVALID,
                            "its input '%s' depends on no parm that may be fitted%s",
                            node->input_names[k],
-                           fixed ? "; those that it depends on are fixed"
+                           fixed ? "; the parms that it depends on are fixed"
                                  : ", such as G[p] = parm(\"G\", jones=diagonal)");
 }
 
@@ -173,7 +173,7 @@ static int check_others(grove_node *node, int k, const parm_list *list)
             if (has(list, own.parms[n]))
                 return grove_node_fail(node, GROVE_INVALID,
                                        "its input '%s' depends on the parm '%s', which is fitted; "
-                                       "only '%s' may",
+                                       "only '%s' may depend on it",
                                        node->input_names[i],
                                        grove_node_property(own.parms[n], "name"),
                                        node->input_names[k]);
@@ -188,8 +188,9 @@ int grove_node_fit(grove_node *node, int k, const char *option)
     int code = 0;
 
     if (!value || !grove_node_drives(node) || node->fit)
-        return grove_node_fail(node, GROVE_INVALID,
-                               "the plugin fits input %d, which was not given, or has no drive", k);
+        return grove_node_fail(
+            node, GROVE_INVALID,
+            "the plugin fits input %d, but this was not given, or the class has no drive", k);
     parm_list all = parms_of(value);
     if (!all.count)
         return fail_without_parms(node, k);
@@ -381,7 +382,7 @@ int grove_node_take_factors(grove_node *node)
     int sides = node->input_count + form.groups - 1;
 
     if (!form.groups)
-        return grove_node_fail(node, GROVE_INVALID, "what is fitted has no factors");
+        return grove_node_fail(node, GROVE_INVALID, "the fitted value has no factors");
     make_room(node, 3 * form.groups);
     fit->groups = grove_arena_alloc(node->tree->arena, (size_t)form.groups * sizeof(*fit->groups));
     fit->group_count = form.groups;
@@ -430,10 +431,10 @@ static int add_slots(grove_node *node, int of, const grove_derivatives *all)
     int count = (int)all->count;
 
     if (count + node->input_count > GROVE_MAX_ACTION_INPUTS)
-        return grove_node_fail(node, GROVE_INVALID,
-                               "%d derivatives are wanted, at most %d are possible; fit fewer "
-                               "parms at a time",
-                               count, GROVE_MAX_ACTION_INPUTS - node->input_count);
+        return grove_node_fail(
+            node, GROVE_INVALID,
+            "%d derivatives are needed, at most %d are possible; fit fewer parms at a time", count,
+            GROVE_MAX_ACTION_INPUTS - node->input_count);
     grove_fit_slot *slots =
         grove_arena_alloc(tree->arena, (size_t)(fit->slot_count + count + 1) * sizeof(*slots));
     signed char *known = grove_alloc(tree->node_count + 1);

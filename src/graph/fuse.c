@@ -167,9 +167,8 @@ static int take_kernel(parts *p, grove_chain *product)
         if (grove_node_has_role(f->node, GROVE_ROLE_SOURCE) && has_source(p, f)) {
             if (found >= 0)
                 tell(p->to, NULL,
-                     "the product has more than one point(...), or phase of a baseline; each sum "
-                     "takes "
-                     "one of them");
+                     "the product has more than one point(...), or phase of a baseline; a sum can "
+                     "have only one of them");
             if (f->adjoint || f->inverse)
                 tell(p->to, f->node, "is conjugated or inverted; do it to the whole sum");
             found = i;
@@ -214,16 +213,15 @@ static void check_inner(parts *p, const grove_factor *f, char side)
 {
     if (is_of_baselines(f))
         tell(p->to, f->node,
-             "varies with baseline and stands between terms of sources; write it outside the sum, "
-             "or as terms of stations");
+             "varies with baseline and is between terms of sources; write it outside the sum, or "
+             "as terms of stations");
     else if (grove_fusion_is_flagged(p->to, f->node))
         tell(p->to, f->node,
              "may have flags, and a sum leaves out flagged samples; write it outside the sum");
     else if (!f->scalar && f->side && f->side != side)
         tell(p->to, f->node,
-             side == 'p' ? "is seen from q but stands left of the brightness; write its [p] there"
-                         : "is seen from p but stands right of the brightness; write its [q] "
-                           "there");
+             side == 'p' ? "has index q but is left of the brightness; write [p] there"
+                         : "has index p but is right of the brightness; write [q] there");
 }
 
 /* Whether a matrix next to the brightness is a part of it. */

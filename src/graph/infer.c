@@ -77,11 +77,11 @@ static int add_axis(grove_node *node, int k, const grove_axis *axis)
             bool differs = grove_axis_differs(axis, node->axes[i], said);
             return grove_infer_fail(
                 node, k, GROVE_SHAPE,
-                "'%s' has the %s axis of '%s', the inputs before it that of '%s'; a "
-                "value has one of them, and these differ: %s",
+                "'%s' has the %s axis of '%s', the inputs before it have the axis of '%s'; both "
+                "must be the same, but they differ: %s",
                 node->input_names[k], axis->name, axis->owner->name, node->axes[i]->owner->name,
                 differs         ? said
-                : axis->left    ? "the stations of their baselines"
+                : axis->left    ? "their baselines have different stations"
                 : !axis->centre ? "they have no coordinates"
                                 : "their coordinates are the same, but one belongs to a value that "
                                   "was made from all cells of the other");
@@ -122,8 +122,8 @@ static int add_input_axes(grove_node *node, int k, char role, bool baseline)
             if (!role)
                 return grove_infer_fail(
                     node, k, GROVE_SHAPE,
-                    "'%s' varies with station and meets baselines; write %s[p] or "
-                    "%s[q] to say which station of the baseline",
+                    "'%s' varies with station, and this value varies with baseline; write %s[p] or "
+                    "%s[q] to choose the station of the baseline",
                     in->name, in->name, in->name);
             node->inputs[k].side = role;
             axis = baselines_of(axis);
@@ -373,19 +373,20 @@ static int check_form(grove_node *node, int k)
 
     if (!(shapes & form->shape) ||
         (form->shape == GROVE_VECTOR && want.vector && want.vector != form->vector))
-        return grove_infer_fail(node, k, GROVE_SHAPE, "'%s' wants %s, got %s", node->input_names[k],
-                                shape_name(arena, shapes, want.vector),
+        return grove_infer_fail(node, k, GROVE_SHAPE, "'%s' must be %s, got %s",
+                                node->input_names[k], shape_name(arena, shapes, want.vector),
                                 shape_name(arena, form->shape, form->vector));
     if (node->inputs[k].node->kind != GROVE_NODE_CONSTANT &&
         !grove_kind_fits(want.kind, unit, false)) {
         char text[48];
-        return grove_infer_fail(node, k, GROVE_SHAPE, "'%s' wants %s, got '%s', %s",
+        return grove_infer_fail(node, k, GROVE_SHAPE, "'%s' must be %s, got '%s', %s",
                                 node->input_names[k], grove_kind_describe(arena, want.kind, NULL),
                                 node->inputs[k].node->name, grove_unit_describe(text, unit));
     }
     if (form->complex_ &&
         (node->handing[k] == GROVE_AS_REAL || node->handing[k] == GROVE_AS_DOUBLE))
-        return grove_infer_fail(node, k, GROVE_SHAPE, "'%s' wants a real value, got a complex one",
+        return grove_infer_fail(node, k, GROVE_SHAPE,
+                                "'%s' must be a real value, got a complex one",
                                 node->input_names[k]);
     return 0;
 }

@@ -70,18 +70,19 @@ static int of_product(grove_node *node)
         return 0;
     if (data->lacks == ALL)
         return grove_node_fail(node, GROVE_SHAPE,
-                               "%s is Stokes I alone, and goes with numbers; its product with %s "
-                               "needs the correlations",
+                               "%s is Stokes I only, and can be multiplied only by numbers; its "
+                               "product with %s requires the correlations",
                                grove_node_shown(data), grove_node_shown(other));
     node->lacks = (unsigned char)(data == a ? multiplied(a->lacks, nonzero_of(b))
                                             : multiplied(nonzero_of(a), b->lacks));
     return node->lacks < ALL
                ? 0
-               : grove_node_fail(node, GROVE_SHAPE,
-                                 "%s has no %s, and every element of its product with %s, a full "
-                                 "matrix, needs some of them; only diagonal terms go with it",
-                                 grove_node_shown(data), names_of(node->tree->arena, data->lacks),
-                                 grove_node_shown(other));
+               : grove_node_fail(
+                     node, GROVE_SHAPE,
+                     "%s has no %s, and every element of its product with %s, a full matrix, "
+                     "requires some of them; multiply it only by diagonal terms",
+                     grove_node_shown(data), names_of(node->tree->arena, data->lacks),
+                     grove_node_shown(other));
 }
 
 static int of_elements(grove_node *node)

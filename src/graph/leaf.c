@@ -110,10 +110,10 @@ int grove_node_add_output_axis(grove_node *node, const grove_axis *axis)
     own = grove_axis_shared(node, own);
     if (node->class_->kind != GROVE_CLASS_ACCUMULATOR &&
         (node->class_->kind != GROVE_CLASS_VALUE || !grove_class_takes_arrays(node->class_)))
-        return grove_node_fail(node, GROVE_ABI,
-                               "the plugin adds the axis '%s' to its result; that needs .eval or "
-                               ".device",
-                               axis->name);
+        return grove_node_fail(
+            node, GROVE_ABI,
+            "the plugin adds the axis '%s' to its result; this requires .eval or .device",
+            axis->name);
     for (int i = 0; i < node->axis_count; i++)
         if (!strcmp(node->axes[i]->name, own->name))
             return grove_node_fail(node, GROVE_SHAPE,
@@ -146,8 +146,8 @@ static int check_baselines(const grove_node *node, const grove_axis *baseline)
         int32_t p = baseline->left[b], q = baseline->right[b];
         if (p < 0 || p >= station->size || q < 0 || q >= station->size)
             return grove_node_fail(node, GROVE_ABI,
-                                   "the plugin's baseline %lld is of the stations %d and %d; there "
-                                   "are %lld, counted from 0",
+                                   "the plugin's baseline %lld has the stations %d and %d; there "
+                                   "are %lld stations, counted from 0",
                                    (long long)b, (int)p, (int)q, (long long)station->size);
     }
     return 0;
@@ -161,7 +161,8 @@ static int check_name(const grove_node *node)
     for (size_t i = 0; name && i < node->tree->node_count; i++) {
         const grove_node *other = node->tree->nodes[i];
         if (other->class_ == node->class_ && grove_equal(grove_node_property(other, "name"), name))
-            return grove_node_fail(node, GROVE_INVALID, "line %d has another one called \"%s\"",
+            return grove_node_fail(node, GROVE_INVALID,
+                                   "line %d has another one with the name \"%s\"",
                                    other->place.line, name);
     }
     return 0;
@@ -377,8 +378,8 @@ grove_operand grove_tree_member(grove_tree *tree, grove_node *object, const char
         object = object->stands_for;
     if (object->kind != GROVE_NODE_LEAF) {
         grove_fail_at(tree->error, place, GROVE_INVALID,
-                      "'%s' has no members; only data, such as observations, sky models, tables "
-                      "and parms, have",
+                      "'%s' has no members; only data have members: observations, sky models, "
+                      "tables, parms and others",
                       object->name);
         return result;
     }

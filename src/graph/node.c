@@ -146,8 +146,9 @@ static const grove_literal *option(const grove_node *node, const char *name, gro
     int i = option_index(node, name);
 
     if (i < 0 || node->class_->options[i].kind < first || node->class_->options[i].kind > last) {
-        grove_node_fail(node, GROVE_INTERNAL,
-                        "the plugin asks for its option '%s', which it does not declare so", name);
+        grove_node_fail(
+            node, GROVE_INTERNAL,
+            "the plugin asks for its option '%s', which it does not declare with this kind", name);
         return &no_literal;
     }
     return node->options[i].value ? node->options[i].value : &no_literal;
@@ -553,8 +554,8 @@ void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per
     if (!grove_class_takes_arrays(node->class_) && !grove_node_drives(node) &&
         !grove_node_accumulates(node))
         grove_node_fail(node, GROVE_ABI,
-                        "the plugin sets scratch memory, which a cell function has not; it needs "
-                        ".eval, .device or .drive");
+                        "the plugin sets scratch memory, which a cell function cannot have; it "
+                        "needs .eval, .device or .drive");
     for (int k = node->tells_double; k < 2; k++)
         node->amounts[k].scratch = bytes;
     node->scratch_per_cell = bytes_per_cell;

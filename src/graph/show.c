@@ -104,7 +104,7 @@ char *grove_class_markdown(const grove_class *class_)
     if (class_->output_doc)
         grove_text_add(&text, "Result: %s.\n\n", class_->output_doc);
     if ((class_->inputs && class_->inputs[0].name) || (class_->options && class_->options[0].name))
-        grove_text_add(&text, "| name | wants | default | meaning |\n| --- | --- | --- | --- |\n");
+        grove_text_add(&text, "| name | type | default | meaning |\n| --- | --- | --- | --- |\n");
     for (const grove_input *in = class_->inputs; in && in->name; in++)
         grove_text_add(&text, "| `%s` | %s | | %s |\n", in->name, grove_input_describe(arena, in),
                        in->doc);

@@ -135,7 +135,7 @@ static int check_scalar(const grove_node *node, int k)
     if (!has_factor(node->inputs[1 - k].node, 1 - k, given, &left))
         return 0;
     return grove_infer_fail(node, k, GROVE_SHAPE,
-                            "%s[%c] stands at both sides; that of the other station is %s[%c]",
+                            "%s[%c] is on both sides; the term of the other station is %s[%c]",
                             name, edge->side, name, edge->side == 'p' ? 'q' : 'p');
 }
 
@@ -150,8 +150,8 @@ int grove_check_sides(const grove_node *node)
         bool first = a.left == a.right; /* else the other one */
         return grove_infer_fail(
             node, first ? 0 : 1, GROVE_SHAPE,
-            "this is of station %c, and what stands at its %s %s with station %c; factors of p "
-            "stand at the left, those of q at the right",
+            "this factor has station %c, but the product on its %s %s with station %c; factors of "
+            "p must be on the left, factors of q on the right",
             first ? a.right : b.left, first ? "right" : "left", first ? "begins" : "ends",
             first ? b.left : a.right);
     }

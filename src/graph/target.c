@@ -33,7 +33,7 @@ static int check_path(const grove_node *node, const char *path, bool anew, bool 
     if (code)
         code = grove_node_fail_option(node, "to", "%s", grove_error_message(error, 0));
     else if (strchr(path, '\n'))
-        code = grove_node_fail_option(node, "to", "'%s': a name with a line break is not written",
+        code = grove_node_fail_option(node, "to", "'%s': a file name must not have a line break",
                                       path);
     grove_error_free(error);
     return code;
@@ -48,7 +48,7 @@ int grove_node_set_target(grove_node *node, const grove_target *target)
         code = check_path(node, target->beside, true, false);
     if (!code && resolved && strchr(resolved, '\n'))
         code = grove_node_fail_option(
-            node, "to", "%s: in a folder whose name has a line break nothing is written",
+            node, "to", "%s: the name of an output's folder must not have a line break",
             target->path);
     if (code) {
         free(resolved);
@@ -117,13 +117,13 @@ static int check_together(const grove_node *first, const grove_node *second, con
 
     if (what)
         return grove_fail_at(error, &second->place, GROVE_INVALID,
-                             "%s: %s and %s, written at %s, are to be in one new %s, but differ in "
-                             "'%s'; give both the same, or write to another path",
+                             "%s: %s and %s, written at %s, go to one new %s, but differ in '%s'; "
+                             "give both the same value, or write to another path",
                              name, b->part, a->part, at, b->path, what);
     if (strcmp(a->format, b->format) != 0)
         return grove_fail_at(error, &second->place, GROVE_INVALID,
-                             "%s: %s and %s, written at %s, are to be in one new %s, but one has "
-                             "%s, the other %s; write to another path",
+                             "%s: %s and %s, written at %s, go to one new %s, but one has %s, the "
+                             "other %s; write to another path",
                              name, b->part, a->part, at, b->path, b->format, a->format);
     return 0;
 }
@@ -146,15 +146,15 @@ static int check_same(const grove_node *first, const grove_node *second, const c
     if (a->part && b->part && !strcmp(a->part, b->part) && is_anew(a) == is_anew(b) &&
         !has_rows_apart(first, second))
         return grove_fail_at(error, &second->place, GROVE_INVALID,
-                             "%s: %s of %s is written at %s, too; give one of them another name",
+                             "%s: %s of %s is also written at %s; give one of them another name",
                              second->class_->name, b->part, b->path, at);
     if (is_one_writing(first, second))
         return check_together(first, second, at);
     if (!is_anew(a) && !is_anew(b))
         return 0;
     return grove_fail_at(error, &second->place, GROVE_INVALID,
-                         "%s: %s is made anew %s%s, and %s %s%s; write to another path, or make "
-                         "it in one run and write the rest in the next",
+                         "%s: %s is created %s%s, and %s %s%s; write to another path, or create it "
+                         "in one run and write the rest in the next",
                          second->class_->name, b->path, here ? "here" : "at ", here ? "" : at,
                          here || !b->part ? "written" : b->part, here ? "at " : "written here",
                          here ? at : "");
@@ -171,8 +171,8 @@ static int check_pair(const grove_node *first, const grove_node *second)
     else if (lies_in(first->target_path, second->target_path) ||
              lies_in(second->target_path, first->target_path))
         code = grove_fail_at(second->tree->error, &second->place, GROVE_INVALID,
-                             "%s: one of %s and %s, which is written at %s, lies in the other; "
-                             "give it another place",
+                             "%s: one of %s and %s, which is written at %s, is inside the other; "
+                             "choose another path",
                              second->class_->name, second->target->path, first->target->path, at);
     free(at);
     return code;
@@ -247,12 +247,12 @@ static int check_member(const grove_node *action, const grove_node *member, cons
     free(resolved);
     if (!lost)
         return 0;
-    return grove_node_fail_option(
-        action, "column",
-        "%s of %s is what '%s' at %s:%d:%d reads, and would be lost; write another column, or give "
-        "%s overwrite=true",
-        part, action->target->path, member->name, member->place.file ? member->place.file : "",
-        member->place.line, member->place.column, action->class_->name);
+    return grove_node_fail_option(action, "column",
+                                  "%s of %s is read by '%s' at %s:%d:%d, and would be lost; write "
+                                  "another column, or give %s overwrite=true",
+                                  part, action->target->path, member->name,
+                                  member->place.file ? member->place.file : "", member->place.line,
+                                  member->place.column, action->class_->name);
 }
 
 /* The input of the tree that is this file, or a set that contains it; with `inside` also an input
@@ -278,8 +278,8 @@ static int check_input(const grove_node *action, const char *path)
 
     free(resolved);
     return read ? grove_node_fail_option(action, "to",
-                                         "%s: is read here (%s), and is never replaced; give "
-                                         "another place",
+                                         "%s: is an input of this run (%s), which is never "
+                                         "replaced; choose another path",
                                          path, read)
                 : 0;
 }
@@ -362,12 +362,14 @@ int grove_tree_check_output(const grove_tree *tree, const char *path, bool overw
         action = writes(tree, resolved);
     }
     if (read)
-        code = grove_fail(error, GROVE_INVALID,
-                          "%s: is read here (%s), and is never replaced; give another place", path,
-                          read);
+        code = grove_fail(
+            error, GROVE_INVALID,
+            "%s: is an input of this run (%s), which is never replaced; choose another path", path,
+            read);
     else if (action)
-        code = grove_fail(error, GROVE_INVALID, "%s: %s writes that (%s:%d:%d); give another place",
-                          path, action->class_->name, action->place.file ? action->place.file : "",
+        code = grove_fail(error, GROVE_INVALID,
+                          "%s: %s writes to this path (%s:%d:%d); choose another one", path,
+                          action->class_->name, action->place.file ? action->place.file : "",
                           action->place.line, action->place.column);
     free(resolved);
     return code ? code : grove_output_check(path, overwrite, error);
@@ -435,7 +437,7 @@ static int check_room(const grove_tree *tree, const grove_node *action, grove_er
     if (here.bytes < 0 || needed <= here.bytes)
         return 0;
     return grove_fail_at(error, &action->place, GROVE_IO,
-                         "%s: %s: this run writes %s there, %s are free", action->class_->name,
+                         "%s: %s: this run writes %s there, but %s are free", action->class_->name,
                          action->target->path, grove_show_bytes(want, needed),
                          grove_show_bytes(have, here.bytes));
 }

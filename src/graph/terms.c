@@ -80,7 +80,7 @@ static void check_one_sided(checking *c, const grove_node *action, int input)
             continue;
         c->told[term->id] = true;
         grove_warn_at(c->tree->error, c->place[i],
-                      "%s: '%s' is taken of station %s only; visibilities have terms of both "
+                      "%s: '%s' is used for station %s only; visibilities have terms of both "
                       "stations, as in J[p] * M[p,q] * J[q]^H",
                       action->class_->name, term->name, c->reached[i] == AT_P ? "p" : "q");
     }
@@ -189,7 +189,8 @@ static void check_adjoints(checking *c, const grove_chain *product, const grove_
         if (last && ((phase && turns[0] * turns[1] > 0) ||
                      (visibilities && powers[0] * powers[1] < 0 && has_amplitude(first->node))))
             warn(c, first->node, user,
-                 "%s stands at one side and %s at the other; that of the other station is %s",
+                 "%s is on one side and %s on the other; the term of the other station is written "
+                 "%s",
                  shown(c, first, false), shown(c, last, false), shown(c, first, true));
     }
 }
@@ -219,8 +220,8 @@ static void check_order(checking *c, const grove_chain *product, const grove_nod
             if (a->side == 'p' && b->side == 'p' && first >= 0 && second > first &&
                 !commute(a->node, b->node))
                 warn(c, a->node, user,
-                     "%s * %s stand at the left, %s * %s at the right; the hermitian of a product "
-                     "has its terms in the other order",
+                     "%s * %s are on the left, %s * %s on the right; the hermitian of a product "
+                     "has its terms in reverse order",
                      shown(c, a, false), shown(c, b, false), shown(c, &product->at[first], false),
                      shown(c, &product->at[second], false));
         }
@@ -268,8 +269,8 @@ static void check_parms(checking *c, const grove_chain *product, const grove_nod
         const char *name = again ? grove_node_property(parm, "name") : NULL;
         if (name)
             warn(c, parm, user,
-                 "the parm '%s' stands there twice and is the same for all stations; %s[p] = "
-                 "parm(...) is one of each station, written %s[p] and %s[q]^H",
+                 "the parm '%s' is in this product twice and is the same for all stations; %s[p] = "
+                 "parm(...) makes one for each station, written %s[p] and %s[q]^H",
                  name, name, name, name);
     }
 }
@@ -352,8 +353,8 @@ static void check_model(checking *c, const grove_node *action)
             const grove_node *factor = product.at[i].node;
             if (factor->leaf == data->leaf && grove_equal(property_of(factor, "part"), part))
                 warn(c, factor, action,
-                     "its model is made of the data, %s of '%s', that it is fitted to; give it "
-                     "that of a sky, or a column with a model",
+                     "its model contains the data that it is fitted to, %s of '%s'; use the model "
+                     "of a sky, or a column with a model",
                      part, grove_node_name(data->leaf));
         }
     }

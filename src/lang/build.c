@@ -76,7 +76,7 @@ grove_meaning grove_build_cycle(grove_builder *builder, const grove_entry *entry
     if (entry->kind == GROVE_ENTRY_TEMPLATE)
         return grove_build_fail(builder, use, use->at, "template '%s' calls itself: %s -> %s",
                                 entry->name, entry->name, text);
-    return grove_build_fail(builder, use, use->at, "'%s' is defined by itself: %s -> %s",
+    return grove_build_fail(builder, use, use->at, "'%s' is defined in terms of itself: %s -> %s",
                             entry->name, entry->name, text);
 }
 
@@ -410,8 +410,8 @@ static grove_meaning build_power(grove_builder *builder, const grove_ast *ast, g
     if (x.kind == GROVE_OPERAND_NOTHING || n.kind == GROVE_OPERAND_NOTHING)
         return (grove_meaning){0};
     if (!is_number(&n) || n.literal->imaginary != 0 || !grove_unit_is_none(n.literal->unit))
-        return grove_build_fail(builder, ast, ast->right->span, "a power is a plain number, got %s",
-                                describe(builder, &n));
+        return grove_build_fail(builder, ast, ast->right->span,
+                                "a power must be a plain number, got %s", describe(builder, &n));
     if (x.kind == GROVE_OPERAND_LITERAL && !is_list(&x))
         return fold_binary(builder, ast, '^', x.literal, n.literal);
     grove_argument arguments[] = {
@@ -431,7 +431,7 @@ static grove_meaning build_range(grove_builder *builder, const grove_ast *ast)
         return (grove_meaning){0};
     if (from.kind == GROVE_OPERAND_NODE || to.kind == GROVE_OPERAND_NODE)
         return grove_build_fail(builder, ast, ast->at,
-                                "a range goes from a number to a number, '%s' is a node",
+                                "a range goes from a number to a number, but '%s' is a node",
                                 from.kind == GROVE_OPERAND_NODE ? from.node->name : to.node->name);
     return fold_binary(builder, ast, '.', from.literal, to.literal);
 }
@@ -456,7 +456,7 @@ static grove_meaning build_list(grove_builder *builder, const grove_ast *ast, gr
             grove_build_fail(builder, ast, item->name_span, "the items of a list have no names");
         else if (x.kind == GROVE_OPERAND_NODE)
             grove_build_fail(builder, ast, item->value->span,
-                             "a list holds constants, '%s' is a node", x.node->name);
+                             "a list contains constants, but '%s' is a node", x.node->name);
         failed = failed || item->name || x.kind != GROVE_OPERAND_LITERAL;
         if (!failed)
             items[list.count++] = *x.literal;

@@ -286,14 +286,14 @@ static int check_branches(grove_builder *builder, const grove_ast *ast)
 
     if (!ast->items.first || ast->items.first->name || ast->indices.count) {
         grove_build_fail(builder, ast, ast->at,
-                         "choose wants a word first, then a branch for each: "
-                         "choose($beam, none=1, airy=beam_airy(...))");
+                         "choose requires a word first, then a branch for each word: choose($beam, "
+                         "none=1, airy=beam_airy(...))");
         return GROVE_INVALID;
     }
     for (const grove_ast_item *item = ast->items.first->next; item; item = item->next) {
         if (!item->name)
             grove_build_fail(builder, ast, item->value->span,
-                             "a branch of choose has a word: word=value");
+                             "a branch of choose must have a word: word=value");
         else if (find_branch(ast, item->name) != item->value)
             grove_build_fail(builder, ast, item->name_span, "'%s' has a branch already",
                              item->name);
@@ -323,7 +323,7 @@ static grove_meaning no_branch(grove_builder *builder, const grove_ast *ast,
         grove_fail_setting(builder->error, &place, GROVE_INVALID, literal->setting,
                            grove_arena_format(builder->arena,
                                               n == 1 ? "the option can only be %s here%s"
-                                                     : "the option wants one of %s%s",
+                                                     : "the option must be one of %s%s",
                                               text, hint));
         return (grove_meaning){0};
     }
@@ -345,8 +345,8 @@ static grove_meaning choose(grove_builder *builder, const grove_ast *ast, grove_
     if (x.kind == GROVE_OPERAND_NOTHING)
         return (grove_meaning){0};
     if (x.kind == GROVE_OPERAND_NODE)
-        return grove_build_fail(builder, ast, selector->span, "choose wants a word, '%s' is a node",
-                                x.node->name);
+        return grove_build_fail(builder, ast, selector->span,
+                                "choose requires a word, but '%s' is a node", x.node->name);
     const grove_ast *branch = find_branch(ast, selector_word(x.literal));
     if (!branch)
         branch = find_branch(ast, "else");
@@ -516,7 +516,7 @@ static grove_meaning unknown_callee(grove_builder *builder, const grove_ast *ast
 
     if (entry)
         return grove_build_fail(builder, ast, ast->at,
-                                "'%s' is no class and no template, so it cannot be called",
+                                "'%s' is not a class or template, so it cannot be called",
                                 ast->text);
     for (; n < count; n++)
         all[n] = names[n];

@@ -86,8 +86,8 @@ static bool check_own_indices(grove_builder *builder, const grove_statement *sta
     }
     if (good && q && !p)
         good = fail(builder, statement, statement->span,
-                    "define %s[p]; %s[q] is the same seen from the right", statement->name,
-                    statement->name);
+                    "define %s[p]; %s[q] is the same term for the station on the right",
+                    statement->name, statement->name);
     return good;
 }
 
@@ -105,11 +105,11 @@ static void check_template(grove_builder *builder, const grove_statement *statem
     }
     for (const grove_statement *at = statement->body; at; at = at->next) {
         if (at->kind != GROVE_STATEMENT_DEFINE)
-            fail(builder, at, at->span, "a template holds definitions only");
+            fail(builder, at, at->span, "a template can contain only definitions");
         has_value = true;
     }
     if (!has_value && !statement->value)
-        fail(builder, statement, statement->span, "template '%s' holds no definition",
+        fail(builder, statement, statement->span, "template '%s' contains no definition",
              statement->name);
 }
 

@@ -61,7 +61,7 @@ static grove_meaning expand(grove_builder *builder, const grove_option *option, 
     ast = parsed(builder, text);
     if (!ast)
         return grove_build_fail(builder, &nowhere, (grove_source_span){0},
-                                "it is not an expression, an error in the plugin");
+                                "it is not an expression; this is an error in the plugin");
     return grove_build_expression(builder, ast, want);
 }
 

@@ -139,7 +139,7 @@ static const grove_literal *power(grove_fold *fold, const grove_literal *a, cons
     grove_unit unit;
 
     if (!grove_unit_is_none(b->unit) || b->imaginary != 0)
-        return fault(fold, "a power wants a plain real number, got @",
+        return fault(fold, "a power must be a plain real number, got @",
                      grove_fold_describe(fold->arena, b), "");
     if (!grove_unit_power(a->unit, b->number, &unit))
         return fault(fold, "@ cannot be raised to the power @", grove_fold_describe(fold->arena, a),

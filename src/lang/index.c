@@ -104,7 +104,7 @@ static void bind_letter(grove_builder *builder, const grove_ast *at, const char 
         letter->axis = axis;
     else if (letter->axis != axis)
         grove_build_fail(builder, at, at->span,
-                         "'%s' stands for the sources of '%s' already, but '%s' varies with those "
+                         "'%s' already means the sources of '%s', but '%s' varies with the sources "
                          "of '%s'; use another letter",
                          name, letter->axis->owner->name, of, axis->owner->name);
 }
@@ -150,7 +150,7 @@ static bool fail_roles(grove_builder *builder, const grove_ast *ast, const grove
     if (!given->p && !given->q && !(defined_p && !defined_q))
         return false;
     if (!given->p && !given->q)
-        grove_build_fail(builder, ast, ast->span, "'%s' is defined as %s; say p or q too", name,
+        grove_build_fail(builder, ast, ast->span, "'%s' is defined as %s; write p or q, too", name,
                          grove_statement_show(builder->arena, as));
     else if (given->p && given->q && station && !baseline)
         grove_build_fail(builder, ast, ast->span,
@@ -269,7 +269,7 @@ static void check_missing(grove_builder *builder, const grove_entry *entry, cons
 
     if (reducer)
         grove_build_fail(builder, body, body->span,
-                         "%s says that it varies with %s, but %s leaves none of them", shown, what,
+                         "%s says that it varies with %s, but %s removes that axis", shown, what,
                          reducer == node ? reducer->class_->name : grove_node_shown(reducer));
     else if (kind == GROVE_AXIS_SOURCE && varies(node))
         grove_build_fail(builder, body, body->span,
@@ -316,11 +316,10 @@ void grove_build_settle(grove_builder *builder, grove_entry *entry, const grove_
     }
     for (int i = 0; i < count && n; i++)
         if (axes[i])
-            grove_build_fail(builder, body, body->span,
-                             "%s does not say all source axes: this varies with the sources of "
-                             "'%s' too",
-                             grove_statement_show(builder->arena, entry->statement),
-                             axes[i]->owner->name);
+            grove_build_fail(
+                builder, body, body->span,
+                "%s does not name all source axes: this also varies with the sources of '%s'",
+                grove_statement_show(builder->arena, entry->statement), axes[i]->owner->name);
     check_level(builder, entry, body);
     check_axes(builder, entry, body);
     entry->value.role = 0;
@@ -383,21 +382,21 @@ static const grove_axis *summed_axis(grove_builder *builder, const grove_ast *ca
 
     axis = withdraw(builder, index->text);
     if (is_role(index->text))
-        grove_build_fail(builder, call, index->span,
-                         "%s[%s] is not known: letters stand for source axes; use over=baseline or "
-                         "over=station",
-                         call->text, index->text);
+        grove_build_fail(
+            builder, call, index->span,
+            "%s[%s] is not known: letters mean source axes; use over=baseline or over=station",
+            call->text, index->text);
     else if (count == 0)
         grove_build_fail(builder, call, index->span,
                          "nothing in this %s varies with sources, so the index '%s' has no meaning",
                          call->text, index->text);
     else if (axis && !grove_node_has_axis(x->node, axis))
         grove_build_fail(builder, call, index->span,
-                         "'%s' stands for the sources of '%s', with which this %s does not vary",
+                         "'%s' means the sources of '%s', but this %s does not vary with them",
                          index->text, axis->owner->name, call->text);
     else if (!axis && count > 1)
         grove_build_fail(builder, call, index->span,
-                         "'%s' may stand for %s; use it in an index inside this %s", index->text,
+                         "'%s' may mean %s; use it in an index inside this %s", index->text,
                          list_axes(builder, axes, count), call->text);
     else if (!axis && other)
         grove_build_fail(builder, call, index->span,

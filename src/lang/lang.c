@@ -101,8 +101,9 @@ static const grove_statement *find_run(const program *all, grove_error *error)
         grove_place place = grove_source_place(at->source, at->span);
         if (at->kind == GROVE_STATEMENT_RUN && run) {
             grove_place first = grove_source_place(run->source, run->span);
-            grove_fail_at(error, &place, GROVE_INVALID, "there is a run already, at %s:%d:%d",
-                          first.file, first.line, first.column);
+            grove_fail_at(error, &place, GROVE_INVALID,
+                          "there is already a run statement, at %s:%d:%d", first.file, first.line,
+                          first.column);
         } else if (at->kind == GROVE_STATEMENT_RUN) {
             run = at;
         }
@@ -265,7 +266,7 @@ static void warn(grove_builder *builder)
     if (!builder->tree->action_count) {
         grove_warn_at(builder->error, NULL, "%s: nothing to run: %s", builder->tree->path,
                       builder->dropped ? "the output of every action is none"
-                                       : "there is no action such as sink(...)");
+                                       : "the tree has no action such as sink(...)");
         return;
     }
     for (grove_entry *entry = builder->globals->first; entry; entry = entry->next)

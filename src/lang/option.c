@@ -130,7 +130,7 @@ static const grove_literal *apply(grove_builder *builder, const char *name, cons
     }
     if (agrees(initial, value))
         return from_setting(builder, value, name, text);
-    grove_fail(builder->error, GROVE_INVALID, "setting %s=%s: the option wants %s", name, text,
+    grove_fail(builder->error, GROVE_INVALID, "setting %s=%s: the option must be %s", name, text,
                wanted(builder, initial));
     return NULL;
 }
@@ -166,7 +166,7 @@ grove_meaning grove_build_option(grove_builder *builder, grove_entry *entry, con
         builder->busy = entry->caller;
         if (meaning.operand.kind == GROVE_OPERAND_NODE)
             grove_build_fail(builder, initial, initial->span,
-                             "the default of an option is a constant, this is a node");
+                             "the default of an option must be a constant, but this is a node");
         else if (meaning.operand.kind == GROVE_OPERAND_LITERAL)
             entry->value = grove_build_literal(setting ? apply(builder, entry->name, setting,
                                                                meaning.operand.literal)

@@ -93,7 +93,7 @@ const char *grove_source_find(grove_arena *arena, const char *name, const char *
 
     if (is_file(first))
         s.found = grove_arena_text(arena, first);
-    s.searched = from ? "beside the file" : "the current folder";
+    s.searched = from ? "the folder of the file" : "the current folder";
     free(beside);
     for (const char *at = getenv("GROVE_TREE_PATH"); at && *at && name[0] != '/';) {
         size_t length = strcspn(at, ":");

@@ -188,13 +188,13 @@ static int fail_stale(const grove_plan_limits *limits, grove_schedule **schedule
 {
     const grove_node *action = (*schedule)->stale_for, *value = (*schedule)->stale;
     int code = grove_fail_at(limits->error, &action->place, GROVE_INVALID,
-                             "%s: '%s' depends on what is fitted, but is known only after the last "
+                             "%s: '%s' depends on fitted parms, but is known only after the last "
                              "tile; leave it out, or %s",
                              action->class_->name, value->name,
                              grove_node_accumulates(value)
-                                 ? "make it without accumulators such as grid: "
-                                   "g2g(..., method=g2g) gives what grid(degrid(...)) does"
-                                 : "give so much memory that there is one tile");
+                                 ? "make it without accumulators such as grid: g2g(..., "
+                                   "method=g2g) gives the same as grid(degrid(...))"
+                                 : "allow more memory, so that there is only one tile");
 
     grove_schedule_free(*schedule);
     *schedule = NULL;

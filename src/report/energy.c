@@ -258,8 +258,8 @@ static void add_missing(grove_text *text, const grove_meter *m, bool any)
 
     for (const char *at = missing, *end; *at; at = end + 1) {
         end = strchr(at, '\n');
-        grove_text_add(text, "energy %s: %.*s\n", any ? "lacks" : "cannot be read", (int)(end - at),
-                       at);
+        grove_text_add(text, "energy %s: %.*s\n", any ? "is incomplete" : "cannot be read",
+                       (int)(end - at), at);
     }
     if (!any && !*missing)
         grove_text_add(text, "energy cannot be read: there is no counter of processors\n");

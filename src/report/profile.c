@@ -154,7 +154,7 @@ static void print_sums(grove_text *text, const grove_counters *c)
                    grove_show_seconds(d, c->wait_seconds), grove_show_seconds(e, rest));
     if (c->node_tiles)
         grove_text_add(text, " (%.1f us per node and tile)", 1e6 * rest / (double)c->node_tiles);
-    grove_text_add(text, "\nreading and writing %s in the background, of which writing %s\n",
+    grove_text_add(text, "\nreading and writing %s in the background, including writing %s\n",
                    grove_show_seconds(a, c->io_seconds), grove_show_seconds(b, c->write_seconds));
     grove_text_add(text,
                    "%llu evaluations in %lld tiles; cache: %llu hits, %llu misses, %llu evicted, "

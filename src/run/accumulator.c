@@ -203,9 +203,10 @@ static branch *branch_for(grove_accumulator *a, const grove_block *tile)
 
     if (!last || (cut && last->device != a->session->device && first == last->next)) {
         if (cut && reduces_time(a) && first % GROVE_ACCUMULATOR_BLOCK) {
-            grove_fail(a->session->error, GROVE_INVALID,
-                       "'%s': sums over time begin at cell %lld; they can at multiples of %d",
-                       a->node->name, (long long)first, GROVE_ACCUMULATOR_BLOCK);
+            grove_fail(
+                a->session->error, GROVE_INVALID,
+                "'%s': sums over time begin at cell %lld; they must begin at multiples of %d",
+                a->node->name, (long long)first, GROVE_ACCUMULATOR_BLOCK);
             return NULL;
         }
         a->branches = grove_realloc(a->branches, (size_t)(a->branch_count + 1) * sizeof(branch));
@@ -294,7 +295,7 @@ static int merge_branch(const grove_accumulator *acc, branch *a, branch *b)
 
     if (a->next != b->first)
         return grove_fail(acc->session->error, GROVE_INVALID,
-                          "'%s': sums over times %lld to %lld cannot follow those that end at %lld",
+                          "'%s': sums over times %lld to %lld cannot follow sums that end at %lld",
                           acc->node->name, (long long)b->first, (long long)b->next,
                           (long long)a->next);
     if (to->axis && to->axis->kind == GROVE_AXIS_TIME) {

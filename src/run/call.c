@@ -72,7 +72,7 @@ int grove_call_end(const grove_call *call, int code)
 
     grove_call_drop_kept(&work->sent);
     if (astray && !work->code)
-        misuse(call, "the plugin calls %s in another thread than that of the call", astray);
+        misuse(call, "the plugin calls %s in a thread other than the calling one", astray);
     return work->code ? work->code : code;
 }
 
@@ -149,8 +149,8 @@ int grove_call_scratch(const grove_call *call, uint64_t bytes, void **at)
         return code;
     if (bytes > work->scratch_left)
         return misuse(call,
-                      "the plugin asks for %s of scratch memory, of which %s are left; check tells "
-                      "how much is needed, by grove_node_set_scratch",
+                      "the plugin asks for %s of scratch memory, but %s are left; its check must "
+                      "declare how much it needs, with grove_node_set_scratch",
                       grove_show_bytes(wanted, (double)bytes),
                       grove_show_bytes(left, (double)work->scratch_left));
     if (work->pieces == GROVE_MAX_SCRATCH)

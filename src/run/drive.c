@@ -117,12 +117,12 @@ static int launch_it(const grove_node *node, const grove_computation *what)
     if (what->count < 0 || what->count > GROVE_MAX_INPUTS)
         return grove_node_fail(
             node, GROVE_INVALID,
-            "the plugin computes something of %d inputs, at most %d are possible", what->count,
+            "the plugin computes a value of %d inputs, but at most %d are possible", what->count,
             (int)GROVE_MAX_INPUTS);
     if (what->bytes > scratch)
         return grove_node_fail(node, GROVE_INVALID,
                                "the plugin computes %llu bytes, more scratch memory than it has "
-                               "told (grove_node_set_scratch)",
+                               "declared (grove_node_set_scratch)",
                                (unsigned long long)what->bytes);
     grove_launch_begin(&launch, session_now, NULL, GROVE_LAUNCH_ON_DEVICE, space->range,
                        space->axes, what->count);

@@ -101,18 +101,18 @@ static int fail_memory(const grove_session *session, grove_node *const *nodes, s
     grove_show_bytes(have, (double)session->memory);
     if (!drive && parts)
         return grove_fail_at(session->error, &parts->place, GROVE_NO_MEMORY,
-                             "memory: the smallest tile needs a limit of %s, %s are allowed; "
+                             "memory: the smallest tile needs a limit of %s, but %s are allowed; "
                              "solution domains of %s are divided along time only, so that tiles "
                              "have all channels: allow more, or fit fewer channels at a time",
                              want, have, grove_node_shown(parts));
     if (!drive)
         return grove_fail(
             session->error, GROVE_NO_MEMORY,
-            "memory: the smallest tile needs a limit of %s, %s are allowed; allow more", want,
+            "memory: the smallest tile needs a limit of %s, but %s are allowed; allow more", want,
             have);
     return grove_fail_at(session->error, &drive->place, GROVE_NO_MEMORY,
-                         "memory: the smallest tile needs a limit of %s, %s are allowed; %s are "
-                         "what %s takes beside its values; allow more%s%s",
+                         "memory: the smallest tile needs a limit of %s, but %s are allowed; it "
+                         "includes %s that %s needs in addition to values; allow more%s%s",
                          want, have, grove_show_bytes(part, (double)least_memory(session, drive)),
                          grove_node_shown(drive), drive->advice ? "; " : "",
                          drive->advice ? drive->advice : "");
@@ -152,8 +152,7 @@ int grove_session_schedule(grove_session *session, grove_node *const *nodes, siz
         return fail_memory(session, nodes, count,
                            find_enough(session, nodes, count, range, ranges, needed));
     grove_log(GROVE_LOG_WARNING,
-              "%s: the smallest tile needs %s, there is room for %s; the cpu computes what does "
-              "not fit",
+              "%s: the smallest tile needs %s, but %s are free; the cpu computes the rest",
               session->device->name, grove_show_bytes(want, (double)needed),
               grove_show_bytes(have, 0.9 * (double)session->budget));
     session->fallen_back = session->host_only = true;

@@ -212,7 +212,7 @@ static void warn_once(grove_session *session)
     if (session->fallen_back)
         return;
     session->fallen_back = true;
-    grove_log(GROVE_LOG_WARNING, "%s; the cpu computes what does not fit",
+    grove_log(GROVE_LOG_WARNING, "%s; the cpu computes the rest",
               grove_error_message(session->attempt, 0));
 }
 

@@ -154,7 +154,7 @@ static void give_up(grove_session *session, size_t failed)
     for (size_t i = 0; i < failed; i++)
         if (tree->actions[i]->class_->action->commit)
             grove_warn_at(session->error, &tree->actions[i]->place,
-                          "%s: this output is complete nevertheless",
+                          "%s: nevertheless, this output is complete",
                           tree->actions[i]->class_->name);
     for (size_t i = failed; i < tree->action_count; i++)
         abort_action(session, tree->actions[i]);

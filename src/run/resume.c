@@ -26,10 +26,10 @@ int grove_resume_check(const grove_session *session, grove_error *error)
     for (size_t i = 0; i < tree->action_count; i++)
         if (tree->actions[i]->fit && tree->actions[i]->target)
             return 0;
-    return grove_fail(error, GROVE_INVALID,
-                      "--resume: no fit of this tree writes a solution table, and only such fits "
-                      "leave a checkpoint; to=... of solve writes one (of calibrate.tree, "
-                      "solutions=...)");
+    return grove_fail(
+        error, GROVE_INVALID,
+        "--resume: no fit of this tree writes a solution table, and only such fits leave a "
+        "checkpoint; the option to of solve writes one (in calibrate.tree: solutions)");
 }
 
 char *grove_resume_key(const grove_session *session)

@@ -18,7 +18,7 @@
 
 static int bad_setting(grove_error *error, const char *name, const char *text, const char *want)
 {
-    return grove_fail(error, GROVE_INVALID, "--%s %s: wants %s", name, text, want);
+    return grove_fail(error, GROVE_INVALID, "--%s %s: must be %s", name, text, want);
 }
 
 static int set_option(grove_session_options *options, const char *name, const char *text,
@@ -222,7 +222,7 @@ static int run_once(grove_session *session)
         grove_phase_abort(session);
         grove_session_renew_all(session, true);
         if (code == GROVE_INTERRUPTED)
-            grove_fail(session->error, code, "interrupted; every output is as it was before");
+            grove_fail(session->error, code, "interrupted; all outputs are unchanged");
         return code;
     }
     code = grove_phase_commit(session);

@@ -219,9 +219,9 @@ START_TEST(wrong_units_are_told)
 {
     faulty("constant(3m) + constant(2s)", "cannot add a length and a time; the units must agree");
     faulty("constant(3m) - constant(2)", "cannot subtract a length and a plain number");
-    faulty("sin(constant(3m))", "'x' wants an angle or a plain number, got a length");
-    faulty("exp(constant(30deg))", "'x' wants a plain number, got an angle");
-    faulty("log(constant(3Hz))", "'x' wants a plain number, got a frequency");
+    faulty("sin(constant(3m))", "'x' must be an angle or a plain number, got a length");
+    faulty("exp(constant(30deg))", "'x' must be a plain number, got an angle");
+    faulty("log(constant(3Hz))", "'x' must be a plain number, got a frequency");
     faulty("sqrt(constant(3m))", "its unit has no square root");
     faulty("constant(3m)^0.3", "a length has no power 0.3");
     faulty("diagonal(constant(1m), constant(1s))", "cannot put together a length and a time");
@@ -231,12 +231,13 @@ END_TEST
 
 START_TEST(wrong_shapes_are_told)
 {
-    faulty("sin(rotation(1rad))", "'x' wants a scalar or a diagonal matrix or a vector, got a 2x2");
+    faulty("sin(rotation(1rad))",
+           "'x' must be a scalar or a diagonal matrix or a vector, got a 2x2");
     faulty("constant([1, 2, 3]) * rotation(1rad)", "a vector can only be multiplied by a scalar");
     faulty("constant([1, 2, 3]) + sqrt(2)", "cannot add a vector and anything but a vector");
-    faulty("sqrt(2) / rotation(1rad)", "'b' wants a scalar");
+    faulty("sqrt(2) / rotation(1rad)", "'b' must be a scalar");
     faulty("rotation(1rad)^0.5", "only whole powers");
-    faulty("asin(complex(1, 1))", "wants a real value");
+    faulty("asin(complex(1, 1))", "must be a real value");
     faulty("constant([1, 2, 3], shape=matrix)", "a matrix is made of 4 numbers, got 3");
     faulty("sqrt(2) / 0", "division by 0");
 }

@@ -162,8 +162,8 @@ START_TEST(axes_that_go)
     free(flags);
     refused("sum(obs.data, over=source)", "'obs.data' does not vary along 'source'; it has time, "
                                           "baseline, freq");
-    refused("min(obs.data)", "'x' wants a real value, got a complex one");
-    refused("max(obs.data)", "'x' wants a real value, got a complex one");
+    refused("min(obs.data)", "'x' must be a real value, got a complex one");
+    refused("max(obs.data)", "'x' must be a real value, got a complex one");
 }
 END_TEST
 
@@ -301,7 +301,7 @@ START_TEST(selections_that_are_refused)
     refused("select(obs.data, element=\"4\")", "'4' is not an element");
     refused("select(obs.data, element=\"1x\")", "'1x' is not an element");
     refused("select(diagonal(1, 2), element=XY)", "'XY' is not an element");
-    refused("select(obs.data, axis=time, index=1.5)", "option 'index' wants a whole number");
+    refused("select(obs.data, axis=time, index=1.5)", "option 'index' must be a whole number");
 }
 END_TEST
 

@@ -74,11 +74,11 @@ expect 2 "grove: no benchmark 'predikt'; did you mean 'predict'?" bench predikt
 expect 0 '' bench predict --help
 prints '^usage: grove bench predict '
 expect 2 'grove bench: --fast: no such option; --help lists them' bench predict --fast
-expect 2 'grove bench: --rounds: wants N' bench predict --rounds
-expect 2 'grove bench: 0: wants a whole number from 1 to 99' bench predict --rounds=0
+expect 2 'grove bench: --rounds: requires N' bench predict --rounds
+expect 2 'grove bench: 0: must be a whole number from 1 to 99' bench predict --rounds=0
 expect 2 "grove bench predict: no workload has 'P9' in its name" bench predict --workload P9
-expect 2 'grove bench predict: --threads none: wants 1 to 1024, or all' bench predict --threads none
-expect 2 'grove bench predict: --threads 4294967297: wants 1 to 1024, or all' bench predict --threads 4294967297
+expect 2 'grove bench predict: --threads none: must be 1 to 1024, or all' bench predict --threads none
+expect 2 'grove bench predict: --threads 4294967297: must be 1 to 1024, or all' bench predict --threads 4294967297
 expect 2 "grove bench predict: this processor has no instructions 'mmx'; portable, avx2 and avx512 are known" \
     bench predict --isa mmx
 expect 0 '' bench predict --rounds 1 --seconds 0.001 --workload 'P1 I, stations' --isa portable \
@@ -86,9 +86,9 @@ expect 0 '' bench predict --rounds 1 --seconds 0.001 --workload 'P1 I, stations'
 prints '^| P1 I, stations | portable | single | [0-9.]* | [0-9.]* | '
 [ "$(grep -c '^| P' out)" = 1 ] || fail 'grove bench predict measures more than was asked for'
 expect 2 "grove bench roofline: no kernel has 'idq' in its name" bench roofline --kernel idq
-expect 2 "grove bench roofline: --precision half: wants single or double" bench roofline --precision half
+expect 2 "grove bench roofline: --precision half: must be single or double" bench roofline --precision half
 expect 2 "grove bench roofline: GROVE_ISA is 'mmx'; it takes avx512, avx2 or portable" bench roofline --isa mmx
-expect 2 'grove bench: 0: wants a number above 0' bench roofline --epsilon 0
+expect 2 'grove bench: 0: must be a number above 0' bench roofline --epsilon 0
 expect 0 '' bench roofline --rounds 1 --seconds 0.0001 --kernel w_stack --isa portable --times 1 --channels 2 --size 128
 prints '^portable, single, one core; medians of 1 interleaved rounds\.$'
 prints '^| 17 | [0-9.]* | [0-9.]* | [0-9]* % | [0-9]* % |$'
@@ -111,38 +111,38 @@ if command -v groff >/dev/null 2>&1; then
 fi
 
 # ---- options ----
-expect 2 'grove: grove run wants a tree file; grove run --help says more' run
+expect 2 'grove: grove run requires a tree file; see grove run --help' run
 expect 2 "grove: grove run takes one tree file; 'b.tree' is one too many" run a.tree b.tree
 expect 2 'grove: grove run has no option --memroy; did you mean --memory?' run a.tree --memroy 1GiB
-expect 2 'grove: --memory wants SIZE' run a.tree --memory
-expect 2 'grove: --memory lots: wants a size such as 512MiB or 4GiB' run a.tree --memory lots
-expect 2 'grove: --memory 1000: wants at least 1MiB' run a.tree --memory 1000
-expect 2 'grove: --precision half: wants single or double' run a.tree --precision half
-expect 2 'grove: --threads -1: wants a number of threads' run a.tree --threads -1
-expect 2 'grove: --threads x: wants a number of threads' run a.tree --threads=x
-expect 2 'grove: --device tpu: wants ...' run a.tree --device tpu
-expect 2 'grove: -s wants NAME=VALUE' run a.tree -s
-expect 2 'grove: -s x: wants NAME=VALUE' run a.tree -s x
-expect 2 'grove: -s =3: wants NAME=VALUE' run a.tree -s =3
+expect 2 'grove: --memory requires SIZE' run a.tree --memory
+expect 2 'grove: --memory lots: must be a size such as 512MiB or 4GiB' run a.tree --memory lots
+expect 2 'grove: --memory 1000: must be at least 1MiB' run a.tree --memory 1000
+expect 2 'grove: --precision half: must be single or double' run a.tree --precision half
+expect 2 'grove: --threads -1: must be a number of threads' run a.tree --threads -1
+expect 2 'grove: --threads x: must be a number of threads' run a.tree --threads=x
+expect 2 'grove: --device tpu: must be ...' run a.tree --device tpu
+expect 2 'grove: -s requires NAME=VALUE' run a.tree -s
+expect 2 'grove: -s x: must be NAME=VALUE' run a.tree -s x
+expect 2 'grove: -s =3: must be NAME=VALUE' run a.tree -s =3
 expect 2 'grove: -p nowhere: there is no such folder' run a.tree -p nowhere
 for number in many -3 0 4294967297 99999999999999999999; do
-    expect 2 "grove: --size $number: wants a whole number from 1 to 2147483647" plot x --size $number
+    expect 2 "grove: --size $number: must be a whole number from 1 to 2147483647" plot x --size $number
 done
-expect 2 'grove: --field 4294967296: wants a whole number from 0 to 2147483647' plot x --field 4294967296
-expect 2 'grove: --cell nan: wants a number above 0' plot x --cell nan
+expect 2 'grove: --field 4294967296: must be a whole number from 0 to 2147483647' plot x --field 4294967296
+expect 2 'grove: --cell nan: must be a number above 0' plot x --cell nan
 
 # ---- plugins ----
-expect 2 'grove: grove new-node wants a name for a class; grove new-node --help says more' new-node
+expect 2 'grove: grove new-node requires a name for a class; see grove new-node --help' new-node
 expect 2 "grove: Beam: a class's name begins with a lower-case letter and has lower-case letters, digits and _" new-node Beam
-expect 2 'grove: --leaf and --action: a class is one of them' new-node mine --action --leaf
-expect 2 'grove: --cuda and --eval: a class is one of them' new-node mine --cuda --eval
-expect 2 'grove: --eval and --device-call: a class is one of them' new-node mine --device-call --eval
+expect 2 'grove: --leaf and --action: give only one of them' new-node mine --action --leaf
+expect 2 'grove: --cuda and --eval: give only one of them' new-node mine --cuda --eval
+expect 2 'grove: --eval and --device-call: give only one of them' new-node mine --device-call --eval
 [ -e mine ] && fail 'grove new-node writes in spite of a wrong usage'
-expect 2 'grove: grove test-node wants a node class; grove test-node --help says more' test-node
+expect 2 'grove: grove test-node requires a node class; see grove test-node --help' test-node
 expect 2 "grove: grove test-node takes one node class; 'cos' is one too many" test-node sin cos
 expect 2 "grove: no class 'sinn'; did you mean 'sin'?" test-node sinn
 [ -s out ] && fail 'grove test-node of an unknown class prints checks'
-expect 2 'grove: -s goes with --tree, whose options it sets' test-node sin -s x=1
+expect 2 'grove: -s requires --tree, whose options it sets' test-node sin -s x=1
 expect 2 'grove: nothere.tree: there is no such file or folder' test-node sin --tree nothere.tree
 expect 0 '' test-node sin --device cpu
 prints '^ok   tiles, threads and cache change nothing$'
@@ -192,12 +192,12 @@ expect 2 '...' check case.tree
 grep -q "did you mean 'sin'?" err || fail 'the nearest class is not named whatever its case'
 printf 'SIMPLE  =                    T / FITS' >image.fits
 expect 2 '...' check simulate.tree -s sky=image.fits
-grep -q 'image.fits: this is a FITS file, which is not supported; a text file is wanted' err || fail 'a FITS file as a sky model'
+grep -q 'image.fits: this is a FITS file, which is not supported; give a text file' err || fail 'a FITS file as a sky model'
 expect 2 '...' check simulate.tree -s sky="$sky" -s channels=4.5
-grep -q "setting channels=4.5: observe: option 'channels' wants a whole number, got 4.5 (.*simulate.tree:" err || fail 'a wrong setting'
+grep -q "setting channels=4.5: observe: option 'channels' must be a whole number, got 4.5 (.*simulate.tree:" err || fail 'a wrong setting'
 printf 'option name = none "a name"\nprint(1, title=$name)\n' >name.tree
 expect 2 '...' check name.tree -s name=1934-638
-grep -q "setting name=1934-638: .* got 1296; in quotes it is a text: -s name='\"1934-638\"'" err || fail 'a name that is a number'
+grep -q "setting name=1934-638: .* got 1296; to give a text, write it in quotes: -s name='\"1934-638\"'" err || fail 'a name that is a number'
 expect 0 '' run -q name.tree -s name='"1934-638"'
 grep -q '^1934-638' out || fail 'a name in quotes'
 expect 2 '...' check simulate.tree -s sky="$sky" -s channels=0
@@ -207,7 +207,7 @@ expect 2 '...' check twice.tree -s n=many
 [ "$(wc -l <err)" = 1 ] && grep -q '^grove: setting n=many: print: .*(.*twice.tree:2:' err || fail 'a setting that two nodes refuse'
 printf 'option n = a "a or b"\nprint(choose($n, a=1, b=2))\n' >choice.tree
 expect 2 '...' check choice.tree -s n=c
-grep -q '^grove: setting n=c: the option wants one of a, b' err || fail 'a setting that no branch has'
+grep -q '^grove: setting n=c: the option must be one of a, b' err || fail 'a setting that no branch has'
 expect 2 'grove: n=b: there is no such file; a setting is -s n=b' check choice.tree n=b
 
 # a pipe that nobody writes into
@@ -274,7 +274,7 @@ grep -q '^grove: energy 0 J in ' err || fail 'no energy with --quiet'
 grep -q '^node .* energy$' err || fail 'no energy in the profile'
 echo nothing >powercap/intel-rapl:1/energy_uj
 expect 0 '...' run field.tree --device cpu -q --energy
-grep -q "^grove: energy lacks: .*/powercap/intel-rapl:1/energy_uj: 'nothing' is no number of microjoules$" err ||
+grep -q "^grove: energy is incomplete: .*/powercap/intel-rapl:1/energy_uj: 'nothing' is not a number of microjoules$" err ||
     fail 'a counter that is no number'
 GROVE_POWERCAP=$PWD/nowhere
 expect 0 '...' run field.tree --device cpu -q --energy
@@ -287,7 +287,7 @@ expect 2 '...' run field.tree -s array=nowhere
 grep -q "there is no file or array 'nowhere'; the arrays are " err || fail 'an unknown array'
 
 # ---- show ----
-expect 2 'grove: grove show wants a tree file; grove show --help says more' show
+expect 2 'grove: grove show requires a tree file; see grove show --help' show
 
 cat >powers.tree <<END
 obs = observe(array="wsrt", phase_centre="05h42m36.1s 49d51m07s", hour_angle=-1h..1h)
@@ -312,7 +312,7 @@ prints '^d V\[p,q\] / d G.y\[q\] = '
 prints '^    by the imaginary part: -i times that$'
 grep -q 'd D' out && fail 'a fixed parm has derivatives'
 sed 's/print(V)/print(mean(V))/' parms.tree >mean.tree
-expect 2 "mean.tree:6:16: error: derivative of mean with respect to parm 'G.x': mean takes cells along..." show --derivatives mean.tree
+expect 2 "mean.tree:6:16: error: derivative of mean with respect to parm 'G.x': mean combines cells along..." show --derivatives mean.tree
 grep -v '^G\|^V' parms.tree | sed 's/print(V)/print(D)/' >fixed.tree
 expect 0 'grove: no action depends on a parm that is fitted' show --derivatives fixed.tree
 expect 0 '' show field.tree
@@ -382,7 +382,7 @@ expect 0 '' call add 1 2
 [ "$(cat out)" = 3 ] || fail "1 + 2 = $(cat out)"
 expect 0 '' call multiply '3 + 4i' 2
 [ "$(cat out)" = 6+8i ] || fail "(3 + 4i) * 2 = $(cat out)"
-expect 2 'grove: grove call wants a class; grove call --help says more' call
+expect 2 'grove: grove call requires a class; see grove call --help' call
 expect 2 'call:1:1: error: add: cannot add a plain number and a time; the units must agree...' call add 1 2s
 expect 2 "call:1:1: error: ..." call ad 1 2
 
@@ -390,7 +390,7 @@ expect 0 '' call add 1Jy 2Jy
 [ "$(cat out)" = '3 Jy' ] || fail "1 Jy + 2 Jy = $(cat out)"
 expect 0 '' call compare 1 1 tolerance=0
 prints '^compare#[0-9]*: largest difference 0,'
-expect 2 "call:1:5: error: abs: input 'x' wants a value, got 'observe#0' (observe), which has no value of its own..." \
+expect 2 "call:1:5: error: abs: input 'x' must be a value, got 'observe#0' (observe), which has no value of its own..." \
     call abs 'observe(array="vla-d", phase_centre="0h0m0s 1d0m0s", hour_angle=0h..1h)'
 
 # ---- save, in check ----
@@ -405,7 +405,7 @@ expect 1 '...' run -q keep.tree
 grep -q 'kept.npy.axes: exists already; give overwrite=true to replace it' err || fail 'the axes of a file that is gone'
 expect 1 'keep.tree:3:1: error: save: no/x.csv: its folder does not exist...' check keep.tree -s to=no/x.csv
 printf 'x = 3m * [1, 2]\nsave(x, to="a.csv")\nsave(2 * x, to="./a.csv")\n' >twice.tree
-expect 2 'twice.tree:3:1: error: save: ./a.csv is made anew here, and written at twice.tree:2:1; write to another path, or make it in one run and write the rest in the next...' check twice.tree
+expect 2 'twice.tree:3:1: error: save: ./a.csv is created here, and written at twice.tree:2:1; write to another path, or create it in one run and write the rest in the next...' check twice.tree
 
 # ---- --value ----
 cat >value.tree <<'END'
@@ -434,7 +434,7 @@ if [ -x "$GROVE_BUILD/bench/tune" ]; then
     expect 0 '' run value.tree --value 'norm(a)' -s f=2 # a run measures nothing
     cmp -s before cache/grove/tuning || fail 'a run changes the file of tune'
     unset XDG_CACHE_HOME
-    HOME= expect 1 'grove tune: there is no folder for what was measured...' tune
+    HOME= expect 1 'grove tune: there is no folder for the measurements...' tune
     XDG_CACHE_HOME=$kept
     export XDG_CACHE_HOME
 fi
@@ -462,19 +462,19 @@ expect 1 'grove: binary: ...' info binary
 printf 'some text\n' >text
 cp text text.h5.checkpoint
 expect 1 'grove: text: neither a sky model nor an antenna layout; ...' info text
-expect 1 'grove: text.h5.checkpoint: it is no checkpoint of this Grove, or its beginning is damaged' info text.h5.checkpoint
+expect 1 'grove: text.h5.checkpoint: it is not a checkpoint of this Grove, or its beginning is damaged' info text.h5.checkpoint
 expect 1 'truncated.skymodel:2:...' info truncated.skymodel
 cp text text.h5
 expect 1 'grove: ...' info text.h5
 
 # ---- new-node ----
-expect 2 'grove: grove new-node wants a name for a class; grove new-node --help says more' new-node
+expect 2 'grove: grove new-node requires a name for a class; see grove new-node --help' new-node
 expect 2 "grove: Beam: a class's name begins with a lower-case letter and has lower-case letters, digits and _" new-node Beam
 expect 2 'grove: ../up: ...' new-node ../up
 expect 0 '' new-node beam_mine --folder mine
 [ -x mine/test.sh ] && [ -f mine/beam_mine.c ] && [ -f mine/beam_mine.h ] && [ -f mine/Makefile ] || fail 'files are missing'
 grep -rq '@NAME@' mine && fail 'the name was not put in everywhere'
-expect 1 'grove: mine/beam_mine.c: exists; nothing was written' new-node beam_mine --folder mine
+expect 1 'grove: mine/beam_mine.c: exists already; nothing was written' new-node beam_mine --folder mine
 expect 0 "grove: warning: there is a class 'sin' already; ..." new-node sin
 expect 1 'grove: field.tree/x.c: ...' new-node x --folder field.tree
 
@@ -486,15 +486,15 @@ expect 2 'grove bench: yes: --overwrite takes no value' bench roofline --overwri
 
 # ---- plot ----
 if grep -q "define HAVE_CAIRO" "$GROVE_BUILD/config.h"; then
-    expect 2 'grove: grove plot wants a Measurement Set, solution tables, a FITS image or an array; grove plot --help says more' plot
+    expect 2 'grove: grove plot requires a Measurement Set, solution tables, a FITS image or an array; see grove plot --help' plot
     expect 2 'grove: --what imag: there is no such picture; did you mean image?' plot vla-c --what imag
-    expect 2 'grove: -o x.gif: wants a file that ends in .png or .svg, or a folder' plot vla-c -o x.gif
-    expect 2 'grove: -o x.png: is one file, and --what asks for 2 pictures; name a folder' plot vla-c -o x.png --what uv,layout
+    expect 2 'grove: -o x.gif: must be a file that ends in .png or .svg, or a folder' plot vla-c -o x.gif
+    expect 2 'grove: -o x.png: is one file, but --what asks for 2 pictures; give a folder' plot vla-c -o x.png --what uv,layout
     expect 1 "grove: vla-c: an antenna layout has no picture 'uv'; that needs a Measurement Set" plot vla-c --what uv
     expect 1 'grove: nowhere.ms: there is no such file or folder' plot nowhere.ms
     expect 1 'grove: nowhere.h5: there is no such file or folder' plot nowhere.h5
-    expect 1 'grove: vla-c: --column is for Measurement Sets, and this is an antenna layout' plot vla-c --column DATA
-    expect 1 'grove: vla-c: --correlations is for Measurement Sets and solution tables, and this is an antenna layout' plot vla-c --correlations XX
+    expect 1 'grove: vla-c: --column is for Measurement Sets, but this is an antenna layout' plot vla-c --column DATA
+    expect 1 'grove: vla-c: --correlations is for Measurement Sets and solution tables, but this is an antenna layout' plot vla-c --correlations XX
     expect 1 'grove: nowhere/x.png: cannot create: No such file or directory' plot vla-c -o nowhere/x.png
     expect 0 '' plot vla-c -o pictures
     [ "$(cat out)" = pictures/vla-c-layout.png ] || fail "the path: $(cat out)"
@@ -557,12 +557,12 @@ pictures/set-uv.png' ] || fail "the paths: $(cat out)"
         expect 0 '' plot set.ms --what uv --baselines W02 -o star.svg
         grep -q ', 26 baselines' star.svg || fail 'baselines of a station'
         expect 1 'grove: set.ms: has no station W0x; did you mean W02?' plot set.ms --baselines W0x
-        expect 1 'grove: set.ms: has no station 27; --baselines wants names or numbers of stations (0 to 26), such as 0-1,2' plot set.ms --baselines 0-27
-        expect 1 'grove: set.ms: --stations is for solution tables, and this is a Measurement Set' plot set.ms --what uv --stations W02
-        expect 1 'grove: set.ms: --reference is for solution tables, and this is a Measurement Set' plot set.ms --what phase-time --reference W02
+        expect 1 'grove: set.ms: has no station 27; --baselines must be names or numbers of stations (0 to 26), such as 0-1,2' plot set.ms --baselines 0-27
+        expect 1 'grove: set.ms: --stations is for solution tables, but this is a Measurement Set' plot set.ms --what uv --stations W02
+        expect 1 'grove: set.ms: --reference is for solution tables, but this is a Measurement Set' plot set.ms --what phase-time --reference W02
         expect 1 'grove: set.ms: has no rows of the baseline 0-0' plot set.ms --baselines 0-0
         expect 1 'grove: set.ms: has no correlation RR; it has XX, XY, YX, YY' plot set.ms --what phase-freq --correlations RR
-        expect 1 'grove: an image of 100000 pixels a side; it can have 2 to 4096' plot set.ms --what image --size 100000
+        expect 1 'grove: an image of 100000 pixels along each side; it can have 2 to 4096' plot set.ms --what image --size 100000
     fi
 
     # damaged
@@ -615,12 +615,12 @@ pictures/set-uv.png' ] || fail "the paths: $(cat out)"
     [ "$(find set.ms -type f -exec cksum {} + | sort)" = "$before" ] || fail 'the set has changed without room'
 
     # what a run that died has left, and a set that another run has
-    expect 2 'grove: grove recover wants a Measurement Set; grove recover --help says more' recover
+    expect 2 'grove: grove recover requires a Measurement Set; see grove recover --help' recover
     expect 0 '' recover set.ms
     prints '^set.ms: nothing to recover$'
     mkdir set.ms/.grove-abcdef .none.ms.grove-abcdef
-    expect 0 'grove: set.ms: removed what a run that died had left' recover set.ms
-    expect 0 'grove: none.ms: removed what a run that died had left' recover none.ms
+    expect 0 'grove: set.ms: removed files that a run that died had left' recover set.ms
+    expect 0 'grove: none.ms: removed files that a run that died had left' recover none.ms
     [ "$(find . -name '.*grove-*' | wc -l)" = 0 ] || fail 'recover has left something'
     if command -v flock >/dev/null 2>&1; then
         flock set.ms "$grove" info --no-wait set.ms 2>err && fail 'a locked set was read'

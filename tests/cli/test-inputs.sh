@@ -20,7 +20,7 @@ refused()
     for command in check 'run -q'; do
         timeout 60 "$grove" $command "$1" >out 2>err
         code=$?
-        { [ $code -eq 2 ] && grep -q "$2: is read here (\(.*/\)*$3), and is never replaced" err; } ||
+        { [ $code -eq 2 ] && grep -q "$2: is an input of this run (\(.*/\)*$3), which is never replaced" err; } ||
             fail "$command: $2 in place of $3: exit code $code"
     done
     diff -r kept "$3" >/dev/null || fail "$3 is replaced by $2"

@@ -35,7 +35,7 @@ wait $pid
 code=$?
 [ $code -eq 1 ] || fail "exit code $code after Ctrl-C"
 grep -q 'interrupted' "$work/err" || fail "message: $(cat "$work/err")"
-grep -q 'as it was' "$work/err" || fail "message: $(cat "$work/err")"
+grep -q 'unchanged' "$work/err" || fail "message: $(cat "$work/err")"
 [ "$(find "$work/kept.ms" -type f -exec cksum {} + | sort | cksum)" = "$before" ] || fail 'the set has changed'
 [ "$(ls -A "$work" | grep -c '[.]grove-')" = 0 ] || fail "left behind: $(ls -A "$work")"
 

@@ -130,10 +130,10 @@ run 0 show x.tree --dot link.dot --overwrite
 [ -z "$(find . -name '.*.??????')" ] || fail "left behind: $(find . -name '.*.??????')"
 ln -s nowhere broken.dot
 run 1 show x.tree --dot broken.dot --overwrite
-says 'broken.dot is a symbolic link to something that is not there'
+says 'broken.dot is a symbolic link to a file that does not exist'
 ln -s loop.dot loop.dot
 run 1 show x.tree --dot loop.dot --overwrite
-says 'loop.dot: cannot be looked at: Too many levels of symbolic links'
+says 'loop.dot: cannot be examined: Too many levels of symbolic links'
 rm -f f.csv
 mkdir f.csv
 echo precious >f.csv/precious
@@ -163,7 +163,7 @@ echo 'time 1 2 3, and as many words as the head of a table has' >data/table.dat
 run 0 run -q x.tree --trace data/trace.json
 ln -sf table.dat data/table.dat
 run 1 run -q x.tree --trace data/other.json
-says 'data/other.json: .*/data/table.dat cannot be looked at: Too many levels of symbolic links; so nothing is written in there'
+says 'data/other.json: .*/data/table.dat cannot be examined: Too many levels of symbolic links; so nothing is written there'
 [ -e data/other.json ] && fail 'something is written where nobody knows what is there'
 
 # ---- files that exist, and inputs ----
@@ -174,7 +174,7 @@ for option in dot trace; do
     run 1 $command x.tree --$option mine
     says 'mine: exists already; give --overwrite to replace it'
     run 1 $command x.tree --$option ./x.tree --overwrite
-    says 'x.tree: is read here '
+    says 'x.tree: is an input of this run '
     [ "$(cat mine)" = mine ] && cmp -s x.tree kept.tree || fail "--$option replaces a file"
     run 0 $command x.tree --$option mine --overwrite
     [ "$(cat mine)" = mine ] && fail "--$option --overwrite does not replace a file"
@@ -182,13 +182,13 @@ for option in dot trace; do
 done
 printf 'include "x.tree"\n' >outer.tree
 run 1 run -q outer.tree --trace x.tree --overwrite
-says 'x.tree: is read here '
+says 'x.tree: is an input of this run '
 rm -rf f.csv
 run 1 run -q save.tree --trace f.csv
-says 'f.csv: save writes that (save.tree:2:1)'
+says 'f.csv: save writes to this path (save.tree:2:1)'
 printf '%s\nsave(obs.freq, to="a\\nb.csv")\n' "$obs" >break.tree
 run 2 run -q break.tree
-says 'a name with a line break is not written'
+says 'name must not have a line break'
 if grep -q "define HAVE_CAIRO" "$GROVE_BUILD/config.h"; then
     echo mine >mine.svg
     run 1 plot kat-7 -o mine.svg
@@ -197,7 +197,7 @@ if grep -q "define HAVE_CAIRO" "$GROVE_BUILD/config.h"; then
     run 0 plot kat-7 -o mine.svg --overwrite
     cp "$GROVE_SOURCE/data/arrays/kat-7.array" layout.svg
     run 1 plot ./layout.svg -o layout.svg --overwrite
-    says 'layout.svg: is read here (./layout.svg), and is never replaced; give another place'
+    says 'layout.svg: is an input of this run (./layout.svg), which is never replaced; choose another path'
     cmp -s layout.svg "$GROVE_SOURCE/data/arrays/kat-7.array" || fail 'plot replaces what it draws'
     grep -q '</svg>' mine.svg || fail 'plot --overwrite'
 fi
@@ -209,17 +209,17 @@ if grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index"; then
     run 0 run -q simulate.tree -s sky=sky.txt -s array=kat-7 -s hour_angle=-2min..2min -s integration=60s -s channels=2 \
         -s out=a.ms
     run 1 $predict --trace sky.txt --overwrite
-    says 'sky.txt: is read here '
+    says 'sky.txt: is an input of this run '
     cmp -s sky.txt kept.txt || fail '--trace replaces the sky model'
     for name in a.ms/table.dat a.ms/new a.ms/ANTENNA/table.dat; do
         run 1 $predict --trace $name --overwrite
-        says "$name: is read here "
+        says "$name: is an input of this run "
     done
     cp -r a.ms other.ms # of another run
     run 1 run -q x.tree --trace other.ms/table.dat --overwrite
-    says 'other.ms/table.dat: is inside of .*/other.ms, whose files are those of a casacore table'
+    says 'other.ms/table.dat: is inside .*/other.ms, which is a casacore table'
     run 1 show x.tree --dot other.ms/ANTENNA/new
-    says 'is inside of .*/other.ms/ANTENNA'
+    says 'is inside .*/other.ms/ANTENNA'
     cp -r other.ms kept.ms
     ln -s other.ms/ANTENNA inside
     anew='sink(gains(obs)[p] * gains(obs)[q]^H * 1Jy, obs'
@@ -227,16 +227,16 @@ if grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index"; then
         'save(obs.freq, to="inside/x.csv")' "$anew, to=\"other.ms/b.ms\")"; do
         printf '%s\n%s\n' "$obs" "$action" >into.tree
         run 2 run -q into.tree
-        says 'into.tree:2:[0-9]*: error: .*is inside of .*/other.ms.*, whose files are those of a casacore table'
+        says 'into.tree:2:[0-9]*: error: .*is inside .*/other.ms.*, which is a casacore table'
     done
     printf '%s\n%s, to="x.tree/", overwrite=true)\n' "$obs" "$anew" >into.tree
     run 2 run -q into.tree
     says "x.tree/: a file's name does not end in /"
     if grep -q "define HAVE_CAIRO" "$GROVE_BUILD/config.h"; then
         run 1 plot kat-7 -o other.ms/kat.svg
-        says 'is inside of .*/other.ms, whose files'
+        says 'is inside .*/other.ms, which is'
         run 1 plot kat-7 -o other.ms/pictures
-        says 'is inside of .*/other.ms, whose files'
+        says 'is inside .*/other.ms, which is'
     fi
     diff -r kept.ms other.ms || fail 'a set has got other files'
     run 0 info a.ms
@@ -257,7 +257,7 @@ if grep -q "^ms " "$GROVE_BUILD/nodes/.libs/classes.index"; then
         run 0 info got.h5
         run 2 $fit -s solutions="two
 lines.h5"
-        says 'a name with a line break is not written'
+        says 'name must not have a line break'
         rm -f fifo.h5
         [ -z "$(ls -A . folder | grep 'checkpoint\|grove-')" ] || fail "left behind: $(ls -A . folder)"
     fi

@@ -307,14 +307,14 @@ START_TEST(parts_that_do_not_fit)
     grove_node *node = session_test_node("R"), *in = node->inputs[0].node;
     grove_accumulator *a = accumulator_for(session, node), *b = accumulator_for(session, node);
     ck_assert_int_ne(add_times(session, a, in, 50, 60), 0);
-    ck_assert(strstr(grove_error_message(now.error, 0), "'R': sums over time begin at cell 50; "
-                                                        "they can at multiples of 64"));
+    ck_assert(strstr(grove_error_message(now.error, 0),
+                     "'R': sums over time begin at cell 50; they must begin at multiples of 64"));
     grove_error_clear(now.error);
     ck_assert_int_eq(add_times(session, a, in, 0, 64), 0);
     ck_assert_int_eq(add_times(session, b, in, 128, TIMES), 0);
     ck_assert_int_ne(grove_accumulator_merge(a, b), 0);
-    ck_assert(strstr(grove_error_message(now.error, 0), "sums over times 128 to 180 cannot follow "
-                                                        "those that end at 64"));
+    ck_assert(strstr(grove_error_message(now.error, 0),
+                     "sums over times 128 to 180 cannot follow sums that end at 64"));
     grove_error_clear(now.error);
     grove_accumulator_free(b);
     b = accumulator_for(session, node);

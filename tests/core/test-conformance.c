@@ -56,7 +56,7 @@ START_TEST(classes_conform)
     ck_assert_ptr_null(strstr(lines.at, "FAIL"));
     /* a device without code for the class is reported; nothing else is skipped */
     const char *skipped = strstr(lines.at, "skip ");
-    ck_assert_msg(!skipped || !strncmp(skipped, "skip a GPU gives what the CPU gives: ", 37), "%s",
+    ck_assert_msg(!skipped || !strncmp(skipped, "skip a GPU gives the same as the CPU: ", 37), "%s",
                   lines.at);
 }
 END_TEST

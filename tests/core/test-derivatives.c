@@ -479,10 +479,10 @@ static const struct {
 } bad[] = {
     {"J[p] = test_parm(\"J\", jones=scalar, time=40min)\n"
      "R[p,q] = mean(J[p] * M * J[q]^H, over=time)\n",
-     "example:17:10: error: derivative of 'R' with respect to parm 'J': 'R' takes cells along time "
-     "together"},
+     "example:17:10: error: derivative of 'R' with respect to parm 'J': 'R' combines cells along "
+     "time"},
     {"a = test_parm(\"a\", init=1, freq=2MHz)\nR[p,q] = select(a * M, axis=freq)\n",
-     "takes cells along freq together"},
+     "combines cells along freq"},
     {"a = test_parm(\"a\", init=1)\nR[s] = brightness(S, obs, feed=a)\n",
      "example:17:32: error: derivative of 'R' with respect to parm 'a': 'feed' of 'R' chooses or "
      "counts"},

@@ -482,7 +482,7 @@ END_TEST
 START_TEST(mistakes)
 {
     static const char *const says[] = {"calls grove_node_fetch for input 2 of 2",
-                                       "more scratch memory than it has told",
+                                       "more scratch memory than it has declared",
                                        "launches no kernel"};
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 1, .device = "cuda", .double_precision = true);
@@ -539,7 +539,7 @@ START_TEST(known_too_late)
     session = session_test_session(&options);
     ck_assert_int_ne(grove_session_run(session), 0);
     char *messages = grove_error_text(now.error);
-    ck_assert_msg(strstr(messages, "depends on what is fitted, but is known only after") != NULL,
+    ck_assert_msg(strstr(messages, "depends on fitted parms, but is known only after") != NULL,
                   "%s", messages);
     free(messages);
     grove_session_free(session);

@@ -163,15 +163,15 @@ END_TEST
 static const struct {
     const char *text, *said;
 } garbage[] = {
-    {"", "'' is no number of microjoules"},
-    {"\n", "'' is no number of microjoules"},
-    {"many\n", "'many' is no number of microjoules"},
-    {"-5\n", "'-5' is no number of microjoules"},
-    {" 5\n", "' 5' is no number of microjoules"},
-    {"12e3\n", "'12e3' is no number of microjoules"},
-    {"1 2\n", "'1 2' is no number of microjoules"},
-    {"\x1b[2J\n", "'\\x1b[2J' is no number of microjoules"},
-    {"99999999999999999999\n", "'99999999999999999999' is no number of microjoules"},
+    {"", "'' is not a number of microjoules"},
+    {"\n", "'' is not a number of microjoules"},
+    {"many\n", "'many' is not a number of microjoules"},
+    {"-5\n", "'-5' is not a number of microjoules"},
+    {" 5\n", "' 5' is not a number of microjoules"},
+    {"12e3\n", "'12e3' is not a number of microjoules"},
+    {"1 2\n", "'1 2' is not a number of microjoules"},
+    {"\x1b[2J\n", "'\\x1b[2J' is not a number of microjoules"},
+    {"99999999999999999999\n", "'99999999999999999999' is not a number of microjoules"},
     {"262143328851\n", "262143328851 is more than max_energy_range_uj, 262143328850"},
 };
 enum { GARBAGE = sizeof(garbage) / sizeof(garbage[0]) };
@@ -181,9 +181,9 @@ START_TEST(garbage_is_named)
 {
     double joules[GROVE_ENERGY_KINDS];
     char *at_first = grove_format("%%s/intel-rapl:0/energy_uj: %s\n", garbage[_i].said),
-         *later = grove_format("%%s/intel-rapl:0/energy_uj: %s; its last part is missing in the "
-                               "sum\n",
-                               garbage[_i].said);
+         *later = grove_format(
+             "%%s/intel-rapl:0/energy_uj: %s; the sum does not include its last part\n",
+             garbage[_i].said);
 
     make("intel-rapl:0", "package-0\n", RANGE, garbage[_i].text);
     grove_energy *energy = grove_energy_open(NULL, 0);
@@ -222,13 +222,13 @@ START_TEST(files_vanish)
     put("intel-rapl:1", "energy_uj", "100003000000\n");
     grove_energy_read(energy, joules);
     ck_assert_double_eq_tol(joules[GROVE_ENERGY_PROCESSOR], 4, 1e-12);
-    expect_missing(energy, "%s/intel-rapl:0/energy_uj: No such file or directory; its last part is "
-                           "missing in the sum\n");
+    expect_missing(energy, "%s/intel-rapl:0/energy_uj: No such file or directory; the sum does not "
+                           "include its last part\n");
     make("intel-rapl:0", "package-0\n", RANGE, "2500000\n");
     put("intel-rapl:1", "energy_uj", "5\n");
     grove_energy_read(energy, joules);
     ck_assert_double_eq_tol(joules[GROVE_ENERGY_PROCESSOR], 4.5, 1e-12);
-    expect_missing(energy, "%s/intel-rapl:1/energy_uj: it may have begun anew more than once "
+    expect_missing(energy, "%s/intel-rapl:1/energy_uj: it may have restarted at 0 more than once "
                            "between two readings; the sum may be too small\n");
     grove_energy_free(energy);
 }
@@ -331,15 +331,14 @@ START_TEST(two_gpus)
     setenv("FAKE_NVML_ENERGY", "10", 1);
     grove_energy_read(energy, joules);
     ck_assert_double_eq_tol(joules[GROVE_ENERGY_DEVICE], 7.5, 1e-12);
-    expect_missing(energy, "cuda:0: it may have begun anew more than once between two readings; "
-                           "the sum may be too small\ncuda:1: it may have begun anew more than "
-                           "once between two readings; the sum may be too small\n");
+    expect_missing(energy, "cuda:0: it may have restarted at 0 more than once between two "
+                           "readings; the sum may be too small\ncuda:1: it may have restarted at 0 "
+                           "more than once between two readings; the sum may be too small\n");
     setenv("FAKE_NVML_READ", "9", 1);
     grove_energy_read(energy, joules);
-    expect_missing(energy,
-                   "cuda:0: NVML cannot read its energy: Driver Not Loaded; its last part is "
-                   "missing in the sum\ncuda:1: NVML cannot read its energy: Driver Not Loaded; "
-                   "its last part is missing in the sum\n");
+    expect_missing(energy, "cuda:0: NVML cannot read its energy: Driver Not Loaded; the sum does "
+                           "not include its last part\ncuda:1: NVML cannot read its energy: Driver "
+                           "Not Loaded; the sum does not include its last part\n");
     grove_energy_free(energy);
 }
 END_TEST

@@ -168,8 +168,8 @@ START_TEST(a_station_value_without_side_is_an_error)
     ck_assert_int_eq(result.kind, GROVE_OPERAND_NOTHING);
     ck_assert_str_eq(
         grove_error_message(error, 0),
-        "multiply: 'obs.gain' varies with station and meets baselines; write obs.gain[p] "
-        "or obs.gain[q] to say which station of the baseline");
+        "multiply: 'obs.gain' varies with station, and this value varies with baseline; write "
+        "obs.gain[p] or obs.gain[q] to choose the station of the baseline");
 }
 END_TEST
 
@@ -205,10 +205,10 @@ static const struct {
 } others[] = {
     {2 - 1e-7, 1, 2, "C", NULL, NULL},
     {2, 1, 2, "C", NULL, NULL},
-    {2.5, 1, 2, "C", "time", "time 1 is at 2.5 against 2"},
-    {2, 0.5, 2, "C", "time", "time 1 is 0.5 against 1 wide"},
-    {2, 1, 0, "C", "baseline", "baseline 2 is of the stations 1 and 0 against 1 and 2"},
-    {2, 1, 2, "D", "baseline", "the stations of their baselines"},
+    {2.5, 1, 2, "C", "time", "time 1 is at 2.5 in one, at 2 in the other"},
+    {2, 0.5, 2, "C", "time", "time 1 is 0.5 wide in one, 1 in the other"},
+    {2, 1, 0, "C", "baseline", "baseline 2 has the stations 1 and 0 in one, 1 and 2 in the other"},
+    {2, 1, 2, "D", "baseline", "their baselines have different stations"},
 };
 
 START_TEST(two_observations)
@@ -236,8 +236,8 @@ START_TEST(two_observations)
     }
     ck_assert_int_eq(result.kind, GROVE_OPERAND_NOTHING);
     snprintf(wanted, sizeof(wanted),
-             "multiply: 'b' has the %s axis of 'obs2', the inputs before it that of 'obs'; a value "
-             "has one of them, and these differ: %s",
+             "multiply: 'b' has the %s axis of 'obs2', the inputs before it have the axis of "
+             "'obs'; both must be the same, but they differ: %s",
              others[_i].axis, others[_i].said);
     ck_assert_str_eq(grove_error_message(error, 0), wanted);
     ck_assert(second.node->own_axes[3] == obs.node->own_axes[3] || others[_i].width != 1);
@@ -250,10 +250,10 @@ static const struct {
     grove_unit unit;
     const char *message;
 } bad_options[] = {
-    {"angle", 3, {.s = 1}, "tilt: option 'angle' wants an angle, got 3 s"},
+    {"angle", 3, {.s = 1}, "tilt: option 'angle' must be an angle, got 3 s"},
     {"angle", 2, {.rad = 1}, "tilt: angle: 2 rad is too steep; at most 1 rad"},
     {"angel", 1, {.rad = 1}, "tilt: no option 'angel'; did you mean 'angle'?"},
-    {"length", 25, {.s = 1}, "tilt: option 'length' wants a length, got 25 s"},
+    {"length", 25, {.s = 1}, "tilt: option 'length' must be a length, got 25 s"},
     {"zzzzz", 1, {0}, "tilt: no option 'zzzzz'"},
 };
 
@@ -278,11 +278,11 @@ START_TEST(missing_and_wrong_objects_say_so)
 
     ck_assert_int_eq(call("point", NULL, obs, obs).kind, GROVE_OPERAND_NOTHING);
     ck_assert_str_eq(grove_error_message(error, 0),
-                     "point: input 'sky' wants a sky, got 'obs' (observe)");
+                     "point: input 'sky' must be a sky, got 'obs' (observe)");
     grove_error_clear(error);
     call("point", NULL, nil, nil);
     ck_assert_str_eq(grove_error_message(error, 0),
-                     "point: its sky is missing: input 'sky' wants a sky");
+                     "point: its sky is missing: input 'sky' must be a sky");
     grove_error_clear(error);
     ck_assert_int_eq(member(obs, "dat").kind, GROVE_OPERAND_NOTHING);
     ck_assert_str_eq(grove_error_message(error, 0),

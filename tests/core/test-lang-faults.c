@@ -69,16 +69,16 @@ END_TEST
 START_TEST(refused_settings)
 {
     refuses("nn", "3", "setting nn=3: the tree has no option 'nn'; did you mean 'n'?");
-    refuses("n", "abc", "setting n=abc: the option wants a plain number such as 3");
-    refuses("n", "3s", "setting n=3s: the option wants a plain number such as 3");
-    refuses("n", "none", "setting n=none: the option wants a plain number such as 3");
-    refuses("n", "(", "setting n=(: the option wants a plain number such as 3");
-    refuses("n", "", "setting n=: the option wants a plain number such as 3");
-    refuses("t", "1m", "setting t=1m: the option wants a time such as 10 s");
-    refuses("r", "3", "setting r=3: the option wants a range such as -1 h..1 h");
-    refuses("r", "1m..2m", "setting r=1m..2m: the option wants a range such as -1 h..1 h");
-    refuses("l", "[1s]", "setting l=[1s]: the option wants a list such as [1 m, 2 m]");
-    refuses("b", "1", "setting b=1: the option wants true or false");
+    refuses("n", "abc", "setting n=abc: the option must be a plain number such as 3");
+    refuses("n", "3s", "setting n=3s: the option must be a plain number such as 3");
+    refuses("n", "none", "setting n=none: the option must be a plain number such as 3");
+    refuses("n", "(", "setting n=(: the option must be a plain number such as 3");
+    refuses("n", "", "setting n=: the option must be a plain number such as 3");
+    refuses("t", "1m", "setting t=1m: the option must be a time such as 10 s");
+    refuses("r", "3", "setting r=3: the option must be a range such as -1 h..1 h");
+    refuses("r", "1m..2m", "setting r=1m..2m: the option must be a range such as -1 h..1 h");
+    refuses("l", "[1s]", "setting l=[1s]: the option must be a list such as [1 m, 2 m]");
+    refuses("b", "1", "setting b=1: the option must be true or false");
 }
 END_TEST
 
@@ -154,9 +154,8 @@ START_TEST(files_that_options_name)
     write_file("in.txt", "data");
     parse("obs = ms(\"in.txt\")\nsink(obs.data, obs)\n");
     ck_assert(grove_tree_check_output(tree, "./in.txt", true, error) != 0);
-    ck_assert_str_eq(
-        grove_error_message(error, 0),
-        "./in.txt: is read here (./in.txt), and is never replaced; give another place");
+    ck_assert_str_eq(grove_error_message(error, 0), "./in.txt: is an input of this run (./in.txt), "
+                                                    "which is never replaced; choose another path");
 }
 END_TEST
 
@@ -167,19 +166,15 @@ START_TEST(faults_of_all_files)
     write_file("part.tree", "x = 1 +\ny = 3m + 2s\nsink(y, obs)\n");
     ck_assert_ptr_null(load("main.tree", NULL));
     char *messages = grove_error_text(error);
-    ck_assert_str_eq(messages, "main.tree:2:9: error: there is no file 'none.tree'; searched: "
-                               "beside the file\n"
-                               "    include \"none.tree\"\n            ^~~~~~~~~~~\n"
-                               "main.tree:3:5: error: unknown name 'unknown'\n"
-                               "    a = unknown\n        ^~~~~~~\n"
-                               "main.tree:4:7: error: unexpected '='; expected an operator or the "
-                               "end of the line\n    b = c = d\n          ^\n"
-                               "part.tree:1:8: error: unexpected end of the line; expected a "
-                               "value\n    x = 1 +\n           ^\n"
-                               "part.tree:2:8: error: cannot add a time (2 s) to a length (3 m)\n"
-                               "    y = 3m + 2s\n           ^\n"
-                               "part.tree:3:9: error: unknown name 'obs'\n"
-                               "    sink(y, obs)\n            ^~~\n");
+    ck_assert_str_eq(
+        messages,
+        "main.tree:2:9: error: there is no file 'none.tree'; searched: the folder of the file\n    "
+        "include \"none.tree\"\n            ^~~~~~~~~~~\nmain.tree:3:5: error: unknown name "
+        "'unknown'\n    a = unknown\n        ^~~~~~~\nmain.tree:4:7: error: unexpected '='; "
+        "expected an operator or the end of the line\n    b = c = d\n          ^\npart.tree:1:8: "
+        "error: unexpected end of the line; expected a value\n    x = 1 +\n           "
+        "^\npart.tree:2:8: error: cannot add a time (2 s) to a length (3 m)\n    y = 3m + 2s\n     "
+        "      ^\npart.tree:3:9: error: unknown name 'obs'\n    sink(y, obs)\n            ^~~\n");
     free(messages);
 }
 END_TEST

@@ -266,7 +266,7 @@ START_TEST(unused)
          "t.tree:6:1: warning: 'helper' is not used by any action\n    helper = 3\n    ^~~~~~\n");
     ck_assert_ptr_nonnull(tree);
     says("obs = observe()\n",
-         "warning: t.tree: nothing to run: there is no action such as sink(...)\n");
+         "warning: t.tree: nothing to run: the tree has no action such as sink(...)\n");
     says("obs = observe()\nw = sink(obs.data, obs, none)\n",
          "warning: t.tree: nothing to run: the output of every action is none\n");
     /* What is wrong in an unused definition is an error all the same. */

@@ -61,7 +61,7 @@ emulated=no ptx=no
 nvcc=$(sed -n 's/^NVCC = //p' "$build/Makefile")
 if [ $emulated = yes ]; then
     $make EMULATED="$source" BUILD="$build" check >log 2>&1 || { cat log; fail 'make check of the example on an emulated GPU'; }
-    grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail 'the example was not tested on the emulated GPU'; }
+    grep -q '^ok   a GPU gives the same as the CPU$' log || { cat log; fail 'the example was not tested on the emulated GPU'; }
 fi
 
 # ---- an action that drives: two classes in one module ----
@@ -127,7 +127,7 @@ gpu='NVCC=none'
 begin '' beam_mine beam_mine.c beam_mine.h Makefile test.sh README.md
 cp -R . ../before
 (cd .. && "$grove" new-node beam_mine 2>log) && fail 'grove new-node took a folder that has files of those names'
-grep -q 'exists; nothing was written' ../log || fail "message: $(cat ../log)"
+grep -q 'exists already; nothing was written' ../log || fail "message: $(cat ../log)"
 diff -r ../before . || fail 'grove new-node changed files'
 check NVCC=none
 grep -q 'none was not found' log || fail 'nothing says that nvcc was not found'
@@ -136,7 +136,7 @@ $make NVCC=none install DESTDIR="$work/without" >log 2>&1 || { cat log; fail 'ma
 [ -n "$(find "$work/without" -name beam_mine.so)" ] || fail 'the new node was not installed without nvcc'
 breaks beam_mine.h 's/cosine \* cosine \* cosine/cosine * cosine/' 'FAIL: the value'
 breaks beam_mine.c 's/!(scale > 0)/scale < 0/' 'FAIL: a scale of 0 is taken'
-breaks beam_mine.h 's/(real)beam_mine_voltage/c->index[0] + (real)beam_mine_voltage/' 'FAIL a block is that part of the whole: '
+breaks beam_mine.h 's/(real)beam_mine_voltage/c->index[0] + (real)beam_mine_voltage/' 'FAIL a block equals that part of the whole: '
 breaks beam_mine.h 's/GROVE_OUT_REAL(c)\[0\]/GROVE_OUT_REAL(c)[1]/' 'FAIL all of the output is written, and nothing else: .* writes outside its output, 0 bytes after its end'
 breaks beam_mine.h 's/GROVE_OUT_REAL(c)\[0\] =/if (c->index[0]) GROVE_OUT_REAL(c)[0] =/' 'FAIL .*: .* is not written; every element'
 breaks beam_mine.h 's/GROVE_OUT_REAL(c)\[0\] =/GROVE_OUT_REAL(c)[0] +=/' 'FAIL .*: .* is not finite where memory was NaN before'
@@ -149,16 +149,16 @@ if [ $emulated = yes ]; then
     gpu="EMULATED=$source BUILD=$build"
     if [ $ptx = yes ]; then
         check $gpu PTX=yes NVCC="$nvcc"
-        grep -q 'ptx_compile' log && grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail 'the kernel was not tested as nvcc makes it'; }
+        grep -q 'ptx_compile' log && grep -q '^ok   a GPU gives the same as the CPU$' log || { cat log; fail 'the kernel was not tested as nvcc makes it'; }
         $make -s clean
     fi
     check $gpu
-    grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail 'the kernel for GPUs was not tested'; }
+    grep -q '^ok   a GPU gives the same as the CPU$' log || { cat log; fail 'the kernel for GPUs was not tested'; }
     $make -s EMULATED="$source" install DESTDIR="$work/fast" || fail 'make install of the new node'
     [ -n "$(find "$work/fast" -name beam_fast.fatbin)" ] || fail 'the kernel of the new node was not installed'
     # it is that kernel which runs there; one that is not there is found out
-    breaks beam_fast.cu 's/freq\[0\], scale/freq[0], 2 * scale/' 'FAIL a GPU gives what the CPU gives: .* on cuda it is .* from the cpu'
-    breaks beam_fast.cu 's/beam_fast_double/beam_slow_double/' 'FAIL a GPU gives what the CPU gives: .* (double precision): '
+    breaks beam_fast.cu 's/freq\[0\], scale/freq[0], 2 * scale/' 'FAIL a GPU gives the same as the CPU: .* on cuda it deviates by .* from the cpu'
+    breaks beam_fast.cu 's/beam_fast_double/beam_slow_double/' 'FAIL a GPU gives the same as the CPU: .* (double precision): '
     gpu='NVCC=none'
 fi
 
@@ -168,13 +168,13 @@ breaks total.c 's/sum += x \* x/sum += x/' 'the relative difference is'
 breaks total.c 's/double sum = 0/double sum = (double)first/' 'FAIL all of the output is written, and nothing else: .* with 3 threads'
 breaks total.c 's/cell < last/cell < last - 1/' 'FAIL .*: .* is not written'
 
-breaks total.c 's/.handing = GROVE_AS_REAL}/.handing = GROVE_AS_REAL, .linear = GROVE_LINEAR}/' "FAIL inputs that are declared linear are: .* f(c x) is .* for 'x'"
+breaks total.c 's/.handing = GROVE_AS_REAL}/.handing = GROVE_AS_REAL, .linear = GROVE_LINEAR}/' "FAIL inputs that are declared linear are linear: .* f(c x) deviates by .* for 'x'"
 
 begin --device-call spectrum spectrum.c spectrum.h Makefile test.sh test.tree README.md
 check NVCC=none
 breaks spectrum.c 's/n - n \/ 2/n/' 'the relative difference is'
-breaks spectrum.c 's/args->origin\[delay\] + n/n/' 'FAIL a block is that part of the whole: '
-breaks spectrum.c 's/grove_node_set_scratch(.*/(void)elements;/' 'asks for .* of scratch memory, of which 0 B are left; check tells how much is needed, by grove_node_set_scratch'
+breaks spectrum.c 's/args->origin\[delay\] + n/n/' 'FAIL a block equals that part of the whole: '
+breaks spectrum.c 's/grove_node_set_scratch(.*/(void)elements;/' 'asks for .* of scratch memory, but 0 B are left; its check must declare how much it needs, with grove_node_set_scratch'
 if [ $emulated = yes ]; then
     $make -s NVCC=none clean
     $make -s NVCC=none all
@@ -184,7 +184,7 @@ if [ $emulated = yes ]; then
     {
         GROVE_CUDA_DRIVER=$driver GROVE_CUDA_LIBRARIES=$driver GROVE_CUDA_KERNELS=$build/tests/cuda/$1 \
             ASAN_OPTIONS=detect_leaks=0 "$grove" test-node -p . spectrum >log 2>&1 || { cat log; fail "test-node of spectrum on an emulated GPU, $1"; }
-        grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail "spectrum was not tested on the emulated GPU, $1"; }
+        grep -q '^ok   a GPU gives the same as the CPU$' log || { cat log; fail "spectrum was not tested on the emulated GPU, $1"; }
     }
     of='-I. -DGROVE_KERNEL_SOURCE="spectrum.h"'
     ${CXX:-c++} -std=c++17 -O2 -fPIC -shared -Wl,-Bsymbolic -Wno-unknown-pragmas -x c++ -include "$source/tests/cuda/emulated.h" \
@@ -205,7 +205,7 @@ breaks entries.c 's/(size_t)out->cells \* sizeof(double)/(size_t)out->cells * si
 begin --action lines lines.c Makefile test.sh test.tree README.md
 check
 [ -e out.txt ] || [ -e out.txt.part ] && fail "the test leaves files: $(ls)"
-breaks lines.c 's/remove(w->other);//' 'FAIL a run that fails leaves everything as it was: amplitude.txt.part: '
+breaks lines.c 's/remove(w->other);//' 'FAIL a run that fails leaves everything unchanged: amplitude.txt.part: '
 breaks lines.c 's/w->values\[at\]/w->values[i]/' 'FAIL an action writes the same in any tiles: amplitude.txt '
 
 begin --accumulator spread spread.c Makefile test.sh test.tree two.skymodel README.md
@@ -236,7 +236,7 @@ GROVE_CLASS(swap) = {GROVE_CLASS_HEAD(swap), .doc = "Swaps.", .output_doc = "x",
 END
 ${CC:-cc} -std=c17 -fPIC -shared -I. $(grove-config --cflags) -o swap.so swap.c $(grove-config --libs) -lm || fail 'swap'
 "$grove" test-node -p . swap --device cpu >log 2>&1 && { cat log; fail 'a flag rule that is too narrow'; }
-grep -q "^FAIL flags reach what a flagged element changes: y: element 3 changes with element 0 of 'x', whose flag does not reach it" log ||
+grep -q "^FAIL flags reach all elements that a flagged one changes: y: element 3 changes with element 0 of 'x', whose flag does not reach it" log ||
     { cat log; fail 'message for a flag rule that is too narrow'; }
 
 # ---- in the tree of a user ----

@@ -75,21 +75,19 @@ static const struct {
     {"bad_shapes",
      "class bad_shapes: input 'x' accepts the unknown shapes 32; they are GROVE_SCALAR, "
      "GROVE_DIAGONAL, GROVE_MATRIX, GROVE_VECTOR or several of them"},
-    {"bad_vector", "class bad_vector: option 'list' wants a vector of 65; a vector has 1 to 64"},
-    {"bad_group", "class bad_group: input 'x' is in group 1, but not linear"},
+    {"bad_vector",
+     "class bad_vector: option 'list' must be a vector of 65; a vector has 1 to 64 elements"},
+    {"bad_group", "class bad_group: input 'x' is in group 1, but is not linear"},
     {"bad_output", "class bad_output: its output has the unknown shape 3"},
-    {"bad_role", "class bad_role: it has 1 inputs with values; its role wants 2"},
+    {"bad_role", "class bad_role: it has 1 inputs with values; its role requires 2"},
     {"bad_rule", "class bad_rule: has the unknown flag rule 9"},
-    {"bad_tangent",
-     "class bad_tangent: its rule of derivatives ' x : dx' is for none of its values; a "
-     "rule is 'INPUT: expression', with ';' between rules"},
-    {"tangent_names",
-     "class tangent_names: its input or option 'value' means something else in its "
-     "rules of derivatives"},
+    {"bad_tangent", "class bad_tangent: its rule of derivatives ' x : dx' is not for one of its "
+                    "values; a rule is 'INPUT: expression', with ';' between rules"},
+    {"tangent_names", "class tangent_names: its input or option 'value' has a name with another "
+                      "meaning in rules of derivatives"},
     {"half_kernel", "class half_kernel: its kernel 'half' has no function for double precision"},
-    {"no_object",
-     "class no_object: input 'obs' does not say which object it wants; such as .object = "
-     "\"observation\""},
+    {"no_object", "class no_object: input 'obs' does not name its kind of object, such as .object "
+                  "= \"observation\""},
     {"same_names", "class same_names: two of its inputs and options are named 'x'"},
     {"not_reducing",
      "class not_reducing: .reduce is for classes of the kind GROVE_CLASS_REDUCTION, "
@@ -119,7 +117,7 @@ START_TEST(misfits_in_trees)
 
     ck_assert_msg(strstr(said, "class newer_minor: built for plugin ABI 0.9") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "class no_symbol: ") != NULL, "%s", said);
-    ck_assert_msg(strstr(said, "'x' wants an angle or a plain number") != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "'x' must be an angle or a plain number") != NULL, "%s", said);
 }
 END_TEST
 
@@ -150,11 +148,11 @@ static const struct {
 START_TEST(other_sizes_are_refused)
 {
     char *call = grove_format("y = %s(1)\n", lengths[_i].class_);
-    char *message = grove_format("class %s: its grove_%s has %zu bytes, that of this Grove %zu; "
-                                 "build it again with the headers of this Grove, and begin its "
-                                 "descriptor with GROVE_CLASS_HEAD(%s)",
-                                 lengths[_i].class_, lengths[_i].what, lengths[_i].size,
-                                 lengths[_i].ours, lengths[_i].class_);
+    char *message = grove_format(
+        "class %s: its grove_%s has %zu bytes, but %zu in this Grove; build it again with the "
+        "headers of this Grove, and begin its descriptor with GROVE_CLASS_HEAD(%s)",
+        lengths[_i].class_, lengths[_i].what, lengths[_i].size, lengths[_i].ours,
+        lengths[_i].class_);
 
     ck_assert_int_ne(grove_library_check(library, lengths[_i].class_, t.error), 0);
     is(grove_error_message(t.error, 0), message);
@@ -254,7 +252,8 @@ START_TEST(equal_axes_are_one)
     ck_assert_ptr_eq(beam_of("a"), beam_of("b"));
     ck_assert_ptr_ne(beam_of("a"), beam_of("c"));
     const char *said = testing_faults(&t, "y = spread(2, step=0.5) * spread(3, step=0.6)\n");
-    ck_assert_msg(strstr(said, "these differ: beam 1 is at 0.6 against 0.5"), "%s", said);
+    ck_assert_msg(strstr(said, "they differ: beam 1 is at 0.6 in one, at 0.5 in the other"), "%s",
+                  said);
 }
 END_TEST
 
@@ -319,17 +318,16 @@ static const struct {
     {"spread(spread(2))", "spread: the result has the axis 'beam' of 'spread#1' already"},
     {"spread(spread(2, axis=csyeo), axis=dmzea)", /* of one hash */
      "spread: axes called 'csyeo' and 'dmzea' cannot be in one tree; rename one of them"},
-    {"bad_default(1)", "in the default of option 'width', 25 furlongs(: it is not an expression, "
-                       "an error in the plugin"},
-    {"unknown_default(1)", "unknown_default: option 'width' wants a length, got 25 s"},
+    {"bad_default(1)", "in the default of option 'width', 25 furlongs(: it is not an expression; "
+                       "this is an error in the plugin"},
+    {"unknown_default(1)", "unknown_default: option 'width' must be a length, got 25 s"},
     {"own_default()", "in the default of option 'width', tower: unknown name 'tower'"},
     {"check_says(1)", "check_says: 3 is one too many"},
-    {"check_tangent(1)",
-     "check_tangent: the plugin's rule of derivatives 'y: dy' is for none of its "
-     "values; a rule is 'INPUT: expression', with ';' between rules"},
+    {"check_tangent(1)", "check_tangent: the plugin's rule of derivatives 'y: dy' is not for one "
+                         "of its values; a rule is 'INPUT: expression', with ';' between rules"},
     {"check_silent(1)", "check_silent: the plugin's check failed without a message"},
     {"wrong_option(1)", "wrong_option: the plugin asks for its option 'width', which it does not "
-                        "declare so"},
+                        "declare with this kind"},
     {"open_fails()", "open_fails: there is nothing to open"},
     {"check_output(1)", "check_output: the plugin's output is a vector of 0; a vector has 1 to 64 "
                         "elements"},
@@ -341,12 +339,11 @@ static const struct {
     {"cell_consumes(read_fails().says)", "cell_consumes: the plugin consumes axes, which a cell "
                                          "function cannot; it needs .eval or .device"},
     {"cell_adds(1)",
-     "cell_adds: the plugin adds the axis 'beam' to its result; that needs .eval or .device"},
-    {"cell_scratch(1)", "cell_scratch: the plugin sets scratch memory, which a cell function has "
-                        "not; it needs .eval, .device or .drive"},
-    {"far_baseline()",
-     "far_baseline: the plugin's baseline 1 is of the stations 0 and 2; there are "
-     "2, counted from 0"},
+     "cell_adds: the plugin adds the axis 'beam' to its result; this requires .eval or .device"},
+    {"cell_scratch(1)", "cell_scratch: the plugin sets scratch memory, which a cell function "
+                        "cannot have; it needs .eval, .device or .drive"},
+    {"far_baseline()", "far_baseline: the plugin's baseline 1 has the stations 0 and 2; there are "
+                       "2 stations, counted from 0"},
     {"same_members()", "same_members: the plugin adds member 'gain' twice"},
     {"same_axes()", "same_axes: the plugin adds axis 'time' twice"},
     {"no_bytes(1)", "no_bytes: the plugin's check does not say how many bytes it keeps: "
@@ -507,7 +504,7 @@ START_TEST(numbers_of_sources_are_noticed)
     grove_class_test how = GROVE_CLASS_TEST(.device = "cpu", .print = add_line, .context = &lines);
 
     ck_assert_int_eq(grove_library_test_class(library, "numbers_sources", &how, t.error), 1);
-    ck_assert_msg(strstr(lines.at, "f(x) of sources with other numbers is ") != NULL, "%s",
+    ck_assert_msg(strstr(lines.at, "f(x) of sources with other numbers deviates by ") != NULL, "%s",
                   lines.at);
     free(lines.at);
 }

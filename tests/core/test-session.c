@@ -429,7 +429,7 @@ START_TEST(interruption)
     now.interrupt_write = 2;
     session_test_tree("write = record(o.data)");
     ck_assert_int_eq(run(&options, NULL), -8);
-    ck_assert(has_message("interrupted; every output is as it was before"));
+    ck_assert(has_message("interrupted; all outputs are unchanged"));
     ck_assert_int_eq(now.aborts, 1);
     ck_assert_int_eq(now.finishes, 0);
     ck_assert_int_lt(now.writes, SAMPLES_TIMES);

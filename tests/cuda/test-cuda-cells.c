@@ -241,10 +241,12 @@ START_TEST(complex_numbers_must_be_aligned)
     ck_assert_int_eq(code, _i ? GROVE_MISSING : 0);
     ck_assert_uint_eq(grove_error_count(error), _i ? 1 : 0);
     if (_i)
-        ck_assert_msg(strstr(grove_error_message(error, 0),
-                             "add_elements: addresses of complex numbers in input 1 are no "
-                             "multiples of 8") != NULL,
-                      "%s", grove_error_message(error, 0));
+        ck_assert_msg(
+            strstr(
+                grove_error_message(error, 0),
+                "add_elements: addresses of complex numbers in input 1 are not multiples of 8") !=
+                NULL,
+            "%s", grove_error_message(error, 0));
     ck_assert_int_eq(grove_device_wait(device, error), 0);
     grove_device_release(device, at, sizeof(zeros));
     cuda_testing_close(device);

@@ -59,7 +59,7 @@ static const char *const messages[FAULTS] = {
     [PRODUCT_SIZE] = ": a product of matrices has sizes from 1 to 2147483647",
     [CHOLESKY_SIZE] = ": a Cholesky factor has a size from 1 to 2147483647",
     [SILENT] = "evaluation failed",
-    [OTHER_THREAD] = "calls grove_call_zero in another thread than that of the call",
+    [OTHER_THREAD] = "calls grove_call_zero in a thread other than the calling one",
 };
 
 static int fault_now;

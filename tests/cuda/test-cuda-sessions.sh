@@ -48,7 +48,7 @@ END
     (cd "$work" && GROVE_POWERCAP=$work/nowhere GROVE_NVML=$build/tests/common/.libs/fake-nvml.so FAKE_NVML_ENERGY=1000 \
         FAKE_NVML_STEP=500 "$build/grove" run b.tree --device cuda -q --energy 2>err)
     awk '/^grove: energy [0-9.]* k?J in .*: GPUs / && $3 > 0 { whole++ }
-        /^grove: energy lacks: .*nowhere/ { lacks++ }
+        /^grove: energy is incomplete: .*nowhere/ { lacks++ }
         !/^grove/ { for (k = 2; k <= NF; k++) if ($k == "%") { n++; sum += $(k - 1) } }
         END { exit !(whole == 1 && lacks == 1 && n > 0 && sum > 99 && sum < 101) }' "$work/err" || {
         cat "$work/err"

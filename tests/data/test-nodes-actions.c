@@ -183,7 +183,7 @@ START_TEST(comparisons_that_are_refused)
                                                   "4 numbers, the other 1");
     refused("compare(obs.data, obs)", "has no value of its own");
     refused("compare(obs.data, obs.data, tolerance=1Jy)",
-            "option 'tolerance' wants a plain number");
+            "option 'tolerance' must be a plain number");
 }
 END_TEST
 

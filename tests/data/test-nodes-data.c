@@ -205,12 +205,12 @@ START_TEST(wrong_observations_are_told)
     static const struct {
         const char *options, *message;
     } cases[] = {
-        {"integration=10s", "say when: either hour_angle=-2h..2h or start="},
-        {"hour_angle=-1h..1h, start=\"2000-01-01\"", "say when"},
+        {"integration=10s", "give the time: either hour_angle=-2h..2h or start="},
+        {"hour_angle=-1h..1h, start=\"2000-01-01\"", "give the time"},
         {"start=\"yesterday\", duration=1h", "'yesterday' is not a date"},
         {"start=\"2000-01-01\"", "duration: must be given with start"},
         {"start=\"2000-01-01\", duration=0s", "0 s is not positive"},
-        {"hour_angle=-1h..1h, duration=1h", "goes with start"},
+        {"hour_angle=-1h..1h, duration=1h", "requires start, not hour_angle"},
         {"hour_angle=-1h..1h, date=\"1800-01-01\"", "not between the years 1900 and 2100"},
         {"hour_angle=-1h..1h, integration=0s", "0 s is not positive"},
         {"hour_angle=-1h..1h, integration=1us", "time slots; at most"},
@@ -505,7 +505,7 @@ START_TEST(what_is_hardly_meant)
            NULL);
     warned("obs = observe(array=\"vla-c\", phase_centre=\"01h0m0s 30d0m0s\", "
            "hour_angle=-1h..1h, feed=circular)\nP = rotation(obs.parallactic)\n",
-           "rotation: it turns linear feeds, but those of 'obs' are circular");
+           "rotation: it turns linear feeds, but the feeds of 'obs' are circular");
     enu = grove_format("obs = observe(array=\"%s\", phase_centre=\"0h0m0s 60d0m0s\", "
                        "hour_angle=-1h..1h)\n",
                        testing_file(&t, "enu.txt", "1 2 3\n100 200 0\n"));

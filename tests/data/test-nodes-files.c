@@ -289,7 +289,7 @@ static const struct {
     const char *line, *message;
 } bad[] = {
     {"save(obs.freq, to=\"x.txt\")", "save: to: 'x.txt': the name ends in .csv or .npy"},
-    {"save(obs.freq, to=\"x.h5\")", "HDF5 files are only read"},
+    {"save(obs.freq, to=\"x.h5\")", "HDF5 files can only be read"},
     {"save(obs.freq)", "option 'to' must be given"},
     {"print(obs)", "has no value of its own"},
     {"print(obs.freq, rows=-1)", "a number of rows, or 0 for all"},

@@ -315,21 +315,23 @@ START_TEST(faults)
     refused("", "it has several tables; dataset= names one: ");
     refused(", dataset=\"gains\"", "it has no 'gains'; it has chunk, ");
     refused(", dataset=\"elsewhere\"", "it has no 'elsewhere'");
-    refused(", dataset=\"plain\"", "plain: its dimensions without a name are no cell: none, 2 x 2");
-    refused(", dataset=\"plain\", axes=\"a b c d\"", "it has 3 dimensions, axes= names more");
+    refused(", dataset=\"plain\"",
+            "plain: its dimensions without a name are not a cell: no dimension, 2 x 2");
+    refused(", dataset=\"plain\", axes=\"a b c d\"", "it has 3 dimensions, but axes= names more");
     refused(", dataset=\"plain\", axes=\"a b a\"", "two dimensions are called a");
     refused(", dataset=\"large\", axes=\"time\"", "it has more than 10 dimensions or 1 GiB");
     refused(", dataset=\"chunk\", axes=\"time\"", "or 1 GiB, or is stored in another file");
     refused(", dataset=\"outside\", axes=\"time\"", "or is stored in another file");
     refused(", dataset=\"none\"", "none: it has no numbers");
-    refused(", dataset=\"odd\"", "its elements are no numbers; read are real ones");
-    refused(", dataset=\"words\"", "its elements are no numbers");
+    refused(", dataset=\"odd\"", "its elements are not numbers; supported are real ones");
+    refused(", dataset=\"words\"", "its elements are not numbers");
     refused(", dataset=\"group\"", "the attribute AXES does not name its 2 dimensions");
     refused(", dataset=\"group\", axes=\"time freq\"",
             "it is a solution table: its attribute AXES names its axes; leave out axes=");
     refused(", dataset=\"short\"", "the coordinates of freq are not 2 along one dimension");
-    refused(", dataset=\"list\", axes=\"freq\"", "it has 2 of freq, 'obs' has 7");
-    refused(", dataset=\"plain\", axes=\"a freq station\"", "it has 2 of freq, 'obs' has 7");
+    refused(", dataset=\"list\", axes=\"freq\"", "it has 2 cells along freq, 'obs' has 7");
+    refused(", dataset=\"plain\", axes=\"a freq station\"",
+            "it has 2 cells along freq, 'obs' has 7");
 }
 END_TEST
 
@@ -355,7 +357,7 @@ START_TEST(single_polarisation)
     hdf5_put_texts("stokes/ant", 5, stations, false);
     put_axes("twice", "pol,pol", twice, 2);
     hdf5_finish();
-    refused(", dataset=\"hand\"", "hand: its only polarisation is YY; one alone is I");
+    refused(", dataset=\"hand\"", "hand: its only polarisation is YY; a single one must be I");
     refused(", dataset=\"twice\"", "two dimensions are called pol");
     char *text = grove_format(
         "obs = probe()\nx = 1 * table(\"%s\", obs=obs, dataset=\"stokes\").value\n", path);
@@ -417,7 +419,7 @@ START_TEST(names_twice)
     put_axes("table", "ant", &size, 1);
     hdf5_put_texts("table/ant", 5, two, true);
     hdf5_finish();
-    refused("", "station 'P1' stands there twice");
+    refused("", "station 'P1' is in the file twice");
 }
 END_TEST
 
@@ -437,7 +439,7 @@ START_TEST(damaged_files)
         ck_assert(to && fwrite(bytes, 1, n, to) == n && !fclose(to));
         char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", cut);
         const char *said = testing_faults(&t, text);
-        ck_assert_msg(strstr(said, "it is no HDF5 file, or it is damaged") != NULL, "%s", said);
+        ck_assert_msg(strstr(said, "it is not an HDF5 file, or it is damaged") != NULL, "%s", said);
         free(text);
     }
     free(cut);

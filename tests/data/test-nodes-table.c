@@ -134,9 +134,10 @@ START_TEST(missing_rows_and_times)
     char *line = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path);
     const char *said = testing_faults(&t, line);
 
-    ck_assert_msg(strstr(said, "time 4453444800 of 'obs' lies outside the file's, from 4453445400 "
-                               "to 4453446600; outside=edge takes the nearest, outside=flag flags"),
-                  "%s", said);
+    ck_assert_msg(
+        strstr(said, "time 4453444800 of 'obs' is outside the range of the file, from 4453445400 "
+                     "to 4453446600; outside=edge takes the nearest, outside=flag flags"),
+        "%s", said);
     for (int w = 0; w < 2; w++) {
         tree("x = 1 * table(\"%s\", obs=obs, outside=%s).value\n", path, words[w]);
         testing_value x = probe_session(&t, "x", NULL, &flags);
@@ -294,15 +295,15 @@ static const struct {
     {"x.csv", "station,value\nP0,1\nP0,2\n", ":3:1: error: another row has these coordinates"},
     {"x.csv", "station,value\nP0,one\n", ":2:4: error: not a number; an empty field is flagged"},
     {"x.csv", "station,value\nP0,1,2\n", ":2:1: error: this row has another number of columns"},
-    {"x.csv", "station,XX,YX\nP0,1,2\n", "the columns of 'value' are not those of a number"},
+    {"x.csv", "station,XX,YX\nP0,1,2\n", "the columns of 'value' do not make a number"},
     {"x.csv", "station,value_re\nP0,1\n", "real or with both _re and _im"},
     {"x.csv", "p,value\nP0,1\n", "a baseline needs both columns p and q"},
-    {"x.csv", "station,value (Jx)\nP0,1\n", ":1:9: error: 'value (Jx)' has no unit that is known"},
+    {"x.csv", "station,value (Jx)\nP0,1\n", ":1:9: error: 'value (Jx)' has an unknown unit"},
     {"x.csv", "time,value\n2000-13-01T00:00,1\n",
-     ":2:1: error: time is a number, or a UTC date such"},
-    {"x.csv", "freq,value\n2000-01-01,1\n", ":2:1: error: freq is a number\n"},
+     ":2:1: error: time must be a number, or a UTC date such"},
+    {"x.csv", "freq,value\n2000-01-01,1\n", ":2:1: error: freq must be a number\n"},
     {"x.csv", "time (m),value\n0,1\n", "'time' has another unit than that axis"},
-    {"x.csv", "station,a b\nP0,1\n", "'a b' is no name of a column"},
+    {"x.csv", "station,a b\nP0,1\n", "'a b' is not the name of a column"},
     {"x.csv", "station\nP0\n", "no column has numbers"},
 };
 
@@ -323,7 +324,7 @@ START_TEST(hdf5)
     char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path);
     const char *said = testing_faults(&t, text);
 #ifdef HAVE_HDF5
-    const char *message = "x.h5: it is no HDF5 file, or it is damaged";
+    const char *message = "x.h5: it is not an HDF5 file, or it is damaged";
 #else
     const char *message = "this build cannot read HDF5 files; build Grove with HDF5";
 #endif

@@ -318,7 +318,7 @@ static const char sources[] = "FORMAT = Name, Type, Patch, Ra, Dec, I, Q, U, V\n
 
 static void hear(const char *message)
 {
-    char *to = strstr(message, "the data do not tell") ? solve_world_free : solve_world_said;
+    char *to = strstr(message, "the data do not determine") ? solve_world_free : solve_world_said;
 
     snprintf(to, sizeof(solve_world_said), "%s", message);
 }

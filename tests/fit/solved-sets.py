@@ -294,7 +294,7 @@ def copies():
     make('a.ms', 10. * np.arange(2), [1.4e9], (12,))
     write('a.ms', 'DATA', np.ones((20, 1, 1)))
     make('b.ms', 10. * np.arange(2), [1.4e9])
-    refused(tree('b = ms("b.ms")\nsink(obs.data, b, column="X", to="b.ms")'), 'YY into a set of four', 'of a set without XX')
+    refused(tree('b = ms("b.ms")\nsink(obs.data, b, column="X", to="b.ms")'), 'YY into a set of four', 'from a set without XX')
     refused(tree('sink(trace(obs.data), obs, to="new.ms")'), 'trace', 'trace', 'without all correlations')
     make('a.ms', 10. * np.arange(2), [1.4e9], (9, 10))
     refused(tree('sink(select(obs.data, element=YY), obs, to="new.ms")'), 'YY of XX XY', 'obs.data', 'has no YY')
@@ -302,7 +302,7 @@ def copies():
 
 def images():
     """What an image of Stokes I is made of is said where that is one correlation; without its correlations it is refused."""
-    for code, said in (((9,), 'XX alone'), ((12,), 'YY alone'), ((8,), 'LL alone'), ((1,), ''), ((9, 12), ''), ((10,), None), ((9, 10, 11), None)):
+    for code, said in (((9,), 'XX only'), ((12,), 'YY only'), ((8,), 'LL only'), ((1,), ''), ((9, 12), ''), ((10,), None), ((9, 10, 11), None)):
         make('a.ms', 10. * np.arange(2), [1.4e9], code)
         write('a.ms', 'DATA', np.ones((20, 1, len(code))))
         with open('t.tree', 'w') as file:

@@ -98,9 +98,9 @@ must_not()
     "$grove" run -q "$@" >log 2>&1 && { echo "FAIL: runs: $*"; status=1; }
     grep -q "$said" log || { cat log; echo "FAIL: does not say '$said': $*"; status=1; }
 }
-must_not "DATA is what 'obs' reads" calibrate.tree -s ms=world.ms -s sky=field.skymodel -s corrected=DATA
+must_not "DATA is read by 'obs'" calibrate.tree -s ms=world.ms -s sky=field.skymodel -s corrected=DATA
 for output in corrected residual; do
-    must_not "MODEL_DATA of world.ms is what 'obs.column(MODEL_DATA)' at .* reads, and would be lost" \
+    must_not "MODEL_DATA of world.ms is read by 'obs.column(MODEL_DATA)' at .*, and would be lost" \
         calibrate.tree -s ms=world.ms -s model_column=MODEL_DATA -s $output=MODEL_DATA
 done
 must_not 'no fit of this tree writes a solution table' calibrate.tree -s ms=world.ms -s sky=field.skymodel --resume
@@ -175,13 +175,13 @@ for kind in diagonal phase bandpass delay; do
     must_not 'there is no solution' calibrate.tree -s ms=world.ms -s sky=dark.skymodel -s kind=$kind -s keep=0 $table
 done
 # one baseline of 91 sees it
-must_not ' 1.1 % of the data that are not flagged would keep a solution, less than keep=0.5' calibrate.tree -s ms=world.ms \
+must_not ' 1.1 % of the unflagged data would keep a solution, less than keep=0.5' calibrate.tree -s ms=world.ms \
     -s sky=wide.skymodel $table
 must_not 'there is no solution' calibrate-dd.tree -s ms=world.ms -s sky=dark.skymodel $table
 sums | cmp before - || { echo 'FAIL: a fit without a solution changes the set'; status=1; }
 [ -e none.h5 ] || [ -e none.h5.checkpoint ] && { echo 'FAIL: a fit without a solution leaves files'; status=1; }
 must "$grove" run -q calibrate.tree -s ms=world.ms -s sky=wide.skymodel -s keep=0 $table
-grep -q 'warning: fit: 1.1 % of the data that are not flagged keep a solution' log || { cat log; echo 'FAIL: keep=0'; status=1; }
+grep -q 'warning: fit: 1.1 % of the unflagged data keep a solution' log || { cat log; echo 'FAIL: keep=0'; status=1; }
 
 # So does calibrate-dd.tree. A patch without flux has no gains, and nothing is flagged for it.
 sed 's/^three.*/&\nnone, POINT, C, 05:42:00.0, +49.50.00.0, 0.0, 0.0, 0.0, 0.0/' field.skymodel >flux.skymodel
@@ -246,7 +246,7 @@ obs  = ms("world.ms")
 same = compare(obs.column("CORRECTED_DATA"), B[p]^-1 * obs.data * B[q]^-1^H, tolerance=3e-4)
 END
     must "$grove" run -q calibrate-dd.tree -s ms=world.ms -s sky=field.skymodel -s time=all -s solutions=dd.h5
-    must_not "has solutions of several directions: 'A', 'B'; direction=\"A\" takes those of one" apply.tree -s ms=world.ms -s solutions=dd.h5
+    must_not "has solutions of several directions: 'A', 'B'; direction=\"A\" selects one" apply.tree -s ms=world.ms -s solutions=dd.h5
     must_not "it has no direction 'C'; it has 'A', 'B'" apply.tree -s ms=world.ms -s solutions=dd.h5 -s direction=C
     must_not "it has no direction '1934-638'; it has 'A', 'B'" apply.tree -s ms=world.ms -s solutions=dd.h5 -s direction=1934-638
     must "$grove" run -q apply.tree -s ms=world.ms -s solutions=dd.h5 -s direction=B

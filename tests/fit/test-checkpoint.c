@@ -119,7 +119,7 @@ START_TEST(goes_on)
     grove_checkpoint *c;
 
     make();
-    refused(open_it(false), "--resume goes on from them");
+    refused(open_it(false), "--resume continues from them");
     c = open_it(true);
     good(c != NULL);
     ck_assert_int_eq(check_records(c), RECORDS);
@@ -142,9 +142,9 @@ START_TEST(begins_anew)
 {
     make();
     refused(grove_checkpoint_open(path, key, GROVE_CHECKPOINT_REPLACE, error),
-            "--resume goes on from them");
+            "--resume continues from them");
     refused(grove_checkpoint_open(path, "the tree: 2\n\n", GROVE_CHECKPOINT_KEEP, error),
-            "another run that did not end has left its solutions there; to begin anew, give "
+            "another run that did not end has left its solutions there; to start again, give "
             "overwrite=true");
     grove_checkpoint *c =
         grove_checkpoint_open(path, "the tree: 2\n\n", GROVE_CHECKPOINT_REPLACE, error);
@@ -209,7 +209,7 @@ START_TEST(ended)
     output = make_complete(false);
     char *copy = grove_format("cp %s/prepared %s", folder, output);
     ck_assert(!system(copy));
-    refused(open_it(false), "--resume goes on from them");
+    refused(open_it(false), "--resume continues from them");
     refused(grove_checkpoint_open(path, same, GROVE_CHECKPOINT_RESUME, error),
             "differs in the data, and");
     c = open_it(true);
@@ -239,7 +239,7 @@ START_TEST(a_cycle_ended)
     grove_checkpoint_close(c, false);
     refused(
         grove_checkpoint_open(path, "the tree: 1\n\nthe data: 3\n", GROVE_CHECKPOINT_RESUME, error),
-        "has ended its cycle 7, and what it reads is not what it was when it began");
+        "has completed cycle 7, and the inputs of the run have changed since it began");
     refused(
         grove_checkpoint_open(path, "the tree: 2\n\nthe data: 2\n", GROVE_CHECKPOINT_RESUME, error),
         "differs in the tree, and");
@@ -326,11 +326,11 @@ START_TEST(described)
         put(whole, cut);
         char *text = grove_checkpoint_describe(path, error);
         if (records < 0) {
-            refused((const void *)text, "no checkpoint of this Grove");
+            refused((const void *)text, "not a checkpoint of this Grove");
             continue;
         }
         char *wanted = grove_format("checkpoint of x.h5: %lld solution domain%s of a run that has "
-                                    "not ended; grove run --resume goes on from it\n",
+                                    "not ended; grove run --resume continues from it\n",
                                     (long long)sums[records], sums[records] == 1 ? "" : "s");
         ck_assert_str_eq(text, wanted);
         free(wanted);
@@ -381,7 +381,7 @@ START_TEST(planted)
     refused(open_it(true), "a symbolic link");
     ck_assert(!unlink(path) && !grove_path_exists(other));
     put("mine", 4);
-    refused(open_it(true), "it is no checkpoint");
+    refused(open_it(true), "it is not a checkpoint");
     ck_assert(!stat(path, &info) && info.st_size == 4);
     ck_assert(!link(path, other));
     refused(open_it(true), "a second name");

@@ -242,7 +242,7 @@ START_TEST(no_groups)
     static const struct {
         const char *parm, *said;
     } wrong[] = {{"J[s,p] = parm(\"J\", init=1, groups=patch)\n",
-                  "no source of 'S' is of a patch; groups=none"},
+                  "no source of 'S' belongs to a patch; with groups=none"},
                  {"J[p] = parm(\"J\", init=1, groups=patch)\n", "it does not vary with source"}};
     const char *path = testing_file(&t, "my.skymodel",
                                     "format = Name, Type, Ra, Dec, I\n"
@@ -278,7 +278,8 @@ START_TEST(odd_groups)
     ck_assert_int_eq(grove_classes_add(t.classes, &sky, t.error), 0);
     const char *said =
         testing_faults(&t, "S = odd_sky()\nJ[s] = parm(\"J\", init=1, groups=patch)\n");
-    ck_assert_msg(strstr(said, "source 1 of 'S' is of patch 2; there are 2") != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "source 1 of 'S' belongs to patch 2; there are 2 patches") != NULL,
+                  "%s", said);
 }
 END_TEST
 
@@ -440,21 +441,21 @@ END_TEST
 static const struct {
     const char *text, *said;
 } bad[] = {
-    {"J[p] = parm(\"J\", init=1)\n", "of which observation is not said; write obs=..."},
+    {"J[p] = parm(\"J\", init=1)\n", "its observation is not given; write obs=..."},
     {"obs = probe()\no2 = probe(scale=2)\nJ[p] = parm(\"J\", init=1)\n",
-     "of which observation is not said; write obs=..."},
-    {"obs = probe()\nJ[s] = parm(\"J\", init=1)\n", "of which sky is not said; write sky=..."},
+     "its observation is not given; write obs=..."},
+    {"obs = probe()\nJ[s] = parm(\"J\", init=1)\n", "its sky is not given; write sky=..."},
     {"obs = probe()\nJ[p,q] = parm(\"J\", init=1)\n", "not along 'baseline'"},
-    {"J = parm(\"J\", init=1, time=1s)\n", "no observation says the times"},
-    {"J = parm(\"J\", jones=tec)\n", "no observation says the channels"},
+    {"J = parm(\"J\", init=1, time=1s)\n", "no observation gives the times"},
+    {"J = parm(\"J\", jones=tec)\n", "no observation gives the channels"},
     {"J = parm(\"J\")\n", "init: a start value must be given"},
-    {"J = parm(\"J\", jones=phase, init=1s)\n", "init: wants an angle"},
+    {"J = parm(\"J\", jones=phase, init=1s)\n", "init: must be an angle"},
     {"J = parm(\"J\", jones=phase, init=1i)\n", "init: this parm is real"},
-    {"J = parm(\"J\", init=1Jy, step=1)\n", "step: wants a flux density above 0"},
-    {"J = parm(\"J\", init=1, step=-1)\n", "step: wants a plain number above 0"},
-    {"J = parm(\"J\", init=1Jy, bounds=[0, 2])\n", "bounds: wants a flux density"},
-    {"J = parm(\"J\", init=1Jy, bounds=[0Jy, 2s])\n", "'bounds' wants a number, or a list"},
-    {"J = parm(\"J\", init=1, bounds=2)\n", "bounds: wants [low, high], a plain number"},
+    {"J = parm(\"J\", init=1Jy, step=1)\n", "step: must be a flux density above 0"},
+    {"J = parm(\"J\", init=1, step=-1)\n", "step: must be a plain number above 0"},
+    {"J = parm(\"J\", init=1Jy, bounds=[0, 2])\n", "bounds: must be a flux density"},
+    {"J = parm(\"J\", init=1Jy, bounds=[0Jy, 2s])\n", "'bounds' must be a number, or a list"},
+    {"J = parm(\"J\", init=1, bounds=2)\n", "bounds: must be [low, high], a plain number"},
     {"J = parm(\"J\", init=1, bounds=[1, 1])\n", "bounds: 1 is not below 1"},
     {"J = parm(\"J\", init=1Jy, bounds=[2Jy, none])\n",
      "bounds: the start value 1 is not between 2 and inf"},
@@ -462,28 +463,31 @@ static const struct {
      "bounds: the start value 1 is not between -inf and 0"},
     {"J = parm(\"J\", jones=phase, bounds=[1deg, 2deg])\n", "the start value 0 is not between"},
     {"J = parm(\"J\", jones=scalar, bounds=[0, 2])\n",
-     "a complex parm has none; fit its amplitude and its phase"},
-    {"J = parm(\"J\", init=1Jy, prior=0.1)\n", "prior: wants a flux density"},
-    {"J = parm(\"J\", init=1Jy, prior=[1Jy, 0Jy])\n", "prior: 0 is no sigma; it is above 0"},
-    {"J = parm(\"J\", init=1, prior=-1)\n", "prior: -1 is no sigma"},
-    {"J = parm(\"J\", init=1, prior=[none, 1])\n", "prior: wants sigma or [mean, sigma]"},
-    {"J = parm(\"J\", init=1, prior=[1, 2, 3])\n", "prior: wants sigma or [mean, sigma]"},
-    {"J = parm(\"J\", jones=full, prior=[1, 2])\n", "the mean is its start value; give sigma"},
-    {"obs = probe()\nJ = parm(\"J\", init=1, degree=[1i])\n", "'degree' wants a number, or a list"},
-    {"obs = probe()\nJ = parm(\"J\", init=1, degree=0.5)\n", "degree: 0.5 is no whole number"},
+     "a complex parm has no bounds; fit its amplitude and its phase"},
+    {"J = parm(\"J\", init=1Jy, prior=0.1)\n", "prior: must be a flux density"},
+    {"J = parm(\"J\", init=1Jy, prior=[1Jy, 0Jy])\n",
+     "prior: 0 is not a sigma, which must be above 0"},
+    {"J = parm(\"J\", init=1, prior=-1)\n", "prior: -1 is not a sigma"},
+    {"J = parm(\"J\", init=1, prior=[none, 1])\n", "prior: must be sigma or [mean, sigma]"},
+    {"J = parm(\"J\", init=1, prior=[1, 2, 3])\n", "prior: must be sigma or [mean, sigma]"},
+    {"J = parm(\"J\", jones=full, prior=[1, 2])\n",
+     "the mean of a complex parm is its start value; give only sigma"},
+    {"obs = probe()\nJ = parm(\"J\", init=1, degree=[1i])\n",
+     "'degree' must be a number, or a list"},
+    {"obs = probe()\nJ = parm(\"J\", init=1, degree=0.5)\n", "degree: 0.5 is not a whole number"},
     {"obs = probe()\nJ = parm(\"J\", init=1, degree=1e300)\n",
-     "1e+300 is no whole number from 0 to 63"},
+     "1e+300 is not a whole number from 0 to 63"},
     {"obs = probe()\nJ = parm(\"J\", init=1, degree=[0, 64])\n",
-     "64 is no whole number from 0 to 63"},
+     "64 is not a whole number from 0 to 63"},
     {"obs = probe()\nJ = parm(\"J\", init=1, degree=[0, 1, 2])\n", "one or two whole numbers"},
     {"obs = probe()\nJ = parm(\"J\", init=1, axes=[station, station])\n",
      "axes: 'station' is given twice"},
-    {"obs = probe()\nJ = parm(\"J\", init=1, degree=-1)\n", "-1 is no whole number"},
-    {"obs = probe()\nJ = parm(\"J\", init=1, time=0s)\n", "is no length of an interval"},
+    {"obs = probe()\nJ = parm(\"J\", init=1, degree=-1)\n", "-1 is not a whole number"},
+    {"obs = probe()\nJ = parm(\"J\", init=1, time=0s)\n", "is not a length of an interval"},
     {"obs = observe(array=\"meerkat\", phase_centre=\"0h 0d\", hour_angle=-1h..1h, "
      "channels=1000)\nJ[p] = parm(\"J\", init=1, time=1s, freq=1Hz)\n",
      "e+07 coefficients are too many; at most 1e+07"},
-    {"J = parm(\"J\", init=1)\nK = parm(\"J\", init=2)\n", "has another one called \"J\""},
+    {"J = parm(\"J\", init=1)\nK = parm(\"J\", init=2)\n", "has another one with the name \"J\""},
 };
 
 START_TEST(faults)
@@ -500,7 +504,7 @@ START_TEST(one_fault)
     const char *said = testing_faults(&t, "obs = probe(scale=many)\nJ[p] = parm(\"J\", init=1)\n"
                                           "K[p] = parm(\"K\", init=1)\nx = J[p] * K[p]\n");
 
-    ck_assert_msg(strstr(said, "scale") && !strstr(said, "is not said"), "%s", said);
+    ck_assert_msg(strstr(said, "scale") && !strstr(said, "is not given"), "%s", said);
 }
 END_TEST
 
@@ -520,7 +524,8 @@ START_TEST(other_times)
     ck_assert_int_eq(grove_classes_add(t.classes, &other, t.error), 0);
     const char *said = testing_faults(
         &t, "obs = probe()\nJ = other_parm(\"J\", obs=obs, init=1, time=1min, axes=none)\n");
-    ck_assert_msg(strstr(said, "wants the time of the parm's own observation") != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "must be the time of the parm's own observation") != NULL, "%s",
+                  said);
 }
 END_TEST
 

@@ -288,9 +288,9 @@ START_TEST(transfer)
     hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "time,freq,ant", 2, 5, 0,
                                   before, bands, NULL, NULL, hours_of, NULL});
     hdf5_finish();
-    solution_refused(
-        "", "time 4453444800 of 'obs' lies outside the file's, from 4453437600 to 4453438200; "
-            "outside=edge takes the nearest, outside=flag flags");
+    solution_refused("",
+                     "time 4453444800 of 'obs' is outside the range of the file, from 4453437600 "
+                     "to 4453438200; outside=edge takes the nearest, outside=flag flags");
     testing_value x = solution_value(", outside=edge", "x = 1 * G\n", "x", &flags);
     int n = 0;
     for (int i = 0; i < PROBE_TIMES; i++)
@@ -362,7 +362,7 @@ START_TEST(outliers_and_weights)
         testing_free(&x);
         free(flags);
     }
-    solution_refused(", outliers=0", "0 is no number above 0");
+    solution_refused(", outliers=0", "0 is not a number above 0");
 }
 END_TEST
 
@@ -473,7 +473,7 @@ START_TEST(directions)
     hdf5_finish();
     solution_refused(
         "", "amplitude000: it has solutions of several directions: 'east', 'north,west', 'd'; "
-            "direction=\"east\" takes those of one, and sky=... those of each source of a sky");
+            "direction=\"east\" selects one, and sky=... one for each source of a sky");
     solution_refused(", direction=\"nort\"",
                      "it has no direction 'nort'; it has 'east', 'north,west', 'd'");
     char *text =
@@ -548,7 +548,7 @@ START_TEST(chosen_direction)
         free(text);
     }
     solution_refused(", tables=\"phase000\", direction=\"d\"",
-                     "its tables have no directions, they hold for all; leave direction=\"d\" out");
+                     "its tables have no directions; leave out direction=\"d\"");
     free(S);
 }
 END_TEST
@@ -563,7 +563,7 @@ START_TEST(other_directions)
     hdf5_finish();
     char *text = grove_format("%sE[s] = solutions(\"%s\")\nx = 1 * E\n", S, solution_path);
     const char *said = testing_faults(&solution_t, text);
-    ck_assert_msg(strstr(said, "it has no source 'a' of 'S'; outside=flag flags what is missing"),
+    ck_assert_msg(strstr(said, "it has no source 'a' of 'S'; outside=flag flags missing ones"),
                   "%s", said);
     free(text);
     free(S);

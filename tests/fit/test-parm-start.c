@@ -222,10 +222,10 @@ START_TEST(tables_of_parms)
     x = value_of(", jones=scalar, table=\"B\"");
     near(x.at[1], cexp(I * phase_of((double[]){centres[1], 0, 1, 0}, 0)), "phase", 0);
     testing_free(&x);
-    refused(", jones=tec", "'phase001' has phase, and wanted is tec; table= names what to take of "
-                           "phase000 (parm B), phase001 (parm G), tec000");
+    refused(", jones=tec", "'phase001' has phase, but needed is tec; table= chooses from phase000 "
+                           "(parm B), phase001 (parm G), tec000");
     refused(", jones=amplitude, table=\"phase000\"",
-            "'phase000' has phase, and wanted is amplitude");
+            "'phase000' has phase, but needed is amplitude");
     refused(", jones=scalar, table=\"sol001/phase000\"", "there is no set 'sol001'; there are "
                                                          "sol000/phase000 (parm B)");
 }
@@ -255,7 +255,7 @@ START_TEST(faults)
             "a/phase000: it has 2 polarisations; jones=leakage takes 4");
     refused(", jones=phase", "it has several sets of solutions; table=\"a/phase000\" names a table "
                              "with its set; there are a/");
-    refused(", jones=delay, table=\"a/phase000\"", "'phase000' has phase, and wanted is clock");
+    refused(", jones=delay, table=\"a/phase000\"", "'phase000' has phase, but needed is clock");
     refused(", jones=scalar, table=\"d/phase000\"",
             "it has no station 'P2' of 'obs'; outside=flag");
     refused(", jones=phase, table=\"a/phase000\", axes=none", "axes");
@@ -264,7 +264,7 @@ START_TEST(faults)
     refused(", jones=phase, table=\"a/phase000\", bounds=[0rad, 0.2rad]",
             "the start value 0.3 in the file is not between 0 and 0.2");
     refused(", init=1s, table=\"e/value000\"",
-            "e/value000: it is a plain number, wanted is a time");
+            "e/value000: it is a plain number, but must be a time");
     testing_value x = value_of(", jones=scalar, table=\"d/phase000\", outside=flag");
     near(x.at[2], 1, "P2", 2);
     near(x.at[3], cexp(3 * I), "P3", 3);

@@ -289,8 +289,8 @@ START_TEST(cycles)
         if (!code) /* in the first cycle, or after all */
             continue;
         refused++;
-        ck_assert_msg(strstr(again.said, "gains.h5.checkpoint: the run that it is from has ended "
-                                         "its cycle "),
+        ck_assert_msg(strstr(again.said, "gains.h5.checkpoint: its run has completed "
+                                         "cycle "),
                       "%s", again.said);
         ck_assert(exists("gains.h5") && exists("gains.h5.checkpoint"));
     }

@@ -41,20 +41,19 @@ START_TEST(which_tables)
             "c/amplitude000");
     solution_refused(", solset=\"e\"",
                      "there is no set 'e'; there are a/amplitude001 (parm G), a/phase000");
-    solution_refused(", solset=\"a\"",
-                     "'phase000' and 'phase001' are both phase; tables= names what to "
-                     "take of amplitude001 (parm G), phase000, phase001 (parm G)");
+    solution_refused(", solset=\"a\"", "'phase000' and 'phase001' are both phase; tables= chooses "
+                                       "from amplitude001 (parm G), phase000, phase001 (parm G)");
     solution_refused(
         ", solset=\"b\"",
         "'screen000' is of a kind that cannot be applied, screen; tables=\"tec000 tec001\" leaves "
         "it out");
     solution_refused(", solset=\"b\", tables=\"screen000\"",
-                     "'screen000' has screen, and wanted is amplitude or phase or clock or "
-                     "tec or rotation; tables= names what to take of screen000, tec000, tec001");
-    solution_refused(", solset=\"d\"", "'screen000' has screen, and wanted is amplitude or phase");
+                     "'screen000' has screen, but needed is amplitude or phase or clock or tec or "
+                     "rotation; tables= chooses from screen000, tec000, tec001");
+    solution_refused(", solset=\"d\"", "'screen000' has screen, but needed is amplitude or phase");
     solution_refused(", solset=\"c\"", "'amplitude000' and 'phase001' have different numbers");
     solution_refused(", solset=\"c\", tables=\"phase000\"",
-                     "there is no 'phase000'; tables= names");
+                     "there is no 'phase000'; tables= chooses");
     static const char *const good[] = {
         ", solset=\"a\", tables=\"G\"", ", solset=\"a\", tables=\" phase000 amplitude001\"",
         ", solset=\"c\", tables=\"amplitude000 phase001\"", ", tables=\"a/amplitude001 phase000\"",
@@ -114,26 +113,25 @@ START_TEST(faults)
     solution_refused(", solset=\"mixed\"",
                      "its polarisations are not XX XY YX YY, XX YY, or the same");
     solution_refused(", solset=\"single\"",
-                     "its only polarisation is YY; one alone is I, or has no name");
+                     "its only polarisation is YY; a single one must be I, or have no name");
     solution_refused(", solset=\"four\"",
-                     "four/amplitude000 has 2 polarisations, four/phase000 4: they do "
-                     "not fit");
+                     "four/amplitude000 has 2 polarisations, four/phase000 4: they do not match");
     solution_refused(", solset=\"turn\"", "turn/rotation000: 2 polarisations have no meaning here");
     solution_refused(", solset=\"delay\"", "delay/clock000: 4 polarisations have no meaning here");
-    solution_refused(", solset=\"unit\"", "unit/clock000: it is a flux density, wanted is a time");
+    solution_refused(", solset=\"unit\"",
+                     "unit/clock000: it is a flux density, but must be a time");
     solution_refused(", solset=\"names\"",
                      "the coordinates of station are not 5 along one dimension");
     solution_refused(", solset=\"few\"", "the attribute AXES does not name its 2 dimensions");
     solution_refused(", solset=\"none\"", "it has no numbers");
-    solution_refused(", solset=\"odd\"",
-                     "odd/phase000: solutions along 'sheep' are not known; there are "
-                     "time, freq, ant, dir and pol");
+    solution_refused(", solset=\"odd\"", "odd/phase000: solutions along 'sheep' are not supported; "
+                                         "axes can be time, freq, ant, dir and pol");
     solution_refused(", solset=\"weight\"", "its weights cannot be read");
     solution_refused(", solset=\"who\"",
-                     "who/phase000: it does not say which station its numbers are of");
+                     "who/phase000: it does not say which station its numbers belong to");
     solution_refused(", solset=\"when\"",
-                     "when/phase000: it does not say which time its numbers are of");
-    solution_refused(", solset=\"twice\", outside=edge", "time 0 stands there twice");
+                     "when/phase000: it does not say which time its numbers belong to");
+    solution_refused(", solset=\"twice\", outside=edge", "time 0 is in the file twice");
     solution_refused(", solset=\"good\", interpolate=cubic", "one of");
     solution_refused(", obs=obs", "'obs' is given twice");
     free(solution_path);
@@ -155,7 +153,7 @@ START_TEST(missing_stations)
                   "ant");
     hdf5_put_texts("sol000/amplitude000/ant", 3, few, true);
     hdf5_finish();
-    solution_refused("", "it has no station 'P2' of 'obs'; outside=flag flags what is missing");
+    solution_refused("", "it has no station 'P2' of 'obs'; outside=flag flags missing ones");
     testing_value x = solution_value(", outside=flag", "x = 1 * G\n", "x", &flags);
     ck_assert(x.at[0] == 0.5 && x.at[1] == 1 && x.at[3] == 3);
     ck_assert(!flags[0] && !flags[1] && flags[2] && !flags[3]);
@@ -251,15 +249,18 @@ START_TEST(far_outside)
         const char *note;
         bool warns; /* of another day, or of other frequencies */
     } tables[] = {
-        {"a", START - 30 * 86400., 1.4e9, "times of 'obs' begin 30 d after the file's last, ",
+        {"a", START - 30 * 86400., 1.4e9, "times of 'obs' begin 30 d after the last of the file, ",
          true},
         {"b", START + 9300, 1.4e9,
-         "times of 'obs' end 1 h 50 min before the file's first; its first solutions hold"},
+         "times of 'obs' end 1 h 50 min before the first of the file; its first solutions are "
+         "used"},
         {"c", START - 300, 1.4e9,
-         "times of 'obs' end 20 min 0 s after the file's last; its last solutions hold there"},
+         "times of 'obs' end 20 min 0 s after the last of the file; its last solutions are used "
+         "there"},
         {"d", START + 3000, 2.4e9,
-         "times of 'obs' begin 45 min 0 s before the file's first; its first solutions hold there; "
-         "channels of 'obs' end 984 MHz below the file's first; its first solutions hold",
+         "times of 'obs' begin 45 min 0 s before the first of the file; its first solutions are "
+         "used there; channels of 'obs' end 984 MHz below the first of the file; its first "
+         "solutions are used",
          true},
         {"e", START + 600, 1.402e9, NULL},
     };

@@ -317,7 +317,7 @@ static const char *axis_message(place where, damage what)
     if (what == NO_NUMBERS || what == INFINITE)
         return "are not all finite";
     if (!named && (what == BYTES || what == EQUAL))
-        return "stands there twice";
+        return "is in the file twice";
     return what == TEXTS && !named ? "are texts" : "it does not say which";
 }
 
@@ -334,7 +334,7 @@ static const char *value_message(damage what)
         return "the attribute AXES does not name its";
     case TEXTS:
     case COMPOUND:
-        return "its elements are no numbers";
+        return "its elements are not numbers";
     case HUGE_SIZE:
         return "it has more than 10 dimensions or 1 GiB";
     case BYTES:
@@ -367,7 +367,7 @@ static const char *message_of(place where, damage what)
     case AXES:
         return what == MISSING ? "it has no solution table" : "does not name its 5 dimensions";
     case TITLE:
-        return what == LONG_TEXT || what == OTHER_TEXT ? "and wanted is" : NULL;
+        return what == LONG_TEXT || what == OTHER_TEXT ? "but needed is" : NULL;
     default:
         return NULL;
     }

@@ -73,8 +73,8 @@ static const struct {
      "fit = solve(diagonal(x + y, x - y), diagonal(3, 1), tolerance=%s)\n"
      "k = keep(diagonal(x, y))\n",
      "1 solution domain: 1 converged; ",
-     "fit: method: lm; 1 solution domain, 2 unknown numbers (at most 2 in a domain)\n"
-     "    fit: data are not compressed: the data are no visibilities\n",
+     "fit: method: lm; 1 solution domain, 2 unknown numbers (at most 2 in a domain)\n    fit: data "
+     "are not compressed: the data are not visibilities\n",
      2,
      4,
      {2, 1}},

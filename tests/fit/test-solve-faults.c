@@ -40,24 +40,24 @@ static const struct {
     {TREE "fit = solve(M, D)\n",
      "its input 'model' depends on no parm that may be fitted, such as G[p] = "},
     {"G[p] = parm(\"G\", jones=diagonal, fixed=true)\nfit = solve(G[p] * M[p,q] * G[q]^H, M)\n",
-     "depends on no parm that may be fitted; those that it depends on are fixed"},
-    {OPTION("parms=K"), "there is no parm 'K'; those that can be fitted: G"},
+     "depends on no parm that may be fitted; the parms that it depends on are fixed"},
+    {OPTION("parms=K"), "there is no parm 'K'; parms that can be fitted: G"},
     {TREE "H[p] = parm(\"H\", jones=scalar)\nk = keep(H)\nfit = solve(V, D, parms=H)\n",
-     "what is fitted does not depend on 'H'; those that can be fitted: G"},
+     "the fitted value does not depend on 'H'; parms that can be fitted: G"},
     {OPTION("parms=[G, M]"),
-     "'M' depends on no parm that may be fitted; those that can be fitted: G"},
+     "'M' depends on no parm that may be fitted; parms that can be fitted: G"},
     {TREE
      "C[p] = parm(\"C\", jones=scalar, fixed=true)\nfit = solve(C[p] * V * C[q]^H, D, parms=C)\n",
      "'C' depends on no parm that may be fitted"},
-    {OPTION("parms=[]"), "parms: it names no parm; those that can be fitted: G"},
-    {OPTION("parms=3"), "wants names of parms, got 3"},
-    {OPTION("parms=[G, 3]"), "wants names of parms"},
-    {OPTION("parms=fit"), "'fit' is defined by itself"},
+    {OPTION("parms=[]"), "parms: it names no parm; parms that can be fitted: G"},
+    {OPTION("parms=3"), "must be names of parms, got 3"},
+    {OPTION("parms=[G, 3]"), "must be names of parms"},
+    {OPTION("parms=fit"), "'fit' is defined in terms of itself"},
     /* what is compared */
     {TREE "fit = solve(V, D - V)\n",
-     "its input 'data' depends on the parm 'G', which is fitted; only 'model' may"},
+     "its input 'data' depends on the parm 'G', which is fitted; only 'model' may depend on it"},
     {TREE "fit = solve(V, D, weights=abs(trace(G[p] * G[q]^H)))\n",
-     "its input 'weights' depends on the parm 'G', which is fitted; only 'model' may"},
+     "its input 'weights' depends on the parm 'G', which is fitted; only 'model' may depend on it"},
     {TREE "fit = solve(V, mean(D, over=freq))\n", "the model varies with freq, the data do not"},
     {TREE "fit = solve(sum(V, over=time), mean(D, over=freq))\n", "the data do not"},
     {"g[s] = parm(\"g\", init=1, sky=S)\nfit = solve(g[s] * point(S, obs), M)\n",
@@ -87,14 +87,14 @@ static const struct {
     {OPTION("batch=0"), "0 is less than 1"},
     {OPTION("batch=-8"), "-8 is less than 1"},
     {OPTION("method=newton"), "newton"},
-    {OPTION("robust=yes"), "wants one of none, student_t"},
+    {OPTION("robust=yes"), "must be one of none, student_t"},
     {OPTION("reference=nowhere"), "there is no station 'nowhere'"},
-    {OPTION("method=stefcal, errors=true"), "stefcal knows neither errors nor outliers"},
-    {OPTION("min_baseline=3s"), "wants a length such as 100m, or a number of wavelengths"},
-    {OPTION("min_baseline=-3m"), "wants a length"},
+    {OPTION("method=stefcal, errors=true"), "stefcal supports neither errors nor outliers"},
+    {OPTION("min_baseline=3s"), "must be a length such as 100m, or a number of wavelengths"},
+    {OPTION("min_baseline=-3m"), "must be a length"},
     {OPTION("max_baseline=1i"), ""},
     {TREE "fit = solve(V / 1Jy, T[p] * T[q]^H, max_baseline=100m)\n",
-     "the data have no uvw that tell the baselines' lengths"},
+     "the data have no uvw, which give the lengths of baselines"},
     {TREE "b = spoil(obs)\nfit = solve(V, D * b.value, min_baseline=2km, max_baseline=1km)\n",
      "it is longer than max_baseline"},
     /* methods */
@@ -103,7 +103,7 @@ static const struct {
           "fit = solve(V * exp(1i * (x[p] - x[q])), D, method=stefcal)\n",
      "stefcal is not possible"},
     {"G[p] = parm(\"G\", jones=rotation)\nfit = solve(G[p] * M[p,q] * G[q]^H, M, method=stefcal)\n",
-     "stefcal is not possible: it wants Jones terms that are the numbers of one parm each"},
+     "stefcal is not possible: it requires Jones terms that are the numbers of one parm each"},
     /* calls */
     {TREE "fit = solve(V)\n", "data"},
     {"fit = solve()\n", "model"},
@@ -247,8 +247,8 @@ START_TEST(few_keep_a_solution)
     }
     double share = share_of_model(&solve_world_kept[0]);
     char *messages = grove_error_text(w.t.error),
-         *said = grove_format(
-             ": %.3g %% of the data that are not flagged would keep a solution, less", 100 * share);
+         *said = grove_format(": %.3g %% of the unflagged data would keep a solution, less",
+                              100 * share);
     ck_assert_msg(!code == (share > 0 && share >= keep), "%g, %s", share, messages);
     ck_assert_msg(!code || strstr(messages, share > 0 ? said : "there is no solution"),
                   "%s, not %s", messages, said);

@@ -287,7 +287,7 @@ START_TEST(averaged_data)
     char *data = grove_format("mean(D[p,q], over=%s)", over),
          *ones = grove_format(", weights=1%s", way),
          *means = grove_format(", weights=mean(b.weight, over=%s)%s", over, way);
-    static const char words[] = "the set's weights are not those of data made of others";
+    static const char words[] = "the set's weights do not match these data";
     double chi2 = 0;
     int64_t count = 0;
 

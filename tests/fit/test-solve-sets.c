@@ -176,7 +176,7 @@ START_TEST(weights_twice)
                               set);
 
     solve_world_refuse(&w, text,
-                       "weights of its rows are being written already; let one sink do it");
+                       "weights of its rows are being written already; use only one sink for them");
     free(text);
 }
 END_TEST

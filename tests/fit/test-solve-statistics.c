@@ -305,8 +305,10 @@ END_TEST
 
 /* ---- what the data do not tell ---- */
 
-#define DIVIDED "which part of a station's factor is of one parm and which of another: "
-#define SHARED  "what all stations have in common (reference= makes it 0 at one of them): "
+#define DIVIDED "which part of a station's factor belongs to one parm and which to another: "
+#define SHARED                                                                                     \
+    "the phases, delays, TEC or rotations that all stations have in common (reference= sets them " \
+    "to 0 at one station): "
 
 static const struct {
     const char *parms, *left, *right, *model, *options, *words;
@@ -329,7 +331,7 @@ static const struct {
      "b[q]^H * a[q]^H", "M", "", SHARED "a.value, b.value; nor " DIVIDED "a.value and b.value"},
     {"a[p] = parm(\"a\", jones=scalar)\nb[p] = parm(\"b\", jones=scalar)", "a[p] * b[p]",
      "b[q]^H * a[q]^H", "M", ", reference=\"0\"",
-     "the data do not tell " DIVIDED "a.value and b.value"},
+     "the data do not determine " DIVIDED "a.value and b.value"},
 };
 enum { LEFT = sizeof(unknowns_left) / sizeof(unknowns_left[0]) };
 

@@ -554,7 +554,7 @@ START_TEST(files)
     ck_assert(length == again && !memcmp(bytes, same, length));
     solve_world_refuse(&w, bad, "the name ends in .h5");
     ck_assert(!unlink(path) && !symlink("/nowhere/gains.h5", path));
-    solve_world_refuse(&w, next, "gains.h5 is a symbolic link to something that is not there");
+    solve_world_refuse(&w, next, "gains.h5 is a symbolic link to a file that does not exist");
     char *const texts[] = {once, over, first, next, bad, fails, bytes, same};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         free(texts[i]);

@@ -55,7 +55,7 @@ SOLVE_WORLD_FIXTURE
       " * sum[s](S.patch(\"B\") * point(S, obs)) * " bh
 
 /* left is of q or right of p, which products do not have */
-#define TURNED "data are not compressed: 'V' is no product of Jones terms"
+#define TURNED "data are not compressed: 'V' is not a product of Jones terms"
 
 /* V: what is fitted to D, which has noise, too. */
 static const struct {
@@ -104,7 +104,7 @@ static const struct {
      PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H"), NULL, true},
     {E T U, "sum[s](E[s,q] * point(S, obs)^H * E[s,p]^H)",
      "(" PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H") ")^H",
-     "Jones terms of station p stand right of those of q", false},
+     "Jones terms of station p are to the right of Jones terms of q", false},
     {E T U, "(sum[s](E[s,q] * point(S, obs)^H * E[s,p]^H))^H",
      PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H"), NULL, true},
     {E P T U "J[s,p] = E[s,p] * P[p]\n", "sum[s](J[s,p] * point(S, obs) * J[s,q]^H) + N[p,q]",
@@ -334,7 +334,7 @@ static void check_note(int form, bool compressed)
                   "%s: %s", forms[form].model, strstr(notes, "fit = "));
     const char *method = forms[form].direct ? "method: stefcal"
                          : why              ? "method: lm"
-                                            : "; stefcal, which is often faster, wants ";
+                                            : "; stefcal, which is often faster, requires ";
     ck_assert_msg(!compressed || strstr(notes, method), "%s: %s", forms[form].model,
                   strstr(notes, "fit = "));
     free(notes);
@@ -373,26 +373,26 @@ static const struct {
     {COMPLEX("a") COMPLEX("e"), "a[p] * e[p] * M[p,q] * a[q]^H * e[q]^H",
      "jones=diagonal or a[p] * exp(1i * b[p])"},
     {COMPLEX("a"), "diagonal(a[p], a[p]) * M[p,q] * diagonal(a[q], a[q])^H",
-     "wants a parm of its own in each term"},
+     "requires a parm of its own in each term"},
     {COMPLEX("a") ONE("m"), "diagonal(a[p], m[p]) * M[p,q] * diagonal(a[q], m[q])^H",
-     "wants Jones terms of one kind"},
+     "requires Jones terms of one kind"},
     {"G[p] = parm(\"G\", jones=diagonal, prior=0.1)\n", "G[p] * M[p,q] * G[q]^H",
-     "wants parms without bounds, priors or polynomials"},
+     "requires parms without bounds, priors or polynomials"},
     {"G[p] = parm(\"G\", jones=diagonal, degree=2)\n", "G[p] * M[p,q] * G[q]^H",
-     "wants Jones terms that do not vary inside an interval"},
+     "requires Jones terms that do not vary inside an interval"},
     {"G[p] = parm(\"G\", jones=diagonal, degree=[0, 3])\n", "G[p] * M[p,q] * G[q]^H",
      "may take hundreds of steps"},
     {"K[p] = parm(\"K\", jones=delay)\nT[p] = parm(\"T\", jones=tec)\n",
      "K[p] * T[p] * M[p,q] * (K[q] * T[q])^H",
-     "wants Jones terms that do not vary inside an interval"},
+     "requires Jones terms that do not vary inside an interval"},
     {"K[p] = parm(\"K\", jones=delay)\nT[p] = parm(\"T\", jones=tec) * parm(\"A\", jones=phase)\n",
      "K[p] * T[p] * M[p,q] * (K[q] * T[q])^H",
-     "of 2 delays and TEC the start of the first is searched for"},
+     "there are 2 delays and TEC, and only the start of the first is searched for"},
     {"K[p] = parm(\"K\", jones=delay)\n", "K[p] * M[p,q] * K[q]^H",
-     "wants Jones terms that do not vary inside an interval"},
+     "requires Jones terms that do not vary inside an interval"},
     {"G[p] = parm(\"G\", jones=phase, degree=3)\n", "G[p] * M[p,q] * G[q]^H",
-     "wants Jones terms that do not vary inside an interval"},
-    {G S, "G[p] * M[p,q] * G[q]^H + s[p] * N[p,q] * s[q]^H", "wants Jones terms of one kind"},
+     "requires Jones terms that do not vary inside an interval"},
+    {G S, "G[p] * M[p,q] * G[q]^H + s[p] * N[p,q] * s[q]^H", "requires Jones terms of one kind"},
     {G S, "s[p] * G[p] * M[p,q] * G[q]^H * s[q]^H", "jones=diagonal or a[p] * exp(1i * b[p])"},
 };
 

@@ -180,9 +180,9 @@ START_TEST(too_many_for_all_at_once)
     free(text);
     text = grove_format("%sfit = solve(V, D, method=lm)\n", large);
     solve_world_refuse(&w, text,
-                       "22528 unknown numbers that are solved for together in one solution domain, "
-                       "at most 20000; make the intervals of all parms end together more often, or "
-                       "try method=alternating");
+                       "22528 unknown numbers would be solved for together in one solution domain, "
+                       "but at most 20000 are possible; make the intervals of all parms end "
+                       "together more often, or try method=alternating");
     free(text);
 }
 END_TEST
@@ -281,8 +281,9 @@ START_TEST(shared_factors)
         _i / 2 ? "full" : "diagonal", methods[_i % 2]);
 
     solve_world_pass(&w, text);
-    ck_assert_msg(strstr(solve_world_free, "which part of a station's factor is of one parm and "
-                                           "which of another: G.x and B.x") != NULL,
+    ck_assert_msg(strstr(solve_world_free,
+                         "which part of a station's factor belongs to one parm and "
+                         "which to another: G.x and B.x") != NULL,
                   "%s", solve_world_free);
     ck_assert_msg(strstr(solve_world_free, "G.y and B.y") != NULL, "%s", solve_world_free);
     ck_assert_msg(!strstr(solve_world_free, "further"), "%s", solve_world_free);
@@ -296,10 +297,10 @@ START_TEST(bad_input)
     solve_world_refuse(&w,
                        "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
                        "fit = solve(G[p] * M[p,q] * G[q]^H, N[p,q], method=alternating)\n",
-                       "alternating is for parms of different intervals");
+                       "alternating is for parms with different intervals");
     char *text = grove_format("%sfit = solve(V, D, errors=true, method=alternating)\n", large);
     w.times = 700;
-    solve_world_refuse(&w, text, "errors take the matrix of all of them, at most 20000");
+    solve_world_refuse(&w, text, "errors require the matrix of all of them, at most 20000");
     free(text);
 }
 END_TEST

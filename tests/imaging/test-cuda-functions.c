@@ -235,8 +235,8 @@ START_TEST(errors_are_those_of_the_host)
          "mueller: is -1, no function, for each"},
         {"degrid(flat" FIELD ", functions=leaks, mueller=constant([-1, -1], shape=vector))",
          "mueller: is -1, no function, for each"},
-        {"grid(V" FIELD ", functions=leaks, mueller=1e6 * own)", "which is no function"},
-        {"grid(V" FIELD ", functions=leaks, mueller=own * sqrt(-1))", "which is no function"},
+        {"grid(V" FIELD ", functions=leaks, mueller=1e6 * own)", "which is not a function"},
+        {"grid(V" FIELD ", functions=leaks, mueller=own * sqrt(-1))", "which is not a function"},
         {"grid(V" FIELD ", functions=plain, gradient=vector(1rad * nothing.value, 0rad))",
          "gradient: has flagged numbers"},
     };

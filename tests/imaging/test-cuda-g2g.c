@@ -457,7 +457,7 @@ START_TEST(gridding_does_not_follow_a_descent)
     grove_session *session = heap_test_session("cuda", GROVE_SESSION_OPTIONS(.threads = 1));
     ck_assert_int_ne(grove_session_run(session), 0);
     const char *said = grove_error_message(now.error, 0);
-    ck_assert_msg(strstr(said, "'seen' depends on what is fitted") &&
+    ck_assert_msg(strstr(said, "'seen' depends on fitted parms") &&
                       strstr(said, "g2g(..., method=g2g)"),
                   "%s", said);
     heap_test_close(session);

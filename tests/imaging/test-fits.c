@@ -162,7 +162,7 @@ START_TEST(odd_coordinates)
         {SKY("SIN") "PV2_1   = 0.2\n", "unusual: a slanted SIN projection"},
         {SKY("NCP"), "projection SIN"},
         {"CTYPE1  = 'RA---XYZ'\nCTYPE2  = 'DEC--XYZ'\n",
-         "unusual: its coordinates are not understood"},
+         "unusual: WCSLIB does not support its coordinates"},
         {"CTYPE1  = 'RA---SIN'\nCTYPE2  = 'DEC--SIN'\nCDELT1  = 0\nCDELT2  = 1\n", "unusual: "},
         {"CTYPE1  = 'FREQ'\nCRVAL1  = 1e9\nCDELT1  = 1e6\nCTYPE2  = 'TIME'\n",
          "unusual: its axis 1 is a spectrum"},
@@ -209,7 +209,7 @@ START_TEST(more_axes)
                 PRIMARY("-32") "NAXIS   = 3\nNAXIS1  = 4\nNAXIS2  = 3\nNAXIS3  = 2\n" SKY(
                     "SIN") "CTYPE3  = 'EPOCH'\n",
                 -32, 24);
-    refused("x.fits", "axis 3, EPOCH has 2 cells; beside the sky, frequency and Stokes");
+    refused("x.fits", "axis 3, EPOCH has 2 cells; besides the sky, only frequency and Stokes");
 }
 END_TEST
 
@@ -274,7 +274,7 @@ START_TEST(no_image)
     write_bytes("x.fits", "", 0);
     refused("x.fits", "x.fits: cannot be read as FITS");
     refused("y.fits", "y.fits: there is no such file or folder");
-    refused(folder, "this is no regular file");
+    refused(folder, "this is not a regular file");
     free(all);
 }
 END_TEST
@@ -345,7 +345,7 @@ START_TEST(pictures)
     picture = GROVE_PICTURE(.what = "image", .column = "DATA");
     ck_assert_int_lt(grove_library_plot(library, "x.fits", &picture, "x.svg", error), 0);
     ck_assert(strstr(grove_error_message(error, 0),
-                     "--column is for Measurement Sets, and this is a FITS image"));
+                     "--column is for Measurement Sets, but this is a FITS image"));
     free(cards);
 }
 END_TEST

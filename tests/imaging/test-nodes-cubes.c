@@ -235,7 +235,7 @@ START_TEST(bands_are_not_channels)
                               PROBE_CHANNELS);
     const char *said = testing_faults(&t, text);
 
-    ck_assert_msg(strstr(said, "these differ: their coordinates are the same, but one belongs to a "
+    ck_assert_msg(strstr(said, "they differ: their coordinates are the same, but one belongs to a "
                                "value that was made from all cells of the other") != NULL,
                   "%s", said);
     free(text);
@@ -246,10 +246,10 @@ END_TEST
 START_TEST(bands_unevenly_spaced)
 {
     static const char *const advice[] = {
-        "its axis freq is not evenly spaced, as that of a FITS image is; bands of as many channels "
-        "each would be",
-        "its axis freq is not evenly spaced, as that of a FITS image is, nor are the channels; "
-        "write one image for each, such as that of select(x, axis=freq, index=0)"};
+        "its axis freq is not evenly spaced, as a FITS image requires; bands with equal numbers of "
+        "channels would be",
+        "its axis freq is not evenly spaced, as a FITS image requires, nor are the channels; write "
+        "one image for each, such as select(x, axis=freq, index=0)"};
     const char *lines = "obs = grid()\nx = dirty_image(noise(obs, sigma=1Jy), obs, size=24, "
                         "cell=1e-5rad, bands=3)\n";
     char *cube = grove_format("%simage(x, to=\"x.fits\")\n", lines);

@@ -105,7 +105,8 @@ START_TEST(functions_are_not_exact)
             "cell=3e-5rad)\n"
             "x = grid(V, obs, size=24, cell=3e-5rad, functions=C, exact=true)\n");
 
-    ck_assert_msg(strstr(said, "exact") && strstr(said, "goes without functions only"), "%s", said);
+    ck_assert_msg(strstr(said, "exact") && strstr(said, "is not possible with functions"), "%s",
+                  said);
 }
 END_TEST
 

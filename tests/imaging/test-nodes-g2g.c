@@ -245,7 +245,7 @@ static void hear(const char *message)
     told++;
     told_entries = number_after(at, "has ");
     told_samples = number_after(at, "entries for ");
-    told_foretold = strstr(at, "foretold were ") ? number_after(at, "foretold were ") : -1;
+    told_foretold = strstr(at, "the estimate was ") ? number_after(at, "the estimate was ") : -1;
 }
 
 /* What a run tells is what the diagonal has. A second run of the same content makes it no more. */
@@ -487,20 +487,21 @@ START_TEST(wrong_calls)
          "is not a whole value of convolution_functions"},
         {"g2g(P, obs, size=25, cell=3e-5rad, functions=C)", "the size differ"},
         {"g2g(im.pixels" STAGE ", functions=C, method=g2g)", "its input is not of 1 planes"},
-        {"g2g(P" STAGE ", functions=C, support=7)", "support: goes without functions"},
-        {"g2g(P" STAGE ", diagonal=D)", "diagonal: goes with its functions only"},
+        {"g2g(P" STAGE ", functions=C, support=7)", "support: is not possible with functions"},
+        {"g2g(P" STAGE ", diagonal=D)", "diagonal: requires its functions"},
         {"g2g(P" STAGE ", functions=C, diagonal=D, method=degrid)",
-         "method: degrid goes without a diagonal"},
-        {"g2g(P" STAGE ", functions=C, diagonal=D, weights=2)", "weights: goes without a diagonal"},
+         "method: degrid is not possible with a diagonal"},
+        {"g2g(P" STAGE ", functions=C, diagonal=D, weights=2)",
+         "weights: is not possible with a diagonal"},
         {"g2g(P" STAGE ", functions=W, diagonal=D)", "diagonal: was made with "},
         {"g2g(P" STAGE ", functions=C, diagonal=obs.uvw)", "diagonal"},
         {"g2g(P" STAGE ", functions=C, oversampling=9)",
-         "oversampling: 9 is not that of functions"},
+         "oversampling: 9 differs from the functions"},
         {"g2g(P" STAGE ", oversampling=0)", "oversampling: 0 is not from 1"},
         {"g2g(P" STAGE ", functions=C, weights=constant([1, 2], shape=diagonal), method=g2g)",
          "they must be numbers, or of the shape of the visibilities"},
         {"g2g_diagonal(obs, size=[24, 27], cell=3e-5rad, functions=C, weights=im.pixels / 1Jy)",
-         "varies with m; it takes times"},
+         "varies with m; it may vary with times"},
         {"g2g_diagonal(obs, size=24)", "functions: must be given"},
         {"g2g_diagonal(obs, size=[24, 27], cell=3e-5rad, functions=C, entries=0)",
          "entries: 0 is not at least 1"},

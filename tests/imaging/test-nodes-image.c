@@ -420,7 +420,8 @@ START_TEST(two_programs)
     memcpy(rivals, cases[_i / 2].files, sizeof(rivals));
     int before = count_files(), code = run(lines, NULL), made = 0;
     ck_assert_int_lt(code, 0);
-    const char *words = _i % 2 ? "something else has got this name" : "another program has made it";
+    const char *words =
+        _i % 2 ? "another file has this name now" : "another program has created it";
     ck_assert_msg(strstr(grove_error_message(t.error, 0), words) != NULL, "%s",
                   grove_error_message(t.error, 0));
     for (; rivals[made]; made++) {
@@ -507,7 +508,7 @@ static const struct {
     {"image(exp(T.value), to=\"x.fits\")", "axis l is not evenly spaced"},
     {"image(T.value, to=\"x.fits\", beam=1deg)", "beam"},
     {"image(T.value, to=\"x.fits\", beam=[2arcsec, 1arcsec, 30deg] * obs.freq / 1Hz)",
-     "beam: varies with freq, and the image does not; that of the mean over the bands would do: "
+     "beam: varies with freq, and the image does not; use the beam of the mean over the bands: "
      "fit_beam(mean(psf, over=freq))"},
 };
 

@@ -227,7 +227,8 @@ START_TEST(alike_stations)
         ck_assert_int_ne(grove_session_value(session, "C", &value), 0);
         grove_session_free(session);
         char *said = grove_error_text(t.error);
-        ck_assert_msg(strstr(said, "has other terms than the first station of its number") != NULL,
+        ck_assert_msg(strstr(said, "has other terms than the first station with the same number") !=
+                          NULL,
                       "%s", said);
         free(said);
     } else {

@@ -248,7 +248,7 @@ START_TEST(wrong_functions)
          ", functions=F.value, oversampling=3, mueller=constant([0, 1], shape=vector))",
          "one for each of 1 to 4 images and each of 4 correlations"},
         {2, 36, "grid(V" ODD ", functions=F.value, oversampling=3, mueller_conjugate=1)",
-         "goes with mueller only"},
+         "requires mueller"},
         {2, 36,
          "degrid(grid(V" ODD ", functions=F.value, oversampling=3, mueller=constant([0, 1, 0, 1], "
          "shape=vector))" ODD
@@ -259,18 +259,18 @@ START_TEST(wrong_functions)
          "shape=vector)) * constant([1, 1, 1, 1, 1], shape=vector)" ODD
          ", functions=F.value, oversampling=3, mueller=constant([0, 1, 0, 1, 0], shape=vector))",
          "1 to 4 images"},
-        {2, 36, "grid(V" ODD ", mueller=0)", "goes with functions only"},
+        {2, 36, "grid(V" ODD ", mueller=0)", "requires functions"},
         {2, 36, "degrid(grid(V" ODD ")" ODD ", gradient=constant([1, 2], shape=vector))",
-         "goes with functions only"},
+         "requires functions"},
         {2, 36,
          "grid(V" ODD ", functions=convolution_functions(constant([1, 1], shape=diagonal)" ODD
          ", oversampling=3), normalise=true)",
-         "goes with functions of numbers"},
+         "requires functions of numbers"},
         {2, 36,
          "grid(constant([1, 1], shape=diagonal) * trace(V)" ODD
          ", functions=convolution_functions(constant([1, 1], shape=diagonal)" ODD
          ", oversampling=3, stokes=\"U\"))",
-         "of which the data's correlations see nothing"},
+         "that do not contribute to the data's correlations"},
         {2, 36,
          "grid(V" ODD ", functions=F.value, oversampling=3, mueller=constant([0, -1, -1, 1], "
          "shape=vector))",
@@ -299,13 +299,13 @@ START_TEST(wrong_numbers)
     } wrong[] = {
         {"mueller=constant([0, 1, 2, -1], shape=vector)",
          "correlation 2 of image 0 has 2, which is"},
-        {"mueller=constant([0, 1, 0.5, -1], shape=vector)", "from 0 to 1, and -1 is none"},
+        {"mueller=constant([0, 1, 0.5, -1], shape=vector)", "from 0 to 1, and -1 means none"},
         {"mueller=constant([0, 1, -2, -1], shape=vector)", "correlation 2 of image 0 has -2"},
         {"mueller=sqrt(-1 * constant([0, 0, 0, 1], shape=vector))",
          "correlation 3 of image 0 has "},
         {"mueller=constant([0, 1, 0, 0], shape=vector), gradient=log(-1 * constant([1, 1], "
          "shape=vector))",
-         "is no direction cosine"},
+         "is not a direction cosine"},
         {"mueller=constant([-1, -1, -1, -1], shape=vector)",
          "mueller: is -1, no function, for each correlation and image"},
         {"mueller=constant([0, 1, 0, -1], shape=vector)", "functions: has flagged numbers", "nan",

@@ -86,9 +86,10 @@ START_TEST(wrong_calls)
     static const struct {
         const char *call, *message;
     } cases[] = {
-        {"crop(dirty_image(V, obs, size=8), size=9)", "9 is more than the 8 cells along l; pad"},
+        {"crop(dirty_image(V, obs, size=8), size=9)",
+         "9 is more than the 8 cells along l; use pad"},
         {"pad(dirty_image(V, obs, size=8), size=[8, 7])",
-         "7 is less than the 8 cells along m; crop"},
+         "7 is less than the 8 cells along m; use crop"},
         {"crop(V, size=8)", "over m and l, or over v and u"},
         {"pad(dirty_image(V, obs, size=8), size=8.5)", "is one number of cells, or two"},
     };

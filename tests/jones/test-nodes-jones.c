@@ -110,13 +110,13 @@ START_TEST(wrong_beams_are_told)
         const char *definition, *message;
     } cases[] = {
         {"beam_airy(S, obs, diameter=0m)", "0 m is not a diameter"},
-        {"beam_airy(S, obs, diameter=25s)", "option 'diameter' wants a length, got 25"},
-        {"beam_gaussian(S, obs, fwhm=-1deg)", "is no width"},
+        {"beam_airy(S, obs, diameter=25s)", "option 'diameter' must be a length, got 25"},
+        {"beam_gaussian(S, obs, fwhm=-1deg)", "is not a width"},
         {"beam_gaussian(S, obs, factor=0)", "0 is not positive"},
         {"noise(obs)", "give one of sigma and sefd"},
         {"noise(obs, sefd=1Jy, sigma=1Jy)", "give one of sigma and sefd"},
         {"noise(obs, sefd=-1Jy)", "-1 Jy is negative"},
-        {"gains(obs, kind=sine, period=0s)", "0 s is no period"},
+        {"gains(obs, kind=sine, period=0s)", "0 s is not a period"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -208,7 +208,7 @@ START_TEST(pictures_that_suit)
     ck_assert_ptr_nonnull(strstr(svg, "sol000/phase000, parm G"));
     char *text = grove_error_text(error);
     ck_assert_ptr_nonnull(strstr(text, "2 tables have this: sol000/phase000 (G), sol000/phase001 "
-                                       "(B); drawn is the first; --dataset names another"));
+                                       "(B); the first is drawn; --dataset names another"));
     free(text);
     draw("gains.h5", &GROVE_PICTURE(.what = "phase-time", .dataset = "phase001"));
     ck_assert_ptr_nonnull(strstr(svg, "sol000/phase001, parm B"));
@@ -411,13 +411,13 @@ START_TEST(faults)
             .dataset = "phase002");
     REFUSED("has no table with the dataset iterations; it has", .what = "convergence");
     REFUSED("phase000/chi2 has other axes than time and freq", .what = "chi2-time");
-    REFUSED("gains.h5: --column is for Measurement Sets, and this is a file of solution tables",
+    REFUSED("gains.h5: --column is for Measurement Sets, but this is a file of solution tables",
             .what = "phase-time", .column = "DATA");
-    REFUSED("--baselines is for Measurement Sets, and", .what = "tec-time", .baselines = "P0-P1");
-    REFUSED("--field is for Measurement Sets, and", .what = "convergence", .field = 1);
+    REFUSED("--baselines is for Measurement Sets, but", .what = "tec-time", .baselines = "P0-P1");
+    REFUSED("--field is for Measurement Sets, but", .what = "convergence", .field = 1);
     REFUSED("--spectral-window is for", .what = "phase-time", .spectral_window = 1);
-    REFUSED("--size is for Measurement Sets, and", .what = "chi2-time", .pixels = 32);
-    REFUSED("--cell is for Measurement Sets, and", .what = "phase-time", .cell = 1);
+    REFUSED("--size is for Measurement Sets, but", .what = "chi2-time", .pixels = 32);
+    REFUSED("--cell is for Measurement Sets, but", .what = "phase-time", .cell = 1);
     REFUSED("all of sol000/tec000 is flagged", .what = "tec-time");
     REFUSED("tec000 does not vary with frequency; --what tec-time draws it", .what = "tec-freq");
     REFUSED("tec000 does not vary with frequency; a waterfall", .what = "tec-waterfall");
@@ -428,7 +428,7 @@ START_TEST(faults)
     fseek(file, 0, SEEK_SET);
     fputs("damaged", file);
     fclose(file);
-    REFUSED("gains.h5: it is no HDF5 file, or it is damaged", .what = "phase-time");
+    REFUSED("gains.h5: it is not an HDF5 file, or it is damaged", .what = "phase-time");
     ck_assert_int_eq(remove("gains.h5"), 0);
     REFUSED("gains.h5: there is no such file", .what = "phase-time");
 }

@@ -314,7 +314,7 @@ START_TEST(directions)
         picture.direction = NULL; /* the first, and a message */
     }
     char *text = grove_error_text(error);
-    ck_assert_ptr_nonnull(strstr(text, "has 3 directions: near, far, pointing; drawn is the first; "
+    ck_assert_ptr_nonnull(strstr(text, "has 3 directions: near, far, pointing; the first is drawn; "
                                        "--direction names another"));
     free(text);
 }

@@ -244,7 +244,7 @@ def scales():
         close(printed(tree, "--precision", "double"), [utc.max() - round(utc.min())], scale)
     with open_table("a.ms") as t:
         t.putcolkeyword("TIME", "MEASINFO", {"type": "epoch", "Ref": "GMST1"})
-    refused("column TIME is in GMST1; UTC, TAI and TT are understood", "print.tree")
+    refused("column TIME is in GMST1; UTC, TAI and TT are supported", "print.tree")
 
 
 def positions():
@@ -258,7 +258,7 @@ def positions():
             a.putcol("POSITION", wrong)
         options = "predict.tree", "-s", "ms=a.ms", "-s", "sky=one.skymodel"
         run(*options, "-s", "smear=freq")
-        refused("uvw_rate: it is computed from the stations' positions, but by POSITION station ", *options, "-s", "smear=time")
+        refused("uvw_rate: it is computed from the stations' positions, but according to POSITION station ", *options, "-s", "smear=time")
         refused("geocentric positions (ITRF) are needed", "up.tree")
     # a station without rows may have none
     up = printed('print(max(ms("tidy.ms").elevation, over=time))\n', "--precision", "double")
@@ -309,7 +309,7 @@ def channels():
             s.putcol("RESOLUTION", 1.2 * abs(width))
             s.putcol("MEAS_FREQ_REF", np.array([code], np.int32))
         t.close()
-        said = "its frequencies are in the frame %s, and are used as they are" % frame in run("copy.tree")
+        said = "its frequencies are in the frame %s, and are used unchanged" % frame in run("copy.tree")
         assert said == (code in (1, 3)), frame
         with table("c.ms::SPECTRAL_WINDOW", ack=False) as s:
             found = {c: np.ravel(s.getcell(c, 0)) for c in s.colnames() if "GROUP_NAME" not in c and c != "NAME"}
@@ -439,7 +439,7 @@ def concatenations():
         close(t.getcol("X", 0, n), wanted[:n], "a new column of the first window")
         assert t.getcolkeywords("MODEL_DATA") == {} and not t.getcol("X", n).any()
     write("weight.tree", 'obs = ms("new/all.ms")\nsink(obs.data, obs, column="X", weight=obs.weight)\n')
-    refused("a.ms: has no column WEIGHT_SPECTRUM, and none can be made through a table that refers to it", "weight.tree")
+    refused("a.ms: has no column WEIGHT_SPECTRUM, and it cannot be created through a table that refers to it", "weight.tree")
     os.rename("new", "moved")
     run("predict.tree", "-s", "ms=moved/all.ms", *options)
     os.rename("moved/all.ms_CONCAT", "moved/elsewhere")

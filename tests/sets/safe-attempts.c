@@ -219,7 +219,7 @@ static bool is_one_of(const attempt *of, const char *before, const char *after, 
 {
     const char *what = "done";
     char *now, *words = said();
-    bool lacks = strstr(words, "HISTORY does not say what this run has done") != NULL;
+    bool lacks = strstr(words, "HISTORY has no entry of this run") != NULL;
 
     if (of->of->opens && safe_in_child(open_all, NULL))
         what = "does not open";

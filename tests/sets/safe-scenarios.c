@@ -218,7 +218,7 @@ const safe_scenario safe_scenarios[] = {
     {"columns of a set in place of another", make_set, overwrite_columns, true, false, true},
     {"changed flags", make_flagged, change_flags, true, false, true},
     {"flags changed again", make_changed, change_again, true, false, true},
-    {"flags put back", make_changed, put_back_flags, true, false, true},
+    {"flags restored", make_changed, put_back_flags, true, false, true},
     {"a replaced column, no links", make_set, replace_column, false, true, true},
     {"a new set, simple renames", make_nothing, write_new, false, true, true},
     {"a set in place of another, simple renames", make_set, overwrite, false, true, true},

@@ -172,7 +172,7 @@ START_TEST(the_column_that_is_read)
     tree("obs = probe()\nw = sink(obs.data, obs, to=\"%s\")\n", path);
     grove_ms_close(run());
     char *text = grove_format("obs = ms(\"%s\")\nw = sink(4 * obs.data, obs)\n", path);
-    ck_assert_ptr_nonnull(strstr(testing_faults(&t, text), "DATA is what 'obs' reads, and would"));
+    ck_assert_ptr_nonnull(strstr(testing_faults(&t, text), "DATA is read by 'obs', and would"));
     free(text);
     tree("obs = ms(\"%s\")\nw = sink(4 * obs.data, obs, overwrite=true)\n", path);
     grove_ms *ms = run();
@@ -205,7 +205,7 @@ START_TEST(other_columns_that_are_read)
         const char *member = i / 2 ? "other.data" : "obs.column(\"MODEL_DATA\")";
         char *rest = grove_format(reads[i % 2], member), *text = grove_format("%s%s", twice, rest);
         const char *said = testing_faults(&t, text);
-        char *wanted = grove_format("is what '%s' at t.tree:%s reads, and would be lost; write",
+        char *wanted = grove_format("is read by '%s' at t.tree:%s, and would be lost; write",
                                     i / 2 ? "other.data" : "obs.column(MODEL_DATA)", places[i]);
         ck_assert_msg(strstr(said, i % 2 ? ":5:36: error: sink: column: MODEL_DATA of "
                                          : ":3:32: error: sink: column: MODEL_DATA of ") &&
@@ -519,9 +519,9 @@ START_TEST(sets_meet)
     first_time -= 40;
     char *text = grove_format("a = ms(\"%s\")\nb = ms(\"%s\")\nx = a.data - b.data\n", first, path);
     const char *faults = testing_faults(&t, text);
-    ck_assert_msg(strstr(faults, "'b' has the time axis of 'b', the inputs before it that of 'a'; "
-                                 "a value has one of them, and these differ: time 0 is at "
-                                 "4500000040 against 4500000000") != NULL,
+    ck_assert_msg(strstr(faults, "'b' has the time axis of 'b', the inputs before it have the axis "
+                                 "of 'a'; both must be the same, but they differ: time 0 is at "
+                                 "4500000040 in one, at 4500000000 in the other") != NULL,
                   "%s", faults);
     free(text);
     free(first);

@@ -47,12 +47,12 @@ static void warned(const char *text, size_t count, const char *message)
 START_TEST(axes_that_are_missing)
 {
     refused("w = sink(mean(obs.data, over=freq), obs, to=\"null\")\n",
-            "sink: the visibilities do not vary with freq any more, because of mean; all 7 would "
-            "get the same number");
+            "sink: the visibilities no longer vary with freq, because of mean; all 7 would get the "
+            "same number");
     refused("m = mean(obs.data, over=[time, freq])\nw = sink(m, obs, to=\"null\")\n",
-            "sink: the visibilities do not vary with time any more, because of 'm'; all 5");
+            "sink: the visibilities no longer vary with time, because of 'm'; all 5");
     refused("w = sink(G[p]*mean(obs.data, over=time)*G[q]^H, obs, to=\"null\")\n",
-            "sink: the visibilities do not vary with time any more, because of mean; all 5");
+            "sink: the visibilities no longer vary with time, because of mean; all 5");
     warned("w = sink(G[p]*G[q]^H*1Jy, obs, to=\"null\")\n", 2,
            "sink: the visibilities do not vary with time; all 5 get the same number");
     warned("w = sink(G[p]*select(obs.data, axis=freq, index=0)*G[q]^H, obs, to=\"null\")\n", 1,
@@ -117,11 +117,11 @@ START_TEST(targets_that_conflict)
 {
     static const char *const cases[][2] = {
         {"w = sink(obs.data, obs, to=\"@/b.ms\")\nv = sink(obs.data, obs, to=\"@/./b.ms/\")\n",
-         "DATA of @/./b.ms/ is written at t.tree:3:5, too"},
+         "DATA of @/./b.ms/ is also written at t.tree:3:5"},
         {"w = sink(obs.data, obs, to=\"@/b.ms\")\n"
          "v = sink(obs.data, obs, to=\"@//b.ms\", column=\"M\", overwrite=true)\n",
-         "sink: M and DATA, written at t.tree:3:5, are to be in one new @//b.ms, but differ in "
-         "'overwrite'; give both the same, or write to another path"},
+         "sink: M and DATA, written at t.tree:3:5, go to one new @//b.ms, but differ in "
+         "'overwrite'; give both the same value, or write to another path"},
         {"w = sink(obs.data, obs, to=\"@/b.ms\")\n"
          "v = sink(old.data, old, to=\"@/b.ms\", column=\"M\")\n",
          "but differ in 'obs'"},
@@ -138,23 +138,23 @@ START_TEST(targets_that_conflict)
         {"u = sink(obs.data, obs, to=\"@/b.ms\")\nv = sink(obs.data, obs, to=\"@/b.ms\", "
          "column=\"M\")\n"
          "w = sink(obs.data, obs, to=\"@/b.ms\", column=\"M\")\n",
-         "M of @/b.ms is written at t.tree:4:5, too; give one of them another name"},
+         "M of @/b.ms is also written at t.tree:4:5; give one of them another name"},
         {"w = sink(obs.data, obs, to=\"@/new.ms\")\nv = sink(obs.data, obs, "
          "to=\"@/dangling.ms\")\n",
-         "dangling.ms is a symbolic link to something that is not there"},
+         "dangling.ms is a symbolic link to a file that does not exist"},
         {"s = save(mean(norm(obs.data)), to=\"@/x.npy\")\n",
-         "to: @/x.npy.axes is a symbolic link to something that is not there; remove it"},
+         "to: @/x.npy.axes is a symbolic link to a file that does not exist; remove it"},
         {"w = sink(obs.data, obs, to=\"@/link.ms\", overwrite=true)\n"
          "v = sink(old.data, old, column=\"X\")\n",
-         "a.ms is made anew at t.tree:3:5, and X written here"},
+         "a.ms is created at t.tree:3:5, and X written here"},
         {"w = sink(old.data, old, column=\"X\")\n"
          "v = sink(obs.data, obs, to=\"@/link.ms\", overwrite=true)\n",
-         "link.ms is made anew here, and written at t.tree:3:5"},
+         "link.ms is created here, and written at t.tree:3:5"},
         {"w = sink(old.data, old, column=\"X\")\n"
          "v = sink(old.data, old, to=\"@/link.ms\", column=\"X\")\n",
-         "X of @/link.ms is written at t.tree:3:5, too"},
+         "X of @/link.ms is also written at t.tree:3:5"},
         {"w = sink(obs.data, obs, to=\"@/b.ms\")\nv = sink(obs.data, obs, to=\"@/b.ms/c.ms\")\n",
-         "lies in the other"}};
+         "is inside the other"}};
 
     make_old();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -55,8 +55,8 @@ refused()
     grep -qF "$2" err || { echo "FAIL: $1: wanted: $2"; cat err; status=1; }
 }
 refused interval 'broken.ms: row 3 has an INTERVAL of -60 s; it must be a number above 0'
-refused frame 'broken.ms: the phase centre of field 0 is in B1950; only J2000 and ICRS are understood'
-refused frames 'broken.ms: the phase centre of field 0 is in B1950; only J2000 and ICRS are understood'
+refused frame 'broken.ms: the phase centre of field 0 is in B1950; only J2000 and ICRS are supported'
+refused frames 'broken.ms: the phase centre of field 0 is in B1950; only J2000 and ICRS are supported'
 refused uvw 'broken.ms: the cells of column UVW do not have 3 numbers'
 rm -rf broken.ms
 "$python" "$GROVE_SOURCE/tests/sets/odd-sets.py" break tidy.ms broken.ms fields 2>err || { cat err; status=1; }
@@ -99,6 +99,6 @@ END
 "$grove" run -q broken.tree 2>err || { cat err; status=1; }
 "$grove" check column.tree -s to=second >/dev/null 2>err || { echo 'FAIL: rows of another field'; cat err; status=1; }
 "$grove" check column.tree >/dev/null 2>err && { echo 'FAIL: X is read and written'; status=1; }
-grep -qF "broken.ms is what 'first.column(X)' at column.tree:4:23 reads, and would be lost" err || { cat err; status=1; }
+grep -qF "broken.ms is read by 'first.column(X)' at column.tree:4:23, and would be lost" err || { cat err; status=1; }
 refused weight 'broken.ms: the cells of column WEIGHT do not have 4 numbers'
 exit $status

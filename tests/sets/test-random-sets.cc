@@ -260,7 +260,7 @@ std::string run_tree(const random_set &set, const std::string &path, const rando
                           ? RANDOM_NO_ROW
                           : set.fault];
     if (fault.verdict != RANDOM_REFUSED && hermitian_lacks(set, part))
-        fault = {"", RANDOM_REFUSED, "the visibilities are of a set without"};
+        fault = {"", RANDOM_REFUSED, "the visibilities come from a set without"};
     running run;
     bool good = start(set, tree_of(set, path), run);
     if (good && fault.verdict != RANDOM_REFUSED)

@@ -30,7 +30,7 @@ START_TEST(two_runs_to_one_name)
     safe_good(ms && !safe_write_all(ms, 5));
     ck_assert_int_eq(safe_in_child(make_one, &scales[0]), 0);
     ck_assert_int_ne(grove_ms_finish(ms, safe_error), 0);
-    safe_said("something else has got this name meanwhile");
+    safe_said("another file has this name now");
     safe_expect(safe_path("a.ms"), "DATA", 2, 1, 0);
     safe_expect_names(safe_work, "a.ms ");
 }
@@ -62,7 +62,7 @@ START_TEST(what_is_not_replaced)
 {
     ck_assert(symlink("nowhere", safe_path("link.ms")) == 0);
     ck_assert_int_ne(safe_new_set(safe_path("link.ms"), 1, true), 0);
-    safe_said("is a symbolic link to something that is not there");
+    safe_said("is a symbolic link to a file that does not exist");
     safe_make("a.ms");
     /* a table, but no set: the subtable of one */
     ck_assert_int_ne(safe_new_set(safe_path("a.ms/FIELD"), 1, true), 0);
@@ -159,9 +159,9 @@ START_TEST(what_another_program_changed_stays)
     ck_assert(rename(safe_path("copy"), safe_path("a.ms/table.dat")) == 0);
     char *before = safe_names(safe_path("a.ms"));
     ck_assert_int_ne(grove_ms_recover(safe_path("a.ms"), &done, safe_error), 0);
-    safe_said("table.dat: has changed since a run died that wrote it; it is left as it is");
+    safe_said("table.dat: has changed since the run that wrote it died; it is not restored");
     ck_assert_ptr_null(grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, false, safe_error));
-    safe_said("To keep everything as it is now, remove ");
+    safe_said("To keep all files in their present state, remove ");
     safe_expect_names(safe_path("a.ms"), before);
     free(before);
 }
@@ -221,7 +221,7 @@ START_TEST(sets_of_sets)
     ck_assert_int_ne(safe_write_column(safe_path("some.ms"), "CORRECTED_DATA", GROVE_MS_REPLACE, 1),
                      0);
     safe_said(
-        "has no column CORRECTED_DATA, and none can be made through a table that refers to it");
+        "has no column CORRECTED_DATA, and it cannot be created through a table that refers to it");
     grove_ms *ms = safe_open_column(safe_path("some.ms"), "MODEL_DATA", GROVE_MS_REPLACE);
     safe_good(ms != NULL);
     safe_good(!safe_write_all(ms, 0));
@@ -385,9 +385,9 @@ START_TEST(flags_and_weights_of_windows)
     }
     grove_ms *again = open_window("MODEL_DATA", 2, GROVE_MS_REPLACE);
     ck_assert_int_eq(grove_ms_prepare_flags(again, safe_error), GROVE_INVALID);
-    safe_said("flags of its rows are being written already; let one sink do it");
+    safe_said("flags of its rows are being written already; use only one sink");
     ck_assert_int_eq(grove_ms_prepare_weights(again, safe_error), GROVE_INVALID);
-    safe_said("weights of its rows are being written already; let one sink do it");
+    safe_said("weights of its rows are being written already; use only one sink");
     ck_assert(grove_ms_has_flags_written(again) && !grove_ms_has_flags_written(of[1]));
     write_window(of[1], 1, 3);
     write_flags_and_weights(of[2], 2);
@@ -419,7 +419,7 @@ START_TEST(outputs_in_each_others_way)
     safe_good(column && set && !safe_write_all(column, 1) && !safe_write_all(set, 1));
     safe_good(!grove_ms_settle(column, safe_error) && !grove_ms_settle(set, safe_error));
     ck_assert_int_eq(grove_record_commit(record, safe_error), GROVE_INVALID);
-    safe_said("two outputs of one run are in each other's way");
+    safe_said("two outputs of one run write to the same path");
     grove_ms_abort(column);
     grove_ms_abort(set);
     grove_record_enter(NULL);
@@ -444,7 +444,7 @@ START_TEST(one_column_of_two)
         double kept = *others[k];
         *others[k] = 2 * kept;
         ck_assert_ptr_null(safe_create(safe_path("a.ms"), "MODEL_DATA", false));
-        safe_said("is to get columns of different observations");
+        safe_said("would get columns of different observations");
         *others[k] = kept;
     }
     grove_ms *two = safe_create(safe_path("a.ms"), "MODEL_DATA", false);

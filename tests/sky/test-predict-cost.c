@@ -143,7 +143,7 @@ START_TEST(spoilt_files)
     close(to);
     ck_assert(good);
     char *text = grove_file_read(said, 100000, true, NULL, t.error);
-    ck_assert_ptr_nonnull(strstr(text, "this is no file of grove tune"));
+    ck_assert_ptr_nonnull(strstr(text, "this is not a file of grove tune"));
     ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
     free(text);
     const grove_predict_cuda_costs gpu = {1, 2, 3, 4, 5, 6, 7, 8};

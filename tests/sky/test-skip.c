@@ -207,7 +207,7 @@ START_TEST(wrong_cutoff)
     const char *said = testing_faults(&t, "obs = grid()\nS = field()\n"
                                           "x = predict(S, obs, cutoff=1)\n");
 
-    ck_assert_msg(strstr(said, "1 is no fraction of a source") != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "1 is not a fraction of a source") != NULL, "%s", said);
 }
 END_TEST
 

@@ -328,20 +328,18 @@ END_TEST
 START_TEST(faults_of_polarization_are_told)
 {
     static const char *const cases[][2] = {
-        {"a,0,0,4,,,,,,,0.1",
-         "15: error: RotationMeasure: missing; PolarizedFraction, PolarizationAngle and "
-         "ReferenceWavelength go with one"},
+        {"a,0,0,4,,,,,,,0.1", "15: error: RotationMeasure: missing; PolarizedFraction, "
+                              "PolarizationAngle and ReferenceWavelength require one"},
         {"a,0,0,4,1,1,,,,5,0.1,0.2", "16: error: RotationMeasure: both Q, U and PolarizedFraction, "
                                      "PolarizationAngle are given; give one pair"},
         {"a,0,0,4,1,1,,,,5",
          "16: error: ReferenceWavelength: a rotation measure with Q and U needs a positive one in "
          "m, or a ReferenceFrequency"},
-        {"a,0,0,4,,,,,,5,0.1",
-         "14: error: RotationMeasure: PolarizedFraction and PolarizationAngle go together, at "
-         "ReferenceWavelength 0"},
+        {"a,0,0,4,,,,,,5,0.1", "14: error: RotationMeasure: PolarizedFraction and "
+                               "PolarizationAngle require each other, at ReferenceWavelength 0"},
         {"a,0,0,4,,,,,,5,0.1,1,2",
-         "14: error: RotationMeasure: PolarizedFraction and PolarizationAngle go together, at "
-         "ReferenceWavelength 0"},
+         "14: error: RotationMeasure: PolarizedFraction and PolarizationAngle require each other, "
+         "at ReferenceWavelength 0"},
         {"a,0,0,4,1,1,1e-300,,,5",
          "1: error: source: a value overflows; finite in Jy, Hz, m and radians"},
         {"a,0,0,0,1,1,149896229,[1],no,5,,,1",

@@ -16,7 +16,7 @@ static const grove_input inputs[] = {
 
 static const grove_option options[] = {
     {"to", GROVE_TEXT, NULL, "the file"},
-    {"overwrite", GROVE_BOOL, "false", "replace a file that exists under that name"},
+    {"overwrite", GROVE_BOOL, "false", "replace an existing file with this name"},
     {0},
 };
 

@@ -60,8 +60,8 @@ static int read_file(grove_node *node, table *t)
         if (line[strspn(line, " \t\n")] == 0 || line[0] == '#')
             continue;
         if (sscanf(line, "%lf %lf %c", &freq, &gain, &rest) != 2)
-            code = grove_node_fail_option(node, "path", "%s:%d: wants a frequency and a gain", path,
-                                          number);
+            code = grove_node_fail_option(node, "path", "%s:%d: requires a frequency and a gain",
+                                          path, number);
         else if (add_line(t, freq, gain))
             code = grove_node_fail(node, -1, "no memory for %s", path);
     }

@@ -433,27 +433,28 @@ static int explain(const search *s, double epsilon, const grove_gridder_image *i
     without.tiles = false;
     if (s->wanted->tiles && !grove_idg_plan_choose(image, bounds, &without, epsilon, &plan, said)) {
         snprintf(said, 200,
-                 "w moves the sky by more cells than w-tiles of this grid have room for; "
-                 "w_tiles=no does");
+                 "w moves the sky by more cells than w-tiles of this grid have room for; use "
+                 "w_tiles=no");
         return GROVE_IDG_NO_TILES;
     }
     if (s->wanted->layers && !grove_idg_plan_choose(image, bounds, &other, epsilon, &plan, said)) {
         snprintf(said, 200,
-                 "w reaches %.4g wavelengths, beyond what %lld w-layer%s hold%s with an error of "
-                 "%g; %lld do, or a larger epsilon",
+                 "w reaches %.4g wavelengths, more than %lld w-layer%s allow%s with an error of "
+                 "%g; use %lld, or a larger epsilon",
                  bounds->max_w, (long long)s->wanted->layers, s->wanted->layers > 1 ? "s" : "",
                  s->wanted->layers > 1 ? "" : "s", epsilon, (long long)plan.layers);
         return GROVE_IDG_LAYERS;
     }
     if (s->wanted->side)
-        snprintf(said, 200,
-                 "subgrids of %d x %d pixels are too small for the support of taper, w and beams "
-                 "with an error of %g; more pixels (up to %d), or w-layers, or a larger epsilon do",
-                 s->wanted->side, s->wanted->side, epsilon, (int)GROVE_IDG_MAX_SIDE);
+        snprintf(
+            said, 200,
+            "subgrids of %d x %d pixels are too small for the support of taper, w and beams with "
+            "an error of %g; use more pixels (up to %d), or w-layers, or a larger epsilon",
+            s->wanted->side, s->wanted->side, epsilon, (int)GROVE_IDG_MAX_SIDE);
     else
         snprintf(said, 200,
                  "no subgrids of up to %d x %d pixels reach an error of %g for this field and w; "
-                 "a larger epsilon, or method=w_stack, do",
+                 "use a larger epsilon, or method=w_stack",
                  (int)GROVE_IDG_MAX_SIDE, (int)GROVE_IDG_MAX_SIDE, epsilon);
     return -1;
 }

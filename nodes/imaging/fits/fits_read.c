@@ -184,7 +184,7 @@ static int check_sizes(reader *in, const grove_image *image)
     /* No compression of numbers goes beyond this. */
     if (!status && image->compressed && bytes > 20000 * fmax(rest, 0))
         return grove_fail(in->error, GROVE_INVALID,
-                          "%s: is cut off: its header says %.0f bytes of pixels, of which %.0f "
+                          "%s: is cut off: its header says %.0f bytes of pixels, but only %.0f "
                           "compressed ones are there",
                           in->path, bytes, fmax(0, rest));
     return status ? fail(in->path, status, in->error) : 0;
@@ -260,7 +260,7 @@ static int check_file(const char *path, grove_error *error)
     if (!grove_path_exists(path))
         return grove_path_fail(path, error);
     if (stat(path, &info) || !S_ISREG(info.st_mode))
-        return grove_fail(error, GROVE_INVALID, "%s: this is no regular file", path);
+        return grove_fail(error, GROVE_INVALID, "%s: this is not a regular file", path);
     return 0;
 }
 

@@ -111,8 +111,8 @@ static int take_sky(grove_image *image, struct wcsprm *wcs, const char *path, gr
         turn_north_up(sky, wcs->cel.ref[2]);
     if (!is_finite(sky) || !(grove_image_pixel_area(image) > 0)) {
         memset(sky, 0, sizeof(*sky));
-        grove_fits_note(image, "its coordinates on the sky are no numbers, or its pixels have no "
-                               "area");
+        grove_fits_note(image,
+                        "its coordinates on the sky are not numbers, or its pixels have no area");
         return 0;
     }
     find_middle(image, wcs);
@@ -209,11 +209,10 @@ static int check_others(const struct wcsprm *wcs, int axes, const int64_t *size,
         if (size[d] == 1 || d == found->freq || d == found->stokes)
             continue;
         char *shown = grove_shown(name, "");
-        grove_fail(
-            error, GROVE_INVALID,
-            "%s: axis %d%s%s has %lld cells; beside the sky, frequency and Stokes parameters "
-            "are known",
-            path, d + 1, shown[0] ? ", " : "", shown, (long long)size[d]);
+        grove_fail(error, GROVE_INVALID,
+                   "%s: axis %d%s%s has %lld cells; besides the sky, only frequency and Stokes "
+                   "parameters are supported",
+                   path, d + 1, shown[0] ? ", " : "", shown, (long long)size[d]);
         free(shown);
         return GROVE_INVALID;
     }
@@ -289,7 +288,7 @@ int grove_fits_world(grove_image *image, char *cards, int count, int axes, const
         if (!code)
             take_spectrum(image, &all[0], axes, size, found);
     } else {
-        grove_fits_note(image, "its coordinates are not understood by WCSLIB");
+        grove_fits_note(image, "WCSLIB does not support its coordinates");
     }
     code = code ? code : check_others(good ? &all[0] : NULL, axes, size, found, path, error);
     wcsvfree(&versions, &all);

@@ -88,7 +88,7 @@ static int check_stamp(cuda_device *cuda, cuda_module module, const char *path, 
     if (!found.args_bytes)
         return grove_fail(error, GROVE_ABI,
                           "%s: %s does not say with which headers it was built; build it again "
-                          "with those of this Grove",
+                          "with the headers of this Grove",
                           cuda->device.name, path);
     return grove_fail(
         error, GROVE_ABI,

@@ -167,7 +167,7 @@ static int check_alignment(cuda_device *cuda, const grove_kernel *kernel, const 
         const grove_view *view = k < 0 ? &args->out : &args->in[k];
         if (!is_aligned(args, view))
             return grove_fail(error, GROVE_MISSING,
-                              "%s: %s: addresses of complex numbers in %s %d are no multiples of "
+                              "%s: %s: addresses of complex numbers in %s %d are not multiples of "
                               "%d, which the device needs",
                               cuda->device.name, kernel->name, k < 0 ? "output" : "input",
                               k < 0 ? 0 : k, 2 * view->bytes);
