@@ -1,11 +1,11 @@
 /* How many entries a diagonal has, before it is made. */
 #include "nodes/imaging/g2g.h"
 
-#include "util.h"
-#include "unstable/hash.h"
 #include "facts.h"
-#include "unstable/fit.h"
 #include "nodes/common/coordinates.h"
+#include "unstable/fit.h"
+#include "unstable/hash.h"
+#include "util.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* Skips model visibilities that end in a sum over unflagged samples, where the data are flagged, or
  * in a set or a fit to its data, where it has no rows. */
 #include "graph/skip.h"
-#include "unstable/fit.h"
 #include "facts.h"
+#include "unstable/fit.h"
 
 #include "base/memory.h"
 #include "graph/call.h"

@@ -2,10 +2,10 @@
 #ifndef GROVE_RUN_STATE_H
 #define GROVE_RUN_STATE_H
 
+#include "grove.h"
 #include "plan/facts.h"
 #include "run/cache.h"
 #include "unstable/record.h"
-#include "grove.h"
 #include "value/value.h"
 
 #include <pthread.h>

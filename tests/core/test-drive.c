@@ -409,18 +409,19 @@ START_TEST(data_are_read_once)
 }
 END_TEST
 
+static const grove_session_options on_gpu =
+    TESTING_OPTIONS(.threads = 1, .device = "cuda", .double_precision = true);
+
 /* A device that lacks memory in the middle of a fit: the rest is done on the host. */
 START_TEST(device_runs_out)
 {
-    grove_session_options options =
-        GROVE_SESSION_OPTIONS(.threads = 1, .device = "cuda", .double_precision = true);
 
     if (!cuda_testing_control())
         return;
     session_test_tree(tree);
     for (int fail = 1; fail < 30; fail++) {
         cuda_testing_reset(0);
-        grove_session *session = session_test_session(&options);
+        grove_session *session = session_test_session(&on_gpu);
         ck_assert_ptr_nonnull(session);
         cuda_testing_control()->fault = EMULATED_ALLOCATION;
         cuda_testing_control()->fault_at = fail;
@@ -463,12 +464,10 @@ END_TEST
 /* The device lacks code: it is tried once, and the host does it. */
 START_TEST(devices_may_lack_code)
 {
-    grove_session_options options =
-        GROVE_SESSION_OPTIONS(.threads = 1, .device = "cuda", .double_precision = true);
 
     cuda_testing_may_fall_back();
     session_test_tree(look_tree);
-    grove_session *session = session_test_session(&options);
+    grove_session *session = session_test_session(&on_gpu);
     mistake = 4;
     ck_assert_int_eq(grove_session_run(session), 0);
     check_fitted(true);
@@ -484,11 +483,9 @@ START_TEST(mistakes)
     static const char *const says[] = {"calls grove_node_fetch for input 2 of 2",
                                        "more scratch memory than it has declared",
                                        "launches no kernel"};
-    grove_session_options options =
-        GROVE_SESSION_OPTIONS(.threads = 1, .device = "cuda", .double_precision = true);
 
     session_test_tree(look_tree);
-    grove_session *session = session_test_session(&options);
+    grove_session *session = session_test_session(&on_gpu);
     mistake = _i + 1;
     ck_assert_int_ne(grove_session_run(session), 0);
     char *messages = grove_error_text(now.error);
