@@ -464,7 +464,9 @@ Table make_table(const std::string &path, const grove_ms_layout *layout, const g
                            like->layout->baselines == layout->baselines;
     const grove_ms *of_rows = same_rows ? like : nullptr;
     make_empty(path, layout, column, like, of_rows);
-    const bool locks = grove_set_has_record_locks(path.c_str(), false);
+    const int locks = grove_set_has_record_locks(path.c_str(), false);
+    if (locks < 0)
+        throw AipsError(path + "/table.dat: " + std::strerror(errno));
     const auto lock = locks ? TableLock::PermanentLocking : TableLock::NoLocking;
     if (!locks) // it says that there are no rows, and would not be written
         unlink((path + "/table.lock").c_str());

@@ -150,7 +150,10 @@ int lock_originals(grove::view *made, grove_error *error)
         const char *why = who_keeps(made);
         for (size_t k = 0; k < others.size() && !why; k++)
             why = who_keeps((kept = others[k].get()));
-        if (!why || (!times && !grove_set_has_record_locks(kept->folder.c_str(), true))) {
+        const int locks = why ? grove_set_has_record_locks(kept->folder.c_str(), true) : 1;
+        if (locks < 0)
+            return fail(dat_of(kept->folder), error);
+        if (!why || !locks) {
             made->waited = made->waited || times;
             int code = 0;
             for (size_t k = 0; k < others.size() && times && !code; k++)

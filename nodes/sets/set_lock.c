@@ -359,7 +359,7 @@ static grove_set_lock *wait_for(const char *folder, const void *writer, grove_er
     return lock;
 }
 
-bool grove_set_has_record_locks(const char *table, bool says)
+int grove_set_has_record_locks(const char *table, bool says)
 {
     static dev_t said; /* the file system */
     char *path =
@@ -367,12 +367,17 @@ bool grove_set_has_record_locks(const char *table, bool says)
     struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     struct stat info = {0};
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    bool has = file < 0 || fstat(file, &info) || fcntl(file, F_GETLK, &whole) == 0 ||
-               !grove_path_has_no_locks(errno);
+    const bool opened = file >= 0 && !fstat(file, &info);
+    const bool has = opened && fcntl(file, F_GETLK, &whole) == 0;
+    const int reason = errno;
 
     if (file >= 0)
         close(file);
     free(path);
+    if (!has && !(opened && grove_path_has_no_locks(reason))) {
+        errno = reason;
+        return -1;
+    }
     pthread_mutex_lock(&guard);
     says = says && !has && said != info.st_dev;
     if (says)

@@ -204,7 +204,7 @@ static const workload wide_modulus = {"wide", MODULUS, 0, 0, 0, {40, 16, 12}};
 START_TEST(tiles_are_halved)
 {
     /* in turn with the run, so that the moment does not depend on which thread is faster */
-    shrinking s = {.options = {.threads = 1, .tile_times = 8, .serial = true}};
+    shrinking s = {.options = TESTING_OPTIONS(.threads = 1, .tile_times = 8, .serial = true)};
     grove_counters all = {0};
 
     if (!cuda_testing_control())
