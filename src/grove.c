@@ -118,7 +118,9 @@ static const grove_class *find_class(grove_library *library, const char *name, g
         const char *const *names = grove_classes_names(library->classes, &count);
         const char *near = grove_nearest(name, names, count);
         grove_fail(error, GROVE_MISSING, "no class '%s'%s%s%s", name,
-                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+                   near ? "; did you mean '"
+                        : "; if it is a plugin, build its module and name its folder with -p",
+                   near ? near : "", near ? "'?" : "");
     }
     return class_;
 }

@@ -26,7 +26,7 @@ grove_meaning grove_build_fail(const grove_builder *builder, const grove_ast *as
     va_list args;
 
     if (builder->fixed)
-        grove_text_add(&text, "in the default %s: ", builder->fixed_text);
+        grove_text_add(&text, "in %s: ", builder->fixed_text);
     va_start(args, format);
     grove_text_add_v(&text, format, args);
     va_end(args);

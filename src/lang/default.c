@@ -80,9 +80,10 @@ int grove_build_default(void *context, grove_tree *tree, const char *text, const
     builder->scope->node = node;
     builder->letters = NULL;
     builder->fixed = place;
-    builder->fixed_text =
-        option ? grove_arena_format(builder->arena, "of option '%s', %s", option->name, text)
-               : text;
+    builder->fixed_text = option
+                              ? grove_arena_format(builder->arena, "the default of option '%s', %s",
+                                                   option->name, text)
+                              : text + strspn(text, " ");
     *result = expand(builder, option, text).operand;
     if (!option) /* a rule or an expression, which are many; each is short */
         builder->work = saved.work;

@@ -96,7 +96,8 @@ START_TEST(families_and_single_classes)
     /* of a module that the index names, no other classes */
     ck_assert(!has("arithmetic") && !has("tan"));
     ck_assert_int_ne(grove_library_check(library, "arithmetic", t.error), 0);
-    ck_message("no class 'arithmetic'");
+    ck_message(
+        "no class 'arithmetic'; if it is a plugin, build its module and name its folder with -p");
 }
 END_TEST
 

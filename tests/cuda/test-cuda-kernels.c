@@ -332,7 +332,7 @@ static int count_samples(const char *path)
         line += elementary ? 17 : 11;
         size_t length = strcspn(line, ",)");
         ck_assert_msg(is_sample(elementary ? "elementary_" : "", line, length),
-                      "%s: %.*s is not tested here", path, (int)length, line);
+                      "%s: %.*s has no line in samples", path, (int)length, line);
         found++;
     }
     free(text);
