@@ -176,11 +176,13 @@ typedef struct {
     bool rows_unread; /* in read: rows missing in the set need not be written, nor their flags */
 } grove_array;
 
-/* ---- evaluation of whole arrays ---- */
+/* ---- calls of functions of classes ---- */
 
+/* The call of a function of a class in a run. */
 typedef struct grove_call {
     const grove_node *node;
-    const grove_args *args;        /* as in cell.h; the iteration space includes consumed axes */
+    const grove_args *args;        /* of .eval and .device, as in cell.h; the iteration space
+                                      includes consumed axes; else NULL */
     bool double_precision;         /* of `real` and `cplx` in this run */
     struct grove_threads *threads; /* for grove_call_parallel */
     void *run;                     /* the state from start, or NULL */
@@ -189,6 +191,7 @@ typedef struct grove_call {
     int device;      /* its number, from 0 on; 0 on the host */
     uint64_t memory; /* bytes that it may take on the host: see grove_node_set_pieces (keep.h) */
     bool flagged_unread; /* cells that GROVE_AS_FLAGS flags may hold anything, not just 0 */
+    struct grove_class_call *scope; /* for grove_call_object_run and functions of fit.h */
 } grove_call;
 
 /* Calls fn for pieces of [0, count) on the run's threads, with the same result for any pieces. */
@@ -197,6 +200,10 @@ void grove_call_parallel(const grove_call *call, int64_t count,
 
 /* The number of threads, at least 1. */
 int grove_call_threads(const grove_call *call);
+
+/* The state that .start of the object given for this input has made for the run, or NULL: to change
+ * the values of an object of grove_node_renews. */
+void *grove_call_object_run(const grove_call *call, const char *input);
 
 /* Work of .device and .eval on the device whose addresses are in call->args: the host or another.
  * Done in this order, by the thread that called .device or .eval. 0, or a code that the class is to
@@ -314,7 +321,7 @@ typedef enum {
 typedef struct {
     int (*open)(grove_node *node); /* adds axes and members when the tree is built; not NULL */
     /* Fills in one member of a block, from a background thread. */
-    int (*read)(const grove_node *node, void *run, const char *member, grove_array *out);
+    int (*read)(const grove_call *call, const char *member, grove_array *out);
 } grove_data_functions;
 
 /* begin, then write (or drive; one is not NULL) for each tile in order, with inputs in the order of
@@ -323,17 +330,16 @@ typedef struct {
  * anything fails before that, abort is called instead of commit and must restore the state before
  * the run. After a failed begin, abort is not called. */
 typedef struct {
-    int (*begin)(const grove_node *node, void *run);
-    int (*write)(const grove_node *node, void *run, const grove_array *const *inputs, int count);
-    int (*prepare)(const grove_node *node, void *run);
-    int (*commit)(const grove_node *node, void *run);
-    void (*abort)(const grove_node *node, void *run);
+    int (*begin)(const grove_call *call);
+    int (*write)(const grove_call *call, const grove_array *const *inputs, int count);
+    int (*prepare)(const grove_call *call);
+    int (*commit)(const grove_call *call);
+    void (*abort)(const grove_call *call);
     /* Actions that fit: in place of write, for each tile, by the thread that runs the session. It
      * may change the values of the objects of grove_node_renews in this tile, and sets *again to be
      * called once more for the tile, with its inputs evaluated with them; nodes that do not depend
      * on these objects are not evaluated or read again. */
-    int (*drive)(const grove_node *node, void *run, const grove_array *const *inputs, int count,
-                 bool *again);
+    int (*drive)(const grove_call *call, const grove_array *const *inputs, int count, bool *again);
     int (*fit)(grove_node *node);    /* after grove_node_fit, before derivatives are made: fit.h */
     int (*fitted)(grove_node *node); /* when they are known */
 } grove_action_functions;
@@ -406,7 +412,8 @@ typedef struct grove_class {
     void (*close)(grove_node *node);
 
     /* Once per run, before and after all other functions of it: start returns the state of the run
-     * for this node, which the other functions get as `run`; stop frees it, if start succeeded. */
+     * for this node, which the other functions get as call->run; stop frees it, if start succeeded.
+     */
     int (*start)(const grove_node *node, void **run);
     void (*stop)(const grove_node *node, void *run);
 
@@ -492,9 +499,6 @@ bool grove_node_input_constant(const grove_node *node, int k, double *number);
 const double *grove_node_input_data(const grove_node *node, int k, int64_t *count);
 /* The object given for an object input: the leaf itself, or NULL. */
 grove_node *grove_node_object(const grove_node *node, const char *input);
-/* The state that the object's .start has made for the run of the calling function, or NULL: to
- * change the values of an object of grove_node_renews. */
-void *grove_node_object_run(const grove_node *node, const char *input);
 
 /* Only in check: sets the form of the result. Its precision is the precision of `real`, too: DOUBLE
  * and SINGLE hold in any run; RUN means double when all inputs that are handed over in the node's

@@ -49,11 +49,10 @@ static void stop_image(const grove_node *node, void *run)
     free(run);
 }
 
-static int read_image(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_image(const grove_call *call, const char *member, grove_array *out)
 {
-    (void)node;
     (void)member;
-    memcpy(out->data, run, (size_t)out->cells * sizeof(double));
+    memcpy(out->data, call->run, (size_t)out->cells * sizeof(double));
     return 0;
 }
 
@@ -218,14 +217,14 @@ static void show(const grove_node *node, const descent *d, const double *dirty, 
 }
 
 /* Called with the values of the image as it is, until *again stays false. */
-static int drive(const grove_node *node, void *run, const grove_array *const *arrays, int count,
-                 bool *more)
+static int drive(const grove_call *call, const grove_array *const *arrays, int count, bool *more)
 {
+    const grove_node *node = call->node;
     const double *dirty = arrays[DIRTY]->data, *again = arrays[AGAIN]->data;
-    descent *d = run;
+    descent *d = call->run;
 
     (void)count;
-    d->image = grove_node_object_run(node, "sought");
+    d->image = grove_call_object_run(call, "sought");
     if (d->call <= POWER_STEPS) {
         find_largest(d, again);
         if (d->call == POWER_STEPS)

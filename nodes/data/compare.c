@@ -59,10 +59,9 @@ static void stop(const grove_node *node, void *run)
     free(run);
 }
 
-static int begin(const grove_node *node, void *run)
+static int begin(const grove_call *call)
 {
-    (void)node;
-    memset(run, 0, sizeof(comparison));
+    memset(call->run, 0, sizeof(comparison));
     return 0;
 }
 
@@ -125,15 +124,14 @@ static void add_axes(walker *walkers, int which, const grove_array *array,
     }
 }
 
-static int write_block(const grove_node *node, void *run, const grove_array *const *arrays,
-                       int count)
+static int write_block(const grove_call *call, const grove_array *const *arrays, int count)
 {
     walker walkers[2] = {{0}};
     grove_range space[GROVE_MAX_AXES * 2];
     int64_t cells = 1;
     int axes = 0;
 
-    (void)node, (void)count;
+    (void)count;
     for (int i = 0; i < 2; i++)
         add_axes(walkers, i, arrays[i], space, &axes);
     for (int d = 0; d < axes; d++)
@@ -145,14 +143,15 @@ static int write_block(const grove_node *node, void *run, const grove_array *con
                 at[k] += rest % space[d].count * walkers[k].step[d];
             rest /= space[d].count;
         }
-        compare_cells(run, arrays[0], at[0], arrays[1], at[1]);
+        compare_cells(call->run, arrays[0], at[0], arrays[1], at[1]);
     }
     return 0;
 }
 
-static int prepare(const grove_node *node, void *run)
+static int prepare(const grove_call *call)
 {
-    const comparison *c = run;
+    const grove_node *node = call->node;
+    const comparison *c = call->run;
     double numbers = c->numbers > c->odd ? (double)(c->numbers - c->odd) : 1;
     double relative = c->reference > 0    ? sqrt(c->difference / c->reference)
                       : c->difference > 0 ? HUGE_VAL

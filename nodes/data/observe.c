@@ -323,9 +323,9 @@ static int open_observation(grove_node *node)
     return code ? code : grove_observation_publish(node, o);
 }
 
-static int read_member(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_member(const grove_call *call, const char *member, grove_array *out)
 {
-    (void)run;
+    const grove_node *node = call->node;
     return grove_observation_read(node, grove_node_user(node), member, out);
 }
 

@@ -91,10 +91,9 @@ static int start(const grove_node *node, void **run)
     return 0;
 }
 
-static int begin(const grove_node *node, void *run)
+static int begin(const grove_call *call)
 {
-    (void)node;
-    ((printing *)run)->any_flagged = false;
+    ((printing *)call->run)->any_flagged = false;
     return 0;
 }
 
@@ -108,14 +107,13 @@ static int64_t place_of(const printing *p, int64_t row)
     return from_end <= p->tail ? p->head + p->tail - from_end : -1;
 }
 
-static int write_block(const grove_node *node, void *run, const grove_array *const *arrays,
-                       int count)
+static int write_block(const grove_call *call, const grove_array *const *arrays, int count)
 {
-    printing *p = run;
+    printing *p = call->run;
     const grove_array *array = arrays[0];
     int64_t length = grove_rows_run(&p->rows, array), elements = p->rows.elements;
 
-    (void)node, (void)count;
+    (void)count;
     for (int64_t n = 0; n * length < array->cells; n++) {
         int64_t row = grove_rows_of_run(&p->rows, array, length, n);
         if (place_of(p, row) < 0 && place_of(p, row + length - 1) < 0)
@@ -246,9 +244,10 @@ static void print_table(const printing *p, const char *unit, int digits)
     free(width);
 }
 
-static int prepare(const grove_node *node, void *run)
+static int prepare(const grove_call *call)
 {
-    const printing *p = run;
+    const grove_node *node = call->node;
+    const printing *p = call->run;
     char unit[48];
 
     grove_unit_show(unit, grove_node_input_form(node, 0)->unit);

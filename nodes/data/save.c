@@ -88,19 +88,19 @@ static void stop(const grove_node *node, void *run)
     free(run);
 }
 
-static void abort_run(const grove_node *node, void *run)
+static void abort_run(const grove_call *call)
 {
-    saving *s = run;
+    saving *s = call->run;
 
-    (void)node;
     grove_file_discard(s->numbers);
     grove_file_discard(s->text);
     s->numbers = s->text = NULL;
 }
 
-static int begin(const grove_node *node, void *run)
+static int begin(const grove_call *call)
 {
-    saving *s = run;
+    const grove_node *node = call->node;
+    saving *s = call->run;
     grove_error *error = grove_error_new();
     char *axes = grove_format("%s.axes", s->path);
     grove_record *record = grove_record_current();
@@ -116,7 +116,7 @@ static int begin(const grove_node *node, void *run)
         code = grove_error_code(error);
     free(axes);
     if (code) {
-        abort_run(node, s);
+        abort_run(call);
         return report_output(node, error);
     }
     grove_error_free(error);
@@ -178,10 +178,10 @@ static int write_run(const saving *s, const grove_array *array, int64_t first, i
     return 0;
 }
 
-static int write_block(const grove_node *node, void *run, const grove_array *const *arrays,
-                       int count)
+static int write_block(const grove_call *call, const grove_array *const *arrays, int count)
 {
-    saving *s = run;
+    const grove_node *node = call->node;
+    saving *s = call->run;
     const grove_array *array = arrays[0];
     int64_t length = grove_rows_run(&s->rows, array);
     int code = 0;
@@ -364,9 +364,10 @@ static int write_npy(const saving *s, const char *unit)
 }
 
 /* The files are put in place with all else that the run writes. */
-static int prepare(const grove_node *node, void *run)
+static int prepare(const grove_call *call)
 {
-    saving *s = run;
+    const grove_node *node = call->node;
+    saving *s = call->run;
     char unit[48];
 
     grove_unit_show(unit, grove_node_input_form(node, 0)->unit);

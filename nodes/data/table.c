@@ -153,15 +153,14 @@ static int open_table(grove_node *node)
 
 /* ---- reading ---- */
 
-static int read_member(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_member(const grove_call *call, const char *member, grove_array *out)
 {
-    const table *t = grove_node_user(node);
+    const table *t = grove_node_user(call->node);
     const grove_grid_column *column = t->grid->column;
     int64_t index[GROVE_MAX_AXES];
     int of[GROVE_MAX_AXES] = {0}; /* the file's axis of each of the block */
     int numbers = 0;
 
-    (void)run;
     while (strcmp(column->name, member) != 0)
         column++;
     numbers = column->elements * (column->complex_ ? 2 : 1);

@@ -432,10 +432,10 @@ static void stop(const grove_node *node, void *run)
     free(own);
 }
 
-static int read_parm(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_parm(const grove_call *call, const char *member, grove_array *out)
 {
-    const grove_parm *p = grove_node_user(node);
-    const grove_parm_run *own = run;
+    const grove_parm *p = grove_node_user(call->node);
+    const grove_parm_run *own = call->run;
     size_t length = strlen(member), suffix = strlen(ERROR);
     bool error = length > suffix && !strcmp(member + length - suffix, ERROR);
     int m = 0, parts = out->form->complex_ ? 2 : 1;

@@ -40,7 +40,7 @@ typedef struct {
     grove_parm_intervals time, freq;
 } grove_parm;
 
-/* The run's state of a leaf parm, by grove_node_object_run: its coefficients in this run. */
+/* The run's state of a leaf parm, by grove_call_object_run: its coefficients in this run. */
 typedef struct {
     int64_t count;   /* of a member: grove_parm_count */
     double *numbers; /* [member][grove_parm_index][real and imaginary part] */

@@ -392,13 +392,12 @@ static void put_part(const grove_solution_part *part, grove_array *out, const in
         out->flags[cell] = flags;
 }
 
-static int read_member(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_member(const grove_call *call, const char *member, grove_array *out)
 {
-    const solutions *s = grove_node_user(node);
+    const solutions *s = grove_node_user(call->node);
     int64_t index[GROVE_MAX_AXES];
     int kind = 0;
 
-    (void)run;
     while (kind < GROVE_SOLUTION_KINDS &&
            strcmp(member, grove_solution_word((grove_solution_kind)kind)) != 0)
         kind++;

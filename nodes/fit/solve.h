@@ -272,14 +272,14 @@ typedef struct {
 void solve_tile_begin(solve_tile *tile, const solve *s, const grove_array *const *inputs,
                       int count);
 /* Gives an input its addresses on the host. 0, or a code, with a message. */
-int solve_tile_fetch(const grove_node *node, const solve_tile *tile, int k);
+int solve_tile_fetch(const grove_call *call, const solve_tile *tile, int k);
 void solve_tile_end(solve_tile *tile);
 
 /* The part of a range of cells that is in the tile; false: none is. */
 bool solve_clip(const solve_tile *tile, int cut, int64_t range[2]);
 /* Adds up the normal equations of a domain, as grove_least_squares_matrix and _gradient need them,
- * and its sums; on all threads, or `node` NULL, on this one. */
-void solve_normal(const grove_node *node, const solve_tile *tile, solve_domain *domain,
+ * and its sums; on all threads, or `call` NULL, on this one. */
+void solve_normal(const grove_call *call, const solve_tile *tile, solve_domain *domain,
                   double *matrix, double *gradient);
 /* How many items (rows in segments) of the tile these are sums of, at most. */
 int64_t solve_count_items(const solve_tile *tile, const solve_domain *d);
@@ -323,8 +323,8 @@ typedef void (*solve_find_locals)(void *context, int64_t first, int64_t last, so
 /* Whether `domains` domains of `items` items are summed one by one by all threads. */
 bool solve_is_shared(const solve *s, int64_t domains, int64_t items);
 /* Adds all items to the matrix, gradient and sums of a domain, in their order: the same bits on any
- * number of threads. `node` NULL: on this one. */
-void solve_add_locals(const grove_node *node, const solve *s, solve_domain *d, int64_t items,
+ * number of threads. `call` NULL: on this one. */
+void solve_add_locals(const grove_call *call, const solve *s, solve_domain *d, int64_t items,
                       solve_find_locals find, void *context, double *matrix, double *gradient);
 /* Bytes that this takes where columns are many, on any number of threads; else 0: little, at most
  * 2 MiB of all threads or 256 KiB of each. */
@@ -370,7 +370,7 @@ int solve_prepare_devices(grove_node *node, solve *s);
 bool solve_is_summed(const solve *s, int input);
 /* In drive, before all else but solve_remote_begin: fetches inputs that are read on the host; makes
  * normal equations on the device. */
-int solve_fetch(const grove_node *node, solve_tile *tile);
+int solve_fetch(const grove_call *call, solve_tile *tile);
 /* The computation of normal equations on the device, by solve_launch_normal: its inputs, and bytes
  * of its result. Sets the stretches in tile->local. */
 uint64_t solve_find_normal(solve_tile *tile, grove_computation *to);
@@ -378,13 +378,13 @@ uint64_t solve_find_normal(solve_tile *tile, grove_computation *to);
 int solve_launch_normal(const grove_call *call, const solve_tile *tile, void *to);
 void solve_find_all_stretches(const solve_tile *tile, solve_compressed *c);
 /* 0, or GROVE_NO_MEMORY without a message, or another code with one. */
-int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c);
+int solve_compress(const grove_call *call, const solve_tile *tile, solve_compressed *c);
 /* Makes room for the sums of domains in several tiles; and adds the sums of a tile. */
 int solve_compress_begin(const solve_tile *tile, const solve_domain *domains, int64_t count,
                          solve_compressed *c);
-int solve_compress_part(const grove_node *node, const solve_tile *tile, solve_compressed *c);
+int solve_compress_part(const grove_call *call, const solve_tile *tile, solve_compressed *c);
 /* The same on the device of the tile; GROVE_MISSING: it has to be done on the host. */
-int solve_compress_on_device(const grove_node *node, const solve_tile *tile, solve_compressed *c);
+int solve_compress_on_device(const grove_call *call, const solve_tile *tile, solve_compressed *c);
 /* The sums of a domain with other weights. */
 int solve_compress_again(const solve_tile *tile, solve_compressed *c, const solve_domain *d);
 void solve_compressed_end(solve_compressed *c);
@@ -403,7 +403,7 @@ const double complex *solve_jones_at(const solve *s, const double complex *jones
 int solve_searched(const solve *s);
 bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
 /* As solve_normal. */
-void solve_compressed_normal(const grove_node *node, const solve_tile *tile,
+void solve_compressed_normal(const grove_call *call, const solve_tile *tile,
                              const solve_compressed *c, solve_domain *d, double *matrix,
                              double *gradient);
 /* The point just evaluated is the best one. */
@@ -425,13 +425,13 @@ int solve_directly_from(const solve_tile *tile, const solve_compressed *c, solve
 /* Count data of ended domains in which some data may have no solution, in a tile that has all of
  * them; and of all domains at the first look at their tiles, if they have several: until *counted.
  * 0, or a code with a message. */
-int solve_count_lost(const grove_node *node, solve_tile *tile, solve_domain *domains,
+int solve_count_lost(const grove_call *call, solve_tile *tile, solve_domain *domains,
                      int64_t count);
-int solve_count_part(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t count,
+int solve_count_part(const grove_call *call, solve_tile *tile, solve_domain *domains, int64_t count,
                      bool *counted);
 /* At the first look at the tiles of domains, until *heard: sets d->heard, where the model is made
  * of products with terms of stations. 0, or a code with a message. */
-int solve_hear(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t count,
+int solve_hear(const grove_call *call, solve_tile *tile, solve_domain *domains, int64_t count,
                bool *heard);
 /* Whether all data of the station in the domain are 0; none: no. */
 bool solve_is_silent(const solve *s, const solve_domain *d, int64_t station);
@@ -480,7 +480,7 @@ bool solve_has_few_data(const solve *s, const solve_domain *d);
 bool solve_rounds(const solve_evaluation *e);
 /* For `count` active domains: adds up the normal equations at the point, and in the last tile of a
  * domain finds the next point or takes the result. */
-void solve_evaluate(const grove_node *node, solve_evaluation *e, int64_t count);
+void solve_evaluate(const grove_call *call, solve_evaluation *e, int64_t count);
 
 /* ---- on a device: nothing but gradients, diagonals and steps comes back ---- */
 
@@ -502,23 +502,22 @@ solve_remote *solve_remote_new(void);
 void solve_remote_free(solve_remote *remote);
 /* At the start of a batch: keeps `count` active domains on the device, and marks them so. 0, also
  * where there is none or it does not suit, or a code, with a message. */
-int solve_remote_begin(const grove_node *node, solve_remote *remote, solve_tile *tile,
+int solve_remote_begin(const grove_call *call, solve_remote *remote, solve_tile *tile,
                        const solve_evaluation *e, int64_t count);
 /* As solve_evaluate, on the device where that has the domains. Where it has lost them they begin
  * anew on the host. */
-int solve_remote_evaluate(const grove_node *node, solve_remote *remote, solve_tile *tile,
+int solve_remote_evaluate(const grove_call *call, solve_remote *remote, solve_tile *tile,
                           solve_evaluation *e, int64_t count);
 
 /* ---- a run ---- */
 
 /* Of the action. */
 int solve_start(const grove_node *node, void **run);
-int solve_begin(const grove_node *node, void *run);
-int solve_drive(const grove_node *node, void *run, const grove_array *const *inputs, int count,
-                bool *again);
-int solve_prepare(const grove_node *node, void *run);
-int solve_commit(const grove_node *node, void *run);
-void solve_abort(const grove_node *node, void *run);
+int solve_begin(const grove_call *call);
+int solve_drive(const grove_call *call, const grove_array *const *inputs, int count, bool *again);
+int solve_prepare(const grove_call *call);
+int solve_commit(const grove_call *call);
+void solve_abort(const grove_call *call);
 void solve_stop(const grove_node *node, void *run);
 
 /* ---- robust fits ---- */
@@ -540,7 +539,7 @@ void solve_reweigh(const solve_tile *tile, solve_domain *d);
 /* Makes tile->robust of a part of `count` active domains, NULL where the data's own weights count.
  * By factors; else the model is at the points of the weights, and the domains move to the requested
  * points for a second look at the tile: `again`. 0, or GROVE_NO_MEMORY. */
-int solve_weigh_part(const grove_node *node, solve_tile *tile, solve_evaluation *e, int64_t count,
+int solve_weigh_part(const grove_call *call, solve_tile *tile, solve_evaluation *e, int64_t count,
                      bool *again);
 /* After that look: for the next tile. */
 void solve_move_to_weights(const solve_evaluation *e, int64_t count);

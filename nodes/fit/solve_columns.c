@@ -226,10 +226,10 @@ double solve_locals_bytes(const solve *s)
     return are_large(s) ? (double)locals_of(s, true) * bytes_of_local(s) : 0;
 }
 
-void solve_add_locals(const grove_node *node, const solve *s, solve_domain *d, int64_t items,
+void solve_add_locals(const grove_call *call, const solve *s, solve_domain *d, int64_t items,
                       solve_find_locals find, void *context, double *matrix, double *gradient)
 {
-    int64_t most = locals_of(s, node != NULL);
+    int64_t most = locals_of(s, call != NULL);
     sharing w = {s, d, find,   context, grove_alloc((size_t)most * sizeof(*w.locals)),
                  0, 0, matrix, gradient};
 
@@ -237,9 +237,9 @@ void solve_add_locals(const grove_node *node, const solve *s, solve_domain *d, i
         solve_columns_begin(&w.locals[i].columns, s);
     for (; w.first < items && !grove_interrupted(); w.first += most) {
         w.count = items - w.first < most ? items - w.first : most;
-        if (node) {
-            grove_node_parallel(node, w.count, find_locals, &w);
-            grove_node_parallel(node, ROW_GROUPS, scatter_locals, &w);
+        if (call) {
+            grove_call_parallel(call, w.count, find_locals, &w);
+            grove_call_parallel(call, ROW_GROUPS, scatter_locals, &w);
         } else {
             find_locals(&w, 0, w.count);
             scatter_locals(&w, 0, ROW_GROUPS);

@@ -254,7 +254,7 @@ static void compress(void *context, int64_t first, int64_t last)
     }
 }
 
-static int compress_on_host(const grove_node *node, const solve_tile *tile, solve_compressed *c)
+static int compress_on_host(const grove_call *call, const solve_tile *tile, solve_compressed *c)
 {
     compressing w = {.tile = tile, .c = c};
     grove_compression_array data;
@@ -262,7 +262,7 @@ static int compress_on_host(const grove_node *node, const solve_tile *tile, solv
     set_array(tile, &tile->views[SOLVE_DATA], 4, 2, &data);
     c->mask = make_mask(tile, &data);
     w.input = input_of(tile, c);
-    grove_node_parallel(node, c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * blocks_of(c), compress,
+    grove_call_parallel(call, c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * blocks_of(c), compress,
                         &w);
     return w.code;
 }
@@ -292,19 +292,19 @@ static int make_room(const solve_tile *tile, solve_compressed *c)
     return c->sums ? 0 : GROVE_NO_MEMORY;
 }
 
-int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c)
+int solve_compress(const grove_call *call, const solve_tile *tile, solve_compressed *c)
 {
     solve_find_all_stretches(tile, c);
     int code = make_room(tile, c);
     if (code)
         return code;
-    code = solve_compress_on_device(node, tile, c);
+    code = solve_compress_on_device(call, tile, c);
     if (code != GROVE_MISSING)
         return code;
     code = 0;
     for (int k = 0; k < tile->count && !code; k++)
-        code = solve_tile_fetch(node, tile, k);
-    return code ? code : compress_on_host(node, tile, c);
+        code = solve_tile_fetch(call, tile, k);
+    return code ? code : compress_on_host(call, tile, c);
 }
 
 int solve_compress_begin(const solve_tile *tile, const solve_domain *domains, int64_t count,
@@ -320,10 +320,10 @@ int solve_compress_begin(const solve_tile *tile, const solve_domain *domains, in
     return make_room(tile, c);
 }
 
-int solve_compress_part(const grove_node *node, const solve_tile *tile, solve_compressed *c)
+int solve_compress_part(const grove_call *call, const solve_tile *tile, solve_compressed *c)
 {
     solve_compressed part = {0};
-    int code = solve_compress(node, tile, &part);
+    int code = solve_compress(call, tile, &part);
     int64_t t = part.first[SOLVE_TIME], f = part.first[SOLVE_FREQ];
 
     for (int64_t i = t; i < t + part.count[SOLVE_TIME] && !code; i++)

@@ -157,7 +157,7 @@ static void find_runs(adding *w, int cut)
     w->run[cut][w->runs[cut]] = range[1];
 }
 
-void solve_compressed_normal(const grove_node *node, const solve_tile *tile,
+void solve_compressed_normal(const grove_call *call, const solve_tile *tile,
                              const solve_compressed *c, solve_domain *d, double *matrix,
                              double *gradient)
 {
@@ -167,7 +167,7 @@ void solve_compressed_normal(const grove_node *node, const solve_tile *tile,
     d->sums.has_change = d->best != NULL;
     for (int cut = 0; cut < SOLVE_CUTS; cut++)
         find_runs(&w, cut);
-    solve_add_locals(node, tile->solve, d, w.runs[SOLVE_TIME] * w.runs[SOLVE_FREQ] * c->baselines,
+    solve_add_locals(call, tile->solve, d, w.runs[SOLVE_TIME] * w.runs[SOLVE_FREQ] * c->baselines,
                      find_items, &w, matrix, gradient);
     free(w.run[SOLVE_TIME]);
     free(w.run[SOLVE_FREQ]);

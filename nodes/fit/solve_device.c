@@ -151,7 +151,7 @@ static int add_sums(const grove_call *call, void *context)
     return grove_call_launch(call, &fit_sums, &args, true);
 }
 
-int solve_compress_on_device(const grove_node *node, const solve_tile *tile, solve_compressed *c)
+int solve_compress_on_device(const grove_call *call, const solve_tile *tile, solve_compressed *c)
 {
     const solve *s = tile->solve;
     summing w = {tile, c};
@@ -174,7 +174,7 @@ int solve_compress_on_device(const grove_node *node, const solve_tile *tile, sol
         what.inputs[GROVE_FIT_MODELS + 2 * g] = s->groups[g].middle;
         what.inputs[GROVE_FIT_MODELS + 2 * g + 1] = ~s->groups[g].middle;
     }
-    return grove_node_compute(node, &what);
+    return grove_call_compute(call, &what);
 }
 
 /* ---- normal equations ---- */
@@ -228,7 +228,7 @@ uint64_t solve_find_normal(solve_tile *tile, grove_computation *to)
 }
 
 /* GROVE_MISSING: it has to be done on the host. */
-static int make_normal(const grove_node *node, solve_tile *tile)
+static int make_normal(const grove_call *call, solve_tile *tile)
 {
     grove_computation what;
     uint64_t bytes = solve_find_normal(tile, &what);
@@ -240,23 +240,23 @@ static int make_normal(const grove_node *node, solve_tile *tile)
     what.context = tile;
     what.result = tile->local.sums;
     what.bytes = bytes;
-    int code = grove_node_compute(node, &what);
+    int code = grove_call_compute(call, &what);
     if (code)
         solve_compressed_end(&tile->local);
     return code;
 }
 
-int solve_fetch(const grove_node *node, solve_tile *tile)
+int solve_fetch(const grove_call *call, solve_tile *tile)
 {
     const solve *s = tile->solve;
     bool there = s->on_devices && !s->group_count && !solve_divides_stretches(tile);
-    int code = there ? make_normal(node, tile) : GROVE_MISSING;
+    int code = there ? make_normal(call, tile) : GROVE_MISSING;
 
     if (code != GROVE_MISSING)
         return code;
     code = 0;
     for (int k = 0; k < tile->count && !code; k++)
         if (!s->on_devices || !s->group_count || !solve_is_summed(s, k))
-            code = solve_tile_fetch(node, tile, k);
+            code = solve_tile_fetch(call, tile, k);
     return code;
 }

@@ -58,8 +58,8 @@ void solve_take_result(const solve *s, solve_domain *d, grove_parm_run *const *p
         d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
 }
 
-/* `node` NULL: on this thread. */
-static void add_normal(const grove_node *node, const solve_evaluation *e, solve_domain *d)
+/* `call` NULL: on this thread. */
+static void add_normal(const grove_call *call, const solve_evaluation *e, solve_domain *d)
 {
     double *matrix = grove_least_squares_matrix(d->fit),
            *gradient = grove_least_squares_gradient(d->fit);
@@ -71,9 +71,9 @@ static void add_normal(const grove_node *node, const solve_evaluation *e, solve_
     if (e->compressed->sums) {
         if (!grove_least_squares_iterations(d->fit))
             solve_count_all(e->tile, d);
-        solve_compressed_normal(node, e->tile, e->compressed, d, matrix, gradient);
+        solve_compressed_normal(call, e->tile, e->compressed, d, matrix, gradient);
     } else {
-        solve_normal(node, e->tile, d, matrix, gradient);
+        solve_normal(call, e->tile, d, matrix, gradient);
     }
 }
 
@@ -307,22 +307,22 @@ static int64_t sort_out(const solve_evaluation *e, int64_t count)
     return others;
 }
 
-void solve_evaluate(const grove_node *node, solve_evaluation *e, int64_t count)
+void solve_evaluate(const grove_call *call, solve_evaluation *e, int64_t count)
 {
     int64_t others = sort_out(e, count);
 
     if (others < count)
-        grove_node_parallel(node, count, reweigh_domains, e);
+        grove_call_parallel(call, count, reweigh_domains, e);
     const bool whole = e->tile->begins && e->tile->ends;
     count = whole ? sort_out(e, count) : others; /* in a part, to be weighed was all */
     if (e->code || !count)
         return;
     if (!solve_is_shared(e->solve, count, items_of(e, e->active[0]))) {
-        grove_node_parallel(node, count, evaluate_domains, e);
+        grove_call_parallel(call, count, evaluate_domains, e);
         return;
     }
     for (int64_t i = 0; i < count; i++)
-        add_normal(node, e, e->active[i]);
+        add_normal(call, e, e->active[i]);
     if (e->tile->ends)
-        grove_node_parallel(node, count, judge_domains, e);
+        grove_call_parallel(call, count, judge_domains, e);
 }

@@ -252,7 +252,7 @@ static void look_at_domains(void *context, int64_t first, int64_t last)
 }
 
 /* Looks at the data of all domains, or of domains that have ended without a solution of all. */
-static int look_at(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t number,
+static int look_at(const grove_call *call, solve_tile *tile, solve_domain *domains, int64_t number,
                    bool all, void (*look)(const solve_tile *tile, solve_domain *d))
 {
     const solve *s = tile->solve;
@@ -269,34 +269,34 @@ static int look_at(const grove_node *node, solve_tile *tile, solve_domain *domai
     }
     for (size_t k = 0; chosen && k < sizeof(inputs) / sizeof(inputs[0]) && !code; k++)
         if (inputs[k] >= 0 && inputs[k] < tile->count)
-            code = solve_tile_fetch(node, tile, inputs[k]);
+            code = solve_tile_fetch(call, tile, inputs[k]);
     if (!code)
-        grove_node_parallel(node, chosen, look_at_domains, &w);
+        grove_call_parallel(call, chosen, look_at_domains, &w);
     free(w.domains);
     return code;
 }
 
-int solve_count_lost(const grove_node *node, solve_tile *tile, solve_domain *domains,
+int solve_count_lost(const grove_call *call, solve_tile *tile, solve_domain *domains,
                      int64_t number)
 {
-    return tile->begins && tile->ends ? look_at(node, tile, domains, number, false, count_data) : 0;
+    return tile->begins && tile->ends ? look_at(call, tile, domains, number, false, count_data) : 0;
 }
 
-int solve_count_part(const grove_node *node, solve_tile *tile, solve_domain *domains,
+int solve_count_part(const grove_call *call, solve_tile *tile, solve_domain *domains,
                      int64_t number, bool *counted)
 {
     bool whole = tile->begins && tile->ends, done = *counted;
 
     *counted = done || tile->ends;
-    return whole || done ? 0 : look_at(node, tile, domains, number, true, count_data);
+    return whole || done ? 0 : look_at(call, tile, domains, number, true, count_data);
 }
 
-int solve_hear(const grove_node *node, solve_tile *tile, solve_domain *domains, int64_t number,
+int solve_hear(const grove_call *call, solve_tile *tile, solve_domain *domains, int64_t number,
                bool *heard)
 {
     const solve *s = tile->solve;
     bool wanted = !*heard && s->products && tile->baseline >= 0;
 
     *heard = *heard || tile->ends;
-    return wanted ? look_at(node, tile, domains, number, true, hear) : 0;
+    return wanted ? look_at(call, tile, domains, number, true, hear) : 0;
 }

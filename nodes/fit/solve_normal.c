@@ -59,9 +59,9 @@ void solve_tile_begin(solve_tile *tile, const solve *s, const grove_array *const
         set_view(&tile->views[k], tile, inputs[k]);
 }
 
-int solve_tile_fetch(const grove_node *node, const solve_tile *tile, int k)
+int solve_tile_fetch(const grove_call *call, const solve_tile *tile, int k)
 {
-    int code = grove_node_fetch(node, k);
+    int code = grove_call_fetch_input(call, k);
 
     set_view(&tile->views[k], tile, tile->inputs[k]);
     return code;
@@ -252,7 +252,7 @@ static void take_items(void *context, int64_t first, int64_t last, solve_local *
     }
 }
 
-void solve_normal(const grove_node *node, const solve_tile *tile, solve_domain *d, double *matrix,
+void solve_normal(const grove_call *call, const solve_tile *tile, solve_domain *d, double *matrix,
                   double *gradient)
 {
     adding w = {tile, d};
@@ -263,6 +263,6 @@ void solve_normal(const grove_node *node, const solve_tile *tile, solve_domain *
         solve_tile_stretches(tile, d, SOLVE_FREQ, f);
         items = tile->rows * (t[1] - t[0]) * (f[1] - f[0]);
     }
-    solve_add_locals(node, tile->solve, d, items, tile->local.sums ? take_items : find_items, &w,
+    solve_add_locals(call, tile->solve, d, items, tile->local.sums ? take_items : find_items, &w,
                      matrix, gradient);
 }

@@ -152,7 +152,7 @@ void solve_output_take_back(solve_output *out, grove_parm_run *const *runs)
 
 /* Finds existing solutions of the cycle that begins, and reports them; returns the number of
  * domains. */
-static int64_t find_solutions(solve_output *out, const grove_node *node)
+static int64_t find_solutions(solve_output *out, const grove_call *call)
 {
     const solve *s = out->solve;
     int64_t found = solve_checkpoint_find(&out->checkpoint, ++out->cycle),
@@ -160,29 +160,29 @@ static int64_t find_solutions(solve_output *out, const grove_node *node)
 
     if (found)
         grove_log(GROVE_LOG_NOTE, "%s: %lld of %lld solution domains are taken from %s.checkpoint",
-                  grove_node_name(node), (long long)found, (long long)domains, out->place);
-    else if (out->cycle == 1 && grove_node_resumes(node))
+                  grove_node_name(call->node), (long long)found, (long long)domains, out->place);
+    else if (out->cycle == 1 && grove_call_resumes(call))
         grove_log(GROVE_LOG_NOTE,
                   "%s: there is nothing to resume, no %s.checkpoint with solutions; the fit begins "
                   "from the start",
-                  grove_node_name(node), out->place);
+                  grove_node_name(call->node), out->place);
     return found;
 }
 
-static int open_checkpoint(solve_output *out, const grove_node *node, grove_error *error)
+static int open_checkpoint(solve_output *out, const grove_call *call, grove_error *error)
 {
-    char *path = grove_format("%s.checkpoint", out->place), *run = grove_node_run_key(node);
-    char *key = grove_format("the fit: %s\n%s", grove_node_name(node), run);
+    char *path = grove_format("%s.checkpoint", out->place), *run = grove_call_run_key(call);
+    char *key = grove_format("the fit: %s\n%s", grove_node_name(call->node), run);
 
-    grove_checkpoint_use use = grove_node_resumes(node)             ? GROVE_CHECKPOINT_RESUME
-                               : grove_node_bool(node, "overwrite") ? GROVE_CHECKPOINT_REPLACE
-                                                                    : GROVE_CHECKPOINT_KEEP;
+    grove_checkpoint_use use = grove_call_resumes(call)                   ? GROVE_CHECKPOINT_RESUME
+                               : grove_node_bool(call->node, "overwrite") ? GROVE_CHECKPOINT_REPLACE
+                                                                          : GROVE_CHECKPOINT_KEEP;
     out->checkpoint.file = grove_checkpoint_open(path, key, use, error);
     int64_t lost = out->checkpoint.file ? grove_checkpoint_dropped(out->checkpoint.file) : 0;
     if (lost)
         grove_log(GROVE_LOG_NOTE,
                   "%s: %lld solution domains in %s, of another run that did not end, are discarded",
-                  grove_node_name(node), (long long)lost, path);
+                  grove_node_name(call->node), (long long)lost, path);
     free(key);
     free(run);
     free(path);
@@ -212,14 +212,14 @@ int solve_output_keep(solve_output *out, const grove_node *node, const solve_dom
 
 /* ---- the phases of a run ---- */
 
-static void end_run(const grove_node *node)
+static void end_run(const grove_call *call)
 {
     grove_log(
         GROVE_LOG_NOTE,
         "%s: the run to resume had ended: %s, and the sets that it wrote, are complete; nothing "
         "is left to do",
-        grove_node_name(node), grove_node_text(node, "to"));
-    grove_node_end_run(node);
+        grove_node_name(call->node), grove_node_text(call->node, "to"));
+    grove_call_end_run(call);
 }
 
 /* Whether a table that is there is replaced: also a table of an earlier cycle, of this run or of
@@ -248,25 +248,25 @@ static int check_path(const solve_output *out, const grove_node *node, grove_err
 }
 
 /* Cycles of a run share a checkpoint. */
-int solve_output_begin(solve_output *out, const grove_node *node)
+int solve_output_begin(solve_output *out, const grove_call *call)
 {
-    if (!grove_node_given(node, "to"))
+    if (!grove_node_given(call->node, "to"))
         return 0;
     grove_error *error = grove_error_new();
     if (!out->place)
-        grove_output_look(grove_node_text(node, "to"), &out->place, NULL);
-    int code = out->cycle ? 0 : open_checkpoint(out, node, error);
+        grove_output_look(grove_node_text(call->node, "to"), &out->place, NULL);
+    int code = out->cycle ? 0 : open_checkpoint(out, call, error);
     bool ended = !code && grove_checkpoint_has_ended(out->checkpoint.file);
-    out->found = code || ended ? 0 : find_solutions(out, node);
+    out->found = code || ended ? 0 : find_solutions(out, call);
     out->ends_well = ended;
     out->work = NULL;
     if (!code && !ended)
-        code = check_path(out, node, error);
+        code = check_path(out, call->node, error);
     if (code)
-        return report_output(node, error);
+        return report_output(call->node, error);
     grove_error_free(error);
     if (ended)
-        end_run(node);
+        end_run(call);
     return 0;
 }
 
@@ -305,7 +305,7 @@ static int send_table(const char *path, const char *bytes, size_t length, grove_
 }
 
 /* A file is put in place with the sets that the run writes; a stream gets it now. */
-static int write_table(solve_output *out, const grove_node *node, const char *bytes, size_t length)
+static int write_table(solve_output *out, const grove_call *call, const char *bytes, size_t length)
 {
     const char *path = out->place;
     grove_record *record = grove_record_current();
@@ -313,7 +313,7 @@ static int write_table(solve_output *out, const grove_node *node, const char *by
 
     if (grove_output_look(path, NULL, NULL) == GROVE_OUTPUT_STREAM) {
         if (send_table(path, bytes, length, error))
-            return report_output(node, error);
+            return report_output(call->node, error);
         grove_error_free(error);
         return 0;
     }
@@ -327,17 +327,17 @@ static int write_table(solve_output *out, const grove_node *node, const char *by
     if (!code && write_all(prepared, bytes, length))
         code = grove_fail(error, GROVE_IO, "%s: cannot write: %s", path, strerror(errno));
     if (!code) {
-        bool replaces = is_replaced(out, node);
+        bool replaces = is_replaced(out, call->node);
         code =
             grove_checkpoint_complete(out->checkpoint.file, out->cycle,
-                                      out->cycle == grove_node_run_cycles(node), prepared, error);
+                                      out->cycle == grove_call_run_cycles(call), prepared, error);
         grove_record_add_path(record, out->work, path, replaces);
     }
     free(prepared);
     free(prefix);
     free(folder);
     if (code)
-        return report_output(node, error);
+        return report_output(call->node, error);
     grove_error_free(error);
     return 0;
 }
@@ -348,14 +348,14 @@ void solve_output_discard(solve_output *out)
     out->checkpoint.kept = out->found = 0;
 }
 
-int solve_output_prepare(solve_output *out, const grove_node *node, grove_parm_run *const *runs)
+int solve_output_prepare(solve_output *out, const grove_call *call, grove_parm_run *const *runs)
 {
     size_t length = 0;
 
-    if (!grove_node_given(node, "to"))
+    if (!grove_node_given(call->node, "to"))
         return 0;
-    char *bytes = solve_table_bytes(node, out->solve, runs, &out->results, &length);
-    int code = bytes ? write_table(out, node, bytes, length) : GROVE_NO_MEMORY;
+    char *bytes = solve_table_bytes(call->node, out->solve, runs, &out->results, &length);
+    int code = bytes ? write_table(out, call, bytes, length) : GROVE_NO_MEMORY;
     free(bytes);
     return code;
 }

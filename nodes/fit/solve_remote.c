@@ -236,7 +236,7 @@ static int start_on_device(const grove_call *call, void *context)
     return code;
 }
 
-int solve_remote_begin(const grove_node *node, solve_remote *r, solve_tile *tile,
+int solve_remote_begin(const grove_call *call, solve_remote *r, solve_tile *tile,
                        const solve_evaluation *e, int64_t count)
 {
     starting w = {.r = r, .tile = tile, .e = e, .count = count};
@@ -262,7 +262,7 @@ int solve_remote_begin(const grove_node *node, solve_remote *r, solve_tile *tile
     }
     if (!r->unknowns)
         return 0;
-    int code = grove_node_compute(node, &what);
+    int code = grove_call_compute(call, &what);
     for (int64_t k = 0; k < count; k++)
         e->active[k]->remote = !code && !w.unsuitable;
     return code == GROVE_MISSING ? 0 : code;

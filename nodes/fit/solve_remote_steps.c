@@ -216,12 +216,12 @@ static int64_t count_solving(const evaluation *w)
     return count;
 }
 
-static int compute(const grove_node *node, evaluation *w, grove_computation *what, int64_t doubles)
+static int compute(const grove_call *call, evaluation *w, grove_computation *what, int64_t doubles)
 {
     what->context = w;
     what->result = w->result;
     what->bytes = (uint64_t)doubles * sizeof(double);
-    int code = grove_node_compute(node, what);
+    int code = grove_call_compute(call, what);
     return code ? code : w->lost ? GROVE_MISSING : 0;
 }
 
@@ -301,22 +301,22 @@ static int give_up(evaluation *w)
     return code ? code : GROVE_MISSING;
 }
 
-static int find_steps(const grove_node *node, evaluation *w)
+static int find_steps(const grove_call *call, evaluation *w)
 {
     int64_t solving = count_solving(w);
     int code = 0;
 
     while (solving && !code && !w->e->code) {
         grove_computation what = {.compute = make_steps};
-        code = compute(node, w, &what, solving * step_size(w));
+        code = compute(call, w, &what, solving * step_size(w));
         if (!code)
-            grove_node_parallel(node, w->count, take_steps, w);
+            grove_call_parallel(call, w->count, take_steps, w);
         solving = count_solving(w);
     }
     return code;
 }
 
-static int find_results(const grove_node *node, evaluation *w)
+static int find_results(const grove_call *call, evaluation *w)
 {
     grove_computation what = {.compute = fetch_matrices};
     bool any = false;
@@ -325,13 +325,13 @@ static int find_results(const grove_node *node, evaluation *w)
     for (int64_t k = 0; k < w->count; k++)
         any = any || is_wanted(w->e->solve, w->e->active[k]);
     if (any)
-        code = compute(node, w, &what, 1);
+        code = compute(call, w, &what, 1);
     if (!code && !w->e->code)
-        grove_node_parallel(node, w->count, take_results, w);
+        grove_call_parallel(call, w->count, take_results, w);
     return code;
 }
 
-static int evaluate(const grove_node *node, solve_remote *r, solve_tile *tile, solve_evaluation *e,
+static int evaluate(const grove_call *call, solve_remote *r, solve_tile *tile, solve_evaluation *e,
                     int64_t count)
 {
     evaluation w = {.r = r, .tile = tile, .e = e, .count = count};
@@ -340,27 +340,27 @@ static int evaluate(const grove_node *node, solve_remote *r, solve_tile *tile, s
     w.sums = solve_find_normal(tile, &what);
     w.result = grove_alloc((size_t)(count * grove_point_head(r->unknowns)) * sizeof(double));
     what.compute = make_points;
-    int code = compute(node, &w, &what, count * grove_point_head(r->unknowns));
+    int code = compute(call, &w, &what, count * grove_point_head(r->unknowns));
     if (!code) {
-        grove_node_parallel(node, count, judge, &w);
-        code = find_steps(node, &w);
+        grove_call_parallel(call, count, judge, &w);
+        code = find_steps(call, &w);
     }
-    code = code ? code : find_results(node, &w);
+    code = code ? code : find_results(call, &w);
     free(w.result);
     if (code == GROVE_MISSING)
         return give_up(&w);
     return code ? code : e->code;
 }
 
-int solve_remote_evaluate(const grove_node *node, solve_remote *r, solve_tile *tile,
+int solve_remote_evaluate(const grove_call *call, solve_remote *r, solve_tile *tile,
                           solve_evaluation *e, int64_t count)
 {
-    int code = e->active[0]->remote ? evaluate(node, r, tile, e, count) : GROVE_MISSING;
+    int code = e->active[0]->remote ? evaluate(call, r, tile, e, count) : GROVE_MISSING;
 
     if (code != GROVE_MISSING)
         return code;
-    if (e->solve->remote && (code = solve_fetch(node, tile)))
+    if (e->solve->remote && (code = solve_fetch(call, tile)))
         return code;
-    solve_evaluate(node, e, count);
+    solve_evaluate(call, e, count);
     return e->code;
 }

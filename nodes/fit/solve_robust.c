@@ -355,7 +355,7 @@ static void set_weights(void *context, int64_t first, int64_t last)
             set_domain(e->tile, e->active[i], e->active[i]->weighing);
 }
 
-int solve_weigh_part(const grove_node *node, solve_tile *tile, solve_evaluation *e, int64_t count,
+int solve_weigh_part(const grove_call *call, solve_tile *tile, solve_evaluation *e, int64_t count,
                      bool *again)
 {
     int64_t weighed = 0;
@@ -365,14 +365,14 @@ int solve_weigh_part(const grove_node *node, solve_tile *tile, solve_evaluation 
     int code = weighed ? solve_begin_weights(tile) : 0;
     if (code || !weighed)
         return code;
-    grove_node_parallel(node, count, set_weights, e);
+    grove_call_parallel(call, count, set_weights, e);
     if (e->solve->group_count)
         return 0;
     for (int64_t i = 0; i < count; i++)
         if (is_weighed(e->active[i]))
             solve_put(e->solve, e->active[i], e->parms,
                       grove_least_squares_point(e->active[i]->fit));
-    grove_node_repeat(node);
+    grove_call_repeat(call);
     *again = true;
     return 0;
 }

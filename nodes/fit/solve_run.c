@@ -265,7 +265,7 @@ static void keep_start(const solve_run *run, solve_domain *d)
 
 /* Whether any domain of the batch has to be evaluated. Domains moved by StEFCal have to be
  * evaluated where they are now. */
-static int begin_batch(solve_run *run, const grove_node *node, solve_tile *tile,
+static int begin_batch(solve_run *run, const grove_call *call, solve_tile *tile,
                        solve_evaluation *e, bool *again)
 {
     restore_batch(run);
@@ -281,14 +281,14 @@ static int begin_batch(solve_run *run, const grove_node *node, solve_tile *tile,
     int code = 0;
 
     if (direct && count) {
-        grove_node_parallel(node, count, solve_domains, e);
+        grove_call_parallel(call, count, solve_domains, e);
         code = run->solve->direct ? improve_batch(e, count) : 0;
         count = find_active(run, e->active);
         *again = count > 0;
     }
     code = code ? code : e->code;
     if (!code)
-        code = solve_remote_begin(node, run->remote, tile, e, count);
+        code = solve_remote_begin(call, run->remote, tile, e, count);
     for (int64_t i = 0; i < count && !code; i++)
         code = solve_start_fit(e, e->active[i]);
     return code;
@@ -387,7 +387,7 @@ static void find_part(const solve_run *run, solve_tile *tile)
 }
 
 /* Before the first look at anything of a tile or batch. */
-static void begin(solve_run *run, const grove_node *node, solve_tile *tile)
+static void begin(solve_run *run, const grove_call *call, solve_tile *tile)
 {
     const solve *s = run->solve;
 
@@ -396,11 +396,11 @@ static void begin(solve_run *run, const grove_node *node, solve_tile *tile)
     run->begun = run->counted = run->heard = false;
     run->restored = is_restored(run);
     run->keeps = s->group_count && ((tile->begins && tile->ends) || solve_keeps_sums(s) ||
-                                    grove_node_reads_once(node));
+                                    grove_call_reads_once(call));
 }
 
 /* The sums of a tile. Kept sums are made before the batch is evaluated first. */
-static int compress(solve_run *run, const grove_node *node, const solve_tile *tile, bool begins)
+static int compress(solve_run *run, const grove_call *call, const solve_tile *tile, bool begins)
 {
     bool whole = tile->begins && tile->ends;
     int code = 0;
@@ -408,18 +408,18 @@ static int compress(solve_run *run, const grove_node *node, const solve_tile *ti
     if (!run->solve->group_count || (run->keeps && (run->begun || (whole && !begins))))
         return 0;
     if (whole || !run->keeps)
-        return solve_compress(node, tile, &run->compressed);
+        return solve_compress(call, tile, &run->compressed);
     if (begins)
         code = solve_compress_begin(tile, run->domains, run->count, &run->compressed);
-    return code ? code : solve_compress_part(node, tile, &run->compressed);
+    return code ? code : solve_compress_part(call, tile, &run->compressed);
 }
 
 /* Summed inputs are not needed again. */
-static void leave_out(const solve_run *run, const grove_node *node, int inputs)
+static void leave_out(const solve_run *run, const grove_call *call, int inputs)
 {
     for (int k = 0; k < inputs; k++)
         if (solve_is_summed(run->solve, k) && k != run->solve->uvw)
-            grove_node_leave_out(node, k);
+            grove_call_leave_out(call, k);
 }
 
 /* Robust fits need the data again, for each walk has other weights. */
@@ -430,22 +430,22 @@ static void drop_sums(solve_run *run)
 }
 
 /* The batch begins when all its inputs are known: its sums, if they are kept. */
-static int begin_part(solve_run *run, const grove_node *node, solve_tile *tile, solve_evaluation *e,
+static int begin_part(solve_run *run, const grove_call *call, solve_tile *tile, solve_evaluation *e,
                       bool *again)
 {
     if (run->begun)
         return 0;
     if (run->keeps)
-        grove_node_parallel(node, find_active(run, e->active), look_at_start, e);
+        grove_call_parallel(call, find_active(run, e->active), look_at_start, e);
     if (run->keeps && !tile->ends)
         return 0;
     run->begun = true;
-    int code = begin_batch(run, node, tile, e, again);
+    int code = begin_batch(run, call, tile, e, again);
     if (!code && run->keeps && !tile->begins) {
         if (run->solve->robust)
             drop_sums(run);
         else
-            leave_out(run, node, tile->count);
+            leave_out(run, call, tile->count);
         *again = find_active(run, e->active) > 0;
     }
     return code;
@@ -453,7 +453,7 @@ static int begin_part(solve_run *run, const grove_node *node, solve_tile *tile, 
 
 /* Weights of a robust fit: of a batch in one tile they are kept; of its parts each look finds them;
  * the first look may be for nothing else: `again`. */
-static int weigh(solve_run *run, const grove_node *node, solve_tile *tile, solve_evaluation *e,
+static int weigh(solve_run *run, const grove_call *call, solve_tile *tile, solve_evaluation *e,
                  bool begins, bool *again)
 {
     bool whole = tile->begins && tile->ends;
@@ -462,7 +462,7 @@ static int weigh(solve_run *run, const grove_node *node, solve_tile *tile, solve
     if (whole && begins)
         code = solve_begin_weights(tile);
     else if (!whole && !run->robust)
-        code = solve_weigh_part(node, tile, e, find_active(run, e->active), again);
+        code = solve_weigh_part(call, tile, e, find_active(run, e->active), again);
     if (tile->robust)
         run->robust = tile->robust;
     tile->robust = run->robust;
@@ -480,16 +480,16 @@ static void drop_weights(solve_run *run, solve_evaluation *e)
 }
 
 /* At a tile whose weights are known. */
-static int look(solve_run *run, const grove_node *node, solve_tile *tile, solve_evaluation *e,
+static int look(solve_run *run, const grove_call *call, solve_tile *tile, solve_evaluation *e,
                 bool begins, bool *again)
 {
-    int code = compress(run, node, tile, begins);
+    int code = compress(run, call, tile, begins);
 
     if (!code)
-        code = begin_part(run, node, tile, e, again);
+        code = begin_part(run, call, tile, e, again);
     int64_t count = code || *again || !run->begun ? 0 : find_active(run, e->active);
     if (count) {
-        code = solve_remote_evaluate(node, run->remote, tile, e, count);
+        code = solve_remote_evaluate(call, run->remote, tile, e, count);
         *again = !code && find_active(run, e->active) > 0;
     }
     if (!run->keeps)
@@ -497,100 +497,98 @@ static int look(solve_run *run, const grove_node *node, solve_tile *tile, solve_
     if (run->solve->robust)
         drop_weights(run, e);
     if (!code && tile->ends)
-        note_progress(run, node);
+        note_progress(run, call->node);
     if (!code && tile->ends && !*again)
-        code = solve_count_lost(node, tile, run->domains, run->count);
+        code = solve_count_lost(call, tile, run->domains, run->count);
     if (!code && tile->ends && !*again)
-        code = advance(run, node, again);
+        code = advance(run, call->node, again);
     *again = *again || !tile->ends;
     return code;
 }
 
-static int drive(solve_run *run, const grove_node *node, solve_tile *tile, bool *again)
+static int drive(solve_run *run, const grove_call *call, solve_tile *tile, bool *again)
 {
     bool begins = !run->count;
 
     if (begins)
-        begin(run, node, tile);
+        begin(run, call, tile);
     find_part(run, tile);
     tile->keeps = run->keeps;
     if (run->restored)
-        return tile->ends ? restore_tile(run, node) : 0;
+        return tile->ends ? restore_tile(run, call->node) : 0;
     solve_evaluation e = {run->solve,
                           run->parms,
                           tile,
                           &run->compressed,
                           grove_alloc(((size_t)run->count + 1) * sizeof(*e.active)),
                           0};
-    int code = run->solve->remote ? 0 : solve_fetch(node, tile);
+    int code = run->solve->remote ? 0 : solve_fetch(call, tile);
     if (!code)
-        code = solve_count_part(node, tile, run->domains, run->count, &run->counted);
+        code = solve_count_part(call, tile, run->domains, run->count, &run->counted);
     if (!code)
-        code = solve_hear(node, tile, run->domains, run->count, &run->heard);
+        code = solve_hear(call, tile, run->domains, run->count, &run->heard);
     if (!code && run->solve->robust)
-        code = weigh(run, node, tile, &e, begins, again);
+        code = weigh(run, call, tile, &e, begins, again);
     if (!code && !*again)
-        code = look(run, node, tile, &e, begins, again);
+        code = look(run, call, tile, &e, begins, again);
     free(e.active);
     return code;
 }
 
-static void find_parms(solve_run *run, const grove_node *node)
+static void find_parms(solve_run *run, const grove_call *call)
 {
     for (int i = 0; i < run->solve->parm_count; i++)
-        run->parms[i] = grove_node_parm_run(node, run->solve->parms[i].leaf);
+        run->parms[i] = grove_call_parm_run(call, run->solve->parms[i].leaf);
 }
 
-int solve_drive(const grove_node *node, void *of_run, const grove_array *const *inputs, int count,
-                bool *again)
+int solve_drive(const grove_call *call, const grove_array *const *inputs, int count, bool *again)
 {
-    solve_run *run = of_run;
+    solve_run *run = call->run;
     solve_tile tile;
 
-    find_parms(run, node);
+    find_parms(run, call);
     solve_output_take_back(run->output, run->parms);
     solve_tile_begin(&tile, run->solve, inputs, count);
-    int code = drive(run, node, &tile, again);
+    int code = drive(run, call, &tile, again);
     solve_tile_end(&tile);
     if (!code && !*again) /* for later actions in this tile */
         solve_output_drop_unsolved(run->output, run->parms);
     return code == GROVE_NO_MEMORY
-               ? grove_node_fail(node, code, "there is no memory for the normal equations")
+               ? grove_node_fail(call->node, code, "there is no memory for the normal equations")
                : code;
 }
 
-int solve_prepare(const grove_node *node, void *of_run)
+int solve_prepare(const grove_call *call)
 {
-    solve_run *run = of_run;
-    int code = solve_summary_tell(&run->summary, node);
+    solve_run *run = call->run;
+    int code = solve_summary_tell(&run->summary, call->node);
 
     solve_summary_end(&run->summary); /* a run may have several cycles */
     if (code)
         solve_output_discard(run->output);
-    find_parms(run, node);
+    find_parms(run, call);
     solve_output_take_back(run->output, run->parms);
-    code = code ? code : solve_output_prepare(run->output, node, run->parms);
+    code = code ? code : solve_output_prepare(run->output, call, run->parms);
     solve_output_drop_all_unsolved(run->output, run->parms);
     return code;
 }
 
-int solve_begin(const grove_node *node, void *of_run)
+int solve_begin(const grove_call *call)
 {
-    solve_run *run = of_run;
+    solve_run *run = call->run;
 
-    find_parms(run, node);
+    find_parms(run, call);
     solve_output_take_back(run->output, run->parms);
-    return solve_output_begin(run->output, node);
+    return solve_output_begin(run->output, call);
 }
 
-int solve_commit(const grove_node *node, void *run)
+int solve_commit(const grove_call *call)
 {
-    (void)node;
-    solve_output_commit(((solve_run *)run)->output);
+    solve_output_commit(((solve_run *)call->run)->output);
     return 0;
 }
 
-void solve_abort(const grove_node *node, void *run)
+void solve_abort(const grove_call *call)
 {
-    solve_output_abort(((solve_run *)run)->output, node);
+    solve_output_abort(((solve_run *)call->run)->output, call->node);
 }

@@ -33,7 +33,7 @@ typedef struct solve_output solve_output;
 solve_output *solve_output_new(const solve *s);
 /* Removes the checkpoint, if all cycles have ended well. */
 void solve_output_free(solve_output *out);
-int solve_output_begin(solve_output *out, const grove_node *node);
+int solve_output_begin(solve_output *out, const grove_call *call);
 /* A domain is done. */
 void solve_output_add(solve_output *out, const solve_domain *d);
 /* Whether the checkpoint of a run before has the domain; puts its solution into the coefficients,
@@ -51,7 +51,7 @@ void solve_output_drop_all_unsolved(solve_output *out, grove_parm_run *const *ru
 void solve_output_take_back(solve_output *out, grove_parm_run *const *runs);
 /* The run fails, and would again: nothing of it is of use. */
 void solve_output_discard(solve_output *out);
-int solve_output_prepare(solve_output *out, const grove_node *node, grove_parm_run *const *runs);
+int solve_output_prepare(solve_output *out, const grove_call *call, grove_parm_run *const *runs);
 void solve_output_commit(solve_output *out);
 void solve_output_abort(solve_output *out, const grove_node *node);
 

@@ -156,11 +156,10 @@ static void stop(const grove_node *node, void *run)
     free(w);
 }
 
-static void abort_run(const grove_node *node, void *run)
+static void abort_run(const grove_call *call)
 {
-    writing *w = run;
+    writing *w = call->run;
 
-    (void)node;
     grove_file_discard(w->file);
     free(w->image.pixels);
     w->file = NULL;
@@ -180,9 +179,10 @@ static int reserve_header(writing *w, grove_error *error)
     return header ? 0 : grove_error_code(error);
 }
 
-static int begin(const grove_node *node, void *run)
+static int begin(const grove_call *call)
 {
-    writing *w = run;
+    const grove_node *node = call->node;
+    writing *w = call->run;
     grove_error *error = grove_error_new();
     int code = 0;
 
@@ -274,10 +274,10 @@ static void take_beam(writing *w, const grove_array *beam)
                       w->beams ? w->image.beams + 3 * (first + k) : w->image.beam);
 }
 
-static int write_block(const grove_node *node, void *run, const grove_array *const *arrays,
-                       int count)
+static int write_block(const grove_call *call, const grove_array *const *arrays, int count)
 {
-    writing *w = run;
+    const grove_node *node = call->node;
+    writing *w = call->run;
     const grove_array *array = arrays[0];
     image_block block;
     int code = w->begun ? 0 : first_block(node, w, array);
@@ -326,9 +326,10 @@ static int finish_fits(writing *w, grove_error *error)
 }
 
 /* The file is put in place with all else that the run writes. */
-static int prepare(const grove_node *node, void *run)
+static int prepare(const grove_call *call)
 {
-    writing *w = run;
+    const grove_node *node = call->node;
+    writing *w = call->run;
     grove_error *error = grove_error_new();
     const char *name = w->image.object ? w->image.object : grove_node_input_name(node, 0);
     const grove_plot *plot =

@@ -407,12 +407,12 @@ static double number_at(const model *m, int64_t plane, int64_t column, int64_t r
                                                 place_in_file(image, 0, column));
 }
 
-static int read_member(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_member(const grove_call *call, const char *member, grove_array *out)
 {
-    const model *m = grove_node_user(node);
+    const model *m = grove_node_user(call->node);
     int of[GROVE_MAX_AXES];
 
-    (void)run, (void)member;
+    (void)member;
     for (int d = 0; d < out->axes; d++)
         of[d] = !strcmp(out->range[d].axis->name, "l")   ? 0
                 : !strcmp(out->range[d].axis->name, "m") ? 1

@@ -103,12 +103,12 @@ static void find_direction(const raster *r, double l, double m, double radec[2])
     radec[1] = atan2(m * cosine + n * sine, hypot(l, to_centre));
 }
 
-static int read_member(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_member(const grove_call *call, const char *member, grove_array *out)
 {
-    const raster *r = grove_node_user(node);
+    const raster *r = grove_node_user(call->node);
     double *to = out->data;
 
-    (void)run, (void)member;
+    (void)member;
     for (int64_t i = 0; i < out->cells; i++) {
         double cosine[2];
         int64_t rest = i;

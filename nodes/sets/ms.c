@@ -286,12 +286,6 @@ static int describe(grove_node *node, ms_state *state)
     return code ? code : add_data_members(node, state->ms, state->shape);
 }
 
-static void share(void *node, int64_t count, void (*fn)(void *user, int64_t first, int64_t last),
-                  void *user)
-{
-    grove_node_parallel(node, count, fn, user);
-}
-
 static int open_set(grove_node *node)
 {
     ms_state *state = grove_alloc(sizeof(*state));
@@ -313,7 +307,6 @@ static int open_set(grove_node *node)
     if (code)
         return code;
     grove_node_set_memory(node, grove_ms_bytes(state->ms));
-    grove_ms_set_parallel(state->ms, share, node);
     return describe(node, state);
 }
 
@@ -531,13 +524,20 @@ static int read_column(const grove_node *node, ms_state *state, const char *memb
     return code;
 }
 
-static int read_member(const grove_node *node, void *run, const char *member, grove_array *out)
+static void share(void *call, int64_t count, void (*fn)(void *user, int64_t first, int64_t last),
+                  void *user)
 {
+    grove_call_parallel(*(const grove_call **)call, count, fn, user);
+}
+
+static int read_member(const grove_call *call, const char *member, grove_array *out)
+{
+    const grove_node *node = call->node;
     ms_state *state = grove_node_user(node);
     grove_error *error = grove_error_new();
     int code;
 
-    (void)run;
+    grove_ms_set_parallel(state->ms, share, &call); /* reads of sets come one at a time */
     if (!strcmp(member, "data"))
         code = read_data(node, state, grove_node_text(node, "column"), out, error);
     else if (!strncmp(member, "column(", 7))
@@ -552,6 +552,7 @@ static int read_member(const grove_node *node, void *run, const char *member, gr
         code = read_station_uvw(state, out, error);
     else
         code = grove_observation_read(node, state->observation, member, out);
+    grove_ms_set_parallel(state->ms, NULL, NULL);
     if (code && grove_error_count(error))
         grove_node_fail(node, code, "%s", grove_error_message(error, 0));
     grove_error_free(error);

@@ -211,11 +211,10 @@ static void stop(const grove_node *node, void *of)
     free(run);
 }
 
-static void abort_run(const grove_node *node, void *of)
+static void abort_run(const grove_call *call)
 {
-    sink_run *run = of;
+    sink_run *run = call->run;
 
-    (void)node;
     if (run->ms)
         grove_ms_abort(run->ms);
     if (run->from)
@@ -223,10 +222,11 @@ static void abort_run(const grove_node *node, void *of)
     run->ms = run->from = NULL;
 }
 
-static int begin(const grove_node *node, void *of)
+static int begin(const grove_call *call)
 {
+    const grove_node *node = call->node;
     const sink_state *sink = grove_node_user(node);
-    sink_run *run = of;
+    sink_run *run = call->run;
     int shape = grove_node_input_form(node, SINK_VISIBILITIES)->shape;
 
     free(run->data);
@@ -246,7 +246,7 @@ static int begin(const grove_node *node, void *of)
                        sink->path);
     }
     if (code) {
-        abort_run(node, run);
+        abort_run(call);
         return fail_with(node, code, error);
     }
     grove_error_free(error);
@@ -483,11 +483,12 @@ static int find_missing(sink_run *run, const grove_ms_block *block, grove_error 
                         : grove_fail(error, GROVE_NO_MEMORY, "no memory for a list of rows");
 }
 
-static int write(const grove_node *node, void *of, const grove_array *const *arrays, int count)
+static int write(const grove_call *call, const grove_array *const *arrays, int count)
 {
+    const grove_node *node = call->node;
     const sink_state *sink = grove_node_user(node);
     const grove_array *array = arrays[SINK_VISIBILITIES];
-    sink_run *run = of;
+    sink_run *run = call->run;
     grove_range t = range_of(array, sink->time), b = range_of(array, sink->baseline);
     grove_range f = range_of(array, sink->freq);
     grove_ms_block block = {t.first, t.count, b.first, b.count, f.first, f.count};
@@ -525,9 +526,10 @@ static void warn(const grove_node *node, const sink_run *run)
         grove_node_warn(node, "all numbers are zero or flagged");
 }
 
-static int prepare(const grove_node *node, void *of)
+static int prepare(const grove_call *call)
 {
-    sink_run *run = of;
+    const grove_node *node = call->node;
+    sink_run *run = call->run;
 
     if (run->ms)
         warn(node, run);
@@ -540,9 +542,9 @@ static int prepare(const grove_node *node, void *of)
     return 0;
 }
 
-static int commit(const grove_node *node, void *of)
+static int commit(const grove_call *call)
 {
-    sink_run *run = of;
+    sink_run *run = call->run;
     grove_error *error = grove_error_new();
     int code = run->ms ? grove_ms_finish(run->ms, error) : 0;
 
@@ -550,7 +552,7 @@ static int commit(const grove_node *node, void *of)
         grove_ms_close(run->from);
     run->ms = run->from = NULL;
     if (code)
-        return fail_with(node, code, error);
+        return fail_with(call->node, code, error);
     grove_error_free(error);
     return 0;
 }

@@ -244,8 +244,9 @@ static void free_patches(grove_node *node)
 }
 
 /* The member patch(NAME). */
-static int read_patch(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_patch(const grove_call *call, const char *member, grove_array *out)
 {
+    const grove_node *node = call->node;
     const grove_axis *patch = grove_node_axis(node, "patch");
     const double *number = grove_node_member_data(node, "patch");
     const bool *is_patch = grove_node_user(node);
@@ -254,7 +255,6 @@ static int read_patch(const grove_node *node, void *run, const char *member, gro
     int64_t which = 0;
     double *to = out->data;
 
-    (void)run;
     while (!is_patch[which] || strlen(patch->labels[which]) != length ||
            memcmp(patch->labels[which], name, length) != 0)
         which++;

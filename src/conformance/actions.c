@@ -203,14 +203,12 @@ void grove_conformance_actions(grove_conformance *c)
 /* ---- failed runs ---- */
 
 /* A class that fails at the second tile along time. */
-static int write_failure(const grove_node *node, void *run, const grove_array *const *inputs,
-                         int count)
+static int write_failure(const grove_call *call, const grove_array *const *inputs, int count)
 {
-    (void)run;
     (void)count;
     if (inputs[0]->axes && !inputs[0]->range[0].first)
         return 0;
-    return grove_node_fail(node, GROVE_INVALID, "fails on purpose");
+    return grove_node_fail(call->node, GROVE_INVALID, "fails on purpose");
 }
 
 static const grove_input failure_inputs[] = {

@@ -63,7 +63,8 @@ static bool read_block(grove_conformance *c, const leaf_run *leaf, const grove_m
     block->data = guarded((size_t)block->cells * bytes);
     if (member->form.flags)
         block->flags = guarded((size_t)block->cells);
-    int code = c->class_->data->read(leaf->node, leaf->run, member->name, block);
+    const grove_call call = {.node = leaf->node, .run = leaf->run};
+    int code = c->class_->data->read(&call, member->name, block);
     if (!grove_conformance_done(c, code, member->name))
         return false;
     if (is_intact(block->data, (size_t)block->cells * bytes) &&

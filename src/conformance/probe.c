@@ -50,13 +50,14 @@ static int open_probe(grove_node *node)
     return code;
 }
 
-static int read_probe(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_probe(const grove_call *call, const char *member, grove_array *out)
 {
+    const grove_node *node = call->node;
     bool weight = !strcmp(member, "weight");
     float *to = out->data;
 
     if (!weight && strcmp(member, "data") != 0)
-        return observe_of(node)->data->read(node, run, member, out);
+        return observe_of(node)->data->read(call, member, out);
     for (int64_t i = 0; i < out->cells; i++) {
         int64_t at[3], rest = i;
         for (int d = 2; d >= 0; d--) {
@@ -94,10 +95,11 @@ static int open_parm(grove_node *node)
     return parm_of(node)->open(node);
 }
 
-static int read_parm(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_parm(const grove_call *call, const char *member, grove_array *out)
 {
+    const grove_node *node = call->node;
     const char *name = grove_node_property(node, "name");
-    int parts = out->form->complex_ ? 2 : 1, code = parm_of(node)->read(node, run, member, out);
+    int parts = out->form->complex_ ? 2 : 1, code = parm_of(node)->read(call, member, out);
     bool meant = grove_equal(changes.parm, name) && grove_equal(changes.member, member);
     uint64_t seed = (uint64_t)(name[0] * 256 + member[0]);
     double *to = out->data;

@@ -156,7 +156,7 @@ bool grove_node_find_missing(const grove_node *obs, int64_t first, int64_t times
                        .elements = 1,
                        .form = &m->form};
     out.data = grove_alloc((size_t)cells * sizeof(double));
-    const int code = obs->class_->data->read(obs, NULL, m->name, &out);
+    const int code = obs->class_->data->read(&(grove_call){.node = obs}, m->name, &out);
     free(out.data);
     return !code;
 }

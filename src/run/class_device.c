@@ -23,15 +23,14 @@ grove_class_device *grove_class_device_new(grove_session *session, const grove_n
     return made;
 }
 
-static grove_call call_of(const grove_class_device *d, int k)
+/* The call of a function for device k. */
+static grove_call call_of(const grove_class_call *scope, int k)
 {
-    return (grove_call){.node = d->node,
-                        .double_precision = d->session->facts[d->node->id].double_,
-                        .threads = d->session->host->threads,
-                        .run = d->session->runs[d->node->id],
-                        .on_device = true,
-                        .device = k,
-                        .memory = d->session->grants[d->node->id]};
+    grove_call call = scope->call;
+
+    call.on_device = true;
+    call.device = k;
+    return call;
 }
 
 void grove_class_device_free(grove_class_device *d)
@@ -56,13 +55,13 @@ void grove_class_device_free(grove_class_device *d)
 static int find_state(grove_class_device *d, void ***state)
 {
     const int k = grove_devices_index(d->session, d->session->device);
-    grove_call call = call_of(d, k);
     grove_class_call scope;
 
     *state = &d->own[k];
     if (d->own[k])
         return 0;
     grove_class_call_begin(&scope, d->session, d->node, false);
+    grove_call call = call_of(&scope, k);
     int code = d->node->class_->accumulator->create(&call, &d->own[k]);
     return grove_class_call_end(&scope, code, "cannot begin to accumulate");
 }
@@ -254,15 +253,15 @@ static int merge_one(const grove_class_device *d, int k, void *state)
 {
     grove_session *session = d->session;
     grove_error *fault = grove_error_new();
-    grove_call call = call_of(d, k);
     grove_call_work work;
     grove_class_call scope;
 
     grove_call_begin(&work, session->devices[k], NULL, 0, fault);
     work.session = session;
     work.kept = &session->kept[d->node->id];
-    call.work = &work;
     grove_class_call_begin(&scope, session, d->node, false);
+    grove_call call = call_of(&scope, k);
+    call.work = &work;
     int code =
         grove_call_end(&call, d->node->class_->accumulator->device_merge(&call, state, d->own[k]));
     bool of_device = code && code == work.code && grove_error_count(fault);

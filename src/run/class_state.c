@@ -19,28 +19,15 @@ struct grove_class_state {
     grove_value *value;          /* the result, from the first walk's end on; NULL: not yet */
 };
 
-static grove_call call_of(const grove_class_state *state)
-{
-    const grove_session *session = state->session;
-    int id = state->node->id;
-
-    return (grove_call){.node = state->node,
-                        .double_precision = session->facts[id].double_,
-                        .threads = session->host->threads,
-                        .run = session->runs[id],
-                        .memory = session->grants[id]};
-}
-
 /* Makes states of the class until there are `count`. */
 static int make(grove_class_state *state, int count)
 {
-    grove_call call = call_of(state);
     int code = 0;
 
     while (state->count < count && !code) {
         grove_class_call scope;
         grove_class_call_begin(&scope, state->session, state->node, false);
-        code = state->node->class_->accumulator->create(&call, &state->own[state->count]);
+        code = state->node->class_->accumulator->create(&scope.call, &state->own[state->count]);
         code = grove_class_call_end(&scope, code, "cannot begin to accumulate");
         state->count += !code;
     }
@@ -192,6 +179,7 @@ static void cut(const grove_array *whole, const grove_axis *axis, int64_t first,
 /* Pieces of one part, one or none for each state. */
 typedef struct {
     const grove_class_state *state;
+    const grove_call *call;
     const part *whole;
     const grove_axis *axis;
     int64_t cells;
@@ -201,7 +189,7 @@ typedef struct {
 static void add_pieces(void *context, int64_t begin, int64_t end)
 {
     division *d = context;
-    grove_call call = call_of(d->state);
+    grove_call call = *d->call;
 
     call.threads = d->pieces > 1 ? NULL : call.threads;
     for (int64_t i = begin; i < end; i++) {
@@ -229,7 +217,7 @@ static int divide(grove_class_state *state, const part *p, int inputs)
     if (code)
         return code;
     division *d = grove_alloc(sizeof(*d) + (size_t)pieces * sizeof(int));
-    *d = (division){state, p, axis, cells, inputs, pieces};
+    *d = (division){state, &scope.call, p, axis, cells, inputs, pieces};
     grove_class_call_begin(&scope, session, state->node, false);
     grove_parallel(pieces > 1 ? session->host->threads : NULL, pieces, 1, add_pieces, d);
     for (int i = 0; i < pieces && !code; i++)
@@ -273,13 +261,12 @@ int grove_class_state_add(grove_run *run, const grove_step *step, grove_class_st
 /* All into the first. */
 static int merge(grove_class_state *state)
 {
-    grove_call call = call_of(state);
     int code = 0;
 
     for (int i = 1; i < state->count && !code; i++) {
         grove_class_call scope;
         grove_class_call_begin(&scope, state->session, state->node, false);
-        code = state->node->class_->accumulator->merge(&call, state->own[0], state->own[i]);
+        code = state->node->class_->accumulator->merge(&scope.call, state->own[0], state->own[i]);
         code = grove_class_call_end(&scope, code, "merging failed");
     }
     drop(state, 1);
@@ -314,7 +301,6 @@ static int fill(grove_class_state *state, filler *fn, bool *again)
     grove_session *session = state->session;
     grove_form form = state->node->form;
     grove_array out = {0};
-    grove_call call = call_of(state);
     grove_call_work work;
     grove_class_call scope;
 
@@ -326,8 +312,9 @@ static int fill(grove_class_state *state, filler *fn, bool *again)
         return code;
     grove_error *fault = grove_error_new();
     grove_call_begin(&work, session->host, NULL, 0, fault);
-    call.work = &work;
     grove_class_call_begin(&scope, session, state->node, false);
+    grove_call call = scope.call;
+    call.work = &work;
     code = grove_call_end(&call, fn(&call, state->own[0], &out, again));
     code = grove_class_call_end(&scope, code, "cannot finish");
     grove_error_free(fault);

@@ -188,16 +188,6 @@ int grove_compute_call(grove_session *session, grove_launch *launch, grove_devic
     bool on_device = device != session->host;
     grove_class_call scope;
     grove_call_work work;
-    grove_call call = {node,
-                       &launch->args,
-                       what->double_precision,
-                       session->host->threads,
-                       session->runs[node->id],
-                       &work,
-                       on_device,
-                       grove_devices_index(session, device),
-                       session->grants[node->id],
-                       what->flagged_unread};
 
     grove_error_clear(session->attempt);
     grove_call_begin(&work, device, launch->scratch, launch->scratch_bytes, session->attempt);
@@ -205,6 +195,13 @@ int grove_compute_call(grove_session *session, grove_launch *launch, grove_devic
     work.launch = launch;
     work.kept = &session->kept[node->id];
     grove_class_call_begin(&scope, session, node, false);
+    grove_call call = scope.call;
+    call.args = &launch->args;
+    call.double_precision = what->double_precision;
+    call.work = &work;
+    call.on_device = on_device;
+    call.device = grove_devices_index(session, device);
+    call.flagged_unread = what->flagged_unread;
     int code = grove_call_end(&call, what->compute(&call, what->context));
     if (on_device && !scope.scope.code && (code == GROVE_MISSING || (code && code == work.code))) {
         grove_class_call_end(&scope, 0, "");

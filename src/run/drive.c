@@ -9,61 +9,77 @@
 
 #include <string.h>
 
-/* The drive that this thread is in. */
-static _Thread_local grove_session *session_now;
-static _Thread_local grove_write_call *call_now;
-
-int grove_drive_call(grove_session *session, grove_write_call *call, bool *again)
+int grove_drive_call(grove_session *session, grove_write_call *drive, bool *again)
 {
-    session_now = session;
-    call_now = call;
-    int code = grove_io_drive(session, call->action, call->arrays, call->count, again);
-    session_now = NULL;
-    call_now = NULL;
-    return code;
+    const grove_array *arrays[GROVE_MAX_ACTION_INPUTS];
+    grove_node *action = drive->action;
+    grove_class_call scope;
+
+    for (int k = 0; k < drive->count; k++)
+        arrays[k] = &drive->arrays[k];
+    grove_class_call_begin(&scope, session, action, false);
+    scope.drive = drive;
+    int code = action->class_->action->drive(&scope.call, arrays, drive->count, again);
+    if (!code && *again && !grove_node_renews_any(action))
+        code = grove_node_fail(action, GROVE_INVALID,
+                               "it asks for its inputs again, though it gives no object new "
+                               "content (grove_node_renews)");
+    return grove_class_call_end(&scope, code, "fitting failed");
 }
 
-/* Whether this is the drive of that node, and input k one of its own. */
-static int check_input(const grove_node *node, const char *name, int k)
+/* The drive that this is the call of, if input k is one of its own; else NULL after a message. */
+static grove_write_call *find_drive(const grove_call *call, const char *name, int k)
 {
-    if (!call_now || call_now->action != node)
-        return grove_node_fail(node, GROVE_INVALID, "the plugin calls %s, which is for drive",
-                               name);
-    if (k < 0 || k >= call_now->count)
-        return grove_node_fail(node, GROVE_INVALID, "the plugin calls %s for input %d of %d", name,
-                               k, call_now->count);
-    return 0;
+    grove_write_call *drive = call->scope ? call->scope->drive : NULL;
+
+    if (drive && k >= 0 && k < drive->count)
+        return drive;
+    if (drive)
+        grove_node_fail(call->node, GROVE_INVALID, "the plugin calls %s for input %d of %d", name,
+                        k, drive->count);
+    else
+        grove_node_fail(call->node, GROVE_INVALID, "the plugin calls %s, which is for drive", name);
+    return NULL;
 }
 
-int grove_node_fetch(const grove_node *node, int k)
+int grove_call_fetch_input(const grove_call *call, int k)
 {
-    int code = check_input(node, "grove_node_fetch", k);
+    grove_write_call *drive = find_drive(call, "grove_call_fetch_input", k);
 
-    if (code || call_now->arrays[k].data || !call_now->values[k])
-        return code;
-    if (!grove_buffer_is_on(call_now->values[k]->data, NULL))
-        grove_devices_make_host_room(session_now, grove_buffer_bytes(call_now->values[k]->data));
-    code = grove_pipeline_fetch(session_now, call_now, k);
-    return code ? grove_node_fail(node, code, "input %d cannot be copied to the host", k) : 0;
+    if (!drive)
+        return GROVE_INVALID;
+    if (drive->arrays[k].data || !drive->values[k])
+        return 0;
+    grove_session *session = call->scope->session;
+    if (!grove_buffer_is_on(drive->values[k]->data, NULL))
+        grove_devices_make_host_room(session, grove_buffer_bytes(drive->values[k]->data));
+    int code = grove_pipeline_fetch(session, drive, k);
+    return code ? grove_node_fail(call->node, code, "input %d cannot be copied to the host", k) : 0;
 }
 
 /* ---- domains in parts ---- */
 
-bool grove_node_reads_once(const grove_node *node)
+bool grove_call_reads_once(const grove_call *call)
 {
-    return !check_input(node, "grove_node_reads_once", 0) && call_now->once;
+    const grove_write_call *drive = find_drive(call, "grove_call_reads_once", 0);
+
+    return drive && drive->once;
 }
 
-void grove_node_leave_out(const grove_node *node, int k)
+void grove_call_leave_out(const grove_call *call, int k)
 {
-    if (!check_input(node, "grove_node_leave_out", k) && call_now->left_out)
-        call_now->left_out[k] = true;
+    const grove_write_call *drive = find_drive(call, "grove_call_leave_out", k);
+
+    if (drive && drive->left_out)
+        drive->left_out[k] = true;
 }
 
-void grove_node_repeat(const grove_node *node)
+void grove_call_repeat(const grove_call *call)
 {
-    if (!check_input(node, "grove_node_repeat", 0))
-        call_now->repeats = call_now->left_out != NULL;
+    grove_write_call *drive = find_drive(call, "grove_call_repeat", 0);
+
+    if (drive)
+        drive->repeats = drive->left_out != NULL;
 }
 
 /* ---- computing ---- */
@@ -75,40 +91,43 @@ static int compute(grove_session *session, grove_launch *launch, grove_device *d
     return grove_compute_call(session, launch, device, launch->context);
 }
 
-static int set_inputs(grove_launch *launch, const grove_computation *what)
+static int set_inputs(grove_launch *launch, const grove_call *call, const grove_computation *what)
 {
+    grove_error *error = call->scope->session->error;
     int code = 0;
 
     for (int i = 0; i < what->count && !code; i++) {
         int input = what->inputs[i], k = input < 0 ? ~input : input;
-        code = check_input(call_now->action, "grove_node_compute", k);
-        if (code || !call_now->values[k])
-            continue;
-        code = input < 0
-                   ? grove_launch_input_flags(launch, i, call_now->values[k], 0, session_now->error)
-                   : grove_launch_input(launch, i, call_now->values[k], 0, session_now->error);
+        const grove_write_call *drive = find_drive(call, "grove_call_compute", k);
+        if (!drive)
+            code = GROVE_INVALID;
+        else if (drive->values[k])
+            code = input < 0 ? grove_launch_input_flags(launch, i, drive->values[k], 0, error)
+                             : grove_launch_input(launch, i, drive->values[k], 0, error);
     }
     return code;
 }
 
 /* The result's bytes. */
-static int take_result(grove_buffer *buffer, const grove_computation *what)
+static int take_result(grove_session *session, grove_buffer *buffer, const grove_computation *what)
 {
     void *at;
-    int code = grove_launch_to_host(session_now, buffer);
+    int code = grove_launch_to_host(session, buffer);
 
     if (!code)
-        code = grove_launch_host_address(session_now, buffer, &at);
+        code = grove_launch_host_address(session, buffer, &at);
     if (!code)
         memcpy(what->result, at, what->bytes);
     return code;
 }
 
-static int launch_it(const grove_node *node, const grove_computation *what)
+static int launch_it(const grove_call *call, const grove_computation *what)
 {
-    const grove_array *space = &call_now->arrays[0];
-    const grove_compute_function function = {node, session_now->facts[node->id].double_,
-                                             what->compute, what->context};
+    const grove_node *node = call->node;
+    grove_session *session = call->scope->session;
+    const grove_array *space = &call->scope->drive->arrays[0];
+    const grove_compute_function function = {node, session->facts[node->id].double_, what->compute,
+                                             what->context};
     const grove_view out = {.elements = 1, .shape = GROVE_SCALAR, .bytes = 8};
     uint64_t scratch = grove_node_scratch_bytes(node, space->range, space->axes);
     grove_buffer *buffer = NULL;
@@ -124,32 +143,35 @@ static int launch_it(const grove_node *node, const grove_computation *what)
                                "the plugin computes %llu bytes, more scratch memory than it has "
                                "declared (grove_node_set_scratch)",
                                (unsigned long long)what->bytes);
-    grove_launch_begin(&launch, session_now, NULL, GROVE_LAUNCH_ON_DEVICE, space->range,
-                       space->axes, what->count);
+    grove_launch_begin(&launch, session, NULL, GROVE_LAUNCH_ON_DEVICE, space->range, space->axes,
+                       what->count);
     launch.args.table = node->table;
-    launch.table = grove_table_of(session_now, node);
+    launch.table = grove_table_of(session, node);
     launch.compute = compute;
     launch.context = &function;
     launch.scratch_bytes = scratch - what->bytes;
     grove_launch_output_buffer(&launch, &buffer, what->bytes, &out, 0);
-    int code = set_inputs(&launch, what);
+    int code = set_inputs(&launch, call, what);
     if (!code)
-        code = grove_launch_run(session_now, &launch);
+        code = grove_launch_run(session, &launch);
     if (!code)
-        code = take_result(buffer, what);
+        code = take_result(session, buffer, what);
     grove_buffer_unref(buffer);
     return code;
 }
 
-int grove_node_compute(const grove_node *node, const grove_computation *what)
+int grove_call_compute(const grove_call *call, const grove_computation *what)
 {
-    int code = check_input(node, "grove_node_compute", 0);
+    const grove_node *node = call->node;
 
-    if (code || !what->bytes)
-        return code;
-    if (!grove_devices_in_use(session_now) || session_now->lacks[node->id].reason)
+    if (!find_drive(call, "grove_call_compute", 0))
+        return GROVE_INVALID;
+    if (!what->bytes)
+        return 0;
+    const grove_session *session = call->scope->session;
+    if (!grove_devices_in_use(session) || session->lacks[node->id].reason)
         return GROVE_MISSING;
-    code = launch_it(node, what);
+    int code = launch_it(call, what);
     return code && code != GROVE_MISSING ? grove_node_fail(node, code, "it cannot be computed")
                                          : code;
 }

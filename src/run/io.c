@@ -2,66 +2,76 @@
  */
 #include "run/state.h"
 
-static _Thread_local grove_class_call *current;
-
-void *grove_node_object_run(const grove_node *node, const char *input)
+grove_class_call *grove_class_call_of(const grove_call *call, const char *function)
 {
-    const grove_node *leaf = grove_node_object(node, input);
-
-    return leaf && current ? current->session->runs[leaf->id] : NULL;
+    if (!call->scope)
+        grove_node_fail(call->node, GROVE_INVALID, "the plugin calls %s outside of a run",
+                        function);
+    return call->scope;
 }
 
-void *grove_node_parm_run(const grove_node *node, const grove_node *parm)
+static void *run_of(const grove_call *call, const char *function, const grove_node *leaf)
 {
-    (void)node;
-    return current ? current->session->runs[parm->id] : NULL;
+    const grove_class_call *scope = grove_class_call_of(call, function);
+
+    return scope && leaf ? scope->session->runs[leaf->id] : NULL;
 }
 
-bool grove_node_resumes(const grove_node *node)
+void *grove_call_object_run(const grove_call *call, const char *input)
 {
-    (void)node;
-    return current && grove_resume_wanted(current->session);
+    return run_of(call, "grove_call_object_run", grove_node_object(call->node, input));
 }
 
-char *grove_node_run_key(const grove_node *node)
+void *grove_call_parm_run(const grove_call *call, const grove_node *parm)
 {
-    (void)node;
-    return current ? grove_resume_key(current->session) : NULL;
+    return run_of(call, "grove_call_parm_run", parm);
 }
 
-int grove_node_run_cycles(const grove_node *node)
+bool grove_call_resumes(const grove_call *call)
 {
-    (void)node;
-    return current ? current->session->tree->cycles : 1;
+    const grove_class_call *scope = grove_class_call_of(call, "grove_call_resumes");
+
+    return scope && grove_resume_wanted(scope->session);
 }
 
-void grove_node_end_run(const grove_node *node)
+char *grove_call_run_key(const grove_call *call)
 {
-    (void)node;
-    if (current)
-        current->ends_run = true;
+    const grove_class_call *scope = grove_class_call_of(call, "grove_call_run_key");
+
+    return scope ? grove_resume_key(scope->session) : NULL;
 }
 
-void grove_node_parallel(const grove_node *node, int64_t count,
-                         void (*fn)(void *context, int64_t first, int64_t last), void *context)
+int grove_call_run_cycles(const grove_call *call)
 {
-    (void)node;
-    grove_parallel(current ? current->session->host->threads : NULL, count, 0, fn, context);
+    const grove_class_call *scope = grove_class_call_of(call, "grove_call_run_cycles");
+
+    return scope ? scope->session->tree->cycles : 1;
 }
 
-void grove_class_call_begin(grove_class_call *call, const grove_session *session,
-                            const grove_node *node, bool io)
+void grove_call_end_run(const grove_call *call)
 {
-    call->scope = (grove_error_scope){session->error, 0};
-    call->session = session;
-    call->node = node;
-    call->io = io;
-    call->ends_run = false;
+    grove_class_call *scope = grove_class_call_of(call, "grove_call_end_run");
+
+    if (scope)
+        scope->ends_run = true;
+}
+
+void grove_class_call_begin(grove_class_call *call, grove_session *session, const grove_node *node,
+                            bool io)
+{
+    *call = (grove_class_call){.scope = {session->error, 0},
+                               .call = {.node = node,
+                                        .double_precision = session->facts[node->id].double_,
+                                        .threads = session->host->threads,
+                                        .run = session->runs[node->id],
+                                        .memory = session->grants[node->id],
+                                        .scope = call},
+                               .session = session,
+                               .node = node,
+                               .io = io};
     if (io)
         grove_class_lock(node->class_);
     call->outer = grove_error_enter(&call->scope);
-    call->outer_call = current;
-    current = call;
 }
 
 int grove_class_call_end(grove_class_call *call, int code, const char *failure)
@@ -69,7 +79,6 @@ int grove_class_call_end(grove_class_call *call, int code, const char *failure)
     if (code && code != GROVE_INTERRUPTED && !call->scope.code)
         grove_node_fail(call->node, code, "%s", failure);
     grove_error_enter(call->outer);
-    current = call->outer_call;
     if (call->io)
         grove_class_unlock(call->node->class_);
     if (code < 0 || !call->scope.code)
@@ -84,9 +93,8 @@ int grove_io_read(grove_session *session, grove_node *member, grove_array *out)
     grove_class_call call;
 
     grove_class_call_begin(&call, session, leaf, true);
-    int code = leaf->class_->data->read
-                   ? leaf->class_->data->read(leaf, session->runs[leaf->id], name, out)
-                   : GROVE_INTERNAL;
+    int code =
+        leaf->class_->data->read ? leaf->class_->data->read(&call.call, name, out) : GROVE_INTERNAL;
     if (code && !call.scope.code)
         grove_node_fail(leaf, code, "reading '%s' failed", name);
     return grove_class_call_end(&call, code, "");
@@ -102,24 +110,6 @@ int grove_io_write(grove_session *session, grove_node *action, const grove_array
     for (int k = 0; k < count; k++)
         arrays[k] = &inputs[k];
     grove_class_call_begin(&call, session, action, true);
-    int code = action->class_->action->write(action, session->runs[action->id], arrays, count);
+    int code = action->class_->action->write(&call.call, arrays, count);
     return grove_class_call_end(&call, code, "writing failed");
-}
-
-int grove_io_drive(grove_session *session, grove_node *action, const grove_array *inputs, int count,
-                   bool *again)
-{
-    const grove_array *arrays[GROVE_MAX_ACTION_INPUTS];
-    grove_class_call call;
-
-    for (int k = 0; k < count; k++)
-        arrays[k] = &inputs[k];
-    grove_class_call_begin(&call, session, action, false);
-    int code =
-        action->class_->action->drive(action, session->runs[action->id], arrays, count, again);
-    if (!code && *again && !grove_node_renews_any(action))
-        code = grove_node_fail(action, GROVE_INTERNAL,
-                               "it asks for its inputs again, though it gives no object new "
-                               "content (grove_node_renews)");
-    return grove_class_call_end(&call, code, "fitting failed");
 }

@@ -77,7 +77,7 @@ void grove_phase_stop(grove_session *session)
 /* ---- actions ---- */
 
 static int call_action(grove_session *session, const grove_node *action,
-                       int (*phase)(const grove_node *node, void *run), const char *failure)
+                       int (*phase)(const grove_call *call), const char *failure)
 {
     grove_class_call call;
 
@@ -85,7 +85,7 @@ static int call_action(grove_session *session, const grove_node *action,
         return 0;
     grove_record *before = grove_record_enter(session->record);
     grove_class_call_begin(&call, session, action, true);
-    int code = grove_class_call_end(&call, phase(action, session->runs[action->id]), failure);
+    int code = grove_class_call_end(&call, phase(&call.call), failure);
     grove_record_enter(before);
     session->has_ended = session->has_ended || call.ends_run;
     return code;
@@ -129,7 +129,7 @@ static void abort_action(grove_session *session, const grove_node *action)
         return;
     grove_class_call call;
     grove_class_call_begin(&call, session, action, true);
-    action->class_->action->abort(action, session->runs[action->id]);
+    action->class_->action->abort(&call.call);
     grove_class_call_end(&call, 0, "");
 }
 

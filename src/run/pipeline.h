@@ -24,13 +24,13 @@ typedef struct {
     double began, ended, written; /* written: seconds in classes that write */
 } grove_io_job;
 
-typedef struct {
+typedef struct grove_write_call {
     grove_node *action;
     grove_array arrays[GROVE_MAX_ACTION_INPUTS];
     grove_form forms[GROVE_MAX_ACTION_INPUTS];
     grove_value *values[GROVE_MAX_ACTION_INPUTS]; /* held by the walk until written */
     int count;
-    bool *left_out, once; /* of a domain in parts: see grove_node_leave_out; NULL: it is not */
+    bool *left_out, once; /* of a domain in parts: see grove_call_leave_out; NULL: it is not */
     bool repeats;         /* then: the tile comes once more before the next one */
 } grove_write_call;
 

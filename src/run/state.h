@@ -144,21 +144,23 @@ char *grove_resume_key(const grove_session *session);
  * fails the call. `io`: one of the functions that serial_io serialises. */
 typedef struct grove_class_call {
     grove_error_scope scope, *outer;
-    struct grove_class_call *outer_call;
-    const grove_session *session;
+    grove_call call; /* for functions of data leaves and actions, on the host */
+    grove_session *session;
     const grove_node *node;
     bool io;
-    bool ends_run; /* grove_node_end_run */
+    struct grove_write_call *drive; /* of a drive: see drive.c */
+    bool ends_run;                  /* grove_call_end_run */
 } grove_class_call;
-void grove_class_call_begin(grove_class_call *call, const grove_session *session,
-                            const grove_node *node, bool io);
+/* Sets *call, whose address must stay; its member `call` refers to it. */
+void grove_class_call_begin(grove_class_call *call, grove_session *session, const grove_node *node,
+                            bool io);
+/* The bracket of `call`, or NULL after a message: there is none, as outside of runs. */
+grove_class_call *grove_class_call_of(const grove_call *call, const char *function);
 /* 0 or a negative code; `failure` is the message if the class gave none. */
 int grove_class_call_end(grove_class_call *call, int code, const char *failure);
 
 int grove_io_read(grove_session *session, grove_node *member, grove_array *out);
 int grove_io_write(grove_session *session, grove_node *action, const grove_array *inputs,
                    int count);
-int grove_io_drive(grove_session *session, grove_node *action, const grove_array *inputs, int count,
-                   bool *again);
 
 #endif

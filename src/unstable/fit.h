@@ -110,22 +110,18 @@ bool grove_node_find_number(const grove_node *node, int k, int element, grove_fi
 /* Only in open of a parm: a change of it, in its unit, after which values are still about linear in
  * it. Without it 1. */
 void grove_node_set_step(grove_node *node, double step);
-/* As grove_node_object_run, of a parm it fits. */
-void *grove_node_parm_run(const grove_node *node, const grove_node *parm);
+/* As grove_call_object_run, of a parm it fits. */
+void *grove_call_parm_run(const grove_call *call, const grove_node *parm);
 /* Only in begin: whether the run continues an interrupted one; and everything that its results
  * depend on, as lines "NAME: VALUE" for people, which the caller frees: the run, an empty line, and
  * the content of the files that it reads. Two runs with the same lines compute the same bits. And,
  * in prepare too, how many cycles the run has. */
-bool grove_node_resumes(const grove_node *node);
-char *grove_node_run_key(const grove_node *node);
-int grove_node_run_cycles(const grove_node *node);
+bool grove_call_resumes(const grove_call *call);
+char *grove_call_run_key(const grove_call *call);
+int grove_call_run_cycles(const grove_call *call);
 /* Only in begin: the run to continue was complete, and nothing is left to do. The run ends without
  * an error, and actions that have begun are aborted. */
-void grove_node_end_run(const grove_node *node);
-/* Calls fn for pieces of [0, count) on the run's threads, as grove_call_parallel; in drive, read.
- */
-void grove_node_parallel(const grove_node *node, int64_t count,
-                         void (*fn)(void *context, int64_t first, int64_t last), void *context);
+void grove_call_end_run(const grove_call *call);
 /* Only in check, fit or fitted of an action with a drive: its inputs stay where they were computed.
  * `data` and `flags` of its arrays are NULL until the drive asks for them. */
 void grove_node_leave_inputs(grove_node *node);
@@ -136,20 +132,20 @@ void grove_node_leave_inputs(grove_node *node);
  * some inputs the first time only; 0: it always needs all. */
 void grove_node_set_parts(grove_node *node, uint64_t bytes, uint64_t once);
 /* Only in check, fit or fitted, after grove_node_set_parts: its drive may ask for the same tile
- * once more at once (grove_node_repeat). Inputs that do not depend on the fitted parms are kept for
+ * once more at once (grove_call_repeat). Inputs that do not depend on the fitted parms are kept for
  * that.
  */
 void grove_node_set_repeats(grove_node *node);
 /* Only in drive, of such a tile: it comes once more before the next one. */
-void grove_node_repeat(const grove_node *node);
+void grove_call_repeat(const grove_call *call);
 /* Only in drive: whether the memory `once` of grove_node_set_parts is available. */
-bool grove_node_reads_once(const grove_node *node);
+bool grove_call_reads_once(const grove_call *call);
 /* Only in drive: input k is not evaluated any more until the domain has ended. Its array has axes
  * and ranges, and no data. */
-void grove_node_leave_out(const grove_node *node, int k);
+void grove_call_leave_out(const grove_call *call, int k);
 /* Only in drive: gives the array of input k its addresses on the host, until drive returns; values
  * that are only on a device are copied. 0, or a code, with a message, that drive is to return. */
-int grove_node_fetch(const grove_node *node, int k);
+int grove_call_fetch_input(const grove_call *call, int k);
 /* A computation of a drive on the device of its tile. */
 typedef struct {
     /* Inputs of call->args, over the axes of the action: k for the numbers of input k, ~k for its
@@ -166,7 +162,7 @@ typedef struct {
  * scratch memory (grove_node_set_scratch, for the cells of the tile). GROVE_MISSING (base/error.h),
  * without a message: the drive has to compute on the host, as there is no device, or no code or
  * memory on it. Else 0, or a code, with a message, that drive is to return. */
-int grove_node_compute(const grove_node *node, const grove_computation *what);
+int grove_call_compute(const grove_call *call, const grove_computation *what);
 
 #ifdef __cplusplus
 }

@@ -14,15 +14,12 @@ void (*heap_written)(grove_session *session);
 static grove_session *running;
 static bool helped;
 
-static int write_heap(const grove_node *node, void *run, const grove_array *const *inputs,
-                      int count)
+static int write_heap(const grove_call *call, const grove_array *const *inputs, int count)
 {
-    (void)run;
     const grove_array *in = inputs[0];
     size_t all = (size_t)in->elements;
 
-    (void)node;
-    (void)count;
+    (void)call, (void)count;
     for (int d = 0; d < in->axes; d++)
         all *= (size_t)in->range[d].axis->size;
     if (!kept.numbers)

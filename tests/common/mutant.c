@@ -66,9 +66,9 @@ static int zero_open(grove_node *node)
     return code;
 }
 
-static int zero_read(const grove_node *node, void *run, const char *member, grove_array *out)
+static int zero_read(const grove_call *call, const char *member, grove_array *out)
 {
-    int code = original.data->read(node, run, member, out);
+    int code = original.data->read(call, member, out);
 
     if (!only_member || !strcmp(only_member, member))
         memset(out->data, 0, bytes_of(out->form, out->cells));
@@ -83,8 +83,7 @@ static int zero_finish(const grove_call *call, void *state, grove_array *out)
     return code;
 }
 
-static int zero_write(const grove_node *node, void *run, const grove_array *const *inputs,
-                      int count)
+static int zero_write(const grove_call *call, const grove_array *const *inputs, int count)
 {
     const grove_array *arrays[GROVE_MAX_INPUTS];
     void *zeros = calloc(1, bytes_of(inputs[0]->form, inputs[0]->cells) + 1);
@@ -93,16 +92,16 @@ static int zero_write(const grove_node *node, void *run, const grove_array *cons
     memcpy(arrays, inputs, (size_t)count * sizeof(*inputs));
     arrays[0] = &first;
     first.data = zeros;
-    int code = original.action->write(node, run, arrays, count);
+    int code = original.action->write(call, arrays, count);
     free(zeros);
     return code;
 }
 
 /* Nothing is fitted. */
-static int no_drive(const grove_node *node, void *run, const grove_array *const *inputs, int count,
+static int no_drive(const grove_call *call, const grove_array *const *inputs, int count,
                     bool *again)
 {
-    (void)node, (void)run, (void)inputs, (void)count;
+    (void)call, (void)inputs, (void)count;
     *again = false;
     return 0;
 }

@@ -142,9 +142,9 @@ static void put(const grove_node *node, bool weight, const int64_t at[3], int e,
         out->flags[cell] |= (unsigned char)(1 << e);
 }
 
-static int read_probe(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_probe(const grove_call *call, const char *member, grove_array *out)
 {
-    (void)run;
+    const grove_node *node = call->node;
     bool weight = !strcmp(member, "weight");
 
     if (!weight && strcmp(member, "data") != 0)

@@ -74,16 +74,15 @@ static void put(const grove_array *out, int64_t number, double x)
         ((float *)out->data)[number] = (float)x;
 }
 
-static int read_samples(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_samples(const grove_call *call, const char *member, grove_array *out)
 {
-    (void)run;
     int which = 0, parts = out->form->complex_ ? 2 : 1;
     int read = __atomic_add_fetch(&now.reads, 1, __ATOMIC_RELAXED);
 
     if (now.read)
         now.read();
     if (read == now.fail_read)
-        return grove_node_fail(node, -5, "the disk is gone");
+        return grove_node_fail(call->node, -5, "the disk is gone");
     while (strcmp(member, names[which]))
         which++;
     for (int64_t cell = 0; cell < out->cells; cell++) {
@@ -110,21 +109,20 @@ static const grove_class class_samples = {
 
 /* ---- record ---- */
 
-static int begin(const grove_node *node, void *run)
+static int begin(const grove_call *call)
 {
-    (void)run;
-    return ++now.begins == now.fail_begin ? grove_node_fail(node, -5, "cannot begin so") : 0;
+    return ++now.begins == now.fail_begin ? grove_node_fail(call->node, -5, "cannot begin so") : 0;
 }
 
-static int commit(const grove_node *node, void *run)
+static int commit(const grove_call *call)
 {
-    (void)run;
-    return ++now.finishes == now.fail_finish ? grove_node_fail(node, -5, "cannot finish so") : 0;
+    return ++now.finishes == now.fail_finish ? grove_node_fail(call->node, -5, "cannot finish so")
+                                             : 0;
 }
 
-static void abort_record(const grove_node *node, void *run)
+static void abort_record(const grove_call *call)
 {
-    (void)node, (void)run;
+    (void)call;
     now.aborts++;
 }
 
@@ -143,15 +141,13 @@ static void keep(const grove_array *in, int64_t cell, int64_t to)
         }
 }
 
-static int write_record(const grove_node *node, void *run, const grove_array *const *inputs,
-                        int count)
+static int write_record(const grove_call *call, const grove_array *const *inputs, int count)
 {
-    (void)run;
     const grove_array *in = inputs[0];
 
     (void)count;
     if (++now.writes == now.fail_write)
-        return grove_node_fail(node, -5, "the disk is full");
+        return grove_node_fail(call->node, -5, "the disk is full");
     if (now.writes == now.interrupt_write)
         grove_interrupt_set(true);
     for (int64_t cell = 0; cell < in->cells; cell++) {

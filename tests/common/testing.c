@@ -269,7 +269,8 @@ static void read_member(grove_node *node, array *out)
     const grove_class *class_ = node->leaf->class_;
     void *run = NULL;
     ck_assert_int_eq(class_->start ? class_->start(node->leaf, &run) : 0, 0);
-    ck_assert_int_eq(class_->data->read(node->leaf, run, member->name, &whole), 0);
+    const grove_call call = {.node = node->leaf, .run = run};
+    ck_assert_int_eq(class_->data->read(&call, member->name, &whole), 0);
     if (class_->stop)
         class_->stop(node->leaf, run);
 }

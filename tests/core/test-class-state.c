@@ -58,14 +58,14 @@ static int open_field(grove_node *node)
                 : grove_node_add_member(node, "flux", "source", &real, NULL, "of each source");
 }
 
-static int read_field(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_field(const grove_call *call, const char *member, grove_array *out)
 {
     int which = !strcmp(member, "vis")      ? 0
                 : !strcmp(member, "weight") ? 1
                 : !strcmp(member, "flux")   ? 2
                                             : 3;
 
-    (void)node, (void)run;
+    (void)call;
     for (int64_t cell = 0; cell < out->cells; cell++) {
         int64_t at[3] = {0}, rest = cell;
         int parts = out->form->complex_ ? 2 : 1;

@@ -70,10 +70,10 @@ static void stop_gains(const grove_node *node, void *run)
     free(run);
 }
 
-static int read_gains(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_gains(const grove_call *call, const char *member, grove_array *out)
 {
-    (void)node, (void)member;
-    memcpy(out->data, (double complex *)run + out->range[0].first,
+    (void)member;
+    memcpy(out->data, (double complex *)call->run + out->range[0].first,
            (size_t)out->range[0].count * sizeof(double complex));
     return 0;
 }
@@ -128,19 +128,18 @@ static double improve(double complex *gains, const grove_array *const *in, int64
     return cabs(off);
 }
 
-static int drive_fit(const grove_node *node, void *run, const grove_array *const *inputs, int count,
+static int drive_fit(const grove_call *call, const grove_array *const *inputs, int count,
                      bool *again)
 {
     static bool done[DOMAINS];
-    double complex *gains = grove_node_object_run(node, "k");
+    double complex *gains = grove_call_object_run(call, "k");
     int64_t first = inputs[0]->range[0].first, end = first + inputs[0]->range[0].count;
     double enough = inputs[0]->form->precision == GROVE_PRECISION_DOUBLE ? 1e-12 : 1e-5;
 
-    (void)run;
     ck_assert_int_eq(count, 2);
     ck_assert_int_eq(inputs[0]->range[1].count, SAMPLES_BASELINES);
     if (++drives == fail_drive)
-        return grove_node_fail(node, -5, "it has no solution");
+        return grove_node_fail(call->node, -5, "it has no solution");
     int from = domain_of(first), to = domain_of(end - 1) + 1;
     ck_assert(domains[from] == first && domains[to] == end);
     max_domains = to - from > max_domains ? to - from : max_domains;
@@ -197,8 +196,8 @@ static int copy_model(const grove_call *call, void *context)
                              &args, in->bytes == 8);
 }
 
-static int drive_look(const grove_node *node, void *run, const grove_array *const *inputs,
-                      int count, bool *again)
+static int drive_look(const grove_call *call, const grove_array *const *inputs, int count,
+                      bool *again)
 {
     const grove_array *model = inputs[0];
     bool double_ = model->form->precision == GROVE_PRECISION_DOUBLE;
@@ -209,19 +208,19 @@ static int drive_look(const grove_node *node, void *run, const grove_array *cons
                               .context = &looks,
                               .result = malloc(5 * bytes),
                               .bytes = mistake == 2 ? 5 * bytes : bytes};
-    int code = grove_node_compute(node, &what);
+    int code = grove_call_compute(call, &what);
 
     looks++;
     copies += !code;
     for (int k = 0; k < count; k++)
         ck_assert(!inputs[k]->data && !inputs[k]->flags && inputs[k]->cells > 0);
     if (!code || code == GROVE_MISSING) {
-        int fetched = grove_node_fetch(node, mistake == 1 ? 2 : 0);
+        int fetched = grove_call_fetch_input(call, mistake == 1 ? 2 : 0);
         ck_assert(fetched || code || !memcmp(what.result, model->data, bytes));
-        code = fetched ? fetched : grove_node_fetch(node, 1);
+        code = fetched ? fetched : grove_call_fetch_input(call, 1);
     }
     free(what.result);
-    return code ? code : drive_fit(node, run, inputs, count, again);
+    return code ? code : drive_fit(call, inputs, count, again);
 }
 
 static const grove_class class_look = {
@@ -229,10 +228,9 @@ static const grove_class class_look = {
     .inputs = fit_inputs,   .kind = GROVE_CLASS_ACTION,
     .check = check_look,    .action = &(const grove_action_functions){.drive = drive_look}};
 
-static int write_never(const grove_node *node, void *run, const grove_array *const *inputs,
-                       int count)
+static int write_never(const grove_call *call, const grove_array *const *inputs, int count)
 {
-    (void)node, (void)run, (void)inputs, (void)count;
+    (void)call, (void)inputs, (void)count;
     return 0;
 }
 
@@ -480,7 +478,7 @@ END_TEST
 
 START_TEST(mistakes)
 {
-    static const char *const says[] = {"calls grove_node_fetch for input 2 of 2",
+    static const char *const says[] = {"calls grove_call_fetch_input for input 2 of 2",
                                        "more scratch memory than it has declared",
                                        "launches no kernel"};
 

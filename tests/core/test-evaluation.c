@@ -24,11 +24,9 @@ static int open_dial(grove_node *node)
     return grove_node_add_member(node, "gain", "", &form, NULL, "a number that changes");
 }
 
-static int read_dial(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_dial(const grove_call *call, const char *member, grove_array *out)
 {
-    (void)run;
-    (void)node;
-    (void)member;
+    (void)call, (void)member;
     dial_now += dial_slips;
     if (out->form->precision == GROVE_PRECISION_DOUBLE)
         ((double *)out->data)[0] = dial_now, ((double *)out->data)[1] = -dial_now;
@@ -370,35 +368,30 @@ END_TEST
 
 /* ---- faults that are reported, but not returned ---- */
 
-static int report(const grove_node *node, void *run)
+static int report(const grove_call *call)
 {
-    (void)run;
-    grove_node_fail(node, -5, "said, not returned");
+    grove_node_fail(call->node, -5, "said, not returned");
     return 0;
 }
 
-static int write_and_report(const grove_node *node, void *run, const grove_array *const *inputs,
-                            int count)
+static int write_and_report(const grove_call *call, const grove_array *const *inputs, int count)
 {
     (void)inputs;
     (void)count;
-    return report(node, run);
+    return report(call);
 }
 
-static int write_nothing(const grove_node *node, void *run, const grove_array *const *inputs,
-                         int count)
+static int write_nothing(const grove_call *call, const grove_array *const *inputs, int count)
 {
-    (void)node;
-    (void)run;
+    (void)call;
     (void)inputs;
     (void)count;
     return 0;
 }
 
-static int succeed(const grove_node *node, void *run)
+static int succeed(const grove_call *call)
 {
-    (void)node;
-    (void)run;
+    (void)call;
     return 0;
 }
 

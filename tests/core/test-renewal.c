@@ -44,11 +44,11 @@ static void stop_dial(const grove_node *node, void *run)
     running--;
 }
 
-static int read_dial(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_dial(const grove_call *call, const char *member, grove_array *out)
 {
-    double number = *(const double *)run;
+    double number = *(const double *)call->run;
 
-    (void)node, (void)member;
+    (void)member;
     if (out->form->precision == GROVE_PRECISION_DOUBLE)
         ((double *)out->data)[0] = number, ((double *)out->data)[1] = -number;
     else
@@ -83,11 +83,10 @@ static int check_turn(grove_node *node)
     return grove_node_renews(node, grove_node_text(node, "renews"));
 }
 
-static int prepare_turn(const grove_node *node, void *run)
+static int prepare_turn(const grove_call *call)
 {
-    double *number = grove_node_object_run(node, "k");
+    double *number = grove_call_object_run(call, "k");
 
-    (void)run;
     *number = 2 * *number + 1;
     prepares++;
     return 0;
@@ -106,14 +105,14 @@ static struct {
     unsigned char flags[SAMPLES_CELLS];
 } sinks[SINKS];
 
-static int write_sink(const grove_node *node, void *run, const grove_array *const *inputs,
-                      int count)
+static int write_sink(const grove_call *call, const grove_array *const *inputs, int count)
 {
+    const grove_node *node = call->node;
     const char *name = grove_node_name(node);
     int sink = name[strlen(name) - 1] - '0';
     const grove_array *in = inputs[0];
 
-    (void)run, (void)count;
+    (void)count;
     if (fail_write == sink + 1)
         return grove_node_fail(node, -5, "it is full");
     for (int64_t cell = 0; cell < in->cells; cell++) {

@@ -22,11 +22,9 @@ static int open_serial(grove_node *node)
     return grove_node_add_member(node, "number", "", &form, NULL, "a number");
 }
 
-static int read_serial(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_serial(const grove_call *call, const char *member, grove_array *out)
 {
-    (void)run;
-    (void)node;
-    (void)member;
+    (void)call, (void)member;
     int many = __atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST);
     if (many > __atomic_load_n(&worst, __ATOMIC_SEQ_CST))
         __atomic_store_n(&worst, many, __ATOMIC_SEQ_CST);
@@ -47,12 +45,11 @@ static const grove_class class_serial = {
     .data = &(const grove_data_functions){.open = open_serial, .read = read_serial}};
 
 /* Each third read fails, in whatever session. */
-static int read_moody(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_moody(const grove_call *call, const char *member, grove_array *out)
 {
-    (void)run;
     (void)member;
     if (__atomic_add_fetch(&reads, 1, __ATOMIC_SEQ_CST) % 3 == 0)
-        return grove_node_fail(node, -5, "not now");
+        return grove_node_fail(call->node, -5, "not now");
     ((float *)out->data)[0] = 3;
     return 0;
 }

@@ -71,12 +71,9 @@ static int tree_check_same(grove_node *node)
     return 0;
 }
 
-static int tree_write(const grove_node *node, void *run, const grove_array *const *inputs,
-                      int count)
+static int tree_write(const grove_call *call, const grove_array *const *inputs, int count)
 {
-    (void)run;
-    (void)node;
-    (void)inputs;
+    (void)call, (void)inputs;
     (void)count;
     return 0;
 }

@@ -25,11 +25,9 @@ static int open_knob(grove_node *node)
     return grove_node_add_member(node, "gain", "", &form, NULL, "a number that changes");
 }
 
-static int read_knob(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_knob(const grove_call *call, const char *member, grove_array *out)
 {
-    (void)run;
-    (void)node;
-    (void)member;
+    (void)call, (void)member;
     if (out->form->precision == GROVE_PRECISION_DOUBLE)
         ((double *)out->data)[0] = knob_now, ((double *)out->data)[1] = -knob_now;
     else

@@ -57,8 +57,9 @@ static int open_draw(grove_node *node)
     return grove_node_add_member(node, "value", "time station freq", &form, NULL, "numbers");
 }
 
-static int read_draw(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_draw(const grove_call *call, const char *member, grove_array *out)
 {
+    const grove_node *node = call->node;
     int64_t times = grove_node_integer(node, "times"),
             channels = grove_node_integer(node, "channels");
     double spread = grove_node_number(node, "spread"), around = grove_node_number(node, "around");
@@ -66,7 +67,7 @@ static int read_draw(const grove_node *node, void *run, const char *member, grov
     int parts = out->form->complex_ ? 2 : 1;
     double *to = out->data;
 
-    (void)run, (void)member;
+    (void)member;
     for (int64_t i = 0; i < out->cells; i++) {
         int64_t f = out->range[2].first + i % out->range[2].count;
         int64_t s = out->range[1].first + i / out->range[2].count % out->range[1].count;
@@ -179,8 +180,9 @@ static double draw_value(const grove_node *node, const grove_axis *axis, int64_t
     return t % 2 ? NAN : INFINITY;
 }
 
-static int read_spoil(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_spoil(const grove_call *call, const char *member, grove_array *out)
 {
+    const grove_node *node = call->node;
     int which = !strcmp(member, "value") ? SPOIL_VALUE
                 : member[0] == 'w'       ? SPOIL_WEIGHT
                                          : SPOIL_UVW;
@@ -189,7 +191,6 @@ static int read_spoil(const grove_node *node, void *run, const char *member, gro
                                 which == SPOIL_UVW ? NULL : out->range[2].axis};
     double *to = out->data;
 
-    (void)run;
     if (__atomic_add_fetch(&solve_world_reads[which], 1, __ATOMIC_RELAXED) ==
             solve_world_interrupt &&
         which == SPOIL_VALUE)
@@ -248,16 +249,15 @@ static void begin_kept(solve_kept *to, const grove_array *in)
     to->flags = calloc((size_t)to->cells, 1);
 }
 
-static int write_keep(const grove_node *node, void *run, const grove_array *const *inputs,
-                      int count)
+static int write_keep(const grove_call *call, const grove_array *const *inputs, int count)
 {
-    solve_kept *to = &solve_world_kept[grove_node_integer(node, "number")];
+    solve_kept *to = &solve_world_kept[grove_node_integer(call->node, "number")];
     const grove_array *in = inputs[0];
     const double *x = in->data;
     const float *single = in->data;
     bool first = true;
 
-    (void)run, (void)count;
+    (void)count;
     for (int d = 0; d < in->axes; d++)
         first = first && !in->range[d].first;
     if (first)

@@ -53,13 +53,13 @@ static uint32_t mix(int64_t time, int64_t baseline, int64_t channel)
     return x >> 4;
 }
 
-static int read_record(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_record(const grove_call *call, const char *member, grove_array *out)
 {
     float *single = out->data;
     double *both = out->data;
     int64_t channels = out->axes > 2 ? out->range[2].count : 1;
 
-    (void)node, (void)run;
+    (void)call;
     for (int64_t i = 0; i < out->cells; i++) {
         int64_t f = i % channels + (out->axes > 2 ? out->range[2].first : 0),
                 b = i / channels % out->range[1].count + out->range[1].first,

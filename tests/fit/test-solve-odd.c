@@ -50,11 +50,11 @@ static bool is_hole(int64_t time, int64_t station, int64_t channel)
     return (station == 2 && channel % 3 == 1) || (station == 5 && time % 4 == 2) || station == 6;
 }
 
-static int read_holes(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_holes(const grove_call *call, const char *member, grove_array *out)
 {
     double *to = out->data;
 
-    (void)node, (void)run;
+    (void)call;
     for (int64_t i = 0; i < out->cells; i++) {
         int64_t f = out->range[2].first + i % out->range[2].count;
         int64_t a = out->range[1].first + i / out->range[2].count % out->range[1].count;

@@ -34,9 +34,9 @@ static int open_plane(grove_node *node)
     return grove_node_add_member(node, "stokes", "m l", &stokes, NULL, "for tests");
 }
 
-static int read_plane(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_plane(const grove_call *call, const char *member, grove_array *out)
 {
-    (void)node, (void)run, (void)member;
+    (void)call, (void)member;
     for (int64_t i = 0; i < out->cells; i++) {
         int64_t at = 0, rest = i;
         for (int d = out->axes - 1, step = 1; d >= 0; d--) {

@@ -372,25 +372,23 @@ END_TEST
  * prepared its outputs. */
 static const char *rivals[3]; /* NULL: none */
 
-static int make_rivals(const grove_node *node, void *run)
+static int make_rivals(const grove_call *call)
 {
-    (void)node, (void)run;
+    (void)call;
     for (int i = 0; i < 3 && rivals[i]; i++)
         testing_file(&t, rivals[i], "of another program");
     return 0;
 }
 
-static int write_rivals(const grove_node *node, void *run, const grove_array *const *arrays,
-                        int count)
+static int write_rivals(const grove_call *call, const grove_array *const *arrays, int count)
 {
     (void)arrays, (void)count;
-    return make_rivals(node, run);
+    return make_rivals(call);
 }
 
-static int write_nothing(const grove_node *node, void *run, const grove_array *const *arrays,
-                         int count)
+static int write_nothing(const grove_call *call, const grove_array *const *arrays, int count)
 {
-    (void)node, (void)run, (void)arrays, (void)count;
+    (void)call, (void)arrays, (void)count;
     return 0;
 }
 

@@ -86,9 +86,10 @@ static int start(const grove_node *node, void **run)
 }
 
 /* Before the first tile: a folder that cannot be written is found out before hours of computing. */
-static int begin(const grove_node *node, void *run)
+static int begin(const grove_call *call)
 {
-    writer *w = run;
+    const grove_node *node = call->node;
+    writer *w = call->run;
 
     if (!grove_node_bool(node, "overwrite") && access(w->path, F_OK) == 0)
         return grove_node_fail_option(
@@ -100,14 +101,12 @@ static int begin(const grove_node *node, void *run)
 }
 
 /* A tile: the block that inputs[0]->range names. */
-static int write_tile(const grove_node *node, void *run, const grove_array *const *arrays,
-                      int count)
+static int write_tile(const grove_call *call, const grove_array *const *arrays, int count)
 {
     const grove_array *x = arrays[0];
     const double *from = x->data;
-    writer *w = run;
+    writer *w = call->run;
 
-    (void)node;
     (void)count;
     for (int64_t i = 0; i < x->cells; i++) {
         int64_t at = 0, step = 1, rest = i;
@@ -135,37 +134,36 @@ static void print_line(const writer *w, int64_t cell)
 }
 
 /* After the last tile: everything that can fail. */
-static int prepare(const grove_node *node, void *run)
+static int prepare(const grove_call *call)
 {
-    writer *w = run;
+    writer *w = call->run;
 
     for (int64_t i = 0; i < w->cells; i++)
         print_line(w, i);
     int bad = fflush(w->file) || ferror(w->file) || fsync(fileno(w->file));
     bad = fclose(w->file) || bad;
     w->file = NULL;
-    return bad ? grove_node_fail_option(node, "to", "%s: cannot write: %s", w->other,
+    return bad ? grove_node_fail_option(call->node, "to", "%s: cannot write: %s", w->other,
                                         strerror(errno))
                : 0;
 }
 
 /* When all actions of the tree have prepared: puts the file in place. */
-static int commit(const grove_node *node, void *run)
+static int commit(const grove_call *call)
 {
-    writer *w = run;
+    writer *w = call->run;
 
     if (!rename(w->other, w->path))
         return 0;
-    return grove_node_fail_option(node, "to", "%s: cannot rename it to %s: %s", w->other, w->path,
-                                  strerror(errno));
+    return grove_node_fail_option(call->node, "to", "%s: cannot rename it to %s: %s", w->other,
+                                  w->path, strerror(errno));
 }
 
 /* In place of commit, when anything has failed: all is as it was before begin. */
-static void abort_write(const grove_node *node, void *run)
+static void abort_write(const grove_call *call)
 {
-    writer *w = run;
+    writer *w = call->run;
 
-    (void)node;
     if (w->file)
         fclose(w->file);
     w->file = NULL;

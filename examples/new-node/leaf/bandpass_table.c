@@ -100,11 +100,10 @@ static int open_table(grove_node *node)
 }
 
 /* Called while a tree runs, from a background thread: the block that out->range names. */
-static int read_member(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_member(const grove_call *call, const char *member, grove_array *out)
 {
-    const table *t = grove_node_user(node);
+    const table *t = grove_node_user(call->node);
 
-    (void)run;
     (void)member; /* gain is the only one that is read */
     memcpy(out->data, t->gain + out->range[0].first, (size_t)out->cells * sizeof(double));
     return 0;

@@ -25,9 +25,10 @@ static void stop(const grove_node *node, void *run)
     free(run);
 }
 
-static int begin(const grove_node *node, void *run)
+static int begin(const grove_call *call)
 {
-    FILE **file = run;
+    const grove_node *node = call->node;
+    FILE **file = call->run;
 
     *file = fopen(grove_node_text(node, "to"), "wb");
     return *file ? 0 : grove_node_fail(node, -5, "cannot write");
@@ -47,11 +48,10 @@ static double number_at(const grove_array *in, int64_t i)
                                                          : (double)((const float *)in->data)[i];
 }
 
-static int write_numbers(const grove_node *node, void *run, const grove_array *const *arrays,
-                         int count)
+static int write_numbers(const grove_call *call, const grove_array *const *arrays, int count)
 {
     const grove_array *in = arrays[0];
-    FILE **file = run;
+    FILE **file = call->run;
     int parts = in->form->complex_ ? 2 : 1;
 
     for (int64_t cell = 0; cell < in->cells && count; cell++) {
@@ -69,26 +69,25 @@ static int write_numbers(const grove_node *node, void *run, const grove_array *c
             record.re = number_at(in, at);
             record.im = parts == 2 ? number_at(in, at + 1) : 0;
             if (fwrite(&record, sizeof(record), 1, *file) != 1)
-                return grove_node_fail(node, -5, "cannot write");
+                return grove_node_fail(call->node, -5, "cannot write");
         }
     }
     return 0;
 }
 
-static int prepare(const grove_node *node, void *run)
+static int prepare(const grove_call *call)
 {
-    FILE **file = run;
+    FILE **file = call->run;
     int code = fclose(*file);
 
     *file = NULL;
-    return code ? grove_node_fail(node, -5, "cannot write") : 0;
+    return code ? grove_node_fail(call->node, -5, "cannot write") : 0;
 }
 
-static void abort_writing(const grove_node *node, void *run)
+static void abort_writing(const grove_call *call)
 {
-    FILE **file = run;
+    FILE **file = call->run;
 
-    (void)node;
     if (*file)
         fclose(*file);
     *file = NULL;

@@ -195,10 +195,9 @@ static int open_set(grove_node *node)
     return code ? code : members_add(node, s->seed, random_set_members, RANDOM_SET_MEMBERS);
 }
 
-static int read_set(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_set(const grove_call *call, const char *member, grove_array *out)
 {
-    (void)run;
-    const set *s = grove_node_user(node);
+    const set *s = grove_node_user(call->node);
 
     members_read(s->seed, s->flagging, random_set_members, member, out);
     return 0;

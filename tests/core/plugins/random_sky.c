@@ -80,9 +80,9 @@ static int open_sky(grove_node *node)
     return code ? code : members_add(node, seed, random_sky_members, RANDOM_SKY_MEMBERS);
 }
 
-static int read_sky(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_sky(const grove_call *call, const char *member, grove_array *out)
 {
-    (void)run;
+    const grove_node *node = call->node;
     members_read(grove_node_integer(node, "seed"), (int)grove_node_integer(node, "flagging"),
                  random_sky_members, member, out);
     return 0;

@@ -12,10 +12,10 @@ static int open_leaf(grove_node *node)
     return code ? code : grove_node_add_member(node, "silent", "time", &form, NULL, "fails");
 }
 
-static int read_leaf(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_leaf(const grove_call *call, const char *member, grove_array *out)
 {
-    (void)run, (void)out;
-    return member[1] == 'a' ? grove_node_fail(node, -5, "the tape is torn") : -5;
+    (void)out;
+    return member[1] == 'a' ? grove_node_fail(call->node, -5, "the tape is torn") : -5;
 }
 
 GROVE_CLASS(read_fails) = {

@@ -17,9 +17,9 @@ static int open_table(grove_node *node)
     return code ? code : grove_node_add_member(node, "gain", "time station", &form, NULL, "gains");
 }
 
-static int read_table(const grove_node *node, void *run, const char *member, grove_array *out)
+static int read_table(const grove_call *call, const char *member, grove_array *out)
 {
-    (void)node, (void)run, (void)member;
+    (void)call, (void)member;
     for (int64_t t = 0; t < out->range[0].count; t++)
         for (int64_t p = 0; p < out->range[1].count; p++)
             ((double *)out->data)[t * out->range[1].count + p] =

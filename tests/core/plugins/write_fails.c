@@ -27,37 +27,33 @@ static int start(const grove_node *node, void **run)
     return fail_at(node, 0);
 }
 
-static int begin(const grove_node *node, void *run)
+static int begin(const grove_call *call)
 {
-    (void)run;
-    return fail_at(node, 1);
+    return fail_at(call->node, 1);
 }
 
-static int write_block(const grove_node *node, void *run, const grove_array *const *inputs,
-                       int count)
+static int write_block(const grove_call *call, const grove_array *const *inputs, int count)
 {
-    (void)run, (void)inputs, (void)count;
-    return fail_at(node, 2);
+    (void)inputs, (void)count;
+    return fail_at(call->node, 2);
 }
 
-static int prepare(const grove_node *node, void *run)
+static int prepare(const grove_call *call)
 {
-    (void)run;
-    return fail_at(node, 3);
+    return fail_at(call->node, 3);
 }
 
-static int commit(const grove_node *node, void *run)
+static int commit(const grove_call *call)
 {
-    (void)run;
-    return fail_at(node, 4);
+    return fail_at(call->node, 4);
 }
 
-static void give_up(const grove_node *node, void *run)
+static void give_up(const grove_call *call)
 {
     const char *before = getenv("GROVE_TEST_ABORTS");
     char text[16];
 
-    (void)node, (void)run;
+    (void)call;
     snprintf(text, sizeof(text), "%d", before ? atoi(before) + 1 : 1);
     setenv("GROVE_TEST_ABORTS", text, 1);
 }
