@@ -103,7 +103,7 @@ static int begin(const grove_call *call)
     saving *s = call->run;
     grove_error *error = grove_error_new();
     char *axes = grove_format("%s.axes", s->path);
-    grove_record *record = grove_record_current();
+    grove_record *record = grove_call_record(call);
     const bool overwrite = grove_node_bool(node, "overwrite");
     int code = 0;
 
@@ -375,7 +375,7 @@ static int prepare(const grove_call *call)
     if (code || fflush(grove_file_stream(s->text)) || fflush(grove_file_stream(s->numbers)))
         return io_fault(node, s);
     grove_error *error = grove_error_new();
-    grove_record *record = grove_record_current();
+    grove_record *record = grove_call_record(call);
     grove_file *first = s->text, *second = s->csv ? NULL : s->numbers;
     bool replaces = grove_node_bool(node, "overwrite");
     if (s->csv)

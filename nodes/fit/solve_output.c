@@ -308,7 +308,7 @@ static int send_table(const char *path, const char *bytes, size_t length, grove_
 static int write_table(solve_output *out, const grove_call *call, const char *bytes, size_t length)
 {
     const char *path = out->place;
-    grove_record *record = grove_record_current();
+    grove_record *record = grove_call_record(call);
     grove_error *error = grove_error_new();
 
     if (grove_output_look(path, NULL, NULL) == GROVE_OUTPUT_STREAM) {

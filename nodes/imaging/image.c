@@ -190,7 +190,7 @@ static int begin(const grove_call *call)
     if (!w->picture)
         code = reserve_header(w, error);
     if (!code)
-        w->file = grove_record_create(grove_record_current(), w->path,
+        w->file = grove_record_create(grove_call_record(call), w->path,
                                       grove_node_bool(node, "overwrite"), error);
     if (!code && !w->file)
         code = grove_error_code(error);
@@ -346,7 +346,7 @@ static int prepare(const grove_call *call)
         w->file = NULL;
         free(w->image.pixels);
         w->image.pixels = NULL;
-        code = grove_record_add_file(grove_record_current(), file,
+        code = grove_record_add_file(grove_call_record(call), file,
                                      grove_node_bool(node, "overwrite"), error);
     }
     if (code)

@@ -71,7 +71,7 @@ int grove_set_open(grove_set *set, const char *path, const grove_ms_part *part, 
     int code = choose_columns(set, column ? column : "DATA");
     if (!code && !(set->module = grove_service_open("sets", GROVE_SETS_VERSION, error)))
         code = GROVE_MISSING;
-    if (!code && !(set->ms = set->module->open(path, part, false, error)))
+    if (!code && !(set->ms = set->module->open(path, part, error)))
         code = grove_error_code(error);
     if (!code) {
         set->layout = set->module->layout(set->ms);

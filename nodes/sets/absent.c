@@ -32,12 +32,10 @@ static int restore_flags(const char *path, const char *version, grove_error *err
     return fail(error);
 }
 
-static grove_ms *open_set(const char *path, const grove_ms_part *part, bool writable,
-                          grove_error *error)
+static grove_ms *open_set(const char *path, const grove_ms_part *part, grove_error *error)
 {
     (void)path;
     (void)part;
-    (void)writable;
     fail(error);
     return NULL;
 }

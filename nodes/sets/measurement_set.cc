@@ -391,12 +391,10 @@ int open_table(grove_ms *ms, grove_error *error)
     return code;
 }
 
-void find_record(grove_ms *ms)
+void set_record(grove_ms *ms, grove_record *record)
 {
-    ms->record = grove_record_current();
-    ms->own_record = !ms->record;
-    if (ms->own_record)
-        ms->record = grove_record_new();
+    ms->record = record ? record : grove_record_new();
+    ms->own_record = !record;
 }
 
 void refresh(grove_ms *ms)
@@ -418,15 +416,11 @@ void refresh(grove_ms *ms)
 }
 } // namespace grove
 
-extern "C" grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, bool writable,
-                                   grove_error *error)
+static grove_ms *open_set(std::unique_ptr<grove_ms> ms, const char *path, const grove_ms_part *part,
+                          grove_error *error)
 {
-    std::unique_ptr<grove_ms> ms(new grove_ms);
     ms->path = path;
     ms->chosen = *part;
-    ms->writable = writable;
-    if (writable)
-        grove::find_record(ms.get());
     int code = grove::guard(path, error, [&] {
         int failed = grove::open_table(ms.get(), error);
         if (!failed)
@@ -434,6 +428,20 @@ extern "C" grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, 
         return failed;
     });
     return code ? nullptr : ms.release();
+}
+
+extern "C" grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, grove_error *error)
+{
+    return open_set(std::unique_ptr<grove_ms>(new grove_ms), path, part, error);
+}
+
+extern "C" grove_ms *grove_ms_open_writable(const char *path, const grove_ms_part *part,
+                                            grove_record *record, grove_error *error)
+{
+    std::unique_ptr<grove_ms> ms(new grove_ms);
+    ms->writable = true;
+    grove::set_record(ms.get(), record);
+    return open_set(std::move(ms), path, part, error);
 }
 
 extern "C" int grove_ms_recover(const char *path, bool *done, grove_error *error)

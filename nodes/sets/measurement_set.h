@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "nodes/common/layout.h"
+#include "unstable/record.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -58,13 +59,16 @@ typedef struct {
     bool cross_only;                /* without autocorrelations */
 } grove_ms_part;
 
-/* Opens an existing set for reading (and, when `writable`, updating): one field and spectral
- * window, with the array and data descriptions that belong to them. Rows of another polarization
- * are not read: where there are several, one must be chosen. Rows may be in any order; each is
- * mapped to (time, baseline); rows with another interval are at another time. Errors name the path;
- * when a field or window does not exist, they list the existing ones. */
-grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, bool writable,
-                        grove_error *error);
+/* Opens an existing set for reading: one field and spectral window, with the array and data
+ * descriptions that belong to them. Rows of another polarization are not read: where there are
+ * several, one must be chosen. Rows may be in any order; each is mapped to (time, baseline); rows
+ * with another interval are at another time. Errors name the path; when a field or window does not
+ * exist, they list the existing ones. */
+grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, grove_error *error);
+/* The same for reading and updating. `record`: of the run that writes (unstable/record.h), which
+ * commits it between grove_ms_settle and grove_ms_finish; NULL: one of its own. */
+grove_ms *grove_ms_open_writable(const char *path, const grove_ms_part *part, grove_record *record,
+                                 grove_error *error);
 const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms); /* borrowed */
 /* Bytes of memory of an open set, casacore's included; its rows, which all who have it open share,
  * count once. */
@@ -122,8 +126,8 @@ typedef enum { GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT } grove_ms_mode
 
 /* Creates a complete set (all required subtables and columns, UVW, weights, flags, times, field,
  * spectral window, polarization, antenna, feed, observation, history, state, processor, pointing)
- * in a working folder next to `path`; it gets its name with all other changes of the run's record
- * (unstable/record.h), or, where none is current, in grove_ms_finish; grove_ms_abort removes it. An
+ * in a working folder next to `path`; it gets its name with all other changes of the run's
+ * `record`, or, where that is NULL, in grove_ms_finish; grove_ms_abort removes it. An
  * existing `path` is an error unless `overwrite` and it is a Measurement Set. `column` as below
  * (DATA always exists). One run may call it several times for one path with different columns and
  * the same layout, before any of them is written: these make one set, which appears when all are
@@ -131,7 +135,8 @@ typedef enum { GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT } grove_ms_mode
  * number of times and baselines, and whose widths of channels and frame of frequencies, if those
  * are the same; NULL: a row for each. */
 grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout, const grove_ms *like,
-                          const char *column, bool overwrite, grove_error *error);
+                          const char *column, bool overwrite, grove_record *record,
+                          grove_error *error);
 /* Whether this is the first column of a new set: coordinates and weights come with it. */
 bool grove_ms_leads(const grove_ms *ms);
 int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, const double *uvw,

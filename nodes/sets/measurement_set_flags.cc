@@ -283,7 +283,7 @@ extern "C" int grove_ms_restore_flags(const char *path, const char *version_name
     std::vector<version> versions;
     ms->path = path;
     ms->writable = true;
-    grove::find_record(ms.get());
+    grove::set_record(ms.get(), nullptr);
     int code = grove::guard(path, error,
                             [&] { return open_parts(ms.get(), version_name, versions, error); });
     if (!code)

@@ -247,13 +247,13 @@ int settle_new(grove_ms *ms, grove_error *error)
 
 extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout,
                                      const grove_ms *like, const char *column, bool overwrite,
-                                     grove_error *error)
+                                     grove_record *record, grove_error *error)
 {
     std::unique_ptr<grove_ms> ms(new grove_ms);
     ms->path = path;
     ms->column = column;
     ms->layout = copy_layout(layout);
-    grove::find_record(ms.get());
+    grove::set_record(ms.get(), record);
     int code = grove::guard(path, error, [&] {
         if (layout->correlations < 1 || layout->channels < 1)
             return grove_fail(error, GROVE_INVALID, "%s: a set needs a correlation and a channel",

@@ -321,8 +321,8 @@ int check_space(const std::string &path, const std::string &work, grove_error *e
 
 // Locks the set and its tables, puts right unfinished changes of a run that died, and opens it.
 int open_table(grove_ms *ms, grove_error *error);
-// The record of the run that calls, or one of its own.
-void find_record(grove_ms *ms);
+// Sets the record: of the run, or null: one of its own.
+void set_record(grove_ms *ms, grove_record *record);
 // Opens the set again if another has changed it; fails when it is not the same set any more.
 void refresh(grove_ms *ms);
 // Whether a table has its rows itself, though maybe not all of their cells.

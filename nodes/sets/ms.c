@@ -300,7 +300,7 @@ static int open_set(grove_node *node)
         const int64_t number = grove_node_integer(node, "polarization");
         part.polarization = number < 0 || number == INT64_MAX ? -1 : number + 1;
     }
-    state->ms = grove_ms_open(grove_node_text(node, "path"), &part, false, error);
+    state->ms = grove_ms_open(grove_node_text(node, "path"), &part, error);
     if (!state->ms)
         code = grove_node_fail(node, grove_error_code(error), "%s", grove_error_message(error, 0));
     grove_error_free(error);

@@ -4,14 +4,13 @@
 
 #include "nodes/sets/measurement_set.h"
 
-enum { GROVE_SETS_VERSION = 1 };
+enum { GROVE_SETS_VERSION = 2 };
 
 /* The reading functions of nodes/sets/measurement_set.h: grove_service_open("sets",
  * GROVE_SETS_VERSION, error). Without casacore, open fails. */
 typedef struct {
     int version;
-    grove_ms *(*open)(const char *path, const grove_ms_part *part, bool writable,
-                      grove_error *error);
+    grove_ms *(*open)(const char *path, const grove_ms_part *part, grove_error *error);
     const grove_ms_layout *(*layout)(const grove_ms *ms);
     bool (*has_column)(const grove_ms *ms, const char *column);
     int (*read_data)(grove_ms *ms, const char *column, const grove_ms_block *block, float *data,

@@ -33,7 +33,7 @@ typedef struct set {
 struct grove_set_lock {
     grove_set_lock *next;
     set *of;
-    const void *writer;
+    const grove_record *writer;
     void (*changed)(void *user);
     void *user;
     grove_set_lock *beside; /* of other sets that its run will write; released with it */
@@ -209,7 +209,7 @@ static bool attempt(set *of, int mode, const char *folder, grove_error *error)
     return true;
 }
 
-static const void *writer_of(const set *of)
+static const grove_record *writer_of(const set *of)
 {
     for (const grove_set_lock *each = of->first; each; each = each->next)
         if (each->writer)
@@ -261,7 +261,7 @@ static bool attempt_all(char **busy, grove_error *error)
     return true;
 }
 
-static grove_set_lock *add_lock(set *of, const void *writer, grove_set_lock *beside)
+static grove_set_lock *add_lock(set *of, const grove_record *writer, grove_set_lock *beside)
 {
     grove_set_lock *lock = grove_alloc(sizeof(*lock));
 
@@ -271,10 +271,9 @@ static grove_set_lock *add_lock(set *of, const void *writer, grove_set_lock *bes
 }
 
 /* Sets `wanted` of all sets that the run expects to write, and that exist. */
-static void want_expected(const void *writer)
+static void want_expected(const grove_record *writer)
 {
-    const grove_record *run = grove_record_current();
-    const char *const *each = run && run == writer ? grove_record_expected(run) : NULL;
+    const char *const *each = writer ? grove_record_expected(writer) : NULL;
 
     for (; each && *each; each++) {
         set *of = stat_table(*each).st_ino ? find_set(*each) : NULL;
@@ -284,7 +283,8 @@ static void want_expected(const void *writer)
 }
 
 /* Takes the lock of a set, and with it the locks of all sets that the run expects to write. */
-static grove_set_lock *take_all(set *of, const void *writer, char **busy, grove_error *error)
+static grove_set_lock *take_all(set *of, const grove_record *writer, char **busy,
+                                grove_error *error)
 {
     grove_set_lock *beside = NULL;
 
@@ -304,12 +304,12 @@ static grove_set_lock *take_all(set *of, const void *writer, char **busy, grove_
 }
 
 /* With the lock, or without one where there is none; NULL: another has *busy, or a message. */
-static grove_set_lock *try_take(const char *folder, const void *writer, char **busy,
+static grove_set_lock *try_take(const char *folder, const grove_record *writer, char **busy,
                                 grove_error *error)
 {
     set *of = find_set(folder);
     grove_set_lock *lock = NULL;
-    const void *other = of ? writer_of(of) : NULL;
+    const grove_record *other = of ? writer_of(of) : NULL;
 
     if (!of)
         grove_fail(error, GROVE_MISSING, "%s: %s", folder, strerror(errno));
@@ -329,7 +329,7 @@ static grove_set_lock *try_take(const char *folder, const void *writer, char **b
     return lock;
 }
 
-static grove_set_lock *wait_for(const char *folder, const void *writer, grove_error *error)
+static grove_set_lock *wait_for(const char *folder, const grove_record *writer, grove_error *error)
 {
     size_t before = grove_error_count(error);
     grove_set_lock *lock = NULL;
@@ -438,7 +438,7 @@ static int recover(const char *folder, grove_record_state *done, grove_error *er
 }
 
 /* With the exclusive lock; a reader has had it for a moment then. */
-static int put_right(const char *folder, const void *writer, grove_set_lock **lock,
+static int put_right(const char *folder, const grove_record *writer, grove_set_lock **lock,
                      grove_error *error)
 {
     grove_record_state state, done;
@@ -449,9 +449,11 @@ static int put_right(const char *folder, const void *writer, grove_set_lock **lo
     if (writer)
         return recover(folder, &done, error);
     grove_set_lock_release(*lock);
-    *lock = wait_for(folder, &done, error);
+    grove_record *own = grove_record_new();
+    *lock = wait_for(folder, own, error);
     code = *lock ? recover(folder, &done, error) : grove_error_code(error);
     grove_set_lock_release(*lock);
+    grove_record_free(own);
     *lock = NULL;
     if (!code && !(*lock = wait_for(folder, NULL, error)))
         code = grove_error_code(error);
@@ -466,7 +468,7 @@ static bool cannot_lock(const grove_set_lock *lock)
     return cannot;
 }
 
-grove_set_lock *grove_set_lock_take(const char *folder, const void *writer,
+grove_set_lock *grove_set_lock_take(const char *folder, const grove_record *writer,
                                     void (*changed)(void *user), void *user, grove_error *error)
 {
     grove_set_lock *lock = wait_for(folder, writer, error);
@@ -525,17 +527,20 @@ void grove_set_lock_changed(grove_set_lock *lock)
 
 int grove_set_recover(const char *path, bool *done, grove_error *error)
 {
-    int writer, code = 0;
+    grove_record *writer = grove_record_new();
     grove_record_state state = GROVE_RECORD_NONE;
     grove_set_lock *lock = NULL;
-
     grove_path_kind kind = grove_path_look(path, error);
+    int code;
 
     if (kind == GROVE_PATH_UNKNOWN ||
-        (kind == GROVE_PATH_FOLDER && !(lock = wait_for(path, &writer, error))))
-        return grove_error_code(error);
-    code = recover(path, &state, error);
-    *done = state != GROVE_RECORD_NONE;
+        (kind == GROVE_PATH_FOLDER && !(lock = wait_for(path, writer, error)))) {
+        code = grove_error_code(error);
+    } else {
+        code = recover(path, &state, error);
+        *done = state != GROVE_RECORD_NONE;
+    }
     grove_set_lock_release(lock);
+    grove_record_free(writer);
     return code;
 }

@@ -14,17 +14,17 @@
 #define GROVE_NODES_SETS_SET_LOCK_H
 
 #include "base/error.h"
+#include "unstable/record.h"
 #include <stdbool.h>
 
 typedef struct grove_set_lock grove_set_lock;
 
 /* Waits for the lock of `folder`, saying so once, until grove_interrupted(), or fails at once after
  * grove_record_wait(false). First puts right unfinished changes of a run that died, and says so.
- * `writer`: NULL for shared; for exclusive any pointer that identifies the run; with the record of
- * this thread's run (unstable/record.h) also takes the locks of all sets that it expects.
- * `changed`: called with `user` when values read from the set's tables may not hold any more: close
- * them, and open them again at the next use. */
-grove_set_lock *grove_set_lock_take(const char *folder, const void *writer,
+ * `writer`: NULL for shared; for exclusive the record of the run (unstable/record.h): also takes
+ * the locks of all sets that it expects. `changed`: called with `user` when values read from the
+ * set's tables may not hold any more: close them, and open them again at the next use. */
+grove_set_lock *grove_set_lock_take(const char *folder, const grove_record *writer,
                                     void (*changed)(void *user), void *user, grove_error *error);
 void grove_set_lock_release(grove_set_lock *lock); /* NULL is fine */
 /* The set has been written: calls `changed` of all others in this process. */

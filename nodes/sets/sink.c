@@ -147,13 +147,14 @@ static grove_ms_part part_of(const grove_node *node)
                            .cross_only = facts->cross_only};
 }
 
-static int begin_existing(const grove_node *node, sink_run *run, grove_error *error)
+static int begin_existing(const grove_call *call, sink_run *run, grove_error *error)
 {
+    const grove_node *node = call->node;
     const sink_state *sink = grove_node_user(node);
     grove_ms_part part = part_of(node);
     static const grove_ms_mode modes[] = {GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT};
 
-    run->ms = grove_ms_open(sink->path, &part, true, error);
+    run->ms = grove_ms_open_writable(sink->path, &part, grove_call_record(call), error);
     if (!run->ms)
         return grove_error_code(error);
     int code = grove_ms_prepare(run->ms, grove_node_text(node, "column"),
@@ -164,13 +165,14 @@ static int begin_existing(const grove_node *node, sink_run *run, grove_error *er
     return !code && run->leads ? grove_ms_prepare_weights(run->ms, error) : code;
 }
 
-static int begin_new(const grove_node *node, sink_run *run, grove_error *error)
+static int begin_new(const grove_call *call, sink_run *run, grove_error *error)
 {
+    const grove_node *node = call->node;
     const sink_state *sink = grove_node_user(node);
     const char *path = grove_node_property(grove_node_object(node, "obs"), "path");
     grove_ms_part part = path ? part_of(node) : (grove_ms_part){0};
 
-    if (path && !(run->from = grove_ms_open(path, &part, false, error)))
+    if (path && !(run->from = grove_ms_open(path, &part, error)))
         return grove_error_code(error);
     grove_ms_layout *layout = make_layout(node, sink);
     const grove_ms_layout *from = run->from ? grove_ms_layout_of(run->from) : NULL;
@@ -184,7 +186,7 @@ static int begin_new(const grove_node *node, sink_run *run, grove_error *error)
                         "weight=... gives others",
                         path);
     run->ms = grove_ms_create(sink->path, layout, run->from, grove_node_text(node, "column"),
-                              grove_node_bool(node, "overwrite"), error);
+                              grove_node_bool(node, "overwrite"), grove_call_record(call), error);
     if (run->from && (given || !layout->weights)) {
         grove_ms_close(run->from);
         run->from = NULL;
@@ -235,7 +237,7 @@ static int begin(const grove_call *call)
     if (sink->discard)
         return 0;
     grove_error *error = grove_error_new();
-    int code = sink->existing ? begin_existing(node, run, error) : begin_new(node, run, error);
+    int code = sink->existing ? begin_existing(call, run, error) : begin_new(call, run, error);
     if (!code) {
         const grove_ms_layout *layout = grove_ms_layout_of(run->ms);
         run->lacks = layout->rows < layout->times * layout->baselines;

@@ -23,7 +23,6 @@ struct grove_record {
     size_t expected_count, expected_capacity;
 };
 
-static _Thread_local grove_record *current;
 static atomic_bool impatient;
 
 void grove_record_wait(bool wait)
@@ -34,19 +33,6 @@ void grove_record_wait(bool wait)
 bool grove_record_waits(void)
 {
     return !impatient;
-}
-
-grove_record *grove_record_enter(grove_record *record)
-{
-    grove_record *before = current;
-
-    current = record;
-    return before;
-}
-
-grove_record *grove_record_current(void)
-{
-    return current;
 }
 
 grove_record *grove_record_new(void)

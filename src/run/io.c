@@ -56,6 +56,13 @@ void grove_call_end_run(const grove_call *call)
         scope->ends_run = true;
 }
 
+grove_record *grove_call_record(const grove_call *call)
+{
+    const grove_class_call *scope = grove_class_call_of(call, "grove_call_record");
+
+    return scope ? scope->session->record : NULL;
+}
+
 void grove_class_call_begin(grove_class_call *call, grove_session *session, const grove_node *node,
                             bool io)
 {

@@ -83,10 +83,8 @@ static int call_action(grove_session *session, const grove_node *action,
 
     if (!phase)
         return 0;
-    grove_record *before = grove_record_enter(session->record);
     grove_class_call_begin(&call, session, action, true);
     int code = grove_class_call_end(&call, phase(&call.call), failure);
-    grove_record_enter(before);
     session->has_ended = session->has_ended || call.ends_run;
     return code;
 }

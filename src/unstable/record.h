@@ -15,9 +15,9 @@ grove_record *grove_record_new(void);
 /* Removes the working folders; changes that were not committed are gone. NULL is fine. */
 void grove_record_free(grove_record *record);
 
-/* Sets the record of the run that calls classes on this thread; NULL: none. */
-grove_record *grove_record_enter(grove_record *record); /* returns the one before */
-grove_record *grove_record_current(void);
+/* Of the run that calls the class, in .begin and .prepare of an action; borrowed. */
+struct grove_call;
+grove_record *grove_call_record(const struct grove_call *call);
 
 /* Whether runs wait for files that another run has open (the default), or fail. */
 void grove_record_wait(bool wait);

@@ -152,7 +152,7 @@ static int end_run(grove_record *record, grove_ms **outputs, int count)
             grove_ms_abort(outputs[k]);
         else if (outputs[k])
             grove_ms_finish(outputs[k], safe_error);
-    grove_record_enter(NULL);
+    safe_record = NULL;
     grove_record_free(record);
     return code;
 }
@@ -165,7 +165,7 @@ static int write_several(const void *context)
     int count = 0;
 
     (void)context;
-    grove_record_enter(record);
+    safe_record = record;
     outputs[count++] = safe_open_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE);
     if (outputs[count - 1])
         outputs[count++] = safe_open_column(safe_path("a.ms"), "MODEL_DATA", GROVE_MS_REPLACE);
@@ -182,7 +182,7 @@ static int write_columns(bool replace)
     grove_record *record = grove_record_new();
     grove_ms *outputs[2] = {0};
 
-    grove_record_enter(record);
+    safe_record = record;
     outputs[0] = safe_create(safe_path("a.ms"), "MODEL_DATA", replace);
     if (outputs[0])
         outputs[1] = safe_create(safe_path("a.ms"), "DATA", replace);

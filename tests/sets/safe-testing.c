@@ -17,6 +17,7 @@ enum { STATIONS = 3, TIMES = 3, CHANNELS = 2, CORRELATIONS = 2, BASELINES = 3 };
 
 char safe_top[64], safe_work[80];
 grove_error *safe_error;
+grove_record *safe_record;
 double safe_first_time = 4.5e9, safe_interval = 1, safe_width = 1e8, safe_height = 9;
 
 void safe_setup(void)
@@ -74,7 +75,7 @@ grove_ms *safe_create(const char *path, const char *column, bool overwrite)
                               .antenna2 = right,
                               .baselines = BASELINES};
 
-    return grove_ms_create(path, &layout, NULL, column, overwrite, safe_error);
+    return grove_ms_create(path, &layout, NULL, column, overwrite, safe_record, safe_error);
 }
 
 int safe_write_all(grove_ms *ms, float scale)
@@ -105,7 +106,7 @@ int safe_new_set(const char *path, float scale, bool overwrite)
 
 grove_ms *safe_open_column(const char *path, const char *column, grove_ms_mode mode)
 {
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, true, safe_error);
+    grove_ms *ms = grove_ms_open_writable(path, &(grove_ms_part){0}, safe_record, safe_error);
 
     if (ms && grove_ms_prepare(ms, column, mode, safe_error)) {
         grove_ms_abort(ms);
@@ -180,7 +181,7 @@ void safe_expect(const char *path, const char *column, float scale, int step, fl
 {
     float data[2 * SAFE_NUMBERS];
     grove_ms_block block = {0, 3, 0, 3, 0, 2};
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, false, safe_error);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, safe_error);
 
     safe_good(ms != NULL);
     safe_good(!grove_ms_read_data(ms, column, &block, data, NULL, safe_error));

@@ -8,6 +8,7 @@
 extern char safe_top[64];  /* a folder of the test */
 extern char safe_work[80]; /* in it, where sets are */
 extern grove_error *safe_error;
+extern grove_record *safe_record; /* of the run that writes; NULL: each set has its own */
 
 void safe_setup(void);
 void safe_teardown(void);

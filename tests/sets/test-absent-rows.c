@@ -119,7 +119,7 @@ static bool skips(void)
 static void check_columns(const char *a, const char *b)
 {
     char *path = grove_format("%s/half.ms", t.folder);
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){.cross_only = true}, false, t.error);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){.cross_only = true}, t.error);
     ck_assert_msg(ms != NULL, "%s", grove_error_message(t.error, 0));
     const grove_ms_layout *layout = grove_ms_layout_of(ms);
     grove_ms_block block = {0, layout->times, 0, layout->baselines, 0, layout->channels};

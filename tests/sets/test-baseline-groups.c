@@ -43,7 +43,7 @@ static void make_sets(void)
 static grove_ms *open_set(const char *name)
 {
     char *path = grove_format("%s/%s", t.folder, name);
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){.cross_only = true}, false, t.error);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){.cross_only = true}, t.error);
 
     ck_assert_msg(ms != NULL, "%s", grove_error_message(t.error, 0));
     free(path);

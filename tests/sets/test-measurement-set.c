@@ -137,7 +137,7 @@ static void write_set(int k, const char *path, const char *column)
         flag[i] = i % 7 == 3;
     for (int64_t i = 0; i < 3 * layout->times * layout->baselines; i++)
         uvw[i] = 100 + (double)i;
-    grove_ms *ms = grove_ms_create(path, layout, NULL, column, false, error);
+    grove_ms *ms = grove_ms_create(path, layout, NULL, column, false, NULL, error);
     no_error(0);
     ck_assert(!grove_path_exists(path)); /* not before it is whole */
     /* in two parts along channels, as tiles may come */
@@ -171,7 +171,7 @@ static void write_set(int k, const char *path, const char *column)
 /* Every number of `column` is scale * make_data(1), flags as written where `flags`. */
 static void expect(const char *path, const char *column, float scale, bool flags)
 {
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, false, error);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, error);
 
     no_error(0);
     const grove_ms_layout *layout = grove_ms_layout_of(ms);
@@ -198,7 +198,7 @@ START_TEST(a_new_set_comes_back)
 
     write_set(_i, path, "DATA");
     expect(path, "DATA", 1, true);
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, false, error);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, error);
     no_error(0);
     const grove_ms_layout *got = grove_ms_layout_of(ms);
     ck_assert_int_eq(got->station_count, want->station_count);
@@ -241,7 +241,7 @@ END_TEST
 START_TEST(columns_of_visibilities_are_listed)
 {
     write_set(0, in_folder("new.ms"), "GROVE_DATA");
-    grove_ms *ms = grove_ms_open(in_folder("new.ms"), &(grove_ms_part){0}, false, error);
+    grove_ms *ms = grove_ms_open(in_folder("new.ms"), &(grove_ms_part){0}, error);
     no_error(0);
     char **names = grove_ms_data_columns(ms);
     bool found = false;
@@ -260,7 +260,7 @@ END_TEST
 static void write_column(const char *path, const char *column, grove_ms_mode mode, float scale,
                          bool die)
 {
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, true, error);
+    grove_ms *ms = grove_ms_open_writable(path, &(grove_ms_part){0}, NULL, error);
 
     no_error(0);
     const grove_ms_layout *layout = grove_ms_layout_of(ms);
@@ -280,7 +280,7 @@ START_TEST(cross_correlations_alone)
     const char *path = in_folder("set.ms");
 
     write_set(3, path, "DATA");
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){.cross_only = true}, true, error);
+    grove_ms *ms = grove_ms_open_writable(path, &(grove_ms_part){.cross_only = true}, NULL, error);
     no_error(0);
     const grove_ms_layout *layout = grove_ms_layout_of(ms);
     grove_ms_block block = whole(layout);
@@ -291,7 +291,7 @@ START_TEST(cross_correlations_alone)
     no_error(grove_ms_write_data(ms, &block, zeros, NULL, error));
     no_error(grove_ms_finish(ms, error));
     free(zeros);
-    ms = grove_ms_open(path, &(grove_ms_part){0}, false, error);
+    ms = grove_ms_open(path, &(grove_ms_part){0}, error);
     layout = grove_ms_layout_of(ms);
     size_t numbers = numbers_of(layout),
            row = numbers / (size_t)(layout->times * layout->baselines);
@@ -355,11 +355,11 @@ START_TEST(abort_leaves_everything)
     grove_ms_layout *layout = make_layout(0);
 
     write_set(0, path, "DATA");
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, true, error);
+    grove_ms *ms = grove_ms_open_writable(path, &(grove_ms_part){0}, NULL, error);
     no_error(grove_ms_prepare(ms, "DATA", GROVE_MS_ADD, error));
     grove_ms_abort(ms);
     expect(path, "DATA", 1, true);
-    ms = grove_ms_create(path, layout, NULL, "DATA", true, error);
+    ms = grove_ms_create(path, layout, NULL, "DATA", true, NULL, error);
     no_error(0);
     grove_ms_abort(ms);
     expect(path, "DATA", 1, true);
@@ -428,7 +428,7 @@ START_TEST(threads_share_the_reading)
 {
     const char *path = in_folder("long.ms");
     write_set(LONG, path, "DATA");
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, true, error);
+    grove_ms *ms = grove_ms_open_writable(path, &(grove_ms_part){0}, NULL, error);
     no_error(0);
     grove_ms_block block = whole(grove_ms_layout_of(ms));
     size_t numbers = numbers_of(grove_ms_layout_of(ms));
@@ -441,7 +441,7 @@ START_TEST(threads_share_the_reading)
     no_error(grove_ms_prepare(ms, "DATA", GROVE_MS_REPLACE, error));
     no_error(grove_ms_write_data(ms, &block, want, NULL, error));
     no_error(grove_ms_finish(ms, error));
-    ms = grove_ms_open(path, &(grove_ms_part){0}, false, error);
+    ms = grove_ms_open(path, &(grove_ms_part){0}, error);
     no_error(0);
     grove_ms_set_parallel(ms, in_two_threads, &calls);
     no_error(grove_ms_read_data(ms, "DATA", &block, data, flag, error));
@@ -467,29 +467,29 @@ START_TEST(faults_are_told)
     grove_ms_layout *layout = make_layout(0);
     char *want;
 
-    ck_assert_ptr_null(grove_ms_open(in_folder("none.ms"), &(grove_ms_part){0}, false, error));
+    ck_assert_ptr_null(grove_ms_open(in_folder("none.ms"), &(grove_ms_part){0}, error));
     want = grove_format("%s: there is no such file or folder", in_folder("none.ms"));
     ck_assert_str_eq(grove_error_message(error, 0), want);
     free(want);
     grove_error_clear(error);
-    ck_assert_ptr_null(grove_ms_open("/tmp", &(grove_ms_part){0}, false, error));
+    ck_assert_ptr_null(grove_ms_open("/tmp", &(grove_ms_part){0}, error));
     ck_assert_str_eq(grove_error_message(error, 0), "/tmp: not a Measurement Set");
     grove_error_clear(error);
 
     write_set(0, in_folder("set.ms"), "DATA");
-    ck_assert_ptr_null(
-        grove_ms_open(in_folder("set.ms"), &(grove_ms_part){.field = 3}, false, error));
+    ck_assert_ptr_null(grove_ms_open(in_folder("set.ms"), &(grove_ms_part){.field = 3}, error));
     want = grove_format("%s: no field 3; there is only 0", in_folder("set.ms"));
     ck_assert_str_eq(grove_error_message(error, 0), want);
     free(want);
     grove_error_clear(error);
-    ck_assert_ptr_null(grove_ms_create(in_folder("set.ms"), layout, NULL, "DATA", false, error));
+    ck_assert_ptr_null(
+        grove_ms_create(in_folder("set.ms"), layout, NULL, "DATA", false, NULL, error));
     want =
         grove_format("%s: exists already; give overwrite=true to replace it", in_folder("set.ms"));
     ck_assert_str_eq(grove_error_message(error, 0), want);
     free(want);
     grove_error_clear(error);
-    grove_ms *ms = grove_ms_open(in_folder("set.ms"), &(grove_ms_part){0}, true, error);
+    grove_ms *ms = grove_ms_open_writable(in_folder("set.ms"), &(grove_ms_part){0}, NULL, error);
     ck_assert_int_eq(grove_ms_prepare(ms, "MODEL_DATA", GROVE_MS_ADD, error), GROVE_MISSING);
     want = grove_format("%s: has no column MODEL_DATA to add to or subtract from",
                         in_folder("set.ms"));
@@ -500,7 +500,7 @@ START_TEST(faults_are_told)
     /* a table file cut short */
     char *table = grove_format("%s/table.dat", in_folder("set.ms"));
     ck_assert_int_eq(truncate(table, 20), 0);
-    ck_assert_ptr_null(grove_ms_open(in_folder("set.ms"), &(grove_ms_part){0}, false, error));
+    ck_assert_ptr_null(grove_ms_open(in_folder("set.ms"), &(grove_ms_part){0}, error));
     ck_assert_uint_eq(grove_error_count(error), 1);
     free(table);
     grove_ms_layout_free(layout);

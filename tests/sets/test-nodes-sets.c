@@ -63,7 +63,7 @@ static grove_ms *run(void)
         GROVE_SESSION_OPTIONS(.tile_times = 2, .tile_channels = 3, .tile_baselines = 4);
 
     good(!probe_run(&t, &options));
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, false, t.error);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, t.error);
     good(ms != NULL);
     return ms;
 }
@@ -316,7 +316,7 @@ static void write_set(const int *codes, int count)
     }
     for (int i = 0; i < 3 * PROBE_TIMES * PROBE_BASELINES; i++)
         uvw[i / 3][i % 3] = 0.5 * i + 1;
-    grove_ms *ms = grove_ms_create(path, layout, NULL, "DATA", false, t.error);
+    grove_ms *ms = grove_ms_create(path, layout, NULL, "DATA", false, NULL, t.error);
     good(ms != NULL);
     good(!grove_ms_write_data(ms, &all, data, flag, t.error));
     good(!grove_ms_write_uvw(ms, &all, uvw[0], t.error));

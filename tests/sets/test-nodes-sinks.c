@@ -240,7 +240,7 @@ static content read_set(const char *name, const char *column)
     static const grove_ms_block whole = {0, PROBE_TIMES, 0, PROBE_BASELINES, 0, PROBE_CHANNELS};
     content found;
 
-    grove_ms *ms = grove_ms_open(placed(name), &(grove_ms_part){0}, false, t.error);
+    grove_ms *ms = grove_ms_open(placed(name), &(grove_ms_part){0}, t.error);
     ck_assert_msg(ms != NULL, "%s", grove_error_message(t.error, 0));
     ck_assert_int_eq(grove_ms_read_data(ms, column, &whole, found.data, found.flag, t.error), 0);
     ck_assert_int_eq(grove_ms_read_weight(ms, &whole, found.weight, t.error), 0);
@@ -297,7 +297,7 @@ START_TEST(columns_that_make_one_set)
     }
     ck_assert(single[1].flag[0] && !single[2].flag[0] && !single[1].flag[4 * 7 * 6 + 4 * 7 * 2] &&
               single[2].flag[4 * 7 * 6 + 4 * 7 * 2]);
-    grove_ms *ms = grove_ms_open(placed(both), &(grove_ms_part){0}, false, t.error);
+    grove_ms *ms = grove_ms_open(placed(both), &(grove_ms_part){0}, t.error);
     ck_assert(!grove_ms_has_column(ms, "GONE"));
     grove_ms_close(ms);
 }
@@ -373,7 +373,7 @@ START_TEST(what_is_not_finite_is_flagged)
                   "%s", said);
     free(said);
     snprintf(path, sizeof(path), "%s/n.ms", t.folder);
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, false, t.error);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, t.error);
     ck_assert_int_eq(grove_ms_read_data(ms, "DATA", &first, data, flag, t.error), 0);
     ck_assert(flag[0] && !flag[1] && !flag[2] && !flag[3]);
     ck_assert_int_eq(grove_ms_odd_samples(ms), 0); /* FLAG says it */
@@ -394,7 +394,7 @@ START_TEST(flags_of_a_set_that_exists)
 
     make_old();
     snprintf(path, sizeof(path), "%s/a.ms", t.folder);
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, false, t.error);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, t.error);
     ck_assert_int_eq(grove_ms_read_data(ms, "DATA", &whole, data, before, t.error), 0);
     grove_ms_close(ms);
     for (int i = 0; i < NUMBERS; i++)
@@ -407,7 +407,7 @@ START_TEST(flags_of_a_set_that_exists)
         testing_tree(&t, placed(text));
         free(text);
         ck_assert_int_eq(probe_run(&t, NULL), 0);
-        ms = grove_ms_open(path, &(grove_ms_part){0}, false, t.error);
+        ms = grove_ms_open(path, &(grove_ms_part){0}, t.error);
         ck_assert_int_eq(grove_ms_read_data(ms, "DATA", &whole, data, after, t.error), 0);
         grove_ms_close(ms);
         for (int i = 0; i < NUMBERS; i++)
@@ -435,8 +435,8 @@ static grove_plan run_by_baselines(const char *value)
 /* That b.ms has `factor` times the visibilities of a.ms. */
 static void check_times(float factor)
 {
-    grove_ms *from = grove_ms_open(placed("@/a.ms"), &(grove_ms_part){0}, false, t.error),
-             *to = grove_ms_open(placed("@/b.ms"), &(grove_ms_part){0}, false, t.error);
+    grove_ms *from = grove_ms_open(placed("@/a.ms"), &(grove_ms_part){0}, t.error),
+             *to = grove_ms_open(placed("@/b.ms"), &(grove_ms_part){0}, t.error);
     const grove_ms_layout *layout = grove_ms_layout_of(from);
     grove_ms_block block = {0, layout->times, 0, layout->baselines, 0, layout->channels};
     const size_t count = 8 * (size_t)(layout->times * layout->baselines * layout->channels);

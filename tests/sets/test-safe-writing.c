@@ -61,7 +61,8 @@ static int make_many(const void *context)
         frequency[i] = 1e9 + 1e5 * i;
         width[i] = 1e5;
     }
-    return write_many(grove_ms_create(safe_path("a.ms"), &layout, NULL, "DATA", false, safe_error));
+    return write_many(
+        grove_ms_create(safe_path("a.ms"), &layout, NULL, "DATA", false, safe_record, safe_error));
 }
 
 /* Writes a column; whether that takes more bytes than it should. */

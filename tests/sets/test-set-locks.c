@@ -22,7 +22,7 @@
 /* Opens the set as a tree does, then adds to a column of it. */
 static int read_and_add(const void *column)
 {
-    grove_ms *reader = grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, false, safe_error);
+    grove_ms *reader = grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, safe_error);
     float data[2 * SAFE_NUMBERS];
     grove_ms_block block = {0, 3, 0, 3, 0, 2};
     grove_ms *ms = reader ? safe_open_column(safe_path("a.ms"), column, GROVE_MS_ADD) : NULL;
@@ -98,12 +98,12 @@ static int add_to_both(const void *context)
 
     alarm(60);
     if (of->written == 1 &&
-        !(reader = grove_ms_open(safe_path(of->sets[1]), &(grove_ms_part){0}, false, safe_error)))
+        !(reader = grove_ms_open(safe_path(of->sets[1]), &(grove_ms_part){0}, safe_error)))
         return 1;
     usleep(20000);
     for (int k = 0; k < of->written; k++)
         grove_record_expect(record, safe_path(of->sets[k]));
-    grove_record_enter(record);
+    safe_record = record;
     for (int k = 0; k < of->written && !code; k++) {
         code = !(ms[k] = safe_open_column(safe_path(of->sets[k]), "DATA", GROVE_MS_ADD));
         usleep(20000);
@@ -113,7 +113,7 @@ static int add_to_both(const void *context)
     code = code ? code : grove_record_commit(record, safe_error);
     for (int k = 0; k < of->written && !code; k++)
         code = grove_ms_finish(ms[k], safe_error);
-    grove_record_enter(NULL);
+    safe_record = NULL;
     grove_record_free(record);
     if (reader)
         grove_ms_close(reader);
@@ -350,7 +350,7 @@ static int read_without_rights(const void *says)
     if (geteuid() == 0 && setuid(65534))
         return 1;
     grove_record_wait(false);
-    grove_ms *ms = grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, false, safe_error);
+    grove_ms *ms = grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, safe_error);
     return says ? ms || !strstr(grove_error_message(safe_error, 0), says) : !ms;
 }
 

@@ -82,7 +82,7 @@ static int in_read_only_folder(const void *context)
     (void)context;
     if (geteuid() == 0 && setuid(65534))
         return 1;
-    grove_ms *ms = grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, false, safe_error);
+    grove_ms *ms = grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, safe_error);
     bool reads = ms != NULL;
     if (ms)
         grove_ms_close(ms);
@@ -160,7 +160,7 @@ START_TEST(what_another_program_changed_stays)
     char *before = safe_names(safe_path("a.ms"));
     ck_assert_int_ne(grove_ms_recover(safe_path("a.ms"), &done, safe_error), 0);
     safe_said("table.dat: has changed since the run that wrote it died; it is not restored");
-    ck_assert_ptr_null(grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, false, safe_error));
+    ck_assert_ptr_null(grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, safe_error));
     safe_said("To keep all files in their present state, remove ");
     safe_expect_names(safe_path("a.ms"), before);
     free(before);
@@ -243,7 +243,7 @@ START_TEST(sets_one_after_the_other)
     safe_good(!safe_write_column(safe_path("all.ms"), "MODEL_DATA", GROVE_MS_REPLACE, 2));
     safe_good(!safe_write_column(safe_path("all.ms"), "MODEL_DATA", GROVE_MS_ADD, 1));
     safe_expect(safe_path("a.ms"), "MODEL_DATA", 3, 1, 0);
-    grove_ms *ms = grove_ms_open(safe_path("b.ms"), &(grove_ms_part){0}, false, safe_error);
+    grove_ms *ms = grove_ms_open(safe_path("b.ms"), &(grove_ms_part){0}, safe_error);
     safe_good(ms != NULL);
     safe_good(!grove_ms_read_data(ms, "MODEL_DATA", &(grove_ms_block){0, 3, 0, 3, 0, 2}, data, NULL,
                                   safe_error));
@@ -261,7 +261,7 @@ static const grove_ms_block all_of_window = {0, WINDOW_TIMES, 0, 1, 0, 2};
 static grove_ms *open_window(const char *column, int window, grove_ms_mode mode)
 {
     grove_ms_part part = {.spectral_window = window};
-    grove_ms *ms = grove_ms_open(safe_path("a.ms"), &part, true, safe_error);
+    grove_ms *ms = grove_ms_open_writable(safe_path("a.ms"), &part, safe_record, safe_error);
 
     safe_good(ms != NULL);
     if (!grove_ms_prepare(ms, column, mode, safe_error))
@@ -283,7 +283,7 @@ static void expect_window(const char *column, int window, float scale)
 {
     float data[WINDOW_TIMES * ROW];
     grove_ms_part part = {.spectral_window = window};
-    grove_ms *ms = grove_ms_open(safe_path("a.ms"), &part, false, safe_error);
+    grove_ms *ms = grove_ms_open(safe_path("a.ms"), &part, safe_error);
 
     safe_good(ms && !grove_ms_read_data(ms, column, &all_of_window, data, NULL, safe_error));
     for (int i = 0; i < WINDOW_TIMES * ROW; i++)
@@ -304,7 +304,7 @@ START_TEST(windows_of_one_column)
     if (_i / 2 == 1)
         foreign_store(safe_path("a.ms"), "TiledShapeStMan", (const int[]){2, 1, 2});
     foreign_windows(safe_path("a.ms"), 3);
-    grove_record_enter(record);
+    safe_record = record;
     grove_ms *one = open_window(column, 0, GROVE_MS_REPLACE);
     grove_ms *two = open_window(column, 2, mode);
     safe_good(one && two);
@@ -317,7 +317,7 @@ START_TEST(windows_of_one_column)
         safe_good(!grove_ms_settle(two, safe_error) && !grove_record_commit(record, safe_error));
     grove_ms_abort(two);
     grove_ms_abort(one);
-    grove_record_enter(NULL);
+    safe_record = NULL;
     grove_record_free(record);
     for (int k = 0; k < 3; k++)
         expect_window("DATA", k, !whole || _i / 2 == 2 || k == 1 ? 1 : k == 0 ? 5 : 3);
@@ -356,7 +356,7 @@ static void expect_flags_and_weights(int window, bool written)
     float data[2 * NUMBERS], weight[NUMBERS];
     unsigned char flag[NUMBERS];
     grove_ms_part part = {.spectral_window = window};
-    grove_ms *ms = grove_ms_open(safe_path("a.ms"), &part, false, safe_error);
+    grove_ms *ms = grove_ms_open(safe_path("a.ms"), &part, safe_error);
 
     safe_good(ms && !grove_ms_read_data(ms, "DATA", &all_of_window, data, flag, safe_error));
     safe_good(!grove_ms_read_weight(ms, &all_of_window, weight, safe_error));
@@ -376,7 +376,7 @@ START_TEST(flags_and_weights_of_windows)
 
     safe_make("a.ms");
     foreign_windows(safe_path("a.ms"), 3);
-    grove_record_enter(record);
+    safe_record = record;
     for (int k = 0; k < 3; k++)
         safe_good((of[k] = open_window("DATA", k, GROVE_MS_REPLACE)) != NULL);
     for (int k = 0; k < 3; k += 2) {
@@ -399,7 +399,7 @@ START_TEST(flags_and_weights_of_windows)
     grove_ms_abort(again);
     for (int k = 0; k < 3; k++)
         grove_ms_abort(of[k]);
-    grove_record_enter(NULL);
+    safe_record = NULL;
     grove_record_free(record);
     for (int k = 0; k < 3; k++)
         expect_flags_and_weights(k, whole && k != 1);
@@ -413,7 +413,7 @@ START_TEST(outputs_in_each_others_way)
     grove_record *record = grove_record_new();
 
     safe_make("a.ms");
-    grove_record_enter(record);
+    safe_record = record;
     grove_ms *column = safe_open_column(safe_path("a.ms"), "DATA", GROVE_MS_ADD);
     grove_ms *set = safe_create(safe_path("a.ms"), "DATA", true);
     safe_good(column && set && !safe_write_all(column, 1) && !safe_write_all(set, 1));
@@ -422,7 +422,7 @@ START_TEST(outputs_in_each_others_way)
     safe_said("two outputs of one run write to the same path");
     grove_ms_abort(column);
     grove_ms_abort(set);
-    grove_record_enter(NULL);
+    safe_record = NULL;
     grove_record_free(record);
     safe_expect(safe_path("a.ms"), "DATA", 1, 1, 0);
     safe_expect_names(safe_work, "a.ms ");
@@ -435,7 +435,7 @@ START_TEST(one_column_of_two)
 {
     grove_record *record = grove_record_new();
 
-    grove_record_enter(record);
+    safe_record = record;
     grove_ms *one = safe_create(safe_path("a.ms"), "DATA", false);
     ck_assert_ptr_null(safe_create(safe_path("./a.ms"), "DATA", false));
     safe_said("column DATA is being written already; write another column");
@@ -460,7 +460,7 @@ START_TEST(one_column_of_two)
         safe_good(!grove_record_commit(record, safe_error));
     }
     grove_ms_abort(one);
-    grove_record_enter(NULL);
+    safe_record = NULL;
     grove_record_free(record);
     safe_expect_names(safe_work, "");
 }
