@@ -3,6 +3,7 @@
 #include "tests/common/session-testing.h"
 
 #include "run/pipeline.h"
+#include "unstable/fit.h"
 
 #include <check.h>
 #include <complex.h>
@@ -418,6 +419,31 @@ START_TEST(what_is_reported_fails)
 }
 END_TEST
 
+static int write_as_drive(const grove_call *call, const grove_array *const *inputs, int count)
+{
+    (void)inputs, (void)count;
+    return grove_call_fetch_input(call, 0);
+}
+
+/* What is for drive alone, in another function. */
+START_TEST(not_in_a_drive)
+{
+    static const grove_input inputs[] = {{"x", GROVE_VALUE, "anything", .shapes = GROVE_ANY_SHAPE},
+                                         {0}};
+    const grove_class says = {GROVE_CLASS_HEAD(says), .doc = "For tests.", .inputs = inputs,
+                              .kind = GROVE_CLASS_ACTION,
+                              .action = &(const grove_action_functions){.write = write_as_drive}};
+    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 2);
+
+    ck_assert_int_eq(grove_classes_add(now.classes, &says, now.error), 0);
+    session_test_tree("w = says(o.data)");
+    grove_session *session = session_test_session(&options);
+    ck_assert_int_eq(grove_session_run(session), GROVE_INVALID);
+    ck_assert(has_message("says: the plugin calls grove_call_fetch_input, which is for drive"));
+    grove_session_free(session);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("evaluation");
@@ -432,6 +458,7 @@ int main(void)
     tcase_add_test(tests, a_stale_value_is_found);
     tcase_add_loop_test(tests, a_leaf_that_slips_is_found, 0, 2);
     tcase_add_loop_test(tests, what_is_reported_fails, 0, 8);
+    tcase_add_test(tests, not_in_a_drive);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
