@@ -280,7 +280,7 @@ END_TEST
 /* Down to nothing: the cpu continues, with one warning. */
 START_TEST(nothing_is_left)
 {
-    shrinking s = {.options = {.threads = 1, .tile_times = 4, .serial = true}};
+    shrinking s = {.options = TESTING_OPTIONS(.threads = 1, .tile_times = 4, .serial = true)};
 
     if (!cuda_testing_control())
         return;
