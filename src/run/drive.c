@@ -19,6 +19,7 @@ int grove_drive_call(grove_session *session, grove_write_call *drive, bool *agai
         arrays[k] = &drive->arrays[k];
     grove_class_call_begin(&scope, session, action, false);
     scope.drive = drive;
+    scope.driver = pthread_self();
     int code = action->class_->action->drive(&scope.call, arrays, drive->count, again);
     if (!code && *again && !grove_node_renews_any(action))
         code = grove_node_fail(action, GROVE_INVALID,
@@ -27,10 +28,13 @@ int grove_drive_call(grove_session *session, grove_write_call *drive, bool *agai
     return grove_class_call_end(&scope, code, "fitting failed");
 }
 
-/* The drive that this is the call of, if input k is one of its own; else NULL after a message. */
+/* The drive that this is the call of, in its thread, if input k is one of its own; else NULL after
+ * a message. */
 static grove_write_call *find_drive(const grove_call *call, const char *name, int k)
 {
-    grove_write_call *drive = call->scope ? call->scope->drive : NULL;
+    grove_class_call *scope = call->scope;
+    const bool own = scope && scope->drive && pthread_equal(scope->driver, pthread_self());
+    grove_write_call *drive = own ? scope->drive : NULL;
 
     if (drive && k >= 0 && k < drive->count)
         return drive;

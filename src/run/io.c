@@ -74,7 +74,6 @@ void grove_class_call_begin(grove_class_call *call, grove_session *session, cons
                                         .memory = session->grants[node->id],
                                         .scope = call},
                                .session = session,
-                               .node = node,
                                .io = io};
     if (io)
         grove_class_lock(node->class_);
@@ -84,10 +83,10 @@ void grove_class_call_begin(grove_class_call *call, grove_session *session, cons
 int grove_class_call_end(grove_class_call *call, int code, const char *failure)
 {
     if (code && code != GROVE_INTERRUPTED && !call->scope.code)
-        grove_node_fail(call->node, code, "%s", failure);
+        grove_node_fail(call->call.node, code, "%s", failure);
     grove_error_enter(call->outer);
     if (call->io)
-        grove_class_unlock(call->node->class_);
+        grove_class_unlock(call->call.node->class_);
     if (code < 0 || !call->scope.code)
         return code;
     return code > 0 ? call->io ? GROVE_IO : GROVE_INTERNAL : call->scope.code;

@@ -146,9 +146,9 @@ typedef struct grove_class_call {
     grove_error_scope scope, *outer;
     grove_call call; /* for functions of data leaves and actions, on the host */
     grove_session *session;
-    const grove_node *node;
     bool io;
-    struct grove_write_call *drive; /* of a drive: see drive.c */
+    struct grove_write_call *drive; /* of a drive: see drive.c ... */
+    pthread_t driver;               /* ... and its thread */
     bool ends_run;                  /* grove_call_end_run */
 } grove_class_call;
 /* Sets *call, whose address must stay; its member `call` refers to it. */

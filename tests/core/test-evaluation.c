@@ -8,6 +8,7 @@
 #include <check.h>
 #include <complex.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -425,21 +426,41 @@ static int write_as_drive(const grove_call *call, const grove_array *const *inpu
     return grove_call_fetch_input(call, 0);
 }
 
-/* What is for drive alone, in another function. */
+static void *fetch(void *call)
+{
+    return grove_call_fetch_input(call, 0) == GROVE_INVALID ? call : NULL;
+}
+
+static int drive_by_two(const grove_call *call, const grove_array *const *inputs, int count,
+                        bool *again)
+{
+    pthread_t other;
+    void *refused = NULL;
+
+    (void)inputs, (void)count, (void)again;
+    ck_assert_int_eq(pthread_create(&other, NULL, fetch, (void *)call), 0);
+    pthread_join(other, &refused);
+    return refused ? grove_node_fail(call->node, GROVE_INVALID, "refused in another thread") : 0;
+}
+
+/* What is for drive and its thread alone, in another function, and in another thread. */
 START_TEST(not_in_a_drive)
 {
     static const grove_input inputs[] = {{"x", GROVE_VALUE, "anything", .shapes = GROVE_ANY_SHAPE},
                                          {0}};
-    const grove_class says = {GROVE_CLASS_HEAD(says), .doc = "For tests.", .inputs = inputs,
-                              .kind = GROVE_CLASS_ACTION,
-                              .action = &(const grove_action_functions){.write = write_as_drive}};
+    const grove_class says = {
+        GROVE_CLASS_HEAD(says), .doc = "For tests.", .inputs = inputs, .kind = GROVE_CLASS_ACTION,
+        .action = &(const grove_action_functions){.write = _i ? NULL : write_as_drive,
+                                                  .drive = _i ? drive_by_two : NULL}};
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 2);
 
     ck_assert_int_eq(grove_classes_add(now.classes, &says, now.error), 0);
     session_test_tree("w = says(o.data)");
     grove_session *session = session_test_session(&options);
     ck_assert_int_eq(grove_session_run(session), GROVE_INVALID);
-    ck_assert(has_message("says: the plugin calls grove_call_fetch_input, which is for drive"));
+    ck_assert(
+        has_message(_i ? "says: refused in another thread"
+                       : "says: the plugin calls grove_call_fetch_input, which is for drive"));
     grove_session_free(session);
 }
 END_TEST
@@ -458,7 +479,7 @@ int main(void)
     tcase_add_test(tests, a_stale_value_is_found);
     tcase_add_loop_test(tests, a_leaf_that_slips_is_found, 0, 2);
     tcase_add_loop_test(tests, what_is_reported_fails, 0, 8);
-    tcase_add_test(tests, not_in_a_drive);
+    tcase_add_loop_test(tests, not_in_a_drive, 0, 2);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
