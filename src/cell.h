@@ -40,7 +40,7 @@
 
 /* A plugin loads if its major number is this one and its minor is not newer; while the major number
  * is 0, both must be equal. */
-enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 9 };
+enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 10 };
 
 enum {
     GROVE_VALUE_AXES = 8, /* maximum number of axes of a value */

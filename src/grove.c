@@ -150,7 +150,7 @@ const char *grove_library_summary(grove_library *library, const char *class_name
 }
 
 /* Words and texts need no quotes in a default; anything else is an expression. */
-static int check_default(const grove_class *class_, const grove_option *option, grove_error *error)
+static int check_default(const grove_class *class_, const grove_port *option, grove_error *error)
 {
     int kind = (int)option->kind;
 
@@ -182,7 +182,7 @@ int grove_library_check(grove_library *library, const char *class_name, grove_er
                           !class_->group        ? "group"
                           : !class_->output_doc ? "output_doc"
                                                 : "example");
-    for (const grove_option *option = class_->options; option && option->name; option++) {
+    for (const grove_port *option = class_->options; option && option->name; option++) {
         int fault = check_default(class_, option, error);
         code = code ? code : fault;
     }

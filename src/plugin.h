@@ -94,10 +94,14 @@ typedef enum {
     GROVE_SELECTOR     /* x chooses or counts: there is no derivative with respect to it */
 } grove_linearity;
 
+/* An input or an option of a class. Inputs are nodes: values and objects. Options are constants of
+ * any kind, and values with defaults. */
 typedef struct {
     const char *name; /* NULL ends the list */
-    grove_kind kind;  /* GROVE_VALUE..., GROVE_OBJECT */
-    const char *doc;
+    grove_kind kind;
+    const char *doc; /* its meaning, of options with the base unit */
+
+    /* Values. */
     grove_handing handing;
     int shapes; /* accepted cell shapes, GROVE_SCALAR | ...; 0: scalar */
     int vector; /* required length of a vector, 0: any */
@@ -105,27 +109,18 @@ typedef struct {
     /* 0: linear in this input alone, the others held (factors of a product). 1, 2, ...: linear in
      * all inputs of the same number together (the terms of a sum). */
     int group;
-    const char *object; /* GROVE_OBJECT: which */
-    bool optional; /* GROVE_OBJECT: it may be left out; by position it comes after the others */
-    bool implied;  /* ... and where it is, the only object of its kind in the file is meant */
     bool own_axes; /* axes may differ from other inputs' of the same names; check consumes them */
-} grove_input;
 
-typedef struct {
-    const char *name; /* NULL ends the list */
-    grove_kind kind;
-    /* Default: text of the tree language that may name the class's inputs ("25m", "obs.freq",
-     * "lmn(sky, obs)"); "none": optional; NULL: mandatory. */
+    /* GROVE_OBJECT. */
+    const char *object; /* which */
+    bool optional;      /* it may be left out; by position it comes after the others */
+    bool implied;       /* ... and where it is, the only object of its kind in the file is meant */
+
+    /* Options. The default is text of the tree language that may name the class's inputs ("25m",
+     * "obs.freq", "lmn(sky, obs)"); "none": optional; NULL: mandatory. */
     const char *initial;
-    const char *doc;       /* its meaning, with its base unit */
-    const char *choices;   /* GROVE_CHOICE: words separated by blanks; also of GROVE_TEXT */
-    grove_handing handing; /* value options: as in grove_input, also those below */
-    int shapes;
-    int vector;
-    grove_linearity linear;
-    int group;
-    bool own_axes; /* see grove_input */
-} grove_option;
+    const char *choices; /* GROVE_CHOICE: words separated by blanks; also of GROVE_TEXT */
+} grove_port;
 
 /* ---- forms: shape, type and unit of a value ---- */
 
@@ -371,7 +366,7 @@ typedef struct {
 typedef struct grove_class {
     uint16_t abi_major, abi_minor;
     uint32_t struct_size; /* sizes when the plugin was compiled, by GROVE_CLASS_HEAD */
-    uint16_t input_size, option_size, form_size, axis_size, kernel_size;
+    uint16_t port_size, form_size, axis_size, kernel_size;
     uint16_t data_size, action_size, accumulator_size;
     const char *name;
     const char *doc;        /* one sentence, then more after a newline */
@@ -388,9 +383,9 @@ typedef struct grove_class {
                            abort never run at the same time as in other such classes */
     bool sum; /* its value is a sum over the axes it consumes: sums over parts of them may be
                  computed one by one, and added */
-    const grove_input *inputs;   /* NULL: none */
-    const grove_option *options; /* NULL: none */
-    const grove_form *output;    /* unless check sets one; NULL: a real scalar */
+    const grove_port *inputs;  /* NULL: none */
+    const grove_port *options; /* NULL: none */
+    const grove_form *output;  /* unless check sets one; NULL: a real scalar */
 
     /* After options and inputs are bound: check them, grove_node_set_output, _set_kernel,
      * _set_state, _consume. Called once when the tree is built. */
@@ -435,10 +430,10 @@ typedef struct grove_class {
     const grove_class grove_class_##name
 #define GROVE_CLASS_HEAD(class_name)                                                               \
     .abi_major = GROVE_ABI_MAJOR, .abi_minor = GROVE_ABI_MINOR,                                    \
-    .struct_size = sizeof(grove_class), .input_size = sizeof(grove_input),                         \
-    .option_size = sizeof(grove_option), .form_size = sizeof(grove_form),                          \
-    .axis_size = sizeof(grove_axis), .kernel_size = sizeof(grove_kernel),                          \
-    .data_size = sizeof(grove_data_functions), .action_size = sizeof(grove_action_functions),      \
+    .struct_size = sizeof(grove_class), .port_size = sizeof(grove_port),                           \
+    .form_size = sizeof(grove_form), .axis_size = sizeof(grove_axis),                              \
+    .kernel_size = sizeof(grove_kernel), .data_size = sizeof(grove_data_functions),                \
+    .action_size = sizeof(grove_action_functions),                                                 \
     .accumulator_size = sizeof(grove_accumulator_functions), .name = #class_name
 
 /* ---- functions that a class may call with its node ---- */

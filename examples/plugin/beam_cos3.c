@@ -8,18 +8,19 @@
 static const grove_kernel kernel = GROVE_KERNEL(beam_cos3);
 
 /* Objects: the numbers that are needed of them are the defaults of options below. */
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"sky", GROVE_OBJECT, "the sources whose directions are meant", .object = "sky"},
     {"obs", GROVE_OBJECT, "pointing and frequencies", .object = "observation"},
     {0},
 };
 
 /* Constant options, then value options, which reach the kernel in this order from 0 on. */
-static const grove_option options[] = {
-    {"scale", GROVE_NUMBER, "65", "c in cos^3(c nu r), per GHz and radian"},
-    {"lmn", GROVE_VALUE, "lmn(sky, obs)", "direction cosines l, m and n - 1",
+static const grove_port options[] = {
+    {"scale", GROVE_NUMBER, "c in cos^3(c nu r), per GHz and radian", .initial = "65"},
+    {"lmn", GROVE_VALUE, "direction cosines l, m and n - 1", .initial = "lmn(sky, obs)",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
-    {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE},
+    {"freq", GROVE_VALUE_FREQUENCY, "frequencies, Hz", .initial = "obs.freq",
+     .handing = GROVE_AS_DOUBLE},
     {0},
 };
 

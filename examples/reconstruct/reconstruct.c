@@ -14,7 +14,7 @@
 
 /* ---- the image that is sought ---- */
 
-static const grove_input image_inputs[] = {
+static const grove_port image_inputs[] = {
     {"pixels", GROVE_OBJECT, "a sky_grid: its pixels", .object = "sky"},
     {0},
 };
@@ -74,7 +74,7 @@ GROVE_CLASS(sought_image) = {
 
 enum { DIRTY, AGAIN, POWER }; /* numbers of the values, and of their arrays */
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"sought", GROVE_OBJECT, "the image that is sought", .object = "sought_image"},
     {"dirty", GROVE_VALUE, "the dirty image, Jy/beam (m, l)", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_SCALAR},
@@ -84,13 +84,14 @@ static const grove_input inputs[] = {
      .shapes = GROVE_SCALAR},
     {0},
 };
-static const grove_option options[] = {
-    {"steps", GROVE_INTEGER, "100", "how many"},
-    {"threshold", GROVE_NUMBER, "0",
+static const grove_port options[] = {
+    {"steps", GROVE_INTEGER, "how many", .initial = "100"},
+    {"threshold", GROVE_NUMBER,
      "the weight of the sum of |pixels| beside half of chi-squared, "
-     "Jy/beam"},
-    {"positive", GROVE_BOOL, "true", "no pixels below 0"},
-    {"accelerated", GROVE_BOOL, "true", "false: plain gradient descent"},
+     "Jy/beam",
+     .initial = "0"},
+    {"positive", GROVE_BOOL, "no pixels below 0", .initial = "true"},
+    {"accelerated", GROVE_BOOL, "false: plain gradient descent", .initial = "true"},
     {0},
 };
 

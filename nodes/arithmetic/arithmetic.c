@@ -38,7 +38,7 @@ static const grove_kernel add_kernels[SUM_KERNELS] = {
     [JONES] = GROVE_KERNEL(add_jones),
 };
 
-static const grove_input add_inputs[] = {
+static const grove_port add_inputs[] = {
     {"a", GROVE_VALUE, "left of the +", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR,
      .group = 1},
     {"b", GROVE_VALUE, "right of the +, in the unit of a", .shapes = GROVE_ANY_SHAPE,
@@ -70,7 +70,7 @@ static const grove_kernel subtract_kernels[SUM_KERNELS] = {
     [JONES] = GROVE_KERNEL(subtract_jones),
 };
 
-static const grove_input subtract_inputs[] = {
+static const grove_port subtract_inputs[] = {
     {"a", GROVE_VALUE, "left of the -", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR,
      .group = 1},
     {"b", GROVE_VALUE, "right of the -, in the unit of a", .shapes = GROVE_ANY_SHAPE,
@@ -98,7 +98,7 @@ GROVE_CLASS(subtract) = {
 
 static const grove_kernel negate_kernel = GROVE_KERNEL(negate);
 
-static const grove_input negate_inputs[] = {
+static const grove_port negate_inputs[] = {
     {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {0},
 };
@@ -128,7 +128,7 @@ static const grove_kernel from_right = GROVE_KERNEL(multiply_from_right);
 static const grove_kernel real_left = GROVE_KERNEL(multiply_real_left);
 static const grove_kernel real_right = GROVE_KERNEL(multiply_real_right);
 
-static const grove_input multiply_inputs[] = {
+static const grove_port multiply_inputs[] = {
     {"a", GROVE_VALUE, "left factor", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {"b", GROVE_VALUE, "right factor", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {0},
@@ -189,7 +189,7 @@ GROVE_CLASS(multiply) = {
 
 static const grove_kernel divide_kernel = GROVE_KERNEL(divide);
 
-static const grove_input divide_inputs[] = {
+static const grove_port divide_inputs[] = {
     {"a", GROVE_VALUE, "dividend", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {"b", GROVE_VALUE, "scalar that divides; for a matrix write a * b^-1"},
     {0},
@@ -227,13 +227,13 @@ enum { MAX_EXPONENT = 1024 }; /* exponent of a matrix */
 static const grove_kernel power_elements = GROVE_KERNEL(power_elements);
 static const grove_kernel power_matrix = GROVE_KERNEL(power_matrix);
 
-static const grove_input power_inputs[] = {
+static const grove_port power_inputs[] = {
     {"x", GROVE_VALUE, "base", .shapes = GROVE_JONES},
     {0},
 };
 
-static const grove_option power_options[] = {
-    {"exponent", GROVE_NUMBER, NULL, "exponent, a plain number; for matrices a whole one"},
+static const grove_port power_options[] = {
+    {"exponent", GROVE_NUMBER, "exponent, a plain number; for matrices a whole one"},
     {0},
 };
 

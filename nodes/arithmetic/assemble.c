@@ -6,18 +6,18 @@
 
 static const grove_kernel kernel = GROVE_KERNEL(assemble);
 
-static const grove_input one[] = {
+static const grove_port one[] = {
     {"x", GROVE_VALUE, "the number", .linear = GROVE_LINEAR},
     {0},
 };
 
-static const grove_input two[] = {
+static const grove_port two[] = {
     {"a", GROVE_VALUE, "first number of the diagonal: X or R", .linear = GROVE_LINEAR, .group = 1},
     {"b", GROVE_VALUE, "second: Y or L, in the unit of a", .linear = GROVE_LINEAR, .group = 1},
     {0},
 };
 
-static const grove_input four[] = {
+static const grove_port four[] = {
     {"a", GROVE_VALUE, "first row, first column", .linear = GROVE_LINEAR, .group = 1},
     {"b", GROVE_VALUE, "first row, second column", .linear = GROVE_LINEAR, .group = 1},
     {"c", GROVE_VALUE, "second row, first column", .linear = GROVE_LINEAR, .group = 1},
@@ -25,15 +25,17 @@ static const grove_input four[] = {
     {0},
 };
 
-static const grove_input vector[] = {
+static const grove_port vector[] = {
     {"a", GROVE_VALUE, "first number", .linear = GROVE_LINEAR, .group = 1},
     {"b", GROVE_VALUE, "second, in the unit of a", .linear = GROVE_LINEAR, .group = 1},
     {0},
 };
 
-static const grove_option vector_more[] = {
-    {"c", GROVE_VALUE, "none", "third, in the unit of a", .linear = GROVE_LINEAR, .group = 1},
-    {"d", GROVE_VALUE, "none", "fourth, in the unit of a", .linear = GROVE_LINEAR, .group = 1},
+static const grove_port vector_more[] = {
+    {"c", GROVE_VALUE, "third, in the unit of a", .initial = "none", .linear = GROVE_LINEAR,
+     .group = 1},
+    {"d", GROVE_VALUE, "fourth, in the unit of a", .initial = "none", .linear = GROVE_LINEAR,
+     .group = 1},
     {0},
 };
 

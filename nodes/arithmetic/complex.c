@@ -5,7 +5,7 @@
 
 static const grove_kernel kernel = GROVE_KERNEL(complex_parts);
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"re", GROVE_VALUE, "real parts", .handing = GROVE_AS_REAL, .linear = GROVE_REAL_LINEAR,
      .group = 1},
     {"im", GROVE_VALUE, "imaginary parts, in the unit of re", .handing = GROVE_AS_REAL,

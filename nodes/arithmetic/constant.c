@@ -5,17 +5,17 @@
 
 static const grove_kernel kernel = GROVE_KERNEL(reshape);
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"value", GROVE_VALUE, "a number, a list of numbers, or any value", .shapes = GROVE_ANY_SHAPE,
      .linear = GROVE_LINEAR},
     {0},
 };
 
-static const grove_option options[] = {
-    {"shape", GROVE_CHOICE, "none",
+static const grove_port options[] = {
+    {"shape", GROVE_CHOICE,
      "shape of the value: scalar (1 number), diagonal (2), matrix (4: XX XY YX YY), vector; none: "
      "the shape of the input",
-     "none scalar diagonal matrix vector"},
+     .initial = "none", .choices = "none scalar diagonal matrix vector"},
     {0},
 };
 

@@ -9,49 +9,49 @@ enum { SHAPES = GROVE_SCALAR | GROVE_DIAGONAL | GROVE_VECTOR };
 
 /* ---- inputs ---- */
 
-static const grove_input angle_or_number[] = {
+static const grove_port angle_or_number[] = {
     {"x", GROVE_VALUE, "angles (rad) or plain numbers", .shapes = SHAPES},
     {0},
 };
 
-static const grove_input real_angle_or_number[] = {
+static const grove_port real_angle_or_number[] = {
     {"x", GROVE_VALUE, "real angles (rad) or plain numbers", .handing = GROVE_AS_REAL,
      .shapes = SHAPES},
     {0},
 };
 
-static const grove_input number[] = {
+static const grove_port number[] = {
     {"x", GROVE_VALUE, "plain numbers", .shapes = SHAPES},
     {0},
 };
 
-static const grove_input real_number[] = {
+static const grove_port real_number[] = {
     {"x", GROVE_VALUE, "real plain numbers", .handing = GROVE_AS_REAL, .shapes = SHAPES},
     {0},
 };
 
-static const grove_input sine_or_cosine[] = {
+static const grove_port sine_or_cosine[] = {
     {"x", GROVE_VALUE, "real plain numbers from -1 to 1", .handing = GROVE_AS_REAL,
      .shapes = SHAPES},
     {0},
 };
 
-static const grove_input square[] = {
+static const grove_port square[] = {
     {"x", GROVE_VALUE, "a value whose unit has a square root", .shapes = SHAPES},
     {0},
 };
 
-static const grove_input any[] = {
+static const grove_port any[] = {
     {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE},
     {0},
 };
 
-static const grove_input any_real_linear[] = {
+static const grove_port any_real_linear[] = {
     {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_REAL_LINEAR},
     {0},
 };
 
-static const grove_input any_antilinear[] = {
+static const grove_port any_antilinear[] = {
     {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_ANTILINEAR},
     {0},
 };

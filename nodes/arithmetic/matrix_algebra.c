@@ -7,34 +7,34 @@
 
 /* ---- inputs ---- */
 
-static const grove_input jones[] = {
+static const grove_port jones[] = {
     {"x", GROVE_VALUE, "a Jones term", .shapes = GROVE_JONES},
     {0},
 };
 
-static const grove_input jones_linear[] = {
+static const grove_port jones_linear[] = {
     {"x", GROVE_VALUE, "a Jones term", .shapes = GROVE_JONES, .linear = GROVE_LINEAR},
     {0},
 };
 
-static const grove_input jones_antilinear[] = {
+static const grove_port jones_antilinear[] = {
     {"x", GROVE_VALUE, "a Jones term", .shapes = GROVE_JONES, .linear = GROVE_ANTILINEAR},
     {0},
 };
 
-static const grove_input square[] = {
+static const grove_port square[] = {
     {"x", GROVE_VALUE, "a Jones term; a scalar is multiplied by the identity matrix",
      .shapes = GROVE_JONES},
     {0},
 };
 
-static const grove_input square_linear[] = {
+static const grove_port square_linear[] = {
     {"x", GROVE_VALUE, "a Jones term; a scalar is multiplied by the identity matrix",
      .shapes = GROVE_JONES, .linear = GROVE_LINEAR},
     {0},
 };
 
-static const grove_input any[] = {
+static const grove_port any[] = {
     {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE},
     {0},
 };

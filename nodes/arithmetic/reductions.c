@@ -1,18 +1,19 @@
 /* Reductions over axes: sum, mean, min and max. */
 #include "plugin.h"
 
-static const grove_input any[] = {
+static const grove_port any[] = {
     {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {0},
 };
 
-static const grove_input any_real[] = {
+static const grove_port any_real[] = {
     {"x", GROVE_VALUE, "any real value", .handing = GROVE_AS_REAL, .shapes = GROVE_ANY_SHAPE},
     {0},
 };
 
-static const grove_option options[] = {
-    {"over", GROVE_AXIS_NAMES, "none", "axes to reduce: a name such as time, or a list; none: all"},
+static const grove_port options[] = {
+    {"over", GROVE_AXIS_NAMES, "axes to reduce: a name such as time, or a list; none: all",
+     .initial = "none"},
     {0},
 };
 

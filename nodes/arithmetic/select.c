@@ -1,17 +1,18 @@
 #include "plugin.h"
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {0},
 };
 
-static const grove_option options[] = {
-    {"axis", GROVE_AXIS_NAMES, "none", "axis along which one cell is taken; none: keep all axes"},
-    {"index", GROVE_INTEGER, "0", "which cell of the axis, from 0; -1 is the last"},
-    {"element", GROVE_TEXT, "none",
+static const grove_port options[] = {
+    {"axis", GROVE_AXIS_NAMES, "axis along which one cell is taken; none: keep all axes",
+     .initial = "none"},
+    {"index", GROVE_INTEGER, "which cell of the axis, from 0; -1 is the last", .initial = "0"},
+    {"element", GROVE_TEXT,
      "element of the cell: XX XY YX YY or RR RL LR LL of a matrix, x y z of a vector, or its "
      "number from 0; none: the whole cell",
-     "XX XY YX YY RR RL LR LL x y z"},
+     .initial = "none", .choices = "XX XY YX YY RR RL LR LL x y z"},
     {0},
 };
 

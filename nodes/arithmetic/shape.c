@@ -5,24 +5,25 @@
 
 static const grove_kernel kernel = GROVE_KERNEL(shape);
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"sky", GROVE_OBJECT, "the sources", .object = "sky"},
     {"obs", GROVE_OBJECT, "the phase centre", .object = "observation"},
     {0},
 };
 
-static const grove_option options[] = {
-    {"shape", GROVE_VALUE_ANGLE, "sky.shape",
+static const grove_port options[] = {
+    {"shape", GROVE_VALUE_ANGLE,
      "full widths at half maximum along both axes and position angle of the first, rad",
-     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
-    {"absolute_angle", GROVE_VALUE_NUMBER, "sky.absolute_angle",
+     .initial = "sky.shape", .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
+    {"absolute_angle", GROVE_VALUE_NUMBER,
      "1: the position angle counts from true north at the source; 0: from the m axis",
-     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
-    {"radec", GROVE_VALUE_ANGLE, "sky.radec", "J2000 right ascensions and declinations, rad",
-     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 2},
-    {"phase_centre", GROVE_VALUE_ANGLE, "obs.phase_centre",
-     "J2000 right ascension and declination of the phase centre, rad", .handing = GROVE_AS_DOUBLE,
-     .shapes = GROVE_VECTOR, .vector = 2},
+     .initial = "sky.absolute_angle", .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
+    {"radec", GROVE_VALUE_ANGLE, "J2000 right ascensions and declinations, rad",
+     .initial = "sky.radec", .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 2},
+    {"phase_centre", GROVE_VALUE_ANGLE,
+     "J2000 right ascension and declination of the phase centre, rad",
+     .initial = "obs.phase_centre", .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR,
+     .vector = 2},
     {0},
 };
 

@@ -8,16 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"a", GROVE_VALUE, "value to compare", .shapes = GROVE_ANY_SHAPE},
     {"b", GROVE_VALUE, "value to compare it with, in the same unit and shape",
      .shapes = GROVE_ANY_SHAPE},
     {0},
 };
 
-static const grove_option options[] = {
-    {"tolerance", GROVE_NUMBER, "none", "largest relative difference that is accepted; none: any"},
-    {"print", GROVE_BOOL, "true", "print a line on standard output at the end"},
+static const grove_port options[] = {
+    {"tolerance", GROVE_NUMBER, "largest relative difference that is accepted; none: any",
+     .initial = "none"},
+    {"print", GROVE_BOOL, "print a line on standard output at the end", .initial = "true"},
     {0},
 };
 

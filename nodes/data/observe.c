@@ -17,39 +17,45 @@
 
 enum { MAX_TIMES = 100000000, MAX_CHANNELS = 10000000 };
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"sky", GROVE_OBJECT,
      "sky whose brightest source is the phase centre, unless phase_centre is given",
      .object = "sky", .optional = true},
     {0},
 };
 
-static const grove_option options[] = {
-    {"array", GROVE_FILE, NULL,
+static const grove_port options[] = {
+    {"array", GROVE_FILE,
      "name of an array that Grove knows (vla-a, vla-b, vla-c, vla-d, meerkat, kat-7, wsrt), or a "
      "text file of ITRF positions"},
-    {"phase_centre", GROVE_DIRECTION, "none",
+    {"phase_centre", GROVE_DIRECTION,
      "right ascension and declination, J2000, or in the frame named before them, B1950 or "
-     "GALACTIC; none: the position of the brightest source of sky"},
-    {"hour_angle", GROVE_ANGLE_RANGE, "none",
-     "range of hour angles of the phase centre, such as -2h..2h; or give start and duration"},
-    {"date", GROVE_TEXT, "\"2000-01-01\"",
-     "with hour_angle: UTC day on which the range is centred, such as 2026-11-21"},
-    {"start", GROVE_TEXT, "none",
+     "GALACTIC; none: the position of the brightest source of sky",
+     .initial = "none"},
+    {"hour_angle", GROVE_ANGLE_RANGE,
+     "range of hour angles of the phase centre, such as -2h..2h; or give start and duration",
+     .initial = "none"},
+    {"date", GROVE_TEXT,
+     "with hour_angle: UTC day on which the range is centred, such as 2026-11-21",
+     .initial = "\"2000-01-01\""},
+    {"start", GROVE_TEXT,
      "UTC date and time at which the first time slot begins, such as 2026-11-21T05:10:00; with "
-     "duration, instead of hour_angle"},
-    {"duration", GROVE_TIME, "none", "with start: length of the observation, s"},
-    {"integration", GROVE_TIME, "10s", "length of a time slot, s"},
-    {"frequency", GROVE_FREQUENCY, "1.4GHz", "centre of the first channel, Hz"},
-    {"channels", GROVE_INTEGER, "1", "number of channels"},
-    {"channel_width", GROVE_FREQUENCY, "1MHz", "width and distance of the channels, Hz"},
-    {"feed", GROVE_CHOICE, "linear", "linear (XX XY YX YY) or circular (RR RL LR LL) receptors",
-     "linear circular"},
-    {"autocorrelations", GROVE_BOOL, "false", "include baselines of a station with itself"},
-    {"diameter", GROVE_LENGTH, "none", "effective diameter of all dishes, m; none: the array's"},
-    {"ut1_utc", GROVE_TIME, "0s", "UT1 - UTC, s"},
-    {"polar_x", GROVE_ANGLE, "0rad", "polar motion towards Greenwich, rad"},
-    {"polar_y", GROVE_ANGLE, "0rad", "polar motion towards 90 degrees west, rad"},
+     "duration, instead of hour_angle",
+     .initial = "none"},
+    {"duration", GROVE_TIME, "with start: length of the observation, s", .initial = "none"},
+    {"integration", GROVE_TIME, "length of a time slot, s", .initial = "10s"},
+    {"frequency", GROVE_FREQUENCY, "centre of the first channel, Hz", .initial = "1.4GHz"},
+    {"channels", GROVE_INTEGER, "number of channels", .initial = "1"},
+    {"channel_width", GROVE_FREQUENCY, "width and distance of the channels, Hz", .initial = "1MHz"},
+    {"feed", GROVE_CHOICE, "linear (XX XY YX YY) or circular (RR RL LR LL) receptors",
+     .initial = "linear", .choices = "linear circular"},
+    {"autocorrelations", GROVE_BOOL, "include baselines of a station with itself",
+     .initial = "false"},
+    {"diameter", GROVE_LENGTH, "effective diameter of all dishes, m; none: the array's",
+     .initial = "none"},
+    {"ut1_utc", GROVE_TIME, "UT1 - UTC, s", .initial = "0s"},
+    {"polar_x", GROVE_ANGLE, "polar motion towards Greenwich, rad", .initial = "0rad"},
+    {"polar_y", GROVE_ANGLE, "polar motion towards 90 degrees west, rad", .initial = "0rad"},
     {0},
 };
 

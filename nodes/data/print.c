@@ -7,16 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE, "value to print", .shapes = GROVE_ANY_SHAPE},
     {0},
 };
 
-static const grove_option options[] = {
-    {"rows", GROVE_INTEGER, "20",
-     "maximum number of rows: half of them the first, half the last; 0: all"},
-    {"digits", GROVE_INTEGER, "6", "significant digits of the numbers, 1 to 17"},
-    {"title", GROVE_TEXT, "none", "its name in the first line; none: its name in the tree"},
+static const grove_port options[] = {
+    {"rows", GROVE_INTEGER, "maximum number of rows: half of them the first, half the last; 0: all",
+     .initial = "20"},
+    {"digits", GROVE_INTEGER, "significant digits of the numbers, 1 to 17", .initial = "6"},
+    {"title", GROVE_TEXT, "its name in the first line; none: its name in the tree",
+     .initial = "none"},
     {0},
 };
 

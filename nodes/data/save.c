@@ -13,16 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE, "value to save", .shapes = GROVE_ANY_SHAPE},
     {0},
 };
 
-static const grove_option options[] = {
-    {"to", GROVE_TEXT, NULL,
+static const grove_port options[] = {
+    {"to", GROVE_TEXT,
      "the file: .csv, a line for each cell; or .npy, with the axes in a file .npy.axes next to it; "
      "to=none removes the action"},
-    {"overwrite", GROVE_BOOL, "false", "replace an existing file with this name"},
+    {"overwrite", GROVE_BOOL, "replace an existing file with this name", .initial = "false"},
     {0},
 };
 

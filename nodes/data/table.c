@@ -9,28 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"obs", GROVE_OBJECT, "observation whose times, channels, stations and baselines are used",
      .object = "observation", .optional = true},
     {"sky", GROVE_OBJECT, "sky whose sources are used", .object = "sky", .optional = true},
     {0},
 };
 
-static const grove_option options[] = {
-    {"file", GROVE_FILE, NULL, "the file, .csv, .npy or .h5"},
-    {"interpolate", GROVE_CHOICE, "linear", "along time and freq: linear, or nearest",
-     GROVE_LOOKUP_INTERPOLATE},
-    {"outside", GROVE_CHOICE, "error",
+static const grove_port options[] = {
+    {"file", GROVE_FILE, "the file, .csv, .npy or .h5"},
+    {"interpolate", GROVE_CHOICE, "along time and freq: linear, or nearest", .initial = "linear",
+     .choices = GROVE_LOOKUP_INTERPOLATE},
+    {"outside", GROVE_CHOICE,
      "for times and channels beyond the first or last of the file, and for names that it does not "
      "have: an error; edge: the first or last number (of times and channels); flag: flagged",
-     GROVE_LOOKUP_OUTSIDE},
-    {"axes", GROVE_TEXT, "\"\"",
+     .initial = "error", .choices = GROVE_LOOKUP_OUTSIDE},
+    {"axes", GROVE_TEXT,
      "names separated by blanks: of the axes of a .npy file without its .axes file, or of a "
      "dataset in a .h5 file that is not a solution table; of a .csv file columns that are axes, "
-     "besides time, freq, station, source, p and q"},
-    {"dataset", GROVE_TEXT, "\"\"",
+     "besides time, freq, station, source, p and q",
+     .initial = "\"\""},
+    {"dataset", GROVE_TEXT,
      "for a .h5 file: the path of a dataset, or of a solution table such as sol000/amplitude000; "
-     "may be left out if it has one only"},
+     "may be left out if it has one only",
+     .initial = "\"\""},
     {0},
 };
 

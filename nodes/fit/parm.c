@@ -20,61 +20,72 @@
 
 /* ---- the leaf ---- */
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"obs", GROVE_OBJECT, "its stations, times and frequencies", .object = "observation",
      .optional = true, .implied = true},
     {"sky", GROVE_OBJECT, "its sources", .object = "sky", .optional = true, .implied = true},
     {0},
 };
 
-static const grove_option options[] = {
-    {"name", GROVE_TEXT, NULL, "its name, in solutions and messages"},
-    {"jones", GROVE_CHOICE, "none",
+static const grove_port options[] = {
+    {"name", GROVE_TEXT, "its name, in solutions and messages"},
+    {"jones", GROVE_CHOICE,
      "the Jones term that it makes: scalar, diagonal and full have complex numbers; phase and "
      "amplitude are diagonal; rotation, leakage ([[1, x], [y, 1]]), delay (diagonal) and tec "
      "(scalar); none: a number",
-     "none scalar diagonal full phase amplitude rotation leakage delay tec"},
-    {"axes", GROVE_AXIS_NAMES, "none",
+     .initial = "none",
+     .choices = "none scalar diagonal full phase amplitude rotation leakage delay tec"},
+    {"axes", GROVE_AXIS_NAMES,
      "axes along which each cell has a parm of its own: station, source, or both; if left out, the "
-     "indices of the definition: station for G[p], source and station for E[s,p]"},
-    {"groups", GROVE_CHOICE, "none",
-     "patch: all sources of a patch (a cluster) of the sky share one parm", "none patch"},
-    {"time", GROVE_TIME, "none",
+     "indices of the definition: station for G[p], source and station for E[s,p]",
+     .initial = "none"},
+    {"groups", GROVE_CHOICE, "patch: all sources of a patch (a cluster) of the sky share one parm",
+     .initial = "none", .choices = "none patch"},
+    {"time", GROVE_TIME,
      "length of the intervals in which it is constant, s, from the start of each scan; the last "
-     "one of a scan may be shorter; there are no intervals without time slots; none: one interval"},
-    {"freq", GROVE_FREQUENCY, "none", "the same in frequency, Hz, from the lowest edge"},
-    {"degree", GROVE_NUMBER_LIST, "0",
-     "degree of the polynomials in each interval, at most 63: in time, or [in time, in frequency]"},
-    {"init", GROVE_QUANTITY, "none",
-     "start value, which gives the unit; none: the value with which the Jones term has no effect"},
-    {"complex", GROVE_BOOL, "false",
-     "with jones=none: the number is complex, as it also is with an init such as 1+0i"},
-    {"bounds", GROVE_NUMBER_LIST, "none",
+     "one of a scan may be shorter; there are no intervals without time slots; none: one interval",
+     .initial = "none"},
+    {"freq", GROVE_FREQUENCY, "the same in frequency, Hz, from the lowest edge", .initial = "none"},
+    {"degree", GROVE_NUMBER_LIST,
+     "degree of the polynomials in each interval, at most 63: in time, or [in time, in frequency]",
+     .initial = "0"},
+    {"init", GROVE_QUANTITY,
+     "start value, which gives the unit; none: the value with which the Jones term has no effect",
+     .initial = "none"},
+    {"complex", GROVE_BOOL,
+     "with jones=none: the number is complex, as it also is with an init such as 1+0i",
+     .initial = "false"},
+    {"bounds", GROVE_NUMBER_LIST,
      "[low, high] between which a real parm stays, in the unit of init; [low, none] has no upper "
-     "limit. For polynomials they apply to the constant term"},
-    {"prior", GROVE_NUMBER_LIST, "none",
+     "limit. For polynomials they apply to the constant term",
+     .initial = "none"},
+    {"prior", GROVE_NUMBER_LIST,
      "prior knowledge, in the unit of init: sigma, or [mean, sigma], of a normal distribution; "
      "without a mean around the start value; for complex parms sigma of the real and of the "
-     "imaginary part. For polynomials it applies to the constant term"},
-    {"from", GROVE_FILE, "none",
+     "imaginary part. For polynomials it applies to the constant term",
+     .initial = "none"},
+    {"from", GROVE_FILE,
      "an H5parm file (.h5) whose solutions are the start values, in place of init where the file "
-     "has some: at the centres of the intervals, found by names of stations and sources"},
-    {"table", GROVE_TEXT, "\"\"",
+     "has some: at the centres of the intervals, found by names of stations and sources",
+     .initial = "none"},
+    {"table", GROVE_TEXT,
      "names of its tables, separated by blanks, such as \"amplitude000 phase000\" or "
-     "sol001/clock000; \"\": the tables of a parm with this name, or else the tables of this kind"},
-    {"interpolate", GROVE_CHOICE, "nearest",
+     "sol001/clock000; \"\": the tables of a parm with this name, or else the tables of this kind",
+     .initial = "\"\""},
+    {"interpolate", GROVE_CHOICE,
      "along its time and freq: nearest, the interval that contains the centre; or linear, phases "
      "along the shortest way round",
-     GROVE_LOOKUP_INTERPOLATE},
-    {"outside", GROVE_CHOICE, "error",
+     .initial = "nearest", .choices = GROVE_LOOKUP_INTERPOLATE},
+    {"outside", GROVE_CHOICE,
      "beyond its first or last interval, and for names that it does not have: an error; edge: the "
      "first or last interval; flag: init",
-     GROVE_LOOKUP_OUTSIDE},
-    {"fixed", GROVE_BOOL, "false", "true: it is not fitted, and has no derivatives"},
-    {"step", GROVE_QUANTITY, "none",
+     .initial = "error", .choices = GROVE_LOOKUP_OUTSIDE},
+    {"fixed", GROVE_BOOL, "true: it is not fitted, and has no derivatives", .initial = "false"},
+    {"step", GROVE_QUANTITY,
      "a change of the value within which the model is about linear, in the unit of init: "
      "derivatives are differences over 1e-5 of it; none: the absolute value of init; if this is 0, "
-     "1e-9 s for delay, 0.01 for tec, else 1"},
+     "1e-9 s for delay, 0.01 for tec, else 1",
+     .initial = "none"},
     {0},
 };
 

@@ -13,21 +13,21 @@
 
 static const grove_kernel kernel = GROVE_KERNEL(parm);
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"of", GROVE_OBJECT, "the parm", .object = "parm"},
     {"coefficients", GROVE_VALUE, "its coefficients", .linear = GROVE_LINEAR},
     {0},
 };
 
-static const grove_option options[] = {
-    {"time", GROVE_VALUE_TIME, "none", "times at which it is computed, s",
+static const grove_port options[] = {
+    {"time", GROVE_VALUE_TIME, "times at which it is computed, s", .initial = "none",
      .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
-    {"freq", GROVE_VALUE_FREQUENCY, "none", "frequencies at which it is computed, Hz",
+    {"freq", GROVE_VALUE_FREQUENCY, "frequencies at which it is computed, Hz", .initial = "none",
      .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
-    {"group", GROVE_VALUE_NUMBER, "none",
+    {"group", GROVE_VALUE_NUMBER,
      "numbers of groups of sources; each source has the coefficients of its group; one number: the "
      "coefficients of that group",
-     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
+     .initial = "none", .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
     {0},
 };
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"obs", GROVE_OBJECT, "observation whose times, channels and stations are used",
      .object = "observation", .optional = true, .implied = true},
     {"sky", GROVE_OBJECT, "sky whose sources are used, where solutions have directions",
@@ -17,30 +17,34 @@ static const grove_input inputs[] = {
     {0},
 };
 
-static const grove_option options[] = {
-    {"file", GROVE_FILE, NULL, "the file, .h5"},
-    {"solset", GROVE_TEXT, "\"\"", "which set of solutions; may be left out if there is one only"},
-    {"tables", GROVE_TEXT, "\"\"",
+static const grove_port options[] = {
+    {"file", GROVE_FILE, "the file, .h5"},
+    {"solset", GROVE_TEXT, "which set of solutions; may be left out if there is one only",
+     .initial = "\"\""},
+    {"tables", GROVE_TEXT,
      "names separated by blanks: of tables, such as phase000, or with their set sol001/phase000, "
      "or of parms; \"\": all tables, at most one each of amplitude, phase, clock, tec and "
-     "rotation"},
-    {"direction", GROVE_TEXT, "\"\"",
+     "rotation",
+     .initial = "\"\""},
+    {"direction", GROVE_TEXT,
      "for tables with directions: the name of the direction whose solutions all sources have; "
-     "\"\": each source has the solutions of its own direction"},
-    {"interpolate", GROVE_CHOICE, "nearest",
+     "\"\": each source has the solutions of its own direction",
+     .initial = "\"\""},
+    {"interpolate", GROVE_CHOICE,
      "along time and freq: nearest, the interval that contains the cell; or linear between the "
      "centres, phases along the shortest way round: flagged solutions between others of their "
      "station and polarisation are then ignored",
-     GROVE_LOOKUP_INTERPOLATE},
-    {"outside", GROVE_CHOICE, "error",
+     .initial = "nearest", .choices = GROVE_LOOKUP_INTERPOLATE},
+    {"outside", GROVE_CHOICE,
      "for times and channels beyond the first or last interval of the file, and for names that it "
      "does not have: an error; edge: the first or last interval (of times and channels); flag: "
      "flagged",
-     GROVE_LOOKUP_OUTSIDE},
-    {"outliers", GROVE_NUMBER, "none",
+     .initial = "error", .choices = GROVE_LOOKUP_OUTSIDE},
+    {"outliers", GROVE_NUMBER,
      "a number of standard deviations (1.4826 times the median distance): solutions that are "
      "farther from the median of their station and polarisation along time, or along freq where "
-     "there are fewer than 3 times, are flagged"},
+     "there are fewer than 3 times, are flagged",
+     .initial = "none"},
     {0},
 };
 

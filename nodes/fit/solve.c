@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"model", GROVE_VALUE, "value that depends on the parms, such as visibilities",
      .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX},
     {"data", GROVE_VALUE, "values that the model is fitted to; flagged data do not count",
@@ -16,74 +16,87 @@ static const grove_input inputs[] = {
     {0},
 };
 
-static const grove_option options[] = {
-    {"parms", GROVE_PARM_NAMES, "none",
+static const grove_port options[] = {
+    {"parms", GROVE_PARM_NAMES,
      "parms to fit, or values made of them, such as G or [G, B]; none: all parms that the model "
-     "depends on and that are not fixed"},
-    {"method", GROVE_CHOICE, "auto",
+     "depends on and that are not fixed",
+     .initial = "none"},
+    {"method", GROVE_CHOICE,
      "lm: Levenberg-Marquardt, all unknowns of a domain together; block: Gauss-Newton, each "
      "station separately, with cheaper steps and more of them; stefcal: the same for Jones terms "
      "whose numbers are parms, such as jones=diagonal, phases exp(1i * x), or amplitudes times "
      "phases; alternating: lm alternately for parms with equal intervals, each interval "
      "separately; auto: stefcal where it is possible, and lm where it is not, or where stefcal is "
      "slow; alternating if a domain has too many unknowns for lm",
-     "auto lm block stefcal alternating"},
-    {"max_iterations", GROVE_INTEGER, "50",
+     .initial = "auto", .choices = "auto lm block stefcal alternating"},
+    {"max_iterations", GROVE_INTEGER,
      "maximum number of steps of each method for a solution domain; in a robust fit, with the same "
-     "weights"},
-    {"tolerance", GROVE_NUMBER, "1e-6",
+     "weights",
+     .initial = "50"},
+    {"tolerance", GROVE_NUMBER,
      "a fit has converged when a step changes the unknowns by less than this fraction, or could "
-     "lower chi-squared by less than the square of it"},
-    {"weights", GROVE_VALUE, "none",
+     "lower chi-squared by less than the square of it",
+     .initial = "1e-6"},
+    {"weights", GROVE_VALUE,
      "weights of the data, 1 / sigma^2, one for each element or for all of a cell; none: the "
      "set's own, or 1; data with weights of 0 or less do not count",
-     .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},
-    {"damping", GROVE_NUMBER, "0",
+     .initial = "none", .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},
+    {"damping", GROVE_NUMBER,
      "damping of the first step, relative to the diagonal of the normal matrix; such as 1 where "
-     "the start values are far off"},
-    {"robust", GROVE_CHOICE, "none",
+     "the start values are far off",
+     .initial = "0"},
+    {"robust", GROVE_CHOICE,
      "student_t: outliers count less: residuals have Student's t distribution with 4 degrees of "
      "freedom, with a width from their median; chi-squared is computed with these weights",
-     "none student_t"},
-    {"reference", GROVE_TEXT, "none",
+     .initial = "none", .choices = "none student_t"},
+    {"reference", GROVE_TEXT,
      "name or number of the station whose phases, delays, TEC and rotations become 0 where the "
      "data do not determine the part that all stations have in common, and no bounds are given; "
      "none: the common part stays near the start values",
-     ""},
-    {"errors", GROVE_BOOL, "false",
+     .initial = "none", .choices = ""},
+    {"errors", GROVE_BOOL,
      "also computes standard deviations, from the covariance, scaled by chi-squared per degree of "
      "freedom, without combinations that the data do not determine: G.x_error; for complex numbers "
      "the errors of amplitudes; for phases and the like relative to the reference, if it makes "
-     "them 0"},
-    {"min_baseline", GROVE_QUANTITY, "none",
-     "shorter projected baselines are left out: a length such as 100m, or a number of wavelengths"},
-    {"max_baseline", GROVE_QUANTITY, "none",
-     "longer projected baselines are left out: a length, or a number of wavelengths"},
-    {"autocorrelations", GROVE_BOOL, "false", "baselines of a station with itself count, too"},
-    {"quota", GROVE_NUMBER, "0",
+     "them 0",
+     .initial = "false"},
+    {"min_baseline", GROVE_QUANTITY,
+     "shorter projected baselines are left out: a length such as 100m, or a number of wavelengths",
+     .initial = "none"},
+    {"max_baseline", GROVE_QUANTITY,
+     "longer projected baselines are left out: a length, or a number of wavelengths",
+     .initial = "none"},
+    {"autocorrelations", GROVE_BOOL, "baselines of a station with itself count, too",
+     .initial = "false"},
+    {"quota", GROVE_NUMBER,
      "smallest share of the data that must be unflagged, from 0 to 1; a solution domain with less "
-     "is not fitted"},
-    {"keep", GROVE_NUMBER, "0.5",
+     "is not fitted",
+     .initial = "0"},
+    {"keep", GROVE_NUMBER,
      "smallest share of the unflagged data that must keep a solution, from 0 to 1; with less the "
      "run fails, and writes nothing; 0: a warning if it is less than half. Without any solution "
-     "the run always fails"},
-    {"compress", GROVE_BOOL, "true",
+     "the run always fails",
+     .initial = "0.5"},
+    {"compress", GROVE_BOOL,
      "data and models are summed over the cells in which Jones terms are constant, where this "
-     "takes less time or delays or TEC are searched for; false: never"},
-    {"batch", GROVE_INTEGER, "none",
+     "takes less time or delays or TEC are searched for; false: never",
+     .initial = "true"},
+    {"batch", GROVE_INTEGER,
      "how many solution domains along time start together, each from the last converged solution "
      "before them, and are in memory together; none: 8, or fewer where they have more than 16 MiB "
-     "of data"},
-    {"unsolved", GROVE_CHOICE, "keep",
+     "of data",
+     .initial = "none"},
+    {"unsolved", GROVE_CHOICE,
      "final values of parms without a solution, where there are no data, too few data, or the fit "
      "has failed: keep: their start values; nan: not a number, so that sinks flag the values made "
      "of them; sources that are 0 in the model, where others have a solution, keep their start "
      "values",
-     "keep nan"},
-    {"to", GROVE_TEXT, "none",
+     .initial = "keep", .choices = "keep nan"},
+    {"to", GROVE_TEXT,
      "a file .h5, into which the solutions are written: a solution table (H5Parm) with all parms "
-     "of the fit"},
-    {"overwrite", GROVE_BOOL, "false", "replace an existing file with this name"},
+     "of the fit",
+     .initial = "none"},
+    {"overwrite", GROVE_BOOL, "replace an existing file with this name", .initial = "false"},
     {0},
 };
 

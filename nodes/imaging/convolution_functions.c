@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE_NUMBER,
      "Jones terms for each direction, as of sky_grid, or one for all directions: of all stations, "
      "or of each (E in place of E[p]); they may vary with time and frequency",
@@ -16,31 +16,36 @@ static const grove_input inputs[] = {
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
-static const grove_option options[] = {
+static const grove_port options[] = {
     IMAGE_STAGE_OPTIONS,
-    {"support", GROVE_INTEGER, "none",
+    {"support", GROVE_INTEGER,
      "cells of the grid that a function has along each side; none: the cells of the kernel and of "
-     "w at the edge of the image, 2 for a beam, and 1 where epsilon chooses the oversampling"},
-    {"oversampling", GROVE_INTEGER, "none",
-     "fine samples for each cell; none: as many as epsilon requires"},
-    {"samples", GROVE_CHOICE, "none",
+     "w at the edge of the image, 2 for a beam, and 1 where epsilon chooses the oversampling",
+     .initial = "none"},
+    {"oversampling", GROVE_INTEGER, "fine samples for each cell; none: as many as epsilon requires",
+     .initial = "none"},
+    {"samples", GROVE_CHOICE,
      "nearest: a visibility takes the nearest fine sample and plane of w; linear: a mean of the "
      "samples around it, which requires fewer of them; none: linear where oversampling is not "
      "given and the nearest of 64 samples is less exact than epsilon",
-     .choices = "nearest linear"},
-    {"w_planes", GROVE_INTEGER, "none",
+     .initial = "none", .choices = "nearest linear"},
+    {"w_planes", GROVE_INTEGER,
      "functions between w = 0 and the longest baseline; none: as many as epsilon requires, or, "
-     "with oversampling, as many as make their error equal to the error of the fine samples"},
-    {"stokes", GROVE_TEXT, "\"I\"",
-     "Stokes parameters of the images, of diagonal and matrix terms: letters of IQUV"},
-    {"times", GROVE_INTEGER, "1",
+     "with oversampling, as many as make their error equal to the error of the fine samples",
+     .initial = "none"},
+    {"stokes", GROVE_TEXT,
+     "Stokes parameters of the images, of diagonal and matrix terms: letters of IQUV",
+     .initial = "\"I\""},
+    {"times", GROVE_INTEGER,
      "number of successive times that share the functions of the middle one, where x varies with "
-     "time"},
-    {"channels", GROVE_INTEGER, "1", "the same for channels"},
-    {"alike", GROVE_VALUE, "none",
+     "time",
+     .initial = "1"},
+    {"channels", GROVE_INTEGER, "the same for channels", .initial = "1"},
+    {"alike", GROVE_VALUE,
      "a number for each station, such as obs.station_diameter: stations with the same one have the "
      "same terms, and share functions; none: each has its own, where x varies with station",
-     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_SCALAR, .linear = GROVE_SELECTOR},
+     .initial = "none", .handing = GROVE_AS_DOUBLE, .shapes = GROVE_SCALAR,
+     .linear = GROVE_SELECTOR},
     {0},
 };
 

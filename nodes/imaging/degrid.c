@@ -14,25 +14,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE,
      "planes (w_plane, v, u), as of fft(grid_correction(image, ...)), maybe of a cube (freq)",
      .own_axes = true, .handing = GROVE_AS_COMPLEX, .shapes = GROVE_SCALAR | GROVE_VECTOR},
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
-static const grove_option options[] = {
+static const grove_port options[] = {
     IMAGE_STAGE_OPTIONS,
-    {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,
+    {"uvw", GROVE_VALUE_LENGTH, "baselines, m", .initial = "obs.uvw", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
-    {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE,
-     .linear = GROVE_SELECTOR},
+    {"freq", GROVE_VALUE_FREQUENCY, "frequencies, Hz", .initial = "obs.freq",
+     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
     IMAGE_FUNCTIONS_OPTIONS,
     IMAGE_METHOD_OPTIONS,
     IMAGE_INTERPOLATE_OPTION,
-    {"stokes", GROVE_TEXT, "none",
+    {"stokes", GROVE_TEXT,
      "for method=idg: Stokes parameters of the planes, such as IQUV; none: as many of IQUV as they "
-     "have"},
+     "have",
+     .initial = "none"},
     {0},
 };
 

@@ -17,46 +17,52 @@
 /* clang-format off */
 #define COMMON_OPTIONS                                                                             \
     IMAGE_PLANE_OPTIONS,                                                                           \
-    {"weights", GROVE_VALUE, "none",                                                               \
-     "weights of the visibilities, one for each element or for all of a cell, such as from weighting; none: the set's own, or 1; visibilities with weights of 0 or less do not count",  \
+    {"weights", GROVE_VALUE,                                                                       \
+     "weights of the visibilities, one for each element or for all of a cell, such as from weighting; none: the set's own, or 1; visibilities with weights of 0 or less do not count",\
+     .initial = "none",                                                                            \
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},                                             \
-    {"epsilon", GROVE_NUMBER, "1e-4",                                                              \
+    {"epsilon", GROVE_NUMBER,                                                                      \
      "relative error of the image, root mean square, at most, from 1e-12; below 1e-5 the image is " \
-     "made in double precision in any run"},                                                       \
-    {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"},                  \
-    {"exact", GROVE_BOOL, "false",                                                                 \
-     "true: the same bits for any tiles, memory and number of threads: the image is made in double precision, of integers, with one more pass over the data, on the CPU"},               \
+     "made in double precision in any run",                                                        \
+     .initial = "1e-4"},                                                                           \
+    {"w_terms", GROVE_BOOL, "false: the sky counts as flat, and w as 0", .initial = "true"},       \
+    {"exact", GROVE_BOOL,                                                                          \
+     "true: the same bits for any tiles, memory and number of threads: the image is made in double precision, of integers, with one more pass over the data, on the CPU",\
+     .initial = "false"},                                                                          \
     IMAGE_BANDS_OPTION,                                                                            \
-    {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,             \
+    {"uvw", GROVE_VALUE_LENGTH, "baselines, m", .initial = "obs.uvw", .handing = GROVE_AS_DOUBLE,  \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},                               \
-    {"max_uvw", GROVE_VALUE_LENGTH, "max(abs(obs.uvw), over=[time, baseline])",                    \
-     "the largest absolute values of u, v and w, m: visibilities beyond them are left out; not given: the values of uvw, but not more than the largest distance between antennas", .handing = GROVE_AS_DOUBLE,                  \
+    {"max_uvw", GROVE_VALUE_LENGTH,                                                                \
+     "the largest absolute values of u, v and w, m: visibilities beyond them are left out; not given: the values of uvw, but not more than the largest distance between antennas",\
+     .initial = "max(abs(obs.uvw), over=[time, baseline])", .handing = GROVE_AS_DOUBLE,            \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR}
 /* clang-format on */
 
-static const grove_input image_inputs[] = {
+static const grove_port image_inputs[] = {
     {"data", GROVE_VALUE, "visibilities; flagged ones do not count", .shapes = GROVE_JONES,
      .handing = GROVE_AS_COMPLEX},
     {"obs", GROVE_OBJECT, "the observation that they belong to", .object = "observation"},
     {0},
 };
-static const grove_option image_options[] = {
+static const grove_port image_options[] = {
     COMMON_OPTIONS,
     IMAGE_CENTRE_OPTION,
-    {"stokes", GROVE_TEXT, "\"I\"", "Stokes parameters, in one pass: I, or letters of IQUV"},
+    {"stokes", GROVE_TEXT, "Stokes parameters, in one pass: I, or letters of IQUV",
+     .initial = "\"I\""},
     IMAGE_METHOD_OPTIONS,
     IMAGE_METHOD_OPTIONS_ALONE,
     {0},
 };
-static const grove_input psf_inputs[] = {
+static const grove_port psf_inputs[] = {
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
-static const grove_option psf_options[] = {
+static const grove_port psf_options[] = {
     COMMON_OPTIONS,
-    {"data", GROVE_VALUE, "none",
+    {"data", GROVE_VALUE,
      "visibilities; only their flags count; none: the visibilities of the set, if there are any",
-     .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX, .linear = GROVE_SELECTOR},
+     .initial = "none", .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX,
+     .linear = GROVE_SELECTOR},
     {0},
 };
 

@@ -11,14 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE, "complex numbers over u and v, or over l and m, evenly spaced",
      .handing = GROVE_AS_COMPLEX, .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {0},
 };
-static const grove_option options[] = {
-    {"sign", GROVE_INTEGER, "none",
-     "of the exponent, 1 or -1; none: 1 from u and v to l and m, -1 from l and m"},
+static const grove_port options[] = {
+    {"sign", GROVE_INTEGER,
+     "of the exponent, 1 or -1; none: 1 from u and v to l and m, -1 from l and m",
+     .initial = "none"},
     {0},
 };
 

@@ -9,7 +9,7 @@
 
 enum { PARAMETERS = 3, MAX_STEPS = 50 };
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"psf", GROVE_VALUE, "a point-spread function (m, l), as of psf_image",
      .handing = GROVE_AS_DOUBLE},
     {0},

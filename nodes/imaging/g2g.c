@@ -17,42 +17,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE, "planes (w_plane, v, u), as of fft(grid_correction(image, ...))",
      .own_axes = true, .handing = GROVE_AS_COMPLEX, .shapes = GROVE_SCALAR},
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
 /* clang-format off */
-static const grove_option options[] = {
+static const grove_port options[] = {
     IMAGE_STAGE_OPTIONS,
     G2G_FUNCTIONS_OPTION,
-    {"diagonal", GROVE_VALUE_NUMBER, "none",
+    {"diagonal", GROVE_VALUE_NUMBER,
      "a g2g_diagonal of the same functions; none: made from weights, data and uvw",
+     .initial = "none",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 2, .own_axes = true},
     G2G_VISIBILITY_OPTIONS,
-    {"support", GROVE_INTEGER, "none", "as of convolution_functions"},
-    {"oversampling", GROVE_INTEGER, "none", "as of convolution_functions"},
-    {"w_planes", GROVE_INTEGER, "none", "as of convolution_functions"},
-    {"samples", GROVE_CHOICE, "nearest", "as of convolution_functions; only these are possible",
+    {"support", GROVE_INTEGER, "as of convolution_functions", .initial = "none"},
+    {"oversampling", GROVE_INTEGER, "as of convolution_functions", .initial = "none"},
+    {"w_planes", GROVE_INTEGER, "as of convolution_functions", .initial = "none"},
+    {"samples", GROVE_CHOICE, "as of convolution_functions; only these are possible", .initial = "nearest",
      .choices = "nearest"},
-    {"method", GROVE_CHOICE, "auto",
-     "g2g: by a compressed diagonal; degrid: each visibility; auto: the one with the shorter estimated time, on a GPU if the machine has one", .choices = "auto g2g degrid"},
+    {"method", GROVE_CHOICE,
+     "g2g: by a compressed diagonal; degrid: each visibility; auto: the one with the shorter estimated time, on a GPU if the machine has one",
+     .initial = "auto", .choices = "auto g2g degrid"},
     {0},
 };
-static const grove_option diagonal_options[] = {
+static const grove_port diagonal_options[] = {
     IMAGE_STAGE_OPTIONS,
     G2G_FUNCTIONS_OPTION,
     G2G_VISIBILITY_OPTIONS,
-    {"oversampling", GROVE_INTEGER, "none",
-     "for functions without this information, such as from a table"},
-    {"w_planes", GROVE_INTEGER, "none", "for each of such functions; none: 1"},
-    {"entries", GROVE_INTEGER, "none",
-     "maximum number of entries; none: 5 % more than the estimate from the antennas' positions"},
+    {"oversampling", GROVE_INTEGER,
+     "for functions without this information, such as from a table",
+     .initial = "none"},
+    {"w_planes", GROVE_INTEGER, "for each of such functions; none: 1", .initial = "none"},
+    {"entries", GROVE_INTEGER,
+     "maximum number of entries; none: 5 % more than the estimate from the antennas' positions",
+     .initial = "none"},
     {0},
 };
 /* clang-format on */
-static const grove_input diagonal_inputs[] = {
+static const grove_port diagonal_inputs[] = {
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };

@@ -7,18 +7,21 @@
 
 /* clang-format off */
 #define G2G_VISIBILITY_OPTIONS                                                                     \
-    {"weights", GROVE_VALUE, "none",                                                               \
+    {"weights", GROVE_VALUE,                                                                       \
      "weights of the visibilities, as of grid; none: the set's own, or 1",                         \
+     .initial = "none",                                                                            \
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},                                             \
-    {"data", GROVE_VALUE, "none",                                                                  \
-     "visibilities; only their flags count; none: the visibilities of the set, if there are any",     \
+    {"data", GROVE_VALUE,                                                                          \
+     "visibilities; only their flags count; none: the visibilities of the set, if there are any",  \
+     .initial = "none",                                                                            \
      .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX, .linear = GROVE_SELECTOR},                \
-    {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,             \
+    {"uvw", GROVE_VALUE_LENGTH, "baselines, m", .initial = "obs.uvw", .handing = GROVE_AS_DOUBLE,  \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR}
 #define G2G_FUNCTIONS_OPTION                                                                       \
-    {"functions", GROVE_VALUE_NUMBER, "none",                                                      \
+    {"functions", GROVE_VALUE_NUMBER,                                                              \
      "convolution_functions of numbers with samples=nearest, those by which the dirty image was "  \
      "gridded; none: as the options below choose them",                                            \
+     .initial = "none",                                                                            \
      .handing = GROVE_AS_COMPLEX, .shapes = GROVE_SCALAR, .own_axes = true}
 /* clang-format on */
 

@@ -14,7 +14,7 @@
 
 enum { CHUNK = 1 << 21 }; /* samples that are gridded together */
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"data", GROVE_VALUE, "visibilities; flagged ones do not count", .shapes = GROVE_JONES,
      .handing = GROVE_AS_COMPLEX},
     {"obs", GROVE_OBJECT, "the observation that they belong to", .object = "observation"},
@@ -22,33 +22,38 @@ static const grove_input inputs[] = {
 };
 /* clang-format off */
 #define WEIGHT_OPTIONS                                                                             \
-    {"weights", GROVE_VALUE, "none",                                                               \
+    {"weights", GROVE_VALUE,                                                                       \
      "weights of the visibilities, one for each element or for all of a cell; none: the set's "    \
      "own, or 1; visibilities with weights of 0 or less do not count",                             \
+     .initial = "none",                                                                            \
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},                                             \
-    {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,             \
+    {"uvw", GROVE_VALUE_LENGTH, "baselines, m", .initial = "obs.uvw", .handing = GROVE_AS_DOUBLE,  \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR}
 /* clang-format on */
-static const grove_option options[] = {
+static const grove_port options[] = {
     IMAGE_STAGE_OPTIONS,
-    {"stokes", GROVE_TEXT, "\"I\"",
-     "the Stokes parameter: I, Q, U or V; for method=idg letters of IQUV, in one pass"},
+    {"stokes", GROVE_TEXT,
+     "the Stokes parameter: I, Q, U or V; for method=idg letters of IQUV, in one pass",
+     .initial = "\"I\""},
     WEIGHT_OPTIONS,
     IMAGE_FUNCTIONS_OPTIONS,
     IMAGE_METHOD_OPTIONS,
     IMAGE_BANDS_OPTION,
-    {"normalise", GROVE_BOOL, "false",
+    {"normalise", GROVE_BOOL,
      "true: planes are divided by the sum of weights times |sum of the numbers| of each function, "
-     "in place of a division by sum_of_weights; with functions of numbers only"},
-    {"exact", GROVE_BOOL, "false",
+     "in place of a division by sum_of_weights; with functions of numbers only",
+     .initial = "false"},
+    {"exact", GROVE_BOOL,
      "true: the same bits for any tiles and number of threads: planes in double precision, sums of "
-     "integers, with one more pass over the data; not with functions"},
+     "integers, with one more pass over the data; not with functions",
+     .initial = "false"},
     {0}};
-static const grove_option sum_options[] = {
+static const grove_port sum_options[] = {
     WEIGHT_OPTIONS,
-    {"stokes", GROVE_TEXT, "\"I\"",
+    {"stokes", GROVE_TEXT,
      "Stokes parameters that are imaged together: letters of IQUV; all of them, where matrix terms "
-     "are in the functions"},
+     "are in the functions",
+     .initial = "\"I\""},
     IMAGE_STAGE_MAX_UVW,
     IMAGE_BANDS_OPTION,
     {0}};

@@ -11,20 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE,
      "the transforms of planes (w_plane, m, l), as of fft(grid(...)), or an image (m, l)",
      .handing = GROVE_AS_COMPLEX, .shapes = GROVE_SCALAR | GROVE_VECTOR},
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
-static const grove_option options[] = {
+static const grove_port options[] = {
     IMAGE_STAGE_OPTIONS,
-    {"pad", GROVE_BOOL, "true",
-     "of an image: with zeros around it; false: planes of its pixels alone, for pad"},
-    {"method", GROVE_CHOICE, "w_stack",
+    {"pad", GROVE_BOOL,
+     "of an image: with zeros around it; false: planes of its pixels alone, for pad",
+     .initial = "true"},
+    {"method", GROVE_CHOICE,
      "w_stack: planes of grid and degrid, also with functions; idg: planes of method=idg",
-     .choices = "w_stack idg"},
+     .initial = "w_stack", .choices = "w_stack idg"},
     IMAGE_STAGE_IDG_OPTIONS,
     {0},
 };

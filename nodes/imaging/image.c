@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE,
      "the image, real, along m and l, maybe freq: a scalar, a vector of up to 4 Stokes parameters, "
      "or a diagonal, XX and YY (RR and LL)",
@@ -22,21 +22,21 @@ static const grove_input inputs[] = {
     {0},
 };
 
-static const grove_option options[] = {
-    {"to", GROVE_TEXT, NULL,
-     "the file: .fits, or a picture, .png or .svg; to=none removes the action"},
-    {"overwrite", GROVE_BOOL, "false", "replace an existing file with this name"},
-    {"unit", GROVE_TEXT, "\"\"",
-     "unit of the numbers, such as Jy/beam; \"\": the value's own unit"},
-    {"beam", GROVE_VALUE_ANGLE, "none",
+static const grove_port options[] = {
+    {"to", GROVE_TEXT, "the file: .fits, or a picture, .png or .svg; to=none removes the action"},
+    {"overwrite", GROVE_BOOL, "replace an existing file with this name", .initial = "false"},
+    {"unit", GROVE_TEXT, "unit of the numbers, such as Jy/beam; \"\": the value's own unit",
+     .initial = "\"\""},
+    {"beam", GROVE_VALUE_ANGLE,
      "the restoring beam: full widths at half maximum along both axes, and position angle, north "
      "through east, rad; NaN: none; of a cube maybe one for each channel, in a table BEAMS",
-     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
-    {"stokes", GROVE_TEXT, "\"\"",
-     "Stokes parameters of the elements, of I, Q, U, V, evenly spaced; \"\": the first ones"},
-    {"frequency", GROVE_FREQUENCY, "none",
-     "of an image without an axis freq, Hz; none: the mean of obs.freq"},
-    {"name", GROVE_TEXT, "\"\"", "name of the field: the card OBJECT, and in pictures"},
+     .initial = "none", .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
+    {"stokes", GROVE_TEXT,
+     "Stokes parameters of the elements, of I, Q, U, V, evenly spaced; \"\": the first ones",
+     .initial = "\"\""},
+    {"frequency", GROVE_FREQUENCY,
+     "of an image without an axis freq, Hz; none: the mean of obs.freq", .initial = "none"},
+    {"name", GROVE_TEXT, "name of the field: the card OBJECT, and in pictures", .initial = "\"\""},
     {0},
 };
 

@@ -6,8 +6,9 @@
 
 /* clang-format off */
 #define IMAGE_BANDS_OPTION                                                                         \
-    {"bands", GROVE_INTEGER, "none",                                                               \
-     "number of bands, each with an image, along an axis freq: all have the same number of channels, or one more; the number of channels makes an image of each channel; none: one image of all"}
+    {"bands", GROVE_INTEGER,                                                                       \
+     "number of bands, each with an image, along an axis freq: all have the same number of channels, or one more; the number of channels makes an image of each channel; none: one image of all",\
+     .initial = "none"}
 /* clang-format on */
 
 typedef struct {

@@ -7,8 +7,9 @@
 
 /* clang-format off */
 #define IMAGE_INTERPOLATE_OPTION                                                                   \
-    {"interpolate", GROVE_CHOICE, "nearest",                                                       \
-     "along the frequency of a cube that does not have the channels of obs; beyond its ends, its last plane",                                                                                      \
+    {"interpolate", GROVE_CHOICE,                                                                  \
+     "along the frequency of a cube that does not have the channels of obs; beyond its ends, its last plane",\
+     .initial = "nearest",                                                                         \
      .choices = "nearest linear"}
 /* clang-format on */
 

@@ -42,41 +42,41 @@ int image_functions_check_flags(const grove_node *node, const grove_array *const
 #define IMAGE_FUNCTIONS_OPTIONS                                                                    \
     {"functions",                                                                                  \
      GROVE_VALUE_NUMBER,                                                                           \
-     "none",                                                                                       \
      "convolution_functions, which contain w and beams; the other stages then have "               \
      "w_terms=false; none: the kernel and planes of the other stages",                             \
+     .initial = "none",                                                                            \
      .handing = GROVE_AS_COMPLEX,                                                                  \
      .shapes = GROVE_SCALAR},                                                                      \
         {"mueller",                                                                                \
          GROVE_VALUE_NUMBER,                                                                       \
-         "none",                                                                                   \
          "for functions of your own: for each correlation of a visibility, and each image, the "   \
          "images fastest, the number of a function, from 0, or -1: none; none: as "                \
          "convolution_functions has made them",                                                    \
+         .initial = "none",                                                                        \
          .handing = GROVE_AS_DOUBLE,                                                               \
          .shapes = GROVE_SCALAR | GROVE_VECTOR,                                                    \
          .linear = GROVE_SELECTOR},                                                                \
         {"mueller_conjugate",                                                                      \
          GROVE_VALUE_NUMBER,                                                                       \
-         "none",                                                                                   \
          "the same for visibilities with w < 0, whose conjugates are gridded: functions of "       \
          "conjugate elements; none: as mueller",                                                   \
+         .initial = "none",                                                                        \
          .handing = GROVE_AS_DOUBLE,                                                               \
          .shapes = GROVE_SCALAR | GROVE_VECTOR,                                                    \
          .linear = GROVE_SELECTOR},                                                                \
         {"gradient",                                                                               \
          GROVE_VALUE_ANGLE,                                                                        \
-         "none",                                                                                   \
          "how far the sky of a visibility's functions is shifted, direction cosines along l and "  \
          "m: phase gradients of screens, pointing errors",                                         \
+         .initial = "none",                                                                        \
          .handing = GROVE_AS_DOUBLE,                                                               \
          .shapes = GROVE_VECTOR,                                                                   \
          .vector = 2,                                                                              \
          .linear = GROVE_SELECTOR},                                                                \
-        {"oversampling", GROVE_INTEGER, "none",                                                    \
-         "for functions without this information, such as from a table"},                          \
+        {"oversampling", GROVE_INTEGER,                                                            \
+         "for functions without this information, such as from a table", .initial = "none"},       \
     {                                                                                              \
-        "w_planes", GROVE_INTEGER, "none", "for each of such functions; none: 1"                   \
+        "w_planes", GROVE_INTEGER, "for each of such functions; none: 1", .initial = "none"        \
     }
 
 /* Numbers of a tile, 0 where they do not vary: doubles from one cell to the next. NULL: none. */

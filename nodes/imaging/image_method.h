@@ -8,27 +8,30 @@
 
 /* clang-format off */
 #define IMAGE_METHOD_OPTIONS                                                                       \
-    {"method", GROVE_CHOICE, "auto",                                                               \
-     "w_stack: improved w-stacking; aw: convolution_functions, of w and of jones; idg: image-domain gridding; auto: the method with the shortest estimated time; with jones aw or idg, in grid and degrid aw",                                                                      \
+    {"method", GROVE_CHOICE,                                                                       \
+     "w_stack: improved w-stacking; aw: convolution_functions, of w and of jones; idg: image-domain gridding; auto: the method with the shortest estimated time; with jones aw or idg, in grid and degrid aw",\
+     .initial = "auto",                                                                            \
      .choices = "auto w_stack aw idg"},                                                            \
-    IMAGE_STAGE_IDG_OPTIONS,                                                                \
-    {"jones", GROVE_VALUE, "none",                                                                 \
+    IMAGE_STAGE_IDG_OPTIONS,                                                                       \
+    {"jones", GROVE_VALUE,                                                                         \
      "a Jones term of each direction of a sky_grid, and maybe of each station, time and channel, " \
      "E in place of E[p], through which the sky is seen; none: without one",                       \
+     .initial = "none",                                                                            \
      .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES, .own_axes = true},                        \
-    {"support", GROVE_INTEGER, "none", "for method=aw: as of convolution_functions"},               \
-    {"times", GROVE_INTEGER, "1", "for method=aw and idg: number of successive times that share a term"},         \
-    {"channels", GROVE_INTEGER, "1", "for method=aw and idg: the same for channels"},                        \
-    {"samples", GROVE_CHOICE, "none", "for method=aw: as of convolution_functions",                 \
+    {"support", GROVE_INTEGER, "for method=aw: as of convolution_functions", .initial = "none"},   \
+    {"times", GROVE_INTEGER, "for method=aw and idg: number of successive times that share a term", .initial = "1"},         \
+    {"channels", GROVE_INTEGER, "for method=aw and idg: the same for channels", .initial = "1"},   \
+    {"samples", GROVE_CHOICE, "for method=aw: as of convolution_functions", .initial = "none",     \
      .choices = "nearest linear"}
 /* Of classes that have them not for functions that are given, and have room for one more value. */
 #define IMAGE_METHOD_OPTIONS_ALONE                                                                 \
-    {"alike", GROVE_VALUE, "none",                                                                 \
-     "for method=aw: a number for each station; stations with the same number have the same jones",       \
+    {"alike", GROVE_VALUE,                                                                         \
+     "for method=aw: a number for each station; stations with the same number have the same jones",\
+     .initial = "none",                                                                            \
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_SCALAR, .linear = GROVE_SELECTOR,                 \
      .own_axes = true},                                                                            \
-    {"oversampling", GROVE_INTEGER, "none", "for method=aw: as of convolution_functions"},          \
-    {"w_planes", GROVE_INTEGER, "none", "for method=aw: as of convolution_functions"}
+    {"oversampling", GROVE_INTEGER, "for method=aw: as of convolution_functions", .initial = "none"},          \
+    {"w_planes", GROVE_INTEGER, "for method=aw: as of convolution_functions", .initial = "none"}
 /* clang-format on */
 
 /* The options and the data. */

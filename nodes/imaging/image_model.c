@@ -11,17 +11,18 @@
 #include <string.h>
 #include <strings.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"obs", GROVE_OBJECT, "the observation whose phase centre l and m refer to",
      .object = "observation", .optional = true, .implied = true},
     {0},
 };
 
-static const grove_option options[] = {
-    {"file", GROVE_FILE, NULL, "the FITS file"},
-    {"size", GROVE_INTEGER, "none",
-     "pixels along each side; none: as in the file, or as many as its field requires"},
-    {"cell", GROVE_ANGLE, "none", "side of a pixel, rad; none: as in the file"},
+static const grove_port options[] = {
+    {"file", GROVE_FILE, "the FITS file"},
+    {"size", GROVE_INTEGER,
+     "pixels along each side; none: as in the file, or as many as its field requires",
+     .initial = "none"},
+    {"cell", GROVE_ANGLE, "side of a pixel, rad; none: as in the file", .initial = "none"},
     {0},
 };
 

@@ -12,13 +12,14 @@
 
 /* clang-format off */
 #define IMAGE_PLANE_OPTIONS                                                                        \
-    {"size", GROVE_NUMBER_LIST, NULL,                                                              \
+    {"size", GROVE_NUMBER_LIST,                                                                    \
      "pixels along each side, or [along l, along m]"},                                             \
-    {"cell", GROVE_NUMBER_LIST, "none",                                                            \
+    {"cell", GROVE_NUMBER_LIST,                                                                    \
      "angle of a pixel at the centre, rad, or [along l, along m]; none: a quarter of the "         \
-     "narrowest fringe of the longest baseline at the highest frequency"}
+     "narrowest fringe of the longest baseline at the highest frequency",                          \
+     .initial = "none"}
 #define IMAGE_CENTRE_OPTION                                                                        \
-    {"centre", GROVE_DIRECTION, "none", "direction of the middle; none: the phase centre"}
+    {"centre", GROVE_DIRECTION, "direction of the middle; none: the phase centre", .initial = "none"}
 /* clang-format on */
 
 /* Reads the options, `centre` if `has_centre`. `longest`: the longest baseline, in wavelengths; 0:

@@ -9,20 +9,24 @@
 #define IMAGE_STAGE_OPTIONS                                                                        \
     IMAGE_PLANE_OPTIONS,                                                                           \
     IMAGE_CENTRE_OPTION,                                                                           \
-    {"epsilon", GROVE_NUMBER, "1e-4",                                                              \
+    {"epsilon", GROVE_NUMBER,                                                                      \
      "relative error of the image, root mean square, at most, from 1e-12; below 1e-5 it is double " \
-     "precision in any run"},                                                                      \
-    {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"},                  \
+     "precision in any run",                                                                       \
+     .initial = "1e-4"},                                                                           \
+    {"w_terms", GROVE_BOOL, "false: the sky counts as flat, and w as 0", .initial = "true"},       \
     IMAGE_STAGE_MAX_UVW
 #define IMAGE_STAGE_MAX_UVW                                                                        \
-    {"max_uvw", GROVE_NUMBER_LIST, "none",                                                         \
-     "the largest absolute values of u, v and w, m, or one for all: visibilities beyond them are left out; none: the largest distance between antennas"}
+    {"max_uvw", GROVE_NUMBER_LIST,                                                                 \
+     "the largest absolute values of u, v and w, m, or one for all: visibilities beyond them are left out; none: the largest distance between antennas",\
+     .initial = "none"}
 #define IMAGE_STAGE_IDG_OPTIONS                                                                    \
-    {"subgrid", GROVE_INTEGER, "none",                                                             \
-     "for method=idg: pixels of a subgrid along each side, 16, 24, 32, 40, 48 or 64; none: the fastest choice for epsilon"},                                                      \
-    {"layers", GROVE_INTEGER, "none", "for method=idg: w-layers; none: the fastest choice for epsilon"},                  \
-    {"w_tiles", GROVE_CHOICE, "auto",                                                              \
-     "for method=idg: yes: tiles of the grid have their own w-layers, in place of planes; auto: the faster choice", .choices = "auto yes no"}
+    {"subgrid", GROVE_INTEGER,                                                                     \
+     "for method=idg: pixels of a subgrid along each side, 16, 24, 32, 40, 48 or 64; none: the fastest choice for epsilon",\
+     .initial = "none"},                                                                           \
+    {"layers", GROVE_INTEGER, "for method=idg: w-layers; none: the fastest choice for epsilon", .initial = "none"},                  \
+    {"w_tiles", GROVE_CHOICE,                                                                      \
+     "for method=idg: yes: tiles of the grid have their own w-layers, in place of planes; auto: the faster choice",\
+     .initial = "auto", .choices = "auto yes no"}
 /* clang-format on */
 
 /* The largest |u|, |v| and |w|, wavelengths at the highest frequency, by max_uvw or the antennas'

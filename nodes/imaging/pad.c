@@ -16,11 +16,11 @@
     }
 #define SIZE                                                                                       \
     {                                                                                              \
-        "size", GROVE_NUMBER_LIST, NULL, "cells along each side, or [along l, along m]"            \
+        "size", GROVE_NUMBER_LIST, "cells along each side, or [along l, along m]"                  \
     }
 
-static const grove_input inputs[] = {INPUT, {0}};
-static const grove_option options[] = {SIZE, {0}};
+static const grove_port inputs[] = {INPUT, {0}};
+static const grove_port options[] = {SIZE, {0}};
 
 typedef struct {
     int kind[2];      /* of the axes along l or u, along m or v */

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"image", GROVE_VALUE,
      "flux densities of the pixels (m, l), maybe of a cube (freq, m, l): a number for each, Stokes "
      "I, "
@@ -27,25 +27,29 @@ static const grove_input inputs[] = {
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
-static const grove_option options[] = {
-    {"stokes", GROVE_TEXT, "none",
-     "Stokes parameters of the image, such as IQUV; none: as many of IQUV as the image has"},
+static const grove_port options[] = {
+    {"stokes", GROVE_TEXT,
+     "Stokes parameters of the image, such as IQUV; none: as many of IQUV as the image has",
+     .initial = "none"},
     IMAGE_INTERPOLATE_OPTION,
-    {"epsilon", GROVE_NUMBER, "1e-4",
+    {"epsilon", GROVE_NUMBER,
      "relative error of the visibilities, root mean square, at most, from 1e-12; below 1e-5 they "
-     "are made in double precision in any run"},
-    {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"},
-    {"exact", GROVE_BOOL, "false",
+     "are made in double precision in any run",
+     .initial = "1e-4"},
+    {"w_terms", GROVE_BOOL, "false: the sky counts as flat, and w as 0", .initial = "true"},
+    {"exact", GROVE_BOOL,
      "true: the same bits for any tiles, memory and number of threads: in double precision, plane "
-     "by plane, on the CPU; this takes several times as long"},
-    {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,
+     "by plane, on the CPU; this takes several times as long",
+     .initial = "false"},
+    {"uvw", GROVE_VALUE_LENGTH, "baselines, m", .initial = "obs.uvw", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
-    {"max_uvw", GROVE_VALUE_LENGTH, "max(abs(obs.uvw), over=[time, baseline])",
+    {"max_uvw", GROVE_VALUE_LENGTH,
      "the largest absolute values of u, v and w of all visibilities, m; not given: the values of "
      "uvw, but not more than the largest distance between antennas",
-     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
-    {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE,
-     .linear = GROVE_SELECTOR},
+     .initial = "max(abs(obs.uvw), over=[time, baseline])", .handing = GROVE_AS_DOUBLE,
+     .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
+    {"freq", GROVE_VALUE_FREQUENCY, "frequencies, Hz", .initial = "obs.freq",
+     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
     IMAGE_METHOD_OPTIONS,
     IMAGE_METHOD_OPTIONS_ALONE,
     {0},

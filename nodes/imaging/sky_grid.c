@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"obs", GROVE_OBJECT, "the observation: its phase centre", .object = "observation"},
     {0},
 };
-static const grove_option options[] = {IMAGE_PLANE_OPTIONS, IMAGE_CENTRE_OPTION, {0}};
+static const grove_port options[] = {IMAGE_PLANE_OPTIONS, IMAGE_CENTRE_OPTION, {0}};
 
 typedef struct {
     grove_gridder_image image;

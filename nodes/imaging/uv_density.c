@@ -11,23 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
-static const grove_option options[] = {
+static const grove_port options[] = {
     IMAGE_PLANE_OPTIONS,
-    {"weights", GROVE_VALUE, "none",
-     "weights of the visibilities, as of dirty_image; none: the set's own, or 1",
+    {"weights", GROVE_VALUE,
+     "weights of the visibilities, as of dirty_image; none: the set's own, or 1", .initial = "none",
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},
-    {"data", GROVE_VALUE, "none",
+    {"data", GROVE_VALUE,
      "visibilities; only their flags count; none: the visibilities of the set, if there are any",
-     .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX, .linear = GROVE_SELECTOR},
-    {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,
+     .initial = "none", .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX,
+     .linear = GROVE_SELECTOR},
+    {"uvw", GROVE_VALUE_LENGTH, "baselines, m", .initial = "obs.uvw", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
-    {"exact", GROVE_BOOL, "false",
+    {"exact", GROVE_BOOL,
      "true: the same bits for any tiles: weights are rounded, to 2^-52 of the sum of all, with one "
-     "more pass over them"},
+     "more pass over them",
+     .initial = "false"},
     {0},
 };
 

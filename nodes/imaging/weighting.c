@@ -13,38 +13,42 @@
 enum { NATURAL, UNIFORM, BRIGGS };
 enum { WEIGHTS, DATA, UVW, FREQ };
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
-static const grove_option options[] = {
-    {"kind", GROVE_CHOICE, "briggs",
+static const grove_port options[] = {
+    {"kind", GROVE_CHOICE,
      "natural: the weights unchanged; uniform: divided by their sum in the cell of the plane of u "
      "and v; briggs: between the two, by robust",
-     "natural uniform briggs"},
-    {"robust", GROVE_NUMBER, "0", "for briggs, from -2, nearly uniform, to 2, nearly natural"},
-    {"taper", GROVE_ANGLE, "none",
-     "full width at half maximum of a Gaussian that images are smoothed with, rad"},
-    {"size", GROVE_NUMBER_LIST, "none",
+     .initial = "briggs", .choices = "natural uniform briggs"},
+    {"robust", GROVE_NUMBER, "for briggs, from -2, nearly uniform, to 2, nearly natural",
+     .initial = "0"},
+    {"taper", GROVE_ANGLE,
+     "full width at half maximum of a Gaussian that images are smoothed with, rad",
+     .initial = "none"},
+    {"size", GROVE_NUMBER_LIST,
      "pixels of the image, along each side, or [along l, along m]: their field gives the size of "
-     "cells; must be given except for natural weights"},
-    {"cell", GROVE_NUMBER_LIST, "none", "angle of a pixel, rad, as of dirty_image"},
-    {"weights", GROVE_VALUE, "none",
+     "cells; must be given except for natural weights",
+     .initial = "none"},
+    {"cell", GROVE_NUMBER_LIST, "angle of a pixel, rad, as of dirty_image", .initial = "none"},
+    {"weights", GROVE_VALUE,
      "the weights to start from, one for each element or for all of a cell; none: the set's own, "
      "or "
      "1",
-     .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},
-    {"data", GROVE_VALUE, "none",
+     .initial = "none", .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},
+    {"data", GROVE_VALUE,
      "visibilities; flagged ones do not count in the sums; none: the visibilities of the set, if "
      "there are any",
-     .shapes = GROVE_JONES, .handing = GROVE_AS_FLAGS, .linear = GROVE_SELECTOR},
-    {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,
+     .initial = "none", .shapes = GROVE_JONES, .handing = GROVE_AS_FLAGS, .linear = GROVE_SELECTOR},
+    {"uvw", GROVE_VALUE_LENGTH, "baselines, m", .initial = "obs.uvw", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
-    {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE,
-     .linear = GROVE_SELECTOR},
-    {"exact", GROVE_BOOL, "false",
+    {"freq", GROVE_VALUE_FREQUENCY, "frequencies, Hz", .initial = "obs.freq",
+     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
+    {"exact", GROVE_BOOL,
      "true: with uniform and briggs the same bits for any tiles, with one more pass over the "
-     "weights"},
+     "weights",
+     .initial = "false"},
     {0},
 };
 

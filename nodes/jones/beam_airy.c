@@ -5,19 +5,20 @@
 
 static const grove_kernel kernel = GROVE_KERNEL(beam_airy);
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"sky", GROVE_OBJECT, "directions", .object = "sky"},
     {"obs", GROVE_OBJECT, "pointing (the phase centre), frequencies, dishes",
      .object = "observation"},
     {0},
 };
 
-static const grove_option options[] = {
-    {"lmn", GROVE_VALUE_NUMBER, "lmn(sky, obs)", "direction cosines l, m, n - 1",
+static const grove_port options[] = {
+    {"lmn", GROVE_VALUE_NUMBER, "direction cosines l, m, n - 1", .initial = "lmn(sky, obs)",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
-    {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE},
-    {"diameter", GROVE_VALUE_LENGTH, "obs.diameter", "effective diameters of the dishes, m",
+    {"freq", GROVE_VALUE_FREQUENCY, "frequencies, Hz", .initial = "obs.freq",
      .handing = GROVE_AS_DOUBLE},
+    {"diameter", GROVE_VALUE_LENGTH, "effective diameters of the dishes, m",
+     .initial = "obs.diameter", .handing = GROVE_AS_DOUBLE},
     {0},
 };
 

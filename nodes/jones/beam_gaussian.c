@@ -5,25 +5,27 @@
 
 static const grove_kernel kernel = GROVE_KERNEL(beam_gaussian);
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"sky", GROVE_OBJECT, "directions", .object = "sky"},
     {"obs", GROVE_OBJECT, "pointing (the phase centre), frequencies, dishes",
      .object = "observation"},
     {0},
 };
 
-static const grove_option options[] = {
-    {"lmn", GROVE_VALUE_NUMBER, "lmn(sky, obs)", "direction cosines l, m, n - 1",
+static const grove_port options[] = {
+    {"lmn", GROVE_VALUE_NUMBER, "direction cosines l, m, n - 1", .initial = "lmn(sky, obs)",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
-    {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE},
-    {"diameter", GROVE_VALUE_LENGTH, "obs.diameter",
+    {"freq", GROVE_VALUE_FREQUENCY, "frequencies, Hz", .initial = "obs.freq",
+     .handing = GROVE_AS_DOUBLE},
+    {"diameter", GROVE_VALUE_LENGTH,
      "effective diameters of the dishes, m; used where fwhm is not given",
+     .initial = "obs.diameter", .handing = GROVE_AS_DOUBLE},
+    {"fwhm", GROVE_VALUE_ANGLE,
+     "full width at half maximum of the power pattern, rad, at each frequency", .initial = "none",
      .handing = GROVE_AS_DOUBLE},
-    {"fwhm", GROVE_VALUE_ANGLE, "none",
-     "full width at half maximum of the power pattern, rad, at each frequency",
-     .handing = GROVE_AS_DOUBLE},
-    {"factor", GROVE_NUMBER, "1.029",
-     "with diameter, fwhm = factor c / (nu D); 1.029 is for uniform illumination"},
+    {"factor", GROVE_NUMBER,
+     "with diameter, fwhm = factor c / (nu D); 1.029 is for uniform illumination",
+     .initial = "1.029"},
     {0},
 };
 

@@ -6,26 +6,27 @@
 
 static const grove_kernel kernel = GROVE_KERNEL(gains);
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"obs", GROVE_OBJECT, "stations and times", .object = "observation"},
     {0},
 };
 
-static const grove_option options[] = {
-    {"kind", GROVE_CHOICE, "constant",
+static const grove_port options[] = {
+    {"kind", GROVE_CHOICE,
      "constant: constant errors; sine: they vary as a sine with the period; random_walk: they "
      "start at 0 and drift",
-     "constant sine random_walk"},
-    {"jones", GROVE_CHOICE, "scalar",
-     "scalar, diagonal (each receptor its own), or matrix (with leakage)",
-     "scalar diagonal matrix"},
-    {"amplitude", GROVE_NUMBER, "0.1", "relative errors of the amplitudes, and size of leakage"},
-    {"phase", GROVE_ANGLE, "0.1rad", "errors of the phases, rad"},
-    {"period", GROVE_TIME, "1h", "period of sine; time in which random_walk drifts by one error"},
-    {"seed", GROVE_INTEGER, "0", "seed of the random numbers"},
-    {"station", GROVE_VALUE_NUMBER, "obs.station_index", "station numbers",
+     .initial = "constant", .choices = "constant sine random_walk"},
+    {"jones", GROVE_CHOICE, "scalar, diagonal (each receptor its own), or matrix (with leakage)",
+     .initial = "scalar", .choices = "scalar diagonal matrix"},
+    {"amplitude", GROVE_NUMBER, "relative errors of the amplitudes, and size of leakage",
+     .initial = "0.1"},
+    {"phase", GROVE_ANGLE, "errors of the phases, rad", .initial = "0.1rad"},
+    {"period", GROVE_TIME, "period of sine; time in which random_walk drifts by one error",
+     .initial = "1h"},
+    {"seed", GROVE_INTEGER, "seed of the random numbers", .initial = "0"},
+    {"station", GROVE_VALUE_NUMBER, "station numbers", .initial = "obs.station_index",
      .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
-    {"time", GROVE_VALUE_TIME, "obs.time", "times, s", .handing = GROVE_AS_DOUBLE,
+    {"time", GROVE_VALUE_TIME, "times, s", .initial = "obs.time", .handing = GROVE_AS_DOUBLE,
      .linear = GROVE_SELECTOR},
     {0},
 };

@@ -6,24 +6,24 @@
 static const grove_kernel kernel = {
     "noise", grove_noise_single, grove_noise_double, "../../kernels/jones/noise.h", 0, 0, 0};
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"obs", GROVE_OBJECT, "times, baselines, channels", .object = "observation"},
     {0},
 };
 
-static const grove_option options[] = {
-    {"interval", GROVE_VALUE_TIME, "obs.interval", "integration times, s",
+static const grove_port options[] = {
+    {"interval", GROVE_VALUE_TIME, "integration times, s", .initial = "obs.interval",
      .handing = GROVE_AS_DOUBLE},
-    {"channel_width", GROVE_VALUE_FREQUENCY, "obs.channel_width", "channel widths, Hz",
+    {"channel_width", GROVE_VALUE_FREQUENCY, "channel widths, Hz", .initial = "obs.channel_width",
      .handing = GROVE_AS_DOUBLE},
-    {"baseline", GROVE_VALUE_NUMBER, "obs.baseline", "station numbers of the baselines",
+    {"baseline", GROVE_VALUE_NUMBER, "station numbers of the baselines", .initial = "obs.baseline",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 2},
-    {"sigma", GROVE_VALUE_FLUX, "none",
-     "standard deviation of the real and of the imaginary part, Jy", .handing = GROVE_AS_DOUBLE},
-    {"sefd", GROVE_VALUE_FLUX, "none",
+    {"sigma", GROVE_VALUE_FLUX, "standard deviation of the real and of the imaginary part, Jy",
+     .initial = "none", .handing = GROVE_AS_DOUBLE},
+    {"sefd", GROVE_VALUE_FLUX,
      "system equivalent flux density of a receptor, Jy; sigma = sefd / sqrt(2 bandwidth time)",
-     .handing = GROVE_AS_DOUBLE},
-    {"seed", GROVE_INTEGER, "0", "seed of the random numbers"},
+     .initial = "none", .handing = GROVE_AS_DOUBLE},
+    {"seed", GROVE_INTEGER, "seed of the random numbers", .initial = "0"},
     {0},
 };
 

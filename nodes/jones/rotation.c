@@ -5,7 +5,7 @@
 
 static const grove_kernel kernel = GROVE_KERNEL(rotation);
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"angle", GROVE_VALUE_ANGLE, "angle, rad", GROVE_AS_DOUBLE},
     {0},
 };

@@ -22,19 +22,21 @@ typedef struct {
     bool warned; /* of samples that are not finite */
 } ms_state;
 
-static const grove_option options[] = {
-    {"path", GROVE_FILE, NULL, "the Measurement Set"},
-    {"column", GROVE_TEXT, "\"DATA\"", "column that the member data is read from"},
-    {"field", GROVE_INTEGER, "0", "which field, as numbered in the FIELD table"},
-    {"spectral_window", GROVE_INTEGER, "0",
-     "which spectral window, as numbered in the SPECTRAL_WINDOW table"},
-    {"polarization", GROVE_INTEGER, "none",
+static const grove_port options[] = {
+    {"path", GROVE_FILE, "the Measurement Set"},
+    {"column", GROVE_TEXT, "column that the member data is read from", .initial = "\"DATA\""},
+    {"field", GROVE_INTEGER, "which field, as numbered in the FIELD table", .initial = "0"},
+    {"spectral_window", GROVE_INTEGER,
+     "which spectral window, as numbered in the SPECTRAL_WINDOW table", .initial = "0"},
+    {"polarization", GROVE_INTEGER,
      "which polarization, as numbered in the POLARIZATION table, of rows that have several, such "
      "as "
-     "RR in one and LL in the other; none: the only one"},
-    {"autocorrelations", GROVE_BOOL, "true",
+     "RR in one and LL in the other; none: the only one",
+     .initial = "none"},
+    {"autocorrelations", GROVE_BOOL,
      "include baselines of a station with itself; false: they are neither read, computed nor "
-     "written"},
+     "written",
+     .initial = "true"},
     {0},
 };
 

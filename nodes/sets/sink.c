@@ -27,7 +27,7 @@ typedef struct {
     unsigned char *missing; /* [time][baseline] 1 where there is none; NULL: none is missing */
 } sink_run;
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"visibilities", GROVE_VALUE,
      "visibilities to write: a scalar, diagonal or matrix along time, baseline and freq, Jy",
      .handing = GROVE_AS_SINGLE_COMPLEX, .shapes = GROVE_JONES},
@@ -36,29 +36,30 @@ static const grove_input inputs[] = {
     {0},
 };
 
-static const grove_option options[] = {
-    {"to", GROVE_TEXT, "none",
+static const grove_port options[] = {
+    {"to", GROVE_TEXT,
      "path of the Measurement Set, a new one or the set of obs; when not given, the set of obs; "
-     "\"null\" computes all values for such a set, and writes nothing; to=none removes the action"},
-    {"column", GROVE_TEXT, "\"DATA\"", "column to write; it is created if necessary"},
-    {"mode", GROVE_CHOICE, "replace",
+     "\"null\" computes all values for such a set, and writes nothing; to=none removes the action",
+     .initial = "none"},
+    {"column", GROVE_TEXT, "column to write; it is created if necessary", .initial = "\"DATA\""},
+    {"mode", GROVE_CHOICE,
      "with an existing column: replace its content, add to it or subtract from it",
-     .choices = "replace add subtract"},
-    {"flags", GROVE_CHOICE, "keep",
+     .initial = "replace", .choices = "replace add subtract"},
+    {"flags", GROVE_CHOICE,
      "in an existing set: keep its FLAG, which all columns share, or write the flags of the "
      "visibilities there",
-     .choices = "keep write"},
-    {"overwrite", GROVE_BOOL, "false",
+     .initial = "keep", .choices = "keep write"},
+    {"overwrite", GROVE_BOOL,
      "replace an existing Measurement Set with this name; in the set of obs, a column that the "
-     "tree reads"},
-    {"uvw", GROVE_VALUE_LENGTH, "obs.uvw",
-     "baseline coordinates for the UVW column of a new set, m", .handing = GROVE_AS_DOUBLE,
-     .shapes = GROVE_VECTOR, .vector = 3},
-    {"weight", GROVE_VALUE, "none",
+     "tree reads",
+     .initial = "false"},
+    {"uvw", GROVE_VALUE_LENGTH, "baseline coordinates for the UVW column of a new set, m",
+     .initial = "obs.uvw", .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
+    {"weight", GROVE_VALUE,
      "weights, such as 2 * obs.channel_width * obs.interval / sefd^2; none: a new set has the "
      "weights of the set that obs was read from, else 1; an existing set keeps its own, which all "
      "columns share",
-     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_JONES},
+     .initial = "none", .handing = GROVE_AS_DOUBLE, .shapes = GROVE_JONES},
     {0},
 };
 

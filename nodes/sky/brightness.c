@@ -10,31 +10,32 @@ static const grove_kernel kernel = {"brightness",
                                     0,
                                     0};
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"sky", GROVE_OBJECT, "the sources", .object = "sky"},
     {"obs", GROVE_OBJECT, "frequencies and feeds", .object = "observation"},
     {0},
 };
 
-static const grove_option options[] = {
-    {"stokes", GROVE_VALUE_FLUX, "sky.stokes", "I, Q, U, V at the reference frequency, Jy",
-     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 4},
-    {"reference_frequency", GROVE_VALUE_FREQUENCY, "sky.reference_frequency",
-     "reference frequencies of the spectra, Hz; 0: a flat spectrum", .handing = GROVE_AS_DOUBLE},
-    {"spectrum", GROVE_VALUE, "sky.spectrum",
-     "terms a1, a2, ... (without unit) or c1, c2, ... (Jy) of the spectra",
-     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR | GROVE_SCALAR},
-    {"logarithmic", GROVE_VALUE_NUMBER, "sky.logarithmic",
+static const grove_port options[] = {
+    {"stokes", GROVE_VALUE_FLUX, "I, Q, U, V at the reference frequency, Jy",
+     .initial = "sky.stokes", .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 4},
+    {"reference_frequency", GROVE_VALUE_FREQUENCY,
+     "reference frequencies of the spectra, Hz; 0: a flat spectrum",
+     .initial = "sky.reference_frequency", .handing = GROVE_AS_DOUBLE},
+    {"spectrum", GROVE_VALUE, "terms a1, a2, ... (without unit) or c1, c2, ... (Jy) of the spectra",
+     .initial = "sky.spectrum", .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR | GROVE_SCALAR},
+    {"logarithmic", GROVE_VALUE_NUMBER,
      "1: I = I0 10^(a1 x + a2 x^2 + ...), x = log10(nu/nu0); 0: I = I0 + c1 y + c2 y^2 + ..., y = "
      "nu/nu0 - 1",
-     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
-    {"rotation_measure", GROVE_VALUE, "sky.rotation_measure", "rotation measures, rad/m^2",
-     .handing = GROVE_AS_DOUBLE},
-    {"rotation_reference", GROVE_VALUE, "sky.rotation_reference",
+     .initial = "sky.logarithmic", .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
+    {"rotation_measure", GROVE_VALUE, "rotation measures, rad/m^2",
+     .initial = "sky.rotation_measure", .handing = GROVE_AS_DOUBLE},
+    {"rotation_reference", GROVE_VALUE,
      "squared wavelengths at which Q and U are as given, m^2; 0: infinite frequency",
+     .initial = "sky.rotation_reference", .handing = GROVE_AS_DOUBLE},
+    {"freq", GROVE_VALUE_FREQUENCY, "frequencies, Hz", .initial = "obs.freq",
      .handing = GROVE_AS_DOUBLE},
-    {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE},
-    {"feed", GROVE_VALUE_NUMBER, "obs.feed", "0: linear feeds, 1: circular",
+    {"feed", GROVE_VALUE_NUMBER, "0: linear feeds, 1: circular", .initial = "obs.feed",
      .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
     {0},
 };

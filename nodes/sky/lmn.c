@@ -7,18 +7,19 @@
 
 static const grove_kernel kernel = GROVE_KERNEL(lmn);
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"sky", GROVE_OBJECT, "the sources", .object = "sky"},
     {"obs", GROVE_OBJECT, "the phase centre", .object = "observation"},
     {0},
 };
 
-static const grove_option options[] = {
-    {"radec", GROVE_VALUE_ANGLE, "sky.radec", "J2000 right ascensions and declinations, rad",
-     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 2},
-    {"phase_centre", GROVE_VALUE_ANGLE, "obs.phase_centre",
-     "J2000 right ascension and declination of the tangent point, rad", .handing = GROVE_AS_DOUBLE,
-     .shapes = GROVE_VECTOR, .vector = 2},
+static const grove_port options[] = {
+    {"radec", GROVE_VALUE_ANGLE, "J2000 right ascensions and declinations, rad",
+     .initial = "sky.radec", .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 2},
+    {"phase_centre", GROVE_VALUE_ANGLE,
+     "J2000 right ascension and declination of the tangent point, rad",
+     .initial = "obs.phase_centre", .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR,
+     .vector = 2},
     {0},
 };
 

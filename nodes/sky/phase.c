@@ -6,18 +6,19 @@
 
 static const grove_kernel kernel = GROVE_KERNEL(phase);
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"sky", GROVE_OBJECT, "the sources", .object = "sky"},
     {"obs", GROVE_OBJECT, "station coordinates and frequencies", .object = "observation"},
     {0},
 };
 
-static const grove_option options[] = {
-    {"lmn", GROVE_VALUE_NUMBER, "lmn(sky, obs)", "direction cosines l, m, n - 1",
+static const grove_port options[] = {
+    {"lmn", GROVE_VALUE_NUMBER, "direction cosines l, m, n - 1", .initial = "lmn(sky, obs)",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
-    {"station_uvw", GROVE_VALUE_LENGTH, "obs.station_uvw", "station coordinates, m",
+    {"station_uvw", GROVE_VALUE_LENGTH, "station coordinates, m", .initial = "obs.station_uvw",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
-    {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE},
+    {"freq", GROVE_VALUE_FREQUENCY, "frequencies, Hz", .initial = "obs.freq",
+     .handing = GROVE_AS_DOUBLE},
     {0},
 };
 

@@ -6,13 +6,13 @@
 static const grove_kernel kernel = {
     "point", grove_point_single, grove_point_double, "../../kernels/sky/point.h", 0, 0, 0};
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"sky", GROVE_OBJECT, "the sources", .object = "sky"},
     {"obs", GROVE_OBJECT, "coordinates, times and frequencies", .object = "observation"},
     {0},
 };
 
-static const grove_option options[] = {
+static const grove_port options[] = {
     SMEAR_OPTIONS,
     {0},
 };

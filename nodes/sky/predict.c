@@ -12,37 +12,40 @@
 #include <stdio.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"sky", GROVE_OBJECT, "the sources", .object = "sky"},
     {"obs", GROVE_OBJECT, "coordinates, times and frequencies", .object = "observation"},
     {0},
 };
 
-static const grove_option options[] = {
+static const grove_port options[] = {
     SMEAR_OPTIONS,
-    {"left", GROVE_VALUE_NUMBER, "none", "product of the Jones terms of station p; none: unity",
-     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES, .linear = GROVE_LINEAR},
-    {"right", GROVE_VALUE_NUMBER, "none",
+    {"left", GROVE_VALUE_NUMBER, "product of the Jones terms of station p; none: unity",
+     .initial = "none", .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES, .linear = GROVE_LINEAR},
+    {"right", GROVE_VALUE_NUMBER,
      "product of the Jones terms of station q, conjugate transposed; none: unity",
-     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES, .linear = GROVE_LINEAR},
-    {"uvw_left", GROVE_VALUE_LENGTH, "obs.station_uvw[p]",
+     .initial = "none", .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES, .linear = GROVE_LINEAR},
+    {"uvw_left", GROVE_VALUE_LENGTH,
      "coordinates of station p, m, for sums by stations; baselines whose uvw is not the difference "
      "of both stations' coordinates are summed separately",
-     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
-    {"uvw_right", GROVE_VALUE_LENGTH, "obs.station_uvw[q]", "coordinates of station q, m",
-     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
-    {"skip", GROVE_VALUE, "none",
+     .initial = "obs.station_uvw[p]", .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR,
+     .vector = 3},
+    {"uvw_right", GROVE_VALUE_LENGTH, "coordinates of station q, m",
+     .initial = "obs.station_uvw[q]", .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR,
+     .vector = 3},
+    {"skip", GROVE_VALUE,
      "a value with flags, such as obs.data: where all its elements are flagged nothing is "
      "computed, "
      "and the result is 0 and flagged",
-     .handing = GROVE_AS_FLAGS, .shapes = GROVE_ANY_SHAPE},
-    {"cutoff", GROVE_NUMBER, "0",
+     .initial = "none", .handing = GROVE_AS_FLAGS, .shapes = GROVE_ANY_SHAPE},
+    {"cutoff", GROVE_NUMBER,
      "fraction of a source's flux: a source may be left out of visibilities in which its shape and "
-     "smearing leave less of it; 0: no source is left out"},
-    {"method", GROVE_CHOICE, "auto",
+     "smearing leave less of it; 0: no source is left out",
+     .initial = "0"},
+    {"method", GROVE_CHOICE,
      "how the sum is taken: baseline by baseline, by products of matrices of stations by sources, "
      "or source by source in double precision; auto: the method that should be fastest",
-     "auto baselines stations plain"},
+     .initial = "auto", .choices = "auto baselines stations plain"},
     {0},
 };
 

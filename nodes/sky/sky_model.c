@@ -8,17 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_option options[] = {
-    {"file", GROVE_FILE, NULL,
+static const grove_port options[] = {
+    {"file", GROVE_FILE,
      "sky model in makesourcedb (BBS, DP3) text or Tigger's .lsm.html; recognised by content"},
-    {"tag", GROVE_TEXT, "\"\"",
+    {"tag", GROVE_TEXT,
      "for .lsm.html: patches by this tag, such as dE: each cluster of sources with the tag, or, if "
      "its value is not true, the sources with the same value; all other sources are the patch "
-     "others"},
-    {"choose", GROVE_TEXT, "\"\"",
-     "names of patches or sources, separated by commas: the member chosen is 1 for these"},
-    {"cutoff", GROVE_FLUX, "0Jy",
-     "sources whose Stokes I at their reference frequency is weaker are left out, Jy"},
+     "others",
+     .initial = "\"\""},
+    {"choose", GROVE_TEXT,
+     "names of patches or sources, separated by commas: the member chosen is 1 for these",
+     .initial = "\"\""},
+    {"cutoff", GROVE_FLUX,
+     "sources whose Stokes I at their reference frequency is weaker are left out, Jy",
+     .initial = "0Jy"},
     {0},
 };
 

@@ -9,49 +9,49 @@
 #define SMEAR_OPTIONS                                                                              \
     {"brightness",                                                                                 \
      GROVE_VALUE_FLUX,                                                                             \
-     "brightness(sky, obs)",                                                                       \
      "brightness of the sources, Jy",                                                              \
+     .initial = "brightness(sky, obs)",                                                            \
      .handing = GROVE_AS_COMPLEX,                                                                  \
      .shapes = GROVE_JONES,                                                                        \
      .linear = GROVE_LINEAR},                                                                      \
         {"lmn",                                                                                    \
          GROVE_VALUE_NUMBER,                                                                       \
-         "lmn(sky, obs)",                                                                          \
          "direction cosines l, m, n - 1",                                                          \
+         .initial = "lmn(sky, obs)",                                                               \
          .handing = GROVE_AS_DOUBLE,                                                               \
          .shapes = GROVE_VECTOR,                                                                   \
          .vector = 3},                                                                             \
         {"shape",                                                                                  \
          GROVE_VALUE_ANGLE,                                                                        \
-         "shape(sky, obs)",                                                                        \
          "full widths at half maximum and position angle of Gaussian sources, rad; with l, m, n "  \
          "- 1 of the plane that has them (without: 0, 0, 0)",                                      \
+         .initial = "shape(sky, obs)",                                                             \
          .handing = GROVE_AS_DOUBLE,                                                               \
          .shapes = GROVE_VECTOR},                                                                  \
         {"uvw",                                                                                    \
          GROVE_VALUE_LENGTH,                                                                       \
-         "obs.uvw",                                                                                \
          "baseline coordinates, m",                                                                \
+         .initial = "obs.uvw",                                                                     \
          .handing = GROVE_AS_DOUBLE,                                                               \
          .shapes = GROVE_VECTOR,                                                                   \
          .vector = 3},                                                                             \
-        {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz",                             \
+        {"freq", GROVE_VALUE_FREQUENCY, "frequencies, Hz", .initial = "obs.freq",                  \
          .handing = GROVE_AS_DOUBLE},                                                              \
         {"uvw_rate",                                                                               \
          GROVE_VALUE_SPEED,                                                                        \
-         "obs.uvw_rate",                                                                           \
          "rates of the baseline coordinates, m/s, for smearing in time",                           \
+         .initial = "obs.uvw_rate",                                                                \
          .handing = GROVE_AS_DOUBLE,                                                               \
          .shapes = GROVE_VECTOR,                                                                   \
          .vector = 3},                                                                             \
-        {"interval", GROVE_VALUE_TIME, "obs.interval",                                             \
-         "integration times, s, for smearing in time", .handing = GROVE_AS_DOUBLE},                \
-        {"channel_width", GROVE_VALUE_FREQUENCY, "obs.channel_width",                              \
-         "channel widths, Hz, for smearing in frequency", .handing = GROVE_AS_DOUBLE},             \
+        {"interval", GROVE_VALUE_TIME, "integration times, s, for smearing in time",               \
+         .initial = "obs.interval", .handing = GROVE_AS_DOUBLE},                                   \
+        {"channel_width", GROVE_VALUE_FREQUENCY, "channel widths, Hz, for smearing in frequency",  \
+         .initial = "obs.channel_width", .handing = GROVE_AS_DOUBLE},                              \
     {                                                                                              \
-        "smear", GROVE_CHOICE, "none",                                                             \
+        "smear", GROVE_CHOICE,                                                                     \
             "axes along which a cell averages the rotating phase: none, time, freq or both",       \
-            "none time freq both"                                                                  \
+            .initial = "none", .choices = "none time freq both"                                    \
     }
 
 /* Drops the inputs that the option smear does not need. A vector that is no shape is an error. */

@@ -5,13 +5,13 @@
 
 static const grove_kernel kernel = GROVE_KERNEL(wavelength);
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
 
-static const grove_option options[] = {
-    {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "centres of the channels, Hz",
+static const grove_port options[] = {
+    {"freq", GROVE_VALUE_FREQUENCY, "centres of the channels, Hz", .initial = "obs.freq",
      .handing = GROVE_AS_DOUBLE},
     {0},
 };

@@ -211,7 +211,7 @@ static int write_failure(const grove_call *call, const grove_array *const *input
     return grove_node_fail(call->node, GROVE_INVALID, "fails on purpose");
 }
 
-static const grove_input failure_inputs[] = {
+static const grove_port failure_inputs[] = {
     {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE},
     {0},
 };

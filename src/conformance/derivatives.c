@@ -269,13 +269,9 @@ static void check_input(grove_conformance *c, const grove_node *node, int k)
 /* Whether input k is a selector, or one that the class has added. */
 static bool is_selector(const grove_class *class_, int k)
 {
-    for (const grove_input *in = class_->inputs; in && in->name; in++)
-        if (in->kind != GROVE_OBJECT && !k--)
-            return in->linear == GROVE_SELECTOR;
-    for (const grove_option *op = class_->options; op && op->name; op++)
-        if (op->kind >= GROVE_VALUE && op->kind <= GROVE_VALUE_SPEED && !k--)
-            return op->linear == GROVE_SELECTOR;
-    return true;
+    const grove_port *port = grove_port_of_value(class_, k);
+
+    return !port->name || port->linear == GROVE_SELECTOR;
 }
 
 void grove_conformance_derivatives(grove_conformance *c)

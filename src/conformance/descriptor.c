@@ -25,10 +25,8 @@ void grove_conformance_texts(grove_conformance *c)
     if (class_->doc && !strchr(class_->doc, '.'))
         grove_conformance_fail(c, ".doc '%s' is not a sentence that ends in a full stop",
                                class_->doc);
-    for (const grove_input *in = class_->inputs; in && in->name; in++)
-        want_text(c, in->doc, "input", in->name);
-    for (const grove_option *op = class_->options; op && op->name; op++)
-        want_text(c, op->doc, "option", op->name);
+    for (const grove_port *port = NULL; (port = grove_port_next(class_, port));)
+        want_text(c, port->doc, "", port->name);
 }
 
 static bool is_word_of(const char *choices, const char *word)
@@ -42,14 +40,14 @@ static bool is_word_of(const char *choices, const char *word)
 /* Statements that define the class's object inputs by the names that its defaults use. */
 static void add_objects(const grove_class *class_, grove_text *text)
 {
-    for (const grove_input *in = class_->inputs; in && in->name; in++) {
+    for (const grove_port *in = class_->inputs; in && in->name; in++) {
         const char *object = grove_fixture_object(in);
         if (in->kind == GROVE_OBJECT && strcmp(in->name, object) != 0)
             grove_text_add(text, "%s = %s\n", in->name, object);
     }
 }
 
-static void check_default(grove_conformance *c, const grove_option *op)
+static void check_default(grove_conformance *c, const grove_port *op)
 {
     grove_text more = {0};
 
@@ -73,6 +71,6 @@ void grove_conformance_defaults(grove_conformance *c)
 {
     if (c->fixture->text) /* a user's tree may use the same names */
         return;
-    for (const grove_option *op = c->class_->options; op && op->name; op++, c->made = true)
+    for (const grove_port *op = c->class_->options; op && op->name; op++, c->made = true)
         check_default(c, op);
 }

@@ -354,7 +354,7 @@ int grove_fixture_take(grove_fixture *fixture, const grove_class *class_, const 
     return code;
 }
 
-const char *grove_fixture_object(const grove_input *input)
+const char *grove_fixture_object(const grove_port *input)
 {
     return grove_equal(input->object, "sky") ? "S" : "obs";
 }
@@ -381,7 +381,7 @@ static bool take_call(grove_fixture *fixture, const grove_class *class_, const c
     const char *comma = "";
 
     grove_text_add(&text, "again = %s(", class_->name);
-    for (const grove_input *in = class_->inputs; in && in->name; in++, comma = ", ") {
+    for (const grove_port *in = class_->inputs; in && in->name; in++, comma = ", ") {
         bool real = in->handing == GROVE_AS_REAL || in->handing == GROVE_AS_DOUBLE;
         const char *cell = in->shapes & GROVE_MATRIX ? "D" : "select(D, element=YX)";
         if (in->kind == GROVE_OBJECT)
@@ -389,7 +389,7 @@ static bool take_call(grove_fixture *fixture, const grove_class *class_, const c
         else
             grove_text_add(&text, real ? "%sreal(%s)" : "%s%s", comma, cell);
     }
-    for (const grove_option *op = class_->options; op && op->name; op++)
+    for (const grove_port *op = class_->options; op && op->name; op++)
         if (!op->initial && op->kind == GROVE_NUMBER)
             grove_text_add(&text, "%s%s=2", comma, op->name);
     grove_text_add(&text, "%s%s)\n", more ? comma : "", more ? more : "");
@@ -401,7 +401,7 @@ static bool take_call(grove_fixture *fixture, const grove_class *class_, const c
 /* Choice word number `number` over all options of the class, as "option=word". */
 static bool word_number(const grove_class *class_, int number, char *setting, size_t bytes)
 {
-    for (const grove_option *op = class_->options; op && op->name; op++)
+    for (const grove_port *op = class_->options; op && op->name; op++)
         for (const char *at = op->kind == GROVE_CHOICE ? op->choices : ""; *at;) {
             size_t length = strcspn(at, " ");
             if (!number--) {

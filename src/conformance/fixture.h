@@ -44,7 +44,7 @@ bool grove_fixture_next(grove_fixture *fixture, const grove_class *class_, int *
 bool grove_fixture_take_flagged(grove_fixture *fixture, const grove_class *class_);
 
 /* The name, in the preamble, of an object that fits the input. */
-const char *grove_fixture_object(const grove_input *input);
+const char *grove_fixture_object(const grove_port *input);
 
 /* An element of a constant table of options. */
 #define GROVE_FIXTURE_OPTIONS(...)                                                                 \

@@ -17,17 +17,10 @@ typedef struct {
 /* In which way the class is linear in value input k (counted as in cell.h), and its group. */
 static grove_linearity linearity_of(const grove_class *class_, int k, int *number)
 {
-    for (const grove_input *in = class_->inputs; in && in->name; in++)
-        if (in->kind != GROVE_OBJECT && !k--) {
-            *number = in->group;
-            return in->linear == GROVE_SELECTOR ? GROVE_NOT_LINEAR : in->linear;
-        }
-    for (const grove_option *op = class_->options; op && op->name; op++)
-        if (op->kind >= GROVE_VALUE && !k--) {
-            *number = op->group;
-            return op->linear == GROVE_SELECTOR ? GROVE_NOT_LINEAR : op->linear;
-        }
-    return GROVE_NOT_LINEAR;
+    const grove_port *port = grove_port_of_value(class_, k);
+
+    *number = port->group;
+    return port->linear == GROVE_SELECTOR ? GROVE_NOT_LINEAR : port->linear;
 }
 
 /* The group of input `first`, which is linear. */

@@ -266,7 +266,7 @@ static double errors_asked_for(const grove_node *node)
     double sum = 0;
 
     if (node->kind == GROVE_NODE_CLASS)
-        for (const grove_option *op = node->class_->options; op && op->name; op++)
+        for (const grove_port *op = node->class_->options; op && op->name; op++)
             if (op->kind == GROVE_NUMBER && !strcmp(op->name, "epsilon"))
                 sum += grove_node_number(node, "epsilon");
     for (int k = 0; k < node->input_count; k++)
@@ -387,7 +387,7 @@ static double device_tolerance(const grove_conformance *c, const grove_node *nod
 {
     double max = single ? GROVE_CONFORMANCE_SINGLE : GROVE_CONFORMANCE_DOUBLE;
 
-    for (const grove_option *o = c->class_->options; o && o->name; o++)
+    for (const grove_port *o = c->class_->options; o && o->name; o++)
         if (!strcmp(o->name, "epsilon") && o->kind == GROVE_NUMBER)
             max = fmax(max, 0.1 * grove_node_number(node, "epsilon"));
     return max;

@@ -10,35 +10,12 @@
 typedef struct {
     grove_node *node;
     const grove_class *class_;
-    int inputs, options;
-    const grove_argument *bound[GROVE_MAX_PORTS]; /* of each input, then of each option */
+    const grove_port *ports[GROVE_MAX_PORTS]; /* inputs, then options */
+    int inputs, count;
+    const grove_argument *bound[GROVE_MAX_PORTS]; /* of each port, or NULL */
     char *roles;
     int failed;
 } binding;
-
-static int count_inputs(const grove_class *class_)
-{
-    int n = 0;
-
-    while (class_->inputs && class_->inputs[n].name)
-        n++;
-    return n;
-}
-
-static int count_options(const grove_class *class_)
-{
-    int n = 0;
-
-    while (class_->options && class_->options[n].name)
-        n++;
-    return n;
-}
-
-static const char *slot_name(const binding *b, int slot)
-{
-    return slot < b->inputs ? b->class_->inputs[slot].name
-                            : b->class_->options[slot - b->inputs].name;
-}
 
 static void fail_of(binding *b, const grove_place *place, const char *setting, const char *format,
                     ...) __attribute__((format(printf, 4, 5)));
@@ -65,11 +42,10 @@ static void fail_of(binding *b, const grove_place *place, const char *setting, c
 static void unknown_name(binding *b, const grove_argument *argument)
 {
     const char *names[GROVE_MAX_PORTS];
-    size_t count = 0;
 
-    for (int slot = 0; slot < b->inputs + b->options; slot++)
-        names[count++] = slot_name(b, slot);
-    const char *near = grove_nearest(argument->name, names, count);
+    for (int i = 0; i < b->count; i++)
+        names[i] = b->ports[i]->name;
+    const char *near = grove_nearest(argument->name, names, (size_t)b->count);
     fail(b, &argument->place, "no option '%s'%s%s%s", argument->name,
          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
@@ -81,8 +57,8 @@ static int optional_object(const binding *b, const grove_argument *argument)
         argument->operand.kind == GROVE_OPERAND_NODE ? argument->operand.node : NULL;
 
     for (int i = 0; i < b->inputs && given && given->kind == GROVE_NODE_LEAF; i++)
-        if (b->class_->inputs[i].optional && !b->bound[i] &&
-            grove_equal(given->class_->object, b->class_->inputs[i].object))
+        if (b->ports[i]->optional && !b->bound[i] &&
+            grove_equal(given->class_->object, b->ports[i]->object))
             return i;
     return -1;
 }
@@ -90,30 +66,31 @@ static int optional_object(const binding *b, const grove_argument *argument)
 /* Positional arguments are bound to inputs, then options, in order; named ones by name. */
 static void assign(binding *b, const grove_argument *arguments, size_t count)
 {
-    int next = 0, slots = b->inputs + b->options;
+    int next = 0;
 
     for (size_t i = 0; i < count; i++) {
         const grove_argument *argument = &arguments[i];
         int slot = 0;
         if (argument->name) {
-            while (slot < slots && strcmp(slot_name(b, slot), argument->name) != 0)
+            while (slot < b->count && strcmp(b->ports[slot]->name, argument->name) != 0)
                 slot++;
-            if (slot == slots) {
+            if (slot == b->count) {
                 unknown_name(b, argument);
                 continue;
             }
         } else {
-            while (next < b->inputs && b->class_->inputs[next].optional)
+            while (next < b->inputs && b->ports[next]->optional)
                 next++;
             slot = next < b->inputs ? -1 : optional_object(b, argument);
             slot = slot < 0 ? next++ : slot;
-            if (slot >= slots) {
-                fail(b, &argument->place, "too many arguments; the class takes at most %d", slots);
+            if (slot >= b->count) {
+                fail(b, &argument->place, "too many arguments; the class takes at most %d",
+                     b->count);
                 return;
             }
         }
         if (b->bound[slot])
-            fail(b, &argument->place, "'%s' is given twice", slot_name(b, slot));
+            fail(b, &argument->place, "'%s' is given twice", b->ports[slot]->name);
         else
             b->bound[slot] = argument;
     }
@@ -121,10 +98,10 @@ static void assign(binding *b, const grove_argument *arguments, size_t count)
 
 static void bind_object(binding *b, int i)
 {
-    const grove_input *input = &b->class_->inputs[i];
+    const grove_port *input = b->ports[i];
     const grove_argument *argument = b->bound[i];
     grove_arena *arena = b->node->tree->arena;
-    const char *wanted = grove_input_describe(arena, input);
+    const char *wanted = grove_port_describe(arena, input);
 
     if (!argument && input->optional)
         return;
@@ -222,7 +199,7 @@ static bool list_fits(const grove_literal *literal)
     return true;
 }
 
-static bool literal_fits(const grove_option *option, const grove_literal *literal)
+static bool literal_fits(const grove_port *option, const grove_literal *literal)
 {
     double radec[2];
 
@@ -261,7 +238,7 @@ static bool literal_fits(const grove_option *option, const grove_literal *litera
 }
 
 /* How a setting such as target=1934-638, which is a number, is a text. */
-static const char *how_to_quote(grove_arena *arena, const grove_option *option,
+static const char *how_to_quote(grove_arena *arena, const grove_port *option,
                                 const grove_literal *literal)
 {
     const char *text = literal->setting ? strchr(literal->setting, '=') : NULL;
@@ -276,7 +253,7 @@ static const char *how_to_quote(grove_arena *arena, const grove_option *option,
 /* An option with default none accepts none; a choice that has the word none takes it as a word. */
 static void bind_constant(binding *b, int i, const grove_operand *operand, const grove_place *place)
 {
-    const grove_option *option = &b->class_->options[i];
+    const grove_port *option = &b->class_->options[i];
     grove_arena *arena = b->node->tree->arena;
     const char *wanted = grove_kind_describe(arena, option->kind, option->choices);
 
@@ -300,7 +277,7 @@ static void bind_constant(binding *b, int i, const grove_operand *operand, const
 }
 
 /* The operand of an option that the call did not give. False: nothing to bind. */
-static bool default_operand(binding *b, const grove_option *option, grove_operand *operand)
+static bool default_operand(binding *b, const grove_port *option, grove_operand *operand)
 {
     grove_tree *tree = b->node->tree;
 
@@ -325,7 +302,7 @@ static bool default_operand(binding *b, const grove_option *option, grove_operan
 
 static void bind_option(binding *b, int i, int *k)
 {
-    const grove_option *option = &b->class_->options[i];
+    const grove_port *option = &b->class_->options[i];
     const grove_argument *argument = b->bound[b->inputs + i];
     grove_place place = argument ? argument->place : b->node->place;
     grove_operand operand = {0};
@@ -363,16 +340,12 @@ static void make_slots(binding *b)
     node->handing = grove_arena_alloc(arena, GROVE_MAX_INPUTS * sizeof(grove_handing));
     node->seen = grove_arena_alloc(arena, GROVE_MAX_INPUTS * sizeof(grove_form));
     node->objects = grove_arena_alloc(arena, ((size_t)b->inputs + 1) * sizeof(grove_node *));
-    node->options = grove_arena_alloc(arena, ((size_t)b->options + 1) * sizeof(grove_option_value));
-    for (int i = 0; i < b->inputs; i++)
-        if (grove_kind_is_value(b->class_->inputs[i].kind)) {
-            node->handing[k] = b->class_->inputs[i].handing;
-            node->input_names[k++] = b->class_->inputs[i].name;
-        }
-    for (int i = 0; i < b->options; i++)
-        if (grove_kind_is_value(b->class_->options[i].kind)) {
-            node->handing[k] = b->class_->options[i].handing;
-            node->input_names[k++] = b->class_->options[i].name;
+    node->options =
+        grove_arena_alloc(arena, ((size_t)(b->count - b->inputs) + 1) * sizeof(grove_option_value));
+    for (int i = 0; i < b->count; i++)
+        if (grove_kind_is_value(b->ports[i]->kind)) {
+            node->handing[k] = b->ports[i]->handing;
+            node->input_names[k++] = b->ports[i]->name;
         }
     node->input_count = k;
 }
@@ -383,12 +356,14 @@ int grove_bind_arguments(grove_node *node, const grove_argument *arguments, size
     binding b = {.node = node, .class_ = node->class_, .roles = roles};
     int k = 0;
 
-    b.inputs = count_inputs(b.class_);
-    b.options = count_options(b.class_);
+    while (b.class_->inputs && b.class_->inputs[b.inputs].name)
+        b.inputs++;
+    for (const grove_port *port = NULL; (port = grove_port_next(b.class_, port));)
+        b.ports[b.count++] = port;
     make_slots(&b);
     assign(&b, arguments, count);
     for (int i = 0; i < b.inputs; i++) {
-        const grove_input *input = &b.class_->inputs[i];
+        const grove_port *input = b.ports[i];
         if (!grove_kind_is_value(input->kind)) {
             bind_object(&b, i);
             continue;
@@ -400,7 +375,7 @@ int grove_bind_arguments(grove_node *node, const grove_argument *arguments, size
             fail(&b, NULL, "its input '%s' is missing: %s", input->name, input->doc);
         k++;
     }
-    for (int i = 0; i < b.options; i++)
+    for (int i = 0; i < b.count - b.inputs; i++)
         bind_option(&b, i, &k);
     return b.failed;
 }

@@ -147,7 +147,7 @@ static int check_choice(const grove_node *node)
 /* Also of a class that does not declare on which files its content depends. */
 static void note_files(const grove_node *node)
 {
-    const grove_option *options = node->class_->options;
+    const grove_port *options = node->class_->options;
 
     for (int i = 0; options && options[i].name; i++)
         if (options[i].kind == GROVE_FILE && grove_node_given(node, options[i].name))

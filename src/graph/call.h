@@ -70,7 +70,7 @@ const char *grove_kind_describe(grove_arena *arena, grove_kind kind, const char 
 bool grove_kind_is_value(grove_kind kind);
 /* "an observation", "a sky" */
 const char *grove_object_describe(grove_arena *arena, const char *kind);
-const char *grove_input_describe(grove_arena *arena, const grove_input *input);
+const char *grove_port_describe(grove_arena *arena, const grove_port *port);
 
 /* Whether the form or kernel is invalid, and why: "has the unknown shape 3". */
 bool grove_form_fault(const grove_form *form, char fault[GROVE_FAULT_BYTES]);

@@ -323,7 +323,7 @@ static int compare_nodes(const grove_node *a, const grove_node *b, int depth)
         order = compare_text(a->leaf->members[a->member].name, b->leaf->members[b->member].name);
         order = order ? order : compare_nodes(a->leaf, b->leaf, depth + 1);
     }
-    const grove_option *options = a->class_ ? a->class_->options : NULL;
+    const grove_port *options = a->class_ ? a->class_->options : NULL;
     for (int i = 0; options && options[i].name && !order; i++)
         if (a->options[i].value && b->options[i].value)
             order = compare_literals(a->options[i].value, b->options[i].value);

@@ -53,8 +53,7 @@ static int check_sizes(const grove_class *class_, const char *name, grove_error 
         size_t size, ours;
     } sizes[] = {
         {"class", class_->struct_size, sizeof(grove_class)},
-        {"input", class_->input_size, sizeof(grove_input)},
-        {"option", class_->option_size, sizeof(grove_option)},
+        {"port", class_->port_size, sizeof(grove_port)},
         {"form", class_->form_size, sizeof(grove_form)},
         {"axis", class_->axis_size, sizeof(grove_axis)},
         {"kernel", class_->kernel_size, sizeof(grove_kernel)},
@@ -75,7 +74,7 @@ static int check_sizes(const grove_class *class_, const char *name, grove_error 
 
 /* ---- inputs and options ---- */
 
-static int check_values(const char *class_name, const char *what, const grove_input *in,
+static int check_values(const char *class_name, const char *what, const grove_port *in,
                         grove_error *error)
 {
     if ((int)in->handing < GROVE_AS_GIVEN || in->handing > GROVE_AS_FLAGS)
@@ -99,28 +98,12 @@ static int check_values(const char *class_name, const char *what, const grove_in
     return 0;
 }
 
-static int check_port(const char *class_name, const char *what, const grove_input *in,
-                      grove_error *error)
+static int check_input(const char *class_name, const grove_port *in, grove_error *error)
 {
-    if (!name_is_good(in->name))
-        return misfit(class_name, error, "%s '%s' is not a lower-case name", what, in->name);
-    if (!in->doc || !in->doc[0])
-        return misfit(class_name, error, "%s '%s' has no text", what, in->name);
-    if (!((in->kind >= GROVE_BOOL && in->kind <= GROVE_PARM_NAMES) ||
-          (in->kind >= GROVE_VALUE && in->kind <= GROVE_VALUE_SPEED) || in->kind == GROVE_OBJECT))
-        return misfit(class_name, error, "%s '%s' has the unknown kind %d", what, in->name,
-                      (int)in->kind);
-    return grove_kind_is_value(in->kind) ? check_values(class_name, what, in, error) : 0;
-}
-
-static int check_input(const char *class_name, const grove_input *in, grove_error *error)
-{
-    int code = check_port(class_name, "input", in, error);
-
-    if (code)
-        return code;
     if (in->kind < GROVE_VALUE)
         return misfit(class_name, error, "input '%s' is a constant; make it an option", in->name);
+    if (in->initial)
+        return misfit(class_name, error, "input '%s' has a default; make it an option", in->name);
     if (in->kind == GROVE_OBJECT && !name_is_good(in->object))
         return misfit(
             class_name, error,
@@ -134,69 +117,100 @@ static int check_input(const char *class_name, const grove_input *in, grove_erro
     return 0;
 }
 
-static int check_option(const char *class_name, const grove_option *op, grove_error *error)
+static int check_option(const char *class_name, const grove_port *op, grove_error *error)
 {
-    const grove_input as_input = {op->name,   op->kind,   op->doc,   op->handing, op->shapes,
-                                  op->vector, op->linear, op->group, NULL,        false};
-    int code = check_port(class_name, "option", &as_input, error);
-
-    if (code)
-        return code;
     if (op->kind == GROVE_CHOICE && !op->choices)
         return misfit(class_name, error, "option '%s' has no choices", op->name);
     if (op->kind == GROVE_OBJECT)
         return misfit(class_name, error, "option '%s' is an object; make it an input", op->name);
+    if (op->optional || op->implied)
+        return misfit(class_name, error,
+                      "option '%s' is .optional or .implied, which objects may be; an option is "
+                      "optional with .initial = \"none\"",
+                      op->name);
     return 0;
 }
 
-static int check_names(const grove_class *class_, grove_error *error)
+static int check_port(const grove_class *class_, const grove_port *port, bool option,
+                      grove_error *error)
 {
-    const char *names[GROVE_MAX_PORTS];
-    int count = 0;
+    const char *name = class_->name, *what = option ? "option" : "input";
+    int code = 0;
 
-    for (const grove_input *in = class_->inputs; in && in->name && count < GROVE_MAX_PORTS; in++)
-        names[count++] = in->name;
-    for (const grove_option *op = class_->options; op && op->name && count < GROVE_MAX_PORTS; op++)
-        names[count++] = op->name;
-    if (count == GROVE_MAX_PORTS)
-        return misfit(class_->name, error, "more than %d inputs and options", GROVE_MAX_PORTS - 1);
-    for (int i = 0; i < count; i++)
-        for (int k = 0; k < i; k++)
-            if (!strcmp(names[i], names[k]))
-                return misfit(class_->name, error, "two of its inputs and options are named '%s'",
-                              names[i]);
-    return 0;
+    if (!name_is_good(port->name))
+        return misfit(name, error, "%s '%s' is not a lower-case name", what, port->name);
+    if (!port->doc || !port->doc[0])
+        return misfit(name, error, "%s '%s' has no text", what, port->name);
+    if (!((port->kind >= GROVE_BOOL && port->kind <= GROVE_PARM_NAMES) ||
+          (port->kind >= GROVE_VALUE && port->kind <= GROVE_VALUE_SPEED) ||
+          port->kind == GROVE_OBJECT))
+        return misfit(name, error, "%s '%s' has the unknown kind %d", what, port->name,
+                      (int)port->kind);
+    if (grove_port_named(class_, port->name) != port)
+        return misfit(name, error, "two of its inputs and options are named '%s'", port->name);
+    if (grove_kind_is_value(port->kind))
+        code = check_values(name, what, port, error);
+    if (code)
+        return code;
+    return option ? check_option(name, port, error) : check_input(name, port, error);
 }
 
 static int check_ports(const grove_class *class_, grove_error *error)
 {
-    int values = 0, code = 0;
+    int values = 0, count = 0, inputs = 0, code = 0;
 
-    for (const grove_input *in = class_->inputs; in && in->name && !code; in++) {
-        code = check_input(class_->name, in, error);
-        values += grove_kind_is_value(in->kind);
+    while (class_->inputs && class_->inputs[inputs].name)
+        inputs++;
+    for (const grove_port *port = NULL; !code && (port = grove_port_next(class_, port));) {
+        code = check_port(class_, port, count++ >= inputs, error);
+        values += grove_kind_is_value(port->kind);
     }
-    for (const grove_option *op = class_->options; op && op->name && !code; op++) {
-        code = check_option(class_->name, op, error);
-        values += grove_kind_is_value(op->kind);
-    }
+    if (!code && count >= GROVE_MAX_PORTS)
+        code = misfit(class_->name, error, "more than %d inputs and options", GROVE_MAX_PORTS - 1);
     if (!code && values > GROVE_MAX_INPUTS)
         code = misfit(class_->name, error, "%d value inputs, at most %d", values,
                       (int)GROVE_MAX_INPUTS);
-    return code ? code : check_names(class_, error);
+    return code;
+}
+
+const grove_port *grove_port_next(const grove_class *class_, const grove_port *port)
+{
+    const grove_port *next = port ? port + 1 : class_->inputs, *last = class_->inputs;
+
+    if (next && next->name)
+        return next;
+    while (last && last->name)
+        last++;
+    next = next == last ? class_->options : NULL;
+    return next && next->name ? next : NULL;
+}
+
+const grove_port *grove_port_named(const grove_class *class_, const char *name)
+{
+    const grove_port *port = NULL;
+
+    while ((port = grove_port_next(class_, port)) && strcmp(port->name, name) != 0)
+        ;
+    return port;
+}
+
+const grove_port *grove_port_of_value(const grove_class *class_, int k)
+{
+    static const grove_port undeclared = {.kind = GROVE_VALUE, .shapes = GROVE_ANY_SHAPE};
+
+    for (const grove_port *port = NULL; (port = grove_port_next(class_, port));)
+        if (grove_kind_is_value(port->kind) && !k--)
+            return port;
+    return &undeclared;
 }
 
 /* ---- rules of derivatives ---- */
 
 static bool is_value_named(const grove_class *class_, const char *name, size_t length)
 {
-    for (const grove_input *in = class_->inputs; in && in->name; in++)
-        if (grove_kind_is_value(in->kind) && strlen(in->name) == length &&
-            !strncmp(in->name, name, length))
-            return true;
-    for (const grove_option *op = class_->options; op && op->name; op++)
-        if (grove_kind_is_value(op->kind) && strlen(op->name) == length &&
-            !strncmp(op->name, name, length))
+    for (const grove_port *port = NULL; (port = grove_port_next(class_, port));)
+        if (grove_kind_is_value(port->kind) && strlen(port->name) == length &&
+            !strncmp(port->name, name, length))
             return true;
     return false;
 }
@@ -213,10 +227,8 @@ bool grove_tangent_fault(const grove_class *class_, const char *rules,
 {
     const char *taken = NULL;
 
-    for (const grove_input *in = class_->inputs; in && in->name; in++)
-        taken = is_of_rules(class_, in->name) ? in->name : taken;
-    for (const grove_option *op = class_->options; op && op->name; op++)
-        taken = is_of_rules(class_, op->name) ? op->name : taken;
+    for (const grove_port *port = NULL; (port = grove_port_next(class_, port));)
+        taken = is_of_rules(class_, port->name) ? port->name : taken;
     fault[0] = 0;
     if (taken)
         snprintf(fault, GROVE_FAULT_BYTES,
@@ -281,7 +293,7 @@ static int count_values(const grove_class *class_)
 {
     int count = 0;
 
-    for (const grove_input *in = class_->inputs; in && in->name; in++)
+    for (const grove_port *in = class_->inputs; in && in->name; in++)
         count += grove_kind_is_value(in->kind);
     return count;
 }

@@ -112,7 +112,7 @@ static grove_operand spread(derivation *d, grove_operand x, grove_operand like,
 /* Keeps which options the user gave, and the arguments that are shown. */
 static void keep_given(grove_node *made, const grove_node *node, const grove_operand *others)
 {
-    const grove_option *options = node->class_->options;
+    const grove_port *options = node->class_->options;
 
     for (int i = 0; options && options[i].name; i++) {
         int k = grove_node_input(node, options[i].name);
@@ -141,17 +141,6 @@ static grove_operand operand_of_object(grove_node *object)
     return (grove_operand){.kind = GROVE_OPERAND_NODE, .node = object};
 }
 
-static bool is_declared(const grove_class *class_, const char *name)
-{
-    for (const grove_input *in = class_->inputs; in && in->name; in++)
-        if (!strcmp(in->name, name))
-            return true;
-    for (const grove_option *option = class_->options; option && option->name; option++)
-        if (!strcmp(option->name, name))
-            return true;
-    return false;
-}
-
 grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
                                 const grove_operand *others)
 {
@@ -165,7 +154,7 @@ grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
             arguments[count++].operand = operand_of_object(node->objects[i]);
         }
     for (int k = 0; k < node->input_count; k++) {
-        if (!is_declared(class_, node->input_names[k]))
+        if (!grove_port_named(class_, node->input_names[k]))
             continue; /* its check adds it again */
         bool dropped = !node->inputs[k].node && node->dropped;
         grove_edge edge = dropped ? node->dropped[k] : node->inputs[k];
@@ -191,22 +180,6 @@ grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
 }
 
 /* ---- declarations of classes ---- */
-
-grove_linearity grove_class_linearity(const grove_class *class_, int k, int *group)
-{
-    *group = 0;
-    for (const grove_input *in = class_->inputs; in && in->name; in++)
-        if (grove_kind_is_value(in->kind) && !k--) {
-            *group = in->group;
-            return in->linear;
-        }
-    for (const grove_option *op = class_->options; op && op->name; op++)
-        if (grove_kind_is_value(op->kind) && !k--) {
-            *group = op->group;
-            return op->linear;
-        }
-    return GROVE_NOT_LINEAR;
-}
 
 static unsigned ways_through(grove_linearity linearity, unsigned ways)
 {
@@ -249,12 +222,10 @@ static double step_of_rule(const char *rule)
 static unsigned group_of(const grove_node *node, int k)
 {
     unsigned bits = 1U << k;
-    int group, other;
+    int group = grove_port_of_value(node->class_, k)->group;
 
-    grove_class_linearity(node->class_, k, &group);
     for (int i = 0; i < node->input_count && group; i++)
-        if (node->inputs[i].node && grove_class_linearity(node->class_, i, &other) &&
-            other == group)
+        if (node->inputs[i].node && grove_port_of_value(node->class_, i)->group == group)
             bits |= 1U << i;
     return bits;
 }
@@ -431,7 +402,6 @@ static bool mixes(derivation *d, const grove_node *node, int k)
 static change derive_input(derivation *d, const grove_node *node, int k)
 {
     const grove_edge *edge = &node->inputs[k];
-    int group;
 
     if (!edge->node || node->handing[k] == GROVE_AS_FLAGS)
         return unchanged;
@@ -441,7 +411,7 @@ static change derive_input(derivation *d, const grove_node *node, int k)
     change in = derive(d, edge->node);
     if (!is_something(in.operand) || mixes(d, node, k))
         return unchanged;
-    if (grove_class_linearity(node->class_, k, &group) == GROVE_SELECTOR)
+    if (grove_port_of_value(node->class_, k)->linear == GROVE_SELECTOR)
         return fail(d, &node->input_places[k],
                     "'%s' of %s chooses or counts; there is no derivative with respect to it",
                     node->input_names[k], grove_node_shown(node));
@@ -474,7 +444,6 @@ static change derive_class(derivation *d, grove_node *node)
     change in[GROVE_MAX_INPUTS] = {unchanged}, out = unchanged, part;
     unsigned left = 0, differences = 0;
     double most = INFINITY;
-    int group;
 
     for (int k = 0; k < node->input_count && !d->fault && !d->mixed; k++) {
         in[k] = derive_input(d, node, k);
@@ -483,7 +452,7 @@ static change derive_class(derivation *d, grove_node *node)
     if (left && (node->class_->kind == GROVE_CLASS_ACCUMULATOR))
         return fail(d, &node->place, "%s gathers the whole observation", grove_node_shown(node));
     for (int k = 0; k < node->input_count && !d->fault && !d->mixed; k++) {
-        grove_linearity linearity = grove_class_linearity(node->class_, k, &group);
+        grove_linearity linearity = grove_port_of_value(node->class_, k)->linear;
         const char *rule = linearity ? NULL : rule_of(node, k);
         double step = rule ? step_of_rule(rule) : 0;
         unsigned bits = linearity ? group_of(node, k) : 1U << k;

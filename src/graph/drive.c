@@ -15,7 +15,7 @@ static bool has_constants_only(const grove_node *leaf)
 
 int grove_node_renews(grove_node *node, const char *input)
 {
-    const grove_input *inputs = node->class_->inputs;
+    const grove_port *inputs = node->class_->inputs;
     int i = 0;
 
     while (inputs && inputs[i].name && strcmp(inputs[i].name, input) != 0)

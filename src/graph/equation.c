@@ -167,7 +167,7 @@ static void add_operator(writer *w, const grove_node *node, char side)
 
 static bool has_options(const grove_node *node)
 {
-    const grove_option *options = node->class_->options;
+    const grove_port *options = node->class_->options;
 
     for (int i = 0; options && options[i].name; i++)
         if (node->options[i].by_user)
@@ -196,7 +196,7 @@ static bool is_default(const grove_node *node, int k, const char *initial)
 /* Whether option i, whose value is input k if it has one, was given. */
 static bool is_given(const grove_node *node, int i, int k)
 {
-    const grove_option *option = &node->class_->options[i];
+    const grove_port *option = &node->class_->options[i];
     bool value = grove_kind_is_value(option->kind);
 
     return node->options[i].by_user && !(value && is_default(node, k, option->initial));
@@ -205,7 +205,7 @@ static bool is_given(const grove_node *node, int i, int k)
 /* The call's inputs, optional ones by their names; *k: their number of values. */
 static const char *add_inputs(writer *w, const grove_node *node, int *k)
 {
-    const grove_input *inputs = node->class_->inputs;
+    const grove_port *inputs = node->class_->inputs;
     const char *comma = "";
 
     for (int i = 0; inputs && inputs[i].name; i++) {
@@ -228,7 +228,7 @@ static const char *add_inputs(writer *w, const grove_node *node, int *k)
 /* The call with its arguments, without defaults. */
 static void add_call(writer *w, const grove_node *node)
 {
-    const grove_option *options = node->class_->options;
+    const grove_port *options = node->class_->options;
     int k = 0;
 
     grove_text_add(&w->text, "%s(", node->class_->name);
@@ -309,8 +309,8 @@ static void add_line(writer *w, const grove_node *node)
 /* Counts the nodes that a shown expression uses. */
 static void count_inputs(const grove_node *node, int *uses)
 {
-    const grove_input *inputs = node->class_ ? node->class_->inputs : NULL;
-    const grove_option *options = node->class_ ? node->class_->options : NULL;
+    const grove_port *inputs = node->class_ ? node->class_->inputs : NULL;
+    const grove_port *options = node->class_ ? node->class_->options : NULL;
     int given = 0, k;
 
     for (int i = 0; inputs && inputs[i].name; i++)

@@ -48,7 +48,7 @@ static bool take_phase(const grove_fit *fit, const grove_node *node, grove_fit_n
 /* Whether it puts scalars together, one for each element. */
 static bool is_assembled(const grove_node *node)
 {
-    int group, first = 0;
+    int first = 0;
 
     if (node->kind != GROVE_NODE_CLASS || node->class_->kind != GROVE_CLASS_VALUE ||
         (node->class_->role != GROVE_ROLE_NONE && node->class_->role != GROVE_ROLE_SCALAR &&
@@ -57,11 +57,11 @@ static bool is_assembled(const grove_node *node)
         return false;
     for (int k = 0; k < node->input_count; k++) {
         const grove_node *input = node->inputs[k].node;
-        if (!input || input->form.shape != GROVE_SCALAR ||
-            grove_class_linearity(node->class_, k, &group) != GROVE_LINEAR)
+        const grove_port *port = grove_port_of_value(node->class_, k);
+        if (!input || input->form.shape != GROVE_SCALAR || port->linear != GROVE_LINEAR)
             return false;
-        first = k ? first : group;
-        if (k && (!group || group != first))
+        first = k ? first : port->group;
+        if (k && (!port->group || port->group != first))
             return false;
     }
     return true;

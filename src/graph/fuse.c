@@ -417,17 +417,6 @@ static grove_operand operand_of(grove_edge edge)
         .kind = GROVE_OPERAND_NODE, .node = grove_node_behind_casts(edge.node), .role = edge.side};
 }
 
-static bool takes(const grove_class *class_, const char *name)
-{
-    for (const grove_input *in = class_->inputs; in && in->name; in++)
-        if (!strcmp(in->name, name))
-            return true;
-    for (const grove_option *op = class_->options; op && op->name; op++)
-        if (!strcmp(op->name, name))
-            return true;
-    return false;
-}
-
 /* A value in the requested unit; the factor between the units leaves the sum. */
 static grove_operand in_unit(parts *p, grove_operand x, grove_unit wanted)
 {
@@ -452,7 +441,7 @@ static void give_own(const parts *p, const grove_class *predict, call_arguments 
             give(to, class_->inputs[i].name,
                  (grove_operand){.kind = GROVE_OPERAND_NODE, .node = kernel->objects[i]});
     for (int k = 0; k < kernel->input_count; k++)
-        if (kernel->inputs[k].node && takes(predict, kernel->input_names[k]) &&
+        if (kernel->inputs[k].node && grove_port_named(predict, kernel->input_names[k]) &&
             (p->pair || strcmp(kernel->input_names[k], "brightness") != 0 ||
              p->brightness.kind == GROVE_OPERAND_NOTHING))
             give(to, kernel->input_names[k], operand_of(kernel->inputs[k]));

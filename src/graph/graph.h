@@ -255,8 +255,11 @@ static inline bool grove_node_has_role(const grove_node *node, grove_role role)
 const grove_node *grove_node_fitted_parm(const grove_node *node);
 /* Whether the value is made of data with flags, among others. */
 bool grove_node_may_be_flagged(const grove_node *node);
-/* In which way a class is linear in value input k, and with which others: grove_input.group. */
-grove_linearity grove_class_linearity(const grove_class *class_, int k, int *group);
+/* The next of all inputs, then all options: the first after NULL, and NULL after the last. */
+const grove_port *grove_port_next(const grove_class *class_, const grove_port *port);
+const grove_port *grove_port_named(const grove_class *class_, const char *name); /* or NULL */
+/* The declaration of value input k; without a name where check has added the input. */
+const grove_port *grove_port_of_value(const grove_class *class_, int k);
 /* A node of the same class with the same options, and other inputs where `others`, one for each
  * input, is not NOTHING. NOTHING with a message in tree->error. */
 grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,

@@ -40,18 +40,9 @@ int grove_infer_fail(const grove_node *node, int k, int code, const char *format
     return code;
 }
 
-/* Whether the class takes input k with axes of its own. */
 static bool has_own_axes(const grove_node *node, int k)
 {
-    int at = 0;
-
-    for (const grove_input *in = node->class_->inputs; in && in->name; in++)
-        if (grove_kind_is_value(in->kind) && at++ == k)
-            return in->own_axes;
-    for (const grove_option *op = node->class_->options; op && op->name; op++)
-        if (grove_kind_is_value(op->kind) && at++ == k)
-            return op->own_axes;
-    return false;
+    return grove_port_of_value(node->class_, k)->own_axes;
 }
 
 /* Whether an axis may occur together with another one of the same name. */
@@ -344,43 +335,24 @@ static const char *shape_name(grove_arena *arena, int shapes, int vector)
     return text;
 }
 
-typedef struct {
-    grove_kind kind;
-    int shapes, vector;
-} port;
-
-static port find_port(const grove_node *node, int k)
-{
-    int at = 0;
-    port none = {GROVE_VALUE, GROVE_ANY_SHAPE, 0};
-
-    for (const grove_input *in = node->class_->inputs; in && in->name; in++)
-        if (grove_kind_is_value(in->kind) && at++ == k)
-            return (port){in->kind, in->shapes, in->vector};
-    for (const grove_option *op = node->class_->options; op && op->name; op++)
-        if (grove_kind_is_value(op->kind) && at++ == k)
-            return (port){op->kind, op->shapes, op->vector};
-    return none;
-}
-
 static int check_form(grove_node *node, int k)
 {
     const grove_form *form = &node->inputs[k].node->form;
     grove_arena *arena = node->tree->arena;
-    port want = find_port(node, k);
-    int shapes = want.shapes ? want.shapes : GROVE_SCALAR;
+    const grove_port *port = grove_port_of_value(node->class_, k);
+    int shapes = port->shapes ? port->shapes : GROVE_SCALAR;
     grove_unit unit = form->unit;
 
     if (!(shapes & form->shape) ||
-        (form->shape == GROVE_VECTOR && want.vector && want.vector != form->vector))
+        (form->shape == GROVE_VECTOR && port->vector && port->vector != form->vector))
         return grove_infer_fail(node, k, GROVE_SHAPE, "'%s' must be %s, got %s",
-                                node->input_names[k], shape_name(arena, shapes, want.vector),
+                                node->input_names[k], shape_name(arena, shapes, port->vector),
                                 shape_name(arena, form->shape, form->vector));
     if (node->inputs[k].node->kind != GROVE_NODE_CONSTANT &&
-        !grove_kind_fits(want.kind, unit, false)) {
+        !grove_kind_fits(port->kind, unit, false)) {
         char text[48];
         return grove_infer_fail(node, k, GROVE_SHAPE, "'%s' must be %s, got '%s', %s",
-                                node->input_names[k], grove_kind_describe(arena, want.kind, NULL),
+                                node->input_names[k], grove_kind_describe(arena, port->kind, NULL),
                                 node->inputs[k].node->name, grove_unit_describe(text, unit));
     }
     if (form->complex_ &&

@@ -115,10 +115,10 @@ const char *grove_object_describe(grove_arena *arena, const char *kind)
     return words;
 }
 
-const char *grove_input_describe(grove_arena *arena, const grove_input *input)
+const char *grove_port_describe(grove_arena *arena, const grove_port *port)
 {
-    if (input->kind != GROVE_OBJECT)
-        return grove_kind_describe(arena, input->kind, NULL);
-    const char *text = grove_object_describe(arena, input->object);
-    return input->optional ? grove_arena_format(arena, "%s; may be left out", text) : text;
+    if (port->kind != GROVE_OBJECT)
+        return grove_kind_describe(arena, port->kind, port->choices);
+    const char *text = grove_object_describe(arena, port->object);
+    return port->optional ? grove_arena_format(arena, "%s; may be left out", text) : text;
 }

@@ -64,7 +64,7 @@ static int fail_text(const grove_node *node, const grove_place *place, int code,
 
 static int option_index(const grove_node *node, const char *name)
 {
-    const grove_option *options = node->class_ ? node->class_->options : NULL;
+    const grove_port *options = node->class_ ? node->class_->options : NULL;
 
     for (int i = 0; options && options[i].name; i++)
         if (!strcmp(options[i].name, name))
@@ -405,7 +405,7 @@ const double *grove_node_input_data(const grove_node *node, int k, int64_t *coun
 
 grove_node *grove_node_object(const grove_node *node, const char *name)
 {
-    const grove_input *inputs = node->class_ ? node->class_->inputs : NULL;
+    const grove_port *inputs = node->class_ ? node->class_->inputs : NULL;
 
     for (int i = 0; inputs && inputs[i].name; i++)
         if (!strcmp(inputs[i].name, name))

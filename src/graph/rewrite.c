@@ -98,7 +98,7 @@ static int find_only_source(const grove_fusion *f, const grove_chain *product)
  */
 static int find_linear_input(const grove_fusion *f, const grove_node *node)
 {
-    int found = -1, group;
+    int found = -1;
 
     if (node->kind != GROVE_NODE_CLASS || grove_class_takes_arrays(node->class_) ||
         grove_fusion_is_flagged(f, node))
@@ -111,10 +111,9 @@ static int find_linear_input(const grove_fusion *f, const grove_node *node)
         }
     if (found < 0)
         return -1;
-    grove_linearity linear = grove_class_linearity(node->class_, found, &group);
-    bool alone =
-        linear == GROVE_LINEAR || linear == GROVE_ANTILINEAR || linear == GROVE_REAL_LINEAR;
-    return alone && !group ? found : -1;
+    const grove_port *port = grove_port_of_value(node->class_, found);
+    bool linear = port->linear && port->linear != GROVE_SELECTOR;
+    return linear && !port->group ? found : -1;
 }
 
 /* sum(f(x)) = f(sum(x)) of a function that is linear, such as conj, real, select or a mean over

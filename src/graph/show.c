@@ -64,9 +64,9 @@ char *grove_class_describe(const grove_class *class_)
 
     grove_text_add(&text, "%s(", class_->name);
     const char *comma = "";
-    for (const grove_input *in = class_->inputs; in && in->name; in++, comma = ", ")
+    for (const grove_port *in = class_->inputs; in && in->name; in++, comma = ", ")
         grove_text_add(&text, in->optional ? "%s[%s=]" : "%s%s", comma, in->name);
-    for (const grove_option *op = class_->options; op && op->name; op++, comma = ", ")
+    for (const grove_port *op = class_->options; op && op->name; op++, comma = ", ")
         if (!op->initial || strcmp(op->initial, "none") != 0)
             grove_text_add(&text, "%s%s=%s", comma, op->name, op->initial ? op->initial : "...");
         else
@@ -76,12 +76,12 @@ char *grove_class_describe(const grove_class *class_)
         grove_text_add(&text, "\nResult: %s\n", class_->output_doc);
     if (class_->inputs && class_->inputs[0].name)
         grove_text_add(&text, "\nInputs\n");
-    for (const grove_input *in = class_->inputs; in && in->name; in++)
+    for (const grove_port *in = class_->inputs; in && in->name; in++)
         grove_text_add(&text, "  %-22s %s\n  %-22s   %s\n", in->name, in->doc, "",
-                       grove_input_describe(arena, in));
+                       grove_port_describe(arena, in));
     if (class_->options && class_->options[0].name)
         grove_text_add(&text, "\nOptions\n");
-    for (const grove_option *op = class_->options; op && op->name; op++) {
+    for (const grove_port *op = class_->options; op && op->name; op++) {
         grove_text_add(&text, "  %-22s %s\n  %-22s   %s; ", op->name, op->doc, "",
                        grove_kind_describe(arena, op->kind, op->choices));
         add_default(&text, op->initial);
@@ -105,10 +105,10 @@ char *grove_class_markdown(const grove_class *class_)
         grove_text_add(&text, "Result: %s.\n\n", class_->output_doc);
     if ((class_->inputs && class_->inputs[0].name) || (class_->options && class_->options[0].name))
         grove_text_add(&text, "| name | type | default | meaning |\n| --- | --- | --- | --- |\n");
-    for (const grove_input *in = class_->inputs; in && in->name; in++)
-        grove_text_add(&text, "| `%s` | %s | | %s |\n", in->name, grove_input_describe(arena, in),
+    for (const grove_port *in = class_->inputs; in && in->name; in++)
+        grove_text_add(&text, "| `%s` | %s | | %s |\n", in->name, grove_port_describe(arena, in),
                        in->doc);
-    for (const grove_option *op = class_->options; op && op->name; op++)
+    for (const grove_port *op = class_->options; op && op->name; op++)
         grove_text_add(&text, "| `%s` | %s | %s%s%s | %s |\n", op->name,
                        grove_kind_describe(arena, op->kind, op->choices), op->initial ? "`" : "",
                        op->initial ? op->initial : "must be given", op->initial ? "`" : "",

@@ -163,7 +163,7 @@ bool grove_node_find_missing(const grove_node *obs, int64_t first, int64_t times
 
 void grove_node_leave_rows(grove_node *node, const char *input)
 {
-    const grove_input *inputs = node->class_->inputs;
+    const grove_port *inputs = node->class_->inputs;
 
     for (int i = 0; inputs && inputs[i].name; i++)
         if (!strcmp(inputs[i].name, input))

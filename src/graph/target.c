@@ -95,8 +95,8 @@ static bool is_one_writing(const grove_node *first, const grove_node *second)
  * expressions are one node. */
 static const char *difference(const grove_node *first, const grove_node *second)
 {
-    const grove_input *inputs = first->class_->inputs;
-    const grove_option *options = first->class_->options;
+    const grove_port *inputs = first->class_->inputs;
+    const grove_port *options = first->class_->options;
 
     for (int i = 0; inputs && inputs[i].name; i++)
         if (inputs[i].kind == GROVE_OBJECT && first->objects[i] != second->objects[i])
@@ -204,7 +204,7 @@ static const char *part_read(const grove_node *node, const bool *reads)
 /* Whether the action writes other rows of that path than the leaf reads. */
 static bool has_other_rows(const grove_node *action, const grove_node *leaf)
 {
-    const grove_input *inputs = action->class_->inputs;
+    const grove_port *inputs = action->class_->inputs;
     const char *path = grove_node_property(leaf, "path"),
                *rows = grove_node_property(leaf, "selection");
 
@@ -219,7 +219,7 @@ static bool has_other_rows(const grove_node *action, const grove_node *leaf)
 
 grove_node *grove_target_rows(const grove_node *action)
 {
-    const grove_input *inputs = action->class_->inputs;
+    const grove_port *inputs = action->class_->inputs;
 
     if (!action->target || !action->target->part)
         return NULL;

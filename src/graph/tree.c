@@ -238,7 +238,7 @@ static void visit(grove_node *node, grove_node **list, size_t *count)
     if (node->fit)
         visit(node->fit->whole.node, list, count); /* it is shown */
     visit(node->leaf, list, count);
-    const grove_input *inputs = node->class_ ? node->class_->inputs : NULL;
+    const grove_port *inputs = node->class_ ? node->class_->inputs : NULL;
     for (int i = 0; node->objects && inputs && inputs[i].name; i++)
         visit(node->objects[i], list, count);
     node->id = (int)*count;

@@ -147,8 +147,8 @@ static bool unit(const char *name, grove_literal *literal)
 static const grove_literal *literal_named(const grove_node *node, const char *name)
 {
     static const grove_literal none = {.kind = GROVE_LITERAL_NONE, .text = "none"};
-    const grove_option *options = node->class_->options;
-    const grove_input *inputs = node->class_->inputs;
+    const grove_port *options = node->class_->options;
+    const grove_port *inputs = node->class_->inputs;
 
     if (grove_node_input(node, name) >= 0)
         return &none;

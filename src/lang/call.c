@@ -24,51 +24,30 @@ static bool reported(const grove_builder *builder, size_t before)
     return grove_error_count(builder->error) > before;
 }
 
-/* An argument's value for a class's input or option. */
-typedef struct {
-    grove_kind kind; /* 0: none */
-    const char *choices;
-} slot;
-
-static slot find_slot(const grove_class *class_, const char *name, int position)
+/* The input or option of an argument with this name, or without a name at this position; or NULL.
+ */
+static const grove_port *find_port(const grove_class *class_, const char *name, int position)
 {
-    int at = 0;
+    const grove_port *port = NULL;
 
-    for (const grove_input *in = class_->inputs; in && in->name; in++) {
-        if (name ? !strcmp(in->name, name) : !in->optional && at == position)
-            return (slot){.kind = in->kind};
-        at += !in->optional;
-    }
-    for (const grove_option *op = class_->options; op && op->name; op++, at++)
-        if (name ? !strcmp(op->name, name) : at == position)
-            return (slot){.kind = op->kind, .choices = op->choices};
-    return (slot){0};
-}
-
-static const char *slot_name(const grove_class *class_, int position)
-{
-    int at = 0;
-
-    for (const grove_input *in = class_->inputs; in && in->name; in++)
-        if (!in->optional && at++ == position)
-            return in->name;
-    for (const grove_option *op = class_->options; op && op->name; op++)
-        if (at++ == position)
-            return op->name;
-    return NULL;
+    if (name)
+        return grove_port_named(class_, name);
+    while ((port = grove_port_next(class_, port)) && (port->optional || position--))
+        ;
+    return port;
 }
 
 /* An argument of an unknown option may be any word: one message is enough. */
-static grove_want wanted(slot found)
+static grove_want wanted(const grove_port *port)
 {
-    grove_want want = {.choices = found.choices};
+    grove_want want = {.choices = port ? port->choices : NULL};
 
-    switch ((int)found.kind) {
+    switch (port ? (int)port->kind : 0) {
     case GROVE_CHOICE:
         want.kind = GROVE_WANT_CHOICE;
         break;
     case GROVE_TEXT:
-        want.kind = found.choices ? GROVE_WANT_CHOICE : GROVE_WANT_WORD;
+        want.kind = want.choices ? GROVE_WANT_CHOICE : GROVE_WANT_WORD;
         break;
     case GROVE_AXIS_NAMES:
         want.kind = GROVE_WANT_AXES;
@@ -86,41 +65,40 @@ static grove_want wanted(slot found)
 }
 
 /* A whole number where a text may be one, element=0, is its digits. */
-static grove_meaning build_argument(grove_builder *builder, slot found, const grove_ast *value)
+static grove_meaning build_argument(grove_builder *builder, const grove_port *port,
+                                    const grove_ast *value)
 {
     const grove_literal *number = value->kind == GROVE_AST_LITERAL ? value->literal : NULL;
     bool whole = number && number->kind == GROVE_LITERAL_NUMBER && number->imaginary == 0 &&
                  grove_unit_is_none(number->unit) && number->number == floor(number->number) &&
                  number->number < 1e9;
 
-    if (found.kind == GROVE_PARM_NAMES)
+    if (port && port->kind == GROVE_PARM_NAMES)
         return grove_build_parm_names(builder, value);
-    if (found.kind == GROVE_TEXT && found.choices && whole)
+    if (port && port->kind == GROVE_TEXT && port->choices && whole)
         return grove_build_word(builder,
                                 grove_arena_format(builder->arena, "%.0f", number->number));
-    return grove_build_expression(builder, value, wanted(found));
+    return grove_build_expression(builder, value, wanted(port));
 }
 
 static grove_argument *build_arguments(grove_builder *builder, const grove_class *class_,
                                        const grove_ast *ast)
 {
     size_t room = (size_t)ast->items.count + 1; /* sum[s](x) adds an argument */
-    for (const grove_input *in = class_ ? class_->inputs : NULL; in && in->name; in++)
+    for (const grove_port *port = NULL; class_ && (port = grove_port_next(class_, port));)
         room++; /* implied objects */
-    for (const grove_option *op = class_ ? class_->options : NULL; op && op->name; op++)
-        room++;
     grove_argument *arguments = grove_arena_alloc(builder->arena, room * sizeof(*arguments));
     int n = 0, position = 0;
 
     for (const grove_ast_item *item = ast->items.first; item; item = item->next) {
-        slot found = {0};
+        const grove_port *port = NULL;
         if (class_)
-            found = find_slot(class_, item->name, item->name ? 0 : position++);
+            port = find_port(class_, item->name, item->name ? 0 : position++);
         arguments[n].name = item->name;
-        arguments[n].operand = build_argument(builder, found, item->value).operand;
+        arguments[n].operand = build_argument(builder, port, item->value).operand;
         /* Checks that the name exists; else reports it. */
         arguments[n++].place = grove_build_place(
-            builder, ast, item->name && !found.kind ? item->name_span : item->value->span);
+            builder, ast, item->name && !port ? item->name_span : item->value->span);
     }
     return arguments;
 }
@@ -149,8 +127,9 @@ static bool is_dropped(const grove_class *class_, const grove_argument *argument
 
     for (size_t i = 0; i < count && !(class_->action && class_->action->drive); i++) {
         const grove_operand *operand = &arguments[i].operand;
-        const char *name = arguments[i].name ? arguments[i].name : slot_name(class_, position++);
-        if (name && !strcmp(name, "to") && operand->kind == GROVE_OPERAND_LITERAL &&
+        const grove_port *port =
+            find_port(class_, arguments[i].name, arguments[i].name ? 0 : position++);
+        if (port && !strcmp(port->name, "to") && operand->kind == GROVE_OPERAND_LITERAL &&
             operand->literal->kind == GROVE_LITERAL_NONE)
             return true;
     }

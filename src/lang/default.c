@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-static const grove_option *option_of(const grove_node *node, const char *text)
+static const grove_port *option_of(const grove_node *node, const char *text)
 {
-    const grove_option *options = node->class_ ? node->class_->options : NULL;
+    const grove_port *options = node->class_ ? node->class_->options : NULL;
 
     for (; options && options->name; options++)
         if (options->initial == text)
@@ -16,7 +16,7 @@ static const grove_option *option_of(const grove_node *node, const char *text)
 }
 
 /* Texts and words need no quotes. */
-static bool is_plain(const grove_option *option, const char *text)
+static bool is_plain(const grove_port *option, const char *text)
 {
     switch (option ? (int)option->kind : 0) {
     case GROVE_TEXT:
@@ -48,7 +48,7 @@ static const grove_ast *parsed(grove_builder *builder, const char *text)
     return at->ast;
 }
 
-static grove_meaning expand(grove_builder *builder, const grove_option *option, const char *text)
+static grove_meaning expand(grove_builder *builder, const grove_port *option, const char *text)
 {
     grove_want want = {.kind = GROVE_WANT_VALUE};
     const grove_ast *ast;
@@ -70,7 +70,7 @@ int grove_build_default(void *context, grove_tree *tree, const char *text, const
 {
     grove_builder *builder = context;
     grove_builder saved = *builder;
-    const grove_option *option = option_of(node, text);
+    const grove_port *option = option_of(node, text);
 
     (void)tree;
     if (!builder->depth) /* after the tree was built: perhaps in another thread */

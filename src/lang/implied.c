@@ -106,7 +106,7 @@ size_t grove_build_implied(grove_builder *builder, const grove_ast *ast, const g
     grove_place place = grove_build_place(builder, ast, ast->at);
     size_t given = count;
 
-    for (const grove_input *in = class_->inputs; in && in->name; in++) {
+    for (const grove_port *in = class_->inputs; in && in->name; in++) {
         bool wanted = in->implied && !is_given(arguments, given, in->name) &&
                       !is_given_object(arguments, given, in->object);
         grove_entry *entry = wanted ? find_object(builder, in->object) : NULL;
@@ -118,7 +118,7 @@ size_t grove_build_implied(grove_builder *builder, const grove_ast *ast, const g
                              .operand = grove_build_definition(builder, entry, ast).operand,
                              .place = place};
     }
-    for (const grove_option *op = class_->options; op && op->name; op++)
+    for (const grove_port *op = class_->options; op && op->name; op++)
         if (op->kind == GROVE_AXIS_NAMES && class_->expression &&
             !is_given(arguments, given, op->name)) {
             arguments[count].name = op->name;

@@ -10,7 +10,7 @@
 
 static void reach(const grove_node *node, bool *reached)
 {
-    const grove_input *inputs = node->class_ ? node->class_->inputs : NULL;
+    const grove_port *inputs = node->class_ ? node->class_->inputs : NULL;
 
     if (reached[node->id])
         return;

@@ -220,8 +220,8 @@ static int open_field(grove_node *node)
 static const grove_class class_grid = {GROVE_CLASS_HEAD(grid), .doc = "For tests.",
                                        .kind = GROVE_CLASS_DATA, .object = "observation",
                                        .data = &(const grove_data_functions){.open = open_grid}};
-static const grove_option field_options[] = {
-    {"number", GROVE_INTEGER, "0", "to tell two of them apart"}, {0}};
+static const grove_port field_options[] = {
+    {"number", GROVE_INTEGER, "to tell two of them apart", .initial = "0"}, {0}};
 static const grove_class class_field = {
     GROVE_CLASS_HEAD(field),  .doc = "For tests.",
     .options = field_options, .kind = GROVE_CLASS_DATA,

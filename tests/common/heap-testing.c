@@ -45,7 +45,7 @@ static int write_heap(const grove_call *call, const grove_array *const *inputs, 
     return 0;
 }
 
-static const grove_input heap_inputs[] = {
+static const grove_port heap_inputs[] = {
     {"x", GROVE_VALUE, "what is kept", .shapes = GROVE_ANY_SHAPE}, {0}};
 static const grove_class class_heap = {
     GROVE_CLASS_HEAD(heap), .doc = "For tests.", .inputs = heap_inputs, .kind = GROVE_CLASS_ACTION,

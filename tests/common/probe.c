@@ -41,15 +41,15 @@ double probe_weight(int64_t time, int64_t baseline, int64_t channel, int e)
 
 /* ---- the class ---- */
 
-static const grove_option probe_options[] = {
-    {"spoil", GROVE_BOOL, "false", "a NaN among the data"},
-    {"scale", GROVE_NUMBER, "1", "factor of the data"},
-    {"flags", GROVE_BOOL, "true", "some data are flagged"},
-    {"slots", GROVE_INTEGER, "5", "time slots before each gap"},
-    {"declination", GROVE_NUMBER, "0.8", "of the phase centre, rad"},
-    {"gap", GROVE_TIME, "0s", "the length of gaps"},
-    {"dishes", GROVE_INTEGER, "4", "different diameters"},
-    {"scans", GROVE_BOOL, "false", "what gaps part are scans, 1, 3, ..."},
+static const grove_port probe_options[] = {
+    {"spoil", GROVE_BOOL, "a NaN among the data", .initial = "false"},
+    {"scale", GROVE_NUMBER, "factor of the data", .initial = "1"},
+    {"flags", GROVE_BOOL, "some data are flagged", .initial = "true"},
+    {"slots", GROVE_INTEGER, "time slots before each gap", .initial = "5"},
+    {"declination", GROVE_NUMBER, "of the phase centre, rad", .initial = "0.8"},
+    {"gap", GROVE_TIME, "the length of gaps", .initial = "0s"},
+    {"dishes", GROVE_INTEGER, "different diameters", .initial = "4"},
+    {"scans", GROVE_BOOL, "what gaps part are scans, 1, 3, ...", .initial = "false"},
     {0},
 };
 

@@ -163,10 +163,10 @@ static int write_record(const grove_call *call, const grove_array *const *inputs
     return 0;
 }
 
-static const grove_input record_inputs[] = {
+static const grove_port record_inputs[] = {
     {"x", GROVE_VALUE, "what is kept", .shapes = GROVE_ANY_SHAPE}, {0}};
-static const grove_option record_options[] = {
-    {"y", GROVE_VALUE, "none", "more of it", .shapes = GROVE_ANY_SHAPE}, {0}};
+static const grove_port record_options[] = {
+    {"y", GROVE_VALUE, "more of it", .initial = "none", .shapes = GROVE_ANY_SHAPE}, {0}};
 static const grove_action_functions functions = {
     .begin = begin,
     .write = write_record,

@@ -98,30 +98,31 @@ static int check_tilt(grove_node *node)
                : 0;
 }
 
-static const grove_input two[] = {
+static const grove_port two[] = {
     {"a", GROVE_VALUE, "left", .shapes = GROVE_JONES, .linear = GROVE_LINEAR},
     {"b", GROVE_VALUE, "right", .shapes = GROVE_JONES, .linear = GROVE_LINEAR},
     {0}};
-static const grove_input sky_and_obs[] = {{"sky", GROVE_OBJECT, "sources", .object = "sky"},
-                                          {"obs", GROVE_OBJECT, "frame", .object = "observation"},
-                                          {0}};
-static const grove_input one[] = {{"x", GROVE_VALUE, "what", .shapes = GROVE_JONES}, {0}};
-static const grove_option point_options[] = {
-    {"flux", GROVE_VALUE_FLUX, "sky.flux", "Jy"},
-    {"data", GROVE_VALUE, "obs.data", "to have baselines", .shapes = GROVE_JONES},
-    {"smear", GROVE_CHOICE, "none", "which", .choices = "none time freq both"},
+static const grove_port sky_and_obs[] = {{"sky", GROVE_OBJECT, "sources", .object = "sky"},
+                                         {"obs", GROVE_OBJECT, "frame", .object = "observation"},
+                                         {0}};
+static const grove_port one[] = {{"x", GROVE_VALUE, "what", .shapes = GROVE_JONES}, {0}};
+static const grove_port point_options[] = {
+    {"flux", GROVE_VALUE_FLUX, "Jy", .initial = "sky.flux"},
+    {"data", GROVE_VALUE, "to have baselines", .initial = "obs.data", .shapes = GROVE_JONES},
+    {"smear", GROVE_CHOICE, "which", .initial = "none", .choices = "none time freq both"},
     {0}};
-static const grove_option predict_options[] = {
-    {"flux", GROVE_VALUE_FLUX, "sky.flux", "Jy"},
-    {"data", GROVE_VALUE, "obs.data", "to have baselines", .shapes = GROVE_JONES},
-    {"smear", GROVE_CHOICE, "none", "which", .choices = "none time freq both"},
-    {"left", GROVE_VALUE, "none", "Jones", .shapes = GROVE_JONES},
-    {"right", GROVE_VALUE, "none", "Jones", .shapes = GROVE_JONES},
+static const grove_port predict_options[] = {
+    {"flux", GROVE_VALUE_FLUX, "Jy", .initial = "sky.flux"},
+    {"data", GROVE_VALUE, "to have baselines", .initial = "obs.data", .shapes = GROVE_JONES},
+    {"smear", GROVE_CHOICE, "which", .initial = "none", .choices = "none time freq both"},
+    {"left", GROVE_VALUE, "Jones", .initial = "none", .shapes = GROVE_JONES},
+    {"right", GROVE_VALUE, "Jones", .initial = "none", .shapes = GROVE_JONES},
     {0}};
-static const grove_option over[] = {{"over", GROVE_AXIS_NAMES, "none", "axes"}, {0}};
-static const grove_option tilt_options[] = {{"angle", GROVE_ANGLE, "0.5rad", "how far, rad"},
-                                            {"length", GROVE_VALUE_LENGTH, "none", "m"},
-                                            {0}};
+static const grove_port over[] = {{"over", GROVE_AXIS_NAMES, "axes", .initial = "none"}, {0}};
+static const grove_port tilt_options[] = {
+    {"angle", GROVE_ANGLE, "how far, rad", .initial = "0.5rad"},
+    {"length", GROVE_VALUE_LENGTH, "m", .initial = "none"},
+    {0}};
 
 #define CLASS(class_name, ...)                                                                     \
     static const grove_class class_##class_name = {                                                \

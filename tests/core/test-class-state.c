@@ -86,7 +86,8 @@ static int read_field(const grove_call *call, const char *member, grove_array *o
     return 0;
 }
 
-static const grove_option field_options[] = {{"times", GROVE_INTEGER, "7", "how many"}, {0}};
+static const grove_port field_options[] = {{"times", GROVE_INTEGER, "how many", .initial = "7"},
+                                           {0}};
 static const grove_class class_field = {
     GROVE_CLASS_HEAD(field),
     .doc = "For tests.",
@@ -225,15 +226,15 @@ static void free_image(const grove_node *node, void *state)
     states--;
 }
 
-static const grove_input image_inputs[] = {
+static const grove_port image_inputs[] = {
     {"x", GROVE_VALUE, "visibilities", .handing = GROVE_AS_COMPLEX},
     {"weight", GROVE_VALUE, "of each", .handing = GROVE_AS_DOUBLE},
     {0}};
-static const grove_option image_options[] = {
-    {"gain", GROVE_VALUE, "none", "of a station", .handing = GROVE_AS_DOUBLE},
-    {"spectral", GROVE_BOOL, "false", "an image for each channel"},
-    {"transformed", GROVE_BOOL, "false", "by Fourier"},
-    {"bytes", GROVE_INTEGER, "1920", "that it keeps"},
+static const grove_port image_options[] = {
+    {"gain", GROVE_VALUE, "of a station", .initial = "none", .handing = GROVE_AS_DOUBLE},
+    {"spectral", GROVE_BOOL, "an image for each channel", .initial = "false"},
+    {"transformed", GROVE_BOOL, "by Fourier", .initial = "false"},
+    {"bytes", GROVE_INTEGER, "that it keeps", .initial = "1920"},
     {0}};
 #define IMAGE                                                                                      \
     .doc = "For tests.", .inputs = image_inputs, .options = image_options,                         \

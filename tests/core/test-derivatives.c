@@ -407,7 +407,7 @@ START_TEST(cast_coefficients)
 {
     grove_class value = *grove_classes_find(fixture->classes, "parm_value", error);
     grove_class leaf = *grove_classes_find(fixture->classes, "parm", error);
-    grove_input inputs[] = {value.inputs[0], value.inputs[1], {0}};
+    grove_port inputs[] = {value.inputs[0], value.inputs[1], {0}};
 
     inputs[1].handing = GROVE_AS_COMPLEX;
     value.name = "cast_value";
@@ -456,10 +456,10 @@ static void add_cells(const grove_args *args, int64_t first, int64_t last)
 START_TEST(parts_do_not_add)
 {
     static const grove_kernel kernel = {"three", add_cells, add_cells};
-    static const grove_input inputs[] = {{"a", GROVE_VALUE_NUMBER, "any number"},
-                                         {"b", GROVE_VALUE_NUMBER, "any number"},
-                                         {"c", GROVE_VALUE_NUMBER, "any number"},
-                                         {0}};
+    static const grove_port inputs[] = {{"a", GROVE_VALUE_NUMBER, "any number"},
+                                        {"b", GROVE_VALUE_NUMBER, "any number"},
+                                        {"c", GROVE_VALUE_NUMBER, "any number"},
+                                        {0}};
     const grove_class three = {GROVE_CLASS_HEAD(three), .doc = "For tests.", .inputs = inputs,
                                .kernel = &kernel, .tangent = "a: da * 1m; b: db * 1s; c: dc"};
     grove_derivatives all;

@@ -78,10 +78,10 @@ static int read_gains(const grove_call *call, const char *member, grove_array *o
     return 0;
 }
 
-static const grove_input gains_inputs[] = {
+static const grove_port gains_inputs[] = {
     {"obs", GROVE_OBJECT, "whose times", .object = "observation"}, {0}};
-static const grove_option gains_options[] = {
-    {"true_ones", GROVE_BOOL, "false", "those to be found"}, {0}};
+static const grove_port gains_options[] = {
+    {"true_ones", GROVE_BOOL, "those to be found", .initial = "false"}, {0}};
 static const grove_data_functions gains_functions = {.open = open_gains, .read = read_gains};
 static const grove_class class_gain = {
     GROVE_CLASS_HEAD(gain),   .doc = "For tests.",  .inputs = gains_inputs,
@@ -153,12 +153,12 @@ static int drive_fit(const grove_call *call, const grove_array *const *inputs, i
     return 0;
 }
 
-static const grove_input fit_inputs[] = {{"k", GROVE_OBJECT, "what is fitted", .object = "gain"},
-                                         {"model", GROVE_VALUE, "what depends on it",
-                                          .shapes = GROVE_ANY_SHAPE, .handing = GROVE_AS_COMPLEX},
-                                         {"data", GROVE_VALUE, "what it is to be",
-                                          .shapes = GROVE_ANY_SHAPE, .handing = GROVE_AS_COMPLEX},
-                                         {0}};
+static const grove_port fit_inputs[] = {{"k", GROVE_OBJECT, "what is fitted", .object = "gain"},
+                                        {"model", GROVE_VALUE, "what depends on it",
+                                         .shapes = GROVE_ANY_SHAPE, .handing = GROVE_AS_COMPLEX},
+                                        {"data", GROVE_VALUE, "what it is to be",
+                                         .shapes = GROVE_ANY_SHAPE, .handing = GROVE_AS_COMPLEX},
+                                        {0}};
 static const grove_action_functions fit_functions = {.drive = drive_fit};
 static const grove_class class_fit = {GROVE_CLASS_HEAD(fit), .doc = "For tests.",
                                       .inputs = fit_inputs,  .kind = GROVE_CLASS_ACTION,
@@ -259,7 +259,7 @@ static int check_misfit(grove_node *node)
         return grove_node_set_domains(node, "source", domains, 1);
     }
 }
-static const grove_option misfit_options[] = {{"fault", GROVE_INTEGER, NULL, "which"}, {0}};
+static const grove_port misfit_options[] = {{"fault", GROVE_INTEGER, "which"}, {0}};
 static const grove_class class_misfit = {GROVE_CLASS_HEAD(misfit),   .doc = "For tests.",
                                          .inputs = fit_inputs,       .options = misfit_options,
                                          .kind = GROVE_CLASS_ACTION, .check = check_misfit,

@@ -64,8 +64,8 @@ static int check_loud(grove_node *node)
     return 0;
 }
 
-static const grove_input loud_inputs[] = {{"x", GROVE_VALUE, "anything", .shapes = GROVE_ANY_SHAPE},
-                                          {0}};
+static const grove_port loud_inputs[] = {{"x", GROVE_VALUE, "anything", .shapes = GROVE_ANY_SHAPE},
+                                         {0}};
 static const grove_class class_loud = {GROVE_CLASS_HEAD(loud), .doc = "For tests.",
                                        .inputs = loud_inputs,  .eval = eval_loud,
                                        .check = check_loud,    .output_doc = "zeros"};
@@ -399,8 +399,8 @@ static int succeed(const grove_call *call)
 
 START_TEST(what_is_reported_fails)
 {
-    static const grove_input inputs[] = {{"x", GROVE_VALUE, "anything", .shapes = GROVE_ANY_SHAPE},
-                                         {0}};
+    static const grove_port inputs[] = {{"x", GROVE_VALUE, "anything", .shapes = GROVE_ANY_SHAPE},
+                                        {0}};
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 3, .serial = _i % 2);
     const grove_action_functions functions = {.begin = _i / 2 == 0 ? report : succeed,
                                               .write =
@@ -446,8 +446,8 @@ static int drive_by_two(const grove_call *call, const grove_array *const *inputs
 /* What is for drive and its thread alone, in another function, and in another thread. */
 START_TEST(not_in_a_drive)
 {
-    static const grove_input inputs[] = {{"x", GROVE_VALUE, "anything", .shapes = GROVE_ANY_SHAPE},
-                                         {0}};
+    static const grove_port inputs[] = {{"x", GROVE_VALUE, "anything", .shapes = GROVE_ANY_SHAPE},
+                                        {0}};
     const grove_class says = {
         GROVE_CLASS_HEAD(says), .doc = "For tests.", .inputs = inputs, .kind = GROVE_CLASS_ACTION,
         .action = &(const grove_action_functions){.write = _i ? NULL : write_as_drive,

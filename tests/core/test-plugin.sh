@@ -229,7 +229,7 @@ cat >swap.c <<'END'
 #define GROVE_KERNEL_SOURCE "swap.h"
 #include <grove/kernel.h>
 static const grove_kernel kernel = GROVE_KERNEL(swap);
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE, "a matrix", .handing = GROVE_AS_COMPLEX, .shapes = GROVE_MATRIX}, {0}};
 GROVE_CLASS(swap) = {GROVE_CLASS_HEAD(swap), .doc = "Swaps.", .output_doc = "x", .group = "tests", .inputs = inputs,
     .output = GROVE_FORM(.shape = GROVE_MATRIX, .complex_ = true), .kernel = &kernel, .example = "y = swap(obs.data / 1Jy)"};

@@ -92,11 +92,11 @@ static int prepare_turn(const grove_call *call)
     return 0;
 }
 
-static const grove_input turn_inputs[] = {
+static const grove_port turn_inputs[] = {
     {"k", GROVE_OBJECT, "what is turned", .object = "dial"},
     {"x", GROVE_VALUE, "anything", .shapes = GROVE_ANY_SHAPE, .handing = GROVE_AS_COMPLEX},
     {0}};
-static const grove_option turn_options[] = {{"renews", GROVE_TEXT, "k", "which"}, {0}};
+static const grove_port turn_options[] = {{"renews", GROVE_TEXT, "which", .initial = "k"}, {0}};
 
 /* What each sink, by the last letter of its name, was given. */
 static struct {

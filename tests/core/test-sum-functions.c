@@ -355,7 +355,7 @@ static int run_nothing(const grove_call *call)
     return 0;
 }
 
-static const grove_input linear_matrix[] = {
+static const grove_port linear_matrix[] = {
     {"x", GROVE_VALUE, "any", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR}, {0}};
 
 static int keep_form(grove_node *node)

@@ -78,59 +78,58 @@ static int tree_write(const grove_call *call, const grove_array *const *inputs, 
     return 0;
 }
 
-static const grove_input tree_two[] = {
+static const grove_port tree_two[] = {
     {"a", GROVE_VALUE, "left", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR, .group = 1},
     {"b", GROVE_VALUE, "right", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR, .group = 1},
     {0}};
-static const grove_input tree_one[] = {{"x", GROVE_VALUE, "what", .shapes = GROVE_ANY_SHAPE}, {0}};
-static const grove_input tree_conjugated[] = {
+static const grove_port tree_one[] = {{"x", GROVE_VALUE, "what", .shapes = GROVE_ANY_SHAPE}, {0}};
+static const grove_port tree_conjugated[] = {
     {"x", GROVE_VALUE, "what", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_ANTILINEAR}, {0}};
-static const grove_input tree_sky_obs[] = {{"sky", GROVE_OBJECT, "sources", .object = "sky"},
-                                           {"obs", GROVE_OBJECT, "frame", .object = "observation"},
-                                           {0}};
-static const grove_input tree_obs[] = {{"obs", GROVE_OBJECT, "frame", .object = "observation"},
-                                       {0}};
-static const grove_input tree_sink_inputs[] = {
+static const grove_port tree_sky_obs[] = {{"sky", GROVE_OBJECT, "sources", .object = "sky"},
+                                          {"obs", GROVE_OBJECT, "frame", .object = "observation"},
+                                          {0}};
+static const grove_port tree_obs[] = {{"obs", GROVE_OBJECT, "frame", .object = "observation"}, {0}};
+static const grove_port tree_sink_inputs[] = {
     {"value", GROVE_VALUE, "what to write", .shapes = GROVE_ANY_SHAPE},
     {"obs", GROVE_OBJECT, "where", .object = "observation"},
     {0}};
 
-static const grove_option tree_observe_options[] = {
-    {"array", GROVE_FILE, "vla-c", "layout"},
-    {"phase_centre", GROVE_DIRECTION, "0h0m0s 45d0m0s", "direction"},
-    {"hour_angle", GROVE_ANGLE_RANGE, "-1h..1h", "when"},
-    {"integration", GROVE_TIME, "10s", "s"},
-    {"frequency", GROVE_FREQUENCY, "1.4GHz", "Hz"},
-    {"channels", GROVE_INTEGER, "2", "how many"},
-    {"channel_width", GROVE_FREQUENCY, "1MHz", "Hz"},
+static const grove_port tree_observe_options[] = {
+    {"array", GROVE_FILE, "layout", .initial = "vla-c"},
+    {"phase_centre", GROVE_DIRECTION, "direction", .initial = "0h0m0s 45d0m0s"},
+    {"hour_angle", GROVE_ANGLE_RANGE, "when", .initial = "-1h..1h"},
+    {"integration", GROVE_TIME, "s", .initial = "10s"},
+    {"frequency", GROVE_FREQUENCY, "Hz", .initial = "1.4GHz"},
+    {"channels", GROVE_INTEGER, "how many", .initial = "2"},
+    {"channel_width", GROVE_FREQUENCY, "Hz", .initial = "1MHz"},
     {0}};
-static const grove_option tree_path[] = {{"path", GROVE_FILE, NULL, "file"}, {0}};
-static const grove_option tree_beam_options[] = {
-    {"diameter", GROVE_VALUE_LENGTH, "obs.diameter", "m"},
-    {"flux", GROVE_VALUE_FLUX, "sky.flux", "for its sources"},
+static const grove_port tree_path[] = {{"path", GROVE_FILE, "file"}, {0}};
+static const grove_port tree_beam_options[] = {
+    {"diameter", GROVE_VALUE_LENGTH, "m", .initial = "obs.diameter"},
+    {"flux", GROVE_VALUE_FLUX, "for its sources", .initial = "sky.flux"},
     {0}};
-static const grove_option tree_point_options[] = {
-    {"flux", GROVE_VALUE_FLUX, "sky.flux", "Jy"},
-    {"data", GROVE_VALUE, "obs.data", "for its baselines", .shapes = GROVE_JONES},
-    {"smear", GROVE_CHOICE, "none", "which", .choices = "none time freq both"},
+static const grove_port tree_point_options[] = {
+    {"flux", GROVE_VALUE_FLUX, "Jy", .initial = "sky.flux"},
+    {"data", GROVE_VALUE, "for its baselines", .initial = "obs.data", .shapes = GROVE_JONES},
+    {"smear", GROVE_CHOICE, "which", .initial = "none", .choices = "none time freq both"},
     {0}};
-static const grove_option tree_gains_options[] = {
-    {"kind", GROVE_CHOICE, "constant", "which", .choices = "constant sine random_walk"},
-    {"amplitude", GROVE_NUMBER, "0.1", "relative"},
-    {"phase", GROVE_ANGLE, "10deg", "rad"},
-    {"seed", GROVE_INTEGER, "1", "of random numbers"},
-    {"station", GROVE_VALUE, "obs.station_index", "for its stations"},
+static const grove_port tree_gains_options[] = {
+    {"kind", GROVE_CHOICE, "which", .initial = "constant", .choices = "constant sine random_walk"},
+    {"amplitude", GROVE_NUMBER, "relative", .initial = "0.1"},
+    {"phase", GROVE_ANGLE, "rad", .initial = "10deg"},
+    {"seed", GROVE_INTEGER, "of random numbers", .initial = "1"},
+    {"station", GROVE_VALUE, "for its stations", .initial = "obs.station_index"},
     {0}};
-static const grove_option tree_power_options[] = {{"n", GROVE_VALUE_NUMBER, NULL, "exponent"}, {0}};
-static const grove_option tree_over[] = {{"over", GROVE_AXIS_NAMES, "none", "axes"}, {0}};
-static const grove_option tree_sink_options[] = {
-    {"to", GROVE_TEXT, "none", "path"},
-    {"column", GROVE_TEXT, "\"DATA\"", "which"},
-    {"mode", GROVE_CHOICE, "replace", "how", .choices = "replace add subtract"},
-    {"overwrite", GROVE_BOOL, "false", "may replace"},
+static const grove_port tree_power_options[] = {{"n", GROVE_VALUE_NUMBER, "exponent"}, {0}};
+static const grove_port tree_over[] = {{"over", GROVE_AXIS_NAMES, "axes", .initial = "none"}, {0}};
+static const grove_port tree_sink_options[] = {
+    {"to", GROVE_TEXT, "path", .initial = "none"},
+    {"column", GROVE_TEXT, "which", .initial = "\"DATA\""},
+    {"mode", GROVE_CHOICE, "how", .initial = "replace", .choices = "replace add subtract"},
+    {"overwrite", GROVE_BOOL, "may replace", .initial = "false"},
     {0}};
-static const grove_option tree_odd_options[] = {
-    {"x", GROVE_VALUE, "obs.nothing + nowhere", "a default that is wrong"}, {0}};
+static const grove_port tree_odd_options[] = {
+    {"x", GROVE_VALUE, "a default that is wrong", .initial = "obs.nothing + nowhere"}, {0}};
 
 #define TREE_CLASS(class_name, ...)                                                                \
     {                                                                                              \

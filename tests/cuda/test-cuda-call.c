@@ -40,7 +40,7 @@ static int device_gram(const grove_call *call)
     return grove_call_product(call, &product, call->double_precision);
 }
 
-static const grove_input gram_inputs[] = {
+static const grove_port gram_inputs[] = {
     {"x", GROVE_VALUE, "matrices", .handing = GROVE_AS_COMPLEX, .shapes = GROVE_MATRIX}, {0}};
 static const grove_class class_gram = {GROVE_CLASS_HEAD(gram),  .doc = "For tests.",
                                        .inputs = gram_inputs,   .check = check_gram,
@@ -83,8 +83,8 @@ static int device_solve(const grove_call *call)
     return grove_call_cholesky(call, &cholesky);
 }
 
-static const grove_input solve_inputs[] = {
-    {"x", GROVE_VALUE, "numbers", .handing = GROVE_AS_DOUBLE}, {0}};
+static const grove_port solve_inputs[] = {{"x", GROVE_VALUE, "numbers", .handing = GROVE_AS_DOUBLE},
+                                          {0}};
 static const grove_class class_solve = {GROVE_CLASS_HEAD(solve), .doc = "For tests.",
                                         .inputs = solve_inputs,  .check = check_solve,
                                         .device = device_solve,  .output_doc = "solutions"};

@@ -17,7 +17,7 @@ static int check_same(grove_node *node)
     return 0;
 }
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE, "matrices", .handing = GROVE_AS_COMPLEX, .shapes = GROVE_MATRIX}, {0}};
 
 /* Does one thing wrong, and goes on as if it had not. */

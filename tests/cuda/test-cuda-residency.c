@@ -72,7 +72,7 @@ static int device_wanted(const grove_call *call)
     return grove_call_launch(call, &grove_array_cast, call->args, call->double_precision);
 }
 
-static const grove_input wanted_inputs[] = {
+static const grove_port wanted_inputs[] = {
     {"x", GROVE_VALUE, "what is handed on", .shapes = GROVE_ANY_SHAPE},
     {"skip", GROVE_VALUE, "flags", .handing = GROVE_AS_FLAGS, .shapes = GROVE_ANY_SHAPE},
     {0}};

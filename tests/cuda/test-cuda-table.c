@@ -32,8 +32,8 @@ static int check_lookup(grove_node *node)
     return code;
 }
 
-static const grove_input inputs[] = {{"x", GROVE_VALUE, "a complex number", .shapes = GROVE_SCALAR},
-                                     {0}};
+static const grove_port inputs[] = {{"x", GROVE_VALUE, "a complex number", .shapes = GROVE_SCALAR},
+                                    {0}};
 static const grove_class class_lookup = {GROVE_CLASS_HEAD(lookup), .doc = "For tests.",
                                          .inputs = inputs, .check = check_lookup,
                                          .output_doc = "a product"};

@@ -17,16 +17,17 @@ char solve_world_said[1000], solve_world_free[1000];
 
 /* ---- draw ---- */
 
-static const grove_input draw_inputs[] = {
+static const grove_port draw_inputs[] = {
     {"obs", GROVE_OBJECT, "whose times, stations and channels", .object = "observation"}, {0}};
-static const grove_option draw_options[] = {
-    {"shape", GROVE_CHOICE, "scalar", "of the values", "scalar diagonal matrix"},
-    {"complex", GROVE_BOOL, "true", "complex numbers"},
-    {"times", GROVE_INTEGER, "1000000", "times in an interval"},
-    {"channels", GROVE_INTEGER, "1000000", "channels in an interval"},
-    {"spread", GROVE_NUMBER, "0.2", "of the numbers, both ways"},
-    {"around", GROVE_NUMBER, "0", "added to diagonal elements"},
-    {"seed", GROVE_INTEGER, "1", "of the numbers"},
+static const grove_port draw_options[] = {
+    {"shape", GROVE_CHOICE, "of the values", .initial = "scalar",
+     .choices = "scalar diagonal matrix"},
+    {"complex", GROVE_BOOL, "complex numbers", .initial = "true"},
+    {"times", GROVE_INTEGER, "times in an interval", .initial = "1000000"},
+    {"channels", GROVE_INTEGER, "channels in an interval", .initial = "1000000"},
+    {"spread", GROVE_NUMBER, "of the numbers, both ways", .initial = "0.2"},
+    {"around", GROVE_NUMBER, "added to diagonal elements", .initial = "0"},
+    {"seed", GROVE_INTEGER, "of the numbers", .initial = "1"},
     {0}};
 
 /* A number from -1 to 1. */
@@ -93,22 +94,23 @@ static const grove_class class_draw = {
 
 /* ---- spoil ---- */
 
-static const grove_input spoil_inputs[] = {
+static const grove_port spoil_inputs[] = {
     {"obs", GROVE_OBJECT, "whose times, baselines and channels", .object = "observation"}, {0}};
-static const grove_option spoil_options[] = {
-    {"shape", GROVE_CHOICE, "scalar", "of value: 1, or the unit matrix", "scalar diagonal"},
-    {"share", GROVE_NUMBER, "0", "of cells that are flagged"},
-    {"station", GROVE_INTEGER, "-1", "that is flagged"},
-    {"channel", GROVE_INTEGER, "-1", "that is flagged"},
-    {"first_time", GROVE_INTEGER, "1000000", "from which on all is flagged"},
-    {"nan", GROVE_NUMBER, "0", "share of numbers that are NaN or infinite"},
-    {"autocorrelations", GROVE_NUMBER, "1", "value of theirs"},
-    {"weights", GROVE_CHOICE, "one", "unequal ones; odd: also 0, negative, NaN and infinity",
-     "one unequal odd"},
-    {"shorter", GROVE_NUMBER, "0", "baselines that are flagged, m"},
-    {"longer", GROVE_NUMBER, "1e30", "baselines that are flagged, m"},
-    {"waves", GROVE_BOOL, "false", "the same in wavelengths"},
-    {"seed", GROVE_INTEGER, "1", "of the numbers"},
+static const grove_port spoil_options[] = {
+    {"shape", GROVE_CHOICE, "of value: 1, or the unit matrix", .initial = "scalar",
+     .choices = "scalar diagonal"},
+    {"share", GROVE_NUMBER, "of cells that are flagged", .initial = "0"},
+    {"station", GROVE_INTEGER, "that is flagged", .initial = "-1"},
+    {"channel", GROVE_INTEGER, "that is flagged", .initial = "-1"},
+    {"first_time", GROVE_INTEGER, "from which on all is flagged", .initial = "1000000"},
+    {"nan", GROVE_NUMBER, "share of numbers that are NaN or infinite", .initial = "0"},
+    {"autocorrelations", GROVE_NUMBER, "value of theirs", .initial = "1"},
+    {"weights", GROVE_CHOICE, "unequal ones; odd: also 0, negative, NaN and infinity",
+     .initial = "one", .choices = "one unequal odd"},
+    {"shorter", GROVE_NUMBER, "baselines that are flagged, m", .initial = "0"},
+    {"longer", GROVE_NUMBER, "baselines that are flagged, m", .initial = "1e30"},
+    {"waves", GROVE_BOOL, "the same in wavelengths", .initial = "false"},
+    {"seed", GROVE_INTEGER, "of the numbers", .initial = "1"},
     {0}};
 enum { SPOIL_VALUE, SPOIL_WEIGHT, SPOIL_UVW };
 
@@ -228,10 +230,10 @@ static const grove_class class_spoil = {
 
 /* ---- keep ---- */
 
-static const grove_input keep_inputs[] = {
+static const grove_port keep_inputs[] = {
     {"x", GROVE_VALUE, "what is kept", .shapes = GROVE_ANY_SHAPE, .handing = GROVE_AS_COMPLEX},
     {0}};
-static const grove_option keep_options[] = {{"number", GROVE_INTEGER, "0", "which"}, {0}};
+static const grove_port keep_options[] = {{"number", GROVE_INTEGER, "which", .initial = "0"}, {0}};
 
 static void begin_kept(solve_kept *to, const grove_array *in)
 {

@@ -16,7 +16,7 @@ static solve_world w;
 /* ---- a set: noise of which a third is flagged and some is not finite, with weights and uvw ----
  */
 
-static const grove_input record_inputs[] = {
+static const grove_port record_inputs[] = {
     {"obs", GROVE_OBJECT, "whose times, baselines and channels", .object = "observation"}, {0}};
 
 static int open_record(grove_node *node)
@@ -113,7 +113,7 @@ static int check_handed(grove_node *node)
     return 0;
 }
 
-static const grove_input handed_inputs[] = {
+static const grove_port handed_inputs[] = {
     {"x", GROVE_VALUE, "what is handed on", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {0}};
 static const grove_class class_handed = {GROVE_CLASS_HEAD(handed), .doc = "For tests.",

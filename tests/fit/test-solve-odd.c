@@ -27,7 +27,7 @@ static void hear(const char *message)
 
 /* ---- a station term with flags ---- */
 
-static const grove_input holes_inputs[] = {
+static const grove_port holes_inputs[] = {
     {"obs", GROVE_OBJECT, "whose times, stations and channels", .object = "observation"}, {0}};
 
 static int open_holes(grove_node *node)

@@ -20,7 +20,7 @@ static solve_world w;
 
 /* ---- a plugin that declares nothing ---- */
 
-static const grove_input saturate_inputs[] = {
+static const grove_port saturate_inputs[] = {
     {"x", GROVE_VALUE, "a number", .handing = GROVE_AS_COMPLEX}, {0}};
 static const grove_kernel saturate_kernel = GROVE_KERNEL(solve_saturate);
 static const grove_class class_saturate = {

@@ -28,7 +28,7 @@ static int check_host(grove_node *node)
     return 0;
 }
 
-static const grove_input host_inputs[] = {
+static const grove_port host_inputs[] = {
     {"x", GROVE_VALUE, "what is handed on", .shapes = GROVE_ANY_SHAPE}, {0}};
 static const grove_class class_host = {GROVE_CLASS_HEAD(host), .doc = "For tests.",
                                        .inputs = host_inputs,  .eval = eval_host,

@@ -392,7 +392,7 @@ static int write_nothing(const grove_call *call, const grove_array *const *array
     return 0;
 }
 
-static const grove_input rival_inputs[] = {{"x", GROVE_VALUE, "a value"}, {0}};
+static const grove_port rival_inputs[] = {{"x", GROVE_VALUE, "a value"}, {0}};
 static const grove_class rival_classes[] = {
     {GROVE_CLASS_HEAD(early), .doc = "For tests.", .inputs = rival_inputs,
      .kind = GROVE_CLASS_ACTION, .action = &(const grove_action_functions){.write = write_rivals}},

@@ -34,7 +34,7 @@ static int check_count(grove_node *node)
     return 0;
 }
 
-static const grove_input count_inputs[] = {
+static const grove_port count_inputs[] = {
     {"x", GROVE_VALUE, "what is handed on", .shapes = GROVE_JONES}, {0}};
 static const grove_class class_count = {GROVE_CLASS_HEAD(count), .doc = "For tests.",
                                         .inputs = count_inputs,  .kernel = &count_kernel,

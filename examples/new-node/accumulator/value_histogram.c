@@ -4,14 +4,14 @@
 
 #include <stdlib.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE, "a real number per cell", .handing = GROVE_AS_DOUBLE},
     {0},
 };
-static const grove_option options[] = {
-    {"first", GROVE_NUMBER, "0", "centre of the first bin, in the base unit of x"},
-    {"last", GROVE_NUMBER, NULL, "centre of the last"},
-    {"bins", GROVE_INTEGER, "16", "how many there are"},
+static const grove_port options[] = {
+    {"first", GROVE_NUMBER, "centre of the first bin, in the base unit of x", .initial = "0"},
+    {"last", GROVE_NUMBER, "centre of the last"},
+    {"bins", GROVE_INTEGER, "how many there are", .initial = "16"},
     {0},
 };
 

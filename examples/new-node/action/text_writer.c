@@ -9,14 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE, "a real number per cell", .handing = GROVE_AS_DOUBLE},
     {0},
 };
 
-static const grove_option options[] = {
-    {"to", GROVE_TEXT, NULL, "the file"},
-    {"overwrite", GROVE_BOOL, "false", "replace an existing file with this name"},
+static const grove_port options[] = {
+    {"to", GROVE_TEXT, "the file"},
+    {"overwrite", GROVE_BOOL, "replace an existing file with this name", .initial = "false"},
     {0},
 };
 

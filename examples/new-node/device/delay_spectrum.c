@@ -9,14 +9,14 @@
 
 static const grove_kernel copy = GROVE_KERNEL(delay_spectrum);
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE, "numbers per channel", .handing = GROVE_AS_COMPLEX,
      .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {0},
 };
 
-static const grove_option options[] = {
-    {"window", GROVE_CHOICE, "none", "what the channels are multiplied with before",
+static const grove_port options[] = {
+    {"window", GROVE_CHOICE, "what the channels are multiplied with before", .initial = "none",
      .choices = "none hann"},
     {0},
 };

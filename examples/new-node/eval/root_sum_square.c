@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE, "a real number per source", .handing = GROVE_AS_REAL},
     {0},
 };

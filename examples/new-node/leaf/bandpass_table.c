@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_option options[] = {
-    {"path", GROVE_FILE, NULL, "text file: lines of a frequency in MHz and a gain"},
+static const grove_port options[] = {
+    {"path", GROVE_FILE, "text file: lines of a frequency in MHz and a gain"},
     {0},
 };
 

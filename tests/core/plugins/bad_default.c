@@ -1,8 +1,8 @@
 /* The text of a default is not an expression. */
 #include "plain.h"
 
-static const grove_option options[] = {
-    {"width", GROVE_VALUE_LENGTH, "25 furlongs(", "how wide, m"},
+static const grove_port options[] = {
+    {"width", GROVE_VALUE_LENGTH, "how wide, m", .initial = "25 furlongs("},
     {0},
 };
 

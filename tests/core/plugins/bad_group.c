@@ -1,7 +1,7 @@
 /* Its input is in a group, but not linear. */
 #include "plain.h"
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE_NUMBER, "any number", .group = 1},
     {0},
 };

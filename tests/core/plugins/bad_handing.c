@@ -1,7 +1,7 @@
 /* Its input has an unknown handing. */
 #include "plain.h"
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE_NUMBER, "any number", .handing = (grove_handing)17},
     {0},
 };

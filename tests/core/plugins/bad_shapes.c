@@ -1,7 +1,7 @@
 /* Its input accepts an unknown shape. */
 #include "plain.h"
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE_NUMBER, "any number", .shapes = 32},
     {0},
 };

@@ -1,8 +1,9 @@
 /* Its option wants a vector that is too long. */
 #include "plain.h"
 
-static const grove_option options[] = {
-    {"list", GROVE_VALUE_NUMBER, "none", "numbers", .shapes = GROVE_VECTOR, .vector = 65},
+static const grove_port options[] = {
+    {"list", GROVE_VALUE_NUMBER, "numbers", .initial = "none", .shapes = GROVE_VECTOR,
+     .vector = 65},
     {0},
 };
 

@@ -1,8 +1,8 @@
 /* Has a default that calls an unknown class. */
 #include "plain.h"
 
-static const grove_option options[] = {
-    {"height", GROVE_VALUE_LENGTH, "tower(3)", "how high, m"},
+static const grove_port options[] = {
+    {"height", GROVE_VALUE_LENGTH, "how high, m", .initial = "tower(3)"},
     {0},
 };
 

@@ -1,6 +1,6 @@
 /* Has an option without a text. */
 #include "plain.h"
 
-static const grove_option options[] = {{"mute", GROVE_NUMBER, "1", ""}, {0}};
+static const grove_port options[] = {{"mute", GROVE_NUMBER, "", .initial = "1"}, {0}};
 
 GROVE_CLASS(no_option_text) = {GROVE_CLASS_HEAD(no_option_text), PLAIN, .options = options};

@@ -18,7 +18,7 @@ static void cells(const grove_args *args, int64_t first, int64_t last)
 
 static const grove_kernel kernel = {"numbers_sources", cells, cells, 0, 0, 0, 0};
 static const grove_form output = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE_NUMBER, "any number", .handing = GROVE_AS_REAL, .linear = GROVE_LINEAR},
     {0},
 };

@@ -1,8 +1,8 @@
 /* A default of its leaf names the leaf itself, which is not yet there. */
 #include "plain.h"
 
-static const grove_option options[] = {
-    {"width", GROVE_LENGTH, "tower", "how wide, m"},
+static const grove_port options[] = {
+    {"width", GROVE_LENGTH, "how wide, m", .initial = "tower"},
     {0},
 };
 

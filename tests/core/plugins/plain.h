@@ -23,7 +23,7 @@ static void plain_cells(const grove_args *args, int64_t first, int64_t last)
 __attribute__((unused)) static const grove_kernel plain_kernel = {"plain", plain_cells,
                                                                   plain_cells};
 
-__attribute__((unused)) static const grove_input plain_inputs[] = {
+__attribute__((unused)) static const grove_port plain_inputs[] = {
     {"x", GROVE_VALUE_NUMBER, "any number", .handing = GROVE_AS_REAL},
     {0},
 };
@@ -32,10 +32,9 @@ __attribute__((unused)) static const grove_input plain_inputs[] = {
     .doc = "For tests.", .output_doc = "the input", .group = "tests", .example = "y = plain(1)"
 /* GROVE_CLASS_HEAD without version, size and name. */
 #define PLAIN_SIZES                                                                                \
-    .input_size = sizeof(grove_input), .option_size = sizeof(grove_option),                        \
-    .form_size = sizeof(grove_form), .axis_size = sizeof(grove_axis),                              \
-    .kernel_size = sizeof(grove_kernel), .data_size = sizeof(grove_data_functions),                \
-    .action_size = sizeof(grove_action_functions),                                                 \
+    .port_size = sizeof(grove_port), .form_size = sizeof(grove_form),                              \
+    .axis_size = sizeof(grove_axis), .kernel_size = sizeof(grove_kernel),                          \
+    .data_size = sizeof(grove_data_functions), .action_size = sizeof(grove_action_functions),      \
     .accumulator_size = sizeof(grove_accumulator_functions)
 #define PLAIN PLAIN_TEXTS, .inputs = plain_inputs, .kernel = &plain_kernel
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"x", GROVE_VALUE, "what is written", .shapes = GROVE_ANY_SHAPE}, {0}};
-static const grove_option options[] = {{"to", GROVE_TEXT, NULL, "path of the file"}, {0}};
+static const grove_port options[] = {{"to", GROVE_TEXT, "path of the file"}, {0}};
 
 /* The state of a run: the open file, behind an extra pointer. */
 static int start(const grove_node *node, void **run)

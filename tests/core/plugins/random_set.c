@@ -11,13 +11,13 @@ typedef struct {
     int32_t left[RANDOM_MAX_BASELINES], right[RANDOM_MAX_BASELINES];
 } set;
 
-static const grove_option options[] = {
-    {"seed", GROVE_INTEGER, "0", "of all numbers"},
-    {"times", GROVE_INTEGER, "3", "size of the axis"},
-    {"channels", GROVE_INTEGER, "3", "size of the axis"},
-    {"stations", GROVE_INTEGER, "3", "size of the axis, at most 8"},
-    {"layout", GROVE_INTEGER, "0", "which baselines: see random-tree-data.h"},
-    {"flagging", GROVE_INTEGER, "0", "which samples: see random-tree-data.h"},
+static const grove_port options[] = {
+    {"seed", GROVE_INTEGER, "of all numbers", .initial = "0"},
+    {"times", GROVE_INTEGER, "size of the axis", .initial = "3"},
+    {"channels", GROVE_INTEGER, "size of the axis", .initial = "3"},
+    {"stations", GROVE_INTEGER, "size of the axis, at most 8", .initial = "3"},
+    {"layout", GROVE_INTEGER, "which baselines: see random-tree-data.h", .initial = "0"},
+    {"flagging", GROVE_INTEGER, "which samples: see random-tree-data.h", .initial = "0"},
     {0},
 };
 

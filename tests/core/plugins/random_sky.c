@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
-static const grove_option options[] = {
-    {"seed", GROVE_INTEGER, "0", "of all numbers"},
-    {"sources", GROVE_INTEGER, "3", "size of the axis"},
-    {"flagging", GROVE_INTEGER, "0", "which samples: see random-tree-data.h"},
+static const grove_port options[] = {
+    {"seed", GROVE_INTEGER, "of all numbers", .initial = "0"},
+    {"sources", GROVE_INTEGER, "size of the axis", .initial = "3"},
+    {"flagging", GROVE_INTEGER, "which samples: see random-tree-data.h", .initial = "0"},
     {0},
 };
 

@@ -1,11 +1,11 @@
 /* Correct: its value has an axis of its own, of any name, along which it is x, 2x, 3x, ... */
 #include "plain.h"
 
-static const grove_option options[] = {
-    {"axis", GROVE_TEXT, "\"beam\"", "name of the axis"},
-    {"count", GROVE_INTEGER, "3", "how long it is"},
-    {"step", GROVE_NUMBER, "0", "from cell to cell; 0: it has no coordinates"},
-    {"anew", GROVE_BOOL, "false", "in place of the input's axis of that name"},
+static const grove_port options[] = {
+    {"axis", GROVE_TEXT, "name of the axis", .initial = "\"beam\""},
+    {"count", GROVE_INTEGER, "how long it is", .initial = "3"},
+    {"step", GROVE_NUMBER, "from cell to cell; 0: it has no coordinates", .initial = "0"},
+    {"anew", GROVE_BOOL, "in place of the input's axis of that name", .initial = "false"},
     {0},
 };
 

@@ -1,7 +1,7 @@
 /* Correct: numbers along the time and stations of the observation that it is given. */
 #include "plain.h"
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"obs", GROVE_OBJECT, "whose axes it takes", .object = "observation"},
     {0},
 };

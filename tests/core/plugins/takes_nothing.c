@@ -1,7 +1,7 @@
 /* Takes an axis that its object lacks. */
 #include "plain.h"
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"obs", GROVE_OBJECT, "whose axes it takes", .object = "observation"},
     {0},
 };

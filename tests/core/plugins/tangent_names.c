@@ -1,7 +1,7 @@
 /* Has a rule of derivatives, in which `value` is the node and not its input. */
 #include "plain.h"
 
-static const grove_input inputs[] = {
+static const grove_port inputs[] = {
     {"value", GROVE_VALUE_NUMBER, "any number", .handing = GROVE_AS_REAL},
     {0},
 };

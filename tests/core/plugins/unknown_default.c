@@ -1,9 +1,9 @@
 /* Has a default of the wrong unit, and one with an unknown name. */
 #include "plain.h"
 
-static const grove_option options[] = {
-    {"width", GROVE_LENGTH, "25s", "how wide, m"},
-    {"height", GROVE_VALUE_LENGTH, "tower.height", "how high, m"},
+static const grove_port options[] = {
+    {"width", GROVE_LENGTH, "how wide, m", .initial = "25s"},
+    {"height", GROVE_VALUE_LENGTH, "how high, m", .initial = "tower.height"},
     {0},
 };
 

@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const grove_option options[] = {
-    {"at", GROVE_CHOICE, "write", "where it fails", "start begin write prepare commit"},
-    {"mute", GROVE_BOOL, "false", "without a message"},
+static const grove_port options[] = {
+    {"at", GROVE_CHOICE, "where it fails", .initial = "write",
+     .choices = "start begin write prepare commit"},
+    {"mute", GROVE_BOOL, "without a message", .initial = "false"},
     {0},
 };
 
