@@ -56,79 +56,22 @@ static int list(grove_library *library, bool markdown, grove_error *error)
 
 /* ---- checks ---- */
 
-/* Whether the table of value tests, lines "CLASS PROGRAM", has one for this class. */
-static bool has_value_test(const char *table, const char *name)
-{
-    size_t length = strlen(name);
-
-    for (const char *at = table; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
-        if (!strncmp(at, name, length) && at[length] == ' ' &&
-            at[length + 1 + strspn(at + length + 1, " ")] > ' ')
-            return true;
-    return false;
-}
-
-/* Reads the table. The caller frees; NULL after a message. */
-static char *read_table(const char *path)
-{
-    FILE *file = fopen(path, "r");
-    char *text = NULL;
-    size_t length = 0, got = 1;
-
-    while (file && got && length < (1 << 24)) {
-        text = realloc(text, length + 65537);
-        got = fread(text + length, 1, 65536, file);
-        length += got;
-        text[length] = 0;
-    }
-    if (!file || ferror(file)) {
-        grove_complain(GROVE_FAILED, "%s: cannot read: %s", path, strerror(errno));
-        free(text);
-        text = NULL;
-    }
-    if (file)
-        fclose(file);
-    return text;
-}
-
-static bool is_class(const char *const *names, size_t count, const char *word)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(names[i], word))
-            return true;
-    return false;
-}
-
-/* Checks all classes, or those named; an argument that is no class is the table's path. */
+/* Checks all classes, or the named ones. */
 static int check(grove_library *library, const grove_command_line *line, grove_error *error)
 {
-    size_t count;
+    size_t count, faults = 0;
     const char *const *names = grove_library_classes(library, &count);
-    const char *path = NULL;
-    char *table = NULL;
-    int faults = 0, checked = 0;
 
-    if (line->word_count && !is_class(names, count, line->words[line->word_count - 1]))
-        path = line->words[line->word_count - 1];
-    int words = line->word_count - (path != NULL);
-    if (path && !(table = read_table(path)))
-        return GROVE_FAILED;
-    for (size_t i = 0; i < count; i++) {
-        if (words && !is_class(line->words, (size_t)words, names[i]))
-            continue;
-        checked++;
-        bool bad = grove_library_check(library, names[i], error) != 0;
-        if (table && !has_value_test(table, names[i])) {
-            grove_complain(0, "class %s: has no value test in %s", names[i], path);
-            bad = true;
-        }
-        faults += bad;
+    if (line->word_count) {
+        names = line->words;
+        count = (size_t)line->word_count;
     }
-    free(table);
+    for (size_t i = 0; i < count; i++)
+        faults += grove_library_check(library, names[i], error) != 0;
     if (grove_error_count(error))
         grove_complain_errors(0, error);
-    printf("%d class%s checked, %d at fault\n", checked, checked == 1 ? "" : "es", faults);
-    return faults || !checked ? GROVE_FAILED : GROVE_DONE;
+    printf("%zu class%s checked, %zu at fault\n", count, count == 1 ? "" : "es", faults);
+    return faults || !count ? GROVE_FAILED : GROVE_DONE;
 }
 
 static int page(grove_library *library, const grove_command_line *line, grove_error *error)
@@ -166,6 +109,6 @@ static int nodes(grove_command_line *line)
     return code;
 }
 
-const grove_command grove_command_nodes = {"nodes", "[CLASS ...] | --check [CLASS ...] [TABLE]",
+const grove_command grove_command_nodes = {"nodes", "[CLASS ...] | --check [CLASS ...]",
                                            "lists the node classes, or prints the page of one",
                                            "plugins check markdown", nodes};

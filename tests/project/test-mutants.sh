@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every class and every member of a leaf has a value test (tests/value-tests.txt), and that test fails when the class gives only
-# zeros, or the leaf zeros for that member. (tests/core/test-conformance checks that all members are listed.)
+# Every class has a value test, tests/SUBJECT/test-CLASS with - in place of _ or the program of tests/value-tests.txt, and every
+# member of a leaf has one there. The test fails when the class gives only zeros, or the leaf zeros for that member. (tests/core/test-conformance checks that all members are listed.)
 list=$GROVE_SOURCE/tests/value-tests.txt
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -12,7 +12,10 @@ index=$GROVE_BUILD/nodes/.libs/classes.index
 for class in $(sed -n "s,^\([a-z][a-z_0-9]*\) .*,\1,p" "$index"); do
     program=$(awk -v class="$class" '$1 == class { print $2; exit }' "$list")
     if [ -z "$program" ]; then
-        echo "FAIL: class $class has no value test in tests/value-tests.txt"
+        program=$(cd "$GROVE_BUILD/tests" && ls */"test-$(echo "$class" | tr _ -)" 2>/dev/null)
+    fi
+    if [ -z "$program" ]; then
+        echo "FAIL: class $class has no value test: no tests/*/test-$class, no line in tests/value-tests.txt"
         status=1
     elif [ ! -x "$GROVE_BUILD/tests/$program" ]; then
         echo "FAIL: the value test of $class, tests/$program, is not there"
