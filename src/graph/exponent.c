@@ -377,38 +377,6 @@ bool grove_chain_open_exponential(grove_chain *product, const grove_factor *fact
     return true;
 }
 
-bool grove_chain_split_exponential(grove_chain *product, const grove_factor *factor,
-                                   grove_chain_test *known, void *context)
-{
-    exponent e = {.of = factor, .all = true};
-    const grove_chain whole = open_exponent(factor, 1, product->depth);
-    grove_chain opened = *product;
-    bool of[2] = {false, false}, is_known[GROVE_MAX_TERMS];
-
-    add_terms(&e, &whole);
-    take_conjugates(&e);
-    of[1] = e.constant[1] != 0;
-    for (int i = 0; i < e.count; i++) {
-        is_known[i] = true;
-        for (int k = 0; k < e.at[i].count; k++)
-            is_known[i] = is_known[i] && known(context, e.at[i].at[k].node);
-        e.failed = e.failed || (is_known[i] && !is_imaginary(&e.at[i]));
-        of[is_known[i]] = true;
-    }
-    if (e.failed || e.constant[0] != 0 || !of[0] || !of[1])
-        return false;
-    for (int pass = 0; pass < 2; pass++) {
-        exponent some = e;
-        for (int i = 0; i < e.count; i++)
-            some.part[i] = is_known[i] == pass ? e.part[i] : PARTS;
-        some.constant[1] = pass ? e.constant[1] : 0;
-        if (!add_parts(&some, &opened))
-            return false;
-    }
-    *product = opened;
-    return true;
-}
-
 bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove_chain_test *whole,
                              void *context)
 {

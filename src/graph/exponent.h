@@ -15,11 +15,6 @@ enum { GROVE_MAX_POWER = 2 };
  * varies with baseline and along `axis`, or the power is too high. */
 bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor, double power,
                                   const grove_axis *axis);
-/* Opens the factor, an exponential, as two: of the terms that depend on no parm (`known`), which
- * must be a phase, and of the others. False, with nothing added, if all terms are of one kind, or
- * the known part is no phase. */
-bool grove_chain_split_exponential(grove_chain *product, const grove_factor *factor,
-                                   grove_chain_test *known, void *context);
 /* Opens the exponentials of a product together, where their terms together make a phase; not values
  * for which `whole` is true. False, with nothing changed, if they make none. */
 bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove_chain_test *whole,

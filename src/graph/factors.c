@@ -2,9 +2,8 @@
 
 #include "base/memory.h"
 #include "graph/call.h"
-#include "graph/chain.h"
+#include "graph/exponent.h"
 #include "graph/factor_groups.h"
-#include "graph/factor_spellings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,14 +110,30 @@ static void open(factoring *f, grove_chain *product, const grove_factor *of, gro
         give_up(f, "%s has too many factors", edge.node);
 }
 
-/* The product with its constant, or that alone. */
+/* The product with its constant, or that alone, in double precision. */
 static grove_operand make(factoring *f, const grove_chain *product)
 {
+    const grove_class *class_ = grove_tree_operator(f->tree, GROVE_ROLE_PRODUCT);
+    const grove_place *place =
+        product->count ? &product->at[0].node->place : &f->tree->actions[0]->place;
+    grove_literal literal = {.kind = GROVE_LITERAL_NUMBER,
+                             .number = product->constant[0],
+                             .imaginary = product->constant[1]};
+    grove_operand constant = {.kind = GROVE_OPERAND_NODE}, made = {0};
     bool failed = false;
-    grove_operand made = grove_factor_make(product, f->tree->actions[0], &failed);
 
+    if (product->count)
+        made = grove_chain_make(product, class_, true, place, &failed);
     if (failed)
         give_up(f, "a part of %s cannot be made", product->at[0].node);
+    if (failed || (product->count && literal.number == 1 && literal.imaginary == 0))
+        return made;
+    constant.node = grove_tree_constant(f->tree, &literal, GROVE_PRECISION_DOUBLE, place);
+    if (!product->count)
+        return constant;
+    char side = made.role;
+    made = call(f, GROVE_ROLE_PRODUCT, constant, made);
+    made.role = side;
     return made;
 }
 
@@ -235,10 +250,26 @@ static void order_diagonals(factoring *f, grove_chain *term)
         }
 }
 
+/* The term with exponentials of station q as hermitians of p's, where they depend on parms. */
+static grove_chain open_exponentials(factoring *f, const grove_chain *term)
+{
+    grove_chain opened = {.constant = {term->constant[0], term->constant[1]},
+                          .too_many = term->too_many};
+
+    for (int i = 0; i < term->count; i++) {
+        const grove_factor *at = &term->at[i];
+        if (!at->side || !at->scalar || !is_fitted(f, at->node) ||
+            !grove_node_has_role(at->node, GROVE_ROLE_EXPONENTIAL) ||
+            !grove_chain_open_exponential(&opened, at, 1, f->baseline))
+            grove_chain_add(&opened, at);
+    }
+    return opened;
+}
+
 /* The products of a term. A factor whose station is left or right keeps that to itself. */
 static void add_product(factoring *f, const grove_chain *given)
 {
-    grove_chain opened = grove_factor_respell(given, f->baseline, stays_whole, f);
+    grove_chain opened = open_exponentials(f, given);
     const grove_chain *term = &opened;
     grove_chain parts[3] = {{.constant = {1, 0}}, {.constant = {1, 0}}, {.constant = {1, 0}}};
     grove_chain *left = &parts[0], *middle = &parts[1], *right = &parts[2];
