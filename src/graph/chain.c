@@ -207,12 +207,8 @@ static bool open_other(grove_chain *product, const grove_node *node, around o,
         return open_once(product, &factor, axis, grove_chain_open_cosine);
     if (grove_element_vector(node))
         return open_element(product, node, o, axis);
-    if (node->form.shape != GROVE_SCALAR)
-        return false;
-    if (grove_node_has_role(node, GROVE_ROLE_POWER))
-        return open_once(product, &factor, axis, grove_chain_open_power);
-    return grove_node_has_role(node, GROVE_ROLE_EXPONENTIAL) &&
-           grove_chain_open_exponential(product, &factor, 1, axis);
+    return node->form.shape == GROVE_SCALAR && grove_node_has_role(node, GROVE_ROLE_EXPONENTIAL) &&
+           grove_chain_open_exponential(product, &factor, axis);
 }
 
 static void open(grove_chain *product, grove_edge edge, around o, const grove_axis *axis)

@@ -205,7 +205,7 @@ static bool add_number(grove_chain *product, const grove_factor *first, bool con
     if (!whole.node)
         return false;
     whole.side = grove_node_varies(whole.node, GROVE_AXIS_STATION) ? first->side : 0;
-    if (!grove_chain_open_exponential(product, &whole, 1, axis))
+    if (!grove_chain_open_exponential(product, &whole, axis))
         grove_chain_add(product, &whole);
     return true;
 }

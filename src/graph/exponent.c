@@ -333,34 +333,22 @@ static bool add_parts(exponent *e, grove_chain *product)
     return true;
 }
 
-/* Whether it is i times a real number. */
-static bool is_imaginary(const grove_chain *product)
+static grove_chain open_exponent(const grove_factor *factor, int depth)
 {
-    for (int i = 0; i < product->count; i++)
-        if (product->at[i].node->form.complex_)
-            return false;
-    return product->constant[0] == 0 && !product->too_many;
-}
-
-/* The exponent of the exponential to a power. */
-static grove_chain open_exponent(const grove_factor *factor, double power, int depth)
-{
-    grove_chain whole = {.constant = {factor->inverse ? -power : power, 0}, .depth = depth};
+    grove_chain whole = {.constant = {factor->inverse ? -1 : 1, 0}, .depth = depth};
     const grove_factor outside = {.side = factor->side, .adjoint = factor->adjoint};
 
     grove_chain_open_inside(&whole, &outside, factor->node->inputs[0], NULL);
     return whole;
 }
 
-bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor, double power,
+bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor,
                                   const grove_axis *axis)
 {
     exponent e = {.of = factor, .axis = axis}, phases = e;
-    const grove_chain whole = open_exponent(factor, power, product->depth);
+    const grove_chain whole = open_exponent(factor, product->depth);
     grove_chain opened = *product;
 
-    if (power > GROVE_MAX_POWER && !is_imaginary(&whole))
-        return false;
     phases.all = true;
     if (axis)
         add_terms(&phases, &whole);
@@ -392,7 +380,7 @@ bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove
             grove_chain_add(&rest, f);
             continue;
         }
-        const grove_chain all = open_exponent(f, 1, product->depth);
+        const grove_chain all = open_exponent(f, product->depth);
         e.of = f;
         add_terms(&e, &all);
         count++;

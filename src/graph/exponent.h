@@ -5,15 +5,11 @@
 
 #include "graph/chain.h"
 
-/* Factors of a higher power than this may be too large where their product is not; phases may have
- * any power. */
-enum { GROVE_MAX_POWER = 2 };
-
-/* Opens the factor, a scalar of the role GROVE_ROLE_EXPONENTIAL, to a positive power: the terms of
- * its exponent that are of station p, of station q, of none, and of the baseline make an
- * exponential each; q's is written as a hermitian of p's. False, with nothing added, if a term
- * varies with baseline and along `axis`, or the power is too high. */
-bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor, double power,
+/* Opens the factor, a scalar of the role GROVE_ROLE_EXPONENTIAL: the terms of its exponent that are
+ * of station p, of station q, of none, and of the baseline make an exponential each; q's is written
+ * as a hermitian of p's. False, with nothing added, if a term varies with baseline and along
+ * `axis`. */
+bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor,
                                   const grove_axis *axis);
 /* Opens the exponentials of a product together, where their terms together make a phase; not values
  * for which `whole` is true. False, with nothing changed, if they make none. */
@@ -24,12 +20,6 @@ bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove
  * signs, and with any factors c. False, with nothing added, if it is another. */
 bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
                              const grove_axis *axis);
-/* Opens the factor, a scalar of the role GROVE_ROLE_POWER: a product to 2, -1 or -2 as its factors
- * to that power, and exponentials to any whole power up to 64. False, with nothing added, if it is
- * another. */
-bool grove_chain_open_power(grove_chain *product, const grove_factor *factor,
-                            const grove_axis *axis);
-
 enum { GROVE_MAX_TERMS = 16 };
 /* The terms of a sum inside of the factor, multiplied out; one of them may be a number alone. How
  * many; -1: more than GROVE_MAX_TERMS. */

@@ -260,7 +260,7 @@ static grove_chain open_exponentials(factoring *f, const grove_chain *term)
         const grove_factor *at = &term->at[i];
         if (!at->side || !at->scalar || !is_fitted(f, at->node) ||
             !grove_node_has_role(at->node, GROVE_ROLE_EXPONENTIAL) ||
-            !grove_chain_open_exponential(&opened, at, 1, f->baseline))
+            !grove_chain_open_exponential(&opened, at, f->baseline))
             grove_chain_add(&opened, at);
     }
     return opened;

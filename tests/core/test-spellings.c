@@ -285,10 +285,8 @@ static const char *const differences[] = {
     "1 / (3 * (real(conj(x[s,p]) * x[s,q]) + 1i * imag(conj(x[s,p]) * x[s,q])) / 3)",
     "(real(x[s,p]) + 1i * imag(x[s,p])) * complex(real(x[s,q]), -imag(x[s,q]))",
     "conj(conj(x[s,p])) * conj(conj(conj(x[s,q])))",
-    "exp(0.25i * (a[s,p] - a[s,q]) / n)^4",
     "scalar(exp(1i * (a[s,p] - a[s,q]) / n))",
-    "diagonal(exp(1i * (a[s,p] - a[s,q]) / n), exp(1i * (a[s,p] - a[s,q]) / n))",
-    "(exp(complex(0, -a[s,p] / 8) / n) * exp(0.125i * a[s,q] / n))^-8"};
+    "diagonal(exp(1i * (a[s,p] - a[s,q]) / n), exp(1i * (a[s,p] - a[s,q]) / n))"};
 enum { DIFFERENCES = sizeof(differences) / sizeof(differences[0]) };
 
 /* The factors inside the sum; the first and last `out` matrices of stations stand around it. */
@@ -308,9 +306,6 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
                                      {"f", 'n', true, true},    {"h", 'n', true, true},
                                      {"w", 'n', false, true},   {"d[p,q]", 'b', false, true},
                                      {"(-3)", 'n', false, true}};
-    static const char *const powers[] = {"(y[s,p] * conj(y[s,q]))^2", "(-(y[s,q]^H * y[s,p]))^2",
-                                         "1 / (y[s,p] * y[s,q]^H)^-2",
-                                         "conj((2 * conj(y[s,p]) * y[s,q] / 2)^2)"};
 
     to->count = 0;
     for (int i = out; i < 5; i++)
@@ -325,12 +320,8 @@ static void set_factors(spelling *to, const char *point, bool phases, int out)
         swap(to, to->count - 4 + out);
     for (size_t i = 0; i < sizeof(scalars) / sizeof(scalars[0]); i++)
         insert(to, draw(to->count + 1), scalars[i]);
-    if (!draw(2)) {
-        insert(to, draw(to->count + 1), (factor){"z", 'p', true, true});
-        insert(to, draw(to->count + 1), (factor){"z", 'q', true, true});
-    } else {
-        insert(to, draw(to->count + 1), (factor){powers[draw(4)], 'b', true, true});
-    }
+    insert(to, draw(to->count + 1), (factor){"z", 'p', true, true});
+    insert(to, draw(to->count + 1), (factor){"z", 'q', true, true});
     if (!draw(2)) {
         insert(to, draw(to->count + 1), (factor){"x", 'p', true, true});
         insert(to, draw(to->count + 1), (factor){"x", 'q', true, true});

@@ -149,6 +149,7 @@ static int average_more(matrix v)
 static const struct {
     const char *text;
     truth_fn *truth;
+    bool inside; /* it is computed as it is written, in chunks */
 } functions[] = {
     {"sum[s](point(S, obs, shape=H) + 0)", same},
     {"sum[s](conj(point(S, obs, shape=H)))", conjugate},
@@ -168,7 +169,8 @@ static const struct {
     {"sum[s](3 * B / complex(3 * cos(" ANGLE "), 3 * sin(" ANGLE ")))", same},
     {"sum[s](conj(B / complex(cos(" ANGLE "), sin(" ANGLE ")))^T)", mirror},
     {"sum[s](1i * B * complex(sin(" ANGLE "), cos(" ANGLE ")) / -1)", same},
-    {"sum[s](exp(complex(0, -" ANGLE " / 3))^3 * B)", same},
+    {"sum[s](exp(complex(0, -" ANGLE " / 3))^3 * B)", same, true},
+    {"sum[s]((k[s,p] / k[s,q])^2 * B * conj(k[s,p]) * k[s,q])", same, true},
     {"sum[s](conj(exp(complex(0, " ANGLE "))) * B)", same},
     {"sum[s](B * exp(-2i * pi * obs.freq / (299792458 m/s) * " DIFFERENCE("U[p] - U[q]") "))",
      same},
@@ -225,7 +227,7 @@ START_TEST(linear_functions_leave_the_sum)
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         char *text = grove_format("%sV[p,q] = %s\n", definitions, functions[i].text);
         testing_tree(&t, text);
-        ck_assert_msg(find_predict(testing_node(&t, "V")) != NULL, "not fused: %s",
+        ck_assert_msg(!find_predict(testing_node(&t, "V")) == functions[i].inside, "%s",
                       functions[i].text);
         testing_value x = testing_evaluate(&t, "V"), y = testing_evaluate(&t, "V");
         function_truth(functions[i].truth, &y);
@@ -246,9 +248,7 @@ START_TEST(other_functions_stay_inside)
         "sum[s](conj(point(S, obs)) * f[s])",
         "sum[s](conj(point(S, obs) * point(S, obs)))",
         "sum[s](exp(trace(point(S, obs)) / 100Jy))",
-        /* exp(30 a[s,p]) may be too large for single precision */
         "sum[s](exp(a[s,p] - a[s,q])^30 * point(S, obs))",
-        "sum[s](exp((1 + 1i) * (a[s,p] - a[s,q]))^30 * point(S, obs))",
     };
 
     for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
@@ -274,7 +274,7 @@ static const struct {
       "sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q])))",
       "sum[s](B / exp(2i * pi * (t[s,p] - t[s,q]) * obs.freq))", "sum[s](k[s,p] * B / k[s,q])",
       "sum[s](B * complex(cos(" ANGLE "), -sin(" ANGLE ")))",
-      "sum[s](B * exp(complex(0, -" ANGLE ")))", "sum[s](B * exp(1i * " ANGLE " / 4)^-4)",
+      "sum[s](B * exp(complex(0, -" ANGLE ")))",
       "sum[s](B * exp(-2i * pi / (299792458 m/s / obs.freq) * " DIFFERENCE("U[p] - U[q]") "))",
       "sum[s](B * exp(-2i * pi * " DIFFERENCE(
           "((U[p] - U[q]) * (obs.freq / (299792458 m/s)))") "))"}},
@@ -387,7 +387,6 @@ START_TEST(values_in_values)
     static const char *const formats[] = {
         "%sE%d[s,p] = 0.5 * E%d[s,p] + E%d[s,p] * x[s,p]\n",
         "%sE%d[s,p] = cos(a[s,p]) * E%d[s,p] + 2i * sin(a[s,p]) * E%d[s,p]\n",
-        "%sE%d[s,p] = (E%d[s,p] * (2 - E%d[s,p]))^3\n",
         "%sE%d[s,p] = cos(a[s,p]) * E%d[s,p] + 1i * sin(a[s,p]) * E%d[s,p]\n",
         "%sE%d[s,p] = cos(a[s,p]) * E%d[s,p] + 1i * sin(-a[s,p]) * E%d[s,p]\n",
         "%sE%d[s,p] = real(E%d[s,p]) + 1i * imag(-E%d[s,p])\n",
@@ -421,7 +420,7 @@ int main(void)
     tcase_add_test(test, written_phases_are_phases);
     tcase_add_test(test, fused_sums_have_the_precision_of_the_sum);
     tcase_add_test(test, classes_of_arrays_stay_inside);
-    tcase_add_loop_test(test, values_in_values, 0, 8);
+    tcase_add_loop_test(test, values_in_values, 0, 7);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

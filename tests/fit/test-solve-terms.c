@@ -71,7 +71,8 @@ static const struct {
     {S T, "s[p] * conj(s[q]) * M[p,q] / 1", "T[p] * M[p,q] * T[q]^H", NULL, true, true},
     {"x[p] = parm(\"x\", time=8min, init=0)\n" PHASES, "exp(1i * (x[p] - x[q])) * M[p,q]",
      "Y[p] * M[p,q] * Y[q]^H", NULL, true, true},
-    {COMPLEX("a") T, "(a[p] * conj(a[q]))^2 * M[p,q]", "T[p] * M[p,q] * T[q]^H", NULL, false, true},
+    {COMPLEX("a") T, "(a[p] * conj(a[q]))^2 * M[p,q]", "T[p] * M[p,q] * T[q]^H",
+     "data are not compressed: power is not a product of Jones terms", false, true},
     /* several terms */
     {G H T U, "G[p] * M[p,q] * G[q]^H + H[p] * N[p,q] * H[q]^H",
      "T[p] * M[p,q] * T[q]^H + U[p] * N[p,q] * U[q]^H", NULL, true},
