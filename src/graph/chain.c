@@ -34,14 +34,6 @@ void grove_chain_add(grove_chain *product, const grove_factor *factor)
         product->at[product->count++] = *factor;
 }
 
-void grove_chain_append(grove_chain *product, const grove_chain *more)
-{
-    grove_chain_scale(product, more->constant[0], more->constant[1]);
-    for (int i = 0; i < more->count; i++)
-        grove_chain_add(product, &more->at[i]);
-    product->too_many = product->too_many || more->too_many;
-}
-
 /* Whether it is its own transpose. */
 static bool is_flat(const grove_node *node)
 {
@@ -176,19 +168,6 @@ static bool open_element(grove_chain *product, const grove_node *node, around o,
     return true;
 }
 
-typedef bool open_fn(grove_chain *, const grove_factor *, const grove_axis *);
-
-/* A value that cannot be opened is tried once: it may occur many times in values that occur many
- * times. */
-static bool open_once(grove_chain *product, const grove_factor *factor, const grove_axis *axis,
-                      open_fn *opens)
-{
-    if (factor->node->no_product)
-        return false;
-    factor->node->no_product = !opens(product, factor, axis);
-    return !factor->node->no_product;
-}
-
 /* Products in other spellings. */
 static bool open_other(grove_chain *product, const grove_node *node, around o,
                        const grove_axis *axis)
@@ -197,14 +176,15 @@ static bool open_other(grove_chain *product, const grove_node *node, around o,
     const grove_factor factor = {.node = (grove_node *)node,
                                  .side = sided ? o.side : 0,
                                  .adjoint = o.adjoint,
-                                 .inverse = o.inverse};
+                                 .inverse = o.inverse,
+                                 .scalar = true};
 
     if (!sided && !grove_node_varies(node, GROVE_AXIS_BASELINE))
         return false;
     if (grove_node_has_role(node, GROVE_ROLE_COMPLEX) && open_complex(product, node, o, axis))
         return true;
     if (grove_node_is_sum(node))
-        return open_once(product, &factor, axis, grove_chain_open_cosine);
+        return grove_chain_open_cosine(product, &factor, axis);
     if (grove_element_vector(node))
         return open_element(product, node, o, axis);
     return node->form.shape == GROVE_SCALAR && grove_node_has_role(node, GROVE_ROLE_EXPONENTIAL) &&

@@ -21,7 +21,6 @@ typedef struct {
     int count;
     double constant[2]; /* the product of the plain numbers */
     bool too_many;
-    int depth; /* number of sums around it; each is opened in two terms */
 } grove_chain;
 
 /* Adds the factors of a value in their order. (A B)^H is B^H A^H, and so is the conjugate of
@@ -41,8 +40,6 @@ void grove_chain_open_but(grove_chain *product, const grove_factor *of, grove_ed
                           const grove_axis *axis, grove_chain_test *whole, void *context);
 void grove_chain_scale(grove_chain *product, double re, double im);
 void grove_chain_add(grove_chain *product, const grove_factor *factor);
-/* Adds all factors of the other, and its constant. */
-void grove_chain_append(grove_chain *product, const grove_chain *more);
 /* `adjoint` of the factor's adjoint: false also where that is the value itself. */
 bool grove_factor_adjoint(const grove_factor *factor);
 

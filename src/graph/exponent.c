@@ -7,14 +7,16 @@
 #include <math.h>
 #include <string.h>
 
+enum { MAX_TERMS = 16 };
+
 /* The stations of a term. */
 typedef enum { OF_NONE, OF_P, OF_Q, OF_BOTH, PARTS } part;
 
 typedef struct {
     const grove_factor *of;
     const grove_axis *axis;
-    grove_chain at[GROVE_MAX_TERMS];
-    part part[GROVE_MAX_TERMS];
+    grove_chain at[MAX_TERMS];
+    part part[MAX_TERMS];
     int count;
     double constant[2]; /* the sum of the plain numbers */
     bool all;           /* sums of values of one station are multiplied out, too */
@@ -80,7 +82,7 @@ static void add_term(exponent *e, const grove_chain *term)
 {
     part of = part_of(term);
 
-    e->failed = e->failed || term->too_many || e->count == GROVE_MAX_TERMS ||
+    e->failed = e->failed || term->too_many || e->count == MAX_TERMS ||
                 (of == OF_BOTH && !e->all && varies_along(term, e->axis));
     if (e->failed)
         return;
@@ -104,8 +106,7 @@ static void add_terms(exponent *e, const grove_chain *term)
         return;
     }
     for (int k = 0; k < 2 && !e->failed; k++) {
-        grove_chain one = {.constant = {term->constant[0], term->constant[1]},
-                           .depth = term->depth};
+        grove_chain one = {.constant = {term->constant[0], term->constant[1]}};
         for (int j = 0; j < term->count; j++)
             if (j == i)
                 open_term(e, &one, &term->at[i], k);
@@ -114,23 +115,6 @@ static void add_terms(exponent *e, const grove_chain *term)
         if (!e->failed)
             add_terms(e, &one);
     }
-}
-
-int grove_chain_open_sum(grove_chain *terms, const grove_factor *of, grove_edge edge, int depth)
-{
-    exponent e = {.of = of, .all = true};
-    const grove_factor outside = {.side = of->side};
-    grove_chain whole = {.constant = {1, 0}, .depth = depth};
-
-    grove_chain_open_inside(&whole, &outside, edge, NULL);
-    add_terms(&e, &whole);
-    bool number = e.constant[0] != 0 || e.constant[1] != 0;
-    if (e.failed || e.count + number > GROVE_MAX_TERMS)
-        return -1;
-    memcpy(terms, e.at, (size_t)e.count * sizeof(*terms));
-    if (number)
-        terms[e.count] = (grove_chain){.constant = {e.constant[0], e.constant[1]}};
-    return e.count + number;
 }
 
 /* ---- exponentials of the terms ---- */
@@ -192,7 +176,7 @@ static char side_of(part of)
 }
 
 /* The terms of the part, sorted regardless of their order in the text. */
-static int take_sorted(const exponent *e, part of, const grove_chain *terms[GROVE_MAX_TERMS])
+static int take_sorted(const exponent *e, part of, const grove_chain *terms[MAX_TERMS])
 {
     int count = 0;
 
@@ -212,7 +196,7 @@ static void add_part(exponent *e, part of, grove_chain *product)
 {
     grove_tree *tree = e->of->node->tree;
     const grove_class *sum = grove_tree_operator(tree, GROVE_ROLE_SUM);
-    const grove_chain *terms[GROVE_MAX_TERMS];
+    const grove_chain *terms[MAX_TERMS];
     grove_operand all = {0}, none = {0};
     int count = take_sorted(e, of, terms);
 
@@ -282,7 +266,7 @@ static grove_node *scaled(exponent *e, grove_node *x, double by)
 /* Takes the terms of a phase out of a part, and adds it to the product. */
 static bool take_phase(exponent *e, part of, grove_chain *product)
 {
-    const grove_chain *terms[GROVE_MAX_TERMS];
+    const grove_chain *terms[MAX_TERMS];
     int found[3], count = take_sorted(e, of, terms);
     grove_node *kernel = count < 3 || of == OF_NONE ? NULL : make_kernel(e, of, NULL);
 
@@ -333,9 +317,9 @@ static bool add_parts(exponent *e, grove_chain *product)
     return true;
 }
 
-static grove_chain open_exponent(const grove_factor *factor, int depth)
+static grove_chain open_exponent(const grove_factor *factor)
 {
-    grove_chain whole = {.constant = {factor->inverse ? -1 : 1, 0}, .depth = depth};
+    grove_chain whole = {.constant = {factor->inverse ? -1 : 1, 0}};
     const grove_factor outside = {.side = factor->side, .adjoint = factor->adjoint};
 
     grove_chain_open_inside(&whole, &outside, factor->node->inputs[0], NULL);
@@ -346,7 +330,7 @@ bool grove_chain_open_exponential(grove_chain *product, const grove_factor *fact
                                   const grove_axis *axis)
 {
     exponent e = {.of = factor, .axis = axis}, phases = e;
-    const grove_chain whole = open_exponent(factor, product->depth);
+    const grove_chain whole = open_exponent(factor);
     grove_chain opened = *product;
 
     phases.all = true;
@@ -369,8 +353,7 @@ bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove
                              void *context)
 {
     exponent e = {.axis = axis, .all = true};
-    grove_chain rest = {.constant = {product->constant[0], product->constant[1]},
-                        .depth = product->depth};
+    grove_chain rest = {.constant = {product->constant[0], product->constant[1]}};
     int count = 0;
 
     for (int i = 0; i < product->count; i++) {
@@ -380,7 +363,7 @@ bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove
             grove_chain_add(&rest, f);
             continue;
         }
-        const grove_chain all = open_exponent(f, product->depth);
+        const grove_chain all = open_exponent(f);
         e.of = f;
         add_terms(&e, &all);
         count++;
@@ -389,4 +372,65 @@ bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove
         return false;
     *product = rest;
     return true;
+}
+
+/* ---- cos x + i sin x ---- */
+
+/* The value in a term that is a number times a value; *side becomes its station. */
+static const grove_node *take_number(grove_edge edge, char *side, double complex *number)
+{
+    grove_node *node = grove_node_behind_casts(edge.node);
+
+    *side = edge.side ? edge.side : *side;
+    if (grove_node_has_role(node, GROVE_ROLE_NEGATIVE)) {
+        *number = -*number;
+        return take_number(node->inputs[0], side, number);
+    }
+    for (int k = 0; k < 2 && grove_node_has_role(node, GROVE_ROLE_PRODUCT); k++) {
+        const grove_node *by = grove_node_behind_casts(node->inputs[k].node);
+        if (!grove_node_is_plain_number(by))
+            continue;
+        *number *= by->constant->number + I * by->constant->imaginary;
+        return take_number(node->inputs[!k], side, number);
+    }
+    return node;
+}
+
+bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
+                             const grove_axis *axis)
+{
+    const grove_node *sum = factor->node, *of[2];
+    double complex by[2] = {1, 1};
+    char side[2] = {factor->side, factor->side};
+    exponent e = {.of = factor};
+
+    for (int k = 0; k < 2; k++)
+        of[k] = take_number(sum->inputs[k], &side[k], &by[k]);
+    if (grove_node_has_role(sum, GROVE_ROLE_COMPLEX))
+        by[1] *= I;
+    if (grove_node_has_role(sum, GROVE_ROLE_DIFFERENCE))
+        by[1] = -by[1];
+    const int sine = grove_node_has_role(of[0], GROVE_ROLE_SINE);
+    const grove_edge *x = of[!sine]->inputs, *y = of[sine]->inputs;
+    if (!grove_node_has_role(of[sine], GROVE_ROLE_COSINE) ||
+        !grove_node_has_role(of[!sine], GROVE_ROLE_SINE) || x->node != y->node ||
+        x->side != y->side || side[0] != side[1] || of[0]->form.complex_ ||
+        of[0]->form.shape != GROVE_SCALAR || by[sine] != 1 || (by[!sine] != I && by[!sine] != -I))
+        return false;
+    grove_literal number = {.kind = GROVE_LITERAL_NUMBER,
+                            .imaginary = cimag(by[!sine]),
+                            .unit = grove_unit_divide(GROVE_UNIT_NONE, x->node->form.unit)};
+    grove_operand i = {
+        .kind = GROVE_OPERAND_NODE,
+        .node = grove_tree_constant(sum->tree, &number, GROVE_PRECISION_RUN, &sum->place)};
+    grove_operand angle = {.kind = GROVE_OPERAND_NODE, .node = x->node, .role = x->side};
+    angle = call(&e, grove_tree_operator(sum->tree, GROVE_ROLE_PRODUCT), i, angle);
+    angle =
+        call(&e, grove_tree_operator(sum->tree, GROVE_ROLE_EXPONENTIAL), angle, (grove_operand){0});
+    grove_factor whole = *factor;
+    whole.node = angle.node;
+    whole.side = e.failed || !grove_node_varies(angle.node, GROVE_AXIS_STATION) ? 0 : side[0];
+    if (!e.failed && !grove_chain_open_exponential(product, &whole, axis))
+        grove_chain_add(product, &whole);
+    return !e.failed;
 }

@@ -15,14 +15,9 @@ bool grove_chain_open_exponential(grove_chain *product, const grove_factor *fact
  * for which `whole` is true. False, with nothing changed, if they make none. */
 bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove_chain_test *whole,
                              void *context);
-/* Opens the factor, a sum, a difference, or a complex number of its parts: c cos x + i c sin x with
- * a real scalar x is c exp(i x), and c real(z) + i c imag(z) is c z, in either order, with either
- * signs, and with any factors c. False, with nothing added, if it is another. */
+/* Opens the factor, cos x + i sin x or complex(cos x, sin x) of a real scalar x, as exp(i x); and
+ * the same with -sin x. False, with nothing added, if it is another. */
 bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
                              const grove_axis *axis);
-enum { GROVE_MAX_TERMS = 16 };
-/* The terms of a sum inside of the factor, multiplied out; one of them may be a number alone. How
- * many; -1: more than GROVE_MAX_TERMS. */
-int grove_chain_open_sum(grove_chain *terms, const grove_factor *of, grove_edge edge, int depth);
 
 #endif

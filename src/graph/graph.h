@@ -132,7 +132,6 @@ struct grove_node {
     const void *table; /* in the tree's arena; NULL: none */
     size_t table_bytes;
     bool auto_named;     /* the name was generated */
-    bool no_product;     /* a sum or power that was found to be no product: graph/chain.c */
     grove_hash call_key; /* of class, options and inputs as called */
     grove_hash key; /* of class, options, state, inputs and leaf content, but not of the tile */
     void *user;
