@@ -3,7 +3,6 @@
 #include "graph/exponent.h"
 #include "graph/literal.h"
 #include "graph/neutral.h"
-#include "graph/phases.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -142,32 +141,6 @@ static bool open_complex(grove_chain *product, const grove_node *node, around o,
     return true;
 }
 
-/* An element of a vector times a scalar. */
-static bool open_element(grove_chain *product, const grove_node *node, around o,
-                         const grove_axis *axis)
-{
-    const grove_node *vector = grove_element_vector(node);
-    bool quotient = grove_node_has_role(vector, GROVE_ROLE_QUOTIENT);
-    bool negative = grove_node_has_role(vector, GROVE_ROLE_NEGATIVE);
-    around scalar = o;
-
-    if (!quotient && !negative && !grove_node_has_role(vector, GROVE_ROLE_PRODUCT))
-        return false;
-    int k = !quotient && !negative && vector->inputs[0].node->form.shape == GROVE_SCALAR;
-    grove_edge element = grove_element_of(node, vector->inputs[k]);
-    if (!element.node || (!negative && vector->inputs[!k].node->form.shape != GROVE_SCALAR))
-        return false;
-    o.side = node->inputs[0].side ? node->inputs[0].side : o.side;
-    scalar.side = o.side;
-    scalar.inverse = o.inverse != quotient;
-    if (negative)
-        grove_chain_scale(product, -1, 0);
-    else
-        open(product, vector->inputs[!k], scalar, axis);
-    open(product, element, o, axis);
-    return true;
-}
-
 /* Products in other spellings. */
 static bool open_other(grove_chain *product, const grove_node *node, around o,
                        const grove_axis *axis)
@@ -185,8 +158,6 @@ static bool open_other(grove_chain *product, const grove_node *node, around o,
         return true;
     if (grove_node_is_sum(node))
         return grove_chain_open_cosine(product, &factor, axis);
-    if (grove_element_vector(node))
-        return open_element(product, node, o, axis);
     return node->form.shape == GROVE_SCALAR && grove_node_has_role(node, GROVE_ROLE_EXPONENTIAL) &&
            grove_chain_open_exponential(product, &factor, axis);
 }

@@ -52,30 +52,11 @@ static int find_sum(const grove_chain *term, bool all)
 {
     for (int i = 0; i < term->count; i++) {
         const grove_factor *f = &term->at[i];
-        const grove_node *vector = grove_element_vector(f->node);
-        if (grove_node_is_sum(vector ? vector : f->node) && !f->inverse &&
+        if (grove_node_is_sum(f->node) && !f->inverse &&
             (all || grove_node_varies(f->node, GROVE_AXIS_BASELINE)))
             return i;
     }
     return -1;
-}
-
-/* Adds term k of a sum, or the same element of term k of a sum of vectors. */
-static void open_term(exponent *e, grove_chain *to, const grove_factor *sum, int k)
-{
-    const grove_node *vector = grove_element_vector(sum->node);
-
-    if (!vector) {
-        grove_chain_open_term(to, sum, k, NULL);
-        return;
-    }
-    grove_edge element = grove_element_of(sum->node, vector->inputs[k]);
-    e->failed = e->failed || !element.node;
-    if (e->failed)
-        return;
-    grove_chain_open_inside(to, sum, element, NULL);
-    if (k && grove_node_has_role(vector, GROVE_ROLE_DIFFERENCE))
-        grove_chain_scale(to, -1, 0);
 }
 
 static void add_term(exponent *e, const grove_chain *term)
@@ -109,7 +90,7 @@ static void add_terms(exponent *e, const grove_chain *term)
         grove_chain one = {.constant = {term->constant[0], term->constant[1]}};
         for (int j = 0; j < term->count; j++)
             if (j == i)
-                open_term(e, &one, &term->at[i], k);
+                grove_chain_open_term(&one, &term->at[i], k, NULL);
             else
                 grove_chain_add(&one, &term->at[j]);
         if (!e->failed)
@@ -346,31 +327,6 @@ bool grove_chain_open_exponential(grove_chain *product, const grove_factor *fact
     if (!add_parts(&e, &opened))
         return false;
     *product = opened;
-    return true;
-}
-
-bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove_chain_test *whole,
-                             void *context)
-{
-    exponent e = {.axis = axis, .all = true};
-    grove_chain rest = {.constant = {product->constant[0], product->constant[1]}};
-    int count = 0;
-
-    for (int i = 0; i < product->count; i++) {
-        const grove_factor *f = &product->at[i];
-        if (!f->scalar || !grove_node_has_role(f->node, GROVE_ROLE_EXPONENTIAL) ||
-            !grove_node_has_axis(f->node, axis) || whole(context, f->node)) {
-            grove_chain_add(&rest, f);
-            continue;
-        }
-        const grove_chain all = open_exponent(f);
-        e.of = f;
-        add_terms(&e, &all);
-        count++;
-    }
-    if (count < 2 || product->too_many || !take_phases(&e, &rest) || !add_parts(&e, &rest))
-        return false;
-    *product = rest;
     return true;
 }
 

@@ -11,10 +11,6 @@
  * `axis`. */
 bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor,
                                   const grove_axis *axis);
-/* Opens the exponentials of a product together, where their terms together make a phase; not values
- * for which `whole` is true. False, with nothing changed, if they make none. */
-bool grove_chain_join_phases(grove_chain *product, const grove_axis *axis, grove_chain_test *whole,
-                             void *context);
 /* Opens the factor, cos x + i sin x or complex(cos x, sin x) of a real scalar x, as exp(i x); and
  * the same with -sin x. False, with nothing added, if it is another. */
 bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,

@@ -10,28 +10,16 @@
 #define PI    3.14159265358979323846
 #define CLOSE 1e-12 /* two numbers that are the same but for rounding, relatively */
 
-const grove_node *grove_element_vector(const grove_node *node)
-{
-    if (node->kind != GROVE_NODE_CLASS || node->class_->kind != GROVE_CLASS_SELECTION ||
-        node->select_axis || node->select_element < 0)
-        return NULL;
-    const grove_node *vector = grove_node_behind_casts(node->inputs[0].node);
-    return vector->form.shape == GROVE_VECTOR ? vector : NULL;
-}
-
-grove_edge grove_element_of(const grove_node *element, grove_edge vector)
-{
-    grove_operand others[GROVE_MAX_INPUTS] = {
-        {.kind = GROVE_OPERAND_NODE, .node = grove_node_behind_casts(vector.node)}};
-
-    return (grove_edge){grove_tree_remake(element->tree, element, others).node, vector.side};
-}
-
 /* The element of a vector of three that a value is, or -1. */
 static int element_of(const grove_node *node, const grove_node **vector)
 {
-    *vector = grove_element_vector(node);
-    return *vector && (*vector)->form.vector == 3 ? node->select_element : -1;
+    if (node->kind != GROVE_NODE_CLASS || node->class_->kind != GROVE_CLASS_SELECTION ||
+        node->select_axis || node->select_element < 0)
+        return -1;
+    *vector = grove_node_behind_casts(node->inputs[0].node);
+    return (*vector)->form.shape == GROVE_VECTOR && (*vector)->form.vector == 3
+               ? node->select_element
+               : -1;
 }
 
 /* The element of uvw and of x in -2 pi i freq/c scale uvw_k x_k with a real scale, or -1. */

@@ -10,11 +10,6 @@
 grove_node *grove_phases_find(const grove_chain *const *terms, int count, const grove_node *uvw,
                               const grove_node *freq, int found[3], double *scale);
 
-/* The vector that has the value as an element, or NULL. */
-const grove_node *grove_element_vector(const grove_node *node);
-/* The same element of another vector. Its node is NULL if it cannot be made. */
-grove_edge grove_element_of(const grove_node *element, grove_edge vector);
-
 /* Calls a class of sources or phases with the objects that two axes belong to, of the sources and
  * of the stations or baselines, and with `more` arguments. NULL: it cannot be made. */
 grove_node *grove_phases_call(grove_tree *tree, const grove_class *class_,

@@ -5,7 +5,6 @@
 
 #include "base/memory.h"
 #include "graph/call.h"
-#include "graph/exponent.h"
 #include "graph/fuse.h"
 
 #include <stdlib.h>
@@ -149,16 +148,8 @@ static grove_node *rewrite_mirrored(grove_fusion *f, const grove_chain *product)
                : NULL;
 }
 
-static bool is_fitted(void *fusion, const grove_node *node)
+static grove_node *rewrite_product(grove_fusion *f, const grove_chain *product, int depth)
 {
-    return grove_fusion_is_fitted(fusion, node);
-}
-
-static grove_node *rewrite_product(grove_fusion *f, const grove_chain *given, int depth)
-{
-    grove_chain joined = *given;
-    const grove_chain *product =
-        grove_chain_join_phases(&joined, f->source, is_fitted, f) ? &joined : given;
     int i = depth < MAX_DEPTH ? find_sum(f, product) : -1;
     const char *why;
 

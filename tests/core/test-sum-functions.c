@@ -172,14 +172,15 @@ static const struct {
     {"sum[s](exp(complex(0, -" ANGLE " / 3))^3 * B)", same, true},
     {"sum[s]((k[s,p] / k[s,q])^2 * B * conj(k[s,p]) * k[s,q])", same, true},
     {"sum[s](conj(exp(complex(0, " ANGLE "))) * B)", same},
-    {"sum[s](B * exp(-2i * pi * obs.freq / (299792458 m/s) * " DIFFERENCE("U[p] - U[q]") "))",
-     same},
-    {"sum[s](B * exp(2i * pi * " DIFFERENCE("-(obs.uvw * obs.freq / (299792458 m/s))") "))", same},
+    {"sum[s](B * exp(-2i * pi * obs.freq / (299792458 m/s) * " DIFFERENCE("U[p] - U[q]") "))", same,
+     true},
+    {"sum[s](B * exp(2i * pi * " DIFFERENCE("-(obs.uvw * obs.freq / (299792458 m/s))") "))", same,
+     true},
     {"sum[s](trace(k[s,p] * B) * conj(k[s,q]))", trace},
     {"sum[s](i[s,p] * B * conj(i[s,q]) * j[s,p] / j[s,q])", same},
     {"sum[s](exp(2i * pi * " PART("x") ") * B * exp(2i * pi * " PART(
          "y") ") / exp(-2i * pi * " PART("z") "))",
-     mirror},
+     mirror, true},
     {"sum[s](conj(conj(point(S, obs, shape=H))))", same},
     {"sum[s]((point(S, obs, shape=H)^T)^T)", same},
     {"sum[s](real(point(S, obs, shape=H)) - 1i * imag(point(S, obs, shape=H)))", conjugate},
@@ -268,22 +269,16 @@ static const struct {
     const char *by_class, *written[14];
 } phases[] = {
     {"sum[s](K[s,p] * B * K[s,q]^H)",
-     {"sum[s](k[s,p] * B * k[s,q]^H)", "sum[s](i[s,p] * B * conj(i[s,q] * j[s,q]) * j[s,p])",
-      "sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q])))",
+     {"sum[s](k[s,p] * B * k[s,q]^H)", "sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q])))",
       "sum[s](B / exp(2i * pi * (t[s,p] - t[s,q]) * obs.freq))", "sum[s](k[s,p] * B / k[s,q])",
       "sum[s](B * complex(cos(" ANGLE "), -sin(" ANGLE ")))",
-      "sum[s](B * exp(complex(0, -" ANGLE ")))",
-      "sum[s](B * exp(-2i * pi / (299792458 m/s / obs.freq) * " DIFFERENCE("U[p] - U[q]") "))",
-      "sum[s](B * exp(-2i * pi * " DIFFERENCE(
-          "((U[p] - U[q]) * (obs.freq / (299792458 m/s)))") "))"}},
+      "sum[s](B * exp(complex(0, -" ANGLE ")))"}},
     {"sum[s](x[s,p] * K[s,p] * B * K[s,q]^H * x[s,q]^H)",
      {"sum[s](B * exp(-2i * pi * obs.freq * (t[s,p] - t[s,q]) + 1i * (a[s,p] - a[s,q])))",
       "sum[s](matrix(x[s,p], 0, 0, x[s,p]) * K[s,p] * B * K[s,q]^H * diagonal(x[s,q], x[s,q])^H)"}},
     {"sum[s](point(S, obs, shape=[0rad, 0rad, 0rad]))",
      {"sum[s](exp(-2i * pi * obs.freq / (299792458 m/s) * " UVW ") * B)",
-      "sum[s](B * conj(exp(2i * pi * (" UVW " / (299792458 m/s)) * obs.freq)))",
-      "sum[s](B * exp(-2i * pi * " PART("x") ") * exp(-2i * pi * (" PART("y") " + " PART("z") ")))",
-      "sum[s](B * exp(2i * pi * " DIFFERENCE("-(obs.uvw / (299792458 m/s / obs.freq))") "))"}},
+      "sum[s](B * conj(exp(2i * pi * (" UVW " / (299792458 m/s)) * obs.freq)))"}},
 };
 
 static grove_hash predict_of(const char *equation)
