@@ -238,6 +238,43 @@ void grove_chain_open_term(grove_chain *product, const grove_factor *of, int k,
         grove_chain_scale(product, 0, of->adjoint != of->inverse ? -1 : 1);
 }
 
+/* ---- diagonals ---- */
+
+/* diagonal(a, d) of matrix(a, 0, 0, d); NULL: it is another, or has flags, which spread more in
+ * products of matrices. */
+static grove_node *diagonal_of(const grove_node *node)
+{
+    grove_argument arguments[2] = {{.place = node->place}, {.place = node->place}};
+    const grove_class *class_ = NULL;
+
+    if (grove_node_has_role(node, GROVE_ROLE_MATRIX) && !grove_node_may_be_flagged(node) &&
+        grove_node_is_number(node->inputs[1].node, 0) &&
+        grove_node_is_number(node->inputs[2].node, 0))
+        class_ = grove_tree_operator(node->tree, GROVE_ROLE_DIAGONAL);
+    for (int k = 0; k < 2 && class_; k++)
+        arguments[k].operand = (grove_operand){.kind = GROVE_OPERAND_NODE,
+                                               .node = node->inputs[3 * k].node,
+                                               .role = node->inputs[3 * k].side};
+    return class_ ? grove_tree_call(node->tree, class_, NULL, &node->place, arguments, 2).node
+                  : NULL;
+}
+
+void grove_chain_find_diagonals(grove_chain *product)
+{
+    grove_node *made[GROVE_MAX_FACTORS];
+    bool matrix = false;
+
+    for (int i = 0; i < product->count; i++) {
+        made[i] = diagonal_of(product->at[i].node);
+        matrix = matrix || (!made[i] && product->at[i].node->form.shape == GROVE_MATRIX);
+    }
+    for (int i = 0; i < product->count && matrix; i++)
+        if (made[i]) {
+            product->at[i].node = made[i];
+            product->at[i].adjoint = product->at[i].adjoint && !is_own_adjoint(made[i]);
+        }
+}
+
 /* ---- the order of scalars ---- */
 
 enum { DEPTH = 8 }; /* how far inputs are compared */

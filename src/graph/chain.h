@@ -43,6 +43,9 @@ void grove_chain_add(grove_chain *product, const grove_factor *factor);
 /* `adjoint` of the factor's adjoint: false also where that is the value itself. */
 bool grove_factor_adjoint(const grove_factor *factor);
 
+/* Puts diagonal(a, d) in place of matrix(a, 0, 0, d), unless no other factor is a matrix. */
+void grove_chain_find_diagonals(grove_chain *product);
+
 /* The adjoints of the factors from the last to the first, and of the constant. */
 grove_chain grove_chain_mirror(const grove_chain *product);
 

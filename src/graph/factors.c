@@ -277,6 +277,7 @@ static void add_product(factoring *f, const grove_chain *given)
 
     if (opened.too_many)
         give_up(f, "it has too many factors%s", NULL);
+    grove_chain_find_diagonals(&opened);
     order_diagonals(f, &opened);
     memcpy(middle->constant, term->constant, sizeof(middle->constant));
     find_sides(f, term, &last_left, &first_right);

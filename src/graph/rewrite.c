@@ -148,11 +148,13 @@ static grove_node *rewrite_mirrored(grove_fusion *f, const grove_chain *product)
                : NULL;
 }
 
-static grove_node *rewrite_product(grove_fusion *f, const grove_chain *product, int depth)
+static grove_node *rewrite_product(grove_fusion *f, const grove_chain *given, int depth)
 {
+    grove_chain opened = *given, *product = &opened;
     int i = depth < MAX_DEPTH ? find_sum(f, product) : -1;
     const char *why;
 
+    grove_chain_find_diagonals(product);
     if (i >= 0)
         return rewrite_terms(f, product, i, depth);
     if (find_only_source(f, product) == -1)
@@ -179,33 +181,6 @@ static bool is_alike(const grove_node *a, const grove_node *b)
     return true;
 }
 
-/* Whether it is a diagonal of one number twice. */
-static bool is_scalar(const grove_factor *factor)
-{
-    const grove_edge *of = factor->node->inputs;
-
-    return grove_node_has_role(factor->node, GROVE_ROLE_DIAGONAL) && of[0].node == of[1].node &&
-           of[0].side == of[1].side;
-}
-
-/* Opens the product of the sum. diagonal(x, x) is x, where there are matrices, too. */
-static void open_product(const grove_fusion *f, grove_chain *product)
-{
-    grove_chain whole = {.constant = {1, 0}};
-    bool matrix = false;
-
-    grove_chain_open(&whole, f->sum->inputs[0], f->source);
-    *product = (grove_chain){.constant = {whole.constant[0], whole.constant[1]},
-                             .too_many = whole.too_many};
-    for (int i = 0; i < whole.count; i++)
-        matrix = matrix || whole.at[i].node->form.shape == GROVE_MATRIX;
-    for (int i = 0; i < whole.count; i++)
-        if (matrix && is_scalar(&whole.at[i]))
-            grove_chain_open_inside(product, &whole.at[i], whole.at[i].node->inputs[0], f->source);
-        else
-            grove_chain_add(product, &whole.at[i]);
-}
-
 static grove_node *rewrite_sum(grove_fusion *f, grove_node *sum)
 {
     grove_chain product = {.constant = {1, 0}};
@@ -213,7 +188,7 @@ static grove_node *rewrite_sum(grove_fusion *f, grove_node *sum)
     f->product_class = multiply_class(sum, 0);
     if (!f->product_class)
         f->product_class = grove_tree_operator(f->tree, GROVE_ROLE_PRODUCT);
-    open_product(f, &product);
+    grove_chain_open(&product, sum->inputs[0], f->source);
     if (sum->class_->reduce == GROVE_REDUCE_MEAN)
         grove_chain_scale(&product, 1 / (double)f->source->size, 0);
     grove_node *result = rewrite_product(f, &product, 0);

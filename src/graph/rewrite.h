@@ -10,9 +10,4 @@
  * note says why. */
 int grove_tree_rewrite(grove_tree *tree);
 
-/* Matrices that are made of their elements with zeros off the diagonal, and adjoints, inverses and
- * products of these, become diagonals where they are multiplied with another matrix. True: there
- * are such; new nodes are not sorted in. */
-bool grove_tree_find_diagonals(grove_tree *tree);
-
 #endif

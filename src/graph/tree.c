@@ -305,8 +305,6 @@ int grove_tree_finish(grove_tree *tree)
 
     if (!code)
         grove_tree_check_terms(tree);
-    if (!code && grove_tree_find_diagonals(tree))
-        sort_nodes(tree);
     if (!code)
         code = grove_tree_rewrite(tree);
     if (!code) {

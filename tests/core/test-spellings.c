@@ -277,8 +277,7 @@ static const char *const differences[] = {
     "conj(1 / complex(cos((a[s,p] - a[s,q]) / n), -sin((a[s,p] - a[s,q]) / n)))^-1",
     "complex(cos(a[s,p] / n), sin(a[s,p] / n)) * exp(complex(0, -a[s,q] / n))",
     "conj(conj(x[s,p])) * conj(conj(conj(x[s,q])))",
-    "scalar(exp(1i * (a[s,p] - a[s,q]) / n))",
-    "diagonal(exp(1i * (a[s,p] - a[s,q]) / n), exp(1i * (a[s,p] - a[s,q]) / n))"};
+    "scalar(exp(1i * (a[s,p] - a[s,q]) / n))"};
 enum { DIFFERENCES = sizeof(differences) / sizeof(differences[0]) };
 
 /* The factors inside the sum; the first and last `out` matrices of stations stand around it. */
