@@ -6,8 +6,5 @@
 
 /* Nodes are in their order, and known to be used or not. Replaced nodes become unused. */
 void grove_tree_gather_products(grove_tree *tree);
-/* Before that: G A G^H + G B G^H becomes G (A + B) G^H, but where parms are in it, which fits open
- * themselves. True: there are such; new nodes are not sorted in. */
-bool grove_tree_gather_sums(grove_tree *tree);
 
 #endif

@@ -309,8 +309,6 @@ int grove_tree_finish(grove_tree *tree)
         code = grove_tree_rewrite(tree);
     if (!code) {
         sort_nodes(tree);
-        if (grove_tree_gather_sums(tree))
-            sort_nodes(tree);
         grove_tree_gather_products(tree);
     }
     if (!code) {

@@ -118,23 +118,18 @@ static const struct {
     {"((((-1 * G[p]) * P[p]) * M) * P[q]^H) * G[q]^H * d * (4 * w) * g[p] * g[q]^H / 2", 0},
     {"-2 * (G[q] * P[q] * (G[p] * P[p] * w * d * M)^H)^H * g[p] * conj(g[q])", 0},
     {"-(J[p] * w * (2 * (d * M))) * (g[q] * G[q] * P[q])^H", 0},
-    /* sums of what stands between the same terms */
-    {"-(w * J[p] * (d * M) * J[q]^H) - w * J[p] * d * M * J[q]^H", 0},
-    {"w * J[p] * (d * M) * J[q]^H - 3 * w * (J[q] * (d * M)^H * J[p]^H)^H", 5},
+    /* sums: each term by itself */
+    {"-(w * J[p] * (d * M) * J[q]^H) - w * J[p] * d * M * J[q]^H", 7},
+    {"w * J[p] * (d * M) * J[q]^H - 3 * w * (J[q] * (d * M)^H * J[p]^H)^H", 6},
     {"-(g[p] * conj(g[q]) * G[p] * w * (P[p] * d * M * P[q]^H) * G[q]^H - w * d * J[p] * N * "
      "J[q]^H) - w * g[p] * G[p] * P[p] * ((M + N) * d) * (J[q])^H",
-     6},
+     11},
     {"-(w * J[p] * (d * M) * J[q]^H) + w * J[p] * N * G[q]^H - J[p] * (d * w * M) * J[q]^H - w * "
      "(J[p] * N) * G[q]^H",
-     6},
-    {"w * J[p] * d * M * J[q]^H - N - 3 * w * (J[p] * d * M * J[q]^H) + N", 5},
-    {"-(w * J[p] * (d * M) * J[q]^H) - J[p] * (d * M) * J[q]^H - (w - 1) * J[p] * (d * M) * J[q]^H",
      8},
-    {"d * w * (J[p] * N * J[q]^H - J[p] * M * J[q]^H) - w * d * J[p] * (N + M) * J[q]^H", 5},
-    {"1e-300 * w * J[p] * (d * M) * J[q]^H - 2 * w * J[p] * d * M * J[q]^H", 5},
     {"G[p] * Y * G[q]^H - w * J[p] * (d * M) * J[q]^H + G[p] * Z * G[q]^H - w * J[p] * d * M * "
      "J[q]^H - G[p] * (Y + Z) * G[q]^H",
-     7},
+     10},
 };
 enum { SPELLINGS = sizeof(spellings) / sizeof(spellings[0]) };
 
