@@ -347,57 +347,90 @@ int grove_chain_compare(const grove_chain *a, const grove_chain *b)
 
 /* ---- putting together ---- */
 
-static grove_operand apply(grove_role role, grove_operand a, const grove_place *place, bool *failed)
+grove_operand grove_chain_call(grove_role role, grove_operand a, grove_operand b,
+                               const grove_place *place, bool *failed)
 {
-    const grove_class *class_ = grove_tree_operator(a.node->tree, role);
-    grove_argument argument = {.operand = a, .place = *place};
+    grove_argument arguments[2] = {{.operand = a, .place = *place},
+                                   {.operand = b, .place = *place}};
+    size_t count = b.kind == GROVE_OPERAND_NOTHING ? 1 : 2;
     grove_operand made = {0};
 
+    if (*failed)
+        return made;
+    const grove_class *class_ = grove_tree_operator(a.node->tree, role);
     if (class_)
-        made = grove_tree_call(a.node->tree, class_, NULL, place, &argument, 1);
-    *failed = *failed || made.kind != GROVE_OPERAND_NODE;
+        made = grove_tree_call(a.node->tree, class_, NULL, place, arguments, count);
+    *failed = made.kind != GROVE_OPERAND_NODE;
+    made.role = 0;
+    if (!*failed && grove_node_varies(made.node, GROVE_AXIS_STATION))
+        made.role = a.role ? a.role : b.role;
     return made;
+}
+
+grove_operand grove_chain_multiply(grove_operand a, grove_operand b, const grove_place *place,
+                                   bool *failed)
+{
+    if (a.kind == GROVE_OPERAND_NOTHING)
+        return b;
+    if (b.kind == GROVE_OPERAND_NOTHING)
+        return a;
+    return grove_chain_call(GROVE_ROLE_PRODUCT, a, b, place, failed);
+}
+
+grove_operand grove_chain_number(grove_tree *tree, double re, double im, grove_unit unit,
+                                 grove_precision precision, const grove_place *place)
+{
+    /* no -0, which is another constant */
+    grove_literal number = {.kind = GROVE_LITERAL_NUMBER,
+                            .number = re == 0 ? 0 : re,
+                            .imaginary = im == 0 ? 0 : im,
+                            .unit = unit};
+
+    return (grove_operand){.kind = GROVE_OPERAND_NODE,
+                           .node = grove_tree_constant(tree, &number, precision, place)};
 }
 
 static grove_operand make_factor(const grove_factor *f, const grove_place *place, bool *failed)
 {
     grove_operand made = {.kind = GROVE_OPERAND_NODE, .node = f->node, .role = f->side};
+    const grove_operand none = {0};
 
     if (f->inverse)
-        made = apply(GROVE_ROLE_INVERSE, made, place, failed);
-    if (f->adjoint && !*failed)
-        made = apply(GROVE_ROLE_HERMITIAN, made, place, failed);
-    made.role = f->side;
+        made = grove_chain_call(GROVE_ROLE_INVERSE, made, none, place, failed);
+    if (f->adjoint)
+        made = grove_chain_call(GROVE_ROLE_HERMITIAN, made, none, place, failed);
     return made;
 }
 
-grove_operand grove_chain_make(const grove_chain *product, const grove_class *class_,
-                               bool from_left, const grove_place *place, bool *failed)
+grove_operand grove_chain_make(const grove_chain *product, bool from_left, const grove_place *place,
+                               bool *failed)
 {
     grove_operand all = {0};
 
     for (int i = 0; i < product->count && !*failed; i++) {
         const grove_factor *f = &product->at[from_left ? i : product->count - 1 - i];
         grove_operand next = make_factor(f, place, failed);
-        if (*failed)
-            break;
-        if (all.kind == GROVE_OPERAND_NOTHING) {
-            all = next;
-            continue;
-        }
-        grove_argument arguments[2] = {{.operand = from_left ? all : next, .place = *place},
-                                       {.operand = from_left ? next : all, .place = *place}};
-        char side = all.role ? all.role : next.role;
-        all = grove_tree_call(f->node->tree, class_, NULL, place, arguments, 2);
-        *failed = all.kind != GROVE_OPERAND_NODE;
-        if (!*failed)
-            all.role = grove_node_varies(all.node, GROVE_AXIS_STATION) ? side : 0;
+        all = grove_chain_multiply(from_left ? all : next, from_left ? next : all, place, failed);
     }
     return all;
 }
 
-grove_operand grove_chain_make_right(const grove_chain *product, const grove_class *class_,
-                                     bool from_left, const grove_place *place, bool *failed)
+grove_operand grove_chain_make_all(grove_tree *tree, const grove_chain *product,
+                                   grove_precision precision, const grove_place *place,
+                                   bool *failed)
+{
+    const double *c = product->constant;
+    grove_operand made = grove_chain_make(product, true, place, failed);
+
+    if (product->count && c[0] == 1 && c[1] == 0)
+        return made;
+    return grove_chain_multiply(
+        grove_chain_number(tree, c[0], c[1], GROVE_UNIT_NONE, precision, place), made, place,
+        failed);
+}
+
+grove_operand grove_chain_make_right(const grove_chain *product, bool from_left,
+                                     const grove_place *place, bool *failed)
 {
     bool adjoint = false, one_side = true;
 
@@ -406,13 +439,8 @@ grove_operand grove_chain_make_right(const grove_chain *product, const grove_cla
         one_side = one_side && !grove_node_varies(product->at[i].node, GROVE_AXIS_BASELINE);
     }
     if (!adjoint || !one_side)
-        return grove_chain_make(product, class_, !from_left, place, failed);
+        return grove_chain_make(product, !from_left, place, failed);
     grove_chain mirrored = grove_chain_mirror(product);
-    grove_operand made = grove_chain_make(&mirrored, class_, from_left, place, failed);
-    if (*failed || made.kind != GROVE_OPERAND_NODE)
-        return made;
-    char side = made.role;
-    made = apply(GROVE_ROLE_HERMITIAN, made, place, failed);
-    made.role = side;
-    return made;
+    grove_operand made = grove_chain_make(&mirrored, from_left, place, failed);
+    return grove_chain_call(GROVE_ROLE_HERMITIAN, made, (grove_operand){0}, place, failed);
 }

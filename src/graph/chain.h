@@ -62,13 +62,27 @@ void grove_chain_sort(grove_chain *product);
 /* The order of two products that are sorted: negative, 0 or positive. */
 int grove_chain_compare(const grove_chain *a, const grove_chain *b);
 
-/* The product of the factors by products of a class, with brackets from the left, ((A B) C), or
- * from the right. NOTHING if there are none. *failed is set if a product cannot be made. */
-grove_operand grove_chain_make(const grove_chain *product, const grove_class *class_,
-                               bool from_left, const grove_place *place, bool *failed);
+/* A call of the operator of a role with one value, or two. *failed is set if it cannot be made; if
+ * it is set already, nothing is made. The result is seen from the station of the values. */
+grove_operand grove_chain_call(grove_role role, grove_operand a, grove_operand b,
+                               const grove_place *place, bool *failed);
+/* The same of the product; a value that is NOTHING is left out. */
+grove_operand grove_chain_multiply(grove_operand a, grove_operand b, const grove_place *place,
+                                   bool *failed);
+grove_operand grove_chain_number(grove_tree *tree, double re, double im, grove_unit unit,
+                                 grove_precision precision, const grove_place *place);
+
+/* The product of the factors, with brackets from the left, ((A B) C), or from the right. NOTHING if
+ * there are none. *failed is set if a product cannot be made. */
+grove_operand grove_chain_make(const grove_chain *product, bool from_left, const grove_place *place,
+                               bool *failed);
+/* The same, from the left, with the constant of the product. */
+grove_operand grove_chain_make_all(grove_tree *tree, const grove_chain *product,
+                                   grove_precision precision, const grove_place *place,
+                                   bool *failed);
 /* The same for the right of a baseline: if a factor is an adjoint, as the hermitian of the product
  * of the others' adjoints, so that it is the left product's: (A B)^H. */
-grove_operand grove_chain_make_right(const grove_chain *product, const grove_class *class_,
-                                     bool from_left, const grove_place *place, bool *failed);
+grove_operand grove_chain_make_right(const grove_chain *product, bool from_left,
+                                     const grove_place *place, bool *failed);
 
 #endif

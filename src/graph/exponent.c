@@ -100,43 +100,6 @@ static void add_terms(exponent *e, const grove_chain *term)
 
 /* ---- exponentials of the terms ---- */
 
-static grove_operand call(exponent *e, const grove_class *class_, grove_operand a, grove_operand b)
-{
-    const grove_place *place = &e->of->node->place;
-    grove_argument arguments[2] = {{.operand = a, .place = *place},
-                                   {.operand = b, .place = *place}};
-    size_t count = b.kind == GROVE_OPERAND_NOTHING ? 1 : 2;
-    char side = a.role ? a.role : b.role;
-    grove_operand made = {0};
-
-    if (class_ && !e->failed)
-        made = grove_tree_call(e->of->node->tree, class_, NULL, place, arguments, count);
-    e->failed = e->failed || made.kind != GROVE_OPERAND_NODE;
-    if (!e->failed)
-        made.role = grove_node_varies(made.node, GROVE_AXIS_STATION) ? side : 0;
-    return made;
-}
-
-static grove_operand make_term(exponent *e, const grove_chain *term)
-{
-    grove_tree *tree = e->of->node->tree;
-    const grove_place *place = &e->of->node->place;
-    const grove_class *product = grove_tree_operator(tree, GROVE_ROLE_PRODUCT);
-    /* no -0, which is another constant */
-    grove_literal number = {.kind = GROVE_LITERAL_NUMBER,
-                            .number = term->constant[0] == 0 ? 0 : term->constant[0],
-                            .imaginary = term->constant[1] == 0 ? 0 : term->constant[1]};
-    grove_operand made = {0};
-
-    if (product)
-        made = grove_chain_make(term, product, true, place, &e->failed);
-    e->failed = e->failed || made.kind != GROVE_OPERAND_NODE;
-    if (e->failed || (number.number == 1 && number.imaginary == 0))
-        return made;
-    grove_node *constant = grove_tree_constant(tree, &number, GROVE_PRECISION_RUN, place);
-    return call(e, product, (grove_operand){.kind = GROVE_OPERAND_NODE, .node = constant}, made);
-}
-
 static void take_conjugate(grove_chain *term)
 {
     term->constant[1] = -term->constant[1];
@@ -175,20 +138,19 @@ static int take_sorted(const exponent *e, part of, const grove_chain *terms[MAX_
 
 static void add_part(exponent *e, part of, grove_chain *product)
 {
-    grove_tree *tree = e->of->node->tree;
-    const grove_class *sum = grove_tree_operator(tree, GROVE_ROLE_SUM);
+    const grove_place *place = &e->of->node->place;
     const grove_chain *terms[MAX_TERMS];
     grove_operand all = {0}, none = {0};
     int count = take_sorted(e, of, terms);
 
-    for (int i = 0; i < count && !e->failed; i++) {
-        grove_operand next = make_term(e, terms[i]);
-        all = all.kind == GROVE_OPERAND_NOTHING ? next : call(e, sum, all, next);
+    for (int i = 0; i < count; i++) {
+        grove_operand next = grove_chain_make_all(e->of->node->tree, terms[i], GROVE_PRECISION_RUN,
+                                                  place, &e->failed);
+        all = i ? grove_chain_call(GROVE_ROLE_SUM, all, next, place, &e->failed) : next;
     }
-    if (!count || e->failed)
-        return;
-    all = call(e, e->of->node->class_, all, none);
-    if (!e->failed)
+    if (count)
+        all = grove_chain_call(GROVE_ROLE_EXPONENTIAL, all, none, place, &e->failed);
+    if (count && !e->failed)
         grove_chain_add(product, &(grove_factor){.node = all.node,
                                                  .side = side_of(of),
                                                  .adjoint = of == OF_Q && all.node->form.complex_,
@@ -232,18 +194,6 @@ static grove_node *make_kernel(const exponent *e, part of, grove_node *x)
                              &node->place);
 }
 
-static grove_node *scaled(exponent *e, grove_node *x, double by)
-{
-    grove_tree *tree = x->tree;
-    grove_literal number = {.kind = GROVE_LITERAL_NUMBER, .number = by};
-    grove_operand a = {
-        .kind = GROVE_OPERAND_NODE,
-        .node = grove_tree_constant(tree, &number, GROVE_PRECISION_RUN, &e->of->node->place)};
-    grove_operand b = {.kind = GROVE_OPERAND_NODE, .node = x};
-
-    return call(e, grove_tree_operator(tree, GROVE_ROLE_PRODUCT), a, b).node;
-}
-
 /* Takes the terms of a phase out of a part, and adds it to the product. */
 static bool take_phase(exponent *e, part of, grove_chain *product)
 {
@@ -254,10 +204,14 @@ static bool take_phase(exponent *e, part of, grove_chain *product)
     if (!kernel)
         return false;
     const grove_node *uvw = input_of(kernel, of == OF_BOTH ? "uvw" : "station_uvw");
+    const grove_place *place = &e->of->node->place;
     double scale = 1;
     grove_node *x = grove_phases_find(terms, count, uvw, input_of(kernel, "freq"), found, &scale);
     if (x && scale != 1)
-        x = scaled(e, x, scale);
+        x = grove_chain_multiply(
+                grove_chain_number(x->tree, scale, 0, GROVE_UNIT_NONE, GROVE_PRECISION_RUN, place),
+                (grove_operand){.kind = GROVE_OPERAND_NODE, .node = x}, place, &e->failed)
+                .node;
     if (x && x != input_of(kernel, "lmn"))
         kernel = make_kernel(e, of, x);
     if (!x || !kernel)
@@ -358,7 +312,7 @@ bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
     const grove_node *sum = factor->node, *of[2];
     double complex by[2] = {1, 1};
     char side[2] = {factor->side, factor->side};
-    exponent e = {.of = factor};
+    bool failed = false;
 
     for (int k = 0; k < 2; k++)
         of[k] = take_number(sum->inputs[k], &side[k], &by[k]);
@@ -373,20 +327,17 @@ bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
         x->side != y->side || side[0] != side[1] || of[0]->form.complex_ ||
         of[0]->form.shape != GROVE_SCALAR || by[sine] != 1 || (by[!sine] != I && by[!sine] != -I))
         return false;
-    grove_literal number = {.kind = GROVE_LITERAL_NUMBER,
-                            .imaginary = cimag(by[!sine]),
-                            .unit = grove_unit_divide(GROVE_UNIT_NONE, x->node->form.unit)};
-    grove_operand i = {
-        .kind = GROVE_OPERAND_NODE,
-        .node = grove_tree_constant(sum->tree, &number, GROVE_PRECISION_RUN, &sum->place)};
+    grove_unit unit = grove_unit_divide(GROVE_UNIT_NONE, x->node->form.unit);
+    grove_operand i =
+        grove_chain_number(sum->tree, 0, cimag(by[!sine]), unit, GROVE_PRECISION_RUN, &sum->place);
     grove_operand angle = {.kind = GROVE_OPERAND_NODE, .node = x->node, .role = x->side};
-    angle = call(&e, grove_tree_operator(sum->tree, GROVE_ROLE_PRODUCT), i, angle);
+    angle = grove_chain_multiply(i, angle, &sum->place, &failed);
     angle =
-        call(&e, grove_tree_operator(sum->tree, GROVE_ROLE_EXPONENTIAL), angle, (grove_operand){0});
+        grove_chain_call(GROVE_ROLE_EXPONENTIAL, angle, (grove_operand){0}, &sum->place, &failed);
     grove_factor whole = *factor;
     whole.node = angle.node;
-    whole.side = e.failed || !grove_node_varies(angle.node, GROVE_AXIS_STATION) ? 0 : side[0];
-    if (!e.failed && !grove_chain_open_exponential(product, &whole, axis))
+    whole.side = !failed && grove_node_varies(angle.node, GROVE_AXIS_STATION) ? side[0] : 0;
+    if (!failed && !grove_chain_open_exponential(product, &whole, axis))
         grove_chain_add(product, &whole);
-    return !e.failed;
+    return !failed;
 }

@@ -16,15 +16,12 @@ static grove_node *input_of(const grove_node *node, const char *name)
 
 static grove_node *call(grove_role role, grove_node *a, grove_node *b)
 {
-    const grove_class *class_ = grove_tree_operator(a->tree, role);
-    grove_argument arguments[2] = {
-        {.operand = {.kind = GROVE_OPERAND_NODE, .node = a}, .place = a->place},
-        {.operand = {.kind = GROVE_OPERAND_NODE, .node = b}, .place = a->place}};
-    grove_operand made = {0};
+    const grove_operand first = {.kind = GROVE_OPERAND_NODE, .node = a};
+    const grove_operand second = {.kind = b ? GROVE_OPERAND_NODE : GROVE_OPERAND_NOTHING,
+                                  .node = b};
+    bool failed = false;
 
-    if (class_)
-        made = grove_tree_call(a->tree, class_, NULL, &a->place, arguments, b ? 2 : 1);
-    return made.kind == GROVE_OPERAND_NODE ? made.node : NULL;
+    return grove_chain_call(role, first, second, &a->place, &failed).node;
 }
 
 /* ---- the outermost factors ---- */
@@ -157,15 +154,6 @@ bool grove_grouped_sum_find(grove_node *node, grove_fitted_test *is_fitted, void
 
 /* ---- one group ---- */
 
-static grove_operand number(grove_tree *tree, double x, const grove_place *place)
-{
-    grove_literal literal = {.kind = GROVE_LITERAL_NUMBER, .number = x};
-
-    return (grove_operand){.kind = GROVE_OPERAND_NODE,
-                           .node =
-                               grove_tree_constant(tree, &literal, GROVE_PRECISION_DOUBLE, place)};
-}
-
 /* The value with the coefficients of one group in place of each source's group; NULL: it cannot be
  * made. */
 static grove_node *of_group(grove_node *value, const grove_axis *groups, int64_t g)
@@ -184,7 +172,8 @@ static grove_node *of_group(grove_node *value, const grove_axis *groups, int64_t
             continue;
         grove_node *made = parm ? input : of_group(input, groups, g);
         if (parm && !strcmp(value->input_names[k], "group"))
-            others[k] = number(value->tree, (double)g, &value->place);
+            others[k] = grove_chain_number(value->tree, (double)g, 0, GROVE_UNIT_NONE,
+                                           GROVE_PRECISION_DOUBLE, &value->place);
         else if (made != grove_node_behind_casts(input) && made != input)
             others[k] = (grove_operand){
                 .kind = GROVE_OPERAND_NODE, .node = made, .role = value->inputs[k].side};

@@ -77,17 +77,12 @@ static bool varies_itself(const factoring *f, const grove_node *node, int kind)
 
 /* ---- products ---- */
 
-static grove_operand call(factoring *f, grove_role role, grove_operand a, grove_operand b)
+static grove_operand add(factoring *f, grove_operand a, grove_operand b)
 {
-    const grove_class *class_ = grove_tree_operator(f->tree, role);
-    const grove_place *place = &a.node->place;
-    grove_argument arguments[2] = {{.operand = a, .place = *place},
-                                   {.operand = b, .place = *place}};
-    grove_operand made = {0};
+    bool failed = false;
+    grove_operand made = grove_chain_call(GROVE_ROLE_SUM, a, b, &a.node->place, &failed);
 
-    if (class_)
-        made = grove_tree_call(f->tree, class_, NULL, place, arguments, 2);
-    if (made.kind != GROVE_OPERAND_NODE)
+    if (failed)
         give_up(f, "a part of %s cannot be made", a.node);
     return made;
 }
@@ -110,30 +105,16 @@ static void open(factoring *f, grove_chain *product, const grove_factor *of, gro
         give_up(f, "%s has too many factors", edge.node);
 }
 
-/* The product with its constant, or that alone, in double precision. */
+/* The product with its constant, or that alone. */
 static grove_operand make(factoring *f, const grove_chain *product)
 {
-    const grove_class *class_ = grove_tree_operator(f->tree, GROVE_ROLE_PRODUCT);
-    const grove_place *place =
-        product->count ? &product->at[0].node->place : &f->tree->actions[0]->place;
-    grove_literal literal = {.kind = GROVE_LITERAL_NUMBER,
-                             .number = product->constant[0],
-                             .imaginary = product->constant[1]};
-    grove_operand constant = {.kind = GROVE_OPERAND_NODE}, made = {0};
+    const grove_node *first = product->count ? product->at[0].node : f->tree->actions[0];
     bool failed = false;
+    grove_operand made =
+        grove_chain_make_all(f->tree, product, GROVE_PRECISION_DOUBLE, &first->place, &failed);
 
-    if (product->count)
-        made = grove_chain_make(product, class_, true, place, &failed);
     if (failed)
-        give_up(f, "a part of %s cannot be made", product->at[0].node);
-    if (failed || (product->count && literal.number == 1 && literal.imaginary == 0))
-        return made;
-    constant.node = grove_tree_constant(f->tree, &literal, GROVE_PRECISION_DOUBLE, place);
-    if (!product->count)
-        return constant;
-    char side = made.role;
-    made = call(f, GROVE_ROLE_PRODUCT, constant, made);
-    made.role = side;
+        give_up(f, "a part of %s cannot be made", first);
     return made;
 }
 
@@ -195,7 +176,7 @@ static bool add_to_group(factoring *f, grove_operand left, grove_operand middle,
             group->middle->form.shape != middle.node->form.shape)
             continue;
         grove_operand before = {.kind = GROVE_OPERAND_NODE, .node = group->middle};
-        middle = call(f, GROVE_ROLE_SUM, before, middle);
+        middle = add(f, before, middle);
         group->middle = f->found->why ? group->middle : middle.node;
         return true;
     }
@@ -387,8 +368,7 @@ static void add_rest(factoring *f, const grove_chain *term)
     grove_operand made = make(f, term);
 
     if (!f->found->why)
-        f->rest =
-            f->rest.kind == GROVE_OPERAND_NOTHING ? made : call(f, GROVE_ROLE_SUM, f->rest, made);
+        f->rest = f->rest.kind == GROVE_OPERAND_NOTHING ? made : add(f, f->rest, made);
 }
 
 /* Multiplies out sums of values of baselines, not of station values. */

@@ -76,14 +76,9 @@ static void give(call_arguments *to, const char *name, grove_operand operand)
         to->at[to->count++] = (grove_argument){.name = name, .operand = operand};
 }
 
-static grove_operand number(parts *p, double re, double im, grove_unit unit)
+static grove_operand number(const parts *p, double re, double im, grove_unit unit)
 {
-    grove_literal literal = {
-        .kind = GROVE_LITERAL_NUMBER, .number = re, .imaginary = im, .unit = unit};
-
-    return (grove_operand){
-        .kind = GROVE_OPERAND_NODE,
-        .node = grove_tree_constant(p->to->tree, &literal, GROVE_PRECISION_RUN, p->place)};
+    return grove_chain_number(p->to->tree, re, im, unit, GROVE_PRECISION_RUN, p->place);
 }
 
 #define ZERO(...)                                                                                  \
@@ -243,23 +238,12 @@ static int find_middle(const grove_chain *matrices)
 
 static grove_operand multiply(parts *p, grove_operand a, grove_operand b)
 {
-    grove_argument arguments[2] = {{.operand = a, .place = *p->place},
-                                   {.operand = b, .place = *p->place}};
-    grove_operand made = {0};
-
-    if (a.kind == GROVE_OPERAND_NOTHING)
-        return b;
-    if (b.kind == GROVE_OPERAND_NOTHING)
-        return a;
-    if (!p->failed)
-        made = grove_tree_call(p->to->tree, p->to->product_class, NULL, p->place, arguments, 2);
-    p->failed = p->failed || made.kind != GROVE_OPERAND_NODE;
-    return made;
+    return grove_chain_multiply(a, b, p->place, &p->failed);
 }
 
 static grove_operand make(parts *p, const grove_chain *product, bool from_left)
 {
-    return grove_chain_make(product, p->to->product_class, from_left, p->place, &p->failed);
+    return grove_chain_make(product, from_left, p->place, &p->failed);
 }
 
 /* The kernel's own brightness, as it was given to it. */
@@ -423,11 +407,8 @@ static grove_operand in_unit(parts *p, grove_operand x, grove_unit wanted)
     if (x.kind != GROVE_OPERAND_NODE || grove_unit_equal(x.node->form.unit, wanted))
         return x;
     grove_unit change = grove_unit_divide(wanted, x.node->form.unit);
-    char role = x.role;
     p->unit = grove_unit_divide(p->unit, change);
-    x = multiply(p, number(p, 1, 0, change), x);
-    x.role = role;
-    return x;
+    return multiply(p, number(p, 1, 0, change), x);
 }
 
 /* Inputs and options of the kernel that the other class has, too. */
@@ -455,34 +436,28 @@ static void give_own(const parts *p, const grove_class *predict, call_arguments 
 /* Coordinates of baselines from the phase's stations; without shapes. */
 static void give_geometry(parts *p, call_arguments *to)
 {
-    const grove_class *difference = grove_tree_operator(p->to->tree, GROVE_ROLE_DIFFERENCE);
     int k = grove_node_input(p->kernel, "station_uvw");
-    grove_argument both[2] = {{.place = *p->place}, {.place = *p->place}};
-    grove_operand uvw = {0};
+    grove_operand uvw, both[2] = {{0}};
 
-    if (k >= 0 && p->kernel->inputs[k].node && difference) {
-        for (int i = 0; i < 2; i++) {
-            both[i].operand = operand_of(p->kernel->inputs[k]);
-            both[i].operand.role = i ? 'q' : 'p';
-        }
-        uvw = grove_tree_call(p->to->tree, difference, NULL, p->place, both, 2);
+    p->failed = p->failed || k < 0 || !p->kernel->inputs[k].node;
+    for (int i = 0; i < 2 && !p->failed; i++) {
+        both[i] = operand_of(p->kernel->inputs[k]);
+        both[i].role = i ? 'q' : 'p';
     }
-    p->failed = p->failed || uvw.kind != GROVE_OPERAND_NODE;
+    uvw = grove_chain_call(GROVE_ROLE_DIFFERENCE, both[0], both[1], p->place, &p->failed);
     give(to, "uvw", uvw);
-    give(to, "uvw_left", both[0].operand);
-    give(to, "uvw_right", both[1].operand);
+    give(to, "uvw_left", both[0]);
+    give(to, "uvw_right", both[1]);
     give(to, "shape", zeros(true));
 }
 
 static grove_operand make_predict(parts *p, const grove_class *predict)
 {
     const grove_place *place = p->place;
-    grove_operand left = make(p, &p->inner[0], false), right = {0};
+    grove_operand left = make(p, &p->inner[0], false);
+    grove_operand right = grove_chain_make_right(&p->inner[1], false, place, &p->failed);
     call_arguments to = {.count = 0};
 
-    if (!p->failed)
-        right =
-            grove_chain_make_right(&p->inner[1], p->to->product_class, false, place, &p->failed);
     if ((p->pair || p->unity) && p->brightness.kind == GROVE_OPERAND_NOTHING)
         p->brightness = number(p, 1, 0, GROVE_UNIT_NONE);
     if (p->failed)
@@ -511,11 +486,7 @@ static grove_operand apply_outer(parts *p, const grove_chain *product, grove_ope
     grove_chain_sort(&p->beside);
     result = multiply(p, make(p, &p->beside, true), result);
     result = multiply(p, make(p, &p->outer[0], true), result);
-    grove_operand right = {0};
-    if (!p->failed)
-        right =
-            grove_chain_make_right(&p->outer[1], p->to->product_class, true, p->place, &p->failed);
-    return multiply(p, result, right);
+    return multiply(p, result, grove_chain_make_right(&p->outer[1], true, p->place, &p->failed));
 }
 
 static const grove_class *find_class(grove_fusion *f, const grove_node *kernel)

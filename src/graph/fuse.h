@@ -11,7 +11,6 @@ typedef struct {
     const bool *flagged;      /* by node id: its value may have flags */
     const bool *fitted;       /* by node id: it depends on a parm */
     size_t known;             /* number of nodes that have these; new ones are made of them */
-    const grove_class *product_class; /* of the products that are made */
     const char *why; /* NULL, or why it cannot be fused, with advice; in the tree's arena */
 } grove_fusion;
 

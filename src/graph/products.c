@@ -130,53 +130,28 @@ static int count_needed(const parts *p, bool scaled)
 
 /* ---- putting together ---- */
 
-static grove_operand multiply(grove_tree *tree, grove_operand a, grove_operand b,
-                              const grove_place *place, bool *failed)
-{
-    grove_argument arguments[2] = {{.operand = a, .place = *place},
-                                   {.operand = b, .place = *place}};
-
-    if (*failed || a.kind == GROVE_OPERAND_NOTHING)
-        return b;
-    if (b.kind == GROVE_OPERAND_NOTHING)
-        return a;
-    grove_operand made = grove_tree_call(tree, grove_tree_operator(tree, GROVE_ROLE_PRODUCT), NULL,
-                                         place, arguments, 2);
-    *failed = made.kind != GROVE_OPERAND_NODE;
-    made.role = a.role ? a.role : b.role;
-    if (!*failed && !grove_node_varies(made.node, GROVE_AXIS_STATION))
-        made.role = 0;
-    return made;
-}
-
 /* Factors that vary with neither station nor baseline are multiplied with a term of stations. */
 static grove_node *make(grove_tree *tree, const grove_chain *product, parts *p,
                         const grove_place *place)
 {
-    const grove_class *class_ = grove_tree_operator(tree, GROVE_ROLE_PRODUCT);
-    grove_literal literal = {.kind = GROVE_LITERAL_NUMBER,
-                             .number = product->constant[0],
-                             .imaginary = product->constant[1]};
+    const double *c = product->constant;
     bool failed = false;
     grove_operand number = {0}, at[PARTS] = {{0}}, beside;
     int scaled = size_of(p, LEFT) ? LEFT : size_of(p, RIGHT) ? RIGHT : MIDDLE;
 
-    for (int part = 0; part < PARTS && !failed; part++) {
+    for (int part = 0; part < PARTS; part++) {
         grove_chain all = put_together(p, part);
-        at[part] = part == RIGHT ? grove_chain_make_right(&all, class_, true, place, &failed)
-                                 : grove_chain_make(&all, class_, true, place, &failed);
+        at[part] = part == RIGHT ? grove_chain_make_right(&all, true, place, &failed)
+                                 : grove_chain_make(&all, true, place, &failed);
     }
     grove_chain_sort(&p->beside);
-    beside = grove_chain_make(&p->beside, class_, true, place, &failed);
-    if (literal.number != 1 || literal.imaginary != 0) {
-        number.kind = GROVE_OPERAND_NODE;
-        number.node = grove_tree_constant(tree, &literal, GROVE_PRECISION_RUN, place);
-    }
-    beside = multiply(tree, number, beside, place, &failed);
-    at[scaled] = multiply(tree, beside, at[scaled], place, &failed);
-    grove_operand made = multiply(tree, at[LEFT], at[MIDDLE], place, &failed);
-    made = multiply(tree, made, at[RIGHT], place, &failed);
-    return failed ? NULL : made.node;
+    beside = grove_chain_make(&p->beside, true, place, &failed);
+    if (c[0] != 1 || c[1] != 0)
+        number = grove_chain_number(tree, c[0], c[1], GROVE_UNIT_NONE, GROVE_PRECISION_RUN, place);
+    beside = grove_chain_multiply(number, beside, place, &failed);
+    at[scaled] = grove_chain_multiply(beside, at[scaled], place, &failed);
+    grove_operand made = grove_chain_multiply(at[LEFT], at[MIDDLE], place, &failed);
+    return grove_chain_multiply(made, at[RIGHT], place, &failed).node;
 }
 
 /* The product with fewer operations for a baseline; NULL: there is none. */

@@ -11,19 +11,6 @@
 
 enum { MAX_DEPTH = 6 }; /* of sums in products that are multiplied out */
 
-static const grove_class *multiply_class(const grove_node *node, int depth)
-{
-    if (grove_node_has_role(node, GROVE_ROLE_PRODUCT))
-        return node->class_;
-    for (int k = 0; depth < 8 && k < node->input_count; k++)
-        if (node->inputs[k].node) {
-            const grove_class *found = multiply_class(node->inputs[k].node, depth + 1);
-            if (found)
-                return found;
-        }
-    return NULL;
-}
-
 /* The first factor that is a sum of values of baselines, which differ in the sources; or -1. */
 static int find_sum(const grove_fusion *f, const grove_chain *product)
 {
@@ -44,7 +31,8 @@ static grove_node *rewrite_product(grove_fusion *f, const grove_chain *product, 
 static grove_node *rewrite_terms(grove_fusion *f, const grove_chain *product, int i, int depth)
 {
     const grove_factor *sum = &product->at[i];
-    grove_argument arguments[2] = {{0}};
+    grove_operand made[2] = {{.kind = GROVE_OPERAND_NODE}, {.kind = GROVE_OPERAND_NODE}};
+    bool failed = false;
 
     for (int k = 0; k < 2; k++) {
         grove_chain term = *product;
@@ -52,34 +40,21 @@ static grove_node *rewrite_terms(grove_fusion *f, const grove_chain *product, in
         grove_chain_open_inside(&term, sum, sum->node->inputs[k], f->source);
         for (int j = i + 1; j < product->count; j++)
             grove_chain_add(&term, &product->at[j]);
-        grove_node *made = rewrite_product(f, &term, depth + 1);
-        if (!made)
+        made[k].node = rewrite_product(f, &term, depth + 1);
+        if (!made[k].node)
             return NULL;
-        arguments[k].operand = (grove_operand){.kind = GROVE_OPERAND_NODE, .node = made};
-        arguments[k].place = f->sum->place;
     }
-    return grove_tree_call(f->tree, sum->node->class_, NULL, &f->sum->place, arguments, 2).node;
+    return grove_chain_call(sum->node->class_->role, made[0], made[1], &f->sum->place, &failed)
+        .node;
 }
 
-/* The product with its constant, times a number; NULL if it cannot be made. */
-static grove_node *make_product(const grove_fusion *f, const grove_chain *product, double times)
+/* The product with its constant; NULL if it cannot be made. */
+static grove_node *make_product(const grove_fusion *f, const grove_chain *product)
 {
-    const grove_place *place = &f->sum->place;
-    grove_literal number = {.kind = GROVE_LITERAL_NUMBER,
-                            .number = times * product->constant[0],
-                            .imaginary = times * product->constant[1]};
     bool failed = false;
-    grove_operand made = grove_chain_make(product, f->product_class, true, place, &failed);
 
-    if (failed || made.kind != GROVE_OPERAND_NODE)
-        return NULL;
-    if (number.number == 1 && number.imaginary == 0)
-        return made.node;
-    grove_argument arguments[2] = {{.place = *place}, {.operand = made, .place = *place}};
-    arguments[0].operand =
-        (grove_operand){.kind = GROVE_OPERAND_NODE,
-                        .node = grove_tree_constant(f->tree, &number, GROVE_PRECISION_RUN, place)};
-    return grove_tree_call(f->tree, f->product_class, NULL, place, arguments, 2).node;
+    return grove_chain_make_all(f->tree, product, GROVE_PRECISION_RUN, &f->sum->place, &failed)
+        .node;
 }
 
 /* The factor that alone varies with the source; -1: none does, -2: more than one. */
@@ -133,19 +108,18 @@ static grove_node *rewrite_function(grove_fusion *f, const grove_chain *product,
         return NULL;
     others[k] = (grove_operand){.kind = GROVE_OPERAND_NODE, .node = sum};
     outer.at[i].node = grove_tree_remake(f->tree, function, others).node;
-    return outer.at[i].node ? make_product(f, &outer, 1) : NULL;
+    return outer.at[i].node ? make_product(f, &outer) : NULL;
 }
 
 /* sum(A B^H C) = sum(C^H B A^H)^H. */
 static grove_node *rewrite_mirrored(grove_fusion *f, const grove_chain *product)
 {
     grove_chain mirrored = grove_chain_mirror(product);
-    const grove_class *hermitian = grove_tree_operator(f->tree, GROVE_ROLE_HERMITIAN);
-    grove_node *sum = hermitian ? grove_fuse(f, &mirrored) : NULL;
-    grove_argument argument = {.operand = {.kind = GROVE_OPERAND_NODE, .node = sum},
-                               .place = f->sum->place};
-    return sum ? grove_tree_call(f->tree, hermitian, NULL, &f->sum->place, &argument, 1).node
-               : NULL;
+    grove_operand sum = {.kind = GROVE_OPERAND_NODE, .node = grove_fuse(f, &mirrored)};
+    bool failed = !sum.node;
+
+    return grove_chain_call(GROVE_ROLE_HERMITIAN, sum, (grove_operand){0}, &f->sum->place, &failed)
+        .node;
 }
 
 static grove_node *rewrite_product(grove_fusion *f, const grove_chain *given, int depth)
@@ -157,8 +131,10 @@ static grove_node *rewrite_product(grove_fusion *f, const grove_chain *given, in
     grove_chain_find_diagonals(product);
     if (i >= 0)
         return rewrite_terms(f, product, i, depth);
-    if (find_only_source(f, product) == -1)
-        return make_product(f, product, (double)f->source->size);
+    if (find_only_source(f, product) == -1) {
+        grove_chain_scale(product, (double)f->source->size, 0);
+        return make_product(f, product);
+    }
     grove_node *made = grove_fuse(f, product);
     why = f->why;
     for (int way = 0; way < 2 && !made && why; way++) {
@@ -185,9 +161,6 @@ static grove_node *rewrite_sum(grove_fusion *f, grove_node *sum)
 {
     grove_chain product = {.constant = {1, 0}};
 
-    f->product_class = multiply_class(sum, 0);
-    if (!f->product_class)
-        f->product_class = grove_tree_operator(f->tree, GROVE_ROLE_PRODUCT);
     grove_chain_open(&product, sum->inputs[0], f->source);
     if (sum->class_->reduce == GROVE_REDUCE_MEAN)
         grove_chain_scale(&product, 1 / (double)f->source->size, 0);

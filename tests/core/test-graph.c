@@ -37,6 +37,14 @@ static int expand(void *context, grove_tree *at, const char *text, const grove_n
     return 0;
 }
 
+static const char *operator_class(grove_role role)
+{
+    return role == GROVE_ROLE_PRODUCT     ? class_multiply.name
+           : role == GROVE_ROLE_HERMITIAN ? class_hermitian.name
+           : role == GROVE_ROLE_SOURCE    ? class_point.name
+                                          : NULL;
+}
+
 static void setup(void)
 {
     const grove_class *all[] = {&class_observe, &class_sky_model, &class_multiply,  &class_point,
@@ -50,6 +58,7 @@ static void setup(void)
     tree->error = error;
     tree->classes = classes;
     tree->expand = expand;
+    tree->operator_class = operator_class;
 }
 
 static void teardown(void)
