@@ -13,7 +13,7 @@
 typedef struct {
     char side;
     bool adjoint, inverse;
-    grove_chain_test *whole; /* NULL: everything is opened */
+    grove_node_test *whole; /* NULL: everything is opened */
     void *context;
 } around;
 
@@ -209,7 +209,7 @@ void grove_chain_open(grove_chain *product, grove_edge edge, const grove_axis *a
 }
 
 void grove_chain_open_but(grove_chain *product, const grove_factor *of, grove_edge edge,
-                          const grove_axis *axis, grove_chain_test *whole, void *context)
+                          const grove_axis *axis, grove_node_test *whole, void *context)
 {
     around o = {.whole = whole, .context = context};
 

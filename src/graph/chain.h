@@ -35,9 +35,8 @@ void grove_chain_open_inside(grove_chain *product, const grove_factor *of, grove
 void grove_chain_open_term(grove_chain *product, const grove_factor *of, int k,
                            const grove_axis *axis);
 /* The same, inside of `of` unless that is NULL; values for which `whole` is true are not opened. */
-typedef bool grove_chain_test(void *context, const grove_node *node);
 void grove_chain_open_but(grove_chain *product, const grove_factor *of, grove_edge edge,
-                          const grove_axis *axis, grove_chain_test *whole, void *context);
+                          const grove_axis *axis, grove_node_test *whole, void *context);
 void grove_chain_scale(grove_chain *product, double re, double im);
 void grove_chain_add(grove_chain *product, const grove_factor *factor);
 /* `adjoint` of the factor's adjoint: false also where that is the value itself. */

@@ -345,28 +345,6 @@ static change by_difference(derivation *d, const grove_node *node, unsigned bits
 
 static change derive(derivation *d, grove_node *node);
 
-static bool reaches_flags(const grove_node *node, bool *seen)
-{
-    if (seen[node->id])
-        return false;
-    seen[node->id] = true;
-    if (node->kind == GROVE_NODE_MEMBER)
-        return node->form.flags;
-    for (int k = 0; k < node->input_count; k++)
-        if (node->inputs[k].node && reaches_flags(node->inputs[k].node, seen))
-            return true;
-    return false;
-}
-
-bool grove_node_may_be_flagged(const grove_node *node)
-{
-    bool *seen = grove_alloc((node->tree->node_count + 1) * sizeof(*seen));
-    bool found = reaches_flags(node, seen);
-
-    free(seen);
-    return found;
-}
-
 /* A node that takes cells together in which the parm is another one each: of stations and sources
  * there is a derivative for each of them. */
 static bool mixes(derivation *d, const grove_node *node, int k)

@@ -38,7 +38,7 @@ static grove_node *take_outermost(grove_node **rest, bool at_left)
 }
 
 /* F rest, or rest F: of F with groups all factors that something is fitted of. */
-static void open_side(grove_node *side, bool at_left, grove_fitted_test *is_fitted, void *context,
+static void open_side(grove_node *side, bool at_left, grove_node_test *is_fitted, void *context,
                       grove_node **outer, grove_node **rest)
 {
     *rest = side;
@@ -53,7 +53,7 @@ static void open_side(grove_node *side, bool at_left, grove_fitted_test *is_fitt
 }
 
 /* Right: (F rest)^H, or rest F. */
-static void open_right(grove_node *right, grove_fitted_test *is_fitted, void *context,
+static void open_right(grove_node *right, grove_node_test *is_fitted, void *context,
                        grove_grouped_sum *to)
 {
     const grove_edge *of = grove_node_adjoint_of(right);
@@ -92,7 +92,7 @@ static const grove_node *grouped_parm(const grove_node *value)
 
 /* Finds the factors that are the same for all sources and outermost at a side with fitted parms. */
 static bool find_outer(const grove_grouped_sum *sum, grove_node *const side[2],
-                       grove_fitted_test *is_fitted, void *context, grove_grouped_sum *found)
+                       grove_node_test *is_fitted, void *context, grove_grouped_sum *found)
 {
     *found = *sum;
     for (int k = 0; k < 2; k++) {
@@ -128,7 +128,7 @@ static bool is_straight(const grove_node *node)
     return true;
 }
 
-bool grove_grouped_sum_find(grove_node *node, grove_fitted_test *is_fitted, void *context,
+bool grove_grouped_sum_find(grove_node *node, grove_node_test *is_fitted, void *context,
                             grove_grouped_sum *found)
 {
     grove_node *left = input_of(node, "left"), *right = input_of(node, "right");

@@ -13,10 +13,8 @@ typedef struct {
     grove_node *outer[2], *rest[2]; /* of left, and of right; NULL: none */
 } grove_grouped_sum;
 
-/* Whether a value depends on a fitted parm. */
-typedef bool grove_fitted_test(void *context, const grove_node *value);
-/* Whether the node is such a sum. */
-bool grove_grouped_sum_find(grove_node *node, grove_fitted_test *is_fitted, void *context,
+/* Whether the node is such a sum. `is_fitted`: whether a value depends on a fitted parm. */
+bool grove_grouped_sum_find(grove_node *node, grove_node_test *is_fitted, void *context,
                             grove_grouped_sum *found);
 /* The factors of group g, without groups of all sources: per station, seen from p and from q, or
  * NULL, and the sum over its sources. False: they cannot be made. */

@@ -12,8 +12,6 @@ enum { MAX_DEPTH = 8 }; /* of sums in products that are multiplied out */
 
 typedef struct {
     grove_tree *tree;
-    signed char *depends; /* by node id: on a fitted parm; 0: not known yet */
-    size_t known;
     const grove_node *const *parms;
     int parm_count;
     const grove_axis *baseline;
@@ -30,8 +28,9 @@ static void give_up(factoring *f, const char *format, const grove_node *node)
 
 /* ---- dependence on parms ---- */
 
-static bool is_parm(const factoring *f, const grove_node *node)
+static bool is_parm(void *factoring_, const grove_node *node)
 {
+    const factoring *f = factoring_;
     const grove_node *parm = grove_node_fitted_parm(node);
 
     for (int i = 0; parm && i < f->parm_count; i++)
@@ -42,17 +41,10 @@ static bool is_parm(const factoring *f, const grove_node *node)
 
 static bool is_fitted(factoring *f, const grove_node *node)
 {
-    if ((size_t)node->id < f->known && f->depends[node->id])
-        return f->depends[node->id] > 0;
-    bool depends = is_parm(f, node);
-    for (int k = 0; k < node->input_count && !depends; k++)
-        depends = node->inputs[k].node && is_fitted(f, node->inputs[k].node);
-    if ((size_t)node->id < f->known)
-        f->depends[node->id] = depends ? 1 : -1;
-    return depends;
+    return grove_node_reaches(node, is_parm, f);
 }
 
-static bool varies_unseen(const factoring *f, const grove_node *node, int kind, bool *seen)
+static bool varies_unseen(factoring *f, const grove_node *node, int kind, bool *seen)
 {
     if (seen[node->id] || !grove_node_varies(node, kind) || is_parm(f, node))
         return false;
@@ -66,7 +58,7 @@ static bool varies_unseen(const factoring *f, const grove_node *node, int kind, 
 }
 
 /* Whether a value varies along an axis of this kind by other things than these parms. */
-static bool varies_itself(const factoring *f, const grove_node *node, int kind)
+static bool varies_itself(factoring *f, const grove_node *node, int kind)
 {
     bool *seen = grove_alloc((f->tree->node_count + 1) * sizeof(*seen));
     bool found = varies_unseen(f, node, kind, seen);
@@ -399,11 +391,7 @@ void grove_tree_factor(grove_tree *tree, grove_node *value, const grove_node *co
                        int parm_count, grove_factors *found)
 {
     grove_error *outer = tree->error;
-    factoring f = {.tree = tree,
-                   .known = tree->node_count,
-                   .parms = parms,
-                   .parm_count = parm_count,
-                   .found = found};
+    factoring f = {.tree = tree, .parms = parms, .parm_count = parm_count, .found = found};
     grove_chain product = {.constant = {1, 0}};
 
     *found = (grove_factors){.diagonal = true};
@@ -411,7 +399,6 @@ void grove_tree_factor(grove_tree *tree, grove_node *value, const grove_node *co
         give_up(&f, "%s does not vary with baseline", value);
         return;
     }
-    f.depends = grove_alloc(f.known + 1);
     tree->error = grove_error_new(); /* a failure here is no error of the tree */
     open(&f, &product, NULL, (grove_edge){value, 0});
     add_terms(&f, &product, 0);
@@ -419,5 +406,4 @@ void grove_tree_factor(grove_tree *tree, grove_node *value, const grove_node *co
         add_group(&f, (grove_operand){0}, f.rest, (grove_operand){0});
     grove_error_free(tree->error);
     tree->error = outer;
-    free(f.depends);
 }

@@ -31,28 +31,6 @@ static void tell(grove_fusion *f, const grove_node *node, const char *text)
             node ? grove_arena_format(f->tree->arena, "%s %s", grove_node_shown(node), text) : text;
 }
 
-/* A property of a node or, if it was made since these were found, of one of its inputs. */
-static bool has_property(const grove_fusion *f, const bool *of, const grove_node *node)
-{
-    bool found = false;
-
-    if ((size_t)node->id < f->known)
-        return of[node->id];
-    for (int k = 0; k < node->input_count && !found; k++)
-        found = node->inputs[k].node && has_property(f, of, node->inputs[k].node);
-    return found;
-}
-
-bool grove_fusion_is_flagged(const grove_fusion *fusion, const grove_node *node)
-{
-    return has_property(fusion, fusion->flagged, node);
-}
-
-bool grove_fusion_is_fitted(const grove_fusion *fusion, const grove_node *node)
-{
-    return has_property(fusion, fusion->fitted, node);
-}
-
 static bool has_source(const parts *p, const grove_factor *f)
 {
     return grove_node_has_axis(f->node, p->to->source);
@@ -197,7 +175,7 @@ static void place_scalar(parts *p, const grove_factor *f)
              "varies with source and baseline; inside the sum write factors of stations, as "
              "c[s,p] * c[s,q] or exp(1i * (a[s,p] - a[s,q])), phases as K[s,p] = phase(S, obs), "
              "Gaussians and smearing as options of point(S, obs)");
-    else if (station || grove_fusion_is_fitted(p->to, f->node))
+    else if (station || grove_node_has_parm(f->node))
         grove_chain_add(&p->inner_scalars[side], f);
     else
         grove_chain_add(&p->folded, f);
@@ -210,7 +188,7 @@ static void check_inner(parts *p, const grove_factor *f, char side)
         tell(p->to, f->node,
              "varies with baseline and is between terms of sources; write it outside the sum, or "
              "as terms of stations");
-    else if (grove_fusion_is_flagged(p->to, f->node))
+    else if (grove_node_may_be_flagged(f->node))
         tell(p->to, f->node,
              "may have flags, and a sum leaves out flagged samples; write it outside the sum");
     else if (!f->scalar && f->side && f->side != side)
@@ -220,10 +198,10 @@ static void check_inner(parts *p, const grove_factor *f, char side)
 }
 
 /* Whether a matrix next to the brightness is a part of it. */
-static bool is_of_source(const parts *p, const grove_factor *f)
+static bool is_of_source(const grove_factor *f)
 {
-    return !f->side && !is_of_baselines(f) && !grove_fusion_is_fitted(p->to, f->node) &&
-           !grove_fusion_is_flagged(p->to, f->node);
+    return !f->side && !is_of_baselines(f) && !grove_node_has_parm(f->node) &&
+           !grove_node_may_be_flagged(f->node);
 }
 
 /* The matrix before which a brightness is put if it may be anywhere. */
@@ -288,9 +266,9 @@ static void place_matrices(parts *p)
         last--;
     for (int i = last; i < m->count; i++)
         grove_chain_add(&p->outer[1], &m->at[i]);
-    while (folds && low > first && is_of_source(p, &m->at[low - 1]))
+    while (folds && low > first && is_of_source(&m->at[low - 1]))
         low--;
-    while (folds && high < last && is_of_source(p, &m->at[high]))
+    while (folds && high < last && is_of_source(&m->at[high]))
         high++;
     for (int i = first; i < low; i++) {
         check_inner(p, &m->at[i], 'p');
@@ -307,12 +285,6 @@ static void place_matrices(parts *p)
         make_brightness(p, low, high);
 }
 
-static void append(grove_chain *to, const grove_chain *from)
-{
-    for (int i = 0; i < from->count; i++)
-        grove_chain_add(to, &from->at[i]);
-}
-
 static void swap(grove_chain *product, int i, int k)
 {
     grove_factor kept = product->at[i];
@@ -321,29 +293,23 @@ static void swap(grove_chain *product, int i, int k)
     product->at[k] = kept;
 }
 
-static void reverse(grove_chain *product)
-{
-    for (int i = 0, k = product->count - 1; i < k; i++, k--)
-        swap(product, i, k);
-}
-
 /* Joins scalars and matrices of a side, from outside to inside: scalars with parms, so that fitted
  * values are outermost, then matrices, then the other scalars. Both sides get the same order. */
-static void join(const parts *p, grove_chain *matrices, grove_chain *scalars, bool right)
+static void join(grove_chain *matrices, grove_chain *scalars, bool right)
 {
-    grove_chain fitted = {.count = 0}, plain = {.count = 0};
+    grove_chain all = {.count = 0};
 
     grove_chain_sort(scalars);
-    for (int i = 0; i < scalars->count; i++)
-        grove_chain_add(grove_fusion_is_fitted(p->to, scalars->at[i].node) ? &fitted : &plain,
-                        &scalars->at[i]);
-    if (right)
-        reverse(matrices);
-    append(&fitted, matrices);
-    append(&fitted, &plain);
-    *matrices = fitted;
-    if (right)
-        reverse(matrices);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < scalars->count; i++) {
+            const grove_factor *f = &scalars->at[right ? scalars->count - 1 - i : i];
+            if (grove_node_has_parm(f->node) == (right ? pass : !pass))
+                grove_chain_add(&all, f);
+        }
+        for (int i = 0; i < matrices->count && !pass; i++)
+            grove_chain_add(&all, &matrices->at[i]);
+    }
+    *matrices = all;
 }
 
 /* Whether factor `inner` can change places with `outer`, one step further from the brightness, so
@@ -388,8 +354,8 @@ static void split(parts *p, const grove_chain *of)
         place_matrices(p);
     }
     for (int side = 0; side < 2; side++) {
-        join(p, &p->inner[side], &p->inner_scalars[side], side);
-        join(p, &p->outer[side], &p->outer_scalars[side], side);
+        join(&p->inner[side], &p->inner_scalars[side], side);
+        join(&p->outer[side], &p->outer_scalars[side], side);
     }
 }
 

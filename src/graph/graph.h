@@ -252,6 +252,11 @@ static inline bool grove_node_has_role(const grove_node *node, grove_role role)
 }
 /* The leaf of a parm that is not fixed, where the node is the value of a component; else NULL. */
 const grove_node *grove_node_fitted_parm(const grove_node *node);
+typedef bool grove_node_test(void *context, const grove_node *node);
+/* Whether the test is true of the node, or of a value that it is made of. */
+bool grove_node_reaches(const grove_node *node, grove_node_test *test, void *context);
+/* Whether the value depends on a parm. */
+bool grove_node_has_parm(const grove_node *node);
 /* Whether the value is made of data with flags, among others. */
 bool grove_node_may_be_flagged(const grove_node *node);
 /* The next of all inputs, then all options: the first after NULL, and NULL after the last. */

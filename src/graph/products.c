@@ -13,7 +13,6 @@
 typedef struct {
     grove_tree *tree;
     int *uses;             /* of each node, by id */
-    bool *fitted;          /* whether it depends on parms */
     bool *inner;           /* it is a part of a product that was looked at */
     size_t known;          /* nodes that have these */
     const grove_node *top; /* the product */
@@ -68,7 +67,7 @@ static bool is_of_station(const grove_factor *f, char side)
 
 /* Matrices of p up to the first other one go left, matrices of q from the last other one on go
  * right, scalars of stations to their side. */
-static void divide(const gathering *g, const grove_chain *product, parts *p)
+static void divide(const grove_chain *product, parts *p)
 {
     int first = 0, last = product->count;
 
@@ -79,7 +78,7 @@ static void divide(const gathering *g, const grove_chain *product, parts *p)
         last--;
     for (int i = 0; i < product->count; i++) {
         const grove_factor *f = &product->at[i];
-        bool fitted = (size_t)f->node->id < g->known && g->fitted[f->node->id];
+        bool fitted = grove_node_has_parm(f->node);
         int part = is_of_station(f, 'p') && (f->scalar || i < first)   ? LEFT
                    : is_of_station(f, 'q') && (f->scalar || i >= last) ? RIGHT
                                                                        : MIDDLE;
@@ -165,7 +164,7 @@ static grove_node *gather(gathering *g, grove_node *node)
     int operations = count_operations(g, node);
     grove_node_axes_of_kind(node, GROVE_AXIS_BASELINE, &baseline, 1);
     grove_chain_open_but(&product, NULL, (grove_edge){node, 0}, baseline, stays_whole, g);
-    divide(g, &product, &p);
+    divide(&product, &p);
     bool scaled = product.constant[0] != 1 || product.constant[1] != 0;
     bool mixed = (p.fitted[LEFT][0] && p.fitted[LEFT][1]) ||
                  (p.fitted[RIGHT][0] && p.fitted[RIGHT][1]); /* fits keep values without parms */
@@ -181,10 +180,8 @@ static void count_uses(gathering *g)
 {
     for (size_t i = 0; i < g->known; i++) {
         const grove_node *node = g->tree->nodes[i];
-        g->fitted[node->id] = grove_node_has_role(node, GROVE_ROLE_PARM);
         for (int k = 0; k < node->input_count; k++) {
             grove_node *input = node->inputs[k].node;
-            g->fitted[node->id] = g->fitted[node->id] || (input && g->fitted[input->id]);
             if (input && node->used && node->kind != GROVE_NODE_CAST)
                 g->uses[grove_node_behind_casts(input)->id]++;
         }
@@ -210,7 +207,6 @@ void grove_tree_gather_products(grove_tree *tree)
     gathering g = {.tree = tree, .known = tree->node_count};
 
     g.uses = grove_alloc((g.known + 1) * sizeof(*g.uses));
-    g.fitted = grove_alloc((g.known + 1) * sizeof(*g.fitted));
     g.inner = grove_alloc((g.known + 1) * sizeof(*g.inner));
     count_uses(&g);
     for (size_t i = g.known; i-- > 0;) {
@@ -220,6 +216,5 @@ void grove_tree_gather_products(grove_tree *tree)
             replace(&g, node);
     }
     free(g.uses);
-    free(g.fitted);
     free(g.inner);
 }

@@ -3,11 +3,8 @@
 #include "graph/rewrite.h"
 #include "graph/neutral.h"
 
-#include "base/memory.h"
 #include "graph/call.h"
 #include "graph/fuse.h"
-
-#include <stdlib.h>
 
 enum { MAX_DEPTH = 6 }; /* of sums in products that are multiplied out */
 
@@ -75,7 +72,7 @@ static int find_linear_input(const grove_fusion *f, const grove_node *node)
     int found = -1;
 
     if (node->kind != GROVE_NODE_CLASS || grove_class_takes_arrays(node->class_) ||
-        grove_fusion_is_flagged(f, node))
+        grove_node_may_be_flagged(node))
         return -1; /* classes that take arrays may mix sources */
     for (int k = 0; k < node->input_count; k++)
         if (node->inputs[k].node && grove_node_has_axis(node->inputs[k].node, f->source)) {
@@ -196,40 +193,18 @@ static grove_node *as_the_sum(grove_node *fused, const grove_node *sum)
     return grove_tree_cast(fused, sum->form.precision, sum->form.complex_);
 }
 
-/* Whether values may have flags, and whether they depend on parms, by node id. */
-static void find_properties(const grove_tree *tree, bool *flagged, bool *fitted)
-{
-    for (size_t i = 0; i < tree->node_count; i++) {
-        const grove_node *node = tree->nodes[i];
-        flagged[i] = node->kind == GROVE_NODE_MEMBER && node->form.flags;
-        fitted[i] = grove_node_has_role(node, GROVE_ROLE_PARM);
-        for (int k = 0; k < node->input_count; k++) {
-            const grove_node *input = node->inputs[k].node;
-            flagged[i] = flagged[i] || (input && flagged[input->id]);
-            fitted[i] = fitted[i] || (input && fitted[input->id]);
-        }
-    }
-}
-
 int grove_tree_rewrite(grove_tree *tree)
 {
     size_t count = tree->node_count; /* new nodes need no second pass */
-    bool *flagged = grove_alloc(count + 1), *fitted = grove_alloc(count + 1);
 
     grove_tree_drop_neutral(tree);
-    find_properties(tree, flagged, fitted);
     for (size_t i = 0; i < count; i++) {
         grove_node *sum = tree->nodes[i];
         if (!is_source_sum(sum))
             continue;
         grove_error *error = tree->error;
         tree->error = grove_error_new(); /* a failed rewriting is not the user's error */
-        grove_fusion fusion = {.tree = tree,
-                               .sum = sum,
-                               .source = sum->consumed[0],
-                               .flagged = flagged,
-                               .fitted = fitted,
-                               .known = count};
+        grove_fusion fusion = {.tree = tree, .sum = sum, .source = sum->consumed[0]};
         grove_node *fused = rewrite_sum(&fusion, sum);
         grove_error_free(tree->error);
         tree->error = error;
@@ -238,8 +213,6 @@ int grove_tree_rewrite(grove_tree *tree)
         grove_node_take_name(fused, sum);
         grove_node_replace(tree, sum, as_the_sum(fused, sum));
     }
-    free(flagged);
-    free(fitted);
     grove_tree_drop_neutral(tree);
     return 0;
 }

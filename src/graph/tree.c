@@ -210,6 +210,47 @@ const grove_node *grove_node_reducer(const grove_node *node, int kind, const gro
     return found;
 }
 
+static bool reaches(const grove_node *node, grove_node_test *test, void *context, bool *seen)
+{
+    bool found = !seen[node->id] && test(context, node);
+
+    for (int k = 0; k < node->input_count && !found && !seen[node->id]; k++)
+        found = node->inputs[k].node && reaches(node->inputs[k].node, test, context, seen);
+    seen[node->id] = true;
+    return found;
+}
+
+bool grove_node_reaches(const grove_node *node, grove_node_test *test, void *context)
+{
+    bool *seen = grove_alloc((node->tree->node_count + 1) * sizeof(*seen));
+    bool found = reaches(node, test, context, seen);
+
+    free(seen);
+    return found;
+}
+
+static bool is_flagged(void *context, const grove_node *node)
+{
+    (void)context;
+    return node->kind == GROVE_NODE_MEMBER && node->form.flags;
+}
+
+bool grove_node_may_be_flagged(const grove_node *node)
+{
+    return grove_node_reaches(node, is_flagged, NULL);
+}
+
+static bool is_parm(void *context, const grove_node *node)
+{
+    (void)context;
+    return grove_node_has_role(node, GROVE_ROLE_PARM);
+}
+
+bool grove_node_has_parm(const grove_node *node)
+{
+    return grove_node_reaches(node, is_parm, NULL);
+}
+
 const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis)
 {
     bool other = false;
