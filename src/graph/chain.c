@@ -110,21 +110,6 @@ bool grove_node_is_sum(const grove_node *node)
            grove_node_has_role(node, GROVE_ROLE_COMPLEX);
 }
 
-/* x of conj(conj(x)) and of (x^T)^T, or NULL. */
-static const grove_edge *undone_of(const grove_node *node)
-{
-    static const grove_role roles[] = {GROVE_ROLE_CONJUGATE, GROVE_ROLE_TRANSPOSE};
-
-    for (int i = 0; i < 2; i++) {
-        if (!grove_node_has_role(node, roles[i]) || node->inputs[0].side)
-            continue;
-        const grove_node *inner = grove_node_behind_casts(node->inputs[0].node);
-        if (grove_node_has_role(inner, roles[i]))
-            return &inner->inputs[0];
-    }
-    return NULL;
-}
-
 static void open(grove_chain *product, grove_edge edge, around o, const grove_axis *axis);
 
 /* 0 + i x, or x + i 0. */
@@ -182,8 +167,6 @@ static void open(grove_chain *product, grove_edge edge, around o, const grove_ax
     } else if (grove_node_has_role(node, GROVE_ROLE_NEGATIVE)) {
         grove_chain_scale(product, -1, 0);
         open(product, node->inputs[0], inside, axis);
-    } else if (undone_of(node)) {
-        open(product, *undone_of(node), inside, axis);
     } else if (grove_node_adjoint_of(node)) {
         inside.adjoint = !o.adjoint;
         open(product, *grove_node_adjoint_of(node), inside, axis);

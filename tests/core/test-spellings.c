@@ -186,8 +186,6 @@ static char *spell_factor(const factor *f, bool mirrored)
                *index = indices(f->source, f->side == 'n' ? 'n' : side);
     if (*hermitian && !f->scalar && f->side == 'q' && draw(2))
         return grove_format(draw(2) ? "conj(%s%s)^T" : "conj(%s%s^T)", name, index);
-    if (!draw(8))
-        return grove_format("conj(conj(%s%s%s))", name, index, hermitian);
     return grove_format("%s%s%s", name, index, hermitian);
 }
 
