@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "graph/call.h"
 #include "graph/derivative.h"
+#include "graph/neutral.h"
 #include "grove.h"
 
 #include <stdlib.h>
@@ -21,13 +22,6 @@ typedef struct {
 } writer;
 
 static void add_expression(writer *w, const grove_node *node, char side, int tightness);
-
-static const grove_node *behind_casts(const grove_node *node)
-{
-    while (node && node->kind == GROVE_NODE_CAST)
-        node = node->inputs[0].node;
-    return node;
-}
 
 /* As the tree gives it: a fit may be given the factors of its model in its place. */
 static const grove_edge *given_edge(const grove_node *node, int k)
@@ -73,7 +67,8 @@ static bool is_inline(const writer *w, const grove_node *node)
     if (!is_unnamed_operator(node))
         return false;
     for (int k = 0; k < node->input_count && w->uses[node->id] > 1; k++)
-        if (node->inputs[k].node && is_unnamed_operator(behind_casts(node->inputs[k].node)))
+        if (node->inputs[k].node &&
+            is_unnamed_operator(grove_node_behind_casts(node->inputs[k].node)))
             return false;
     return true;
 }
@@ -179,7 +174,7 @@ static bool has_options(const grove_node *node)
  * became one node get such values. */
 static bool is_default(const grove_node *node, int k, const char *initial)
 {
-    const grove_node *input = behind_casts(given_edge(node, k)->node);
+    const grove_node *input = grove_node_behind_casts(given_edge(node, k)->node);
 
     if (!initial || !input)
         return false;
@@ -252,7 +247,7 @@ static void add_call(writer *w, const grove_node *node)
 
 static void add_expression(writer *w, const grove_node *node, char side, int tightness)
 {
-    node = behind_casts(node);
+    node = grove_node_behind_casts(node);
     if (node->kind == GROVE_NODE_CONSTANT) {
         bool parentheses =
             tightness > SUM && (node->constant->number < 0 || node->constant->imaginary != 0);
@@ -317,12 +312,12 @@ static void count_inputs(const grove_node *node, int *uses)
         given += grove_kind_is_value(inputs[i].kind);
     for (k = 0; k < given; k++)
         if (node->inputs[k].node)
-            uses[behind_casts(given_edge(node, k)->node)->id]++;
+            uses[grove_node_behind_casts(given_edge(node, k)->node)->id]++;
     for (int i = 0; options && options[i].name; i++) {
         if (!grove_kind_is_value(options[i].kind))
             continue;
         if (is_given(node, i, k) && node->inputs[k].node)
-            uses[behind_casts(given_edge(node, k)->node)->id]++;
+            uses[grove_node_behind_casts(given_edge(node, k)->node)->id]++;
         k++;
     }
 }
@@ -376,7 +371,7 @@ static void add_slot(writer *w, const grove_derivatives *of, const grove_slot *s
         [GROVE_PART_BOTH_CONJUGATE] = "",
     };
     const char *part = slot->parm->form.complex_ ? by[slot->part] : "";
-    const grove_node *node = behind_casts(slot->node);
+    const grove_node *node = grove_node_behind_casts(slot->node);
     size_t start = w->text.length;
 
     grove_text_add(&w->text, "d ");
@@ -405,8 +400,8 @@ static void add_derivatives(writer *w, const grove_tree *tree, const grove_deriv
 
     w->uses = grove_alloc((count + 1) * sizeof(int));
     for (size_t i = 0; i < of->count; i++)
-        if (behind_casts(of->slots[i].node)->class_)
-            count_inputs(behind_casts(of->slots[i].node), w->uses);
+        if (grove_node_behind_casts(of->slots[i].node)->class_)
+            count_inputs(grove_node_behind_casts(of->slots[i].node), w->uses);
     for (size_t i = count; i-- > before;) {
         shown[i] = tree->nodes[i]->class_ && w->uses[i];
         if (shown[i])
@@ -430,7 +425,8 @@ char *grove_tree_show_derivatives(grove_tree *tree, grove_error *error)
 
     for (size_t i = 0; i < tree->action_count && !code; i++)
         for (int k = 0; k < own_inputs(tree->actions[i]) && !code; k++) {
-            grove_node *root = (grove_node *)behind_casts(given_edge(tree->actions[i], k)->node);
+            grove_node *root =
+                (grove_node *)grove_node_behind_casts(given_edge(tree->actions[i], k)->node);
             grove_derivatives all;
             size_t known = 0;
             while (known < roots && done[known] != root)

@@ -159,13 +159,6 @@ static void add_part(exponent *e, part of, grove_chain *product)
 
 /* ---- phases that are written out ---- */
 
-static grove_node *input_of(const grove_node *node, const char *name)
-{
-    int k = node ? grove_node_input(node, name) : -1;
-
-    return k < 0 ? NULL : grove_node_behind_casts(node->inputs[k].node);
-}
-
 #define ZERO                                                                                       \
     {                                                                                              \
         .kind = GROVE_LITERAL_NUMBER, .unit = {.rad = 1 }                                          \
@@ -203,16 +196,17 @@ static bool take_phase(exponent *e, part of, grove_chain *product)
 
     if (!kernel)
         return false;
-    const grove_node *uvw = input_of(kernel, of == OF_BOTH ? "uvw" : "station_uvw");
+    const grove_node *uvw = grove_node_input_named(kernel, of == OF_BOTH ? "uvw" : "station_uvw");
     const grove_place *place = &e->of->node->place;
     double scale = 1;
-    grove_node *x = grove_phases_find(terms, count, uvw, input_of(kernel, "freq"), found, &scale);
+    grove_node *x =
+        grove_phases_find(terms, count, uvw, grove_node_input_named(kernel, "freq"), found, &scale);
     if (x && scale != 1)
         x = grove_chain_multiply(
                 grove_chain_number(x->tree, scale, 0, GROVE_UNIT_NONE, GROVE_PRECISION_RUN, place),
                 (grove_operand){.kind = GROVE_OPERAND_NODE, .node = x}, place, &e->failed)
                 .node;
-    if (x && x != input_of(kernel, "lmn"))
+    if (x && x != grove_node_input_named(kernel, "lmn"))
         kernel = make_kernel(e, of, x);
     if (!x || !kernel)
         return false;

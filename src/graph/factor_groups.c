@@ -7,13 +7,6 @@
 
 #include <string.h>
 
-static grove_node *input_of(const grove_node *node, const char *name)
-{
-    int k = grove_node_input(node, name);
-
-    return k < 0 ? NULL : grove_node_behind_casts(node->inputs[k].node);
-}
-
 static grove_node *call(grove_role role, grove_node *a, grove_node *b)
 {
     const grove_operand first = {.kind = GROVE_OPERAND_NODE, .node = a};
@@ -131,7 +124,8 @@ static bool is_straight(const grove_node *node)
 bool grove_grouped_sum_find(grove_node *node, grove_node_test *is_fitted, void *context,
                             grove_grouped_sum *found)
 {
-    grove_node *left = input_of(node, "left"), *right = input_of(node, "right");
+    grove_node *left = grove_node_input_named(node, "left"),
+               *right = grove_node_input_named(node, "right");
     grove_grouped_sum sum = {.sum = node};
 
     if (!sums_sources(node) || !is_straight(node))
@@ -235,7 +229,8 @@ bool grove_grouped_sum_take(const grove_grouped_sum *sum, int64_t g, grove_node 
 
 int64_t grove_node_parm_group(const grove_node *value, const grove_axis **groups)
 {
-    const grove_node *leaf = grove_node_fitted_parm(value), *group = input_of(value, "group");
+    const grove_node *leaf = grove_node_fitted_parm(value),
+                     *group = grove_node_input_named(value, "group");
 
     *groups = groups_of(leaf);
     return *groups && group && group->kind == GROVE_NODE_CONSTANT ? (int64_t)group->constant->number

@@ -2,11 +2,18 @@
  * operand, and scalar(x) by x. */
 #include "graph/neutral.h"
 
-grove_node *grove_node_behind_casts(grove_node *node)
+grove_node *grove_node_behind_casts(const grove_node *node)
 {
     while (node && node->kind == GROVE_NODE_CAST)
         node = node->inputs[0].node;
-    return node;
+    return (grove_node *)node;
+}
+
+grove_node *grove_node_input_named(const grove_node *node, const char *name)
+{
+    int k = grove_node_input(node, name);
+
+    return k < 0 ? NULL : grove_node_behind_casts(node->inputs[k].node);
 }
 
 bool grove_node_is_number(grove_node *node, double number)

@@ -5,7 +5,10 @@
 #include "graph/graph.h"
 
 /* The value behind casts; the node itself if it is no cast. NULL for NULL. */
-grove_node *grove_node_behind_casts(grove_node *node);
+grove_node *grove_node_behind_casts(const grove_node *node);
+
+/* The input of that name behind casts; NULL: there is none. */
+grove_node *grove_node_input_named(const grove_node *node, const char *name);
 
 /* Whether it is this constant, in any unit. */
 bool grove_node_is_number(grove_node *node, double number);

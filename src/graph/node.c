@@ -1,5 +1,6 @@
 /* The functions of plugin.h that a class calls with its node. */
 #include "graph/call.h"
+#include "graph/neutral.h"
 
 #include "unstable/keep.h"
 
@@ -378,10 +379,9 @@ const char *grove_node_input_reducer(const grove_node *node, int k, const grove_
 
 bool grove_node_input_constant(const grove_node *node, int k, double *number)
 {
-    const grove_node *in = k >= 0 && k < node->input_count ? node->inputs[k].node : NULL;
+    const grove_node *in =
+        k >= 0 && k < node->input_count ? grove_node_behind_casts(node->inputs[k].node) : NULL;
 
-    while (in && in->kind == GROVE_NODE_CAST)
-        in = in->inputs[0].node;
     if (!in || in->kind != GROVE_NODE_CONSTANT || in->constant->kind != GROVE_LITERAL_NUMBER ||
         in->constant->imaginary != 0)
         return false;

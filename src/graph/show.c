@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "graph/call.h"
+#include "graph/neutral.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,13 +130,6 @@ static void add_quoted(grove_text *text, const char *from)
             grove_text_add(text, "%s%c", strchr("\"\\", *from) ? "\\" : "", *from);
 }
 
-static const grove_node *behind_cast(const grove_node *node)
-{
-    while (node && node->kind == GROVE_NODE_CAST)
-        node = node->inputs[0].node;
-    return node;
-}
-
 static void add_dot_node(grove_text *text, const grove_node *node)
 {
     const char *fill = node->kind == GROVE_NODE_LEAF ? "#d7ecd9" : "#ffffff";
@@ -162,7 +156,7 @@ static void add_dot_node(grove_text *text, const grove_node *node)
 static void add_dot_edges(grove_text *text, const grove_node *node)
 {
     for (int k = 0; k < node->input_count; k++) {
-        const grove_node *from = behind_cast(node->inputs[k].node);
+        const grove_node *from = grove_node_behind_casts(node->inputs[k].node);
         if (!from)
             continue;
         grove_text_add(text, "  n%d -> n%d [label=\"", from->id, node->id);

@@ -1,5 +1,6 @@
 /* Sides of products: the station, p or q, of each factor of a baseline. */
 #include "graph/call.h"
+#include "graph/neutral.h"
 
 #include <string.h>
 
@@ -14,8 +15,7 @@ static grove_sides sides_of(const grove_node *node, char side)
 {
     const grove_sides none = {0}, left_to_right = {'p', 'q', false, false};
 
-    while (node->kind == GROVE_NODE_CAST)
-        node = node->inputs[0].node;
+    node = grove_node_behind_casts(node);
     if (node->form.shape == GROVE_SCALAR)
         return none;
     if (has_kind(node, GROVE_AXIS_STATION))
@@ -110,8 +110,7 @@ static factor factor_of(const grove_node *node, char side)
  * hundred factors are looked at; `left` counts the remaining ones. */
 static bool has_factor(const grove_node *node, int k, factor like, int *left)
 {
-    while (node->kind == GROVE_NODE_CAST)
-        node = node->inputs[0].node;
+    node = grove_node_behind_casts(node);
     if (node->kind != GROVE_NODE_CLASS || node->class_->role != GROVE_ROLE_PRODUCT || --*left < 0)
         return false;
     factor found = factor_of(node->inputs[k].node, node->inputs[k].side);

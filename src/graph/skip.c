@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "graph/call.h"
+#include "graph/neutral.h"
 #include "graph/target.h"
 
 #include <math.h>
@@ -44,12 +45,10 @@ static bool has_all_axes(const grove_node *node, const grove_node *of)
 static grove_node *flagged_data(const grove_node *user, const grove_node *model)
 {
     for (int k = 0; k < user->input_count; k++) {
-        grove_node *in = user->inputs[k].node;
+        grove_node *in = grove_node_behind_casts(user->inputs[k].node);
         if (!in || user->inputs[k].side || user->handing == NULL ||
             user->handing[k] == GROVE_AS_FLAGS)
             continue;
-        while (in->kind == GROVE_NODE_CAST)
-            in = in->inputs[0].node;
         if (in->kind == GROVE_NODE_MEMBER && in->form.flags && has_all_axes(model, in) &&
             (in->form.shape == user->form.shape || in->form.shape == GROVE_SCALAR))
             return in;
