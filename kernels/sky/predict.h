@@ -8,12 +8,12 @@
  *     sum.c            the vector code: splits the sky (kinds.c), chooses one of four forms for
  * each part of it, packs (pack.c, order.c), runs
  *     rows*.c, .h      form 1, a row (baseline and time) in each lane: rows_flat.h for flat
- * spectra, rows_spectra.h for a weight for each channel, rows_jones.h for Jones terms inside the
- * sum, all with the phases of rows_phases.h; rows_few.h for few channels, rows_direct.h for one or
- * two, or irregular ones
+ * spectra, rows_jones.h for these between Jones terms that channels share, rows_spectra.h for a
+ * weight for each channel, all with the phases of rows_phases.h; rows_few.h for few channels,
+ * rows_direct.h for one or two, or irregular ones
  *     channels.c, .h   form 2, Jones terms inside the sum: a channel in each lane
- *     sources.h        form 3, a source in each lane: the same for few channels, or more that share
- * Jones terms; without Jones terms, too, where channels are few and smeared
+ *     sources.h        form 3, a source in each lane: the same for few channels; without Jones
+ * terms, too, where channels are few and smeared
  *     station*.c, .h   form 4, products of matrices of stations by sources; grid.c: their tiles
  *     jones.c, .h      Jones terms inside the sum or around it; apparent.c: in the brightness
  *     sincs.h          smearing, where every phase is evaluated
@@ -62,13 +62,13 @@ enum {
 };
 
 /* With fewer channels, in all or in the last block of 64, every phase is evaluated, which then
- * takes less time than a recurrence; more are needed where phases are computed for a whole block:
- * with Jones terms inside the sum or widths that differ. With Jones terms inside the sum, or with
- * smearing and many stations, a source is in each lane where channels are few. */
+ * takes less time than a recurrence; more are needed where phases are computed for a whole block,
+ * with widths that differ. SHARED: the same between Jones terms that channels share. With smearing
+ * and many stations, a source is in each lane where channels are few. */
 enum {
     GROVE_PREDICT_RECURRED = 3,
-    GROVE_PREDICT_RECURRED_BLOCK = 5,
-    GROVE_PREDICT_RECURRED_SMEARED_BLOCK = 7,
+    GROVE_PREDICT_RECURRED_BLOCK = 7,
+    GROVE_PREDICT_SHARED = 24,
     GROVE_PREDICT_FEW = 8
 };
 /* With fewer points, or unpolarised sources, a sum of their own does not pay for going through the
@@ -88,14 +88,12 @@ typedef struct {
     int32_t way, isa; /* grove_isa */
     int32_t flat;     /* the brightness does not vary with frequency */
     int32_t equal_width, smear_time, smear_freq;
-    int32_t jones;      /* left or right vary with the source */
-    int32_t stations;   /* of the station axis */
-    int32_t products;   /* on a CUDA device sums are by stations */
-    int32_t by_sources; /* sums by baselines between Jones terms that do not vary with frequency
-                           have a source in each lane, even if channels are not few */
-    int32_t factors;    /* without Jones terms phases are products of both stations' phases where
-                           channels are few and smeared */
-    int64_t count;      /* channels of the whole axis */
+    int32_t jones;    /* left or right vary with the source */
+    int32_t stations; /* of the station axis */
+    int32_t products; /* on a CUDA device sums are by stations */
+    int32_t factors;  /* without Jones terms phases are products of both stations' phases where
+                         channels are few and smeared */
+    int64_t count;    /* channels of the whole axis */
     double width, reference; /* Hz: of all channels if equal; about the middle of the axis */
     double cutoff; /* a fraction: sources may be left out of a row if shape and smearing leave less
                       of them */

@@ -1,6 +1,6 @@
 /* Sums with Jones terms of source and station inside, with a channel or a source in each lane. A
- * piece is one time, one vector of channels, or (with a source in each lane) one channel, or all of
- * diagonal terms, and a block of rows. */
+ * piece is one time, one vector of channels, or (with a source in each lane) one channel, or some
+ * of diagonal terms, and a block of rows. */
 #include "predict_private.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static int is_of_stations(const grove_view *view, int baseline, const int32_t **
     if (!view->data || !(view->gather || stride_of(view, baseline)))
         return 1;
     *table = view->gather;
-    return view->gather && view->gather_axis == baseline;
+    return view->gather != NULL;
 }
 
 static const int32_t *stations_of(const grove_predict_sum *p, int side, int *fits)
@@ -36,45 +36,46 @@ static const int32_t *stations_of(const grove_predict_sum *p, int side, int *fit
     return own ? own : other;
 }
 
-/* Whether rows are times and pairs of stations. */
-static int has_stations(const grove_predict_sum *p)
-{
-    int fits[2] = {0, 0};
-
-    if (p->baseline < 0 || p->baselines * p->times != p->rows)
-        return 0;
-    stations_of(p, 0, &fits[0]);
-    stations_of(p, 1, &fits[1]);
-    return fits[0] && fits[1];
-}
-
 int grove_predict_channels_bare(const grove_predict_sum *p)
 {
+    int fits[2];
+
+    stations_of(p, 0, &fits[0]);
+    stations_of(p, 1, &fits[1]);
     return p->plan.factors && p->plan.way == GROVE_PREDICT_BASELINE && !(p->plan.cutoff > 0) &&
            p->plan.jones == GROVE_PREDICT_AROUND && !input_of(p, GROVE_PREDICT_LEFT)->data &&
            !input_of(p, GROVE_PREDICT_RIGHT)->data && input_of(p, GROVE_PREDICT_UVW_LEFT)->data &&
            input_of(p, GROVE_PREDICT_UVW_RIGHT)->data && p->plan.count < GROVE_PREDICT_FEW &&
-           has_stations(p) && p->sources >= p->kernels->lanes;
+           fits[0] && fits[1] && p->sources >= p->kernels->lanes;
+}
+
+int grove_predict_shares_matrices(const grove_predict_sum *p)
+{
+    const grove_predict_plan *plan = &p->plan;
+
+    return plan->jones == GROVE_PREDICT_WITHIN && plan->flat &&
+           !stride_of(input_of(p, GROVE_PREDICT_LEFT), p->freq) &&
+           !stride_of(input_of(p, GROVE_PREDICT_RIGHT), p->freq) && plan->channels.regular &&
+           plan->count >= GROVE_PREDICT_SHARED && (!plan->smear_freq || plan->equal_width);
+}
+
+/* `count` and the idle lanes of its last vector, in parts of it. */
+static double filled(const grove_predict_sum *p, int64_t count)
+{
+    const int64_t lanes = p->kernels->lanes;
+
+    return count > 0 ? (double)((count + lanes - 1) / lanes * lanes) / (double)count : 1;
 }
 
 int grove_predict_channels_form(const grove_predict_sum *p)
 {
-    int few = p->plan.count < GROVE_PREDICT_FEW || p->plan.by_sources;
+    /* as long: they add lanes, and load terms of channels that lie apart */
+    const double sources_take = p->terms.varies ? 1.8 : 1.5;
 
-    if (!p->jones || !has_stations(p))
+    if (!p->jones || (grove_predict_shares_matrices(p) && !p->job.gaussians))
         return BY_ROWS;
-    if (few)
-        return p->sources >= p->kernels->lanes ? BY_SOURCES : BY_ROWS;
-    return p->terms.varies || !p->plan.channels.regular ? BY_CHANNELS : BY_ROWS;
-}
-
-/* The channel of the whole axis from which on a source is in each lane. */
-static int64_t first_by_sources(const grove_predict_sum *p)
-{
-    return p->form == BY_SOURCES
-               ? 0
-               : grove_predict_first_by_sources(p->plan.count, p->sources, p->kernels->lanes,
-                                                p->terms.diagonal);
+    return filled(p, p->plan.count) > sources_take * filled(p, p->sources) ? BY_SOURCES
+                                                                           : BY_CHANNELS;
 }
 
 /* Elements in panels of diagonal terms: as many as the sum has; of scalars one, whose products are
@@ -97,18 +98,22 @@ static int64_t width_by_sources(const grove_predict_sum *p)
     const int64_t vectors = needed < 1 ? 1 : needed < SOME ? needed : SOME;
     const int64_t most = 4 * p->kernels->span / (elements * vectors);
     const int64_t room = most < 2 * p->kernels->span ? most : 2 * p->kernels->span;
-    const int64_t count = p->plan.count - first_by_sources(p), pieces = (count + room - 1) / room;
+    const int64_t count = p->plan.count, pieces = (count + room - 1) / room;
 
     return p->terms.diagonal && pieces > 0 ? (count + pieces - 1) / pieces : 1;
 }
 
 int grove_predict_channels_pack(grove_predict_sum *p)
 {
-    int fits;
+    int fits[2];
 
     p->stations = 1;
-    for (int side = 0; side < 2; side++) {
-        p->station_of[side] = stations_of(p, side, &fits);
+    p->station_of[0] = stations_of(p, 0, &fits[0]);
+    p->station_of[1] = stations_of(p, 1, &fits[1]);
+    p->own_stations = !fits[0] || !fits[1];
+    if (p->own_stations)
+        p->stations = (int)(p->baselines < ROWS ? p->baselines : ROWS);
+    for (int side = 0; side < 2 && !p->own_stations; side++) {
         for (int64_t b = 0; b < p->baselines && p->station_of[side]; b++)
             if (p->station_of[side][b] >= p->stations)
                 p->stations = p->station_of[side][b] + 1;
@@ -124,29 +129,18 @@ int grove_predict_channels_pack(grove_predict_sum *p)
     return 1;
 }
 
-/* The number of vectors of `channels` channels, counted from `first`, that contain [from, to). */
-static int64_t vectors_in(int64_t from, int64_t to, int64_t first, int64_t channels)
+/* Channels of a piece. */
+static int64_t width_of(const grove_predict_sum *p)
 {
-    from = from > first ? from : first;
-    return to > from ? (to - first + channels - 1) / channels - (from - first) / channels : 0;
+    return p->form == BY_SOURCES ? width_by_sources(p) : p->kernels->lanes;
 }
 
-/* Vectors of channels of the tile, and pieces of channels with a source in each lane after them. */
-static int64_t vectors_of(const grove_predict_sum *p)
-{
-    int64_t end = p->origin + p->channels, last = first_by_sources(p);
-
-    return vectors_in(p->origin, end < last ? end : last, 0, p->kernels->lanes);
-}
-
+/* Pieces that the channels of the tile are in, which start at absolute multiples of their width. */
 static int64_t steps_of(const grove_predict_sum *p)
 {
-    int64_t last = first_by_sources(p);
+    const int64_t width = width_of(p);
 
-    if (last == p->plan.count)
-        return vectors_of(p);
-    return vectors_of(p) +
-           vectors_in(p->origin, p->origin + p->channels, last, width_by_sources(p));
+    return (p->origin + p->channels + width - 1) / width - p->origin / width;
 }
 
 static int64_t row_blocks(const grove_predict_sum *p)
@@ -246,23 +240,35 @@ static int start_piece(grove_predict_sum *p, piece *c)
     return 1;
 }
 
-static int station_at(const grove_predict_sum *p, int side, int64_t baseline)
+/* The number of a baseline's station in the piece. */
+static int station_at(const grove_predict_sum *p, const piece *c, int side, int64_t baseline)
 {
-    return p->station_of[side] ? p->station_of[side][baseline] : 0;
+    return p->own_stations       ? (int)(baseline - c->from)
+           : p->station_of[side] ? p->station_of[side][baseline]
+                                 : 0;
+}
+
+/* Where an input has the cell of such a station. */
+static const char *of_station(const grove_predict_sum *p, const piece *c, int input, int64_t number)
+{
+    const grove_view *view = input_of(p, input);
+
+    if (p->own_stations)
+        number = view->gather ? view->gather[c->from + number] : c->from + number;
+    return (const char *)view->data + stride_of(view, p->time) * c->time +
+           stride_of(view, p->baseline) * number;
 }
 
 static void load_stations(const grove_predict_sum *p, piece *c)
 {
     for (int side = 0; side < 2; side++)
         for (int k = 0; k < p->stations; k++) {
-            const grove_view *terms = input_of(p, jones_inputs[side]);
             if (!c->wanted[side][k])
                 continue;
-            if (terms->data)
-                c->at[side][k] = (const char *)terms->data + stride_of(terms, p->time) * c->time +
-                                 (terms->gather ? terms->stride[p->baseline] * k : 0);
+            if (input_of(p, jones_inputs[side])->data)
+                c->at[side][k] = of_station(p, c, jones_inputs[side], k);
             if (input_of(p, uvw_inputs[side])->data)
-                memcpy(c->station_uvw[side] + 3 * k, station_uvw(p, uvw_inputs[side], c->time, k),
+                memcpy(c->station_uvw[side] + 3 * k, of_station(p, c, uvw_inputs[side], k),
                        3 * sizeof(double));
         }
 }
@@ -285,8 +291,8 @@ static void load_rows(const grove_predict_sum *p, piece *c)
         for (int k = 0; k < 3 && p->plan.smear_time; k++)
             c->change[3 * count + k] = rate[k] * *interval;
         for (int side = 0; side < 2; side++) {
-            c->station[side][count] = station_at(p, side, b);
-            c->wanted[side][station_at(p, side, b)] = 1;
+            c->station[side][count] = station_at(p, c, side, b);
+            c->wanted[side][c->station[side][count]] = 1;
         }
         count++;
     }
@@ -475,29 +481,15 @@ static void run_rows(const grove_predict_sum *p, piece *c, int first, int end)
     }
 }
 
-/* Which channels are step `number` of the tile. */
-static void set_channels(const grove_predict_sum *p, int64_t number, piece *c)
-{
-    int64_t vectors = vectors_of(p), lanes = p->kernels->lanes, last = first_by_sources(p);
-
-    c->by_sources = number >= vectors;
-    if (c->by_sources) {
-        int64_t width = width_by_sources(p), from = p->origin > last ? p->origin - last : 0;
-        c->width = (int)width;
-        c->first = last + (from / width + number - vectors) * width;
-    } else {
-        c->width = (int)lanes;
-        c->first = (p->origin / lanes + number) * lanes;
-    }
-}
-
 void grove_predict_channels_run(grove_predict_sum *p, int64_t number)
 {
     int64_t steps = steps_of(p), blocks = row_blocks(p), block = number / steps % blocks;
     piece c;
 
     memset(&c, 0, sizeof(c));
-    set_channels(p, number % steps, &c);
+    c.by_sources = p->form == BY_SOURCES;
+    c.width = (int)width_of(p);
+    c.first = (p->origin / c.width + number % steps) * c.width;
     c.time = number / steps / blocks;
     c.from = block * ROWS;
     c.to = c.from + ROWS < p->baselines ? c.from + ROWS : p->baselines;

@@ -111,12 +111,12 @@ static void load_station_channels(const grove_predict_channels_job *job, int whi
         return;
     }
     memset(numbers, 0, sizeof(numbers));
-    for (int i = job->from; i < job->to; i++)
-        for (int k = 0; k < side->numbers; k++) {
-            const void *cell = at + (from + side->channel * i);
-            scalars[k][i] =
-                side->bytes == 8 ? (real)((const double *)cell)[k] : (real)((const float *)cell)[k];
-        }
+    for (int k = 0; k < side->numbers; k++) {
+        if (!side->channel)
+            numbers[k] = splat(real_at(at + from, side->bytes, k));
+        for (int i = job->from; i < job->to && side->channel; i++)
+            scalars[k][i] = real_at(at + from + side->channel * i, side->bytes, k);
+    }
     memcpy(to->at, numbers, (size_t)(side->numbers == 8 ? 8 : 2) * sizeof(vec));
     if (side->numbers != 8)
         memcpy(to->at + 6, numbers + side->numbers - 2, 2 * sizeof(vec));

@@ -396,9 +396,7 @@ static double varied_by_baselines(const grove_predict_costs *costs,
                                   const grove_predict_shape *shape)
 {
     const int64_t lanes = shape->lanes > 0 ? shape->lanes : 1;
-    const int64_t sources = shape->sources > 0 ? shape->sources : lanes;
-    const int64_t first =
-        grove_predict_first_by_sources(shape->channels, sources, lanes, shape->elements < 4);
+    const int64_t first = shape->channels;
     const int64_t whole = (first + lanes - 1) / lanes * lanes;
 
     return (double)whole *

@@ -62,17 +62,6 @@ static inline int grove_predict_channels_after(int64_t left)
                                                                                           : 0;
 }
 
-/* The channel, of `count` of an axis, from which on Jones terms of channels have a source in each
- * lane. That takes less time for the last ones, where these fill few of a vector's lanes; sums of
- * diagonals have no room for more than half of them. */
-static inline int64_t grove_predict_first_by_sources(int64_t count, int64_t sources, int64_t lanes,
-                                                     int diagonal)
-{
-    const int64_t most = diagonal ? lanes / 2 : lanes * 5 / 8, left = count % lanes;
-
-    return sources >= lanes && left <= most ? count - left : count;
-}
-
 /* Jones terms on one side. */
 typedef struct {
     int numbers, bytes;      /* real numbers of a cell: 8, of diagonals 4, of scalars 2, none 0 */
@@ -80,7 +69,8 @@ typedef struct {
     const char *at[PREDICT_MAX_LANES]; /* of each row at source 0 and the tile's channel 0 */
 } grove_predict_jones_side;
 
-/* The sum over sources of left * B * right * phase * shape * smearing. */
+/* The sum over points of left * B * right * phase * smearing, all but the phase the same in all
+ * channels. */
 typedef struct {
     /* components: requested complex elements. weight: of B as a matrix, [source][channel or
      * nothing][4][re, im]. */
@@ -89,7 +79,6 @@ typedef struct {
     int diagonal;                    /* left and right are diagonal */
     int varies;                      /* left or right vary with frequency */
     const int64_t *order;            /* number of each source in left and right */
-    int64_t offset;                  /* of the block's channel 0 in the tile */
     grove_predict_jones_side side[2];
 } grove_predict_jones;
 

@@ -24,14 +24,19 @@ INLINE int is_unpolarised(const real *b)
            b[7] == 0;
 }
 
+/* Number k of a cell whose numbers have `bytes` bytes. */
+INLINE real real_at(const char *cell, int bytes, int k)
+{
+    return bytes == 8 ? (real)((const double *)(const void *)cell)[k]
+                      : (real)((const float *)(const void *)cell)[k];
+}
+
 static void load_converted(const grove_predict_jones_side *side, int64_t offset,
                            real numbers[8][LANES])
 {
     for (int i = 0; i < LANES; i++)
         for (int k = 0; k < side->numbers; k++)
-            numbers[k][i] = side->bytes == 8
-                                ? (real)((const double *)(const void *)(side->at[i] + offset))[k]
-                                : (real)((const float *)(const void *)(side->at[i] + offset))[k];
+            numbers[k][i] = real_at(side->at[i] + offset, side->bytes, k);
 }
 
 /* Cells of eight numbers, one after the other, to eight vectors. */
@@ -113,16 +118,16 @@ INLINE void rotate(vec to[2], const vec from[2], vec c, vec s)
     to[1] = from[0] * s + from[1] * c;
 }
 
-/* left * b * right; without b: unity in its place. */
+/* left * b * right */
 static void apply_matrices(const jones *left, const real *b, const jones *right, jones *to)
 {
     jones product = *left;
     vec zero = splat(0);
 
-    if (b && is_unpolarised(b)) { /* the same without the products with zero */
+    if (is_unpolarised(b)) { /* the same without the products with zero */
         for (int e = 0; e < 8; e++)
             product.at[e] = left->at[e] * b[0];
-    } else if (b) {
+    } else {
         for (int e = 0; e < 8; e += 2) {
             const vec *l = left->at + (e & 4);
             const real *m = b + (e & 2);

@@ -1,5 +1,5 @@
-/* Splits the sky by kinds of sources: points from Gaussians where sums by stations can have the
- * former only, unpolarised sources, which need one real sum, from others, which need up to four. */
+/* Splits the sky by kinds of sources: points from Gaussians where a form can have the former
+ * only, unpolarised sources, which need one real sum, from others, which need up to four. */
 #include "../common/visibility.h"
 #include "predict_private.h"
 
@@ -55,8 +55,9 @@ static int find_kinds(const grove_predict_sum *p, unsigned char *kind)
     }
     if (plain >= WORTH && plain < p->sources && elements_matter(p))
         told |= POLARISED;
-    if (points >= WORTH && points < p->sources && p->plan.way == GROVE_PREDICT_STATION &&
-        grove_predict_station_fits(p))
+    if (points >= WORTH && points < p->sources &&
+        (p->plan.way == GROVE_PREDICT_STATION ? grove_predict_station_fits(p)
+                                              : grove_predict_shares_matrices(p)))
         told |= GAUSSIAN;
     return told;
 }

@@ -54,6 +54,7 @@ struct grove_predict_sum {
 
     /* BY_CHANNELS, BY_SOURCES (predict_channels.c): */
     const int32_t *station_of[2]; /* [baseline]; NULL: station 0 */
+    int own_stations;             /* each baseline has its own, since terms vary with it */
     unsigned char *unwanted;      /* [row] */
 
     /* BY_STATIONS (predict_station.c, predict_station_piece.c): */
@@ -137,9 +138,7 @@ static inline int few_recur(const grove_predict_sum *p)
 /* The least number of channels for a recurrence. */
 static inline int64_t recurred(const grove_predict_sum *p)
 {
-    return few_recur(p)                               ? GROVE_PREDICT_RECURRED
-           : p->plan.smear_time || p->plan.smear_freq ? GROVE_PREDICT_RECURRED_SMEARED_BLOCK
-                                                      : GROVE_PREDICT_RECURRED_BLOCK;
+    return few_recur(p) ? GROVE_PREDICT_RECURRED : GROVE_PREDICT_RECURRED_BLOCK;
 }
 
 /* Turns of a phase that do not matter. */
@@ -208,10 +207,12 @@ void grove_predict_jones_around(const grove_predict_sum *p, const row *r, int64_
 void grove_predict_rows_run(const grove_predict_sum *p, const int64_t *list, int64_t count,
                             int64_t first, int regular);
 
-/* Jones terms inside the sum with a channel in each lane, where they vary with frequency or
- * channels are irregular, or a source, where channels are few: BY_CHANNELS, BY_SOURCES, or BY_ROWS
- * where neither fits. */
+/* Jones terms inside the sum with a channel in each lane, or a source, where that leaves fewer of
+ * them idle: BY_CHANNELS, BY_SOURCES; BY_ROWS where all channels share a matrix. */
 int grove_predict_channels_form(const grove_predict_sum *p);
+/* Whether all channels share the product of a point's Jones terms and brightness, and its phases
+ * are found by recurrence. */
+int grove_predict_shares_matrices(const grove_predict_sum *p);
 /* Whether a sum without Jones terms goes that way, with unity in their place. */
 int grove_predict_channels_bare(const grove_predict_sum *p);
 int grove_predict_channels_pack(grove_predict_sum *p);

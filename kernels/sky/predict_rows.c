@@ -138,14 +138,15 @@ static void store_block(const grove_predict_sum *p, const grove_predict_batch *b
 }
 
 static void store_jones(const grove_predict_sum *p, const grove_predict_batch *b,
-                        const grove_predict_jones *job)
+                        const grove_predict_job *job)
 {
     const grove_view *out = &p->args->out;
+    const int64_t offset = job->first - p->origin;
     int lanes = p->kernels->lanes;
 
     for (int i = 0; i < b->count; i++)
-        for (int k = job->sum.from; k < job->sum.to; k++) {
-            char *at = b->rows[i].out + stride_of(out, p->freq) * (job->offset + k);
+        for (int k = job->from; k < job->to; k++) {
+            char *at = b->rows[i].out + stride_of(out, p->freq) * (offset + k);
             for (int e = 0; e < out->elements; e++) {
                 int from = p->output_elements[e].component;
                 const double *x =
@@ -155,20 +156,16 @@ static void store_jones(const grove_predict_sum *p, const grove_predict_batch *b
         }
 }
 
-/* With Jones terms inside the sum. */
+/* With Jones terms inside the sum that all channels share. */
 static void run_jones_block(const grove_predict_sum *p, grove_predict_batch *b,
                             const grove_predict_job *block)
 {
     grove_predict_jones job = p->terms;
-    size_t bytes = p->args->out.bytes == 4 ? sizeof(float) : sizeof(double);
     int last = b->count > 0 ? b->count - 1 : 0;
 
     job.sum = *block;
     job.sum.components = p->terms.sum.components;
-    job.offset = block->first - p->origin;
-    job.sum.weight = (const char *)p->weight +
-                     bytes * (size_t)((job.offset + p->origin - p->first_block * PREDICT_BLOCK) *
-                                      block->weight_channel);
+    job.sum.weight = p->weight;
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < PREDICT_MAX_LANES; i++) {
             const row *r = &b->rows[i < last ? i : last];
@@ -176,7 +173,7 @@ static void run_jones_block(const grove_predict_sum *p, grove_predict_batch *b,
         }
     if (job.sum.components)
         p->kernels->jones(&job, b->uvw, b->change, b->sums);
-    store_jones(p, b, &job);
+    store_jones(p, b, &job.sum);
 }
 
 /* Whether the exponents of Gaussians count as equally spaced in a block: a deviation of the
@@ -219,7 +216,7 @@ static void run_block(const grove_predict_sum *p, grove_predict_batch *b, int64_
     const int whole = (int)(left < PREDICT_BLOCK ? left : PREDICT_BLOCK) -
                       (few_recur(p) ? grove_predict_channels_after(left) : 0);
 
-    job.regular = regular && left >= recurred(p);
+    job.regular = regular && (p->jones || left >= recurred(p));
     if (job.regular && few_recur(p) && whole <= PREDICT_GROUP)
         job.few = whole;
     job.even_shapes = has_even_shapes(p, first);

@@ -184,16 +184,10 @@ static void jones_sums(const grove_predict_jones *of, const double *uvw, const d
 {
     const grove_predict_job *job = &of->sum;
     work w = start_work(job, uvw, change, sums);
-    int channels = of->varies || job->weight_channel || (job->width && !job->equal_width);
     panels p;
 
-    if (!job->regular) {
-        add_jones_all_direct(&w);
-        return;
-    }
     clear(&p);
-    add_range(&w, &p, 0, job->points, channels ? add_jones_channels : add_jones_flat);
-    add_range(&w, &p, job->points, job->points + job->gaussians, add_jones_channels);
+    add_range(&w, &p, 0, job->points, add_jones_flat);
     if (job->smear_time)
         scale_sums(&w);
 }

@@ -75,10 +75,9 @@ static int pack_form(grove_predict_sum *p)
     switch (p->form) {
     case BY_STATIONS:
         return grove_predict_station_pack(p);
+    case BY_CHANNELS:
     case BY_SOURCES: /* channels may have any spacing */
         return grove_predict_channels_pack(p);
-    case BY_CHANNELS:
-        return move_even(p) && grove_predict_channels_pack(p);
     default:
         return (!(p->plan.cutoff > 0) || grove_predict_order_rows(p)) && move_even(p);
     }

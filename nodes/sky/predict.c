@@ -142,14 +142,21 @@ static bool jones_vary(const grove_node *node)
            grove_node_input_axis(node, GROVE_PREDICT_RIGHT, GROVE_AXIS_FREQ);
 }
 
+/* Whether channels share the product of Jones terms and brightness, so that points have a row in
+ * each lane. */
+static bool shares_matrices(const grove_node *node, const grove_predict_plan *plan)
+{
+    return plan->flat && !jones_vary(node) && plan->channels.regular &&
+           plan->count >= GROVE_PREDICT_SHARED && (!plan->smear_freq || plan->equal_width);
+}
+
 /* Whether the sum by baselines uses the phases of stations. */
 static bool uses_stations(const grove_node *node, const grove_predict_plan *plan)
 {
     return plan->way == GROVE_PREDICT_STATION || plan->factors ||
            (plan->way == GROVE_PREDICT_BASELINE && plan->jones == GROVE_PREDICT_WITHIN &&
             is_of_stations(node) &&
-            (jones_vary(node) || !plan->channels.regular || plan->count < GROVE_PREDICT_FEW ||
-             plan->by_sources));
+            (!shares_matrices(node, plan) || predict_count_sources(node).gaussians));
 }
 
 /* Whether each time has sources of its own. */
@@ -242,19 +249,16 @@ static void find_products(const grove_node *node, grove_predict_plan *plan)
 }
 
 /* The least number of channels for a recurrence. */
-static int least_recurred(const grove_node *node, const grove_predict_plan *plan)
+static int least_recurred(const grove_predict_plan *plan)
 {
-    int smear = grove_node_choice(node, "smear");
-
-    if (plan->jones != GROVE_PREDICT_WITHIN && (!plan->smear_freq || plan->equal_width))
-        return GROVE_PREDICT_RECURRED;
-    return smear ? GROVE_PREDICT_RECURRED_SMEARED_BLOCK : GROVE_PREDICT_RECURRED_BLOCK;
+    return !plan->smear_freq || plan->equal_width ? GROVE_PREDICT_RECURRED
+                                                  : GROVE_PREDICT_RECURRED_BLOCK;
 }
 
 /* How phases are found in the sum by baselines. */
 static const char *how_phases(const grove_node *node, const grove_predict_plan *plan)
 {
-    if (plan->count < least_recurred(node, plan) && !uses_stations(node, plan))
+    if (plan->count < least_recurred(plan) && !uses_stations(node, plan))
         return "every phase evaluated: few channels";
     if (plan->channels.deviation > 0 && !plan->factors)
         return "phasor recurrence over blocks of channels where their unequal spacing moves no "
@@ -376,7 +380,6 @@ static int find_way(grove_node *node)
         return code;
     find_products(node, &plan);
     plan.factors = factors_win(node, &plan);
-    plan.by_sources = predict_sources_win(node, &plan, jones_vary(node));
     if (!uses_stations(node, &plan) && !plan.products) {
         grove_node_drop_input(node, GROVE_PREDICT_UVW_LEFT);
         grove_node_drop_input(node, GROVE_PREDICT_UVW_RIGHT);

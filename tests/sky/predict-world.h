@@ -26,7 +26,6 @@ typedef struct {
     int many;       /* the plan says that there are many stations */
     int strays;     /* one baseline out of so many is not the difference of its stations */
     int small;      /* these differences are millimetres, not meters */
-    int by_sources; /* a source is in each lane */
     int factors;    /* phases may be products of those of stations */
     int mixed;      /* only one source out of four is polarised */
     double nearly;  /* Hz: channels differ from equal spacing by up to half of it */
@@ -149,7 +148,6 @@ static void set_plan(const setup *c, const world *w, grove_isa isa, grove_args *
                                         : c->jones == SOURCE_JONES ? GROVE_PREDICT_WITHIN
                                                                    : GROVE_PREDICT_AROUND,
                                .factors = c->factors,
-                               .by_sources = c->by_sources,
                                .stations = c->many ? 64 : 0,
                                .count = c->channels,
                                .width = w->width[0],

@@ -340,9 +340,8 @@ START_TEST(baseline_form)
 END_TEST
 
 #define STATION .way = GROVE_PREDICT_STATION
-/* Jones terms that channels share, by baselines with a source in each lane. */
-#define SOURCES(shape)                                                                             \
-    .by_sources = 1, .flat_jones = 1, .jones = SOURCE_JONES, .jones_shape = shape, STATION
+/* Jones terms that channels share. */
+#define SHARED(shape) .flat_jones = 1, .jones = SOURCE_JONES, .jones_shape = shape, STATION
 
 static const setup stations[] = {
     {"scalars", 300, 3, 21, 1, 1, STATION},
@@ -376,15 +375,14 @@ static const setup stations[] = {
     {"Jones, scalar fluxes", 50, 2, 21, 3, 1, .jones = SOURCE_JONES, .jones_shape = 4, STATION},
     {"apparent and strays", 20, 2, 21, 3, 1, .strays = 2, .jones = APPARENT_JONES, .jones_shape = 4,
      STATION},
-    {"by sources, scalars", 70, 2, 21, 20, 1, .smear = 3, .spectra = 1, .strays = 3, SOURCES(1)},
-    {"by sources, polarised", 70, 2, 21, 20, 4, .smear = 1, .gaussians = 1, .spectra = 1,
-     SOURCES(1)},
-    {"by sources, diagonals", 200, 1, 21, 12, 2, .smear = 2, .spectra = 1, .mixed = 1, SOURCES(2)},
-    {"by sources, matrices", 70, 1, 21, 12, 4, .smear = 3, .spectra = 1, .strays = 3, .small = 1,
-     SOURCES(4)},
-    {"by sources, one vector of them", 16, 1, 21, 40, 1, .smear = 2, .spectra = 1, SOURCES(1)},
-    {"by sources, no source", 0, 2, 21, 20, 1, .smear = 3, SOURCES(1)},
-    {"small strays of diagonals", 70, 2, 21, 5, 4, .smear = 1, .strays = 3, .small = 1, SOURCES(2)},
+    {"shared, scalars", 70, 2, 21, 20, 1, .smear = 3, .spectra = 1, .strays = 3, SHARED(1)},
+    {"shared, polarised", 70, 2, 21, 20, 4, .smear = 1, .gaussians = 1, .spectra = 1, SHARED(1)},
+    {"shared, diagonals", 200, 1, 21, 12, 2, .smear = 2, .spectra = 1, .mixed = 1, SHARED(2)},
+    {"shared, matrices", 70, 1, 21, 12, 4, .smear = 3, .spectra = 1, .strays = 3, .small = 1,
+     SHARED(4)},
+    {"shared, one vector of them", 16, 1, 21, 40, 1, .smear = 2, .spectra = 1, SHARED(1)},
+    {"shared, no source", 0, 2, 21, 20, 1, .smear = 3, SHARED(1)},
+    {"small strays of diagonals", 70, 2, 21, 5, 4, .smear = 1, .strays = 3, .small = 1, SHARED(2)},
     {"Jones, smeared", 50, 2, 21, 70, 4, .smear = 3, .jones = SOURCE_JONES, .jones_shape = 4,
      STATION},
     {"Jones, smeared, and strays", 50, 2, 21, 40, 4, .smear = 3, .strays = 3, .jones = SOURCE_JONES,
