@@ -1,6 +1,6 @@
 /* Sums with Jones terms of source and station inside, with a channel or a source in each lane. A
- * piece is one time, one vector of channels, or (with a source in each lane) one channel, or some
- * of diagonal terms, and a block of rows. */
+ * piece is one time, one vector of channels, or (with a source in each lane) one channel, and a
+ * block of rows. */
 #include "predict_private.h"
 
 #include <math.h>
@@ -78,31 +78,6 @@ int grove_predict_channels_form(const grove_predict_sum *p)
                                                                            : BY_CHANNELS;
 }
 
-/* Elements in panels of diagonal terms: as many as the sum has; of scalars one, whose products are
- * multiplied by the brightness row by row. */
-static int panel_elements(const grove_predict_sum *p)
-{
-    const int scalars = p->terms.side[0].numbers <= 2 && p->terms.side[1].numbers <= 2;
-
-    return scalars || p->terms.sum.components < 1 ? 1 : p->terms.sum.components;
-}
-
-/* Channels of a piece with a source in each lane, at most. Of diagonal terms, pieces of about the
- * same width, so that panels have some vectors of sources: sums over lanes are made once for all of
- * them. No more channels than brightnesses have places. */
-static int64_t width_by_sources(const grove_predict_sum *p)
-{
-    enum { SOME = 4 };
-    const int64_t elements = panel_elements(p);
-    const int64_t needed = (p->sources + p->kernels->lanes - 1) / p->kernels->lanes;
-    const int64_t vectors = needed < 1 ? 1 : needed < SOME ? needed : SOME;
-    const int64_t most = 4 * p->kernels->span / (elements * vectors);
-    const int64_t room = most < 2 * p->kernels->span ? most : 2 * p->kernels->span;
-    const int64_t count = p->plan.count, pieces = (count + room - 1) / room;
-
-    return p->terms.diagonal && pieces > 0 ? (count + pieces - 1) / pieces : 1;
-}
-
 int grove_predict_channels_pack(grove_predict_sum *p)
 {
     int fits[2];
@@ -132,7 +107,7 @@ int grove_predict_channels_pack(grove_predict_sum *p)
 /* Channels of a piece. */
 static int64_t width_of(const grove_predict_sum *p)
 {
-    return p->form == BY_SOURCES ? width_by_sources(p) : p->kernels->lanes;
+    return p->form == BY_SOURCES ? 1 : p->kernels->lanes;
 }
 
 /* Pieces that the channels of the tile are in, which start at absolute multiples of their width. */
@@ -158,7 +133,7 @@ int64_t grove_predict_channels_pieces(const grove_predict_sum *p)
 typedef struct {
     grove_predict_channels_job job;
     int64_t time, first, from, to; /* first: channel of lane 0 in the whole axis; baselines */
-    int by_sources, width;         /* width: number of channels, or lanes */
+    int by_sources, width;         /* width: number of channels: of lanes, or 1 */
     int at_once;                   /* rows */
     const char **at[2];            /* memory of the job */
     double *station_uvw[2], *uvw, *change, *rest;
@@ -208,7 +183,7 @@ static int start_piece(grove_predict_sum *p, piece *c)
     size_t lanes = (size_t)p->kernels->lanes, bytes = (size_t)p->args->out.bytes;
     size_t panel = reserve(&at, stations * (size_t)p->kernels->span * 16 * lanes, bytes);
     size_t at_once = rows_at_once(p, rows), of_rows = at_once * 8 * lanes * bytes;
-    size_t by_sources = rows * 8 * (size_t)width_by_sources(p) * 8;
+    size_t by_sources = rows * 8 * sizeof(double);
     size_t sums = reserve(&at, by_sources > of_rows ? by_sources : of_rows, 1);
     size_t total = reserve(&at, (has_totals(p) ? at_once : AT_ONCE) * 8 * lanes, 8);
     size_t out = reserve(&at, rows, sizeof(char *)), uvw = reserve(&at, 9 * rows, 8);
@@ -323,9 +298,7 @@ static void set_job(const grove_predict_sum *p, piece *c)
     job->stations = p->stations;
     job->diagonal = p->terms.diagonal;
     job->elements = p->terms.sum.components;
-    job->panel_elements = panel_elements(p);
     memcpy(job->element, p->terms.element, sizeof(job->element));
-    job->at_once = lanes;
     job->offset = c->first - p->origin;
     job->from = job->offset < 0 ? (int)-job->offset : 0;
     job->to = p->channels - job->offset < lanes ? (int)(p->channels - job->offset) : lanes;
@@ -385,9 +358,7 @@ static void add_sources(const grove_predict_sum *p, piece *c)
 {
     grove_predict_channels_job job = c->job;
     int by_sources = c->by_sources;
-    int elements = job.panel_elements * job.at_once;
-    int vectors = job.diagonal ? PREDICT_BATCH(p->kernels->span, elements) : p->kernels->span;
-    int span = by_sources ? vectors * p->kernels->lanes : p->kernels->span;
+    int span = p->kernels->span * (by_sources ? p->kernels->lanes : 1);
     const char *weight = job.weight;
     int64_t step = job.weight_source * (p->args->out.bytes == 4 ? 4 : 8);
 

@@ -170,20 +170,27 @@ INLINE void fill_matrices(const grove_predict_channels_job *job, int which, int 
     *to = terms;
 }
 
-/* Diagonal terms times c + i s, on the left with the brightness in the requested elements. */
-INLINE void fill_diagonal(const channel_batch *g, int which, int source, const jones *terms, vec c,
-                          vec s, jones *to)
+/* Terms times c + i s, on the left with the brightness; diagonal ones in the requested elements. */
+INLINE void multiply_terms(const grove_predict_channels_job *job, int which, const jones *terms,
+                           const jones *b, int unpolarised, vec c, vec s, jones *to)
 {
-    const jones *b = &g->brightness[source];
     const vec zero = splat(0);
 
-    for (int k = 0; k < (which ? 2 : g->job->elements); k++) {
-        const int e = which ? 6 * k : 2 * g->job->element[k];
+    if (!job->diagonal) {
+        if (which)
+            *to = *terms;
+        else
+            multiply_brightness(terms, b, unpolarised, to);
+        multiply_elements(to, 8, c, s);
+        return;
+    }
+    for (int k = 0; k < (which ? 2 : job->elements); k++) {
+        const int e = which ? 6 * k : 2 * job->element[k];
         const vec *l = terms->at + (e & 4 ? 6 : 0);
         vec x[2] = {zero, zero};
         if (which) {
             memcpy(x, l, sizeof(x));
-        } else if (!g->unpolarised[source]) {
+        } else if (!unpolarised) {
             add_times(x, l, b->at[e], b->at[e + 1]);
         } else if (e == 0 || e == 6) {
             x[0] = l[0] * b->at[0];
@@ -217,15 +224,7 @@ static void fill_station(const channel_batch *g, int which, int station, int sou
         return;
     }
     load_station_channels(job, which, station, source, &terms);
-    if (job->diagonal) {
-        fill_diagonal(g, which, source, &terms, c, s, to);
-        return;
-    }
-    if (which)
-        *to = terms;
-    else
-        multiply_brightness(job, &terms, &g->brightness[source], g->unpolarised[source], to);
-    multiply_elements(to, 8, c, s);
+    multiply_terms(job, which, &terms, &g->brightness[source], g->unpolarised[source], c, s, to);
 }
 
 /* Whether a brightness is a real number times unity in all lanes. */

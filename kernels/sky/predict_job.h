@@ -15,12 +15,6 @@ enum {
     PREDICT_MAX_COLUMNS = 6
 };
 
-/* Vectors of sources at once in a sum with a source in each lane and diagonal Jones terms, of
- * `elements` elements in all channels: 8 span vectors for a station, but no more than are of
- * use. */
-#define PREDICT_BATCH(span, elements)                                                              \
-    (2 * (span) < 4 * (span) / (elements) ? 2 * (span) : 4 * (span) / (elements))
-
 /* The sum over sources of weight[component] * phase * shape * smearing. */
 typedef struct {
     int64_t points, gaussians; /* sources: points first */
@@ -106,9 +100,7 @@ typedef struct {
     int64_t following;          /* sources of later chunks */
     int diagonal;               /* left and right are diagonal */
     int elements, element[4];   /* requested ones of the matrix */
-    int panel_elements;         /* of panels: one of scalars */
     int from, to;               /* lanes that are in the tile */
-    int at_once;                /* channels, of sums with a source in each lane */
     int64_t offset;             /* of lane 0 in the tile */
     const int64_t *order;       /* number of each source in left and right */
     const double *freq, *width; /* [lane] Hz; width NULL: no smearing in frequency */
@@ -128,9 +120,8 @@ typedef struct {
 
 typedef void grove_predict_channels_fn(const grove_predict_channels_job *job);
 
-/* The same for all rows with a source in each lane: up to span vectors of them, in the first
- * channel alone, or, of diagonal terms, PREDICT_BATCH vectors in at_once channels, which count as
- * lanes. sums[row][element][re, im][channel] are double, with all of smearing. */
+/* The same for all rows in the first channel alone, with a source in each lane: up to span vectors
+ * of them. sums[row][element][re, im] are double. */
 typedef void grove_predict_sources_fn(const grove_predict_channels_job *job);
 
 /* Rows of a product of matrices, `tile_rows` from `row` on, by some of its columns. */

@@ -148,6 +148,40 @@ static void apply_matrices(const jones *left, const real *b, const jones *right,
     }
 }
 
+enum { TOGETHER = LANES < 8 ? LANES : 8 /* vectors whose lanes are added together */ };
+
+/* The sums over the lanes of TOGETHER vectors, neighbours first. */
+INLINE vec sums_of_lanes(const vec *x)
+{
+    vec y[TOGETHER], even, odd;
+
+    memcpy(y, x, sizeof(y));
+#pragma GCC unroll 3
+    for (int n = TOGETHER / 2; n > 0; n /= 2)
+#pragma GCC unroll 4
+        for (int i = 0; i < n; i++) {
+            unzip(y[2 * i], y[2 * i + 1], &even, &odd);
+            y[i] = even + odd;
+        }
+    for (int n = LANES / TOGETHER; n > 1; n /= 2) {
+        unzip(y[0], y[0], &even, &odd);
+        y[0] = even + odd;
+    }
+    return y[0];
+}
+
+/* to[k] += the sum over the lanes of vector k of `count`, after which there may be others, up to a
+ * multiple of TOGETHER. */
+INLINE void add_lanes(const vec *x, int count, double *to)
+{
+#pragma GCC unroll 6
+    for (int k = 0; k < count; k += TOGETHER) {
+        const vec sums = sums_of_lanes(x + k);
+        for (int i = 0; i < TOGETHER && k + i < count; i++)
+            to[k + i] += (double)sums[i];
+    }
+}
+
 INLINE void multiply_elements(jones *m, int count, vec c, vec s)
 {
     for (int e = 0; e < count; e += 2) {
@@ -158,9 +192,8 @@ INLINE void multiply_elements(jones *m, int count, vec c, vec s)
     }
 }
 
-/* left * b. With an unpolarised b or diagonal Jones terms the products with zero are left out. */
-static void multiply_brightness(const grove_predict_channels_job *job, const jones *left,
-                                const jones *b, int unpolarised, jones *to)
+/* left * b. With an unpolarised b the products with zero are left out. */
+static void multiply_brightness(const jones *left, const jones *b, int unpolarised, jones *to)
 {
     if (unpolarised) {
         for (int e = 0; e < 8; e++)
@@ -170,12 +203,8 @@ static void multiply_brightness(const grove_predict_channels_job *job, const jon
     for (int e = 0; e < 8; e += 2) {
         const vec *l = left->at + (e & 4), *m = b->at + (e & 2);
         vec x[2] = {splat(0), splat(0)};
-        if (job->diagonal) {
-            add_times(x, l + (e & 4 ? 2 : 0), b->at[e], b->at[e + 1]);
-        } else {
-            add_times(x, l, m[0], m[1]);
-            add_times(x, l + 2, m[4], m[5]);
-        }
+        add_times(x, l, m[0], m[1]);
+        add_times(x, l + 2, m[4], m[5]);
         to->at[e] = x[0];
         to->at[e + 1] = x[1];
     }
