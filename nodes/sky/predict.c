@@ -142,21 +142,14 @@ static bool jones_vary(const grove_node *node)
            grove_node_input_axis(node, GROVE_PREDICT_RIGHT, GROVE_AXIS_FREQ);
 }
 
-/* Whether channels share the product of Jones terms and brightness, so that points have a row in
- * each lane. */
-static bool shares_matrices(const grove_node *node, const grove_predict_plan *plan)
-{
-    return plan->flat && !jones_vary(node) && plan->channels.regular &&
-           plan->count >= GROVE_PREDICT_SHARED && (!plan->smear_freq || plan->equal_width);
-}
-
 /* Whether the sum by baselines uses the phases of stations. */
 static bool uses_stations(const grove_node *node, const grove_predict_plan *plan)
 {
     return plan->way == GROVE_PREDICT_STATION || plan->factors ||
            (plan->way == GROVE_PREDICT_BASELINE && plan->jones == GROVE_PREDICT_WITHIN &&
             is_of_stations(node) &&
-            (!shares_matrices(node, plan) || predict_count_sources(node).gaussians));
+            (!predict_shares_matrices(plan, jones_vary(node)) ||
+             predict_count_sources(node).gaussians));
 }
 
 /* Whether each time has sources of its own. */
@@ -352,7 +345,7 @@ static bool factors_win(const grove_node *node, const grove_predict_plan *plan)
         grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
 
     return plan->way == GROVE_PREDICT_BASELINE && (plan->smear_time || plan->smear_freq) &&
-           plan->count < GROVE_PREDICT_FEW && !(plan->cutoff > 0) &&
+           plan->count < GROVE_PREDICT_RECURRED && !(plan->cutoff > 0) &&
            !grove_node_input_form(node, GROVE_PREDICT_LEFT) &&
            !grove_node_input_form(node, GROVE_PREDICT_RIGHT) && is_of_stations(node) && stations &&
            baselines &&

@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Lines are "VERSION | MACHINE | NAME | NUMBER ...": numbers are integers, so that no locale
  * matters, in millionths. */
@@ -71,18 +70,6 @@ static char *gpu_name(void)
     return name;
 }
 
-/* The processor; where the system does not name it, the computer. */
-static char *cpu_name(void)
-{
-    char host[256] = "", *name = line_of("/proc/cpuinfo", "model name");
-
-    if (*name)
-        return name;
-    free(name);
-    gethostname(host, sizeof(host) - 1);
-    return without_separators(grove_format("host %s", host));
-}
-
 bool grove_tuning_has_gpu(void)
 {
     const char *given = getenv("GROVE_CUDA_DRIVER");
@@ -92,9 +79,9 @@ bool grove_tuning_has_gpu(void)
 }
 
 /* "VERSION | MACHINE | ". Caller frees. */
-static char *machine_key(grove_tuning_kind kind)
+static char *machine_key(void)
 {
-    char *machine = kind == GROVE_TUNING_GPU ? gpu_name() : cpu_name();
+    char *machine = gpu_name();
     char *key = grove_format("%s | %s | ", GROVE_VERSION, machine);
 
     free(machine);
@@ -181,14 +168,14 @@ static char *read_file(const char *path)
     return NULL;
 }
 
-bool grove_tuning_find(grove_tuning_kind kind, const char *what, double *numbers, int count)
+bool grove_tuning_find(const char *what, double *numbers, int count)
 {
     char *folder = cache_folder(), *path = folder ? grove_path_join(folder, "tuning") : NULL;
     char *text = read_file(path);
     bool found = false;
 
     if (text) {
-        char *machine = machine_key(kind), *key = grove_format("%s%s |", machine, what);
+        char *machine = machine_key(), *key = grove_format("%s%s |", machine, what);
         found = grove_tuning_parse(text, key, numbers, count);
         free(machine);
         free(key);
@@ -201,23 +188,21 @@ bool grove_tuning_find(grove_tuning_kind kind, const char *what, double *numbers
 
 static void write_lines(FILE *stream, const char *text, const grove_tuning *entries, int count)
 {
-    char *keys[] = {machine_key(GROVE_TUNING_CPU), machine_key(GROVE_TUNING_GPU)};
+    char *key = machine_key();
 
     fputs(HEAD, stream);
     for (const char *line = text ? next_line(text) : ""; *line; line = next_line(line))
-        if (strncmp(line, keys[0], strlen(keys[0])) != 0 &&
-            strncmp(line, keys[1], strlen(keys[1])) != 0)
+        if (strncmp(line, key, strlen(key)) != 0)
             fwrite(line, 1, (size_t)(next_line(line) - line), stream);
     for (int i = 0; i < count; i++) {
-        fprintf(stream, "%s%s |", keys[entries[i].kind], entries[i].what);
+        fprintf(stream, "%s%s |", key, entries[i].what);
         for (int k = 0; k < entries[i].count; k++) {
             double number = 1e6 * entries[i].numbers[k] + 0.5;
             fprintf(stream, " %lld", (long long)(number < MAX_NUMBER ? number : MAX_NUMBER));
         }
         fputs("\n", stream);
     }
-    free(keys[0]);
-    free(keys[1]);
+    free(key);
 }
 
 int grove_tuning_store(const grove_tuning *entries, int count, char **path, grove_error *error)

@@ -1,27 +1,24 @@
-/* Costs that `grove tune` has measured on this machine, in the file `tuning` of the user's cache
- * folder ($XDG_CACHE_HOME/grove, or ~/.cache/grove). Runs read it and never measure. */
+/* Costs that `grove tune` has measured on this machine's NVIDIA GPU, in the file `tuning` of the
+ * user's cache folder ($XDG_CACHE_HOME/grove, or ~/.cache/grove). Runs read it and never measure.
+ */
 #ifndef GROVE_UNSTABLE_TUNING_H
 #define GROVE_UNSTABLE_TUNING_H
 
 #include "../base/error.h"
 #include <stdbool.h>
 
-/* On which processor: the machine's, or its NVIDIA GPU with its driver. */
-typedef enum { GROVE_TUNING_CPU, GROVE_TUNING_GPU } grove_tuning_kind;
-
 typedef struct {
-    grove_tuning_kind kind;
     const char *what; /* is measured: words without '|' */
     const double *numbers;
     int count; /* at most GROVE_TUNING_MAX */
 } grove_tuning;
 enum { GROVE_TUNING_MAX = 16 };
 
-/* The numbers measured here with this version of Grove. False, with nothing written, if there are
- * none. A file that is not one of `grove tune` gets one warning in the process. */
-bool grove_tuning_find(grove_tuning_kind kind, const char *what, double *numbers, int count);
-/* Replaces all numbers of this machine and version; keeps the others. `path` gets the file's name,
- * which the caller frees, also after a failure; NULL where there is no folder for it. */
+/* The numbers measured with this GPU, driver and version of Grove. False, with nothing written, if
+ * there are none. A file that is not one of `grove tune` gets one warning in the process. */
+bool grove_tuning_find(const char *what, double *numbers, int count);
+/* Replaces all numbers of this GPU, driver and version; keeps the others. `path` gets the file's
+ * name, which the caller frees, also after a failure; NULL where there is no folder for it. */
 int grove_tuning_store(const grove_tuning *entries, int count, char **path, grove_error *error);
 
 /* Whether this machine may have an NVIDIA GPU. Its driver is not started. */

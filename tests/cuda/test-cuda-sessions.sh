@@ -31,7 +31,7 @@ grep -q "$old" "$work/err"
 "$build/grove" info --devices | grep -q "^cuda    none: .*$old"
 unset GROVE_EMULATED_VERSION
 
-# what is measured on a device is kept beside what is measured on the cpu
+# what is measured on a device is kept
 if [ -x "$build/bench/tune" ]; then
     XDG_CACHE_HOME=$work "$build/grove" tune --size tiny >"$work/out"
     grep -q '^cuda:0  Emulated device' "$work/out"
