@@ -1,5 +1,5 @@
-/* Cuts the needed cells of a product of matrices into tiles, and these into parts of about as many
- * tiles each. */
+/* Cuts the needed cells of a product of matrices into tiles, line by line, and these into parts of
+ * about as many tiles each. */
 #include "predict_grid.h"
 
 #include <stdlib.h>
@@ -60,53 +60,6 @@ static void place_cells(grove_predict_grid *g)
     }
 }
 
-static int by_row(const void *a, const void *b)
-{
-    const grove_predict_tile *x = a, *y = b;
-
-    return x->row != y->row ? x->row - y->row : x->column[0] - y->column[0];
-}
-
-static int by_column(const void *a, const void *b)
-{
-    const grove_predict_tile *x = a, *y = b;
-
-    return x->column[0] != y->column[0] ? x->column[0] - y->column[0] : x->row - y->row;
-}
-
-/* Whether tiles extend over more rows than columns. */
-static int are_tall(const grove_predict_tile *tiles, int count)
-{
-    int row[2] = {tiles->row, tiles->row}, column[2] = {tiles->column[0], tiles->column[0]};
-
-    for (int i = 1; i < count; i++) {
-        int r = tiles[i].row, c = tiles[i].column[0];
-        row[0] = r < row[0] ? r : row[0];
-        row[1] = r > row[1] ? r : row[1];
-        column[0] = c < column[0] ? c : column[0];
-        column[1] = c > column[1] ? c : column[1];
-    }
-    return row[1] - row[0] > column[1] - column[0];
-}
-
-/* Halves the tiles [first, last) across their longer side, again and again, into `parts` parts. */
-static void split(grove_predict_tile *tiles, int first, int last, int parts, int32_t *part)
-{
-    size_t count = (size_t)(last - first);
-
-    if (parts > 1) {
-        int half = parts / 2, middle = first + (int)((int64_t)(last - first) * half / parts);
-        qsort(tiles + first, count, sizeof(*tiles),
-              are_tall(tiles + first, last - first) ? by_row : by_column);
-        split(tiles, first, middle, half, part);
-        split(tiles, middle, last, parts - half, part + half);
-        return;
-    }
-    qsort(tiles + first, count, sizeof(*tiles), by_row);
-    part[0] = first;
-    part[1] = last;
-}
-
 /* The stations that the tiles of a part need. */
 static void find_part_places(grove_predict_grid *g, int part)
 {
@@ -146,8 +99,8 @@ int grove_predict_grid_cut(grove_predict_grid *g, int parts)
     g->part_place[1] = right;
     g->part_count = count;
     g->most_tiles = 0;
-    split(g->tiles, 0, g->tile_count, count, part);
-    place_cells(g);
+    for (int i = 0; i <= count; i++)
+        part[i] = (int32_t)((int64_t)g->tile_count * i / count);
     for (int i = 0; i < count; i++) {
         int tiles = part[i + 1] - part[i];
         g->most_tiles = tiles > g->most_tiles ? tiles : g->most_tiles;
@@ -180,6 +133,7 @@ static int fill(grove_predict_grid *g, const unsigned char *marks)
     if (good) {
         memset(g->cells, -1, lines * columns * sizeof(*g->cells));
         make_tiles(g, marks, column);
+        place_cells(g);
         good = grove_predict_grid_cut(g, 1);
     }
     free(column);

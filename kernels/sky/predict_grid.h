@@ -53,8 +53,8 @@ static inline int64_t grove_predict_grid_mark(const grove_predict_grid *grid, in
  * many parts, if there are as many tiles. NULL: no memory. It uses the other one. */
 grove_predict_grid *grove_predict_grid_within(const grove_predict_grid *all,
                                               const unsigned char *marks);
-/* Sorts the tiles into `parts` parts of about as many tiles each, at most as many as there are
- * tiles; a new grid has one part. 0: no memory, and nothing changes. */
+/* Cuts the tiles into `parts` parts of about as many each, at most as many as there are tiles; a
+ * new grid has one part. 0: no memory, and nothing changes. */
 int grove_predict_grid_cut(grove_predict_grid *grid, int parts);
 void grove_predict_grid_free(grove_predict_grid *grid);
 

@@ -136,9 +136,9 @@ int64_t grove_predict_station_pieces(const grove_predict_sum *p)
 }
 
 /* Threads get pieces of fewer channels, where there would be too few pieces for all of them. Every
- * part of the products packs the stations that it needs. For all stations that costs as much as a
- * product with some 60 stations (30 with matrices); for each of n parts about 1 / sqrt(n) of that.
- */
+ * part of the products packs the stations that it needs: all on the right, and 1 / n of those on
+ * the left for n parts. For all stations that costs as much as a product with some 60 stations (30
+ * with matrices). */
 void grove_predict_station_cut(grove_predict_sum *p, int threads)
 {
     enum { EACH = 4 }; /* pieces of a thread */
@@ -151,7 +151,7 @@ void grove_predict_station_cut(grove_predict_sum *p, int threads)
     const int64_t pieces = p->times * grove_predict_station_groups(p);
     for (int parts = 1; parts <= threads && parts <= p->grid->tile_count; parts++) {
         int64_t rounds = (pieces * parts + threads - 1) / threads;
-        double cost = (double)rounds * (1.0 / parts + packing / sqrt(parts));
+        double cost = (double)rounds * (1.0 / parts + packing * (0.5 + 0.5 / parts));
         if (parts == 1 || cost < 0.97 * lowest) {
             best = parts;
             lowest = cost;
