@@ -143,33 +143,6 @@ INLINE void prefetch_station(const grove_predict_channels_job *job, int which, i
     __builtin_prefetch(first + bytes - 1, 0, 2);
 }
 
-/* Whether a side has the matrices of all lanes one after the other, in the kernel's precision. */
-INLINE int has_whole_matrices(const grove_predict_channels_job *job, int which)
-{
-    const grove_predict_channels_side *side = &job->side[which];
-
-    return side->numbers == 8 && side->bytes == (int)sizeof(real) &&
-           side->channel == 8 * (int64_t)sizeof(real) && job->from == 0 && job->to == LANES;
-}
-
-/* Such matrices times b, and then c + i s, in registers: multiplied in the same order as other
- * terms, so that bits do not depend on how channels are cut into tiles. */
-INLINE void fill_matrices(const grove_predict_channels_job *job, int which, int station, int source,
-                          vec b, vec c, vec s, jones *to)
-{
-    const grove_predict_channels_side *side = &job->side[which];
-    jones terms;
-    vec x[8];
-
-    memcpy(x, side->at[station] + side->source * job->order[source] + side->channel * job->offset,
-           sizeof(x));
-    transpose_cells(x, &terms);
-    for (int k = 0; k < 8; k++)
-        terms.at[k] *= b;
-    multiply_elements(&terms, 8, c, s);
-    *to = terms;
-}
-
 /* Terms times c + i s, on the left with the brightness; diagonal ones in the requested elements. */
 INLINE void multiply_terms(const grove_predict_channels_job *job, int which, const jones *terms,
                            const jones *b, int unpolarised, vec c, vec s, jones *to)
@@ -218,11 +191,6 @@ static void fill_station(const channel_batch *g, int which, int station, int sou
     const grove_predict_channels_job *job = g->job;
     jones terms;
 
-    if (has_whole_matrices(job, which) && (which || g->unpolarised[source])) {
-        vec b = which ? splat(1) : g->brightness[source].at[0];
-        fill_matrices(job, which, station, source, b, c, s, to);
-        return;
-    }
     load_station_channels(job, which, station, source, &terms);
     multiply_terms(job, which, &terms, &g->brightness[source], g->unpolarised[source], c, s, to);
 }
