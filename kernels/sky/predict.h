@@ -9,8 +9,8 @@
  * each part of it, packs (pack.c, order.c), runs
  *     rows*.c, .h      form 1, a row (baseline and time) in each lane: rows_flat.h for flat
  * spectra, rows_jones.h for these between Jones terms that channels share, rows_spectra.h for a
- * weight for each channel, all with the phases of rows_phases.h; rows_few.h for few channels,
- * rows_direct.h for one or two, or irregular ones
+ * weight for each channel, all with the phases of rows_phases.h; rows_direct.h for one
+ * or two channels, or irregular ones
  *     channels.c, .h   form 2, Jones terms inside the sum: a channel in each lane
  *     sources.h        form 3, a source in each lane: the same for few channels; without Jones
  * terms, too, where channels are few and smeared

@@ -154,7 +154,7 @@ static work start_work(const grove_predict_job *job, const double *uvw, const do
               .sums = sums,
               .from = job->from / PREDICT_GROUP,
               .to = (job->to + PREDICT_GROUP - 1) / PREDICT_GROUP,
-              .side = side_of(job)};
+              .side = half_of(job)};
 
     const size_t channel = sizeof(double) * 2 * LANES;
     const int from = job->regular ? PREDICT_GROUP * w.from : job->from; /* whole groups */

@@ -3,7 +3,7 @@
 #ifndef GROVE_KERNELS_PREDICT_ROWS_FLAT_H
 #define GROVE_KERNELS_PREDICT_ROWS_FLAT_H
 
-#include "predict_rows_few.h"
+#include "predict_rows_phases.h"
 
 INLINE quad add_product(quad s, const vec *z, const vec *x, int smear_time)
 {

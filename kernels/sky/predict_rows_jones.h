@@ -80,16 +80,6 @@ static void make_matrices(const work *w, int64_t source, int count, jones *to)
     }
 }
 
-static void fill_phases(const work *w, int64_t source, int count, panels *p)
-{
-    if (w->job->smear_time)
-        for (int i = 0; i < count; i++)
-            fill_source(w, source + i, 1, 1, p->centre + 4 * i, p->side + 4 * i);
-    else
-        for (int i = 0; i < count; i++)
-            fill_source(w, source + i, 1, 0, p->centre + 2 * i, p->side + 2 * i);
-}
-
 /* weighted = matrix * centre: pairs re, im. */
 INLINE void multiply_by_element(panels *p, const jones *m, int e, int count, int factors)
 {
@@ -122,11 +112,13 @@ static void add_jones_flat(const work *w, panels *p, int64_t source, int count)
     jones m[CHUNK];
 
     make_matrices(w, source, count, m);
-    fill_phases(w, source, count, p);
-    if (w->job->smear_time)
+    if (w->job->smear_time) {
+        fill_panels(w, p, source, count, NULL, 1);
         multiply_centres(w, p, m, count, 1);
-    else
+    } else {
+        fill_panels(w, p, source, count, NULL, 0);
         multiply_centres(w, p, m, count, 0);
+    }
 }
 
 #endif

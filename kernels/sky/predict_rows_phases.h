@@ -69,12 +69,14 @@ INLINE void square(vec *c, vec *s)
     *c = x;
 }
 
-/* z[i] = (c, s) (c2, s2)^i, i < count, which is 2, 4 or 8. By doubling: few steps wait for others.
- */
+/* z[i] = (c, s) (c2, s2)^i, i < count, which is 1, 2, 4 or 8. By doubling: few steps wait for
+ * others. */
 INLINE void powers(vec (*z)[2], int count, vec c, vec s, vec c2, vec s2)
 {
     z[0][0] = c;
     z[0][1] = s;
+    if (count < 2)
+        return;
     rotate(z[1], z[0], c2, s2);
     if (count < 4)
         return;
@@ -90,20 +92,31 @@ INLINE void powers(vec (*z)[2], int count, vec c, vec s, vec c2, vec s2)
     rotate(z[7], z[3], c2, s2);
 }
 
-/* The factors of smearing in time: theta = pi nu G for a change of delay G over the integration. */
-INLINE void smear_in_time(const grove_predict_job *job, vec change, const vec (*centres)[2],
-                          const vec (*sides)[2], vec *centre, vec *side)
+/* z[k] = (c, s)^(2 k + 1), k < count. */
+INLINE void odd_powers(vec (*z)[2], int count, vec c, vec s)
 {
-    double middle = job->start + job->step * ((double)job->first + (PREDICT_GROUP - 1) / 2.0);
+    vec c2 = c, s2 = s;
+
+    square(&c2, &s2);
+    powers(z, count, c, s, c2, s2);
+}
+
+/* The factors of smearing in time: theta = pi nu G for a change of delay G over the integration. */
+INLINE void smear_in_time(const grove_predict_job *job, vec change, int groups, int half,
+                          const vec (*centres)[2], const vec (*sides)[2], vec *centre, vec *side)
+{
+    double middle = job->start + job->step * ((double)job->first + half - 0.5);
     vec g = avoid_zero(change * (real)(job->reference * 0.5)); /* turns of theta at the reference */
-    vec scale = R(1.0) / (g * TWO_PI), y, c, s, c2, s2, theta[GROUPS][2], kh[SIDE][2];
+    vec scale = R(1.0) / (g * TWO_PI), y, c, s, c2 = g, s2 = g, theta[GROUPS][2], kh[SIDE][2];
 
     y = g * (real)(middle / job->reference);
     phasor(y - nearest(y), &c, &s);
-    y = g * (real)(job->step * PREDICT_GROUP / job->reference);
-    phasor(y - nearest(y), &c2, &s2);
-    powers(theta, GROUPS, c, s, c2, s2);
-    for (int j = 0; j < GROUPS; j++, centre += CHUNK * 4) {
+    if (groups > 1) {
+        y = g * (real)(job->step * PREDICT_GROUP / job->reference);
+        phasor(y - nearest(y), &c2, &s2);
+    }
+    powers(theta, groups, c, s, c2, s2);
+    for (int j = 0; j < groups; j++, centre += CHUNK * 4) {
         vec over = theta[j][1] * scale;
         centre[0] = centres[j][0] * over;
         centre[1] = centres[j][1] * over;
@@ -112,11 +125,8 @@ INLINE void smear_in_time(const grove_predict_job *job, vec change, const vec (*
     }
     y = g * (real)(job->step * 0.5 / job->reference);
     phasor(y - nearest(y), &c, &s);
-    c2 = c;
-    s2 = s;
-    square(&c2, &s2);
-    powers(kh, SIDE, c, s, c2, s2);
-    for (int k = 0; k < SIDE; k++, side += CHUNK * 4) {
+    odd_powers(kh, half, c, s);
+    for (int k = 0; k < half; k++, side += CHUNK * 4) {
         vec over = kh[k][1] * scale;
         side[0] = sides[k][0] * kh[k][0];
         side[1] = sides[k][1] * kh[k][0];
@@ -196,40 +206,71 @@ static int any_above_cutoff(const work *w, int64_t source, int count)
     return 0;
 }
 
-/* Phases of a source in a block of equally spaced channels. */
-INLINE void fill_source(const work *w, int64_t source, real amplitude, int smear_time, vec *centre,
-                        vec *side)
+/* Phases of a source in equally spaced channels, `groups` groups of twice `half`. */
+INLINE void fill_source(const work *w, int64_t source, real amplitude, int smear_time, int groups,
+                        int half, vec *centre, vec *side)
 {
     const grove_predict_job *job = w->job;
     const double *direction = job->direction + 3 * source;
-    double middle = job->start + job->step * ((double)job->first + (PREDICT_GROUP - 1) / 2.0);
-    vec c, s, c2, s2, centres[GROUPS][2], sides[SIDE][2], scale = splat(amplitude);
+    double middle = job->start + job->step * ((double)job->first + half - 0.5);
+    vec c, s, c2 = splat(1), s2 = c2, centres[GROUPS][2], sides[SIDE][2], scale = splat(amplitude);
     doubles delay[PARTS], change[PARTS];
 
     dot(w->uvw, direction, delay);
     phasor(fractional_turns(delay, -middle), &c, &s);
-    phasor(fractional_turns(delay, -job->step * PREDICT_GROUP), &c2, &s2);
+    if (groups > 1)
+        phasor(fractional_turns(delay, -job->step * PREDICT_GROUP), &c2, &s2);
     if (job->cutoff > 0)
         scale = (vec)((integers)scale & block_above_cutoff(w, source));
     if (job->width && job->equal_width)
         scale *= sinc_turns(narrow(delay) * (real)job->width[0]);
-    powers(centres, GROUPS, c * scale, s * scale, c2, s2);
+    powers(centres, groups, c * scale, s * scale, c2, s2);
     phasor(fractional_turns(delay, -0.5 * job->step), &c, &s);
-    phasor(fractional_turns(delay, -job->step), &c2, &s2);
-    powers(sides, SIDE, c, s, c2, s2);
+    if (groups > 1) { /* more digits than the square has */
+        phasor(fractional_turns(delay, -job->step), &c2, &s2);
+        powers(sides, half, c, s, c2, s2);
+    } else {
+        odd_powers(sides, half, c, s);
+    }
     if (smear_time) {
         dot(w->change, direction, change);
-        smear_in_time(job, narrow(change), (const vec(*)[2])centres, (const vec(*)[2])sides, centre,
-                      side);
+        smear_in_time(job, narrow(change), groups, half, (const vec(*)[2])centres,
+                      (const vec(*)[2])sides, centre, side);
         return;
     }
-    for (int j = 0; j < GROUPS; j++, centre += CHUNK * 2) {
+    for (int j = 0; j < groups; j++, centre += CHUNK * 2) {
         centre[0] = centres[j][0];
         centre[1] = centres[j][1];
     }
-    for (int k = 0; k < SIDE; k++, side += CHUNK * 2) {
+    for (int k = 0; k < half; k++, side += CHUNK * 2) {
         side[0] = sides[k][0];
         side[1] = sides[k][1];
+    }
+}
+
+/* Half of a group's channels: few channels are one group, of no more than needed. */
+static int half_of(const grove_predict_job *job)
+{
+    return !job->few || job->few > PREDICT_GROUP / 2 ? SIDE : job->few > PREDICT_GROUP / 4 ? 4 : 2;
+}
+
+/* Phases of `count` sources, times their amplitudes (one in weight_source numbers; NULL: 1). */
+INLINE void fill_panels(const work *w, panels *p, int64_t source, int count, const real *amplitude,
+                        int smear_time)
+{
+    const int factors = smear_time ? 4 : 2;
+
+    for (int i = 0; i < count; i++) {
+        const real scale = amplitude ? amplitude[w->job->weight_source * i] : 1;
+        vec *centre = p->centre + factors * i, *side = p->side + factors * i;
+        if (!w->job->few)
+            fill_source(w, source + i, scale, smear_time, GROUPS, SIDE, centre, side);
+        else if (w->side == 2)
+            fill_source(w, source + i, scale, smear_time, 1, 2, centre, side);
+        else if (w->side == 4)
+            fill_source(w, source + i, scale, smear_time, 1, 4, centre, side);
+        else
+            fill_source(w, source + i, scale, smear_time, 1, SIDE, centre, side);
     }
 }
 

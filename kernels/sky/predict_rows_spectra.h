@@ -3,7 +3,7 @@
 #ifndef GROVE_KERNELS_PREDICT_ROWS_SPECTRA_H
 #define GROVE_KERNELS_PREDICT_ROWS_SPECTRA_H
 
-#include "predict_rows_few.h"
+#include "predict_rows_phases.h"
 #include "predict_sincs.h"
 
 enum { FACTORS = 1, FACTORS_ALONE = 2 };
