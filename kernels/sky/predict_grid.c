@@ -35,16 +35,24 @@ static void cut(grove_predict_grid *g, int row, const int32_t *column, int count
     }
 }
 
-static void make_tiles(grove_predict_grid *g, const unsigned char *marks, int32_t *column)
+/* Whether a pair of a station in the line of tiles from row `first` on and a column is needed. */
+static int is_needed(const grove_predict_grid *g, const unsigned char *wanted, int first,
+                     int column)
 {
-    const int rows = g->sides * g->rows[0];
+    for (int r = first; r < first + g->tile_rows && r < g->sides * g->rows[0]; r += g->sides)
+        if (wanted[(int64_t)g->row[r / g->sides] * g->stations + g->column[column]])
+            return 1;
+    return 0;
+}
 
-    for (int r = 0; r < rows; r += g->tile_rows, marks += g->rows[1]) {
+static void make_tiles(grove_predict_grid *g, const unsigned char *wanted, int32_t *column)
+{
+    for (int first = 0; first < g->sides * g->rows[0]; first += g->tile_rows) {
         int count = 0;
         for (int c = 0; c < g->rows[1]; c++)
-            for (int k = 0; k < g->sides && marks[c]; k++)
+            for (int k = 0; k < g->sides && is_needed(g, wanted, first, c); k++)
                 column[count++] = g->sides * c + k;
-        cut(g, r, column, count);
+        cut(g, first, column, count);
     }
 }
 
@@ -119,11 +127,11 @@ static void find_stations(grove_predict_grid *g)
     }
 }
 
-/* Tiles of all cells whose line of tiles and station are set in `marks`. */
-static int fill(grove_predict_grid *g, const unsigned char *marks)
+/* Tiles of all needed cells. */
+static int fill(grove_predict_grid *g, const unsigned char *wanted)
 {
-    const size_t lines = (size_t)grove_predict_grid_lines(g);
-    const size_t columns = (size_t)(g->sides * g->rows[1]);
+    const size_t rows = (size_t)(g->sides * g->rows[0]), columns = (size_t)(g->sides * g->rows[1]);
+    const size_t lines = (rows + (size_t)g->tile_rows - 1) / (size_t)g->tile_rows;
     const size_t max_tiles = lines * (columns / (size_t)g->tile_columns + 1);
     int32_t *column = malloc((columns + 1) * sizeof(*column));
 
@@ -132,29 +140,11 @@ static int fill(grove_predict_grid *g, const unsigned char *marks)
     int good = column && g->cells && g->tiles;
     if (good) {
         memset(g->cells, -1, lines * columns * sizeof(*g->cells));
-        make_tiles(g, marks, column);
+        make_tiles(g, wanted, column);
         place_cells(g);
         good = grove_predict_grid_cut(g, 1);
     }
     free(column);
-    return good;
-}
-
-static int mark_all(grove_predict_grid *g, const unsigned char *wanted)
-{
-    unsigned char *marks = calloc((size_t)grove_predict_grid_marks(g) + 1, 1);
-    int good = marks != NULL;
-
-    for (int32_t p = 0; p < g->stations && good; p++)
-        for (int32_t q = 0; q < g->stations; q++)
-            if (wanted[p * g->stations + q]) {
-                marks[grove_predict_grid_mark(g, p, q)] = 1;
-                g->pairs++;
-            }
-    good = good && fill(g, marks);
-    for (int64_t k = 0; k < grove_predict_grid_marks(g) && good; k++)
-        g->marked += marks[k];
-    free(marks);
     return good;
 }
 
@@ -174,25 +164,7 @@ grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsign
     int good = g->row && g->column && find_places(g, wanted, 0) && find_places(g, wanted, 1);
     if (good)
         find_stations(g);
-    if (good && mark_all(g, wanted))
-        return g;
-    grove_predict_grid_free(g);
-    return NULL;
-}
-
-grove_predict_grid *grove_predict_grid_within(const grove_predict_grid *all,
-                                              const unsigned char *marks)
-{
-    grove_predict_grid *g = malloc(sizeof(*g));
-
-    if (!g)
-        return NULL;
-    *g = *all;
-    g->all = all;
-    g->tile_count = g->part_count = 0;
-    g->cells = g->part = g->part_place[0] = g->part_place[1] = NULL;
-    g->tiles = NULL;
-    if (fill(g, marks) && (all->part_count == 1 || grove_predict_grid_cut(g, all->part_count)))
+    if (good && fill(g, wanted))
         return g;
     grove_predict_grid_free(g);
     return NULL;
@@ -202,12 +174,10 @@ void grove_predict_grid_free(grove_predict_grid *g)
 {
     if (!g)
         return;
-    if (!g->all) {
-        free(g->place[0]);
-        free(g->place[1]);
-        free(g->row);
-        free(g->column);
-    }
+    free(g->place[0]);
+    free(g->place[1]);
+    free(g->row);
+    free(g->column);
     free(g->part);
     free(g->part_place[0]);
     free(g->part_place[1]);

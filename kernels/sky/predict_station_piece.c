@@ -66,9 +66,7 @@ static int find_products(const grove_predict_sum *p, int *element)
 
 typedef struct {
     grove_predict_panel panel;
-    const grove_predict_grid *grid; /* of the sum, or `own` */
-    grove_predict_grid *own;        /* of the rows that this time has; or NULL */
-    int64_t time, channel, first;   /* channel: the first; first: source in the panel */
+    int64_t time, channel, first; /* channel: the first; first: source in the panel */
     int channels;
     int64_t cell; /* the first of the part */
     int part;
@@ -172,41 +170,10 @@ static void set_side(const grove_predict_sum *p, piece *c, int side, int64_t cha
     to->station = view->gather ? view->stride[p->baseline] : 0;
 }
 
-/* Rows at this time that are computed by stations. */
-static int64_t count_wanted(const grove_predict_sum *p, int64_t time)
+/* Whether this time has rows that are computed by stations. */
+static int any_wanted(const grove_predict_sum *p, int64_t time)
 {
-    const unsigned char *strays = p->is_stray + time * p->baselines;
-    int64_t count = 0;
-
-    for (int64_t b = 0; b < p->baselines; b++)
-        count += !strays[b];
-    return count;
-}
-
-/* Where a time has few of the rows that others have, and many sources or channels, tiles of its own
- * take less than is lost by finding them. */
-static int find_grid(const grove_predict_sum *p, piece *c, int64_t wanted)
-{
-    enum { MANY = 64 };
-    const int32_t *left = input_of(p, GROVE_PREDICT_UVW_LEFT)->gather;
-    const int32_t *right = input_of(p, GROVE_PREDICT_UVW_RIGHT)->gather;
-    const unsigned char *strays = p->is_stray + c->time * p->baselines;
-    int64_t marked = 0, marks = grove_predict_grid_marks(p->grid);
-
-    c->grid = p->grid;
-    if (8 * wanted > 7 * p->grid->pairs || p->sources * c->channels < MANY)
-        return 1;
-    unsigned char *mark = calloc((size_t)marks + 1, 1);
-    for (int64_t b = 0; b < p->baselines && mark; b++)
-        mark[grove_predict_grid_mark(p->grid, left[b], right[b])] |= !strays[b];
-    for (int64_t k = 0; k < marks && mark; k++)
-        marked += mark[k];
-    if (mark && 10 * marked < 9 * p->grid->marked) {
-        c->own = grove_predict_grid_within(p->grid, mark);
-        c->grid = c->own;
-    }
-    free(mark);
-    return mark && c->grid;
+    return memchr(p->is_stray + time * p->baselines, 0, (size_t)p->baselines) != NULL;
 }
 
 /* Returns 0 without memory. A piece without tiles has no memory. */
@@ -221,14 +188,9 @@ static int start_piece(grove_predict_sum *p, int64_t number, piece *c)
     c->time = number / parts / groups;
     c->channel = number / parts % groups * at_once;
     c->channels = (int)(p->channels - c->channel < at_once ? p->channels - c->channel : at_once);
-    const int64_t wanted = count_wanted(p, c->time);
-    if (!wanted)
+    if (!any_wanted(p, c->time))
         return 1;
-    if (!find_grid(p, c, wanted))
-        return 0;
-    const grove_predict_grid *g = c->grid;
-    if (c->part >= g->part_count)
-        return 1;
+    const grove_predict_grid *g = p->grid;
     c->cell = (int64_t)g->part[c->part] * g->tile_rows * g->tile_columns;
     panel->tiles = g->tiles + g->part[c->part];
     panel->tile_count = g->part[c->part + 1] - g->part[c->part];
@@ -374,7 +336,7 @@ static elements find_elements(const grove_predict_sum *p, const piece *c)
 static int find_cells(const grove_predict_sum *p, const piece *c, const elements *which, int64_t b,
                       const char *at[4])
 {
-    const grove_predict_grid *g = c->grid;
+    const grove_predict_grid *g = p->grid;
     const uint32_t line =
         (uint32_t)(g->sides * g->place[0][input_of(p, GROVE_PREDICT_UVW_LEFT)->gather[b]]);
     const uint32_t rows = (uint32_t)g->tile_rows, first = line % rows;
@@ -478,5 +440,4 @@ void grove_predict_station_run(grove_predict_sum *p, int64_t number)
         store(p, &c);
         grove_predict_return_memory(p, c.memory);
     }
-    grove_predict_grid_free(c.own);
 }
