@@ -132,7 +132,8 @@ void bench_sum_set_isa(const bench_sum_workload *w, bench_sum *p, int isa)
                                .equal_width = 1,
                                .smear_time = w->smear & 1,
                                .smear_freq = w->smear >> 1,
-                               .factors = w->smear && !w->jones && w->channels < GROVE_PREDICT_RECURRED,
+                               .factors = w->smear && !w->jones &&
+                                          w->channels < GROVE_PREDICT_RECURRED_BLOCK,
                                .jones = w->jones ? GROVE_PREDICT_WITHIN : GROVE_PREDICT_AROUND,
                                .count = w->channels,
                                .width = p->width[0],

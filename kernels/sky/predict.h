@@ -64,11 +64,7 @@ enum {
 /* With fewer channels, in all or in the last block of 64, every phase is evaluated, which then
  * takes less time than a recurrence; more are needed where phases are computed for a whole block,
  * with widths that differ. SHARED: the same between Jones terms that channels share. */
-enum {
-    GROVE_PREDICT_RECURRED = 3,
-    GROVE_PREDICT_RECURRED_BLOCK = 7,
-    GROVE_PREDICT_SHARED = 24
-};
+enum { GROVE_PREDICT_RECURRED = 3, GROVE_PREDICT_RECURRED_BLOCK = 7, GROVE_PREDICT_SHARED = 24 };
 /* With fewer points, or unpolarised sources, a sum of their own does not pay for going through the
  * output again. */
 enum { GROVE_PREDICT_SPLIT = 64 };

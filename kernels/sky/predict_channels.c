@@ -45,8 +45,9 @@ int grove_predict_channels_bare(const grove_predict_sum *p)
     return p->plan.factors && p->plan.way == GROVE_PREDICT_BASELINE && !(p->plan.cutoff > 0) &&
            p->plan.jones == GROVE_PREDICT_AROUND && !input_of(p, GROVE_PREDICT_LEFT)->data &&
            !input_of(p, GROVE_PREDICT_RIGHT)->data && input_of(p, GROVE_PREDICT_UVW_LEFT)->data &&
-           input_of(p, GROVE_PREDICT_UVW_RIGHT)->data && p->plan.count < GROVE_PREDICT_RECURRED &&
-           fits[0] && fits[1] && p->sources >= p->kernels->lanes;
+           input_of(p, GROVE_PREDICT_UVW_RIGHT)->data &&
+           p->plan.count < GROVE_PREDICT_RECURRED_BLOCK && fits[0] && fits[1] &&
+           p->sources >= p->kernels->lanes;
 }
 
 int grove_predict_shares_matrices(const grove_predict_sum *p)

@@ -345,7 +345,7 @@ static bool factors_win(const grove_node *node, const grove_predict_plan *plan)
         grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
 
     return plan->way == GROVE_PREDICT_BASELINE && (plan->smear_time || plan->smear_freq) &&
-           plan->count < GROVE_PREDICT_RECURRED && !(plan->cutoff > 0) &&
+           plan->count < GROVE_PREDICT_RECURRED_BLOCK && !(plan->cutoff > 0) &&
            !grove_node_input_form(node, GROVE_PREDICT_LEFT) &&
            !grove_node_input_form(node, GROVE_PREDICT_RIGHT) && is_of_stations(node) && stations &&
            baselines &&

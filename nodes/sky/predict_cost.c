@@ -140,7 +140,6 @@ bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan
         snprintf(said, size, "fewer than %d sources", lanes);
         return false;
     }
-    snprintf(said, size, "products of matrices are faster from %.0f stations on",
-             fmax(2, ceil(least)));
+    snprintf(said, size, "sums by stations are faster from %.0f of them on", fmax(2, ceil(least)));
     return stations && predict_rows_share(node) * (double)stations->size >= least;
 }

@@ -108,4 +108,5 @@ static int tune(grove_command_line *line)
 }
 
 const grove_command grove_command_tune = {
-    "tune", "[OPTIONS]", "measures this machine's GPU once, for the choice among ways to sum", "*", tune};
+    "tune", "[OPTIONS]", "measures this machine's GPU once, for the choice among ways to sum", "*",
+    tune};
