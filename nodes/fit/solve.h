@@ -261,7 +261,8 @@ typedef struct {
     int cut[SOLVE_CUTS];    /* which axis is time, which frequency; -1: none */
     int baseline;           /* ... baseline */
     int64_t rows;           /* combinations of the other axes */
-    solve_compressed local; /* normal equations that a device made; sums NULL: none */
+    solve_compressed *sums; /* compressed ones, or normal equations that a device made; none: NULL
+                             * sums */
     float *robust; /* [cells of the model][solve_robust_elements] weights of a robust fit; NULL: the
                     * data's own */
     /* Which part of its domains it is: both, the whole. */
@@ -269,8 +270,8 @@ typedef struct {
     bool keeps; /* sums are of whole stretches, which count where their first cell is */
 } solve_tile;
 
-void solve_tile_begin(solve_tile *tile, const solve *s, const grove_array *const *inputs,
-                      int count);
+void solve_tile_begin(solve_tile *tile, const solve *s, solve_compressed *sums,
+                      const grove_array *const *inputs, int count);
 /* Gives an input its addresses on the host. 0, or a code, with a message. */
 int solve_tile_fetch(const grove_call *call, const solve_tile *tile, int k);
 void solve_tile_end(solve_tile *tile);
@@ -279,9 +280,8 @@ void solve_tile_end(solve_tile *tile);
 bool solve_clip(const solve_tile *tile, int cut, int64_t range[2]);
 /* Adds up the normal equations of a domain, as grove_least_squares_matrix and _gradient need them,
  * and its sums; on all threads, or `call` NULL, on this one. */
-void solve_normal(const grove_call *call, const solve_tile *tile, solve_domain *domain,
-                  double *matrix, double *gradient);
-/* How many items (rows in segments) of the tile these are sums of, at most. */
+void solve_normal(const grove_call *call, const solve_tile *tile, solve_domain *domain);
+/* How many items (rows in stretches) of the tile these are sums of, at most. */
 int64_t solve_count_items(const solve_tile *tile, const solve_domain *d);
 
 bool solve_is_flagged(const solve_view *view, int64_t cell, int element);
@@ -311,21 +311,23 @@ void solve_columns_end(solve_columns *columns);
 void solve_find_unknowns(const solve_tile *tile, const solve_domain *d,
                          const int64_t index[GROVE_MAX_AXES], const int64_t cell[SOLVE_CUTS],
                          solve_columns *columns);
-/* The sums of an item: a baseline, or row, in a stretch. */
+/* The sums of an item: a baseline, or row, in stretches. */
 typedef struct {
     solve_columns columns;
-    double chi2, change, power, values;
-    int64_t data, all; /* data 0: it has none, and columns say nothing */
+    grove_least_squares_sums sums; /* of no data: columns say nothing */
+    int64_t all;
 } solve_local;
 
+/* Where items come from: samples, sums of a device, or compressed ones. */
+typedef struct solve_source solve_source;
 /* Sets locals[item - first] of items [first, last); from several threads. */
-typedef void (*solve_find_locals)(void *context, int64_t first, int64_t last, solve_local *locals);
+void solve_find_items(const solve_source *source, int64_t first, int64_t last, solve_local *locals);
 /* Whether `domains` domains of `items` items are summed one by one by all threads. */
 bool solve_is_shared(const solve *s, int64_t domains, int64_t items);
 /* Adds all items to the matrix, gradient and sums of a domain, in their order: the same bits on any
  * number of threads. `call` NULL: on this one. */
-void solve_add_locals(const grove_call *call, const solve *s, solve_domain *d, int64_t items,
-                      solve_find_locals find, void *context, double *matrix, double *gradient);
+void solve_add_items(const grove_call *call, const solve *s, solve_domain *d,
+                     const solve_source *source, int64_t items);
 /* Bytes that this takes where columns are many, on any number of threads; else 0: little, at most
  * 2 MiB of all threads or 256 KiB of each. */
 double solve_locals_bytes(const solve *s);
@@ -333,6 +335,8 @@ double solve_locals_bytes(const solve *s);
 void solve_find_basis(const grove_parm *p, const int64_t cell[SOLVE_CUTS], double *basis);
 /* The index of a row along each axis of the tile but time and frequency. */
 void solve_find_row(const solve_tile *tile, int64_t row, int64_t index[GROVE_MAX_AXES]);
+/* ... and its baseline, of the whole axis; and whether that counts. */
+int64_t solve_baseline_of(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES]);
 bool solve_is_wanted(const solve_tile *tile, int64_t baseline);
 /* Whether the row at a time and baseline of the tile, counted from its first ones, is missing in
  * the set: only its coordinates may be read. */
@@ -372,7 +376,7 @@ bool solve_is_summed(const solve *s, int input);
  * normal equations on the device. */
 int solve_fetch(const grove_call *call, solve_tile *tile);
 /* The computation of normal equations on the device, by solve_launch_normal: its inputs, and bytes
- * of its result. Sets the stretches in tile->local. */
+ * of its result. Sets the stretches in tile->sums. */
 uint64_t solve_find_normal(solve_tile *tile, grove_computation *to);
 /* `to`: on the device; NULL: the result of the call. */
 int solve_launch_normal(const grove_call *call, const solve_tile *tile, void *to);
@@ -386,7 +390,7 @@ int solve_compress_part(const grove_call *call, const solve_tile *tile, solve_co
 /* The same on the device of the tile; GROVE_MISSING: it has to be done on the host. */
 int solve_compress_on_device(const grove_call *call, const solve_tile *tile, solve_compressed *c);
 /* The sums of a domain with other weights. */
-int solve_compress_again(const solve_tile *tile, solve_compressed *c, const solve_domain *d);
+int solve_compress_again(const solve_tile *tile, const solve_domain *d);
 void solve_compressed_end(solve_compressed *c);
 /* [4]: the matrix of a value per station, time and channel. Scalars mean that number times the
  * identity. */
@@ -401,11 +405,7 @@ const double complex *solve_jones_at(const solve *s, const double complex *jones
 /* How many parms are delays or TEC to search for; and start values for the first of them, or for a
  * delay and TEC, from d->jones. False: too few channels. */
 int solve_searched(const solve *s);
-bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
-/* As solve_normal. */
-void solve_compressed_normal(const grove_call *call, const solve_tile *tile,
-                             const solve_compressed *c, solve_domain *d, double *matrix,
-                             double *gradient);
+bool solve_search(const solve_tile *tile, solve_domain *d, double *x);
 /* The point just evaluated is the best one. */
 void solve_compressed_accept(const solve *s, solve_domain *d);
 /* In the tile in which the domain begins: sets d->direct. `x`: the unknowns. */
@@ -413,12 +413,11 @@ void solve_find_direct(const solve_tile *tile, solve_domain *d, const double *x)
 /* Solves for the Jones terms of a domain by StEFCal, from `x` and into it, and sets the outcome,
  * with all results of a fit. Running: the Jones terms are not the ones that the parms' numbers
  * give. 0, or GROVE_NO_MEMORY. */
-int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
+int solve_directly(const solve_tile *tile, solve_domain *d, double *x);
 
 /* Solves a domain again, if it has few data, from `x` and into it; whether that
  * has led to a lower chi-squared. 0, or GROVE_NO_MEMORY. */
-int solve_directly_from(const solve_tile *tile, const solve_compressed *c, solve_domain *d,
-                        double *x, bool *better);
+int solve_directly_from(const solve_tile *tile, solve_domain *d, double *x, bool *better);
 
 /* ---- the end ---- */
 
@@ -465,7 +464,6 @@ typedef struct {
     const solve *solve;
     grove_parm_run *const *parms;
     const solve_tile *tile;
-    solve_compressed *compressed; /* its sums; sums NULL: none */
     solve_domain **active;
     int code;
 } solve_evaluation;

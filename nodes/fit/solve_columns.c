@@ -162,18 +162,17 @@ static void scatter(const solve *s, const solve_domain *d, const solve_columns *
 typedef struct {
     const solve *s;
     const solve_domain *d;
-    solve_find_locals find;
-    void *context;
+    const solve_source *source;
     solve_local *locals;
-    int64_t first, count; /* of the items in them */
     double *matrix, *gradient;
+    int64_t first, count; /* of the items in locals */
 } sharing;
 
 static void find_locals(void *context, int64_t first, int64_t last)
 {
     const sharing *w = context;
 
-    w->find(w->context, w->first + first, w->first + last, w->locals + first);
+    solve_find_items(w->source, w->first + first, w->first + last, w->locals + first);
 }
 
 static void scatter_locals(void *context, int64_t first, int64_t last)
@@ -182,18 +181,18 @@ static void scatter_locals(void *context, int64_t first, int64_t last)
     const int64_t groups[2] = {first, last};
 
     for (int64_t i = 0; i < w->count; i++)
-        if (w->locals[i].data)
+        if (w->locals[i].sums.data)
             scatter(w->s, w->d, &w->locals[i].columns, groups, w->matrix, w->gradient);
 }
 
 static void add_sums(solve_domain *d, const solve_local *local)
 {
     d->all += local->all;
-    d->sums.chi2 += local->chi2;
-    d->sums.change += local->change;
-    d->sums.power += local->power;
-    d->sums.values += local->values;
-    d->sums.data += local->data;
+    d->sums.chi2 += local->sums.chi2;
+    d->sums.change += local->sums.change;
+    d->sums.power += local->sums.power;
+    d->sums.values += local->sums.values;
+    d->sums.data += local->sums.data;
 }
 
 static double bytes_of_local(const solve *s)
@@ -226,12 +225,16 @@ double solve_locals_bytes(const solve *s)
     return are_large(s) ? (double)locals_of(s, true) * bytes_of_local(s) : 0;
 }
 
-void solve_add_locals(const grove_call *call, const solve *s, solve_domain *d, int64_t items,
-                      solve_find_locals find, void *context, double *matrix, double *gradient)
+void solve_add_items(const grove_call *call, const solve *s, solve_domain *d,
+                     const solve_source *source, int64_t items)
 {
     int64_t most = locals_of(s, call != NULL);
-    sharing w = {s, d, find,   context, grove_alloc((size_t)most * sizeof(*w.locals)),
-                 0, 0, matrix, gradient};
+    sharing w = {.s = s,
+                 .d = d,
+                 .source = source,
+                 .locals = grove_alloc((size_t)most * sizeof(*w.locals)),
+                 .matrix = grove_least_squares_matrix(d->fit),
+                 .gradient = grove_least_squares_gradient(d->fit)};
 
     for (int64_t i = 0; i < most; i++)
         solve_columns_begin(&w.locals[i].columns, s);

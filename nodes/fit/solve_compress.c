@@ -9,8 +9,6 @@
 
 /* ---- stretches ---- */
 
-/* The stretches of a domain along time or frequency: cells where Jones terms vary from cell to
- * cell, else segments. */
 int64_t solve_stretch_edge(const solve *s, int cut, int64_t stretch)
 {
     return s->each[cut] ? stretch : s->cut[cut].edge[stretch];
@@ -267,8 +265,9 @@ static int compress_on_host(const grove_call *call, const solve_tile *tile, solv
     return w.code;
 }
 
-int solve_compress_again(const solve_tile *tile, solve_compressed *c, const solve_domain *d)
+int solve_compress_again(const solve_tile *tile, const solve_domain *d)
 {
+    solve_compressed *c = tile->sums;
     compressing w = {.tile = tile, .c = c, .input = input_of(tile, c)};
     int64_t t[2], f[2];
 

@@ -183,7 +183,7 @@ int solve_launch_normal(const grove_call *call, const solve_tile *tile, void *to
 {
     const solve *s = tile->solve;
     grove_normal_state state = {
-        .tile = tile_of(tile, &tile->local, s->uvw < 0 ? 0 : GROVE_NORMAL_SLOTS + s->columns),
+        .tile = tile_of(tile, tile->sums, s->uvw < 0 ? 0 : GROVE_NORMAL_SLOTS + s->columns),
         .columns = s->columns,
         .elements = s->elements};
     grove_args args = *call->args;
@@ -206,7 +206,7 @@ static int add_normal(const grove_call *call, void *context)
 uint64_t solve_find_normal(solve_tile *tile, grove_computation *to)
 {
     const solve *s = tile->solve;
-    solve_compressed *c = &tile->local;
+    solve_compressed *c = tile->sums;
     grove_computation what = {.count = GROVE_NORMAL_SLOTS + s->columns + (s->uvw >= 0)};
 
     solve_find_all_stretches(tile, c);
@@ -233,16 +233,16 @@ static int make_normal(const grove_call *call, solve_tile *tile)
     grove_computation what;
     uint64_t bytes = solve_find_normal(tile, &what);
 
-    tile->local.sums = grove_try_alloc(bytes + sizeof(double), 1);
-    if (!tile->local.sums)
+    tile->sums->sums = grove_try_alloc(bytes + sizeof(double), 1);
+    if (!tile->sums->sums)
         return GROVE_NO_MEMORY;
     what.compute = add_normal;
     what.context = tile;
-    what.result = tile->local.sums;
+    what.result = tile->sums->sums;
     what.bytes = bytes;
     int code = grove_call_compute(call, &what);
     if (code)
-        solve_compressed_end(&tile->local);
+        solve_compressed_end(tile->sums);
     return code;
 }
 

@@ -132,10 +132,9 @@ static bool is_direct(const solve_tile *tile, const solve_domain *d, const int64
 
 /* The sums of all stretches of the domain: of one without a copy, of several in `added`, which the
  * caller frees. */
-static const double *add_stretches(const solve_tile *tile, const solve_compressed *c,
-                                   const solve_domain *d, double **added)
+static const double *add_stretches(const solve *s, const solve_compressed *c, const solve_domain *d,
+                                   double **added)
 {
-    const solve *s = tile->solve;
     int64_t t[2], f[2];
 
     solve_stretches(s, d, SOLVE_TIME, t);
@@ -151,11 +150,12 @@ static const double *add_stretches(const solve_tile *tile, const solve_compresse
 
 /* The sums of the terms that StEFCal solves for: a term without parms is subtracted from the
  * data. */
-static const double *sums_of(const solve_tile *tile, const solve_compressed *c,
-                             const solve_domain *d, solve_compressed *own, double **added)
+static const double *sums_of(const solve_tile *tile, const solve_domain *d, solve_compressed *own,
+                             double **added)
 {
     const solve *s = tile->solve;
-    const double *sums = add_stretches(tile, c, d, added);
+    const solve_compressed *c = tile->sums;
+    const double *sums = add_stretches(s, c, d, added);
 
     *own = *c;
     own->size = grove_compression_size(s->form, s->direct_groups);
@@ -408,15 +408,14 @@ static int solve_again(const solve_tile *tile, const solve_compressed *c, const 
 }
 
 /* From `jones`, which are the Jones terms at x, into x. */
-static int solve_numbers(const solve_tile *tile, const solve_compressed *all, solve_domain *d,
-                         double complex *jones, double *x)
+static int solve_numbers(const solve_tile *tile, solve_domain *d, double complex *jones, double *x)
 {
     const solve *s = tile->solve;
     const grove_range *range = &tile->range[tile->baseline];
     double *added = NULL;
     solve_compressed own;
     const solve_compressed *c = &own;
-    const double *sums = sums_of(tile, all, d, &own, &added);
+    const double *sums = sums_of(tile, d, &own, &added);
     bool *solved = grove_alloc((size_t)(s->stations * s->direct_groups * 4));
     grove_stefcal_problem problem = {.jones = s->jones,
                                      .part = s->part,
@@ -482,17 +481,16 @@ void solve_find_direct(const solve_tile *tile, solve_domain *d, const double *x)
     d->direct = is_direct(tile, d, cell, x);
 }
 
-int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x)
+int solve_directly(const solve_tile *tile, solve_domain *d, double *x)
 {
     double complex *jones = jones_of(tile->solve, d, x);
-    int code = d->direct ? solve_numbers(tile, c, d, jones, x) : 0;
+    int code = d->direct ? solve_numbers(tile, d, jones, x) : 0;
 
     free(jones);
     return code;
 }
 
-int solve_directly_from(const solve_tile *tile, const solve_compressed *c, solve_domain *d,
-                        double *x, bool *better)
+int solve_directly_from(const solve_tile *tile, solve_domain *d, double *x, bool *better)
 {
     const solve *s = tile->solve;
     solve_domain other = *d;
@@ -504,7 +502,7 @@ int solve_directly_from(const solve_tile *tile, const solve_compressed *c, solve
     other.free_words = NULL;
     other.describe = false;
     double complex *jones = jones_of(s, d, x);
-    int code = solve_numbers(tile, c, &other, jones, x);
+    int code = solve_numbers(tile, &other, jones, x);
     free(jones);
     *better =
         !code && other.outcome != GROVE_LEAST_SQUARES_STALLED && other.chi2 < d->chi2 * (1 - LESS);

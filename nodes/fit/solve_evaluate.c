@@ -58,25 +58,6 @@ void solve_take_result(const solve *s, solve_domain *d, grove_parm_run *const *p
         d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
 }
 
-/* `call` NULL: on this thread. */
-static void add_normal(const grove_call *call, const solve_evaluation *e, solve_domain *d)
-{
-    double *matrix = grove_least_squares_matrix(d->fit),
-           *gradient = grove_least_squares_gradient(d->fit);
-
-    if (e->tile->begins) {
-        d->sums = (grove_least_squares_sums){0};
-        d->all = 0;
-    }
-    if (e->compressed->sums) {
-        if (!grove_least_squares_iterations(d->fit))
-            solve_count_all(e->tile, d);
-        solve_compressed_normal(call, e->tile, e->compressed, d, matrix, gradient);
-    } else {
-        solve_normal(call, e->tile, d, matrix, gradient);
-    }
-}
-
 static void keep_before(const solve_evaluation *e, solve_domain *d)
 {
     d->before = grove_realloc(d->before, ((size_t)d->unknowns + 1) * sizeof(*d->before));
@@ -130,7 +111,7 @@ static int solve_weighed(const solve_evaluation *e, solve_domain *d, bool *moved
     double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
     keep_before(e, d);
     memcpy(x, d->before, (size_t)d->unknowns * sizeof(*x));
-    int code = solve_directly(e->tile, e->compressed, d, x);
+    int code = solve_directly(e->tile, d, x);
     d->direct = d->outcome == GROVE_LEAST_SQUARES_CONVERGED; /* else it would fail again */
     *moved = !code && d->direct && has_moved(e, d, x);
     d->outcome = GROVE_LEAST_SQUARES_RUNNING;
@@ -153,7 +134,7 @@ static int reweigh(const solve_evaluation *e, solve_domain *d)
         solve_load_jones(e->tile, d);
     solve_reweigh(e->tile, d);
     if (e->solve->group_count)
-        code = solve_compress_again(e->tile, e->compressed, d);
+        code = solve_compress_again(e->tile, d);
     if (!code)
         code = solve_weighed(e, d, &moved);
     return code || moved ? code : begin_again(e, d);
@@ -276,21 +257,10 @@ static void evaluate_domains(void *evaluation, int64_t first, int64_t last)
     solve_evaluation *e = evaluation;
 
     for (int64_t i = first; i < last; i++) {
-        add_normal(NULL, e, e->active[i]);
+        solve_normal(NULL, e->tile, e->active[i]);
         if (e->tile->ends)
             judge_domains(e, i, i + 1);
     }
-}
-
-static int64_t items_of(const solve_evaluation *e, const solve_domain *d)
-{
-    int64_t t[2], f[2];
-
-    if (!e->solve->group_count)
-        return solve_count_items(e->tile, d);
-    solve_tile_stretches(e->tile, d, SOLVE_TIME, t);
-    solve_tile_stretches(e->tile, d, SOLVE_FREQ, f);
-    return (t[1] - t[0]) * (f[1] - f[0]) * e->compressed->baselines;
 }
 
 /* Those to be weighed anew come last; how many others there are. */
@@ -317,12 +287,12 @@ void solve_evaluate(const grove_call *call, solve_evaluation *e, int64_t count)
     count = whole ? sort_out(e, count) : others; /* in a part, to be weighed was all */
     if (e->code || !count)
         return;
-    if (!solve_is_shared(e->solve, count, items_of(e, e->active[0]))) {
+    if (!solve_is_shared(e->solve, count, solve_count_items(e->tile, e->active[0]))) {
         grove_call_parallel(call, count, evaluate_domains, e);
         return;
     }
     for (int64_t i = 0; i < count; i++)
-        add_normal(call, e, e->active[i]);
+        solve_normal(call, e->tile, e->active[i]);
     if (e->tile->ends)
         grove_call_parallel(call, count, judge_domains, e);
 }

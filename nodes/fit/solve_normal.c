@@ -1,6 +1,6 @@
 /* The normal equations of a solution domain, summed over the cells of a tile: for each row (a
- * baseline) and each box in which no parm changes its interval first the complex ones of its
- * columns, then into the equations of the domain's real unknowns. */
+ * baseline) and each box in which no parm changes its interval the complex ones of its columns, of
+ * samples or of sums. */
 #include "nodes/fit/solve_samples.h"
 
 #include "../../kernels/fit/fit_normal.h"
@@ -32,9 +32,11 @@ static void set_view(solve_view *view, const solve_tile *tile, const grove_array
     }
 }
 
-void solve_tile_begin(solve_tile *tile, const solve *s, const grove_array *const *inputs, int count)
+void solve_tile_begin(solve_tile *tile, const solve *s, solve_compressed *sums,
+                      const grove_array *const *inputs, int count)
 {
     *tile = (solve_tile){.solve = s,
+                         .sums = sums,
                          .inputs = inputs,
                          .count = count,
                          .axes = inputs[SOLVE_MODEL]->axes,
@@ -71,7 +73,6 @@ void solve_tile_end(solve_tile *tile)
 {
     free(tile->views);
     tile->views = NULL;
-    solve_compressed_end(&tile->local);
 }
 
 double complex solve_number(const solve_view *view, int64_t cell, int element)
@@ -103,7 +104,6 @@ bool solve_clip(const solve_tile *tile, int cut, int64_t range[2])
 
 /* ---- rows ---- */
 
-/* The index of the row along each axis but time and frequency. */
 void solve_find_row(const solve_tile *tile, int64_t row, int64_t index[GROVE_MAX_AXES])
 {
     for (int d = tile->axes - 1; d >= 0; d--) {
@@ -113,6 +113,11 @@ void solve_find_row(const solve_tile *tile, int64_t row, int64_t index[GROVE_MAX
         index[d] = row % tile->range[d].count;
         row /= tile->range[d].count;
     }
+}
+
+int64_t solve_baseline_of(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES])
+{
+    return tile->baseline < 0 ? 0 : tile->range[tile->baseline].first + index[tile->baseline];
 }
 
 bool solve_is_wanted(const solve_tile *tile, int64_t baseline)
@@ -138,131 +143,255 @@ bool solve_is_in_range(const solve_tile *tile, int64_t uvw_cell, int64_t channel
 
 /* ---- the domain ---- */
 
-/* Segments of the domain along time and frequency; their rows are items. */
-static int64_t segments_of(const solve *s, const solve_domain *d, int cut)
-{
-    const int64_t *segments = s->cut[cut].segments + d->number[cut];
+/* Where normal equations come from: the data, the model and its derivatives in the tile; sums of
+ * these that a device made; compressed sums. */
+typedef enum { SAMPLES, DEVICE, COMPRESSED } origin;
 
-    return segments[1] - segments[0];
-}
+/* Items are rows in runs of stretches along time and frequency: in which no parm changes its
+ * interval. */
+struct solve_source {
+    origin from;
+    const solve_tile *tile;
+    const solve_domain *d;
+    const struct grove_stefcal_kernels *kernels;
+    int64_t *run[SOLVE_CUTS], runs[SOLVE_CUTS]; /* [runs + 1] the first stretch of each */
+};
+
+typedef struct {
+    int64_t index[GROVE_MAX_AXES], row; /* index: along the axes of the tile */
+    const int64_t *times, *freqs;       /* its stretches: first, end */
+    int64_t cell[SOLVE_CUTS];           /* one of its cells */
+} place;
+
+/* Of a thread: samples; derivatives of a stretch; normal equations of a stretch that is not the
+ * first of its run. */
+typedef struct {
+    solve_samples samples;
+    grove_compression_column *columns;
+    solve_columns more;
+} scratch;
 
 int64_t solve_count_items(const solve_tile *tile, const solve_domain *d)
 {
-    return tile->rows * segments_of(tile->solve, d, SOLVE_TIME) *
-           segments_of(tile->solve, d, SOLVE_FREQ);
+    int64_t t[2], f[2];
+
+    solve_tile_stretches(tile, d, SOLVE_TIME, t);
+    solve_tile_stretches(tile, d, SOLVE_FREQ, f);
+    return tile->rows * (t[1] - t[0]) * (f[1] - f[0]);
 }
 
-typedef struct {
-    const solve_tile *tile;
-    const solve_domain *d;
-} adding;
-
-static void add_item(const adding *w, int64_t item, solve_samples *samples, solve_local *to)
+/* Stretches of the tile that are in one segment follow each other as a run. */
+static void find_runs(solve_source *w, int cut)
 {
-    const solve_tile *tile = w->tile;
-    const solve_cut *time = &tile->solve->cut[SOLVE_TIME], *freq = &tile->solve->cut[SOLVE_FREQ];
-    int64_t freqs = segments_of(tile->solve, w->d, SOLVE_FREQ), index[GROVE_MAX_AXES],
-            times = segments_of(tile->solve, w->d, SOLVE_TIME);
-    int64_t i = time->segments[w->d->number[SOLVE_TIME]] + item / freqs % times,
-            j = freq->segments[w->d->number[SOLVE_FREQ]] + item % freqs;
-    int64_t box[SOLVE_CUTS][2] = {{time->edge[i], time->edge[i + 1]},
-                                  {freq->edge[j], freq->edge[j + 1]}};
-    const int64_t cell[SOLVE_CUTS] = {time->edge[i], freq->edge[j]};
+    const solve *s = w->tile->solve;
+    const solve_cut *along = &s->cut[cut];
+    int64_t range[2], segment = along->segments ? along->segments[w->d->number[cut]] : 0;
 
-    if (!solve_clip(tile, SOLVE_TIME, box[SOLVE_TIME]) ||
-        !solve_clip(tile, SOLVE_FREQ, box[SOLVE_FREQ]))
-        return;
-    solve_find_row(tile, item / freqs / times, index);
-    if (!solve_is_wanted(tile, tile->baseline < 0
-                                   ? 0
-                                   : tile->range[tile->baseline].first + index[tile->baseline]))
-        return;
-    solve_samples_add(samples, index, box);
-    if (solve_samples_take(samples, &to->columns))
-        solve_find_unknowns(tile, w->d, index, cell, &to->columns);
-}
-
-static void find_items(void *context, int64_t first, int64_t last, solve_local *locals)
-{
-    const adding *w = context;
-    solve_samples samples;
-
-    solve_samples_begin(&samples, w->tile);
-    for (int64_t item = first; item < last; item++, locals++) {
-        samples.chi2 = samples.power = samples.values = locals->change = 0;
-        samples.data = samples.all = 0;
-        add_item(w, item, &samples, locals);
-        locals->chi2 = samples.chi2;
-        locals->power = samples.power;
-        locals->values = samples.values;
-        locals->data = samples.data;
-        locals->all = samples.all;
+    solve_tile_stretches(w->tile, w->d, cut, range);
+    w->run[cut] = grove_alloc(((size_t)(range[1] - range[0]) + 1) * sizeof(*w->run[cut]));
+    for (int64_t i = range[0]; i < range[1]; i++) {
+        bool first = i == range[0] || !s->each[cut];
+        while (s->each[cut] && along->edge[segment + 1] <= i) {
+            segment++;
+            first = true;
+        }
+        if (first)
+            w->run[cut][w->runs[cut]++] = i;
     }
-    solve_samples_end(&samples);
+    w->run[cut][w->runs[cut]] = range[1];
+}
+
+/* Rows of compressed sums follow each other, as they do in memory; of others, runs. */
+static place find_place(const solve_source *w, int64_t item)
+{
+    const int64_t rows = w->tile->rows, times = w->runs[SOLVE_TIME], freqs = w->runs[SOLVE_FREQ];
+    place at = {.row = w->from == COMPRESSED ? item % rows : item / freqs / times};
+
+    item = w->from == COMPRESSED ? item / rows : item % (times * freqs);
+    at.times = w->run[SOLVE_TIME] + item / freqs;
+    at.freqs = w->run[SOLVE_FREQ] + item % freqs;
+    at.cell[SOLVE_TIME] = solve_first_cell(w->tile, SOLVE_TIME, at.times[0]);
+    at.cell[SOLVE_FREQ] = solve_first_cell(w->tile, SOLVE_FREQ, at.freqs[0]);
+    solve_find_row(w->tile, at.row, at.index);
+    return at;
+}
+
+static bool add_samples(const solve_source *w, const place *at, solve_samples *samples,
+                        solve_local *to)
+{
+    const solve *s = w->tile->solve;
+    int64_t box[SOLVE_CUTS][2] = {{at->cell[SOLVE_TIME], s->cut[SOLVE_TIME].edge[at->times[1]]},
+                                  {at->cell[SOLVE_FREQ], s->cut[SOLVE_FREQ].edge[at->freqs[1]]}};
+
+    solve_clip(w->tile, SOLVE_TIME, box[SOLVE_TIME]);
+    solve_clip(w->tile, SOLVE_FREQ, box[SOLVE_FREQ]);
+    solve_samples_add(samples, at->index, box);
+    return solve_samples_take(samples, to);
 }
 
 /* The sums of a row and a box from a device. */
-static void take_box(const double *from, solve_columns *local)
+static bool take_box(const solve_source *w, const place *at, solve_local *to)
 {
-    int n = local->count;
+    const solve *s = w->tile->solve;
+    const double *from = solve_sums_at(w->tile->sums, at->times[0], at->freqs[0], at->row);
+    int n = to->columns.count;
 
+    to->all = (int64_t)from[GROVE_NORMAL_ALL] * s->parts / 2;
+    if (!(from[GROVE_NORMAL_USED] > 0))
+        return false;
+    to->sums.chi2 = from[GROVE_NORMAL_CHI2];
+    to->sums.power = from[GROVE_NORMAL_POWER];
+    to->sums.values = from[GROVE_NORMAL_VALUES];
+    to->sums.data = (int64_t)from[GROVE_NORMAL_USED] * s->parts / 2;
     for (int a = 0; a < n; a++) {
         const double *row = from + GROVE_NORMAL_SUMS + (ptrdiff_t)2 * a * (n + 1);
         for (int b = a; b < n; b++) {
-            local->hermitian[a * n + b] = CMPLX(row[2 * b], row[2 * b + 1]);
-            local->hermitian[b * n + a] = conj(local->hermitian[a * n + b]);
+            to->columns.hermitian[a * n + b] = CMPLX(row[2 * b], row[2 * b + 1]);
+            to->columns.hermitian[b * n + a] = conj(to->columns.hermitian[a * n + b]);
         }
-        local->gradient[a] = CMPLX(row[2 * n], row[2 * n + 1]);
+        to->columns.gradient[a] = CMPLX(row[2 * n], row[2 * n + 1]);
+    }
+    return true;
+}
+
+/* ---- from compressed sums ---- */
+
+static void fill_columns(const solve_source *w, const int64_t cell[SOLVE_CUTS],
+                         const int64_t station[2], grove_compression_column *columns)
+{
+    const solve *s = w->tile->solve;
+    double basis[GROVE_PARM_TERMS * GROVE_PARM_TERMS];
+
+    basis[0] = 1;
+    for (int k = 0; k < s->slot_count; k++) {
+        const solve_slot *slot = &s->slots[k];
+        double complex matrix[4];
+        solve_load(w->tile, slot->input, cell, station[slot->side == 'q'], matrix);
+        if (slot->terms > 1)
+            solve_find_basis(s->parms[slot->parm].parm, cell, basis);
+        for (int t = 0; t < slot->terms; t++) {
+            grove_compression_column *column = &columns[slot->first + t];
+            column->group = slot->group;
+            column->side = slot->side;
+            for (int e = 0; e < 4; e++)
+                column->matrix[e] = basis[t] * matrix[e];
+        }
+        basis[0] = 1;
     }
 }
 
-static void take_item(const adding *w, int64_t item, solve_local *to)
+static bool are_finite(const double complex *jones, int groups)
+{
+    double zero = 0;
+
+    for (int i = 0; i < 4 * groups; i++)
+        zero += 0 * creal(jones[i]) + 0 * cimag(jones[i]);
+    return zero == 0;
+}
+
+/* Adds a stretch, number `stretch` in the domain, to the equations of its run, which has `any`
+ * already; whether it has some then. */
+static bool add_stretch(const solve_source *w, const int64_t station[2], int64_t stretch,
+                        const int64_t cell[SOLVE_CUTS], const double *sums, bool any, scratch *own,
+                        solve_local *to)
+{
+    const solve *s = w->tile->solve;
+    double count = grove_compression_count(sums);
+    grove_compression_sides at = {solve_jones_at(s, w->d->jones, stretch, station[0], 0),
+                                  solve_jones_at(s, w->d->jones, stretch, station[1], 1)};
+    solve_columns *columns = any ? &own->more : &to->columns;
+
+    if (!(count > 0) || !are_finite(at.left, s->group_count) ||
+        !are_finite(at.right, s->group_count))
+        return any;
+    fill_columns(w, cell, station, own->columns);
+    to->sums.chi2 +=
+        grove_compression_normal(s->form, s->group_count, sums, at.left, at.right, own->columns,
+                                 s->columns, columns->hermitian, columns->gradient);
+    if (w->d->best) {
+        grove_compression_sides from = {solve_jones_at(s, w->d->best, stretch, station[0], 0),
+                                        solve_jones_at(s, w->d->best, stretch, station[1], 1)};
+        to->sums.change +=
+            grove_compression_change(w->kernels, s->form, s->group_count, sums, from, at);
+    }
+    to->sums.data += (int64_t)count * s->parts / 2;
+    double power = grove_compression_power(sums);
+    to->sums.power += power; /* nearly; nothing here is single */
+    to->sums.values += power;
+    for (int k = 0; any && k < s->columns * s->columns; k++)
+        to->columns.hermitian[k] += columns->hermitian[k];
+    for (int k = 0; any && k < s->columns; k++)
+        to->columns.gradient[k] += columns->gradient[k];
+    return true;
+}
+
+static bool add_run(const solve_source *w, const place *at, scratch *own, solve_local *to)
 {
     const solve_tile *tile = w->tile;
-    const solve_cut *time = &tile->solve->cut[SOLVE_TIME], *freq = &tile->solve->cut[SOLVE_FREQ];
-    int64_t t[2], f[2], index[GROVE_MAX_AXES];
+    const grove_range *range = &tile->range[tile->baseline];
+    const int64_t station[2] = {range->axis->left[range->first + at->row],
+                                range->axis->right[range->first + at->row]};
+    bool any = false;
 
-    solve_tile_stretches(tile, w->d, SOLVE_TIME, t);
-    solve_tile_stretches(tile, w->d, SOLVE_FREQ, f);
-    int64_t freqs = f[1] - f[0], times = t[1] - t[0];
-    int64_t i = t[0] + item / freqs % times, j = f[0] + item % freqs;
-    const int64_t first[SOLVE_CUTS] = {time->edge[i], freq->edge[j]};
-    solve_find_row(tile, item / freqs / times, index);
-    int64_t b = tile->baseline < 0 ? 0 : index[tile->baseline];
-    if (tile->baseline >= 0 && !solve_is_wanted(tile, tile->range[tile->baseline].first + b))
-        return;
-    const double *from = solve_sums_at(&tile->local, i, j, b);
-    to->all = (int64_t)from[GROVE_NORMAL_ALL] * tile->solve->parts / 2;
-    if (!(from[GROVE_NORMAL_USED] > 0))
-        return;
-    to->chi2 = from[GROVE_NORMAL_CHI2];
-    to->power = from[GROVE_NORMAL_POWER];
-    to->values = from[GROVE_NORMAL_VALUES];
-    to->data = (int64_t)from[GROVE_NORMAL_USED] * tile->solve->parts / 2;
-    solve_find_unknowns(tile, w->d, index, first, &to->columns);
-    take_box(from, &to->columns);
+    for (int64_t i = at->times[0]; i < at->times[1]; i++)
+        for (int64_t j = at->freqs[0]; j < at->freqs[1]; j++) {
+            const int64_t cell[SOLVE_CUTS] = {solve_first_cell(tile, SOLVE_TIME, i),
+                                              solve_first_cell(tile, SOLVE_FREQ, j)};
+            any = add_stretch(w, station, solve_stretch_in(tile->solve, w->d, i, j), cell,
+                              solve_sums_at(tile->sums, i, j, at->row), any, own, to);
+        }
+    return any;
 }
 
-static void take_items(void *context, int64_t first, int64_t last, solve_local *locals)
+/* ---- of any origin ---- */
+
+void solve_find_items(const solve_source *w, int64_t first, int64_t last, solve_local *locals)
 {
+    const solve_tile *tile = w->tile;
+    scratch own = {.columns = NULL};
+
+    if (w->from == SAMPLES)
+        solve_samples_begin(&own.samples, tile);
+    if (w->from == COMPRESSED) {
+        own.columns = grove_alloc(((size_t)tile->solve->columns + 1) * sizeof(*own.columns));
+        solve_columns_begin(&own.more, tile->solve);
+    }
     for (int64_t item = first; item < last; item++, locals++) {
-        locals->chi2 = locals->change = locals->power = locals->values = 0;
-        locals->data = locals->all = 0;
-        take_item(context, item, locals);
+        const place at = find_place(w, item);
+        locals->sums = (grove_least_squares_sums){0};
+        locals->all = 0;
+        if (solve_is_wanted(tile, solve_baseline_of(tile, at.index)) &&
+            (w->from == SAMPLES  ? add_samples(w, &at, &own.samples, locals)
+             : w->from == DEVICE ? take_box(w, &at, locals)
+                                 : add_run(w, &at, &own, locals)))
+            solve_find_unknowns(tile, w->d, at.index, at.cell, &locals->columns);
     }
+    if (w->from == SAMPLES)
+        solve_samples_end(&own.samples);
+    solve_columns_end(&own.more);
+    free(own.columns);
 }
 
-void solve_normal(const grove_call *call, const solve_tile *tile, solve_domain *d, double *matrix,
-                  double *gradient)
+void solve_normal(const grove_call *call, const solve_tile *tile, solve_domain *d)
 {
-    adding w = {tile, d};
-    int64_t t[2], f[2], items = solve_count_items(tile, d);
+    solve_source w = {tile->solve->group_count ? COMPRESSED
+                      : tile->sums->sums       ? DEVICE
+                                               : SAMPLES,
+                      tile, d, grove_compression_kernels_now()};
 
-    if (tile->local.sums) {
-        solve_tile_stretches(tile, d, SOLVE_TIME, t);
-        solve_tile_stretches(tile, d, SOLVE_FREQ, f);
-        items = tile->rows * (t[1] - t[0]) * (f[1] - f[0]);
+    if (tile->begins) {
+        d->sums = (grove_least_squares_sums){0};
+        d->all = 0;
     }
-    solve_add_locals(call, tile->solve, d, items, tile->local.sums ? take_items : find_items, &w,
-                     matrix, gradient);
+    if (w.from == COMPRESSED) {
+        if (!grove_least_squares_iterations(d->fit))
+            solve_count_all(tile, d);
+        solve_load_jones(tile, d);
+        d->sums.has_change = d->best != NULL;
+    }
+    for (int cut = 0; cut < SOLVE_CUTS; cut++)
+        find_runs(&w, cut);
+    solve_add_items(call, tile->solve, d, &w, tile->rows * w.runs[SOLVE_TIME] * w.runs[SOLVE_FREQ]);
+    free(w.run[SOLVE_TIME]);
+    free(w.run[SOLVE_FREQ]);
 }

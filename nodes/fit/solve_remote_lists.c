@@ -66,7 +66,7 @@ static void add_item(finding *w, int64_t b, int64_t i, int64_t j,
                      const int64_t index[GROVE_MAX_AXES])
 {
     const solve *s = w->tile->solve;
-    const solve_compressed *c = &w->tile->local;
+    const solve_compressed *c = w->tile->sums;
     const int64_t cell[SOLVE_CUTS] = {solve_stretch_edge(s, SOLVE_TIME, i),
                                       solve_stretch_edge(s, SOLVE_FREQ, j)};
     int32_t *unknown = w->unknown + w->items * s->columns;
@@ -132,7 +132,7 @@ static int64_t append(const finding *w, solve_lists *lists)
 int64_t solve_add_lists(const solve_tile *tile, const solve_domain *d, solve_lists *lists,
                         int64_t *row, int32_t *items)
 {
-    const solve_compressed *c = &tile->local;
+    const solve_compressed *c = tile->sums;
     finding w = {.tile = tile, .d = d};
     int64_t first = -1;
 

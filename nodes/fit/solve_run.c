@@ -26,7 +26,7 @@ typedef struct {
     bool keeps;                  /* its sums: else each look at a tile makes them */
     bool restored;               /* a checkpoint has all of it */
     float *robust;               /* weights of the tile; NULL: they are not known, or not needed */
-    solve_compressed compressed; /* its sums; NULL: none */
+    solve_compressed compressed; /* sums of the tile, or of all of the batch; NULL: none */
     solve_remote *remote;
     solve_summary summary;
     solve_output *output;
@@ -148,12 +148,12 @@ static void solve_domains(void *context, int64_t first, int64_t last)
         double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
         solve_get(s, d, e->parms, x);
         if (!s->direct) {
-            if (!d->starts_well && solve_search(e->tile, e->compressed, d, x))
+            if (!d->starts_well && solve_search(e->tile, d, x))
                 solve_put(s, d, e->parms, x);
             free(x);
             continue;
         }
-        int code = solve_directly(e->tile, e->compressed, d, x);
+        int code = solve_directly(e->tile, d, x);
         if (code)
             __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
         solve_put(s, d, e->parms, x);
@@ -179,7 +179,7 @@ static int improve_batch(solve_evaluation *e, int64_t count)
         double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
         bool better;
         solve_get(s, before, e->parms, x);
-        code = solve_directly_from(e->tile, e->compressed, d, x, &better);
+        code = solve_directly_from(e->tile, d, x, &better);
         if (better) {
             solve_put(s, d, e->parms, x);
             hand_over(s, d);
@@ -516,12 +516,8 @@ static int drive(solve_run *run, const grove_call *call, solve_tile *tile, bool 
     tile->keeps = run->keeps;
     if (run->restored)
         return tile->ends ? restore_tile(run, call->node) : 0;
-    solve_evaluation e = {run->solve,
-                          run->parms,
-                          tile,
-                          &run->compressed,
-                          grove_alloc(((size_t)run->count + 1) * sizeof(*e.active)),
-                          0};
+    solve_evaluation e = {run->solve, run->parms, tile,
+                          grove_alloc(((size_t)run->count + 1) * sizeof(*e.active)), 0};
     int code = run->solve->remote ? 0 : solve_fetch(call, tile);
     if (!code)
         code = solve_count_part(call, tile, run->domains, run->count, &run->counted);
@@ -548,7 +544,7 @@ int solve_drive(const grove_call *call, const grove_array *const *inputs, int co
 
     find_parms(run, call);
     solve_output_take_back(run->output, run->parms);
-    solve_tile_begin(&tile, run->solve, inputs, count);
+    solve_tile_begin(&tile, run->solve, &run->compressed, inputs, count);
     int code = drive(run, call, &tile, again);
     solve_tile_end(&tile);
     if (!code && !*again) /* for later actions in this tile */

@@ -457,25 +457,27 @@ static double complex product(const double *x)
                  ((im[1] - im[0]) + (im[3] - im[2])) + ((im[5] - im[4]) + (im[7] - im[6])));
 }
 
-bool solve_samples_take(solve_samples *x, solve_columns *local)
+bool solve_samples_take(solve_samples *x, solve_local *to)
 {
-    const int n = local->count;
+    const int n = to->columns.count;
 
     flush(x);
     double used = total(x->sums) / 2;
-    x->power += total(x->sums + SUM);
-    x->data += (int64_t)used * x->tile->solve->parts;
+    to->all = x->all;
+    to->sums.power = total(x->sums + SUM);
+    to->sums.data = (int64_t)used * x->tile->solve->parts;
     const double *from = x->sums + 2 * SUM;
     for (int a = 0; a < n && used > 0; a++) {
         for (int b = a; b < n; b++, from += 2 * SUM) {
-            local->hermitian[a * n + b] = product(from);
-            local->hermitian[b * n + a] = conj(local->hermitian[a * n + b]);
+            to->columns.hermitian[a * n + b] = product(from);
+            to->columns.hermitian[b * n + a] = conj(to->columns.hermitian[a * n + b]);
         }
-        local->gradient[a] = product(from);
+        to->columns.gradient[a] = product(from);
         from += 2 * SUM;
     }
-    x->chi2 += used > 0 ? total(from) : 0;
-    x->values += used > 0 ? total(from + SUM) : 0;
+    to->sums.chi2 = used > 0 ? total(from) : 0;
+    to->sums.values = used > 0 ? total(from + SUM) : 0;
     memset(x->sums, 0, (size_t)x->size * sizeof(*x->sums));
+    x->all = 0;
     return used > 0;
 }

@@ -34,9 +34,7 @@ typedef struct {
     int64_t count;                      /* number of cells that wait */
     unsigned char flags[SOLVE_SAMPLES];
     float ones[SOLVE_SAMPLES]; /* weights where there are none */
-    /* of samples taken */
-    double chi2, power, values;
-    int64_t data, all; /* all: of cells added */
+    int64_t all;               /* numbers of cells added since then */
 } solve_samples;
 
 void solve_samples_begin(solve_samples *samples, const solve_tile *tile);
@@ -45,8 +43,8 @@ void solve_samples_end(solve_samples *samples);
  * frequency, all in the tile. */
 void solve_samples_add(solve_samples *samples, const int64_t index[GROVE_MAX_AXES],
                        int64_t (*box)[2]);
-/* The sums of cells added since the last call; false, and nothing is written, where no sample
- * counts. */
-bool solve_samples_take(solve_samples *samples, solve_columns *local);
+/* The sums of cells added since the last call; false where no sample counts: columns are not
+ * written. */
+bool solve_samples_take(solve_samples *samples, solve_local *to);
 
 #endif

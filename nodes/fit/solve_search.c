@@ -182,8 +182,6 @@ double solve_strength(const search *w, int64_t baseline, unsigned correlations)
     return sum;
 }
 
-/* The strongest baseline between a station that is done and one that is not; -1: none. If none is
- * done, the strongest of all. */
 int64_t solve_next_baseline(const search *w, const bool *done, bool any, const double *strengths)
 {
     const grove_range *range = &w->tile->range[w->tile->baseline];
@@ -353,7 +351,6 @@ static int find_phases(const solve *s)
     return -1;
 }
 
-/* Adds to a member of a parm in all of its intervals. */
 void solve_add_to_parm(const solve *s, const solve_domain *d, int parm, int member,
                        const double *found, double *x)
 {
@@ -385,8 +382,6 @@ void solve_set_grid(search *w, bool tec)
     w->range = fmin(w->range, MAX_GRID / 2 * w->step);
 }
 
-/* XX and YY do not determine the common difference between the delays of x and of y; XY and YX do,
- * where the sky is polarised. */
 void solve_search_between(const search *w, bool phases, const double *x, double *y,
                           const double *phase_x, double *phase_y)
 {
@@ -470,9 +465,10 @@ static void search_parm(search *w, int parm, bool tec, double *x)
     free(found);
 }
 
-bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x)
+bool solve_search(const solve_tile *tile, solve_domain *d, double *x)
 {
     const solve *s = tile->solve;
+    const solve_compressed *c = tile->sums;
     search w = {.tile = tile, .c = c, .d = d};
     int delay, of_tec;
     bool tec;
