@@ -28,9 +28,10 @@ typedef enum { SOLVE_AUTO, SOLVE_LM, SOLVE_BLOCK, SOLVE_STEFCAL, SOLVE_ALTERNATI
 typedef struct {
     const grove_node *leaf;
     const grove_parm *parm;
-    int parts;
-    double size; /* of a usual change */
-    int turn;    /* of alternating steps: parms of equal intervals have the same */
+    int parts, terms;          /* terms: of its polynomials */
+    int64_t sources, stations; /* of its coefficients; 1: the same for all */
+    double size;               /* of a usual change */
+    int turn;                  /* of alternating steps: parms of equal intervals have the same */
 } solve_parm;
 
 /* A derivative of the model, or of a group's Jones term at its left ('p') or right ('q'). Each term
@@ -102,12 +103,6 @@ typedef struct {
     int32_t max_iterations, patience; /* patience: as in grove_stefcal_problem */
 } solve;
 
-/* Sources or groups of sources that have coefficients of their own; 1: the same for all. */
-static inline int64_t solve_sources(const grove_parm *p)
-{
-    return p->groups ? p->groups->size : p->source ? p->source->size : 1;
-}
-
 /* Whether data have baselines, and no axes but time, baseline and frequency. */
 bool solve_is_of_visibilities(const grove_node *node);
 int solve_find_domains(grove_node *node, solve *s);
@@ -130,7 +125,7 @@ enum { SOLVE_NOTHING, SOLVE_ZEROS, SOLVE_SIGNAL };
 
 typedef struct {
     int64_t number[SOLVE_CUTS];
-    int64_t unknowns, *base;  /* [parms] the first unknown of each parm */
+    int64_t unknowns, *base;  /* [parms + 1] the first unknown of each parm */
     grove_least_squares *fit; /* NULL: none is needed, or not yet */
     grove_least_squares_outcome outcome;
     grove_least_squares_sums sums; /* at the point just evaluated */
@@ -177,6 +172,13 @@ typedef struct {
 } solve_span;
 
 solve_span solve_intervals(const solve *s, const solve_domain *d, int parm, int cut);
+/* The place of an unknown among all of a parm in the domain. */
+typedef struct {
+    int64_t member, source, station, term, part;
+    int64_t interval[SOLVE_CUTS], number; /* number: of the interval in the domain */
+} solve_place;
+
+solve_place solve_find_place(const solve *s, const solve_domain *d, int parm, int64_t unknown);
 /* The domains of [first, end) cells along time or frequency. */
 void solve_find_range(const solve_cut *cut, int64_t first, int64_t end, int64_t range[2]);
 void solve_domain_begin(const solve *s, solve_domain *d, int64_t time, int64_t freq);

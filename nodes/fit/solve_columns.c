@@ -53,22 +53,21 @@ void solve_find_unknowns(const solve_tile *tile, const solve_domain *d,
 
     for (int k = 0; k < s->slot_count; k++) {
         const solve_slot *slot = &s->slots[k];
-        const grove_parm *p = s->parms[slot->parm].parm;
-        int64_t sources = solve_sources(p);
-        int64_t stations = p->station ? p->station->size : 1;
+        const solve_parm *own = &s->parms[slot->parm];
+        const grove_parm *p = own->parm;
         solve_span time = solve_intervals(s, d, slot->parm, SOLVE_TIME),
                    freq = solve_intervals(s, d, slot->parm, SOLVE_FREQ);
         double x;
         int64_t source = cell_along(tile, slot, p->groups ? p->groups : p->source, index);
         if (p->groups && slot->axis != p->groups)
             source = (int64_t)p->group[cell_along(tile, slot, p->source, index)];
-        int64_t at = slot->member * sources + source;
-        at = at * stations + cell_along(tile, slot, p->station, index);
+        int64_t at = slot->member * own->sources + source;
+        at = at * own->stations + cell_along(tile, slot, p->station, index);
         at = at * time.count + grove_parm_find(&p->time, cell[SOLVE_TIME], &x) - time.first;
         at = at * freq.count + grove_parm_find(&p->freq, cell[SOLVE_FREQ], &x) - freq.first;
         for (int t = 0; t < slot->terms; t++)
             columns->unknown[slot->first + t] =
-                d->base[slot->parm] + (at * slot->terms + t) * s->parms[slot->parm].parts;
+                d->base[slot->parm] + (at * slot->terms + t) * own->parts;
     }
 }
 

@@ -25,9 +25,9 @@ static int64_t unknown_of(const solve *s, const solve_domain *d, int group, int6
     if (parm < 0)
         return -1;
     const solve_parm *own = &s->parms[parm];
-    int64_t source = number->of[which].member * solve_sources(own->parm) + number->of[which].source;
+    int64_t source = number->of[which].member * own->sources + number->of[which].source;
 
-    return d->base[parm] + own->parts * (source * own->parm->station->size + station);
+    return d->base[parm] + own->parts * (source * own->stations + station);
 }
 
 static double complex turn(double phase)

@@ -182,8 +182,15 @@ int solve_find_domains(grove_node *node, solve *s)
     s->parms = grove_alloc((size_t)s->parm_count * sizeof(*s->parms));
     for (int i = 0; i < s->parm_count; i++) {
         const grove_parm *p = grove_node_user(leaves[i]);
-        s->parms[i] = (solve_parm){leaves[i], p, p->complex_ ? 2 : 1,
-                                   fmax(p->step, usual_size(leaves[i])), 0};
+        s->parms[i] = (solve_parm){.leaf = leaves[i],
+                                   .parm = p,
+                                   .parts = p->complex_ ? 2 : 1,
+                                   .terms = p->time.terms * p->freq.terms,
+                                   .sources = p->groups   ? p->groups->size
+                                              : p->source ? p->source->size
+                                                          : 1,
+                                   .stations = p->station ? p->station->size : 1,
+                                   .size = fmax(p->step, usual_size(leaves[i]))};
     }
     find_turns(s);
     for (int cut = 0; cut < SOLVE_CUTS && !code; cut++) {
@@ -221,10 +228,9 @@ static void add_slot(solve *s, const grove_fit_slot *from, int group, char side)
                          .input = from->input};
     while (s->parms[slot->parm].leaf != from->parm)
         slot->parm++;
-    const grove_parm *p = s->parms[slot->parm].parm;
-    while (strcmp(p->member[slot->member], from->member) != 0)
+    while (strcmp(s->parms[slot->parm].parm->member[slot->member], from->member) != 0)
         slot->member++;
-    slot->terms = p->time.terms * p->freq.terms;
+    slot->terms = s->parms[slot->parm].terms;
     slot->first = s->columns;
     s->columns += slot->terms;
     s->inputs = slot->input + 1 > s->inputs ? slot->input + 1 : s->inputs;
@@ -276,26 +282,45 @@ solve_span solve_intervals(const solve *s, const solve_domain *d, int parm, int 
     return (solve_span){a < b ? a : b, (a < b ? b - a : a - b) + 1};
 }
 
-/* Coefficients of a parm in the domain. */
-static int64_t count_unknowns(const solve *s, const solve_domain *d, int parm)
-{
-    const grove_parm *p = s->parms[parm].parm;
-    int64_t count = solve_intervals(s, d, parm, SOLVE_TIME).count *
-                    solve_intervals(s, d, parm, SOLVE_FREQ).count * p->time.terms * p->freq.terms;
-
-    count *= solve_sources(p);
-    count *= p->station ? p->station->size : 1;
-    return count * p->members * s->parms[parm].parts;
-}
-
 void solve_domain_begin(const solve *s, solve_domain *d, int64_t time, int64_t freq)
 {
     *d = (solve_domain){.number = {time, freq}};
-    d->base = grove_alloc((size_t)s->parm_count * sizeof(*d->base));
+    d->base = grove_alloc(((size_t)s->parm_count + 1) * sizeof(*d->base));
     for (int i = 0; i < s->parm_count; i++) {
-        d->base[i] = d->unknowns;
-        d->unknowns += count_unknowns(s, d, i);
+        const solve_parm *own = &s->parms[i];
+        d->base[i + 1] = d->base[i] + own->parm->members * own->sources * own->stations *
+                                          solve_intervals(s, d, i, SOLVE_TIME).count *
+                                          solve_intervals(s, d, i, SOLVE_FREQ).count * own->terms *
+                                          own->parts;
     }
+    d->unknowns = d->base[s->parm_count];
+}
+
+/* Takes the last of several places, numbered together. */
+static int64_t take(int64_t *n, int64_t count)
+{
+    int64_t last = *n % count;
+
+    *n /= count;
+    return last;
+}
+
+solve_place solve_find_place(const solve *s, const solve_domain *d, int parm, int64_t unknown)
+{
+    const solve_parm *own = &s->parms[parm];
+    const solve_span time = solve_intervals(s, d, parm, SOLVE_TIME),
+                     freq = solve_intervals(s, d, parm, SOLVE_FREQ);
+    int64_t n = unknown - d->base[parm];
+    solve_place at = {.part = take(&n, own->parts)};
+
+    at.term = take(&n, own->terms);
+    at.number = n % (time.count * freq.count);
+    at.interval[SOLVE_FREQ] = freq.first + take(&n, freq.count);
+    at.interval[SOLVE_TIME] = time.first + take(&n, time.count);
+    at.station = take(&n, own->stations);
+    at.source = take(&n, own->sources);
+    at.member = n;
+    return at;
 }
 
 void solve_find_range(const solve_cut *cut, int64_t first, int64_t end, int64_t range[2])
@@ -319,12 +344,9 @@ bool solve_has_starts(const solve *s)
 void solve_domain_end(solve_domain *d)
 {
     grove_least_squares_free(d->fit);
-    d->fit = NULL;
     free(d->base);
-    d->base = NULL;
     free(d->known);
     free(d->free_words);
-    d->known = NULL;
     free(d->jones);
     free(d->best);
     free(d->median);
@@ -333,49 +355,19 @@ void solve_domain_end(solve_domain *d)
     free(d->of_baseline);
     free(d->heard);
     free(d->start);
-    d->jones = d->best = NULL;
 }
 
 typedef enum { GET, PUT, GET_ERRORS, PUT_ERRORS } direction;
 
-/* Calls of each coefficient of a parm in the domain, in the order of its unknowns. */
-typedef struct {
-    int64_t unknown; /* its first; of all of the domain */
-    int64_t at;      /* [member][grove_parm_index] */
-    /* of the parm in the domain */
-    int64_t n, count, member_count;
-    solve_span time, freq;
-} coefficient;
-
-static coefficient begin_coefficients(const solve *s, const solve_domain *d, int parm)
+/* The coefficient of an unknown, [member][grove_parm_index]. */
+static int64_t coefficient_of(const solve *s, const solve_domain *d, int parm, int64_t unknown)
 {
     const grove_parm *p = s->parms[parm].parm;
-    coefficient c = {.unknown = d->base[parm] - s->parms[parm].parts,
-                     .n = -1,
-                     .time = solve_intervals(s, d, parm, SOLVE_TIME),
-                     .freq = solve_intervals(s, d, parm, SOLVE_FREQ)};
+    const solve_place at = solve_find_place(s, d, parm, unknown);
 
-    c.member_count = solve_sources(p) * (p->station ? p->station->size : 1) * c.time.count *
-                     c.freq.count * p->time.terms * p->freq.terms;
-    c.count = c.member_count * p->members;
-    return c;
-}
-
-static bool next_coefficient(const solve *s, int parm, coefficient *c)
-{
-    const grove_parm *p = s->parms[parm].parm;
-    int64_t terms = p->time.terms * p->freq.terms, stations = p->station ? p->station->size : 1;
-
-    c->unknown += s->parms[parm].parts;
-    if (++c->n >= c->count)
-        return false;
-    int64_t member = c->n / c->member_count, n = c->n % c->member_count;
-    int64_t cell = n / terms / c->freq.count / c->time.count;
-    c->at = member * grove_parm_count(p) +
-            grove_parm_index(p, cell / stations, cell % stations,
-                             c->time.first + n / terms / c->freq.count % c->time.count,
-                             c->freq.first + n / terms % c->freq.count, n % terms);
-    return true;
+    return at.member * grove_parm_count(p) + grove_parm_index(p, at.source, at.station,
+                                                              at.interval[SOLVE_TIME],
+                                                              at.interval[SOLVE_FREQ], at.term);
 }
 
 static void copy_errors(grove_parm_run *run, int64_t at, double *x, int parts, bool get)
@@ -385,74 +377,65 @@ static void copy_errors(grove_parm_run *run, int64_t at, double *x, int parts, b
         *(get ? &x[1] : &run->phase_errors[at]) = get ? run->phase_errors[at] : x[1];
 }
 
-/* Copies between the unknowns of a parm in the domain and its coefficients. */
-static void copy_parm(const solve *s, const solve_domain *d, int parm, grove_parm_run *run,
-                      double *all, direction way)
+/* Copies between the unknowns of the domain and the parms' coefficients. */
+static void copy(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *all,
+                 direction way)
 {
-    coefficient c = begin_coefficients(s, d, parm);
-    int parts = s->parms[parm].parts;
-
-    while (next_coefficient(s, parm, &c)) {
-        double *x = all + c.unknown;
-        if (way == GET)
-            memcpy(x, run->numbers + 2 * c.at, (size_t)parts * sizeof(*x));
-        else if (way == PUT)
-            memcpy(run->numbers + 2 * c.at, x, (size_t)parts * sizeof(*x));
-        else
-            copy_errors(run, c.at, x, parts, way == GET_ERRORS);
-    }
+    for (int i = 0; i < s->parm_count; i++)
+        for (int64_t u = d->base[i]; u < d->base[i + 1]; u += s->parms[i].parts) {
+            int64_t at = coefficient_of(s, d, i, u);
+            size_t bytes = (size_t)s->parms[i].parts * sizeof(*all);
+            if (way == GET)
+                memcpy(all + u, runs[i]->numbers + 2 * at, bytes);
+            else if (way == PUT)
+                memcpy(runs[i]->numbers + 2 * at, all + u, bytes);
+            else
+                copy_errors(runs[i], at, all + u, s->parms[i].parts, way == GET_ERRORS);
+        }
 }
 
 void solve_get(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *x)
 {
-    for (int i = 0; i < s->parm_count; i++)
-        copy_parm(s, d, i, runs[i], x, GET);
+    copy(s, d, runs, x, GET);
 }
 
 void solve_put(const solve *s, const solve_domain *d, grove_parm_run *const *runs, const double *x)
 {
-    for (int i = 0; i < s->parm_count; i++)
-        copy_parm(s, d, i, runs[i], (double *)(uintptr_t)x, PUT);
+    copy(s, d, runs, (double *)(uintptr_t)x, PUT);
 }
 
 void solve_get_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *x)
 {
-    for (int i = 0; i < s->parm_count; i++)
-        copy_parm(s, d, i, runs[i], x, GET_ERRORS);
+    copy(s, d, runs, x, GET_ERRORS);
 }
 
 void solve_put_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
                       const double *errors)
 {
-    for (int i = 0; i < s->parm_count; i++)
-        copy_parm(s, d, i, runs[i], (double *)(uintptr_t)errors, PUT_ERRORS);
+    copy(s, d, runs, (double *)(uintptr_t)errors, PUT_ERRORS);
 }
 
-static bool is_solved(const solve_domain *d, const coefficient *c)
+static bool is_solved(const solve_domain *d, int64_t unknown)
 {
-    return solve_is_found(d->outcome) && (!d->known || d->known[c->unknown]);
+    return solve_is_found(d->outcome) && (!d->known || d->known[unknown]);
 }
 
 void solve_put_known(const solve *s, const solve_domain *d, unsigned char *const *known)
 {
-    for (int i = 0; i < s->parm_count; i++) {
-        coefficient c = begin_coefficients(s, d, i);
-        while (next_coefficient(s, i, &c))
-            known[i][c.at] = is_solved(d, &c);
-    }
+    for (int i = 0; i < s->parm_count; i++)
+        for (int64_t u = d->base[i]; u < d->base[i + 1]; u += s->parms[i].parts)
+            known[i][coefficient_of(s, d, i, u)] = is_solved(d, u);
 }
 
 int64_t solve_list_unsolved(const solve *s, const solve_domain *d, int parm, int64_t *at)
 {
-    coefficient c = begin_coefficients(s, d, parm);
     int64_t count = 0;
 
-    while (next_coefficient(s, parm, &c)) {
-        if (is_solved(d, &c))
-            continue;
-        if (at)
-            at[count] = c.at;
-        count++;
-    }
+    for (int64_t u = d->base[parm]; u < d->base[parm + 1]; u += s->parms[parm].parts)
+        if (!is_solved(d, u)) {
+            if (at)
+                at[count] = coefficient_of(s, d, parm, u);
+            count++;
+        }
     return count;
 }

@@ -83,18 +83,15 @@ static int begin_again(const solve_evaluation *e, solve_domain *d)
 static bool has_moved(const solve_evaluation *e, const solve_domain *d, const double *x)
 {
     const solve *s = e->solve;
-    double moved = 0, norm = 0;
+    double moved = 0;
 
-    for (int i = 0; i < s->parm_count; i++) {
-        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
-        for (int64_t u = d->base[i]; u < end; u++) {
+    for (int i = 0; i < s->parm_count; i++)
+        for (int64_t u = d->base[i]; u < d->base[i + 1]; u++) {
             double size = fmax(fabs(x[u]), s->parms[i].size);
             moved += (x[u] - d->before[u]) * (x[u] - d->before[u]) / (size * size);
-            norm += 1;
         }
-    }
     double limit = fmax(s->tolerance, solve_rounds(e) ? 10 * FLT_EPSILON : 0);
-    return !(moved <= limit * limit * norm);
+    return !(moved <= limit * limit * (double)d->unknowns);
 }
 
 /* StEFCal with new weights. Where it moves the domain, that is to be weighed anew where it is then,

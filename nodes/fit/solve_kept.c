@@ -138,20 +138,10 @@ static void hear(const solve_tile *tile, solve_domain *d)
         hear_row(tile, d, row, box);
 }
 
-/* The station that an unknown is of; -1: of none. */
-static int64_t station_of(const solve *s, const solve_domain *d, int parm, int64_t unknown)
-{
-    const grove_parm *p = s->parms[parm].parm;
-    int64_t end = parm + 1 < s->parm_count ? d->base[parm + 1] : d->unknowns,
-            count = (end - d->base[parm]) / (p->members * solve_sources(p));
-
-    return p->station ? (unknown - d->base[parm]) % count / (count / p->station->size) : -1;
-}
-
 bool solve_is_silent(const solve *s, const solve_domain *d, int64_t station)
 {
     /* those beyond are of no baseline */
-    return d->heard && station >= 0 && station < s->stations && d->heard[station] == SOLVE_ZEROS;
+    return d->heard && station < s->stations && d->heard[station] == SOLVE_ZEROS;
 }
 
 bool solve_leave_silent(const solve *s, const solve_domain *d, bool *known, double *x)
@@ -159,9 +149,9 @@ bool solve_leave_silent(const solve *s, const solve_domain *d, bool *known, doub
     bool any = false;
 
     for (int i = 0; i < s->parm_count && d->heard; i++)
-        for (int64_t u = d->base[i]; u < (i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns);
-             u++) {
-            if (!solve_is_silent(s, d, station_of(s, d, i, u)))
+        for (int64_t u = d->base[i]; u < d->base[i + 1]; u++) {
+            if (!s->parms[i].parm->station ||
+                !solve_is_silent(s, d, solve_find_place(s, d, i, u).station))
                 continue;
             any = true;
             if (known)
@@ -186,11 +176,10 @@ static bool is_whole(const solve_domain *d)
 /* Whether a parm has a coefficient of the station that the data determine; station -1: of any. */
 static bool is_known(const solve *s, const solve_domain *d, int parm, int64_t station)
 {
-    const grove_parm *p = s->parms[parm].parm;
-    int64_t end = parm + 1 < s->parm_count ? d->base[parm + 1] : d->unknowns;
+    const bool any = station < 0 || !s->parms[parm].parm->station;
 
-    for (int64_t u = d->base[parm]; u < end; u++)
-        if (d->known[u] && (!p->station || station < 0 || station_of(s, d, parm, u) == station))
+    for (int64_t u = d->base[parm]; u < d->base[parm + 1]; u++)
+        if (d->known[u] && (any || solve_find_place(s, d, parm, u).station == station))
             return true;
     return false;
 }

@@ -118,7 +118,7 @@ static bool has_all(const solve *s)
 {
     for (int i = 0; i < s->parm_count; i++)
         for (int m = 0; m < s->parms[i].parm->members; m++)
-            for (int64_t k = 0; k < solve_sources(s->parms[i].parm); k++)
+            for (int64_t k = 0; k < s->parms[i].sources; k++)
                 if (!count_uses(s, s->direct_groups - 1, i, m, k))
                     return false;
     return true;

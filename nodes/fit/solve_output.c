@@ -75,13 +75,12 @@ static void append(solve_output *out, int parm, int64_t at)
  * data, and the model has nothing of this one: its gains make no difference. */
 static bool is_of_no_flux(const solve_output *out, int parm, int64_t at)
 {
-    const grove_parm *p = out->solve->parms[parm].parm;
-    int64_t count = grove_parm_count(p), sources = solve_sources(p),
-            stations = p->station ? p->station->size : 1,
-            step = count / (p->groups ? sources * stations : sources),
-            first = at - at % count / step % sources * step;
+    const solve_parm *own = &out->solve->parms[parm];
+    int64_t count = grove_parm_count(own->parm),
+            step = count / (own->parm->groups ? own->sources * own->stations : own->sources),
+            first = at - at % count / step % own->sources * step;
 
-    for (int64_t g = 0; g < sources; g++)
+    for (int64_t g = 0; g < own->sources; g++)
         if (out->results.known[parm][first + g * step])
             return true;
     return false;

@@ -7,22 +7,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int64_t end_of(const solve *s, const solve_domain *d, int parm)
-{
-    return parm + 1 < s->parm_count ? d->base[parm + 1] : d->unknowns;
-}
-
 /* A block for each station, and one for parms that are the same for all. */
 static void divide_by_station(const solve *s, const solve_domain *d, int32_t *block)
 {
-    for (int i = 0; i < s->parm_count; i++) {
-        const grove_parm *p = s->parms[i].parm;
-        int64_t end = end_of(s, d, i);
-        int64_t sources = solve_sources(p), stations = p->station ? p->station->size : 0;
-        int64_t each = (end - d->base[i]) / (p->members * sources * (stations ? stations : 1));
-        for (int64_t j = 0; j < end - d->base[i]; j++)
-            block[d->base[i] + j] = stations ? (int32_t)(1 + j / each % stations) : 0;
-    }
+    for (int i = 0; i < s->parm_count; i++)
+        for (int64_t u = d->base[i]; u < d->base[i + 1]; u++)
+            block[u] =
+                s->parms[i].parm->station ? (int32_t)(1 + solve_find_place(s, d, i, u).station) : 0;
 }
 
 /* A block for each interval of the parms of a turn: no datum depends on two of them. */
@@ -33,14 +24,12 @@ static void divide_by_interval(const solve *s, const solve_domain *d, int32_t *b
     for (int turn = 0; turn < s->turns; turn++) {
         int64_t count = 0;
         for (int i = 0; i < s->parm_count; i++) {
-            const grove_parm *p = s->parms[i].parm;
-            int64_t each = p->time.terms * p->freq.terms * s->parms[i].parts;
             if (s->parms[i].turn != turn)
                 continue;
             count = solve_intervals(s, d, i, SOLVE_TIME).count *
                     solve_intervals(s, d, i, SOLVE_FREQ).count;
-            for (int64_t j = d->base[i]; j < end_of(s, d, i); j++)
-                block[j] = (int32_t)(first + (j - d->base[i]) / each % count);
+            for (int64_t u = d->base[i]; u < d->base[i + 1]; u++)
+                block[u] = (int32_t)(first + solve_find_place(s, d, i, u).number);
         }
         first += count;
     }
@@ -87,8 +76,8 @@ static int32_t *find_turns(const solve *s, const solve_domain *d)
     if (s->method == SOLVE_ALTERNATING && !d->joint)
         turn = grove_alloc((size_t)d->unknowns * sizeof(*turn) + 1);
     for (int i = 0; turn && i < s->parm_count; i++)
-        for (int64_t j = d->base[i]; j < end_of(s, d, i); j++)
-            turn[j] = s->parms[i].turn;
+        for (int64_t u = d->base[i]; u < d->base[i + 1]; u++)
+            turn[u] = s->parms[i].turn;
     return turn;
 }
 
@@ -101,15 +90,12 @@ static void fill_limits(const solve *s, const solve_domain *d, limits *to)
 {
     for (int i = 0; i < s->parm_count; i++) {
         const grove_parm *p = s->parms[i].parm;
-        int64_t end = end_of(s, d, i);
-        int64_t terms = p->time.terms * p->freq.terms, parts = s->parms[i].parts;
-        int64_t each = (end - d->base[i]) / p->members;
-        for (int64_t u = d->base[i]; u < end; u++) {
-            int64_t at = u - d->base[i];
-            bool first = at / parts % terms == 0;
+        for (int64_t u = d->base[i]; u < d->base[i + 1]; u++) {
+            const solve_place at = solve_find_place(s, d, i, u);
+            bool first = at.term == 0;
             to->lower[u] = first ? p->bounds[0] : -INFINITY;
             to->upper[u] = first ? p->bounds[1] : INFINITY;
-            to->mean[u] = p->prior_mean[at / each][at % parts];
+            to->mean[u] = p->prior_mean[at.member][at.part];
             to->size[u] = s->parms[i].size;
             to->inverse_sigma[u] = first ? 1 / p->prior_sigma : 0;
         }
@@ -122,10 +108,9 @@ static bool *find_pairs(const solve *s, const solve_domain *d)
     bool *pairs = grove_alloc((size_t)d->unknowns + 1);
 
     for (int i = 0; i < s->parm_count; i++) {
-        const grove_parm *p = s->parms[i].parm;
-        int64_t end = end_of(s, d, i);
-        bool is_factor = p->station && s->parms[i].parts == 2 && p->time.terms * p->freq.terms == 1;
-        for (int64_t u = d->base[i]; is_factor && u < end; u += 2)
+        const solve_parm *own = &s->parms[i];
+        bool is_factor = own->parm->station && own->parts == 2 && own->terms == 1;
+        for (int64_t u = d->base[i]; is_factor && u < d->base[i + 1]; u += 2)
             pairs[u] = true;
     }
     return pairs;

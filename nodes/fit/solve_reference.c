@@ -123,20 +123,20 @@ static int refer_interval(const interval *at, int64_t unknowns, int64_t referenc
  * reference. */
 static int64_t find_intervals(const solve *s, const solve_domain *d, int parm, interval *first)
 {
-    const grove_parm *p = s->parms[parm].parm;
-    int terms = p->time.terms * p->freq.terms, parts = s->parms[parm].parts;
+    const solve_parm *own = &s->parms[parm];
+    const grove_parm *p = own->parm;
     int64_t count = solve_intervals(s, d, parm, SOLVE_TIME).count *
                     solve_intervals(s, d, parm, SOLVE_FREQ).count;
 
     *first = (interval){.first = d->base[parm],
-                        .stride = count * terms * parts,
-                        .stations = p->station ? p->station->size : 0,
-                        .sources = solve_sources(p),
+                        .stride = count * own->terms * own->parts,
+                        .stations = p->station ? own->stations : 0,
+                        .sources = own->sources,
                         .members = p->members,
-                        .terms = terms,
-                        .parts = parts};
+                        .terms = own->terms,
+                        .parts = own->parts};
     return !p->station || isfinite(p->bounds[0]) || isfinite(p->bounds[1]) ||
-                   (parts == 1 && !may_shift(&s->parms[parm]))
+                   (own->parts == 1 && !may_shift(own))
                ? 0
                : count;
 }
@@ -310,11 +310,9 @@ double *solve_find_errors(const solve *s, solve_domain *d, const int64_t *refere
     const double *x = grove_least_squares_best(d->fit);
 
     for (int i = 0; i < s->parm_count; i++) {
-        const grove_parm *p = s->parms[i].parm;
-        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
-        for (int64_t u = d->base[i]; u < end; u += s->parms[i].parts) {
+        for (int64_t u = d->base[i]; u < d->base[i + 1]; u += s->parms[i].parts) {
             if (s->parms[i].parts == 2)
-                set_polar(x, u, references[u], p->time.terms * p->freq.terms > 1, &sums[u]);
+                set_polar(x, u, references[u], s->parms[i].terms > 1, &sums[u]);
             else
                 sums[u] = (grove_least_squares_sum){{u, references[u] < 0 ? u : references[u]},
                                                     {1, references[u] < 0 ? 0 : -1}};

@@ -161,11 +161,9 @@ static int copy_sizes(const grove_call *call, const starting *w, char *to)
 
     for (int64_t k = 0; k < w->count && !code; k++) {
         const solve_domain *d = w->e->active[k];
-        for (int i = 0; i < s->parm_count; i++) {
-            int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
-            for (int64_t u = d->base[i]; u < end; u++)
+        for (int i = 0; i < s->parm_count; i++)
+            for (int64_t u = d->base[i]; u < d->base[i + 1]; u++)
                 sizes[u] = s->parms[i].size;
-        }
         code = copy_words(call, sizes, (uint64_t)d->unknowns * sizeof(*sizes),
                           to + (uint64_t)solve_remote_sizes(w->r, d) * sizeof(double));
     }

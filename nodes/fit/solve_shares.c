@@ -43,20 +43,15 @@ static bool add_direction(const looking *l, int parm, unsigned of, int64_t stati
                           double sign)
 {
     const solve_parm *own = &l->s->parms[parm];
-    const grove_parm *p = own->parm;
-    int64_t end = parm + 1 < l->s->parm_count ? l->d->base[parm + 1] : l->d->unknowns;
-    int64_t terms = p->time.terms * p->freq.terms, stations = p->station->size;
-    int64_t each = (end - l->d->base[parm]) / (p->members * solve_sources(p) * stations);
     bool any = false;
 
-    for (int64_t u = l->d->base[parm]; u < end; u += own->parts) {
-        int64_t place = (u - l->d->base[parm]) / each, n = (u - l->d->base[parm]) % each;
-        int64_t member = place / stations / solve_sources(p);
-        if (!(of >> member & 1) || (station >= 0 && place % stations != station) || !l->known[u])
+    for (int64_t u = l->d->base[parm]; u < l->d->base[parm + 1]; u += own->parts) {
+        const solve_place at = solve_find_place(l->s, l->d, parm, u);
+        if (!(of >> at.member & 1) || (station >= 0 && at.station != station) || !l->known[u])
             continue;
         any = true;
         if (own->parts == 1) {
-            l->direction[u] = sign * (of_kind == SCALE ? l->x[u] : n % terms == 0);
+            l->direction[u] = sign * (of_kind == SCALE ? l->x[u] : at.term == 0);
             continue;
         }
         l->direction[u] = sign * (of_kind == SCALE ? l->x[u] : -l->x[u + 1]);

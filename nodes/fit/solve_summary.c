@@ -24,11 +24,9 @@ static void count_missing(solve_summary *sum, const solve *s, const solve_domain
             sum->silent = grove_alloc((size_t)p->station->size * sizeof(*sum->silent));
         }
         any = any ? any : grove_alloc((size_t)p->station->size);
-        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
-        int64_t count = (end - d->base[i]) / (p->members * solve_sources(p));
-        for (int64_t u = d->base[i]; u < end; u++)
+        for (int64_t u = d->base[i]; u < d->base[i + 1]; u++)
             if (d->known[u])
-                any[(u - d->base[i]) % count / (count / p->station->size)] = true;
+                any[solve_find_place(s, d, i, u).station] = true;
     }
     for (int64_t a = 0; any && a < sum->stations->size; a++)
         if (!any[a])

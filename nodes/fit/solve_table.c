@@ -142,11 +142,10 @@ static int add_domains(const solve_written *w, grove_soltab *t)
 
 static int add_soltab(building *b, const solve_written *w, const solve_quantity *q)
 {
-    const grove_parm *p = w->own->parm;
     grove_soltab *t = &b->soltabs[b->count++];
     int64_t numbers = solve_numbers_of(w);
     /* deviations of the terms of polynomials are none of their sum */
-    bool errors = b->s->errors && p->time.terms * p->freq.terms == 1;
+    bool errors = b->s->errors && w->own->terms == 1;
     double *value = grove_try_alloc((size_t)numbers, sizeof(*value)),
            *error = errors ? grove_try_alloc((size_t)numbers, sizeof(*error)) : NULL;
     float *weight = grove_try_alloc((size_t)numbers, sizeof(*weight));
@@ -263,8 +262,8 @@ static void begin(building *b, const solve *s, grove_parm_run *const *runs, cons
                                       .meaning = solve_meaning_of(&s->parms[i]),
                                       .time = solve_find_places(&p->time, &s->cut[SOLVE_TIME]),
                                       .freq = solve_find_places(&p->freq, &s->cut[SOLVE_FREQ]),
-                                      .stations = p->station ? p->station->size : 1,
-                                      .sources = solve_sources(p),
+                                      .stations = s->parms[i].stations,
+                                      .sources = s->parms[i].sources,
                                       .station = names_of(p->station, false),
                                       .source = names_of(directions_of(p), true)};
         if (!strcmp(grove_node_text(s->parms[i].leaf, "jones"), "none"))
@@ -337,8 +336,8 @@ static double bytes_of(const solve *s)
         const grove_parm *p = s->parms[i].parm;
         const grove_parm_intervals *cuts[] = {&p->time, &p->freq};
         solve_meaning m = solve_meaning_of(&s->parms[i]);
-        double numbers = m.quantities * (double)m.elements * (double)solve_sources(p) *
-                         (p->station ? (double)p->station->size : 1);
+        double numbers = m.quantities * (double)m.elements * (double)s->parms[i].sources *
+                         (double)s->parms[i].stations;
         for (int cut = 0; cut < SOLVE_CUTS; cut++)
             numbers *= (double)(cuts[cut]->terms > 1 ? cuts[cut]->axis->size : cuts[cut]->count);
         bytes += numbers * (s->errors ? 20 : 12);
