@@ -44,6 +44,7 @@ typedef struct {
     const grove_axis *axis;
     int64_t index;
     grove_part part; /* how the model depends on it */
+    int parts;       /* real unknowns of a column: 1, or 2 that follow each other */
     int input;
 } solve_slot;
 
@@ -171,6 +172,8 @@ typedef struct {
     int64_t first, count;
 } solve_span;
 
+/* Whether it has a solution. */
+bool solve_is_found(grove_least_squares_outcome outcome);
 solve_span solve_intervals(const solve *s, const solve_domain *d, int parm, int cut);
 /* The place of an unknown among all of a parm in the domain. */
 typedef struct {
@@ -211,22 +214,23 @@ bool solve_wants_joint(const solve *s, bool describe, int64_t unknowns);
 int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms, bool rounds);
 /* ---- the reference station ---- */
 
-/* Whether the model is the same at two points, which differ along a direction. */
-typedef bool (*solve_is_free)(void *context, const double *from, const double *to,
-                              const double *direction);
+/* The changes of a solution that do not change the model, which is asked of two points along a
+ * direction. */
+typedef struct {
+    const solve *s;
+    const solve_domain *d;
+    const bool *known; /* [unknowns], whether they have data */
+    bool (*is_free)(void *context, const double *from, const double *to, const double *direction);
+    void *context;
+} solve_freedom;
+
 /* Makes phases, delays and the like of the reference station 0 where their sum over all stations is
- * free. `known`: [unknowns], whether they have data. `references`: [unknowns], of each that is
- * changed the unknown of the reference, of complex ones of the real part; may be NULL. */
-void solve_refer(const solve *s, const solve_domain *d, const bool *known, double *x,
-                 solve_is_free is_free, void *context, int64_t *references);
+ * free. `references`: [unknowns], of each that is changed the unknown of the reference, of complex
+ * ones of the real part; may be NULL. */
+void solve_refer(const solve_freedom *freedom, double *x, int64_t *references);
 /* In words the directions that the data leave free at x, or NULL; the caller frees. `null`: how
  * many directions change nothing; -1: not known. */
-char *solve_describe_free(const solve *s, const solve_domain *d, const bool *known, const double *x,
-                          int64_t null, solve_is_free is_free, void *context);
-/* Adds to the text the pairs of parms between which a factor of each station may go; returns how
- * many such factors there are. */
-int64_t solve_name_shares(const solve *s, const solve_domain *d, const bool *known, const double *x,
-                          solve_is_free is_free, void *context, grove_text *to);
+char *solve_describe_free(const solve_freedom *freedom, const double *x, int64_t null);
 /* The same for a solution of d->fit, with d->free_words where they are needed. */
 void solve_refer_fit(const solve *s, solve_domain *d, double *x, int64_t *references);
 /* [unknowns]: standard deviations at the end of d->fit of the final coefficients: numbers, or
@@ -488,15 +492,6 @@ void solve_evaluate(const grove_call *call, solve_evaluation *e, int64_t count);
  * solved there, too, and the scratch memory for that. Sets s->remote_kept. */
 bool solve_may_be_remote(grove_node *node, solve *s, uint64_t *bytes);
 
-/* Where the unknowns of domains are in the sums of a tile, for fit_gather. */
-typedef struct {
-    int32_t *at;
-    int64_t count;
-} solve_lists;
-/* Adds the lists of a domain; returns where they begin, or -1: an item has an unknown twice. `row`:
- * the domain's first row of sums; `items`: how many it has. */
-int64_t solve_add_lists(const solve_tile *tile, const solve_domain *d, solve_lists *places,
-                        int64_t *row, int32_t *items);
 typedef struct solve_remote solve_remote;
 solve_remote *solve_remote_new(void);
 void solve_remote_free(solve_remote *remote);

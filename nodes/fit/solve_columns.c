@@ -95,7 +95,7 @@ static int parts_of(const solve_slot *slot, double complex factor[2], int offset
     offset[0] = slot->part == GROVE_PART_IMAGINARY;
     factor[1] = slot->part == GROVE_PART_BOTH ? CMPLX(0, 1) : CMPLX(0, -1);
     offset[1] = 1;
-    return slot->part == GROVE_PART_BOTH || slot->part == GROVE_PART_BOTH_CONJUGATE ? 2 : 1;
+    return slot->parts;
 }
 
 static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a, int a,

@@ -446,10 +446,10 @@ static int solve_numbers(const solve_tile *tile, solve_domain *d, double complex
         if (d->outcome != GROVE_LEAST_SQUARES_NO_DATA &&
             d->outcome != GROVE_LEAST_SQUARES_SINGULAR) {
             comparison same = {tile, c, d, sums};
+            const solve_freedom freedom = {s, d, d->known, is_same, &same};
             free(d->free_words);
-            d->free_words =
-                d->describe ? solve_describe_free(s, d, d->known, x, -1, is_same, &same) : NULL;
-            solve_refer(s, d, d->known, x, is_same, &same, NULL);
+            d->free_words = d->describe ? solve_describe_free(&freedom, x, -1) : NULL;
+            solve_refer(&freedom, x, NULL);
         }
         solve_leave_silent(s, d, NULL, x);
     }

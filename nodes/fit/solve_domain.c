@@ -1,5 +1,5 @@
 /* Solution domains and their unknowns. */
-#include "nodes/fit/solve_quantity.h"
+#include "nodes/fit/solve.h"
 
 #include "util.h"
 
@@ -231,6 +231,7 @@ static void add_slot(solve *s, const grove_fit_slot *from, int group, char side)
     while (strcmp(s->parms[slot->parm].parm->member[slot->member], from->member) != 0)
         slot->member++;
     slot->terms = s->parms[slot->parm].terms;
+    slot->parts = slot->part == GROVE_PART_BOTH || slot->part == GROVE_PART_BOTH_CONJUGATE ? 2 : 1;
     slot->first = s->columns;
     s->columns += slot->terms;
     s->inputs = slot->input + 1 > s->inputs ? slot->input + 1 : s->inputs;
@@ -413,6 +414,12 @@ void solve_put_errors(const solve *s, const solve_domain *d, grove_parm_run *con
                       const double *errors)
 {
     copy(s, d, runs, (double *)(uintptr_t)errors, PUT_ERRORS);
+}
+
+bool solve_is_found(grove_least_squares_outcome outcome)
+{
+    return outcome == GROVE_LEAST_SQUARES_CONVERGED || outcome == GROVE_LEAST_SQUARES_STALLED ||
+           outcome == GROVE_LEAST_SQUARES_LIMIT;
 }
 
 static bool is_solved(const solve_domain *d, int64_t unknown)

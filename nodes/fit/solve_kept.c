@@ -1,6 +1,6 @@
 /* How many unflagged data of a fit keep a solution: both stations must have one. A station whose
  * data are all 0 has none. */
-#include "nodes/fit/solve_quantity.h"
+#include "nodes/fit/solve.h"
 
 #include "util.h"
 

@@ -1,6 +1,6 @@
 /* The outputs of a fit: the solution table, once all has gone well, and until then a checkpoint. */
 #include "nodes/common/report.h"
-#include "nodes/fit/solve_checkpoint.h"
+#include "nodes/fit/checkpoint.h"
 #include "nodes/fit/solve_table.h"
 
 #include "unstable/output.h"
@@ -28,19 +28,22 @@ struct solve_output {
     int64_t dropped_count, dropped_room;
     char *place;      /* the table's path, or the target of a link there; from the first begin on */
     const char *work; /* the folder with the table, once it is prepared */
-    solve_checkpoint checkpoint;
-    int64_t cycle;  /* of the run, from 1 on */
-    int64_t found;  /* domains of the cycle that were in the checkpoint */
-    bool ends_well; /* as far as it has come */
+    grove_checkpoint *checkpoint; /* NULL: there is none */
+    const char **entry; /* [domains along time][along frequency] in it, of this cycle; or NULL */
+    int64_t cycle;      /* of the run, from 1 on */
+    int64_t found;      /* domains of the cycle that were in the checkpoint, */
+    int64_t kept;       /* and that were appended */
+    bool ends_well;     /* as far as it has come */
 };
 
 solve_output *solve_output_new(const solve *s)
 {
     solve_output *out = grove_alloc(sizeof(*out));
-    int64_t domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
+    size_t domains = (size_t)(s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count);
 
-    out->solve = out->checkpoint.solve = s;
-    out->results.results = grove_alloc((size_t)domains * sizeof(*out->results.results));
+    out->solve = s;
+    out->entry = grove_alloc(domains * sizeof(*out->entry));
+    out->results.results = grove_alloc(domains * sizeof(*out->results.results));
     out->results.known = grove_alloc((size_t)s->parm_count * sizeof(*out->results.known));
     for (int i = 0; i < s->parm_count; i++) {
         const grove_parm *p = s->parms[i].parm;
@@ -51,7 +54,8 @@ solve_output *solve_output_new(const solve *s)
 
 void solve_output_free(solve_output *out)
 {
-    solve_checkpoint_end(&out->checkpoint, out->ends_well);
+    grove_checkpoint_close(out->checkpoint, out->ends_well);
+    free(out->entry);
     for (int i = 0; i < out->solve->parm_count; i++)
         free(out->results.known[i]);
     free(out->dropped);
@@ -59,6 +63,11 @@ void solve_output_free(solve_output *out)
     free(out->results.known);
     free(out->results.results);
     free(out);
+}
+
+static int64_t number_of(const solve *s, int64_t time, int64_t freq)
+{
+    return time * s->cut[SOLVE_FREQ].count + freq;
 }
 
 static void append(solve_output *out, int parm, int64_t at)
@@ -89,9 +98,8 @@ static bool is_of_no_flux(const solve_output *out, int parm, int64_t at)
 void solve_output_add(solve_output *out, const solve_domain *d)
 {
     const solve *s = out->solve;
-    int64_t at = d->number[SOLVE_TIME] * s->cut[SOLVE_FREQ].count + d->number[SOLVE_FREQ];
 
-    out->results.results[at] =
+    out->results.results[number_of(s, d->number[SOLVE_TIME], d->number[SOLVE_FREQ])] =
         (solve_result){d->outcome, d->iterations, d->chi2, d->sums.data - d->determined};
     solve_put_known(s, d, out->results.known);
     for (int i = 0; i < s->parm_count && s->drops_unsolved; i++) {
@@ -149,23 +157,73 @@ void solve_output_take_back(solve_output *out, grove_parm_run *const *runs)
 
 /* ---- the checkpoint ---- */
 
-/* Finds existing solutions of the cycle that begins, and reports them; returns the number of
- * domains. */
-static int64_t find_solutions(solve_output *out, const grove_call *call)
+/* A record: its head, and of each domain this entry, then its unknowns, the errors of the
+ * coefficients if the fit finds them, and a byte for each unknown: whether it is known. */
+typedef struct {
+    int64_t time, freq, unknowns, outcome, iterations, data, determined, unflagged, kept, has_known;
+    double chi2;
+} entry;
+
+static size_t bytes_of(const solve *s, int64_t unknowns)
+{
+    size_t n = (size_t)unknowns;
+
+    return sizeof(entry) + n * sizeof(double) * (s->errors ? 2 : 1) + n;
+}
+
+/* Whether it is an entry of this fit: the file's hashes say that it is as it was written. */
+static bool is_entry(const solve *s, const entry *e, size_t left)
+{
+    return e->time >= 0 && e->time < s->cut[SOLVE_TIME].count && e->freq >= 0 &&
+           e->freq < s->cut[SOLVE_FREQ].count && e->unknowns >= 0 &&
+           (size_t)e->unknowns <= left / sizeof(double) && bytes_of(s, e->unknowns) <= left;
+}
+
+static void find_in(solve_output *out, const char *at, size_t length)
+{
+    grove_checkpoint_head head;
+    entry e;
+
+    if (length < sizeof(head))
+        return;
+    memcpy(&head, at, sizeof(head));
+    at += sizeof(head);
+    length -= sizeof(head);
+    for (int64_t i = 0; head.cycle == out->cycle && i < head.domains && length >= sizeof(e); i++) {
+        memcpy(&e, at, sizeof(e));
+        if (!is_entry(out->solve, &e, length))
+            return;
+        out->entry[number_of(out->solve, e.time, e.freq)] = at;
+        at += bytes_of(out->solve, e.unknowns);
+        length -= bytes_of(out->solve, e.unknowns);
+    }
+}
+
+/* Finds existing solutions of the cycle that begins, and reports them. */
+static void find_solutions(solve_output *out, const grove_call *call)
 {
     const solve *s = out->solve;
-    int64_t found = solve_checkpoint_find(&out->checkpoint, ++out->cycle),
-            domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
+    int64_t domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
 
-    if (found)
+    out->cycle++;
+    out->found = 0;
+    memset(out->entry, 0, (size_t)domains * sizeof(*out->entry));
+    for (int64_t i = 0; i < grove_checkpoint_count(out->checkpoint); i++) {
+        size_t length;
+        const char *at = grove_checkpoint_record(out->checkpoint, i, &length);
+        find_in(out, at, length);
+    }
+    for (int64_t i = 0; i < domains; i++)
+        out->found += out->entry[i] != NULL;
+    if (out->found)
         grove_log(GROVE_LOG_NOTE, "%s: %lld of %lld solution domains are taken from %s.checkpoint",
-                  grove_node_name(call->node), (long long)found, (long long)domains, out->place);
+                  grove_node_name(call->node), (long long)out->found, (long long)domains,
+                  out->place);
     else if (out->cycle == 1 && grove_call_resumes(call))
         grove_log(GROVE_LOG_NOTE,
                   "%s: there is nothing to resume, no %s.checkpoint with solutions; the fit begins "
                   "from the start",
                   grove_node_name(call->node), out->place);
-    return found;
 }
 
 static int open_checkpoint(solve_output *out, const grove_call *call, grove_error *error)
@@ -176,8 +234,8 @@ static int open_checkpoint(solve_output *out, const grove_call *call, grove_erro
     grove_checkpoint_use use = grove_call_resumes(call)                   ? GROVE_CHECKPOINT_RESUME
                                : grove_node_bool(call->node, "overwrite") ? GROVE_CHECKPOINT_REPLACE
                                                                           : GROVE_CHECKPOINT_KEEP;
-    out->checkpoint.file = grove_checkpoint_open(path, key, use, error);
-    int64_t lost = out->checkpoint.file ? grove_checkpoint_dropped(out->checkpoint.file) : 0;
+    out->checkpoint = grove_checkpoint_open(path, key, use, error);
+    int64_t lost = out->checkpoint ? grove_checkpoint_dropped(out->checkpoint) : 0;
     if (lost)
         grove_log(GROVE_LOG_NOTE,
                   "%s: %lld solution domains in %s, of another run that did not end, are discarded",
@@ -185,26 +243,115 @@ static int open_checkpoint(solve_output *out, const grove_call *call, grove_erro
     free(key);
     free(run);
     free(path);
-    return out->checkpoint.file ? 0 : GROVE_IO;
+    return out->checkpoint ? 0 : GROVE_IO;
+}
+
+static const char *find(const solve_output *out, const solve_domain *d, entry *e)
+{
+    const char *at =
+        out->entry[number_of(out->solve, d->number[SOLVE_TIME], d->number[SOLVE_FREQ])];
+
+    if (!at)
+        return NULL;
+    memcpy(e, at, sizeof(*e));
+    return e->unknowns == d->unknowns ? at + sizeof(*e) : NULL;
 }
 
 bool solve_output_has(const solve_output *out, const solve_domain *d)
 {
-    return solve_checkpoint_has(&out->checkpoint, d);
+    entry e;
+
+    return find(out, d, &e) != NULL;
 }
 
 bool solve_output_restore(const solve_output *out, solve_domain *d, grove_parm_run *const *runs)
 {
-    return solve_checkpoint_restore(&out->checkpoint, d, runs);
+    entry e;
+    const char *at = find(out, d, &e);
+    size_t n = (size_t)d->unknowns;
+
+    if (!at)
+        return false;
+    double *x = grove_alloc((n + 1) * sizeof(*x));
+    memcpy(x, at, n * sizeof(*x));
+    solve_put(out->solve, d, runs, x);
+    at += n * sizeof(*x);
+    if (out->solve->errors) {
+        memcpy(x, at, n * sizeof(*x));
+        solve_put_errors(out->solve, d, runs, x);
+        at += n * sizeof(*x);
+    }
+    free(x);
+    if (e.has_known) {
+        d->known = grove_realloc(d->known, n + 1);
+        for (size_t i = 0; i < n; i++)
+            d->known[i] = at[i] != 0;
+    }
+    d->outcome = (grove_least_squares_outcome)e.outcome;
+    d->iterations = (int32_t)e.iterations;
+    d->chi2 = e.chi2;
+    d->determined = e.determined;
+    d->sums.data = e.data;
+    d->unflagged = e.unflagged;
+    d->kept = e.kept;
+    d->restored = true;
+    return true;
+}
+
+static void add_entry(const solve_output *out, const solve_domain *d, grove_parm_run *const *runs,
+                      grove_text *to)
+{
+    size_t n = (size_t)d->unknowns;
+    double *x = grove_alloc((n + 1) * sizeof(*x));
+    char *known = grove_alloc(n + 1);
+    entry e = {.time = d->number[SOLVE_TIME],
+               .freq = d->number[SOLVE_FREQ],
+               .unknowns = d->unknowns,
+               .outcome = (int64_t)d->outcome,
+               .iterations = d->iterations,
+               .data = d->sums.data,
+               .determined = d->determined,
+               .unflagged = d->unflagged,
+               .kept = d->kept,
+               .has_known = d->known != NULL,
+               .chi2 = d->chi2};
+
+    for (size_t i = 0; i < n; i++)
+        known[i] = d->known && d->known[i];
+    grove_text_append(to, (const char *)&e, sizeof(e));
+    solve_get(out->solve, d, runs, x);
+    grove_text_append(to, (const char *)x, n * sizeof(*x));
+    if (out->solve->errors) {
+        memset(x, 0, n * sizeof(*x));
+        solve_get_errors(out->solve, d, runs, x);
+        grove_text_append(to, (const char *)x, n * sizeof(*x));
+    }
+    grove_text_append(to, known, n);
+    free(known);
+    free(x);
 }
 
 int solve_output_keep(solve_output *out, const grove_node *node, const solve_domain *domains,
                       int64_t count, grove_parm_run *const *runs)
 {
-    grove_error *error = grove_error_new();
+    grove_checkpoint_head head = {.cycle = out->cycle};
+    grove_error *error = NULL;
+    grove_text text = {0};
 
-    if (solve_checkpoint_keep(&out->checkpoint, domains, count, runs, error))
+    for (int64_t i = 0; out->checkpoint && i < count; i++)
+        head.domains += !domains[i].restored;
+    if (!head.domains)
+        return 0;
+    grove_text_append(&text, (const char *)&head, sizeof(head));
+    for (int64_t i = 0; i < count; i++)
+        if (!domains[i].restored)
+            add_entry(out, &domains[i], runs, &text);
+    error = grove_error_new();
+    int code = grove_checkpoint_append(out->checkpoint, text.at, text.length, error);
+    free(text.at);
+    if (code)
         return report_output(node, error);
+    out->kept += head.domains;
     grove_error_free(error);
     return 0;
 }
@@ -225,7 +372,7 @@ static void end_run(const grove_call *call)
  * the one that it continues. */
 static bool is_replaced(const solve_output *out, const grove_node *node)
 {
-    return grove_node_bool(node, "overwrite") || grove_checkpoint_has_output(out->checkpoint.file);
+    return grove_node_bool(node, "overwrite") || grove_checkpoint_has_output(out->checkpoint);
 }
 
 static int check_path(const solve_output *out, const grove_node *node, grove_error *error)
@@ -255,8 +402,9 @@ int solve_output_begin(solve_output *out, const grove_call *call)
     if (!out->place)
         grove_output_look(grove_node_text(call->node, "to"), &out->place, NULL);
     int code = out->cycle ? 0 : open_checkpoint(out, call, error);
-    bool ended = !code && grove_checkpoint_has_ended(out->checkpoint.file);
-    out->found = code || ended ? 0 : find_solutions(out, call);
+    bool ended = !code && grove_checkpoint_has_ended(out->checkpoint);
+    if (!code && !ended)
+        find_solutions(out, call);
     out->ends_well = ended;
     out->work = NULL;
     if (!code && !ended)
@@ -271,7 +419,7 @@ int solve_output_begin(solve_output *out, const grove_call *call)
 
 void solve_output_abort(solve_output *out, const grove_node *node)
 {
-    if (out->checkpoint.kept || out->found)
+    if (out->kept || out->found)
         grove_log(GROVE_LOG_NOTE,
                   "%s: its solutions so far are in %s.checkpoint; grove run --resume continues "
                   "from there",
@@ -328,7 +476,7 @@ static int write_table(solve_output *out, const grove_call *call, const char *by
     if (!code) {
         bool replaces = is_replaced(out, call->node);
         code =
-            grove_checkpoint_complete(out->checkpoint.file, out->cycle,
+            grove_checkpoint_complete(out->checkpoint, out->cycle,
                                       out->cycle == grove_call_run_cycles(call), prepared, error);
         grove_record_add_path(record, out->work, path, replaces);
     }
@@ -344,7 +492,7 @@ static int write_table(solve_output *out, const grove_call *call, const char *by
 void solve_output_discard(solve_output *out)
 {
     out->ends_well = true;
-    out->checkpoint.kept = out->found = 0;
+    out->kept = out->found = 0;
 }
 
 int solve_output_prepare(solve_output *out, const grove_call *call, grove_parm_run *const *runs)

@@ -1,5 +1,6 @@
 /* Degeneracies: phases, delays and the like that are common to all stations are not determined by
- * most data. Then the reference station's become 0. */
+ * most data. Then the reference station's become 0. And a factor of a station may go from one parm
+ * to another, such as the scale of gains in time against the scale of a bandpass. */
 #include "nodes/fit/solve.h"
 
 #include "util.h"
@@ -95,23 +96,23 @@ static void note_references(const interval *at, unsigned members, int64_t refere
 
 /* Changes x by changes of all stations that change nothing else. Returns how many such changes
  * there are, and of each the members that it changes. */
-static int refer_interval(const interval *at, int64_t unknowns, int64_t reference, double by,
-                          const bool *known, double *x, solve_is_free is_free, void *context,
-                          unsigned changes[GROVE_PARM_MEMBERS])
+static int refer_interval(const solve_freedom *f, const interval *at, int64_t reference, double by,
+                          double *x, unsigned changes[GROVE_PARM_MEMBERS])
 {
-    double *to = grove_alloc(((size_t)unknowns * 2 + 1) * sizeof(*to)), *direction = to + unknowns;
+    size_t n = (size_t)f->d->unknowns;
+    double *to = grove_alloc((n * 2 + 1) * sizeof(*to)), *direction = to + n;
     unsigned done = 0;
     int count = 0;
 
     for (const unsigned *members = member_groups(at->members); *members; members++) {
         if (*members & done)
             continue;
-        memcpy(to, x, (size_t)unknowns * sizeof(*to));
-        memset(direction, 0, (size_t)unknowns * sizeof(*direction));
-        change_to(at, *members, reference, by, known, x, to, direction);
-        if (!is_free(context, x, to, direction))
+        memcpy(to, x, n * sizeof(*to));
+        memset(direction, 0, n * sizeof(*direction));
+        change_to(at, *members, reference, by, f->known, x, to, direction);
+        if (!f->is_free(f->context, x, to, direction))
             continue;
-        memcpy(x, to, (size_t)unknowns * sizeof(*to));
+        memcpy(x, to, n * sizeof(*to));
         done |= *members;
         changes[count++] = *members;
     }
@@ -154,9 +155,11 @@ static int64_t reference_of(const interval *at, const bool *known, int64_t first
     return -1;
 }
 
-void solve_refer(const solve *s, const solve_domain *d, const bool *known, double *x,
-                 solve_is_free is_free, void *context, int64_t *references)
+void solve_refer(const solve_freedom *f, double *x, int64_t *references)
 {
+    const solve *s = f->s;
+    const solve_domain *d = f->d;
+
     for (int i = 0; i < s->parm_count && s->reference >= 0; i++) {
         interval at;
         int64_t intervals = find_intervals(s, d, i, &at);
@@ -166,67 +169,202 @@ void solve_refer(const solve *s, const solve_domain *d, const bool *known, doubl
         for (int64_t k = 0; k < at.sources * intervals; k++) {
             at.first = d->base[i] + k / intervals * at.stations * at.stride +
                        k % intervals * at.terms * at.parts;
-            int64_t station = reference_of(&at, known, s->reference);
-            int count = station < 0 ? 0
-                                    : refer_interval(&at, d->unknowns, station, 0, known, x,
-                                                     is_free, context, changes);
+            int64_t station = reference_of(&at, f->known, s->reference);
+            int count = station < 0 ? 0 : refer_interval(f, &at, station, 0, x, changes);
             for (int n = 0; n < count && references; n++)
-                note_references(&at, changes[n], station, known, references);
+                note_references(&at, changes[n], station, f->known, references);
         }
     }
 }
 
 /* ---- in words ---- */
 
-static void name_members(const solve_parm *own, unsigned members, grove_text *to)
+static void name_members(const solve_parm *own, unsigned members, const char *before,
+                         grove_text *to)
 {
-    const char *between = to->length ? ", " : "";
-
     for (int m = 0; m < own->parm->members; m++)
         if (members >> m & 1) {
-            grove_text_add(to, "%s%s.%s", between, grove_node_text(own->leaf, "name"),
+            grove_text_add(to, "%s%s.%s", before, grove_node_text(own->leaf, "name"),
                            own->parm->member[m]);
-            between = " with ";
+            before = " with ";
         }
 }
 
 /* Parms whose values, of complex ones phases, may change together at all stations; returns how many
  * such changes there are. */
-static int64_t name_shifts(const solve *s, const solve_domain *d, const bool *known,
-                           const double *at_x, solve_is_free is_free, void *context, grove_text *to)
+static int64_t name_shifts(const solve_freedom *f, const double *at_x, grove_text *to)
 {
-    size_t bytes = (size_t)d->unknowns * sizeof(double);
+    size_t bytes = (size_t)f->d->unknowns * sizeof(double);
     double *x = grove_alloc(bytes + 1);
     int64_t shifts = 0;
 
-    for (int i = 0; i < s->parm_count; i++) {
-        const solve_parm *own = &s->parms[i];
+    for (int i = 0; i < f->s->parm_count; i++) {
+        const solve_parm *own = &f->s->parms[i];
         interval at;
-        int64_t intervals = find_intervals(s, d, i, &at), station = reference_of(&at, known, 0);
+        int64_t intervals = find_intervals(f->s, f->d, i, &at),
+                station = reference_of(&at, f->known, 0);
         if (!intervals || station < 0)
             continue;
         memcpy(x, at_x, bytes);
         unsigned changes[GROVE_PARM_MEMBERS];
-        int count = refer_interval(&at, d->unknowns, station, own->parts == 2 ? 1 : own->size,
-                                   known, x, is_free, context, changes);
+        int count = refer_interval(f, &at, station, own->parts == 2 ? 1 : own->size, x, changes);
         for (int k = 0; k < count; k++)
-            name_members(own, changes[k], to);
+            name_members(own, changes[k], to->length ? ", " : "", to);
         shifts += count * intervals * at.sources;
     }
     free(x);
     return shifts;
 }
 
-char *solve_describe_free(const solve *s, const solve_domain *d, const bool *known, const double *x,
-                          int64_t null, solve_is_free is_free, void *context)
+/* ---- factors between parms, in words ---- */
+
+/* How a factor, 1 + epsilon or 1 + i epsilon, changes the numbers of a parm. */
+typedef enum { SCALE, TURN, KINDS } kind;
+
+/* Members of two parms, bits, that a factor of all of them goes between. */
+typedef struct {
+    unsigned of[2];
+} members;
+
+typedef struct {
+    const solve_freedom *f;
+    const double *x;
+    double *direction; /* [unknowns] */
+} looking;
+
+static bool is_jones(const solve_parm *own, const char *jones)
+{
+    return !strcmp(grove_node_text(own->leaf, "jones"), jones);
+}
+
+/* Whether a factor can be taken into the parm at all. */
+static bool takes(const solve_parm *own, kind of)
+{
+    return own->parm->station &&
+           (own->parts == 2 || is_jones(own, of == SCALE ? "amplitude" : "phase"));
+}
+
+/* Adds the direction in which the numbers of a station, or of all (-1), take the factor. Whether
+ * there are any. */
+static bool add_direction(const looking *l, int parm, unsigned of, int64_t station, kind of_kind,
+                          double sign)
+{
+    const solve_parm *own = &l->f->s->parms[parm];
+    bool any = false;
+
+    for (int64_t u = l->f->d->base[parm]; u < l->f->d->base[parm + 1]; u += own->parts) {
+        const solve_place at = solve_find_place(l->f->s, l->f->d, parm, u);
+        if (!(of >> at.member & 1) || (station >= 0 && at.station != station) || !l->f->known[u])
+            continue;
+        any = true;
+        if (own->parts == 1) {
+            l->direction[u] = sign * (of_kind == SCALE ? l->x[u] : at.term == 0);
+            continue;
+        }
+        l->direction[u] = sign * (of_kind == SCALE ? l->x[u] : -l->x[u + 1]);
+        l->direction[u + 1] = sign * (of_kind == SCALE ? l->x[u + 1] : l->x[u]);
+    }
+    return any;
+}
+
+static bool is_direction_free(const looking *l)
+{
+    return l->f->is_free(l->f->context, l->x, l->x, l->direction);
+}
+
+/* How many factors go between the members of two parms. */
+static int64_t count_shares(const looking *l, const int parm[2], members between)
+{
+    size_t bytes = (size_t)l->f->d->unknowns * sizeof(double);
+    int64_t stations = l->f->s->parms[parm[0]].parm->station->size, count = 0;
+
+    for (kind k = 0; k < KINDS; k++) {
+        if (!takes(&l->f->s->parms[parm[0]], k) || !takes(&l->f->s->parms[parm[1]], k))
+            continue;
+        int64_t found = 0;
+        for (int64_t a = 0; a < stations; a++) {
+            memset(l->direction, 0, bytes);
+            found += add_direction(l, parm[0], between.of[0], a, k, 1) &&
+                     add_direction(l, parm[1], between.of[1], a, k, -1) && is_direction_free(l);
+        }
+        memset(l->direction, 0, bytes);
+        add_direction(l, parm[0], between.of[0], -1, k, 1);
+        count +=
+            found -
+            (found && is_direction_free(l)); /* a factor of all stations is reported separately */
+    }
+    return count;
+}
+
+/* Which members correspond: of neighbouring Jones terms. Returns how many. */
+static int pair_members(int first, int second, members to[8])
+{
+    int count = 0;
+
+    if (first == 1 || second == 1) {
+        to[count++] = (members){{(1u << first) - 1, (1u << second) - 1}};
+    } else if (first == 2 && second == 2) {
+        for (unsigned m = 0; m < 2; m++)
+            to[count++] = (members){{1u << m, 1u << m}};
+    } else if (first + second == 6) { /* a row, or a column, of the full one */
+        for (unsigned m = 0; m < 2; m++)
+            for (unsigned of = 3; of <= 5; of += 2)
+                to[count++] = first == 2 ? (members){{1u << m, of << (of == 3 ? 2 * m : m)}}
+                                         : (members){{of << (of == 3 ? 2 * m : m), 1u << m}};
+    }
+    return count;
+}
+
+static int64_t name_pair(const looking *l, const int parm[2], grove_text *to)
+{
+    members between[8];
+    int count = pair_members(l->f->s->parms[parm[0]].parm->members,
+                             l->f->s->parms[parm[1]].parm->members, between);
+    int64_t shares = 0, found = 0;
+
+    for (int i = 0; i < count; i++) {
+        /* either a row or a column: both are free where the rest is zero */
+        found = count > 2 && i % 2 && found ? 0 : count_shares(l, parm, between[i]);
+        if (!found)
+            continue;
+        name_members(&l->f->s->parms[parm[0]], between[i].of[0], to->length ? ", " : "", to);
+        name_members(&l->f->s->parms[parm[1]], between[i].of[1], " and ", to);
+        shares += found;
+    }
+    return shares;
+}
+
+/* Adds to the text the pairs of parms between which a factor of each station may go; returns how
+ * many such factors there are. */
+static int64_t name_shares(const solve_freedom *f, const double *x, grove_text *to)
+{
+    looking l = {f, x, grove_alloc(((size_t)f->d->unknowns + 1) * sizeof(double))};
+    int64_t shares = 0;
+
+    for (int second = 1; second < f->s->parm_count; second++) {
+        int64_t found = 0;
+        /* a third parm shares with all where it shares with one */
+        for (int first = 0; first < second && !found; first++) {
+            const int parm[2] = {first, second};
+            const grove_parm *a = f->s->parms[first].parm, *b = f->s->parms[second].parm;
+            if (a->station && b->station && a->station->size == b->station->size)
+                found = name_pair(&l, parm, to);
+        }
+        shares += found;
+    }
+    free(l.direction);
+    return shares;
+}
+
+char *solve_describe_free(const solve_freedom *f, const double *x, int64_t null)
 {
     grove_text shifted = {0}, shared = {0}, text = {0};
-    int64_t named = name_shifts(s, d, known, x, is_free, context, &shifted);
+    int64_t named = name_shifts(f, x, &shifted);
 
     if (null > named)
-        named += solve_name_shares(s, d, known, x, is_free, context, &shared);
+        named += name_shares(f, x, &shared);
 
-    if (shifted.length && s->reference < 0)
+    if (shifted.length && f->s->reference < 0)
         grove_text_add(&text,
                        "the data do not determine the phases, delays, TEC or rotations that all "
                        "stations have in common (reference= sets them to 0 at one station): %s",
@@ -268,12 +406,13 @@ void solve_refer_fit(const solve *s, solve_domain *d, double *x, int64_t *refere
     for (size_t j = 0; j < n; j++)
         known[j] = !grove_least_squares_has_no_data(d->fit, (int64_t)j);
     solve_leave_silent(s, d, known, NULL);
+    const solve_freedom freedom = {s, d, known, is_in, d->fit};
     if (describe) {
         free(d->free_words);
-        d->free_words = null ? solve_describe_free(s, d, known, x, null, is_in, d->fit) : NULL;
+        d->free_words = null ? solve_describe_free(&freedom, x, null) : NULL;
     }
     if (null)
-        solve_refer(s, d, known, x, is_in, d->fit, references);
+        solve_refer(&freedom, x, references);
     free(known);
 }
 

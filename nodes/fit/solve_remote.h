@@ -13,6 +13,12 @@ typedef struct {
     uint64_t bytes;
 } solve_remote_memory;
 
+/* Where the unknowns of domains are in the sums of a tile. */
+typedef struct {
+    int32_t *at;
+    int64_t count;
+} solve_lists;
+
 enum { SOLVE_REMOTE_DEVICES = 64 };
 
 struct solve_remote {

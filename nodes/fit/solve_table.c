@@ -1,5 +1,5 @@
 /* The solution table of a fit: all its parms, as amplitudes, phases and the like. */
-#include "nodes/fit/solve_quantity.h"
+#include "nodes/fit/solve_table.h"
 
 #include "nodes/common/solution_table.h"
 #include "util.h"
@@ -7,6 +7,212 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The middles of intervals; of polynomials the cells of the data, in ascending order. */
+typedef struct {
+    bool varies;
+    int64_t count;
+    double *at, *x; /* [count] the coordinate, and the place in its interval, from -1 to 1 */
+    double *width;  /* [count] of the interval, or the cell; NULL: not known */
+    double *whole;  /* [count] the coordinate; a short last interval has a whole one's */
+    int64_t *interval, *domain;
+} places;
+
+typedef enum { REAL, AMPLITUDE, PHASE } part;
+
+typedef struct {
+    const char *type; /* of the soltab */
+    part part;        /* of the parm's numbers */
+    bool placed; /* it has axes of time and freq even where the parm does not vary along them */
+} quantity;
+
+enum { MAX_QUANTITIES = 2, MAX_ELEMENTS = 4, UNITY = -1 };
+
+typedef struct {
+    quantity quantity[MAX_QUANTITIES];
+    int quantities;
+    int member[MAX_ELEMENTS]; /* of each element; UNITY: it is 1 */
+    int elements;             /* 1: there is no axis pol */
+} meaning;
+
+/* A parm that is written. */
+typedef struct {
+    const solve_parm *own;
+    const grove_parm_run *run;
+    const unsigned char *known;
+    const solve_results *results;
+    int64_t bands; /* domains along frequency */
+    meaning meaning;
+    places time, freq;
+    int64_t stations, sources;
+    char **station, **source; /* their names; NULL: there is no such axis */
+} written;
+
+/* ---- where along time or frequency ---- */
+
+typedef struct {
+    double at;
+    int64_t cell;
+} ordered;
+
+static int compare(const void *a, const void *b)
+{
+    const ordered *x = a, *y = b;
+
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static int64_t domain_of(const solve_cut *cut, int64_t cell)
+{
+    int64_t low = 0, high = cut->count;
+
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        *(cut->first[middle] <= cell ? &low : &high) = middle;
+    }
+    return low;
+}
+
+static void sample(places *p, const grove_parm_intervals *own, const solve_cut *cut)
+{
+    ordered *cells = grove_alloc((size_t)p->count * sizeof(*cells) + 1);
+
+    for (int64_t i = 0; i < p->count; i++)
+        cells[i] = (ordered){own->axis->centre[i], i};
+    qsort(cells, (size_t)p->count, sizeof(*cells), compare);
+    for (int64_t i = 0; i < p->count; i++) {
+        p->at[i] = p->whole[i] = cells[i].at;
+        p->width[i] = own->axis->width ? fabs(own->axis->width[cells[i].cell]) : 0;
+        p->interval[i] = grove_parm_find(own, cells[i].cell, &p->x[i]);
+        p->domain[i] = domain_of(cut, cells[i].cell);
+    }
+    free(cells);
+}
+
+static places find_places(const grove_parm_intervals *own, const solve_cut *cut)
+{
+    places p = {.varies = own->axis != NULL,
+                .count = own->terms > 1 ? own->axis->size : own->count};
+    size_t count = (size_t)p.count + 1;
+
+    p.at = grove_alloc(count * sizeof(*p.at));
+    p.x = grove_alloc(count * sizeof(*p.x));
+    p.width = grove_alloc(count * sizeof(*p.width));
+    p.whole = grove_alloc(count * sizeof(*p.whole));
+    p.interval = grove_alloc(count * sizeof(*p.interval));
+    p.domain = grove_alloc(count * sizeof(*p.domain));
+    if (own->terms > 1) {
+        sample(&p, own, cut);
+        return p;
+    }
+    for (int64_t i = 0; i < p.count && p.varies; i++) {
+        p.at[i] = own->centre[i];
+        p.width[i] = own->width[i];
+        p.whole[i] = own->whole[i];
+        p.interval[i] = i;
+    }
+    for (int64_t cell = 0; p.varies && cell < own->axis->size; cell++)
+        p.domain[own->number[cell]] = domain_of(cut, cell);
+    return p;
+}
+
+static void free_places(places *p)
+{
+    free(p->at);
+    free(p->x);
+    free(p->width);
+    free(p->whole);
+    free(p->interval);
+    free(p->domain);
+}
+
+/* ---- a parm in the table ---- */
+
+static meaning meaning_of(const solve_parm *own)
+{
+    /* DP3 and LoSoTo take amplitudes, phases and rotations along both axes, but clock and tec
+     * without freq. */
+    static const struct {
+        const char *jones, *type;
+        bool placed;
+    } real[] = {{"phase", "phase", true},       {"amplitude", "amplitude", true},
+                {"rotation", "rotation", true}, {"delay", "clock", false},
+                {"tec", "tec", false},          {"none", "value", false}};
+    const char *jones = grove_node_text(own->leaf, "jones");
+    meaning m = {.quantities = own->parts, .member = {0, 1, 2, 3}, .elements = own->parm->members};
+
+    if (own->parts == 2) {
+        m.quantity[0] = (quantity){"amplitude", AMPLITUDE, true};
+        m.quantity[1] = (quantity){"phase", PHASE, true};
+    } else {
+        for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++)
+            if (!strcmp(jones, real[i].jones))
+                m.quantity[0] = (quantity){real[i].type, REAL, real[i].placed};
+    }
+    if (!strcmp(jones, "leakage")) {
+        m.elements = MAX_ELEMENTS;
+        memcpy(m.member, (const int[]){UNITY, 0, 1, UNITY}, sizeof(m.member));
+    }
+    return m;
+}
+
+/* ---- numbers ---- */
+
+static int64_t numbers_of(const written *w)
+{
+    return w->time.count * w->freq.count * w->stations * w->sources * w->meaning.elements;
+}
+
+/* The value at a place: the sum of its polynomials. *at: its first coefficient. */
+static double complex value_at(const written *w, int member, int64_t t, int64_t f, int64_t station,
+                               int64_t source, int64_t *at)
+{
+    const grove_parm *p = w->own->parm;
+    double complex sum = 0;
+    double x = 1;
+
+    *at = member * grove_parm_count(p) +
+          grove_parm_index(p, source, station, w->time.interval[t], w->freq.interval[f], 0);
+    for (int32_t i = 0; i < p->time.terms; i++, x *= w->time.x[t]) {
+        double y = x;
+        for (int32_t k = 0; k < p->freq.terms; k++, y *= w->freq.x[f]) {
+            const double *number = w->run->numbers + 2 * (*at + i * p->freq.terms + k);
+            sum += y * CMPLX(number[0], w->own->parts == 2 ? number[1] : 0);
+        }
+    }
+    return sum;
+}
+
+static double part_of(double complex value, part which)
+{
+    return which == REAL ? creal(value) : which == AMPLITUDE ? cabs(value) : carg(value);
+}
+
+/* Number n of a soltab, [time][freq][ant][dir][pol]; `error` may be NULL. */
+static void put_number(const written *w, part which, int64_t n, double *value, float *weight,
+                       double *error)
+{
+    int64_t station = n / w->meaning.elements / w->sources % w->stations,
+            source = n / w->meaning.elements % w->sources;
+    int64_t cell = n / w->meaning.elements / w->sources / w->stations;
+    int64_t t = cell / w->freq.count, f = cell % w->freq.count, at;
+    int member = w->meaning.member[n % w->meaning.elements];
+    const solve_result *result =
+        &w->results->results[w->time.domain[t] * w->bands + w->freq.domain[f]];
+    double complex number = value_at(w, member == UNITY ? 0 : member, t, f, station, source, &at);
+    bool known = solve_is_found(result->outcome) && w->known[at];
+
+    if (member == UNITY)
+        number = 1;
+    known = known && isfinite(creal(number)) && isfinite(cimag(number));
+    *value = known ? part_of(number, which) : NAN;
+    *weight = known ? 1 : 0;
+    if (error)
+        *error = !known            ? NAN
+                 : member == UNITY ? 0
+                 : which == PHASE  ? w->run->phase_errors[at]
+                                   : w->run->errors[at];
+}
 
 /* ---- names and directions ---- */
 
@@ -71,7 +277,7 @@ typedef struct {
     bool circular;
     grove_solution_axis whole[SOLVE_CUTS]; /* one interval; size 0: there is no such axis */
     double middle[SOLVE_CUTS], width[SOLVE_CUTS];
-    solve_written *parms;
+    written *parms;
     grove_soltab *soltabs;
     int count;
     char **antennas, **sources;
@@ -82,7 +288,7 @@ typedef struct {
     grove_solution_table table;
 } building;
 
-static grove_solution_axis axis_of(const building *b, int cut, const solve_places *p, bool placed)
+static grove_solution_axis axis_of(const building *b, int cut, const places *p, bool placed)
 {
     grove_solution_axis axis = b->whole[cut];
 
@@ -93,7 +299,7 @@ static grove_solution_axis axis_of(const building *b, int cut, const solve_place
     return axis;
 }
 
-static void set_axes(const building *b, const solve_written *w, bool placed, grove_soltab *t)
+static void set_axes(const building *b, const written *w, bool placed, grove_soltab *t)
 {
     static const char *const pols[2][2][4] = {{{"XX", "YY"}, {"RR", "LL"}},
                                               {{"XX", "XY", "YX", "YY"}, {"RR", "RL", "LR", "LL"}}};
@@ -114,7 +320,7 @@ static void set_axes(const building *b, const solve_written *w, bool placed, gro
 }
 
 /* How the fit of each domain ended, at each time and frequency of the soltab. */
-static int add_domains(const solve_written *w, grove_soltab *t)
+static int add_domains(const written *w, grove_soltab *t)
 {
     size_t cells = (size_t)(w->time.count * w->freq.count);
     double *chi2 = grove_try_alloc(cells, sizeof(*chi2));
@@ -140,10 +346,10 @@ static int add_domains(const solve_written *w, grove_soltab *t)
     return 0;
 }
 
-static int add_soltab(building *b, const solve_written *w, const solve_quantity *q)
+static int add_soltab(building *b, const written *w, const quantity *q)
 {
     grove_soltab *t = &b->soltabs[b->count++];
-    int64_t numbers = solve_numbers_of(w);
+    int64_t numbers = numbers_of(w);
     /* deviations of the terms of polynomials are none of their sum */
     bool errors = b->s->errors && w->own->terms == 1;
     double *value = grove_try_alloc((size_t)numbers, sizeof(*value)),
@@ -154,7 +360,7 @@ static int add_soltab(building *b, const solve_written *w, const solve_quantity 
         .type = q->type,
         .parm = grove_node_property(w->own->leaf, "name"),
         .jones = grove_node_text(w->own->leaf, "jones"),
-        .unit = b->units[w - b->parms][0] && q->part != SOLVE_PHASE ? b->units[w - b->parms] : NULL,
+        .unit = b->units[w - b->parms][0] && q->part != PHASE ? b->units[w - b->parms] : NULL,
         .value = value,
         .weight = weight,
         .error = error};
@@ -162,12 +368,12 @@ static int add_soltab(building *b, const solve_written *w, const solve_quantity 
     if (!value || !weight || (errors && !error))
         return GROVE_NO_MEMORY;
     for (int64_t n = 0; n < numbers; n++)
-        solve_put_number(w, q->part, n, value + n, weight + n, error ? error + n : NULL);
+        put_number(w, q->part, n, value + n, weight + n, error ? error + n : NULL);
     return add_domains(w, t);
 }
 
 /* Adds the sources of a parm that no parm before it has. */
-static void add_sources(building *b, const solve_written *w)
+static void add_sources(building *b, const written *w)
 {
     const grove_parm *p = w->own->parm;
     const grove_node *sky = p->source ? grove_node_object(w->own->leaf, "sky") : NULL;
@@ -251,21 +457,21 @@ static void begin(building *b, const solve *s, grove_parm_run *const *runs, cons
         find_whole(b, cut);
     b->parms = grove_alloc((size_t)s->parm_count * sizeof(*b->parms));
     b->units = grove_alloc((size_t)s->parm_count * sizeof(*b->units));
-    b->soltabs = grove_alloc((size_t)s->parm_count * SOLVE_MAX_QUANTITIES * sizeof(*b->soltabs));
+    b->soltabs = grove_alloc((size_t)s->parm_count * MAX_QUANTITIES * sizeof(*b->soltabs));
     for (int i = 0; i < s->parm_count; i++) {
         const grove_parm *p = s->parms[i].parm;
-        b->parms[i] = (solve_written){.own = &s->parms[i],
-                                      .run = runs[i],
-                                      .known = r->known[i],
-                                      .results = r,
-                                      .bands = s->cut[SOLVE_FREQ].count,
-                                      .meaning = solve_meaning_of(&s->parms[i]),
-                                      .time = solve_find_places(&p->time, &s->cut[SOLVE_TIME]),
-                                      .freq = solve_find_places(&p->freq, &s->cut[SOLVE_FREQ]),
-                                      .stations = s->parms[i].stations,
-                                      .sources = s->parms[i].sources,
-                                      .station = names_of(p->station, false),
-                                      .source = names_of(directions_of(p), true)};
+        b->parms[i] = (written){.own = &s->parms[i],
+                                .run = runs[i],
+                                .known = r->known[i],
+                                .results = r,
+                                .bands = s->cut[SOLVE_FREQ].count,
+                                .meaning = meaning_of(&s->parms[i]),
+                                .time = find_places(&p->time, &s->cut[SOLVE_TIME]),
+                                .freq = find_places(&p->freq, &s->cut[SOLVE_FREQ]),
+                                .stations = s->parms[i].stations,
+                                .sources = s->parms[i].sources,
+                                .station = names_of(p->station, false),
+                                .source = names_of(directions_of(p), true)};
         if (!strcmp(grove_node_text(s->parms[i].leaf, "jones"), "none"))
             find_unit(s->parms[i].leaf, b->units[i]);
         add_sources(b, &b->parms[i]);
@@ -288,8 +494,8 @@ static void end(building *b)
             free((void *)(uintptr_t)arrays[k]);
     }
     for (int i = 0; i < b->s->parm_count; i++) {
-        solve_free_places(&b->parms[i].time);
-        solve_free_places(&b->parms[i].freq);
+        free_places(&b->parms[i].time);
+        free_places(&b->parms[i].freq);
         free_names(b->parms[i].station, b->parms[i].stations);
         free_names(b->parms[i].source, b->parms[i].sources);
     }
@@ -335,7 +541,7 @@ static double bytes_of(const solve *s)
     for (int i = 0; i < s->parm_count; i++) {
         const grove_parm *p = s->parms[i].parm;
         const grove_parm_intervals *cuts[] = {&p->time, &p->freq};
-        solve_meaning m = solve_meaning_of(&s->parms[i]);
+        meaning m = meaning_of(&s->parms[i]);
         double numbers = m.quantities * (double)m.elements * (double)s->parms[i].sources *
                          (double)s->parms[i].stations;
         for (int cut = 0; cut < SOLVE_CUTS; cut++)
