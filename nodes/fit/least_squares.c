@@ -10,47 +10,6 @@
 
 /* ---- making ---- */
 
-static bool copy_array(const double **array, int64_t n)
-{
-    double *copy;
-
-    if (!*array)
-        return true;
-    copy = grove_try_alloc((size_t)n + 1, sizeof(double));
-    if (copy)
-        memcpy(copy, *array, (size_t)n * sizeof(double));
-    *array = copy;
-    return copy != NULL;
-}
-
-static bool copy_pairs(const bool **pairs, int64_t n)
-{
-    bool *copy;
-
-    if (!*pairs)
-        return true;
-    copy = grove_try_alloc((size_t)n + 1, sizeof(*copy));
-    if (copy)
-        memcpy(copy, *pairs, (size_t)n * sizeof(*copy));
-    *pairs = copy;
-    return copy != NULL;
-}
-
-static bool make_point(grove_least_squares_at *p, int64_t n, uint64_t size)
-{
-    p->x = grove_try_alloc((size_t)n + 1, sizeof(double));
-    p->gradient = grove_try_alloc((size_t)n + 1, sizeof(double));
-    p->matrix = grove_try_alloc((size_t)size + 1, sizeof(double));
-    return p->x && p->gradient && p->matrix;
-}
-
-static void free_point(grove_least_squares_at *p)
-{
-    free(p->x);
-    free(p->gradient);
-    free(p->matrix);
-}
-
 double grove_least_squares_bytes(const int64_t *unknowns, int64_t blocks)
 {
     double sum = 0, largest = 0;
@@ -98,42 +57,56 @@ static bool make_groups(grove_least_squares *f)
     return f->groups == 1 || f->block;
 }
 
-static bool make_turns(grove_least_squares *f, const int32_t *turn_of)
+static bool make_turns(grove_least_squares *f)
 {
     f->turns = 1;
-    if (!turn_of)
+    if (!f->turn_of)
         return true;
-    f->turn_of = grove_try_alloc((size_t)f->n + 1, sizeof(int32_t));
-    for (int64_t j = 0; f->turn_of && j < f->n; j++) {
-        f->turn_of[j] = turn_of[j];
-        f->turns = turn_of[j] >= f->turns ? turn_of[j] + 1 : f->turns;
-    }
+    for (int64_t j = 0; j < f->n; j++)
+        f->turns = f->turn_of[j] >= f->turns ? f->turn_of[j] + 1 : f->turns;
     f->others = grove_try_alloc((size_t)f->turns, sizeof(*f->others));
     for (int32_t i = 0; f->others && i < f->turns; i++)
         f->others[i] = (grove_least_squares_turn){f->damping,        f->growth, f->level,
                                                   f->last_increment, 0,         false};
     f->rounds = grove_least_squares_rounds_new(f->n);
-    return f->turn_of && f->others && f->rounds;
+    return f->others && f->rounds;
 }
 
-static bool make_vectors(grove_least_squares *f)
+/* All vectors, in one piece of memory; arrays of the settings become copies in it. */
+static bool make_vectors(grove_least_squares *f, const grove_least_squares_settings *given)
 {
-    size_t n = (size_t)f->n + 1;
+    double **const numbers[] = {&f->best.x,     &f->best.gradient, &f->trial.x, &f->trial.gradient,
+                                &f->step,       &f->scale,         &f->right,   &f->errors,
+                                &f->factor.work}; /* the last one twice as long */
+    const double **const settings[] = {&f->set.lower, &f->set.upper, &f->set.mean,
+                                       &f->set.inverse_sigma, &f->set.size};
+    int32_t **const integers[] = {&f->factor.order, &f->member,   &f->list,
+                                  &f->column,       &f->block_of, &f->turn_of};
+    enum { NUMBERS = 9, SETTINGS = 5, INTEGERS = 6 };
+    size_t n = (size_t)f->n + 1, all = (n - 1) * sizeof(double);
+    double *next = grove_try_alloc(n, (NUMBERS + SETTINGS + 2) * sizeof(double) +
+                                          INTEGERS * sizeof(int32_t) + 2 * sizeof(bool));
 
-    f->step = grove_try_alloc(n, sizeof(double));
-    f->scale = grove_try_alloc(n, sizeof(double));
-    f->right = grove_try_alloc(n, sizeof(double));
-    f->errors = grove_try_alloc(n, sizeof(double));
-    f->factor.work = grove_try_alloc(2 * n, sizeof(double));
-    f->factor.order = grove_try_alloc(n, sizeof(int32_t));
-    f->member = grove_try_alloc(n, sizeof(int32_t));
-    f->list = grove_try_alloc(n, sizeof(int32_t));
-    f->held = grove_try_alloc(n, sizeof(bool));
-    f->row = grove_try_alloc(n, sizeof(int64_t));
-    f->column = grove_try_alloc(n, sizeof(int32_t));
-    f->block_of = grove_try_alloc(n, sizeof(int32_t));
-    return f->step && f->scale && f->right && f->errors && f->factor.work && f->factor.order &&
-           f->member && f->list && f->held && f->row && f->column && f->block_of;
+    f->memory = next;
+    if (!next)
+        return false;
+    for (int k = 0; k < NUMBERS; k++, next += n)
+        *numbers[k] = next;
+    next += n;
+    for (int k = 0; k < SETTINGS; k++, next += n)
+        if (*settings[k])
+            *settings[k] = memcpy(next, *settings[k], all);
+    f->row = (int64_t *)(void *)next;
+    int32_t *after = (int32_t *)(void *)(next + n);
+    for (int k = 0; k < INTEGERS; k++, after += n)
+        *integers[k] = after;
+    if (given->block_of)
+        memcpy(f->block_of, given->block_of, all / 2);
+    f->turn_of = given->turn_of ? memcpy(f->turn_of, given->turn_of, all / 2) : NULL;
+    f->held = (bool *)(void *)after;
+    if (given->pairs)
+        f->set.pairs = memcpy(f->held + n, given->pairs, (n - 1) * sizeof(bool));
+    return true;
 }
 
 grove_least_squares *grove_least_squares_new(int64_t unknowns,
@@ -141,7 +114,6 @@ grove_least_squares *grove_least_squares_new(int64_t unknowns,
                                              const double *start)
 {
     grove_least_squares *f = grove_alloc(sizeof(*f));
-    bool made;
 
     f->n = unknowns;
     f->set = *settings;
@@ -151,17 +123,11 @@ grove_least_squares *grove_least_squares_new(int64_t unknowns,
     f->level = DAMPING_FIRST;
     f->chi2 = NAN;
     f->last_increment = INFINITY;
-    made = copy_array(&f->set.lower, unknowns);
-    made = copy_array(&f->set.upper, unknowns) && made;
-    made = copy_array(&f->set.mean, unknowns) && made;
-    made = copy_array(&f->set.size, unknowns) && made;
-    made = copy_array(&f->set.inverse_sigma, unknowns) && made;
-    made = copy_pairs(&f->set.pairs, unknowns) && made;
-    made = made && make_vectors(f);
-    for (int64_t j = 0; made && settings->block_of && j < unknowns; j++)
-        f->block_of[j] = settings->block_of[j];
-    if (!made || !make_groups(f) || !make_turns(f, settings->turn_of) ||
-        !make_point(&f->best, unknowns, f->size) || !make_point(&f->trial, unknowns, f->size)) {
+    if (make_vectors(f, settings) && make_groups(f) && make_turns(f)) {
+        f->best.matrix = grove_try_alloc((size_t)f->size + 1, sizeof(double));
+        f->trial.matrix = grove_try_alloc((size_t)f->size + 1, sizeof(double));
+    }
+    if (!f->best.matrix || !f->trial.matrix) {
         grove_least_squares_free(f);
         return NULL;
     }
@@ -174,32 +140,14 @@ void grove_least_squares_free(grove_least_squares *f)
 {
     if (!f)
         return;
-    free((void *)f->set.lower);
-    free((void *)f->set.upper);
-    free((void *)f->set.mean);
-    free((void *)f->set.size);
-    free((void *)f->set.inverse_sigma);
-    free((void *)f->set.pairs);
-    free_point(&f->best);
-    free_point(&f->trial);
-    free(f->member);
+    free(f->memory);
+    free(f->best.matrix);
+    free(f->trial.matrix);
     free(f->begin);
-    free(f->step);
-    free(f->scale);
-    free(f->right);
-    free(f->held);
-    free(f->list);
     free(f->block);
-    free(f->factor.order);
-    free(f->factor.work);
     free(f->factor.null);
-    free(f->row);
-    free(f->column);
-    free(f->block_of);
-    free(f->turn_of);
     free(f->others);
     grove_least_squares_rounds_free(f->rounds);
-    free(f->errors);
     free(f->null);
     free(f->null_group);
     free(f);
@@ -340,7 +288,7 @@ bool grove_least_squares_set_matrix(grove_least_squares *f, const double *matrix
     f->best.matrix = best;
     f->trial.matrix = work;
     f->size = size;
-    f->analysed = f->has_errors = false;
+    f->analysed = false;
     f->given = true;
     return true;
 }
@@ -391,18 +339,10 @@ int64_t grove_least_squares_rank(grove_least_squares *f)
     return f->rank;
 }
 
-const double *grove_least_squares_errors(grove_least_squares *f)
-{
-    return grove_least_squares_errors_of(f, NULL);
-}
-
-const double *grove_least_squares_errors_of(grove_least_squares *f,
-                                            const grove_least_squares_sum *sums)
+const double *grove_least_squares_errors(grove_least_squares *f,
+                                         const grove_least_squares_sum *sums)
 {
     analyse(f);
-    if (!sums && f->has_errors)
-        return f->errors;
-    f->has_errors = !sums;
     for (int64_t j = 0; j < f->n; j++)
         f->errors[j] = NAN;
     bool found = !isnan(f->variance) && find_errors(f, sums);

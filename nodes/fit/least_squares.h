@@ -156,20 +156,19 @@ bool grove_least_squares_has_no_data(const grove_least_squares *fit, int64_t unk
 
 /* Of the matrix, priors included, over unknowns with data. */
 int64_t grove_least_squares_rank(grove_least_squares *fit);
-/* [unknowns]: one standard deviation each, sqrt(C_jj chi2 / (data - rank)), C being the
- * pseudo-inverse of the matrix scaled to a diagonal of one; a prior counts as one datum. NaN for
- * unknowns without data, and for all when data <= rank. Other blocks are taken as
- * known. Bounds are not regarded. */
-const double *grove_least_squares_errors(grove_least_squares *fit);
-/* The same of sums of up to four unknowns of a block, `by` times those `at`, [unknowns]; such as
- * amplitudes of complex numbers, to first order. NaN where the unknown of the same number has no
- * data; other unknowns without data do not count in a sum. */
+/* A sum of up to four unknowns of a block, `by` times those `at`; such as the amplitude of a
+ * complex number, to first order. */
 typedef struct {
     int64_t at[4];
     double by[4];
 } grove_least_squares_sum;
-const double *grove_least_squares_errors_of(grove_least_squares *fit,
-                                            const grove_least_squares_sum *sums);
+/* [unknowns]: one standard deviation each, sqrt(C_jj chi2 / (data - rank)), C being the
+ * pseudo-inverse of the matrix scaled to a diagonal of one; a prior counts as one datum. Of these
+ * sums, [unknowns], or NULL, of each unknown. NaN where the unknown of the same number has no data,
+ * and for all when data <= rank; other unknowns without data do not count in a sum. Other blocks
+ * are taken as known. Bounds are not regarded. */
+const double *grove_least_squares_errors(grove_least_squares *fit,
+                                         const grove_least_squares_sum *sums);
 /* An orthonormal basis of the null space of each block, of unknowns with data, each in units of 1 /
  * sqrt(N_jj), so that the square of an entry is the unknown's share in a direction that the data do
  * not determine: *count vectors, each of the unknowns of its block. NULL when *count is 0. */

@@ -359,8 +359,3 @@ void grove_factor_variances(grove_factor *f, const grove_factor_sum *sums, doubl
         }
     }
 }
-
-void grove_factor_inverse(grove_factor *f, double *diagonal)
-{
-    grove_factor_variances(f, NULL, diagonal);
-}

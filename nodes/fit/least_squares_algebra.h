@@ -34,8 +34,5 @@ typedef struct {
 /* s^T C s of each of these sums, [size], NULL: of each number, C being the (pseudo-)inverse; of no
  * use where the user asks to stop. L is lost. */
 void grove_factor_variances(grove_factor *factor, const grove_factor_sum *sums, double *variances);
-/* The diagonal of the (pseudo-)inverse, [size]; of no use where the user asks to stop. L is lost.
- */
-void grove_factor_inverse(grove_factor *factor, double *diagonal);
 
 #endif

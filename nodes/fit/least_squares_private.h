@@ -31,6 +31,7 @@ typedef struct {
 
 struct grove_least_squares {
     int64_t n;
+    void *memory;                     /* of all vectors */
     grove_least_squares_settings set; /* its arrays are copies */
     grove_least_squares_outcome outcome;
     int32_t iterations;
@@ -71,8 +72,8 @@ struct grove_least_squares {
     int32_t *list; /* the unknowns of a group that the step changes */
     double *block; /* memory for the factors of blocks */
 
-    bool analysed, has_errors; /* `errors` has the errors of unknowns */
-    double variance;           /* chi^2 per degree of freedom; NAN: not known */
+    bool analysed;
+    double variance; /* chi^2 per degree of freedom; NAN: not known */
     int64_t rank, null_count;
     double *errors;
     double *null;        /* each of the unknowns of one block */

@@ -457,7 +457,7 @@ double *solve_find_errors(const solve *s, solve_domain *d, const int64_t *refere
                                                     {1, references[u] < 0 ? 0 : -1}};
         }
     }
-    double *errors = grove_copy(grove_least_squares_errors_of(d->fit, sums), n * sizeof(*errors));
+    double *errors = grove_copy(grove_least_squares_errors(d->fit, sums), n * sizeof(*errors));
     free(sums);
     return errors;
 }

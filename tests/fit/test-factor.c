@@ -83,7 +83,7 @@ START_TEST(full)
                      : grove_factor_plain(&factor, smallest(n)));
     ck_assert_int_eq(factor.rank, n);
     check_solution(&factor, 0);
-    grove_factor_inverse(&factor, inverse);
+    grove_factor_variances(&factor, NULL, inverse);
     for (int64_t i = 0; i < n; i++)
         ck_assert_double_eq_tol(inverse[i] * (1 - RHO * RHO),
                                 1 + (i > 0 && i < n - 1 ? RHO * RHO : 0), 1e-11);
