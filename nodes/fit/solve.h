@@ -124,6 +124,16 @@ void solve_free(solve *s);
 
 enum { SOLVE_NOTHING, SOLVE_ZEROS, SOLVE_SIGNAL };
 
+typedef enum {
+    SOLVE_STEPS,     /* normal equations are made for the next step */
+    SOLVE_ON_DEVICE, /* the same; its matrices are on a device, at two points */
+    SOLVE_REWEIGH,   /* robust: it is evaluated at its solution, for new weights */
+    /* Alternating steps have ended: it is evaluated at the solution, with the matrix of all
+     * unknowns, for errors and free directions. */
+    SOLVE_JOINT,
+    SOLVE_RESTORED /* it has ended, in a checkpoint */
+} solve_stage;
+
 typedef struct {
     int64_t number[SOLVE_CUTS];
     int64_t unknowns, *base;  /* [parms + 1] the first unknown of each parm */
@@ -131,17 +141,14 @@ typedef struct {
     grove_least_squares_outcome outcome;
     grove_least_squares_sums sums; /* at the point just evaluated */
     int64_t all;                   /* real numbers, flagged or not */
-    bool starts_well;              /* from the solution of another domain */
-    int32_t reweighed;             /* robust: so often; then it is evaluated at its solution */
-    bool reweigh;
+    solve_stage stage;
+    bool starts_well;         /* from the solution of another domain */
+    int32_t reweighed;        /* robust: so often */
     double scale;             /* robust: of the last weights; 0: the data's weights count */
     grove_median *median;     /* ... while it is looked for in several tiles; NULL: it is not */
     double complex *weighing; /* ... Jones terms at `before`, where each look at a tile finds its
                                * weights; NULL: others, or none */
-    /* Of alternating steps: evaluated at the solution, with the matrix of all unknowns, for errors
-     * and free directions; and the outcome of the steps. */
-    bool joint;
-    grove_least_squares_outcome ended;
+    grove_least_squares_outcome ended; /* of alternating steps: theirs */
     double *before; /* [unknowns] where the last weights were found; NULL: none were */
     double complex *jones, *best; /* of factors: there, and at the best point; NULL: not yet */
     bool direct; /* Jones terms and their derivatives are the parms' numbers, where it begins */
@@ -160,11 +167,9 @@ typedef struct {
     char *free_words; /* directions that the data leave free; NULL: none, or not known */
     int32_t iterations;
     int32_t spent; /* of max_iterations, before the fit at hand began anew */
-    bool restored; /* from a checkpoint */
-    /* Its matrices are on a device, at two points; one is the best. */
-    bool remote;
+    /* On a device: which of the two points is the best; and of its memory there. */
     int best_point;
-    int64_t slot; /* of its memory there */
+    int64_t slot;
 } solve_domain;
 
 /* The intervals of a parm in the domain. */
@@ -208,10 +213,6 @@ int64_t solve_count_blocks(const solve *s, const solve_domain *d, int64_t **unkn
 enum { SOLVE_MAX_DESCRIBED = 2000 };
 /* Whether the matrix of all unknowns is needed at the end of alternating steps. */
 bool solve_wants_joint(const solve *s, bool describe, int64_t unknowns);
-/* Makes d->fit, which starts from the parms' numbers; d->remote says where its matrices are.
- * `rounds`: the model is in single precision.
- * 0, or GROVE_NO_MEMORY. */
-int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms, bool rounds);
 /* ---- the reference station ---- */
 
 /* The changes of a solution that do not change the model, which is asked of two points along a
@@ -284,6 +285,8 @@ void solve_tile_end(solve_tile *tile);
 
 /* The part of a range of cells that is in the tile; false: none is. */
 bool solve_clip(const solve_tile *tile, int cut, int64_t range[2]);
+/* The cells of a domain in the tile; false: none is. */
+bool solve_find_box(const solve_tile *tile, const solve_domain *d, int64_t (*box)[2]);
 /* Adds up the normal equations of a domain, as grove_least_squares_matrix and _gradient need them,
  * and its sums; on all threads, or `call` NULL, on this one. */
 void solve_normal(const grove_call *call, const solve_tile *tile, solve_domain *domain);
@@ -344,18 +347,32 @@ void solve_find_row(const solve_tile *tile, int64_t row, int64_t index[GROVE_MAX
 /* ... and its baseline, of the whole axis; and whether that counts. */
 int64_t solve_baseline_of(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES]);
 bool solve_is_wanted(const solve_tile *tile, int64_t baseline);
-/* Whether the row at a time and baseline of the tile, counted from its first ones, is missing in
- * the set: only its coordinates may be read. */
+/* The first cell of the tile along time or frequency, of the whole axis. */
+static inline int64_t solve_origin(const solve_tile *tile, int cut)
+{
+    return tile->cut[cut] >= 0 ? tile->range[tile->cut[cut]].first : 0;
+}
+/* The cell of an input at a row, whose index is as of solve_find_row, and at cells of the whole
+ * axes. */
+int64_t solve_cell_of(const solve_tile *tile, const solve_view *view,
+                      const int64_t index[GROVE_MAX_AXES], const int64_t cell[SOLVE_CUTS]);
+/* The first cell of an input at a time of the whole axis and a baseline of the tile. */
+static inline int64_t solve_row_cell(const solve_tile *tile, int input, int64_t time,
+                                     int64_t baseline)
+{
+    const int64_t *stride = tile->views[input].stride;
+    const int along = tile->cut[SOLVE_TIME];
+
+    return (along >= 0 ? stride[along] * (time - tile->range[along].first) : 0) +
+           (tile->baseline >= 0 ? stride[tile->baseline] * baseline : 0);
+}
+/* Whether the row there is missing in the set: only its coordinates may be read. */
 static inline bool solve_is_missing(const solve_tile *tile, int64_t time, int64_t baseline)
 {
     const int missing = tile->solve->missing;
 
-    if (missing < 0 || !tile->views[missing].flags)
-        return false;
-    const int64_t *stride = tile->views[missing].stride;
-    int64_t cell = (tile->cut[SOLVE_TIME] >= 0 ? stride[tile->cut[SOLVE_TIME]] * time : 0) +
-                   (tile->baseline >= 0 ? stride[tile->baseline] * baseline : 0);
-    return tile->views[missing].flags[cell] != 0;
+    return missing >= 0 && tile->views[missing].flags &&
+           tile->views[missing].flags[solve_row_cell(tile, missing, time, baseline)] != 0;
 }
 
 /* ---- compressed sums of a tile ---- */
@@ -427,17 +444,15 @@ int solve_directly_from(const solve_tile *tile, solve_domain *d, double *x, bool
 
 /* ---- the end ---- */
 
-/* Count data of ended domains in which some data may have no solution, in a tile that has all of
- * them; and of all domains at the first look at their tiles, if they have several: until *counted.
- * 0, or a code with a message. */
+/* At the first look at the tiles of domains: counts their data, if they have several tiles, and
+ * sets d->heard, where the model is made of products with terms of stations. 0, or a code with a
+ * message. */
+int solve_look_first(const grove_call *call, solve_tile *tile, solve_domain *domains,
+                     int64_t count);
+/* Counts data of ended domains in which some data may have no solution, in a tile that has all of
+ * them. 0, or a code with a message. */
 int solve_count_lost(const grove_call *call, solve_tile *tile, solve_domain *domains,
                      int64_t count);
-int solve_count_part(const grove_call *call, solve_tile *tile, solve_domain *domains, int64_t count,
-                     bool *counted);
-/* At the first look at the tiles of domains, until *heard: sets d->heard, where the model is made
- * of products with terms of stations. 0, or a code with a message. */
-int solve_hear(const grove_call *call, solve_tile *tile, solve_domain *domains, int64_t count,
-               bool *heard);
 /* Whether all data of the station in the domain are 0; none: no. */
 bool solve_is_silent(const solve *s, const solve_domain *d, int64_t station);
 /* Unknowns of stations with zeros are not known, and keep their start values; known and x may be
@@ -474,7 +489,8 @@ typedef struct {
     int code;
 } solve_evaluation;
 
-/* Makes d->fit. 0, or GROVE_NO_MEMORY. */
+/* Makes d->fit, in place of one before it, which starts from the parms' numbers; d->stage says
+ * where its matrices are. 0, or GROVE_NO_MEMORY. */
 int solve_start_fit(const solve_evaluation *e, solve_domain *d);
 /* Its next point, or its solution, into the parms. */
 void solve_take_result(const solve *s, solve_domain *d, grove_parm_run *const *parms);
@@ -482,9 +498,13 @@ void solve_take_result(const solve *s, solve_domain *d, grove_parm_run *const *p
 bool solve_has_few_data(const solve *s, const solve_domain *d);
 /* Whether models round to single precision. */
 bool solve_rounds(const solve_evaluation *e);
+/* Notes the code of a thread that failed. */
+void solve_fail(solve_evaluation *e, int code);
+/* A domain that has ended may have been cut short; the others are not continued by the run. */
+void solve_check_interrupt(solve_evaluation *e, const solve_domain *d);
 /* For `count` active domains: adds up the normal equations at the point, and in the last tile of a
- * domain finds the next point or takes the result. */
-void solve_evaluate(const grove_call *call, solve_evaluation *e, int64_t count);
+ * domain finds the next point or takes the result. 0, or a code. */
+int solve_evaluate(const grove_call *call, solve_evaluation *e, int64_t count);
 
 /* ---- on a device: nothing but gradients, diagonals and steps comes back ---- */
 
@@ -499,8 +519,8 @@ void solve_remote_free(solve_remote *remote);
  * where there is none or it does not suit, or a code, with a message. */
 int solve_remote_begin(const grove_call *call, solve_remote *remote, solve_tile *tile,
                        const solve_evaluation *e, int64_t count);
-/* As solve_evaluate, on the device where that has the domains. Where it has lost them they begin
- * anew on the host. */
+/* As solve_evaluate, of domains on a device. GROVE_MISSING: it has lost them, and they begin anew
+ * on the host. */
 int solve_remote_evaluate(const grove_call *call, solve_remote *remote, solve_tile *tile,
                           solve_evaluation *e, int64_t count);
 

@@ -36,16 +36,10 @@ static int64_t stretch_at(const solve *s, int cut, int64_t cell)
     return at;
 }
 
-/* The first cell of the tile. */
-static int64_t origin_of(const solve_tile *tile, int cut)
-{
-    return tile->cut[cut] >= 0 ? tile->range[tile->cut[cut]].first : 0;
-}
-
 void solve_find_all_stretches(const solve_tile *tile, solve_compressed *c)
 {
     for (int cut = 0; cut < SOLVE_CUTS; cut++) {
-        int64_t first = origin_of(tile, cut);
+        int64_t first = solve_origin(tile, cut);
         int64_t end = first + (tile->cut[cut] >= 0 ? tile->range[tile->cut[cut]].count : 1);
         c->first[cut] = stretch_at(tile->solve, cut, first);
         c->count[cut] = stretch_at(tile->solve, cut, end - 1) + 1 - c->first[cut];
@@ -119,14 +113,6 @@ static void set_array(const solve_tile *tile, const solve_view *view, int bytes,
     }
 }
 
-static int64_t uvw_cell(const solve_tile *tile, int64_t time, int64_t baseline)
-{
-    const int64_t *stride = tile->views[tile->solve->uvw].stride;
-
-    return (tile->cut[SOLVE_TIME] >= 0 ? stride[tile->cut[SOLVE_TIME]] * time : 0) +
-           stride[tile->baseline] * baseline;
-}
-
 /* Flags of all cells of the tile: the data's own, of baselines that are too short or too long, and
  * of elements that are not compared. */
 static unsigned char *make_mask(const solve_tile *tile, const grove_compression_array *data)
@@ -144,13 +130,13 @@ static unsigned char *make_mask(const solve_tile *tile, const grove_compression_
     set_array(tile, weights, 4, 1, &of_weights);
     for (int k = 0; k < 3; k++)
         size[k] = axis[k] >= 0 ? tile->range[axis[k]].count : 1;
-    int64_t channel = origin_of(tile, SOLVE_FREQ);
+    const int64_t channel = solve_origin(tile, SOLVE_FREQ), time = solve_origin(tile, SOLVE_TIME);
     unsigned char *mask = grove_alloc((size_t)(size[0] * size[1] * size[2]) + 1);
     for (int64_t t = 0; t < size[0]; t++)
         for (int64_t b = 0; b < size[1]; b++)
             for (int64_t f = 0; f < size[2]; f++, n++) {
                 const int64_t *flag = data->flag_stride;
-                if (solve_is_missing(tile, t, b)) {
+                if (solve_is_missing(tile, time + t, b)) {
                     mask[n] = 15;
                     continue;
                 }
@@ -161,7 +147,9 @@ static unsigned char *make_mask(const solve_tile *tile, const grove_compression_
                     mask[n] |= (unsigned char)(weights->elements == 1 && flags & 1 ? 15 : flags);
                 }
                 mask[n] |= parts ? 6 : 0;
-                if (s->uvw >= 0 && !solve_is_in_range(tile, uvw_cell(tile, t, b), channel + f))
+                if (s->uvw >= 0 &&
+                    !solve_is_in_range(tile, solve_row_cell(tile, s->uvw, time + t, b),
+                                       channel + f))
                     mask[n] |= 15;
             }
     return mask;
@@ -237,7 +225,7 @@ static void compress(void *context, int64_t first, int64_t last)
         int64_t t = c->first[SOLVE_TIME] + stretch / c->count[SOLVE_FREQ],
                 f = c->first[SOLVE_FREQ] + stretch % c->count[SOLVE_FREQ];
         int64_t end = block + BLOCK < c->baselines ? block + BLOCK : c->baselines;
-        int64_t time = origin_of(w->tile, SOLVE_TIME), freq = origin_of(w->tile, SOLVE_FREQ);
+        int64_t time = solve_origin(w->tile, SOLVE_TIME), freq = solve_origin(w->tile, SOLVE_FREQ);
         grove_compression_stretch cells;
         cells_of(w->tile, SOLVE_TIME, t, cells.time);
         cells_of(w->tile, SOLVE_FREQ, f, cells.freq);
@@ -347,13 +335,14 @@ void solve_compressed_end(solve_compressed *c)
 static int64_t count_cells(const solve_tile *tile, int64_t baseline, int64_t (*box)[2])
 {
     const int64_t *times = box[SOLVE_TIME], *freqs = box[SOLVE_FREQ];
-    int64_t time = origin_of(tile, SOLVE_TIME), count = 0;
+    const int uvw = tile->solve->uvw;
+    int64_t count = 0;
 
-    if (tile->solve->uvw < 0 || tile->solve->quota == 0 || !tile->views[tile->solve->uvw].data)
+    if (uvw < 0 || tile->solve->quota == 0 || !tile->views[uvw].data)
         return (times[1] - times[0]) * (freqs[1] - freqs[0]);
     for (int64_t t = times[0]; t < times[1]; t++)
         for (int64_t f = freqs[0]; f < freqs[1]; f++)
-            count += solve_is_in_range(tile, uvw_cell(tile, t - time, baseline), f);
+            count += solve_is_in_range(tile, solve_row_cell(tile, uvw, t, baseline), f);
     return count;
 }
 
@@ -362,13 +351,8 @@ void solve_count_all(const solve_tile *tile, solve_domain *d)
     const solve *s = tile->solve;
     const grove_range *range = &tile->range[tile->baseline];
     int64_t box[SOLVE_CUTS][2];
-    bool any = true;
+    const bool any = solve_find_box(tile, d, box);
 
-    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
-        box[cut][0] = s->cut[cut].first[d->number[cut]];
-        box[cut][1] = s->cut[cut].first[d->number[cut] + 1];
-        any = solve_clip(tile, cut, box[cut]) && any;
-    }
     for (int64_t b = 0; b < range->count && any; b++)
         if (solve_is_wanted(tile, range->first + b))
             d->all += s->parts * count_cells(tile, b, box) * s->elements;

@@ -17,9 +17,17 @@ bool solve_rounds(const solve_evaluation *e)
     return !e->solve->group_count && !e->tile->views[SOLVE_MODEL].double_;
 }
 
-int solve_start_fit(const solve_evaluation *e, solve_domain *d)
+void solve_fail(solve_evaluation *e, int code)
 {
-    return solve_new_fit(e->solve, d, e->parms, solve_rounds(e));
+    if (code)
+        __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
+}
+
+void solve_check_interrupt(solve_evaluation *e, const solve_domain *d)
+{
+    if (grove_interrupted() && d->outcome != GROVE_LEAST_SQUARES_RUNNING &&
+        d->outcome != GROVE_LEAST_SQUARES_SOLVING)
+        solve_fail(e, GROVE_INTERRUPTED);
 }
 
 void solve_take_result(const solve *s, solve_domain *d, grove_parm_run *const *parms)
@@ -69,11 +77,7 @@ static void keep_before(const solve_evaluation *e, solve_domain *d)
 static int begin_again(const solve_evaluation *e, solve_domain *d)
 {
     keep_before(e, d);
-    grove_least_squares_free(d->fit);
-    d->fit = NULL;
-    free(d->best);
-    d->best = NULL;
-    d->reweigh = false;
+    d->stage = SOLVE_STEPS;
     d->reweighed++;
     return solve_start_fit(e, d);
 }
@@ -171,14 +175,9 @@ static void begin_joint(solve_evaluation *e, solve_domain *d)
     d->ended = d->outcome;
     d->outcome = GROVE_LEAST_SQUARES_RUNNING;
     d->iterations += grove_least_squares_iterations(d->fit);
-    d->joint = true;
+    d->stage = SOLVE_JOINT;
     solve_put(e->solve, d, e->parms, grove_least_squares_best(d->fit));
-    grove_least_squares_free(d->fit);
-    d->fit = NULL;
-    free(d->best);
-    d->best = NULL;
-    if (solve_start_fit(e, d))
-        __atomic_store_n(&e->code, GROVE_NO_MEMORY, __ATOMIC_RELAXED);
+    solve_fail(e, solve_start_fit(e, d));
 }
 
 bool solve_has_few_data(const solve *s, const solve_domain *d)
@@ -202,28 +201,21 @@ static void judge(solve_evaluation *e, solve_domain *d)
     if (d->jones && !memcmp(grove_least_squares_best(d->fit), point, bytes))
         solve_compressed_accept(s, d);
     free(point);
-    if (d->joint && d->outcome != GROVE_LEAST_SQUARES_NOT_FINITE)
-        d->outcome = d->ended;
-    d->reweigh = !d->joint && is_to_reweigh(e, d);
-    if (!d->joint && !d->reweigh && has_ended(d) &&
-        solve_wants_joint(s, d->describe, d->unknowns)) {
-        begin_joint(e, d);
-        return;
-    }
-    if (d->reweigh) {
+    if (d->stage == SOLVE_JOINT) {
+        if (d->outcome != GROVE_LEAST_SQUARES_NOT_FINITE)
+            d->outcome = d->ended;
+    } else if (is_to_reweigh(e, d)) {
+        d->stage = SOLVE_REWEIGH;
         d->outcome = GROVE_LEAST_SQUARES_RUNNING;
         d->iterations += grove_least_squares_iterations(d->fit);
+    } else if (has_ended(d) && solve_wants_joint(s, d->describe, d->unknowns)) {
+        begin_joint(e, d);
+        return;
     }
     solve_take_result(s, d, e->parms);
 }
 
 /* ---- on threads ---- */
-
-static void fail(solve_evaluation *e, int code)
-{
-    if (code)
-        __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
-}
 
 static void reweigh_domains(void *evaluation, int64_t first, int64_t last)
 {
@@ -231,8 +223,8 @@ static void reweigh_domains(void *evaluation, int64_t first, int64_t last)
     bool whole = e->tile->begins && e->tile->ends;
 
     for (int64_t i = first; i < last; i++)
-        if (e->active[i]->reweigh)
-            fail(e, whole ? reweigh(e, e->active[i]) : reweigh_part(e, e->active[i]));
+        if (e->active[i]->stage == SOLVE_REWEIGH)
+            solve_fail(e, whole ? reweigh(e, e->active[i]) : reweigh_part(e, e->active[i]));
 }
 
 static void judge_domains(void *evaluation, int64_t first, int64_t last)
@@ -241,10 +233,7 @@ static void judge_domains(void *evaluation, int64_t first, int64_t last)
 
     for (int64_t i = first; i < last; i++) {
         judge(e, e->active[i]);
-        /* A domain that has ended may have been cut short; the others are not continued by the
-         * run. */
-        if (grove_interrupted() && e->active[i]->outcome != GROVE_LEAST_SQUARES_RUNNING)
-            fail(e, GROVE_INTERRUPTED);
+        solve_check_interrupt(e, e->active[i]);
     }
 }
 
@@ -266,7 +255,7 @@ static int64_t sort_out(const solve_evaluation *e, int64_t count)
     int64_t others = 0;
 
     for (int64_t i = 0; i < count; i++)
-        if (!e->active[i]->reweigh) {
+        if (e->active[i]->stage != SOLVE_REWEIGH) {
             solve_domain *d = e->active[i];
             e->active[i] = e->active[others];
             e->active[others++] = d;
@@ -274,7 +263,7 @@ static int64_t sort_out(const solve_evaluation *e, int64_t count)
     return others;
 }
 
-void solve_evaluate(const grove_call *call, solve_evaluation *e, int64_t count)
+int solve_evaluate(const grove_call *call, solve_evaluation *e, int64_t count)
 {
     int64_t others = sort_out(e, count);
 
@@ -283,13 +272,14 @@ void solve_evaluate(const grove_call *call, solve_evaluation *e, int64_t count)
     const bool whole = e->tile->begins && e->tile->ends;
     count = whole ? sort_out(e, count) : others; /* in a part, to be weighed was all */
     if (e->code || !count)
-        return;
+        return e->code;
     if (!solve_is_shared(e->solve, count, solve_count_items(e->tile, e->active[0]))) {
         grove_call_parallel(call, count, evaluate_domains, e);
-        return;
+        return e->code;
     }
     for (int64_t i = 0; i < count; i++)
         solve_normal(call, e->tile, e->active[i]);
     if (e->tile->ends)
         grove_call_parallel(call, count, judge_domains, e);
+    return e->code;
 }

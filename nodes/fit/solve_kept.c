@@ -9,38 +9,25 @@
 
 /* ---- the data of baselines ---- */
 
-/* The cell of an input of the tile; time and frequency as in the whole axes. */
-static int64_t cell_of(const solve_tile *tile, const solve_view *view,
-                       const int64_t index[GROVE_MAX_AXES], const int64_t cell[SOLVE_CUTS])
-{
-    int64_t at = 0;
-
-    for (int d = 0; d < tile->axes; d++)
-        at += view->stride[d] * index[d];
-    for (int cut = 0; cut < SOLVE_CUTS; cut++)
-        if (tile->cut[cut] >= 0)
-            at += view->stride[tile->cut[cut]] * (cell[cut] - tile->range[tile->cut[cut]].first);
-    return at;
-}
-
 /* Numbers of the cell that are not flagged, and have a weight. */
 static int count_cell(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES],
                       const int64_t cell[SOLVE_CUTS])
 {
     const solve *s = tile->solve;
     const solve_view *data = &tile->views[SOLVE_DATA], *weights = &tile->views[s->weights];
-    int64_t at = cell_of(tile, data, index, cell);
+    int64_t at = solve_cell_of(tile, data, index, cell);
     int count = 0;
 
-    if (s->uvw >= 0 && !solve_is_in_range(tile, cell_of(tile, &tile->views[s->uvw], index, cell),
-                                          cell[SOLVE_FREQ]))
+    if (s->uvw >= 0 &&
+        !solve_is_in_range(tile, solve_cell_of(tile, &tile->views[s->uvw], index, cell),
+                           cell[SOLVE_FREQ]))
         return 0;
     for (int e = 0; e < s->elements; e++) {
         double complex number = solve_number(data, at, s->of_data[e]);
         if (solve_is_flagged(data, at, s->of_data[e]) || !isfinite(creal(number)) ||
             !isfinite(cimag(number)))
             continue;
-        int64_t of = weights->data ? cell_of(tile, weights, index, cell) : 0;
+        int64_t of = weights->data ? solve_cell_of(tile, weights, index, cell) : 0;
         double weight = weights->data ? creal(solve_number(weights, of, s->of_data[e])) : 1;
         count += weight > 0 && isfinite(weight) && !solve_is_flagged(weights, of, s->of_data[e]);
     }
@@ -49,20 +36,14 @@ static int count_cell(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES
 
 static void count_data(const solve_tile *tile, solve_domain *d)
 {
-    const solve *s = tile->solve;
     const grove_range *range = tile->baseline >= 0 ? &tile->range[tile->baseline] : NULL;
     int64_t box[SOLVE_CUTS][2], index[GROVE_MAX_AXES], cell[SOLVE_CUTS];
 
     if (!d->of_baseline)
         d->of_baseline =
             grove_alloc((size_t)(range ? range->axis->size : 1) * sizeof(*d->of_baseline));
-    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
-        box[cut][0] = s->cut[cut].first[d->number[cut]];
-        box[cut][1] = s->cut[cut].first[d->number[cut] + 1];
-        if (!solve_clip(tile, cut, box[cut]))
-            return;
-    }
-    const int64_t first = tile->cut[SOLVE_TIME] >= 0 ? tile->range[tile->cut[SOLVE_TIME]].first : 0;
+    if (!solve_find_box(tile, d, box))
+        return;
     for (int64_t row = 0; row < tile->rows; row++) {
         solve_find_row(tile, row, index);
         int64_t b = range ? index[tile->baseline] : 0, *to = d->of_baseline;
@@ -70,8 +51,8 @@ static void count_data(const solve_tile *tile, solve_domain *d)
         if (range && !solve_is_wanted(tile, range->first + b))
             continue;
         for (cell[0] = box[0][0]; cell[0] < box[0][1]; cell[0]++)
-            for (cell[1] = box[1][0];
-                 cell[1] < box[1][1] && !solve_is_missing(tile, cell[0] - first, b); cell[1]++)
+            for (cell[1] = box[1][0]; cell[1] < box[1][1] && !solve_is_missing(tile, cell[0], b);
+                 cell[1]++)
                 *to += count_cell(tile, index, cell);
     }
 }
@@ -84,7 +65,7 @@ static unsigned char hear_cell(const solve_tile *tile, const int64_t index[GROVE
 {
     const solve *s = tile->solve;
     const solve_view *data = &tile->views[SOLVE_DATA];
-    int64_t at = cell_of(tile, data, index, cell);
+    int64_t at = solve_cell_of(tile, data, index, cell);
     unsigned char found = SOLVE_NOTHING;
 
     for (int e = 0; e < s->elements && found < SOLVE_SIGNAL; e++)
@@ -102,7 +83,6 @@ static unsigned char most(unsigned char a, unsigned char b)
 static void hear_row(const solve_tile *tile, solve_domain *d, int64_t row, int64_t (*box)[2])
 {
     const grove_range *range = &tile->range[tile->baseline];
-    const int64_t first = tile->cut[SOLVE_TIME] >= 0 ? tile->range[tile->cut[SOLVE_TIME]].first : 0;
     int64_t index[GROVE_MAX_AXES], cell[SOLVE_CUTS];
 
     solve_find_row(tile, row, index);
@@ -113,8 +93,8 @@ static void hear_row(const solve_tile *tile, solve_domain *d, int64_t row, int64
     if (!solve_is_wanted(tile, at))
         return;
     for (cell[0] = box[0][0]; cell[0] < box[0][1] && known < SOLVE_SIGNAL; cell[0]++)
-        for (cell[1] = box[1][0]; cell[1] < box[1][1] && known < SOLVE_SIGNAL &&
-                                  !solve_is_missing(tile, cell[0] - first, b);
+        for (cell[1] = box[1][0];
+             cell[1] < box[1][1] && known < SOLVE_SIGNAL && !solve_is_missing(tile, cell[0], b);
              cell[1]++)
             known = hear_cell(tile, index, cell, known);
     *left = most(*left, known);
@@ -128,12 +108,8 @@ static void hear(const solve_tile *tile, solve_domain *d)
 
     if (!d->heard)
         d->heard = grove_alloc((size_t)s->stations);
-    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
-        box[cut][0] = s->cut[cut].first[d->number[cut]];
-        box[cut][1] = s->cut[cut].first[d->number[cut] + 1];
-        if (!solve_clip(tile, cut, box[cut]))
-            return;
-    }
+    if (!solve_find_box(tile, d, box))
+        return;
     for (int64_t row = 0; row < tile->rows; row++)
         hear_row(tile, d, row, box);
 }
@@ -203,7 +179,7 @@ void solve_find_kept(const grove_node *node, const solve *s, solve_domain *d)
     const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
     bool found = solve_is_found(d->outcome);
 
-    if (d->restored)
+    if (d->stage == SOLVE_RESTORED)
         return;
     d->unflagged = d->sums.data / s->parts;
     d->kept = found ? d->unflagged : 0;
@@ -252,7 +228,8 @@ static int look_at(const grove_call *call, solve_tile *tile, solve_domain *domai
 
     for (int64_t i = 0; i < number; i++) {
         solve_domain *d = &domains[i];
-        bool ended = d->outcome != GROVE_LEAST_SQUARES_RUNNING && !d->restored && !d->of_baseline;
+        bool ended = d->outcome != GROVE_LEAST_SQUARES_RUNNING && d->stage != SOLVE_RESTORED &&
+                     !d->of_baseline;
         if (all || (ended && !is_whole(d)))
             w.domains[chosen++] = d;
     }
@@ -271,21 +248,13 @@ int solve_count_lost(const grove_call *call, solve_tile *tile, solve_domain *dom
     return tile->begins && tile->ends ? look_at(call, tile, domains, number, false, count_data) : 0;
 }
 
-int solve_count_part(const grove_call *call, solve_tile *tile, solve_domain *domains,
-                     int64_t number, bool *counted)
+int solve_look_first(const grove_call *call, solve_tile *tile, solve_domain *domains,
+                     int64_t number)
 {
-    bool whole = tile->begins && tile->ends, done = *counted;
+    bool whole = tile->begins && tile->ends;
+    int code = whole ? 0 : look_at(call, tile, domains, number, true, count_data);
 
-    *counted = done || tile->ends;
-    return whole || done ? 0 : look_at(call, tile, domains, number, true, count_data);
-}
-
-int solve_hear(const grove_call *call, solve_tile *tile, solve_domain *domains, int64_t number,
-               bool *heard)
-{
-    const solve *s = tile->solve;
-    bool wanted = !*heard && s->products && tile->baseline >= 0;
-
-    *heard = *heard || tile->ends;
-    return wanted ? look_at(call, tile, domains, number, true, hear) : 0;
+    if (!code && tile->solve->products && tile->baseline >= 0)
+        code = look_at(call, tile, domains, number, true, hear);
+    return code;
 }

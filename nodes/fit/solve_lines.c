@@ -53,11 +53,10 @@ static void visit_line(visiting *w, int64_t baseline, int64_t stretch, int64_t t
 static void visit_box(visiting *w, int64_t baseline, int64_t stretch, int64_t (*range)[2])
 {
     const solve_tile *tile = w->tile;
-    const int64_t first = tile->cut[SOLVE_TIME] >= 0 ? tile->range[tile->cut[SOLVE_TIME]].first : 0;
     const int64_t b = tile->baseline >= 0 ? baseline - tile->range[tile->baseline].first : 0;
 
     for (int64_t t = range[SOLVE_TIME][0]; t < range[SOLVE_TIME][1]; t++)
-        if (!solve_is_missing(tile, t - first, b))
+        if (!solve_is_missing(tile, t, b))
             visit_line(w, baseline, stretch, t, range[SOLVE_FREQ]);
 }
 

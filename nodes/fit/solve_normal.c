@@ -102,6 +102,18 @@ bool solve_clip(const solve_tile *tile, int cut, int64_t range[2])
     return range[0] < range[1];
 }
 
+bool solve_find_box(const solve_tile *tile, const solve_domain *d, int64_t (*box)[2])
+{
+    bool any = true;
+
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        const int64_t *first = &tile->solve->cut[cut].first[d->number[cut]];
+        memcpy(box[cut], first, 2 * sizeof(*first));
+        any = solve_clip(tile, cut, box[cut]) && any;
+    }
+    return any;
+}
+
 /* ---- rows ---- */
 
 void solve_find_row(const solve_tile *tile, int64_t row, int64_t index[GROVE_MAX_AXES])
@@ -113,6 +125,19 @@ void solve_find_row(const solve_tile *tile, int64_t row, int64_t index[GROVE_MAX
         index[d] = row % tile->range[d].count;
         row /= tile->range[d].count;
     }
+}
+
+int64_t solve_cell_of(const solve_tile *tile, const solve_view *view,
+                      const int64_t index[GROVE_MAX_AXES], const int64_t cell[SOLVE_CUTS])
+{
+    int64_t at = 0;
+
+    for (int d = 0; d < tile->axes; d++)
+        at += view->stride[d] * index[d];
+    for (int cut = 0; cut < SOLVE_CUTS; cut++)
+        if (tile->cut[cut] >= 0)
+            at += view->stride[tile->cut[cut]] * (cell[cut] - solve_origin(tile, cut));
+    return at;
 }
 
 int64_t solve_baseline_of(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES])

@@ -294,7 +294,7 @@ bool solve_output_restore(const solve_output *out, solve_domain *d, grove_parm_r
     d->sums.data = e.data;
     d->unflagged = e.unflagged;
     d->kept = e.kept;
-    d->restored = true;
+    d->stage = SOLVE_RESTORED;
     return true;
 }
 
@@ -339,12 +339,12 @@ int solve_output_keep(solve_output *out, const grove_node *node, const solve_dom
     grove_text text = {0};
 
     for (int64_t i = 0; out->checkpoint && i < count; i++)
-        head.domains += !domains[i].restored;
+        head.domains += domains[i].stage != SOLVE_RESTORED;
     if (!head.domains)
         return 0;
     grove_text_append(&text, (const char *)&head, sizeof(head));
     for (int64_t i = 0; i < count; i++)
-        if (!domains[i].restored)
+        if (domains[i].stage != SOLVE_RESTORED)
             add_entry(out, &domains[i], runs, &text);
     error = grove_error_new();
     int code = grove_checkpoint_append(out->checkpoint, text.at, text.length, error);

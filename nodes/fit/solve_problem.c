@@ -38,7 +38,7 @@ static void divide_by_interval(const solve *s, const solve_domain *d, int32_t *b
 /* NULL: all are in one. */
 static int32_t *find_blocks(const solve *s, const solve_domain *d)
 {
-    if (d->joint || (s->method != SOLVE_BLOCK && s->method != SOLVE_ALTERNATING))
+    if (d->stage == SOLVE_JOINT || (s->method != SOLVE_BLOCK && s->method != SOLVE_ALTERNATING))
         return NULL;
     int32_t *block = grove_alloc((size_t)d->unknowns * sizeof(*block) + 1);
     if (s->method == SOLVE_BLOCK)
@@ -73,7 +73,7 @@ static int32_t *find_turns(const solve *s, const solve_domain *d)
 {
     int32_t *turn = NULL;
 
-    if (s->method == SOLVE_ALTERNATING && !d->joint)
+    if (s->method == SOLVE_ALTERNATING && d->stage != SOLVE_JOINT)
         turn = grove_alloc((size_t)d->unknowns * sizeof(*turn) + 1);
     for (int i = 0; turn && i < s->parm_count; i++)
         for (int64_t u = d->base[i]; u < d->base[i + 1]; u++)
@@ -116,8 +116,10 @@ static bool *find_pairs(const solve *s, const solve_domain *d)
     return pairs;
 }
 
-int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms, bool rounds)
+int solve_start_fit(const solve_evaluation *e, solve_domain *d)
 {
+    const solve *s = e->solve;
+    const bool remote = d->stage == SOLVE_ON_DEVICE;
     size_t n = (size_t)d->unknowns;
     double *numbers = grove_alloc((6 * n + 1) * sizeof(*numbers));
     limits l = {numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, numbers + 4 * n};
@@ -125,21 +127,24 @@ int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms,
     bool *pairs = find_pairs(s, d);
 
     fill_limits(s, d, &l);
-    solve_get(s, d, parms, numbers + 5 * n);
+    solve_get(s, d, e->parms, numbers + 5 * n);
     grove_least_squares_settings settings = {.max_iterations = s->max_iterations - d->spent,
                                              .tolerance = s->tolerance,
                                              .damping = s->damping,
                                              .blocks = s->method == SOLVE_BLOCK,
                                              .block_of = blocks,
                                              .turn_of = turns,
-                                             .lower = d->remote ? NULL : l.lower,
-                                             .upper = d->remote ? NULL : l.upper,
-                                             .mean = d->remote ? NULL : l.mean,
-                                             .inverse_sigma = d->remote ? NULL : l.inverse_sigma,
+                                             .lower = remote ? NULL : l.lower,
+                                             .upper = remote ? NULL : l.upper,
+                                             .mean = remote ? NULL : l.mean,
+                                             .inverse_sigma = remote ? NULL : l.inverse_sigma,
                                              .size = l.size,
                                              .pairs = pairs,
-                                             .remote = d->remote,
-                                             .rounding = rounds ? FLT_EPSILON : 0};
+                                             .remote = remote,
+                                             .rounding = solve_rounds(e) ? FLT_EPSILON : 0};
+    grove_least_squares_free(d->fit);
+    free(d->best);
+    d->best = NULL;
     d->fit = grove_least_squares_new(d->unknowns, &settings, numbers + 5 * n);
     free(pairs);
     free(blocks);

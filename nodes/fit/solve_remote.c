@@ -404,6 +404,6 @@ int solve_remote_begin(const grove_call *call, solve_remote *r, solve_tile *tile
         return 0;
     int code = grove_call_compute(call, &what);
     for (int64_t k = 0; k < count; k++)
-        e->active[k]->remote = !code && !w.unsuitable;
+        e->active[k]->stage = !code && !w.unsuitable ? SOLVE_ON_DEVICE : SOLVE_STEPS;
     return code == GROVE_MISSING ? 0 : code;
 }

@@ -149,25 +149,6 @@ static int make_steps(const grove_call *call, void *context)
 
 /* ---- on the host ---- */
 
-static void fail(solve_evaluation *e, int code)
-{
-    if (code)
-        __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
-}
-
-/* A domain that has ended may have been cut short. */
-static void check_interrupt(solve_evaluation *e, const solve_domain *d)
-{
-    if (grove_interrupted() && d->outcome != GROVE_LEAST_SQUARES_RUNNING && !is_solving(d))
-        fail(e, GROVE_INTERRUPTED);
-}
-
-static void note_best(solve_domain *d)
-{
-    if (grove_least_squares_is_best(d->fit))
-        d->best_point = !d->best_point;
-}
-
 static void judge(void *context, int64_t first, int64_t last)
 {
     const evaluation *w = context;
@@ -187,8 +168,8 @@ static void judge(void *context, int64_t first, int64_t last)
         memcpy(grove_least_squares_matrix(d->fit), head + GROVE_POINT_SUMS + d->unknowns, bytes);
         d->outcome = solve_has_few_data(s, d) ? GROVE_LEAST_SQUARES_NO_DATA
                                               : grove_least_squares_step(d->fit, &d->sums);
-        note_best(d);
-        check_interrupt(w->e, d);
+        d->best_point = grove_least_squares_is_best(d->fit) ? !d->best_point : d->best_point;
+        solve_check_interrupt(w->e, d);
     }
 }
 
@@ -203,7 +184,7 @@ static void take_steps(void *context, int64_t first, int64_t last)
         const double *step = w->result + w->r->of[d->slot].result;
         d->outcome =
             grove_least_squares_solved(d->fit, step + GROVE_SOLVE_STEP, step[GROVE_SOLVE_SQUARE]);
-        check_interrupt(w->e, d);
+        solve_check_interrupt(w->e, d);
     }
 }
 
@@ -249,7 +230,7 @@ static int fetch_matrix(const grove_call *call, const evaluation *w, const solve
                : 0;
 
     if (!code && !(matrix && grove_least_squares_set_matrix(d->fit, matrix)))
-        fail(w->e, GROVE_NO_MEMORY);
+        solve_fail(w->e, GROVE_NO_MEMORY);
     free(matrix);
     return code;
 }
@@ -291,10 +272,8 @@ static int give_up(evaluation *w)
         d->iterations += iterations;
         d->spent += is_limited(d) ? iterations : 0;
         d->outcome = GROVE_LEAST_SQUARES_RUNNING;
-        d->remote = false;
+        d->stage = SOLVE_STEPS;
         solve_put(w->e->solve, d, w->e->parms, grove_least_squares_best(d->fit));
-        grove_least_squares_free(d->fit);
-        d->fit = NULL;
         code = code ? code : solve_start_fit(w->e, d);
     }
     solve_remote_drop(w->r);
@@ -331,8 +310,8 @@ static int find_results(const grove_call *call, evaluation *w)
     return code;
 }
 
-static int evaluate(const grove_call *call, solve_remote *r, solve_tile *tile, solve_evaluation *e,
-                    int64_t count)
+int solve_remote_evaluate(const grove_call *call, solve_remote *r, solve_tile *tile,
+                          solve_evaluation *e, int64_t count)
 {
     evaluation w = {.r = r, .tile = tile, .e = e, .count = count};
     grove_computation what;
@@ -350,17 +329,4 @@ static int evaluate(const grove_call *call, solve_remote *r, solve_tile *tile, s
     if (code == GROVE_MISSING)
         return give_up(&w);
     return code ? code : e->code;
-}
-
-int solve_remote_evaluate(const grove_call *call, solve_remote *r, solve_tile *tile,
-                          solve_evaluation *e, int64_t count)
-{
-    int code = e->active[0]->remote ? evaluate(call, r, tile, e, count) : GROVE_MISSING;
-
-    if (code != GROVE_MISSING)
-        return code;
-    if (e->solve->remote && (code = solve_fetch(call, tile)))
-        return code;
-    solve_evaluate(call, e, count);
-    return e->code;
 }

@@ -343,7 +343,7 @@ static void set_domain(const solve_tile *tile, const solve_domain *d, const doub
 /* Whether the domain has weights of its own in this look. */
 static bool is_weighed(const solve_domain *d)
 {
-    return d->scale > 0 && !d->reweigh;
+    return d->scale > 0 && d->stage != SOLVE_REWEIGH;
 }
 
 static void set_weights(void *context, int64_t first, int64_t last)

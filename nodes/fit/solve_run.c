@@ -19,10 +19,11 @@ typedef struct {
     const solve *solve;
     grove_parm_run **parms;
     solution *last; /* [domains along frequency] */
-    /* The tile that is fitted, or the batch of several tiles; 0 domains: none. */
+    /* The tile that is fitted, or the batch of several tiles; 0 domains: none. And the domains of
+     * the batch: numbers in these. */
     solve_domain *domains;
-    int64_t count, batch;
-    bool begun, counted, heard;  /* the batch; data of all its tiles */
+    int64_t count, first, end;
+    bool begun, looked;          /* the batch; at the data of all its tiles */
     bool keeps;                  /* its sums: else each look at a tile makes them */
     bool restored;               /* a checkpoint has all of it */
     float *robust;               /* weights of the tile; NULL: they are not known, or not needed */
@@ -76,9 +77,14 @@ void solve_stop(const grove_node *node, void *of_run)
 
 /* ---- domains ---- */
 
-static int64_t batch_of(const solve_run *run, const solve_domain *d)
+/* The next batch of the tile begins at run->first. */
+static void find_batch(solve_run *run)
 {
-    return d->number[SOLVE_TIME] / run->solve->batch;
+    int64_t next = run->domains[run->first].number[SOLVE_TIME] + run->solve->batch;
+
+    run->end = run->first;
+    while (run->end < run->count && run->domains[run->end].number[SOLVE_TIME] < next)
+        run->end++;
 }
 
 static void begin_tile(solve_run *run, const solve_tile *tile)
@@ -101,7 +107,8 @@ static void begin_tile(solve_run *run, const solve_tile *tile)
         solve_domain_begin(run->solve, &run->domains[i], first + i / bands,
                            range[SOLVE_FREQ][0] + i % bands);
     run->domains[0].describe = !run->summary.described;
-    run->batch = batch_of(run, &run->domains[0]);
+    run->first = 0;
+    find_batch(run);
 }
 
 /* Parms in the domain start where the domain at this frequency ended that converged last. */
@@ -153,9 +160,7 @@ static void solve_domains(void *context, int64_t first, int64_t last)
             free(x);
             continue;
         }
-        int code = solve_directly(e->tile, d, x);
-        if (code)
-            __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
+        solve_fail(e, solve_directly(e->tile, d, x));
         solve_put(s, d, e->parms, x);
         hand_over(s, d);
         free(x);
@@ -194,9 +199,8 @@ static int64_t find_active(const solve_run *run, solve_domain **active)
 {
     int64_t count = 0;
 
-    for (int64_t i = 0; i < run->count; i++)
-        if (batch_of(run, &run->domains[i]) == run->batch &&
-            run->domains[i].outcome == GROVE_LEAST_SQUARES_RUNNING)
+    for (int64_t i = run->first; i < run->end; i++)
+        if (run->domains[i].outcome == GROVE_LEAST_SQUARES_RUNNING)
             active[count++] = &run->domains[i];
     return count;
 }
@@ -204,18 +208,12 @@ static int64_t find_active(const solve_run *run, solve_domain **active)
 /* The batch is done: counts its domains, and keeps the solutions that the next one starts from. */
 static int end_batch(solve_run *run, const grove_node *node)
 {
-    int64_t first = run->count, end = 0;
-
-    for (int64_t i = 0; i < run->count; i++) {
+    for (int64_t i = run->first; i < run->end; i++) {
         solve_domain *d = &run->domains[i];
         solution *last = &run->last[d->number[SOLVE_FREQ]];
-        if (batch_of(run, d) != run->batch)
-            continue;
         solve_find_kept(node, run->solve, d);
         solve_summary_add(&run->summary, run->solve, d);
         solve_output_add(run->output, d);
-        first = i < first ? i : first;
-        end = i + 1;
         if (d->outcome == GROVE_LEAST_SQUARES_CONVERGED) {
             last->unknowns = d->unknowns;
             last->x = grove_realloc(last->x, ((size_t)d->unknowns + 1) * sizeof(double));
@@ -224,14 +222,14 @@ static int end_batch(solve_run *run, const grove_node *node)
         grove_least_squares_free(d->fit);
         d->fit = NULL;
     }
-    return solve_output_keep(run->output, node, run->domains + first, end - first, run->parms);
+    return solve_output_keep(run->output, node, run->domains + run->first, run->end - run->first,
+                             run->parms);
 }
 
 static void restore_batch(solve_run *run)
 {
-    for (int64_t i = 0; i < run->count; i++)
-        if (batch_of(run, &run->domains[i]) == run->batch)
-            solve_output_restore(run->output, &run->domains[i], run->parms);
+    for (int64_t i = run->first; i < run->end; i++)
+        solve_output_restore(run->output, &run->domains[i], run->parms);
 }
 
 /* Looks at a tile in which domains start, for searches and StEFCal. */
@@ -298,7 +296,7 @@ static int begin_batch(solve_run *run, const grove_call *call, solve_tile *tile,
 static void start_next_tile(solve_run *run)
 {
     const solve *s = run->solve;
-    int64_t first = (run->batch + 1) * s->batch, end = first + s->batch;
+    int64_t first = run->domains[run->end - 1].number[SOLVE_TIME] + 1, end = first + s->batch;
 
     end = end < s->cut[SOLVE_TIME].count ? end : s->cut[SOLVE_TIME].count;
     int64_t band = run->domains[0].number[SOLVE_FREQ],
@@ -315,19 +313,18 @@ static void start_next_tile(solve_run *run)
 /* The batch is done; the next one, if the tile has another, has to be evaluated where it starts. */
 static int advance(solve_run *run, const grove_node *node, bool *again)
 {
-    bool last = run->batch == batch_of(run, &run->domains[run->count - 1]);
     int code = end_batch(run, node);
 
-    if (code || last) {
+    if (code || run->end == run->count) {
         start_next_tile(run);
         drop_tile(run);
         return code;
     }
-    run->batch++;
+    run->first = run->end;
+    find_batch(run);
     run->begun = false;
-    for (int64_t i = 0; i < run->count; i++)
-        if (batch_of(run, &run->domains[i]) == run->batch)
-            start_from_last(run, &run->domains[i]);
+    for (int64_t i = run->first; i < run->end; i++)
+        start_from_last(run, &run->domains[i]);
     *again = true;
     return 0;
 }
@@ -362,10 +359,8 @@ static void note_progress(const solve_run *run, const grove_node *node)
 
     for (int k = 0; k < SOLVE_OUTCOMES; k++)
         done += run->summary.outcomes[k];
-    for (int64_t i = 0; i < run->count; i++) {
+    for (int64_t i = run->first; i < run->end; i++) {
         const solve_domain *d = &run->domains[i];
-        if (batch_of(run, d) != run->batch)
-            continue;
         chi2 += d->outcome == GROVE_LEAST_SQUARES_RUNNING ? d->sums.chi2 : d->chi2;
         data += (double)d->sums.data;
     }
@@ -393,7 +388,7 @@ static void begin(solve_run *run, const grove_call *call, solve_tile *tile)
 
     begin_tile(run, tile);
     find_part(run, tile);
-    run->begun = run->counted = run->heard = false;
+    run->begun = run->looked = false;
     run->restored = is_restored(run);
     run->keeps = s->group_count && ((tile->begins && tile->ends) || solve_keeps_sums(s) ||
                                     grove_call_reads_once(call));
@@ -479,6 +474,20 @@ static void drop_weights(solve_run *run, solve_evaluation *e)
     solve_move_to_weights(e, find_active(run, e->active));
 }
 
+/* Where a device has the domains, it evaluates them. */
+static int evaluate(solve_run *run, const grove_call *call, solve_tile *tile, solve_evaluation *e,
+                    int64_t count)
+{
+    int code = e->active[0]->stage == SOLVE_ON_DEVICE
+                   ? solve_remote_evaluate(call, run->remote, tile, e, count)
+                   : GROVE_MISSING;
+
+    if (code != GROVE_MISSING)
+        return code;
+    code = run->solve->remote ? solve_fetch(call, tile) : 0;
+    return code ? code : solve_evaluate(call, e, count);
+}
+
 /* At a tile whose weights are known. */
 static int look(solve_run *run, const grove_call *call, solve_tile *tile, solve_evaluation *e,
                 bool begins, bool *again)
@@ -489,7 +498,7 @@ static int look(solve_run *run, const grove_call *call, solve_tile *tile, solve_
         code = begin_part(run, call, tile, e, again);
     int64_t count = code || *again || !run->begun ? 0 : find_active(run, e->active);
     if (count) {
-        code = solve_remote_evaluate(call, run->remote, tile, e, count);
+        code = evaluate(run, call, tile, e, count);
         *again = !code && find_active(run, e->active) > 0;
     }
     if (!run->keeps)
@@ -519,10 +528,9 @@ static int drive(solve_run *run, const grove_call *call, solve_tile *tile, bool 
     solve_evaluation e = {run->solve, run->parms, tile,
                           grove_alloc(((size_t)run->count + 1) * sizeof(*e.active)), 0};
     int code = run->solve->remote ? 0 : solve_fetch(call, tile);
-    if (!code)
-        code = solve_count_part(call, tile, run->domains, run->count, &run->counted);
-    if (!code)
-        code = solve_hear(call, tile, run->domains, run->count, &run->heard);
+    if (!code && !run->looked)
+        code = solve_look_first(call, tile, run->domains, run->count);
+    run->looked = run->looked || tile->ends;
     if (!code && run->solve->robust)
         code = weigh(run, call, tile, &e, begins, again);
     if (!code && !*again)

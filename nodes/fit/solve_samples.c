@@ -387,18 +387,10 @@ static void leave_run(solve_samples *x, int64_t cells)
 static void find_start(const solve_samples *x, const int64_t index[GROVE_MAX_AXES],
                        int64_t (*box)[2])
 {
-    const solve_tile *tile = x->tile;
+    const int64_t cell[SOLVE_CUTS] = {box[SOLVE_TIME][0], box[SOLVE_FREQ][0]};
 
-    for (int k = 0; k <= tile->solve->inputs; k++) {
-        const int64_t *stride = x->runs[k].view->stride;
-        int64_t at = 0;
-        for (int d = 0; d < tile->axes; d++)
-            at += stride[d] * index[d];
-        for (int c = 0; c < SOLVE_CUTS; c++)
-            if (tile->cut[c] >= 0)
-                at += stride[tile->cut[c]] * (box[c][0] - tile->range[tile->cut[c]].first);
-        x->runs[k].start = at;
-    }
+    for (int k = 0; k <= x->tile->solve->inputs; k++)
+        x->runs[k].start = solve_cell_of(x->tile, x->runs[k].view, index, cell);
 }
 
 /* Channels from `first` on that are all within the requested range. */
@@ -421,11 +413,10 @@ void solve_samples_add(solve_samples *x, const int64_t index[GROVE_MAX_AXES], in
     const int64_t *times = box[SOLVE_TIME], *freqs = box[SOLVE_FREQ];
     const solve_tile *tile = x->tile;
     const int64_t baseline = tile->baseline >= 0 ? index[tile->baseline] : 0;
-    const int64_t first = tile->cut[SOLVE_TIME] >= 0 ? tile->range[tile->cut[SOLVE_TIME]].first : 0;
 
     find_start(x, index, box);
     for (int64_t t = times[0]; t < times[1]; t++) {
-        const bool missing = solve_is_missing(tile, t - first, baseline);
+        const bool missing = solve_is_missing(tile, t, baseline);
         for (int64_t f = freqs[0]; f < freqs[1];) {
             const int64_t cell[SOLVE_CUTS] = {t, f};
             for (int k = 0; k <= tile->solve->inputs; k++) {

@@ -51,7 +51,7 @@ void solve_summary_add(solve_summary *sum, const solve *s, const solve_domain *d
         return;
     if (d->known)
         count_missing(sum, s, d);
-    if (d->describe && !d->restored && !sum->described) {
+    if (d->describe && d->stage != SOLVE_RESTORED && !sum->described) {
         sum->described = true;
         sum->free_words = d->free_words ? grove_strdup(d->free_words) : NULL;
     }
