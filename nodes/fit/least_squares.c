@@ -66,8 +66,7 @@ static bool make_turns(grove_least_squares *f)
         f->turns = f->turn_of[j] >= f->turns ? f->turn_of[j] + 1 : f->turns;
     f->others = grove_try_alloc((size_t)f->turns, sizeof(*f->others));
     for (int32_t i = 0; f->others && i < f->turns; i++)
-        f->others[i] = (grove_least_squares_turn){f->damping,        f->growth, f->level,
-                                                  f->last_increment, 0,         false};
+        f->others[i] = f->now;
     f->rounds = grove_least_squares_rounds_new(f->n);
     return f->others && f->rounds;
 }
@@ -118,11 +117,12 @@ grove_least_squares *grove_least_squares_new(int64_t unknowns,
     f->n = unknowns;
     f->set = *settings;
     f->set.block_of = f->set.turn_of = NULL;
-    f->damping = settings->damping < DAMPING_ZERO ? 0 : settings->damping;
-    f->growth = DAMPING_GROWTH;
-    f->level = DAMPING_FIRST;
+    f->now = (grove_least_squares_turn){
+        .damping = settings->damping < DAMPING_ZERO ? 0 : settings->damping,
+        .growth = DAMPING_GROWTH,
+        .level = DAMPING_FIRST,
+        .last_increment = INFINITY};
     f->chi2 = NAN;
-    f->last_increment = INFINITY;
     if (make_vectors(f, settings) && make_groups(f) && make_turns(f)) {
         f->best.matrix = grove_try_alloc((size_t)f->size + 1, sizeof(double));
         f->trial.matrix = grove_try_alloc((size_t)f->size + 1, sizeof(double));

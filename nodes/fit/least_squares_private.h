@@ -23,7 +23,8 @@ typedef struct {
     double *x, *gradient, *matrix;
 } grove_least_squares_at;
 
-/* The state of unknowns that step together. */
+/* The state of unknowns that step together; level: lambda of the last damped step that was
+ * accepted; last_predicted: of their last step. */
 typedef struct {
     double damping, growth, level, last_increment, last_predicted;
     bool undamped_tried;
@@ -51,22 +52,20 @@ struct grove_least_squares {
     int32_t turns, turn, idle; /* idle: number of turns in a row that had nothing to gain */
     int32_t *turn_of;          /* [n]; NULL: all step together */
     bool any_stalled, extrapolated;
-    double last_predicted,
-        rate; /* of the turn's last step; the part of it that the next one gains */
-    grove_least_squares_turn *others; /* [turns] */
+    double rate; /* the part of the turn's last gain that its next step gains */
+    grove_least_squares_turn now, *others; /* others: [turns] */
     grove_least_squares_rounds *rounds;
 
     /* The step to the trial point. */
-    double damping, growth, level; /* level: lambda of the last damped step that was accepted */
-    int32_t quiet;                 /* number of points in a row that hardly changed chi-squared */
-    double *step, *scale, *right;  /* scale: sqrt(N_jj), or 0 without data */
-    bool *held;                    /* at a bound that the step would cross */
-    bool half, cut, undamped_tried, deficient, by_change;
+    int32_t quiet;                /* number of points in a row that hardly changed chi-squared */
+    double *step, *scale, *right; /* scale: sqrt(N_jj), or 0 without data */
+    bool *held;                   /* at a bound that the step would cross */
+    bool half, cut, deficient, by_change;
     bool accepted;         /* the last point */
     bool given;            /* remote: the matrix at the end */
     bool solved, stalling; /* remote: the step is the best point's; a stalled fit is judged */
     double square;         /* ... step^T N step */
-    double predicted, increment, last_increment, reference, values, floor, rounding;
+    double predicted, increment, reference, values, floor, rounding;
 
     grove_factor factor;
     int32_t *list; /* the unknowns of a group that the step changes */

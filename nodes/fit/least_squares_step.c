@@ -31,13 +31,13 @@ enum { QUIET = 5 };
 static grove_least_squares_outcome damp(grove_least_squares *f)
 {
     if (f->set.blocks)
-        f->damping = fmax(2 * f->damping, 0.5);
-    else if (f->damping == 0)
-        f->damping = f->level;
+        f->now.damping = fmax(2 * f->now.damping, 0.5);
+    else if (f->now.damping == 0)
+        f->now.damping = f->now.level;
     else
-        f->damping *= f->growth;
-    f->growth *= 2;
-    return f->damping > DAMPING_MAX ? GROVE_LEAST_SQUARES_STALLED : GROVE_LEAST_SQUARES_RUNNING;
+        f->now.damping *= f->now.growth;
+    f->now.growth *= 2;
+    return f->now.damping > DAMPING_MAX ? GROVE_LEAST_SQUARES_STALLED : GROVE_LEAST_SQUARES_RUNNING;
 }
 
 double grove_least_squares_negligible(double tolerance, double chi2, double unknowns, double data)
@@ -69,11 +69,11 @@ static double series_of(const grove_least_squares *f)
 /* How the gains of a turn's steps shrink from one round to the next. */
 static void find_rate(grove_least_squares *f)
 {
-    if (f->turns > 1 && f->last_predicted > 0 && f->damping == 0) {
-        const double ratio = f->predicted > f->floor ? f->predicted / f->last_predicted : 0;
+    if (f->turns > 1 && f->now.last_predicted > 0 && f->now.damping == 0) {
+        const double ratio = f->predicted > f->floor ? f->predicted / f->now.last_predicted : 0;
         f->rate = fmax(ratio, f->rate / 2);
     }
-    f->last_predicted = 0;
+    f->now.last_predicted = 0;
 }
 
 /* The next trial point from the best one, or the end: of a turn. */
@@ -84,17 +84,17 @@ static grove_least_squares_outcome propose_step(grove_least_squares *f)
 
     for (;;) {
         if (grove_least_squares_try(f, &f->best)) {
-            bool undamped = f->damping == 0 || f->set.blocks;
+            bool undamped = f->now.damping == 0 || f->set.blocks;
             find_rate(f);
             double end = fmax(enough, fmin(near_enough(f), f->floor)) / series_of(f);
 
             if (f->predicted <= end && !f->cut) {
                 if (undamped)
                     return GROVE_LEAST_SQUARES_CONVERGED;
-                if (f->undamped_tried)
+                if (f->now.undamped_tried)
                     return GROVE_LEAST_SQUARES_STALLED;
                 /* Damping may hide how far there is to go. */
-                f->damping = 0;
+                f->now.damping = 0;
                 f->solved = false;
                 continue;
             }
@@ -104,7 +104,7 @@ static grove_least_squares_outcome propose_step(grove_least_squares *f)
             return GROVE_LEAST_SQUARES_SOLVING;
         }
         f->solved = false;
-        f->undamped_tried |= f->damping == 0;
+        f->now.undamped_tried |= f->now.damping == 0;
         if (damp(f) != GROVE_LEAST_SQUARES_RUNNING)
             return GROVE_LEAST_SQUARES_STALLED;
     }
@@ -214,8 +214,8 @@ static void accept(grove_least_squares *f, const grove_least_squares_sums *sums)
     f->power = sums->power;
     f->data = sums->data;
     f->by_change = sums->has_change;
-    f->growth = DAMPING_GROWTH;
-    f->undamped_tried = false;
+    f->now.growth = DAMPING_GROWTH;
+    f->now.undamped_tried = false;
 }
 
 static grove_least_squares_outcome begin(grove_least_squares *f,
@@ -243,18 +243,18 @@ static void relax(grove_least_squares *f, double change, bool small)
 {
     double ratio = -change / f->predicted;
     /* A damping much below the one just rejected would be rejected again. */
-    double least = f->growth > DAMPING_GROWTH ? LEAST_REJECTED : LEAST;
+    double least = f->now.growth > DAMPING_GROWTH ? LEAST_REJECTED : LEAST;
 
-    if (f->damping > 0)
-        f->level = f->damping;
+    if (f->now.damping > 0)
+        f->now.level = f->now.damping;
     if (f->set.blocks)
-        f->damping = f->damping > 0.1 ? f->damping * 0.9 : 0;
+        f->now.damping = f->now.damping > 0.1 ? f->now.damping * 0.9 : 0;
     else if (ratio < 0.25)
-        f->damping = f->damping > 0 ? f->damping * 2 : f->level;
+        f->now.damping = f->now.damping > 0 ? f->now.damping * 2 : f->now.level;
     else
-        f->damping *= fmax(least, 1 - pow(2 * ratio - 1, 3)); /* Nielsen 1999 */
-    if (f->damping < DAMPING_ZERO || small)
-        f->damping = 0;
+        f->now.damping *= fmax(least, 1 - pow(2 * ratio - 1, 3)); /* Nielsen 1999 */
+    if (f->now.damping < DAMPING_ZERO || small)
+        f->now.damping = 0;
 }
 
 /* The change of chi-squared. Where its rounding hides the change, it is computed from gradients at
@@ -285,7 +285,7 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
 {
     /* Where the model is not finite, data are left out: that is no better fit. */
     bool finite = is_finite(f, sums) && sums->data >= f->data;
-    bool undamped = f->damping == 0 || f->set.blocks;
+    bool undamped = f->now.damping == 0 || f->set.blocks;
     bool small = f->increment * series_of(f) <= f->set.tolerance * f->reference && !f->cut;
     bool rounding = false;
     double change = finite ? change_of(f, sums, &rounding) : INFINITY;
@@ -303,10 +303,10 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
     }
     if (finite && (change < 0 || rounding)) {
         /* Neither shows more; the increments may still shrink. */
-        bool lost = undamped && rounding && f->increment >= f->last_increment / 2;
+        bool lost = undamped && rounding && f->increment >= f->now.last_increment / 2;
 
-        f->last_increment = rounding ? f->increment : INFINITY;
-        f->last_predicted = undamped && !f->cut ? f->predicted : 0;
+        f->now.last_increment = rounding ? f->increment : INFINITY;
+        f->now.last_predicted = undamped && !f->cut ? f->predicted : 0;
         relax(f, change, small || rounding);
         accept(f, sums);
         f->half = false;
@@ -324,7 +324,7 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
             return GROVE_LEAST_SQUARES_RUNNING;
     }
     f->half = false;
-    f->undamped_tried |= undamped;
+    f->now.undamped_tried |= undamped;
     if (damp(f) == GROVE_LEAST_SQUARES_RUNNING)
         return propose(f);
     f->any_stalled = true;
@@ -338,7 +338,7 @@ static grove_least_squares_outcome judge_extrapolated(grove_least_squares *f,
     double change = sums->has_change ? sums->change : sums->chi2 - f->chi2;
 
     f->extrapolated = false;
-    f->last_predicted = 0;
+    f->now.last_predicted = 0;
     for (int32_t k = 0; k < f->turns; k++)
         f->others[k].last_predicted = 0;
     if (is_finite(f, sums) && sums->data >= f->data && change < 0) {
@@ -357,7 +357,7 @@ static grove_least_squares_outcome judge_stalled(grove_least_squares *f)
     bool near = f->chi2 > 0;
 
     f->stalling = true;
-    f->damping = 0;
+    f->now.damping = 0;
     for (f->turn = 0; f->turn < f->turns; f->turn++) {
         bool tried = near && grove_least_squares_try(f, &f->best);
         if (near && f->set.remote && !f->solved)
@@ -395,7 +395,7 @@ static grove_least_squares_outcome end_step(grove_least_squares *f,
 
 double grove_least_squares_solving(const grove_least_squares *f)
 {
-    return f->damping;
+    return f->now.damping;
 }
 
 bool grove_least_squares_is_best(const grove_least_squares *f)

@@ -65,7 +65,7 @@ static bool solve(grove_least_squares *f, const grove_least_squares_at *from)
         grove_least_squares_list(f, group);
         if (!f->factor.size)
             continue;
-        if (!grove_least_squares_factor(f, from, f->damping))
+        if (!grove_least_squares_factor(f, from, f->now.damping))
             return false;
         for (int64_t k = 0; k < f->factor.size; k++)
             f->right[k] = from->gradient[f->list[k]] / f->scale[f->list[k]];
@@ -154,8 +154,8 @@ static void move(grove_least_squares *f, const grove_least_squares_at *from)
     }
     f->predicted = predict(f, from);
     if (f->set.blocks) { /* damping does no more than shorten */
-        f->increment *= 1 + f->damping;
-        f->predicted *= 1 + f->damping;
+        f->increment *= 1 + f->now.damping;
+        f->predicted *= 1 + f->now.damping;
     }
     turn(f, from->x, f->right);
     memcpy(f->trial.x, f->right, (size_t)f->n * sizeof(double));

@@ -21,15 +21,9 @@ struct grove_least_squares_rounds {
 
 bool grove_least_squares_next_turn(grove_least_squares *f)
 {
-    f->others[f->turn] = (grove_least_squares_turn){
-        f->damping, f->growth, f->level, f->last_increment, f->last_predicted, f->undamped_tried};
+    f->others[f->turn] = f->now;
     f->turn = (f->turn + 1) % f->turns;
-    f->damping = f->others[f->turn].damping;
-    f->growth = f->others[f->turn].growth;
-    f->level = f->others[f->turn].level;
-    f->last_increment = f->others[f->turn].last_increment;
-    f->last_predicted = f->others[f->turn].last_predicted;
-    f->undamped_tried = f->others[f->turn].undamped_tried;
+    f->now = f->others[f->turn];
     return f->turn == 0;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "nodes/common/solution_list.h"
-#include "nodes/fit/describe_solutions.h"
+#include "unstable/module.h"
 
 #include <check.h>
 #include <math.h>
@@ -257,7 +257,7 @@ START_TEST(described)
 
     make_objects();
     write_table(PLACES, NO_DAMAGE);
-    char *text = grove_solutions_describe(path, error);
+    char *text = grove_files_api.describe(path, NULL, error);
     ck_assert_ptr_nonnull(text);
     ck_assert_str_eq(text, "solutions: 1 table\n"
                            "sol000/phase000: phase; parm G\n"
@@ -277,7 +277,7 @@ START_TEST(described)
     hdf5_put_text(made, "AXES", "time");
     H5Dclose(made);
     hdf5_finish();
-    text = grove_solutions_describe(path, error);
+    text = grove_files_api.describe(path, NULL, error);
     ck_assert_ptr_nonnull(text);
     ck_assert_ptr_nonnull(strstr(text, "\n  chi2/dof  0.5 to 1\n"));
     ck_assert_ptr_null(strstr(text, "  chi2  "));
@@ -379,7 +379,7 @@ static void check_damage(place where, damage what)
     grove_error *error = grove_error_new();
 
     write_table(where, what);
-    char *description = grove_solutions_describe(path, error);
+    char *description = grove_files_api.describe(path, NULL, error);
     ck_assert_msg((description == NULL) == (grove_error_count(error) == 1), "%s %d: info",
                   names[where], what);
     char *calls[] = {grove_format("solutions(\"%s\", outside=edge, tables=\"phase000\")", path),
