@@ -237,7 +237,10 @@ static place find_place(const solve_source *w, int64_t item)
     at.freqs = w->run[SOLVE_FREQ] + item % freqs;
     at.cell[SOLVE_TIME] = solve_first_cell(w->tile, SOLVE_TIME, at.times[0]);
     at.cell[SOLVE_FREQ] = solve_first_cell(w->tile, SOLVE_FREQ, at.freqs[0]);
-    solve_find_row(w->tile, at.row, at.index);
+    if (w->from == COMPRESSED)
+        at.index[w->tile->baseline] = at.row;
+    else
+        solve_find_row(w->tile, at.row, at.index);
     return at;
 }
 
