@@ -121,7 +121,7 @@ BEGIN {
     n = split("src/cell src/kernel, src/base/text src/base/error, src/graph/graph src/graph/literal," \
         "src/graph/chain src/graph/exponent src/graph/phases, src/graph/derivative src/graph/derivation src/graph/factor_groups," \
         "src/lang/lang src/lang/build, src/plan/program src/plan/rows src/plan/domain, nodes/sky/sky nodes/sky/sky_reader," \
-        "nodes/fit/solve nodes/fit/solve_quantity nodes/fit/solve_table, nodes/plot/canvas nodes/plot/svg, kernels/sky/predict kernels/sky/predict_grid kernels/sky/predict_job kernels/sky/predict_view," \
+        "nodes/fit/solve nodes/fit/solve_table, nodes/plot/canvas nodes/plot/svg, kernels/sky/predict kernels/sky/predict_grid kernels/sky/predict_job kernels/sky/predict_view," \
         "src/lang/parse src/lang/reader", groups, ",")
     for (k = 1; k <= n; k++) {
         count = split(groups[k], names, " ")
