@@ -32,11 +32,9 @@ static void near_to(const char *expression, long double complex wanted)
 
 static void faulty(const char *expression, const char *message)
 {
-    char *text = grove_format("x = %s\n", expression);
-    const char *said = testing_faults(&t, text);
+    const char *said = testing_faults(&t, suite_text("x = %s\n", expression));
 
     ck_assert_msg(strstr(said, message) != NULL, "%s: %s", expression, said);
-    free(text);
 }
 
 /* ---- elementary functions ---- */
@@ -55,11 +53,10 @@ START_TEST(functions_of_real_numbers)
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
         for (int k = 0; k <= 10; k++) {
             double x = functions[i].from + (functions[i].to - functions[i].from) * k / 10;
-            char *text = grove_format("%s(%.17g)", functions[i].name, x);
+            char *text = suite_text("%s(%.17g)", functions[i].name, x);
             long double wanted = functions[i].is(x), got = creal(testing_number(&t, text));
             ck_assert_msg(fabsl(got - wanted) <= 3e-16L * (1 + fabsl(wanted)), "%s = %.17Lg", text,
                           got);
-            free(text);
         }
 }
 END_TEST
@@ -133,17 +130,13 @@ static const char jones[] = "a = constant([1, 2i, 3, 4], shape=matrix)\n"
 
 static void cell_is(const char *expression, const long double complex wanted[4])
 {
-    char *text = grove_format("%sx = %s\n", jones, expression);
-
-    testing_tree(&t, text);
-    free(text);
+    testing_tree(&t, suite_text("%sx = %s\n", jones, expression));
     testing_value x = testing_evaluate(&t, "x");
     const int of_diagonal[] = {0, 3}, of_matrix[] = {0, 1, 2, 3};
     const int *element = x.elements == 2 ? of_diagonal : of_matrix;
     for (int e = 0; e < x.elements; e++)
         ck_assert_msg(cabsl(x.at[e] - wanted[element[e]]) < 1e-14L, "%s, element %d", expression,
                       e);
-    testing_free(&x);
 }
 
 START_TEST(arithmetic_of_matrices)

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -83,13 +84,11 @@ static void make_world(void)
                                    ", , south, %s:42:50.0, -30.07.00.0\n"
                                    "one, POINT, north, %s:42:36.0, -30.00.00.0, 2.0\n"
                                    "two, POINT, south, %s:42:50.0, -30.07.00.0, 1.0\n";
-    char *field = grove_format(sky, "05", "05", "05", "05");
-    char *far = grove_format(sky, "09", "09", "09", "09");
+    char *field = suite_text(sky, "05", "05", "05", "05");
+    char *far = suite_text(sky, "09", "09", "09", "09");
 
     write_file("field.skymodel", field);
     write_file("far.skymodel", far);
-    free(field);
-    free(far);
     make_set("observed.ms", "kat-7", "start=\"2020-01-01T20:00\", frequency=1.4GHz");
     make_set("high.ms", "kat-7", "start=\"2020-01-01T20:00\", frequency=5GHz");
     make_set("later.ms", "kat-7", "start=\"2020-01-31T20:00\", frequency=1.4GHz");
@@ -193,14 +192,13 @@ static int try_slip(const char *name, char *text, char *wanted)
     grove_tree *tree = grove_library_parse(library, text, "t.tree", settings, count, error);
     char *notes = tree ? grove_tree_notes(tree) : NULL;
     bool good = tree && may_run(tree);
-    char *messages = grove_error_text(error);
+    char *messages = suite_messages(error);
 
     wanted[strcspn(wanted, "\n")] = 0;
     bool said = is_said(good, wanted, messages, notes);
     if (!said)
         fprintf(stderr, "%s:\n%s\nwanted is \"%s\", said is\n%s%s", name, text, wanted, messages,
                 notes ? notes : "");
-    free(messages);
     free(notes);
     grove_tree_free(tree);
     grove_error_clear(error);
@@ -210,8 +208,8 @@ static int try_slip(const char *name, char *text, char *wanted)
 START_TEST(slips)
 {
     const char *source = getenv("GROVE_SOURCE");
-    char *path = grove_path_join(source ? source : ".", "tests/cli/slips.txt");
-    char *all = grove_file_read(path, 1 << 20, true, NULL, NULL), *at = all;
+    char *path = suite_keep(grove_path_join(source ? source : ".", "tests/cli/slips.txt"));
+    char *all = suite_keep(grove_file_read(path, 1 << 20, true, NULL, NULL)), *at = all;
     int count = 0, wrong = 0;
 
     ck_assert_msg(all, "%s", path);
@@ -223,8 +221,6 @@ START_TEST(slips)
     }
     ck_assert_int_ge(count, 70);
     ck_assert_msg(!wrong, "%d of %d slips are said otherwise", wrong, count);
-    free(all);
-    free(path);
 }
 END_TEST
 

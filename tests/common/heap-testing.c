@@ -23,7 +23,7 @@ static int write_heap(const grove_call *call, const grove_array *const *inputs, 
     for (int d = 0; d < in->axes; d++)
         all *= (size_t)in->range[d].axis->size;
     if (!kept.numbers)
-        kept = (heap){calloc(all + 1, 2 * sizeof(double)), all};
+        kept = (heap){suite_keep(calloc(all + 1, 2 * sizeof(double))), all};
     ck_assert_uint_eq(kept.count, all);
     for (int64_t cell = 0; cell < in->cells; cell++) {
         int64_t to = 0, rest = cell, step = 1;
@@ -56,11 +56,6 @@ void heap_test_add(void)
     ck_assert_int_eq(grove_classes_add(now.classes, &class_heap, now.error), 0);
     kept = (heap){0};
     heap_written = NULL;
-}
-
-void heap_test_end(void)
-{
-    free(kept.numbers);
 }
 
 grove_session *heap_test_session(const char *device, grove_session_options options)
@@ -178,7 +173,6 @@ void heap_test_each_fault(int kind, grove_session_options options, const heap *t
             ck_assert_double_lt(heap_distance(&kept, truth), 1e-5);
         }
         heap_test_close(session);
-        free(kept.numbers);
         kept = (heap){0};
     }
 }

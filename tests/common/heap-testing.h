@@ -14,11 +14,10 @@ extern heap kept;                                    /* written last */
 extern void (*heap_written)(grove_session *session); /* called after each write; NULL: nothing */
 
 void heap_test_add(void); /* adds the class to those of the test */
-void heap_test_end(void);
 grove_session *heap_test_session(const char *device, grove_session_options options);
 /* Frees it; fails when memory of the driver was leaked. */
 void heap_test_close(grove_session *session);
-/* What the tree's action receives in a run on the device; the caller frees its numbers. */
+/* What the tree's action receives in a run on the device. */
 heap heap_test_run(const char *device, grove_session_options options, grove_counters *counters);
 bool heap_test_helped(void); /* whether the cpu had to compute something in that run */
 

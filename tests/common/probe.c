@@ -190,10 +190,7 @@ void probe_begin(testing *t)
 
 static void no_fault(testing *t, bool good, const char *what)
 {
-    char *text = grove_error_text(t->error);
-
-    ck_assert_msg(good, "%s: %s", what, text);
-    free(text);
+    ck_assert_msg(good, "%s: %s", what, suite_messages(t->error));
 }
 
 testing_value probe_session(testing *t, const char *name, const grove_session_options *options,
@@ -209,11 +206,11 @@ testing_value probe_session(testing *t, const char *name, const grove_session_op
     no_fault(t, !grove_session_value(session, name, &value), name);
     memcpy(result.axis, node->axes, sizeof(result.axis));
     result.elements = grove_value_elements(value);
-    result.at = (double complex *)grove_value_numbers(value, &result.cells, t->error);
+    result.at = suite_keep(grove_value_numbers(value, &result.cells, t->error));
     no_fault(t, result.at != NULL, name);
     result.cells /= result.elements;
     if (flags) {
-        *flags = grove_value_flagged(value, t->error);
+        *flags = suite_keep(grove_value_flagged(value, t->error));
         no_fault(t, *flags != NULL, name);
     }
     grove_value_unref(value);
@@ -234,7 +231,7 @@ int probe_run(testing *t, const grove_session_options *options)
 
 int probe_run_said(testing *t, const grove_session_options *options, char *said, size_t size)
 {
-    char *path = grove_format("%s/said", t->folder);
+    char *path = suite_text("%s/said", t->folder);
 
     fflush(stdout);
     int kept = dup(1), file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -247,6 +244,5 @@ int probe_run_said(testing *t, const grove_session_options *options, char *said,
     close(kept);
     close(file);
     ck_assert_int_eq(unlink(path), 0);
-    free(path);
     return code;
 }

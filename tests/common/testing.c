@@ -44,11 +44,10 @@ void testing_end(testing *t)
 static grove_tree *parse(testing *t, const char *text)
 {
     const char *path = getenv("GROVE_DATA_PATH");
-    char *arrays = grove_path_join(path ? path : "data", "arrays");
+    char *arrays = suite_keep(grove_path_join(path ? path : "data", "arrays"));
     const char **data = grove_arena_alloc(t->arena, 2 * sizeof(char *));
 
     data[0] = grove_arena_text(t->arena, arrays);
-    free(arrays);
     grove_tree_free(t->tree);
     grove_error_clear(t->error);
     t->tree = grove_lang_parse(text, "t.tree", t->classes, NULL, 0, NULL, data, t->error);
@@ -70,13 +69,8 @@ void testing_tree(testing *t, const char *text)
 
 const char *testing_faults(testing *t, const char *text)
 {
-    static char kept[4096];
-
     ck_assert_msg(!parse(t, text), "no fault is found in: %s", text);
-    char *messages = grove_error_text(t->error);
-    snprintf(kept, sizeof(kept), "%s", messages);
-    free(messages);
-    return kept;
+    return suite_messages(t->error);
 }
 
 grove_node *testing_node(testing *t, const char *name)
@@ -306,38 +300,26 @@ testing_value testing_evaluate(testing *t, const char *name)
     testing_value value = {.axes = node->axis_count, .elements = a.elements, .cells = a.cells};
 
     memcpy(value.axis, node->axes, sizeof(value.axis));
-    value.at = calloc((size_t)(a.cells * a.elements) + 1, sizeof(*value.at));
+    value.at = suite_keep(calloc((size_t)(a.cells * a.elements) + 1, sizeof(*value.at)));
     for (int64_t i = 0; i < a.cells * a.elements; i++)
         value.at[i] = CMPLX(get(&a, i, 0), get(&a, i, 1));
     free(a.data);
     return value;
 }
 
-void testing_free(testing_value *value)
-{
-    free(value->at);
-    value->at = NULL;
-}
-
 double complex testing_number(testing *t, const char *expression)
 {
-    char *text = grove_format("x = %s\n", expression);
-
-    testing_tree(t, text);
-    free(text);
+    testing_tree(t, suite_text("x = %s\n", expression));
     testing_value value = testing_evaluate(t, "x");
     ck_assert_int_eq(value.cells * value.elements, 1);
-    double complex number = value.at[0];
-    testing_free(&value);
-    return number;
+    return value.at[0];
 }
 
 const char *testing_file(testing *t, const char *name, const char *text)
 {
-    static char path[512];
-
-    snprintf(path, sizeof(path), "%s/%s", t->folder, name);
+    const char *path = suite_text("%s/%s", t->folder, name);
     FILE *file = fopen(path, "w");
+
     ck_assert_ptr_nonnull(file);
     fputs(text, file);
     ck_assert_int_eq(fclose(file), 0);

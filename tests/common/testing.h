@@ -5,6 +5,7 @@
 
 #include "graph/graph.h"
 #include "lang/lang.h"
+#include "suite.h"
 
 #include <complex.h>
 
@@ -37,16 +38,15 @@ void testing_end(testing *t);
 void testing_tree(testing *t, const char *text);
 /* Builds a tree; false, with messages in t->error, when it cannot be built. */
 bool testing_try(testing *t, const char *text);
-/* The messages of an invalid text; valid until the next call. */
+/* The messages of an invalid text. */
 const char *testing_faults(testing *t, const char *text);
 /* The node of that name; for a fused sum, the node that replaced it. */
 grove_node *testing_node(testing *t, const char *name);
-/* The value of the node of that name. Free with testing_free. */
+/* The value of the node of that name. */
 testing_value testing_evaluate(testing *t, const char *name);
-void testing_free(testing_value *value);
 /* The one number of `x = EXPRESSION`, evaluated in double. */
 double complex testing_number(testing *t, const char *expression);
-/* Writes a file into the test's folder; returns its path, valid until the next call. */
+/* Writes a file into the test's folder; returns its path. */
 const char *testing_file(testing *t, const char *name, const char *text);
 /* ||a - b|| / ||b|| over all numbers; both must have the same number. */
 double testing_distance(const testing_value *a, const testing_value *b);

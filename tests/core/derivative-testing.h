@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <complex.h>
@@ -25,12 +26,11 @@ static grove_session *session;
 static inline void setup(void)
 {
     const char *data = getenv("GROVE_DATA_PATH");
-    char *arrays = grove_path_join(data ? data : "data", "arrays");
-    const char *const folders[] = {arrays, NULL};
+    const char *const folders[] = {suite_keep(grove_path_join(data ? data : "data", "arrays")),
+                                   NULL};
 
     error = grove_error_new();
     fixture = grove_fixture_new(NULL, folders, NULL, error);
-    free(arrays);
     ck_assert_ptr_nonnull(fixture);
     *grove_probe_of_parms() = (grove_probe_change){.at = -2};
 }

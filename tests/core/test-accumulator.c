@@ -65,7 +65,7 @@ static double *numbers_of(const grove_session_options *options, int64_t *count)
     grove_value_unref(value);
     grove_session_free(session);
     *count *= 2;
-    return numbers;
+    return suite_keep(numbers);
 }
 
 static void check_options(const grove_session_options *options, const double *wanted,
@@ -82,7 +82,6 @@ static void check_options(const grove_session_options *options, const double *wa
                       (int)options->tile_times, (int)options->tile_channels,
                       (int)options->tile_baselines, options->device, (long)i, numbers[i],
                       wanted[i]);
-    free(numbers);
 }
 
 static const int tiles[][3] = {{1, 0, 0},   {50, 0, 0}, {64, 0, 0},  {128, 64, 0},
@@ -104,7 +103,6 @@ static void check_tiles(const char *device, const char *devices)
         options.tile_baselines = tiles[i][2];
         check_options(&options, wanted, count);
     }
-    free(wanted);
 }
 
 START_TEST(tiles_and_threads_change_nothing)
@@ -136,7 +134,7 @@ static double *numbers_and_devices(const grove_session_options *options, int64_t
     double *numbers = grove_value_numbers(value, count, now.error);
     grove_value_unref(value);
     grove_session_free(session);
-    return numbers;
+    return suite_keep(numbers);
 }
 
 /* Each device has a share of the times whatever the tiles: of three blocks of 64, or, where time is
@@ -164,8 +162,6 @@ START_TEST(each_device_has_a_share)
     ck_assert_int_eq(count, wanted_count);
     ck_assert_int_eq(memcmp(numbers, wanted, 2 * (size_t)count * sizeof(double)), 0);
     ck_assert_uint_eq(devices, shares[_i].devices);
-    free(numbers);
-    free(wanted);
 }
 END_TEST
 
@@ -253,7 +249,7 @@ static char *read_all(int from, size_t *bytes)
     }
     close(from);
     ck_assert_int_gt(wait(NULL), 0);
-    return to;
+    return suite_keep(to);
 }
 
 static const int64_t cuts[] = {64, 128};
@@ -277,13 +273,12 @@ START_TEST(two_processes_give_the_bits_of_one)
         char *from = read_all(start_process(&options, k ? cut : 0, k ? TIMES : cut), &bytes);
         parts[k] = accumulator_for(session, node);
         ck_assert_int_eq(grove_accumulator_load(parts[k], from, bytes), 0);
-        free(from);
     }
     ck_assert_int_eq(grove_accumulator_merge(parts[0], parts[1]), 0);
     for (int d = 0; d < node->axis_count; d++)
         range[d] = (grove_range){node->axes[d], 0, node->axes[d]->size};
     ck_assert_int_eq(grove_accumulator_finish(parts[0], range, true, false, &value), 0);
-    double *merged = grove_value_numbers(value, &merged_count, now.error);
+    double *merged = suite_keep(grove_value_numbers(value, &merged_count, now.error));
     ck_assert_int_eq(2 * merged_count, count);
     for (int64_t i = 0; i < count; i++)
         ck_assert_msg(merged[i] == wanted[i], "number %ld is %.17g, not %.17g", (long)i, merged[i],
@@ -292,8 +287,6 @@ START_TEST(two_processes_give_the_bits_of_one)
     for (int k = 0; k < 2; k++)
         grove_accumulator_free(parts[k]);
     grove_session_free(session);
-    free(merged);
-    free(wanted);
 }
 END_TEST
 
@@ -344,8 +337,6 @@ START_TEST(a_tile_is_added_once)
     options.tile_channels = 2;
     options.tile_times = 3;
     check_options(&options, whole, count);
-    free(cut);
-    free(whole);
 }
 END_TEST
 

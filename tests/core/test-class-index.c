@@ -29,14 +29,12 @@ static void teardown(void)
 static void add_module(const char *module, const char *name)
 {
     const char *build = getenv("GROVE_BUILD");
-    char *from = grove_format("%s/nodes/.libs/%s.so", build ? build : ".", module);
-    char *to = grove_format("%s/%s.so", t.folder, name);
+    char *from = suite_text("%s/nodes/.libs/%s.so", build ? build : ".", module);
+    char *to = suite_text("%s/%s.so", t.folder, name);
     char *absolute = realpath(from, NULL);
 
     ck_assert_msg(absolute && !symlink(absolute, to), "%s", from);
     free(absolute);
-    free(from);
-    free(to);
 }
 
 /* A library of nothing but the test's folder, with this index. */
@@ -117,11 +115,9 @@ START_TEST(module_lacks_the_class)
     open_library("sin arithmetic\nsine arithmetic\n");
     ck_assert_str_eq(path_of("sin"), "arithmetic.so");
     ck_assert_int_ne(grove_library_check(library, "sine", t.error), 0);
-    char *wanted = grove_format("class sine: %s/arithmetic.so does not export grove_class_sine; is "
-                                "the descriptor GROVE_CLASS(sine)?",
-                                t.folder);
-    ck_message(wanted);
-    free(wanted);
+    ck_message(suite_text("class sine: %s/arithmetic.so does not export grove_class_sine; is "
+                          "the descriptor GROVE_CLASS(sine)?",
+                          t.folder));
 }
 END_TEST
 
@@ -132,13 +128,11 @@ START_TEST(endings_of_files)
     open_library("sin arithmetic\n.data arithmetic\n/ nothing\n@sum arithmetic\n");
     ck_assert(has("sin") && !has(".data") && !has("/") && !has("@sum"));
     testing_file(&t, "some.data", "");
-    char *path = grove_format("%s/some.data", t.folder);
-    ck_assert_ptr_null(grove_library_info(library, path, t.error));
+    ck_assert_ptr_null(grove_library_info(library, suite_text("%s/some.data", t.folder), t.error));
     const char *said = grove_error_message(t.error, 0);
     ck_assert_msg(strstr(said, "/arithmetic.so: cannot be opened: ") &&
                       strstr(said, "grove_files_api"),
                   "%s", said);
-    free(path);
     ck_assert_int_eq(grove_library_check(library, ".data", t.error), GROVE_ABI);
     ck_assert_ptr_nonnull(strstr(grove_error_message(t.error, 1), "no class '.data'"));
     ck_assert_ptr_null(grove_service_open("none", 1, t.error));

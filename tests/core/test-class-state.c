@@ -260,12 +260,6 @@ static void setup(void)
     states = most_states = adds = fail_add = fail_new = fail_merge = fail_finish = 0;
 }
 
-static void teardown(void)
-{
-    heap_test_end();
-    session_test_end();
-}
-
 enum { PLAIN, SPECTRAL, WITH_SOURCES, WITH_GAIN, TREES };
 static const char *const trees[] = {
     "v = field()\nkeep = record(%s(v.vis, v.weight))",
@@ -414,7 +408,6 @@ START_TEST(test_the_image_is_given_to_later_tiles)
             ck_assert_double_eq(got.numbers[2 * c + part],
                                 number(1, c / BASELINES, c % BASELINES, 0, 0) *
                                     truth.sum[0][COLUMNS + 2][part]);
-    free(got.numbers);
     ck_assert_int_eq(adds, 4);
 }
 END_TEST
@@ -544,7 +537,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
 
     cuda_testing_begin();
-    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_checked_fixture(tests, setup, session_test_end);
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, test_sums, 0, 2 * TREES * WAYS);
     tcase_add_test(tests, test_finish_transforms);

@@ -23,13 +23,12 @@ static grove_fixture *fixture;
 static void setup(void)
 {
     const char *data = getenv("GROVE_DATA_PATH");
-    char *arrays = grove_path_join(data ? data : "data", "arrays");
-    const char *const folders[] = {arrays, NULL};
+    const char *const folders[] = {suite_keep(grove_path_join(data ? data : "data", "arrays")),
+                                   NULL};
 
     memset(&t, 0, sizeof(t));
     t.error = grove_error_new();
     fixture = grove_fixture_new(NULL, folders, NULL, t.error);
-    free(arrays);
     ck_assert_ptr_nonnull(fixture);
     grove_error_free(t.error);
     t.error = fixture->error;
@@ -81,8 +80,8 @@ static void check_node(grove_node *node, bool single)
 
     ck_assert_msg(value != NULL, "%s: %s", node->name, grove_error_message(t.error, 0));
     x.elements = grove_value_elements(value);
-    x.at = (double complex *)grove_value_numbers(value, &x.cells, t.error);
-    unsigned char *flags = grove_value_flagged(value, t.error);
+    x.at = suite_keep(grove_value_numbers(value, &x.cells, t.error));
+    unsigned char *flags = suite_keep(grove_value_flagged(value, t.error));
     int64_t numbers = x.cells;
     x.cells /= x.elements;
     t.double_precision = !single;
@@ -94,10 +93,7 @@ static void check_node(grove_node *node, bool single)
         ck_assert_msg(exact ? !memcmp(x.at, y.at, (size_t)numbers * sizeof(*y.at))
                             : far <= tolerance[single],
                       "%s: a session's value is %g from the plain one", node->name, far);
-        testing_free(&y);
     }
-    free(flags);
-    testing_free(&x);
     grove_value_unref(value);
     grove_session_free(session);
 }

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -75,11 +76,10 @@ END_TEST
 static grove_fixture *new_fixture(void)
 {
     const char *data = getenv("GROVE_DATA_PATH");
-    char *arrays = grove_path_join(data ? data : "data", "arrays");
-    const char *const folders[] = {arrays, NULL};
+    const char *const folders[] = {suite_keep(grove_path_join(data ? data : "data", "arrays")),
+                                   NULL};
     grove_fixture *fixture = grove_fixture_new(NULL, folders, NULL, error);
 
-    free(arrays);
     ck_assert_ptr_nonnull(fixture);
     return fixture;
 }
@@ -119,9 +119,9 @@ END_TEST
 START_TEST(members_have_value_tests)
 {
     const char *source = getenv("GROVE_SOURCE");
-    char *path = grove_path_join(source ? source : ".", "tests/value-tests.txt");
-    char *list = grove_file_read(path, 1 << 20, true, NULL, error);
-    char *line = grove_format("\n%s ", names[_i]);
+    char *path = suite_keep(grove_path_join(source ? source : ".", "tests/value-tests.txt"));
+    char *list = suite_keep(grove_file_read(path, 1 << 20, true, NULL, error));
+    char *line = suite_text("\n%s ", names[_i]);
     grove_fixture *fixture = new_fixture();
     const grove_class *class_ = grove_classes_find(fixture->classes, names[_i], error);
 
@@ -130,15 +130,11 @@ START_TEST(members_have_value_tests)
     for (int n = 0; n < fixture->node_count && strstr(list, line); n++)
         for (size_t i = 0; i < fixture->nodes[n]->member_count; i++) {
             const char *name = fixture->nodes[n]->members[i].name;
-            char *member = grove_format("\n%s.%s ", names[_i], name);
+            char *member = suite_text("\n%s.%s ", names[_i], name);
             ck_assert_msg(strstr(list, member) != NULL, "%s: no value test of %s", path,
                           member + 1);
-            free(member);
         }
     grove_fixture_free(fixture);
-    free(line);
-    free(list);
-    free(path);
 }
 END_TEST
 

@@ -38,13 +38,12 @@ START_TEST(jones_of_both_stations)
 {
     const char *name = _i % 2 ? "diagonal" : "full";
     int elements = _i % 2 ? 2 : 4, tile = _i < 2 ? 0 : 1;
-    char *text = grove_format("J[p] = test_parm(\"J\", jones=%s, time=1h)\n"
-                              "R[p,q] = J[p] * M * J[q]^H\n",
-                              name);
+    char *text = suite_text("J[p] = test_parm(\"J\", jones=%s, time=1h)\n"
+                            "R[p,q] = J[p] * M * J[q]^H\n",
+                            name);
     int64_t count, cells;
 
     build(text);
-    free(text);
     grove_probe_of_parms()->spread = 0.5;
     grove_derivatives all = derive("R");
     ck_assert_uint_eq(all.count, (size_t)(2 * elements));

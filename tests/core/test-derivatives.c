@@ -122,7 +122,7 @@ static double complex *predicted(const grove_derivatives *all, double complex *c
                       slots[s][at * elements + i % elements];
         }
     }
-    return sum;
+    return suite_keep(sum);
 }
 
 /* The value with the coefficient changed. */
@@ -140,7 +140,7 @@ static double complex *changed(const coefficient *c, grove_node *root, double re
     double complex *numbers = value_of(root, &count);
     change->at = -2;
     grove_session_renew(session, c->leaf);
-    return numbers;
+    return suite_keep(numbers);
 }
 
 static double complex *difference(const coefficient *c, grove_node *root, bool imaginary, double h,
@@ -151,8 +151,7 @@ static double complex *difference(const coefficient *c, grove_node *root, bool i
 
     for (int64_t i = 0; i < count; i++)
         more[i] = (more[i] - less[i]) / (2 * h);
-    free(less);
-    return more;
+    return suite_keep(more);
 }
 
 /* Differences over h and h / 2 come nearer by the square of h, and extrapolated they are the
@@ -176,9 +175,6 @@ static void check_coefficient(const grove_derivatives *all, double complex *cons
     far = distance(close, said, count);
     ck_assert_msg(far <= 1e-6 * size + 1e-9, "%s by %s.%s, coefficient %lld: %g off, of %g",
                   all->root->name, parm->name, imaginary ? "im" : "re", (long long)at, far, size);
-    free(said);
-    free(wide);
-    free(close);
 }
 
 /* All components of all parms that the value depends on, some coefficients of each. */
@@ -440,10 +436,9 @@ START_TEST(too_many_cells)
     ck_assert_int_eq(grove_classes_add(fixture->classes, &sky, error), 0);
     build("L = large_sky()\nf[s] = test_parm(\"f\", sky=L, init=1)\nR = sum(f, over=source)\n");
     ck_assert_int_ne(grove_tree_derive(fixture->tree, node_of("R"), NULL, 0, &all, error), 0);
-    char *said = grove_error_text(error);
+    char *said = suite_messages(error);
     ck_assert_msg(strstr(said, "each of its 513 needs a derivative; at most 512") != NULL, "%s",
                   said);
-    free(said);
 }
 END_TEST
 
@@ -467,10 +462,9 @@ START_TEST(parts_do_not_add)
     ck_assert_int_eq(grove_classes_add(fixture->classes, &three, error), 0);
     build("a = test_parm(\"a\", init=1)\nR = three(a, a, a)\n");
     ck_assert_int_ne(grove_tree_derive(fixture->tree, node_of("R"), NULL, 0, &all, error), 0);
-    char *said = grove_error_text(error);
+    char *said = suite_messages(error);
     ck_assert_msg(strstr(said, "'R' with respect to parm 'a': ") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "a length") != NULL, "%s", said);
-    free(said);
 }
 END_TEST
 
@@ -496,9 +490,8 @@ START_TEST(faults)
 
     build(bad[_i].text);
     ck_assert_int_ne(grove_tree_derive(fixture->tree, node_of("R"), NULL, 0, &all, error), 0);
-    char *said = grove_error_text(error);
+    char *said = suite_messages(error);
     ck_assert_msg(strstr(said, bad[_i].said) != NULL, "%s: %s", bad[_i].text, said);
-    free(said);
 }
 END_TEST
 

@@ -413,7 +413,6 @@ static const grove_session_options on_gpu =
 /* A device that lacks memory in the middle of a fit: the rest is done on the host. */
 START_TEST(device_runs_out)
 {
-
     if (!cuda_testing_control())
         return;
     session_test_tree(tree);
@@ -462,7 +461,6 @@ END_TEST
 /* The device lacks code: it is tried once, and the host does it. */
 START_TEST(devices_may_lack_code)
 {
-
     cuda_testing_may_fall_back();
     session_test_tree(look_tree);
     grove_session *session = session_test_session(&on_gpu);
@@ -486,9 +484,8 @@ START_TEST(mistakes)
     grove_session *session = session_test_session(&on_gpu);
     mistake = _i + 1;
     ck_assert_int_ne(grove_session_run(session), 0);
-    char *messages = grove_error_text(now.error);
+    char *messages = suite_messages(now.error);
     ck_assert_msg(strstr(messages, says[_i]) != NULL, "%s", messages);
-    free(messages);
     grove_session_free(session);
 }
 END_TEST
@@ -509,9 +506,8 @@ START_TEST(faults)
     fail_drive = cases[_i].fail;
     never_ends = true;
     ck_assert_int_ne(grove_session_run(session), 0);
-    char *messages = grove_error_text(now.error);
+    char *messages = suite_messages(now.error);
     ck_assert_msg(strstr(messages, cases[_i].says) != NULL, "%s", messages);
-    free(messages);
     grove_session_free(session);
 }
 END_TEST
@@ -533,10 +529,9 @@ START_TEST(known_too_late)
     options.tile_channels = 2;
     session = session_test_session(&options);
     ck_assert_int_ne(grove_session_run(session), 0);
-    char *messages = grove_error_text(now.error);
+    char *messages = suite_messages(now.error);
     ck_assert_msg(strstr(messages, "depends on fitted parms, but is known only after") != NULL,
                   "%s", messages);
-    free(messages);
     grove_session_free(session);
 }
 END_TEST
@@ -556,9 +551,8 @@ START_TEST(misfits)
              "o = samples()\nk = gain(o)\nx = misfit(k, o.data, o.data, fault=%d)\n", _i);
     ck_assert_ptr_null(
         grove_lang_parse(text, "t.tree", now.classes, NULL, 0, NULL, none, now.error));
-    char *messages = grove_error_text(now.error);
+    char *messages = suite_messages(now.error);
     ck_assert_msg(strstr(messages, says[_i]) != NULL, "%s", messages);
-    free(messages);
 }
 END_TEST
 

@@ -56,11 +56,10 @@ static void make(const char *domain, const char *name, const char *range, const 
 
 static void expect_missing(grove_energy *energy, const char *text)
 {
-    char *missing = grove_energy_missing(energy), *wanted = grove_format(text, folder, folder);
+    char *missing = grove_energy_missing(energy), *wanted = suite_text(text, folder, folder);
 
     ck_assert_str_eq(missing, wanted);
     free(missing);
-    free(wanted);
 }
 
 #define RANGE "262143328850\n"
@@ -180,10 +179,10 @@ enum { GARBAGE = sizeof(garbage) / sizeof(garbage[0]) };
 START_TEST(garbage_is_named)
 {
     double joules[GROVE_ENERGY_KINDS];
-    char *at_first = grove_format("%%s/intel-rapl:0/energy_uj: %s\n", garbage[_i].said),
-         *later = grove_format(
-             "%%s/intel-rapl:0/energy_uj: %s; the sum does not include its last part\n",
-             garbage[_i].said);
+    char *at_first = suite_text("%%s/intel-rapl:0/energy_uj: %s\n", garbage[_i].said),
+         *later =
+             suite_text("%%s/intel-rapl:0/energy_uj: %s; the sum does not include its last part\n",
+                        garbage[_i].said);
 
     make("intel-rapl:0", "package-0\n", RANGE, garbage[_i].text);
     grove_energy *energy = grove_energy_open(NULL, 0);
@@ -201,8 +200,6 @@ START_TEST(garbage_is_named)
     ck_assert_double_eq_tol(joules[GROVE_ENERGY_PROCESSOR], 0.5, 1e-12);
     expect_missing(energy, "");
     grove_energy_free(energy);
-    free(at_first);
-    free(later);
 }
 END_TEST
 
@@ -305,11 +302,8 @@ END_TEST
 
 static void set_nvml(const char *name)
 {
-    char *path = grove_format("%s/tests/common/.libs/%s", getenv("GROVE_BUILD"), name);
-
-    setenv("GROVE_NVML", path, 1);
+    setenv("GROVE_NVML", suite_text("%s/tests/common/.libs/%s", getenv("GROVE_BUILD"), name), 1);
     setenv("FAKE_NVML_ENERGY", "1000", 1);
-    free(path);
 }
 
 static const grove_energy_device gpus[] = {{"cuda:0", "0000:01:00.0"}, {"cuda:1", "0000:02:00.0"}};
@@ -434,12 +428,11 @@ START_TEST(shares)
     grove_meter_end(meter); /* no node was busy */
     ck_assert_double_eq_tol(c->host_joules, 13, 1e-9);
     ck_assert_double_eq_tol(session->nodes[0].joules, 2, 1e-6);
-    char *text = grove_session_energy(session);
+    char *text = suite_keep(grove_session_energy(session));
     ck_assert_ptr_nonnull(strstr(text, "energy 13.0 J in "));
     ck_assert_ptr_nonnull(strstr(text, ": processors 11.0 J, memory 2.00 J"));
     ck_assert_ptr_nonnull(strstr(text, "\n\nclass                              energy   of all\n"));
     ck_assert_ptr_nonnull(strstr(text, "(rest)                             1.00 J    7.7 %\n"));
-    free(text);
     grove_session_free(session);
     session_test_end();
 }
@@ -456,7 +449,7 @@ START_TEST(whole_runs)
     grove_session *session = session_test_session(&options);
     ck_assert_int_eq(grove_session_run(session), 0);
     const grove_counters *c = grove_session_counters(session);
-    char *text = grove_session_energy(session);
+    char *text = suite_keep(grove_session_energy(session));
     ck_assert(c->host_joules == 0);
     if (_i) {
         ck_assert(c->energy_seconds > 0);
@@ -464,7 +457,6 @@ START_TEST(whole_runs)
     } else {
         ck_assert_ptr_null(text);
     }
-    free(text);
     grove_session_free(session);
     session_test_end();
 }

@@ -1,5 +1,6 @@
 /* The public library: only grove.h is included. */
 #include "grove.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -24,10 +25,7 @@ static void teardown(void)
 
 static void no_error(const char *what)
 {
-    char *text = grove_error_text(error);
-
-    ck_assert_msg(!grove_error_count(error), "%s: %s", what, text);
-    free(text);
+    ck_assert_msg(!grove_error_count(error), "%s: %s", what, suite_messages(error));
 }
 
 #define ASSERT_MESSAGE(part)                                                                       \
@@ -93,12 +91,11 @@ static void check_uvw(grove_session *session)
     ck_assert_ptr_null(grove_value_stations(uvw, 0, 'p'));
     ck_assert_ptr_null(grove_value_labels(uvw, 0));
     ck_assert_ptr_null(grove_value_coordinates(uvw, 7));
-    double *numbers = grove_value_numbers(uvw, &count, error);
+    double *numbers = suite_keep(grove_value_numbers(uvw, &count, error));
     ck_assert_int_eq(count, 5 * 21 * 3);
     /* u_02 = u_01 + u_12 at the first time: baselines 1, 0 and 6 */
     for (int i = 0; i < 6; i += 2)
         ck_assert(fabs(numbers[6 + i] - numbers[i] - numbers[36 + i]) < 1e-4);
-    free(numbers);
     grove_value_unref(uvw);
 }
 
@@ -119,18 +116,16 @@ START_TEST(values_have_axes_units_and_coordinates)
     check_unit(z, "Hz");
     ck_assert_str_eq(grove_value_axis(z, 0, &size), "freq");
     const double *frequency = grove_value_coordinates(z, 0);
-    double *numbers = grove_value_numbers(z, &count, error);
+    double *numbers = suite_keep(grove_value_numbers(z, &count, error));
     ck_assert_int_eq(count, 12);
     for (int k = 0; k < 3; k++) {
         ck_assert(fabs(frequency[k] - (1e9 + 1e7 * k)) < 1e-3);
         ck_assert(fabs(numbers[8 * k + 2]) < 1e-3);
         ck_assert(fabs(numbers[8 * k + 3] - 2 * (frequency[k] + 1e6)) < 1);
     }
-    unsigned char *flagged = grove_value_flagged(z, error);
+    unsigned char *flagged = suite_keep(grove_value_flagged(z, error));
     for (int i = 0; i < 12; i++)
         ck_assert_int_eq(flagged[i], 0);
-    free(flagged);
-    free(numbers);
     grove_value_unref(z);
 
     grove_value *p = value_of(session, "p");
@@ -236,11 +231,10 @@ static bool set_size(int way, size_t size, size_t older, void *at)
 
 static void check_refused(bool taken, const char *name)
 {
-    char *all = grove_error_text(error);
+    char *all = suite_messages(error);
 
     ck_assert_msg((strstr(all, name) == NULL) == taken, "%s: %s", name, all);
     ck_assert(taken || grove_error_code(error) == -1);
-    free(all);
     grove_error_clear(error);
 }
 

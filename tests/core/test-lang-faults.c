@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "graph/target.h"
+#include "tests/common/suite.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -104,10 +105,9 @@ static void leave(void)
 
 static void write_file(const char *path, const char *text)
 {
-    char *parent = grove_path_beside(path, "");
+    char *parent = suite_keep(grove_path_beside(path, ""));
 
     grove_folder_make(parent, NULL);
-    free(parent);
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
     fputs(text, file);
@@ -165,9 +165,8 @@ START_TEST(faults_of_all_files)
                "include \"part.tree\"\ninclude \"none.tree\"\na = unknown\nb = c = d\n");
     write_file("part.tree", "x = 1 +\ny = 3m + 2s\nsink(y, obs)\n");
     ck_assert_ptr_null(load("main.tree", NULL));
-    char *messages = grove_error_text(error);
     ck_assert_str_eq(
-        messages,
+        suite_messages(error),
         "main.tree:2:9: error: there is no file 'none.tree'; searched: the folder of the file\n    "
         "include \"none.tree\"\n            ^~~~~~~~~~~\nmain.tree:3:5: error: unknown name "
         "'unknown'\n    a = unknown\n        ^~~~~~~\nmain.tree:4:7: error: unexpected '='; "
@@ -175,7 +174,6 @@ START_TEST(faults_of_all_files)
         "error: unexpected end of the line; expected a value\n    x = 1 +\n           "
         "^\npart.tree:2:8: error: cannot add a time (2 s) to a length (3 m)\n    y = 3m + 2s\n     "
         "      ^\npart.tree:3:9: error: unknown name 'obs'\n    sink(y, obs)\n            ^~~\n");
-    free(messages);
 }
 END_TEST
 
@@ -221,8 +219,8 @@ static char *cut(char **at, const char *mark)
 START_TEST(faults)
 {
     const char *source = getenv("GROVE_SOURCE");
-    char *path = grove_path_join(source ? source : ".", "tests/core/tree-faults.txt");
-    char *all = grove_file_read(path, 1 << 20, true, NULL, NULL), *at = all;
+    char *path = suite_keep(grove_path_join(source ? source : ".", "tests/core/tree-faults.txt"));
+    char *all = suite_keep(grove_file_read(path, 1 << 20, true, NULL, NULL)), *at = all;
     int count = 0;
 
     ck_assert_msg(all, "%s", path);
@@ -231,13 +229,9 @@ START_TEST(faults)
         char *text = cut(&at, "\n--\n"), *expected = cut(&at, "====\n");
         parse_with(text, NULL, 0);
         ck_assert_ptr_null(tree);
-        char *messages = grove_error_text(error);
-        ck_assert_str_eq(messages, expected);
-        free(messages);
+        ck_assert_str_eq(suite_messages(error), expected);
     }
     ck_assert_int_gt(count, 40);
-    free(all);
-    free(path);
 }
 END_TEST
 
@@ -248,8 +242,8 @@ END_TEST
 START_TEST(manual)
 {
     const char *source = getenv("GROVE_SOURCE");
-    char *path = grove_path_join(source ? source : ".", "docs/language.md");
-    char *all = grove_file_read(path, 1 << 20, true, NULL, NULL), *line = all;
+    char *path = suite_keep(grove_path_join(source ? source : ".", "docs/language.md"));
+    char *all = suite_keep(grove_file_read(path, 1 << 20, true, NULL, NULL)), *line = all;
     grove_text block = {0};
     bool inside = false;
     int count = 0;
@@ -273,8 +267,6 @@ START_TEST(manual)
     }
     ck_assert_int_eq(count, 4);
     free(block.at);
-    free(all);
-    free(path);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
 /* The tree language: syntax and meaning. */
+#include "tests/common/suite.h"
 #include "tree-testing.h"
 
 #include <math.h>
@@ -6,10 +7,7 @@
 /* The number that `expression` folds to. */
 static grove_literal value(const char *expression)
 {
-    char *text = grove_format(LEAVES "x = abs(%s)\n", expression);
-
-    parse(text);
-    free(text);
+    parse(suite_text(LEAVES "x = abs(%s)\n", expression));
     ck_assert_int_eq(input("x", 0)->kind, GROVE_NODE_CONSTANT);
     return *input("x", 0)->constant;
 }
@@ -28,13 +26,12 @@ static void folds(const char *expression, double number, const char *unit)
 /* Both expressions are one and the same node. */
 static void same(const char *before, const char *a, const char *b)
 {
-    char *text = grove_format(LEAVES "%s\nu = sink(%s, obs)\nv = sink(%s, obs)\n", before, a, b);
+    char *text = suite_text(LEAVES "%s\nu = sink(%s, obs)\nv = sink(%s, obs)\n", before, a, b);
 
     parse(text);
     ck_assert_uint_eq(tree->action_count, 2);
     ck_assert_msg(input("u", 0) == input("v", 0), "%s", text);
     ck_assert_int_eq(tree->actions[0]->inputs[0].side, tree->actions[1]->inputs[0].side);
-    free(text);
 }
 
 /* ---- literals ---- */
@@ -138,17 +135,14 @@ START_TEST(layout)
     char *first = NULL;
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        char *text = grove_format("obs = observe()\n%s\nsink(V, obs, to=\"x.ms\")\n", texts[i]);
-        parse(text);
+        parse(suite_text("obs = observe()\n%s\nsink(V, obs, to=\"x.ms\")\n", texts[i]));
         char *shown = grove_tree_show(tree);
         if (first)
             ck_assert_str_eq(shown, first);
         else
-            first = grove_strdup(shown);
+            first = suite_keep(grove_strdup(shown));
         free(shown);
-        free(text);
     }
-    free(first);
 }
 END_TEST
 
@@ -178,9 +172,8 @@ START_TEST(shown_in_its_own_language)
         count++;
     ck_assert_uint_eq(count, sizeof(lines) / sizeof(lines[0]));
     for (size_t i = 0; i < count; i++) {
-        char *line = grove_format("%s  ", lines[i]), *at = strstr(shown, line);
+        char *line = suite_text("%s  ", lines[i]), *at = strstr(shown, line);
         ck_assert_msg(at && (at == shown || at[-1] == '\n'), "no %s in\n%s", lines[i], shown);
-        free(line);
     }
     free(shown);
 }
@@ -408,14 +401,11 @@ START_TEST(actions)
 {
     const char *three = "obs = observe()\na = sink(obs.data, obs)\n"
                         "b = sink(2*obs.data, obs, to=\"x\")\nc = sink(obs.data, obs)\n";
-    char *text;
 
     actions_are(three, "a b c ");
-    text = grove_format("run c, b [cycles=3]\n%s", three);
-    actions_are(text, "c b ");
+    actions_are(suite_text("run c, b [cycles=3]\n%s", three), "c b ");
     ck_assert_int_eq(tree->cycles, 3);
     ck_assert_uint_eq(grove_error_warnings(error), 1); /* a does not run */
-    free(text);
     actions_are("obs = observe()\na = sink(obs.data, obs, to=none)\nsink(obs.data, obs, to=null)\n",
                 "sink#2 ");
     actions_are("obs = observe()\nV = obs.data\nc = choose(yes, yes=sink(V, obs), no=none)\n"

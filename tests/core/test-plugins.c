@@ -147,8 +147,8 @@ static const struct {
 
 START_TEST(other_sizes_are_refused)
 {
-    char *call = grove_format("y = %s(1)\n", lengths[_i].class_);
-    char *message = grove_format(
+    char *call = suite_text("y = %s(1)\n", lengths[_i].class_);
+    char *message = suite_text(
         "class %s: its grove_%s has %zu bytes, but %zu in this Grove; build it again with the "
         "headers of this Grove, and begin its descriptor with GROVE_CLASS_HEAD(%s)",
         lengths[_i].class_, lengths[_i].what, lengths[_i].size, lengths[_i].ours,
@@ -158,8 +158,6 @@ START_TEST(other_sizes_are_refused)
     is(grove_error_message(t.error, 0), message);
     const char *said = testing_faults(&t, call);
     ck_assert_msg(strstr(said, message) != NULL, "%s", said);
-    free(message);
-    free(call);
 }
 END_TEST
 
@@ -198,7 +196,6 @@ START_TEST(classes_make_axes)
     grove_value_unref(y);
     testing_value plain = testing_evaluate(&t, "y");
     ck_assert(plain.cells == 6 && plain.at[5] == 12);
-    testing_free(&plain);
 }
 END_TEST
 
@@ -357,12 +354,9 @@ static const struct {
 
 START_TEST(trees_are_not_built)
 {
-    char *text = grove_format("y = %s\n", builds[_i].call);
-
-    testing_faults(&t, text);
+    testing_faults(&t, suite_text("y = %s\n", builds[_i].call));
     is(grove_error_message(t.error, 0), builds[_i].message);
     ck_assert_int_eq(grove_error_count(t.error), 1);
-    free(text);
 }
 END_TEST
 
@@ -380,7 +374,7 @@ static const struct {
 
 START_TEST(values_are_not_evaluated)
 {
-    char *text = grove_format("leaf = read_fails()\ny = %s\n", evaluations[_i].value);
+    char *text = suite_text("leaf = read_fails()\ny = %s\n", evaluations[_i].value);
     grove_value *value = NULL;
 
     testing_tree(&t, text);
@@ -390,7 +384,6 @@ START_TEST(values_are_not_evaluated)
     ck_assert_int_eq(grove_error_count(t.error), 1);
     is(grove_error_message(t.error, 0), evaluations[_i].message);
     grove_session_free(session);
-    free(text);
 }
 END_TEST
 
@@ -411,9 +404,7 @@ static const struct {
 
 START_TEST(runs_fail)
 {
-    char *text = grove_format("w = write_fails(sqrt(2), %s)\n", runs[_i].options);
-
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("w = write_fails(sqrt(2), %s)\n", runs[_i].options));
     grove_session *session = grove_session_new(t.tree, NULL, t.error);
     ck_assert_int_lt(grove_session_run(session), 0);
     ck_assert_int_eq(grove_error_count(t.error), 1);
@@ -421,7 +412,6 @@ START_TEST(runs_fail)
     const char *aborts = getenv("GROVE_TEST_ABORTS");
     ck_assert_str_eq(aborts ? aborts : "", runs[_i].aborts);
     grove_session_free(session);
-    free(text);
 }
 END_TEST
 
@@ -545,15 +535,15 @@ START_TEST(what_loading_does_is_guarded)
     grove_class_test how = GROVE_CLASS_TEST(.device = "cpu", .print = add_line, .context = &lines);
     how.seconds = loads[_i].seconds ? loads[_i].seconds : 50;
     how.memory = 512 << 20;
-    char *wanted = loads[_i].said ? grove_format("FAIL the class loads: %s", loads[_i].said)
-                                  : grove_strdup("ok   the class loads\n");
+    char *wanted =
+        suite_keep(loads[_i].said ? grove_format("FAIL the class loads: %s", loads[_i].said)
+                                  : grove_strdup("ok   the class loads\n"));
 
     setenv("GROVE_TEST_LOADING", loads[_i].does, 1);
     int failed = grove_library_test_class(library, "loading", &how, t.error);
     unsetenv("GROVE_TEST_LOADING");
     ck_assert_int_eq(failed, loads[_i].said != NULL);
     ck_assert_msg(!strncmp(lines.at, wanted, strlen(wanted)), "%s", lines.at);
-    free(wanted);
     free(lines.at);
 }
 END_TEST

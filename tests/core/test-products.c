@@ -137,7 +137,7 @@ enum { SPELLINGS = sizeof(spellings) / sizeof(spellings[0]) };
 START_TEST(one_operation_for_a_term)
 {
     const char *spelling = spellings[_i % SPELLINGS].text;
-    char *text = grove_format("%sV[p,q] = %s\nshown = print(V)\n", definitions, spelling);
+    char *text = suite_text("%sV[p,q] = %s\nshown = print(V)\n", definitions, spelling);
 
     t.double_precision = _i < SPELLINGS;
     make_tree(text);
@@ -149,9 +149,6 @@ START_TEST(one_operation_for_a_term)
     truth(&y);
     ck_assert_msg(testing_distance(&x, &y) < (t.double_precision ? 1e-13 : 1e-5), "%g: %s",
                   testing_distance(&x, &y), spelling);
-    testing_free(&x);
-    testing_free(&y);
-    free(text);
 }
 END_TEST
 
@@ -163,13 +160,10 @@ START_TEST(parts_stay)
         "A[p,q] = P[p] * M * P[q]^H\nV[p,q] = G[p] * A * G[q]^H + trace(A)\n",
         "K[p] = parm(\"K\", obs, jones=full)\nA[p,q] = P[p] * M * P[q]^H\n"
         "V[p,q] = K[p] * A * K[q]^H\n"};
-    char *text = grove_format("%s%sshown = print(V)\n", definitions, trees[_i]);
-
-    make_tree(text);
+    make_tree(suite_text("%s%sshown = print(V)\n", definitions, trees[_i]));
     ck_assert_int_eq(operations_of("A", "M"), 2);
     ck_assert_int_eq(operations_of("V", "A"), 2);
     ck_assert_int_eq(operations_of("V", "M"), 4);
-    free(text);
 }
 END_TEST
 

@@ -345,9 +345,8 @@ START_TEST(what_cannot_be_renewed)
     snprintf(text, sizeof(text), "o = samples()\n%s\n", cases[_i].line);
     ck_assert_ptr_null(
         grove_lang_parse(text, "t.tree", now.classes, NULL, 0, NULL, none, now.error));
-    char *messages = grove_error_text(now.error);
+    char *messages = suite_messages(now.error);
     ck_assert_msg(strstr(messages, cases[_i].says) != NULL, "%s", messages);
-    free(messages);
 }
 END_TEST
 

@@ -226,17 +226,13 @@ START_TEST(linear_functions_leave_the_sum)
     for (int s = 0; s < field_now.sources; s++)
         memset(field_now.shape[s], 0, sizeof(field_now.shape[s]));
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-        char *text = grove_format("%sV[p,q] = %s\n", definitions, functions[i].text);
-        testing_tree(&t, text);
+        testing_tree(&t, suite_text("%sV[p,q] = %s\n", definitions, functions[i].text));
         ck_assert_msg(!find_predict(testing_node(&t, "V")) == functions[i].inside, "%s",
                       functions[i].text);
         testing_value x = testing_evaluate(&t, "V"), y = testing_evaluate(&t, "V");
         function_truth(functions[i].truth, &y);
         error = testing_distance(&x, &y);
         ck_assert_msg(error < 1e-11, "%g:\n%s", error, functions[i].text);
-        testing_free(&x);
-        testing_free(&y);
-        free(text);
     }
 }
 END_TEST
@@ -253,11 +249,9 @@ START_TEST(other_functions_stay_inside)
     };
 
     for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
-        char *text = grove_format("%sV[p,q] = %s\n", definitions, inside[i]);
-        testing_tree(&t, text);
+        testing_tree(&t, suite_text("%sV[p,q] = %s\n", definitions, inside[i]));
         const grove_node *root = testing_node(&t, "V");
         ck_assert_msg(!find_predict(root) && root->note, "%s", inside[i]);
-        free(text);
     }
 }
 END_TEST
@@ -282,12 +276,9 @@ static const struct {
 
 static grove_hash predict_of(const char *equation)
 {
-    char *text = grove_format("%sV[p,q] = %s\n", definitions, equation);
-
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("%sV[p,q] = %s\n", definitions, equation));
     const grove_node *found = find_predict(testing_node(&t, "V"));
     ck_assert_msg(found != NULL, "%s", equation);
-    free(text);
     return found->key;
 }
 
@@ -333,8 +324,6 @@ START_TEST(fused_sums_have_the_precision_of_the_sum)
     ck_assert_int_eq(at, y.cells);
     double error = testing_distance(&x, &y);
     ck_assert_msg(error < 1e-5, "%g", error);
-    testing_free(&x);
-    testing_free(&y);
     free(text);
 }
 END_TEST
@@ -385,17 +374,16 @@ START_TEST(values_in_values)
         "%sE%d[s,p] = cos(imag(E%d[s,p])) + 1i * sin(-imag(E%d[s,p]))\n",
         "%sE%d[s,p] = exp(0.01i * (cos(a[s,p]) * E%d[s,p] + 1i * sin(a[s,p]) * E%d[s,p]))\n",
     };
-    char *text = grove_format("%sE0[s,p] = x\n", definitions), *equation;
+    char *text = grove_format("%sE0[s,p] = x\n", definitions);
 
     for (int k = 1; k <= 60; k++) {
         char *more = grove_format(formats[_i], text, k, k - 1, k - 1);
         free(text);
         text = more;
     }
-    equation = grove_format("%sV[p,q] = sum[s](E60[s,p] * point(S, obs) * E60[s,q]^H)\n", text);
-    testing_tree(&t, equation);
+    testing_tree(&t,
+                 suite_text("%sV[p,q] = sum[s](E60[s,p] * point(S, obs) * E60[s,q]^H)\n", text));
     ck_assert(find_predict(testing_node(&t, "V")) != NULL);
-    free(equation);
     free(text);
 }
 END_TEST

@@ -4,6 +4,7 @@
 
 #include "lang/lang.h"
 
+#include "tests/common/suite.h"
 #include "tree-classes.h"
 
 #include <check.h>
@@ -50,9 +51,7 @@ static inline void parse(const char *text)
 static inline void says(const char *text, const char *expected)
 {
     parse_with(text, NULL, 0);
-    char *messages = grove_error_text(error);
-    ck_assert_str_eq(messages, expected);
-    free(messages);
+    ck_assert_str_eq(suite_messages(error), expected);
 }
 
 static inline grove_node *node(const char *name)

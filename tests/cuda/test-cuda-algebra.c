@@ -2,6 +2,7 @@
  * double. */
 #include "device/algebra.h"
 #include "tests/common/cuda-testing.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <complex.h>
@@ -59,7 +60,7 @@ static double *random_numbers(size_t numbers)
 
     for (size_t k = 0; k < numbers; k++)
         x[k] = draw();
-    return x;
+    return suite_keep(x);
 }
 
 /* Numbers to the device in the precision asked for. */
@@ -94,7 +95,7 @@ static double *fetch(grove_device *device, void *at, size_t numbers, bool double
     for (size_t k = 0; !double_ && k < numbers; k++)
         x[k] = single[k];
     free(single);
-    return x;
+    return suite_keep(x);
 }
 
 static bool check_products(grove_device *device, const int size[4], bool shared, bool double_)
@@ -135,9 +136,6 @@ static bool check_products(grove_device *device, const int size[4], bool shared,
     give_back(device, (void *)(uintptr_t)p.a, 2 * rows * inner * count, double_);
     give_back(device, (void *)(uintptr_t)p.b, 2 * columns * inner * count, double_);
     give_back(device, p.c, numbers, double_);
-    free(a);
-    free(b);
-    free(c);
     free(nothing);
     return !missing;
 }
@@ -186,8 +184,6 @@ static bool check_transform(grove_device *device, const int size[4], int sign, b
     ck_assert_msg(worst < (double_ ? 1e-14 : 3e-6) * sqrt((double)each) * 8, "%d x %d: %g", n0, n1,
                   worst);
     give_back(device, t.at, numbers, double_);
-    free(x);
-    free(y);
     return !missing;
 }
 
@@ -247,11 +243,7 @@ static bool check_cholesky(grove_device *device, int size, int count)
     give_back(device, c.matrix, n * n, true);
     give_back(device, c.right, n * (size_t)count, true);
     grove_device_release(device, there, 4);
-    free(factor);
-    free(a);
     free(m);
-    free(x);
-    free(y);
     free(right);
     return !missing;
 }

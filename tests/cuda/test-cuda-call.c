@@ -120,12 +120,6 @@ static void setup(void)
     heap_test_add();
 }
 
-static void teardown(void)
-{
-    heap_test_end();
-    session_test_end();
-}
-
 /* ---- delay spectra ---- */
 
 /* Number (time, baseline, delay, element) of the spectra of o.data, by a direct sum. */
@@ -173,8 +167,6 @@ START_TEST(spectra_are_right)
     ck_assert_uint_eq(c.launches, _i & 2 ? 3 * (uint64_t)c.tiles : 0);
     ck_assert_uint_eq(c.bytes_down, _i & 2 ? SAMPLES_CELLS * 4 * (_i & 1 ? 16 : 8) : 0);
     ck_assert_uint_eq(c.bytes_up, c.bytes_down);
-    free(got.numbers);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -191,8 +183,6 @@ START_TEST(gathered_inputs_have_spectra)
                       "keep = heap(select(x[p], axis=freq, index=0) * o.data)");
     heap truth = heap_test_run("cpu", options, NULL);
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-14);
-    free(got.numbers);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -227,14 +217,11 @@ START_TEST(limited_memory_changes_nothing)
         ck_assert_uint_le(less.device_peak_bytes, options.device_memory);
         ck_assert_int_gt(less.tiles, all.tiles);
         ck_assert(heap_equal(&got, &truth));
-        free(got.numbers);
     }
     options.device_memory = 100000; /* not enough for any tile */
     cuda_testing_may_fall_back();
     heap got = heap_test_run("cuda", options, NULL);
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-6);
-    free(got.numbers);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -276,10 +263,8 @@ START_TEST(less_than_was_promised)
         heap got = heap_test_run("cuda", options, NULL);
         ck_assert_double_lt(heap_distance(&got, &truth), 1e-6);
         helped = helped || heap_test_helped();
-        free(got.numbers);
     }
     ck_assert(helped);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -299,7 +284,6 @@ START_TEST(each_fault)
     heap_test_each_fault(kind, options, &truth, &failed, &worked);
     ck_assert_int_gt(worked, kind == EMULATED_ALLOCATION || kind == EMULATED_HANDLE ? 1 : 0);
     ck_assert_int_gt(failed, kind == EMULATED_HANDLE ? -1 : 0);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -319,12 +303,9 @@ START_TEST(what_is_missing_is_left_to_the_host)
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-6);
     ck_assert_int_eq(c.tiles, SAMPLES_TIMES);
     ck_assert_uint_eq(c.launches, 1);
-    free(got.numbers);
     session_test_tree("keep = heap(modest(o.data))");
     got = heap_test_run("cuda", options, &c);
     ck_assert_uint_eq(c.launches, 0);
-    free(got.numbers);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -343,8 +324,6 @@ START_TEST(products_are_right)
     heap truth = heap_test_run("cpu", options, NULL);
     ck_assert_double_lt(heap_distance(&got, &truth), _i & 1 ? 1e-14 : 1e-6);
     ck_assert_uint_eq(c.launches, _i & 2 ? 4 : 0);
-    free(got.numbers);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -359,14 +338,13 @@ START_TEST(solutions_are_right)
     session_test_tree("y = solve(real(o.gain))\nkeep = heap(y)");
     grove_session *session = heap_test_session(_i ? "cuda" : "cpu", options);
     ck_assert_int_eq(grove_session_value(session, "y", &value), 0);
-    double *numbers = grove_value_numbers(value, &count, now.error);
+    double *numbers = suite_keep(grove_value_numbers(value, &count, now.error));
     ck_assert_int_eq(count, N);
     for (int k = 0; k < N; k++)
         mean += samples_number(3, k, 0, 0, 0, 0) / N;
     for (int k = 0; k < N; k++)
         ck_assert_double_eq_tol(numbers[2 * k], (samples_number(3, k, 0, 0, 0, 0) - mean / 2) / N,
                                 1e-14);
-    free(numbers);
     grove_value_unref(value);
     /* two copies and the factor */
     ck_assert_uint_eq(session->nodes[session_test_node("y")->id].device.launches, _i ? 3 : 0);
@@ -381,7 +359,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
 
     cuda_testing_begin();
-    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_checked_fixture(tests, setup, session_test_end);
     tcase_set_timeout(tests, 240);
     tcase_add_loop_test(tests, spectra_are_right, 0, 16);
     tcase_add_loop_test(tests, gathered_inputs_have_spectra, 0, 2);

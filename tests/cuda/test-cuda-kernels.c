@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "tests/common/cuda-testing.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <glob.h>
@@ -334,7 +335,7 @@ static bool is_class(const char *name, size_t length)
 /* The cell functions of a header, each of which has a sample or a class. */
 static int count_samples(const char *path)
 {
-    char *text = grove_file_read(path, (size_t)1 << 20, true, NULL, NULL);
+    char *text = suite_keep(grove_file_read(path, (size_t)1 << 20, true, NULL, NULL));
     int found = 0;
 
     for (char *line = text; line; line = strchr(line, '\n')) {
@@ -349,7 +350,6 @@ static int count_samples(const char *path)
                       "%s: %.*s has no line in samples", path, (int)length, line);
         found++;
     }
-    free(text);
     return found;
 }
 
@@ -357,7 +357,7 @@ static int count_samples(const char *path)
 START_TEST(test_all_cell_functions_have_samples)
 {
     const char *source = getenv("GROVE_SOURCE");
-    char *pattern = grove_format("%s/kernels/*/*.h", source ? source : "..");
+    char *pattern = suite_text("%s/kernels/*/*.h", source ? source : "..");
     glob_t headers;
     int found = 0;
 
@@ -366,7 +366,6 @@ START_TEST(test_all_cell_functions_have_samples)
         found += count_samples(headers.gl_pathv[k]);
     ck_assert_int_gt(found, 40);
     globfree(&headers);
-    free(pattern);
 }
 END_TEST
 

@@ -22,12 +22,6 @@ static void setup(void)
     heap_test_add();
 }
 
-static void teardown(void)
-{
-    heap_test_end();
-    session_test_end();
-}
-
 static bool is_full(void)
 {
     const char *size = getenv("GROVE_TEST_SIZE"), *cuda = getenv("GROVE_TEST_CUDA");
@@ -105,7 +99,6 @@ static void compare(const char *name, const heap *truth, grove_session_options o
     ck_assert_uint_le(c.device_peak_bytes, limit);
     ck_assert(!heap_test_helped());
     ck_assert_double_lt(heap_distance(&got, truth), options.double_precision ? 1e-14 : 5e-7);
-    free(got.numbers);
 }
 
 START_TEST(limited_memory_changes_nothing)
@@ -121,7 +114,6 @@ START_TEST(limited_memory_changes_nothing)
     heap truth = heap_test_run("cuda", options, &c);
     compare(w->name, &truth, options, c.device_local_bytes + limit);
     compare(w->name, &truth, options, c.device_local_bytes + limit / 4);
-    free(truth.numbers);
     remove("memory.skymodel");
 }
 END_TEST
@@ -136,7 +128,6 @@ START_TEST(few_sources_at_a_time)
     make_workload(&tiny, false);
     heap truth = heap_test_run("cuda", options, &c);
     compare("few sources at a time", &truth, options, c.device_local_bytes + 28000);
-    free(truth.numbers);
     remove("memory.skymodel");
 }
 END_TEST
@@ -221,8 +212,6 @@ START_TEST(tiles_are_halved)
     ck_assert_uint_gt(s.counters.launches, all.launches);
     ck_assert_uint_eq(s.counters.visibilities, all.visibilities);
     ck_assert(heap_equal(&s.got, &truth));
-    free(s.got.numbers);
-    free(truth.numbers);
     remove("memory.skymodel");
 }
 END_TEST
@@ -268,12 +257,10 @@ START_TEST(gathering_goes_on)
             ck_assert(heap_equal(&kept, &truth));
         }
         heap_test_close(session_now);
-        free(kept.numbers);
         kept = (heap){0};
     }
     printf("%d of %d runs had smaller tiles\n", (int)halved, reads);
     ck_assert_int_gt(halved, 0);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -293,8 +280,6 @@ START_TEST(nothing_is_left)
     ck_assert(heap_test_helped());
     ck_assert_uint_gt(s.counters.launches, 0);
     ck_assert_double_lt(heap_distance(&s.got, &truth), 1e-6);
-    free(s.got.numbers);
-    free(truth.numbers);
     remove("memory.skymodel");
 }
 END_TEST
@@ -317,9 +302,7 @@ START_TEST(less_than_was_promised)
         heap got = heap_test_run("cuda", options, &c);
         ck_assert(!heap_test_helped());
         ck_assert_double_lt(heap_distance(&got, &truth), 5e-7);
-        free(got.numbers);
     }
-    free(truth.numbers);
     remove("memory.skymodel");
 }
 END_TEST
@@ -391,9 +374,8 @@ START_TEST(late_faults_are_said_once)
             ck_assert_ptr_null(value);
         } else {
             int64_t count = 0;
-            double *numbers = grove_value_numbers(value, &count, now.error);
+            double *numbers = suite_keep(grove_value_numbers(value, &count, now.error));
             ck_assert_ptr_nonnull(numbers);
-            free(numbers);
         }
         grove_value_unref(value);
         heap_test_close(session);
@@ -546,7 +528,7 @@ static void add_case(Suite *suite, const char *name, const TTest *test, int coun
 {
     TCase *tests = tcase_create(name);
 
-    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_checked_fixture(tests, setup, session_test_end);
     tcase_set_timeout(tests, 600);
     tcase_add_loop_test(tests, test, 0, count);
     suite_add_tcase(suite, tests);

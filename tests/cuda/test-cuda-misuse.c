@@ -215,12 +215,6 @@ static void setup(void)
     heap_test_add();
 }
 
-static void teardown(void)
-{
-    heap_test_end();
-    session_test_end();
-}
-
 /* ---- tests ---- */
 
 static void expect_one_message(const char *device, const char *message)
@@ -229,11 +223,10 @@ static void expect_one_message(const char *device, const char *message)
 
     grove_error_clear(now.error);
     ck_assert_int_lt(grove_session_run(session), 0);
-    char *text = grove_error_text(now.error);
+    char *text = suite_messages(now.error);
     ck_assert_msg(grove_error_count(now.error) == 1 && strstr(text, message), "%s\nnot: %s", text,
                   message);
     ck_assert_ptr_nonnull(strstr(text, "t.tree:2:")); /* where the class is called */
-    free(text);
     heap_test_close(session);
 }
 
@@ -263,7 +256,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
 
     cuda_testing_begin();
-    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_checked_fixture(tests, setup, session_test_end);
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, misuse_is_told, 0, 2 * FAULTS);
     tcase_add_test(tests, places_are_told);

@@ -89,12 +89,6 @@ static void setup(void)
     heap_test_add();
 }
 
-static void teardown(void)
-{
-    heap_test_end();
-    session_test_end();
-}
-
 /* ---- a simulation ---- */
 
 static const char simulation[] =
@@ -137,8 +131,6 @@ START_TEST(simulation_in_tiles)
     ck_assert_uint_le(c.bytes_up, cells * 2 * 24 + 60000);
     ck_assert_uint_gt(c.launches, 0);
     ck_assert_int_gt(c.tiles, 4);
-    free(got.numbers);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -169,7 +161,6 @@ START_TEST(stale_code_is_left_to_the_host)
     simulate("60s", 3, "");
     heap truth = heap_test_run("cpu", options, NULL);
     heap got = heap_test_run("cuda", options, &fresh);
-    free(got.numbers);
     make_stale_folder(folder, sizeof(folder));
     setenv("GROVE_CUDA_KERNELS", folder, 1);
     cuda_testing_may_fall_back();
@@ -178,8 +169,6 @@ START_TEST(stale_code_is_left_to_the_host)
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-11);
     ck_assert_uint_gt(stale.launches, 0);
     ck_assert_uint_lt(stale.launches, fresh.launches);
-    free(got.numbers);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -215,14 +204,13 @@ START_TEST(loop_copies_the_parm_alone)
         knob_now = 1 + i;
         grove_session_renew(session, session_test_node("k"));
         ck_assert_int_eq(grove_session_value(session, "x", &value), 0);
-        double *numbers = grove_value_numbers(value, &count, now.error);
+        double *numbers = suite_keep(grove_value_numbers(value, &count, now.error));
         ck_assert_ptr_nonnull(numbers);
         static double first[2];
         if (!i)
             memcpy(first, numbers, sizeof(first));
         for (int k = 0; k < 2; k++)
             ck_assert_double_eq_tol(numbers[k], (1 + i) * first[k], 1e-5 * fabs(numbers[k]));
-        free(numbers);
         size_t bytes = (size_t)count * (_i ? 16 : 8);
         grove_value_unref(value);
         ck_assert_int_eq(grove_session_value(session, "x", &value), 0); /* kept there */
@@ -238,9 +226,7 @@ START_TEST(loop_copies_the_parm_alone)
         }
         last = *c;
     }
-    char *profile = grove_session_profile(session);
-    ck_assert_ptr_nonnull(strstr(profile, "\ncuda:0: "));
-    free(profile);
+    ck_assert_ptr_nonnull(strstr(suite_keep(grove_session_profile(session)), "\ncuda:0: "));
     heap_test_close(session);
 }
 END_TEST
@@ -305,8 +291,6 @@ START_TEST(skipped_is_zero)
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-6);
     for (size_t i = 0; i < truth.count; i++)
         ck_assert((truth.numbers[2 * i] == 0) == (got.numbers[2 * i] == 0));
-    free(got.numbers);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -379,15 +363,12 @@ START_TEST(limited_memory_changes_nothing)
         ck_assert_uint_gt(less.launches, 0);
         ck_assert(less.tiles > c.tiles || _i == 2); /* there, chunks of sources are smaller */
         ck_assert(heap_equal(&got, &truth));
-        free(got.numbers);
     }
     /* not even the smallest tile fits, and hardly anything: the cpu helps */
     cuda_testing_may_fall_back();
     options.device_memory = 100000;
     heap got = heap_test_run("cuda", options, NULL);
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
-    free(got.numbers);
-    free(truth.numbers);
     remove("many.skymodel");
 }
 END_TEST
@@ -422,9 +403,7 @@ START_TEST(local_memory_is_counted)
     ck_assert(!session->fallen_back);
     heap_test_close(session);
     ck_assert(heap_equal(&kept, &truth));
-    free(kept.numbers);
     kept = (heap){0};
-    free(truth.numbers);
     remove("many.skymodel");
 }
 END_TEST
@@ -447,10 +426,8 @@ START_TEST(less_than_was_promised)
         ck_assert(kib > 64 || session->fallen_back);
         heap_test_close(session);
         ck_assert_double_lt(heap_distance(&kept, &truth), 1e-5);
-        free(kept.numbers);
         kept = (heap){0};
     }
-    free(truth.numbers);
 }
 END_TEST
 
@@ -473,7 +450,6 @@ START_TEST(each_fault)
     heap_test_each_fault(kind, options, &truth, &failed, &worked);
     ck_assert_int_gt(failed, 0);
     ck_assert_int_gt(worked, kind == EMULATED_ALLOCATION ? 5 : 0);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -493,9 +469,7 @@ START_TEST(any_number_of_devices)
         control->devices = devices;
         heap got = heap_test_run("cuda:all", options, NULL);
         ck_assert(heap_equal(&got, &truth));
-        free(got.numbers);
     }
-    free(truth.numbers);
 }
 END_TEST
 
@@ -506,7 +480,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
 
     cuda_testing_begin();
-    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_checked_fixture(tests, setup, session_test_end);
     tcase_set_timeout(tests, 240);
     tcase_add_loop_test(tests, simulation_in_tiles, 0, 2);
     tcase_add_test(tests, stale_code_is_left_to_the_host);

@@ -2,6 +2,7 @@
 #include "nodes/common/layout.h"
 
 #include "base/text.h"
+#include "tests/common/suite.h"
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,26 +12,24 @@
 
 static const char form[] = "a line is \"x y z [diameter [name [mount]]]\"";
 
-/* A folder from the environment, else beside the sources. Caller frees. */
+/* A folder from the environment, else beside the sources. */
 static char *folder(const char *variable, const char *below)
 {
     const char *given = getenv(variable), *source = getenv("GROVE_SOURCE");
-    return given ? grove_strdup(given) : grove_format("%s/%s", source ? source : ".", below);
+    return suite_keep(given ? grove_strdup(given)
+                            : grove_format("%s/%s", source ? source : ".", below));
 }
 
 static char *arrays_folder(void)
 {
     char *data = folder("GROVE_DATA_PATH", "data"), *arrays = grove_format("%s/arrays", data);
-    free(data);
-    return arrays;
+    return suite_keep(arrays);
 }
 
 static grove_layout *shipped(const char *name, grove_error *error)
 {
-    char *arrays = arrays_folder();
-    const char *folders[] = {"/nonexistent", arrays, NULL};
+    const char *folders[] = {"/nonexistent", arrays_folder(), NULL};
     grove_layout *layout = grove_layout_read(name, folders, error);
-    free(arrays);
     return layout;
 }
 
@@ -145,11 +144,10 @@ START_TEST(real_files_are_read)
                  {"vlac", 27, "vla-c"},    {"vlad", 27, "vla-d"}, {"wsrt", 14, "wsrt"}};
     char *data = folder("GROVE_TEST_DATA", "../shared/data");
     for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
-        char *path = grove_format("%s/layouts/%s.itrf.txt", data, files[k].file), line[256];
+        char *path = suite_text("%s/layouts/%s.itrf.txt", data, files[k].file), line[256];
         FILE *file = fopen(path, "r");
         if (!file) {
             printf("%s is not there: skipped\n", path);
-            free(path);
             continue;
         }
         grove_layout *layout = grove_layout_read(path, NULL, NULL);
@@ -178,9 +176,7 @@ START_TEST(real_files_are_read)
         fclose(file);
         grove_layout_free(array);
         grove_layout_free(layout);
-        free(path);
     }
-    free(data);
 }
 END_TEST
 
@@ -189,7 +185,7 @@ static void refused(const char *text, const char *expected)
 {
     grove_error *error = grove_error_new();
     ck_assert_ptr_null(grove_layout_parse(text, "a.txt", error));
-    char *message = grove_error_text(error);
+    char *message = suite_messages(error);
     grove_text full = {0};
     for (const char *at = expected; *at; at++) {
         if (at[0] == '%' && at[1] == 'F') {
@@ -201,7 +197,6 @@ static void refused(const char *text, const char *expected)
     }
     ck_assert_str_eq(message, full.at);
     free(full.at);
-    free(message);
     grove_error_free(error);
 }
 
@@ -283,15 +278,13 @@ START_TEST(unknown_names_are_answered_with_the_known)
     static const char list[] = "the arrays are kat-7, meerkat, vla-a, vla-b, vla-c, vla-d, wsrt";
     grove_error *error = grove_error_new();
     ck_assert_ptr_null(shipped("meerkt", error));
-    char *expected = grove_format("layout: there is no file or array 'meerkt'; did you mean "
-                                  "'meerkat'? %s",
-                                  list);
-    ck_assert_str_eq(grove_error_message(error, 0), expected);
-    free(expected);
+    ck_assert_str_eq(grove_error_message(error, 0),
+                     suite_text("layout: there is no file or array 'meerkt'; did you mean "
+                                "'meerkat'? %s",
+                                list));
     ck_assert_ptr_null(shipped("some/where.txt", error));
-    expected = grove_format("layout: there is no file or array 'some/where.txt'; %s", list);
-    ck_assert_str_eq(grove_error_message(error, 1), expected);
-    free(expected);
+    ck_assert_str_eq(grove_error_message(error, 1),
+                     suite_text("layout: there is no file or array 'some/where.txt'; %s", list));
     ck_assert_ptr_null(grove_layout_read("vla-a", NULL, error));
     ck_assert_str_eq(grove_error_message(error, 2),
                      "layout: there is no file or array 'vla-a'; the arrays are not installed");
@@ -309,13 +302,11 @@ START_TEST(faults_of_files_are_told_later)
     close(descriptor);
     grove_error *error = grove_error_new();
     ck_assert_ptr_null(grove_layout_read(path, NULL, error));
-    char *message = grove_error_text(error);
-    char *expected = grove_format("%s:2:1: error: x: 'x' is not a number; %s, in metres\n"
-                                  "    x y z\n    ^\n",
-                                  path, form);
+    char *message = suite_messages(error);
+    char *expected = suite_text("%s:2:1: error: x: 'x' is not a number; %s, in metres\n"
+                                "    x y z\n    ^\n",
+                                path, form);
     ck_assert_int_eq(strncmp(message, expected, strlen(expected)), 0);
-    free(expected);
-    free(message);
     grove_error_free(error);
     unlink(path);
 }

@@ -15,11 +15,8 @@ TESTING_FIXTURE(probe_begin(&t))
 static const char *run(const char *expression, const grove_session_options *options, int *code)
 {
     static char said[1024];
-    char *text = grove_format("obs = probe()\nbad = probe(spoil=true)\nsame = %s\n", expression);
-
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("obs = probe()\nbad = probe(spoil=true)\nsame = %s\n", expression));
     *code = probe_run_said(&t, options, said, sizeof(said));
-    free(text);
     return said;
 }
 
@@ -44,11 +41,9 @@ static void fails(const char *expression, const char *message)
 
 static void refused(const char *expression, const char *message)
 {
-    char *text = grove_format("obs = probe()\nsame = %s\n", expression);
-    const char *said = testing_faults(&t, text);
+    const char *said = testing_faults(&t, suite_text("obs = probe()\nsame = %s\n", expression));
 
     ck_assert_msg(strstr(said, message) != NULL, "%s: %s", expression, said);
-    free(text);
 }
 
 /* Largest difference, sums of squares of it and of b, numbers and flagged ones when a is scale * b.
@@ -82,9 +77,9 @@ static truth data_against(double scale)
 START_TEST(equal_values)
 {
     truth all = data_against(1);
-    char *line = grove_format("same: largest difference 0 Jy, rms 0 Jy, relative 0 (%d numbers, "
-                              "%d flagged, 0 not finite)\n",
-                              all.numbers, all.flagged);
+    char *line = suite_text("same: largest difference 0 Jy, rms 0 Jy, relative 0 (%d numbers, "
+                            "%d flagged, 0 not finite)\n",
+                            all.numbers, all.flagged);
 
     ck_assert(all.flagged > 100 && all.numbers > 500);
     passes("compare(obs.data, obs.data, tolerance=0)", line);
@@ -92,7 +87,6 @@ START_TEST(equal_values)
     /* flagged on one side alone */
     passes("compare(0 * obs.data + 1Jy * obs.weight, 1Jy * obs.weight, tolerance=0)", line);
     passes("compare(1Jy * obs.weight, 0 * obs.data + 1Jy * obs.weight, tolerance=0)", line);
-    free(line);
 }
 END_TEST
 
@@ -100,10 +94,10 @@ END_TEST
 START_TEST(near_values)
 {
     truth all = data_against(1.5);
-    char *line = grove_format("same: largest difference %.3g Jy, rms %.3g Jy, relative %.3g (%d "
-                              "numbers, %d flagged, 0 not finite)\n",
-                              all.largest, sqrt(all.difference / all.numbers),
-                              sqrt(all.difference / all.reference), all.numbers, all.flagged);
+    char *line = suite_text("same: largest difference %.3g Jy, rms %.3g Jy, relative %.3g (%d "
+                            "numbers, %d flagged, 0 not finite)\n",
+                            all.largest, sqrt(all.difference / all.numbers),
+                            sqrt(all.difference / all.reference), all.numbers, all.flagged);
 
     ck_assert(strstr(line, "relative 0.5 ") != NULL);
     passes("compare(1.5 * obs.data, obs.data)", line);
@@ -114,7 +108,6 @@ START_TEST(near_values)
           "compare: the relative difference is 1, above the tolerance of 0.99");
     fails("compare(obs.data, 0 * obs.data, tolerance=1e300)",
           "compare: the relative difference is inf, above the tolerance of 1e+300");
-    free(line);
 }
 END_TEST
 
@@ -163,16 +156,14 @@ START_TEST(numbers_that_are_none)
 {
     truth all = data_against(1);
     bool counts = !probe_flagged(0, 0, 0, 0);
-    char *message = grove_format("compare: 1 of %d differences are not finite", all.numbers);
-    char *line = grove_format("same: largest difference 0 Jy, rms 0 Jy, relative 0 (%d numbers, "
-                              "%d flagged, 1 not finite)\n",
-                              all.numbers, all.flagged);
+    char *message = suite_text("compare: 1 of %d differences are not finite", all.numbers);
+    char *line = suite_text("same: largest difference 0 Jy, rms 0 Jy, relative 0 (%d numbers, "
+                            "%d flagged, 1 not finite)\n",
+                            all.numbers, all.flagged);
 
     ck_assert(counts);
     fails("compare(bad.data, bad.data, tolerance=1)", message);
     passes("compare(bad.data, bad.data)", line);
-    free(message);
-    free(line);
 }
 END_TEST
 

@@ -26,10 +26,7 @@ static void teardown(void)
 
 static testing_value value_of(const char *text, const char *member)
 {
-    char *all = grove_format("%sx = 1 * obs.%s\n", text, member);
-
-    testing_tree(&t, all);
-    free(all);
+    testing_tree(&t, suite_text("%sx = 1 * obs.%s\n", text, member));
     return testing_evaluate(&t, "x");
 }
 
@@ -49,7 +46,6 @@ START_TEST(hour_angles_span_the_range)
         ck_assert_msg(fabs(creal(x.at[i]) - wanted) < step / 2 + 1e-6, "slot %ld", (long)i);
     }
     ck_assert(fabs(creal(x.at[0]) + PI / 6) < step);
-    testing_free(&x);
 }
 END_TEST
 
@@ -60,7 +56,6 @@ START_TEST(hour_angles_on_a_date)
 
     ck_assert_int_eq(x.cells, 1);
     ck_assert(fabs(creal(x.at[0]) / 86400 - (56418 + 0.5)) < 0.5);
-    testing_free(&x);
 }
 END_TEST
 
@@ -72,7 +67,6 @@ START_TEST(times_from_a_start)
     ck_assert_int_eq(x.cells, 4);
     for (int i = 0; i < 4; i++)
         ck_assert(fabs(creal(x.at[i]) - (51544.5 * 86400 + 10 * i + 5)) < 1e-5);
-    testing_free(&x);
 }
 END_TEST
 
@@ -86,16 +80,12 @@ START_TEST(channels)
     ck_assert_int_eq(x.cells, 3);
     for (int k = 0; k < 3; k++)
         ck_assert(x.at[k] == 1e9 + 2e6 * k);
-    testing_free(&x);
     x = value_of(OBSERVE(SHORT ", channels=3, channel_width=2MHz"), "channel_width");
     ck_assert(x.cells == 3 && x.at[0] == 2e6 && x.at[2] == 2e6);
-    testing_free(&x);
     x = value_of(OBSERVE(SHORT), "interval");
     ck_assert(x.cells == 3 && x.at[0] == 10 && x.at[2] == 10);
-    testing_free(&x);
     x = value_of(OBSERVE(SHORT), "scan");
     ck_assert(x.cells == 3 && x.at[0] == 1 && x.at[2] == 1);
-    testing_free(&x);
 }
 END_TEST
 
@@ -104,11 +94,9 @@ START_TEST(baselines)
     testing_value x = value_of(OBSERVE(SHORT), "baseline");
     ck_assert_int_eq(x.cells, 27 * 26 / 2);
     ck_assert(x.at[0] == 0 && x.at[1] == 1 && x.at[2 * 350] == 25 && x.at[2 * 350 + 1] == 26);
-    testing_free(&x);
     x = value_of(OBSERVE(SHORT ", autocorrelations=true"), "baseline");
     ck_assert_int_eq(x.cells, 27 * 28 / 2);
     ck_assert(x.at[0] == 0 && x.at[1] == 0);
-    testing_free(&x);
 }
 END_TEST
 
@@ -144,11 +132,6 @@ START_TEST(coordinates)
             }
             ck_assert(fabs(sqrt(length / ground) - 1) < 1e-11);
         }
-    testing_free(&uvw);
-    testing_free(&station);
-    testing_free(&rate);
-    testing_free(&turning);
-    testing_free(&position);
 }
 END_TEST
 
@@ -157,26 +140,19 @@ START_TEST(dishes_and_feeds)
     testing_value x = value_of(OBSERVE(SHORT), "diameter");
     ck_assert_int_eq(x.cells, 1);
     ck_assert(x.at[0] == 25);
-    testing_free(&x);
     x = value_of(OBSERVE(SHORT ", diameter=12m"), "diameter");
     ck_assert(x.at[0] == 12);
-    testing_free(&x);
     x = value_of(OBSERVE(SHORT ", diameter=12m"), "station_diameter");
     ck_assert(x.cells == 27 && x.at[0] == 12 && x.at[26] == 12);
-    testing_free(&x);
     x = value_of(OBSERVE(SHORT), "station_index");
     ck_assert(x.cells == 27 && x.at[0] == 0 && x.at[26] == 26);
-    testing_free(&x);
     x = value_of(OBSERVE(SHORT), "phase_centre");
     ck_assert(fabs(creal(x.at[0]) - (5 * 3600 + 42 * 60 + 36.1) * PI / 43200) < 1e-15);
     ck_assert(fabs(creal(x.at[1]) - (49 * 3600 + 51 * 60 + 7) * PI / 648000) < 1e-15);
-    testing_free(&x);
     x = value_of(OBSERVE(SHORT), "feed");
     ck_assert(x.at[0] == 0);
-    testing_free(&x);
     x = value_of(OBSERVE(SHORT ", feed=circular"), "feed");
     ck_assert(x.at[0] == 1);
-    testing_free(&x);
 }
 END_TEST
 
@@ -185,18 +161,15 @@ START_TEST(an_array_from_a_file)
     const char *path = testing_file(&t, "two.itrf.txt",
                                     "0 0 6378000 25 north\n"
                                     "0 100 6378000 30 east\n");
-    char *text = grove_format(
-        "obs = observe(array=\"%s\", phase_centre=\"01h00m00s 80d00m00s\", " SHORT ")\n"
-        "x = 1 * obs.diameter\n",
-        path);
-
-    testing_tree(&t, text);
+    testing_tree(
+        &t,
+        suite_text("obs = observe(array=\"%s\", phase_centre=\"01h00m00s 80d00m00s\", " SHORT ")\n"
+                   "x = 1 * obs.diameter\n",
+                   path));
     testing_value x = testing_evaluate(&t, "x");
     ck_assert_int_eq(x.cells, 2);
     ck_assert(x.at[0] == 25 && x.at[1] == 30);
     ck_assert_str_eq(x.axis[0]->labels[1], "east");
-    testing_free(&x);
-    free(text);
 }
 END_TEST
 
@@ -222,32 +195,26 @@ START_TEST(wrong_observations_are_told)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char *text = grove_format(OBSERVE("%s"), cases[i].options);
-        const char *said = testing_faults(&t, text);
+        const char *said = testing_faults(&t, suite_text(OBSERVE("%s"), cases[i].options));
         ck_assert_msg(strstr(said, cases[i].message) != NULL, "%s", said);
-        free(text);
     }
     const char *said =
         testing_faults(&t, "obs = observe(array=\"vla-e\", phase_centre=\"01h00m00s 02d00m00s\", "
                            "hour_angle=-1h..1h)\n");
     ck_assert_msg(strstr(said, "vla-d") != NULL, "%s", said);
     const char *path = testing_file(&t, "one.itrf.txt", "1 2 6378000\n");
-    char *text = grove_format(
-        "obs = observe(array=\"%s\", phase_centre=\"01h00m00s 02d00m00s\", hour_angle=-1h..1h)\n",
-        path);
-    said = testing_faults(&t, text);
+    said = testing_faults(&t, suite_text("obs = observe(array=\"%s\", phase_centre=\"01h00m00s "
+                                         "02d00m00s\", hour_angle=-1h..1h)\n",
+                                         path));
     ck_assert_msg(strstr(said, "one station has no baselines") != NULL, "%s", said);
-    free(text);
     said = testing_faults(&t, "obs = observe(\"vla-c\", hour_angle=-1h..1h)\n");
     ck_assert_msg(strstr(said, "phase_centre: must be given, such as") != NULL, "%s", said);
-    text = grove_format("S = sky_model(\"%s\", cutoff=1Jy)\n"
-                        "obs = observe(\"vla-c\", sky=S, hour_angle=-1h..1h)\n",
-                        testing_file(&t, "faint.skymodel",
-                                     "format = Name, Type, Ra, Dec, I\n"
-                                     "a, POINT, 01:00:00, +31.00.00, 0.9\n"));
-    said = testing_faults(&t, text);
+    said = testing_faults(&t, suite_text("S = sky_model(\"%s\", cutoff=1Jy)\n"
+                                         "obs = observe(\"vla-c\", sky=S, hour_angle=-1h..1h)\n",
+                                         testing_file(&t, "faint.skymodel",
+                                                      "format = Name, Type, Ra, Dec, I\n"
+                                                      "a, POINT, 01:00:00, +31.00.00, 0.9\n")));
     ck_assert_msg(strstr(said, "'S' has no sources; give phase_centre") != NULL, "%s", said);
-    free(text);
 }
 END_TEST
 
@@ -261,24 +228,20 @@ START_TEST(phase_centre_from_the_sky)
                                     "b, POINT, 02:00:00, +32.00.00, 2.5, 0\n"
                                     "c, POINT, 03:00:00, +33.00.00, 2.5, 0\n"
                                     "d, POINT, 04:00:00, +34.00.00, 1.0, 8.0\n");
-    char *text = grove_format("S = sky_model(\"%s\")\n"
-                              "obs = observe(\"vla-d\", sky=S, hour_angle=-1h..1h)\n",
-                              path);
-    testing_value x = value_of(text, "phase_centre");
+    testing_value x = value_of(suite_text("S = sky_model(\"%s\")\n"
+                                          "obs = observe(\"vla-d\", sky=S, hour_angle=-1h..1h)\n",
+                                          path),
+                               "phase_centre");
 
     ck_assert(fabs(creal(x.at[0]) - 30 * PI / 180) < 1e-14);
     ck_assert(fabs(creal(x.at[1]) - 32 * PI / 180) < 1e-14);
     ck_assert_str_eq(
         testing_node(&t, "obs")->note,
         "phase centre: 02h00m00.00s +32d00m00.0s, the brightest of the 4 sources of S, b");
-    testing_free(&x);
-    free(text);
-    text = grove_format("S = sky_model(\"%s\")\n" OBSERVE("hour_angle=-1h..1h, sky=S"), path);
-    x = value_of(text, "phase_centre");
+    x = value_of(suite_text("S = sky_model(\"%s\")\n" OBSERVE("hour_angle=-1h..1h, sky=S"), path),
+                 "phase_centre");
     ck_assert(fabs(creal(x.at[0]) - (5 + 42 / 60. + 36.1 / 3600) * PI / 12) < 1e-14);
     ck_assert_ptr_null(testing_node(&t, "obs")->note);
-    testing_free(&x);
-    free(text);
 }
 END_TEST
 
@@ -287,10 +250,7 @@ END_TEST
 static void sky_tree(const char *content, const char *member)
 {
     const char *path = testing_file(&t, "my.skymodel", content);
-    char *text = grove_format("S = sky_model(\"%s\")\nx = 1 * S.%s\n", path, member);
-
-    testing_tree(&t, text);
-    free(text);
+    testing_tree(&t, suite_text("S = sky_model(\"%s\")\nx = 1 * S.%s\n", path, member));
 }
 
 static const char three[] =
@@ -339,7 +299,6 @@ START_TEST(sources_are_published)
         ck_assert_msg(fabs(got - facts[i].is) <= 1e-10 * fabs(facts[i].is), "%s: %.15g",
                       facts[i].member, got);
         ck_assert_str_eq(x.axis[0]->labels[1], "b");
-        testing_free(&x);
     }
 }
 END_TEST
@@ -375,30 +334,25 @@ START_TEST(tags_and_choices)
         {", tag=\"dE\", choose=\"others\"", "chosen", {0, 0, 0, 1, 1, 0, 0, 1}}, /* the patch */
         {", choose=\"others,g\"", "chosen", {0, 0, 0, 0, 0, 0, 1, 1}},
     };
-    char *path = grove_strdup(testing_file(&t, "sky.lsm.html", sky));
+    const char *path = testing_file(&t, "sky.lsm.html", sky);
 
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-        char *text = grove_format("S = sky_model(\"%s\"%s)\nx = 1 * S.%s\n", path, facts[i].options,
-                                  facts[i].member);
+        char *text = suite_text("S = sky_model(\"%s\"%s)\nx = 1 * S.%s\n", path, facts[i].options,
+                                facts[i].member);
         testing_tree(&t, text);
         testing_value x = testing_evaluate(&t, "x");
         ck_assert_int_eq(x.cells, 8);
         for (int s = 0; s < 8; s++)
             ck_assert_msg(x.at[s] == facts[i].is[s], "%s of source %d: %g", text, s,
                           creal(x.at[s]));
-        testing_free(&x);
-        free(text);
     }
-    char *text = grove_format("S = sky_model(\"%s\", tag=\"dF\")\nx = 1 * S.patch\n", path);
-    const char *said = testing_faults(&t, text);
+    const char *said = testing_faults(
+        &t, suite_text("S = sky_model(\"%s\", tag=\"dF\")\nx = 1 * S.patch\n", path));
     ck_assert_msg(strstr(said, "no source has the tag 'dF'") != NULL, "%s", said);
-    free(text);
-    text = grove_format("S = sky_model(\"%s\", choose=\"C, h\")\nx = 1 * S.chosen\n", path);
-    said = testing_faults(&t, text);
+    said = testing_faults(
+        &t, suite_text("S = sky_model(\"%s\", choose=\"C, h\")\nx = 1 * S.chosen\n", path));
     ck_assert_msg(strstr(said, "there is no patch or source 'h'; it has C, c, ") != NULL, "%s",
                   said);
-    free(text);
-    free(path);
 }
 END_TEST
 
@@ -432,7 +386,6 @@ START_TEST(patches)
         ck_assert_int_eq(x.cells, 8);
         for (int s = 0; s < 8; s++)
             ck_assert_msg(x.at[s] == facts[i].is[s], "%s of source %d", facts[i].member, s);
-        testing_free(&x);
     }
     const grove_axis *axis = grove_node_axis(testing_node(&t, "S"), "patch");
     ck_assert_int_eq(axis->size, 7);
@@ -448,12 +401,10 @@ START_TEST(wrong_skies_are_told)
     const char *path = testing_file(&t, "bad.skymodel",
                                     "format = Name, Type, Ra, Dec, I\n"
                                     "a, POINT, 01:00:00, +10.00.00, one\n");
-    char *text = grove_format("S = sky_model(\"%s\")\n", path);
-    const char *said = testing_faults(&t, text);
+    const char *said = testing_faults(&t, suite_text("S = sky_model(\"%s\")\n", path));
 
     ck_assert_msg(strstr(said, "bad.skymodel:2:") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "t.tree:1:") != NULL, "%s", said);
-    free(text);
     said = testing_faults(&t, "S = sky_model(\"/nowhere/at.all\")\n");
     ck_assert_msg(strstr(said, "/nowhere/at.all") != NULL, "%s", said);
 }
@@ -465,32 +416,27 @@ END_TEST
 static void warned(const char *text, const char *message)
 {
     testing_tree(&t, text);
-    char *said = grove_error_text(t.error);
+    char *said = suite_messages(t.error);
     ck_assert_msg(message ? strstr(said, message) != NULL : !grove_error_warnings(t.error),
                   "%s: %s", text, said);
-    free(said);
 }
 
 /* An observation of a direction, with one source 1 degree from its own, by a correct array. */
 static void sees(const char *centre, const char *more, const char *message)
 {
-    char *sky = grove_strdup(testing_file(&t, "a.skymodel",
-                                          "format = Name, Type, Ra, Dec, I\n"
-                                          "a, POINT, 01:00:00, +31.00.00, 1.0\n"
-                                          "b, POINT, 13:00:00, -31.00.00, 1.0\n"));
-    char *text = grove_format("obs = observe(array=\"vla-c\", phase_centre=\"%s\", %s)\n"
-                              "S = sky_model(\"%s\")\nl = lmn(S, obs)\nw = compare(l, l)\n",
-                              centre, more, sky);
-
-    warned(text, message);
-    free(text);
-    free(sky);
+    const char *sky = testing_file(&t, "a.skymodel",
+                                   "format = Name, Type, Ra, Dec, I\n"
+                                   "a, POINT, 01:00:00, +31.00.00, 1.0\n"
+                                   "b, POINT, 13:00:00, -31.00.00, 1.0\n");
+    warned(suite_text("obs = observe(array=\"vla-c\", phase_centre=\"%s\", %s)\n"
+                      "S = sky_model(\"%s\")\nl = lmn(S, obs)\nw = compare(l, l)\n",
+                      centre, more, sky),
+           message);
 }
 
 START_TEST(what_is_hardly_meant)
 {
     const char *when = "hour_angle=-1h..1h";
-    char *enu;
 
     sees("01h0m0s 30d0m0s", when, "lmn: 1 of 2 sources are more than 90 degrees from the phase");
     sees("01h0m0s -48d0m0s", when,
@@ -506,17 +452,15 @@ START_TEST(what_is_hardly_meant)
     warned("obs = observe(array=\"vla-c\", phase_centre=\"01h0m0s 30d0m0s\", "
            "hour_angle=-1h..1h, feed=circular)\nP = rotation(obs.parallactic)\n",
            "rotation: it turns linear feeds, but the feeds of 'obs' are circular");
-    enu = grove_format("obs = observe(array=\"%s\", phase_centre=\"0h0m0s 60d0m0s\", "
-                       "hour_angle=-1h..1h)\n",
-                       testing_file(&t, "enu.txt", "1 2 3\n100 200 0\n"));
-    warned(enu, "observe: station S000 is 0.00374166 km from the centre of the Earth");
-    free(enu);
-    enu = grove_format("S = sky_model(\"%s\", cutoff=2Jy)\n",
-                       testing_file(&t, "a.skymodel",
-                                    "format = Name, Type, Ra, Dec, I\n"
-                                    "a, POINT, 01:00:00, +31.00.00, 1.0\n"));
-    warned(enu, "sky_model: the cutoff of 2 Jy leaves none of the 1 sources");
-    free(enu);
+    warned(suite_text("obs = observe(array=\"%s\", phase_centre=\"0h0m0s 60d0m0s\", "
+                      "hour_angle=-1h..1h)\n",
+                      testing_file(&t, "enu.txt", "1 2 3\n100 200 0\n")),
+           "observe: station S000 is 0.00374166 km from the centre of the Earth");
+    warned(suite_text("S = sky_model(\"%s\", cutoff=2Jy)\n",
+                      testing_file(&t, "a.skymodel",
+                                   "format = Name, Type, Ra, Dec, I\n"
+                                   "a, POINT, 01:00:00, +31.00.00, 1.0\n")),
+           "sky_model: the cutoff of 2 Jy leaves none of the 1 sources");
 }
 END_TEST
 

@@ -23,11 +23,8 @@ enum { TILINGS = sizeof(tilings) / sizeof(tilings[0]) };
 static const char *run(const char *lines, const grove_session_options *options, int *code)
 {
     static char said[8192];
-    char *text = grove_format("obs = probe()\n%s\n", lines);
-
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("obs = probe()\n%s\n", lines));
     *code = probe_run_said(&t, options, said, sizeof(said));
-    free(text);
     return said;
 }
 
@@ -109,22 +106,20 @@ END_TEST
 
 static char *read_file(const char *name, size_t *length)
 {
-    char *path = grove_format("%s/%s", t.folder, name);
+    char *path = suite_text("%s/%s", t.folder, name);
     char *bytes = grove_file_read(path, 1 << 24, false, length, t.error);
 
     ck_assert_msg(bytes != NULL, "%s", path);
-    free(path);
-    return bytes;
+    return suite_keep(bytes);
 }
 
 static void save(const char *expression, const char *name, const grove_session_options *options)
 {
-    char *line = grove_format("save(%s, to=\"%s/%s\")", expression, t.folder, name);
+    char *line = suite_text("save(%s, to=\"%s/%s\")", expression, t.folder, name);
     int code;
 
     run(line, options, &code);
     ck_assert_msg(code == 0, "%s: %s", line, grove_error_message(t.error, 0));
-    free(line);
 }
 
 START_TEST(csv)
@@ -142,8 +137,8 @@ START_TEST(csv)
         int k = n % 7, b = n / 7 % 6, i = n / 42;
         static const char *const pairs[] = {"P0,P1", "P0,P2", "P0,P3", "P1,P2", "P1,P3", "P2,P3"};
         end = strchr(line, '\n');
-        char *time = grove_format("%.0f,%s,%d,", 51544.5 * 86400 + 600 * i, pairs[b],
-                                  1400000000 + 2000000 * k);
+        char *time = suite_text("%.0f,%s,%d,", 51544.5 * 86400 + 600 * i, pairs[b],
+                                1400000000 + 2000000 * k);
         ck_assert_msg(!strncmp(line, time, strlen(time)), "%.60s is not %s", line, time);
         line += strlen(time);
         for (int e = 0; e < 4; e++) {
@@ -159,10 +154,8 @@ START_TEST(csv)
             }
         }
         ck_assert_ptr_eq(line, end + 1);
-        free(time);
     }
     ck_assert_int_eq(n, PROBE_TIMES * PROBE_BASELINES * PROBE_CHANNELS);
-    free(bytes);
 }
 END_TEST
 
@@ -199,7 +192,6 @@ START_TEST(npy)
                                   : number[0] == creal(x) && number[1] == cimag(x));
                 }
     ck_assert_uint_eq(length, from + n * (wide ? 16 : 8));
-    free(bytes);
     bytes = read_file("data.npy.axes", &length);
     ck_assert_str_eq(bytes,
                      "# axes of the .npy file, slowest first, each with a line for each cell\n"
@@ -208,7 +200,6 @@ START_TEST(npy)
                      "axis baseline 6\nP0,P1\nP0,P2\nP0,P3\nP1,P2\nP1,P3\nP2,P3\n"
                      "axis freq 7 Hz\n1400000000\n1402000000\n1404000000\n1406000000\n1408000000\n"
                      "1410000000\n1412000000\n");
-    free(bytes);
 }
 END_TEST
 
@@ -222,10 +213,8 @@ START_TEST(other_shapes)
     save("select(obs.weight, axis=time, index=1, element=XY)", "weight.npy", NULL);
     char *bytes = read_file("sum.csv", &length);
     ck_assert_str_eq(bytes, "value (Hz)\n9842000000\n");
-    free(bytes);
     bytes = read_file("centre.csv", &length);
     ck_assert_str_eq(bytes, "0 (rad),1 (rad)\n4.9,0.8\n");
-    free(bytes);
     bytes = read_file("weight.npy", &length);
     ck_assert_uint_eq(length, 512 + 42 * sizeof(double));
     for (int n = 0; n < 42; n++) {
@@ -233,7 +222,6 @@ START_TEST(other_shapes)
         memcpy(&x, bytes + 512 + 8 * n, sizeof(x));
         ck_assert(x == probe_weight(1, n / 7, n % 7, 1));
     }
-    free(bytes);
 }
 END_TEST
 
@@ -259,19 +247,16 @@ START_TEST(files_that_exist)
     char *first = read_file(names[_i], &length);
     before += _i + 1;
     ck_assert_int_eq(count_files(), before);
-    char *line = grove_format("save(obs.time, to=\"%s/%s\")", t.folder, names[_i]);
-    run(line, NULL, &code);
+    run(suite_text("save(obs.time, to=\"%s/%s\")", t.folder, names[_i]), NULL, &code);
     ck_assert(code < 0 && strstr(grove_error_message(t.error, 0),
                                  "exists already; give overwrite=true to replace it"));
-    free(line);
-    line = grove_format("save(obs.time, to=\"%s/%s\", overwrite=true)\n"
-                        "compare(1, 2, tolerance=0, print=false)",
-                        t.folder, names[_i]);
+    char *line = suite_text("save(obs.time, to=\"%s/%s\", overwrite=true)\n"
+                            "compare(1, 2, tolerance=0, print=false)",
+                            t.folder, names[_i]);
     run(line, NULL, &code);
     ck_assert_int_lt(code, 0);
     char *second = read_file(names[_i], &length);
     ck_assert(!memcmp(first, second, length));
-    free(second);
     ck_assert_int_eq(count_files(), before);
     *strchr(line, '\n') = 0;
     run(line, NULL, &code);
@@ -279,9 +264,6 @@ START_TEST(files_that_exist)
     second = read_file(names[_i], &length);
     ck_assert(memcmp(first, second, length) != 0);
     ck_assert_int_eq(count_files(), before);
-    free(first);
-    free(second);
-    free(line);
 }
 END_TEST
 
@@ -298,11 +280,9 @@ static const struct {
 
 START_TEST(faults)
 {
-    char *text = grove_format("obs = probe()\n%s\n", bad[_i].line);
-    const char *said = testing_faults(&t, text);
+    const char *said = testing_faults(&t, suite_text("obs = probe()\n%s\n", bad[_i].line));
 
     ck_assert_msg(strstr(said, bad[_i].message) != NULL, "%s: %s", bad[_i].line, said);
-    free(text);
 }
 END_TEST
 

@@ -114,8 +114,7 @@ START_TEST(dimension_scales)
     put_scales(data, 4, scales);
     hdf5_finish();
 
-    char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path);
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path));
     testing_value x = testing_evaluate(&t, "x");
     ck_assert(x.axes == 3 && x.elements == 2);
     ck_assert_int_eq(testing_node(&t, "x")->form.shape, GROVE_DIAGONAL);
@@ -129,8 +128,6 @@ START_TEST(dimension_scales)
                     ck_assert_msg(cabs(x.at[n] - wanted) < 3e-7 * 1e-3 * 400, "%d %d %d %d", i, p,
                                   k, e);
                 }
-    testing_free(&x);
-    free(text);
 }
 END_TEST
 
@@ -168,13 +165,12 @@ static void put_solutions(const char *group, double offset)
 
 static void check_solutions(const char *call, double offset)
 {
-    char *text = grove_format("obs = probe()\nS = sky_model(\"%s\")\nx = 1 * %s.value\n",
-                              testing_file(&t, "a.skymodel",
-                                           "format = Name, Type, Ra, Dec, I\n"
-                                           "a, POINT, 01:00:00, +31.00.00, 1.0\n"
-                                           "b, POINT, 01:00:00, +32.00.00, 1.0\n"),
-                              call);
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("obs = probe()\nS = sky_model(\"%s\")\nx = 1 * %s.value\n",
+                                testing_file(&t, "a.skymodel",
+                                             "format = Name, Type, Ra, Dec, I\n"
+                                             "a, POINT, 01:00:00, +31.00.00, 1.0\n"
+                                             "b, POINT, 01:00:00, +32.00.00, 1.0\n"),
+                                call));
     testing_value x = testing_evaluate(&t, "x");
     int n = 0;
 
@@ -185,8 +181,6 @@ static void check_solutions(const char *call, double offset)
                 ck_assert_msg(x.at[n] ==
                                   (p == 3 && i == 1 && e ? 0 : offset + 100 * e + 10 * p + i),
                               "%d %d %d: %g", i, p, e, creal(x.at[n]));
-    testing_free(&x);
-    free(text);
 }
 
 START_TEST(solution_tables)
@@ -198,20 +192,15 @@ START_TEST(solution_tables)
     put_solutions("sol000/phase000", 0);
     hdf5_finish();
     for (int k = 0; k < 4; k++) {
-        char *call = grove_format("table(\"%s\", obs=obs, sky=S%s)", path, found[k]);
-        check_solutions(call, 0);
-        free(call);
+        check_solutions(suite_text("table(\"%s\", obs=obs, sky=S%s)", path, found[k]), 0);
     }
-    char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs, "
-                              "dataset=\"sol000/phase000/weight\").value\n",
-                              path);
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("obs = probe()\nx = 1 * table(\"%s\", obs=obs, "
+                                "dataset=\"sol000/phase000/weight\").value\n",
+                                path));
     testing_value x = testing_evaluate(&t, "x"); /* its stations by name, too */
     ck_assert_int_eq(x.cells, PROBE_TIMES * PROBE_STATIONS);
     for (int n = 0; n < 2 * PROBE_TIMES * PROBE_STATIONS; n++)
         ck_assert(x.at[n] == (n == 2 * (PROBE_STATIONS + 3) + 1 ? 0 : 1));
-    testing_free(&x);
-    free(text);
 }
 END_TEST
 
@@ -220,9 +209,8 @@ START_TEST(one_of_several)
     put_solutions("sol000/phase000", 0);
     put_solutions("sol000/amplitude000", 0.5);
     hdf5_finish();
-    char *call = grove_format("table(\"%s\", obs=obs, dataset=\"sol000/amplitude000\")", path);
-    check_solutions(call, 0.5);
-    free(call);
+    check_solutions(suite_text("table(\"%s\", obs=obs, dataset=\"sol000/amplitude000\")", path),
+                    0.5);
 }
 END_TEST
 
@@ -244,7 +232,6 @@ START_TEST(names_from_the_tree)
     ck_assert(x.cells == PROBE_CHANNELS && x.elements == 4);
     for (int n = 0; n < PROBE_CHANNELS * 4; n++)
         ck_assert(x.at[n] == n * n);
-    testing_free(&x);
     free(text);
 }
 END_TEST
@@ -261,14 +248,11 @@ START_TEST(times_as_dates)
     put_scales(hdf5_put("x", H5T_NATIVE_DOUBLE, 1, &size, numbers), 1, scales);
     hdf5_put_text(H5Oopen(hdf5_file, "/time", H5P_DEFAULT), "CLASS", "DIMENSION_SCALE");
     hdf5_finish();
-    char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path);
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path));
     testing_value x = testing_evaluate(&t, "x");
     ck_assert_int_eq(x.cells, PROBE_TIMES);
     for (int i = 0; i < PROBE_TIMES; i++)
         ck_assert(fabs(creal(x.at[i]) - 600 * i) < 1e-5);
-    testing_free(&x);
-    free(text);
 }
 END_TEST
 
@@ -338,10 +322,8 @@ END_TEST
 static void put_axes(const char *group, const char *axes, const hsize_t *size, int rank)
 {
     static const double numbers[] = {1, 2, 3, 4, 5};
-    char *values = grove_format("%s/val", group);
-
-    hdf5_put_text(hdf5_put(values, H5T_NATIVE_DOUBLE, rank, size, numbers), "AXES", axes);
-    free(values);
+    hdf5_put_text(hdf5_put(suite_text("%s/val", group), H5T_NATIVE_DOUBLE, rank, size, numbers),
+                  "AXES", axes);
 }
 
 /* One polarisation: a scalar, but for those of one hand or of crossed hands. */
@@ -359,15 +341,13 @@ START_TEST(single_polarisation)
     hdf5_finish();
     refused(", dataset=\"hand\"", "hand: its only polarisation is YY; a single one must be I");
     refused(", dataset=\"twice\"", "two dimensions are called pol");
-    char *text = grove_format(
-        "obs = probe()\nx = 1 * table(\"%s\", obs=obs, dataset=\"stokes\").value\n", path);
-    testing_tree(&t, text);
+    testing_tree(
+        &t, suite_text("obs = probe()\nx = 1 * table(\"%s\", obs=obs, dataset=\"stokes\").value\n",
+                       path));
     testing_value x = testing_evaluate(&t, "x");
     ck_assert(x.cells == PROBE_STATIONS && x.elements == 1);
     for (int k = 1; k < 5; k++)
         ck_assert(x.at[stations[k][1] - '0'] == k + 1);
-    testing_free(&x);
-    free(text);
 }
 END_TEST
 
@@ -376,14 +356,13 @@ static void repeat_place(haddr_t offset, size_t count)
 {
     grove_error *error = grove_error_new();
     size_t length;
-    char *bytes = grove_file_read(path, 1 << 24, false, &length, error);
+    char *bytes = suite_keep(grove_file_read(path, 1 << 24, false, &length, error));
 
     ck_assert(bytes && offset + 16 * count <= length);
     for (size_t i = 1; i < count; i++)
         memcpy(bytes + offset + 16 * i, bytes + offset, 16);
     FILE *to = fopen(path, "wb");
     ck_assert(to && fwrite(bytes, 1, length, to) == length && !fclose(to));
-    free(bytes);
     grove_error_free(error);
 }
 
@@ -431,19 +410,16 @@ START_TEST(damaged_files)
 
     put_solutions("sol000/phase000", 0);
     hdf5_finish();
-    char *bytes = grove_file_read(path, 1 << 24, false, &length, error);
-    char *cut = grove_format("%s/cut.h5", t.folder);
+    char *bytes = suite_keep(grove_file_read(path, 1 << 24, false, &length, error));
+    char *cut = suite_text("%s/cut.h5", t.folder);
     ck_assert_ptr_nonnull(bytes);
     for (size_t n = 0; n < length; n += length / 40) {
         FILE *to = fopen(cut, "wb");
         ck_assert(to && fwrite(bytes, 1, n, to) == n && !fclose(to));
-        char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", cut);
-        const char *said = testing_faults(&t, text);
+        const char *said = testing_faults(
+            &t, suite_text("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", cut));
         ck_assert_msg(strstr(said, "it is not an HDF5 file, or it is damaged") != NULL, "%s", said);
-        free(text);
     }
-    free(cut);
-    free(bytes);
     grove_error_free(error);
 }
 END_TEST
@@ -458,7 +434,7 @@ START_TEST(changed_bytes)
 
     put_solutions("sol000/phase000", 0);
     hdf5_finish();
-    char *bytes = grove_file_read(path, 1 << 24, false, &length, error);
+    char *bytes = suite_keep(grove_file_read(path, 1 << 24, false, &length, error));
     ck_assert_ptr_nonnull(bytes);
     for (int k = 0; k < TRIALS; k++) {
         random = random * 1664525 + 1013904223;
@@ -479,7 +455,6 @@ START_TEST(changed_bytes)
         ck_assert_msg(status == 0, "bit %d of byte %zu: %d", k % 8, place, status);
         bytes[place] ^= (char)(1 << k % 8);
     }
-    free(bytes);
     grove_error_free(error);
 }
 END_TEST

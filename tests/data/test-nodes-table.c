@@ -54,11 +54,10 @@ static const char *write_table(const char *left_out)
     for (int n = 0; n < KNOTS * KNOTS * 5; n++) {
         int i = n * 7 % 45, p = i % 5, k = i / 5 % KNOTS, m = i / 15;
         double complex x = formula(times[m], freqs[k], p);
-        char *row = grove_format("\"P%d\", %.17g, %.17g, %.17g, %.17g\n", p, freqs[k] / 1e6,
-                                 cimag(x), times[m], creal(x));
+        char *row = suite_text("\"P%d\", %.17g, %.17g, %.17g, %.17g\n", p, freqs[k] / 1e6, cimag(x),
+                               times[m], creal(x));
         if (!left_out || !strstr(row, left_out))
             grove_text_add(&text, "%s", row);
-        free(row);
     }
     const char *path = testing_file(&t, "gains.csv", text.at);
     free(text.at);
@@ -88,7 +87,6 @@ START_TEST(linear)
                 ck_assert_msg(cabs(x.at[n] - formula(time_of(i), freq_of(k), p)) < 1e-11,
                               "%d %d %d: %g%+gi", i, p, k, creal(x.at[n]), cimag(x.at[n]));
     ck_assert_int_eq(x.cells, n);
-    testing_free(&x);
 }
 END_TEST
 
@@ -116,8 +114,6 @@ START_TEST(nearest_ones)
             for (int k = 0; k < PROBE_CHANNELS; k++, n++)
                 ck_assert(cabs(z.at[n] - formula(nearest(times, time_of(i)),
                                                  nearest(freqs, freq_of(k)), p)) < 1e-12);
-    free(flags);
-    testing_free(&z);
 }
 END_TEST
 
@@ -131,8 +127,8 @@ START_TEST(missing_rows_and_times)
                                     "time,station,value\n4453445400,P0,1\n4453445400,P1,2\n"
                                     "4453446600,P0,3\n4453446600,P1,nan\n4453446600,P2,5\n"
                                     "4453446600,P3,7\n");
-    char *line = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path);
-    const char *said = testing_faults(&t, line);
+    const char *said = testing_faults(
+        &t, suite_text("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path));
 
     ck_assert_msg(
         strstr(said, "time 4453444800 of 'obs' is outside the range of the file, from 4453445400 "
@@ -152,10 +148,7 @@ START_TEST(missing_rows_and_times)
                 ck_assert_msg(flags[n] == flagged, "%s: flag of %d %d", words[w], i, p);
                 ck_assert(flagged || x.at[n] == wanted);
             }
-        free(flags);
-        testing_free(&x);
     }
-    free(line);
 }
 END_TEST
 
@@ -174,9 +167,6 @@ START_TEST(columns)
     ck_assert(cabs(b.at[0] - pi) < 1e-12 && cabs(b.at[1] + pi / 2) < 1e-12);
     ck_assert(c.at[0] == CMPLX(1, 2) && c.at[1] == CMPLX(3, 4));
     ck_assert_str_eq(c.axis[0]->labels[1], "B");
-    testing_free(&a);
-    testing_free(&b);
-    testing_free(&c);
 }
 END_TEST
 
@@ -205,7 +195,7 @@ START_TEST(round_trip)
         GROVE_SESSION_OPTIONS(.double_precision = !saved[_i / 2].single, .tile_times = 2);
     const char *value = saved[_i / 2].value;
     unsigned char *first, *second;
-    char *path = grove_format("%s/saved.%s", t.folder, ends[_i % 2]);
+    char *path = suite_text("%s/saved.%s", t.folder, ends[_i % 2]);
 
     tree("x = %s\nsave(x, to=\"%s\")\n", value, path);
     ck_assert_msg(!probe_run(&t, &options), "%s", grove_error_message(t.error, 0));
@@ -220,11 +210,6 @@ START_TEST(round_trip)
                       "%s: number %ld: %.17g%+.17gi, not %.17g%+.17gi", value, (long)n,
                       creal(y.at[n]), cimag(y.at[n]), creal(x.at[n]), cimag(x.at[n]));
     }
-    free(first);
-    free(second);
-    free(path);
-    testing_free(&x);
-    testing_free(&y);
 }
 END_TEST
 
@@ -232,7 +217,7 @@ END_TEST
 START_TEST(foreign_npy)
 {
     static const char header[] = "{'descr': '<i4', 'fortran_order': %s, 'shape': (5, 4), }";
-    char bytes[256] = "\x93NUMPY\1\0", *path = grove_format("%s/f.npy", t.folder);
+    char bytes[256] = "\x93NUMPY\1\0", *path = suite_text("%s/f.npy", t.folder);
     int32_t numbers[20];
 
     for (int n = 0; n < 20; n++) /* 10 time + station */
@@ -248,8 +233,6 @@ START_TEST(foreign_npy)
     ck_assert_int_eq(x.cells, 20);
     for (int n = 0; n < 20; n++)
         ck_assert(x.at[n] == 10 * (n / 4) + n % 4);
-    testing_free(&x);
-    free(path);
 }
 END_TEST
 
@@ -259,7 +242,7 @@ START_TEST(times_as_dates)
     static const grove_npy npy = {.axes = 1, .size = {2}, .bytes = 8};
     static const double numbers[2] = {0, 2400};
     char header[GROVE_NPY_HEADER];
-    char *path = grove_format("%s/dates.npy", t.folder);
+    const char *path = suite_text("%s/dates.npy", t.folder);
 
     if (_i) {
         FILE *file = fopen(path, "wb");
@@ -269,18 +252,15 @@ START_TEST(times_as_dates)
         testing_file(&t, "dates.npy.axes",
                      "cell scalar\naxis time 2 s\n2000-01-01T12:00:00\n2000-01-01T12:40:00\n");
     } else {
-        free(path);
-        path = grove_strdup(testing_file(&t, "dates.csv",
-                                         "time (s),value\n\"2000-01-01T12:40:00.0Z\",2400\n"
-                                         "2000-01-01 12:00,0\n"));
+        path = testing_file(&t, "dates.csv",
+                            "time (s),value\n\"2000-01-01T12:40:00.0Z\",2400\n"
+                            "2000-01-01 12:00,0\n");
     }
     tree("x = 1 * table(\"%s\", obs=obs).value\n", path);
     testing_value x = testing_evaluate(&t, "x");
     ck_assert_int_eq(x.cells, PROBE_TIMES);
     for (int i = 0; i < PROBE_TIMES; i++)
         ck_assert_msg(fabs(creal(x.at[i]) - 600 * i) < 1e-9, "%d: %g", i, creal(x.at[i]));
-    testing_free(&x);
-    free(path);
 }
 END_TEST
 
@@ -310,19 +290,18 @@ static const struct {
 START_TEST(faults)
 {
     const char *path = testing_file(&t, bad[_i].name, bad[_i].text);
-    char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path);
-    const char *said = testing_faults(&t, text);
+    const char *said = testing_faults(
+        &t, suite_text("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path));
 
     ck_assert_msg(strstr(said, bad[_i].message) != NULL, "%s: %s", bad[_i].text, said);
-    free(text);
 }
 END_TEST
 
 START_TEST(hdf5)
 {
     const char *path = testing_file(&t, "x.h5", "no");
-    char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path);
-    const char *said = testing_faults(&t, text);
+    const char *said = testing_faults(
+        &t, suite_text("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path));
 #ifdef HAVE_HDF5
     const char *message = "x.h5: it is not an HDF5 file, or it is damaged";
 #else
@@ -330,7 +309,6 @@ START_TEST(hdf5)
 #endif
 
     ck_assert_msg(strstr(said, message) != NULL, "%s", said);
-    free(text);
     said = testing_faults(&t, "x = 1 * table(\"x.csv\", dataset=\"gains\").value\n");
     ck_assert_msg(strstr(said, "dataset: only .h5 files have datasets") != NULL, "%s", said);
 }

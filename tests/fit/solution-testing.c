@@ -25,17 +25,14 @@ void solution_teardown(void)
 
 char *solution_tree(const char *options, const char *more)
 {
-    return grove_format("obs = probe()\nG[p] = solutions(\"%s\", obs%s)\n%s", solution_path,
-                        options, more);
+    return suite_text("obs = probe()\nG[p] = solutions(\"%s\", obs%s)\n%s", solution_path, options,
+                      more);
 }
 
 testing_value solution_value(const char *options, const char *more, const char *node,
                              unsigned char **flags)
 {
-    char *text = solution_tree(options, more);
-
-    testing_tree(&solution_t, text);
-    free(text);
+    testing_tree(&solution_t, solution_tree(options, more));
     return probe_session(&solution_t, node, NULL, flags);
 }
 
@@ -46,7 +43,6 @@ void solution_refused(const char *options, const char *message)
 
     ck_assert_msg(strstr(said, message) != NULL, "%s, not: %s", said, message);
     ck_assert_ptr_null(strstr(strstr(said, "error:") + 1, "error:")); /* one message */
-    free(text);
 }
 
 void solution_near(double complex found, double complex wanted, const char *what, int i, int p,

@@ -10,7 +10,7 @@ extern char *solution_path; /* of the file, which is open for hdf5_put_table */
 
 void solution_setup(void);
 void solution_teardown(void);
-/* obs, and G[p] = solutions(..., obs<options>); then `more`. Caller frees. */
+/* obs, and G[p] = solutions(..., obs<options>); then `more`. */
 char *solution_tree(const char *options, const char *more);
 /* The value of a node of this tree. */
 testing_value solution_value(const char *options, const char *more, const char *node,

@@ -357,22 +357,18 @@ int solve_world_run(solve_world *w, const char *text, const grove_session_option
 {
     const grove_session_options usual =
         GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true);
-    char *layout = strdup(testing_file(&w->t, "stations.txt", stations));
-    char *sky = strdup(testing_file(&w->t, "sky.skymodel", sources));
-    char *head = grove_format(observed, layout, w->times, w->times, w->observe, sky,
-                              testing_file(&w->t, "other.skymodel", other_sources));
-    char *all = grove_format("%s%s", head, text);
+    const char *layout = testing_file(&w->t, "stations.txt", stations);
+    const char *sky = testing_file(&w->t, "sky.skymodel", sources);
+    char *all = suite_text("%s%s",
+                           suite_text(observed, layout, w->times, w->times, w->observe, sky,
+                                      testing_file(&w->t, "other.skymodel", other_sources)),
+                           text);
 
     grove_session_free(w->session);
     w->session = NULL;
-    free(head);
-    free(layout);
-    free(sky);
     if (!testing_try(&w->t, all)) {
-        free(all);
         return GROVE_INVALID;
     }
-    free(all);
     w->session = grove_session_new(w->t.tree, options ? options : &usual, w->t.error);
     return w->session ? grove_session_run(w->session) : GROVE_INVALID;
 }
@@ -388,9 +384,8 @@ void solve_world_pass(solve_world *w, const char *text)
 void solve_world_refuse(solve_world *w, const char *text, const char *words)
 {
     ck_assert_int_ne(solve_world_run(w, text, NULL), 0);
-    char *messages = grove_error_text(w->t.error);
+    char *messages = suite_messages(w->t.error);
     ck_assert_msg(strstr(messages, words) != NULL, "%s\n%s\nnot: %s", text, messages, words);
-    free(messages);
 }
 
 /* ---- comparisons ---- */

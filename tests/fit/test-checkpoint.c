@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <signal.h>
@@ -50,18 +51,14 @@ static grove_checkpoint *open_it(bool resume)
 
 static void good(bool fine)
 {
-    char *text = grove_error_text(error);
-
-    ck_assert_msg(fine, "%s", text);
-    free(text);
+    ck_assert_msg(fine, "%s", suite_messages(error));
 }
 
 static void refused(const grove_checkpoint *c, const char *words)
 {
-    char *text = grove_error_text(error);
+    char *text = suite_messages(error);
 
     ck_assert_msg(!c && strstr(text, words), "not '%s' but '%s'", words, text);
-    free(text);
     grove_error_clear(error);
 }
 
@@ -104,7 +101,7 @@ static char *contents(size_t *length)
     char *bytes = grove_file_read(path, 1 << 20, false, length, error);
 
     good(bytes != NULL);
-    return bytes;
+    return suite_keep(bytes);
 }
 
 static void put(const char *bytes, size_t length)
@@ -162,13 +159,13 @@ END_TEST
 
 static char *output_of(void)
 {
-    return grove_format("%.*s", (int)(strlen(path) - strlen(".checkpoint")), path);
+    return suite_text("%.*s", (int)(strlen(path) - strlen(".checkpoint")), path);
 }
 
 /* A run that had all, and whether its output is in place. */
 static char *make_complete(bool in_place)
 {
-    char *prepared = grove_format("%s/prepared", folder), *output = output_of();
+    char *prepared = suite_text("%s/prepared", folder), *output = output_of();
     grove_checkpoint *c = open_it(false);
 
     good(c != NULL);
@@ -178,16 +175,15 @@ static char *make_complete(bool in_place)
     good(!grove_checkpoint_complete(c, 1, true, prepared, error));
     grove_checkpoint_close(c, false);
     ck_assert(!in_place || !rename(prepared, output));
-    free(prepared);
-    return output;
+    return suite_keep(output);
 }
 
 START_TEST(ended)
 {
     const char *same = "the tree: 1\n\nthe data: 3\n", *other = "the tree: 2\n\nthe data: 2\n";
-    char *output = make_complete(true);
     grove_checkpoint *c;
 
+    make_complete(true);
     /* the run to go on from has ended, whatever it has made of what it read */
     c = grove_checkpoint_open(path, same, GROVE_CHECKPOINT_RESUME, error);
     good(c && grove_checkpoint_has_ended(c) && !grove_checkpoint_count(c));
@@ -196,8 +192,7 @@ START_TEST(ended)
     ck_assert(!grove_path_exists(path));
     /* another run, or one that is not to go on, begins */
     for (int i = 0; i < 2; i++) {
-        free(output);
-        output = make_complete(true);
+        make_complete(true);
         c = grove_checkpoint_open(path, i ? other : key,
                                   i ? GROVE_CHECKPOINT_RESUME : GROVE_CHECKPOINT_KEEP, error);
         good(c && !grove_checkpoint_has_ended(c) && !grove_checkpoint_count(c));
@@ -205,10 +200,8 @@ START_TEST(ended)
         ck_assert(!grove_path_exists(path));
     }
     /* one whose output is another file goes on */
-    free(output);
-    output = make_complete(false);
-    char *copy = grove_format("cp %s/prepared %s", folder, output);
-    ck_assert(!system(copy));
+    char *output = make_complete(false);
+    ck_assert(!system(suite_text("cp %s/prepared %s", folder, output)));
     refused(open_it(false), "--resume continues from them");
     refused(grove_checkpoint_open(path, same, GROVE_CHECKPOINT_RESUME, error),
             "differs in the data, and");
@@ -216,8 +209,6 @@ START_TEST(ended)
     good(c && !grove_checkpoint_has_ended(c));
     ck_assert_int_eq(grove_checkpoint_count(c), RECORDS + 1);
     grove_checkpoint_close(c, false);
-    free(copy);
-    free(output);
 }
 END_TEST
 
@@ -226,7 +217,7 @@ END_TEST
 START_TEST(a_cycle_ended)
 {
     char *output = output_of(),
-         *again = grove_format("cp %s %s.x && mv %s.x %s", output, output, output, output);
+         *again = suite_text("cp %s %s.x && mv %s.x %s", output, output, output, output);
     grove_checkpoint *c = open_it(false);
 
     good(c != NULL);
@@ -249,8 +240,6 @@ START_TEST(a_cycle_ended)
     ck_assert(!system(again)); /* another file of that name */
     ck_assert(!grove_checkpoint_has_output(c));
     grove_checkpoint_close(c, true);
-    free(again);
-    free(output);
 }
 END_TEST
 
@@ -293,10 +282,8 @@ START_TEST(cut_off)
         size_t again;
         char *now = contents(&again);
         ck_assert(again == length && !memcmp(now, whole, length));
-        free(now);
     }
     ck_assert_int_eq(former, RECORDS);
-    free(whole);
 }
 END_TEST
 
@@ -324,19 +311,16 @@ START_TEST(described)
         while (records < 4 && cut >= ends[records + 1])
             records++;
         put(whole, cut);
-        char *text = grove_checkpoint_describe(path, error);
+        char *text = suite_keep(grove_checkpoint_describe(path, error));
         if (records < 0) {
             refused((const void *)text, "not a checkpoint of this Grove");
             continue;
         }
-        char *wanted = grove_format("checkpoint of x.h5: %lld solution domain%s of a run that has "
+        ck_assert_str_eq(text,
+                         suite_text("checkpoint of x.h5: %lld solution domain%s of a run that has "
                                     "not ended; grove run --resume continues from it\n",
-                                    (long long)sums[records], sums[records] == 1 ? "" : "s");
-        ck_assert_str_eq(text, wanted);
-        free(wanted);
-        free(text);
+                                    (long long)sums[records], sums[records] == 1 ? "" : "s"));
     }
-    free(whole);
 }
 END_TEST
 
@@ -367,14 +351,13 @@ START_TEST(turned_bits)
     ck_assert_uint_eq(refusals, 8 * header);
     for (int n = 0; n < RECORDS; n++)
         ck_assert_int_eq(seen[n], 8 * (8 + 7 * n + 16));
-    free(whole);
 }
 END_TEST
 
 /* What stands at its place is neither followed nor changed. */
 START_TEST(planted)
 {
-    char *other = grove_format("%s/other", folder);
+    char *other = suite_text("%s/other", folder);
     struct stat info;
 
     ck_assert(!symlink(other, path));
@@ -389,7 +372,6 @@ START_TEST(planted)
     refused(open_it(true), "not a regular file");
     ck_assert(!unlink(path) && !mkdir(path, 0700));
     refused(open_it(true), "cannot create");
-    free(other);
 }
 END_TEST
 

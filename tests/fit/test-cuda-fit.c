@@ -141,11 +141,10 @@ static grove_counters run(const char *text, const char *device, int number, uint
     const grove_session_options options =
         GROVE_SESSION_OPTIONS(.device = device, .double_precision = true, .threads = 1,
                               .device_memory = memory);
-    char *all = grove_format("%sk = keep(x, number=%d)\n", text, number);
+    char *all = suite_text("%sk = keep(x, number=%d)\n", text, number);
 
     if (solve_world_run(&w, all, &options))
         ck_abort_msg("%s\n%s", all, grove_error_text(w.t.error));
-    free(all);
     return *grove_session_counters(w.session);
 }
 
@@ -248,9 +247,9 @@ END_TEST
  */
 START_TEST(little_memory_changes_nothing)
 {
-    char *text = grove_format("%sfit = solve(V, D, tolerance=1e-11, max_iterations=200, "
-                              "compress=%s)\n",
-                              fits[0].tree, _i % 2 ? "true" : "false");
+    char *text = suite_text("%sfit = solve(V, D, tolerance=1e-11, max_iterations=200, "
+                            "compress=%s)\n",
+                            fits[0].tree, _i % 2 ? "true" : "false");
 
     cuda_testing_may_fall_back();
     run(text, "cpu", 0, 0);
@@ -260,7 +259,6 @@ START_TEST(little_memory_changes_nothing)
         ck_assert_double_lt(solve_world_distance(0, 1), 1e-8);
         ck_assert_uint_le(c.device_peak_bytes, all / k);
     }
-    free(text);
 }
 END_TEST
 
@@ -322,13 +320,13 @@ END_TEST
  */
 static grove_counters iterate(int iterations, bool compress, const char *method)
 {
-    char *text = grove_format("G[p] = parm(\"G\", jones=phase, time=12min)\n" TRUTH GAINS "x = V\n"
-                              "fit = solve(V, D, tolerance=1e-15, max_iterations=%d, method=%s, "
-                              "compress=%s)\n",
-                              iterations, method, compress ? "true" : "false");
-    grove_counters c = run(text, "cuda", 0, 0);
+    grove_counters c =
+        run(suite_text("G[p] = parm(\"G\", jones=phase, time=12min)\n" TRUTH GAINS "x = V\n"
+                       "fit = solve(V, D, tolerance=1e-15, max_iterations=%d, method=%s, "
+                       "compress=%s)\n",
+                       iterations, method, compress ? "true" : "false"),
+            "cuda", 0, 0);
 
-    free(text);
     return c;
 }
 

@@ -48,12 +48,12 @@ static char *make_tree(const char *fit)
 {
     const char *options = strchr(fit, '|');
 
-    return grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
-                        "G[p] = parm(%.*s\nV[p,q] = G[p] * M[p,q] * G[q]^H\n"
-                        "b = spoil(obs)\n"
-                        "D[p,q] = (T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)) * b.value\n"
-                        "fit = solve(V, D, batch=1, to=\"%s\", overwrite=true%s)\n",
-                        (int)(options - fit), fit, path, options + 1);
+    return suite_text("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                      "G[p] = parm(%.*s\nV[p,q] = G[p] * M[p,q] * G[q]^H\n"
+                      "b = spoil(obs)\n"
+                      "D[p,q] = (T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)) * b.value\n"
+                      "fit = solve(V, D, batch=1, to=\"%s\", overwrite=true%s)\n",
+                      (int)(options - fit), fit, path, options + 1);
 }
 
 static char *table(size_t *length)
@@ -61,7 +61,7 @@ static char *table(size_t *length)
     char *bytes = grove_file_read(path, 1 << 28, false, length, w.t.error);
 
     ck_assert(bytes && !grove_path_exists(checkpoint));
-    return bytes;
+    return suite_keep(bytes);
 }
 
 /* The same tree again: its files are the same. */
@@ -99,17 +99,15 @@ START_TEST(the_same_table)
     solve_world_interrupt = 0;
     ck_assert(!grove_path_exists(path));
     grove_error_clear(w.t.error);
-    char *text = grove_checkpoint_describe(checkpoint, w.t.error);
+    char *text = suite_keep(grove_checkpoint_describe(checkpoint, w.t.error));
     ck_assert(text && sscanf(text, "checkpoint of gains.h5: %d solution", &domains) == 1);
     ck_assert_int_gt(domains, 0);
-    free(text);
 
     options.resume = true;
     options.device = "cpu";
     ck_assert_int_ne(run_again(&options), 0);
-    text = grove_error_text(w.t.error);
+    text = suite_messages(w.t.error);
     ck_assert_msg(strstr(text, "differs in the device, and") != NULL, "%s", text);
-    free(text);
     grove_error_clear(w.t.error);
 
     options.device = devices[_i % DEVICES];
@@ -120,9 +118,6 @@ START_TEST(the_same_table)
     ck_assert_int_lt(launches(), whole);
     char *after = table(&now);
     ck_assert(now == length && !memcmp(after, before, now));
-    free(before);
-    free(after);
-    free(tree);
 }
 END_TEST
 

@@ -90,17 +90,19 @@ START_TEST(station_of_zeros)
     static const char *const each[] = {"", ", method=lm", ", compress=false"};
     const grove_session_options options =
         GROVE_SESSION_OPTIONS(.device = "cuda", .double_precision = true);
-    char *text = grove_format("T[p] = draw(obs, shape=diagonal, around=1).value\n"
-                              "a[p] = 1 - exp(-1e4 * (obs.station_index - 2)^2)\n"
-                              "G[p] = parm(\"G\", jones=diagonal, init=0.9)\n"
-                              "fit = solve(G[p] * M[p,q] * G[q]^H, a[p] * T[p] * M[p,q] * T[q]^H * "
-                              "a[q], tolerance=1e-12, max_iterations=200%s)\n"
-                              "k0 = keep(G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
-                              "k1 = keep(T, number=1)\n",
-                              each[_i]);
-
-    ck_assert_int_eq(solve_world_run(&w, text, &options), 0);
-    free(text);
+    ck_assert_int_eq(
+        solve_world_run(
+            &w,
+            suite_text("T[p] = draw(obs, shape=diagonal, around=1).value\n"
+                       "a[p] = 1 - exp(-1e4 * (obs.station_index - 2)^2)\n"
+                       "G[p] = parm(\"G\", jones=diagonal, init=0.9)\n"
+                       "fit = solve(G[p] * M[p,q] * G[q]^H, a[p] * T[p] * M[p,q] * T[q]^H * "
+                       "a[q], tolerance=1e-12, max_iterations=200%s)\n"
+                       "k0 = keep(G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
+                       "k1 = keep(T, number=1)\n",
+                       each[_i]),
+            &options),
+        0);
     ck_assert_int_gt((int64_t)grove_session_counters(w.session)->launches, 10);
     const solve_kept *found = &solve_world_kept[0];
     ck_assert(found->at[2 * found->elements * found->size[2]] == 0.9);
@@ -137,13 +139,15 @@ START_TEST(any_number_of_devices)
 
     for (int devices = 1; devices < 4 && cuda_testing_control(); devices++) {
         cuda_testing_control()->devices = devices;
-        char *text = grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
-                                  "G[p] = parm(\"G\", %s)\nV[p,q] = %s\n"
-                                  "D[p,q] = T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)\n"
-                                  "fit = solve(V, D, batch=2%s)\nk0 = keep(G, number=%d)\n",
-                                  fits[_i].parm, model_of(_i), fits[_i].options, devices > 1);
-        ck_assert_int_eq(solve_world_run(&w, text, &options), 0);
-        free(text);
+        ck_assert_int_eq(
+            solve_world_run(&w,
+                            suite_text("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                                       "G[p] = parm(\"G\", %s)\nV[p,q] = %s\n"
+                                       "D[p,q] = T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)\n"
+                                       "fit = solve(V, D, batch=2%s)\nk0 = keep(G, number=%d)\n",
+                                       fits[_i].parm, model_of(_i), fits[_i].options, devices > 1),
+                            &options),
+            0);
         ck_assert(devices == 1 || solve_world_distance(0, 1) == 0);
     }
 }

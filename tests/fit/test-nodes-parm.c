@@ -35,7 +35,6 @@ static testing_value value_of(const char *name)
     unsigned char *flags = NULL;
     testing_value value = probe_session(&t, name, &options, &flags);
 
-    free(flags);
     return value;
 }
 
@@ -122,11 +121,9 @@ enum { TERMS = sizeof(terms) / sizeof(terms[0]) };
 /* At every station, time and channel. */
 START_TEST(jones_terms)
 {
-    char *text = grove_format("obs = probe()\nJ[p] = parm(\"J\", %s)\n"
-                              "x[p,q] = J[p] * (0 * select(obs.data, element=XX) / 1Jy + 1)\n",
-                              terms[_i].options);
-    testing_tree(&t, text);
-    free(text);
+    testing_tree(&t, suite_text("obs = probe()\nJ[p] = parm(\"J\", %s)\n"
+                                "x[p,q] = J[p] * (0 * select(obs.data, element=XX) / 1Jy + 1)\n",
+                                terms[_i].options));
     testing_value x = value_of("x");
     ck_assert_int_eq(x.elements, terms[_i].elements);
     ck_assert_int_eq(x.cells, PROBE_TIMES * PROBE_BASELINES * PROBE_CHANNELS);
@@ -138,7 +135,6 @@ START_TEST(jones_terms)
             ck_assert_msg(cabs(found - wanted) < 1e-12, "%s: %g%+gi, not %g%+gi", terms[_i].options,
                           creal(found), cimag(found), creal(wanted), cimag(wanted));
         }
-    testing_free(&x);
 }
 END_TEST
 
@@ -166,10 +162,10 @@ START_TEST(coefficients)
     const grove_axis *time = grove_node_axis(obs, "time"), *freq = grove_node_axis(obs, "freq");
     double dt = 2 * time->width[0], df = 3 * freq->width[0];
     double start = time->centre[0] - time->width[0] / 2, low = freq->centre[0] - freq->width[0] / 2;
-    char *text = grove_format("obs = probe()\n"
-                              "J[p] = test_parm(\"J\", init=0, complex=true, time=%.17gs, "
-                              "freq=%.17gHz, degree=[2, 1])\n",
-                              dt, df);
+    char *text = suite_text("obs = probe()\n"
+                            "J[p] = test_parm(\"J\", init=0, complex=true, time=%.17gs, "
+                            "freq=%.17gHz, degree=[2, 1])\n",
+                            dt, df);
     *grove_probe_of_parms() = (grove_probe_change){
         .parm = "J",
         .member = "value",
@@ -177,7 +173,6 @@ START_TEST(coefficients)
         .at =
             (((STATION * INTERVALS + interval) * BANDS + band) * TIME_TERMS + i) * FREQ_TERMS + j};
     testing_tree(&t, text);
-    free(text);
     ck_assert_int_eq(grove_parm_index(grove_node_user(testing_node(&t, "J")->inputs[0].node->leaf),
                                       0, STATION, interval, band, i * FREQ_TERMS + j),
                      grove_probe_of_parms()->at);
@@ -196,7 +191,6 @@ START_TEST(coefficients)
         ck_assert_msg(cabs(x.at[cell] - wanted) < 1e-6, "%g, not %g at time %d, channel %d",
                       creal(x.at[cell]), creal(wanted), (int)k, (int)c);
     }
-    testing_free(&x);
 }
 END_TEST
 
@@ -213,13 +207,12 @@ START_TEST(groups)
                                     "b, POINT, east, 02:00:00, +10.00.00, 1\n"
                                     "c, POINT, west, 03:00:00, +10.00.00, 1\n"
                                     "d, POINT, , 04:00:00, +10.00.00, 1\n");
-    char *text = grove_format("S = sky_model(\"%s\")\nobs = probe()\n"
-                              "J[s,p] = test_parm(\"J\", init=2+1i, groups=patch, time=20min)\n",
-                              path);
+    char *text = suite_text("S = sky_model(\"%s\")\nobs = probe()\n"
+                            "J[s,p] = test_parm(\"J\", init=2+1i, groups=patch, time=20min)\n",
+                            path);
     *grove_probe_of_parms() = (grove_probe_change){
         .parm = "J", .member = "value", .number = {1, -2}, .at = (STATION * GROUPS + _i) * 3 + 1};
     testing_tree(&t, text);
-    free(text);
     const grove_parm *p = grove_node_user(testing_node(&t, "J")->inputs[0].node->leaf);
     ck_assert_int_eq(grove_parm_index(p, _i, STATION, 1, 0, 0), grove_probe_of_parms()->at);
     ck_assert_int_eq(grove_parm_count(p), GROUPS * PROBE_STATIONS * 3);
@@ -233,7 +226,6 @@ START_TEST(groups)
         ck_assert(p->group[source] == group[source]);
         ck_assert(x.at[cell] == (there ? 3 - I : 2 + I));
     }
-    testing_free(&x);
 }
 END_TEST
 
@@ -249,10 +241,9 @@ START_TEST(no_groups)
                                     "a, POINT, 01:00:00, +10.00.00, 1\n");
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        char *text = grove_format("S = sky_model(\"%s\")\nobs = probe()\n%s", path, wrong[i].parm);
-        const char *said = testing_faults(&t, text);
+        const char *said = testing_faults(
+            &t, suite_text("S = sky_model(\"%s\")\nobs = probe()\n%s", path, wrong[i].parm));
         ck_assert_msg(strstr(said, wrong[i].said) != NULL, "%s", said);
-        free(text);
     }
 }
 END_TEST
@@ -321,14 +312,12 @@ enum { CUTS = sizeof(cuts) / sizeof(cuts[0]) };
 
 START_TEST(intervals)
 {
-    char *text = grove_format("obs = probe(%s)\nJ = parm(\"J\", init=1, %s)\n",
-                              cuts[_i].observation, cuts[_i].options);
-    const grove_parm *p = parm_of(text);
+    const grove_parm *p = parm_of(suite_text("obs = probe(%s)\nJ = parm(\"J\", init=1, %s)\n",
+                                             cuts[_i].observation, cuts[_i].options));
     const grove_axis *axis =
         grove_node_axis(testing_node(&t, "J")->inputs[0].node->leaf, "interval");
     double begin = 51544.5 * 86400 - 300;
 
-    free(text);
     ck_assert_int_eq(axis->size, cuts[_i].count);
     for (int i = 0; i < cuts[_i].count; i++) {
         double start = axis->centre[i] - axis->width[i] / 2 - begin;
@@ -368,9 +357,9 @@ enum { INITS = sizeof(inits) / sizeof(inits[0]) };
 
 START_TEST(complex_by_init)
 {
-    char *text = grove_format("obs = probe()\nJ = parm(\"J\", init=%s)\n", inits[_i].init);
-    ck_assert_msg(parm_of(text)->complex_ == inits[_i].complex_, "init=%s", inits[_i].init);
-    free(text);
+    ck_assert_msg(parm_of(suite_text("obs = probe()\nJ = parm(\"J\", init=%s)\n", inits[_i].init))
+                          ->complex_ == inits[_i].complex_,
+                  "init=%s", inits[_i].init);
 }
 END_TEST
 

@@ -72,7 +72,6 @@ START_TEST(phases_that_wrap)
                     solution_near(x.at[n], amplitude * cexp(I * slope(time, freq_of(k), p, e)),
                                   "gain", i, p, k);
                 }
-    testing_free(&x);
 }
 END_TEST
 
@@ -123,14 +122,11 @@ START_TEST(full_jones)
                         solution_near(x.at[n] / 100, sum / 100, "visibility", i, p * 10 + q, k);
                     }
     ck_assert_int_eq(n, x.cells * 4);
-    testing_free(&x);
     x = testing_evaluate(&solution_t, "b");
     ck_assert(x.axes == 2 && x.elements == 4 && testing_node(&solution_t, "b")->form.unit.rad == 1);
     solution_near(x.at[(1 * PROBE_CHANNELS + 2) * 4 + 3], 0.7 * 3 - 0.2 * 4, "phase", 0, 1, 2);
-    testing_free(&x);
     x = testing_evaluate(&solution_t, "a");
     solution_near(x.at[(2 * PROBE_STATIONS + 3) * 4 + 1], 3.6 + 1200 / 6e4, "amplitude", 2, 3, 0);
-    testing_free(&x);
 }
 END_TEST
 
@@ -176,7 +172,6 @@ START_TEST(clock_tec_rotation)
                     solution_near(x.at[n], cexp(I * phase) * turn[e], "term", i, p, k);
                 }
     ck_assert_int_eq(n, x.cells * 4);
-    testing_free(&x);
 }
 END_TEST
 
@@ -200,15 +195,13 @@ START_TEST(short_last_interval)
     hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "time", 3, 0, 0, times, NULL,
                                   NULL, NULL, place_of, NULL});
     hdf5_finish();
-    char *text = grove_format("obs = probe()\nG = solutions(\"%s\")\nx = 1 * G\n", solution_path);
-    testing_tree(&solution_t, text);
+    testing_tree(&solution_t,
+                 suite_text("obs = probe()\nG = solutions(\"%s\")\nx = 1 * G\n", solution_path));
     testing_value x = testing_evaluate(&solution_t, "x");
     static const double wanted[] = {2, 2, 2, 2, 4};
     ck_assert_int_eq(x.cells, PROBE_TIMES);
     for (int i = 0; i < PROBE_TIMES; i++)
         ck_assert_msg(x.at[i] == wanted[i], "%d: %g", i, creal(x.at[i]));
-    testing_free(&x);
-    free(text);
 }
 END_TEST
 
@@ -223,26 +216,21 @@ START_TEST(overlapping_intervals)
     static const double wanted[] = {2, 1, 3, 4, 4}; /* at 0, 600, ... 2400 s */
 
     for (int k = 0; k < 2; k++) {
-        char *table = grove_format("%c/amplitude000", 'a' + k);
-        char *widths = grove_format("%s/time_width", table),
-             *centres_of = grove_format("%s/time_centre", table);
+        char *table = suite_text("%c/amplitude000", 'a' + k);
+        char *widths = suite_text("%s/time_width", table),
+             *centres_of = suite_text("%s/time_centre", table);
         hdf5_put_table(&(hdf5_soltab){table, "amplitude", "time", 4, 0, 0, times, NULL, NULL, NULL,
                                       place_of, NULL});
         hdf5_put_numbers(widths, 4, width);
         hdf5_put_numbers(centres_of, 4, k ? wrong : centre);
-        free(table);
-        free(widths);
-        free(centres_of);
     }
     hdf5_finish();
-    char *text = grove_format("obs = probe()\nG = solutions(\"%s\", solset=\"a\")\nx = 1 * G\n",
-                              solution_path);
-    testing_tree(&solution_t, text);
+    testing_tree(&solution_t,
+                 suite_text("obs = probe()\nG = solutions(\"%s\", solset=\"a\")\nx = 1 * G\n",
+                            solution_path));
     testing_value x = testing_evaluate(&solution_t, "x");
     for (int i = 0; i < PROBE_TIMES; i++)
         ck_assert_msg(x.at[i] == wanted[i], "%d: %g", i, creal(x.at[i]));
-    testing_free(&x);
-    free(text);
     solution_refused(", solset=\"b\"", "the centres of time are not 4 numbers");
 }
 END_TEST
@@ -266,15 +254,13 @@ START_TEST(widths)
                          k ? wrong : width);
     }
     hdf5_finish();
-    char *text = grove_format("obs = probe()\nG = solutions(\"%s\", solset=\"a\")\nx = 1 * G\n",
-                              solution_path);
-    testing_tree(&solution_t, text);
+    testing_tree(&solution_t,
+                 suite_text("obs = probe()\nG = solutions(\"%s\", solset=\"a\")\nx = 1 * G\n",
+                            solution_path));
     testing_value x = testing_evaluate(&solution_t, "x");
     static const double wanted[] = {2, 2, 2, 2, 3};
     for (int i = 0; i < PROBE_TIMES; i++)
         ck_assert_msg(x.at[i] == wanted[i], "%d: %g", i, creal(x.at[i]));
-    testing_free(&x);
-    free(text);
     solution_refused(", solset=\"b\"", "the widths of time are not 2 numbers above 0");
 }
 END_TEST
@@ -301,12 +287,10 @@ START_TEST(transfer)
                 solution_near(x.at[n], hours_of(at, 0), "amplitude", i, p, k);
                 ck_assert(!flags[n]);
             }
-    testing_free(&x);
     free(flags);
     x = solution_value(", outside=flag", "x = 1 * G\n", "x", &flags);
     for (n = 0; n < x.cells; n++)
         ck_assert(flags[n]);
-    testing_free(&x);
     free(flags);
 }
 END_TEST
@@ -359,7 +343,6 @@ START_TEST(outliers_and_weights)
                     if (!flags[n])
                         solution_near(x.at[n], (1 + p) * cexp(I * noisy(at, e)), "gain", i, p, e);
                 }
-        testing_free(&x);
         free(flags);
     }
     solution_refused(", outliers=0", "0 is not a number above 0");
@@ -401,7 +384,6 @@ START_TEST(outliers_along_frequency)
                         ck_assert_msg(!flags[n] == !(p == 1 && k == 4 && e == 1), "%d %d %d %d", i,
                                       p, k, e);
         ck_assert_int_eq(n, x.cells * 2);
-        testing_free(&x);
         free(flags);
         const char *note = NULL;
         for (size_t i = 0; i < solution_t.tree->node_count && !note; i++)
@@ -439,7 +421,6 @@ START_TEST(flags_of_a_scalar)
         int i = n / 2 / PROBE_STATIONS, p = n / 2 % PROBE_STATIONS;
         ck_assert_int_eq(flags[n] != 0, (i == 1 && p == 2) || (i == 2 && p == 3));
     }
-    testing_free(&x);
     free(flags);
 }
 END_TEST
@@ -453,13 +434,13 @@ static double of_direction(const double at[4], int e)
 
 static char *sky(void)
 {
-    return grove_format("S = sky_model(\"%s\")\n",
-                        testing_file(&solution_t, "a.skymodel",
-                                     "format = Name, Type, Patch, Ra, Dec, I\n"
-                                     "a, POINT, west, 01:00:00, +31.00.00, 1.0\n"
-                                     "b, POINT, east, 01:00:00, +32.00.00, 1.0\n"
-                                     "c, POINT, west, 01:10:00, +32.00.00, 1.0\n"
-                                     "d, POINT, , 01:20:00, +32.00.00, 1.0\n"));
+    return suite_text("S = sky_model(\"%s\")\n",
+                      testing_file(&solution_t, "a.skymodel",
+                                   "format = Name, Type, Patch, Ra, Dec, I\n"
+                                   "a, POINT, west, 01:00:00, +31.00.00, 1.0\n"
+                                   "b, POINT, east, 01:00:00, +32.00.00, 1.0\n"
+                                   "c, POINT, west, 01:10:00, +32.00.00, 1.0\n"
+                                   "d, POINT, , 01:20:00, +32.00.00, 1.0\n"));
 }
 
 START_TEST(directions)
@@ -485,9 +466,7 @@ START_TEST(directions)
     for (int s = 0; s < 4; s++)
         for (int p = 0; p < PROBE_STATIONS; p++, n++)
             solution_near(x.at[n], 1 + wanted[s] + 10 * p, "direction", s, p, 0);
-    testing_free(&x);
     free(text);
-    free(S);
 }
 END_TEST
 
@@ -502,16 +481,13 @@ START_TEST(one_direction)
     hdf5_finish();
     for (int k = 0; k < 2; k++) {
         char *S = sky();
-        char *text = grove_format("obs = probe()\n%sG[p] = solutions(\"%s\"%s)\nx = 1 * G\n",
-                                  k ? S : "", solution_path, without[k]);
-        testing_tree(&solution_t, text);
+        testing_tree(&solution_t,
+                     suite_text("obs = probe()\n%sG[p] = solutions(\"%s\"%s)\nx = 1 * G\n",
+                                k ? S : "", solution_path, without[k]));
         testing_value x = testing_evaluate(&solution_t, "x");
         ck_assert(x.axes == 1 && x.cells == PROBE_STATIONS);
         for (int p = 0; p < PROBE_STATIONS; p++)
             solution_near(x.at[p], 1 + 10 * p, "direction", k, p, 0);
-        testing_free(&x);
-        free(text);
-        free(S);
     }
 }
 END_TEST
@@ -544,12 +520,10 @@ START_TEST(chosen_direction)
             solution_near(x.at[p], (1 + names[k / 2].number + 10 * p) * cexp(I * angle_of(at, 0)),
                           "direction", k, p, 0);
         }
-        testing_free(&x);
         free(text);
     }
     solution_refused(", tables=\"phase000\", direction=\"d\"",
                      "its tables have no directions; leave out direction=\"d\"");
-    free(S);
 }
 END_TEST
 
@@ -561,12 +535,10 @@ START_TEST(other_directions)
     hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "dir", 0, 0, 2, NULL, NULL,
                                   dir, NULL, of_direction, NULL});
     hdf5_finish();
-    char *text = grove_format("%sE[s] = solutions(\"%s\")\nx = 1 * E\n", S, solution_path);
-    const char *said = testing_faults(&solution_t, text);
+    const char *said = testing_faults(
+        &solution_t, suite_text("%sE[s] = solutions(\"%s\")\nx = 1 * E\n", S, solution_path));
     ck_assert_msg(strstr(said, "it has no source 'a' of 'S'; outside=flag flags missing ones"),
                   "%s", said);
-    free(text);
-    free(S);
 }
 END_TEST
 

@@ -67,15 +67,16 @@ START_TEST(found_again)
     bool compress = _i % 2;
     const char *spoilt = _i / 2 / KINDS ? ", share=0.3, channel=3, weights=unequal" : "";
     int kind = _i / 2 % KINDS;
-    char *text = grove_format(
-        "%s\n%s\nholes = spoil(obs%s)\n"
-        "V[p,q] = G[p] * M[p,q] * G[q]^H\nD[p,q] = T[p] * M[p,q] * T[q]^H\n"
-        "fit = solve(V, D * holes.value, tolerance=1e-13, max_iterations=200, compress=%s)\n"
-        "g[p] = G[p]" VARIED "\nt[p] = T[p]" VARIED "\n"
-        "k0 = keep(g)\nk1 = keep(t, number=1)\nk2 = keep(V, number=2)\nk3 = keep(D, number=3)\n",
-        kinds[kind].parms, kinds[kind].truth, spoilt, compress ? "true" : "false");
-    solve_world_pass(&w, text);
-    free(text);
+    solve_world_pass(
+        &w,
+        suite_text(
+            "%s\n%s\nholes = spoil(obs%s)\n"
+            "V[p,q] = G[p] * M[p,q] * G[q]^H\nD[p,q] = T[p] * M[p,q] * T[q]^H\n"
+            "fit = solve(V, D * holes.value, tolerance=1e-13, max_iterations=200, compress=%s)\n"
+            "g[p] = G[p]" VARIED "\nt[p] = T[p]" VARIED "\n"
+            "k0 = keep(g)\nk1 = keep(t, number=1)\nk2 = keep(V, number=2)\nk3 = keep(D, "
+            "number=3)\n",
+            kinds[kind].parms, kinds[kind].truth, spoilt, compress ? "true" : "false"));
     ck_assert_double_lt(solve_world_distance(2, 3), 1e-8);
     solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
@@ -86,18 +87,19 @@ END_TEST
 START_TEST(outliers)
 {
     for (int robust = 0; robust < 2; robust++) {
-        char *text = grove_format(
-            "G[p] = parm(\"G\", jones=diagonal, time=12min)\n"
-            "T[p] = draw(obs, shape=diagonal, around=1).value\n"
-            "V[p,q] = G[p] * M[p,q] * G[q]^H\n"
-            "b = draw(obs, complex=false, spread=1, times=1, channels=1, seed=9).value\n"
-            "c[p,q] = b[p] * b[q] - 0.55\no[p,q] = 1e4 * (c + abs(c))\n"
-            "D[p,q] = T[p] * M[p,q] * T[q]^H + o[p,q] * matrix(1Jy, 1i * 1Jy, 2 * 1Jy, 1Jy)\n"
-            "fit = solve(V, D, tolerance=1e-9, robust=%s, compress=%s, method=%s)\n"
-            "k0 = keep(V)\nk1 = keep(T[p] * M[p,q] * T[q]^H, number=1)\nk2 = keep(o, number=2)\n",
-            robust ? "student_t" : "none", _i & 1 ? "true" : "false", _i & 2 ? "auto" : "lm");
-        solve_world_pass(&w, text);
-        free(text);
+        solve_world_pass(
+            &w,
+            suite_text(
+                "G[p] = parm(\"G\", jones=diagonal, time=12min)\n"
+                "T[p] = draw(obs, shape=diagonal, around=1).value\n"
+                "V[p,q] = G[p] * M[p,q] * G[q]^H\n"
+                "b = draw(obs, complex=false, spread=1, times=1, channels=1, seed=9).value\n"
+                "c[p,q] = b[p] * b[q] - 0.55\no[p,q] = 1e4 * (c + abs(c))\n"
+                "D[p,q] = T[p] * M[p,q] * T[q]^H + o[p,q] * matrix(1Jy, 1i * 1Jy, 2 * 1Jy, 1Jy)\n"
+                "fit = solve(V, D, tolerance=1e-9, robust=%s, compress=%s, method=%s)\n"
+                "k0 = keep(V)\nk1 = keep(T[p] * M[p,q] * T[q]^H, number=1)\nk2 = keep(o, "
+                "number=2)\n",
+                robust ? "student_t" : "none", _i & 1 ? "true" : "false", _i & 2 ? "auto" : "lm"));
         double far = solve_world_distance(0, 1);
         ck_assert_msg(robust ? far < 1e-5 : far > 1, "robust %d: %g", robust, far);
     }
@@ -288,12 +290,8 @@ enum { OTHERS = sizeof(others) / sizeof(others[0]) };
 
 START_TEST(other_models)
 {
-    char *text = grove_format(others[_i / 2], _i % 2 ? "true" : "false");
-    char *all = grove_format("%sk2 = keep(V, number=2)\nk3 = keep(D, number=3)\n", text);
-
-    solve_world_pass(&w, all);
-    free(text);
-    free(all);
+    solve_world_pass(&w, suite_text("%sk2 = keep(V, number=2)\nk3 = keep(D, number=3)\n",
+                                    suite_text(others[_i / 2], _i % 2 ? "true" : "false")));
     ck_assert_double_lt(solve_world_distance(2, 3), 1e-7);
 }
 END_TEST
@@ -373,15 +371,14 @@ enum { ALONE = sizeof(alone) / sizeof(alone[0]) };
 
 START_TEST(far_in_a_cell)
 {
-    char *text = grove_format("G[p] = parm(\"G\", jones=delay, time=2min)\n"
-                              "P[p] = rotation(obs.parallactic + 3rad * (obs.freq / 150MHz - 1))\n"
-                              "x = draw(obs, complex=false, spread=90).value\n"
-                              "t[p] = exp(2i * pi * x[p] * obs.freq * 1ns)\n"
-                              "V[p,q] = %s\nD[p,q] = %s\nfit = solve(V, D, tolerance=1e-12)\n"
-                              "k2 = keep(V, number=2)\nk3 = keep(%s, number=3)\n",
-                              alone[_i].model, alone[_i].data, alone[_i].kept);
-    solve_world_pass(&w, text);
-    free(text);
+    solve_world_pass(
+        &w, suite_text("G[p] = parm(\"G\", jones=delay, time=2min)\n"
+                       "P[p] = rotation(obs.parallactic + 3rad * (obs.freq / 150MHz - 1))\n"
+                       "x = draw(obs, complex=false, spread=90).value\n"
+                       "t[p] = exp(2i * pi * x[p] * obs.freq * 1ns)\n"
+                       "V[p,q] = %s\nD[p,q] = %s\nfit = solve(V, D, tolerance=1e-12)\n"
+                       "k2 = keep(V, number=2)\nk3 = keep(%s, number=3)\n",
+                       alone[_i].model, alone[_i].data, alone[_i].kept));
     ck_assert_double_lt(solve_world_distance(2, 3), 1e-8);
 }
 END_TEST

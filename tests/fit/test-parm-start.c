@@ -41,25 +41,22 @@ static double freq_of(int k)
 /* The value of parm("G", obs, <options>, from=...) where no fit changes it. */
 static testing_value value_of(const char *options)
 {
-    char *text = grove_format("obs = probe()\nG[p] = parm(\"G\", obs=obs, from=\"%s\"%s)\nx = 1 * "
-                              "G\n",
-                              path, options);
-
-    testing_tree(&t, text);
-    free(text);
+    testing_tree(&t,
+                 suite_text("obs = probe()\nG[p] = parm(\"G\", obs=obs, from=\"%s\"%s)\nx = 1 * "
+                            "G\n",
+                            path, options));
     return probe_session(&t, "x", NULL, NULL);
 }
 
 static void refused(const char *options, const char *message)
 {
-    char *text = grove_format("obs = probe()\nG[p] = parm(\"G\", obs=obs, from=\"%s\"%s)\nx = 1 * "
-                              "G\n",
-                              path, options);
-    const char *said = testing_faults(&t, text);
+    const char *said = testing_faults(
+        &t, suite_text("obs = probe()\nG[p] = parm(\"G\", obs=obs, from=\"%s\"%s)\nx = 1 * "
+                       "G\n",
+                       path, options));
 
     ck_assert_msg(strstr(said, message) != NULL, "%s, not: %s", said, message);
     ck_assert_ptr_null(strstr(strstr(said, "error:") + 1, "error:")); /* one message */
-    free(text);
 }
 
 static void near(double complex found, double complex wanted, const char *what, int64_t at)
@@ -116,7 +113,6 @@ START_TEST(complex_gains)
                     near(x.at[n], off ? 0 : amplitude_of(at, of) * cexp(I * phase_of(at, 1 - of)),
                          options[k], n);
                 }
-        testing_free(&x);
     }
 }
 END_TEST
@@ -137,7 +133,6 @@ START_TEST(what_the_table_lacks)
                 const double at[] = {centres[interval[i]], 0, p, 0};
                 near(x.at[n], some(at, e) == 0 ? 7 : amplitude_of(at, e), "amplitude", n);
             }
-    testing_free(&x);
     /* a parm that is the same for all times has that of the middle, START + 1200 */
     x = value_of(", jones=diagonal, table=\"amplitude000\"");
     ck_assert_int_eq(x.cells, PROBE_STATIONS);
@@ -146,7 +141,6 @@ START_TEST(what_the_table_lacks)
         near(x.at[2 * p], amplitude_of(at, 0), "middle", p);
         near(x.at[2 * p + 1], p == 2 ? 1 : amplitude_of(at, 1), "middle", p);
     }
-    testing_free(&x);
 }
 END_TEST
 
@@ -178,8 +172,8 @@ START_TEST(terms)
     hdf5_finish();
     static const char *const table[] = {"", "", "", "", "amplitude001", "a/amplitude002"};
     for (int k = 0; k < 6; k++) {
-        char *options = grove_format(", jones=%s, table=\"%s\"", kind[k].options, table[k]);
-        testing_value x = value_of(options);
+        testing_value x =
+            value_of(suite_text(", jones=%s, table=\"%s\"", kind[k].options, table[k]));
         int channels = k == 1 || k == 2 ? PROBE_CHANNELS : 1;
         ck_assert_int_eq(x.elements, kind[k].elements);
         ck_assert_int_eq(x.cells, PROBE_STATIONS * channels);
@@ -199,8 +193,6 @@ START_TEST(terms)
             };
             near(x.at[n], wanted[k], kind[k].options, n);
         }
-        testing_free(&x);
-        free(options);
     }
 }
 END_TEST
@@ -218,10 +210,8 @@ START_TEST(tables_of_parms)
     testing_value x = value_of(", jones=scalar");
     for (int p = 0; p < PROBE_STATIONS; p++)
         near(x.at[p], cexp(I * small((double[]){0, 0, p, 0}, 0)), "phase", p);
-    testing_free(&x);
     x = value_of(", jones=scalar, table=\"B\"");
     near(x.at[1], cexp(I * phase_of((double[]){centres[1], 0, 1, 0}, 0)), "phase", 0);
-    testing_free(&x);
     refused(", jones=tec", "'phase001' has phase, but needed is tec; table= chooses from phase000 "
                            "(parm B), phase001 (parm G), tec000");
     refused(", jones=amplitude, table=\"phase000\"",
@@ -268,7 +258,6 @@ START_TEST(faults)
     testing_value x = value_of(", jones=scalar, table=\"d/phase000\", outside=flag");
     near(x.at[2], 1, "P2", 2);
     near(x.at[3], cexp(3 * I), "P3", 3);
-    testing_free(&x);
 }
 END_TEST
 
@@ -302,20 +291,18 @@ START_TEST(fits_start_at_the_table)
     }
     hdf5_finish();
     for (int k = 0; k < 2; k++) {
-        char *from = grove_format(", from=\"%s\"", path);
-        char *text = grove_format(
-            "obs = probe(flags=false)\nC[p] = solutions(\"%s\", tables=\"clock000\")\n"
-            "K[p] = parm(\"K\", time=30min, init=0s%s)\n"
-            "D[p,q] = C[p] * (1Jy * C[q]^H)\n"
-            "V[p,q] = exp(2i * pi * obs.freq * K[p]) * 1Jy * exp(-2i * pi * obs.freq * K[q])\n"
-            "fit = solve(V, D, batch=1)\nprint(max(norm(V - D)))\n",
-            path, k ? from : "");
-        testing_tree(&t, text);
+        testing_tree(
+            &t,
+            suite_text(
+                "obs = probe(flags=false)\nC[p] = solutions(\"%s\", tables=\"clock000\")\n"
+                "K[p] = parm(\"K\", time=30min, init=0s%s)\n"
+                "D[p,q] = C[p] * (1Jy * C[q]^H)\n"
+                "V[p,q] = exp(2i * pi * obs.freq * K[p]) * 1Jy * exp(-2i * pi * obs.freq * K[q])\n"
+                "fit = solve(V, D, batch=1)\nprint(max(norm(V - D)))\n",
+                path, k ? suite_text(", from=\"%s\"", path) : ""));
         ck_assert_int_eq(probe_run_said(&t, NULL, said, sizeof(said)), 0);
         ck_assert_msg(strchr(said, ':') != NULL, "%s", said);
         largest[k] = strtod(strrchr(said, ':') + 1, NULL);
-        free(text);
-        free(from);
     }
     ck_assert_msg(largest[0] > 0.5, "without a start it is found, too: %g", largest[0]);
     ck_assert_msg(largest[1] < 1e-5, "%g", largest[1]);

@@ -54,16 +54,13 @@ enum { SINKS = sizeof(sinks) / sizeof(sinks[0]), MODES = FAULTS_MODES - 1 };
 
 static char *in_work(const char *name)
 {
-    return grove_format("%s/%s", work, name);
+    return suite_text("%s/%s", work, name);
 }
 
 /* A command in which each %s is the folder of work. */
 static void shell(const char *format)
 {
-    char *command = grove_format(format, work, work, work);
-
-    ck_assert_int_eq(system(command), 0);
-    free(command);
+    ck_assert_int_eq(system(suite_text(format, work, work, work)), 0);
 }
 
 static bool exists(const char *name)
@@ -71,7 +68,6 @@ static bool exists(const char *name)
     char *path = in_work(name);
     bool is = grove_path_exists(path);
 
-    free(path);
     return is;
 }
 
@@ -142,8 +138,8 @@ static char *make_tree(int sink)
 {
     char *write = grove_format(sinks[sink].write, work);
     char *save = sink == 1
-                     ? grove_format("left = save(mean(norm(obs.data)), to=\"%s/mean.npy\")\n", work)
-                     : grove_format("%s", "");
+                     ? suite_text("left = save(mean(norm(obs.data)), to=\"%s/mean.npy\")\n", work)
+                     : suite_text("%s", "");
     char *text =
         grove_format("obs = ms(\"%s/field.ms\")\n"
                      "G[p] = parm(\"G\", jones=diagonal, time=1min)\n"
@@ -152,18 +148,15 @@ static char *make_tree(int sink)
                      "write = %s\n",
                      work, save, work, sinks[sink].replaces ? ", overwrite=true" : "", write);
 
-    free(save);
     free(write);
-    return text;
+    return suite_keep(text);
 }
 
 /* Whether the table is in place. */
 static bool has_table(void)
 {
-    char *compare = grove_format("cmp -s %s/gains.h5 %s.done/gains.h5", work, work);
-    bool is = !system(compare);
+    bool is = !system(suite_text("cmp -s %s/gains.h5 %s.done/gains.h5", work, work));
 
-    free(compare);
     return is;
 }
 
@@ -174,8 +167,8 @@ static void expect_all(int sink, faults_mode mode, int at)
     const char *compare = "a = ms(\"%s/%s\", column=\"%s\")\n"
                           "b = ms(\"%s.done/%s\", column=\"%s\")\n"
                           "same = compare(a.data, b.data, tolerance=0)\n";
-    char *text = grove_format(compare, work, sinks[sink].set, sinks[sink].column, work,
-                              sinks[sink].set, sinks[sink].column);
+    char *text = suite_text(compare, work, sinks[sink].set, sinks[sink].column, work,
+                            sinks[sink].set, sinks[sink].column);
     char *files =
         grove_format("cmp %s/gains.h5 %s.done/gains.h5 && cd %s && "
                      "%s && ls -A -I '.mean.npy.*' -I '%s' >../now && cd "
@@ -187,18 +180,16 @@ static void expect_all(int sink, faults_mode mode, int at)
 
     ck_assert_msg(!code, "fault %d at %d: %s", mode, at, none.said);
     ck_assert_msg(!system(files), "fault %d at %d: other files", mode, at);
-    free(text);
     free(files);
 }
 
 /* An undisturbed run, whose results are kept; how many calls it takes. */
 static int make_all(int sink, const char *text)
 {
-    char *made = grove_format(world, work);
+    char *made = suite_text(world, work);
 
     ck_assert(!mkdir(work, 0777));
     run_once(made, false);
-    free(made);
     if (sinks[sink].replaces)
         shell("echo another >%s/gains.h5");
     shell("mv %s %s.fresh");
@@ -238,7 +229,6 @@ START_TEST(a_fault_at_every_call)
     }
     ck_assert(mode != FAULTS_KILL || late > 0);
     faults_simple_system(false);
-    free(text);
 }
 END_TEST
 
@@ -259,7 +249,7 @@ static void kill_at_the_end(const char *text, int calls)
 /* The checkpoint of a run that has ended is in nobody's way. */
 START_TEST(a_run_that_ended)
 {
-    char *text = make_tree(0), *other = grove_format("# another tree\n%s", text);
+    char *text = make_tree(0), *other = suite_text("# another tree\n%s", text);
     int calls = make_all(0, text);
 
     for (int way = 0; way < 2; way++) {
@@ -270,15 +260,13 @@ START_TEST(a_run_that_ended)
         ck_assert_msg(strstr(again.said, "exists already; give overwrite=true"), "%s", again.said);
         expect_all(0, FAULTS_KILL, calls);
     }
-    free(other);
-    free(text);
 }
 END_TEST
 
 /* After a cycle that has written what it reads, a run cannot go on, and says so. */
 START_TEST(cycles)
 {
-    char *once = make_tree(0), *text = grove_format("%srun fit, write [cycles=3]\n", once);
+    char *once = make_tree(0), *text = suite_text("%srun fit, write [cycles=3]\n", once);
     int calls = make_all(0, text), refused = 0;
 
     for (int at = calls / 4; at < calls; at += calls / 8) {
@@ -295,8 +283,6 @@ START_TEST(cycles)
         ck_assert(exists("gains.h5") && exists("gains.h5.checkpoint"));
     }
     ck_assert_int_gt(refused, 2);
-    free(once);
-    free(text);
 }
 END_TEST
 

@@ -62,7 +62,6 @@ START_TEST(which_tables)
         testing_value x = solution_value(good[k], "x = 1 * G\n", "x", NULL);
         if (k < 4)
             solution_near(x.at[0], cexp(I), good[k], 0, 0, 0);
-        testing_free(&x);
     }
 }
 END_TEST
@@ -157,7 +156,6 @@ START_TEST(missing_stations)
     testing_value x = solution_value(", outside=flag", "x = 1 * G\n", "x", &flags);
     ck_assert(x.at[0] == 0.5 && x.at[1] == 1 && x.at[3] == 3);
     ck_assert(!flags[0] && !flags[1] && flags[2] && !flags[3]);
-    testing_free(&x);
     free(flags);
 }
 END_TEST
@@ -216,7 +214,6 @@ START_TEST(missing_solutions)
                                       cexp(I * slope((const double[]){time, freq, p, 0}, e)),
                                       "phase", i, p, k);
                 }
-    testing_free(&x);
     free(flags);
 }
 END_TEST
@@ -234,10 +231,9 @@ static void noted(const char *class, const char *options, const char *note, bool
     for (size_t i = 0; i < solution_t.tree->node_count && !said; i++)
         said = solution_t.tree->nodes[i]->kind == GROVE_NODE_LEAF ? solution_t.tree->nodes[i]->note
                                                                   : NULL;
-    char *warnings = grove_error_text(solution_t.error);
+    char *warnings = suite_messages(solution_t.error);
     ck_assert_msg(warns ? !said && strstr(warnings, note) : grove_equal(said, note),
                   "%s%s: %s, not: %s", class, options, said ? said : warnings, note ? note : "-");
-    free(warnings);
     free(text);
 }
 
@@ -270,10 +266,9 @@ START_TEST(far_outside)
                      bands[] = {tables[k].freq, tables[k].freq + 8e6};
         for (int kind = 0; kind < 2; kind++) {
             const char *title = kind ? "phase" : "amplitude";
-            char *name = grove_format("%s/%s000", tables[k].set, title);
-            hdf5_put_table(&(hdf5_soltab){name, title, "time,freq,ant", 3, 2, 0, times, bands, NULL,
-                                          NULL, one, NULL});
-            free(name);
+            hdf5_put_table(&(hdf5_soltab){suite_text("%s/%s000", tables[k].set, title), title,
+                                          "time,freq,ant", 3, 2, 0, times, bands, NULL, NULL, one,
+                                          NULL});
         }
     }
     hdf5_finish();

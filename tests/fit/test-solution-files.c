@@ -291,15 +291,12 @@ END_TEST
 /* What is said of the tree; NULL: it can be built, and x be evaluated. */
 static const char *use(const char *call)
 {
-    char *text = grove_format("obs = probe()\nG[p] = %s\nx = 1 * G\n", call);
-    bool good = testing_try(&t, text);
+    bool good = testing_try(&t, suite_text("obs = probe()\nG[p] = %s\nx = 1 * G\n", call));
 
-    free(text);
     if (!good)
         return grove_error_message(t.error, 0);
     testing_value x = testing_evaluate(&t, "x");
     ck_assert_int_gt(x.cells, 0);
-    testing_free(&x);
     return NULL;
 }
 

@@ -16,17 +16,14 @@ SOLVE_WORLD_FIXTURE
 /* Fits gains to data with the factor spoil(obs, SPOIL), with more options of solve. */
 static void fit(const char *parm, const char *truth, const char *spoil, const char *options)
 {
-    char *text = grove_format(
-        "%s\n%s\nb = spoil(obs%s)\nV[p,q] = G[p] * M[p,q] * G[q]^H\n"
-        "D[p,q] = T[p] * M[p,q] * T[q]^H * b.value\n"
-        "fit = solve(V, D, tolerance=1e-13, max_iterations=300%s)\n"
-        "g[p] = G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s\n"
-        "t[p] = T[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s\n"
-        "k0 = keep(g)\nk1 = keep(t, number=1)\nk2 = keep(V, number=2)\nk3 = keep(D, number=3)\n",
-        parm, truth, spoil, options);
-
-    solve_world_pass(&w, text);
-    free(text);
+    solve_world_pass(&w, suite_text("%s\n%s\nb = spoil(obs%s)\nV[p,q] = G[p] * M[p,q] * G[q]^H\n"
+                                    "D[p,q] = T[p] * M[p,q] * T[q]^H * b.value\n"
+                                    "fit = solve(V, D, tolerance=1e-13, max_iterations=300%s)\n"
+                                    "g[p] = G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s\n"
+                                    "t[p] = T[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s\n"
+                                    "k0 = keep(g)\nk1 = keep(t, number=1)\nk2 = keep(V, "
+                                    "number=2)\nk3 = keep(D, number=3)\n",
+                                    parm, truth, spoil, options));
 }
 
 static const char diagonal[] = "G[p] = parm(\"G\", jones=diagonal, time=4min, init=0.9)";
@@ -95,16 +92,13 @@ END_TEST
 /* Some cells of the model are NaN or infinite: they do not count. */
 START_TEST(spoilt_model)
 {
-    char *text = grove_format("%s\n%s\nb = spoil(obs, nan=0.2)\n"
-                              "V[p,q] = G[p] * (M[p,q] * b.value) * G[q]^H\n"
-                              "D[p,q] = T[p] * M[p,q] * T[q]^H\n"
-                              "fit = solve(V, D, tolerance=1e-13, max_iterations=300%s)\n"
-                              "k0 = keep(G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
-                              "k1 = keep(T, number=1)\n",
-                              scalar, scalar_truth, ways[_i]);
-
-    solve_world_pass(&w, text);
-    free(text);
+    solve_world_pass(&w, suite_text("%s\n%s\nb = spoil(obs, nan=0.2)\n"
+                                    "V[p,q] = G[p] * (M[p,q] * b.value) * G[q]^H\n"
+                                    "D[p,q] = T[p] * M[p,q] * T[q]^H\n"
+                                    "fit = solve(V, D, tolerance=1e-13, max_iterations=300%s)\n"
+                                    "k0 = keep(G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
+                                    "k1 = keep(T, number=1)\n",
+                                    scalar, scalar_truth, ways[_i]));
     ck_assert_msg(strstr(solve_world_said, "6 converged") != NULL, "%s", solve_world_said);
     solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
@@ -114,15 +108,12 @@ END_TEST
 /* Data of one number for each baseline count for XX and for YY of a model of matrices. */
 START_TEST(data_of_one_number)
 {
-    char *text = grove_format("%s\n%s\nm[p,q] = trace(M[p,q])\n"
-                              "D[p,q] = T[p] * m[p,q] * conj(T[q])\n"
-                              "V[p,q] = G[p] * m[p,q] * G[q]^H\n"
-                              "fit = solve(V, D, tolerance=1e-13, max_iterations=300%s)\n"
-                              "k0 = keep(trace(V[p,q]) / 2)\nk1 = keep(D, number=1)\n",
-                              diagonal, scalar_truth, ways[_i]);
-
-    solve_world_pass(&w, text);
-    free(text);
+    solve_world_pass(&w, suite_text("%s\n%s\nm[p,q] = trace(M[p,q])\n"
+                                    "D[p,q] = T[p] * m[p,q] * conj(T[q])\n"
+                                    "V[p,q] = G[p] * m[p,q] * G[q]^H\n"
+                                    "fit = solve(V, D, tolerance=1e-13, max_iterations=300%s)\n"
+                                    "k0 = keep(trace(V[p,q]) / 2)\nk1 = keep(D, number=1)\n",
+                                    diagonal, scalar_truth, ways[_i]));
     ck_assert_msg(strstr(solve_world_said, "6 converged") != NULL, "%s", solve_world_said);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
 }
@@ -175,8 +166,8 @@ enum { SAMES = sizeof(same) / sizeof(same[0]) };
 START_TEST(the_same)
 {
     const char *way = _i / SAMES ? ", compress=false" : "";
-    char *options = grove_format("%s%s", same[_i % SAMES].options, way);
-    char *same_options = grove_format("%s%s", same[_i % SAMES].same_options, way);
+    char *options = suite_text("%s%s", same[_i % SAMES].options, way);
+    char *same_options = suite_text("%s%s", same[_i % SAMES].same_options, way);
 
     fit_wrong("diagonal", same[_i % SAMES].spoil, options, 0);
     fit_wrong("diagonal", same[_i % SAMES].same_spoil, same_options, 1);
@@ -188,8 +179,6 @@ START_TEST(the_same)
         ck_assert_msg(solve_world_distance(0, 2) > 1e-4, "%s", options);
     else
         ck_assert_double_lt(solve_world_distance(0, 2), 1e-7);
-    free(options);
-    free(same_options);
 }
 END_TEST
 
@@ -222,11 +211,11 @@ START_TEST(steps_agree)
     char *least[2];
 
     for (int k = 0; k < 2; k++) {
-        char *options = grove_format(", method=lm, max_iterations=%d%s", 1 + _i / 4,
-                                     k ? ", compress=false" : "");
-        fit_wrong(jones[_i % 4], ", weights=odd, share=0.2, nan=0.05", options, k);
+        fit_wrong(
+            jones[_i % 4], ", weights=odd, share=0.2, nan=0.05",
+            suite_text(", method=lm, max_iterations=%d%s", 1 + _i / 4, k ? ", compress=false" : ""),
+            k);
         least[k] = strdup(solve_world_said);
-        free(options);
     }
     ck_assert_str_eq(least[0], least[1]); /* chi-squared, to four digits */
     ck_assert_msg(solve_world_distance(0, 1) < 1e-9, "%g", solve_world_distance(0, 1));
@@ -241,7 +230,7 @@ END_TEST
 START_TEST(autocorrelations)
 {
     const char *way = _i % 2 ? ", compress=false" : "";
-    char *asked = grove_format(", autocorrelations=true%s", way);
+    char *asked = suite_text(", autocorrelations=true%s", way);
 
     w.observe = ", autocorrelations=true";
     fit(terms[_i / 2].parm, terms[_i / 2].truth, ", autocorrelations=100", way);
@@ -253,7 +242,6 @@ START_TEST(autocorrelations)
     fit(terms[_i / 2].parm, terms[_i / 2].truth, ", autocorrelations=100", asked);
     solve_world_align(0, 1, -1);
     ck_assert(_i / 2 == PHASE || solve_world_distance(0, 1) > 1e-3); /* those have no phase */
-    free(asked);
 }
 END_TEST
 
@@ -263,7 +251,7 @@ END_TEST
 START_TEST(too_few_data)
 {
     const char *way = _i ? ", compress=false" : "";
-    char *options = grove_format(", quota=0.5%s", way);
+    char *options = suite_text(", quota=0.5%s", way);
     const solve_kept *found = &solve_world_kept[0];
     int64_t count = found->cells;
 
@@ -275,20 +263,17 @@ START_TEST(too_few_data)
     ck_assert_int_gt(count, 0);
     for (int64_t i = 0; i < count; i++)
         ck_assert((found->at[i] == 0.9) == (i >= count / 3));
-    free(options);
 }
 END_TEST
 
 START_TEST(below_quota)
 {
     const char *way = _i ? ", compress=false" : "";
-    char *text = grove_format("%s\nb = spoil(obs, share=0.3)\nV[p,q] = G[p] * M[p,q] * G[q]^H\n"
-                              "fit = solve(V, M * b.value, quota=0.8%s)\n",
-                              diagonal, way);
-
-    solve_world_refuse(&w, text,
+    solve_world_refuse(&w,
+                       suite_text("%s\nb = spoil(obs, share=0.3)\nV[p,q] = G[p] * M[p,q] * G[q]^H\n"
+                                  "fit = solve(V, M * b.value, quota=0.8%s)\n",
+                                  diagonal, way),
                        "there is nothing to fit to: of 6 solution domains 6 not enough data");
-    free(text);
 }
 END_TEST
 

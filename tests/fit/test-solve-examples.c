@@ -102,7 +102,7 @@ enum { TOLERANCES = sizeof(tolerances) / sizeof(tolerances[0]) };
 START_TEST(by_hand)
 {
     int which = _i / TOLERANCES;
-    char *text = grove_format(examples[which].tree, tolerances[_i % TOLERANCES]);
+    char *text = suite_text(examples[which].tree, tolerances[_i % TOLERANCES]);
 
     w.times = 4;
     solve_world_pass(&w, text);
@@ -115,7 +115,6 @@ START_TEST(by_hand)
         ck_assert_msg(off < (_i % TOLERANCES ? 1e-12 : 1e-3) * examples[which].values[i], "%s%g",
                       text, off);
     }
-    free(text);
 }
 END_TEST
 
@@ -149,24 +148,22 @@ START_TEST(fluxes)
     for (int k = 0; k < SOURCES; k++)
         grove_text_add(&lines, "s%d, POINT, %gdeg, %gdeg, %g\n", k, 75 + 0.9 * sin(2.0 * k),
                        45 + 0.04 * k * cos(3.0 * k), 1 + 0.1 * k);
-    char *sky = strdup(testing_file(&w.t, "twenty.skymodel", lines.at));
-    char *text = grove_format(
-        "A = sky_model(\"%s\")\nI[s] = parm(\"I\", sky=A, obs=obs, init=0.5)\n"
-        "B = brightness(A, obs, stokes=vector(I * 1Jy, 0, 0, 0))\n"
-        "V[p,q] = %s * sum[s](point(A, obs, brightness=B, smear=both))\n"
-        "D[p,q] = %s * sum[s](point(A, obs, smear=both))\nfit = solve(V, D, tolerance=1e-8%s)\n"
-        "k = keep(I)\n",
-        sky, units[_i % 3], units[_i % 3], _i / 3 ? ", compress=false" : "");
-
-    solve_world_pass(&w, text);
+    const char *sky = testing_file(&w.t, "twenty.skymodel", lines.at);
+    solve_world_pass(
+        &w,
+        suite_text(
+            "A = sky_model(\"%s\")\nI[s] = parm(\"I\", sky=A, obs=obs, init=0.5)\n"
+            "B = brightness(A, obs, stokes=vector(I * 1Jy, 0, 0, 0))\n"
+            "V[p,q] = %s * sum[s](point(A, obs, brightness=B, smear=both))\n"
+            "D[p,q] = %s * sum[s](point(A, obs, smear=both))\nfit = solve(V, D, tolerance=1e-8%s)\n"
+            "k = keep(I)\n",
+            sky, units[_i % 3], units[_i % 3], _i / 3 ? ", compress=false" : ""));
     ck_assert_double_le(number_after("1 solution domain: 1 converged; "), 5);
     ck_assert_str_eq(solve_world_free, ""); /* all 20 are told */
     ck_assert_int_eq(solve_world_kept[0].cells, SOURCES);
     for (int k = 0; k < SOURCES; k++)
         ck_assert_msg(cabs(solve_world_kept[0].at[k] - (1 + 0.1 * k)) < 1e-11, "%d: %g", k,
                       creal(solve_world_kept[0].at[k]));
-    free(text);
-    free(sky);
     free(lines.at);
 }
 END_TEST
@@ -191,11 +188,11 @@ enum { WAYS = sizeof(ways) / sizeof(ways[0]), BLOCK = WAYS - 1 };
 START_TEST(smallest)
 {
     int array = _i % ARRAYS, kind = _i / ARRAYS % KINDS, way = _i / ARRAYS / KINDS;
-    char *stations = strdup(testing_file(&w.t, "few.txt", arrays[array]));
-    char *sky = strdup(testing_file(&w.t, "one.skymodel",
-                                    "FORMAT = Name, Type, Ra, Dec, I, Q, U, V\n"
-                                    "a, POINT, 05:00:00, +45.00.00, 10.0, 1, 0.5, 0.2\n"));
-    char *text = grove_format(
+    const char *stations = testing_file(&w.t, "few.txt", arrays[array]);
+    const char *sky = testing_file(&w.t, "one.skymodel",
+                                   "FORMAT = Name, Type, Ra, Dec, I, Q, U, V\n"
+                                   "a, POINT, 05:00:00, +45.00.00, 10.0, 1, 0.5, 0.2\n");
+    char *text = suite_text(
         "o = observe(array=\"%s\", phase_centre=\"05h00m00s 45d00m00s\", duration=1min, "
         "start=\"2000-01-01T12:00:00\", integration=1min, frequency=150MHz, channels=1, "
         "channel_width=2MHz)\nA = sky_model(\"%s\")\nC[p,q] = sum[s](point(A, o, smear=both))\n"
@@ -220,9 +217,6 @@ START_TEST(smallest)
     }
     if (array == 0 && kind == 2) /* 16 numbers from 8 */
         says(": there are no more data than unknowns");
-    free(text);
-    free(sky);
-    free(stations);
 }
 END_TEST
 
@@ -232,13 +226,11 @@ END_TEST
 START_TEST(run_twice)
 {
     static const char *const options[] = {"", ", compress=false", ", method=lm, robust=student_t"};
-    char *text = grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
-                              "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
-                              "fit = solve(G[p] * M[p,q] * G[q]^H, T[p] * M[p,q] * T[q]^H + "
-                              "noise(obs, sigma=0.5Jy)%s)\nk0 = keep(G)\n",
-                              options[_i]);
-
-    solve_world_pass(&w, text);
+    solve_world_pass(&w, suite_text("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                                    "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+                                    "fit = solve(G[p] * M[p,q] * G[q]^H, T[p] * M[p,q] * T[q]^H + "
+                                    "noise(obs, sigma=0.5Jy)%s)\nk0 = keep(G)\n",
+                                    options[_i]));
     solve_kept *kept = &solve_world_kept[0];
     size_t bytes = (size_t)(kept->cells * kept->elements) * sizeof(*kept->at);
     double complex *first = malloc(bytes);
@@ -250,25 +242,22 @@ START_TEST(run_twice)
     ck_assert(!memcmp(first, kept->at, bytes));
     ck_assert_str_eq(said, solve_world_said);
     free(first);
-    free(text);
 }
 END_TEST
 
 /* Gains of one group of sources alone, which is then subtracted: what is left is the others. */
 START_TEST(subtracted)
 {
-    char *text = grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
-                              "E[p] = parm(\"E\", jones=diagonal, time=4min)\n"
-                              "D[p,q] = T[p] * M[p,q] * T[q]^H + N[p,q]\n"
-                              "fit = solve(E[p] * M[p,q] * E[q]^H + N[p,q], D, tolerance=1e-12, "
-                              "max_iterations=300%s)\n"
-                              "k0 = keep(D - E[p] * M[p,q] * E[q]^H)\nk1 = keep(N, number=1)\n",
-                              _i ? ", compress=false" : "");
-
-    solve_world_pass(&w, text);
+    solve_world_pass(&w,
+                     suite_text("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                                "E[p] = parm(\"E\", jones=diagonal, time=4min)\n"
+                                "D[p,q] = T[p] * M[p,q] * T[q]^H + N[p,q]\n"
+                                "fit = solve(E[p] * M[p,q] * E[q]^H + N[p,q], D, tolerance=1e-12, "
+                                "max_iterations=300%s)\n"
+                                "k0 = keep(D - E[p] * M[p,q] * E[q]^H)\nk1 = keep(N, number=1)\n",
+                                _i ? ", compress=false" : ""));
     ck_assert_msg(solve_world_distance(0, 1) < 1e-8, "%g: %s", solve_world_distance(0, 1),
                   solve_world_said);
-    free(text);
 }
 END_TEST
 
@@ -279,13 +268,12 @@ END_TEST
 START_TEST(real_data)
 {
     bool robust = _i / 2;
-    char *text = grove_format(
-        "d[p,q] = 3 + real(select(noise(obs, sigma=1Jy, seed=3), element=XX)) / 1Jy\n"
-        "a = parm(\"a\", init=1)\nfit = solve(a * (1 + 0 * d), d, tolerance=1e-9%s%s)\n"
-        "k0 = keep(d)\nk1 = keep(a, number=1)\nk2 = keep(a.value_error, number=2)\n",
-        robust ? ", robust=student_t" : ", errors=true", _i % 2 ? ", compress=false" : "");
-
-    solve_world_pass(&w, text);
+    solve_world_pass(
+        &w, suite_text(
+                "d[p,q] = 3 + real(select(noise(obs, sigma=1Jy, seed=3), element=XX)) / 1Jy\n"
+                "a = parm(\"a\", init=1)\nfit = solve(a * (1 + 0 * d), d, tolerance=1e-9%s%s)\n"
+                "k0 = keep(d)\nk1 = keep(a, number=1)\nk2 = keep(a.value_error, number=2)\n",
+                robust ? ", robust=student_t" : ", errors=true", _i % 2 ? ", compress=false" : ""));
     const solve_kept *d = &solve_world_kept[0];
     double a = creal(solve_world_kept[1].at[0]), square = 0, chi2 = 0;
     for (int64_t i = 0; i < d->cells; i++)
@@ -301,7 +289,6 @@ START_TEST(real_data)
     if (!robust)
         ck_assert_double_eq_tol(creal(solve_world_kept[2].at[0]), sqrt(square / (double)d->cells),
                                 1e-9);
-    free(text);
 }
 END_TEST
 
@@ -355,15 +342,15 @@ END_TEST
  * another one is nearly a polynomial again. */
 static char *fit_polynomials(const char *options, int number)
 {
-    return grove_format("n = (obs.time - mean(obs.time)) / (max(obs.time) - min(obs.time))\n"
-                        "a[p] = draw(obs, complex=false, spread=2).value\n"
-                        "b[p] = draw(obs, complex=false, spread=1, seed=2).value\n"
-                        "T[p] = (1 + 0.1 * b[p]) * exp(1i * a[p] * sin(2 * n + b[p]))\n"
-                        "G[p] = parm(\"G\", jones=diagonal, degree=[5, 0], init=1)\n"
-                        "V[p,q] = G[p] * M * G[q]^H\n"
-                        "D[p,q] = T[p] * M * T[q]^H + noise(obs, sigma=0.1Jy, seed=6)\n"
-                        "fit = solve(V, D, method=lm%s)\nk = keep(V, number=%d)\n",
-                        options, number);
+    return suite_text("n = (obs.time - mean(obs.time)) / (max(obs.time) - min(obs.time))\n"
+                      "a[p] = draw(obs, complex=false, spread=2).value\n"
+                      "b[p] = draw(obs, complex=false, spread=1, seed=2).value\n"
+                      "T[p] = (1 + 0.1 * b[p]) * exp(1i * a[p] * sin(2 * n + b[p]))\n"
+                      "G[p] = parm(\"G\", jones=diagonal, degree=[5, 0], init=1)\n"
+                      "V[p,q] = G[p] * M * G[q]^H\n"
+                      "D[p,q] = T[p] * M * T[q]^H + noise(obs, sigma=0.1Jy, seed=6)\n"
+                      "fit = solve(V, D, method=lm%s)\nk = keep(V, number=%d)\n",
+                      options, number);
 }
 
 /* Steps are damped all the way. Few of them lead to the minimum that compressed sums have in
@@ -383,8 +370,6 @@ START_TEST(polynomials)
     ck_assert_int_eq(solve_world_run(&w, own, &how), 0);
     says("1 solution domain: 1 converged; ");
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-3);
-    free(truth);
-    free(own);
 }
 END_TEST
 
@@ -398,19 +383,18 @@ START_TEST(blocks)
     grove_session_options how = GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1);
 
     for (int k = 0; k < 3; k++) {
-        char *text = grove_format("T[p] = %s\n"
-                                  "G[p] = parm(\"G\", jones=%s, time=4min)\n"
-                                  "V[p,q] = G[p] * M[p,q] * G[q]^H\n"
-                                  "D[p,q] = T[p] * M[p,q] * T[q]^H + noise(obs, sigma=0.5Jy)\n"
-                                  "fit = solve(V, D, %s%s)\nk = keep(V, number=%d)\n",
-                                  _i / 2 ? "draw(obs, times=2, around=1).value"
-                                         : "draw(obs, complex=false, times=2, around=1).value",
-                                  _i / 2 ? "scalar" : "amplitude", options[k],
-                                  _i % 2 ? ", compress=false" : "", k);
+        char *text = suite_text("T[p] = %s\n"
+                                "G[p] = parm(\"G\", jones=%s, time=4min)\n"
+                                "V[p,q] = G[p] * M[p,q] * G[q]^H\n"
+                                "D[p,q] = T[p] * M[p,q] * T[q]^H + noise(obs, sigma=0.5Jy)\n"
+                                "fit = solve(V, D, %s%s)\nk = keep(V, number=%d)\n",
+                                _i / 2 ? "draw(obs, times=2, around=1).value"
+                                       : "draw(obs, complex=false, times=2, around=1).value",
+                                _i / 2 ? "scalar" : "amplitude", options[k],
+                                _i % 2 ? ", compress=false" : "", k);
         how.double_precision = k < 2;
         ck_assert_int_eq(solve_world_run(&w, text, &how), 0);
         says("6 solution domains: 6 converged; ");
-        free(text);
     }
     ck_assert_double_lt(solve_world_distance(0, 1), 6e-4);
     ck_assert_double_lt(solve_world_distance(0, 2), 6e-4);

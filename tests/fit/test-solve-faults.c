@@ -118,9 +118,7 @@ START_TEST(refusals)
     solve_world_refuse(&w, refused[_i].tree, refused[_i].says);
     ck_assert_ptr_null(w.session);
     if (getenv("SHOW")) {
-        char *messages = grove_error_text(w.t.error);
-        fprintf(stderr, "---- %d\n%s", _i, messages);
-        free(messages);
+        fprintf(stderr, "---- %d\n%s", _i, suite_messages(w.t.error));
     }
 }
 END_TEST
@@ -129,15 +127,17 @@ START_TEST(other_observations)
 {
     char *layout =
         strdup(testing_file(&w.t, "other.txt", "0 0 6378000\n100 0 6378000\n0 90 6378000\n"));
-    char *text = grove_format(
-        "o2 = observe(array=\"%s\", phase_centre=\"05h00m00s 45d00m00s\", hour_angle=0h..1h, "
-        "integration=10min, channels=2)\nG[p] = parm(\"G\", obs=%s, jones=diagonal, time=4min)\n"
-        "fit = solve(%s, noise(o2, sigma=1Jy))\n",
-        layout, _i == 0 ? "obs" : "o2",
-        _i == 0 ? "G[p] * M[p,q] * G[q]^H" : "G[p] * noise(o2, sigma=1Jy) * G[q]^H + 0 * M[p,q]");
-
-    solve_world_refuse(&w, text, "has the time axis of");
-    free(text);
+    solve_world_refuse(
+        &w,
+        suite_text(
+            "o2 = observe(array=\"%s\", phase_centre=\"05h00m00s 45d00m00s\", hour_angle=0h..1h, "
+            "integration=10min, channels=2)\nG[p] = parm(\"G\", obs=%s, jones=diagonal, "
+            "time=4min)\n"
+            "fit = solve(%s, noise(o2, sigma=1Jy))\n",
+            layout, _i == 0 ? "obs" : "o2",
+            _i == 0 ? "G[p] * M[p,q] * G[q]^H"
+                    : "G[p] * noise(o2, sigma=1Jy) * G[q]^H + 0 * M[p,q]"),
+        "has the time axis of");
     free(layout);
 }
 END_TEST
@@ -169,37 +169,32 @@ START_TEST(failures)
 {
     const char *way = _i / FAILING ? ", compress=false)\n" : ")\n";
     const char *tree = failing[_i % FAILING].tree;
-    char *text = grove_format("%.*s%s", (int)strlen(tree) - 2, tree, way);
-
-    solve_world_refuse(&w, text, failing[_i % FAILING].says);
+    solve_world_refuse(&w, suite_text("%.*s%s", (int)strlen(tree) - 2, tree, way),
+                       failing[_i % FAILING].says);
     ck_assert_ptr_nonnull(w.session);
-    free(text);
 }
 END_TEST
 
 /* No station has observed anything. */
 START_TEST(zero_data)
 {
-    char *text = grove_format(TREE "fit = solve(V, 0 * D%s)\n", _i ? ", compress=false" : "");
-
-    solve_world_refuse(&w, text,
+    solve_world_refuse(&w,
+                       suite_text(TREE "fit = solve(V, 0 * D%s)\n", _i ? ", compress=false" : ""),
                        "there is nothing to fit to: of 6 solution domains 6 not enough data");
-    free(text);
 }
 END_TEST
 
 /* A model whose derivatives are zero where it starts is no success. */
 START_TEST(zero_derivatives)
 {
-    char *text = grove_format("G[p] = parm(\"G\", jones=diagonal, init=0)\n"
-                              "fit = solve(G[p] * M[p,q] * G[q]^H, M%s)\n"
-                              "k = keep(G)\n",
-                              _i ? ", compress=false, method=lm" : ", method=lm");
-
-    solve_world_refuse(&w, text, "there is no solution: of 1 solution domain 1 singular");
+    solve_world_refuse(&w,
+                       suite_text("G[p] = parm(\"G\", jones=diagonal, init=0)\n"
+                                  "fit = solve(G[p] * M[p,q] * G[q]^H, M%s)\n"
+                                  "k = keep(G)\n",
+                                  _i ? ", compress=false, method=lm" : ", method=lm"),
+                       "there is no solution: of 1 solution domain 1 singular");
     for (int64_t i = 0; i < solve_world_kept[0].cells * 2; i++)
         ck_assert(solve_world_kept[0].at[i] == 0);
-    free(text);
 }
 END_TEST
 
@@ -229,7 +224,7 @@ START_TEST(few_keep_a_solution)
     static const double keeps[] = {0.5, 0, 1, 0.3};
     double keep = keeps[_i / 4 % 4];
     int seed = 1 + _i / 16 % 4;
-    char *text = grove_format(
+    char *text = suite_text(
         "c = draw(obs, complex=false, spread=1, times=2, seed=%d).value\nd[p] = c[p] + %g\n"
         "m[p] = d[p] + abs(d[p])\nb = spoil(obs, station=3)\nk = keep(d)\n"
         "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
@@ -246,15 +241,12 @@ START_TEST(few_keep_a_solution)
         code = grove_session_run(w.session);
     }
     double share = share_of_model(&solve_world_kept[0]);
-    char *messages = grove_error_text(w.t.error),
-         *said = grove_format(": %.3g %% of the unflagged data would keep a solution, less",
-                              100 * share);
+    char *messages = suite_messages(w.t.error),
+         *said =
+             suite_text(": %.3g %% of the unflagged data would keep a solution, less", 100 * share);
     ck_assert_msg(!code == (share > 0 && share >= keep), "%g, %s", share, messages);
     ck_assert_msg(!code || strstr(messages, share > 0 ? said : "there is no solution"),
                   "%s, not %s", messages, said);
-    free(said);
-    free(messages);
-    free(text);
 }
 END_TEST
 
@@ -278,9 +270,9 @@ END_TEST
 /* In one tile: no further step is taken. */
 START_TEST(interrupted_between_steps)
 {
-    char *text = grove_format(TREE "b = spoil(obs)\n"
-                                   "fit = solve(V, D * b.value, compress=false%s)\n",
-                              _i ? ", method=block" : "");
+    char *text = suite_text(TREE "b = spoil(obs)\n"
+                                 "fit = solve(V, D * b.value, compress=false%s)\n",
+                            _i ? ", method=block" : "");
 
     solve_world_interrupt = 1;
     ck_assert_int_eq(solve_world_run(&w, text, NULL), GROVE_INTERRUPTED);
@@ -290,7 +282,6 @@ START_TEST(interrupted_between_steps)
     solve_world_interrupt = 0;
     ck_assert_int_eq(grove_session_run(w.session), 0);
     ck_assert_int_gt((int)w.session->nodes[testing_node(&w.t, "V")->id].calls, 3);
-    free(text);
 }
 END_TEST
 
@@ -302,9 +293,9 @@ START_TEST(interrupted)
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true, .threads = 1,
                               .tile_times = 2, .serial = _i > 2);
-    char *text = grove_format(TREE "b = spoil(obs)\nfit = solve(V, D * b.value, batch=1%s)\n"
-                                   "k = keep(G)\n",
-                              ways[_i % 3]);
+    char *text = suite_text(TREE "b = spoil(obs)\nfit = solve(V, D * b.value, batch=1%s)\n"
+                                 "k = keep(G)\n",
+                            ways[_i % 3]);
 
     solve_world_interrupt = 3;
     ck_assert_int_eq(solve_world_run(&w, text, &options), GROVE_INTERRUPTED);
@@ -315,7 +306,6 @@ START_TEST(interrupted)
     solve_world_interrupt = 0;
     ck_assert_int_eq(grove_session_run(w.session), 0);
     ck_assert_msg(strstr(solve_world_said, "6 solution domains") != NULL, "%s", solve_world_said);
-    free(text);
 }
 END_TEST
 

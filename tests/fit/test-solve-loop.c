@@ -42,16 +42,14 @@ enum { FITS = sizeof(fits) / sizeof(fits[0]) };
 
 static char *tree_of(int fit, const char *options)
 {
-    char *solve = grove_format(fits[fit], options);
     char *text =
         grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
                      "b = spoil(obs, share=0.2, weights=odd, nan=0.02)\n"
                      "D[p,q] = (T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)) * b.value\n"
                      "%sk0 = keep(G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n",
-                     solve);
+                     suite_text(fits[fit], options));
 
-    free(solve);
-    return text;
+    return suite_keep(text);
 }
 
 static const grove_session_options ways[] = {
@@ -108,7 +106,6 @@ START_TEST(same_bits)
     ck_assert(!memcmp(first.at, solve_world_kept[0].at,
                       (size_t)(first.cells * first.elements) * sizeof(*first.at)));
     free(first.at);
-    free(text);
 }
 END_TEST
 
@@ -138,7 +135,7 @@ START_TEST(nothing_twice)
     static const char *const options[] = {"", ", compress=false", ", method=lm",
                                           ", method=block, max_iterations=5"};
     bool stefcal = _i == 0;
-    char *text = grove_format(
+    char *text = suite_text(
         "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
         "E[p] = rotation(obs.parallactic)\n"
         "b = spoil(obs, share=0.2, weights=unequal)\n"
@@ -169,7 +166,6 @@ START_TEST(nothing_twice)
     ck_assert_int_gt(once, 4);
     /* StEFCal needs the tree at the start of a tile and at the end of one alone */
     ck_assert(stefcal || often > 0);
-    free(text);
 }
 END_TEST
 
@@ -182,13 +178,11 @@ START_TEST(starts_from_the_last)
     double iterations[2];
 
     for (int once = 0; once < 2; once++) {
-        char *text = grove_format("q = parm(\"q\", obs=obs, axes=none, init=1, time=4min)\n"
-                                  "b = spoil(obs)\nfit = solve(q^5 * b.value, 1e8 * b.value, "
-                                  "compress=false, tolerance=1e-9, batch=%d)\n"
-                                  "k = keep(q + 0 * obs.time / 1s)\n",
-                                  once ? 6 : 1);
-        solve_world_pass(&w, text);
-        free(text);
+        solve_world_pass(&w, suite_text("q = parm(\"q\", obs=obs, axes=none, init=1, time=4min)\n"
+                                        "b = spoil(obs)\nfit = solve(q^5 * b.value, 1e8 * b.value, "
+                                        "compress=false, tolerance=1e-9, batch=%d)\n"
+                                        "k = keep(q + 0 * obs.time / 1s)\n",
+                                        once ? 6 : 1));
         for (int64_t i = 0; i < solve_world_kept[0].cells; i++)
             ck_assert(cabs(solve_world_kept[0].at[i] - pow(1e8, 0.2)) < 1e-6);
         ck_assert_msg(strstr(solve_world_said, "6 converged; ") != NULL, "%s", solve_world_said);
@@ -222,7 +216,7 @@ START_TEST(follows_in_the_tile)
     static const char later[] = "k1 = keep((left + 0 * mean(M)) * (2 * b.value), number=1)\n";
     grove_session_options how =
         GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 2, .tile_times = 4);
-    char *both = grove_format("%s%s", text, later);
+    char *both = suite_text("%s%s", text, later);
 
     how.double_precision = true;
     ck_assert_int_eq(solve_world_run(&w, text, &how), 0);
@@ -235,7 +229,6 @@ START_TEST(follows_in_the_tile)
         ck_assert(!memcmp(first.at, solve_world_kept[k].at,
                           (size_t)(first.cells * first.elements) * sizeof(*first.at)));
     free(first.at);
-    free(both);
 }
 END_TEST
 
@@ -251,18 +244,21 @@ START_TEST(unsolved_in_the_tile)
 
     for (int nan = 0; nan < 2; nan++) {
         /* station 3 has no data */
-        char *text = grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
-                                  "b = spoil(obs, station=3)\n"
-                                  "D[p,q] = T[p] * M[p,q] * T[q]^H * b.value\n"
-                                  "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
-                                  "fit = solve(G[p] * M[p,q] * G[q]^H, D, batch=1, unsolved=%s%s)\n"
-                                  "k0 = keep((D[p,q] - G[p] * M[p,q] * G[q]^H) * (2 * b.value))\n",
-                                  nan ? "nan" : "keep", methods[_i]);
-        ck_assert_int_eq(solve_world_run(&w, text, &how), 0);
+        ck_assert_int_eq(
+            solve_world_run(
+                &w,
+                suite_text("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                           "b = spoil(obs, station=3)\n"
+                           "D[p,q] = T[p] * M[p,q] * T[q]^H * b.value\n"
+                           "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+                           "fit = solve(G[p] * M[p,q] * G[q]^H, D, batch=1, unsolved=%s%s)\n"
+                           "k0 = keep((D[p,q] - G[p] * M[p,q] * G[q]^H) * (2 * b.value))\n",
+                           nan ? "nan" : "keep", methods[_i]),
+                &how),
+            0);
         ck_assert_int_eq(passes_of(), 1);
         if (!nan)
             keep = copy_kept(&solve_world_kept[0]);
-        free(text);
     }
     for (int64_t i = 0; i < keep.cells * keep.elements; i++) {
         double _Complex x = solve_world_kept[0].at[i];
@@ -331,13 +327,12 @@ static const char after[] = ", tolerance=1e-13, max_iterations=200";
 START_TEST(one_after_the_other)
 {
     const char *way = _i % 2 ? ", compress=false" : "";
-    char *text = grove_format(
+    char *text = suite_text(
         TERMS "fit_g = solve(G[p] * M[p,q] * G[q]^H, D%s%s)\n"
               "fit_h = solve(G[p] * H[p] * N[p,q] * H[q]^H * G[q]^H, R, parms=%s%s%s)\n" KEPT,
         after, way, _i / 2 ? "H" : "[H]", after, way);
 
     solve_world_pass(&w, text);
-    free(text);
     ck_assert_double_lt(solve_world_distance(2, 3), 1e-9);
     solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
@@ -347,7 +342,6 @@ START_TEST(one_after_the_other)
                            "fit_g = solve(G[p] * M[p,q] * G[q]^H, D%s%s)\n" KEPT,
                      after, way, after, way);
     solve_world_pass(&w, text);
-    free(text);
     ck_assert_double_gt(solve_world_distance(2, 3), 1e-3);
     solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
@@ -382,20 +376,18 @@ START_TEST(chosen_parms)
     static const struct {
         const char *h, *parms;
     } cases[] = {{", fixed=true", ""}, {"", ", parms=G"}, {"", ", parms=[G]"}, {"", ", parms=J"}};
-    char *text = grove_format(
-        "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
-        "H[p] = parm(\"H\", jones=amplitude, init=2%s)\nJ[p] = G[p] * 3\n"
-        "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
-        "fit = solve(J[p] * H[p] * M[p,q] * H[q]^H * J[q]^H, 36 * T[p] * M[p,q] * T[q]^H%s%s)\n",
-        cases[_i].h, cases[_i].parms, after);
-    char *all = grove_format("%sU[p] = H[p]\n" KEPT, text);
-    solve_world_pass(&w, all);
+    solve_world_pass(
+        &w, suite_text("%sU[p] = H[p]\n" KEPT,
+                       suite_text("G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+                                  "H[p] = parm(\"H\", jones=amplitude, init=2%s)\nJ[p] = G[p] * 3\n"
+                                  "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                                  "fit = solve(J[p] * H[p] * M[p,q] * H[q]^H * J[q]^H, 36 * T[p] * "
+                                  "M[p,q] * T[q]^H%s%s)\n",
+                                  cases[_i].h, cases[_i].parms, after)));
     for (int64_t i = 0; i < solve_world_kept[2].cells * 2; i++)
         ck_assert(solve_world_kept[2].at[i] == 2);
     solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
-    free(all);
-    free(text);
 }
 END_TEST
 
@@ -435,18 +427,14 @@ enum { NAMED = sizeof(named) / sizeof(named[0]) };
 
 START_TEST(named_parms)
 {
-    char *lines = grove_format(named[_i], after);
-    char *text = grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n" UNITY
-                              "%sU[p] = H[p]\n" KEPT,
-                              lines);
-
-    solve_world_pass(&w, text);
+    solve_world_pass(&w,
+                     suite_text("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n" UNITY
+                                "%sU[p] = H[p]\n" KEPT,
+                                suite_text(named[_i], after)));
     for (int64_t i = 0; i < solve_world_kept[2].cells * 2; i++)
         ck_assert(solve_world_kept[2].at[i] == 3);
     solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
-    free(text);
-    free(lines);
 }
 END_TEST
 

@@ -146,30 +146,26 @@ enum { LONELY = sizeof(lonely) / sizeof(lonely[0]) };
 START_TEST(station_without_baselines)
 {
     int station = lonely[_i / WAYS].station;
-    char *text = grove_format("T[p] = draw(obs, shape=diagonal, times=4, around=1).value\n"
-                              "b = spoil(obs%s)\nk1 = keep(T, number=1)\n"
-                              "write = sink(T[p] * M[p,q] * T[q]^H * b.value, obs, to=\"%s\")\n",
-                              lonely[_i / WAYS].spoil, set);
-    pass(text);
-    free(text);
+    pass(suite_text("T[p] = draw(obs, shape=diagonal, times=4, around=1).value\n"
+                    "b = spoil(obs%s)\nk1 = keep(T, number=1)\n"
+                    "write = sink(T[p] * M[p,q] * T[q]^H * b.value, obs, to=\"%s\")\n",
+                    lonely[_i / WAYS].spoil, set));
     if (lonely[_i / WAYS].added)
         foreign_station(set, "alone", station);
-    text = grove_format("o = ms(\"%s\")\nP[p,q] = sum[s](point(S, o))\n"
-                        "G[p] = parm(\"G\", obs=o, jones=diagonal, time=8min, init=0.9)\n"
-                        "fit = solve(G[p] * P[p,q] * G[q]^H, o.data, tolerance=1e-10%s)\n"
-                        "k0 = keep(G[p] + 0 * o.freq / 1Hz + 0 * o.time / 1s)\n",
-                        set, ways[_i % WAYS]);
-    pass(text);
-    free(text);
+    pass(suite_text("o = ms(\"%s\")\nP[p,q] = sum[s](point(S, o))\n"
+                    "G[p] = parm(\"G\", obs=o, jones=diagonal, time=8min, init=0.9)\n"
+                    "fit = solve(G[p] * P[p,q] * G[q]^H, o.data, tolerance=1e-10%s)\n"
+                    "k0 = keep(G[p] + 0 * o.freq / 1Hz + 0 * o.time / 1s)\n",
+                    set, ways[_i % WAYS]));
     const solve_kept *found = &solve_world_kept[0];
     for (int64_t i = 0; i < found->cells * 2; i++)
         ck_assert(i / 2 / CHANNELS % found->size[1] != station || found->at[i] == 0.9);
     double off = distance(0, 1, station, lonely[_i / WAYS].added, false);
     ck_assert_msg(off < 1e-5, "%g: %s", off, said.at);
-    char *words = grove_format("no data, start values kept: %s\n", lonely[_i / WAYS].name);
-    ck_assert_msg(strstr(said.at, words) && strstr(said.at, "3 solution domains: 3 converged"),
-                  "%s", said.at);
-    free(words);
+    ck_assert_msg(
+        strstr(said.at, suite_text("no data, start values kept: %s\n", lonely[_i / WAYS].name)) &&
+            strstr(said.at, "3 solution domains: 3 converged"),
+        "%s", said.at);
 }
 END_TEST
 
@@ -208,18 +204,15 @@ START_TEST(falling_channels)
                      "to=\"%s\")\n",
                      falling[_i % FALLING].truth, set);
     pass(text);
-    free(text);
     for (int reverse = 0; reverse < 2; reverse++) {
         if (reverse)
             foreign_reverse(set);
-        text = grove_format("o = ms(\"%s\")\nP[p,q] = sum[s](point(S, o))\n"
-                            "G[p] = parm(\"G\", obs=o, %s)\n"
-                            "fit = solve(G[p] * P[p,q] * G[q]^H, o.data, tolerance=1e-10%s)\n"
-                            "k0 = keep(G[p] + 0 * o.freq / 1Hz + 0 * o.time / 1s)\n"
-                            "k2 = keep(o.freq / 1Hz, number=2)\n",
-                            set, falling[_i % FALLING].parm, _i / FALLING ? ", method=lm" : "");
-        pass(text);
-        free(text);
+        pass(suite_text("o = ms(\"%s\")\nP[p,q] = sum[s](point(S, o))\n"
+                        "G[p] = parm(\"G\", obs=o, %s)\n"
+                        "fit = solve(G[p] * P[p,q] * G[q]^H, o.data, tolerance=1e-10%s)\n"
+                        "k0 = keep(G[p] + 0 * o.freq / 1Hz + 0 * o.time / 1s)\n"
+                        "k2 = keep(o.freq / 1Hz, number=2)\n",
+                        set, falling[_i % FALLING].parm, _i / FALLING ? ", method=lm" : ""));
         ck_assert((creal(solve_world_kept[2].at[0]) > creal(solve_world_kept[2].at[1])) == reverse);
         double off = distance(0, 1, -1, false, reverse);
         ck_assert_msg(off < 1e-5, "%s, %d: %g: %s", falling[_i % FALLING].parm, reverse, off,
@@ -284,17 +277,16 @@ START_TEST(averaged_data)
 {
     static const char *const overs[] = {"freq", "time", "[time, freq]"};
     const char *over = overs[_i % 3], *way = _i / 3 ? ", compress=false" : "";
-    char *data = grove_format("mean(D[p,q], over=%s)", over),
-         *ones = grove_format(", weights=1%s", way),
-         *means = grove_format(", weights=mean(b.weight, over=%s)%s", over, way);
+    char *data = suite_text("mean(D[p,q], over=%s)", over),
+         *ones = suite_text(", weights=1%s", way),
+         *means = suite_text(", weights=mean(b.weight, over=%s)%s", over, way);
     static const char words[] = "the set's weights do not match these data";
     double chi2 = 0;
     int64_t count = 0;
 
     fit_average(over, data, way, 0);
-    char *messages = grove_error_text(w.t.error);
+    char *messages = suite_messages(w.t.error);
     ck_assert_msg(strstr(messages, words) != NULL, "%s%s", messages, said.at);
-    free(messages);
     const solve_kept *model = &solve_world_kept[2], *average = &solve_world_kept[3];
     ck_assert_int_eq(model->cells, average->cells);
     for (int64_t i = 0; i < average->cells * 4; i++)
@@ -308,15 +300,10 @@ START_TEST(averaged_data)
            expected = chi2 / (double)(count - 4 * STATIONS);
     ck_assert_msg(fabs(told / expected - 1) < 1e-3, "%g, not %g: %s", told, expected, said.at);
     fit_average(over, data, ones, 1);
-    messages = grove_error_text(w.t.error);
-    ck_assert(!strstr(messages, words));
-    free(messages);
+    ck_assert(!strstr(suite_messages(w.t.error), words));
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-7);
     fit_average(over, data, means, 1);
     ck_assert_double_gt(solve_world_distance(0, 1), 1e-4);
-    free(data);
-    free(ones);
-    free(means);
 }
 END_TEST
 
@@ -442,17 +429,14 @@ END_TEST
 START_TEST(reference_without_data)
 {
     enum { REFERENCE = 2 };
-    char *text = grove_format("T[p] = draw(obs, shape=diagonal, around=1).value\n"
-                              "b = spoil(obs, station=%d)\nD[p,q] = T[p] * M[p,q] * T[q]^H\n"
-                              "G[p] = parm(\"G\", jones=diagonal, init=0.9)\n"
-                              "fit = solve(G[p] * M[p,q] * G[q]^H, D * b.value, tolerance=1e-13, "
-                              "max_iterations=300, reference=\"%d\"%s)\n"
-                              "k0 = keep(G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
-                              "k1 = keep(T, number=1)\n",
-                              REFERENCE, REFERENCE, ways[_i]);
-
-    pass(text);
-    free(text);
+    pass(suite_text("T[p] = draw(obs, shape=diagonal, around=1).value\n"
+                    "b = spoil(obs, station=%d)\nD[p,q] = T[p] * M[p,q] * T[q]^H\n"
+                    "G[p] = parm(\"G\", jones=diagonal, init=0.9)\n"
+                    "fit = solve(G[p] * M[p,q] * G[q]^H, D * b.value, tolerance=1e-13, "
+                    "max_iterations=300, reference=\"%d\"%s)\n"
+                    "k0 = keep(G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
+                    "k1 = keep(T, number=1)\n",
+                    REFERENCE, REFERENCE, ways[_i]));
     ck_assert_msg(strstr(said.at, "the reference station has no data; the next station that has "
                                   "data takes its place") != NULL,
                   "%s", said.at);
@@ -481,20 +465,19 @@ enum { SILENT = sizeof(silent) / sizeof(silent[0]) };
 START_TEST(station_of_zeros)
 {
     enum { STATION = 2 };
-    char *text = grove_format("T[p] = draw(obs, shape=diagonal, around=1).value\n"
-                              "a[p] = 1 - exp(-1e4 * (obs.station_index - %d)^2)\n"
-                              "G[p] = parm(\"G\", %s%s)\n"
-                              "fit = solve(G[p] * M[p,q] * G[q]^H, a[p] * T[p] * M[p,q] * T[q]^H * "
-                              "a[q], max_iterations=300, reference=\"%d\"%s%s)\n"
-                              "k0 = keep(G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
-                              "k1 = keep(T, number=1)\n",
-                              STATION, silent[_i].parm, silent[_i].numbers ? ", init=0.9" : "",
-                              STATION, silent[_i].options,
-                              strstr(silent[_i].options, "tolerance") ? "" : ", tolerance=1e-13");
+    char *text = suite_text("T[p] = draw(obs, shape=diagonal, around=1).value\n"
+                            "a[p] = 1 - exp(-1e4 * (obs.station_index - %d)^2)\n"
+                            "G[p] = parm(\"G\", %s%s)\n"
+                            "fit = solve(G[p] * M[p,q] * G[q]^H, a[p] * T[p] * M[p,q] * T[q]^H * "
+                            "a[q], max_iterations=300, reference=\"%d\"%s%s)\n"
+                            "k0 = keep(G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
+                            "k1 = keep(T, number=1)\n",
+                            STATION, silent[_i].parm, silent[_i].numbers ? ", init=0.9" : "",
+                            STATION, silent[_i].options,
+                            strstr(silent[_i].options, "tolerance") ? "" : ", tolerance=1e-13");
     const solve_kept *found = &solve_world_kept[0];
 
     pass(text);
-    free(text);
     ck_assert_msg(strstr(said.at, "all data are exactly 0, as of a station that did not observe; "
                                   "start values kept: S002\n") &&
                       strstr(said.at, "the reference station has no data; the next station") &&
@@ -530,7 +513,7 @@ END_TEST
 START_TEST(fitted_twice)
 {
     static const char *const names[] = {"G", "[G]", "K", "[G, G]"};
-    char *text = grove_format(
+    char *text = suite_text(
         "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
         "U[p] = draw(obs, shape=diagonal, times=2, around=1, seed=3).value\n"
         "b = spoil(obs, station=3)\n"
@@ -552,7 +535,6 @@ START_TEST(fitted_twice)
     ck_assert_msg(distance(0, 2, -1, false, false) < 1e-9, "%s%s", text, said.at);
     ck_assert_msg(distance(1, 3, 3, false, false) < 1e-9, "%s%g\n%s", text,
                   distance(1, 3, 3, false, false), said.at);
-    free(text);
 }
 END_TEST
 

@@ -44,18 +44,16 @@ static const char *const ways[] = {"", ", compress=false", ", method=lm"};
 /* Gains of stations that saturate, of either side of the model. */
 START_TEST(undeclared)
 {
-    char *text = grove_format("x[p] = parm(\"x\", init=0.8, complex=true, time=4min)\n"
-                              "y[p] = draw(obs, times=2, around=0.7).value\n"
-                              "V[p,q] = saturate(x[p]) * M[p,q] * saturate(x[q])^H\n"
-                              "D[p,q] = saturate(y[p]) * M[p,q] * saturate(y[q])^H\n"
-                              "fit = solve(V, D, tolerance=1e-12, max_iterations=200%s)\n"
-                              "k0 = keep(x + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
-                              "k1 = keep(y + 0 * obs.freq / 1Hz + 0 * obs.time / 1s, number=1)\n"
-                              "k2 = keep(V, number=2)\nk3 = keep(D, number=3)\n",
-                              ways[_i]);
-
-    solve_world_pass(&w, text);
-    free(text);
+    solve_world_pass(&w,
+                     suite_text("x[p] = parm(\"x\", init=0.8, complex=true, time=4min)\n"
+                                "y[p] = draw(obs, times=2, around=0.7).value\n"
+                                "V[p,q] = saturate(x[p]) * M[p,q] * saturate(x[q])^H\n"
+                                "D[p,q] = saturate(y[p]) * M[p,q] * saturate(y[q])^H\n"
+                                "fit = solve(V, D, tolerance=1e-12, max_iterations=200%s)\n"
+                                "k0 = keep(x + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
+                                "k1 = keep(y + 0 * obs.freq / 1Hz + 0 * obs.time / 1s, number=1)\n"
+                                "k2 = keep(V, number=2)\nk3 = keep(D, number=3)\n",
+                                ways[_i]));
     ck_assert_msg(strstr(solve_world_said, "6 converged") != NULL, "%s", solve_world_said);
     ck_assert_double_lt(solve_world_distance(2, 3), 1e-8);
     solve_world_align(0, 1, -1);
@@ -66,21 +64,19 @@ END_TEST
 /* The plugin of the examples in the model of a fit, and what it depends on. */
 START_TEST(example_plugin)
 {
-    char *text = grove_format("k = parm(\"k\", init=1, step=0.1)\n"
-                              "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
-                              "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
-                              "E[s,p] = beam_cos3(S, obs, freq=k * obs.freq)\nF[s,p] = "
-                              "beam_cos3(S, obs, freq=1.7 * obs.freq)\n"
-                              "V[p,q] = G[p] * sum[s](E[s,p] * point(S, obs) * E[s,q]^H) * G[q]^H\n"
-                              "D[p,q] = T[p] * sum[s](F[s,p] * point(S, obs) * F[s,q]^H) * T[q]^H\n"
-                              "fit = solve(V, D, tolerance=1e-12, max_iterations=200%s)\n"
-                              "k0 = keep(G + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
-                              "k1 = keep(T + 0 * obs.freq / 1Hz + 0 * obs.time / 1s, number=1)\n"
-                              "k2 = keep(k + 0 * obs.freq / 1Hz, number=2)\n",
-                              ways[_i]);
-
-    solve_world_pass(&w, text);
-    free(text);
+    solve_world_pass(
+        &w, suite_text("k = parm(\"k\", init=1, step=0.1)\n"
+                       "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+                       "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                       "E[s,p] = beam_cos3(S, obs, freq=k * obs.freq)\nF[s,p] = "
+                       "beam_cos3(S, obs, freq=1.7 * obs.freq)\n"
+                       "V[p,q] = G[p] * sum[s](E[s,p] * point(S, obs) * E[s,q]^H) * G[q]^H\n"
+                       "D[p,q] = T[p] * sum[s](F[s,p] * point(S, obs) * F[s,q]^H) * T[q]^H\n"
+                       "fit = solve(V, D, tolerance=1e-12, max_iterations=200%s)\n"
+                       "k0 = keep(G + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
+                       "k1 = keep(T + 0 * obs.freq / 1Hz + 0 * obs.time / 1s, number=1)\n"
+                       "k2 = keep(k + 0 * obs.freq / 1Hz, number=2)\n",
+                       ways[_i]));
     ck_assert_msg(fabs(creal(solve_world_kept[2].at[0]) - 1.7) < 1e-8, "%.12g",
                   creal(solve_world_kept[2].at[0]));
     solve_world_align(0, 1, -1);
@@ -192,8 +188,8 @@ static void fit_sources(const double truth[UNKNOWNS], const char *intervals, con
         free(lines);
         lines = more;
     }
-    char *start = strdup(testing_file(&w.t, "catalogue.txt", catalogue));
-    char *real_sky = strdup(testing_file(&w.t, "truth.txt", lines));
+    const char *start = testing_file(&w.t, "catalogue.txt", catalogue);
+    const char *real_sky = testing_file(&w.t, "truth.txt", lines);
     char *text =
         grove_format("A = sky_model(\"%s\")\nR = sky_model(\"%s\")\n"
                      "I[s] = parm(\"I\", sky=A, obs=obs, init=5Jy%s)\n"
@@ -209,8 +205,6 @@ static void fit_sources(const double truth[UNKNOWNS], const char *intervals, con
                      start, real_sky, intervals, intervals, steps, intervals, steps, noise);
     solve_world_pass(&w, text);
     free(text);
-    free(start);
-    free(real_sky);
     free(lines);
 }
 

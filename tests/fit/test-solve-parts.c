@@ -99,12 +99,12 @@ enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
 
 static char *text_of(int form, int number)
 {
-    return grove_format(
-        "%s" T U X O "b = spoil(obs, share=0.3, weights=odd, nan=0.02)\nV[p,q] = %s\n"
-        "D[p,q] = (%s + noise(obs, sigma=0.5Jy, seed=3)) * b.value\n"
-        "fit = solve(V, D, weights=b.weight, tolerance=1e-9, max_iterations=300%s)\n"
-        "k0 = keep(V, number=%d)\n",
-        forms[form].definitions, forms[form].model, forms[form].data, forms[form].options, number);
+    return suite_text("%s" T U X O "b = spoil(obs, share=0.3, weights=odd, nan=0.02)\nV[p,q] = %s\n"
+                      "D[p,q] = (%s + noise(obs, sigma=0.5Jy, seed=3)) * b.value\n"
+                      "fit = solve(V, D, weights=b.weight, tolerance=1e-9, max_iterations=300%s)\n"
+                      "k0 = keep(V, number=%d)\n",
+                      forms[form].definitions, forms[form].model, forms[form].data,
+                      forms[form].options, number);
 }
 
 /* What a fit has said, without how many iterations it took. */
@@ -161,7 +161,6 @@ START_TEST(as_in_memory)
     ck_assert_int_eq(solve_world_run(&w, text, &how), 0);
     ck_assert(!plan().in_parts);
     outcomes(before);
-    free(text);
     text = text_of(_i, 1);
     ck_assert_int_eq(solve_world_run(&w, text, &in_tiles), 0);
     int reads = run_within(1 << 10);
@@ -176,13 +175,11 @@ START_TEST(as_in_memory)
     outcomes(after);
     ck_assert_str_eq(before, after);
     ck_assert_msg(solve_world_distance(0, 1) < 1e-6, "%g", solve_world_distance(0, 1));
-    free(text);
     text = text_of(_i, 0);
     how.tile_times = 5;
     ck_assert_int_eq(solve_world_run(&w, text, &how), 0);
     run_within(1 << 10);
     ck_assert(solve_world_distance(0, 1) == 0);
-    free(text);
 }
 END_TEST
 
@@ -193,14 +190,14 @@ START_TEST(summed_once)
     static const char *const fits[] = {GAINS, GAINS ", method=alternating",
                                        "B[p] * M[p,q] * B[q]^H, D, method=lm, min_baseline=200"};
     char before[400], after[400];
-    char *text = grove_format(
-        "G[p] = parm(\"G\", jones=diagonal, time=40min)\n"
-        "B[p] = parm(\"B\", jones=diagonal, freq=2MHz)\n" U
-        "b = spoil(obs, share=0.3, weights=odd, nan=0.02)\n"
-        "D[p,q] = (U[p] * M[p,q] * U[q]^H + noise(obs, sigma=0.5Jy, seed=1)) * b.value\n"
-        "fit = solve(%s, weights=b.weight, tolerance=1e-9, max_iterations=300)\n"
-        "k0 = keep(B[p] * M[p,q])\n",
-        fits[_i]);
+    char *text =
+        suite_text("G[p] = parm(\"G\", jones=diagonal, time=40min)\n"
+                   "B[p] = parm(\"B\", jones=diagonal, freq=2MHz)\n" U
+                   "b = spoil(obs, share=0.3, weights=odd, nan=0.02)\n"
+                   "D[p,q] = (U[p] * M[p,q] * U[q]^H + noise(obs, sigma=0.5Jy, seed=1)) * b.value\n"
+                   "fit = solve(%s, weights=b.weight, tolerance=1e-9, max_iterations=300)\n"
+                   "k0 = keep(B[p] * M[p,q])\n",
+                   fits[_i]);
 
     w.times = 60;
     ck_assert_int_eq(solve_world_run(&w, text, &in_tiles), 0);
@@ -217,7 +214,6 @@ START_TEST(summed_once)
     outcomes(after);
     ck_assert_str_eq(before, after);
     ck_assert_msg(solve_world_distance(0, 1) < 1e-6, "%g", solve_world_distance(0, 1));
-    free(text);
 }
 END_TEST
 
@@ -230,9 +226,8 @@ START_TEST(not_even_one_time)
     ck_assert_int_eq(solve_world_run(&w, text, NULL), 0);
     w.session->budget = w.session->memory = 1 << 14;
     ck_assert_int_ne(grove_session_run(w.session), 0);
-    char *messages = grove_error_text(w.t.error);
+    char *messages = suite_messages(w.t.error);
     ck_assert_msg(strstr(messages, "'fit' are divided along time only") != NULL, "%s", messages);
-    free(messages);
 }
 END_TEST
 

@@ -51,24 +51,20 @@ enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
 static void run(int k, const char *more, const char *method, int to)
 {
     const char *suffix = strstr(more, "errors") ? "_error" : "";
-    char *m = grove_format(cases[k].m, suffix),
-         *x = grove_format(cases[k].x ? cases[k].x : cases[k].m, suffix);
-    char *text = grove_format(
-        "%sb = spoil(obs, share=0.2, weights=odd, nan=0.02, station=5)\n"
-        "c = spoil(obs, share=0.1, nan=0.02, seed=4)\n"
-        "a = draw(obs, times=3, complex=false, spread=0.3).value\n"
-        "e = draw(obs, times=3, complex=false, spread=0.3, around=1, seed=2).value\n"
-        "Y[p] = exp(1i * a[p])\nJ[p] = e[p] * Y[p]\n"
-        "V[p,q] = %s\n"
-        "D[p,q] = (%s + noise(obs, sigma=0.5Jy)) * b.value\n"
-        "fit = solve(V, D, reference=\"0\", tolerance=1e-10, max_iterations=1000%s%s)\n"
-        "k0 = keep(%s, number=%d)\nk1 = keep(%s, number=%d)\n",
-        cases[k].parms, cases[k].model, cases[k].sky, more, method, m, to, x, to + 1);
-
-    solve_world_pass(&w, text);
-    free(text);
-    free(m);
-    free(x);
+    char *m = suite_text(cases[k].m, suffix),
+         *x = suite_text(cases[k].x ? cases[k].x : cases[k].m, suffix);
+    solve_world_pass(
+        &w,
+        suite_text("%sb = spoil(obs, share=0.2, weights=odd, nan=0.02, station=5)\n"
+                   "c = spoil(obs, share=0.1, nan=0.02, seed=4)\n"
+                   "a = draw(obs, times=3, complex=false, spread=0.3).value\n"
+                   "e = draw(obs, times=3, complex=false, spread=0.3, around=1, seed=2).value\n"
+                   "Y[p] = exp(1i * a[p])\nJ[p] = e[p] * Y[p]\n"
+                   "V[p,q] = %s\n"
+                   "D[p,q] = (%s + noise(obs, sigma=0.5Jy)) * b.value\n"
+                   "fit = solve(V, D, reference=\"0\", tolerance=1e-10, max_iterations=1000%s%s)\n"
+                   "k0 = keep(%s, number=%d)\nk1 = keep(%s, number=%d)\n",
+                   cases[k].parms, cases[k].model, cases[k].sky, more, method, m, to, x, to + 1));
 }
 
 START_TEST(as_lm)
@@ -79,11 +75,10 @@ START_TEST(as_lm)
     char *notes = grove_tree_show(w.t.tree);
     ck_assert_msg(strstr(notes, "method: stefcal") != NULL, "%s", strstr(notes, "fit = "));
     free(notes);
-    char *first = grove_format("%s", solve_world_said);
+    char *first = suite_text("%s", solve_world_said);
     run(k, options[_i % OPTIONS], ", method=lm", 2);
     /* not in as many iterations */
     ck_assert(_i % OPTIONS || strcmp(first, solve_world_said) != 0);
-    free(first);
     for (int n = 0; n < 2; n++) {
         const solve_kept *a = &solve_world_kept[n], *b = &solve_world_kept[n + 2];
         ck_assert_int_gt(a->cells, 8);
@@ -103,13 +98,12 @@ START_TEST(free_words)
     char *said[2];
 
     for (int k = 0; k < 2; k++) {
-        char *text = grove_format("%sD[p,q] = M[p,q] + noise(obs, sigma=0.5Jy)\nV[p,q] = %s\n"
-                                  "c = spoil(obs)\nfit = solve(V, D%s)\n",
-                                  cases[_i].parms, cases[_i].model, k ? ", method=lm" : "");
+        char *text = suite_text("%sD[p,q] = M[p,q] + noise(obs, sigma=0.5Jy)\nV[p,q] = %s\n"
+                                "c = spoil(obs)\nfit = solve(V, D%s)\n",
+                                cases[_i].parms, cases[_i].model, k ? ", method=lm" : "");
         solve_world_free[0] = 0;
         solve_world_pass(&w, text);
         said[k] = grove_format("%s", solve_world_free);
-        free(text);
     }
     ck_assert_str_eq(said[0], said[1]);
     ck_assert_msg(!strstr(cases[_i].parms, "x[p]") == !strstr(said[0], "x"), "%s", said[0]);

@@ -66,22 +66,21 @@ enum { FITS = sizeof(fits) / sizeof(fits[0]), MODES = FAULTS_MODES - 1 };
 /* Runs the tree once: its table is how all others have to be. */
 static char *run_once(int fit, size_t *length)
 {
-    char *text = grove_format(
-        "G[p] = parm(\"G\", %s)\n"
-        "T[p] = draw(obs, shape=diagonal, around=1, times=1).value\n"
-        "b = spoil(obs, station=3, first_time=10)\n"
-        "D[p,q] = (T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)) * b.value\n"
-        "fit = solve(G[p] * M[p,q] * G[q]^H, D, max_iterations=20, to=\"%s\", overwrite=%s%s)\n"
-        "k0 = keep(G)\n%s",
-        fits[fit].parm, path, keeps ? "false" : "true", fits[fit].options, fits[fit].run);
-
-    solve_world_pass(&w, text);
-    free(text);
+    solve_world_pass(
+        &w,
+        suite_text(
+            "G[p] = parm(\"G\", %s)\n"
+            "T[p] = draw(obs, shape=diagonal, around=1, times=1).value\n"
+            "b = spoil(obs, station=3, first_time=10)\n"
+            "D[p,q] = (T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)) * b.value\n"
+            "fit = solve(G[p] * M[p,q] * G[q]^H, D, max_iterations=20, to=\"%s\", overwrite=%s%s)\n"
+            "k0 = keep(G)\n%s",
+            fits[fit].parm, path, keeps ? "false" : "true", fits[fit].options, fits[fit].run));
     grove_session_free(w.session);
     w.session = NULL;
     char *bytes = grove_file_read(path, 1 << 28, false, length, w.t.error);
     ck_assert(bytes && !grove_path_exists(checkpoint));
-    return bytes;
+    return suite_keep(bytes);
 }
 
 static int run(bool resume, int times)
@@ -126,10 +125,9 @@ static int run_with_fault(faults_mode mode, int at, bool resume, int *calls)
 static void expect_table(const char *bytes, size_t length)
 {
     size_t now;
-    char *found = grove_file_read(path, 1 << 28, false, &now, w.t.error);
+    char *found = suite_keep(grove_file_read(path, 1 << 28, false, &now, w.t.error));
 
     ck_assert(found && now == length && !memcmp(found, bytes, length));
-    free(found);
 }
 
 START_TEST(a_fault_at_every_call)
@@ -161,7 +159,6 @@ START_TEST(a_fault_at_every_call)
     }
     if (mode == FAULTS_KILL && !fits[fit].in_cycles)
         ck_assert_int_eq(most, fits[fit].domains); /* when the table was about to be written */
-    free(bytes);
 }
 END_TEST
 
@@ -175,23 +172,19 @@ START_TEST(many_deaths)
     for (int death = 0; death < 4; death++)
         ck_assert_int_eq(run_with_fault(FAULTS_KILL, death ? 4 : 7, true, NULL), -1);
     size_t size;
-    char *before = grove_file_read(checkpoint, 1 << 28, false, &size, w.t.error);
+    char *before = suite_keep(grove_file_read(checkpoint, 1 << 28, false, &size, w.t.error));
     ck_assert_ptr_nonnull(before);
-    char *text = grove_checkpoint_describe(checkpoint, w.t.error);
+    char *text = suite_keep(grove_checkpoint_describe(checkpoint, w.t.error));
     size_t now;
-    char *after = grove_file_read(checkpoint, 1 << 28, false, &now, w.t.error);
+    char *after = suite_keep(grove_file_read(checkpoint, 1 << 28, false, &now, w.t.error));
     ck_assert(after && now == size && !memcmp(before, after, now));
-    free(before);
-    free(after);
     int domains = 0;
     ck_assert(text && sscanf(text, "checkpoint of gains.h5: %d solution domain", &domains) == 1);
-    free(text);
     restored = 0;
     ck_assert_int_eq(run(true, 4), 0);
     ck_assert_int_gt(restored, 0);
     ck_assert(fits[_i].in_cycles ? domains >= restored : domains == restored);
     expect_table(bytes, length);
-    free(bytes);
 }
 END_TEST
 
@@ -205,30 +198,26 @@ START_TEST(refusals)
     ck_assert(!unlink(path));
     ck_assert_int_eq(run_with_fault(FAULTS_KILL, 7, false, NULL), -1);
     ck_assert_int_ne(run(false, 0), 0);
-    text = grove_error_text(w.t.error);
+    text = suite_messages(w.t.error);
     ck_assert_msg(strstr(text, "gains.h5.checkpoint: a run that did not end has left its"), "%s",
                   text);
-    free(text);
     grove_error_clear(w.t.error);
     grove_session *session = grove_session_new(w.t.tree, &options, w.t.error);
     ck_assert_int_ne(grove_session_run(session), 0);
     grove_session_free(session);
-    text = grove_error_text(w.t.error);
+    text = suite_messages(w.t.error);
     ck_assert_msg(strstr(text, "differs in the precision, and cannot"), "%s", text);
-    free(text);
     grove_error_clear(w.t.error);
     ck_assert_int_eq(run(true, 0), 0);
     expect_table(bytes, length);
-    free(bytes);
 }
 END_TEST
 
 static void expect_refusal(const char *words)
 {
     ck_assert_int_ne(run(true, 0), 0);
-    char *text = grove_error_text(w.t.error);
+    char *text = suite_messages(w.t.error);
     ck_assert_msg(strstr(text, words), "%s", text);
-    free(text);
     grove_error_clear(w.t.error);
 }
 
@@ -263,16 +252,14 @@ START_TEST(a_file_of_others)
         FILE *file = fopen(path, "w");
         ck_assert(file && fputs("mine", file) >= 0 && !fclose(file));
         expect_refusal("gains.h5: exists, and this run has not written it; move it away");
-        char *mine = grove_file_read(path, 100, true, &other, w.t.error);
+        char *mine = suite_keep(grove_file_read(path, 100, true, &other, w.t.error));
         ck_assert(mine && !strcmp(mine, "mine") && grove_path_exists(checkpoint) && !unlink(path));
-        free(mine);
         ck_assert_int_eq(run_with_fault(FAULTS_KILL, 5, true, NULL), -1);
         ck_assert_int_eq(run(true, 0), 0);
         expect_table(bytes, length);
         ck_assert(!unlink(path));
     }
     ck_assert_int_eq(own > 0, fits[_i].in_cycles);
-    free(bytes);
 }
 END_TEST
 

@@ -20,12 +20,11 @@ static void setup(void)
     solve_world_begin(&w);
     w.observe = ", autocorrelations=true";
     set = grove_format("%s/sim.ms", w.t.folder);
-    char *text = grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
-                              "b = spoil(obs, share=0.1, station=5, autocorrelations=50)\n"
-                              "write = sink(T[p] * M[p,q] * T[q]^H * b.value, obs, to=\"%s\")\n",
-                              set);
-    solve_world_pass(&w, text);
-    free(text);
+    solve_world_pass(&w,
+                     suite_text("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                                "b = spoil(obs, share=0.1, station=5, autocorrelations=50)\n"
+                                "write = sink(T[p] * M[p,q] * T[q]^H * b.value, obs, to=\"%s\")\n",
+                                set));
 }
 
 static void teardown(void)
@@ -44,13 +43,12 @@ static const grove_session_options ways[] = {
 /* What stands in a column, as keep(number=0), and what should, as number 1. */
 static void read_column(const char *column, const char *should)
 {
-    char *text = grove_format(
-        "o = ms(\"%s\", column=\"%s\", autocorrelations=false)\nP[p,q] = sum[s](point(S, o))\n"
-        "k0 = keep(o.data)\nk1 = keep(%s, number=1)\n",
-        set, column, should);
-
-    solve_world_pass(&w, text);
-    free(text);
+    solve_world_pass(
+        &w,
+        suite_text(
+            "o = ms(\"%s\", column=\"%s\", autocorrelations=false)\nP[p,q] = sum[s](point(S, o))\n"
+            "k0 = keep(o.data)\nk1 = keep(%s, number=1)\n",
+            set, column, should));
 }
 
 /* Largest difference where nothing is flagged, and how many are not. */
@@ -71,7 +69,7 @@ static double difference(int64_t *count)
 
 static char *calibration(const char *options)
 {
-    return grove_format(
+    return suite_text(
         "o = ms(\"%s\", column=\"DATA\")\nG[p] = parm(\"G\", obs=o, jones=diagonal, time=4min)\n"
         "P[p,q] = sum[s](point(S, o))\nV[p,q] = G[p] * P[p,q] * G[q]^H\n"
         "fit = solve(V, o.data, parms=G, tolerance=1e-7%s)\n"
@@ -94,7 +92,6 @@ START_TEST(calibrated)
     for (int64_t i = 0; i < solve_world_kept[2].cells; i++)
         if (i % 8 == 5)
             ck_assert(solve_world_kept[2].at[2 * i] == 1);
-    free(text);
     read_column("RESIDUAL_DATA", "0 * P");
     double residual = difference(&count);
     ck_assert_msg(residual < 2e-4 && count > 4 * 1000 && count < 4 * 12 * 21 * 6, "%g %d", residual,
@@ -112,21 +109,17 @@ END_TEST
 START_TEST(weights_of_the_set)
 {
     static const char *const weights[] = {"", ", weights=o.weight", ", weights=1"};
-    char *text = grove_format("b = spoil(obs, weights=unequal)\n"
-                              "write = sink(M[p,q] + noise(obs, sigma=2Jy), obs, to=\"%s\", "
-                              "weight=b.weight, overwrite=true)\n",
-                              set);
-
-    solve_world_pass(&w, text);
-    free(text);
+    solve_world_pass(&w, suite_text("b = spoil(obs, weights=unequal)\n"
+                                    "write = sink(M[p,q] + noise(obs, sigma=2Jy), obs, to=\"%s\", "
+                                    "weight=b.weight, overwrite=true)\n",
+                                    set));
     for (int k = 0; k < 3; k++) {
-        text = grove_format("o = ms(\"%s\")\nG[p] = parm(\"G\", obs=o, jones=amplitude)\n"
-                            "P[p,q] = sum[s](point(S, o))\n"
-                            "fit = solve(G[p] * P[p,q] * G[q]^H, o.data, tolerance=1e-10%s%s)\n"
-                            "k = keep(G, number=%d)\n",
-                            set, weights[k], _i ? ", compress=false" : "", k);
-        solve_world_pass(&w, text);
-        free(text);
+        solve_world_pass(
+            &w, suite_text("o = ms(\"%s\")\nG[p] = parm(\"G\", obs=o, jones=amplitude)\n"
+                           "P[p,q] = sum[s](point(S, o))\n"
+                           "fit = solve(G[p] * P[p,q] * G[q]^H, o.data, tolerance=1e-10%s%s)\n"
+                           "k = keep(G, number=%d)\n",
+                           set, weights[k], _i ? ", compress=false" : "", k));
     }
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
     ck_assert_double_gt(solve_world_distance(0, 2), 1e-4);
@@ -139,28 +132,32 @@ START_TEST(corrected_weights)
 {
     const grove_session_options read =
         GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true);
-    char *text = grove_format("b = spoil(obs, weights=unequal)\n"
-                              "write = sink(M[p,q], obs, to=\"%s\", weight=b.weight, "
-                              "overwrite=true)\n",
-                              set);
+    char *text = suite_text("b = spoil(obs, weights=unequal)\n"
+                            "write = sink(M[p,q], obs, to=\"%s\", weight=b.weight, "
+                            "overwrite=true)\n",
+                            set);
 
     if (_i / 3)
         solve_world_pass(&w, text);
-    free(text);
     const char *weight = "real(G[p] * G[p]^H * (0.5 * o.weight) * G[q] * G[q]^H)";
-    text = grove_format("o = ms(\"%s\")\nG[p] = draw(o, shape=diagonal, times=2, around=1).value\n"
-                        "w1 = sink(G[p]^-1 * o.data * G[q]^-1^H, o, column=\"CORRECTED_DATA\", "
-                        "weight=%s)\n"
-                        "w2 = sink(2 * o.data, o, column=\"DOUBLE\", flags=write)\n"
-                        "k1 = keep(%s, number=1)\nk2 = keep(2 * o.data, number=2)\n",
-                        set, weight, weight);
-    ck_assert_int_eq(solve_world_run(&w, text, &ways[_i % 3]), 0);
-    free(text);
-    text = grove_format("o = ms(\"%s\", column=\"DOUBLE\")\nk0 = keep(o.weight)\n"
-                        "k3 = keep(o.data, number=3)\n",
-                        set);
-    ck_assert_int_eq(solve_world_run(&w, text, &read), 0);
-    free(text);
+    ck_assert_int_eq(
+        solve_world_run(
+            &w,
+            suite_text("o = ms(\"%s\")\nG[p] = draw(o, shape=diagonal, times=2, around=1).value\n"
+                       "w1 = sink(G[p]^-1 * o.data * G[q]^-1^H, o, column=\"CORRECTED_DATA\", "
+                       "weight=%s)\n"
+                       "w2 = sink(2 * o.data, o, column=\"DOUBLE\", flags=write)\n"
+                       "k1 = keep(%s, number=1)\nk2 = keep(2 * o.data, number=2)\n",
+                       set, weight, weight),
+            &ways[_i % 3]),
+        0);
+    ck_assert_int_eq(
+        solve_world_run(&w,
+                        suite_text("o = ms(\"%s\", column=\"DOUBLE\")\nk0 = keep(o.weight)\n"
+                                   "k3 = keep(o.data, number=3)\n",
+                                   set),
+                        &read),
+        0);
     ck_assert_int_gt(solve_world_kept[0].cells, 0);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-5);
     ck_assert_double_lt(solve_world_distance(2, 3), 1e-5);
@@ -170,14 +167,12 @@ END_TEST
 /* One sink writes the weights of rows. */
 START_TEST(weights_twice)
 {
-    char *text = grove_format("o = ms(\"%s\")\n"
-                              "w1 = sink(o.data, o, column=\"A\", weight=o.weight)\n"
-                              "w2 = sink(o.data, o, column=\"B\", weight=o.weight)\n",
-                              set);
-
-    solve_world_refuse(&w, text,
+    solve_world_refuse(&w,
+                       suite_text("o = ms(\"%s\")\n"
+                                  "w1 = sink(o.data, o, column=\"A\", weight=o.weight)\n"
+                                  "w2 = sink(o.data, o, column=\"B\", weight=o.weight)\n",
+                                  set),
                        "weights of its rows are being written already; use only one sink for them");
-    free(text);
 }
 END_TEST
 
@@ -192,19 +187,17 @@ START_TEST(nothing_written)
         ck_assert_int_ne(solve_world_run(&w, text, &options), 0);
     } else {
         text = calibration(", batch=1");
-        all = grove_format("%sx = spoil(o)\nk4 = keep(x.value * o.data, number=3)\n", text);
+        all = suite_text("%sx = spoil(o)\nk4 = keep(x.value * o.data, number=3)\n", text);
         solve_world_interrupt = 2;
         memset(solve_world_reads, 0, sizeof(solve_world_reads));
         ck_assert_int_ne(solve_world_run(&w, all, &options), 0);
         grove_interrupt_set(false);
-        free(all);
     }
-    free(text);
     for (int k = 0; k < 2; k++) {
-        text = grove_format("o = ms(\"%s\", column=\"%s\")\nk0 = keep(o.data)\n", set,
-                            k ? "RESIDUAL_DATA" : "CORRECTED_DATA");
-        solve_world_refuse(&w, text, k ? "RESIDUAL_DATA" : "CORRECTED_DATA");
-        free(text);
+        solve_world_refuse(&w,
+                           suite_text("o = ms(\"%s\", column=\"%s\")\nk0 = keep(o.data)\n", set,
+                                      k ? "RESIDUAL_DATA" : "CORRECTED_DATA"),
+                           k ? "RESIDUAL_DATA" : "CORRECTED_DATA");
     }
 }
 END_TEST

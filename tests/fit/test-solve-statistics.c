@@ -180,17 +180,16 @@ static void minimise(const problem *p, number *x)
 
 static void fit(problem_kind kind, int times, const char *sigma, const char *options)
 {
-    char *text = grove_format("%s\n%s\nV[p,q] = G[p] * M[p,q] * G[q]^H\n"
-                              "D[p,q] = T[p] * M[p,q] * T[q]^H + noise(obs, sigma=%s, seed=5)\n"
-                              "fit = solve(V, D, max_iterations=200%s)\n"
-                              "g[p] = G[p] + 0 * obs.freq / 1Hz\nt[p] = T[p] + 0 * obs.freq / 1Hz\n"
-                              "k0 = keep(g)\nk1 = keep(t, number=1)\nk2 = keep(M, number=2)\n"
-                              "k3 = keep(D, number=3)\n",
-                              parms[kind], truths[kind], sigma, options);
+    char *text = suite_text("%s\n%s\nV[p,q] = G[p] * M[p,q] * G[q]^H\n"
+                            "D[p,q] = T[p] * M[p,q] * T[q]^H + noise(obs, sigma=%s, seed=5)\n"
+                            "fit = solve(V, D, max_iterations=200%s)\n"
+                            "g[p] = G[p] + 0 * obs.freq / 1Hz\nt[p] = T[p] + 0 * obs.freq / 1Hz\n"
+                            "k0 = keep(g)\nk1 = keep(t, number=1)\nk2 = keep(M, number=2)\n"
+                            "k3 = keep(D, number=3)\n",
+                            parms[kind], truths[kind], sigma, options);
 
     w.times = times + times / 200; /* sidereal ones */
     solve_world_pass(&w, text);
-    free(text);
     ck_assert_int_eq(solve_world_kept[DATA].cells, times * BASELINES * CHANNELS);
 }
 

@@ -54,7 +54,7 @@ static void text_of(hid_t object, const char *name, char *to, size_t size)
 /* Reads the numbers of sol000/NAME. */
 static void read_numbers(table *t, const char *soltab, const char *name)
 {
-    char *at = grove_format("sol000/%s/%s", soltab, name);
+    char *at = suite_text("sol000/%s/%s", soltab, name);
     hid_t data = H5Dopen2(t->file, at, H5P_DEFAULT), space = H5Dget_space(data);
     hssize_t count = H5Sget_simple_extent_npoints(space);
 
@@ -68,14 +68,13 @@ static void read_numbers(table *t, const char *soltab, const char *name)
     ck_assert(H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, t->value) >= 0);
     H5Sclose(space);
     H5Dclose(data);
-    free(at);
 }
 
 /* Text number n of a list; until the next call. */
 static const char *read_label(const table *t, const char *soltab, const char *name, int n)
 {
     static char text[64];
-    char *at = grove_format("sol000/%s/%s", soltab, name), *all;
+    char *at = suite_text("sol000/%s/%s", soltab, name), *all;
     hid_t data = H5Dopen2(t->file, at, H5P_DEFAULT), type = H5Dget_type(data),
           space = H5Dget_space(data);
     size_t bytes = H5Tget_size(type);
@@ -88,7 +87,6 @@ static const char *read_label(const table *t, const char *soltab, const char *na
     H5Sclose(space);
     H5Tclose(type);
     H5Dclose(data);
-    free(at);
     return text;
 }
 
@@ -176,19 +174,18 @@ static void check_kept(const table *first, const table *second, int kind, int el
 
 START_TEST(every_kind)
 {
-    char *text = grove_format(
-        "G[p] = parm(\"G\", jones=%s, time=4min, freq=6MHz%s)\n"
-        "T[p] = draw(obs, shape=matrix, around=1, times=2, channels=3).value\n"
-        "fit = solve(G[p] * M[p,q] * G[q]^H, T[p] * M[p,q] * T[q]^H, max_iterations=4, "
-        "reference=\"2\", to=\"%s\")\n"
-        "g[p] = G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s\nk0 = keep(g)\n",
-        kinds[_i].jones, kinds[_i].options, path);
+    char *text =
+        suite_text("G[p] = parm(\"G\", jones=%s, time=4min, freq=6MHz%s)\n"
+                   "T[p] = draw(obs, shape=matrix, around=1, times=2, channels=3).value\n"
+                   "fit = solve(G[p] * M[p,q] * G[q]^H, T[p] * M[p,q] * T[q]^H, max_iterations=4, "
+                   "reference=\"2\", to=\"%s\")\n"
+                   "g[p] = G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s\nk0 = keep(g)\n",
+                   kinds[_i].jones, kinds[_i].options, path);
     char first_name[32], second_name[32] = "", said[32];
     bool two = strchr(kinds[_i].types, ' ') != NULL;
     table first, second;
 
     solve_world_pass(&w, text);
-    free(text);
     snprintf(first_name, sizeof(first_name), "%.*s000", (int)strcspn(kinds[_i].types, " "),
              kinds[_i].types);
     if (two)
@@ -200,8 +197,7 @@ START_TEST(every_kind)
     ck_assert(H5Gget_info(group, &info) >= 0);
     ck_assert_int_eq(info.nlinks, two ? 4 : 3); /* with antenna and source */
     H5Gclose(group);
-    char *soltab = grove_format("sol000/%s", first_name);
-    group = H5Gopen2(first.file, soltab, H5P_DEFAULT);
+    group = H5Gopen2(first.file, suite_text("sol000/%s", first_name), H5P_DEFAULT);
     text_of(group, "TITLE", said, sizeof(said));
     ck_assert(!strncmp(said, first_name, strlen(said)) && strlen(said) + 3 == strlen(first_name));
     text_of(group, "GROVE_PARM", said, sizeof(said));
@@ -209,7 +205,6 @@ START_TEST(every_kind)
     text_of(group, "GROVE_JONES", said, sizeof(said));
     ck_assert_str_eq(said, kinds[_i].jones);
     H5Gclose(group);
-    free(soltab);
     read_numbers(&first, first_name, "time");
     ck_assert_int_eq(first.size[0], kinds[_i].times);
     ck_assert_double_gt(first.value[1] - first.value[0], 700.0 / kinds[_i].times);
@@ -261,7 +256,6 @@ START_TEST(domains)
     table t;
 
     solve_world_pass(&w, text);
-    free(text);
     open_table(&t);
     read_numbers(&t, "phase000", "val");
     ck_assert_str_eq(t.axes, "time,freq,ant,pol");
@@ -299,9 +293,8 @@ START_TEST(domains)
     ck_assert_str_eq(t.axes, "time,freq");
     for (int i = 0; i < 6; i++)
         ck_assert_double_eq(t.value[i], i < 4 ? FREEDOM : 0);
-    text = grove_format("degree of freedom %.4g", chi2 / (4.0 * FREEDOM));
+    text = suite_text("degree of freedom %.4g", chi2 / (4.0 * FREEDOM));
     ck_assert_msg(strstr(solve_world_said, text) != NULL, "%s, not %s", solve_world_said, text);
-    free(text);
     close_table(&t);
 }
 END_TEST
@@ -398,12 +391,12 @@ START_TEST(errors_of_all_kinds)
     const char *given = scattered[_i].options, *tables = scattered[_i].tables;
     bool is_number = !strncmp(scattered[_i].parm, "init", 4),
          is_real = is_number && !strstr(scattered[_i].parm, "complex");
-    char *text = grove_format("%sx[p] = parm(\"x\", %s, time=1ms)\nG[p] = %s\n"
-                              "D[p,q] = T[p] * V * T[q]^H + noise(obs, sigma=0.2Jy, seed=7)\n"
-                              "fit = solve(G[p] * V * G[q]^H, D, errors=true%s%s, to=\"%s\")\n",
-                              scattered[_i].truth, scattered[_i].parm,
-                              is_real ? "rotation(1rad * x[p] * l2)" : "x[p]", given,
-                              strstr(given, "reference") ? "" : ", reference=\"1\"", path);
+    char *text = suite_text("%sx[p] = parm(\"x\", %s, time=1ms)\nG[p] = %s\n"
+                            "D[p,q] = T[p] * V * T[q]^H + noise(obs, sigma=0.2Jy, seed=7)\n"
+                            "fit = solve(G[p] * V * G[q]^H, D, errors=true%s%s, to=\"%s\")\n",
+                            scattered[_i].truth, scattered[_i].parm,
+                            is_real ? "rotation(1rad * x[p] * l2)" : "x[p]", given,
+                            strstr(given, "reference") ? "" : ", reference=\"1\"", path);
 
     w.times = REALISATIONS + 1;
     solve_world_pass(&w, text);
@@ -414,7 +407,6 @@ START_TEST(errors_of_all_kinds)
         snprintf(soltab, sizeof(soltab), "%.*s", (int)strcspn(name, " "), name);
         check_scatter(soltab, !strstr(given, "reference") && strncmp(soltab, "amplitude", 9) != 0);
     }
-    free(text);
 }
 END_TEST
 
@@ -422,7 +414,7 @@ END_TEST
 START_TEST(several)
 {
     static const char *const names[] = {"[a]", "[b]", "[c]"};
-    char *text = grove_format(
+    char *text = suite_text(
         "E[s,p] = parm(\"E\", jones=scalar, time=12min, sky=S)\nG[p] = parm(\"G\", jones=phase, "
         "time=4min)\nf = parm(\"flux\", init=2Jy)\n"
         "V[p,q] = G[p] * sum[s](f / 2Jy * E[s,p] * point(S, obs) * E[s,q]^H) * G[q]^H\n"
@@ -435,7 +427,6 @@ START_TEST(several)
     table t, phase;
 
     solve_world_pass(&w, text);
-    free(text);
     open_table(&t);
     open_table(&phase);
     read_numbers(&phase, "phase001", "val");
@@ -497,7 +488,7 @@ START_TEST(one_interval)
     read_numbers(&t, cases[_i].soltab, "val");
     ck_assert_str_eq(t.axes, cases[_i].axes);
     for (int k = 0; k < 2; k++) {
-        char *widths = grove_format("%s_width", names[k]);
+        char *widths = suite_text("%s_width", names[k]);
         read_numbers(&t, cases[_i].soltab, "val");
         if (strstr(cases[_i].axes, names[k]) && !strstr(cases[_i].parm, names[k])) {
             ck_assert_int_eq(t.size[k], 1);
@@ -506,7 +497,6 @@ START_TEST(one_interval)
             read_numbers(&t, cases[_i].soltab, widths);
             ck_assert_msg(fabs(t.value[0] - width[k]) < 1, "%s: %g", names[k], t.value[0]);
         }
-        free(widths);
     }
     close_table(&t);
 }

@@ -318,13 +318,10 @@ enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
 
 static void run(int form, const char *model, const char *data, const char *options, int number)
 {
-    char *text = grove_format("%sV[p,q] = %s\nD[p,q] = %s\n"
-                              "fit = solve(V, D, tolerance=1e-12, max_iterations=300%s)\n"
-                              "k0 = keep(V, number=%d)\nk2 = keep(D, number=2)\n",
-                              forms[form].definitions, model, data, options, number);
-
-    solve_world_pass(&w, text);
-    free(text);
+    solve_world_pass(&w, suite_text("%sV[p,q] = %s\nD[p,q] = %s\n"
+                                    "fit = solve(V, D, tolerance=1e-12, max_iterations=300%s)\n"
+                                    "k0 = keep(V, number=%d)\nk2 = keep(D, number=2)\n",
+                                    forms[form].definitions, model, data, options, number));
 }
 
 static void check_note(int form, bool compressed)
@@ -400,55 +397,48 @@ static const struct {
 
 START_TEST(what_stefcal_wants)
 {
-    char *text = grove_format("%sV[p,q] = %s\nfit = solve(V, M[p,q])\n", indirect[_i].definitions,
-                              indirect[_i].model);
-
-    solve_world_pass(&w, text);
+    solve_world_pass(&w, suite_text("%sV[p,q] = %s\nfit = solve(V, M[p,q])\n",
+                                    indirect[_i].definitions, indirect[_i].model));
     char *notes = grove_tree_show(w.t.tree);
     ck_assert_msg(strstr(notes, indirect[_i].wants), "%s: %s", indirect[_i].model,
                   strstr(notes, "fit = "));
     ck_assert(!strstr(notes, "is searched for") == !strstr(indirect[_i].wants, "is searched for"));
     ck_assert(!strstr(notes, "hundreds") == !strstr(indirect[_i].wants, "hundreds"));
     free(notes);
-    free(text);
 }
 END_TEST
 
 /* Weighted, flagged and noisy, compressed or not: the same minimum. */
 START_TEST(with_noise)
 {
-    char *data = grove_format("(%s + %snoise(obs, sigma=0.5Jy)%s) * b.value", forms[_i].data,
-                              strstr(forms[_i].data, "trace(T") ? "trace(" : "",
-                              strstr(forms[_i].data, "trace(T") ? ")" : "");
+    char *data = suite_text("(%s + %snoise(obs, sigma=0.5Jy)%s) * b.value", forms[_i].data,
+                            strstr(forms[_i].data, "trace(T") ? "trace(" : "",
+                            strstr(forms[_i].data, "trace(T") ? ")" : "");
     char first[sizeof(solve_world_said)];
 
     if (strstr(data, "diagonal(1, 1)")) {
-        free(data);
-        data = grove_format("(%s + diagonal(trace(noise(obs, sigma=0.5Jy)), "
-                            "trace(noise(obs, sigma=0.5Jy, seed=2)))) * b.value",
-                            forms[_i].data);
+        data = suite_text("(%s + diagonal(trace(noise(obs, sigma=0.5Jy)), "
+                          "trace(noise(obs, sigma=0.5Jy, seed=2)))) * b.value",
+                          forms[_i].data);
     }
-    char *full = grove_format("%s\nb = spoil(obs, share=0.2, weights=odd, nan=0.02)\n"
-                              "D[p,q] = %s\nV[p,q] = %s\n",
-                              forms[_i].definitions, data, forms[_i].model);
+    char *full = suite_text("%s\nb = spoil(obs, share=0.2, weights=odd, nan=0.02)\n"
+                            "D[p,q] = %s\nV[p,q] = %s\n",
+                            forms[_i].definitions, data, forms[_i].model);
     const char *ends[] = {"", ", compress=false"};
     for (int k = 0; k < 2; k++) {
-        char *text = grove_format("%sfit = solve(V, D, tolerance=1e-12, max_iterations=300%s)\n"
-                                  "k0 = keep(V, number=%d)\n",
-                                  full, ends[k], k);
-        solve_world_pass(&w, text);
+        solve_world_pass(&w,
+                         suite_text("%sfit = solve(V, D, tolerance=1e-12, max_iterations=300%s)\n"
+                                    "k0 = keep(V, number=%d)\n",
+                                    full, ends[k], k));
         check_note(_i, k == 0);
         if (!k)
             snprintf(first, sizeof(first), "%s", solve_world_said);
-        free(text);
     }
     double off = distance(forms[_i].misfit && strstr(data, "diagonal(1, 1)"));
     ck_assert_msg(off < 1e-5, "%s: %g\n%s\n%s", forms[_i].model, off, first, solve_world_said);
     double a = atof(strstr(first, "freedom ") + 8),
            b = atof(strstr(solve_world_said, "freedom ") + 8);
     ck_assert_msg(fabs(a / b - 1) < 2e-3, "%s\n%s\n%s", forms[_i].model, first, solve_world_said);
-    free(full);
-    free(data);
 }
 END_TEST
 

@@ -82,17 +82,16 @@ static double chi2(void)
 
 static double fit(int form, const char *noise, const char *options, int number)
 {
-    char *text = grove_format(
-        "%s" T U X "b = spoil(obs, share=0.3, weights=odd, nan=0.02)\nV[p,q] = %s\n"
-        "D[p,q] = (%s%s) * b.value\nfit = solve(V, D, weights=b.weight, max_iterations=300%s)\n"
-        "k0 = keep(V, number=%d)\nk2 = keep(D - V, number=2)\nk3 = keep(b.weight, number=3)\n",
-        forms[form].definitions, forms[form].model, forms[form].data, noise, options, number);
-
-    solve_world_pass(&w, text);
+    solve_world_pass(
+        &w,
+        suite_text(
+            "%s" T U X "b = spoil(obs, share=0.3, weights=odd, nan=0.02)\nV[p,q] = %s\n"
+            "D[p,q] = (%s%s) * b.value\nfit = solve(V, D, weights=b.weight, max_iterations=300%s)\n"
+            "k0 = keep(V, number=%d)\nk2 = keep(D - V, number=2)\nk3 = keep(b.weight, number=3)\n",
+            forms[form].definitions, forms[form].model, forms[form].data, noise, options, number));
     ck_assert_msg(strstr(solve_world_said, ": 1 converged;") != NULL ||
                       strstr(solve_world_said, ": 2 converged;") != NULL,
                   "%s", solve_world_said);
-    free(text);
     return chi2();
 }
 
@@ -110,8 +109,8 @@ START_TEST(as_all_at_once)
     static const char *const ways[] = {"", ", compress=false"};
     int form = _i / 4;
     const char *noise = _i / 2 % 2 ? " + noise(obs, sigma=0.5Jy)" : "", *way = ways[_i % 2];
-    char *options = grove_format(", method=alternating%s", way);
-    char *joint = grove_format(", method=lm%s", way);
+    char *options = suite_text(", method=alternating%s", way);
+    char *joint = suite_text(", method=lm%s", way);
     double all = fit(form, noise, joint, 0);
 
     check_note("method: lm; ");
@@ -121,8 +120,6 @@ START_TEST(as_all_at_once)
         ck_assert_msg(fabs(turns / all - 1) < 1e-6, "%d: %.9g and %.9g", form, turns, all);
     ck_assert_msg(solve_world_distance(0, 1) < 1e-3, "%d: %g", form, solve_world_distance(0, 1));
     ck_assert_msg(iterations() <= forms[form].most, "%d: %g steps", form, iterations());
-    free(options);
-    free(joint);
 }
 END_TEST
 
@@ -132,16 +129,15 @@ START_TEST(reference_and_outliers)
     const char *options = _i ? "reference=\"3\", robust=student_t" : "reference=\"3\"";
 
     for (int k = 0; k < 2; k++) {
-        char *text = grove_format(
-            "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
-            "B[p] = parm(\"B\", jones=diagonal, freq=2MHz)\n" T U
-            "V[p,q] = G[p] * B[p] * M[p,q] * B[q]^H * G[q]^H\n"
-            "D[p,q] = T[p] * U[p] * M[p,q] * U[q]^H * T[q]^H + noise(obs, sigma=0.5Jy)\n"
-            "fit = solve(V, D, %s, method=%s)\nk0 = keep(V, number=%d)\n"
-            "k2 = keep(G, number=2)\nk3 = keep(B, number=3)\n",
-            options, k ? "alternating" : "lm", k);
-        solve_world_pass(&w, text);
-        free(text);
+        solve_world_pass(
+            &w,
+            suite_text("G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+                       "B[p] = parm(\"B\", jones=diagonal, freq=2MHz)\n" T U
+                       "V[p,q] = G[p] * B[p] * M[p,q] * B[q]^H * G[q]^H\n"
+                       "D[p,q] = T[p] * U[p] * M[p,q] * U[q]^H * T[q]^H + noise(obs, sigma=0.5Jy)\n"
+                       "fit = solve(V, D, %s, method=%s)\nk0 = keep(V, number=%d)\n"
+                       "k2 = keep(G, number=2)\nk3 = keep(B, number=3)\n",
+                       options, k ? "alternating" : "lm", k));
         for (int i = 2; i < 4; i++) {
             const solve_kept *kept = &solve_world_kept[i];
             int64_t inner = 1;
@@ -168,8 +164,8 @@ static const char large[] = "G[p] = parm(\"G\", jones=diagonal, time=2min)\n"
 /* More unknowns than are solved for together. */
 START_TEST(too_many_for_all_at_once)
 {
-    char *text = grove_format(
-        "%sfit = solve(V, D)\nk0 = keep(V, number=0)\nk1 = keep(D, number=1)\n", large);
+    char *text =
+        suite_text("%sfit = solve(V, D)\nk0 = keep(V, number=0)\nk1 = keep(D, number=1)\n", large);
 
     w.times = 700;
     solve_world_pass(&w, text);
@@ -177,13 +173,10 @@ START_TEST(too_many_for_all_at_once)
                "domain, 22528 unknown numbers");
     ck_assert_msg(strstr(solve_world_said, ": 1 converged;") != NULL, "%s", solve_world_said);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-4);
-    free(text);
-    text = grove_format("%sfit = solve(V, D, method=lm)\n", large);
-    solve_world_refuse(&w, text,
+    solve_world_refuse(&w, suite_text("%sfit = solve(V, D, method=lm)\n", large),
                        "22528 unknown numbers would be solved for together in one solution domain, "
                        "but at most 20000 are possible; make the intervals of all parms end "
                        "together more often, or try method=alternating");
-    free(text);
 }
 END_TEST
 
@@ -197,22 +190,20 @@ START_TEST(too_large_for_the_memory)
                 {", method=alternating", NULL}};
     const grove_session_options options =
         GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true, .memory = 64 << 20);
-    char *text = grove_format("%sfit = solve(V, D%s)\nk0 = keep(V, number=0)\nk1 = keep(D, "
-                              "number=1)\n",
-                              large, fits[_i].options);
+    char *text = suite_text("%sfit = solve(V, D%s)\nk0 = keep(V, number=0)\nk1 = keep(D, "
+                            "number=1)\n",
+                            large, fits[_i].options);
 
     w.times = 100;
     int code = solve_world_run(&w, text, &options);
     if (fits[_i].words) {
-        char *messages = grove_error_text(w.t.error);
+        char *messages = suite_messages(w.t.error);
         ck_assert_int_eq(code, GROVE_NO_MEMORY);
         ck_assert_msg(strstr(messages, fits[_i].words) != NULL, "%s", messages);
-        free(messages);
     } else {
         ck_assert_int_eq(code, 0);
         ck_assert_double_lt(solve_world_distance(0, 1), 1e-4);
     }
-    free(text);
 }
 END_TEST
 
@@ -226,7 +217,7 @@ static void stop(int number)
 START_TEST(stopped)
 {
     const struct itimerval soon = {.it_value = {.tv_usec = 500000}};
-    char *text = grove_format("%sfit = solve(V, D, method=lm)\nk0 = keep(V, number=0)\n", large);
+    char *text = suite_text("%sfit = solve(V, D, method=lm)\nk0 = keep(V, number=0)\n", large);
 
     w.times = 140;
     signal(SIGALRM, stop);
@@ -236,7 +227,6 @@ START_TEST(stopped)
     ck_assert(!solve_world_kept[0].at);
     check_note("method: lm; 1 solution domain, ");
     check_note("unknown numbers (at most 4672 in a domain)\n");
-    free(text);
 }
 END_TEST
 
@@ -247,17 +237,16 @@ START_TEST(errors_and_rank)
     double most = 0;
 
     for (int k = 0; k < 2; k++) {
-        char *text = grove_format(
-            "A = parm(\"A\", time=4min, init=1)\nC = parm(\"C\", freq=2MHz, init=1, prior=0.1)\n"
-            "b = spoil(obs, share=0.3, weights=odd, nan=0.02)\n"
-            "D[p,q] = (M[p,q] + 0.5 * N[p,q] + noise(obs, sigma=0.5Jy)) * b.value\n"
-            "fit = solve(A * M[p,q] + C * N[p,q], D, weights=b.weight, errors=true, "
-            "method=%s, tolerance=1e-8, max_iterations=300)\n"
-            "k0 = keep(A.value_error + 0 * obs.time / 1s, number=%d)\n"
-            "k2 = keep(C.value_error + 0 * obs.freq / 1Hz, number=%d)\n",
-            k ? "alternating" : "lm", k, 2 + k);
-        solve_world_pass(&w, text);
-        free(text);
+        solve_world_pass(
+            &w, suite_text("A = parm(\"A\", time=4min, init=1)\nC = parm(\"C\", freq=2MHz, init=1, "
+                           "prior=0.1)\n"
+                           "b = spoil(obs, share=0.3, weights=odd, nan=0.02)\n"
+                           "D[p,q] = (M[p,q] + 0.5 * N[p,q] + noise(obs, sigma=0.5Jy)) * b.value\n"
+                           "fit = solve(A * M[p,q] + C * N[p,q], D, weights=b.weight, errors=true, "
+                           "method=%s, tolerance=1e-8, max_iterations=300)\n"
+                           "k0 = keep(A.value_error + 0 * obs.time / 1s, number=%d)\n"
+                           "k2 = keep(C.value_error + 0 * obs.freq / 1Hz, number=%d)\n",
+                           k ? "alternating" : "lm", k, 2 + k));
     }
     for (int i = 0; i < 4; i += 2) {
         const solve_kept *kept = &solve_world_kept[i];
@@ -273,14 +262,14 @@ END_TEST
 START_TEST(shared_factors)
 {
     static const char *const methods[] = {"lm", "alternating"};
-    char *text = grove_format(
-        "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
-        "B[p] = parm(\"B\", jones=%s, freq=2MHz)\n" T U
-        "fit = solve(G[p] * B[p] * M[p,q] * B[q]^H * G[q]^H, T[p] * U[p] * M[p,q] * U[q]^H * "
-        "T[q]^H, method=%s)\nk0 = keep(G)\n",
-        _i / 2 ? "full" : "diagonal", methods[_i % 2]);
-
-    solve_world_pass(&w, text);
+    solve_world_pass(
+        &w,
+        suite_text(
+            "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+            "B[p] = parm(\"B\", jones=%s, freq=2MHz)\n" T U
+            "fit = solve(G[p] * B[p] * M[p,q] * B[q]^H * G[q]^H, T[p] * U[p] * M[p,q] * U[q]^H * "
+            "T[q]^H, method=%s)\nk0 = keep(G)\n",
+            _i / 2 ? "full" : "diagonal", methods[_i % 2]));
     ck_assert_msg(strstr(solve_world_free,
                          "which part of a station's factor belongs to one parm and "
                          "which to another: G.x and B.x") != NULL,
@@ -288,7 +277,6 @@ START_TEST(shared_factors)
     ck_assert_msg(strstr(solve_world_free, "G.y and B.y") != NULL, "%s", solve_world_free);
     ck_assert_msg(!strstr(solve_world_free, "further"), "%s", solve_world_free);
     ck_assert_msg(!strstr(solve_world_free, "B.yx, "), "%s", solve_world_free);
-    free(text);
 }
 END_TEST
 
@@ -298,10 +286,9 @@ START_TEST(bad_input)
                        "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
                        "fit = solve(G[p] * M[p,q] * G[q]^H, N[p,q], method=alternating)\n",
                        "alternating is for parms with different intervals");
-    char *text = grove_format("%sfit = solve(V, D, errors=true, method=alternating)\n", large);
+    char *text = suite_text("%sfit = solve(V, D, errors=true, method=alternating)\n", large);
     w.times = 700;
     solve_world_refuse(&w, text, "errors require the matrix of all of them, at most 20000");
-    free(text);
 }
 END_TEST
 

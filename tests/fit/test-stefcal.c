@@ -3,6 +3,7 @@
 #include "compression-testing.h"
 
 #include "nodes/fit/stefcal.h"
+#include "tests/common/suite.h"
 
 enum { STATIONS = 12, BASELINES = STATIONS * (STATIONS + 1) / 2, STEPS = 4, BANDS = 5 };
 enum { SILENT = 3 }; /* a station whose data are all flagged */
@@ -115,7 +116,7 @@ static array_ *make_array(const grove_stefcal_problem *p, bool polarised)
     a->input.weights = view_of(a->weight, 1);
     for (int g = 0; g < p->groups; g++)
         a->input.model[g] = view_of(a->model[g], 2);
-    return a;
+    return suite_keep(a);
 }
 
 /* L M R^H of the solution against that of the truth: what degeneracies leave alone. */
@@ -182,7 +183,7 @@ static double *sum_of(const array_ *a)
 
     ck_assert_ptr_nonnull(sums);
     ck_assert_int_eq(grove_compression_sum(&a->input, &box, 0, BASELINES, sums), 0);
-    return sums;
+    return suite_keep(sums);
 }
 
 START_TEST(test_stefcal)
@@ -217,8 +218,6 @@ START_TEST(test_stefcal)
     ck_assert_int_eq(grove_stefcal_solve(&p, sums, jones, solved, &result), 0);
     ck_assert_int_eq(result.outcome, GROVE_STEFCAL_CONVERGED);
     ck_assert_int_eq(result.iterations, 1);
-    free(sums);
-    free(a);
 }
 END_TEST
 
@@ -242,8 +241,6 @@ static grove_stefcal_result solve(grove_stefcal_problem *p, double scale, int st
     for (int k = 0; k < STATIONS * p->groups; k++)
         jones[4 * k] = jones[4 * k + 3] = 1;
     ck_assert_int_eq(grove_stefcal_solve(p, sums, jones, NULL, &result), 0);
-    free(sums);
-    free(a);
     return result;
 }
 
@@ -310,8 +307,6 @@ START_TEST(test_degenerate)
     }
     for (int k = 4 * 2; k < 4 * STATIONS; k++)
         ck_assert(jones[k] == (k % 4 % 3 ? 0 : 1));
-    free(sums);
-    free(a);
 }
 END_TEST
 

@@ -76,19 +76,10 @@ image_data image_data_read(testing *t, bool circular)
     d.channels = d.freq.cells;
     ck_assert_int_eq(d.v.elements, 4);
     ck_assert_int_eq(d.samples, d.uvw.cells * d.channels);
-    d.weight = malloc((size_t)d.samples * sizeof(*d.weight));
+    d.weight = suite_keep(malloc((size_t)d.samples * sizeof(*d.weight)));
     for (int64_t i = 0; i < d.samples; i++)
         d.weight[i] = 1;
     return d;
-}
-
-void image_data_free(image_data *d)
-{
-    testing_free(&d->v);
-    testing_free(&d->uvw);
-    testing_free(&d->freq);
-    free(d->flags);
-    free(d->weight);
 }
 
 double complex image_data_stokes(const image_data *d, int64_t sample, int parameter)

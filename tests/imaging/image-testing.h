@@ -34,7 +34,6 @@ typedef struct {
 } image_data;
 
 image_data image_data_read(testing *t, bool circular);
-void image_data_free(image_data *data);
 /* Stokes parameter 0 to 3 of a sample. */
 double complex image_data_stokes(const image_data *data, int64_t sample, int parameter);
 /* Sum of weight V exp(2 pi i (u l + v m + w (n - 1))), real part, over the sum of the weights. */

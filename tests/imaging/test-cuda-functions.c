@@ -19,12 +19,6 @@ static void setup(void)
     heap_test_add();
 }
 
-static void teardown(void)
-{
-    heap_test_end();
-    session_test_end();
-}
-
 enum { TIMES = 4 };
 
 /* Visibilities V of a source, some with w < 0, and further lines. */
@@ -129,13 +123,12 @@ static void convolved_tree(const char *line, int channels)
     int count = 1;
 
     for (int k = OF_FUNCTIONS; k-- > 0;) {
-        char *name = grove_format("%.*s", (int)strcspn(of_functions[k], " "), of_functions[k]);
+        char *name = suite_text("%.*s", (int)strcspn(of_functions[k], " "), of_functions[k]);
         bool found = false;
         for (int i = 0; i < count; i++)
             found = found || strstr(wanted[i], name);
         if (found)
             wanted[count++] = of_functions[k];
-        free(name);
     }
     for (int i = count - 1; i > 0; i--)
         grove_text_add(&text, "%s\n", wanted[i]);
@@ -160,8 +153,6 @@ START_TEST(numbers_are_those_of_the_host)
     ck_assert_double_lt(heap_distance(&got, &truth), c->epsilon);
     ck_assert(!heap_test_helped());
     ck_assert_uint_gt(counters.launches, 0);
-    free(got.numbers);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -186,8 +177,6 @@ START_TEST(functions_stay_there)
         ck_assert_uint_gt(once.bytes_up, 64 * MORE * 2048);
         /* functions are put in order once; grids of degrid are taken anew */
         ck_assert_uint_le(often.launches, once.launches + (k ? 9 : 4) * MORE);
-        free(first.numbers);
-        free(second.numbers);
     }
 }
 END_TEST
@@ -205,9 +194,8 @@ START_TEST(warnings_are_those_of_the_host)
         for (int device = 0; device < 2; device++) {
             convolved_tree(lines[k], 4);
             grove_error_clear(now.error);
-            heap got = heap_test_run(device ? "cuda" : "cpu", options, NULL);
+            heap_test_run(device ? "cuda" : "cpu", options, NULL);
             said[device] = grove_error_text(now.error);
-            free(got.numbers);
         }
         ck_assert_msg(strstr(said[0], "leave the grid") != NULL, "%s", said[0]);
         ck_assert_str_eq(said[0], said[1]);
@@ -253,9 +241,8 @@ START_TEST(errors_are_those_of_the_host)
         grove_session *session = heap_test_session(device ? "cuda" : "cpu", options);
         ck_assert_int_ne(grove_session_run(session), 0);
         heap_test_close(session);
-        char *said = grove_error_text(now.error);
+        char *said = suite_messages(now.error);
         ck_assert_msg(strstr(said, wrong[_i].message) != NULL, "%s", said);
-        free(said);
     }
     remove("flagged.csv");
 }
@@ -272,8 +259,6 @@ START_TEST(the_host_helps)
     cuda_testing_may_fall_back();
     heap got = heap_test_run("cuda", options, NULL);
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
-    free(got.numbers);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -290,7 +275,6 @@ START_TEST(each_fault)
     heap_test_each_fault(kinds[_i], options, &truth, &failed, &worked);
     ck_assert_int_gt(failed + worked, 10);
     ck_assert(kinds[_i] != EMULATED_ALLOCATION || worked > 5);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -308,8 +292,6 @@ START_TEST(several_devices)
     heap got = heap_test_run("cuda:all", options, NULL);
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
     ck_assert(!heap_test_helped());
-    free(got.numbers);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -321,7 +303,7 @@ int main(void)
 
     cuda_testing_begin();
     tcase_set_timeout(tests, 600);
-    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_checked_fixture(tests, setup, session_test_end);
     tcase_add_loop_test(tests, numbers_are_those_of_the_host, 0, CONVOLVED);
     tcase_add_test(tests, functions_stay_there);
     tcase_add_test(tests, warnings_are_those_of_the_host);
@@ -329,7 +311,7 @@ int main(void)
     tcase_add_loop_test(tests, the_host_helps, 0, LINES);
     tcase_add_loop_test(tests, several_devices, 0, LINES);
     tcase_set_timeout(faults, 600);
-    tcase_add_checked_fixture(faults, setup, teardown);
+    tcase_add_checked_fixture(faults, setup, session_test_end);
     tcase_add_loop_test(faults, each_fault, 0, 3);
     suite_add_tcase(suite, tests);
     suite_add_tcase(suite, faults);

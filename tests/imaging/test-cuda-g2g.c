@@ -155,7 +155,7 @@ static void *on_device(const world *w, const grove_diagonal_entry *entries, int6
     void *const all[] = {a.functions, a.entries, a.slots, a.lists, a.in, a.out};
     for (int k = 0; k < 6; k++)
         grove_device_release(device, all[k], 0);
-    return out;
+    return suite_keep(out);
 }
 
 static long double complex inner(const world *w, const void *a, const void *b)
@@ -178,7 +178,6 @@ static void check_adjoint(const world *w, const grove_diagonal_entry *entries, i
     ck_assert(creall(self) >= -tolerance && fabsl(cimagl(self)) <= tolerance);
     ck_assert(cabsl(inner(w, other, out) - conjl(inner(w, in, of_other))) <= tolerance);
     free(other);
-    free(of_other);
 }
 
 static int by_point(const void *a, const void *b)
@@ -217,7 +216,7 @@ static grove_diagonal_entry *draw_entries(const world *w, int64_t *count)
         if (!used || entries[used - 1].point < entries[k].point)
             entries[used++] = entries[k];
     *count = used;
-    return entries;
+    return suite_keep(entries);
 }
 
 /* The numbers of the host. */
@@ -236,9 +235,6 @@ static void check_dense(const world *w, const void *in)
                                 scale * (w->real == sizeof(double) ? 1e-14 : 3e-6));
     ck_assert_mem_eq(got, again, (size_t)(2 * w->cells) * w->real);
     check_adjoint(w, entries, count, in, got);
-    free(entries);
-    free(got);
-    free(again);
     free(host);
 }
 
@@ -272,8 +268,6 @@ static void check_configuration(const configuration *c)
     free(in);
     free(sums);
     free(host);
-    free(got);
-    free(again);
     end(&w);
 }
 
@@ -329,7 +323,6 @@ START_TEST(nothing_gives_zero)
     for (int64_t k = 0; k < 2 * w.cells; k++)
         ck_assert_double_eq(get(out, k, w.real), 0);
     free(in);
-    free(out);
     end(&w);
 }
 END_TEST
@@ -344,12 +337,6 @@ static void setup(void)
     ck_assert_int_eq(grove_classes_add(now.classes, &grove_class_sought_image, now.error), 0);
     ck_assert_int_eq(grove_classes_add(now.classes, &grove_class_reconstruct, now.error), 0);
     heap_test_add();
-}
-
-static void teardown(void)
-{
-    heap_test_end();
-    session_test_end();
 }
 
 enum { SIZE = 24, RUN_CHANNELS = 8 };
@@ -400,8 +387,6 @@ START_TEST(runs_are_those_of_the_host)
     ck_assert_double_lt(heap_distance(&got, &truth), runs[_i].epsilon);
     ck_assert(!heap_test_helped());
     ck_assert_uint_gt(counters.launches, 0);
-    free(got.numbers);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -412,21 +397,19 @@ END_TEST
 static grove_counters descend(const char *planes, int steps)
 {
     const grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
-    char *lines = grove_format("x = sought_image(sky_grid(obs, size=24, cell=6arcsec))\n"
-                               "dirty = grid_correction(fft(grid(V" FIELD ", functions=C))" FIELD
-                               ", w_terms=false) / 100\n"
-                               "P = fft(grid_correction(x.value" FIELD ", w_terms=false))\n"
-                               "again = grid_correction(fft(%s)" FIELD ", w_terms=false) / 100\n"
-                               "found = reconstruct(x, dirty, again, 3, steps=%d)\n",
-                               planes, steps);
-
-    simulate("1" FIELD ", oversampling=6", lines);
+    simulate("1" FIELD ", oversampling=6",
+             suite_text("x = sought_image(sky_grid(obs, size=24, cell=6arcsec))\n"
+                        "dirty = grid_correction(fft(grid(V" FIELD ", functions=C))" FIELD
+                        ", w_terms=false) / 100\n"
+                        "P = fft(grid_correction(x.value" FIELD ", w_terms=false))\n"
+                        "again = grid_correction(fft(%s)" FIELD ", w_terms=false) / 100\n"
+                        "found = reconstruct(x, dirty, again, 3, steps=%d)\n",
+                        planes, steps));
     grove_session *session = heap_test_session("cuda", options);
     const int code = grove_session_run(session);
     ck_assert_msg(!code, "%s", code ? grove_error_message(now.error, 0) : "");
     const grove_counters counters = *grove_session_counters(session);
     heap_test_close(session);
-    free(lines);
     return counters;
 }
 
@@ -496,7 +479,7 @@ int main(void)
     tcase_add_loop_test(kernels, nothing_gives_zero, 0, 2);
     suite_add_tcase(suite, kernels);
     tcase_set_timeout(sessions, 600);
-    tcase_add_checked_fixture(sessions, setup, teardown);
+    tcase_add_checked_fixture(sessions, setup, session_test_end);
     tcase_add_loop_test(sessions, runs_are_those_of_the_host, 0, RUNS);
     tcase_add_test(sessions, a_step_copies_nothing_for_g2g);
     tcase_add_test(sessions, gridding_does_not_follow_a_descent);

@@ -19,12 +19,6 @@ static void setup(void)
     heap_test_add();
 }
 
-static void teardown(void)
-{
-    heap_test_end();
-    session_test_end();
-}
-
 /* Visibilities V, a term E of a kind on a raster Q, which is J on the pixels R of the image, and
  * further lines. */
 static const char *const terms[] = {
@@ -38,8 +32,8 @@ static const char *const terms[] = {
 static void simulate(int term, int channels, const char *lines)
 {
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
-    char *fine = grove_format(terms[term], "R", "R", "R"),
-         *raster = grove_format(terms[term], "Q", "Q", "Q");
+    char *fine = suite_text(terms[term], "R", "R", "R"),
+         *raster = suite_text(terms[term], "Q", "Q", "Q");
     char *text =
         grove_format("obs = observe(array=\"%s/data/arrays/kat-7.array\",\n"
                      "  phase_centre=\"05h42m36.1s 49d51m07s\", hour_angle=-0.1h..0.1h,\n"
@@ -59,8 +53,6 @@ static void simulate(int term, int channels, const char *lines)
 
     session_test_tree(text);
     free(text);
-    free(fine);
-    free(raster);
 }
 
 /* ---- the numbers of the host ---- */
@@ -167,9 +159,7 @@ START_TEST(numbers_are_those_of_the_host)
                               .tile_channels = cases[_i].tile_channels,
                               .double_precision = cases[_i].double_precision);
     grove_counters counters = {0};
-    char *lines = grove_format("keep = heap(%s)\n", cases[_i].line);
-
-    simulate(cases[_i].term, cases[_i].channels, lines);
+    simulate(cases[_i].term, cases[_i].channels, suite_text("keep = heap(%s)\n", cases[_i].line));
     heap truth = heap_test_run("cpu", options, NULL),
          got = heap_test_run("cuda", options, &counters);
     const double off = heap_distance(&got, &truth);
@@ -180,11 +170,7 @@ START_TEST(numbers_are_those_of_the_host)
         cuda_testing_reset(7);
         heap again = heap_test_run("cuda", options, NULL);
         ck_assert(heap_equal(&got, &again));
-        free(again.numbers);
     }
-    free(got.numbers);
-    free(truth.numbers);
-    free(lines);
 }
 END_TEST
 
@@ -197,13 +183,13 @@ static const char *const seen[][2] = {
 START_TEST(pixels_are_points)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = _i % 2);
-    char *sums = grove_format(
-             "x[p,q] = sum(%s * point(R, obs, brightness=X * constant([1, 0, 0, 1], "
-             "shape=matrix), shape=constant([0rad, 0rad, 0rad], shape=vector)) * %s^H, "
-             "over=[l, m])\nkeep = heap(x)\n",
-             seen[_i][0], seen[_i][1]),
-         *lines = grove_format("keep = heap(predict_image(vector(X, 0 * X, 0 * X, 0 * X), obs, "
-                               "epsilon=1e-5, method=idg, jones=E))\n");
+    char *sums =
+             suite_text("x[p,q] = sum(%s * point(R, obs, brightness=X * constant([1, 0, 0, 1], "
+                        "shape=matrix), shape=constant([0rad, 0rad, 0rad], shape=vector)) * %s^H, "
+                        "over=[l, m])\nkeep = heap(x)\n",
+                        seen[_i][0], seen[_i][1]),
+         *lines = suite_text("keep = heap(predict_image(vector(X, 0 * X, 0 * X, 0 * X), obs, "
+                             "epsilon=1e-5, method=idg, jones=E))\n");
 
     simulate(_i, 3, sums);
     heap truth = heap_test_run("cpu", options, NULL);
@@ -212,10 +198,6 @@ START_TEST(pixels_are_points)
     const double off = heap_distance(&got, &truth);
     ck_assert_msg(off < 4e-5, "off by %g", off);
     ck_assert(!heap_test_helped());
-    free(got.numbers);
-    free(truth.numbers);
-    free(sums);
-    free(lines);
 }
 END_TEST
 
@@ -239,8 +221,6 @@ START_TEST(images_are_sums)
     heap got = heap_test_run("cuda", options, NULL);
     const double off = heap_distance(&got, &truth);
     ck_assert_msg(off < 2e-5, "off by %g", off);
-    free(got.numbers);
-    free(truth.numbers);
 }
 END_TEST
 
@@ -257,9 +237,8 @@ START_TEST(visibilities_stay_on_the_device)
     grove_counters counters;
 
     simulate(0, CHANNELS, lines[_i]);
-    heap got = heap_test_run("cuda", options, &counters);
+    heap_test_run("cuda", options, &counters);
     ck_assert_uint_lt(counters.bytes_down, BYTES / 4);
-    free(got.numbers);
 }
 END_TEST
 
@@ -274,14 +253,13 @@ START_TEST(terms_stay_on_the_device)
     grove_counters counters[2];
 
     for (int k = 0; k < 2; k++) {
-        char *lines = grove_format("seen = predict_image(vector(X, X, X, X), obs, method=idg, "
-                                   "subgrid=32%s)\n"
-                                   "keep = heap(sum(real(seen), over=[time, baseline, freq]))\n",
-                                   given[k]);
-        simulate(_i, CHANNELS, lines);
-        free(heap_test_run("cuda", options, &counters[k]).numbers);
+        simulate(_i, CHANNELS,
+                 suite_text("seen = predict_image(vector(X, X, X, X), obs, method=idg, "
+                            "subgrid=32%s)\n"
+                            "keep = heap(sum(real(seen), over=[time, baseline, freq]))\n",
+                            given[k]));
+        heap_test_run("cuda", options, &counters[k]);
         ck_assert(!heap_test_helped());
-        free(lines);
     }
     ck_assert_uint_lt(counters[1].bytes_up, counters[0].bytes_up + LITTLE);
     ck_assert_uint_lt(counters[1].bytes_down, counters[0].bytes_down + 100);
@@ -330,7 +308,6 @@ START_TEST(each_fault)
     ck_assert_int_gt(failed, 0);
     ck_assert_int_gt(worked, 0);
     ck_assert(_i > 0 || heap_test_failed_late()); /* no memory for the sums of weights */
-    free(truth.numbers);
 }
 END_TEST
 
@@ -350,7 +327,7 @@ START_TEST(slots_are_used_again)
                          "subgrid=16, layers=6, w_tiles=yes, max_uvw=[5km, 5km, 5km], uvw=%s))\n",
                          uvw[k]);
         simulate(0, 4, lines);
-        free(heap_test_run("cuda", options, &counters[k]).numbers);
+        heap_test_run("cuda", options, &counters[k]);
         free(lines);
     }
     ck_assert_uint_lt(counters[1].device_peak_bytes, counters[0].device_peak_bytes + LITTLE);
@@ -362,16 +339,13 @@ END_TEST
 START_TEST(gpus_choose_by_their_own_costs)
 {
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".", *note = NULL;
-    char *text = grove_format(
+    session_test_tree(suite_text(
         "obs = observe(array=\"%s/data/arrays/kat-7.array\", phase_centre=\"2h -31d\", "
         "hour_angle=-1h..1h, integration=1s, channels=16, channel_width=1MHz)\n"
         "V = select(obs.uvw, element=\"x\") * obs.freq / 1Hz\n"
         "B = beam_airy(sky_grid(obs, size=70, cell=1arcmin), obs, diameter=12m, freq=1.4GHz)\n"
         "x = heap(dirty_image(V, obs, size=64, cell=1arcmin, jones=B))\n",
-        source);
-
-    session_test_tree(text);
-    free(text);
+        source));
     for (size_t k = 0; k < now.tree->node_count && !note; k++)
         note = now.tree->nodes[k]->note ? strstr(now.tree->nodes[k]->note, "method: ") : NULL;
     ck_assert_ptr_nonnull(note);
@@ -388,7 +362,7 @@ int main(void)
 
     cuda_testing_begin();
     tcase_set_timeout(tests, 600);
-    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_checked_fixture(tests, setup, session_test_end);
     tcase_add_loop_test(tests, numbers_are_those_of_the_host, 0, CASES);
     tcase_add_loop_test(tests, pixels_are_points, 0, 4);
     tcase_add_loop_test(tests, images_are_sums, 0, 2);
@@ -398,7 +372,7 @@ int main(void)
     tcase_add_loop_test(tests, each_fault, 0, 3 * FAULTY);
     suite_add_tcase(suite, tests);
     tcase_set_timeout(of_terms, 600);
-    tcase_add_checked_fixture(of_terms, setup, teardown);
+    tcase_add_checked_fixture(of_terms, setup, session_test_end);
     tcase_add_loop_test(of_terms, terms_stay_on_the_device, 1, 4);
     tcase_add_loop_test(of_terms, terms_have_to_be_finite, 0, 2);
     suite_add_tcase(suite, of_terms);

@@ -6,6 +6,7 @@
 #include "grove.h"
 #include "nodes/imaging/fits/image.h"
 #include "nodes/plot/service.h"
+#include "tests/common/suite.h"
 #include "unstable/module.h"
 
 #include <check.h>
@@ -97,17 +98,16 @@ static void info_has(const char *name, const char *text)
 START_TEST(numbers)
 {
     static const int bits[] = {8, 16, 32, 64, -32, -64};
-    char *cards = grove_format("SIMPLE  =                    T\nBITPIX  = %d\n" SIZES SKY(
-                                   "SIN") "BSCALE  = 0.5\nBZERO   = -2\n",
-                               bits[_i]);
-
-    write_image("x.fits", cards, bits[_i], 12);
+    write_image("x.fits",
+                suite_text("SIMPLE  =                    T\nBITPIX  = %d\n" SIZES SKY(
+                               "SIN") "BSCALE  = 0.5\nBZERO   = -2\n",
+                           bits[_i]),
+                bits[_i], 12);
     grove_image *image = read_image("x.fits");
     ck_assert(image->columns == 4 && image->rows == 3 && image->bits == bits[_i]);
     for (int i = 0; i < 12; i++)
         ck_assert(grove_image_at(image, i) == -2 + 0.5 * i);
     grove_image_free(image);
-    free(cards);
 }
 END_TEST
 
@@ -136,14 +136,12 @@ START_TEST(projections)
                      names[_i], names[_i]);
 
     write_image("x.fits", cards, -32, 12);
-    char *wanted = grove_format("projection %s", names[_i]);
-    info_has("x.fits", wanted);
+    info_has("x.fits", suite_text("projection %s", names[_i]));
     info_has("x.fits", "pixels: 3.6 arcsec x 3.6 arcsec");
     grove_image *image = read_image("x.fits");
     ck_assert(image->sky.plain == (_i == 3));
     ck_assert_double_eq_tol(image->sky.middle[0], image->sky.centre[0], 1e-12);
     grove_image_free(image);
-    free(wanted);
     free(cards);
 }
 END_TEST
@@ -170,11 +168,8 @@ START_TEST(odd_coordinates)
         {SKY("SIN") "BMAJ    = 0.003\nBMIN    = 0.002\nBPA     = 45\n",
          "beam: 10.8 arcsec x 7.2 arcsec, position angle 45 deg, 6.799 pixels in it"},
     };
-    char *cards = grove_format(PRIMARY("-32") SIZES "%s", odd[_i].cards);
-
-    write_image("x.fits", cards, -32, 12);
+    write_image("x.fits", suite_text(PRIMARY("-32") SIZES "%s", odd[_i].cards), -32, 12);
     info_has("x.fits", odd[_i].said);
-    free(cards);
 }
 END_TEST
 
@@ -323,7 +318,7 @@ START_TEST(pictures)
         {SKY("TAN") "CROTA2  = 30\n", "column"},
         {"OBJECT  = 'Crab'\n", "column"},
     };
-    char *cards = grove_format(PRIMARY("-32") SIZES "%s", kinds[_i].cards);
+    char *cards = suite_text(PRIMARY("-32") SIZES "%s", kinds[_i].cards);
     size_t length;
 
     const grove_plot *plot = grove_service_open("plot", GROVE_PLOT_VERSION, NULL);
@@ -333,11 +328,10 @@ START_TEST(pictures)
     grove_picture picture =
         GROVE_PICTURE(.what = "image", .logarithmic = _i == 1, .overwrite = true);
     ck_assert_int_eq(grove_library_plot(library, "x.fits", &picture, "x.svg", error), 0);
-    char *svg = grove_file_read("x.svg", 1 << 24, true, &length, error);
+    char *svg = suite_keep(grove_file_read("x.svg", 1 << 24, true, &length, error));
     ck_assert(svg && strstr(svg, kinds[_i].shown) && strstr(svg, _i ? "no unit" : "Jy/beam"));
     ck_assert((strstr(svg, "#40e0ff") != NULL) == (_i == 0));
     ck_assert_int_eq(grove_library_plot(library, "x.fits", &picture, "x.png", error), 0);
-    free(svg);
     picture.what = "uv";
     ck_assert_int_lt(grove_library_plot(library, "x.fits", &picture, "x.svg", error), 0);
     ck_assert(strstr(grove_error_message(error, 0), "a FITS image has no picture 'uv'"));
@@ -346,7 +340,6 @@ START_TEST(pictures)
     ck_assert_int_lt(grove_library_plot(library, "x.fits", &picture, "x.svg", error), 0);
     ck_assert(strstr(grove_error_message(error, 0),
                      "--column is for Measurement Sets, but this is a FITS image"));
-    free(cards);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
  * day. */
 #include "gridder-testing.h"
 #include "gridder-truth.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -98,7 +99,7 @@ static void *make_image(const world *w, int pol, const grove_gridder_threads *th
     }
     ck_assert_msg(outside.samples == 0, "%s: %ld samples outside", w->name, (long)outside.samples);
     grove_gridder_free(g);
-    return image;
+    return suite_keep(image);
 }
 
 /* Errors over the image, and over the pixels of the outer twentieth. */
@@ -124,7 +125,6 @@ static void check_image(const world *w)
                       "%s: error %.3Le over %s", w->name,
                       sqrtl(error[part] / fmaxl(norm[part], expected[part])),
                       part ? "the outer twentieth" : "the image");
-    free(image);
 }
 
 /* <A^T V, I> = <V, A I> for the image I of the samples themselves. */
@@ -171,7 +171,6 @@ static void check_adjoint(world *w)
                   sqrtl(norm * norm_data));
     grove_gridder_free(g);
     free(predicted);
-    free(image);
 }
 
 static size_t bytes_of(const world *w)
@@ -187,9 +186,7 @@ static void check_threads(const world *w)
     for (int k = 0; k < 2; k++) {
         void *other = make_image(w, 0, k ? &three : &backwards);
         ck_assert_msg(memcmp(image, other, bytes_of(w)) == 0, "%s: other bits", w->name);
-        free(other);
     }
-    free(image);
 }
 
 /* Images of integers: the same bits in any order, in any calls, with any planes at a time. */
@@ -204,8 +201,6 @@ static void check_order(world *w)
         w->window = ways[i % 5][1];
         void *other = make_image(w, 0, &backwards);
         ck_assert_msg(!memcmp(image, other, bytes_of(w)), "%s: other bits, %d", w->name, i);
-        free(other);
-        free(image);
     }
 }
 
@@ -272,7 +267,6 @@ START_TEST(sources_outside)
             ck_assert_msg(error[part] <= w.epsilon * sum, "%s: %.2g epsilon over %s", w.name,
                           error[part] / sum / w.epsilon,
                           part ? "the outer twentieth" : "the image");
-        free(image);
         free_world(&w);
     }
 }
@@ -478,7 +472,6 @@ START_TEST(bright_centre)
         ck_assert_msg(fabs(off) <= w.epsilon, "epsilon %.1e: %.2e", w.epsilon, off);
         snprintf(w.name, sizeof(w.name), "bright centre, epsilon %.1e", w.epsilon);
         check_image(&w);
-        free(image);
         free_world(&w);
     }
 }
@@ -508,7 +501,6 @@ START_TEST(many_samples)
     for (int x = 2; x < 16; x += 5)
         ck_assert_double_eq_tol(image[3 * 16 + x] / (ROWS * CHANNELS),
                                 (double)true_pixel(&w, 0, x, 3) / (ROWS * CHANNELS), 1e-5);
-    free(image);
     free_world(&w);
 }
 END_TEST

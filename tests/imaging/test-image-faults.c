@@ -20,10 +20,7 @@ static void set_plane(void)
 
 static void tree(const char *lines, const char *image)
 {
-    char *text = grove_format("%sx = %s\n", lines, image);
-
-    testing_tree(&t, text);
-    free(text);
+    testing_tree(&t, suite_text("%sx = %s\n", lines, image));
 }
 
 START_TEST(wrong_calls_are_told)
@@ -95,7 +92,7 @@ static char *run_says(const char *lines, const char *call, int code)
     ck_assert_int_eq(grove_session_value(session, "x", &value), code);
     grove_value_unref(value);
     grove_session_free(session);
-    return grove_error_text(t.error);
+    return suite_messages(t.error);
 }
 
 START_TEST(runs_tell_what_is_wrong)
@@ -115,7 +112,6 @@ START_TEST(runs_tell_what_is_wrong)
     char *said = run_says("im = plane()\n" PROBE, cases[_i].call, cases[_i].code);
     ck_assert_msg(strstr(said, cases[_i].message) != NULL, "%s: %s", cases[_i].call, said);
     ck_assert_msg(strstr(said, "t.tree:6:") != NULL, "%s: %s", cases[_i].call, said);
-    free(said);
 }
 END_TEST
 
@@ -124,14 +120,13 @@ START_TEST(all_is_flagged)
 {
     const char *path =
         testing_file(&t, "gains.csv", "station,value_re,value_im\nP0,,\nP1,,\nP2,,\nP3,,\n");
-    char *lines = grove_format(
-        "obs = probe()\nT = table(\"%s\", obs=obs)\nV[p,q] = T.value[p] * obs.data\n", path);
-    char *said = run_says(lines, "dirty_image(V, obs, size=8)", GROVE_INVALID);
+    char *said = run_says(
+        suite_text("obs = probe()\nT = table(\"%s\", obs=obs)\nV[p,q] = T.value[p] * obs.data\n",
+                   path),
+        "dirty_image(V, obs, size=8)", GROVE_INVALID);
 
     ck_assert_msg(strstr(said, "there is nothing to image: all visibilities are flagged"), "%s",
                   said);
-    free(said);
-    free(lines);
 }
 END_TEST
 
@@ -149,10 +144,7 @@ START_TEST(the_cell_named_would_do)
     ck_assert_msg(strtod(cell + 7, NULL) > 2, "%s", said);
     snprintf(call, sizeof(call), "dirty_image(V, obs, size=8, %.*s)", (int)strcspn(cell + 2, " "),
              cell + 2);
-    free(said);
-    said = run_says(PROBE, call, 0);
-    ck_assert_str_eq(said, "");
-    free(said);
+    ck_assert_str_eq(run_says(PROBE, call, 0), "");
 }
 END_TEST
 

@@ -42,22 +42,18 @@ static void check_same(const char *text, int tile_channels)
                   b = probe_session(&t, "b", &options, NULL);
     const double off = distance(&a, &b);
     ck_assert_msg(off < 2e-9, "off by %g:\n%s", off, text);
-    testing_free(&a);
-    testing_free(&b);
 }
 
 START_TEST(bands_are_images)
 {
     static const int bands[] = {1, 3, PROBE_CHANNELS};
     const int count = bands[_i % 3];
-    char *text = grove_format(PROBE "g = grid(V" STAGE ", weights=obs.weight, bands=%d, exact=%s)\n"
-                                    "s = sum_of_weights(V, obs, weights=obs.weight, bands=%d)\n"
-                                    "a = grid_correction(fft(g)" STAGE ") / s\n"
-                                    "b = dirty_image(V" STAGE ", weights=obs.weight, bands=%d)\n",
-                              count, _i / 6 ? "true" : "false", count, count);
-
-    check_same(text, _i / 3 % 2 ? 2 : 0);
-    free(text);
+    check_same(suite_text(PROBE "g = grid(V" STAGE ", weights=obs.weight, bands=%d, exact=%s)\n"
+                                "s = sum_of_weights(V, obs, weights=obs.weight, bands=%d)\n"
+                                "a = grid_correction(fft(g)" STAGE ") / s\n"
+                                "b = dirty_image(V" STAGE ", weights=obs.weight, bands=%d)\n",
+                          count, _i / 6 ? "true" : "false", count, count),
+               _i / 3 % 2 ? 2 : 0);
 }
 END_TEST
 
@@ -72,14 +68,12 @@ START_TEST(cubes_are_predicted)
                  {PROBE_CHANNELS, "x", "nearest"},
                  {2, "obs.freq / 1GHz * select(x, axis=freq, index=0)", "nearest"}};
     const char *interpolate = cases[_i % 4].interpolate;
-    char *text = grove_format(PROBE "x = dirty_image(V" STAGE ", bands=%d)\nc = %s\n"
-                                    "p = fft(grid_correction(c" STAGE "))\n"
-                                    "a = degrid(p" STAGE ", interpolate=%s)\n"
-                                    "b = predict_image(c, obs, epsilon=1e-9, interpolate=%s)\n",
-                              cases[_i % 4].bands, cases[_i % 4].cube, interpolate, interpolate);
-
-    check_same(text, _i / 4 ? 2 : 0);
-    free(text);
+    check_same(suite_text(PROBE "x = dirty_image(V" STAGE ", bands=%d)\nc = %s\n"
+                                "p = fft(grid_correction(c" STAGE "))\n"
+                                "a = degrid(p" STAGE ", interpolate=%s)\n"
+                                "b = predict_image(c, obs, epsilon=1e-9, interpolate=%s)\n",
+                          cases[_i % 4].bands, cases[_i % 4].cube, interpolate, interpolate),
+               _i / 4 ? 2 : 0);
 }
 END_TEST
 
@@ -105,9 +99,6 @@ START_TEST(adjoint)
     }
     ck_assert_double_gt(fabs(creal(left)), 1e-6 * size);
     ck_assert_double_lt(fabs(creal(left) - creal(right)), 1e-12 * size);
-    testing_value *all[] = {&g, &p, &v, &d};
-    for (int i = 0; i < 4; i++)
-        testing_free(all[i]);
 }
 END_TEST
 

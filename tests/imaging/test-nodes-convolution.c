@@ -123,7 +123,6 @@ static void find_centre(int i, double centre[2])
         testing_value x = testing_evaluate(&t, "x");
         centre[0] = x.axis[1]->centre[1];
         centre[1] = x.axis[0]->centre[1];
-        testing_free(&x);
         ck_assert_double_gt(hypot(centre[0], centre[1]), 5e-3);
     }
     centre[0] += points[i].size[0] % 2 ? 0 : points[i].cell;
@@ -225,9 +224,6 @@ START_TEST(points_are_seen_through_beams)
         ck_assert_double_le(sqrt(off / size), points[_i].least);
         ck_assert_double_gt(sqrt(off / size), 0.02 * points[_i].least);
     }
-    testing_value *values[] = {&x, &g, &c, &u};
-    for (int i = 0; i < 4; i++)
-        testing_free(values[i]);
     free(text);
 }
 END_TEST
@@ -248,8 +244,6 @@ START_TEST(images_are_sums)
     double off = testing_distance(&x, &y);
     ck_assert_double_lt(off, PI * hypot(24. / 64, 27. / 64) / (6 * 128) + 1e-3);
     ck_assert_double_gt(off, 1e-5);
-    testing_free(&x);
-    testing_free(&y);
 }
 END_TEST
 
@@ -291,9 +285,6 @@ START_TEST(adjoints)
     size = 0;
     left = inner(&g, &g, &size);
     ck_assert_double_eq_tol(left, inner(&v, &e, &size), 1e-12 * size);
-    testing_value *all[] = {&g, &x, &v, &d, &e};
-    for (int i = 0; i < 5; i++)
-        testing_free(all[i]);
 }
 END_TEST
 
@@ -315,13 +306,9 @@ START_TEST(tiles_and_threads)
                 ck_assert_mem_eq(x.at, first[k].at, (size_t)x.cells * sizeof(*x.at));
             else if (i)
                 ck_assert_double_lt(testing_distance(&x, &first[k]), 1e-5);
-            if (i)
-                testing_free(&x);
-            else
+            if (!i)
                 first[k] = x;
         }
-    testing_free(&first[0]);
-    testing_free(&first[1]);
 }
 END_TEST
 
@@ -358,15 +345,15 @@ START_TEST(calls_are_chains)
     plane_now = (plane){.size = {24, 27}, .cell = {3e-5, 3e-5}, .centre = {3e-5, 0}};
     for (int k = 0; k < 24 * 27; k++)
         plane_now.stokes[k][0] = sin(k * k + 1);
-    char *text = grove_format(
-        "im = plane()\nobs = probe(flags=false)\nV = obs.data\n"
-        "R = sky_grid(obs, size=33, cell=3e-5rad)\nE = beam_airy(R, obs, diameter=25m)\n"
-        "J = E * constant([1, 0.9], shape=diagonal)\n"
-        "C = convolution_functions(E" IMAGE ", oversampling=9)\n"
-        "D = convolution_functions(J" IMAGE ", oversampling=9, stokes=\"IQ\", times=2)\n"
-        "P = fft(grid_correction(im.pixels" IMAGE ", w_terms=false))\n"
-        "x = %s\ny = 2 * (%s)\n", /* else they are one node */
-        cases[_i].call, cases[_i].hand);
+    char *text =
+        suite_text("im = plane()\nobs = probe(flags=false)\nV = obs.data\n"
+                   "R = sky_grid(obs, size=33, cell=3e-5rad)\nE = beam_airy(R, obs, diameter=25m)\n"
+                   "J = E * constant([1, 0.9], shape=diagonal)\n"
+                   "C = convolution_functions(E" IMAGE ", oversampling=9)\n"
+                   "D = convolution_functions(J" IMAGE ", oversampling=9, stokes=\"IQ\", times=2)\n"
+                   "P = fft(grid_correction(im.pixels" IMAGE ", w_terms=false))\n"
+                   "x = %s\ny = 2 * (%s)\n", /* else they are one node */
+                   cases[_i].call, cases[_i].hand);
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     testing_tree(&t, text);
     testing_value x = probe_session(&t, "x", &options, NULL),
@@ -378,9 +365,6 @@ START_TEST(calls_are_chains)
         ck_assert_double_lt(testing_distance(&x, &y), cases[_i].off);
     else
         ck_assert_double_eq(testing_distance(&x, &y), 0);
-    testing_free(&x);
-    testing_free(&y);
-    free(text);
 }
 END_TEST
 
@@ -393,13 +377,12 @@ START_TEST(times_that_are_told)
     double seconds[3];
 
     for (int k = 0; k < 3; k++) {
-        char *text = grove_format("obs = probe()\n"
-                                  "R = sky_grid(obs, size=33, cell=3e-5rad)\n"
-                                  "E = beam_airy(R, obs, diameter=25m)\n"
-                                  "y = dirty_image(obs.data, obs, size=[24, 27], cell=3e-5rad, "
-                                  "epsilon=1e-4, method=aw, jones=%s)\n",
-                                  jones[k]);
-        testing_tree(&t, text);
+        testing_tree(&t, suite_text("obs = probe()\n"
+                                    "R = sky_grid(obs, size=33, cell=3e-5rad)\n"
+                                    "E = beam_airy(R, obs, diameter=25m)\n"
+                                    "y = dirty_image(obs.data, obs, size=[24, 27], cell=3e-5rad, "
+                                    "epsilon=1e-4, method=aw, jones=%s)\n",
+                                    jones[k]));
         const char *note = NULL;
         for (size_t i = 0; i < t.tree->node_count; i++)
             note = t.tree->nodes[i]->note && strstr(t.tree->nodes[i]->note, "method: aw")
@@ -407,7 +390,6 @@ START_TEST(times_that_are_told)
                        : note;
         ck_assert_msg(note && strstr(note, "about "), "%s", note ? note : "no note");
         seconds[k] = strtod(strstr(note, "about ") + strlen("about "), NULL);
-        free(text);
     }
     ck_assert_msg(seconds[1] > 3 * seconds[0] && seconds[2] > 5 * seconds[1], "%g %g %g",
                   seconds[0], seconds[1], seconds[2]);
@@ -468,17 +450,16 @@ START_TEST(wrong_calls)
 
     plane_now = (plane){.size = {24, 27}, .cell = {3e-5, 3e-5}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char *text = grove_format(
-            "obs = probe()\nV = obs.data\nR = sky_grid(obs, size=33, cell=3e-5rad)\nim = plane()\n"
-            "E = beam_airy(R, obs, diameter=25m, freq=1.4GHz)\n"
-            "C = convolution_functions(1" IMAGE ", oversampling=8)\n"
-            "D = convolution_functions(constant([1, 1], shape=diagonal)" IMAGE
-            ", oversampling=8, stokes=\"IQ\")\nx = %s\n",
-            cases[i].call);
-        const char *said = testing_faults(&t, text);
+        const char *said = testing_faults(
+            &t, suite_text("obs = probe()\nV = obs.data\nR = sky_grid(obs, size=33, "
+                           "cell=3e-5rad)\nim = plane()\n"
+                           "E = beam_airy(R, obs, diameter=25m, freq=1.4GHz)\n"
+                           "C = convolution_functions(1" IMAGE ", oversampling=8)\n"
+                           "D = convolution_functions(constant([1, 1], shape=diagonal)" IMAGE
+                           ", oversampling=8, stokes=\"IQ\")\nx = %s\n",
+                           cases[i].call));
         ck_assert_msg(strstr(said, cases[i].message) != NULL, "%s: %s", cases[i].call, said);
         ck_assert_msg(strstr(said, "t.tree:8:") != NULL, "%s: %s", cases[i].call, said);
-        free(text);
     }
 }
 END_TEST
@@ -504,20 +485,16 @@ START_TEST(runs_tell)
     };
     grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
-    char *text = grove_format("obs = probe()\nR = sky_grid(obs, size=33, cell=3e-5rad)\n"
-                              "E = beam_airy(R, obs, diameter=25m, freq=1.4GHz)\n%s",
-                              cases[_i].lines);
-
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("obs = probe()\nR = sky_grid(obs, size=33, cell=3e-5rad)\n"
+                                "E = beam_airy(R, obs, diameter=25m, freq=1.4GHz)\n%s",
+                                cases[_i].lines));
     grove_session *session = grove_session_new(t.tree, &options, t.error);
     ck_assert_ptr_nonnull(session);
     ck_assert_int_eq(grove_session_value(session, "x", &value), cases[_i].code);
     grove_value_unref(value);
     grove_session_free(session);
-    char *said = grove_error_text(t.error);
+    char *said = suite_messages(t.error);
     ck_assert_msg(strstr(said, cases[_i].message) != NULL, "%s", said);
-    free(said);
-    free(text);
 }
 END_TEST
 

@@ -17,12 +17,9 @@ TESTING_FIXTURE(grid_begin(&t), probe_begin(&t), plane_begin(&t))
 
 static void tree(const char *format, int bands)
 {
-    char *text = grove_format("%sx = dirty_image(V, obs, size=24, cell=3e-5rad, epsilon=1e-9, "
-                              "bands=%d%s)\n",
-                              PROBE, bands, format);
-
-    testing_tree(&t, text);
-    free(text);
+    testing_tree(&t, suite_text("%sx = dirty_image(V, obs, size=24, cell=3e-5rad, epsilon=1e-9, "
+                                "bands=%d%s)\n",
+                                PROBE, bands, format));
 }
 
 /* Only samples of these channels without flags count. */
@@ -95,8 +92,6 @@ START_TEST(bands_are_sums_over_their_channels)
             ck_assert_msg(off < 1e-9, "band %d is off by %g", band, off);
         }
     }
-    testing_free(&x);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -108,7 +103,7 @@ START_TEST(a_band_without_visibilities)
     tree(", weights=obs.freq / 1MHz - 1402", PROBE_CHANNELS);
     image_data d = image_data_read(&t, false);
     testing_value x = probe_session(&t, "x", NULL, &flags);
-    char *said = grove_error_text(t.error);
+    char *said = suite_messages(t.error);
     int empty = 0;
     for (int band = 0; band < PROBE_CHANNELS; band++) {
         bool none = !(creal(d.freq.at[band]) / 1e6 - 1402 > 0);
@@ -123,10 +118,6 @@ START_TEST(a_band_without_visibilities)
     ck_assert(empty > 0 && empty < PROBE_CHANNELS);
     ck_assert_msg(strstr(said, "the band of channels 0 to 0 has no visibilities") != NULL, "%s",
                   said);
-    free(said);
-    free(flags);
-    testing_free(&x);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -145,8 +136,6 @@ START_TEST(beams_of_bands)
         ck_assert_double_eq_tol(creal(p.at[band * 64 * 64 + 32 * 64 + 31]), 1, 1e-3);
     for (int k = 0; k < 2; k++)
         ck_assert_double_eq_tol(creal(x.at[k]) * freq[0] / (creal(x.at[3 + k]) * freq[1]), 1, 1e-2);
-    testing_free(&p);
-    testing_free(&x);
 }
 END_TEST
 
@@ -156,11 +145,11 @@ START_TEST(bands_meet)
     static const char *const sets[] = {"probe()", "grid()"};
     static const int bands[] = {1, 2, PROBE_CHANNELS};
     const int count = bands[_i % 3];
-    char *text = grove_format("obs = %s\nV = 1Jy * obs.freq / obs.freq + 0 * obs.data\n"
-                              "d = dirty_image(V, obs, size=24, cell=1e-5rad, bands=%d)\n"
-                              "p = psf_image(obs, size=24, cell=1e-5rad, bands=%d)\n"
-                              "x = d - 1Jy * p\n",
-                              sets[_i / 3], count, count);
+    char *text = suite_text("obs = %s\nV = 1Jy * obs.freq / obs.freq + 0 * obs.data\n"
+                            "d = dirty_image(V, obs, size=24, cell=1e-5rad, bands=%d)\n"
+                            "p = psf_image(obs, size=24, cell=1e-5rad, bands=%d)\n"
+                            "x = d - 1Jy * p\n",
+                            sets[_i / 3], count, count);
 
     grid_now.channels = PROBE_CHANNELS;
     if (_i / 3) /* no data */
@@ -171,8 +160,6 @@ START_TEST(bands_meet)
     ck_assert_int_eq(x.axes, 3);
     for (int64_t i = 0; i < x.cells; i++)
         ck_assert_double_eq_tol(creal(x.at[i]), 0, 1e-3);
-    testing_free(&x);
-    free(text);
 }
 END_TEST
 
@@ -218,27 +205,21 @@ START_TEST(cubes_are_models)
         ck_assert_double_lt(cabs(y.at[i] - truth), 1e-5 * (largest + 1e-9));
     }
     ck_assert_double_gt(largest, 0);
-    for (int band = 0; band < bands; band++)
-        testing_free(&planes[band]);
     free(planes);
-    testing_free(&x);
-    testing_free(&y);
-    image_data_free(&d);
     free(text.at);
 }
 END_TEST
 
 START_TEST(bands_are_not_channels)
 {
-    char *text = grove_format("obs = probe()\nd = dirty_image(obs.data, obs, size=8, bands=%d)\n"
-                              "x = d * obs.freq\n",
-                              PROBE_CHANNELS);
-    const char *said = testing_faults(&t, text);
+    const char *said = testing_faults(
+        &t, suite_text("obs = probe()\nd = dirty_image(obs.data, obs, size=8, bands=%d)\n"
+                       "x = d * obs.freq\n",
+                       PROBE_CHANNELS));
 
     ck_assert_msg(strstr(said, "they differ: their coordinates are the same, but one belongs to a "
                                "value that was made from all cells of the other") != NULL,
                   "%s", said);
-    free(text);
 }
 END_TEST
 
@@ -252,27 +233,24 @@ START_TEST(bands_unevenly_spaced)
         "one image for each, such as select(x, axis=freq, index=0)"};
     const char *lines = "obs = grid()\nx = dirty_image(noise(obs, sigma=1Jy), obs, size=24, "
                         "cell=1e-5rad, bands=3)\n";
-    char *cube = grove_format("%simage(x, to=\"x.fits\")\n", lines);
-    char *one = grove_format("%simage(select(x, axis=freq, index=0), to=\"x.fits\")\n", lines);
+    char *cube = suite_text("%simage(x, to=\"x.fits\")\n", lines);
+    char *one = suite_text("%simage(select(x, axis=freq, index=0), to=\"x.fits\")\n", lines);
 
     grid_now.channels = _i ? 3 : 5;
     grid_now.freq[2] += _i * 1e6;
     const char *said = testing_faults(&t, cube);
     ck_assert_msg(strstr(said, advice[_i]) != NULL, "%s", said);
     testing_tree(&t, one);
-    free(cube);
-    free(one);
 }
 END_TEST
 
 START_TEST(wrong_bands)
 {
     static const char *const bands[] = {"0", "-1", "8"};
-    char *text = grove_format("obs = probe()\nx = dirty_image(obs.data, obs, size=8, bands=%s)\n",
-                              bands[_i]);
-    const char *said = testing_faults(&t, text);
+    const char *said = testing_faults(
+        &t,
+        suite_text("obs = probe()\nx = dirty_image(obs.data, obs, size=8, bands=%s)\n", bands[_i]));
     ck_assert_msg(strstr(said, "is not from 1 to 7, the number of channels") != NULL, "%s", said);
-    free(text);
 }
 END_TEST
 

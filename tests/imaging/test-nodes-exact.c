@@ -45,17 +45,16 @@ START_TEST(same_bits)
 {
     static const int tiles[][3] = {{0, 0, 0}, {1, 0, 0}, {2, 3, 0}, {3, 0, 4}, {1, 2, 5}};
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
-    char *call = grove_format(values[_i].call, values[_i].exact),
-         *usual = grove_format(values[_i].call, values[_i].usual),
-         *text = grove_format("obs = probe()\nim = plane()\nV = 1 * obs.data\nx = %s\ny = %s\n",
-                              call, usual);
+    char *call = suite_text(values[_i].call, values[_i].exact),
+         *usual = suite_text(values[_i].call, values[_i].usual),
+         *text = suite_text("obs = probe()\nim = plane()\nV = 1 * obs.data\nx = %s\ny = %s\n", call,
+                            usual);
 
     put_plane();
     testing_tree(&t, text);
     testing_value first = probe_session(&t, "x", &options, NULL),
                   other = probe_session(&t, "y", &options, NULL);
     ck_assert_double_lt(testing_distance(&first, &other), values[_i].tolerance);
-    testing_free(&other);
     for (int i = 1; i < 10; i++) {
         options.tile_times = tiles[i % 5][0];
         options.tile_channels = tiles[i % 5][1];
@@ -66,12 +65,7 @@ START_TEST(same_bits)
         ck_assert_msg(
             !memcmp(first.at, other.at, (size_t)(first.cells * first.elements) * sizeof(*first.at)),
             "%s: other bits with tiles %d", call, i);
-        testing_free(&other);
     }
-    testing_free(&first);
-    free(text);
-    free(usual);
-    free(call);
 }
 END_TEST
 
@@ -91,8 +85,6 @@ START_TEST(very_small_and_very_large)
     testing_value found = probe_session(&t, "x", &options, NULL),
                   truth = probe_session(&t, "y", &options, NULL);
     ck_assert_double_lt(testing_distance(&found, &truth), 1e-9);
-    testing_free(&found);
-    testing_free(&truth);
     free(text);
 }
 END_TEST

@@ -149,17 +149,15 @@ static char *terms_text(const configuration *c, const char *raster)
                                         "constant([1, 0.6 - 0.5i], shape=diagonal)",
                                         "constant([1, 0.2i, -0.1, 0.8 + 0.1i], shape=matrix)"};
     const double field = fmax(c->size[0] * c->cell[0], c->size[1] * c->cell[1]);
-    char *beam = grove_format("beam_airy(%s, obs, diameter=%.9gm%s)", raster, 0.18 / field,
-                              c->seed % 3 || c->kind == SET ? ", freq=1.4GHz" : ""),
-         *gains = grove_format("gains(obs, jones=%s, amplitude=0.3, seed=%d%s)",
-                               c->shape == 1   ? "scalar"
-                               : c->shape == 2 ? "diagonal"
-                                               : "matrix",
-                               (int)c->seed, c->varies ? ", kind=sine, period=2000s" : "");
+    char *beam = suite_text("beam_airy(%s, obs, diameter=%.9gm%s)", raster, 0.18 / field,
+                            c->seed % 3 || c->kind == SET ? ", freq=1.4GHz" : ""),
+         *gains = suite_text("gains(obs, jones=%s, amplitude=0.3, seed=%d%s)",
+                             c->shape == 1   ? "scalar"
+                             : c->shape == 2 ? "diagonal"
+                                             : "matrix",
+                             (int)c->seed, c->varies ? ", kind=sine, period=2000s" : "");
     char *text = grove_format("%s * %s", c->stations ? gains : plain[c->kind], beam);
 
-    free(beam);
-    free(gains);
     return text;
 }
 
@@ -394,10 +392,8 @@ static void find_errors(world *w)
                           hypot((double)c->size[0] / (double)grid_size(w, 0),
                                 (double)c->size[1] / (double)grid_size(w, 1)),
                       (double)PI / 3 * w->step_w * fabs(w->half_n));
-    char *said = grove_error_text(t.error);
-    const char *warning = strstr(said, "leaves an error of ");
+    const char *warning = strstr(suite_messages(t.error), "leaves an error of ");
     w->off = warning ? strtod(warning + strlen("leaves an error of "), NULL) : w->stated;
-    free(said);
 }
 
 /* Some of the pixels, and the corners. */
@@ -485,8 +481,6 @@ START_TEST(random_configurations)
     read_samples(&w);
     check_image(&w);
     check_adjoint(&w);
-    for (int k = 0; k < VALUES; k++)
-        testing_free(all[k].to);
     free(w.flags);
     free(w.c.text);
 }
@@ -534,15 +528,17 @@ START_TEST(cubes)
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.double_precision = true, .tile_channels = _i % 2 ? 2 : 0);
 
-    char *text = grove_format(
-        "obs = probe()\nV = 1 * obs.data\nfirst = 1.4GHz - 1MHz\nf = (obs.freq - first) / 2MHz\n"
-        "W = (1 + (f - %d) / abs(f - %d)) / 2\nown = W * (1 + (%d - f) / abs(%d - f)) / 2\n"
-        "E = beam_airy(sky_grid(obs, size=31, cell=8arcsec), obs, diameter=90m, freq=1.4GHz)\n"
-        "cube = dirty_image(V, obs, size=[24, 20], cell=8arcsec, bands=3, epsilon=1e-6)\n"
-        "Q = predict_image(cube, obs)\na = %s\nb = %s\n",
-        PROBE_CHANNELS / 3, PROBE_CHANNELS / 3, PROBE_CHANNELS * 2 / 3, PROBE_CHANNELS * 2 / 3,
-        all[_i].a, all[_i].b);
-    testing_tree(&t, text);
+    testing_tree(
+        &t,
+        suite_text(
+            "obs = probe()\nV = 1 * obs.data\nfirst = 1.4GHz - 1MHz\nf = (obs.freq - first) / "
+            "2MHz\n"
+            "W = (1 + (f - %d) / abs(f - %d)) / 2\nown = W * (1 + (%d - f) / abs(%d - f)) / 2\n"
+            "E = beam_airy(sky_grid(obs, size=31, cell=8arcsec), obs, diameter=90m, freq=1.4GHz)\n"
+            "cube = dirty_image(V, obs, size=[24, 20], cell=8arcsec, bands=3, epsilon=1e-6)\n"
+            "Q = predict_image(cube, obs)\na = %s\nb = %s\n",
+            PROBE_CHANNELS / 3, PROBE_CHANNELS / 3, PROBE_CHANNELS * 2 / 3, PROBE_CHANNELS * 2 / 3,
+            all[_i].a, all[_i].b));
     unsigned char *flags[2];
     testing_value a = probe_session(&t, "a", &options, &flags[0]),
                   b = probe_session(&t, "b", &options, &flags[1]);
@@ -550,11 +546,8 @@ START_TEST(cubes)
     ck_assert_msg(off < all[_i].within, "%s: off by %g", all[_i].a, off);
     ck_assert_mem_eq(flags[0], flags[1], (size_t)(a.cells * a.elements));
     ck_assert(_i || (flags[0][0] && !flags[0][a.cells - 1])); /* the first band is empty */
-    testing_free(&a);
-    testing_free(&b);
     for (int k = 0; k < 2; k++)
         free(flags[k]);
-    free(text);
 }
 END_TEST
 

@@ -59,7 +59,7 @@ START_TEST(as_degrid_and_grid)
 {
     for (int k = 0; k < 2; k++) {
         const char *max = strstr(calls[_i], "max_uvw");
-        char *text = grove_format(
+        char *text = suite_text(
             "%sP = fft(grid_correction(im.pixels" STAGE ", w_terms=false%s%s))\n"
             "x = g2g(P" STAGE ", method=g2g, %s)\ny = g2g(P" STAGE ", method=degrid, %s)\n",
             begin_tree(), max ? ", " : "", max ? max : "", calls[_i], calls[_i]);
@@ -69,9 +69,6 @@ START_TEST(as_degrid_and_grid)
                       y = probe_session(&t, "y", &options, NULL);
         ck_assert_int_eq(x.cells, y.cells);
         ck_assert_double_lt(testing_distance(&x, &y), k ? 1e-13 : 2e-6);
-        testing_free(&x);
-        testing_free(&y);
-        free(text);
     }
 }
 END_TEST
@@ -140,24 +137,20 @@ START_TEST(as_fourier_sums)
 {
     const int oversampling = _i ? 128 : 16;
     const grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
-    char *text = grove_format(
-        "%su = 1 * obs.uvw\n"
-        "H = convolution_functions(1" STAGE ", oversampling=%d, support=12, samples=nearest)\n"
-        "P = fft(grid_correction(im.pixels" STAGE ", w_terms=false))\n"
-        "x = grid_correction(fft(g2g(P" STAGE
-        ", functions=H, data=constant(1Jy), weights=1, method=g2g))" STAGE
-        ", w_terms=false) / %d\n",
-        begin_tree(), oversampling, PROBE_TIMES * PROBE_BASELINES * PROBE_CHANNELS);
-
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("%su = 1 * obs.uvw\n"
+                                "H = convolution_functions(1" STAGE
+                                ", oversampling=%d, support=12, samples=nearest)\n"
+                                "P = fft(grid_correction(im.pixels" STAGE ", w_terms=false))\n"
+                                "x = grid_correction(fft(g2g(P" STAGE
+                                ", functions=H, data=constant(1Jy), weights=1, method=g2g))" STAGE
+                                ", w_terms=false) / %d\n",
+                                begin_tree(), oversampling,
+                                PROBE_TIMES * PROBE_BASELINES * PROBE_CHANNELS));
     const double told = number_after(note_of("x 12 cells"), "nearest ones ");
     testing_value x = probe_session(&t, "x", &options, NULL),
                   u = probe_session(&t, "u", &options, NULL);
     const double off = distance_to_sums(&x, &u);
     ck_assert_msg(off < 2 * told && off > 0.01 * told, "%g, told %g", off, told);
-    testing_free(&x);
-    testing_free(&u);
-    free(text);
 }
 END_TEST
 
@@ -167,11 +160,9 @@ END_TEST
 START_TEST(tiles_and_threads)
 {
     testing_value first = {0};
-    char *text = grove_format("%sP = grid(obs.data" STAGE ", functions=W)\n"
-                              "x = g2g(P" STAGE ", functions=W, method=g2g)\n",
-                              begin_tree());
-
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("%sP = grid(obs.data" STAGE ", functions=W)\n"
+                                "x = g2g(P" STAGE ", functions=W, method=g2g)\n",
+                                begin_tree()));
     for (int i = 0; i < 4; i++) {
         grove_session_options options =
             GROVE_SESSION_OPTIONS(.threads = 1 + 2 * (i & 1), .tile_times = i > 1 ? 2 : 0,
@@ -181,13 +172,9 @@ START_TEST(tiles_and_threads)
             ck_assert_mem_eq(x.at, first.at, (size_t)x.cells * sizeof(*x.at));
         else if (i)
             ck_assert_double_lt(testing_distance(&x, &first), 1e-5);
-        if (i)
-            testing_free(&x);
-        else
+        if (!i)
             first = x;
     }
-    testing_free(&first);
-    free(text);
 }
 END_TEST
 
@@ -204,16 +191,14 @@ START_TEST(foretold)
         {"kat-7\", phase_centre=\"2h -31d\", hour_angle=-3h..2h, integration=10s, channels=8",
          "oversampling=16, w_planes=4", "method: g2g, which takes less time"},
     };
-    char *text = grove_format("obs = observe(array=\"%s)\n"
-                              "V = select(obs.uvw, element=\"x\") * obs.freq / 1Hz\n"
-                              "P = grid(V, obs, size=300, cell=8arcsec, w_terms=false)\n"
-                              "x = g2g(P, obs, size=300, cell=8arcsec, %s)\n"
-                              "C = convolution_functions(1, obs, size=300, cell=8arcsec, "
-                              "samples=nearest, %s)\n"
-                              "d = g2g_diagonal(obs, size=300, cell=8arcsec, functions=C)\n",
-                              cases[_i].obs, cases[_i].options, cases[_i].options);
-
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("obs = observe(array=\"%s)\n"
+                                "V = select(obs.uvw, element=\"x\") * obs.freq / 1Hz\n"
+                                "P = grid(V, obs, size=300, cell=8arcsec, w_terms=false)\n"
+                                "x = g2g(P, obs, size=300, cell=8arcsec, %s)\n"
+                                "C = convolution_functions(1, obs, size=300, cell=8arcsec, "
+                                "samples=nearest, %s)\n"
+                                "d = g2g_diagonal(obs, size=300, cell=8arcsec, functions=C)\n",
+                                cases[_i].obs, cases[_i].options, cases[_i].options));
     note_of(cases[_i].method);
     const double told = number_after(note_of("method: "), "the diagonal has ");
     testing_value d = probe_session(&t, "d", NULL, NULL);
@@ -226,8 +211,6 @@ START_TEST(foretold)
                             weights / 100);
     ck_assert_double_eq_tol(told, entries, 0.02 * entries);
     ck_assert_double_lt(entries, (double)d.cells + 1);
-    testing_free(&d);
-    free(text);
 }
 END_TEST
 
@@ -283,7 +266,6 @@ START_TEST(told_once)
     ck_assert_double_eq_tol(told_entries, entries, 1e-3 * entries);
     ck_assert_double_eq_tol(told_samples, 120 * 21 * 4, 1);
     ck_assert_double_eq_tol(told_foretold, entries, 0.1 * entries);
-    testing_free(&d);
     free(text);
 }
 END_TEST
@@ -291,7 +273,7 @@ END_TEST
 /* Few visibilities of a large image: a pass over all cells would take longer than they do. */
 START_TEST(degrids_where_cheaper)
 {
-    char *text = grove_format(
+    char *text = suite_text(
         "obs = probe()\nC = convolution_functions(1, obs, size=400, cell=3e-5rad, oversampling=8, "
         "samples=nearest)\nP = grid(obs.data, obs, size=400, cell=3e-5rad, functions=C)\n"
         "x = g2g(P, obs, size=400, cell=3e-5rad, functions=C)\n"
@@ -308,9 +290,6 @@ START_TEST(degrids_where_cheaper)
     grove_log_watch(NULL);
     ck_assert_int_eq(told, 1);
     ck_assert_double_lt(testing_distance(&x, &y), 1e-13);
-    testing_free(&x);
-    testing_free(&y);
-    free(text);
 }
 END_TEST
 
@@ -341,13 +320,12 @@ enum { FIELD_SAMPLES = 36 * 21 * 4, FIELD_PIXELS = 24 * 24, STEPS = 8, POWER_STE
 /* What visibilities of plane_now give, by degridding and gridding each. */
 static testing_value slow_again(const double *x)
 {
-    char *text = grove_format(field, "im.pixels", "degrid", FIELD_SAMPLES, "");
+    char *text = suite_text(field, "im.pixels", "degrid", FIELD_SAMPLES, "");
 
     for (int k = 0; k < FIELD_PIXELS; k++)
         plane_now.stokes[k][0] = x[k];
     testing_tree(&t, text);
     testing_value again = probe_session(&t, "again", NULL, NULL);
-    free(text);
     return again;
 }
 
@@ -368,7 +346,6 @@ static void descend_slowly(const double *dirty, double largest, double power, do
             y[k] = x[k] + (momentum - 1) / next * (x[k] - old);
         }
         momentum = next;
-        testing_free(&again);
     }
 }
 
@@ -399,7 +376,6 @@ static double find_largest(void)
         largest = size_of(&again);
         for (int k = 0; k < FIELD_PIXELS; k++)
             x[k] = creal(again.at[k]) / largest;
-        testing_free(&again);
     }
     return largest;
 }
@@ -408,16 +384,16 @@ static double find_largest(void)
 static double reconstruct(int steps, double chi[], testing_value *dirty)
 {
     char said[16384],
-        *more = grove_format("V = predict_image(im.pixels, obs, epsilon=1e-6)\n"
-                             "dirty = grid_correction(fft(grid(V" FIELD ", functions=C))" FIELD
-                             ", w_terms=false) / %d\n"
-                             "v = select(V, element=\"XX\")\n"
-                             "empty = sum(real(v * conj(v)), over=[time, baseline, freq]) / %d\n"
-                             "x = sought_image(sky_grid(obs, size=[24, 24], cell=1arcmin))\n"
-                             "found = reconstruct(x, dirty, again, empty, steps=%d)\n"
-                             "after = compare(x.value, im.pixels)\n",
-                             FIELD_SAMPLES, FIELD_SAMPLES, steps);
-    char *text = grove_format(field, "x.value", "g2g", FIELD_SAMPLES, more);
+        *more = suite_text("V = predict_image(im.pixels, obs, epsilon=1e-6)\n"
+                           "dirty = grid_correction(fft(grid(V" FIELD ", functions=C))" FIELD
+                           ", w_terms=false) / %d\n"
+                           "v = select(V, element=\"XX\")\n"
+                           "empty = sum(real(v * conj(v)), over=[time, baseline, freq]) / %d\n"
+                           "x = sought_image(sky_grid(obs, size=[24, 24], cell=1arcmin))\n"
+                           "found = reconstruct(x, dirty, again, empty, steps=%d)\n"
+                           "after = compare(x.value, im.pixels)\n",
+                           FIELD_SAMPLES, FIELD_SAMPLES, steps);
+    char *text = suite_text(field, "x.value", "g2g", FIELD_SAMPLES, more);
     const grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
 
     make_sky();
@@ -432,8 +408,6 @@ static double reconstruct(int steps, double chi[], testing_value *dirty)
     }
     if (dirty)
         *dirty = probe_session(&t, "dirty", NULL, NULL);
-    free(more);
-    free(text);
     return number_after(said, "relative ");
 }
 
@@ -450,7 +424,6 @@ START_TEST(descends_as_slowly)
     for (int k = 0; k < STEPS; k++)
         ck_assert_msg(fabs(chi[k] - slow[k]) < 1e-7 * chi[0], "step %d: %.10g %.10g", k, chi[k],
                       slow[k]);
-    testing_free(&image);
 }
 END_TEST
 
@@ -469,7 +442,6 @@ START_TEST(finds_the_sky)
     const double of_dirty = sqrt(1 - product * product / (sky * size_of(&dirty) * size_of(&dirty)));
     ck_assert_msg(off < 0.5 * of_dirty, "%g, dirty %g", off, of_dirty);
     ck_assert_double_lt(chi[MANY - 1], 1e-3 * chi[0]);
-    testing_free(&dirty);
 }
 END_TEST
 
@@ -536,21 +508,17 @@ START_TEST(faults_of_runs)
     const grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
     const char *max = strstr(cases[_i].options, "max_uvw");
-    char *text = grove_format("obs = probe()\nC = convolution_functions(1" STAGE
-                              ", oversampling=8, samples=nearest%s%s)\n"
-                              "x = g2g_diagonal(obs, size=[24, 27], cell=3e-5rad, %s)\n",
-                              max ? ", " : "", max ? max : "", cases[_i].options);
-
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("obs = probe()\nC = convolution_functions(1" STAGE
+                                ", oversampling=8, samples=nearest%s%s)\n"
+                                "x = g2g_diagonal(obs, size=[24, 27], cell=3e-5rad, %s)\n",
+                                max ? ", " : "", max ? max : "", cases[_i].options));
     grove_session *session = grove_session_new(t.tree, &options, t.error);
     ck_assert_ptr_nonnull(session);
     ck_assert_int_eq(grove_session_value(session, "x", &value), cases[_i].code);
     grove_value_unref(value);
     grove_session_free(session);
-    char *said = grove_error_text(t.error);
+    char *said = suite_messages(t.error);
     ck_assert_msg(strstr(said, cases[_i].message) != NULL, "%s", said);
-    free(said);
-    free(text);
 }
 END_TEST
 

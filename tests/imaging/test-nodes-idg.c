@@ -60,12 +60,12 @@ START_TEST(images_are_sums)
     const int parameter = (int)(strchr("IQUV", images[_i].stokes[0]) - "IQUV");
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.double_precision = images[_i].double_precision);
-    char *text = grove_format(
-        "obs = probe(flags=false)\nV = 1 * obs.data\nu = 1 * obs.uvw\nf = 1 * obs.freq\n"
-        "x = dirty_image(V, obs, weights=1, stokes=\"%s\", method=idg, "
-        "epsilon=%g, %s%.*s)\n",
-        images[_i].stokes, images[_i].epsilon, images[_i].options, images[_i].bands ? 9 : 0,
-        images[_i].bands == 3 ? ", bands=3" : ", bands=7");
+    char *text =
+        suite_text("obs = probe(flags=false)\nV = 1 * obs.data\nu = 1 * obs.uvw\nf = 1 * obs.freq\n"
+                   "x = dirty_image(V, obs, weights=1, stokes=\"%s\", method=idg, "
+                   "epsilon=%g, %s%.*s)\n",
+                   images[_i].stokes, images[_i].epsilon, images[_i].options,
+                   images[_i].bands ? 9 : 0, images[_i].bands == 3 ? ", bands=3" : ", bands=7");
     const int bands = images[_i].bands ? images[_i].bands : 1;
 
     testing_tree(&t, text);
@@ -78,9 +78,6 @@ START_TEST(images_are_sums)
         const double off = image_data_distance(&d, &image, 0, parameter);
         ck_assert_msg(off <= images[_i].epsilon, "band %d is off by %g", band, off);
     }
-    testing_free(&x);
-    image_data_free(&d);
-    free(text);
 }
 END_TEST
 
@@ -137,8 +134,8 @@ enum { MATRICES = 5, BEAMS = sizeof(beams) / sizeof(beams[0]) };
 
 static char *tree_of(int i, const char *more)
 {
-    char *fine = grove_format(beams[i].terms, "R", "R", "R"),
-         *raster = grove_format(beams[i].terms, "Q", "Q", "Q");
+    char *fine = suite_text(beams[i].terms, "R", "R", "R"),
+         *raster = suite_text(beams[i].terms, "Q", "Q", "Q");
     char *text =
         grove_format("obs = probe(flags=false)\nV = obs.data\nim = plane()\n"
                      "R = sky_grid(obs, size=[24, 27], cell=3e-5rad)\n"
@@ -151,31 +148,26 @@ static char *tree_of(int i, const char *more)
                      "%s",
                      fine, raster, more);
 
-    free(fine);
-    free(raster);
-    return text;
+    return suite_keep(text);
 }
 
 START_TEST(pixels_are_points)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
-    char *more = grove_format(
-        "d = predict_image(%s, obs, epsilon=1e-5, method=idg, jones=E, stokes=%s%s)\n"
-        "x[p,q] = sum(%s * point(R, obs, brightness=%s, shape=constant([0rad, 0rad, 0rad], "
-        "shape=vector)) * %s^H, over=[l, m])\n",
-        beams[_i].image, beams[_i].stokes, beams[_i].options, beams[_i].left, beams[_i].brightness,
-        beams[_i].right);
-    char *text = tree_of(_i, more);
-
-    testing_tree(&t, text);
+    testing_tree(
+        &t,
+        tree_of(
+            _i,
+            suite_text(
+                "d = predict_image(%s, obs, epsilon=1e-5, method=idg, jones=E, stokes=%s%s)\n"
+                "x[p,q] = sum(%s * point(R, obs, brightness=%s, shape=constant([0rad, 0rad, 0rad], "
+                "shape=vector)) * %s^H, over=[l, m])\n",
+                beams[_i].image, beams[_i].stokes, beams[_i].options, beams[_i].left,
+                beams[_i].brightness, beams[_i].right)));
     testing_value d = probe_session(&t, "d", &options, NULL),
                   x = probe_session(&t, "x", &options, NULL);
     const double off = testing_distance(&d, &x);
     ck_assert_msg(off < beams[_i].bound, "off by %g, not %g", off, beams[_i].bound);
-    testing_free(&d);
-    testing_free(&x);
-    free(more);
-    free(text);
 }
 END_TEST
 
@@ -185,10 +177,10 @@ START_TEST(as_by_w_stacking)
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     const char *const layers[] = {"", ", layers=1, subgrid=48", ", layers=5",
                                   ", layers=5, w_tiles=yes, subgrid=16"};
-    char *more = grove_format("d = predict_image(im.pixels, obs, epsilon=1e-5, method=idg%s)\n"
+    char *text =
+        tree_of(0, suite_text("d = predict_image(im.pixels, obs, epsilon=1e-5, method=idg%s)\n"
                               "x = predict_image(im.pixels, obs, epsilon=1e-9, method=w_stack)\n",
-                              layers[_i]);
-    char *text = tree_of(0, more);
+                              layers[_i]));
 
     plane_now = (plane){.size = {24, 27}, .cell = {3e-5, 3e-5}, .centre = {3e-5, 0}};
     for (int k = 0; k < 24 * 27; k++)
@@ -199,10 +191,6 @@ START_TEST(as_by_w_stacking)
                   x = probe_session(&t, "x", &options, NULL);
     const double off = testing_distance(&d, &x);
     ck_assert_msg(off < 1e-5, "off by %g", off);
-    testing_free(&d);
-    testing_free(&x);
-    free(more);
-    free(text);
 }
 END_TEST
 
@@ -229,7 +217,7 @@ static const struct {
 
 static char *method_of(const char *options, const char *otherwise)
 {
-    return grove_format("%s%s", options, strstr(options, "method") ? "" : otherwise);
+    return suite_text("%s%s", options, strstr(options, "method") ? "" : otherwise);
 }
 
 START_TEST(as_others)
@@ -237,9 +225,9 @@ START_TEST(as_others)
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *idg = method_of(others[_i].idg, ", epsilon=1e-4, method=idg"),
          *other = method_of(others[_i].other, ", epsilon=1e-4, method=aw"),
-         *more = grove_format("d = dirty_image(V, obs, size=[24, 27], cell=3e-5rad, %s)\n"
-                              "x = dirty_image(V, obs, size=[24, 27], cell=3e-5rad, %s)\n",
-                              idg, other),
+         *more = suite_text("d = dirty_image(V, obs, size=[24, 27], cell=3e-5rad, %s)\n"
+                            "x = dirty_image(V, obs, size=[24, 27], cell=3e-5rad, %s)\n",
+                            idg, other),
          *text = tree_of(others[_i].beam, more);
 
     testing_tree(&t, text);
@@ -250,12 +238,6 @@ START_TEST(as_others)
     if (getenv("IDG_TELL"))
         printf("%s: off by %.2e of %.0e\n", others[_i].other, off, others[_i].bound);
     ck_assert_msg(off < others[_i].bound, "off by %g", off);
-    testing_free(&d);
-    testing_free(&x);
-    free(idg);
-    free(other);
-    free(more);
-    free(text);
 }
 END_TEST
 
@@ -280,26 +262,20 @@ START_TEST(adjoints)
     const bool one = beams[_i].scalar && !strcmp(beams[_i].stokes, "I");
     const char *bands = beams[_i].bands ? beams[_i].bands : "";
     double size = 0;
-    char *more = grove_format("T = %s\n"
-                              "g = grid(T" IMAGE ", method=idg, jones=E, weights=1, stokes=%s%s)\n"
-                              "o = grid(trace(V)" IMAGE ", method=idg%s)\nP = %s\n"
-                              "d = degrid(P" IMAGE ", method=idg, jones=E, stokes=%s)\n",
-                              one ? "trace(V) / 2" : "1 * V", beams[_i].stokes, bands, bands,
-                              one ? "g * exp(1i * abs(g) / 1Jy)" : "g * exp(1i * abs(o) / 1Jy)",
-                              beams[_i].stokes);
-    char *text = tree_of(_i, more);
-
-    testing_tree(&t, text);
+    testing_tree(
+        &t,
+        tree_of(_i, suite_text("T = %s\n"
+                               "g = grid(T" IMAGE ", method=idg, jones=E, weights=1, stokes=%s%s)\n"
+                               "o = grid(trace(V)" IMAGE ", method=idg%s)\nP = %s\n"
+                               "d = degrid(P" IMAGE ", method=idg, jones=E, stokes=%s)\n",
+                               one ? "trace(V) / 2" : "1 * V", beams[_i].stokes, bands, bands,
+                               one ? "g * exp(1i * abs(g) / 1Jy)" : "g * exp(1i * abs(o) / 1Jy)",
+                               beams[_i].stokes)));
     testing_value g = probe_session(&t, "g", NULL, NULL), p = probe_session(&t, "P", NULL, NULL),
                   v = probe_session(&t, "T", NULL, NULL), d = probe_session(&t, "d", NULL, NULL);
     const double left = (one ? 1 : 2) * inner(&g, &p, &size), right = inner(&v, &d, &size);
     ck_assert_double_gt(fabs(left), 1e-8 * size);
     ck_assert_double_eq_tol(left, right, 1e-12 * size);
-    testing_value *all[] = {&g, &p, &v, &d};
-    for (int i = 0; i < 4; i++)
-        testing_free(all[i]);
-    free(more);
-    free(text);
 }
 END_TEST
 
@@ -308,11 +284,9 @@ END_TEST
 START_TEST(tiles_and_threads)
 {
     testing_value first[2] = {{0}};
-    char *text = tree_of(_i, "g = grid(V" IMAGE ", method=idg, jones=E)\n"
-                             "d = degrid(g" IMAGE ", method=idg, jones=E)\n"
-                             "b = dirty_image(V" IMAGE ", method=idg, jones=E)\n");
-
-    testing_tree(&t, text);
+    testing_tree(&t, tree_of(_i, "g = grid(V" IMAGE ", method=idg, jones=E)\n"
+                                 "d = degrid(g" IMAGE ", method=idg, jones=E)\n"
+                                 "b = dirty_image(V" IMAGE ", method=idg, jones=E)\n"));
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < 2; k++) {
             grove_session_options options =
@@ -323,14 +297,9 @@ START_TEST(tiles_and_threads)
                 ck_assert_mem_eq(x.at, first[k].at, (size_t)(x.cells * x.elements) * sizeof(*x.at));
             else if (i)
                 ck_assert_double_lt(testing_distance(&x, &first[k]), 3e-5);
-            if (i)
-                testing_free(&x);
-            else
+            if (!i)
                 first[k] = x;
         }
-    testing_free(&first[0]);
-    testing_free(&first[1]);
-    free(text);
 }
 END_TEST
 
@@ -406,22 +375,21 @@ START_TEST(choices)
          "method: idg, as asked for; error ", ", aw "},
     };
     bool found = grove_tuning_has_gpu();
-    char *text = grove_format(
-        "obs = observe(array=\"kat-7\", phase_centre=\"2h -31d\", hour_angle=-1h..1h, "
-        "integration=%s, channels=16, channel_width=1MHz)\n"
-        "V = select(obs.uvw, element=\"x\") * obs.freq / 1Hz\nG = gains(obs, kind=sine)\n"
-        "X = 1Jy * select(lmn(sky_grid(obs, size=64, cell=1arcmin), obs), element=\"x\")\n"
-        "B = beam_airy(sky_grid(obs, size=70, cell=1arcmin), obs, diameter=12m, freq=1.4GHz)\n"
-        "x = %s\n",
-        cases[_i].integration, cases[_i].call);
-
-    testing_tree(&t, text);
+    testing_tree(
+        &t,
+        suite_text(
+            "obs = observe(array=\"kat-7\", phase_centre=\"2h -31d\", hour_angle=-1h..1h, "
+            "integration=%s, channels=16, channel_width=1MHz)\n"
+            "V = select(obs.uvw, element=\"x\") * obs.freq / 1Hz\nG = gains(obs, kind=sine)\n"
+            "X = 1Jy * select(lmn(sky_grid(obs, size=64, cell=1arcmin), obs), element=\"x\")\n"
+            "B = beam_airy(sky_grid(obs, size=70, cell=1arcmin), obs, diameter=12m, freq=1.4GHz)\n"
+            "x = %s\n",
+            cases[_i].integration, cases[_i].call));
     for (size_t i = 0; i < t.tree->node_count && !found; i++) {
         const char *note = t.tree->nodes[i]->note;
         found = note && strstr(note, cases[_i].method) && strstr(note, cases[_i].others);
     }
     ck_assert_msg(found, "%s", cases[_i].call);
-    free(text);
 }
 END_TEST
 
@@ -450,9 +418,7 @@ START_TEST(told_by_runs)
 {
     const grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
-    char *text = grove_format("obs = probe()\nV = obs.data\nx = %s\n", runs[_i].call);
-
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("obs = probe()\nV = obs.data\nx = %s\n", runs[_i].call));
     heard[0] = 0;
     grove_log_watch(hear);
     grove_session *session = grove_session_new(t.tree, &options, t.error);
@@ -461,11 +427,9 @@ START_TEST(told_by_runs)
     grove_value_unref(value);
     grove_session_free(session);
     grove_log_watch(NULL);
-    char *said = grove_error_text(t.error);
+    char *said = suite_messages(t.error);
     ck_assert_msg(strstr(said, runs[_i].message) || strstr(heard, runs[_i].message), "%s%s", said,
                   heard);
-    free(said);
-    free(text);
 }
 END_TEST
 
@@ -475,18 +439,18 @@ START_TEST(foretold)
     const grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
     double said = 0;
-    char *text = grove_format(
-        "obs = observe(array=\"kat-7\", phase_centre=\"2h -31d\", hour_angle=-1h..1h, "
-        "integration=30s, channels=16, channel_width=10MHz)\n"
-        "V = select(obs.uvw, element=\"x\") * obs.freq / 1Hz\n"
-        "G = gains(obs, kind=sine) + 0 * beam_airy(sky_grid(obs, size=70, cell=1arcmin), obs, "
-        "diameter=12m, freq=1.4GHz)\n"
-        "x = grid(V, obs, size=64, cell=1arcmin, method=idg%s)\n",
-        _i == 1 ? ", jones=G, times=4"
-        : _i    ? ", bands=5"
-                : "");
-
-    testing_tree(&t, text);
+    testing_tree(
+        &t,
+        suite_text(
+            "obs = observe(array=\"kat-7\", phase_centre=\"2h -31d\", hour_angle=-1h..1h, "
+            "integration=30s, channels=16, channel_width=10MHz)\n"
+            "V = select(obs.uvw, element=\"x\") * obs.freq / 1Hz\n"
+            "G = gains(obs, kind=sine) + 0 * beam_airy(sky_grid(obs, size=70, cell=1arcmin), obs, "
+            "diameter=12m, freq=1.4GHz)\n"
+            "x = grid(V, obs, size=64, cell=1arcmin, method=idg%s)\n",
+            _i == 1 ? ", jones=G, times=4"
+            : _i    ? ", bands=5"
+                    : ""));
     for (size_t i = 0; i < t.tree->node_count && said == 0; i++) {
         const char *note = t.tree->nodes[i]->note, *at = note ? strstr(note, "about ") : NULL;
         said = at ? strtod(at + strlen("about "), NULL) : 0;
@@ -503,7 +467,6 @@ START_TEST(foretold)
     ck_assert_msg(at != NULL, "%s", heard);
     const double each = strtod(at + strlen("subgrids, "), NULL);
     ck_assert_msg(each > 1 && fabs(said - each) < 0.05 * each, "%g, foretold %g", each, said);
-    free(text);
 }
 END_TEST
 

@@ -55,15 +55,15 @@ static char *cards_of(const file *f)
     double c = cos(f->angle * degree), s = sin(f->angle * degree);
     bool cube = strstr(f->more, "NAXIS3") != NULL;
 
-    return grove_format("SIMPLE  =                    T\nBITPIX  = %20d\nNAXIS   = %20d\n"
-                        "NAXIS1  = %20d\nNAXIS2  = %20d\n%s"
-                        "BUNIT   = '%s'\nCTYPE1  = 'RA---SIN'\nCTYPE2  = 'DEC--SIN'\n"
-                        "CRVAL1  = %.17g\nCRVAL2  = %.17g\nCRPIX1  = %.17g\nCRPIX2  = %.17g\n"
-                        "CD1_1   = %.17g\nCD1_2   = %.17g\nCD2_1   = %.17g\nCD2_2   = %.17g\n%s",
-                        f->bits, cube ? 2 + (strstr(f->more, "NAXIS4") ? 2 : 1) : 2, f->columns,
-                        f->rows, cube ? f->more : "", f->unit, f->centre[0], f->centre[1],
-                        f->reference[0], f->reference[1], f->cell[0] * c, -f->cell[1] * s,
-                        f->cell[0] * s, f->cell[1] * c, cube ? "" : f->more);
+    return suite_text("SIMPLE  =                    T\nBITPIX  = %20d\nNAXIS   = %20d\n"
+                      "NAXIS1  = %20d\nNAXIS2  = %20d\n%s"
+                      "BUNIT   = '%s'\nCTYPE1  = 'RA---SIN'\nCTYPE2  = 'DEC--SIN'\n"
+                      "CRVAL1  = %.17g\nCRVAL2  = %.17g\nCRPIX1  = %.17g\nCRPIX2  = %.17g\n"
+                      "CD1_1   = %.17g\nCD1_2   = %.17g\nCD2_1   = %.17g\nCD2_2   = %.17g\n%s",
+                      f->bits, cube ? 2 + (strstr(f->more, "NAXIS4") ? 2 : 1) : 2, f->columns,
+                      f->rows, cube ? f->more : "", f->unit, f->centre[0], f->centre[1],
+                      f->reference[0], f->reference[1], f->cell[0] * c, -f->cell[1] * s,
+                      f->cell[0] * s, f->cell[1] * c, cube ? "" : f->more);
 }
 
 static void write_file(const file *f, const double *numbers)
@@ -79,7 +79,6 @@ static void write_file(const file *f, const double *numbers)
     FILE *out = fopen(path, "wb");
     ck_assert(out && fwrite(all, 1, length, out) == length && !fclose(out));
     free(all);
-    free(cards);
     free(data);
 }
 
@@ -99,34 +98,26 @@ static void direction_of(const file *f, double column, double row, double radec[
     radec[1] = world[1] * degree;
     wcsvfree(&count, &wcs);
     free(bytes);
-    free(text);
 }
 
 static char *tree_of(const char *options, const char *more)
 {
-    return grove_format("obs = probe(declination=%.17g)\nM = image_model(\"%s\", obs%s)\n"
-                        "x = 1 * M.value\nl = 1 * M.l\nm = 1 * M.m\n%s",
-                        centre[1], path, options, more);
+    return suite_text("obs = probe(declination=%.17g)\nM = image_model(\"%s\", obs%s)\n"
+                      "x = 1 * M.value\nl = 1 * M.l\nm = 1 * M.m\n%s",
+                      centre[1], path, options, more);
 }
 
 static testing_value value_of(const char *options, const char *name)
 {
-    char *text = tree_of(options, "");
-
-    testing_tree(&t, text);
-    free(text);
+    testing_tree(&t, tree_of(options, ""));
     return testing_evaluate(&t, name);
 }
 
 /* The warnings of a tree that can be built, until the next call. */
 static const char *warnings_of(const char *text)
 {
-    static char *said;
-
-    free(said);
     ck_assert_msg(testing_try(&t, text), "%s", grove_error_message(t.error, 0));
-    said = grove_error_text(t.error);
-    return said;
+    return suite_messages(t.error);
 }
 
 /* ---- images about the phase centre ---- */
@@ -168,9 +159,6 @@ START_TEST(as_it_is)
         }
     }
     ck_assert_int_eq(found, 35);
-    testing_free(&x);
-    testing_free(&l);
-    testing_free(&m);
 }
 END_TEST
 
@@ -234,9 +222,6 @@ START_TEST(other_pixels)
     ck_assert_double_eq_tol(flux, 3, 1e-5);
     ck_assert_double_eq_tol(at_l, lmn[0], 1e-6 * degree);
     ck_assert_double_eq_tol(at_m, lmn[1], 1e-6 * degree);
-    testing_free(&x);
-    testing_free(&l);
-    testing_free(&m);
 }
 END_TEST
 
@@ -256,7 +241,6 @@ START_TEST(even_surface)
     testing_value x = value_of(", size=20, cell=27arcsec", "x");
     for (int64_t i = 0; i < x.cells; i++)
         ck_assert_double_eq_tol(creal(x.at[i]), 27.0 * 27 / 36 / 36, 0.03);
-    testing_free(&x);
 }
 END_TEST
 
@@ -270,7 +254,6 @@ START_TEST(outside)
     char *text = tree_of(", size=3, cell=36arcsec", "");
     const char *said = warnings_of(text);
     ck_assert_msg(strstr(said, "1 of 4 Jy are outside the 3 x 3 pixels") != NULL, "%s", said);
-    free(text);
 }
 END_TEST
 
@@ -302,7 +285,6 @@ START_TEST(unit)
     for (int64_t i = 0; i < x.cells; i++)
         sum += creal(x.at[i]);
     ck_assert_double_eq_tol(sum, 2 * units[_i].scale, 1e-6 * units[_i].scale);
-    testing_free(&x);
 }
 END_TEST
 
@@ -318,15 +300,12 @@ START_TEST(cube)
     for (int i = 0; i < 35 * 14; i++)
         numbers[i] = i;
     write_file(&f, numbers);
-    char *text = tree_of("", "y = sum(M.value, over=[l, m]) * (obs.freq / M.freq)\n");
-    testing_tree(&t, text);
-    free(text);
+    testing_tree(&t, tree_of("", "y = sum(M.value, over=[l, m]) * (obs.freq / M.freq)\n"));
     testing_value y = testing_evaluate(&t, "y");
     ck_assert(y.axes == 1 && y.cells == 7 && y.elements == 2);
     for (int k = 0; k < 14; k++)
         ck_assert_double_eq_tol(creal(y.at[k]), 35.0 * 17 + 35.0 * 35 * (k / 2 + 7 * (k % 2)),
                                 1e-2);
-    testing_free(&y);
 }
 END_TEST
 
@@ -342,8 +321,6 @@ START_TEST(missing_pixels)
                   said);
     testing_value y = testing_evaluate(&t, "y");
     ck_assert(creal(y.at[0]) == 3);
-    testing_free(&y);
-    free(text);
 }
 END_TEST
 
@@ -378,13 +355,10 @@ START_TEST(faults)
     all = fits_append(NULL, &length, text, (double[35]){0}, 35 * 4);
     FILE *out = fopen(path, "wb");
     ck_assert(out && fwrite(all, 1, length, out) == length && !fclose(out));
-    free(text);
     text = tree_of("", "");
     const char *said = testing_faults(&t, text);
     ck_assert_msg(strstr(said, bad[_i].message) != NULL, "%s: %s", bad[_i].put, said);
-    free(text);
     free(all);
-    free(cards);
 }
 END_TEST
 
@@ -399,7 +373,6 @@ START_TEST(bad_options)
     char *text = tree_of(options[_i][0], "");
     const char *said = testing_faults(&t, text);
     ck_assert_msg(strstr(said, options[_i][1]) != NULL, "%s", said);
-    free(text);
 }
 END_TEST
 

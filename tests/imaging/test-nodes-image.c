@@ -86,12 +86,11 @@ static int run(const char *format, const grove_session_options *options)
 
 static char *read_file(const char *name, size_t *length)
 {
-    char *path = grove_path_join(t.folder, name);
+    char *path = suite_keep(grove_path_join(t.folder, name));
     char *bytes = grove_file_read(path, 1 << 24, false, length, t.error);
 
     ck_assert_msg(bytes != NULL, "%s: %s", name, grove_error_message(t.error, 0));
-    free(path);
-    return bytes;
+    return suite_keep(bytes);
 }
 
 static double card_number(const char *bytes, const char *name)
@@ -185,7 +184,6 @@ START_TEST(pixels)
         check_place(wcs, s, at);
     }
     wcsvfree(&count, &wcs);
-    free(bytes);
 }
 END_TEST
 
@@ -214,13 +212,10 @@ START_TEST(cards_of_options)
     ck_assert(card_number(bytes, "CRVAL3") == 1.5e9 && card_number(bytes, "CRVAL4") == 4);
     ck_assert(fits_card(bytes, "DATE-OBS") != NULL);
     ck_assert(strstr(bytes, "HISTORY T = table(") != NULL);
-    free(bytes);
     bytes = read_file("b.fits", &length);
     ck_assert(!fits_card(bytes, "BMAJ") && !fits_card(bytes, "BUNIT"));
-    free(bytes);
     bytes = read_file("c.fits", &length); /* the beam has an axis of one cell */
     ck_assert_double_eq_tol(card_number(bytes, "BMAJ"), 6 / 3600.0, 1e-13);
-    free(bytes);
 }
 END_TEST
 
@@ -256,8 +251,6 @@ START_TEST(beams_of_channels)
         ck_assert_double_eq_tol(beam[2], 0.5 * factor, 1e-6);
     }
     grove_image_free(image);
-    testing_free(&f);
-    free(bytes);
 }
 END_TEST
 
@@ -289,7 +282,6 @@ START_TEST(units_of_beams)
     else
         ck_assert(!image->beams && image->note[0] && strstr(image->note[0], "BEAMS"));
     grove_image_free(image);
-    free(bytes);
 }
 END_TEST
 
@@ -302,10 +294,9 @@ START_TEST(channel_without_beam)
                          "beam=[2arcsec, 1arcsec, 0.5rad] * (g / g))",
                          NULL),
                      0);
-    char *text = grove_format("obs = probe()\nM = image_model(\"%s/a.fits\", obs)\n", t.folder);
-    const char *said = testing_faults(&t, text);
+    const char *said = testing_faults(
+        &t, suite_text("obs = probe()\nM = image_model(\"%s/a.fits\", obs)\n", t.folder));
     ck_assert_msg(strstr(said, "has no beam of channel 1 (of 0 to "), "%s", said);
-    free(text);
 }
 END_TEST
 
@@ -324,7 +315,6 @@ START_TEST(flagged)
         missing += isnan(fits_get((unsigned char *)bytes + header + n * abs(bits) / 8, bits)) != 0;
     ck_assert_int_eq(missing, 1);
     ck_assert(isnan(fits_get((unsigned char *)bytes + header + abs(bits) / 8, bits)));
-    free(bytes);
 }
 END_TEST
 
@@ -357,14 +347,11 @@ START_TEST(files_that_exist)
                      0);
     char *second = read_file("a.fits", &length_after);
     ck_assert(length == length_after && !memcmp(first, second, length));
-    free(second);
     ck_assert_int_eq(count_files(), before + 1);
     ck_assert_int_eq(run("image(2 * T.value, to=\"@/a.fits\", overwrite=true)", NULL), 0);
     second = read_file("a.fits", &length_after);
     ck_assert(length != length_after || memcmp(first, second, length) != 0);
     ck_assert_int_eq(count_files(), before + 1);
-    free(first);
-    free(second);
 }
 END_TEST
 
@@ -425,7 +412,6 @@ START_TEST(two_programs)
     for (; rivals[made]; made++) {
         char *bytes = read_file(rivals[made], &length);
         ck_assert_str_eq(bytes, "of another program");
-        free(bytes);
     }
     ck_assert_int_eq(count_files(), before + made);
     free(lines);
@@ -442,11 +428,9 @@ START_TEST(full_disk)
     signal(SIGXFSZ, SIG_IGN);
     ck_assert(!getrlimit(RLIMIT_FSIZE, &limit));
     struct rlimit little = {.rlim_cur = (rlim_t)(1000 + 2000 * _i), .rlim_max = limit.rlim_max};
-    char *lines = grove_format("obs = probe()\nT = table(\"%s/x.csv\", obs=obs, axes=\"l m\")\n"
-                               "image(T.value, to=\"%s/a.fits\")",
-                               t.folder, t.folder);
-    testing_tree(&t, lines);
-    free(lines);
+    testing_tree(&t, suite_text("obs = probe()\nT = table(\"%s/x.csv\", obs=obs, axes=\"l m\")\n"
+                                "image(T.value, to=\"%s/a.fits\")",
+                                t.folder, t.folder));
     ck_assert(!setrlimit(RLIMIT_FSIZE, &little));
     int code = probe_run(&t, NULL);
     ck_assert(!setrlimit(RLIMIT_FSIZE, &limit));
@@ -473,10 +457,8 @@ START_TEST(pictures)
     ck_assert(strstr(bytes, "Stokes V") && strstr(bytes, "Jy/beam") &&
               strstr(bytes, "l (arcmin)") && strstr(bytes, "mean of 7 channels") &&
               strstr(bytes, "#40e0ff"));
-    free(bytes);
     bytes = read_file("a.png", &length);
     ck_assert(length > 1000 && !memcmp(bytes, "\x89PNG", 4));
-    free(bytes);
     testing_file(&t, "y.csv", /* the second channel has one pixel, the third none */
                  "l,m,freq,value\n0.001,0,1e9,1\n0,0,1e9,2\n0.001,0.001,1e9,3\n0,0.001,1e9,4\n"
                  "0.001,0,2e9,\n0,0,2e9,\n0.001,0.001,2e9,\n0,0.001,2e9,4\n"
@@ -487,7 +469,6 @@ START_TEST(pictures)
                      0);
     bytes = read_file("b.svg", &length);
     ck_assert(strstr(bytes, "mean of 2 of 3 channels") != NULL);
-    free(bytes);
 }
 END_TEST
 

@@ -74,10 +74,7 @@ static void put_sources(double side)
 
 static void tree(const char *lines, const char *image)
 {
-    char *text = grove_format("%sx = %s\n", lines, image);
-
-    testing_tree(&t, text);
-    free(text);
+    testing_tree(&t, suite_text("%sx = %s\n", lines, image));
 }
 
 /* ---- dirty images against sums ---- */
@@ -135,8 +132,6 @@ START_TEST(pixels_are_fourier_sums)
         double off = image_data_distance(&d, &x, e, parameter);
         ck_assert_msg(off <= c->epsilon, "%c is off by %g, not %g", c->stokes[e], off, c->epsilon);
     }
-    testing_free(&x);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -146,23 +141,16 @@ START_TEST(shapes_of_data)
     static const char *const lines[] = {
         "obs = grid()\nD[p,q] = gains(obs, seed=1)[p] * gains(obs, seed=2)[q]^H\n",
         "obs = grid()\nG[p] = gains(obs, jones=diagonal, seed=1)\nD[p,q] = G[p] * G[q]^H\n"};
-    char *text = grove_format(
-        "%sV = D * constant([1, 0, 0, 1], shape=matrix)\n"
-        "y = dirty_image(V, obs, size=20, cell=1e-5rad, epsilon=1e-9, stokes=\"%s\")\n",
-        lines[_i], _i ? "IQ" : "I");
-    char *image = grove_format(
-        "dirty_image(D, obs, size=20, cell=1e-5rad, epsilon=1e-9, stokes=\"%s\")", _i ? "IQ" : "I");
-
-    tree(text, image);
+    tree(suite_text("%sV = D * constant([1, 0, 0, 1], shape=matrix)\n"
+                    "y = dirty_image(V, obs, size=20, cell=1e-5rad, epsilon=1e-9, stokes=\"%s\")\n",
+                    lines[_i], _i ? "IQ" : "I"),
+         suite_text("dirty_image(D, obs, size=20, cell=1e-5rad, epsilon=1e-9, stokes=\"%s\")",
+                    _i ? "IQ" : "I"));
     ck_assert_int_eq(testing_node(&t, "D")->form.shape, _i ? GROVE_DIAGONAL : GROVE_SCALAR);
     testing_value x = probe_session(&t, "x", NULL, NULL), y = probe_session(&t, "y", NULL, NULL);
     ck_assert_double_lt(testing_distance(&x, &y), 1e-13);
     for (int e = 0; e < x.elements; e++)
         ck_assert_double_gt(cabs(x.at[(10 * 20 + 10) * x.elements + e]), 1e-4);
-    testing_free(&x);
-    testing_free(&y);
-    free(text);
-    free(image);
 }
 END_TEST
 
@@ -180,7 +168,6 @@ START_TEST(the_centre_is_a_direction)
                  "centre=\"85.75deg 49.8deg\")");
     testing_value x = probe_session(&t, "x", NULL, NULL);
     ck_assert_double_eq_tol(creal(x.at[7 * 12 + 5]), 3, 1e-8);
-    testing_free(&x);
 }
 END_TEST
 
@@ -203,7 +190,6 @@ START_TEST(a_source_on_its_pixel)
         for (int64_t i = 0; i < x.cells; i++)
             ck_assert(i == at || cabs(x.at[4 * i + e]) < fabs(stokes[e]));
     }
-    testing_free(&x);
 }
 END_TEST
 
@@ -223,8 +209,6 @@ START_TEST(cells_by_default)
     double cell = 0.25 * LIGHT / (1.001 * longest * creal(d.freq.at[PROBE_CHANNELS - 1]));
     for (int a = 0; a < 2; a++)
         ck_assert_double_eq_tol(x.axis[a]->width[0] / cell, 1, 1e-6);
-    testing_free(&x);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -284,8 +268,6 @@ START_TEST(weights_and_flags_count)
     weigh(&d, weightings[_i / 2].kind, all ? 15 : 9);
     for (int e = 0; e < x.elements; e++)
         ck_assert_double_lt(image_data_distance(&d, &x, e, e), 1e-9);
-    testing_free(&x);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -307,8 +289,6 @@ START_TEST(flagged_weights)
         d.weight[i] = 1 / sum;
     }
     ck_assert_double_lt(image_data_distance(&d, &x, 0, 0), 1e-9);
-    testing_free(&x);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -320,15 +300,12 @@ START_TEST(numbers_that_are_not)
          "dirty_image(V, obs, size=24, cell=3e-5rad, epsilon=1e-9, weights=1)");
     image_data d = image_data_read(&t, false);
     testing_value x = probe_session(&t, "x", NULL, NULL);
-    char *said = grove_error_text(t.error);
+    char *said = suite_messages(t.error);
     ck_assert_msg(strstr(said, "1 visibilities are not numbers") ||
                       strstr(said, "1 visibility is not a number"),
                   "%s", said);
     d.weight[0] = 0;
     ck_assert_double_lt(image_data_distance(&d, &x, 0, 0), 1e-9);
-    free(said);
-    testing_free(&x);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -342,8 +319,6 @@ START_TEST(double_precision_where_epsilon_asks)
     testing_value x = probe_session(&t, "x", &single, NULL);
     weigh(&d, 0, 9);
     ck_assert_double_lt(image_data_distance(&d, &x, 0, 0), 1e-10);
-    testing_free(&x);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -371,17 +346,13 @@ START_TEST(tiles_and_threads)
                 ck_assert_mem_eq(x.at, kept.at, (size_t)x.cells * 2 * sizeof(*x.at));
             if (options.threads == 1)
                 kept = x;
-            else
-                testing_free(&x);
         }
         if (i == 0) {
             first = kept;
         } else {
             ck_assert_double_lt(testing_distance(&kept, &first), epsilon / 10);
-            testing_free(&kept);
         }
     }
-    testing_free(&first);
 }
 END_TEST
 
@@ -421,8 +392,6 @@ static double predicted_distance(double epsilon, bool double_precision, const ch
     testing_value x = probe_session(&t, "x", &options, NULL);
     ck_assert_int_eq(x.elements, 4);
     double off = testing_distance(&x, &v);
-    testing_free(&v);
-    testing_free(&x);
     return off;
 }
 
@@ -481,9 +450,6 @@ START_TEST(adjoint)
     }
     ck_assert_double_gt(fabs(left), 1e-4 * size);
     ck_assert_double_eq_tol(left, right, 1e-11 * size);
-    testing_free(&v);
-    testing_free(&p);
-    testing_free(&x);
 }
 END_TEST
 
@@ -499,8 +465,6 @@ START_TEST(images_meet)
     ck_assert_int_eq(x.cells, (int64_t)24 * 30);
     for (int64_t i = 0; i < x.cells; i++)
         ck_assert_double_eq_tol(creal(x.at[i]), 2 * creal(a.at[i]), 1e-6);
-    testing_free(&a);
-    testing_free(&x);
 
     const char *faults =
         testing_faults(&t, "obs = grid()\nV = noise(obs, sigma=1Jy)\n"
@@ -536,12 +500,11 @@ START_TEST(an_image_that_changes)
         grove_session_set_content(session, testing_node(&t, "im"),
                                   grove_hash_number(grove_hash_start(), fluxes[i]));
         ck_assert_int_eq(grove_evaluation_run(evaluation, &value), 0);
-        double *numbers = grove_value_numbers(value, &count, t.error);
+        double *numbers = suite_keep(grove_value_numbers(value, &count, t.error));
         for (int64_t k = 0; k < count; k++) {
             ck_assert_double_eq_tol(numbers[2 * k], k % 4 % 3 ? 0 : fluxes[i], 1e-8);
             ck_assert_double_eq_tol(numbers[2 * k + 1], 0, 1e-8);
         }
-        free(numbers);
         grove_value_unref(value);
     }
     grove_evaluation_free(evaluation);

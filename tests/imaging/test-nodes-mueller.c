@@ -45,8 +45,8 @@ static char *terms_of(int i, const char *raster)
 {
     const char *at = strstr(cases[i].terms, "RASTER");
 
-    return grove_format("%.*s%s%s", (int)(at - cases[i].terms), cases[i].terms, raster,
-                        at + strlen("RASTER"));
+    return suite_text("%.*s%s%s", (int)(at - cases[i].terms), cases[i].terms, raster,
+                      at + strlen("RASTER"));
 }
 
 static const double parameters[4] = {1, 0.3, -0.2, 0.1};
@@ -69,7 +69,7 @@ static char *put_stokes(const char *stokes, bool matrix)
                 : stokes[1] ? grove_format("%s], shape=vector)", text)
                             : grove_format("%gJy", s[strchr("IQUV", stokes[0]) - "IQUV"]);
     free(text);
-    return all;
+    return suite_keep(all);
 }
 
 /* A tree with terms J on the image's pixels R, E on a raster, functions C of E, and sky planes S.
@@ -88,11 +88,7 @@ static char *tree_of(int i, const char *more)
                      "S = fft(grid_correction(X * %s" IMAGE ", w_terms=false))\nB = %s\n%s",
                      fine, raster, cases[i].oversampling, cases[i].stokes, vector, matrix, more);
 
-    free(fine);
-    free(raster);
-    free(vector);
-    free(matrix);
-    return text;
+    return suite_keep(text);
 }
 
 /* Relative, root mean square: of the nearest fine sample, and as much of w. 210 visibilities have a
@@ -114,18 +110,13 @@ START_TEST(pixels_are_points)
                      "0rad, 0rad], shape=vector)) * %s^H, over=[l, m])\n",
                      SIZE, cases[_i].scalar ? " * constant([1, 0, 0, 1], shape=matrix)" : "",
                      cases[_i].left, cases[_i].right);
-    char *text = tree_of(_i, more);
-
-    testing_tree(&t, text);
+    testing_tree(&t, tree_of(_i, more));
     testing_value d = probe_session(&t, "d", &options, NULL),
                   x = probe_session(&t, "x", &options, NULL);
     const double off = testing_distance(&d, &x);
     ck_assert_msg(off < 1.3 * bound_of(_i), "off by %g, not %g", off, bound_of(_i));
     ck_assert_double_gt(off, 0.1 * bound_of(_i));
-    testing_free(&d);
-    testing_free(&x);
     free(more);
-    free(text);
 }
 END_TEST
 
@@ -147,12 +138,12 @@ static double inner(const testing_value *a, const testing_value *b, double *size
 START_TEST(adjoints)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
-    char *more = grove_format("T = %s\nd = degrid(S, obs, functions=C%s)\n"
-                              "g = grid(T" IMAGE ", functions=C, weights=1)\n",
-                              cases[_i].scalar ? "trace(obs.data)" : "1 * obs.data", SIZE),
+    char *more = suite_text("T = %s\nd = degrid(S, obs, functions=C%s)\n"
+                            "g = grid(T" IMAGE ", functions=C, weights=1)\n",
+                            cases[_i].scalar ? "trace(obs.data)" : "1 * obs.data", SIZE),
          *text = tree_of(_i, more), *data = strstr(text, "probe()");
-    char *whole = grove_format("%.*sprobe(flags=false)%s", (int)(data - text), text,
-                               data + strlen("probe()"));
+    char *whole =
+        suite_text("%.*sprobe(flags=false)%s", (int)(data - text), text, data + strlen("probe()"));
     double size = 0;
 
     testing_tree(&t, whole);
@@ -164,12 +155,6 @@ START_TEST(adjoints)
                  right = inner(&v, &d, &size);
     ck_assert_double_gt(fabs(left), 1e-6 * size);
     ck_assert_double_eq_tol(left, right, 1e-13 * size);
-    testing_value *all[] = {&g, &s, &v, &d};
-    for (int i = 0; i < 4; i++)
-        testing_free(all[i]);
-    free(whole);
-    free(text);
-    free(more);
 }
 END_TEST
 
@@ -200,10 +185,7 @@ START_TEST(tiles)
                 continue;
             }
             ck_assert_double_lt(testing_distance(&x, &first[k]), 1e-12);
-            testing_free(&x);
         }
-    testing_free(&first[0]);
-    testing_free(&first[1]);
 }
 END_TEST
 
@@ -212,25 +194,23 @@ START_TEST(alike_stations)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     grove_value *value = NULL;
-    char *text = grove_format(
-        "obs = probe(dishes=2)\nQ = sky_grid(obs, size=33, cell=3e-5rad)\n"
-        "E = %sbeam_airy(Q, obs, freq=1.4GHz)\n"
-        "C = convolution_functions(E" IMAGE ", oversampling=4, alike=obs.station_diameter)\n"
-        "D = convolution_functions(E" IMAGE ", oversampling=4)\n"
-        "a = degrid(S" IMAGE ", functions=C)\nb = degrid(S" IMAGE ", functions=D)\n"
-        "S = grid(obs.data" IMAGE ", functions=D)\n",
-        _i ? "gains(obs) * " : "");
-
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("obs = probe(dishes=2)\nQ = sky_grid(obs, size=33, cell=3e-5rad)\n"
+                                "E = %sbeam_airy(Q, obs, freq=1.4GHz)\n"
+                                "C = convolution_functions(E" IMAGE
+                                ", oversampling=4, alike=obs.station_diameter)\n"
+                                "D = convolution_functions(E" IMAGE ", oversampling=4)\n"
+                                "a = degrid(S" IMAGE ", functions=C)\nb = degrid(S" IMAGE
+                                ", functions=D)\n"
+                                "S = grid(obs.data" IMAGE ", functions=D)\n",
+                                _i ? "gains(obs) * " : ""));
     if (_i) {
         grove_session *session = grove_session_new(t.tree, &options, t.error);
         ck_assert_int_ne(grove_session_value(session, "C", &value), 0);
         grove_session_free(session);
-        char *said = grove_error_text(t.error);
+        char *said = suite_messages(t.error);
         ck_assert_msg(strstr(said, "has other terms than the first station with the same number") !=
                           NULL,
                       "%s", said);
-        free(said);
     } else {
         testing_value a = probe_session(&t, "a", &options, NULL),
                       b = probe_session(&t, "b", &options, NULL),
@@ -238,11 +218,7 @@ START_TEST(alike_stations)
                       d = probe_session(&t, "D", &options, NULL);
         ck_assert_int_eq(d.cells, 4 * c.cells);
         ck_assert_double_lt(testing_distance(&a, &b), 1e-14);
-        testing_value *all[] = {&a, &b, &c, &d};
-        for (int i = 0; i < 4; i++)
-            testing_free(all[i]);
     }
-    free(text);
 }
 END_TEST
 
@@ -272,11 +248,7 @@ START_TEST(own_index_sets)
     ck_assert_mem_eq(a.at, b.at, (size_t)(a.cells * a.elements) * sizeof(*a.at));
     ck_assert_double_lt(testing_distance(&d, &c), 1e-15);
     ck_assert_double_gt(testing_distance(&e, &a), 1e-2);
-    testing_value *all[] = {&a, &b, &c, &d, &e};
-    for (int i = 0; i < 5; i++)
-        testing_free(all[i]);
     free(whole);
-    free(text);
 }
 END_TEST
 
@@ -285,7 +257,7 @@ END_TEST
 START_TEST(gradients)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
-    char *more = grove_format(
+    char *more = suite_text(
              "j = select(lmn(Q, obs), element=\"x\")\nk = select(lmn(Q, obs), element=\"y\")\n"
              "P = exp(-6e6 * (j * j + k * k))\n"
              "O = exp(-6e6 * ((j - 3e-5) * (j - 3e-5) + (k + 6e-5) * (k + 6e-5)))\n"
@@ -302,11 +274,6 @@ START_TEST(gradients)
                   c = probe_session(&t, "c", &options, NULL);
     ck_assert_double_gt(testing_distance(&a, &b), 0.1);
     ck_assert_double_lt(testing_distance(&c, &b), 0.35 * testing_distance(&a, &b));
-    testing_free(&a);
-    testing_free(&b);
-    testing_free(&c);
-    free(text);
-    free(more);
 }
 END_TEST
 

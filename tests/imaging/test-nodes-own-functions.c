@@ -43,9 +43,6 @@ START_TEST(normalised)
                   c = probe_session(&t, "c", &options, NULL);
     ck_assert_double_lt(testing_distance(&b, &a), 2e-2);
     ck_assert_double_lt(testing_distance(&c, &b), 1e-12);
-    testing_free(&a);
-    testing_free(&b);
-    testing_free(&c);
 }
 END_TEST
 
@@ -86,11 +83,11 @@ START_TEST(weights_of_terms)
                  {"1", "I", "I", 9},
                  {"1", "V", "V", 6}};
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
-    char *text = grove_format("obs = probe()\nV = 1 * obs.data\nW = obs.weight\n"
-                              "x = dirty_image(V" IMAGE ", weights=W, jones=%s, stokes=\"%s\")\n"
-                              "y = dirty_image(V" IMAGE ", weights=W, stokes=\"%s\")\n"
-                              "s = sum_of_weights(V, obs, weights=W, stokes=\"%s\")\n",
-                              terms[_i].terms, terms[_i].stokes, terms[_i].all, terms[_i].all);
+    char *text = suite_text("obs = probe()\nV = 1 * obs.data\nW = obs.weight\n"
+                            "x = dirty_image(V" IMAGE ", weights=W, jones=%s, stokes=\"%s\")\n"
+                            "y = dirty_image(V" IMAGE ", weights=W, stokes=\"%s\")\n"
+                            "s = sum_of_weights(V, obs, weights=W, stokes=\"%s\")\n",
+                            terms[_i].terms, terms[_i].stokes, terms[_i].all, terms[_i].all);
     double sum = 0, off = 0, size = 0;
 
     testing_tree(&t, text);
@@ -106,10 +103,6 @@ START_TEST(weights_of_terms)
         size += cabs(other) * cabs(other);
     }
     ck_assert_double_lt(sqrt(off / size), 2e-5);
-    testing_free(&x);
-    testing_free(&y);
-    testing_free(&s);
-    free(text);
 }
 END_TEST
 
@@ -117,8 +110,7 @@ END_TEST
 static void put_sums(void)
 {
     static const double cell[] = {0.5, -0.75, 1};
-    char *path = grove_format("%s/sums.csv", t.folder);
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(suite_text("%s/sums.csv", t.folder), "w");
 
     ck_assert_ptr_nonnull(file);
     fprintf(file, "w_function, fine, value\n");
@@ -126,7 +118,6 @@ static void put_sums(void)
         for (int i = 0; i < 36; i++)
             fprintf(file, "%d, %d, %g\n", k, i, k == 2 && i % 6 < 3 ? -cell[k] : cell[k]);
     fclose(file);
-    free(path);
 }
 
 /* `normalise` divides each image by the sum over visibilities and correlations of weight times
@@ -172,9 +163,6 @@ START_TEST(sums_of_functions)
                                 1e-6 * cabs(factor * g.at[i]) + 1e-12);
         }
         ck_assert_double_gt(factor, 0);
-        testing_value *all[] = {&g, &h, &u};
-        for (int i = 0; i < 3; i++)
-            testing_free(all[i]);
         free(text);
         free(set[0]);
         free(set[1]);
@@ -187,8 +175,7 @@ END_TEST
 /* Functions of a table, K x K cells with Q samples each, all of them `number` x 1. */
 static void put_functions(int planes, int fine, const char *number)
 {
-    char *path = grove_format("%s/functions.csv", t.folder);
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(suite_text("%s/functions.csv", t.folder), "w");
 
     ck_assert_ptr_nonnull(file);
     fprintf(file, "w_function, fine, value\n");
@@ -196,18 +183,17 @@ static void put_functions(int planes, int fine, const char *number)
         for (int i = 0; i < fine; i++)
             fprintf(file, "%d, %d, %s\n", k, i, number);
     fclose(file);
-    free(path);
 }
 
 /* Of functions that are 1 in 2 x 2 cells each visibility is found in four; -1 leaves out others. */
 START_TEST(own_functions)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
-    char *text = grove_format(LINES "g = grid(V" ODD
-                                    ", functions=F.value, oversampling=3, weights=1, mueller=%s)\n",
-                              t.folder,
-                              _i ? "constant([-1, 0, -1, -1, 1, -1, 0, -1], shape=vector)"
-                                 : "constant([0, -1, -1, -1], shape=vector)");
+    char *text = suite_text(LINES "g = grid(V" ODD
+                                  ", functions=F.value, oversampling=3, weights=1, mueller=%s)\n",
+                            t.folder,
+                            _i ? "constant([-1, 0, -1, -1, 1, -1, 0, -1], shape=vector)"
+                               : "constant([0, -1, -1, -1], shape=vector)");
     double sum[4] = {0}, of_cells[2] = {0};
 
     put_functions(2, 36, "1");
@@ -222,9 +208,6 @@ START_TEST(own_functions)
     ck_assert_double_eq_tol(of_cells[0], 4 * (_i ? sum[2] + sum[3] : sum[0]), 1e-8);
     if (_i)
         ck_assert_double_eq_tol(of_cells[1], 4 * sum[0], 1e-8);
-    testing_free(&g);
-    testing_free(&v);
-    free(text);
 }
 END_TEST
 
@@ -282,11 +265,10 @@ START_TEST(wrong_functions)
     };
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        char *text = grove_format(LINES "x = %s\n", t.folder, wrong[i].call);
+        char *text = suite_text(LINES "x = %s\n", t.folder, wrong[i].call);
         put_functions(wrong[i].planes, wrong[i].fine, wrong[i].number ? wrong[i].number : "1");
         const char *said = testing_faults(&t, text);
         ck_assert_msg(strstr(said, wrong[i].message) != NULL, "%s: %s", wrong[i].call, said);
-        free(text);
     }
 }
 END_TEST
@@ -317,11 +299,11 @@ START_TEST(wrong_numbers)
     };
     grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
-    char *text = grove_format("obs = probe()\nV = 1 * obs.data\n"
-                              "F = table(\"%s/functions.csv\", axes=\"w_function fine\")\n"
-                              "x = grid(V" ODD ", functions=%s, oversampling=3, %s)\n",
-                              t.folder, wrong[_i].functions ? wrong[_i].functions : "F.value",
-                              wrong[_i].options);
+    char *text = suite_text("obs = probe()\nV = 1 * obs.data\n"
+                            "F = table(\"%s/functions.csv\", axes=\"w_function fine\")\n"
+                            "x = grid(V" ODD ", functions=%s, oversampling=3, %s)\n",
+                            t.folder, wrong[_i].functions ? wrong[_i].functions : "F.value",
+                            wrong[_i].options);
 
     put_functions(2, 36, wrong[_i].number ? wrong[_i].number : "1");
     testing_tree(&t, text);
@@ -329,10 +311,8 @@ START_TEST(wrong_numbers)
     ck_assert_ptr_nonnull(session);
     ck_assert_int_ne(grove_session_value(session, "x", &value), 0);
     grove_session_free(session);
-    char *said = grove_error_text(t.error);
+    char *said = suite_messages(t.error);
     ck_assert_msg(strstr(said, wrong[_i].message) != NULL, "%s", said);
-    free(said);
-    free(text);
 }
 END_TEST
 

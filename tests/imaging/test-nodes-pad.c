@@ -23,17 +23,16 @@ START_TEST(crop_and_pad)
     static const struct {
         const char *large, *small;
     } sizes[] = {{"24", "[15, 18]"}, {"[21, 26]", "[20, 13]"}, {"19", "[19, 8]"}};
-    char *text = grove_format(
-        PROBE "a = dirty_image(V, obs, size=%s, cell=3e-5rad, epsilon=1e-10)\n"
-              "b = dirty_image(V, obs, size=%s, cell=3e-5rad, epsilon=1e-10)\n"
-              "x = crop(a, size=%s)\n"
-              "off = max(abs(x - b))\ntop = max(abs(b))\n"
-              "one = sum(pad(b * b, size=%s) * a)\ntwo = sum(b * b * crop(a, size=%s))\n"
-              "same = max(abs(crop(pad(b, size=%s), size=%s) - b))\n",
-        sizes[_i].large, sizes[_i].small, sizes[_i].small, sizes[_i].large, sizes[_i].small,
-        sizes[_i].large, sizes[_i].small);
-
-    testing_tree(&t, text);
+    testing_tree(
+        &t,
+        suite_text(PROBE "a = dirty_image(V, obs, size=%s, cell=3e-5rad, epsilon=1e-10)\n"
+                         "b = dirty_image(V, obs, size=%s, cell=3e-5rad, epsilon=1e-10)\n"
+                         "x = crop(a, size=%s)\n"
+                         "off = max(abs(x - b))\ntop = max(abs(b))\n"
+                         "one = sum(pad(b * b, size=%s) * a)\ntwo = sum(b * b * crop(a, size=%s))\n"
+                         "same = max(abs(crop(pad(b, size=%s), size=%s) - b))\n",
+                   sizes[_i].large, sizes[_i].small, sizes[_i].small, sizes[_i].large,
+                   sizes[_i].small, sizes[_i].large, sizes[_i].small));
     testing_value off = probe_session(&t, "off", NULL, NULL),
                   top = probe_session(&t, "top", NULL, NULL),
                   one = probe_session(&t, "one", NULL, NULL),
@@ -43,12 +42,6 @@ START_TEST(crop_and_pad)
     ck_assert_double_lt(creal(off.at[0]), 1e-8 * creal(top.at[0]));
     ck_assert_double_eq_tol(creal(one.at[0]), creal(two.at[0]), 1e-9 * fabs(creal(two.at[0])));
     ck_assert_double_eq(creal(same.at[0]), 0);
-    testing_free(&off);
-    testing_free(&top);
-    testing_free(&one);
-    testing_free(&two);
-    testing_free(&same);
-    free(text);
 }
 END_TEST
 
@@ -73,11 +66,8 @@ START_TEST(stages_with_crop_and_pad)
         ck_assert_int_eq(one.cells, two.cells);
         for (int64_t i = 0; i < one.cells; i++)
             ck_assert_double_eq(cabs(one.at[i] - two.at[i]), 0);
-        testing_free(&one);
-        testing_free(&two);
     }
-    testing_value y = probe_session(&t, "Y", NULL, NULL);
-    testing_free(&y);
+    probe_session(&t, "Y", NULL, NULL);
 }
 END_TEST
 
@@ -95,10 +85,9 @@ START_TEST(wrong_calls)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char *text = grove_format("obs = probe()\nV = obs.data\nx = %s\n", cases[i].call);
-        const char *said = testing_faults(&t, text);
+        const char *said =
+            testing_faults(&t, suite_text("obs = probe()\nV = obs.data\nx = %s\n", cases[i].call));
         ck_assert_msg(strstr(said, cases[i].message) != NULL, "%s: %s", cases[i].call, said);
-        free(text);
     }
 }
 END_TEST
@@ -107,11 +96,9 @@ END_TEST
 
 static grove_image *read_image(const char *name)
 {
-    char *path = grove_format("%s/%s", t.folder, name);
-    grove_image *image = images->read(path, NULL, 0, t.error);
+    grove_image *image = images->read(suite_text("%s/%s", t.folder, name), NULL, 0, t.error);
 
     ck_assert_msg(image != NULL, "%s", name);
-    free(path);
     return image;
 }
 
@@ -122,17 +109,17 @@ START_TEST(headers)
     images = grove_service_open("images", GROVE_IMAGES_VERSION, t.error);
     if (images->absent)
         return;
-    char *text = grove_format(
-        PROBE
-        "a = dirty_image(V, obs, size=24, cell=3e-5rad, bands=2)\n"
-        "b = dirty_image(V, obs, size=[15, 10], cell=3e-5rad)\n"
-        "c = crop(select(a, axis=freq, index=1), size=[15, 10])\n"
-        "m = mean(a, over=freq)\n"
-        "i1 = image(b, obs=obs, to=\"%s/b.fits\")\n"
-        "i2 = image(c, obs=obs, to=\"%s/c.fits\")\ni3 = image(m, obs=obs, to=\"%s/m.fits\")\n",
-        t.folder, t.folder, t.folder);
-
-    testing_tree(&t, text);
+    testing_tree(
+        &t,
+        suite_text(
+            PROBE
+            "a = dirty_image(V, obs, size=24, cell=3e-5rad, bands=2)\n"
+            "b = dirty_image(V, obs, size=[15, 10], cell=3e-5rad)\n"
+            "c = crop(select(a, axis=freq, index=1), size=[15, 10])\n"
+            "m = mean(a, over=freq)\n"
+            "i1 = image(b, obs=obs, to=\"%s/b.fits\")\n"
+            "i2 = image(c, obs=obs, to=\"%s/c.fits\")\ni3 = image(m, obs=obs, to=\"%s/m.fits\")\n",
+            t.folder, t.folder, t.folder));
     testing_value f = probe_session(&t, "f", NULL, NULL), a = probe_session(&t, "a", NULL, NULL);
     ck_assert_int_eq(probe_run(&t, NULL), 0);
     grove_image *b = read_image("b.fits"), *c = read_image("c.fits"), *m = read_image("m.fits");
@@ -151,9 +138,6 @@ START_TEST(headers)
     images->free(b);
     images->free(c);
     images->free(m);
-    testing_free(&f);
-    testing_free(&a);
-    free(text);
 }
 END_TEST
 

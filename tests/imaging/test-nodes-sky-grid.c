@@ -60,8 +60,6 @@ START_TEST(pixels_are_directions)
         ck_assert_double_eq_tol(x.axis[1]->centre[i % nl], l, 1e-16);
         ck_assert_double_eq_tol(x.axis[0]->centre[i / nl], m, 1e-16);
     }
-    testing_free(&x);
-    testing_free(&y);
 }
 END_TEST
 
@@ -98,9 +96,6 @@ START_TEST(beams_are_images)
             mean += pow(creal(e.at[pixel * i + freq * f]), 2) / 3;
         ck_assert_double_eq_tol(creal(x.at[i]) * mean, creal(d.at[i]), 1e-6 * fabs(creal(d.at[i])));
     }
-    testing_value *all[] = {&e, &s, &d, &x};
-    for (int i = 0; i < 4; i++)
-        testing_free(all[i]);
 }
 END_TEST
 

@@ -52,11 +52,11 @@ START_TEST(the_chain_makes_the_image)
     const int parameter = (int)(strchr("IQUV", images[_i].stokes[0]) - "IQUV");
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.double_precision = images[_i].double_precision);
-    char *text = grove_format("%sp = grid(V, obs, stokes=\"%s\", epsilon=%g, %s)\n"
-                              "s = sum_of_weights(V, obs, weights=obs.weight, stokes=\"%s\")\n"
-                              "x = grid_correction(fft(p), obs, epsilon=%g, %s) / s\n",
-                              PROBE, images[_i].stokes, images[_i].epsilon, images[_i].options,
-                              images[_i].stokes, images[_i].epsilon, images[_i].options);
+    char *text = suite_text("%sp = grid(V, obs, stokes=\"%s\", epsilon=%g, %s)\n"
+                            "s = sum_of_weights(V, obs, weights=obs.weight, stokes=\"%s\")\n"
+                            "x = grid_correction(fft(p), obs, epsilon=%g, %s) / s\n",
+                            PROBE, images[_i].stokes, images[_i].epsilon, images[_i].options,
+                            images[_i].stokes, images[_i].epsilon, images[_i].options);
     double sum = 0;
 
     testing_tree(&t, text);
@@ -72,10 +72,6 @@ START_TEST(the_chain_makes_the_image)
     double off = image_data_distance(&d, &x, 0, parameter);
     ck_assert_msg(off <= images[_i].epsilon, "off by %g", off);
     ck_assert_double_eq_tol(creal(s.at[0]), sum, 1e-6 * sum);
-    testing_free(&x);
-    testing_free(&s);
-    image_data_free(&d);
-    free(text);
 }
 END_TEST
 
@@ -127,8 +123,6 @@ START_TEST(the_chain_predicts)
     testing_value x = probe_session(&t, "x", &options, NULL);
     ck_assert_int_eq(x.elements, 1);
     ck_assert_double_lt(distance(&d, &x, 1), 1e-5);
-    testing_free(&x);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -144,8 +138,6 @@ START_TEST(other_frequencies)
     image_data d = image_data_read(&t, false);
     testing_value x = probe_session(&t, "x", &options, NULL);
     ck_assert_double_lt(distance(&d, &x, 2), 1e-6); /* the pixels are in single precision */
-    testing_free(&x);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -187,9 +179,6 @@ START_TEST(adjoints)
     right = inner(&s, &c, &size);
     ck_assert_double_gt(fabs(left), 1e-6 * size);
     ck_assert_double_eq_tol(left, right, 1e-12 * size);
-    testing_value *all[] = {&g, &p, &v, &d, &s, &c, &x, &y};
-    for (int i = 0; i < 8; i++)
-        testing_free(all[i]);
 }
 END_TEST
 
@@ -230,9 +219,6 @@ START_TEST(transforms_are_sums)
         ck_assert_ptr_eq(c.axis[d], p.axis[d]);
     for (int64_t i = 0; i < p.cells; i++)
         ck_assert_double_lt(cabs(c.at[i] / (double)(nl * nm) - p.at[i]), 1e-13 * size);
-    testing_value *all[] = {&p, &a, &b, &c};
-    for (int i = 0; i < 4; i++)
-        testing_free(all[i]);
 }
 END_TEST
 
@@ -270,8 +256,6 @@ START_TEST(nothing_is_beyond_the_horizon)
     for (int64_t i = 0; i < nx * ny; i++)
         filled += cabs(y.at[i]) > 0;
     ck_assert_int_eq(filled, 28 * 28 - beyond);
-    testing_free(&x);
-    testing_free(&y);
 }
 END_TEST
 
@@ -288,7 +272,6 @@ static double find_longest(const image_data *d)
     }
     for (int64_t k = 0; k < d->channels; k++)
         highest = fmax(highest, creal(d->freq.at[k]));
-    testing_free(&p);
     return longest * highest / 299792458.0;
 }
 
@@ -299,7 +282,7 @@ START_TEST(stages_leave_out_the_same)
     static const char *const uvw[] = {"1.5 * obs.uvw", "obs.uvw * (s / s)", "1 * obs.uvw"};
     static const char *const options[] = {"uvw=u", "uvw=u", "uvw=u, max_uvw=[900m, 700m, 500m]"};
     static const double most[3] = {900, 700, 500};
-    char *text = grove_format(
+    char *text = suite_text(
         "im = plane()\nobs = probe()\nV = 1 * obs.data\nf = 1 * obs.freq\nP = 1 * obs.position\n"
         "s = obs.time - select(obs.time, axis=time, index=1)\nu = %s\n"
         "k = sum_of_weights(V, obs, %s)\n"
@@ -343,13 +326,6 @@ START_TEST(stages_leave_out_the_same)
     ck_assert_double_lt(image_data_distance(&d, &image, 0, 0), 1e-4);
     for (int64_t i = 0; i < d.samples; i++)
         ck_assert_int_eq(cabs(v.at[4 * i]) > 0, cabs(y.at[i]) > 0);
-    testing_free(&image);
-    testing_free(&v);
-    testing_free(&x);
-    testing_free(&k);
-    testing_free(&y);
-    image_data_free(&d);
-    free(text);
 }
 END_TEST
 
@@ -359,16 +335,13 @@ static char *run_says(const char *call, int code)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
-    char *text = grove_format("obs = probe()\nV = 1 * obs.data\nx = %s\n", call);
-
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("obs = probe()\nV = 1 * obs.data\nx = %s\n", call));
     grove_session *session = grove_session_new(t.tree, &options, t.error);
     ck_assert_ptr_nonnull(session);
     ck_assert_int_eq(grove_session_value(session, "x", &value), code);
     grove_value_unref(value);
     grove_session_free(session);
-    free(text);
-    return grove_error_text(t.error);
+    return suite_messages(t.error);
 }
 
 START_TEST(runs_tell_what_is_wrong)
@@ -394,7 +367,6 @@ START_TEST(runs_tell_what_is_wrong)
     else
         ck_assert_msg(strstr(said, cases[_i].message) && strstr(said, "t.tree:3:"), "%s: %s",
                       cases[_i].call, said);
-    free(said);
 }
 END_TEST
 
@@ -426,7 +398,6 @@ START_TEST(memory_is_told)
     const uint64_t plane_bytes = 16 * (uint64_t)x.cells;
     ck_assert_int_eq(x.axis[0]->size, 1);
     ck_assert_uint_ge(peak_of("fft(" PLANES ")"), peak_of(PLANES) + 2 * plane_bytes);
-    testing_free(&x);
 }
 END_TEST
 
@@ -453,7 +424,7 @@ START_TEST(tables_meet)
 {
     static const char *const values[] = {"dirty_image(V, obs, size=[12, 10], cell=3e-5rad)",
                                          "grid(V, obs, size=[12, 10], cell=3e-5rad)"};
-    char *first = grove_format(PROBE "x = %s\n", values[_i / 2]);
+    char *first = suite_text(PROBE "x = %s\n", values[_i / 2]);
 
     testing_tree(&t, first);
     testing_value x = probe_session(&t, "x", NULL, NULL);
@@ -470,9 +441,6 @@ START_TEST(tables_meet)
         double factor = (double)(1 + k % columns + 100 * (k / columns % rows));
         ck_assert_double_le(cabs(y.at[k] - factor * x.at[k]), 1e-6 * cabs(y.at[k]));
     }
-    testing_free(&x);
-    testing_free(&y);
-    free(first);
     free(second);
     free(table);
 }
@@ -488,25 +456,19 @@ START_TEST(tables_are_images)
                      "x = predict_image(im.pixels, obs)\n");
     testing_value image = probe_session(&t, "i", NULL, NULL);
     testing_value x = probe_session(&t, "x", NULL, NULL);
-    char *text = grove_format("T = table(\"%s\", axes=\"l m\")\nobs = probe()\n"
-                              "y = predict_image(1Jy * T.value, obs)\n",
-                              write_table(&image));
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("T = table(\"%s\", axes=\"l m\")\nobs = probe()\n"
+                                "y = predict_image(1Jy * T.value, obs)\n",
+                                write_table(&image)));
     testing_value y = probe_session(&t, "y", NULL, NULL);
     ck_assert_double_lt(testing_distance(&y, &x), 1e-6);
-    free(text);
-    text = grove_format("T = table(\"%s\", axes=\"l m\")\nobs = probe()\n"
-                        "y = predict_image(1Jy * T.value, obs)\n",
-                        testing_file(&t, "uneven.csv",
-                                     "l,m,value\n0,0,1\n1e-3,0,2\n3e-3,0,1\n"
-                                     "0,1e-3,1\n1e-3,1e-3,1\n3e-3,1e-3,1\n"));
-    const char *said = testing_faults(&t, text);
+    const char *said =
+        testing_faults(&t, suite_text("T = table(\"%s\", axes=\"l m\")\nobs = probe()\n"
+                                      "y = predict_image(1Jy * T.value, obs)\n",
+                                      testing_file(&t, "uneven.csv",
+                                                   "l,m,value\n0,0,1\n1e-3,0,2\n3e-3,0,1\n"
+                                                   "0,1e-3,1\n1e-3,1e-3,1\n3e-3,1e-3,1\n")));
     ck_assert_msg(strstr(said, "its pixels are not equally spaced, ascending, along l") != NULL,
                   "%s", said);
-    free(text);
-    testing_free(&image);
-    testing_free(&x);
-    testing_free(&y);
 }
 END_TEST
 
@@ -548,11 +510,10 @@ START_TEST(wrong_calls)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char *text = grove_format("obs = probe()\nV = obs.data\nx = %s\n", cases[i].call);
-        const char *said = testing_faults(&t, text);
+        const char *said =
+            testing_faults(&t, suite_text("obs = probe()\nV = obs.data\nx = %s\n", cases[i].call));
         ck_assert_msg(strstr(said, cases[i].message) != NULL, "%s: %s", cases[i].call, said);
         ck_assert_msg(strstr(said, "t.tree:3:") != NULL, "%s: %s", cases[i].call, said);
-        free(text);
     }
 }
 END_TEST

@@ -19,10 +19,7 @@ TESTING_FIXTURE(grid_begin(&t), probe_begin(&t), plane_begin(&t))
 
 static void tree(const char *lines, const char *image)
 {
-    char *text = grove_format("%sx = %s\n", lines, image);
-
-    testing_tree(&t, text);
-    free(text);
+    testing_tree(&t, suite_text("%sx = %s\n", lines, image));
 }
 
 /* ---- truth ---- */
@@ -85,7 +82,7 @@ static double *densities(const image_data *d, const int size[2], const double ce
         for (int64_t j = 0; j < d->samples; j++)
             sum[i] += together(d, i, j, scale) ? d->weight[j] : 0;
     }
-    return sum;
+    return suite_keep(sum);
 }
 
 /* ---- densities and weights ---- */
@@ -119,8 +116,6 @@ START_TEST(density_of_samples)
         off = fmax(off, fabs(creal(x.at[i]) - truth[i]));
     ck_assert_double_lt(off, 1e-12);
     free(truth);
-    testing_free(&x);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -140,7 +135,6 @@ START_TEST(density_beside_other_values)
             if (options.tile_channels + options.tile_times == 0)
                 first = creal(x.at[0]);
             ck_assert_double_eq_tol(creal(x.at[0]), first, 1e-12 * first);
-            testing_free(&x);
         }
     ck_assert_double_eq_tol(first, GRID_TIMES * GRID_BASELINES * 6, 1);
 }
@@ -180,14 +174,14 @@ static double *factors(const image_data *d, const scheme *s, const int size[2],
         const double taper = s->taper * PI / 180 / 3600;
         factor[i] *= exp(-pow(PI * taper, 2) * (at[0] * at[0] + at[1] * at[1]) / (4 * log(2)));
     }
-    return factor;
+    return suite_keep(factor);
 }
 
 static char *weighting_of(const scheme *s, int k)
 {
-    return grove_format("weighting(obs, %s%ssize=[%d, %d], cell=[%grad, %grad])", s->options,
-                        s->options[0] ? ", " : "", sides[k][0], sides[k][1], angles[k][0],
-                        angles[k][1]);
+    return suite_text("weighting(obs, %s%ssize=[%d, %d], cell=[%grad, %grad])", s->options,
+                      s->options[0] ? ", " : "", sides[k][0], sides[k][1], angles[k][0],
+                      angles[k][1]);
 }
 
 START_TEST(weights_by_formula)
@@ -214,11 +208,6 @@ START_TEST(weights_by_formula)
                           wanted);
         }
     ck_assert_double_lt(testing_distance(&y, &x), 1e-14); /* sums of tiles are rounded */
-    free(factor);
-    free(text);
-    testing_free(&x);
-    testing_free(&y);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -242,9 +231,6 @@ START_TEST(weights_to_start_from)
     double *density = densities(&d, side, cell);
     for (int64_t i = 0; i < d.samples; i++)
         ck_assert_double_eq_tol(creal(x.at[i]), d.weight[i] / density[i], 1e-13);
-    free(density);
-    testing_free(&x);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -268,8 +254,6 @@ START_TEST(weights_beyond_the_cells)
         ck_assert_msg((creal(x.at[i]) > 0) == is_within, "sample %d: %g", (int)i, creal(x.at[i]));
     }
     ck_assert(beyond > 0 && beyond < d.samples);
-    testing_free(&x);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -280,11 +264,9 @@ START_TEST(spread_of_a_point)
 {
     const scheme *s = &schemes[_i];
     char *of = weighting_of(s, 0);
-    char *text = grove_format("psf_image(obs, size=[30, 25], cell=2e-5rad, epsilon=1e-8, "
-                              "weights=%s)",
-                              of);
-
-    tree(PROBE, text);
+    tree(PROBE, suite_text("psf_image(obs, size=[30, 25], cell=2e-5rad, epsilon=1e-8, "
+                           "weights=%s)",
+                           of));
     image_data d = image_data_read(&t, false);
     testing_value x = probe_session(&t, "x", NULL, NULL);
     for (int64_t i = 0; i < d.samples; i++)
@@ -297,11 +279,6 @@ START_TEST(spread_of_a_point)
     }
     ck_assert_double_eq_tol(creal(x.at[12 * 30 + 14]), 1, 1e-8);
     ck_assert_double_lt(image_data_distance(&d, &x, 0, 0), 1e-8);
-    free(factor);
-    free(text);
-    free(of);
-    testing_free(&x);
-    image_data_free(&d);
 }
 END_TEST
 
@@ -343,7 +320,6 @@ START_TEST(beam_of_a_gaussian)
     ck_assert_double_eq_tol(creal(x.at[1]) / unit, beam[1], 1e-7);
     if (beam[0] > beam[1])
         ck_assert_double_eq_tol(sin(creal(x.at[2]) - beam[2]), 0, 1e-7);
-    testing_free(&x);
 }
 END_TEST
 
@@ -361,7 +337,6 @@ START_TEST(sidelobes_do_not_count)
     ck_assert_double_eq_tol(creal(x.at[0]) * 1e5, 8, 1e-7);
     ck_assert_double_eq_tol(creal(x.at[1]) * 1e5, 5, 1e-7);
     ck_assert_double_eq_tol(creal(x.at[2]), 0.6, 1e-7);
-    testing_free(&x);
 }
 END_TEST
 
@@ -380,13 +355,11 @@ START_TEST(no_beam)
         plane_now.stokes[0][0] = 1;
     tree("im = plane()\n", "fit_beam(im.pixels)");
     testing_value x = probe_session(&t, "x", NULL, NULL);
-    char *said = grove_error_text(t.error);
+    char *said = suite_messages(t.error);
     for (int k = 0; k < 3; k++)
         ck_assert(isnan(creal(x.at[k])));
     ck_assert_msg(strstr(said, "no Gaussian fits to the middle of the point-spread function"), "%s",
                   said);
-    free(said);
-    testing_free(&x);
 }
 END_TEST
 

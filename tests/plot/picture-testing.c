@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -62,9 +63,7 @@ void draw(const char *data, const grove_picture *picture)
 
     again.overwrite = true;
     grove_library_plot(library, data, &again, "picture.svg", error);
-    char *text = grove_error_text(error);
-    ck_assert_msg(!grove_error_count(error), "%s: %s", picture->what, text);
-    free(text);
+    ck_assert_msg(!grove_error_count(error), "%s: %s", picture->what, suite_messages(error));
     free(svg);
     svg = grove_file_read("picture.svg", 1 << 24, true, NULL, error);
     ck_assert_ptr_nonnull(svg);
@@ -96,7 +95,7 @@ int find_dots(int k, const char *colour, bool bars, dot dots[MAX_DOTS])
 
 dot find_label(const char *label, int k)
 {
-    char *text = grove_format(">%s</text>", label);
+    char *text = suite_text(">%s</text>", label);
     const panel *p = &panels[k];
     dot found = {NAN, NAN};
     double nearest = INFINITY;
@@ -115,7 +114,6 @@ dot find_label(const char *label, int k)
         }
     }
     ck_assert_msg(isfinite(nearest), "no label '%s'", label);
-    free(text);
     return found;
 }
 

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "picture-testing.h"
 #include "tests/common/hdf5-testing.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -171,9 +172,8 @@ START_TEST(convergence_by_outcome)
                 n++;
             }
         ck_assert_int_eq(n, count);
-        char *label = grove_format(">%s (%d)<", kinds[k].word, n);
+        char *label = suite_text(">%s (%d)<", kinds[k].word, n);
         ck_assert_msg(strstr(svg, label) != NULL, "no %s", label);
-        free(label);
         all += n;
     }
     ck_assert_int_eq(all, BANDS * (TIMES - 1));
@@ -206,10 +206,9 @@ START_TEST(pictures_that_suit)
     /* which of two: the first, and a message */
     draw("gains.h5", &GROVE_PICTURE(.what = "phase-time"));
     ck_assert_ptr_nonnull(strstr(svg, "sol000/phase000, parm G"));
-    char *text = grove_error_text(error);
-    ck_assert_ptr_nonnull(strstr(text, "2 tables have this: sol000/phase000 (G), sol000/phase001 "
-                                       "(B); the first is drawn; --dataset names another"));
-    free(text);
+    ck_assert_ptr_nonnull(strstr(suite_messages(error),
+                                 "2 tables have this: sol000/phase000 (G), sol000/phase001 "
+                                 "(B); the first is drawn; --dataset names another"));
     draw("gains.h5", &GROVE_PICTURE(.what = "phase-time", .dataset = "phase001"));
     ck_assert_ptr_nonnull(strstr(svg, "sol000/phase001, parm B"));
 }
@@ -228,8 +227,7 @@ START_TEST(waterfalls_of_few_channels)
                   {"tec", "tec-time", TIMES, 2}};
 
     for (int k = 0; k < 4; k++) {
-        char *path = grove_format("sol000/%s000", tables[k].title);
-        hdf5_put_table(&(hdf5_soltab){.path = path,
+        hdf5_put_table(&(hdf5_soltab){.path = suite_text("sol000/%s000", tables[k].title),
                                       .title = tables[k].title,
                                       .axes = "time,freq,ant",
                                       .times = tables[k].times,
@@ -237,13 +235,10 @@ START_TEST(waterfalls_of_few_channels)
                                       .time = times,
                                       .freq = six,
                                       .value = one});
-        free(path);
     }
     hdf5_finish();
     for (int k = 0; k < 4; k++) {
-        char *table = grove_format("%s000", tables[k].title);
-        check_pictures(table, tables[k].wanted);
-        free(table);
+        check_pictures(suite_text("%s000", tables[k].title), tables[k].wanted);
     }
 }
 END_TEST
@@ -285,9 +280,7 @@ START_TEST(panels_of_many_stations)
     ck_assert_int_eq(panel_count, STATIONS);
     double last = 1e9;
     for (int k = 0; k < STATIONS; k++) {
-        char *title = grove_format(">S%03d</text>", k);
-        ck_assert_ptr_nonnull(strstr(svg, title));
-        free(title);
+        ck_assert_ptr_nonnull(strstr(svg, suite_text(">S%03d</text>", k)));
         ck_assert(panels[k].width >= 100 && panels[k].height >= 50);
         for (int i = 0; i < k; i++) /* side by side, or one below the other with room for a title */
             ck_assert(fabs(panels[k].x - panels[i].x) > panels[k].width ||
@@ -326,11 +319,10 @@ static void refused(const grove_picture *picture, const char *message)
 {
     grove_error_clear(error);
     ck_assert_int_ne(grove_library_plot(library, "gains.h5", picture, "no.svg", error), 0);
-    char *text = grove_error_text(error);
+    char *text = suite_messages(error);
     ck_assert_msg(strstr(text, message) != NULL, "%s, not: %s", text, message);
     ck_assert_uint_eq(grove_error_count(error), 1);
     ck_assert_int_ne(access("no.svg", F_OK), 0);
-    free(text);
 }
 
 #define REFUSED(message, ...) refused(&GROVE_PICTURE(__VA_ARGS__), message)

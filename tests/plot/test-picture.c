@@ -2,6 +2,7 @@
  * with east to the right. */
 #include "base/error.h"
 #include "picture-testing.h"
+#include "tests/common/suite.h"
 
 #include <cairo.h>
 #include <check.h>
@@ -13,10 +14,7 @@
 
 static void no_error(const char *what)
 {
-    char *text = grove_error_text(error);
-
-    ck_assert_msg(!grove_error_count(error), "%s: %s", what, text);
-    free(text);
+    ck_assert_msg(!grove_error_count(error), "%s: %s", what, suite_messages(error));
 }
 
 static void write_text(const char *path, const char *text)

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "nodes/plot/service.h"
+#include "tests/common/suite.h"
 #include "unstable/module.h"
 #include <cairo.h>
 #include <check.h>
@@ -42,7 +43,7 @@ static char *draw_file(const grove_figure *figure, const char *name)
     char *path = grove_path_join(folder, name);
     int code = draw(figure, path);
     ck_assert_msg(code == 0, "%s", code ? grove_error_message(error, 0) : "");
-    return path;
+    return suite_keep(path);
 }
 
 static cairo_surface_t *draw_png(const grove_figure *figure)
@@ -54,7 +55,6 @@ static cairo_surface_t *draw_png(const grove_figure *figure)
     ck_assert_int_eq(cairo_surface_status(picture), CAIRO_STATUS_SUCCESS);
     ck_assert_int_eq(cairo_image_surface_get_width(picture), (int)(figure->width * scale));
     ck_assert_int_eq(cairo_image_surface_get_height(picture), (int)(figure->height * scale));
-    free(path);
     return picture;
 }
 
@@ -92,9 +92,7 @@ static void check_xml(const char *path, const char *text)
     }
     ck_assert_uint_eq(depth, 0);
     if (!system("command -v xmllint >/dev/null 2>&1")) {
-        char *command = grove_format("xmllint --noout %s", path);
-        ck_assert_int_eq(system(command), 0);
-        free(command);
+        ck_assert_int_eq(system(suite_text("xmllint --noout %s", path)), 0);
     }
 }
 
@@ -106,7 +104,6 @@ static char *draw_svg(const grove_figure *figure, size_t max)
 
     ck_assert_msg(text != NULL, "%s", text ? "" : grove_error_message(error, 0));
     check_xml(path, text);
-    free(path);
     return text;
 }
 
@@ -513,13 +510,12 @@ END_TEST
 
 static void check_fails(const grove_figure *figure, const char *name, int code, const char *message)
 {
-    char *path = grove_path_join(folder, name);
+    char *path = suite_keep(grove_path_join(folder, name));
     grove_error_clear(error);
     ck_assert_int_eq(draw(figure, path), code);
     ck_assert_uint_eq(grove_error_count(error), 1);
     const char *told = grove_error_message(error, 0);
     ck_assert_msg(strstr(told, message) != NULL, "'%s' instead of '%s'", told, message);
-    free(path);
 }
 
 START_TEST(errors)
@@ -561,12 +557,10 @@ START_TEST(failure_keeps_the_old_file)
     free(draw_svg(&figure, 100000));
     figure.width = 40;
     check_fails(&figure, "picture.svg", GROVE_INVALID, "too small");
-    char *path = grove_path_join(folder, "picture.svg");
-    char *svg = grove_file_read(path, 100000, true, &length, error);
+    char *path = suite_keep(grove_path_join(folder, "picture.svg"));
+    char *svg = suite_keep(grove_file_read(path, 100000, true, &length, error));
     ck_assert_ptr_nonnull(svg);
     assert_has(svg, ">first</text>");
-    free(svg);
-    free(path);
 }
 END_TEST
 

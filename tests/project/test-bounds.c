@@ -2,6 +2,7 @@
 #include "../bench/bounds.h"
 
 #include "base/file.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -88,7 +89,7 @@ START_TEST(drawn)
     if (_i == 2)
         r.limits.phases = 0;
     int code = bench_roofline_draw(&r, path);
-    char *text = code ? NULL : grove_file_read(path, 1 << 24, true, &length, NULL);
+    char *text = suite_keep(code ? NULL : grove_file_read(path, 1 << 24, true, &length, NULL));
     unlink(path);
     if (code) /* a build without pictures */
         return;
@@ -97,7 +98,6 @@ START_TEST(drawn)
     ck_assert_ptr_nonnull(strstr(text, "the bound of each kernel"));
     ck_assert((strstr(text, "17 multiply-adds for each sine and cosine") != NULL) == (_i != 2));
     ck_assert((strstr(text, "bound: peak / (1 + c / r)") != NULL) == (_i > 0));
-    free(text);
 }
 END_TEST
 

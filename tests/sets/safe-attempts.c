@@ -1,6 +1,7 @@
 #include "safe-attempts.h"
 #include "safe-testing.h"
 #include "tests/common/foreign-sets.h"
+#include "tests/common/suite.h"
 
 #include "base/file.h"
 #include "base/text.h"
@@ -24,10 +25,7 @@ void safe_attempts_setup(void)
 
 static void shell(const char *command, const char *a, const char *b)
 {
-    char *text = grove_format("%s '%s' '%s'", command, a, b);
-
-    ck_assert_int_eq(system(text), 0);
-    free(text);
+    ck_assert_int_eq(system(suite_text("%s '%s' '%s'", command, a, b)), 0);
 }
 
 /* What the scenarios start from is kept, and taken again before each attempt. */
@@ -55,12 +53,11 @@ static void list(grove_text *text, const char *path, const char *name)
 
     grove_text_add(text, "%s/\n", name);
     for (char **each = names; *each; each++) {
-        char *inside = grove_path_join(path, *each);
+        char *inside = suite_keep(grove_path_join(path, *each));
         if (grove_path_is_folder(inside))
             list(text, inside, *each);
         else if (strcmp(*each, "table.lock") != 0)
             grove_text_add(text, "%s\n", *each);
-        free(inside);
         free(*each);
     }
     free(names);
@@ -85,16 +82,14 @@ static int print_state(const void *context)
     return fclose(to);
 }
 
-/* Caller frees. */
 static char *state(void)
 {
-    char *path = grove_format("%s/state", safe_top), *text;
+    char *path = suite_text("%s/state", safe_top), *text;
 
     ck_assert_int_eq(safe_in_child(print_state, path), 0);
     text = grove_file_read(path, 1 << 20, true, NULL, NULL);
     ck_assert_ptr_nonnull(text);
-    free(path);
-    return text;
+    return suite_keep(text);
 }
 
 static int open_all(const void *context)
@@ -117,9 +112,7 @@ static int recover_all(const void *context)
     for (size_t k = 0; k < sizeof(sets) / sizeof(sets[0]) && !code; k++)
         code = grove_ms_recover(safe_path(sets[k]), &done, safe_error);
     if (code) {
-        char *text = grove_error_text(safe_error);
-        fputs(text, stderr);
-        free(text);
+        fputs(suite_messages(safe_error), stderr);
     }
     return code;
 }
@@ -141,10 +134,8 @@ static int run_with_fault(const void *context)
 {
     const attempt *of = context;
 
-    char *said = grove_format("%s/said", safe_top);
-    if (freopen(said, "w", stderr) == NULL)
+    if (freopen(suite_text("%s/said", safe_top), "w", stderr) == NULL)
         return 2;
-    free(said);
     faults_simple_system(of->of->simple);
     faults_choose(of->kind);
     faults_protect(true);
@@ -167,7 +158,7 @@ static int run_with_fault(const void *context)
 /* Their number, and who has made looks: NULL is another library. Caller frees these. */
 static int count_calls(const safe_scenario *of, faults_kind kind, void ***callers)
 {
-    char *path = grove_format("%s/count", safe_top);
+    char *path = suite_text("%s/count", safe_top);
     attempt whole = {.of = of, .kind = kind, .count_to = path};
     int count = 0;
 
@@ -178,7 +169,6 @@ static int count_calls(const safe_scenario *of, faults_kind kind, void ***caller
     for (int i = 0; i < count && fscanf(from, "%p", &(*callers)[i]) == 1; i++)
         ;
     fclose(from);
-    free(path);
     return count;
 }
 
@@ -195,14 +185,12 @@ static bool is_sample(void *const *callers, int calls, int at)
     return here && before * SOME % all < SOME;
 }
 
-/* What the run has said; caller frees. */
+/* What the run has said. */
 static char *said(void)
 {
-    char *path = grove_format("%s/said", safe_top);
-    char *text = grove_file_read(path, 1 << 20, false, NULL, NULL);
+    char *text = grove_file_read(suite_text("%s/said", safe_top), 1 << 20, false, NULL, NULL);
 
-    free(path);
-    return text ? text : grove_strdup("");
+    return suite_keep(text ? text : grove_strdup(""));
 }
 
 /* Whether two states are the same but for rows of HISTORY, of one digit. */
@@ -241,8 +229,6 @@ static bool is_one_of(const attempt *of, const char *before, const char *after, 
                 "it is\n%s---- before, it was\n%s---- and was to be\n%s---- it said\n%s\n",
                 of->of->name, kind_names[of->kind], mode_names[of->mode], of->at, code, what, now,
                 before, after, words);
-    free(words);
-    free(now);
     return fine;
 }
 
@@ -303,6 +289,4 @@ void safe_try_all(const safe_scenario *of, faults_kind kind, faults_mode mode, i
     fflush(stdout);
     ck_assert_int_eq(wrong, 0);
     free(callers);
-    free(before);
-    free(after);
 }

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -162,10 +163,7 @@ int safe_in_child(int (*function)(const void *), const void *context)
 
 void safe_good(bool fine)
 {
-    char *text = grove_error_text(safe_error);
-
-    ck_assert_msg(fine, "%s", text);
-    free(text);
+    ck_assert_msg(fine, "%s", suite_messages(safe_error));
 }
 
 void safe_said(const char *part)
@@ -203,15 +201,12 @@ char *safe_names(const char *path)
         free(*each);
     }
     free(names);
-    return text.at ? text.at : grove_strdup("");
+    return suite_keep(text.at ? text.at : grove_strdup(""));
 }
 
 void safe_expect_names(const char *path, const char *wanted)
 {
-    char *names = safe_names(path);
-
-    ck_assert_str_eq(names, wanted);
-    free(names);
+    ck_assert_str_eq(safe_names(path), wanted);
 }
 
 void safe_make(const char *name)

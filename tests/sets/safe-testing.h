@@ -38,7 +38,7 @@ void safe_said(const char *part);
 /* Every number of a column is scale * 1, 2, ...; of other rows than each `step` says, `other`
  * times. */
 void safe_expect(const char *path, const char *column, float scale, int step, float other);
-/* The names in a folder, each with a space; caller frees. And that they are these. */
+/* The names in a folder, each with a space. And that they are these. */
 char *safe_names(const char *path);
 void safe_expect_names(const char *path, const char *wanted);
 void safe_make(const char *name); /* a set in safe_work, with scale 1 */

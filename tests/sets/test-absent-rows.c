@@ -53,30 +53,26 @@ TESTING_FIXTURE(begin(&t))
 static void make_half(void)
 {
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
-    char *full = grove_format("%s/full.ms", t.folder), *half = grove_format("%s/half.ms", t.folder);
-    char *text = grove_format(
-        "obs = observe(array=\"%s/data/arrays/kat-7.array\", hour_angle=-50s..50s, "
-        "integration=10s, "
-        "phase_centre=\"0deg -30deg\", frequency=1.4GHz, channels=%d, channel_width=1MHz)\n"
-        "S = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
-        "V[p,q] = sum[s](point(S, obs)) + noise(obs, sigma=1Jy)\n"
-        "w = sink(V, obs, to=\"%s\")\nx = sink(V, obs, to=\"%s\", column=\"ONE\")\n"
-        "y = sink(V, obs, to=\"%s\", column=\"TWO\")\n",
-        source, CHANNELS, source, full, full, full);
-
-    testing_tree(&t, text);
+    char *full = suite_text("%s/full.ms", t.folder), *half = suite_text("%s/half.ms", t.folder);
+    testing_tree(
+        &t, suite_text(
+                "obs = observe(array=\"%s/data/arrays/kat-7.array\", hour_angle=-50s..50s, "
+                "integration=10s, "
+                "phase_centre=\"0deg -30deg\", frequency=1.4GHz, channels=%d, channel_width=1MHz)\n"
+                "S = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
+                "V[p,q] = sum[s](point(S, obs)) + noise(obs, sigma=1Jy)\n"
+                "w = sink(V, obs, to=\"%s\")\nx = sink(V, obs, to=\"%s\", column=\"ONE\")\n"
+                "y = sink(V, obs, to=\"%s\", column=\"TWO\")\n",
+                source, CHANNELS, source, full, full, full));
     ck_assert(!probe_run(&t, NULL));
     foreign_reference(full, half);
     foreign_flag(full, 1); /* the rows that the other one lacks */
-    free(text);
-    free(half);
-    free(full);
 }
 
 /* Runs these actions on a set and returns how many cells were counted. `tile`: times, 0: all. */
 static int64_t run_on(const char *set, const char *actions, int64_t tile, bool double_)
 {
-    char *text = grove_format(
+    char *text = suite_text(
         "obs = ms(\"%s/%s.ms\")\nS = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
         "G[p] = gains(obs, kind=sine, period=100s, seed=2)\n"
         "M[p,q] = sum[s](point(S, obs, lmn=lmn(S, obs)))\n%s",
@@ -88,7 +84,6 @@ static int64_t run_on(const char *set, const char *actions, int64_t tile, bool d
     counted = 0;
     testing_tree(&t, text);
     ck_assert_msg(!probe_run(&t, &options), "%s", grove_error_message(t.error, 0));
-    free(text);
     return counted;
 }
 
@@ -118,8 +113,8 @@ static bool skips(void)
 /* That two columns are the same in all rows, and not zero; missing rows aside. */
 static void check_columns(const char *a, const char *b)
 {
-    char *path = grove_format("%s/half.ms", t.folder);
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){.cross_only = true}, t.error);
+    grove_ms *ms = grove_ms_open(suite_text("%s/half.ms", t.folder),
+                                 &(grove_ms_part){.cross_only = true}, t.error);
     ck_assert_msg(ms != NULL, "%s", grove_error_message(t.error, 0));
     const grove_ms_layout *layout = grove_ms_layout_of(ms);
     grove_ms_block block = {0, layout->times, 0, layout->baselines, 0, layout->channels};
@@ -142,7 +137,6 @@ static void check_columns(const char *a, const char *b)
     }
     ck_assert_uint_eq(rows, ROWS);
     grove_ms_close(ms);
-    free(path);
     free(x);
     free(y);
     free(missing);
@@ -165,17 +159,17 @@ START_TEST(cells_that_nobody_reads)
     const int64_t all = 2 * ROWS * CHANNELS, tile = _i % 7 % 3 == 1 ? 3 : 0;
     const bool double_ = _i >= 7;
     poison = _i % 2 ? "number" : "nan";
-    char *text = grove_format("V[p,q] = %s\nw = sink(V, obs, column=\"ONE\")\n", equation);
+    char *text = suite_text("V[p,q] = %s\nw = sink(V, obs, column=\"ONE\")\n", equation);
 
     make_half();
     ck_assert_int_eq(run(text, tile, double_), all / 2);
     ck_assert(skips() == (strstr(equation, "M[p,q]") != NULL));
-    free(text);
-    text = grove_format("V[p,q] = %s\nw = sink(V, obs, column=\"TWO\")\nm = print(V, rows=2)\n",
-                        equation);
-    ck_assert_int_ge(run(text, tile, double_), all);
+    ck_assert_int_ge(
+        run(suite_text("V[p,q] = %s\nw = sink(V, obs, column=\"TWO\")\nm = print(V, rows=2)\n",
+                       equation),
+            tile, double_),
+        all);
     ck_assert(!skips());
-    free(text);
     check_columns("ONE", "TWO");
 }
 END_TEST
@@ -238,7 +232,7 @@ START_TEST(fits_of_models_without_axes)
 
     make_half();
     for (int k = 0; k < 2; k++) {
-        char *text = grove_format(
+        char *text = suite_text(
             "g[p] = parm(\"g\", obs, jones=diagonal, time=20s)\n"
             "h[p] = gains(obs, kind=sine, period=100s, seed=2)\nH[p] = gains(obs, kind=sine, "
             "period=100s, seed=3) * obs.freq / 1GHz\n"
@@ -249,7 +243,6 @@ START_TEST(fits_of_models_without_axes)
             run_on("full", text, tile, false);
         else
             run(text, tile, false);
-        free(text);
     }
     check_columns("ONE", "TWO");
 }
@@ -263,7 +256,7 @@ static testing_value value_of(const char *set, const char *expression, const cha
     const grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 2, .device = "cpu", .tile_times = tile,
                               .double_precision = double_);
-    char *text = grove_format(
+    char *text = suite_text(
         "obs = ms(\"%s/%s.ms\")\nS = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
         "G[p] = gains(obs, kind=sine, period=100s, seed=2)\n"
         "M[p,q] = sum[s](point(S, obs, lmn=lmn(S, obs)))\n"
@@ -276,7 +269,6 @@ static testing_value value_of(const char *set, const char *expression, const cha
     testing_value value = probe_session(&t, "R", &options, flags);
     *cells = counted;
     unsetenv("GROVE_POISON_ROWS");
-    free(text);
     return value;
 }
 
@@ -310,8 +302,6 @@ static void check_gathered(const gathered *g, const char *set, int64_t rows, con
         ck_assert_mem_eq(there.at, whole.at, numbers * sizeof(*there.at));
     for (int k = 0; k < 2; k++)
         free(flags[k]);
-    testing_free(&there);
-    testing_free(&whole);
 }
 
 /* Of rows that are missing, and of ones that are flagged; of few rows, and of all cells. `kind`: 0
@@ -321,8 +311,8 @@ static void check_both(const gathered *g, int kind)
     enum { FEW = (ROWS + 3) / 4 };
     const int64_t tile = kind % 2 ? 3 : 0;
     const bool double_ = kind / 2;
-    char *half = grove_format("%s/half.ms", t.folder), *less = grove_format("%s/less.ms", t.folder),
-         *few = grove_format("%s/few.ms", t.folder);
+    char *half = suite_text("%s/half.ms", t.folder), *less = suite_text("%s/less.ms", t.folder),
+         *few = suite_text("%s/few.ms", t.folder);
 
     poison = kind == 1 || kind == 2 ? "number" : "nan";
     make_half();
@@ -330,9 +320,6 @@ static void check_both(const gathered *g, int kind)
     foreign_reference(half, less);
     foreign_reference(less, few);
     check_gathered(g, "few", FEW, "few", "z = print(V, rows=2)\n", tile, double_);
-    free(half);
-    free(less);
-    free(few);
 }
 
 /* The kind of test i of a list of so many: all four in turn; of the first two rounds, in which each
@@ -412,12 +399,12 @@ START_TEST(entries_of_bursts)
     static const char *const hours[] = {"00:00\", duration=600s, integration=1s",
                                         "30:05\", duration=6000s, integration=10s"};
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
-    char *part[2], *all = grove_format("%s/all.ms", t.folder), *text;
+    char *part[2], *all = suite_text("%s/all.ms", t.folder), *text;
 
     for (int k = 0; k < 2; k++) {
-        char *whole = grove_format("%s/whole-%d.ms", t.folder, k);
+        char *whole = suite_text("%s/whole-%d.ms", t.folder, k);
         part[k] = grove_format("%s/part-%d.ms", t.folder, k);
-        text = grove_format(
+        text = suite_text(
             "obs = observe(array=\"%s/data/arrays/kat-7.array\", start=\"2026-11-21T20:%s, "
             "phase_centre=\"0deg -30deg\", frequency=1.4GHz, channels=%d, channel_width=1MHz)\n"
             "V[p,q] = noise(obs, sigma=1Jy)\nw = sink(V, obs, to=\"%s\")\n",
@@ -425,8 +412,6 @@ START_TEST(entries_of_bursts)
         testing_tree(&t, text);
         ck_assert_msg(!probe_run(&t, NULL), "%s", grove_error_message(t.error, 0));
         foreign_stations(whole, k ? 2 : 0, k ? 7 : 2, part[k]);
-        free(text);
-        free(whole);
     }
     foreign_concatenation(part[1], part[0], all);
     text =
@@ -438,8 +423,6 @@ START_TEST(entries_of_bursts)
     testing_tree(&t, text);
     ck_assert_msg(!probe_run(&t, NULL), "%s", grove_error_message(t.error, 0));
     ck_assert_int_lt(testing_node(&t, "d")->axes[1]->size, 0.8 * 11 * 600 * CHANNELS);
-    free(text);
-    free(all);
     for (int k = 0; k < 2; k++)
         free(part[k]);
 }
@@ -450,15 +433,15 @@ START_TEST(a_value_that_is_asked_for)
 {
     const grove_session_options options = GROVE_SESSION_OPTIONS(.device = "cpu", .tile_times = 3);
     unsigned char *flags;
-    char *text;
 
     make_half();
-    text = grove_format(
-        "obs = ms(\"%s/half.ms\")\nS = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
-        "M[p,q] = sum[s](point(S, obs))\nV[p,q] = count(M[p,q])\n"
-        "w = sink(V, obs, column=\"ONE\")\n",
-        t.folder, getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".");
-    testing_tree(&t, text);
+    testing_tree(
+        &t,
+        suite_text(
+            "obs = ms(\"%s/half.ms\")\nS = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
+            "M[p,q] = sum[s](point(S, obs))\nV[p,q] = count(M[p,q])\n"
+            "w = sink(V, obs, column=\"ONE\")\n",
+            t.folder, getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : "."));
     counted = 0;
     testing_value value = probe_session(&t, "V", &options, &flags);
     ck_assert_int_eq(counted, 2 * ROWS * CHANNELS);
@@ -474,9 +457,6 @@ START_TEST(a_value_that_is_asked_for)
         zeros += flagged == row;
     }
     ck_assert_uint_eq(zeros, ROWS);
-    free(flags);
-    testing_free(&value);
-    free(text);
 }
 END_TEST
 

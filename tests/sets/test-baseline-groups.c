@@ -28,25 +28,21 @@ static void make_sets(void)
 
     for (int k = 0; k < 4; k++) {
         static const int offsets[] = {1, 3, 5, 10};
-        char *path = grove_format("%s/by-%d.ms", t.folder, offsets[k]);
-        char *all = grove_format("%sw = sink(V, obs, to=\"%s\")\n", text, path);
-        testing_tree(&t, all);
+        char *path = suite_text("%s/by-%d.ms", t.folder, offsets[k]);
+        testing_tree(&t, suite_text("%sw = sink(V, obs, to=\"%s\")\n", text, path));
         ck_assert(!probe_run(&t, NULL));
         if (k)
             foreign_offsets(path, BASELINES, offsets[k]);
-        free(all);
-        free(path);
     }
     free(text);
 }
 
 static grove_ms *open_set(const char *name)
 {
-    char *path = grove_format("%s/%s", t.folder, name);
-    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){.cross_only = true}, t.error);
+    grove_ms *ms = grove_ms_open(suite_text("%s/%s", t.folder, name),
+                                 &(grove_ms_part){.cross_only = true}, t.error);
 
     ck_assert_msg(ms != NULL, "%s", grove_error_message(t.error, 0));
-    free(path);
     return ms;
 }
 
@@ -82,7 +78,7 @@ START_TEST(neighbours)
         int offsets, runs;
     } sets[] = {{3, TIMES * 3}, {5, TIMES * 5}, {10, ROWS}};
     const int offsets = sets[_i].offsets;
-    char *name = grove_format("by-%d.ms", offsets);
+    char *name = suite_text("by-%d.ms", offsets);
     const size_t row = 2 * 4 * CHANNELS;
     float *whole = grove_alloc(ROWS * row * sizeof(*whole)),
           *data = grove_alloc((size_t)offsets * ROWS * row * sizeof(*data));
@@ -118,7 +114,6 @@ START_TEST(neighbours)
     free(missing);
     free(data);
     free(whole);
-    free(name);
 }
 END_TEST
 
@@ -131,25 +126,18 @@ START_TEST(two_sets)
     const grove_session_options options =
         GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true);
     unsigned char *flags;
-    char *text = NULL;
 
     make_sets();
-    text = grove_format("a = ms(\"%s/%s.ms\")\nb = ms(\"%s/%s.ms\")\n"
-                        "D = mean(a.data, over=time) - mean(b.data, over=time)\n"
-                        "N = mean(a.data, over=time)\nw = print(D)\nx = print(N)\n",
-                        t.folder, pairs[_i][0], t.folder, pairs[_i][1]);
-    testing_tree(&t, text);
+    testing_tree(&t, suite_text("a = ms(\"%s/%s.ms\")\nb = ms(\"%s/%s.ms\")\n"
+                                "D = mean(a.data, over=time) - mean(b.data, over=time)\n"
+                                "N = mean(a.data, over=time)\nw = print(D)\nx = print(N)\n",
+                                t.folder, pairs[_i][0], t.folder, pairs[_i][1]));
     testing_value value = probe_session(&t, "D", &options, &flags);
     ck_assert_uint_eq(value.cells, BASELINES * CHANNELS);
     for (size_t i = 0; i < (size_t)value.cells * 4; i++)
         ck_assert(!flags[i] && cabs(value.at[i]) < 1e-15);
-    free(flags);
-    testing_free(&value);
     value = probe_session(&t, "N", &options, &flags);
     ck_assert(cabs(value.at[0]) > 1e-3);
-    free(flags);
-    testing_free(&value);
-    free(text);
 }
 END_TEST
 
@@ -159,13 +147,12 @@ START_TEST(columns)
     const size_t row = 2 * 4 * CHANNELS;
     float *data = grove_alloc(3 * ROWS * row * sizeof(*data)),
           *copy = grove_alloc(3 * ROWS * row * sizeof(*copy));
-    char *text;
 
     make_sets();
-    text = grove_format("obs = ms(\"%s/by-3.ms\")\nw = sink(2 * obs.data, obs, column=\"TWICE\")\n"
-                        "x = sink(2 * obs.data, obs, to=\"%s/new.ms\")\n",
-                        t.folder, t.folder);
-    testing_tree(&t, text);
+    testing_tree(
+        &t, suite_text("obs = ms(\"%s/by-3.ms\")\nw = sink(2 * obs.data, obs, column=\"TWICE\")\n"
+                       "x = sink(2 * obs.data, obs, to=\"%s/new.ms\")\n",
+                       t.folder, t.folder));
     ck_assert_msg(!probe_run(&t, NULL), "%s", grove_error_message(t.error, 0));
     for (int k = 0; k < 2; k++) {
         grove_ms *ms = open_set("by-3.ms"), *other = k ? open_set("new.ms") : NULL;
@@ -179,7 +166,6 @@ START_TEST(columns)
         grove_ms_close(other);
         grove_ms_close(ms);
     }
-    free(text);
     free(copy);
     free(data);
 }
@@ -195,17 +181,13 @@ START_TEST(noise_is_of_stations)
     make_sets();
     for (int k = 0; k < 2; k++) {
         unsigned char *flags;
-        char *text = grove_format("%s%s%sb = ms(\"%s/by-3.ms\")\n"
-                                  "N = noise(b, sigma=1Jy)\nP = 1 * b.baseline\nw = print(N)\n"
-                                  "x = print(P)\n",
-                                  k ? "a = ms(\"" : "", k ? t.folder : "",
-                                  k ? "/by-1.ms\")\ny = print(a.data)\n" : "", t.folder);
-        testing_tree(&t, text);
+        testing_tree(&t, suite_text("%s%s%sb = ms(\"%s/by-3.ms\")\n"
+                                    "N = noise(b, sigma=1Jy)\nP = 1 * b.baseline\nw = print(N)\n"
+                                    "x = print(P)\n",
+                                    k ? "a = ms(\"" : "", k ? t.folder : "",
+                                    k ? "/by-1.ms\")\ny = print(a.data)\n" : "", t.folder));
         noise[k] = probe_session(&t, "N", &options, &flags);
-        free(flags);
         pair[k] = probe_session(&t, "P", &options, &flags);
-        free(flags);
-        free(text);
     }
     const size_t cell = 4 * CHANNELS;
     int moved = 0;
@@ -223,8 +205,6 @@ START_TEST(noise_is_of_stations)
     }
     ck_assert_int_gt(moved, 0);
     for (int k = 0; k < 2; k++) {
-        testing_free(&noise[k]);
-        testing_free(&pair[k]);
     }
 }
 END_TEST

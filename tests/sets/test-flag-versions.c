@@ -1,6 +1,7 @@
 /* Flags from before a run, which a set keeps as versions: had back bit by bit. */
 #include "safe-testing.h"
 #include "tests/common/foreign-sets.h"
+#include "tests/common/suite.h"
 
 #include "base/file.h"
 #include "base/text.h"
@@ -20,20 +21,16 @@ static int hash_to_file(const void *context)
 
 static char *hash_now(void)
 {
-    char *path = grove_format("%s/hash", safe_top);
+    char *path = suite_text("%s/hash", safe_top);
 
     ck_assert_int_eq(safe_in_child(hash_to_file, path), 0);
     char *text = grove_file_read(path, 100, true, NULL, NULL);
-    free(path);
-    return text;
+    return suite_keep(text);
 }
 
 static void expect_hash(const char *wanted)
 {
-    char *now = hash_now();
-
-    ck_assert_str_eq(now, wanted);
-    free(now);
+    ck_assert_str_eq(hash_now(), wanted);
 }
 
 /* Of which every second row is flagged, and a table that refers to the others. */
@@ -85,8 +82,6 @@ START_TEST(flags_can_be_had_back)
     foreign_append(safe_path("a.ms"));
     ck_assert(grove_ms_restore_flags(safe_path("a.ms"), "last", safe_error) == GROVE_INVALID);
     safe_said("has flags of 9 rows, but");
-    free(before);
-    free(changed);
 }
 END_TEST
 
@@ -103,8 +98,6 @@ START_TEST(flags_of_a_part_are_of_all)
     expect_hash(before);
     put_back("grove_2");
     expect_hash(changed);
-    free(before);
-    free(changed);
 }
 END_TEST
 

@@ -38,27 +38,25 @@ START_TEST(domains_of_gaps)
 {
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
     const int channels = _i ? 256 : 1024;
-    char *path[4], *text;
+    char *path[4];
     grove_plan plan = GROVE_PLAN();
 
     for (int k = 0; k < 4; k++)
         path[k] = grove_format("%s/by-%d.ms", t.folder, 1 << k);
-    text = grove_format(
-        "obs = observe(array=\"%s/data/arrays/kat-7.array\", hour_angle=-10min..10min, "
-        "integration=10s, phase_centre=\"0deg -30deg\", frequency=1.4GHz, "
-        "channels=%d, channel_width=1kHz)\nV[p,q] = noise(obs, sigma=1Jy)\n"
-        "w = sink(V + 1Jy, obs, to=\"%s\")\n",
-        source, channels, path[0]);
-    testing_tree(&t, text);
+    testing_tree(
+        &t,
+        suite_text("obs = observe(array=\"%s/data/arrays/kat-7.array\", hour_angle=-10min..10min, "
+                   "integration=10s, phase_centre=\"0deg -30deg\", frequency=1.4GHz, "
+                   "channels=%d, channel_width=1kHz)\nV[p,q] = noise(obs, sigma=1Jy)\n"
+                   "w = sink(V + 1Jy, obs, to=\"%s\")\n",
+                   source, channels, path[0]));
     ck_assert(!probe_run(&t, NULL));
     for (int k = 0; k < 3; k++)
         foreign_reference(path[k], path[k + 1]);
     for (int k = 0; k < 4; k++) {
-        free(text);
-        text = grove_format("obs = ms(\"%s\")\ng[p] = parm(\"g\", obs, jones=diagonal)\n"
-                            "f = solve(g[p] * g[q]^H * 1Jy, obs.data, max_iterations=3)\n",
-                            path[k]);
-        testing_tree(&t, text);
+        testing_tree(&t, suite_text("obs = ms(\"%s\")\ng[p] = parm(\"g\", obs, jones=diagonal)\n"
+                                    "f = solve(g[p] * g[q]^H * 1Jy, obs.data, max_iterations=3)\n",
+                                    path[k]));
         grove_session *session = grove_session_new(
             t.tree, &GROVE_SESSION_OPTIONS(.device = "cpu", .memory = 1 << 30), t.error);
         ck_assert_msg(session && !grove_session_plan(session, &plan), "%s",
@@ -71,7 +69,6 @@ START_TEST(domains_of_gaps)
         ck_assert_msg(!grove_session_run(session), "%s", grove_error_message(t.error, 0));
         grove_session_free(session);
     }
-    free(text);
     for (int k = 0; k < 4; k++)
         free(path[k]);
 }
@@ -81,19 +78,17 @@ END_TEST
 static void make_offsets(const char *visibilities)
 {
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
-    char *path = grove_format("%s/offsets.ms", t.folder), *text;
+    char *path = suite_text("%s/offsets.ms", t.folder);
 
-    text = grove_format("obs = observe(array=\"%s/data/arrays/kat-7.array\", "
-                        "hour_angle=-10min..10min, integration=10s, phase_centre=\"0deg -30deg\", "
-                        "frequency=1.4GHz, channels=512, channel_width=1kHz)\n"
-                        "n[p,q] = trace(noise(obs, sigma=0.1Jy))\nV[p,q] = %s\n"
-                        "w = sink(V, obs, to=\"%s\")\n",
-                        source, visibilities, path);
-    testing_tree(&t, text);
+    testing_tree(
+        &t, suite_text("obs = observe(array=\"%s/data/arrays/kat-7.array\", "
+                       "hour_angle=-10min..10min, integration=10s, phase_centre=\"0deg -30deg\", "
+                       "frequency=1.4GHz, channels=512, channel_width=1kHz)\n"
+                       "n[p,q] = trace(noise(obs, sigma=0.1Jy))\nV[p,q] = %s\n"
+                       "w = sink(V, obs, to=\"%s\")\n",
+                       source, visibilities, path));
     ck_assert_msg(!probe_run(&t, NULL), "%s", grove_error_message(t.error, 0));
     foreign_offsets(path, 21, 16);
-    free(text);
-    free(path);
 }
 
 /* What a process of its own tells. */
@@ -111,10 +106,10 @@ static double run_robust(const char *form, uint64_t memory, bool runs, grove_pla
 {
     told *child =
         mmap(NULL, sizeof(*child), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    char *text = grove_format("obs = ms(\"%s/offsets.ms\")\ng[p] = parm(\"g\", obs, jones=%s)\n"
-                              "f = solve(g[p] * g[q]^H * 1Jy, obs.data, robust=student_t, "
-                              "tolerance=0.1)\n",
-                              t.folder, form);
+    char *text = suite_text("obs = ms(\"%s/offsets.ms\")\ng[p] = parm(\"g\", obs, jones=%s)\n"
+                            "f = solve(g[p] * g[q]^H * 1Jy, obs.data, robust=student_t, "
+                            "tolerance=0.1)\n",
+                            t.folder, form);
     const grove_session_options options =
         GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1, .memory = memory);
     struct rusage usage;
@@ -137,7 +132,6 @@ static double run_robust(const char *form, uint64_t memory, bool runs, grove_pla
     ck_assert(child->ran);
     *plan = child->plan;
     munmap(child, sizeof(*child));
-    free(text);
     return 1024 * (double)usage.ru_maxrss;
 }
 
@@ -186,10 +180,8 @@ END_TEST
 
 static grove_hash identity_of(const char *set)
 {
-    char *text = grove_format("obs = ms(\"%s\")\nsave(obs.data, \"%s/data.npy\")\n", set, t.folder);
-
-    testing_tree(&t, text);
-    free(text);
+    testing_tree(&t,
+                 suite_text("obs = ms(\"%s\")\nsave(obs.data, \"%s/data.npy\")\n", set, t.folder));
     for (size_t i = 0; i < t.tree->node_count; i++)
         if (t.tree->nodes[i]->identity.a)
             return t.tree->nodes[i]->identity;
@@ -199,22 +191,19 @@ static grove_hash identity_of(const char *set)
 /* A set that refers to another's rows is another set when those have changed. */
 START_TEST(sets_are_known_by_all_their_tables)
 {
-    char *path = grove_format("%s/a.ms", t.folder), *some = grove_format("%s/some.ms", t.folder);
-    char *text = grove_format(
-        "obs = observe(array=\"wsrt\", hour_angle=-1min..1min, phase_centre=\"0deg +60deg\")\n"
-        "V[p,q] = noise(obs, sigma=1Jy)\nsink(V + 1Jy, obs, to=\"%s\")\n",
-        path);
-
-    testing_tree(&t, text);
+    char *path = suite_text("%s/a.ms", t.folder), *some = suite_text("%s/some.ms", t.folder);
+    testing_tree(
+        &t,
+        suite_text(
+            "obs = observe(array=\"wsrt\", hour_angle=-1min..1min, phase_centre=\"0deg +60deg\")\n"
+            "V[p,q] = noise(obs, sigma=1Jy)\nsink(V + 1Jy, obs, to=\"%s\")\n",
+            path));
     ck_assert(!probe_run(&t, NULL));
     foreign_reference(path, some);
     const grove_hash before = identity_of(some), again = identity_of(some);
     foreign_flag(path, 1);
     const grove_hash after = identity_of(some);
     ck_assert(grove_hash_equal(before, again) && !grove_hash_equal(before, after));
-    free(text);
-    free(some);
-    free(path);
 }
 END_TEST
 

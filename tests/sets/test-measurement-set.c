@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -107,7 +108,7 @@ static float *make_data(size_t numbers, float scale)
 
     for (size_t i = 0; i < 2 * numbers; i++)
         data[i] = scale * (float)sin(0.7 * (double)i);
-    return data;
+    return suite_keep(data);
 }
 
 static grove_ms_block whole(const grove_ms_layout *layout)
@@ -117,10 +118,7 @@ static grove_ms_block whole(const grove_ms_layout *layout)
 
 static void no_error(int code)
 {
-    char *text = grove_error_text(error);
-
-    ck_assert_msg(code == 0 && grove_error_count(error) == 0, "%s", text);
-    free(text);
+    ck_assert_msg(code == 0 && grove_error_count(error) == 0, "%s", suite_messages(error));
 }
 
 /* A set of shape k with data of make_data(1) in `column`, uvw and some flags. */
@@ -162,7 +160,6 @@ static void write_set(int k, const char *path, const char *column)
     no_error(grove_ms_write_uvw(ms, &block, uvw, error));
     no_error(grove_ms_finish(ms, error));
     ck_assert(grove_path_exists(path));
-    free(data);
     free(flag);
     free(uvw);
     grove_ms_layout_free(layout);
@@ -186,7 +183,6 @@ static void expect(const char *path, const char *column, float scale, bool flags
     for (size_t i = 0; flags && i < numbers; i++)
         ck_assert_int_eq(flag[i], i % 7 == 3);
     free(data);
-    free(want);
     free(flag);
     grove_ms_close(ms);
 }
@@ -271,7 +267,6 @@ static void write_column(const char *path, const char *column, grove_ms_mode mod
     if (die)
         _exit(0);
     no_error(grove_ms_finish(ms, error));
-    free(data);
 }
 
 /* Without autocorrelations: they are not there, and keep what they had. */
@@ -305,7 +300,6 @@ START_TEST(cross_correlations_alone)
         ck_assert_float_eq_tol(data[i], own ? want[i] : 0, 1e-6f);
     }
     free(data);
-    free(want);
     grove_ms_close(ms);
 }
 END_TEST
@@ -456,7 +450,6 @@ START_TEST(threads_share_the_reading)
     }
     ck_assert_int_eq(grove_ms_odd_samples(ms), odd);
     grove_ms_close(ms);
-    free(want);
     free(data);
     free(flag);
 }
@@ -468,9 +461,8 @@ START_TEST(faults_are_told)
     char *want;
 
     ck_assert_ptr_null(grove_ms_open(in_folder("none.ms"), &(grove_ms_part){0}, error));
-    want = grove_format("%s: there is no such file or folder", in_folder("none.ms"));
-    ck_assert_str_eq(grove_error_message(error, 0), want);
-    free(want);
+    ck_assert_str_eq(grove_error_message(error, 0),
+                     suite_text("%s: there is no such file or folder", in_folder("none.ms")));
     grove_error_clear(error);
     ck_assert_ptr_null(grove_ms_open("/tmp", &(grove_ms_part){0}, error));
     ck_assert_str_eq(grove_error_message(error, 0), "/tmp: not a Measurement Set");
@@ -478,31 +470,26 @@ START_TEST(faults_are_told)
 
     write_set(0, in_folder("set.ms"), "DATA");
     ck_assert_ptr_null(grove_ms_open(in_folder("set.ms"), &(grove_ms_part){.field = 3}, error));
-    want = grove_format("%s: no field 3; there is only 0", in_folder("set.ms"));
+    want = suite_text("%s: no field 3; there is only 0", in_folder("set.ms"));
     ck_assert_str_eq(grove_error_message(error, 0), want);
-    free(want);
     grove_error_clear(error);
     ck_assert_ptr_null(
         grove_ms_create(in_folder("set.ms"), layout, NULL, "DATA", false, NULL, error));
     want =
         grove_format("%s: exists already; give overwrite=true to replace it", in_folder("set.ms"));
     ck_assert_str_eq(grove_error_message(error, 0), want);
-    free(want);
     grove_error_clear(error);
     grove_ms *ms = grove_ms_open_writable(in_folder("set.ms"), &(grove_ms_part){0}, NULL, error);
     ck_assert_int_eq(grove_ms_prepare(ms, "MODEL_DATA", GROVE_MS_ADD, error), GROVE_MISSING);
-    want = grove_format("%s: has no column MODEL_DATA to add to or subtract from",
-                        in_folder("set.ms"));
-    ck_assert_str_eq(grove_error_message(error, 0), want);
-    free(want);
+    ck_assert_str_eq(
+        grove_error_message(error, 0),
+        suite_text("%s: has no column MODEL_DATA to add to or subtract from", in_folder("set.ms")));
     grove_ms_abort(ms);
     grove_error_clear(error);
     /* a table file cut short */
-    char *table = grove_format("%s/table.dat", in_folder("set.ms"));
-    ck_assert_int_eq(truncate(table, 20), 0);
+    ck_assert_int_eq(truncate(suite_text("%s/table.dat", in_folder("set.ms")), 20), 0);
     ck_assert_ptr_null(grove_ms_open(in_folder("set.ms"), &(grove_ms_part){0}, error));
     ck_assert_uint_eq(grove_error_count(error), 1);
-    free(table);
     grove_ms_layout_free(layout);
 }
 END_TEST

@@ -32,10 +32,7 @@ static void teardown(void)
 
 static void good(bool fine)
 {
-    char *text = grove_error_text(t.error);
-
-    ck_assert_msg(fine, "%s", text);
-    free(text);
+    ck_assert_msg(fine, "%s", suite_messages(t.error));
 }
 
 static void tree(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -140,8 +137,6 @@ START_TEST(a_new_set_has_its_observation)
     for (int k = 0; k < 3 * PROBE_TIMES * PROBE_BASELINES; k++)
         ck_assert(uvw[k / 3][k % 3] == creal(u.at[k]) && uvw[k / 3][0] != 0);
     grove_ms_close(ms);
-    testing_free(&u);
-    testing_free(&p);
 }
 END_TEST
 
@@ -171,9 +166,9 @@ START_TEST(the_column_that_is_read)
 {
     tree("obs = probe()\nw = sink(obs.data, obs, to=\"%s\")\n", path);
     grove_ms_close(run());
-    char *text = grove_format("obs = ms(\"%s\")\nw = sink(4 * obs.data, obs)\n", path);
-    ck_assert_ptr_nonnull(strstr(testing_faults(&t, text), "DATA is read by 'obs', and would"));
-    free(text);
+    ck_assert_ptr_nonnull(strstr(
+        testing_faults(&t, suite_text("obs = ms(\"%s\")\nw = sink(4 * obs.data, obs)\n", path)),
+        "DATA is read by 'obs', and would"));
     tree("obs = ms(\"%s\")\nw = sink(4 * obs.data, obs, overwrite=true)\n", path);
     grove_ms *ms = run();
     check_column(ms, "DATA", 4, (int[]){0, 1, 2, 3}, 4);
@@ -203,22 +198,20 @@ START_TEST(other_columns_that_are_read)
     grove_ms_close(run());
     for (int i = 0; i < 4; i++) {
         const char *member = i / 2 ? "other.data" : "obs.column(\"MODEL_DATA\")";
-        char *rest = grove_format(reads[i % 2], member), *text = grove_format("%s%s", twice, rest);
+        char *rest = suite_text(reads[i % 2], member), *text = suite_text("%s%s", twice, rest);
         const char *said = testing_faults(&t, text);
-        char *wanted = grove_format("is read by '%s' at t.tree:%s, and would be lost; write",
-                                    i / 2 ? "other.data" : "obs.column(MODEL_DATA)", places[i]);
-        ck_assert_msg(strstr(said, i % 2 ? ":5:36: error: sink: column: MODEL_DATA of "
-                                         : ":3:32: error: sink: column: MODEL_DATA of ") &&
-                          strstr(said, wanted),
-                      "%s", said);
-        free(wanted);
-        free(text);
-        free(rest);
+        ck_assert_msg(
+            strstr(said, i % 2 ? ":5:36: error: sink: column: MODEL_DATA of "
+                               : ":3:32: error: sink: column: MODEL_DATA of ") &&
+                strstr(said,
+                       suite_text("is read by '%s' at t.tree:%s, and would be lost; write",
+                                  i / 2 ? "other.data" : "obs.column(MODEL_DATA)", places[i])),
+            "%s", said);
     }
-    char *weights = grove_format("%sw = sink(obs.data, obs, column=\"WEIGHT_SPECTRUM\")\n", twice);
-    ck_assert_ptr_nonnull(strstr(testing_faults(&t, weights),
-                                 "in Measurement Sets WEIGHT_SPECTRUM has real numbers"));
-    free(weights);
+    ck_assert_ptr_nonnull(strstr(
+        testing_faults(
+            &t, suite_text("%sw = sink(obs.data, obs, column=\"WEIGHT_SPECTRUM\")\n", twice)),
+        "in Measurement Sets WEIGHT_SPECTRUM has real numbers"));
     tree("%su = other.data\nw = sink(3 * obs.data, obs, column=\"MODEL_DATA\")\nrun w\n", twice);
     grove_ms *ms = run();
     check_column(ms, "MODEL_DATA", 3, (int[]){0, 1, 2, 3}, 4);
@@ -355,10 +348,6 @@ START_TEST(data_of_a_set)
                                   creal(x.at[n]), cimag(x.at[n]));
                 }
     ck_assert(f.at[0] == (_i == 1));
-    free(flags);
-    testing_free(&x);
-    testing_free(&y);
-    testing_free(&f);
 }
 END_TEST
 
@@ -372,7 +361,6 @@ START_TEST(members_of_a_set)
          path);
     testing_value h = testing_evaluate(&t, "h");
     ck_assert(h.cells == PROBE_CHANNELS && h.at[5] == 1e5);
-    testing_free(&h);
     testing_value u = testing_evaluate(&t, "u"), f = testing_evaluate(&t, "f");
     testing_value c = testing_evaluate(&t, "c"), d = testing_evaluate(&t, "d");
     testing_value i = testing_evaluate(&t, "i"), w = testing_evaluate(&t, "w");
@@ -386,13 +374,6 @@ START_TEST(members_of_a_set)
     for (int k = 0; k < 4 * CELLS; k++)
         ck_assert(w.at[k] == 1);
     ck_assert_str_eq(grove_node_axis(testing_node(&t, "obs"), "station")->labels[3], "T3");
-    testing_free(&u);
-    testing_free(&f);
-    testing_free(&c);
-    testing_free(&d);
-    testing_free(&i);
-    testing_free(&w);
-    testing_free(&time);
 }
 END_TEST
 
@@ -435,8 +416,6 @@ START_TEST(misclosure_of_a_set)
     for (int p = 0; p < PROBE_STATIONS; p++)
         for (int k = 0; k < 3; k++)
             ck_assert_double_eq_tol(found[p][k], place[p][k], 1e-9);
-    testing_free(&u);
-    testing_free(&pair);
 }
 END_TEST
 
@@ -453,8 +432,6 @@ static void check_multiple(const char *name, double factor)
         ck_assert(flags[n] == probe_flagged(i, b, k, n % 4));
         ck_assert(flags[n] || x.at[n] == factor * probe_data(i, b, k, n % 4));
     }
-    free(flags);
-    testing_free(&x);
 }
 
 START_TEST(columns_are_members)
@@ -466,11 +443,11 @@ START_TEST(columns_are_members)
          "x = obs.column(\"DATA\") - obs.column($c)\n",
          path);
     check_multiple("x", -2);
-    char *text = grove_format("obs = ms(\"%s\")\nx = 1 * obs.column(\"MODEL_DTA\")\n", path);
-    ck_assert_ptr_nonnull(strstr(testing_faults(&t, text),
-                                 "'obs' (ms) has no member 'column(MODEL_DTA)'; did you mean "
-                                 "'column(MODEL_DATA)'?"));
-    free(text);
+    ck_assert_ptr_nonnull(
+        strstr(testing_faults(
+                   &t, suite_text("obs = ms(\"%s\")\nx = 1 * obs.column(\"MODEL_DTA\")\n", path)),
+               "'obs' (ms) has no member 'column(MODEL_DTA)'; did you mean "
+               "'column(MODEL_DATA)'?"));
 }
 END_TEST
 
@@ -501,7 +478,7 @@ END_TEST
 /* Of two sets with the same axes, and of two whose times differ. */
 START_TEST(sets_meet)
 {
-    char *first = grove_format("%s/first.ms", t.folder);
+    char *first = suite_text("%s/first.ms", t.folder);
 
     write_set(kinds[0].codes, 4);
     ck_assert_int_eq(rename(path, first), 0);
@@ -517,14 +494,12 @@ START_TEST(sets_meet)
     first_time += 40;
     write_set(kinds[0].codes, 4);
     first_time -= 40;
-    char *text = grove_format("a = ms(\"%s\")\nb = ms(\"%s\")\nx = a.data - b.data\n", first, path);
-    const char *faults = testing_faults(&t, text);
+    const char *faults = testing_faults(
+        &t, suite_text("a = ms(\"%s\")\nb = ms(\"%s\")\nx = a.data - b.data\n", first, path));
     ck_assert_msg(strstr(faults, "'b' has the time axis of 'b', the inputs before it have the axis "
                                  "of 'a'; both must be the same, but they differ: time 0 is at "
                                  "4500000040 in one, at 4500000000 in the other") != NULL,
                   "%s", faults);
-    free(text);
-    free(first);
 }
 END_TEST
 
@@ -559,8 +534,6 @@ START_TEST(members_that_follow)
             largest = fmax(largest, cabs(b.at[k]));
         }
         ck_assert(largest > 0.01);
-        testing_free(&a);
-        testing_free(&b);
     }
 }
 END_TEST

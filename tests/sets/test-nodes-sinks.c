@@ -17,7 +17,7 @@ TESTING_FIXTURE(probe_begin(&t))
 
 static char *all(const char *text)
 {
-    return grove_format("obs = probe()\nG[p] = gains(obs, jones=diagonal)\n%s", text);
+    return suite_text("obs = probe()\nG[p] = gains(obs, jones=diagonal)\n%s", text);
 }
 
 /* That the tree is refused with this message, which is the beginning of one. */
@@ -28,20 +28,15 @@ static void refused(const char *text, const char *message)
     testing_faults(&t, whole);
     ck_assert_msg(!strncmp(grove_error_message(t.error, 0), message, strlen(message)), "%s: %s",
                   text, grove_error_message(t.error, 0));
-    free(whole);
 }
 
 /* That the tree is accepted, with so many warnings, of which one has this text. */
 static void warned(const char *text, size_t count, const char *message)
 {
-    char *whole = all(text);
-
-    testing_tree(&t, whole);
-    char *said = grove_error_text(t.error);
+    testing_tree(&t, all(text));
+    char *said = suite_messages(t.error);
     ck_assert_msg(grove_error_warnings(t.error) == count && strstr(said, message), "%s: %s", text,
                   said);
-    free(said);
-    free(whole);
 }
 
 START_TEST(axes_that_are_missing)
@@ -90,11 +85,8 @@ static const char *placed(const char *text)
 
 static void make_set(const char *text)
 {
-    char *whole = all(placed(text));
-
-    testing_tree(&t, whole);
+    testing_tree(&t, all(placed(text)));
     ck_assert_int_eq(probe_run(&t, NULL), 0);
-    free(whole);
 }
 
 /* The set a.ms, and a link to it. */
@@ -158,10 +150,9 @@ START_TEST(targets_that_conflict)
 
     make_old();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char *whole = grove_format("obs = probe()\nold = ms(\"@/a.ms\")\n%s", cases[i][0]);
-        const char *said = testing_faults(&t, placed(whole));
+        const char *said = testing_faults(
+            &t, placed(suite_text("obs = probe()\nold = ms(\"@/a.ms\")\n%s", cases[i][0])));
         ck_assert_msg(strstr(said, placed(cases[i][1])), "%s: %s", cases[i][0], said);
-        free(whole);
     }
     testing_tree(&t, placed("obs = probe()\nold = ms(\"@/a.ms\")\n"
                             "u = sink(obs.data, obs, to=\"@/b.ms\")\n"
@@ -252,11 +243,9 @@ static content read_set(const char *name, const char *column)
 /* Runs a tree with two observations, of which the other has a number that is not finite. */
 static void run(const char *actions, const grove_session_options *options)
 {
-    char *text = grove_format("obs = probe()\nbad = probe(spoil=true, flags=false)\n%s", actions);
-
-    testing_tree(&t, placed(text));
+    testing_tree(
+        &t, placed(suite_text("obs = probe()\nbad = probe(spoil=true, flags=false)\n%s", actions)));
     ck_assert_msg(probe_run(&t, options) == 0, "%s", grove_error_message(t.error, 0));
-    free(text);
 }
 
 /* Columns of one new set are what each of them is in a set of its own, with the flags of all. One
@@ -276,14 +265,13 @@ START_TEST(columns_that_make_one_set)
         "w = sink(2*obs.data, obs, to=\"@/other.ms\", column=\"OTHER\")\n"
         "x = sink(obs.data, obs, to=\"@/old.ms\", column=\"GONE\")\n",
         NULL);
-    char *text = grove_format(
-        "u = sink(obs.data - mean(obs.data, over=time), obs, to=\"@/%s, column=\"LESS\", "
-        "weight=obs.weight)\n"
-        "v = sink(bad.data, obs, to=\"@/./%s, weight=obs.weight)\n"
-        "w = sink(2*obs.data, obs, to=\"@/%s, column=\"OTHER\", weight=obs.weight)\n",
-        where, where, where);
-    run(text, _i ? NULL : &small);
-    free(text);
+    run(suite_text(
+            "u = sink(obs.data - mean(obs.data, over=time), obs, to=\"@/%s, column=\"LESS\", "
+            "weight=obs.weight)\n"
+            "v = sink(bad.data, obs, to=\"@/./%s, weight=obs.weight)\n"
+            "w = sink(2*obs.data, obs, to=\"@/%s, column=\"OTHER\", weight=obs.weight)\n",
+            where, where, where),
+        _i ? NULL : &small);
     for (int k = 0; k < 3; k++)
         single[k] = read_set(sets[k], columns[k]);
     for (int k = 0; k < 3; k++) {
@@ -368,10 +356,9 @@ START_TEST(what_is_not_finite_is_flagged)
     testing_tree(&t, placed("obs = probe(spoil=true, flags=false)\n"
                             "w = sink(obs.data, obs, to=\"@/n.ms\")\n"));
     ck_assert_int_eq(probe_run(&t, NULL), 0);
-    char *said = grove_error_text(t.error);
+    char *said = suite_messages(t.error);
     ck_assert_msg(strstr(said, "1 of 840 numbers are not finite; they are written, and flagged"),
                   "%s", said);
-    free(said);
     snprintf(path, sizeof(path), "%s/n.ms", t.folder);
     grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, t.error);
     ck_assert_int_eq(grove_ms_read_data(ms, "DATA", &first, data, flag, t.error), 0);
@@ -401,11 +388,10 @@ START_TEST(flags_of_a_set_that_exists)
         flagged += before[i];
     ck_assert_int_gt(flagged, 1);
     for (int way = 0; way < 2; way++) {
-        char *text = grove_format("old = ms(\"@/a.ms\")\nbad = probe(spoil=true, flags=false)\n"
+        testing_tree(
+            &t, placed(suite_text("old = ms(\"@/a.ms\")\nbad = probe(spoil=true, flags=false)\n"
                                   "w = sink(bad.data, old, column=\"X\", flags=%s)\n",
-                                  ways[way]);
-        testing_tree(&t, placed(text));
-        free(text);
+                                  ways[way])));
         ck_assert_int_eq(probe_run(&t, NULL), 0);
         ms = grove_ms_open(path, &(grove_ms_part){0}, t.error);
         ck_assert_int_eq(grove_ms_read_data(ms, "DATA", &whole, data, after, t.error), 0);
@@ -422,10 +408,10 @@ static grove_plan run_by_baselines(const char *value)
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .device = "cpu");
     grove_plan plan = GROVE_PLAN();
 
-    char *text = grove_format(
-        "obs = ms(\"@/b.ms\")\nw = sink(%s, obs, column=\"DATA\", overwrite=true)\n", value);
-    testing_tree(&t, placed(text));
-    free(text);
+    testing_tree(
+        &t,
+        placed(suite_text(
+            "obs = ms(\"@/b.ms\")\nw = sink(%s, obs, column=\"DATA\", overwrite=true)\n", value)));
     grove_session *session = grove_session_new(t.tree, &options, t.error);
     ck_assert(session && !grove_session_plan(session, &plan) && !grove_session_run(session));
     grove_session_free(session);
@@ -461,17 +447,15 @@ START_TEST(rows_in_the_order_of_baselines)
 {
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
 
-    char *text = grove_format(
-        "obs = observe(array=\"%s/data/arrays/kat-7.array\", hour_angle=-300s..300s, "
-        "integration=10s, phase_centre=\"0deg -30deg\", frequency=1.4GHz, channels=256, "
-        "channel_width=1MHz)\nw = sink(noise(obs, sigma=1Jy), obs, to=\"@/a.ms\")\n",
-        source);
-    testing_tree(&t, placed(text));
-    free(text);
+    testing_tree(
+        &t, placed(suite_text(
+                "obs = observe(array=\"%s/data/arrays/kat-7.array\", hour_angle=-300s..300s, "
+                "integration=10s, phase_centre=\"0deg -30deg\", frequency=1.4GHz, channels=256, "
+                "channel_width=1MHz)\nw = sink(noise(obs, sigma=1Jy), obs, to=\"@/a.ms\")\n",
+                source)));
     ck_assert(!probe_run(&t, NULL));
-    char *from = grove_strdup(placed("@/a.ms"));
+    char *from = suite_keep(grove_strdup(placed("@/a.ms")));
     foreign_sort(from, placed("@/b.ms"));
-    free(from);
     grove_plan plan = run_by_baselines("2 * obs.data");
     ck_assert(plan.passes == 1 && plan.tile_times == 60 && plan.tile_baselines < 21);
     check_times(2);
@@ -485,9 +469,8 @@ START_TEST(nothing_but_zeros)
 {
     testing_tree(&t, placed("obs = probe()\nw = sink(0*obs.data, obs, to=\"@/z.ms\")\n"));
     ck_assert_int_eq(probe_run(&t, NULL), 0);
-    char *said = grove_error_text(t.error);
+    char *said = suite_messages(t.error);
     ck_assert_msg(strstr(said, "sink: all numbers are zero or flagged"), "%s", said);
-    free(said);
 }
 END_TEST
 

@@ -2,6 +2,7 @@
 #include "safe-testing.h"
 #include "tests/common/faults.h"
 #include "tests/common/foreign-sets.h"
+#include "tests/common/suite.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -331,12 +332,10 @@ static int add_model(const void *context)
 /* Of a user who has told casacore not to lock tables: what is said to be written is there. */
 START_TEST(a_user_without_locks)
 {
-    char *path = grove_format("%s/.casarc", safe_top);
-    FILE *to = fopen(path, "w");
+    FILE *to = fopen(suite_text("%s/.casarc", safe_top), "w");
 
     fputs("table.nolocking: true\n", to);
     fclose(to);
-    free(path);
     ck_assert_int_eq(safe_in_child(make_one, NULL), 0);
     ck_assert_int_eq(safe_in_child(add_model, NULL), 0);
     safe_expect(safe_path("a.ms"), "DATA", 1, 1, 0);
@@ -392,9 +391,7 @@ START_TEST(a_lock_file_that_may_not_be_written)
 
     faults_lock(FAULTS_NFS);
     safe_make("a.ms");
-    char *command = grove_format("chmod -R a+rwX '%s'", safe_top);
-    ck_assert_int_eq(system(command), 0);
-    free(command);
+    ck_assert_int_eq(system(suite_text("chmod -R a+rwX '%s'", safe_top)), 0);
     safe_expect(safe_path("a.ms"), "DATA", 1, 1, 0);
     ck_assert(stat(safe_path("a.ms/.grove.lock"), &info) == 0);
     ck_assert_int_eq(info.st_mode & 0777, 0666);
@@ -422,7 +419,6 @@ START_TEST(runs_without_locks)
     ck_assert(!done);
     char *names = safe_names(safe_path("a.ms"));
     ck_assert_msg(strstr(names, ".grove-") != NULL, "%s", names);
-    free(names);
     ck_assert(write(pipes[3], "x", 1) == 1);
     ck_assert_int_eq(result(child), 0); /* without finishing */
     safe_expect(safe_path("a.ms"), "DATA", 1, 1, 0);
@@ -430,12 +426,11 @@ START_TEST(runs_without_locks)
     safe_expect(safe_path("a.ms"), "DATA", 2, 1, 0);
     names = safe_names(safe_path("a.ms"));
     ck_assert_msg(strstr(names, ".grove-") == NULL, "%s", names);
-    free(names);
     faults_lock(FAULTS_LOCKS);
 }
 END_TEST
 
-/* Makes a set and kills a run that writes it; the working folder that it leaves, to be freed. */
+/* Makes a set and kills a run that writes it; the working folder that it leaves. */
 static char *die_while_writing(void)
 {
     int pipes[4], status;
@@ -454,7 +449,7 @@ static char *die_while_writing(void)
     }
     free(names);
     ck_assert_ptr_nonnull(work);
-    return work;
+    return suite_keep(work);
 }
 
 /* Without locks, a run that has not yet said who it is lives, unless that was long ago. */
@@ -463,7 +458,7 @@ START_TEST(an_empty_lock)
     grove_record_state state;
 
     faults_lock(FAULTS_NO_LOCKS);
-    char *work = die_while_writing(), *lock = grove_path_join(work, "lock");
+    char *work = die_while_writing(), *lock = suite_keep(grove_path_join(work, "lock"));
     ck_assert(truncate(lock, 0) == 0);
     safe_good(!grove_record_recover(safe_path("a.ms"), &state, safe_error));
     ck_assert(state == GROVE_RECORD_NONE && grove_path_exists(lock));
@@ -471,8 +466,6 @@ START_TEST(an_empty_lock)
     ck_assert(utimensat(AT_FDCWD, lock, times, 0) == 0);
     safe_good(!grove_record_recover(safe_path("a.ms"), &state, safe_error));
     ck_assert(state == GROVE_RECORD_CLEANED && !grove_path_exists(work));
-    free(work);
-    free(lock);
     faults_lock(FAULTS_LOCKS);
 }
 END_TEST
@@ -527,7 +520,6 @@ START_TEST(one_takes_what_is_left)
     grove_record_unlock(work, lock);
     safe_good(!safe_write_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE, 2));
     ck_assert(!grove_path_exists(work));
-    free(work);
     faults_lock(FAULTS_LOCKS);
 }
 END_TEST

@@ -2,6 +2,7 @@
 #include "safe-testing.h"
 #include "tests/common/faults.h"
 #include "tests/common/foreign-sets.h"
+#include "tests/common/suite.h"
 
 #include "base/file.h"
 #include "base/text.h"
@@ -38,7 +39,7 @@ END_TEST
 
 START_TEST(planted_names)
 {
-    char *target = grove_format("%s/target", safe_top);
+    char *target = suite_text("%s/target", safe_top);
     FILE *to = fopen(target, "w");
 
     fputs("mine", to);
@@ -50,10 +51,7 @@ START_TEST(planted_names)
     safe_good(!safe_write_column(safe_path("a.ms"), "DATA", GROVE_MS_ADD, 1));
     safe_expect(safe_path("a.ms"), "DATA", 2, 1, 0);
     safe_make("b.ms");
-    char *text = grove_file_read(target, 100, true, NULL, NULL);
-    ck_assert_str_eq(text, "mine");
-    free(text);
-    free(target);
+    ck_assert_str_eq(suite_keep(grove_file_read(target, 100, true, NULL, NULL)), "mine");
     safe_expect_names(safe_work, ".b.ms.grove-abcdef a.ms b.ms ");
 }
 END_TEST
@@ -101,13 +99,9 @@ START_TEST(a_folder_that_may_not_be_written)
 {
     safe_make("a.ms");
     ck_assert(chmod(safe_top, 0755) == 0);
-    char *command = grove_format("chmod -R a-w,a+rX '%s'", safe_work);
-    ck_assert_int_eq(system(command), 0);
-    free(command);
+    ck_assert_int_eq(system(suite_text("chmod -R a-w,a+rX '%s'", safe_work)), 0);
     ck_assert_int_eq(safe_in_child(in_read_only_folder, NULL), 0);
-    command = grove_format("chmod -R u+w '%s'", safe_work);
-    ck_assert_int_eq(system(command), 0);
-    free(command);
+    ck_assert_int_eq(system(suite_text("chmod -R u+w '%s'", safe_work)), 0);
     safe_expect(safe_path("a.ms"), "DATA", 1, 1, 0);
     safe_expect_names(safe_work, "a.ms ");
 }
@@ -163,7 +157,6 @@ START_TEST(what_another_program_changed_stays)
     ck_assert_ptr_null(grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, safe_error));
     safe_said("To keep all files in their present state, remove ");
     safe_expect_names(safe_path("a.ms"), before);
-    free(before);
 }
 END_TEST
 

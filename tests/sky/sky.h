@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/unit.h"
 #include "nodes/sky/sky.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -26,15 +27,13 @@ static inline grove_sky *parsed(const char *text)
 {
     grove_error *error = grove_error_new();
     grove_sky *sky = grove_sky_parse(text, "s.txt", error);
-    char *message = grove_error_text(error);
-    ck_assert_str_eq(message, "");
-    free(message);
+    ck_assert_str_eq(suite_messages(error), "");
     grove_error_free(error);
     ck_assert_ptr_nonnull(sky);
     return sky;
 }
 
-/* The whole message about an invalid text. Caller frees. */
+/* The whole message about an invalid text. */
 static inline char *refusal(const char *text)
 {
     grove_error *error = grove_error_new();
@@ -42,37 +41,32 @@ static inline char *refusal(const char *text)
     ck_assert_msg(!sky, "accepted:\n%s", text);
     char *message = grove_error_text(error);
     grove_error_free(error);
-    return message;
+    return suite_keep(message);
 }
 
 static inline void refused(const char *text, const char *expected)
 {
-    char *message = refusal(text);
-    ck_assert_str_eq(message, expected);
-    free(message);
+    ck_assert_str_eq(refusal(text), expected);
 }
 
 /* Checks that "LINE:COLUMN: error: MESSAGE" is the only error. */
 static inline void refused_with(const char *text, const char *expected)
 {
-    char *message = refusal(text), *full = grove_format("s.txt:%s\n", expected);
+    char *message = refusal(text), *full = suite_text("s.txt:%s\n", expected);
     char *end = strchr(message, '\n');
     ck_assert_ptr_nonnull(end);
     ck_assert_msg(!strstr(end, "error: "), "%s", message);
     end[1] = 0;
     ck_assert_str_eq(message, full);
-    free(full);
-    free(message);
 }
 
 static inline char *data_file(const char *name)
 {
     const char *given = getenv("GROVE_TEST_DATA"), *source = getenv("GROVE_SOURCE");
-    char *path = given ? grove_format("%s/sky/%s", given, name)
-                       : grove_format("%s/../shared/data/sky/%s", source ? source : ".", name);
+    char *path = given ? suite_text("%s/sky/%s", given, name)
+                       : suite_text("%s/../shared/data/sky/%s", source ? source : ".", name);
     if (access(path, R_OK) != 0) {
         printf("%s is not there: skipped\n", path);
-        free(path);
         return NULL;
     }
     return path;

@@ -65,7 +65,7 @@ static double *numbers_on(const char *device, bool double_precision, int times, 
     grove_value_unref(value);
     grove_session_free(session);
     *count *= 2;
-    return numbers;
+    return suite_keep(numbers);
 }
 
 static void check_both(const char *what, bool double_precision, int times)
@@ -83,8 +83,6 @@ static void check_both(const char *what, bool double_precision, int times)
     ck_assert_uint_gt(launches, 0);
     ck_assert_msg(size > 0 && sqrt(error) <= (double_precision ? 1e-11 : 1e-5) * sqrt(size),
                   "%s: %g of %g", what, sqrt(error), sqrt(size));
-    free(there);
-    free(here);
 }
 
 static const char *const sums[] = {

@@ -115,7 +115,6 @@ static void compare(const char *name, const char *definition, bool gaussian)
                               creal(got), cimag(got), v[0], v[1]);
             }
     }
-    testing_free(&x);
 }
 
 /* MeqTrees takes the smearing in time at the middle of a narrow band. */
@@ -135,7 +134,8 @@ END_TEST
 int main(void)
 {
     const char *folder = getenv("GROVE_TEST_DATA");
-    char *path = grove_path_join(folder ? folder : "../shared/data", "meqtrees_cases.json");
+    char *path =
+        suite_keep(grove_path_join(folder ? folder : "../shared/data", "meqtrees_cases.json"));
     grove_error *error = grove_error_new();
     size_t length;
 
@@ -143,10 +143,8 @@ int main(void)
     grove_error_free(error);
     if (!json) {
         printf("skipped: there is no %s\n", path);
-        free(path);
         return 77;
     }
-    free(path);
     Suite *suite = suite_create("meqtrees");
     TCase *test = tcase_create("all");
     tcase_add_checked_fixture(test, setup, teardown);

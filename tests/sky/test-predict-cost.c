@@ -76,7 +76,7 @@ START_TEST(stored)
     grove_predict_cuda_costs gpu = grove_predict_cuda_measured(), found;
 
     store(&gpu);
-    char *text = grove_file_read(file, 100000, true, NULL, t.error);
+    char *text = suite_keep(grove_file_read(file, 100000, true, NULL, t.error));
     char *both = malloc(strlen(text) + sizeof(other));
     strcpy(both, text);
     put_file(strcat(both, other));
@@ -87,14 +87,12 @@ START_TEST(stored)
         ck_assert_double_eq(found.product, 7 + again);
         ck_assert_double_eq_tol(found.recurrence, gpu.recurrence, 1e-6);
     }
-    free(text);
-    text = grove_file_read(file, 100000, true, NULL, t.error);
+    text = suite_keep(grove_file_read(file, 100000, true, NULL, t.error));
     int lines = 0;
     for (const char *c = text; *c; c++)
         lines += *c == '\n';
     ck_assert_int_eq(lines, 3);
     ck_assert_ptr_nonnull(strstr(text, other));
-    free(text);
     free(both);
 }
 END_TEST
@@ -121,10 +119,9 @@ START_TEST(spoilt_files)
     close(before);
     close(to);
     ck_assert(good);
-    char *text = grove_file_read(said, 100000, true, NULL, t.error);
+    char *text = suite_keep(grove_file_read(said, 100000, true, NULL, t.error));
     ck_assert_ptr_nonnull(strstr(text, "this is not a file of grove tune"));
     ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
-    free(text);
     const grove_predict_cuda_costs gpu = {1, 2, 3, 4, 5, 6, 7, 8};
     store(&gpu);
     ck_assert_double_eq(predict_cuda_costs().varying, 4);
@@ -322,13 +319,11 @@ START_TEST(methods)
         if (k) {
             ck_assert(strstr(testing_node(&t, "x")->note, notes[k - 1]) != NULL);
             ck_assert(testing_distance(&x, &truth) < 1e-12);
-            testing_free(&x);
         } else {
             ck_assert(strstr(testing_node(&t, "x")->note, "fewer than") != NULL);
             truth = x;
         }
     }
-    testing_free(&truth);
     const char *said = testing_faults(&t, "obs = grid()\nS = field()\n"
                                           "x = predict(S, obs, smear=time, method=stations)\n");
     ck_assert_msg(strstr(said, "stations cannot be: smearing couples the stations") != NULL, "%s",

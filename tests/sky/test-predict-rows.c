@@ -3,6 +3,7 @@
 #include "../kernels/simd/isa.h"
 #include "../kernels/sky/predict.h"
 #include "../kernels/sky/predict_grid.h"
+#include "tests/common/suite.h"
 
 #include <check.h>
 #include <stdbool.h>
@@ -57,7 +58,7 @@ static world *make_world(void)
             for (int k = 0; k < NUMBERS; k++)
                 w->jones[s][p][k] = (float)number();
     }
-    return w;
+    return suite_keep(w);
 }
 
 static void set(grove_args *a, int input, void *data, int shape, int elements, int64_t bytes,
@@ -147,7 +148,6 @@ START_TEST(same_bits)
                 else
                     ck_assert(!memcmp(is, all + row * (size_t)at, row));
             }
-            free(w);
         }
     free(all);
 }
@@ -189,7 +189,6 @@ START_TEST(few_tiles)
     }
     free(taken);
     grove_predict_grid_free(few);
-    free(w);
 }
 END_TEST
 

@@ -93,13 +93,11 @@ START_TEST(angles_come_in_other_forms)
                   {"90", 90, true}};
     for (size_t k = 0; k < sizeof angles / sizeof *angles; k++) {
         bool dec = angles[k].dec;
-        char *text = grove_format(HEADER "x, , %s, %s, 1\n", dec ? "0" : angles[k].text,
-                                  dec ? angles[k].text : "0");
-        grove_sky *sky = parsed(text);
+        grove_sky *sky = parsed(suite_text(HEADER "x, , %s, %s, 1\n", dec ? "0" : angles[k].text,
+                                           dec ? angles[k].text : "0"));
         double found = dec ? sky->sources[0].dec : sky->sources[0].ra;
         ck_assert_double_lt(fabs(found / DEGREE - angles[k].degrees), 1e-13 * 360);
         grove_sky_free(sky);
-        free(text);
     }
 }
 END_TEST
@@ -201,12 +199,12 @@ START_TEST(frames)
                  {"J2000, 120, -35", 120 * DEGREE, -35 * DEGREE, 0, 1e-9}};
 
     for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
-        char *text = grove_format("format = Name, RefType, Ra, Dec, I, Q, U, MajorAxis, MinorAxis, "
-                                  "Orientation, OrientationIsAbsolute, Type\n"
-                                  "a, %s, 4, 1, 0, 8, 4, 10, true, GAUSSIAN\n"
-                                  "b, %s, 4, 1, 0, 8, 4, 10, false, GAUSSIAN\n",
-                                  cases[k].text, cases[k].text);
-        grove_sky *sky = parsed(text);
+        grove_sky *sky =
+            parsed(suite_text("format = Name, RefType, Ra, Dec, I, Q, U, MajorAxis, MinorAxis, "
+                              "Orientation, OrientationIsAbsolute, Type\n"
+                              "a, %s, 4, 1, 0, 8, 4, 10, true, GAUSSIAN\n"
+                              "b, %s, 4, 1, 0, 8, 4, 10, false, GAUSSIAN\n",
+                              cases[k].text, cases[k].text));
         const grove_source *s = sky->sources;
         double north = cases[k].north * DEGREE, direction[2];
         ck_assert_double_le(apart((double[]){s->ra, s->dec}, cases[k].ra, cases[k].dec),
@@ -218,15 +216,13 @@ START_TEST(frames)
         }
         ck_assert_double_eq(s[1].position_angle, 10 * DEGREE); /* from the m axis */
         grove_sky_free(sky);
-        free(text);
-        text = grove_strdup(cases[k].text); /* the same in a tree, with units */
+        char *text = suite_keep(grove_strdup(cases[k].text)); /* the same in a tree, with units */
         *strchr(text, ',') = ' ';
         if (k < 3) {
             ck_assert_int_eq(grove_parse_direction(text, direction), 0);
             ck_assert_double_le(apart(direction, cases[k].ra, cases[k].dec),
                                 cases[k].within * ARCSEC);
         }
-        free(text);
     }
     double direction[2];
     ck_assert_int_eq(grove_parse_direction("galactic 120deg -35deg", direction), 0);
@@ -316,11 +312,8 @@ static const char *const value_cases[][2] = {
 START_TEST(faults_of_values_are_told)
 {
     for (size_t k = 0; k < sizeof value_cases / sizeof *value_cases; k++) {
-        char *text = grove_format("%s%s\n", value_header, value_cases[k][0]);
-        char *expected = grove_format("2:%s", value_cases[k][1]);
-        refused_with(text, expected);
-        free(expected);
-        free(text);
+        refused_with(suite_text("%s%s\n", value_header, value_cases[k][0]),
+                     suite_text("2:%s", value_cases[k][1]));
     }
 }
 END_TEST
@@ -346,11 +339,7 @@ START_TEST(faults_of_polarization_are_told)
          "34: error: ReferenceWavelength: the spectrum vanishes there; give another wavelength"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        char *text = grove_format(RM_HEADER "%s\n", cases[k][0]);
-        char *expected = grove_format("2:%s", cases[k][1]);
-        refused_with(text, expected);
-        free(expected);
-        free(text);
+        refused_with(suite_text(RM_HEADER "%s\n", cases[k][0]), suite_text("2:%s", cases[k][1]));
     }
 }
 END_TEST
