@@ -130,3 +130,34 @@ double image_data_distance(const image_data *d, const testing_value *image, int 
         }
     return sqrt(off / size);
 }
+
+double testing_inner(const testing_value *a, const testing_value *b, double *size)
+{
+    double sum = 0;
+
+    ck_assert_int_eq(a->cells * a->elements, b->cells * b->elements);
+    for (int64_t i = 0; i < a->cells * a->elements; i++) {
+        sum += creal(conj(a->at[i]) * b->at[i]);
+        *size += cabs(a->at[i]) * cabs(b->at[i]);
+    }
+    return sum;
+}
+
+void testing_tiles_and_threads(testing *t, const char *name, bool double_precision,
+                               double tolerance)
+{
+    testing_value first = {0};
+
+    for (int i = 0; i < 4; i++) {
+        grove_session_options options =
+            GROVE_SESSION_OPTIONS(.threads = 1 + 2 * (i & 1), .double_precision = double_precision,
+                                  .tile_times = i > 1 ? 2 : 0, .tile_channels = i > 1 ? 3 : 0);
+        testing_value x = probe_session(t, name, &options, NULL);
+        if (i == 1)
+            ck_assert_mem_eq(x.at, first.at, (size_t)(x.cells * x.elements) * sizeof(*x.at));
+        else if (i)
+            ck_assert_double_lt(testing_distance(&x, &first), tolerance);
+        else
+            first = x;
+    }
+}

@@ -43,4 +43,10 @@ double image_data_sum(const image_data *data, int parameter, double l, double m)
 double image_data_distance(const image_data *data, const testing_value *image, int e,
                            int parameter);
 
+/* Re <a, b> over all numbers; adds sum |a| |b| to `size`. */
+double testing_inner(const testing_value *a, const testing_value *b, double *size);
+/* A node has the same bits for any number of threads, and within the tolerance in other tiles. */
+void testing_tiles_and_threads(testing *t, const char *name, bool double_precision,
+                               double tolerance);
+
 #endif

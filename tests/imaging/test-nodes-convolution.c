@@ -247,18 +247,6 @@ START_TEST(images_are_sums)
 }
 END_TEST
 
-static double inner(const testing_value *a, const testing_value *b, double *size)
-{
-    double sum = 0;
-
-    ck_assert_int_eq(a->cells, b->cells);
-    for (int64_t i = 0; i < a->cells; i++) {
-        sum += creal(conj(a->at[i]) * b->at[i]);
-        *size += cabs(a->at[i]) * cabs(b->at[i]);
-    }
-    return sum;
-}
-
 /* <grid(V), X> = <V, degrid(X)>, real parts, for planes X of an image and of anything. */
 START_TEST(adjoints)
 {
@@ -279,36 +267,23 @@ START_TEST(adjoints)
     testing_value g = probe_session(&t, "g", NULL, NULL), x = probe_session(&t, "X", NULL, NULL),
                   v = probe_session(&t, "T", NULL, NULL), d = probe_session(&t, "d", NULL, NULL),
                   e = probe_session(&t, "e", NULL, NULL);
-    double left = inner(&g, &x, &size), right = inner(&v, &d, &size);
+    double left = testing_inner(&g, &x, &size), right = testing_inner(&v, &d, &size);
     ck_assert_double_gt(fabs(left), 1e-6 * size);
     ck_assert_double_eq_tol(left, right, 1e-12 * size);
     size = 0;
-    left = inner(&g, &g, &size);
-    ck_assert_double_eq_tol(left, inner(&v, &e, &size), 1e-12 * size);
+    left = testing_inner(&g, &g, &size);
+    ck_assert_double_eq_tol(left, testing_inner(&v, &e, &size), 1e-12 * size);
 }
 END_TEST
 
 /* The same bits for any number of threads; other tiles differ by rounding. */
 START_TEST(tiles_and_threads)
 {
-    testing_value first[2] = {{0}};
-
     testing_tree(&t, "obs = probe()\nC = convolution_functions(1" IMAGE ", oversampling=8)\n"
                      "g = grid(obs.data" IMAGE ", functions=C)\n"
                      "d = degrid(g" IMAGE ", functions=C)\n");
-    for (int i = 0; i < 4; i++)
-        for (int k = 0; k < 2; k++) {
-            grove_session_options options =
-                GROVE_SESSION_OPTIONS(.threads = 1 + 2 * (i & 1), .tile_times = i > 1 ? 2 : 0,
-                                      .tile_channels = i > 1 ? 3 : 0);
-            testing_value x = probe_session(&t, k ? "d" : "g", &options, NULL);
-            if (i == 1)
-                ck_assert_mem_eq(x.at, first[k].at, (size_t)x.cells * sizeof(*x.at));
-            else if (i)
-                ck_assert_double_lt(testing_distance(&x, &first[k]), 1e-5);
-            if (!i)
-                first[k] = x;
-        }
+    testing_tiles_and_threads(&t, "g", false, 1e-5);
+    testing_tiles_and_threads(&t, "d", false, 1e-5);
 }
 END_TEST
 

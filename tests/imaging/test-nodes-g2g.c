@@ -159,22 +159,10 @@ END_TEST
 /* The same bits for any number of threads; other tiles differ by rounding. */
 START_TEST(tiles_and_threads)
 {
-    testing_value first = {0};
     testing_tree(&t, suite_text("%sP = grid(obs.data" STAGE ", functions=W)\n"
                                 "x = g2g(P" STAGE ", functions=W, method=g2g)\n",
                                 begin_tree()));
-    for (int i = 0; i < 4; i++) {
-        grove_session_options options =
-            GROVE_SESSION_OPTIONS(.threads = 1 + 2 * (i & 1), .tile_times = i > 1 ? 2 : 0,
-                                  .tile_channels = i > 1 ? 3 : 0);
-        testing_value x = probe_session(&t, "x", &options, NULL);
-        if (i == 1)
-            ck_assert_mem_eq(x.at, first.at, (size_t)x.cells * sizeof(*x.at));
-        else if (i)
-            ck_assert_double_lt(testing_distance(&x, &first), 1e-5);
-        if (!i)
-            first = x;
-    }
+    testing_tiles_and_threads(&t, "x", false, 1e-5);
 }
 END_TEST
 

@@ -243,18 +243,6 @@ END_TEST
 
 /* ---- adjoints ---- */
 
-static double inner(const testing_value *a, const testing_value *b, double *size)
-{
-    double sum = 0;
-
-    ck_assert_int_eq(a->cells * a->elements, b->cells * b->elements);
-    for (int64_t i = 0; i < a->cells * a->elements; i++) {
-        sum += creal(conj(a->at[i]) * b->at[i]);
-        *size += cabs(a->at[i]) * cabs(b->at[i]);
-    }
-    return sum;
-}
-
 /* <grid(V), P> = <V, degrid(P)>, with terms of each station, for planes of anything; of
  * correlations twice that, as I = (XX + YY) / 2. */
 START_TEST(adjoints)
@@ -273,7 +261,8 @@ START_TEST(adjoints)
                                beams[_i].stokes)));
     testing_value g = probe_session(&t, "g", NULL, NULL), p = probe_session(&t, "P", NULL, NULL),
                   v = probe_session(&t, "T", NULL, NULL), d = probe_session(&t, "d", NULL, NULL);
-    const double left = (one ? 1 : 2) * inner(&g, &p, &size), right = inner(&v, &d, &size);
+    const double left = (one ? 1 : 2) * testing_inner(&g, &p, &size),
+                 right = testing_inner(&v, &d, &size);
     ck_assert_double_gt(fabs(left), 1e-8 * size);
     ck_assert_double_eq_tol(left, right, 1e-12 * size);
 }
@@ -283,23 +272,11 @@ END_TEST
  * elsewhere. */
 START_TEST(tiles_and_threads)
 {
-    testing_value first[2] = {{0}};
     testing_tree(&t, tree_of(_i, "g = grid(V" IMAGE ", method=idg, jones=E)\n"
                                  "d = degrid(g" IMAGE ", method=idg, jones=E)\n"
                                  "b = dirty_image(V" IMAGE ", method=idg, jones=E)\n"));
-    for (int i = 0; i < 4; i++)
-        for (int k = 0; k < 2; k++) {
-            grove_session_options options =
-                GROVE_SESSION_OPTIONS(.threads = 1 + 2 * (i & 1), .double_precision = true,
-                                      .tile_times = i > 1 ? 2 : 0, .tile_channels = i > 1 ? 3 : 0);
-            testing_value x = probe_session(&t, k ? "d" : "b", &options, NULL);
-            if (i == 1)
-                ck_assert_mem_eq(x.at, first[k].at, (size_t)(x.cells * x.elements) * sizeof(*x.at));
-            else if (i)
-                ck_assert_double_lt(testing_distance(&x, &first[k]), 3e-5);
-            if (!i)
-                first[k] = x;
-        }
+    testing_tiles_and_threads(&t, "b", true, 3e-5);
+    testing_tiles_and_threads(&t, "d", true, 3e-5);
 }
 END_TEST
 

@@ -122,18 +122,6 @@ END_TEST
 
 /* ---- adjoints ---- */
 
-static double inner(const testing_value *a, const testing_value *b, double *size)
-{
-    double sum = 0;
-
-    ck_assert_int_eq(a->cells * a->elements, b->cells * b->elements);
-    for (int64_t i = 0; i < a->cells * a->elements; i++) {
-        sum += creal(conj(a->at[i]) * b->at[i]);
-        *size += cabs(a->at[i]) * cabs(b->at[i]);
-    }
-    return sum;
-}
-
 /* <grid(V), S> is half of <V, degrid(S)>, real parts; of numbers it is all of it. */
 START_TEST(adjoints)
 {
@@ -151,8 +139,8 @@ START_TEST(adjoints)
                   s = probe_session(&t, "S", &options, NULL),
                   v = probe_session(&t, "T", &options, NULL),
                   d = probe_session(&t, "d", &options, NULL);
-    const double left = inner(&g, &s, &size) * (cases[_i].scalar ? 1 : 2),
-                 right = inner(&v, &d, &size);
+    const double left = testing_inner(&g, &s, &size) * (cases[_i].scalar ? 1 : 2),
+                 right = testing_inner(&v, &d, &size);
     ck_assert_double_gt(fabs(left), 1e-6 * size);
     ck_assert_double_eq_tol(left, right, 1e-13 * size);
 }

@@ -141,18 +141,6 @@ START_TEST(other_frequencies)
 }
 END_TEST
 
-static double inner(const testing_value *a, const testing_value *b, double *size)
-{
-    double sum = 0;
-
-    ck_assert_int_eq(a->cells, b->cells);
-    for (int64_t i = 0; i < a->cells; i++) {
-        sum += creal(conj(a->at[i]) * b->at[i]);
-        *size += cabs(a->at[i]) * cabs(b->at[i]);
-    }
-    return sum;
-}
-
 /* <grid(V), P> = <V, degrid(P)>, and <correction(P), X> = <P, correction(X)>, real parts. */
 START_TEST(adjoints)
 {
@@ -171,12 +159,12 @@ START_TEST(adjoints)
     ck_assert_str_eq(g.axis[0]->name, "w_plane");
     ck_assert_str_eq(g.axis[1]->name, "v");
     ck_assert_str_eq(g.axis[2]->name, "u");
-    double left = inner(&g, &p, &size), right = inner(&v, &d, &size);
+    double left = testing_inner(&g, &p, &size), right = testing_inner(&v, &d, &size);
     ck_assert_double_gt(fabs(left), 1e-6 * size);
     ck_assert_double_eq_tol(left, right, 1e-12 * size);
     size = 0;
-    left = inner(&x, &y, &size);
-    right = inner(&s, &c, &size);
+    left = testing_inner(&x, &y, &size);
+    right = testing_inner(&s, &c, &size);
     ck_assert_double_gt(fabs(left), 1e-6 * size);
     ck_assert_double_eq_tol(left, right, 1e-12 * size);
 }
