@@ -12,17 +12,7 @@
 #define PI           3.14159265358979323846
 #define SIDEREAL_DAY 86164.0905
 
-static testing t;
-
-static void setup(void)
-{
-    testing_begin(&t);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE()
 
 static testing_value value_of(const char *text, const char *member)
 {

@@ -14,22 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static testing t;
 static char *path;
 
-static void setup(void)
-{
-    testing_begin(&t);
-    probe_begin(&t);
-    path = grove_format("%s/x.h5", t.folder);
-    hdf5_begin(path);
-}
-
-static void teardown(void)
-{
-    free(path);
-    testing_end(&t);
-}
+TESTING_FIXTURE(probe_begin(&t), path = suite_text("%s/x.h5", t.folder), hdf5_begin(path))
 
 #define START (51544.5 * 86400)
 

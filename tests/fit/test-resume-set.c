@@ -18,19 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static testing t;
 static char work[140]; /* where runs happen */
 
-static void setup(void)
-{
-    testing_begin(&t);
-    snprintf(work, sizeof(work), "%s/work", t.folder);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(snprintf(work, sizeof(work), "%s/work", t.folder))
 
 static const char world[] =
     "obs = observe(array=\"wsrt\", phase_centre=\"10h0m0s +60d0m0s\", hour_angle=-2min..2min, "

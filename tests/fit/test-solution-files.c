@@ -13,21 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static testing t;
 static char *path;
 
-static void setup(void)
-{
-    testing_begin(&t);
-    probe_begin(&t);
-    path = grove_format("%s/gains.h5", t.folder);
-}
-
-static void teardown(void)
-{
-    free(path);
-    testing_end(&t);
-}
+TESTING_FIXTURE(probe_begin(&t), path = suite_text("%s/gains.h5", t.folder))
 
 #define START (51544.5 * 86400)
 

@@ -11,23 +11,10 @@
 #include <wcslib/wcs.h>
 #include <wcslib/wcshdr.h>
 
-static testing t;
 static char *path;
 static double centre[] = {4.9, 0.8}; /* of the probe */
 
-static void setup(void)
-{
-    testing_begin(&t);
-    probe_begin(&t);
-    centre[1] = 0.8;
-    path = grove_format("%s/x.fits", t.folder);
-}
-
-static void teardown(void)
-{
-    free(path);
-    testing_end(&t);
-}
+TESTING_FIXTURE(probe_begin(&t), centre[1] = 0.8, path = suite_text("%s/x.fits", t.folder))
 
 static const double degree = 0.017453292519943295;
 

@@ -19,21 +19,7 @@
 #define LIGHT 299792458.0
 #define PI    3.14159265358979323846
 
-static testing t;
-
-static void setup(void)
-{
-    testing_begin(&t);
-    grid_begin(&t);
-    probe_begin(&t);
-    plane_begin(&t);
-    grid_now.channels = 5;
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(grid_begin(&t), probe_begin(&t), plane_begin(&t), grid_now.channels = 5)
 
 /* Stations are `scale` times as far from each other. */
 static void scale_grid(double scale)

@@ -15,20 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static testing t;
 static char path[256];
 
-static void setup(void)
-{
-    testing_begin(&t);
-    probe_begin(&t);
-    snprintf(path, sizeof(path), "%s/a.ms", t.folder);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(probe_begin(&t), snprintf(path, sizeof(path), "%s/a.ms", t.folder))
 
 static void good(bool fine)
 {

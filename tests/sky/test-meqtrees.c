@@ -12,19 +12,9 @@
 
 enum { TIMES = 4, CHANNELS = 5 };
 
-static testing t;
 static char *json;
 
-static void setup(void)
-{
-    testing_begin(&t);
-    grid_begin(&t);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(grid_begin(&t))
 
 /* Numbers that follow the first `key` after the first `within`. */
 static void read_numbers(const char *within, const char *key, double *to, int count)

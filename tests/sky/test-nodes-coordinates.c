@@ -11,17 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static testing t;
-
-static void setup(void)
-{
-    testing_begin(&t);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE()
 
 /* Three stations hundreds of kilometres apart, so that each has its own zenith. */
 enum { STATIONS = 3 };
