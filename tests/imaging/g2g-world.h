@@ -4,6 +4,7 @@
 
 #include "../kernels/imaging/g2g/g2g.h"
 #include "gridder-testing.h"
+#include "random-numbers.h"
 
 #include <check.h>
 #include <complex.h>
@@ -34,39 +35,9 @@ typedef struct {
     grove_gridder_samples samples;
 } world;
 
-static uint64_t state = 1;
-
-static double uniform(double low, double high)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return low + (high - low) * (double)(state >> 11) / 9007199254740992.0;
-}
-
-static double get(const void *at, int64_t k, size_t real)
-{
-    return real == sizeof(double) ? ((const double *)at)[k] : (double)((const float *)at)[k];
-}
-
-static void put(void *at, int64_t k, double x, size_t real)
-{
-    if (real == sizeof(double))
-        ((double *)at)[k] = x;
-    else
-        ((float *)at)[k] = (float)x;
-}
-
 static long double complex get_complex(const void *at, int64_t k, size_t real)
 {
     return get(at, 2 * k, real) + I * (long double)get(at, 2 * k + 1, real);
-}
-
-static void *random_numbers(int64_t count, double low, size_t real)
-{
-    void *at = malloc((size_t)count * real);
-
-    for (int64_t k = 0; k < count; k++)
-        put(at, k, uniform(low, 1), real);
-    return at;
 }
 
 /* ---- configurations ---- */
@@ -267,6 +238,40 @@ static double largest(const world *w, const long double complex *grid)
     for (int64_t k = 0; k < w->cells; k++)
         most = fmax(most, (double)cabsl(grid[k]));
     return most;
+}
+
+/* <a, b> */
+static inline long double complex inner(const world *w, const void *a, const void *b)
+{
+    long double complex sum = 0;
+
+    for (int64_t k = 0; k < w->cells; k++)
+        sum += conjl(get_complex(a, k, w->real)) * get_complex(b, k, w->real);
+    return sum;
+}
+
+/* Calls check() with configurations 1 to `count`; GROVE_TEST_CONFIGURATIONS / part are how many,
+ * GROVE_TEST_SEED where they begin, if these are set. */
+static inline void each_random_configuration(uint64_t count, uint64_t part,
+                                             void (*check)(const configuration *c))
+{
+    const char *many = getenv("GROVE_TEST_CONFIGURATIONS"), *seed = getenv("GROVE_TEST_SEED");
+    const uint64_t first = seed ? strtoull(seed, NULL, 10) : 1,
+                   last = first + (many ? strtoull(many, NULL, 10) / part : count);
+
+    for (uint64_t k = first; k < last; k++) {
+        state = k;
+        uniform(0, 1);
+        configuration c = {.support = (int)uniform(1, 20),
+                           .oversampling = (int)uniform(1, 12),
+                           .functions = (int64_t)uniform(1, 5),
+                           .planes = (int64_t)uniform(1, 4),
+                           .real_functions = uniform(0, 2) < 1,
+                           .double_precision = uniform(0, 2) < 1};
+        for (int d = 0; d < 2; d++)
+            c.grid[d] = 2 * c.support + (int64_t)uniform(6, 40);
+        check(&c);
+    }
 }
 
 #endif

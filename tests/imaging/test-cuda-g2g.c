@@ -158,15 +158,6 @@ static void *on_device(const world *w, const grove_diagonal_entry *entries, int6
     return suite_keep(out);
 }
 
-static long double complex inner(const world *w, const void *a, const void *b)
-{
-    long double complex sum = 0;
-
-    for (int64_t k = 0; k < w->cells; k++)
-        sum += conjl(get_complex(a, k, w->real)) * get_complex(b, k, w->real);
-    return sum;
-}
-
 static void check_adjoint(const world *w, const grove_diagonal_entry *entries, int64_t count,
                           const void *in, const void *out)
 {
@@ -292,23 +283,7 @@ END_TEST
 
 START_TEST(random_configurations)
 {
-    const char *count = getenv("GROVE_TEST_CONFIGURATIONS"), *seed = getenv("GROVE_TEST_SEED");
-    const uint64_t first = seed ? strtoull(seed, NULL, 10) : 1,
-                   last = first + (count ? strtoull(count, NULL, 10) / 40 : 1);
-
-    for (uint64_t k = first; k < last; k++) {
-        state = k;
-        uniform(0, 1);
-        configuration c = {.support = (int)uniform(1, 20),
-                           .oversampling = (int)uniform(1, 12),
-                           .functions = (int64_t)uniform(1, 5),
-                           .planes = (int64_t)uniform(1, 4),
-                           .real_functions = uniform(0, 2) < 1,
-                           .double_precision = uniform(0, 2) < 1};
-        for (int d = 0; d < 2; d++)
-            c.grid[d] = 2 * c.support + (int64_t)uniform(6, 40);
-        check_configuration(&c);
-    }
+    each_random_configuration(1, 40, check_configuration);
 }
 END_TEST
 

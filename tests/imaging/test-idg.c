@@ -5,6 +5,7 @@
 #include "../kernels/imaging/gridder/gridder_device.h"
 #include "../kernels/imaging/idg/idg.h"
 #include "gridder-testing.h"
+#include "random-numbers.h"
 
 #include <check.h>
 #include <complex.h>
@@ -69,31 +70,6 @@ typedef struct {
     void *numbers;
     int32_t *time_block, *channel_block, left[BASELINES], right[BASELINES];
 } world;
-
-static uint64_t state = 1;
-
-static double uniform(double low, double high)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return low + (high - low) * (double)(state >> 11) / 9007199254740992.0;
-}
-
-static double get(const void *at, int64_t k, size_t real)
-{
-    return real == sizeof(double) ? ((const double *)at)[k] : (double)((const float *)at)[k];
-}
-
-static void *random_numbers(int64_t count, double low, size_t real)
-{
-    void *at = malloc((size_t)count * real);
-
-    for (int64_t k = 0; k < count; k++)
-        if (real == sizeof(double))
-            ((double *)at)[k] = uniform(low, 1);
-        else
-            ((float *)at)[k] = (float)uniform(low, 1);
-    return at;
-}
 
 /* ---- terms ---- */
 

@@ -7,6 +7,7 @@
  * many configurations there are, GROVE_TEST_SEED where they begin; without them a few begin at the
  * time of day. */
 #include "image-testing.h"
+#include "random-numbers.h"
 #include "tests/common/probe.h"
 
 #include "base/memory.h"
@@ -27,14 +28,6 @@ TESTING_FIXTURE(probe_begin(&t))
 
 enum { SAMPLES = PROBE_TIMES * PROBE_BASELINES * PROBE_CHANNELS };
 enum { LONGEST = 2000 /* m; the antennas of `probe` are within 1.8 km */ };
-
-static uint64_t state;
-
-static double uniform(double low, double high)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return low + (high - low) * (double)(state >> 11) / 9007199254740992.0;
-}
 
 static int pick(int low, int high)
 {
