@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +28,7 @@ static void faulty(const char *expression, const char *message)
 
 /* ---- elementary functions ---- */
 
-START_TEST(functions_of_real_numbers)
+TEST(functions_of_real_numbers)
 {
     static const struct {
         const char *name;
@@ -49,9 +48,8 @@ START_TEST(functions_of_real_numbers)
                           got);
         }
 }
-END_TEST
 
-START_TEST(functions_of_complex_numbers)
+TEST(functions_of_complex_numbers)
 {
     static const struct {
         const char *name;
@@ -70,9 +68,8 @@ START_TEST(functions_of_complex_numbers)
             free(text);
         }
 }
-END_TEST
 
-START_TEST(parts_of_complex_numbers)
+TEST(parts_of_complex_numbers)
 {
     near_to("real(complex(3, -4))", 3);
     near_to("imag(complex(3, -4))", -4);
@@ -88,11 +85,10 @@ START_TEST(parts_of_complex_numbers)
     near_to("norm([3, 4, 12])", 13);
     near_to("norm(constant([3, 0, 4i, 0], shape=matrix))", 5);
 }
-END_TEST
 
 /* ---- arithmetic ---- */
 
-START_TEST(arithmetic_of_scalars)
+TEST(arithmetic_of_scalars)
 {
     near_to("sqrt(2) + complex(1, 2)", sqrtl(2) + CMPLXL(1, 2));
     near_to("sqrt(2) - complex(1, 2)", sqrtl(2) - CMPLXL(1, 2));
@@ -110,7 +106,6 @@ START_TEST(arithmetic_of_scalars)
     near_to("trace(sqrt(2))", 2 * sqrtl(2));
     near_to("determinant(complex(1, 2))", CMPLXL(1, 2) * CMPLXL(1, 2));
 }
-END_TEST
 
 /* a is [[1, 2i], [3, 4]], d diag(5, 6i), s 7 + 1i; the rest follows. */
 static const char jones[] = "a = constant([1, 2i, 3, 4], shape=matrix)\n"
@@ -129,7 +124,7 @@ static void cell_is(const char *expression, const long double complex wanted[4])
                       e);
 }
 
-START_TEST(arithmetic_of_matrices)
+TEST(arithmetic_of_matrices)
 {
     const long double complex a[] = {1, 2 * I, 3, 4}, d[] = {5, 0, 0, 6 * I}, s = CMPLXL(7, 1);
     const long double complex det = 4 - 6 * I;
@@ -169,9 +164,8 @@ START_TEST(arithmetic_of_matrices)
     cell_is("constant(vector(1, s, 2i, 4), shape=matrix)", CELL(1, s, 2 * I, 4));
     cell_is("constant(vector(s, 3), shape=diagonal)", CELL(s, 0, 0, 3));
 }
-END_TEST
 
-START_TEST(real_stays_real)
+TEST(real_stays_real)
 {
     testing_tree(&t, "a = sqrt(2) * sqrt(3) + 1\nb = rotation(1rad) * a\nc = complex(a, 1) * b\n"
                      "d = abs(c)\n");
@@ -180,11 +174,10 @@ START_TEST(real_stays_real)
     ck_assert(testing_node(&t, "c")->form.complex_);
     ck_assert(!testing_node(&t, "d")->form.complex_);
 }
-END_TEST
 
 /* ---- units ---- */
 
-START_TEST(units_follow)
+TEST(units_follow)
 {
     testing_tree(&t, "a = constant(3m)\nb = constant(2s)\nv = a / b\nq = a * a\nw = sqrt(q)\n"
                      "f = b^-1\nz = a + 0\nh = asin(a / w)\n");
@@ -196,9 +189,8 @@ START_TEST(units_follow)
     ck_assert(testing_node(&t, "z")->form.unit.m == 1);
     ck_assert(testing_node(&t, "h")->form.unit.rad == 1);
 }
-END_TEST
 
-START_TEST(wrong_units_are_told)
+TEST(wrong_units_are_told)
 {
     faulty("constant(3m) + constant(2s)", "cannot add a length and a time; the units must agree");
     faulty("constant(3m) - constant(2)", "cannot subtract a length and a plain number");
@@ -210,9 +202,8 @@ START_TEST(wrong_units_are_told)
     faulty("diagonal(constant(1m), constant(1s))", "cannot put together a length and a time");
     faulty("complex(constant(1m), constant(1s))", "cannot put together a length and a time");
 }
-END_TEST
 
-START_TEST(wrong_shapes_are_told)
+TEST(wrong_shapes_are_told)
 {
     faulty("sin(rotation(1rad))",
            "'x' must be a scalar or a diagonal matrix or a vector, got a 2x2");
@@ -224,28 +215,5 @@ START_TEST(wrong_shapes_are_told)
     faulty("constant([1, 2, 3], shape=matrix)", "a matrix is made of 4 numbers, got 3");
     faulty("sqrt(2) / 0", "division by 0");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-arithmetic");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_test(test, functions_of_real_numbers);
-    tcase_add_test(test, functions_of_complex_numbers);
-    tcase_add_test(test, parts_of_complex_numbers);
-    tcase_add_test(test, arithmetic_of_scalars);
-    tcase_add_test(test, arithmetic_of_matrices);
-    tcase_add_test(test, real_stays_real);
-    tcase_add_test(test, units_follow);
-    tcase_add_test(test, wrong_units_are_told);
-    tcase_add_test(test, wrong_shapes_are_told);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +110,7 @@ static void check_reduction(const reduction *r, unsigned over, const testing_val
     ck_assert_int_eq(n, x->cells * 4);
 }
 
-START_TEST(reductions_of_flagged_data)
+LOOP_TEST(reductions_of_flagged_data, 0, sizeof(reductions) / sizeof(reductions[0]))
 {
     const reduction *r = &reductions[_i];
 
@@ -133,10 +132,9 @@ START_TEST(reductions_of_flagged_data)
         }
     }
 }
-END_TEST
 
 /* Without `over` all axes go; one name needs no list. */
-START_TEST(axes_that_go)
+TEST(axes_that_go)
 {
     unsigned char *flags;
 
@@ -152,10 +150,9 @@ START_TEST(axes_that_go)
     refused("min(obs.data)", "'x' must be a real value, got a complex one");
     refused("max(obs.data)", "'x' must be a real value, got a complex one");
 }
-END_TEST
 
 /* In single precision the sums are still taken in double. */
-START_TEST(sums_in_single_precision)
+TEST(sums_in_single_precision)
 {
     grove_session_options single = GROVE_SESSION_OPTIONS();
     unsigned char *flags;
@@ -168,11 +165,10 @@ START_TEST(sums_in_single_precision)
         ck_assert((float)creal(wanted) == creal(x.at[e]) && (float)cimag(wanted) == cimag(x.at[e]));
     }
 }
-END_TEST
 
 /* ---- few sources ---- */
 
-START_TEST(one_source_is_its_own_reduction)
+TEST(one_source_is_its_own_reduction)
 {
     static const char *const classes[] = {"sum", "mean", "min", "max"};
 
@@ -185,10 +181,9 @@ START_TEST(one_source_is_its_own_reduction)
         ck_assert(x.cells == 1 && x.at[0] == -1 && x.at[1] == 0 && !flags[0]);
     }
 }
-END_TEST
 
 /* A sum of nothing is 0 and good. */
-START_TEST(no_sources)
+TEST(no_sources)
 {
     static const char *const classes[] = {"sum", "mean", "min", "max"};
 
@@ -205,7 +200,6 @@ START_TEST(no_sources)
         }
     }
 }
-END_TEST
 
 /* ---- select ---- */
 
@@ -234,7 +228,7 @@ static void check_selection(const char *expression, const int index[3], int elem
     ck_assert_int_eq(n, x.cells * x.elements);
 }
 
-START_TEST(selections)
+TEST(selections)
 {
     check_selection("select(obs.data, axis=time, index=2)", (int[]){2, -1, -1}, -1);
     check_selection("select(obs.data, axis=baseline, index=-1)", (int[]){-1, 5, -1}, -1);
@@ -247,9 +241,8 @@ START_TEST(selections)
     check_selection("select(select(obs.data, axis=freq, index=3), axis=time, index=4, element=YY)",
                     (int[]){4, -1, 3}, 3);
 }
-END_TEST
 
-START_TEST(selections_from_vectors_and_diagonals)
+TEST(selections_from_vectors_and_diagonals)
 {
     tree("select(obs.position, axis=station, index=3, element=z)");
     testing_value x = probe_session(&t, "x", NULL, NULL);
@@ -261,9 +254,8 @@ START_TEST(selections_from_vectors_and_diagonals)
     x = probe_session(&t, "x", NULL, NULL);
     ck_assert(x.cells == SIZE2 && x.at[2] == 1.404e9);
 }
-END_TEST
 
-START_TEST(selections_that_are_refused)
+TEST(selections_that_are_refused)
 {
     refused("select(obs.data, axis=time, index=5)", "axis time has 5 cells, counted from 0");
     refused("select(obs.data, axis=time, index=-6)", "axis time has 5 cells, counted from 0");
@@ -276,11 +268,10 @@ START_TEST(selections_that_are_refused)
     refused("select(diagonal(1, 2), element=XY)", "'XY' is not an element");
     refused("select(obs.data, axis=time, index=1.5)", "option 'index' must be a whole number");
 }
-END_TEST
 
 /* The largest baseline is known before an image is made, but little is made again for it: there are
  * tiles. Where a mean is subtracted, all data would be. */
-START_TEST(tiles_where_little_is_made_again)
+LOOP_TEST(tiles_where_little_is_made_again, 0, 2)
 {
     static const char *const actions[] = {
         "D = dirty_image(V, obs, size=64, cell=60arcsec)\nw = print(D, rows=2)\n",
@@ -303,29 +294,5 @@ START_TEST(tiles_where_little_is_made_again)
     grove_session_free(session);
     free(text);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-reductions");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_loop_test(test, reductions_of_flagged_data, 0,
-                        sizeof(reductions) / sizeof(reductions[0]));
-    tcase_add_test(test, axes_that_go);
-    tcase_add_test(test, sums_in_single_precision);
-    tcase_add_test(test, one_source_is_its_own_reduction);
-    tcase_add_test(test, no_sources);
-    tcase_add_test(test, selections);
-    tcase_add_test(test, selections_from_vectors_and_diagonals);
-    tcase_add_test(test, selections_that_are_refused);
-    tcase_add_loop_test(test, tiles_where_little_is_made_again, 0, 2);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

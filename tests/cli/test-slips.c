@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "tests/common/suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,7 +204,7 @@ static int try_slip(const char *name, char *text, char *wanted)
     return said ? 0 : 1;
 }
 
-START_TEST(slips)
+TEST(slips)
 {
     const char *source = getenv("GROVE_SOURCE");
     char *path = suite_keep(grove_path_join(source ? source : ".", "tests/cli/slips.txt"));
@@ -222,20 +221,5 @@ START_TEST(slips)
     ck_assert_int_ge(count, 70);
     ck_assert_msg(!wrong, "%d of %d slips are said otherwise", wrong, count);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("slips");
-    TCase *one = tcase_create("one");
-
-    tcase_add_checked_fixture(one, setup, teardown);
-    tcase_add_test(one, slips);
-    tcase_set_timeout(one, 120);
-    suite_add_tcase(suite, one);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+SUITE(120, setup, teardown)

@@ -6,12 +6,21 @@
 
 #include "device/device.h"
 #include "emulation.h"
+#include "suite.h"
 
 /* Sets the environment so that devices are emulated; call before the tests run. False: the
  * machine's device is used, and tests must run in this process. Without one the program ends as
  * skipped. From here on a test fails when the cpu computes what a device should, unless the test
  * has set a fault or little memory. */
 bool cuda_testing_begin(void);
+/* The main function of a program that needs devices. */
+#define CUDA_SUITE(timeout, setup, teardown)                                                       \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        cuda_testing_begin();                                                                      \
+        return suite_run(__FILE__, timeout, setup, teardown);                                      \
+    }
+
 /* Controls of the emulation; NULL with a real driver. */
 emulated_control *cuda_testing_control(void);
 /* Whether devices opened from now on find a driver: false, then true again. */

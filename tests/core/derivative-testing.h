@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "tests/common/suite.h"
 
-#include <check.h>
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -121,20 +120,12 @@ static inline double distance(const double complex *a, const double complex *b, 
 }
 
 /* Runs the tests on the device that is the first argument, or GROVE_TEST_DEVICE; else the cpu. */
-static inline int run_tests(const char *name, TCase *tests, int argc, char **argv)
+static inline int run_tests(int argc, char **argv)
 {
     const char *wanted = argc > 1 ? argv[1] : getenv("GROVE_TEST_DEVICE");
-    Suite *suite = suite_create(name);
-    SRunner *runner = srunner_create(suite);
 
     device = wanted ? wanted : device;
-    tcase_set_timeout(tests, 120);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(__FILE__, 120, setup, teardown);
 }
 
 #endif

@@ -1,12 +1,12 @@
 /* Reductions over tiled axes have the same bits for any tiles, threads and number of devices, and
  * for a run that two processes share along time. */
 #include "tests/common/cuda-testing.h"
+#include "tests/common/real-cuda.h"
 #include "tests/common/session-testing.h"
 
 #include "base/log.h"
 #include "run/accumulator.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,20 +105,18 @@ static void check_tiles(const char *device, const char *devices)
     }
 }
 
-START_TEST(tiles_and_threads_change_nothing)
+LOOP_TEST(tiles_and_threads_change_nothing, 0, REDUCTIONS)
 {
     build(_i);
     check_tiles("cpu", "cpu");
 }
-END_TEST
 
-START_TEST(devices_change_nothing)
+LOOP_TEST(devices_change_nothing, 0, real_cuda_wanted() ? 0 : REDUCTIONS)
 {
     build(_i);
     cuda_testing_control()->devices = 3;
     check_tiles("cuda", "cuda:all");
 }
-END_TEST
 
 /* Numbers of R, and bits of the devices that launched. */
 static double *numbers_and_devices(const grove_session_options *options, int64_t *count,
@@ -145,7 +143,7 @@ static const struct {
 } shares[] = {{0, 1, 7},  {0, 50, 7},  {0, 100, 7}, {1, 7, 7},   {4, 90, 7},
               {5, 11, 7}, {5, 100, 7}, {6, 90, 7},  {6, 179, 7}, {0, 180, 1}};
 
-START_TEST(each_device_has_a_share)
+LOOP_TEST(each_device_has_a_share, 0, real_cuda_wanted() ? 0 : sizeof(shares) / sizeof(*shares))
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.device = "cuda", .threads = 1, .double_precision = true);
@@ -163,7 +161,6 @@ START_TEST(each_device_has_a_share)
     ck_assert_int_eq(memcmp(numbers, wanted, 2 * (size_t)count * sizeof(double)), 0);
     ck_assert_uint_eq(devices, shares[_i].devices);
 }
-END_TEST
 
 /* ---- processes ---- */
 
@@ -254,7 +251,7 @@ static char *read_all(int from, size_t *bytes)
 
 static const int64_t cuts[] = {64, 128};
 
-START_TEST(two_processes_give_the_bits_of_one)
+LOOP_TEST(two_processes_give_the_bits_of_one, 0, 2 * 5)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1,
                                                           .double_precision = true, .serial = true);
@@ -288,9 +285,8 @@ START_TEST(two_processes_give_the_bits_of_one)
         grove_accumulator_free(parts[k]);
     grove_session_free(session);
 }
-END_TEST
 
-START_TEST(parts_that_do_not_fit)
+TEST(parts_that_do_not_fit)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1, .double_precision = true);
@@ -317,10 +313,9 @@ START_TEST(parts_that_do_not_fit)
     grove_accumulator_free(b);
     grove_session_free(session);
 }
-END_TEST
 
 /* What a pass gathers that does not vary along all the axes that its tiles cut is added once. */
-START_TEST(a_tile_is_added_once)
+TEST(a_tile_is_added_once)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1, .double_precision = true,
@@ -338,28 +333,5 @@ START_TEST(a_tile_is_added_once)
     options.tile_times = 3;
     check_options(&options, whole, count);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("accumulator");
-    TCase *tests = tcase_create("accumulator");
-    SRunner *runner = srunner_create(suite);
-
-    bool emulated = cuda_testing_begin();
-    tcase_set_timeout(tests, 300);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, tiles_and_threads_change_nothing, 0, REDUCTIONS);
-    if (emulated)
-        tcase_add_loop_test(tests, devices_change_nothing, 0, REDUCTIONS);
-    if (emulated)
-        tcase_add_loop_test(tests, each_device_has_a_share, 0, sizeof(shares) / sizeof(*shares));
-    tcase_add_loop_test(tests, two_processes_give_the_bits_of_one, 0, 2 * 5);
-    tcase_add_test(tests, parts_that_do_not_fit);
-    tcase_add_test(tests, a_tile_is_added_once);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(300, setup, teardown)

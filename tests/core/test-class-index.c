@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "unstable/module.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +80,7 @@ static void ck_message(const char *wanted)
     ck_assert_str_eq(said, wanted);
 }
 
-START_TEST(families_and_single_classes)
+TEST(families_and_single_classes)
 {
     add_module("arithmetic", "arithmetic");
     add_module("sky", "lmn");
@@ -97,19 +96,17 @@ START_TEST(families_and_single_classes)
     ck_message(
         "no class 'arithmetic'; if it is a plugin, build its module and name its folder with -p");
 }
-END_TEST
 
 /* A module of a single class that an older installation left behind. */
-START_TEST(index_comes_before_modules)
+TEST(index_comes_before_modules)
 {
     add_module("arithmetic", "arithmetic");
     add_module("sky", "sin");
     open_library("sin arithmetic\n");
     ck_assert_str_eq(path_of("sin"), "arithmetic.so");
 }
-END_TEST
 
-START_TEST(module_lacks_the_class)
+TEST(module_lacks_the_class)
 {
     add_module("arithmetic", "arithmetic");
     open_library("sin arithmetic\nsine arithmetic\n");
@@ -119,10 +116,9 @@ START_TEST(module_lacks_the_class)
                           "the descriptor GROVE_CLASS(sine)?",
                           t.folder));
 }
-END_TEST
 
 /* Lines of endings are no classes; the module of one must have what it offers for files. */
-START_TEST(endings_of_files)
+TEST(endings_of_files)
 {
     add_module("arithmetic", "arithmetic");
     open_library("sin arithmetic\n.data arithmetic\n/ nothing\n@sum arithmetic\n");
@@ -140,9 +136,8 @@ START_TEST(endings_of_files)
     ck_assert_ptr_null(grove_service_open("sum", 1, t.error));
     ck_assert_ptr_nonnull(strstr(grove_error_message(t.error, 3), "grove_sum_api"));
 }
-END_TEST
 
-START_TEST(module_is_missing)
+TEST(module_is_missing)
 {
     open_library("sin nothing\n");
     ck_assert_int_ne(grove_library_check(library, "sin", t.error), 0);
@@ -151,7 +146,6 @@ START_TEST(module_is_missing)
                       strstr(said, "/nothing.so"),
                   "%s", said);
 }
-END_TEST
 
 static const struct {
     const char *index, *message;
@@ -165,7 +159,7 @@ static const struct {
 };
 
 /* Told once, before any tree is read. */
-START_TEST(lines_at_fault)
+LOOP_TEST(lines_at_fault, 0, (int)(sizeof(faults) / sizeof(faults[0])))
 {
     add_module("arithmetic", "arithmetic");
     open_library(faults[_i].index);
@@ -174,24 +168,5 @@ START_TEST(lines_at_fault)
     ck_assert_ptr_null(
         grove_library_parse(library, "y = nothing(1) + none(2)\n", "text", NULL, 0, t.error));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("class index");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_test(test, families_and_single_classes);
-    tcase_add_test(test, index_comes_before_modules);
-    tcase_add_test(test, module_lacks_the_class);
-    tcase_add_test(test, endings_of_files);
-    tcase_add_test(test, module_is_missing);
-    tcase_add_loop_test(test, lines_at_fault, 0, (int)(sizeof(faults) / sizeof(faults[0])));
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

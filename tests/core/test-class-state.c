@@ -3,7 +3,6 @@
 #include "tests/common/cuda-testing.h"
 #include "tests/common/heap-testing.h"
 
-#include <check.h>
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -313,7 +312,7 @@ static const grove_session_options ways[] = {
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 /* Where a class can merge its states each thread has one, and adds its piece of each tile. */
-START_TEST(test_sums)
+LOOP_TEST(test_sums, 0, 2 * TREES * WAYS)
 {
     int tree = _i / WAYS % TREES, tiles = 1;
     bool merges = _i >= WAYS * TREES;
@@ -341,10 +340,9 @@ START_TEST(test_sums)
         ck_assert_int_eq(now.flags[c], truth.samples[k][p] == 0);
     }
 }
-END_TEST
 
 /* Against the direct sum. */
-START_TEST(test_finish_transforms)
+TEST(test_finish_transforms)
 {
     image truth;
 
@@ -367,11 +365,10 @@ START_TEST(test_finish_transforms)
         ck_assert_double_eq_tol(now.numbers[c][1], cimag(sum), 1e-9);
     }
 }
-END_TEST
 
 /* When memory is short, sources come in parts, and inputs that do not vary along them with each
  * part. */
-START_TEST(test_parts_of_sources)
+TEST(test_parts_of_sources)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = true, .memory = 1 << 20);
@@ -388,10 +385,9 @@ START_TEST(test_parts_of_sources)
         for (int part = 0; part < 2; part++)
             ck_assert_double_eq(now.numbers[p][part], truth.sum[0][p][part]);
 }
-END_TEST
 
 /* A later pass over tiles of the same observation reads it. */
-START_TEST(test_the_image_is_given_to_later_tiles)
+TEST(test_the_image_is_given_to_later_tiles)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2, .double_precision = true);
@@ -410,7 +406,6 @@ START_TEST(test_the_image_is_given_to_later_tiles)
                                     truth.sum[0][COLUMNS + 2][part]);
     ck_assert_int_eq(adds, 4);
 }
-END_TEST
 
 static grove_plan plan_of(const char *text, grove_session_options options)
 {
@@ -424,7 +419,7 @@ static grove_plan plan_of(const char *text, grove_session_options options)
 }
 
 /* Memory is that of the image and a few tiles, however long the observation. */
-START_TEST(test_memory)
+TEST(test_memory)
 {
     static const char small[] = "v = field(times=64)\nkeep = record(image(v.vis, v.weight))";
     static const char large[] = "v = field(times=64000)\nkeep = record(image(v.vis, v.weight))";
@@ -441,11 +436,10 @@ START_TEST(test_memory)
     ck_assert_uint_le(plan.peak_bytes, 1 << 20);
     ck_assert_int_gt(plan.tiles, 10);
 }
-END_TEST
 
 /* A state for each thread, where an eighth of the memory has room for them; none of it is a
  * device's. */
-START_TEST(test_memory_of_states)
+TEST(test_memory_of_states)
 {
     static const char small[] = "v = field(times=64)\nkeep = record(merged(v.vis, v.weight))";
     static const char large[] =
@@ -473,10 +467,9 @@ START_TEST(test_memory_of_states)
     ck_assert_uint_gt(grove_session_counters(session)->launches, 0);
     heap_test_close(session);
 }
-END_TEST
 
 /* Loop index: which call fails: the third add, finish, new, the first add. */
-START_TEST(test_failures_free_the_state)
+LOOP_TEST(test_failures_free_the_state, 0, 4)
 {
     static const char *const says[] = {"no more of it", "it does not end", "no new image",
                                        "no more of it"};
@@ -503,10 +496,9 @@ START_TEST(test_failures_free_the_state)
     ck_assert_int_eq(now.finishes, 1);
     grove_session_free(session);
 }
-END_TEST
 
 /* Loop index: which call fails: the second new, an add of another thread, merge. */
-START_TEST(test_failures_free_all_states)
+LOOP_TEST(test_failures_free_all_states, 0, 3)
 {
     static const char *const says[] = {"no new image", "no more of it", "they do not go together"};
     grove_session_options options =
@@ -528,28 +520,5 @@ START_TEST(test_failures_free_all_states)
     ck_assert_int_eq(states, 0);
     grove_session_free(session);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("class state");
-    TCase *tests = tcase_create("class state");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_add_checked_fixture(tests, setup, session_test_end);
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, test_sums, 0, 2 * TREES * WAYS);
-    tcase_add_test(tests, test_finish_transforms);
-    tcase_add_test(tests, test_the_image_is_given_to_later_tiles);
-    tcase_add_test(tests, test_parts_of_sources);
-    tcase_add_test(tests, test_memory);
-    tcase_add_test(tests, test_memory_of_states);
-    tcase_add_loop_test(tests, test_failures_free_the_state, 0, 4);
-    tcase_add_loop_test(tests, test_failures_free_all_states, 0, 3);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, setup, session_test_end)

@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,21 +116,12 @@ END_TEST
 int main(int argc, char **argv)
 {
     const char *wanted = argc > 1 ? argv[1] : getenv("GROVE_TEST_DEVICE");
-    Suite *suite = suite_create("conformance-sessions");
-    TCase *test = tcase_create("all");
     grove_classes *classes = grove_classes_new(NULL);
     size_t count;
 
     device = wanted ? wanted : device;
     grove_classes_names(classes, &count);
     grove_classes_free(classes);
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 120);
-    tcase_add_loop_test(test, sessions_give_the_plain_value, 0, (int)count);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0 || count < 2;
+    tcase_add_loop_test(suite_case("all"), sessions_give_the_plain_value, 0, (int)count);
+    return suite_run(__FILE__, 120, setup, teardown) || count < 2;
 }

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "tests/common/suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,14 +61,13 @@ START_TEST(classes_conform)
 }
 END_TEST
 
-START_TEST(no_such_class)
+TEST(no_such_class)
 {
     ck_assert_int_lt(test_class("beam_airi"), 0);
     ck_assert_str_eq(grove_error_message(error, 0),
                      "no class 'beam_airi'; did you mean 'beam_airy'?");
     ck_assert_ptr_null(lines.at);
 }
-END_TEST
 
 /* ---- the trees of the checks ---- */
 
@@ -85,7 +83,7 @@ static grove_fixture *new_fixture(void)
 }
 
 /* Classes whose flags are tested on partly flagged data. */
-START_TEST(flagged_data_are_taken)
+TEST(flagged_data_are_taken)
 {
     static const char *const takers[] = {"add", "hermitian", "multiply", "power", "transpose"};
     grove_fixture *fixture = new_fixture();
@@ -98,10 +96,9 @@ START_TEST(flagged_data_are_taken)
     }
     grove_fixture_free(fixture);
 }
-END_TEST
 
 /* Calls with the words of a choice are built where they can be: all four of smear. */
-START_TEST(words_are_tried)
+TEST(words_are_tried)
 {
     grove_fixture *fixture = new_fixture();
     const grove_class *class_ = grove_classes_find(fixture->classes, "point", error);
@@ -113,7 +110,6 @@ START_TEST(words_are_tried)
     ck_assert_int_ge(count, 5);
     grove_fixture_free(fixture);
 }
-END_TEST
 
 /* Classes that tests/value-tests.txt names have all their members there. */
 START_TEST(members_have_value_tests)
@@ -141,8 +137,6 @@ END_TEST
 int main(int argc, char **argv)
 {
     const char *wanted = argc > 1 ? argv[1] : getenv("GROVE_TEST_DEVICE");
-    Suite *suite = suite_create("conformance");
-    TCase *test = tcase_create("all");
     size_t count;
 
     device = wanted ? wanted : device;
@@ -150,17 +144,8 @@ int main(int argc, char **argv)
     grove_library_classes(library, &count);
     teardown();
     printf("%zu classes on %s\n", count, device);
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 240);
-    tcase_add_loop_test(test, classes_conform, 0, (int)count);
-    tcase_add_test(test, no_such_class);
-    tcase_add_test(test, flagged_data_are_taken);
-    tcase_add_test(test, words_are_tried);
-    tcase_add_loop_test(test, members_have_value_tests, 0, (int)count);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0 || count < 2;
+    tcase_add_loop_test(suite_case("classes_conform"), classes_conform, 0, (int)count);
+    tcase_add_loop_test(suite_case("members_have_value_tests"), members_have_value_tests, 0,
+                        (int)count);
+    return suite_run(__FILE__, 240, setup, teardown) || count < 2;
 }

@@ -34,7 +34,7 @@ static void wanted_at(const double complex *m, const double complex p[4], const 
     multiply(between, right, c);
 }
 
-START_TEST(jones_of_both_stations)
+LOOP_TEST(jones_of_both_stations, 0, 6)
 {
     const char *name = _i % 2 ? "diagonal" : "full";
     int elements = _i % 2 ? 2 : 4, tile = _i < 2 ? 0 : 1;
@@ -73,7 +73,6 @@ START_TEST(jones_of_both_stations)
     free(jones);
     free(m);
 }
-END_TEST
 
 /* Baselines of 100 km at 150 MHz: the phase turns by 3e5 rad where l changes by 1. */
 static void write_long_array(void)
@@ -97,7 +96,7 @@ static long double sinc(long double x, bool derivative)
 
 /* Bit 0: tiles. Bit 1: smeared in frequency, where there is no rule, and the step of the difference
  * has to suit these baselines. */
-START_TEST(long_baselines)
+LOOP_TEST(long_baselines, 0, 4)
 {
     bool smear = _i & 2;
     int64_t count, sources, rows;
@@ -146,10 +145,9 @@ START_TEST(long_baselines)
     free(lmn);
     free(uvw);
 }
-END_TEST
 
 /* Factors: (dR/dx) / R = 1 / x, whatever else R is made of. */
-START_TEST(factors)
+TEST(factors)
 {
     static const struct {
         const char *name;
@@ -176,14 +174,8 @@ START_TEST(factors)
     }
     free(value);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
-    TCase *tests = tcase_create("derivative-formulas");
-
-    tcase_add_loop_test(tests, jones_of_both_stations, 0, 6);
-    tcase_add_loop_test(tests, long_baselines, 0, 4);
-    tcase_add_test(tests, factors);
-    return run_tests("derivative-formulas", tests, argc, argv);
+    return run_tests(argc, argv);
 }

@@ -350,7 +350,7 @@ static void check_runs(const char *name)
         free(slots[s]);
 }
 
-START_TEST(a_tree)
+LOOP_TEST(a_tree, 0, TREES)
 {
     build(trees[_i].text);
     grove_probe_of_parms()->spread = strstr(trees[_i].text, "delay") ? 1e-10 : 0.02;
@@ -361,11 +361,10 @@ START_TEST(a_tree)
     ck_assert_msg(derive("R").count == (size_t)trees[_i].slots, "%s: %zu slots, not %d",
                   trees[_i].text, derive("R").count, trees[_i].slots);
 }
-END_TEST
 
 /* ---- what does not depend, and what has no derivative ---- */
 
-START_TEST(nothing)
+TEST(nothing)
 {
     build("J[p] = test_parm(\"J\", jones=full, fixed=true)\nK[p] = test_parm(\"K\", jones=full)\n"
           "R[p,q] = J[p] * M * J[q]^H\nT = R\n");
@@ -374,10 +373,9 @@ START_TEST(nothing)
     ck_assert_uint_eq(fixture->tree->node_count, before);
     ck_assert_uint_eq(derive("M").count, 0);
 }
-END_TEST
 
 /* Nodes are shared: a second time nothing is made. */
-START_TEST(merged)
+TEST(merged)
 {
     build("J[p] = test_parm(\"J\", jones=full)\nR[p,q] = J[p] * M * J[q]^H\n");
     grove_derivatives first = derive("R");
@@ -388,7 +386,6 @@ START_TEST(merged)
     for (size_t s = 0; s < first.count; s++)
         ck_assert_ptr_eq(first.slots[s].node, second.slots[s].node);
 }
-END_TEST
 
 /* ---- classes of plugins ---- */
 
@@ -399,7 +396,7 @@ static const char *express_cast(const grove_node *leaf)
 }
 
 /* Values of parms may take their coefficients through a cast, as complex numbers here. */
-START_TEST(cast_coefficients)
+TEST(cast_coefficients)
 {
     grove_class value = *grove_classes_find(fixture->classes, "parm_value", error);
     grove_class leaf = *grove_classes_find(fixture->classes, "parm", error);
@@ -417,7 +414,6 @@ START_TEST(cast_coefficients)
     ck_assert_int_eq(parm->inputs[0].node->kind, GROVE_NODE_CAST);
     ck_assert_uint_eq(derive("R").count, 1);
 }
-END_TEST
 
 static int open_large_sky(grove_node *node)
 {
@@ -426,7 +422,7 @@ static int open_large_sky(grove_node *node)
     return grove_node_add_axis(node, &source);
 }
 
-START_TEST(too_many_cells)
+TEST(too_many_cells)
 {
     const grove_class sky = {GROVE_CLASS_HEAD(large_sky), .doc = "For tests.",
                              .kind = GROVE_CLASS_DATA, .object = "sky",
@@ -440,7 +436,6 @@ START_TEST(too_many_cells)
     ck_assert_msg(strstr(said, "each of its 513 needs a derivative; at most 512") != NULL, "%s",
                   said);
 }
-END_TEST
 
 static void add_cells(const grove_args *args, int64_t first, int64_t last)
 {
@@ -448,7 +443,7 @@ static void add_cells(const grove_args *args, int64_t first, int64_t last)
 }
 
 /* The first two of three parts have other units: no derivative, and not the third part alone. */
-START_TEST(parts_do_not_add)
+TEST(parts_do_not_add)
 {
     static const grove_kernel kernel = {"three", add_cells, add_cells};
     static const grove_port inputs[] = {{"a", GROVE_VALUE_NUMBER, "any number"},
@@ -466,7 +461,6 @@ START_TEST(parts_do_not_add)
     ck_assert_msg(strstr(said, "'R' with respect to parm 'a': ") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "a length") != NULL, "%s", said);
 }
-END_TEST
 
 static const struct {
     const char *text, *said;
@@ -484,7 +478,7 @@ static const struct {
      "'station' of 'R' chooses or counts"},
 };
 
-START_TEST(faults)
+LOOP_TEST(faults, 0, sizeof(bad) / sizeof(bad[0]))
 {
     grove_derivatives all;
 
@@ -493,18 +487,8 @@ START_TEST(faults)
     char *said = suite_messages(error);
     ck_assert_msg(strstr(said, bad[_i].said) != NULL, "%s: %s", bad[_i].text, said);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
-    TCase *tests = tcase_create("derivatives");
-
-    tcase_add_loop_test(tests, a_tree, 0, TREES);
-    tcase_add_test(tests, nothing);
-    tcase_add_test(tests, merged);
-    tcase_add_test(tests, cast_coefficients);
-    tcase_add_test(tests, parts_do_not_add);
-    tcase_add_test(tests, too_many_cells);
-    tcase_add_loop_test(tests, faults, 0, sizeof(bad) / sizeof(bad[0]));
-    return run_tests("derivatives", tests, argc, argv);
+    return run_tests(argc, argv);
 }

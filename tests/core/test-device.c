@@ -2,7 +2,6 @@
  * CUDA device. */
 #include "tests/common/cuda-testing.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +30,7 @@ static void end(int index, grove_device *device)
     grove_error_free(errors);
 }
 
-START_TEST(test_blocks_take_what_the_device_says)
+LOOP_TEST(test_blocks_take_what_the_device_says, 0, 2)
 {
     static const size_t sizes[] = {0,       1,           256,         257,         511,    513,
                                    4000,    65536,       524287,      524288,      524289, MIB - 1,
@@ -53,9 +52,8 @@ START_TEST(test_blocks_take_what_the_device_says)
     if (device)
         end(_i, device);
 }
-END_TEST
 
-START_TEST(test_rounding)
+TEST(test_rounding)
 {
     const grove_block_rule rule = {256, 1 << 19, 4096};
 
@@ -75,7 +73,6 @@ START_TEST(test_rounding)
     ck_assert(grove_block_is_better(&rule, MIB, MIB + 4096, 2 * MIB));
     ck_assert(!grove_block_is_better(&rule, MIB, 2 * MIB, MIB + 4096));
 }
-END_TEST
 
 /* A block of 64 MiB, of which so many bytes are written to; `fresh`: with pages that nobody had. */
 static void *take_gaps(grove_device *device, size_t written, int key, bool fresh)
@@ -93,7 +90,7 @@ static void *take_gaps(grove_device *device, size_t written, int key, bool fresh
 /* Blocks with gaps count what is written to. Those with the same gaps are used again; one with
  * others is given back first, so that there are not the pages of both; and a block without gaps
  * takes the place of none. */
-START_TEST(test_gaps)
+TEST(test_gaps)
 {
     grove_device *device = start(0, 90 * MIB);
     const grove_budget *budget = &device->budget;
@@ -122,9 +119,8 @@ START_TEST(test_gaps)
     }
     end(0, device);
 }
-END_TEST
 
-START_TEST(test_no_size_is_too_large_to_refuse)
+LOOP_TEST(test_no_size_is_too_large_to_refuse, 0, 2)
 {
     static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 65536, SIZE_MAX / 2, 4 * MIB + 1};
     grove_device *device = start(_i, 4 * MIB);
@@ -140,9 +136,8 @@ START_TEST(test_no_size_is_too_large_to_refuse)
     if (device)
         end(_i, device);
 }
-END_TEST
 
-START_TEST(test_cleared_and_copied)
+LOOP_TEST(test_cleared_and_copied, 0, 2)
 {
     grove_device *device = start(_i, 0);
     unsigned char sent[1000], got[1000];
@@ -162,9 +157,8 @@ START_TEST(test_cleared_and_copied)
     grove_device_release(device, at, sizeof(sent));
     end(_i, device);
 }
-END_TEST
 
-START_TEST(test_kernels_of_other_devices_are_missing)
+LOOP_TEST(test_kernels_of_other_devices_are_missing, 0, 2)
 {
     static const grove_kernel other = {.name = "other", .source = "nowhere.cu"};
     grove_device *device = start(_i, 0);
@@ -177,10 +171,9 @@ START_TEST(test_kernels_of_other_devices_are_missing)
     ck_assert_int_eq(grove_device_prepare(device, &other, true, errors), GROVE_MISSING);
     end(_i, device);
 }
-END_TEST
 
 /* A staging block was not in the hands of kernels of this epoch or the one before. */
-START_TEST(test_staging_blocks)
+TEST(test_staging_blocks)
 {
     enum { BYTES = 2 << 20, EPOCHS = 6 };
     grove_device *device = start(1, 7 * MIB);
@@ -213,25 +206,5 @@ START_TEST(test_staging_blocks)
     grove_device_release(device, at[3], BYTES);
     end(1, device);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("device");
-    TCase *tests = tcase_create("device");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_add_test(tests, test_rounding);
-    tcase_add_loop_test(tests, test_blocks_take_what_the_device_says, 0, 2);
-    tcase_add_test(tests, test_gaps);
-    tcase_add_loop_test(tests, test_no_size_is_too_large_to_refuse, 0, 2);
-    tcase_add_loop_test(tests, test_cleared_and_copied, 0, 2);
-    tcase_add_loop_test(tests, test_kernels_of_other_devices_are_missing, 0, 2);
-    tcase_add_test(tests, test_staging_blocks);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(60, NULL, NULL)

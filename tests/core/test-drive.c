@@ -6,7 +6,6 @@
 #include "device/array.h"
 #include "run/pipeline.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -351,7 +350,7 @@ static void check_fitted(bool double_)
     }
 }
 
-START_TEST(each_domain_is_fitted)
+LOOP_TEST(each_domain_is_fitted, 0, 2 * WAYS)
 {
     static double complex first[SAMPLES_TIMES];
     const grove_session_options *options = &ways[_i % WAYS];
@@ -384,10 +383,9 @@ START_TEST(each_domain_is_fitted)
     ck_assert_int_eq(memcmp(first, fitted, sizeof(first)), 0);
     grove_session_free(session);
 }
-END_TEST
 
 /* Data are read once for each pass, however often the fit looks at them. */
-START_TEST(data_are_read_once)
+LOOP_TEST(data_are_read_once, 0, 3)
 {
     grove_session_options options = ways[0];
 
@@ -405,13 +403,12 @@ START_TEST(data_are_read_once)
     check_calls(session);
     grove_session_free(session);
 }
-END_TEST
 
 static const grove_session_options on_gpu =
     TESTING_OPTIONS(.threads = 1, .device = "cuda", .double_precision = true);
 
 /* A device that lacks memory in the middle of a fit: the rest is done on the host. */
-START_TEST(device_runs_out)
+TEST(device_runs_out)
 {
     if (!cuda_testing_control())
         return;
@@ -428,14 +425,13 @@ START_TEST(device_runs_out)
         check_fitted(true);
     }
 }
-END_TEST
 
 static const char look_tree[] = "k = gain(o)\n"
                                 "known = gain(o, true_ones=true)\n"
                                 "fitted = look(k, o.data * k.gain * k.gain, o.data * known.gain)\n";
 
 /* What stays on the device until it is asked for, and is computed there. */
-START_TEST(inputs_are_left)
+LOOP_TEST(inputs_are_left, 0, WAYS)
 {
     const grove_session_options *options = &ways[_i];
     bool on_device = strcmp(options->device, "cpu") != 0;
@@ -456,10 +452,9 @@ START_TEST(inputs_are_left)
     ck_assert_uint_gt(plan.peak_bytes, less.peak_bytes);
     grove_session_free(session);
 }
-END_TEST
 
 /* The device lacks code: it is tried once, and the host does it. */
-START_TEST(devices_may_lack_code)
+TEST(devices_may_lack_code)
 {
     cuda_testing_may_fall_back();
     session_test_tree(look_tree);
@@ -472,9 +467,8 @@ START_TEST(devices_may_lack_code)
     ck_assert_int_eq(computations, 1);
     grove_session_free(session);
 }
-END_TEST
 
-START_TEST(mistakes)
+LOOP_TEST(mistakes, 0, 3)
 {
     static const char *const says[] = {"calls grove_call_fetch_input for input 2 of 2",
                                        "more scratch memory than it has declared",
@@ -488,9 +482,8 @@ START_TEST(mistakes)
     ck_assert_msg(strstr(messages, says[_i]) != NULL, "%s", messages);
     grove_session_free(session);
 }
-END_TEST
 
-START_TEST(faults)
+LOOP_TEST(faults, 0, 2)
 {
     static const struct {
         const char *tree, *says;
@@ -510,10 +503,9 @@ START_TEST(faults)
     ck_assert_msg(strstr(messages, cases[_i].says) != NULL, "%s", messages);
     grove_session_free(session);
 }
-END_TEST
 
 /* What a fit changes must not come back by way of what is known after the last tile only. */
-START_TEST(known_too_late)
+TEST(known_too_late)
 {
     static const char late[] =
         "k = gain(o)\nknown = gain(o, true_ones=true)\n"
@@ -534,9 +526,8 @@ START_TEST(known_too_late)
                   "%s", messages);
     grove_session_free(session);
 }
-END_TEST
 
-START_TEST(misfits)
+LOOP_TEST(misfits, 0, 4)
 {
     static const char *const says[] = {
         "domains along 'time' that do not begin at 0 and ascend within its 7 cells",
@@ -554,38 +545,12 @@ START_TEST(misfits)
     char *messages = suite_messages(now.error);
     ck_assert_msg(strstr(messages, says[_i]) != NULL, "%s", messages);
 }
-END_TEST
 
-START_TEST(write_beside_drive)
+TEST(write_beside_drive)
 {
     ck_assert_int_ne(grove_classes_add(now.classes, &class_drive_and_write, now.error), 0);
     ck_assert_str_eq(grove_error_message(now.error, 0),
                      "class drive_and_write: .action must have a write or a drive, not both");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("drive");
-    TCase *tests = tcase_create("drive");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 120);
-    tcase_add_checked_fixture(tests, setup, session_test_end);
-    tcase_add_loop_test(tests, each_domain_is_fitted, 0, 2 * WAYS);
-    tcase_add_loop_test(tests, data_are_read_once, 0, 3);
-    tcase_add_test(tests, device_runs_out);
-    tcase_add_loop_test(tests, inputs_are_left, 0, WAYS);
-    tcase_add_test(tests, devices_may_lack_code);
-    tcase_add_loop_test(tests, mistakes, 0, 3);
-    tcase_add_loop_test(tests, faults, 0, 2);
-    tcase_add_test(tests, known_too_late);
-    tcase_add_loop_test(tests, misfits, 0, 4);
-    tcase_add_test(tests, write_beside_drive);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, setup, session_test_end)

@@ -8,7 +8,6 @@
 #include "report/report.h"
 #include "run/state.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +64,7 @@ static void expect_missing(grove_energy *energy, const char *text)
 #define RANGE "262143328850\n"
 
 /* As a machine with two packages, their parts, memory, and a board shows it. */
-START_TEST(packages)
+TEST(packages)
 {
     double joules[GROVE_ENERGY_KINDS];
 
@@ -100,10 +99,9 @@ START_TEST(packages)
     expect_missing(energy, "");
     grove_energy_free(energy);
 }
-END_TEST
 
 /* Only the board has a counter; only a driver by memory-mapped registers; a package twice. */
-START_TEST(other_machines)
+TEST(other_machines)
 {
     double joules[GROVE_ENERGY_KINDS];
 
@@ -132,9 +130,8 @@ START_TEST(other_machines)
     ck_assert_double_eq_tol(joules[GROVE_ENERGY_PROCESSOR], 3, 1e-12);
     grove_energy_free(energy);
 }
-END_TEST
 
-START_TEST(steps)
+TEST(steps)
 {
     const uint64_t range = 262143328850;
     double joules;
@@ -157,7 +154,6 @@ START_TEST(steps)
     ck_assert(grove_energy_step(5, 6, 0, 1e6, &joules));
     ck_assert(!grove_energy_step(range + 1, 5, range, 1, &joules) && joules == 0);
 }
-END_TEST
 
 static const struct {
     const char *text, *said;
@@ -176,7 +172,7 @@ static const struct {
 enum { GARBAGE = sizeof(garbage) / sizeof(garbage[0]) };
 
 /* At the start such a counter is left out; later the reading, until there is a better one. */
-START_TEST(garbage_is_named)
+LOOP_TEST(garbage_is_named, 0, GARBAGE)
 {
     double joules[GROVE_ENERGY_KINDS];
     char *at_first = suite_text("%%s/intel-rapl:0/energy_uj: %s\n", garbage[_i].said),
@@ -201,10 +197,9 @@ START_TEST(garbage_is_named)
     expect_missing(energy, "");
     grove_energy_free(energy);
 }
-END_TEST
 
 /* Files that go, and come back; a counter that is set to 0. */
-START_TEST(files_vanish)
+TEST(files_vanish)
 {
     double joules[GROVE_ENERGY_KINDS];
     char path[256];
@@ -229,10 +224,9 @@ START_TEST(files_vanish)
                            "between two readings; the sum may be too small\n");
     grove_energy_free(energy);
 }
-END_TEST
 
 /* No folder, no domains, none that counts, no range. */
-START_TEST(no_domains)
+TEST(no_domains)
 {
     grove_energy *energy = grove_energy_open(NULL, 0);
     double joules[GROVE_ENERGY_KINDS];
@@ -257,7 +251,6 @@ START_TEST(no_domains)
     ck_assert_double_eq_tol(joules[GROVE_ENERGY_PROCESSOR], 2, 1e-12);
     grove_energy_free(energy);
 }
-END_TEST
 
 /* Run in a process of a user who is not root. */
 static void look_without_permission(int count)
@@ -274,7 +267,7 @@ static void look_without_permission(int count)
     grove_energy_free(energy);
 }
 
-START_TEST(no_permission)
+LOOP_TEST(no_permission, 0, 2)
 {
     char path[256];
     int status = -1;
@@ -298,7 +291,6 @@ START_TEST(no_permission)
     ck_assert(waitpid(child, &status, 0) == child);
     ck_assert_int_eq(status, 0);
 }
-END_TEST
 
 static void set_nvml(const char *name)
 {
@@ -308,7 +300,7 @@ static void set_nvml(const char *name)
 
 static const grove_energy_device gpus[] = {{"cuda:0", "0000:01:00.0"}, {"cuda:1", "0000:02:00.0"}};
 
-START_TEST(two_gpus)
+TEST(two_gpus)
 {
     double joules[GROVE_ENERGY_KINDS];
 
@@ -335,9 +327,8 @@ START_TEST(two_gpus)
                            "Not Loaded; the sum does not include its last part\n");
     grove_energy_free(energy);
 }
-END_TEST
 
-START_TEST(nvml_faults)
+TEST(nvml_faults)
 {
     static const grove_energy_device other[] = {{"cuda:0", "0000:07:00.0"}};
 
@@ -385,12 +376,11 @@ START_TEST(nvml_faults)
     free(missing);
     grove_energy_free(energy);
 }
-END_TEST
 
 /* ---- runs ---- */
 
 /* Times of nodes are given by hand, much longer than the test, so that nothing is left. */
-START_TEST(shares)
+TEST(shares)
 {
     const grove_session_options options =
         GROVE_SESSION_OPTIONS(.energy = true, .device = "cpu", .serial = true);
@@ -436,10 +426,9 @@ START_TEST(shares)
     grove_session_free(session);
     session_test_end();
 }
-END_TEST
 
 /* A whole run: what classes have is the whole; without the option nothing is measured. */
-START_TEST(whole_runs)
+LOOP_TEST(whole_runs, 0, 2)
 {
     const grove_session_options options = GROVE_SESSION_OPTIONS(.energy = _i > 0, .device = "cpu");
 
@@ -460,9 +449,8 @@ START_TEST(whole_runs)
     grove_session_free(session);
     session_test_end();
 }
-END_TEST
 
-START_TEST(shown)
+TEST(shown)
 {
     char text[32];
 
@@ -478,30 +466,5 @@ START_TEST(shown)
     ck_assert_str_eq(grove_show_seconds(text, 0.9997e-3), "1 ms");
     ck_assert_str_eq(grove_show_seconds(text, 0.9997), "1.0 s");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("energy");
-    TCase *tests = tcase_create("energy");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, packages);
-    tcase_add_test(tests, other_machines);
-    tcase_add_test(tests, steps);
-    tcase_add_loop_test(tests, garbage_is_named, 0, GARBAGE);
-    tcase_add_test(tests, files_vanish);
-    tcase_add_test(tests, no_domains);
-    tcase_add_loop_test(tests, no_permission, 0, 2);
-    tcase_add_test(tests, two_gpus);
-    tcase_add_test(tests, nvml_faults);
-    tcase_add_test(tests, shares);
-    tcase_add_loop_test(tests, whole_runs, 0, 2);
-    tcase_add_test(tests, shown);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

@@ -5,7 +5,6 @@
 #include "run/pipeline.h"
 #include "unstable/fit.h"
 
-#include <check.h>
 #include <complex.h>
 #include <math.h>
 #include <pthread.h>
@@ -161,7 +160,7 @@ static counts counts_of(const grove_session *session)
 }
 
 /* The same program again: the plan, and so the evaluation, is made once. */
-START_TEST(what_depends_is_computed_again)
+LOOP_TEST(what_depends_is_computed_again, 0, 2)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 2, .double_precision = _i % 2);
     grove_evaluation *evaluation = NULL;
@@ -195,10 +194,9 @@ START_TEST(what_depends_is_computed_again)
     grove_evaluation_free(evaluation);
     grove_session_free(session);
 }
-END_TEST
 
 /* What was computed from some content is there when that comes back; and values never mix. */
-START_TEST(content_that_comes_back)
+TEST(content_that_comes_back)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = true);
     static const double turns[] = {1, 2, 1, 3, 2};
@@ -223,11 +221,10 @@ START_TEST(content_that_comes_back)
     grove_evaluation_free(evaluation);
     grove_session_free(session);
 }
-END_TEST
 
 /* With many tiles, whose values are not all kept; and a pass whose result is known already, from an
  * evaluation of its own before. */
-START_TEST(again_in_tiles)
+LOOP_TEST(again_in_tiles, 0, 4)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 2, .double_precision = true, .tile_times = 2,
@@ -275,10 +272,9 @@ START_TEST(again_in_tiles)
     grove_value_unref(mean);
     grove_session_free(session);
 }
-END_TEST
 
 /* An action has the new numbers though what does not follow the tiles is kept from run to run. */
-START_TEST(actions_again)
+TEST(actions_again)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = true, .tile_times = 3);
@@ -306,7 +302,6 @@ START_TEST(actions_again)
     grove_evaluation_free(evaluation);
     grove_session_free(session);
 }
-END_TEST
 
 /* ---- stale values ---- */
 
@@ -321,7 +316,7 @@ static bool has_message(const char *part)
 }
 
 /* A value in the cache is changed behind the session's back. */
-START_TEST(a_stale_value_is_found)
+TEST(a_stale_value_is_found)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
 
@@ -343,10 +338,9 @@ START_TEST(a_stale_value_is_found)
     grove_value_unref(a);
     grove_session_free(session);
 }
-END_TEST
 
 /* A leaf whose numbers change though nobody says so: between evaluations, and between tiles. */
-START_TEST(a_leaf_that_slips_is_found)
+LOOP_TEST(a_leaf_that_slips_is_found, 0, 2)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = _i);
 
@@ -365,7 +359,6 @@ START_TEST(a_leaf_that_slips_is_found)
     ck_assert(has_message("a kept value of 'k.gain' differs from the recomputed one"));
     grove_session_free(session);
 }
-END_TEST
 
 /* ---- faults that are reported, but not returned ---- */
 
@@ -396,7 +389,7 @@ static int succeed(const grove_call *call)
     return 0;
 }
 
-START_TEST(what_is_reported_fails)
+LOOP_TEST(what_is_reported_fails, 0, 8)
 {
     static const grove_port inputs[] = {{"x", GROVE_VALUE, "anything", .shapes = GROVE_ANY_SHAPE},
                                         {0}};
@@ -417,7 +410,6 @@ START_TEST(what_is_reported_fails)
     ck_assert_int_eq(grove_error_count(now.error), 1);
     grove_session_free(session);
 }
-END_TEST
 
 static int write_as_drive(const grove_call *call, const grove_array *const *inputs, int count)
 {
@@ -443,7 +435,7 @@ static int drive_by_two(const grove_call *call, const grove_array *const *inputs
 }
 
 /* What is for drive and its thread alone, in another function, and in another thread. */
-START_TEST(not_in_a_drive)
+LOOP_TEST(not_in_a_drive, 0, 2)
 {
     static const grove_port inputs[] = {{"x", GROVE_VALUE, "anything", .shapes = GROVE_ANY_SHAPE},
                                         {0}};
@@ -462,27 +454,5 @@ START_TEST(not_in_a_drive)
                        : "says: the plugin calls grove_call_fetch_input, which is for drive"));
     grove_session_free(session);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("evaluation");
-    TCase *tests = tcase_create("evaluation");
-
-    tcase_add_checked_fixture(tests, setup, session_test_end);
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, what_depends_is_computed_again, 0, 2);
-    tcase_add_test(tests, content_that_comes_back);
-    tcase_add_loop_test(tests, again_in_tiles, 0, 4);
-    tcase_add_test(tests, actions_again);
-    tcase_add_test(tests, a_stale_value_is_found);
-    tcase_add_loop_test(tests, a_leaf_that_slips_is_found, 0, 2);
-    tcase_add_loop_test(tests, what_is_reported_fails, 0, 8);
-    tcase_add_loop_test(tests, not_in_a_drive, 0, 2);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(120, setup, session_test_end)

@@ -3,8 +3,8 @@
 
 #include "base/text.h"
 #include "graph-classes.h"
+#include "tests/common/suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +133,7 @@ static grove_operand sum_source(grove_operand x)
 
 /* ---- tests ---- */
 
-START_TEST(axes_are_united_in_storage_order)
+TEST(axes_are_united_in_storage_order)
 {
     grove_operand obs = call("observe", "obs", nil, nil), sky = call("sky_model", "S", nil, nil);
     grove_operand gain = member(obs, "gain");
@@ -144,9 +144,8 @@ START_TEST(axes_are_united_in_storage_order)
     ck_assert_int_eq(product.node->form.unit.Jy, 1);
     ck_assert_int_eq(product.role, 0);
 }
-END_TEST
 
-START_TEST(stations_meet_baselines_by_their_side)
+TEST(stations_meet_baselines_by_their_side)
 {
     grove_operand obs = call("observe", "obs", nil, nil), gain = member(obs, "gain");
     grove_operand both = call("multiply", NULL, seen(gain, 'p'), seen(gain, 'q'));
@@ -167,9 +166,8 @@ START_TEST(stations_meet_baselines_by_their_side)
     /* and seen from the other side they are the same node */
     ck_assert_ptr_eq(call("multiply", NULL, seen(gain, 'p'), seen(gain, 'p')).node, same.node);
 }
-END_TEST
 
-START_TEST(a_station_value_without_side_is_an_error)
+TEST(a_station_value_without_side_is_an_error)
 {
     grove_operand obs = call("observe", "obs", nil, nil);
     grove_operand result = call("multiply", NULL, member(obs, "gain"), member(obs, "data"));
@@ -180,9 +178,8 @@ START_TEST(a_station_value_without_side_is_an_error)
         "multiply: 'obs.gain' varies with station, and this value varies with baseline; write "
         "obs.gain[p] or obs.gain[q] to choose the station of the baseline");
 }
-END_TEST
 
-START_TEST(equal_calls_are_one_node)
+TEST(equal_calls_are_one_node)
 {
     grove_operand obs = call("observe", "obs", nil, nil), again = call("observe", NULL, nil, nil);
     grove_operand gain = seen(member(obs, "gain"), 'p');
@@ -194,7 +191,6 @@ START_TEST(equal_calls_are_one_node)
     ck_assert_ptr_ne(call("multiply", NULL, gain, member(obs, "data")).node,
                      call("multiply", NULL, member(obs, "data"), gain).node);
 }
-END_TEST
 
 static grove_operand other_observation(void)
 {
@@ -220,7 +216,7 @@ static const struct {
     {2, 1, 2, "D", "baseline", "their baselines have different stations"},
 };
 
-START_TEST(two_observations)
+LOOP_TEST(two_observations, 0, sizeof(others) / sizeof(others[0]))
 {
     grove_operand obs = call("observe", "obs", nil, nil);
     char wanted[200];
@@ -251,7 +247,6 @@ START_TEST(two_observations)
     ck_assert_str_eq(grove_error_message(error, 0), wanted);
     ck_assert(second.node->own_axes[3] == obs.node->own_axes[3] || others[_i].width != 1);
 }
-END_TEST
 
 static const struct {
     const char *option;
@@ -266,7 +261,7 @@ static const struct {
     {"zzzzz", 1, {0}, "tilt: no option 'zzzzz'"},
 };
 
-START_TEST(bad_options_say_what_is_wrong)
+LOOP_TEST(bad_options_say_what_is_wrong, 0, sizeof(bad_options) / sizeof(bad_options[0]))
 {
     grove_operand obs = call("observe", "obs", nil, nil);
     grove_argument arguments[2] = {{.operand = member(obs, "data"), .place = here},
@@ -279,9 +274,8 @@ START_TEST(bad_options_say_what_is_wrong)
     ck_assert_uint_eq(grove_error_count(error), 1);
     ck_assert_str_eq(grove_error_message(error, 0), bad_options[_i].message);
 }
-END_TEST
 
-START_TEST(missing_and_wrong_objects_say_so)
+TEST(missing_and_wrong_objects_say_so)
 {
     grove_operand obs = call("observe", "obs", nil, nil);
 
@@ -297,9 +291,8 @@ START_TEST(missing_and_wrong_objects_say_so)
     ck_assert_str_eq(grove_error_message(error, 0),
                      "'obs' (observe) has no member 'dat'; did you mean 'data'?");
 }
-END_TEST
 
-START_TEST(a_reduction_needs_the_axis)
+TEST(a_reduction_needs_the_axis)
 {
     grove_operand obs = call("observe", "obs", nil, nil);
 
@@ -307,7 +300,6 @@ START_TEST(a_reduction_needs_the_axis)
     ck_assert_str_eq(grove_error_message(error, 0),
                      "sum: 'obs.data' does not vary along 'source'; it has time, baseline, freq");
 }
-END_TEST
 
 /* The sum over sources of `body` as an action's input, rewritten; what stands in its place. */
 static grove_node *rewritten(grove_operand body)
@@ -325,7 +317,7 @@ static bool is(const grove_node *node, const char *class_name)
     return node && node->class_ && !strcmp(node->class_->name, class_name);
 }
 
-START_TEST(a_product_with_a_point_is_fused)
+LOOP_TEST(a_product_with_a_point_is_fused, 0, 2)
 {
     grove_operand obs = call("observe", "obs", nil, nil), sky = call("sky_model", "S", nil, nil);
     grove_operand point = call("point", NULL, sky, obs), gain = member(obs, "gain");
@@ -348,9 +340,8 @@ START_TEST(a_product_with_a_point_is_fused)
     ck_assert_ptr_eq(fused->inputs[q].node, other.node);
     ck_assert_int_eq(fused->inputs[q].side, 'q');
 }
-END_TEST
 
-START_TEST(factors_without_source_leave_the_sum)
+TEST(factors_without_source_leave_the_sum)
 {
     grove_operand obs = call("observe", "obs", nil, nil), sky = call("sky_model", "S", nil, nil);
     grove_operand point = call("point", NULL, sky, obs), gain = member(obs, "gain");
@@ -367,10 +358,9 @@ START_TEST(factors_without_source_leave_the_sum)
         two_node = two_node->inputs[0].node;
     ck_assert_double_eq(two_node->constant->number, 2);
 }
-END_TEST
 
 /* V[p,q] between factors of p at the left and of q at the right. */
-START_TEST(stations_stand_at_their_sides)
+TEST(stations_stand_at_their_sides)
 {
     grove_operand obs = call("observe", "obs", nil, nil), data = member(obs, "data");
     grove_operand jones = member(obs, "gain"), scalar = member(obs, "delay");
@@ -403,9 +393,8 @@ START_TEST(stations_stand_at_their_sides)
                       grove_error_count(error) ? grove_error_message(error, 0) : "accepted");
     }
 }
-END_TEST
 
-START_TEST(what_cannot_be_fused_says_why)
+TEST(what_cannot_be_fused_says_why)
 {
     grove_operand obs = call("observe", "obs", nil, nil), sky = call("sky_model", "S", nil, nil);
     grove_node *sum = rewritten(call("multiply", NULL, member(sky, "jones"), member(obs, "data")));
@@ -415,7 +404,6 @@ START_TEST(what_cannot_be_fused_says_why)
                      "not fused, summed in chunks: there is no point(...) in the product, nor the "
                      "phase(...) of both stations, K[s,p] and K[s,q]^H");
 }
-END_TEST
 
 static bool is_good(const grove_class *class_, const char *name)
 {
@@ -426,7 +414,7 @@ static bool is_good(const grove_class *class_, const char *name)
     return good;
 }
 
-START_TEST(descriptors_are_checked)
+TEST(descriptors_are_checked)
 {
     grove_class bad = class_tilt;
 
@@ -453,10 +441,9 @@ START_TEST(descriptors_are_checked)
     ck_assert(!is_good(&bad, "tilt"));
     ck_assert_ptr_nonnull(strstr(grove_error_message(error, 6), "with .initial = \"none\""));
 }
-END_TEST
 
 /* Of a plugin that was compiled with other headers of the same number: of each structure. */
-START_TEST(sizes_are_checked)
+LOOP_TEST(sizes_are_checked, 0, 10)
 {
     const int change = _i % 2 ? 8 : -8;
     grove_class other = class_tilt;
@@ -470,10 +457,9 @@ START_TEST(sizes_are_checked)
     ck_assert(!is_good(&other, "tilt"));
     ck_assert_ptr_nonnull(strstr(grove_error_message(error, 0), "build it again"));
 }
-END_TEST
 
 /* An observation without facts has all unknown; facts are copied; their size is required. */
-START_TEST(facts_of_an_observation)
+TEST(facts_of_an_observation)
 {
     static grove_class unsized;
     char telescope[] = "WSRT";
@@ -499,35 +485,5 @@ START_TEST(facts_of_an_observation)
     ck_assert_int_eq(call("unsized", NULL, nil, nil).kind, GROVE_OPERAND_NOTHING);
     ck_assert_ptr_nonnull(strstr(grove_error_message(error, 0), "facts of the observation"));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("graph");
-    TCase *tests = tcase_create("graph");
-    int failed;
-
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, axes_are_united_in_storage_order);
-    tcase_add_test(tests, stations_meet_baselines_by_their_side);
-    tcase_add_test(tests, a_station_value_without_side_is_an_error);
-    tcase_add_test(tests, equal_calls_are_one_node);
-    tcase_add_loop_test(tests, two_observations, 0, sizeof(others) / sizeof(others[0]));
-    tcase_add_loop_test(tests, bad_options_say_what_is_wrong, 0,
-                        sizeof(bad_options) / sizeof(bad_options[0]));
-    tcase_add_test(tests, missing_and_wrong_objects_say_so);
-    tcase_add_test(tests, a_reduction_needs_the_axis);
-    tcase_add_loop_test(tests, a_product_with_a_point_is_fused, 0, 2);
-    tcase_add_test(tests, factors_without_source_leave_the_sum);
-    tcase_add_test(tests, stations_stand_at_their_sides);
-    tcase_add_test(tests, what_cannot_be_fused_says_why);
-    tcase_add_test(tests, descriptors_are_checked);
-    tcase_add_loop_test(tests, sizes_are_checked, 0, 10);
-    tcase_add_test(tests, facts_of_an_observation);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+SUITE(60, setup, teardown)

@@ -2,7 +2,6 @@
 #include "grove.h"
 #include "tests/common/suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +98,7 @@ static void check_uvw(grove_session *session)
     grove_value_unref(uvw);
 }
 
-START_TEST(values_have_axes_units_and_coordinates)
+TEST(values_have_axes_units_and_coordinates)
 {
     grove_tree *tree = grove_library_parse(library, text, "text.tree", NULL, 0, error);
     no_error("parse");
@@ -142,11 +141,10 @@ START_TEST(values_have_axes_units_and_coordinates)
     grove_session_free(session);
     grove_tree_free(tree);
 }
-END_TEST
 
 /* ---- classes and folders ---- */
 
-START_TEST(classes_are_found_and_sound)
+TEST(classes_are_found_and_sound)
 {
     size_t count;
     const char *const *names = grove_library_classes(library, &count), *group, *path;
@@ -165,7 +163,6 @@ START_TEST(classes_are_found_and_sound)
     ASSERT_MESSAGE("no class 'beam_ary'; did you mean 'beam_airy'?");
     ck_assert_ptr_nonnull(grove_library_data_folders(library)[0]);
 }
-END_TEST
 
 static void has(char *found, const char *part)
 {
@@ -174,7 +171,7 @@ static void has(char *found, const char *part)
     free(found);
 }
 
-START_TEST(data_are_described)
+TEST(data_are_described)
 {
     has(grove_library_about(library), "grove " GROVE_VERSION);
     has(grove_library_devices(library), "cpu");
@@ -185,9 +182,8 @@ START_TEST(data_are_described)
     ck_assert_ptr_null(grove_library_info(library, "no/where", error));
     ASSERT_MESSAGE("no/where: there is no such file or folder");
 }
-END_TEST
 
-START_TEST(pictures_that_cannot_be_are_refused)
+TEST(pictures_that_cannot_be_are_refused)
 {
     size_t count;
     const char *const *names = grove_picture_names(&count);
@@ -204,7 +200,6 @@ START_TEST(pictures_that_cannot_be_are_refused)
     ck_assert_int_ne(grove_library_plot(library, "wsrt", &picture, "x.jpg", error), 0);
     ASSERT_MESSAGE("x.jpg: a picture's name ends in .png or .svg");
 }
-END_TEST
 
 /* A structure of a program in memory that may be larger: of an older or a newer Grove. */
 #define SIZED(type, ...)                                                                           \
@@ -239,7 +234,7 @@ static void check_refused(bool taken, const char *name)
 }
 
 /* Of structures that the program fills in: options of sessions, tests of classes, pictures. */
-START_TEST(sizes_of_structures)
+LOOP_TEST(sizes_of_structures, 0, WAYS)
 {
     SIZED(grove_session_options, options) = {.own = {.threads = 2, .device = "cpu"}};
     SIZED(grove_class_test, how) = {.own = {.tree = "none.tree"}};
@@ -267,10 +262,9 @@ START_TEST(sizes_of_structures)
     check_refused(taken, "grove_picture: its size is not");
     grove_tree_free(tree);
 }
-END_TEST
 
 /* Of structures that Grove fills in: no byte is written after those of the program. */
-START_TEST(sizes_of_results)
+LOOP_TEST(sizes_of_results, 0, WAYS)
 {
     SIZED(grove_plan, plan) = {.own = {.passes = -1}};
     grove_tree *tree = grove_library_parse(library, text, "text.tree", NULL, 0, error);
@@ -287,24 +281,5 @@ START_TEST(sizes_of_results)
     grove_session_free(session);
     grove_tree_free(tree);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("grove");
-    TCase *test = tcase_create("grove");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_test(test, values_have_axes_units_and_coordinates);
-    tcase_add_test(test, classes_are_found_and_sound);
-    tcase_add_test(test, data_are_described);
-    tcase_add_test(test, pictures_that_cannot_be_are_refused);
-    tcase_add_loop_test(test, sizes_of_structures, 0, WAYS);
-    tcase_add_loop_test(test, sizes_of_results, 0, WAYS);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

@@ -38,7 +38,7 @@ static void refuses(const char *name, const char *setting, const char *message)
     ck_assert_str_eq(grove_error_message(error, 0), message);
 }
 
-START_TEST(settings)
+TEST(settings)
 {
     double range[2];
 
@@ -65,9 +65,8 @@ START_TEST(settings)
     sets("z", "2deg");
     ck_assert_double_eq_tol(grove_node_number(node("G"), "phase"), acos(-1) / 90, 1e-15);
 }
-END_TEST
 
-START_TEST(refused_settings)
+TEST(refused_settings)
 {
     refuses("nn", "3", "setting nn=3: the tree has no option 'nn'; did you mean 'n'?");
     refuses("n", "abc", "setting n=abc: the option must be a plain number such as 3");
@@ -81,7 +80,6 @@ START_TEST(refused_settings)
     refuses("l", "[1s]", "setting l=[1s]: the option must be a list such as [1 m, 2 m]");
     refuses("b", "1", "setting b=1: the option must be true or false");
 }
-END_TEST
 
 /* ---- files ---- */
 
@@ -122,7 +120,7 @@ static grove_tree *load(const char *path, const char *const *folders)
     return tree;
 }
 
-START_TEST(includes)
+TEST(includes)
 {
     static const char *const folders[] = {"lib", NULL};
 
@@ -146,10 +144,9 @@ START_TEST(includes)
                      "nowhere.tree: there is no such file; "
                      "searched: the current folder, nowhere, env, lib");
 }
-END_TEST
 
 /* Nothing is written in place of a file that an option names, whatever its class says of it. */
-START_TEST(files_that_options_name)
+TEST(files_that_options_name)
 {
     write_file("in.txt", "data");
     parse("obs = ms(\"in.txt\")\nsink(obs.data, obs)\n");
@@ -157,9 +154,8 @@ START_TEST(files_that_options_name)
     ck_assert_str_eq(grove_error_message(error, 0), "./in.txt: is an input of this run (./in.txt), "
                                                     "which is never replaced; choose another path");
 }
-END_TEST
 
-START_TEST(faults_of_all_files)
+TEST(faults_of_all_files)
 {
     write_file("main.tree",
                "include \"part.tree\"\ninclude \"none.tree\"\na = unknown\nb = c = d\n");
@@ -175,9 +171,8 @@ START_TEST(faults_of_all_files)
         "^\npart.tree:2:8: error: cannot add a time (2 s) to a length (3 m)\n    y = 3m + 2s\n     "
         "      ^\npart.tree:3:9: error: unknown name 'obs'\n    sink(y, obs)\n            ^~~\n");
 }
-END_TEST
 
-START_TEST(unreadable_files)
+TEST(unreadable_files)
 {
     ck_assert_ptr_null(load("nothing.tree", NULL));
     ck_assert_ptr_null(load(".", NULL));
@@ -187,9 +182,8 @@ START_TEST(unreadable_files)
     ck_assert_ptr_null(load("self.tree", NULL));
     ck_assert_uint_eq(grove_error_count(error), 1);
 }
-END_TEST
 
-START_TEST(options_are_listed)
+TEST(options_are_listed)
 {
     write_file("main.tree", "option sky = \"a b\" \"the sky\"\ninclude \"more.tree\"\n"
                             "option integration = 10 s\nV = nonsense(\n  )\n");
@@ -202,7 +196,6 @@ START_TEST(options_are_listed)
     ck_assert_ptr_null(grove_lang_options("none.tree", NULL, error));
     ck_assert_uint_eq(grove_error_count(error), 1);
 }
-END_TEST
 
 /* ---- faults ---- */
 
@@ -216,7 +209,7 @@ static char *cut(char **at, const char *mark)
     return begin;
 }
 
-START_TEST(faults)
+TEST(faults)
 {
     const char *source = getenv("GROVE_SOURCE");
     char *path = suite_keep(grove_path_join(source ? source : ".", "tests/core/tree-faults.txt"));
@@ -233,13 +226,12 @@ START_TEST(faults)
     }
     ck_assert_int_gt(count, 40);
 }
-END_TEST
 
 /* ---- the manual ---- */
 
 /* Every indented block of docs/language.md that begins with "# NAME.tree" is a tree without faults.
  */
-START_TEST(manual)
+TEST(manual)
 {
     const char *source = getenv("GROVE_SOURCE");
     char *path = suite_keep(grove_path_join(source ? source : ".", "docs/language.md"));
@@ -268,7 +260,6 @@ START_TEST(manual)
     ck_assert_int_eq(count, 4);
     free(block.at);
 }
-END_TEST
 
 /* ---- sizes ---- */
 
@@ -310,7 +301,7 @@ static void set_stack(rlim_t bytes)
     ck_assert_int_eq(setrlimit(RLIMIT_STACK, &limit), 0);
 }
 
-START_TEST(deep_trees)
+TEST(deep_trees)
 {
     char *text;
 
@@ -333,9 +324,8 @@ START_TEST(deep_trees)
     ck_assert_int_eq(grove_node_integer(node("obs"), "channels"), 20001);
     free(text);
 }
-END_TEST
 
-START_TEST(growing_trees)
+TEST(growing_trees)
 {
     grove_text text = {0};
 
@@ -345,32 +335,5 @@ START_TEST(growing_trees)
     grove_text_add(&text, "a = t59(1)\n");
     fails_once(text.at, "the tree grows too large here: more than 200000 expressions");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("lang-faults");
-    TCase *trees = tcase_create("trees"), *files = tcase_create("files");
-
-    tcase_add_checked_fixture(trees, setup, teardown);
-    tcase_add_test(trees, settings);
-    tcase_add_test(trees, refused_settings);
-    tcase_add_test(trees, faults);
-    tcase_add_test(trees, manual);
-    tcase_add_test(trees, deep_trees);
-    tcase_add_test(trees, growing_trees);
-    tcase_set_timeout(trees, 60);
-    suite_add_tcase(suite, trees);
-    tcase_add_checked_fixture(files, enter, leave);
-    tcase_add_test(files, includes);
-    tcase_add_test(files, files_that_options_name);
-    tcase_add_test(files, faults_of_all_files);
-    tcase_add_test(files, unreadable_files);
-    tcase_add_test(files, options_are_listed);
-    suite_add_tcase(suite, files);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+SUITE(60, enter, leave)

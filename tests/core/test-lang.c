@@ -36,7 +36,7 @@ static void same(const char *before, const char *a, const char *b)
 
 /* ---- literals ---- */
 
-START_TEST(numbers)
+TEST(numbers)
 {
     folds("60s", 60, "s");
     folds("1.4GHz", 1.4e9, "Hz");
@@ -50,9 +50,8 @@ START_TEST(numbers)
     folds("1E+2", 100, "");
     folds("pi", acos(-1), "");
 }
-END_TEST
 
-START_TEST(arithmetic)
+TEST(arithmetic)
 {
     folds("1 + 2*3 - 4/8", 6.5, "");
     folds("(1 + 2)*3", 9, "");
@@ -72,9 +71,8 @@ START_TEST(arithmetic)
     folds("3^T", 3, "");
     folds("- -3", 3, "");
 }
-END_TEST
 
-START_TEST(complex_numbers)
+TEST(complex_numbers)
 {
     grove_literal x = value("(1 + 2i) * (3 - 0.5i)");
     ck_assert_double_eq(x.number, 4);
@@ -89,9 +87,8 @@ START_TEST(complex_numbers)
     ck_assert_double_eq_tol(x.number, -1, 1e-15);
     ck_assert_double_eq_tol(x.imaginary, 0, 1e-15);
 }
-END_TEST
 
-START_TEST(constants_of_options)
+TEST(constants_of_options)
 {
     double range[2], radec[2];
 
@@ -119,11 +116,10 @@ START_TEST(constants_of_options)
     ck_assert_double_eq(grove_node_number(node("G"), "amplitude"), 0.25);
     ck_assert_double_eq_tol(grove_node_number(node("G"), "phase"), -acos(-1), 1e-15);
 }
-END_TEST
 
 /* ---- layout of the text ---- */
 
-START_TEST(layout)
+TEST(layout)
 {
     static const char *const texts[] = {
         "V = obs.data*2 + obs.data*3 - obs.data\n",
@@ -144,10 +140,9 @@ START_TEST(layout)
         free(shown);
     }
 }
-END_TEST
 
 /* What a tree shows is the tree: its equations, read again, show the same. */
-START_TEST(shown_in_its_own_language)
+TEST(shown_in_its_own_language)
 {
     static const char *const lines[] = {
         "obs = observe(channels=4)",
@@ -177,10 +172,9 @@ START_TEST(shown_in_its_own_language)
     }
     free(shown);
 }
-END_TEST
 
 /* Each expression is shown once: 2^60 terms are 60 lines. */
-START_TEST(shared_expressions_are_shown_once)
+TEST(shared_expressions_are_shown_once)
 {
     grove_text text = {0};
 
@@ -198,16 +192,14 @@ START_TEST(shared_expressions_are_shown_once)
     ck_assert_ptr_nonnull(strstr(shown, " = obs.data * 2 + obs.data / 3 "));
     free(shown);
 }
-END_TEST
 
-START_TEST(keywords_are_names_elsewhere)
+TEST(keywords_are_names_elsewhere)
 {
     parse("option = 2\nrun = option*3\ntemplate = run + 1\ninclude = observe(channels=template)\n");
     ck_assert_int_eq(grove_node_integer(node("include"), "channels"), 7);
 }
-END_TEST
 
-START_TEST(operators)
+TEST(operators)
 {
     parse(LEAVES "G[p] = gains(obs)\nV = -G[p]^-1 * obs.data / G[q]^H^T + obs.data^3 - 2\n");
     ck_assert_str_eq(node("V")->class_->name, "subtract");
@@ -225,20 +217,18 @@ START_TEST(operators)
     ck_assert_str_eq(minus->class_->name, "negate");
     ck_assert_str_eq(input_of(minus, 0)->class_->name, "inverse");
 }
-END_TEST
 
 /* ---- names and definitions ---- */
 
-START_TEST(any_order)
+TEST(any_order)
 {
     parse("w = sink(V, obs)\nV = twice + obs.data\ntwice = 2*obs.data\nobs = observe()\n");
     ck_assert_uint_eq(grove_error_warnings(error), 0);
     ck_assert_str_eq(input("V", 0)->name, "twice");
     ck_assert_str_eq(node("w")->inputs[0].node->name, "V");
 }
-END_TEST
 
-START_TEST(equal_expressions_are_one_node)
+TEST(equal_expressions_are_one_node)
 {
     same("", "2*obs.data + 1", "(2 * obs.data) + 1");
     same("a = 2*obs.data", "a + 1", "2*obs.data + 1");
@@ -247,9 +237,8 @@ START_TEST(equal_expressions_are_one_node)
     same("G[p] = gains(obs)", "G^-1^H[p] * obs.data", "G[p]^-1^H * obs.data");
     same("d = 25m", "beam_airy(S, obs, diameter=d)", "beam_airy(S, obs, 5*5m)");
 }
-END_TEST
 
-START_TEST(unused)
+TEST(unused)
 {
     says("obs = observe()\nV = obs.data\nW = 2*V\noption n = 1\n"
          "template t(x) = x + helper\nhelper = 3\nw = sink(V, obs)\n",
@@ -266,9 +255,8 @@ START_TEST(unused)
     parse_with("obs = observe()\nW = 2*U\nw = sink(obs.data, obs)\n", NULL, 0);
     ck_assert_uint_eq(grove_error_count(error), 1);
 }
-END_TEST
 
-START_TEST(choose)
+TEST(choose)
 {
     static const char text[] =
         "option beam = airy \"which\"\n" LEAVES "A[s,p] = beam_airy(S, obs)\n"
@@ -288,11 +276,10 @@ START_TEST(choose)
     for (size_t i = 0; i < tree->node_count; i++)
         ck_assert(!tree->nodes[i]->class_ || strncmp(tree->nodes[i]->class_->name, "beam", 4));
 }
-END_TEST
 
 /* ---- indices ---- */
 
-START_TEST(roles)
+TEST(roles)
 {
     parse(LEAVES "G[p] = gains(obs)\nF[p] = G[p]*G[p]\nB = G[q]^H\n"
                  "V[p,q] = F[p] * obs.data * B\nW = V[p,q] * F[q]^H\n");
@@ -304,9 +291,8 @@ START_TEST(roles)
     ck_assert_int_eq(node("F")->axis_count, 1);
     ck_assert_int_eq(node("F")->axes[0]->kind, GROVE_AXIS_STATION);
 }
-END_TEST
 
-START_TEST(defaults_of_classes)
+TEST(defaults_of_classes)
 {
     parse(LEAVES "E[s,p] = beam_airy(S, obs)\nF[s,p] = beam_airy(S, obs, diameter=25m)\n"
                  "P = point(S, obs)\n");
@@ -316,7 +302,6 @@ START_TEST(defaults_of_classes)
     ck_assert_str_eq(input("P", 1)->name, "obs.data");
     ck_assert_str_eq(grove_node_text(node("obs"), "array"), "vla-c");
 }
-END_TEST
 
 /* The owner of the axis that a sum consumed. */
 static const char *summed(const char *name)
@@ -325,7 +310,7 @@ static const char *summed(const char *name)
     return node(name)->consumed[0]->owner->name;
 }
 
-START_TEST(letters)
+TEST(letters)
 {
     parse(LEAVES "R = sky_model(\"y\")\n"
                  "T[s,t] = S.flux[t] * R.flux[s]\n" /* R's sources come second in storage */
@@ -353,11 +338,10 @@ START_TEST(letters)
     ck_assert_int_eq(node("j")->consumed_count, 2);
     ck_assert_int_eq(node("T")->axis_count, 2);
 }
-END_TEST
 
 /* ---- templates ---- */
 
-START_TEST(templates)
+TEST(templates)
 {
     same("template corrupt(J, x) = J[p] * x * J[q]^H\nG[p] = gains(obs)", "corrupt(G, obs.data)",
          "G[p] * obs.data * G[q]^H");
@@ -373,16 +357,14 @@ START_TEST(templates)
          "c(airy)[s,p] * obs.data", "beam_airy(S, obs)[p] * obs.data");
     same("template k(kind) = gains(obs, kind=kind)", "k(sine)", "gains(obs, kind=sine)");
 }
-END_TEST
 
-START_TEST(names_inside_templates)
+TEST(names_inside_templates)
 {
     parse("obs = observe()\n"
           "template t(x) {\n  half = x/2\n  out = half + 1\n}\nV = t(obs.data)\nW = t(V)\n");
     ck_assert_str_eq(node("V")->inputs[0].node->name, "V.half");
     ck_assert_str_eq(node("W")->inputs[0].node->name, "W.half");
 }
-END_TEST
 
 /* ---- actions ---- */
 
@@ -397,7 +379,7 @@ static void actions_are(const char *text, const char *names)
     free(found.at);
 }
 
-START_TEST(actions)
+TEST(actions)
 {
     const char *three = "obs = observe()\na = sink(obs.data, obs)\n"
                         "b = sink(2*obs.data, obs, to=\"x\")\nc = sink(obs.data, obs)\n";
@@ -419,37 +401,5 @@ START_TEST(actions)
                 "run a, b\n",
                 "b ");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("lang");
-    TCase *trees = tcase_create("trees");
-
-    tcase_add_checked_fixture(trees, setup, teardown);
-    tcase_add_test(trees, numbers);
-    tcase_add_test(trees, arithmetic);
-    tcase_add_test(trees, complex_numbers);
-    tcase_add_test(trees, constants_of_options);
-    tcase_add_test(trees, layout);
-    tcase_add_test(trees, shown_in_its_own_language);
-    tcase_add_test(trees, shared_expressions_are_shown_once);
-    tcase_add_test(trees, keywords_are_names_elsewhere);
-    tcase_add_test(trees, operators);
-    tcase_add_test(trees, any_order);
-    tcase_add_test(trees, equal_expressions_are_one_node);
-    tcase_add_test(trees, unused);
-    tcase_add_test(trees, choose);
-    tcase_add_test(trees, roles);
-    tcase_add_test(trees, defaults_of_classes);
-    tcase_add_test(trees, letters);
-    tcase_add_test(trees, templates);
-    tcase_add_test(trees, names_inside_templates);
-    tcase_add_test(trees, actions);
-    suite_add_tcase(suite, trees);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+SUITE(60, setup, teardown)

@@ -6,7 +6,6 @@
 #include "run/copy.h"
 #include "run/flags.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,13 +137,12 @@ static void cast_once(void)
     free(to);
 }
 
-START_TEST(casts)
+LOOP_TEST(casts, 0, 4)
 {
     seed = (uint64_t)_i << 32;
     for (int k = 0; k < 200; k++)
         cast_once();
 }
-END_TEST
 
 /* ---- flag rules ---- */
 
@@ -210,13 +208,12 @@ static void rule_once(void)
     free(to);
 }
 
-START_TEST(flag_rules)
+LOOP_TEST(flag_rules, 0, 4)
 {
     seed = (uint64_t)_i << 32;
     for (int k = 0; k < 100; k++)
         rule_once();
 }
-END_TEST
 
 /* ---- launches ---- */
 
@@ -260,7 +257,7 @@ static grove_value *make_value(grove_session *session, const grove_range *range,
 }
 
 /* Of values that begin later than their axes do; stations, of which the first are not there. */
-START_TEST(parts)
+TEST(parts)
 {
     grove_session *session = open_session();
     const grove_range own[] = {{&times, 2, 5}, {&stations, 1, 4}, {&channels, 3, 30}};
@@ -285,10 +282,9 @@ START_TEST(parts)
     grove_value_unref(value);
     grove_session_free(session);
 }
-END_TEST
 
 /* Part by part into a larger value, and flags added to what is there: outputs with storage. */
-START_TEST(outputs_with_storage)
+TEST(outputs_with_storage)
 {
     grove_session *session = open_session();
     const grove_range whole[] = {{&times, 0, TIMES}, {&channels, 0, CHANNELS}};
@@ -316,10 +312,9 @@ START_TEST(outputs_with_storage)
     grove_value_unref(all);
     grove_session_free(session);
 }
-END_TEST
 
 /* Values without cells get an empty buffer; ranges that a value does not cover are refused. */
-START_TEST(degenerate)
+TEST(degenerate)
 {
     grove_session *session = open_session();
     const grove_range own[] = {{&times, 2, 4}}, none[] = {{&times, 3, 0}},
@@ -339,24 +334,5 @@ START_TEST(degenerate)
     grove_value_unref(value);
     grove_session_free(session);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("launch");
-    TCase *tests = tcase_create("launch");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_add_checked_fixture(tests, session_test_begin, session_test_end);
-    tcase_set_timeout(tests, 240);
-    tcase_add_loop_test(tests, casts, 0, 4);
-    tcase_add_loop_test(tests, flag_rules, 0, 4);
-    tcase_add_test(tests, parts);
-    tcase_add_test(tests, outputs_with_storage);
-    tcase_add_test(tests, degenerate);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(240, session_test_begin, session_test_end)

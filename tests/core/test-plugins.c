@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "run/session.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,8 @@ static testing t;
 static char modules[512];
 static grove_library *library;
 static grove_session *session_now; /* of session_value */
+
+#define COUNT(list) ((int)(sizeof(list) / sizeof(list[0])))
 
 static void setup(void)
 {
@@ -102,16 +103,15 @@ static const struct {
      "class two_ways: it has a kernel, eval or device, which an accumulator must not have"},
 };
 
-START_TEST(misfits_are_reported)
+LOOP_TEST(misfits_are_reported, 0, COUNT(misfits))
 {
     ck_assert_int_ne(grove_library_check(library, misfits[_i].class_, t.error), 0);
     ck_assert_int_eq(grove_error_count(t.error), 1);
     is(grove_error_message(t.error, 0), misfits[_i].message);
 }
-END_TEST
 
 /* In a tree the message stands at the call, and all other faults are told too. */
-START_TEST(misfits_in_trees)
+TEST(misfits_in_trees)
 {
     const char *said = testing_faults(&t, "y = newer_minor(1)\nz = no_symbol(1)\nx = sin(1m)\n");
 
@@ -119,9 +119,8 @@ START_TEST(misfits_in_trees)
     ck_assert_msg(strstr(said, "class no_symbol: ") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "'x' must be an angle or a plain number") != NULL, "%s", said);
 }
-END_TEST
 
-START_TEST(what_is_no_module)
+TEST(what_is_no_module)
 {
     const char *path = testing_file(&t, "text.so", "not a module\n");
     const char *const folders[] = {t.folder, NULL};
@@ -134,7 +133,6 @@ START_TEST(what_is_no_module)
                   "%s", said);
     grove_library_free(other);
 }
-END_TEST
 
 /* Of a plugin that was compiled with other headers. */
 static const struct {
@@ -145,7 +143,7 @@ static const struct {
     {"no_sizes", "port", 0, sizeof(grove_port)},
 };
 
-START_TEST(other_sizes_are_refused)
+LOOP_TEST(other_sizes_are_refused, 0, COUNT(lengths))
 {
     char *call = suite_text("y = %s(1)\n", lengths[_i].class_);
     char *message = suite_text(
@@ -159,7 +157,6 @@ START_TEST(other_sizes_are_refused)
     const char *said = testing_faults(&t, call);
     ck_assert_msg(strstr(said, message) != NULL, "%s", said);
 }
-END_TEST
 
 /* ---- axes ---- */
 
@@ -182,7 +179,7 @@ static double number_of(grove_value *value, int64_t i)
     return ((const double *)grove_buffer_host(value->data, t.error))[i];
 }
 
-START_TEST(classes_make_axes)
+TEST(classes_make_axes)
 {
     static const char text[] = "a = spread(2, axis=\"power\", count=2)\n"
                                "y = spread(a, axis=\"beam\", count=3)\n";
@@ -197,10 +194,9 @@ START_TEST(classes_make_axes)
     testing_value plain = testing_evaluate(&t, "y");
     ck_assert(plain.cells == 6 && plain.at[5] == 12);
 }
-END_TEST
 
 /* A cell knows of two axes of foreign names which is which, in whatever order they came. */
-START_TEST(cells_tell_axes_apart)
+LOOP_TEST(cells_tell_axes_apart, 0, 2)
 {
     static const char *const texts[] = {
         "y = places(spread(spread(2, axis=\"power\", count=2), axis=\"beam\", count=3))\n",
@@ -212,9 +208,8 @@ START_TEST(cells_tell_axes_apart)
                             (double)(_i ? 10 * (i / 2) + i % 2 : 10 * (i % 3) + i / 3));
     grove_value_unref(y);
 }
-END_TEST
 
-START_TEST(axes_that_were_made_can_go)
+TEST(axes_that_were_made_can_go)
 {
     static const char text[] = "b = spread(spread(2, axis=\"power\", count=2))\n"
                                "y = sum(select(b, axis=beam, index=1), over=power)\n";
@@ -224,7 +219,6 @@ START_TEST(axes_that_were_made_can_go)
     ck_assert_double_eq(number_of(y, 0), 4 + 8);
     grove_value_unref(y);
 }
-END_TEST
 
 static const grove_axis *beam_of(const char *name)
 {
@@ -236,7 +230,7 @@ static const grove_axis *beam_of(const char *name)
 }
 
 /* Axes of two values with the same coordinates are one; not that which a value replaces. */
-START_TEST(equal_axes_are_one)
+TEST(equal_axes_are_one)
 {
     static const char text[] = "a = spread(2, step=0.5)\nb = spread(3, step=0.5)\n"
                                "c = spread(a, step=0.5, anew=true)\ny = a * b\n";
@@ -252,10 +246,9 @@ START_TEST(equal_axes_are_one)
     ck_assert_msg(strstr(said, "they differ: beam 1 is at 0.6 in one, at 0.5 in the other"), "%s",
                   said);
 }
-END_TEST
 
 /* A table along the axes of its observation goes together with that: from p and q, in any tiles. */
-START_TEST(leaves_take_axes)
+LOOP_TEST(leaves_take_axes, 0, 2)
 {
     static const char text[] =
         "obs = observe(array=\"vla-d\", phase_centre=\"05h42m36.1s 49d51m07s\", "
@@ -277,7 +270,6 @@ START_TEST(leaves_take_axes)
                                         freq->centre[f]);
     grove_value_unref(y);
 }
-END_TEST
 
 /* ---- precision ---- */
 
@@ -288,7 +280,7 @@ END_TEST
     "hour_angle=0h..0.01h, "                                                                       \
     "integration=6s, frequency=1.4GHz, channels=2, channel_width=1MHz)\nG = real(gains(obs))\n"
 
-START_TEST(double_results)
+LOOP_TEST(double_results, 0, 2)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = _i);
     grove_value *value = session_value(GAINS "y = 1 * G\n", &options);
@@ -305,7 +297,6 @@ START_TEST(double_results)
         ck_assert_double_eq_tol(number_of(value, p), 3 * gain[p], 1e-6);
     grove_value_unref(value);
 }
-END_TEST
 
 /* ---- what fails when a tree is built ---- */
 
@@ -352,13 +343,12 @@ static const struct {
                            "'tower'; did you mean 'power'?"},
 };
 
-START_TEST(trees_are_not_built)
+LOOP_TEST(trees_are_not_built, 0, COUNT(builds))
 {
     testing_faults(&t, suite_text("y = %s\n", builds[_i].call));
     is(grove_error_message(t.error, 0), builds[_i].message);
     ck_assert_int_eq(grove_error_count(t.error), 1);
 }
-END_TEST
 
 /* ---- what fails when a tree is run ---- */
 
@@ -372,7 +362,7 @@ static const struct {
     {"1 + read_fails().silent", "read_fails: reading 'silent' failed"},
 };
 
-START_TEST(values_are_not_evaluated)
+LOOP_TEST(values_are_not_evaluated, 0, COUNT(evaluations))
 {
     char *text = suite_text("leaf = read_fails()\ny = %s\n", evaluations[_i].value);
     grove_value *value = NULL;
@@ -385,7 +375,6 @@ START_TEST(values_are_not_evaluated)
     is(grove_error_message(t.error, 0), evaluations[_i].message);
     grove_session_free(session);
 }
-END_TEST
 
 static const struct {
     const char *options, *message, *aborts;
@@ -402,7 +391,7 @@ static const struct {
     {"at=commit, mute=true", "write_fails: cannot finish", "1"},
 };
 
-START_TEST(runs_fail)
+LOOP_TEST(runs_fail, 0, COUNT(runs))
 {
     testing_tree(&t, suite_text("w = write_fails(sqrt(2), %s)\n", runs[_i].options));
     grove_session *session = grove_session_new(t.tree, NULL, t.error);
@@ -413,10 +402,9 @@ START_TEST(runs_fail)
     ck_assert_str_eq(aborts ? aborts : "", runs[_i].aborts);
     grove_session_free(session);
 }
-END_TEST
 
 /* Those begun before are aborted too: once each. */
-START_TEST(all_actions_are_aborted)
+TEST(all_actions_are_aborted)
 {
     testing_tree(&t, "a = write_fails(sqrt(2), at=commit)\nb = write_fails(sqrt(3), at=begin)\n");
     grove_session *session = grove_session_new(t.tree, NULL, t.error);
@@ -425,11 +413,10 @@ START_TEST(all_actions_are_aborted)
     ck_assert_str_eq(getenv("GROVE_TEST_ABORTS"), "1");
     grove_session_free(session);
 }
-END_TEST
 
 /* Of several outputs all change or none: what cannot be prepared keeps the others from committing.
  */
-START_TEST(all_prepare_before_one_commits)
+TEST(all_prepare_before_one_commits)
 {
     testing_tree(&t, "a = write_fails(sqrt(2), at=commit)\nb = write_fails(sqrt(3), at=prepare)\n");
     grove_session *session = grove_session_new(t.tree, NULL, t.error);
@@ -439,10 +426,9 @@ START_TEST(all_prepare_before_one_commits)
     ck_assert_str_eq(getenv("GROVE_TEST_ABORTS"), "2");
     grove_session_free(session);
 }
-END_TEST
 
 /* What start makes belongs to one run: others of the same tree have their own. */
-START_TEST(runs_keep_apart)
+TEST(runs_keep_apart)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.cache_off = true);
     grove_session *sessions[2];
@@ -460,7 +446,6 @@ START_TEST(runs_keep_apart)
     grove_session_free(sessions[0]);
     grove_session_free(sessions[1]);
 }
-END_TEST
 
 /* ---- grove test-node ---- */
 
@@ -470,7 +455,7 @@ static void add_line(void *context, const char *line)
 }
 
 /* A check in which the class crashes has failed; the next ones are made. */
-START_TEST(crashes_are_failed_checks)
+TEST(crashes_are_failed_checks)
 {
     grove_text lines = {0};
     grove_class_test how = GROVE_CLASS_TEST(.device = "cpu", .print = add_line, .context = &lines);
@@ -485,10 +470,9 @@ START_TEST(crashes_are_failed_checks)
     ck_assert_int_ge(failed, 2);
     free(lines.at);
 }
-END_TEST
 
 /* Linear in x, but sums over sources of it are not the same of the sum. */
-START_TEST(numbers_of_sources_are_noticed)
+TEST(numbers_of_sources_are_noticed)
 {
     grove_text lines = {0};
     grove_class_test how = GROVE_CLASS_TEST(.device = "cpu", .print = add_line, .context = &lines);
@@ -498,9 +482,8 @@ START_TEST(numbers_of_sources_are_noticed)
                   lines.at);
     free(lines.at);
 }
-END_TEST
 
-START_TEST(checks_that_do_not_return_have_failed)
+TEST(checks_that_do_not_return_have_failed)
 {
     grove_text lines = {0};
     const grove_class_test how =
@@ -512,7 +495,6 @@ START_TEST(checks_that_do_not_return_have_failed)
                      "FAIL the example uses the class: does not return within 5 seconds\n");
     free(lines.at);
 }
-END_TEST
 
 /* What a module does while it is loaded is a failed check. Others than the endless loop may take
  * seconds on a busy machine. */
@@ -529,7 +511,7 @@ static const struct {
     {"spawn", NULL},
 };
 
-START_TEST(what_loading_does_is_guarded)
+LOOP_TEST(what_loading_does_is_guarded, 0, COUNT(loads))
 {
     grove_text lines = {0};
     grove_class_test how = GROVE_CLASS_TEST(.device = "cpu", .print = add_line, .context = &lines);
@@ -546,41 +528,5 @@ START_TEST(what_loading_does_is_guarded)
     ck_assert_msg(!strncmp(lines.at, wanted, strlen(wanted)), "%s", lines.at);
     free(lines.at);
 }
-END_TEST
 
-#define COUNT(list) ((int)(sizeof(list) / sizeof(list[0])))
-
-int main(void)
-{
-    Suite *suite = suite_create("plugins");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_loop_test(test, misfits_are_reported, 0, COUNT(misfits));
-    tcase_add_test(test, misfits_in_trees);
-    tcase_add_test(test, what_is_no_module);
-    tcase_add_loop_test(test, other_sizes_are_refused, 0, COUNT(lengths));
-    tcase_add_test(test, classes_make_axes);
-    tcase_add_loop_test(test, double_results, 0, 2);
-    tcase_add_loop_test(test, cells_tell_axes_apart, 0, 2);
-    tcase_add_test(test, axes_that_were_made_can_go);
-    tcase_add_test(test, equal_axes_are_one);
-    tcase_add_loop_test(test, leaves_take_axes, 0, 2);
-    tcase_add_loop_test(test, trees_are_not_built, 0, COUNT(builds));
-    tcase_add_loop_test(test, values_are_not_evaluated, 0, COUNT(evaluations));
-    tcase_add_loop_test(test, runs_fail, 0, COUNT(runs));
-    tcase_add_test(test, all_actions_are_aborted);
-    tcase_add_test(test, all_prepare_before_one_commits);
-    tcase_add_test(test, runs_keep_apart);
-    tcase_add_test(test, crashes_are_failed_checks);
-    tcase_add_test(test, numbers_of_sources_are_noticed);
-    tcase_add_test(test, checks_that_do_not_return_have_failed);
-    tcase_add_loop_test(test, what_loading_does_is_guarded, 0, COUNT(loads));
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

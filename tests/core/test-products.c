@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +133,7 @@ static const struct {
 enum { SPELLINGS = sizeof(spellings) / sizeof(spellings[0]) };
 
 /* In both precisions: numbers of one may not fit the other. */
-START_TEST(one_operation_for_a_term)
+LOOP_TEST(one_operation_for_a_term, 0, 2 * SPELLINGS)
 {
     const char *spelling = spellings[_i % SPELLINGS].text;
     char *text = suite_text("%sV[p,q] = %s\nshown = print(V)\n", definitions, spelling);
@@ -150,11 +149,10 @@ START_TEST(one_operation_for_a_term)
     ck_assert_msg(testing_distance(&x, &y) < (t.double_precision ? 1e-13 : 1e-5), "%g: %s",
                   testing_distance(&x, &y), spelling);
 }
-END_TEST
 
 /* What others use is computed once, and what does not depend on parms is not mixed with what does.
  */
-START_TEST(parts_stay)
+LOOP_TEST(parts_stay, 0, 2)
 {
     static const char *const trees[] = {
         "A[p,q] = P[p] * M * P[q]^H\nV[p,q] = G[p] * A * G[q]^H + trace(A)\n",
@@ -165,20 +163,5 @@ START_TEST(parts_stay)
     ck_assert_int_eq(operations_of("V", "A"), 2);
     ck_assert_int_eq(operations_of("V", "M"), 4);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("products");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_loop_test(test, one_operation_for_a_term, 0, 2 * SPELLINGS);
-    tcase_add_loop_test(test, parts_stay, 0, 2);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

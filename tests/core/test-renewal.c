@@ -5,7 +5,6 @@
 
 #include "run/pipeline.h"
 
-#include <check.h>
 #include <complex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -287,7 +286,7 @@ static void check_run(grove_session *session, const grove_session_options *optio
 }
 
 /* In a second run the dial is as in the first; as in one that has failed. */
-START_TEST(each_sink_has_its_generation)
+LOOP_TEST(each_sink_has_its_generation, 0, 2 * WAYS)
 {
     const grove_session_options *options = &ways[_i % WAYS];
 
@@ -308,10 +307,9 @@ START_TEST(each_sink_has_its_generation)
     check_run(session, options);
     grove_session_free(session);
 }
-END_TEST
 
 /* What is wanted again and does not fit the cache is computed again, and all is right. */
-START_TEST(little_memory)
+TEST(little_memory)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = true, .tile_times = 1);
@@ -328,9 +326,8 @@ START_TEST(little_memory)
     ck_assert_int_gt(now.reads - before, 3 * SAMPLES_TIMES);
     grove_session_free(session);
 }
-END_TEST
 
-START_TEST(what_cannot_be_renewed)
+LOOP_TEST(what_cannot_be_renewed, 0, 3)
 {
     static const struct {
         const char *line, *says;
@@ -348,23 +345,5 @@ START_TEST(what_cannot_be_renewed)
     char *messages = suite_messages(now.error);
     ck_assert_msg(strstr(messages, cases[_i].says) != NULL, "%s", messages);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("renewal");
-    TCase *tests = tcase_create("renewal");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 120);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, each_sink_has_its_generation, 0, 2 * WAYS);
-    tcase_add_test(tests, little_memory);
-    tcase_add_loop_test(tests, what_cannot_be_renewed, 0, 3);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, setup, teardown)

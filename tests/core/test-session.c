@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "run/state.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +91,7 @@ static void compare(const content *a, const content *b, const char *definition,
                   o->cache_off ? "no cache, " : "", o->serial ? "serial, " : "", (int)o->memory);
 }
 
-START_TEST(same_bits)
+LOOP_TEST(same_bits, 0, 2 * DEFINITIONS)
 {
     const char *definition = definitions[_i % DEFINITIONS];
     bool double_ = _i >= DEFINITIONS;
@@ -124,7 +123,6 @@ START_TEST(same_bits)
     free(truth.data);
     free(truth.flags);
 }
-END_TEST
 
 /* ---- against plain sums ---- */
 
@@ -137,7 +135,7 @@ static grove_value *value_of(const grove_session_options *options, grove_session
     return value;
 }
 
-START_TEST(means_skip_flags)
+TEST(means_skip_flags)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.tile_times = 2, .tile_channels = 3, .threads = 2);
@@ -172,10 +170,9 @@ START_TEST(means_skip_flags)
     grove_value_unref(value);
     grove_session_free(session);
 }
-END_TEST
 
 /* Two passes: the mean must be that of all times. */
-START_TEST(two_passes)
+TEST(two_passes)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.tile_times = 3, .threads = 2, .double_precision = true);
@@ -197,9 +194,8 @@ START_TEST(two_passes)
     grove_value_unref(value);
     grove_session_free(session);
 }
-END_TEST
 
-START_TEST(part_of_an_axis)
+TEST(part_of_an_axis)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     session_test_tree("x = o.data * 2");
@@ -217,7 +213,6 @@ START_TEST(part_of_an_axis)
     grove_value_unref(value);
     grove_session_free(session);
 }
-END_TEST
 
 /* ---- actions ---- */
 
@@ -248,7 +243,7 @@ static bool has_message(const char *part)
     return found;
 }
 
-START_TEST(actions_get_each_cell_once)
+LOOP_TEST(actions_get_each_cell_once, 0, 8)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 2, .tile_times = 1 + _i % 4, .serial = _i / 4);
@@ -270,10 +265,9 @@ START_TEST(actions_get_each_cell_once)
     ck_assert_int_eq(now.finishes, 1);
     ck_assert_int_eq(now.aborts, 0);
 }
-END_TEST
 
 /* What does not vary along an axis reaches an action spread out, and is made once. */
-START_TEST(broadcast_and_reuse)
+TEST(broadcast_and_reuse)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
     grove_counters counters;
@@ -287,10 +281,9 @@ START_TEST(broadcast_and_reuse)
     ck_assert_int_eq(counters.tiles, SAMPLES_TIMES);
     ck_assert_int_gt(counters.hits, 0);
 }
-END_TEST
 
 /* A second evaluation in the same session finds everything in the cache. */
-START_TEST(cached)
+TEST(cached)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     grove_value *first = NULL, *second = NULL;
@@ -308,10 +301,9 @@ START_TEST(cached)
     grove_value_unref(second);
     grove_session_free(session);
 }
-END_TEST
 
 /* A run may have written what was read before it. */
-START_TEST(read_again_after_a_run)
+TEST(read_again_after_a_run)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     grove_value *value = NULL;
@@ -331,9 +323,8 @@ START_TEST(read_again_after_a_run)
     }
     grove_session_free(session);
 }
-END_TEST
 
-START_TEST(faults_undo_all)
+LOOP_TEST(faults_undo_all, 0, 8)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 2, .tile_times = 2, .serial = _i % 2);
@@ -352,10 +343,9 @@ START_TEST(faults_undo_all)
     ck_assert_int_eq(now.aborts, aborts[_i / 2]);
     ck_assert_int_eq(now.finishes, finishes[_i / 2]);
 }
-END_TEST
 
 /* However many actions and passes see them. */
-START_TEST(visibilities_count_once)
+LOOP_TEST(visibilities_count_once, 0, 2)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 2, .tile_times = 2, .serial = _i);
@@ -372,7 +362,6 @@ START_TEST(visibilities_count_once)
     ck_assert_int_eq(run(&options, &counters), 0);
     ck_assert_double_eq(counters.visibilities, SAMPLES_CELLS);
 }
-END_TEST
 
 /* ---- memory that is refused ---- */
 
@@ -386,7 +375,7 @@ static int refuse(grove_device *device, size_t bytes, bool staging, void **at, g
     return real->allocate(device, bytes, staging, at, error);
 }
 
-START_TEST(each_refused_allocation)
+LOOP_TEST(each_refused_allocation, 0, 2)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 3, .tile_channels = 2, .serial = _i);
@@ -418,9 +407,8 @@ START_TEST(each_refused_allocation)
     ck_assert_int_gt(refused, 20);
     ck_assert_int_eq(now.finishes, 2);
 }
-END_TEST
 
-START_TEST(interruption)
+LOOP_TEST(interruption, 0, 2)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 2, .tile_times = 1, .serial = _i);
@@ -433,9 +421,8 @@ START_TEST(interruption)
     ck_assert_int_eq(now.finishes, 0);
     ck_assert_int_lt(now.writes, SAMPLES_TIMES);
 }
-END_TEST
 
-START_TEST(too_little_memory)
+TEST(too_little_memory)
 {
     /* 3000 times the samples: more than 1 MiB, the least that there is */
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .memory = 1);
@@ -449,9 +436,8 @@ START_TEST(too_little_memory)
     ck_assert_int_eq(plan.passes, 1);
     grove_session_free(session);
 }
-END_TEST
 
-START_TEST(neutral_operands_go)
+TEST(neutral_operands_go)
 {
     session_test_tree("J[p] = 1\nx = J[p] * o.data * J[q]^H + 0\nwrite = record(x)");
     for (size_t i = 0; i < now.tree->node_count; i++)
@@ -461,33 +447,5 @@ START_TEST(neutral_operands_go)
     ck_assert_int_eq(run(&options, NULL), 0);
     ck_assert_double_eq(now.numbers[1][0], samples_number(0, 0, 0, 1, 0, 0));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("session");
-    TCase *tests = tcase_create("session");
-
-    tcase_add_checked_fixture(tests, session_test_begin, session_test_end);
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, same_bits, 0, 2 * DEFINITIONS);
-    tcase_add_test(tests, means_skip_flags);
-    tcase_add_test(tests, two_passes);
-    tcase_add_test(tests, part_of_an_axis);
-    tcase_add_loop_test(tests, actions_get_each_cell_once, 0, 8);
-    tcase_add_test(tests, broadcast_and_reuse);
-    tcase_add_test(tests, cached);
-    tcase_add_test(tests, read_again_after_a_run);
-    tcase_add_loop_test(tests, visibilities_count_once, 0, 2);
-    tcase_add_loop_test(tests, faults_undo_all, 0, 8);
-    tcase_add_loop_test(tests, each_refused_allocation, 0, 2);
-    tcase_add_loop_test(tests, interruption, 0, 2);
-    tcase_add_test(tests, too_little_memory);
-    tcase_add_test(tests, neutral_operands_go);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(120, session_test_begin, session_test_end)

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -391,7 +390,7 @@ static void check_spellings(const char *point, int smear, bool phases, int count
     }
 }
 
-START_TEST(spellings_have_one_plan)
+TEST(spellings_have_one_plan)
 {
     const char *configurations = getenv("GROVE_TEST_CONFIGURATIONS"),
                *seed = getenv("GROVE_TEST_SEED");
@@ -413,20 +412,5 @@ START_TEST(spellings_have_one_plan)
         ck_assert(grove_hash_equal(points.input[k], phases.input[k]));
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("spellings");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 600);
-    tcase_add_test(test, spellings_have_one_plan);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(600, setup, teardown)

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,7 +216,7 @@ static void function_truth(truth_fn *function, testing_value *to)
     ck_assert_int_eq(at, to->cells * to->elements);
 }
 
-START_TEST(linear_functions_leave_the_sum)
+TEST(linear_functions_leave_the_sum)
 {
     double error;
 
@@ -235,10 +234,9 @@ START_TEST(linear_functions_leave_the_sum)
         ck_assert_msg(error < 1e-11, "%g:\n%s", error, functions[i].text);
     }
 }
-END_TEST
 
 /* No such function: a message, and the sum as it is written. */
-START_TEST(other_functions_stay_inside)
+TEST(other_functions_stay_inside)
 {
     static const char *const inside[] = {
         "sum[s](abs(point(S, obs)))",
@@ -254,7 +252,6 @@ START_TEST(other_functions_stay_inside)
         ck_assert_msg(!find_predict(root) && root->note, "%s", inside[i]);
     }
 }
-END_TEST
 
 /* ---- phases that are written out ---- */
 
@@ -282,7 +279,7 @@ static grove_hash predict_of(const char *equation)
     return found->key;
 }
 
-START_TEST(written_phases_are_phases)
+TEST(written_phases_are_phases)
 {
     for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
         grove_hash first = predict_of(phases[i].by_class);
@@ -293,12 +290,11 @@ START_TEST(written_phases_are_phases)
     ck_assert(!grove_hash_equal(predict_of("sum[s](k[s,p] * B * h[s,q]^H)"),
                                 predict_of("sum[s](K[s,p] * B * K[s,q]^H)")));
 }
-END_TEST
 
 /* ---- precision ---- */
 
 /* The sum is single, and what it becomes double, since fluxes are: users take what the sum was. */
-START_TEST(fused_sums_have_the_precision_of_the_sum)
+TEST(fused_sums_have_the_precision_of_the_sum)
 {
     int64_t at = 0;
 
@@ -326,7 +322,6 @@ START_TEST(fused_sums_have_the_precision_of_the_sum)
     ck_assert_msg(error < 1e-5, "%g", error);
     free(text);
 }
-END_TEST
 
 /* ---- classes that take arrays ---- */
 
@@ -350,7 +345,7 @@ static const grove_class class_neighbours = {
     .check = keep_form, .eval = run_nothing};
 
 /* It may mix sources: then sum(f(x)) is not f(sum(x)). */
-START_TEST(classes_of_arrays_stay_inside)
+TEST(classes_of_arrays_stay_inside)
 {
     ck_assert_int_eq(grove_classes_add(t.classes, &class_neighbours, t.error), 0);
     char *text =
@@ -360,10 +355,9 @@ START_TEST(classes_of_arrays_stay_inside)
     ck_assert(!find_predict(root) && root->note);
     free(text);
 }
-END_TEST
 
 /* Each value has the one before twice: opened in all its places it would take 2^60 steps. */
-START_TEST(values_in_values)
+LOOP_TEST(values_in_values, 0, 7)
 {
     static const char *const formats[] = {
         "%sE%d[s,p] = 0.5 * E%d[s,p] + E%d[s,p] * x[s,p]\n",
@@ -386,25 +380,5 @@ START_TEST(values_in_values)
     ck_assert(find_predict(testing_node(&t, "V")) != NULL);
     free(text);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("sum-functions");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 600);
-    tcase_add_test(test, linear_functions_leave_the_sum);
-    tcase_add_test(test, other_functions_stay_inside);
-    tcase_add_test(test, written_phases_are_phases);
-    tcase_add_test(test, fused_sums_have_the_precision_of_the_sum);
-    tcase_add_test(test, classes_of_arrays_stay_inside);
-    tcase_add_loop_test(test, values_in_values, 0, 7);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(600, setup, teardown)

@@ -2,7 +2,6 @@
  * session, errors only where they occur, and classes with serial_io one at a time. */
 #include "tests/common/session-testing.h"
 
-#include <check.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -122,7 +121,7 @@ static void drop(worker *workers, int count)
             free(workers[k].bytes[i]);
 }
 
-START_TEST(same_bits)
+LOOP_TEST(same_bits, 0, 3)
 {
     static const char *const definitions[] = {
         "s = serial()\nJ[p] = o.jones\nx = J[p] * o.data * s.number * J[q]^H",
@@ -145,10 +144,9 @@ START_TEST(same_bits)
     drop(&alone, 1);
     drop(together, SESSIONS);
 }
-END_TEST
 
 /* The error of a session says what went wrong there, and nothing else. */
-START_TEST(faults_stay_where_they_are)
+TEST(faults_stay_where_they_are)
 {
     worker workers[SESSIONS];
     int failed = 0;
@@ -166,21 +164,5 @@ START_TEST(faults_stay_where_they_are)
     ck_assert_int_eq(grove_error_count(now.error), 0);
     drop(workers, SESSIONS);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("two sessions");
-    TCase *tests = tcase_create("two sessions");
-
-    tcase_add_checked_fixture(tests, setup, session_test_end);
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, same_bits, 0, 3);
-    tcase_add_test(tests, faults_stay_where_they_are);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(120, setup, session_test_end)

@@ -4,7 +4,6 @@
 #include "tests/common/cuda-testing.h"
 #include "tests/common/suite.h"
 
-#include <check.h>
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -140,7 +139,7 @@ static bool check_products(grove_device *device, const int size[4], bool shared,
     return !missing;
 }
 
-START_TEST(test_products)
+LOOP_TEST(test_products, 0, 4)
 {
     static const int sizes[][4] = {
         {1, 1, 1, 1}, {16, 16, 16, 2}, {17, 5, 33, 3}, {40, 40, 7, 1}, {2, 31, 100, 4}};
@@ -153,7 +152,6 @@ START_TEST(test_products)
     ck_assert_int_eq(device->algebra->product(device, &bad, true, NULL), GROVE_INVALID);
     end(_i, device);
 }
-END_TEST
 
 /* Sum over all input numbers, one output number after the other. */
 static bool check_transform(grove_device *device, const int size[4], int sign, bool double_)
@@ -187,7 +185,7 @@ static bool check_transform(grove_device *device, const int size[4], int sign, b
     return !missing;
 }
 
-START_TEST(test_transforms)
+LOOP_TEST(test_transforms, 0, 4)
 {
     static const int sizes[][4] = {{1, 1, 1, 2},   {1, 8, 1, 3}, {1, 60, 1, 2},  {1, 31, 1, 1},
                                    {1, 128, 1, 1}, {2, 4, 6, 2}, {2, 15, 16, 1}, {2, 7, 1, 1}};
@@ -200,7 +198,6 @@ START_TEST(test_transforms)
     ck_assert_int_eq(device->algebra->transform(device, &bad, true, NULL), GROVE_INVALID);
     end(_i, device);
 }
-END_TEST
 
 /* m = a a^T + 1, and the right sides of known solutions. */
 static bool check_cholesky(grove_device *device, int size, int count)
@@ -248,7 +245,7 @@ static bool check_cholesky(grove_device *device, int size, int count)
     return !missing;
 }
 
-START_TEST(test_cholesky)
+LOOP_TEST(test_cholesky, 0, 4)
 {
     double bad[] = {4, 0, 0, 2, 1, 0, 0, 0, 1}; /* the second minor is 0 */
     double right[] = {1, 1, 1};
@@ -274,7 +271,6 @@ START_TEST(test_cholesky)
     ck_assert_int_eq(device->algebra->cholesky(device, &c, NULL), GROVE_INVALID);
     end(_i, device);
 }
-END_TEST
 
 static int ask(grove_device *device, int which)
 {
@@ -289,7 +285,7 @@ static int ask(grove_device *device, int which)
 }
 
 /* Without libraries each call says which one it lacks, and what to do. */
-START_TEST(test_missing_libraries)
+TEST(test_missing_libraries)
 {
     static const char *const names[] = {"cuBLAS", "cuFFT", "cuSOLVER"};
     grove_device *device = start(0);
@@ -311,10 +307,9 @@ START_TEST(test_missing_libraries)
     ck_assert_str_eq(libraries, "none");
     end(0, device);
 }
-END_TEST
 
 /* Libraries that are there and do not start, as with an older driver, count as missing. */
-START_TEST(test_libraries_that_do_not_start)
+TEST(test_libraries_that_do_not_start)
 {
     for (int which = 0; which < 3 && cuda_testing_control(); which += 2) {
         grove_device *device = start(0);
@@ -329,24 +324,5 @@ START_TEST(test_libraries_that_do_not_start)
         end(0, device);
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda algebra");
-    TCase *tests = tcase_create("cuda algebra");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, test_products, 0, 4);
-    tcase_add_loop_test(tests, test_transforms, 0, 4);
-    tcase_add_loop_test(tests, test_cholesky, 0, 4);
-    tcase_add_test(tests, test_missing_libraries);
-    tcase_add_test(tests, test_libraries_that_do_not_start);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, NULL, NULL)

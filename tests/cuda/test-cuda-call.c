@@ -6,7 +6,6 @@
 #include "device/array.h"
 #include "run/state.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,7 +149,7 @@ static heap direct_spectra(bool hann)
 }
 
 /* Loop index: bit 0: double; bit 1: on a device; bit 2: tiles; bit 3: a window. */
-START_TEST(spectra_are_right)
+LOOP_TEST(spectra_are_right, 0, 16)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 2, .double_precision = _i & 1);
     grove_counters c = {0};
@@ -168,11 +167,10 @@ START_TEST(spectra_are_right)
     ck_assert_uint_eq(c.bytes_down, _i & 2 ? SAMPLES_CELLS * 4 * (_i & 1 ? 16 : 8) : 0);
     ck_assert_uint_eq(c.bytes_up, c.bytes_down);
 }
-END_TEST
 
 /* The input is gathered by station; all delays together are the first channel. Loop index: on a
  * device. */
-START_TEST(gathered_inputs_have_spectra)
+LOOP_TEST(gathered_inputs_have_spectra, 0, 2)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = true);
 
@@ -184,7 +182,6 @@ START_TEST(gathered_inputs_have_spectra)
     heap truth = heap_test_run("cpu", options, NULL);
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-14);
 }
-END_TEST
 
 static void simulate(void)
 {
@@ -202,7 +199,7 @@ static void simulate(void)
 }
 
 /* Scratch memory is planned for: with less memory tiles are smaller, and the device does it all. */
-START_TEST(limited_memory_changes_nothing)
+TEST(limited_memory_changes_nothing)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     grove_counters all = {0}, less = {0};
@@ -223,7 +220,6 @@ START_TEST(limited_memory_changes_nothing)
     heap got = heap_test_run("cuda", options, NULL);
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-6);
 }
-END_TEST
 
 /* What the tree `keep = heap(CLASS(o.data))` takes, in one tile. */
 static uint64_t planned_bytes(const char *class_)
@@ -240,15 +236,14 @@ static uint64_t planned_bytes(const char *class_)
 }
 
 /* Both have a result as large as the input; one of them needs as much again. */
-START_TEST(scratch_memory_is_planned)
+TEST(scratch_memory_is_planned)
 {
     ck_assert_uint_ge(planned_bytes("delay_spectrum"),
                       planned_bytes("gram") + SAMPLES_CELLS * 4 * 8);
 }
-END_TEST
 
 /* The device has less than its budget says: smaller tiles, then the host. */
-START_TEST(less_than_was_promised)
+LOOP_TEST(less_than_was_promised, 0, 2)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4);
     bool helped = false;
@@ -266,10 +261,9 @@ START_TEST(less_than_was_promised)
     }
     ck_assert(helped);
 }
-END_TEST
 
 /* Each call of a kind fails once: the right result or one clear error; nothing is left. */
-START_TEST(each_fault)
+LOOP_TEST(each_fault, 0, 6)
 {
     static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY,  EMULATED_LAUNCH,
                                 EMULATED_RUNNING,    EMULATED_OTHER, EMULATED_HANDLE};
@@ -285,10 +279,9 @@ START_TEST(each_fault)
     ck_assert_int_gt(worked, kind == EMULATED_ALLOCATION || kind == EMULATED_HANDLE ? 1 : 0);
     ck_assert_int_gt(failed, kind == EMULATED_HANDLE ? -1 : 0);
 }
-END_TEST
 
 /* What a device lacks the host computes; the device is not asked again. */
-START_TEST(what_is_missing_is_left_to_the_host)
+TEST(what_is_missing_is_left_to_the_host)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
     grove_counters c = {0};
@@ -307,12 +300,11 @@ START_TEST(what_is_missing_is_left_to_the_host)
     got = heap_test_run("cuda", options, &c);
     ck_assert_uint_eq(c.launches, 0);
 }
-END_TEST
 
 /* ---- products and Cholesky factors ---- */
 
 /* Loop index: bit 0: double; bit 1: on a device. */
-START_TEST(products_are_right)
+LOOP_TEST(products_are_right, 0, 4)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = _i & 1, .tile_times = 2);
@@ -325,10 +317,9 @@ START_TEST(products_are_right)
     ck_assert_double_lt(heap_distance(&got, &truth), _i & 1 ? 1e-14 : 1e-6);
     ck_assert_uint_eq(c.launches, _i & 2 ? 4 : 0);
 }
-END_TEST
 
 /* With m = n 1 + u u^T, u all ones: y = (x - mean(x) / 2) / n. */
-START_TEST(solutions_are_right)
+LOOP_TEST(solutions_are_right, 0, 2)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     grove_value *value = NULL;
@@ -350,29 +341,5 @@ START_TEST(solutions_are_right)
     ck_assert_uint_eq(session->nodes[session_test_node("y")->id].device.launches, _i ? 3 : 0);
     heap_test_close(session);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda call");
-    TCase *tests = tcase_create("cuda call");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_add_checked_fixture(tests, setup, session_test_end);
-    tcase_set_timeout(tests, 240);
-    tcase_add_loop_test(tests, spectra_are_right, 0, 16);
-    tcase_add_loop_test(tests, gathered_inputs_have_spectra, 0, 2);
-    tcase_add_test(tests, scratch_memory_is_planned);
-    tcase_add_test(tests, limited_memory_changes_nothing);
-    tcase_add_loop_test(tests, less_than_was_promised, 0, 2);
-    tcase_add_loop_test(tests, each_fault, 0, 6);
-    tcase_add_test(tests, what_is_missing_is_left_to_the_host);
-    tcase_add_loop_test(tests, products_are_right, 0, 4);
-    tcase_add_loop_test(tests, solutions_are_right, 0, 2);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(240, setup, session_test_end)

@@ -2,7 +2,6 @@
  * 32 bits, numbers that are not aligned. */
 #include "tests/common/cuda-testing.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +73,7 @@ static void *send(grove_device *device, const void *from, size_t bytes, grove_er
     return to;
 }
 
-START_TEST(cells_have_their_inputs)
+LOOP_TEST(cells_have_their_inputs, 0, SHAPES)
 {
     const shape *s = &shapes[_i];
     grove_error *error = grove_error_new();
@@ -125,7 +124,6 @@ START_TEST(cells_have_their_inputs)
     free(found);
     grove_error_free(error);
 }
-END_TEST
 
 /* ---- places in spaces that are not there ---- */
 
@@ -145,7 +143,7 @@ static const int64_t large[][4] = {
 };
 enum { LARGE = sizeof(large) / sizeof(*large) };
 
-START_TEST(places_are_found_in_64_bits)
+LOOP_TEST(places_are_found_in_64_bits, 0, 2 * LARGE)
 {
     static const grove_kernel where = {"where", NULL, NULL, "probe.cu", places, 0, 0};
     const int64_t *size = large[_i % LARGE];
@@ -186,7 +184,6 @@ START_TEST(places_are_found_in_64_bits)
     cuda_testing_close(device);
     grove_error_free(error);
 }
-END_TEST
 
 static uint64_t draw(void)
 {
@@ -197,7 +194,7 @@ static uint64_t draw(void)
     return x ^= x << 17;
 }
 
-START_TEST(dividers_divide)
+TEST(dividers_divide)
 {
     for (int n = 0; n < 20000; n++) {
         int64_t size = n < 1000 ? n + 1
@@ -219,11 +216,10 @@ START_TEST(dividers_divide)
             ck_assert_uint_eq(grove_quotient(&by, few[k]), few[k] / (uint32_t)size);
     }
 }
-END_TEST
 
 /* ---- alignment ---- */
 
-START_TEST(complex_numbers_must_be_aligned)
+LOOP_TEST(complex_numbers_must_be_aligned, 0, 2)
 {
     static const grove_kernel sum = GROVE_KERNEL(add_elements);
     static const double zeros[16];
@@ -252,23 +248,5 @@ START_TEST(complex_numbers_must_be_aligned)
     cuda_testing_close(device);
     grove_error_free(error);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda cells");
-    TCase *tests = tcase_create("cuda cells");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, dividers_divide);
-    tcase_add_loop_test(tests, cells_have_their_inputs, 0, SHAPES);
-    tcase_add_loop_test(tests, places_are_found_in_64_bits, 0, 2 * LARGE);
-    tcase_add_loop_test(tests, complex_numbers_must_be_aligned, 0, 2);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(60, NULL, NULL)

@@ -1,7 +1,6 @@
 /* The emulated device itself: what it guarantees to kernels, and the errors that it must find. */
 #include "tests/common/cuda-testing.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +73,7 @@ static double sum_of_block(int block)
     return sum;
 }
 
-START_TEST(test_barriers_and_shuffles)
+LOOP_TEST(test_barriers_and_shuffles, 0, SEEDS)
 {
     double all = 0;
 
@@ -90,10 +89,9 @@ START_TEST(test_barriers_and_shuffles)
         ck_assert_double_eq(result[t], (t ^ 31) + 5000 + 1e6 * (t ? t - 1 : 0));
     end();
 }
-END_TEST
 
 /* Shared memory that is read too early has random contents, whatever the order of threads. */
-START_TEST(test_a_missing_barrier_shows)
+LOOP_TEST(test_a_missing_barrier_shows, 0, SEEDS)
 {
     int wrong = 0;
 
@@ -104,9 +102,8 @@ START_TEST(test_a_missing_barrier_shows)
     ck_assert_int_gt(wrong, 0);
     end();
 }
-END_TEST
 
-START_TEST(test_threads_that_wait_for_ever_are_an_error)
+TEST(test_threads_that_wait_for_ever_are_an_error)
 {
     begin(1);
     ck_assert_int_eq(run(&stuck, 32), GROVE_DEVICE);
@@ -114,9 +111,8 @@ START_TEST(test_threads_that_wait_for_ever_are_an_error)
                      "cuda:0: copying from it: the launch timed out and was terminated");
     end();
 }
-END_TEST
 
-START_TEST(test_the_host_cannot_touch_device_memory)
+TEST(test_the_host_cannot_touch_device_memory)
 {
     begin(1);
     ck_assert_int_eq(grove_device_wait(device, errors), 0);
@@ -131,9 +127,8 @@ START_TEST(test_the_host_cannot_touch_device_memory)
     ck_assert(!WIFEXITED(status) || WEXITSTATUS(status) != 0);
     end();
 }
-END_TEST
 
-START_TEST(test_addresses_of_the_host_are_seen)
+TEST(test_addresses_of_the_host_are_seen)
 {
     begin(1);
     void *kept = in;
@@ -144,10 +139,9 @@ START_TEST(test_addresses_of_the_host_are_seen)
     cuda_testing_control()->host_addresses = 0;
     end();
 }
-END_TEST
 
 /* Bytes that nobody has written are not zero. */
-START_TEST(test_new_memory_holds_rubbish)
+TEST(test_new_memory_holds_rubbish)
 {
     void *at;
 
@@ -158,10 +152,9 @@ START_TEST(test_new_memory_holds_rubbish)
     grove_device_release(device, at, 1 << 16);
     end();
 }
-END_TEST
 
 /* Code that was built with other headers would read wrong arguments. */
-START_TEST(test_files_of_other_headers_are_refused)
+TEST(test_files_of_other_headers_are_refused)
 {
     static const grove_kernel stale = {"add_elements", NULL, NULL, "stale.cu", threads, 32, 0};
     static const grove_kernel none = {"add_elements", NULL, NULL, "unstamped.cu", threads, 32, 0};
@@ -182,28 +175,8 @@ START_TEST(test_files_of_other_headers_are_refused)
     ck_assert_int_eq(grove_device_prepare(device, &block_sum, true, errors), 0);
     end();
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("cuda emulation");
-    TCase *tests = tcase_create("cuda emulation");
-    SRunner *runner = srunner_create(suite);
-
-    if (!cuda_testing_begin())
-        return 77;
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, test_barriers_and_shuffles, 0, SEEDS);
-    tcase_add_loop_test(tests, test_a_missing_barrier_shows, 0, SEEDS);
-    tcase_add_test(tests, test_threads_that_wait_for_ever_are_an_error);
-    tcase_add_test(tests, test_the_host_cannot_touch_device_memory);
-    tcase_add_test(tests, test_addresses_of_the_host_are_seen);
-    tcase_add_test(tests, test_new_memory_holds_rubbish);
-    tcase_add_test(tests, test_files_of_other_headers_are_refused);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return cuda_testing_begin() ? suite_run(__FILE__, 120, setup, teardown) : 77;
 }

@@ -3,7 +3,6 @@
 #include "tests/common/cuda-testing.h"
 #include "value/value.h"
 
-#include <check.h>
 #include <string.h>
 
 /* A small run through buffers; 0 with the right sums, or the first error's code. */
@@ -47,7 +46,7 @@ static int small_run(grove_device *device, grove_device *cpu, grove_error *error
 
 /* Each call of each kind fails once: an error with a message, or a right result; nothing is leaked.
  */
-START_TEST(test_faults)
+LOOP_TEST(test_faults, 0, 5)
 {
     static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH,
                                 EMULATED_RUNNING, EMULATED_OTHER};
@@ -84,9 +83,8 @@ START_TEST(test_faults)
     ck_assert(!control || worked > 0);
     grove_device_free(cpu);
 }
-END_TEST
 
-START_TEST(test_small_run)
+LOOP_TEST(test_small_run, 0, 8)
 {
     cuda_testing_reset((uint64_t)_i);
     grove_device *device = cuda_testing_open(0), *cpu = grove_device_cpu(1);
@@ -100,10 +98,9 @@ START_TEST(test_small_run)
         cuda_testing_close(device);
     grove_device_free(cpu);
 }
-END_TEST
 
 /* A driver that does not know the CUDA of the kernels is refused, with both versions. */
-START_TEST(test_old_driver)
+TEST(test_old_driver)
 {
     emulated_control *control = cuda_testing_control();
     grove_error *error = grove_error_new();
@@ -122,10 +119,9 @@ START_TEST(test_old_driver)
     }
     grove_error_free(error);
 }
-END_TEST
 
 /* Local memory of kernels, for all threads that can be resident, is part of the budget. */
-START_TEST(test_local_memory_counts)
+LOOP_TEST(test_local_memory_counts, 0, 8)
 {
     enum { EACH = 100, LOCAL = EACH * EMULATED_PROCESSORS * EMULATED_THREADS, LIMIT = 1 << 20 };
     emulated_control *control = cuda_testing_control();
@@ -165,11 +161,10 @@ START_TEST(test_local_memory_counts)
     cuda_testing_close(device);
     grove_error_free(errors);
 }
-END_TEST
 
 /* Bytes go from device to device without the host, after the kernels that write them, and before
  * the source's block has other uses. */
-START_TEST(test_between_devices)
+LOOP_TEST(test_between_devices, 0, 24)
 {
     enum { COUNT = 5000, DEVICES = 3 };
     emulated_control *control = cuda_testing_control();
@@ -219,24 +214,5 @@ START_TEST(test_between_devices)
     grove_device_free(cpu);
     grove_error_free(error);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda faults");
-    TCase *tests = tcase_create("cuda faults");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 240);
-    tcase_add_loop_test(tests, test_small_run, 0, 8);
-    tcase_add_loop_test(tests, test_faults, 0, 5);
-    tcase_add_loop_test(tests, test_between_devices, 0, 24);
-    tcase_add_test(tests, test_old_driver);
-    tcase_add_loop_test(tests, test_local_memory_counts, 0, 8);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(240, NULL, NULL)

@@ -5,7 +5,6 @@
 #include "tests/common/cuda-testing.h"
 #include "tests/common/suite.h"
 
-#include <check.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,7 +291,7 @@ static void run_sample(grove_device *device, const sample *s, bool double_)
     grove_error_free(error);
 }
 
-START_TEST(test_every_cell_function)
+LOOP_TEST(test_every_cell_function, 0, 6)
 {
     cuda_testing_reset((uint64_t)_i);
     grove_device *device = cuda_testing_open(cuda_testing_room(64 << 20));
@@ -304,7 +303,6 @@ START_TEST(test_every_cell_function)
         cuda_testing_close(device);
     }
 }
-END_TEST
 
 static bool is_sample(const char *prefix, const char *name, size_t length)
 {
@@ -354,7 +352,7 @@ static int count_samples(const char *path)
 }
 
 /* A cell function that is not a class's only one has a sample. */
-START_TEST(test_all_cell_functions_have_samples)
+TEST(test_all_cell_functions_have_samples)
 {
     const char *source = getenv("GROVE_SOURCE");
     char *pattern = suite_text("%s/kernels/*/*.h", source ? source : "..");
@@ -367,21 +365,5 @@ START_TEST(test_all_cell_functions_have_samples)
     ck_assert_int_gt(found, 40);
     globfree(&headers);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda kernels");
-    TCase *tests = tcase_create("cuda kernels");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, test_every_cell_function, 0, 6);
-    tcase_add_test(tests, test_all_cell_functions_have_samples);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, NULL, NULL)

@@ -4,7 +4,6 @@
 #include "tests/common/cuda-testing.h"
 #include "tests/common/session-testing.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,7 +132,7 @@ static void check_both(const char *node)
  * set it to all of them; and had it been reduced, the kernel that adds a slice to the result would
  * have assigned it, so that only the last slice was left. The modulus of each source's visibility
  * is its flux, wherever it is. */
-START_TEST(sources_in_slices_are_all_added)
+TEST(sources_in_slices_are_all_added)
 {
     enum { SOURCES = 60, CHANNELS = 4 };
     double sum = write_sky(SOURCES, "");
@@ -162,11 +161,10 @@ START_TEST(sources_in_slices_are_all_added)
         close_session(session);
     }
 }
-END_TEST
 
 /* One array held all sources by times by channels (thesis: 2563 words per source and tile), and was
  * as large as there were sources. What is held at a time is now a part of it. */
-START_TEST(no_array_of_all_sources_by_cells)
+TEST(no_array_of_all_sources_by_cells)
 {
     enum { SOURCES = 1600, CHANNELS = 32 };
     int64_t count;
@@ -179,10 +177,9 @@ START_TEST(no_array_of_all_sources_by_cells)
     ck_assert_uint_lt(c.device_peak_bytes - c.device_local_bytes,
                       SOURCES * (uint64_t)count * sizeof(float) / 4);
 }
-END_TEST
 
 /* Numbers of bytes were int, which is too small from 2 GiB on. */
-START_TEST(sizes_of_more_than_2_gib)
+TEST(sizes_of_more_than_2_gib)
 {
     const size_t bytes = ((size_t)1 << 31) + 4096, last = bytes - 8;
     const double a[2] = {3, 5};
@@ -213,12 +210,11 @@ START_TEST(sizes_of_more_than_2_gib)
     cuda_testing_close(device);
     grove_error_free(error);
 }
-END_TEST
 
 /* In a wide band the factor nu dt / 2 of smearing in time was a vector along time that was filled
  * from one along frequency. With other numbers of times than of channels, in either order: each
  * visibility is less by sinc(pi nu dt d(phase)/dt). */
-START_TEST(smearing_in_time_over_a_wide_band)
+LOOP_TEST(smearing_in_time_over_a_wide_band, 0, 2)
 {
     enum { CHANNELS = 7 };
     int64_t count, geometry;
@@ -249,11 +245,10 @@ START_TEST(smearing_in_time_over_a_wide_band)
     free(rate);
     free(lmn);
 }
-END_TEST
 
 /* Brightness, directions and frequencies were packed and sent again, into memory allocated and
  * freed again, for each baseline and tile: a fifth to a quarter of the time. */
-START_TEST(nothing_is_sent_for_each_tile)
+TEST(nothing_is_sent_for_each_tile)
 {
     uint64_t up[2];
     int64_t tiles[2];
@@ -275,10 +270,9 @@ START_TEST(nothing_is_sent_for_each_tile)
     /* 400 sources are 400 * (32 + 24) bytes each time that they are sent */
     ck_assert_uint_le(up[1], up[0] + 400 * 56);
 }
-END_TEST
 
 /* What failed was printed, and the run went on with whatever was in the result. */
-START_TEST(failures_fail_the_run)
+LOOP_TEST(failures_fail_the_run, 0, 3)
 {
     static const int kinds[] = {EMULATED_COPY, EMULATED_LAUNCH, EMULATED_RUNNING};
     emulated_control *control = cuda_testing_control();
@@ -305,10 +299,9 @@ START_TEST(failures_fail_the_run)
     cuda_testing_reset(3); /* and the next one is not spoilt */
     check_both("V");
 }
-END_TEST
 
 /* n - 1 was written into the kernel, whatever the third coordinate was asked to be. */
-START_TEST(third_coordinate_is_the_one_given)
+TEST(third_coordinate_is_the_one_given)
 {
     int64_t count, geometry;
 
@@ -332,11 +325,10 @@ START_TEST(third_coordinate_is_the_one_given)
     free(uvw);
     free(l);
 }
-END_TEST
 
 /* Only one pair of real Jones terms was computed, the shapes of Gaussians were taken and ignored,
  * and of variable Jones terms it was said that they are not implemented. */
-START_TEST(every_term_is_computed)
+LOOP_TEST(every_term_is_computed, 0, 2)
 {
     static const char *const lines[] = {
         "V[p,q] = sum[s](point(S, obs, smear=both))",
@@ -361,11 +353,10 @@ START_TEST(every_term_is_computed)
     free(gaussians);
     free(others);
 }
-END_TEST
 
 /* Sources were taken in slots of 64, summed in pairs, and cells in blocks of 8 times by 16
  * channels: numbers just beside those are where the last block is cut off or counted twice. */
-START_TEST(numbers_that_fill_no_block)
+LOOP_TEST(numbers_that_fill_no_block, 0, 7)
 {
     static const int sources[] = {1, 2, 15, 63, 64, 65, 129},
                      channels[] = {1, 3, 15, 16, 17, 9, 31};
@@ -375,29 +366,5 @@ START_TEST(numbers_that_fill_no_block)
           "V[p,q] = sum[s](point(S, obs, smear=both))");
     check_both("V");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda lessons");
-    TCase *tests = tcase_create("cuda lessons");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 240);
-    tcase_add_test(tests, sources_in_slices_are_all_added);
-    tcase_add_test(tests, no_array_of_all_sources_by_cells);
-    tcase_add_test(tests, sizes_of_more_than_2_gib);
-    tcase_add_loop_test(tests, smearing_in_time_over_a_wide_band, 0, 2);
-    tcase_add_test(tests, nothing_is_sent_for_each_tile);
-    tcase_add_loop_test(tests, failures_fail_the_run, 0, 3);
-    tcase_add_test(tests, third_coordinate_is_the_one_given);
-    tcase_add_loop_test(tests, every_term_is_computed, 0, 2);
-    tcase_add_loop_test(tests, numbers_that_fill_no_block, 0, 7);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(240, setup, teardown)

@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "run/pipeline.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +100,7 @@ static void compare(const char *name, const heap *truth, grove_session_options o
     ck_assert_double_lt(heap_distance(&got, truth), options.double_precision ? 1e-14 : 5e-7);
 }
 
-START_TEST(limited_memory_changes_nothing)
+LOOP_TEST(limited_memory_changes_nothing, 0, 2 * WORKLOADS)
 {
     const workload *w = &workloads[_i % WORKLOADS];
     bool full = is_full();
@@ -116,10 +115,9 @@ START_TEST(limited_memory_changes_nothing)
     compare(w->name, &truth, options, c.device_local_bytes + limit / 4);
     remove("memory.skymodel");
 }
-END_TEST
 
 /* So little that sections have few sources. */
-START_TEST(few_sources_at_a_time)
+TEST(few_sources_at_a_time)
 {
     static const workload tiny = {"tiny", JONES, 0, 0, 0, {30, 1, 2}};
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
@@ -130,7 +128,6 @@ START_TEST(few_sources_at_a_time)
     compare("few sources at a time", &truth, options, c.device_local_bytes + 28000);
     remove("memory.skymodel");
 }
-END_TEST
 
 /* ---- memory that others take in mid-run ---- */
 
@@ -192,7 +189,7 @@ static const workload wide = {"wide", PLAIN, 0, 0, 0, {40, 16, 12}};
 static const workload wide_modulus = {"wide", MODULUS, 0, 0, 0, {40, 16, 12}};
 
 /* Smaller tiles suffice, and no number changes. */
-START_TEST(tiles_are_halved)
+LOOP_TEST(tiles_are_halved, 0, 6)
 {
     /* in turn with the run, so that the moment does not depend on which thread is faster */
     shrinking s = {.options = TESTING_OPTIONS(.threads = 1, .tile_times = 8, .serial = true)};
@@ -214,7 +211,6 @@ START_TEST(tiles_are_halved)
     ck_assert(heap_equal(&s.got, &truth));
     remove("memory.skymodel");
 }
-END_TEST
 
 static grove_session *session_now;
 
@@ -227,7 +223,7 @@ static void shrink_at_read(void)
 }
 
 /* Accumulators over tiles are right, whenever memory is taken. */
-START_TEST(gathering_goes_on)
+LOOP_TEST(gathering_goes_on, 0, 3)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 3, .serial = true);
@@ -262,10 +258,9 @@ START_TEST(gathering_goes_on)
     printf("%d of %d runs had smaller tiles\n", (int)halved, reads);
     ck_assert_int_gt(halved, 0);
 }
-END_TEST
 
 /* Down to nothing: the cpu continues, with one warning. */
-START_TEST(nothing_is_left)
+LOOP_TEST(nothing_is_left, 0, 2)
 {
     shrinking s = {.options = TESTING_OPTIONS(.threads = 1, .tile_times = 4, .serial = true)};
 
@@ -282,10 +277,9 @@ START_TEST(nothing_is_left)
     ck_assert_double_lt(heap_distance(&s.got, &truth), 1e-6);
     remove("memory.skymodel");
 }
-END_TEST
 
 /* Before anything is written, the run can change to sections. */
-START_TEST(less_than_was_promised)
+LOOP_TEST(less_than_was_promised, 0, 2)
 {
     static const workload many = {"many", JONES, 0, 0, 0, {300, 2, 2}};
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
@@ -305,7 +299,6 @@ START_TEST(less_than_was_promised)
     }
     remove("memory.skymodel");
 }
-END_TEST
 
 /* ---- the cache ---- */
 
@@ -318,7 +311,7 @@ static grove_value *value_on(grove_device *device, size_t bytes)
 }
 
 /* Lack of memory on the host does not drop values that only a device has. */
-START_TEST(host_and_device_apart)
+TEST(host_and_device_apart)
 {
     grove_device *device = cuda_testing_open(0);
 
@@ -347,10 +340,9 @@ START_TEST(host_and_device_apart)
     cuda_testing_close(device);
     grove_device_free(cpu);
 }
-END_TEST
 
 /* A kernel that fails while it runs gives one message, from whoever waits for it. */
-START_TEST(late_faults_are_said_once)
+LOOP_TEST(late_faults_are_said_once, 0, 8)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .device = "cuda");
     emulated_control *control = cuda_testing_control();
@@ -382,7 +374,6 @@ START_TEST(late_faults_are_said_once)
     }
     ck_assert_int_gt(failed, 0);
 }
-END_TEST
 
 /* ---- more than 32 bits ---- */
 
@@ -403,7 +394,7 @@ static void copy_whole(grove_device *device, void *at, size_t bytes)
 }
 
 /* Cells 180 MiB apart in blocks of more than 4 GiB: the last one is right, too. */
-START_TEST(far_apart)
+TEST(far_apart)
 {
     enum { COUNT = 30 };
     const int64_t apart = (int64_t)180 << 20;
@@ -446,10 +437,9 @@ START_TEST(far_apart)
     ck_assert_uint_eq(device->budget.in_use + device->budget.pooled, 0);
     cuda_testing_close(device);
 }
-END_TEST
 
 /* The size of a run of many GiB is known in advance, and its tiles fit the budget. */
-START_TEST(large_runs_are_counted)
+TEST(large_runs_are_counted)
 {
     static const workload large = {"large", JONES, 0, 0, 0, {100, 20000, 20000}};
     grove_session_options options =
@@ -486,11 +476,10 @@ START_TEST(large_runs_are_counted)
     }
     remove("memory.skymodel");
 }
-END_TEST
 
 /* Values of a tile are as large as a twentieth of the run, the device's memory and 256 MiB allow;
  * on the cpu they stay in its cache. */
-START_TEST(tiles_follow_the_memory)
+LOOP_TEST(tiles_follow_the_memory, 0, 5)
 {
     static const workload large = {"large", PLAIN, 0, 0, 0, {100, 20000, 20000}};
     static const workload small = {"small", PLAIN, 0, 0, 0, {100, 1000, 2000}};
@@ -522,37 +511,5 @@ START_TEST(tiles_follow_the_memory)
     heap_test_close(session);
     remove("memory.skymodel");
 }
-END_TEST
 
-static void add_case(Suite *suite, const char *name, const TTest *test, int count)
-{
-    TCase *tests = tcase_create(name);
-
-    tcase_add_checked_fixture(tests, setup, session_test_end);
-    tcase_set_timeout(tests, 600);
-    tcase_add_loop_test(tests, test, 0, count);
-    suite_add_tcase(suite, tests);
-}
-
-int main(void)
-{
-    Suite *suite = suite_create("cuda memory");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    add_case(suite, "limited", limited_memory_changes_nothing, 2 * WORKLOADS);
-    add_case(suite, "tiny", few_sources_at_a_time, 1);
-    add_case(suite, "halved", tiles_are_halved, 6);
-    add_case(suite, "gathering", gathering_goes_on, 3);
-    add_case(suite, "nothing", nothing_is_left, 2);
-    add_case(suite, "promised", less_than_was_promised, 2);
-    add_case(suite, "cache", host_and_device_apart, 1);
-    add_case(suite, "late", late_faults_are_said_once, 8);
-    add_case(suite, "large", far_apart, 1);
-    add_case(suite, "counted", large_runs_are_counted, 1);
-    add_case(suite, "tiles", tiles_follow_the_memory, 5);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(600, setup, session_test_end)

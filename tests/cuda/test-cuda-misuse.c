@@ -4,7 +4,6 @@
 
 #include "device/array.h"
 
-#include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,15 +229,14 @@ static void expect_one_message(const char *device, const char *message)
     heap_test_close(session);
 }
 
-START_TEST(misuse_is_told)
+LOOP_TEST(misuse_is_told, 0, 2 * FAULTS)
 {
     fault_now = _i / 2;
     session_test_tree("keep = heap(wrong(o.data))");
     expect_one_message(_i % 2 ? "cuda" : "cpu", messages[fault_now]);
 }
-END_TEST
 
-START_TEST(places_are_told)
+TEST(places_are_told)
 {
     session_test_tree("keep = heap(place(o.data))");
     expect_one_message("cpu", "the plugin calls grove_call_zero, which is for .eval, .device and "
@@ -247,22 +245,5 @@ START_TEST(places_are_told)
     expect_one_message("cuda", "the plugin calls grove_call_parallel on a device; it is for the "
                                "host");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda misuse");
-    TCase *tests = tcase_create("cuda misuse");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_add_checked_fixture(tests, setup, session_test_end);
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, misuse_is_told, 0, 2 * FAULTS);
-    tcase_add_test(tests, places_are_told);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, setup, session_test_end)

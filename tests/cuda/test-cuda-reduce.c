@@ -5,7 +5,6 @@
 
 #include "../kernels/core/reduce.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -253,7 +252,7 @@ static void by_device(grove_device *device, const grove_args *args)
     ck_assert_int_eq(grove_device_launch(device, &grove_array_reduce, args, false, errors), 0);
 }
 
-START_TEST(the_host_has_the_bits_of_the_tree)
+LOOP_TEST(the_host_has_the_bits_of_the_tree, 0, CUTS *SETUPS)
 {
     problem p;
 
@@ -266,7 +265,6 @@ START_TEST(the_host_has_the_bits_of_the_tree)
     free(m.nodes);
     end(&p);
 }
-END_TEST
 
 static void *send(grove_device *device, const void *from, size_t bytes)
 {
@@ -278,7 +276,7 @@ static void *send(grove_device *device, const void *from, size_t bytes)
     return to;
 }
 
-START_TEST(the_device_has_the_bits_of_the_tree)
+LOOP_TEST(the_device_has_the_bits_of_the_tree, 0, CUTS *SETUPS)
 {
     problem p;
     grove_device *device;
@@ -311,7 +309,6 @@ START_TEST(the_device_has_the_bits_of_the_tree)
     cuda_testing_close(device);
     grove_error_free(errors);
 }
-END_TEST
 
 /* ---- sums that begin within the axis ---- */
 
@@ -333,7 +330,7 @@ static grove_args later(const problem *p, const memory *m, int64_t first, int64_
 }
 
 /* The sum of the open block, and the nodes that wait for others. */
-START_TEST(the_device_keeps_the_nodes_of_the_host)
+LOOP_TEST(the_device_keeps_the_nodes_of_the_host, 0, CUTS *SETUPS)
 {
     const setup *s = &setups[_i % SETUPS];
     const int64_t *cut = cuts[_i / SETUPS];
@@ -384,22 +381,5 @@ START_TEST(the_device_keeps_the_nodes_of_the_host)
     cuda_testing_close(device);
     grove_error_free(errors);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda reduce");
-    TCase *tests = tcase_create("cuda reduce");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, the_host_has_the_bits_of_the_tree, 0, CUTS * SETUPS);
-    tcase_add_loop_test(tests, the_device_has_the_bits_of_the_tree, 0, CUTS * SETUPS);
-    tcase_add_loop_test(tests, the_device_keeps_the_nodes_of_the_host, 0, CUTS * SETUPS);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, NULL, NULL)

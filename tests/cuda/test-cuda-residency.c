@@ -8,7 +8,6 @@
 #include "device/array.h"
 #include "run/state.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +111,7 @@ static void simulate(const char *integration, int channels, const char *more)
     session_test_tree(text);
 }
 
-START_TEST(simulation_in_tiles)
+LOOP_TEST(simulation_in_tiles, 0, 2)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2, .double_precision = _i);
@@ -132,7 +131,6 @@ START_TEST(simulation_in_tiles)
     ck_assert_uint_gt(c.launches, 0);
     ck_assert_int_gt(c.tiles, 4);
 }
-END_TEST
 
 /* A folder of kernels like that of the other tests, but what is arithmetic is of other headers. */
 static void make_stale_folder(char *folder, size_t size)
@@ -148,7 +146,7 @@ static void make_stale_folder(char *folder, size_t size)
     ck_assert_int_eq(system(command), 0);
 }
 
-START_TEST(stale_code_is_left_to_the_host)
+TEST(stale_code_is_left_to_the_host)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2, .double_precision = true);
@@ -170,10 +168,9 @@ START_TEST(stale_code_is_left_to_the_host)
     ck_assert_uint_gt(stale.launches, 0);
     ck_assert_uint_lt(stale.launches, fresh.launches);
 }
-END_TEST
 
 /* Of several runs of one session only the first takes memory from the driver. */
-START_TEST(memory_is_taken_once)
+TEST(memory_is_taken_once)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
 
@@ -187,11 +184,10 @@ START_TEST(memory_is_taken_once)
     }
     heap_test_close(session);
 }
-END_TEST
 
 /* ---- a loop that turns one parm ---- */
 
-START_TEST(loop_copies_the_parm_alone)
+LOOP_TEST(loop_copies_the_parm_alone, 0, 2)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = _i);
     grove_counters last = {0};
@@ -229,12 +225,11 @@ START_TEST(loop_copies_the_parm_alone)
     ck_assert_ptr_nonnull(strstr(suite_keep(grove_session_profile(session)), "\ncuda:0: "));
     heap_test_close(session);
 }
-END_TEST
 
 /* ---- reductions ---- */
 
 /* The device keeps what is reduced: only results come back. */
-START_TEST(reductions_stay_on_device)
+LOOP_TEST(reductions_stay_on_device, 0, 8)
 {
     static const char *const lines[] = {
         "R = mean(V, over=time)\n",
@@ -270,12 +265,11 @@ START_TEST(reductions_stay_on_device)
     free(numbers[0]);
     free(numbers[1]);
 }
-END_TEST
 
 /* ---- flags ---- */
 
 /* What is not wanted is 0, on a device as on the cpu. */
-START_TEST(skipped_is_zero)
+LOOP_TEST(skipped_is_zero, 0, 3)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = _i);
     grove_counters c = {0};
@@ -292,11 +286,10 @@ START_TEST(skipped_is_zero)
     for (size_t i = 0; i < truth.count; i++)
         ck_assert((truth.numbers[2 * i] == 0) == (got.numbers[2 * i] == 0));
 }
-END_TEST
 
 /* ---- names ---- */
 
-START_TEST(devices_by_name)
+TEST(devices_by_name)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
     const char *const wrong[] = {"tpu", "cuda:7"};
@@ -321,7 +314,6 @@ START_TEST(devices_by_name)
     ck_assert_int_eq(grove_error_count(now.error), 1);
     ck_assert_ptr_nonnull(strstr(grove_error_message(now.error, 0), "there is no NVIDIA driver"));
 }
-END_TEST
 
 /* ---- memory that is short ---- */
 
@@ -342,7 +334,7 @@ static const char *const sums[] = {
     "sum[s](abs(point(S, obs, smear=none)))",
 };
 
-START_TEST(limited_memory_changes_nothing)
+LOOP_TEST(limited_memory_changes_nothing, 0, 3)
 {
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
@@ -371,10 +363,9 @@ START_TEST(limited_memory_changes_nothing)
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
     remove("many.skymodel");
 }
-END_TEST
 
 /* Kernels that need more local memory than is reserved: tiles are smaller, the sums the same. */
-START_TEST(local_memory_is_counted)
+LOOP_TEST(local_memory_is_counted, 0, 2)
 {
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
     emulated_control *control = cuda_testing_control();
@@ -406,10 +397,9 @@ START_TEST(local_memory_is_counted)
     kept = (heap){0};
     remove("many.skymodel");
 }
-END_TEST
 
 /* What others take in the middle of a run: the device has less than its budget says. */
-START_TEST(less_than_was_promised)
+LOOP_TEST(less_than_was_promised, 0, 3)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
     emulated_control *control = cuda_testing_control();
@@ -429,12 +419,11 @@ START_TEST(less_than_was_promised)
         kept = (heap){0};
     }
 }
-END_TEST
 
 /* ---- faults ---- */
 
 /* Each call of a kind fails once: the right result or one clear error; nothing is left. */
-START_TEST(each_fault)
+LOOP_TEST(each_fault, 0, 10)
 {
     static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH,
                                 EMULATED_RUNNING, EMULATED_OTHER};
@@ -451,11 +440,10 @@ START_TEST(each_fault)
     ck_assert_int_gt(failed, 0);
     ck_assert_int_gt(worked, kind == EMULATED_ALLOCATION ? 5 : 0);
 }
-END_TEST
 
 /* ---- several devices ---- */
 
-START_TEST(any_number_of_devices)
+LOOP_TEST(any_number_of_devices, 0, 5)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
     emulated_control *control = cuda_testing_control();
@@ -471,33 +459,11 @@ START_TEST(any_number_of_devices)
         ck_assert(heap_equal(&got, &truth));
     }
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("cuda residency");
-    TCase *tests = tcase_create("cuda residency");
-    SRunner *runner = srunner_create(suite);
-
     cuda_testing_begin();
-    tcase_add_checked_fixture(tests, setup, session_test_end);
-    tcase_set_timeout(tests, 240);
-    tcase_add_loop_test(tests, simulation_in_tiles, 0, 2);
-    tcase_add_test(tests, stale_code_is_left_to_the_host);
-    tcase_add_test(tests, memory_is_taken_once);
-    tcase_add_loop_test(tests, loop_copies_the_parm_alone, 0, 2);
-    tcase_add_loop_test(tests, reductions_stay_on_device, 0, 8);
-    tcase_add_loop_test(tests, skipped_is_zero, 0, 3);
-    tcase_add_test(tests, devices_by_name);
-    tcase_add_loop_test(tests, limited_memory_changes_nothing, 0, 3);
-    tcase_add_loop_test(tests, local_memory_is_counted, 0, 2);
-    tcase_add_loop_test(tests, less_than_was_promised, 0, 3);
-    tcase_add_loop_test(tests, each_fault, 0, 10);
-    tcase_add_loop_test(tests, any_number_of_devices, 0, 5);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
+    int failed = suite_run(__FILE__, 240, setup, session_test_end);
     remove("many.skymodel"); /* of a test that failed */
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return failed;
 }

@@ -4,7 +4,6 @@
 
 #include "run/state.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +46,7 @@ static void setup(void)
 }
 
 /* Loop index: 0: on the host; 1, 2: on so many devices. */
-START_TEST(test_tables)
+LOOP_TEST(test_tables, 0, 3)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2, .double_precision = true);
@@ -77,9 +76,8 @@ START_TEST(test_tables)
         ck_assert_uint_lt(c.bytes_up, bytes + 10000);
     }
 }
-END_TEST
 
-START_TEST(test_an_empty_table_is_refused)
+TEST(test_an_empty_table_is_refused)
 {
     static const char *const none[] = {NULL};
 
@@ -89,22 +87,5 @@ START_TEST(test_an_empty_table_is_refused)
     ck_assert_ptr_ne(strstr(suite_messages(now.error), "the plugin's table is empty"), NULL);
     empty = false;
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda table");
-    TCase *tests = tcase_create("cuda table");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_add_checked_fixture(tests, setup, session_test_end);
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, test_tables, 0, 3);
-    tcase_add_test(tests, test_an_empty_table_is_refused);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, setup, session_test_end)

@@ -4,7 +4,6 @@
 
 #include "run/state.h"
 
-#include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +49,7 @@ static void work(grove_device *device, int count)
     grove_device_release(device, out, bytes);
 }
 
-START_TEST(nothing_is_measured_unasked)
+TEST(nothing_is_measured_unasked)
 {
     grove_busy busy = {0};
     grove_device *device = cuda_testing_open(0);
@@ -65,10 +64,9 @@ START_TEST(nothing_is_measured_unasked)
     ck_assert(is_zero(&device->timing.busy) && is_zero(&busy));
     cuda_testing_close(device);
 }
-END_TEST
 
 /* What is done for each of two adds up to what the device did; later work costs no more events. */
-START_TEST(each_pays_for_its_own)
+LOOP_TEST(each_pays_for_its_own, 0, 6)
 {
     grove_busy busy[2] = {0};
     const emulated_control *control = cuda_testing_control();
@@ -99,10 +97,9 @@ START_TEST(each_pays_for_its_own)
     ck_assert(!control || control->events == events);
     cuda_testing_close(device);
 }
-END_TEST
 
 /* Many launches that nobody waits for: times are read on the way, and the events used again. */
-START_TEST(times_are_read_on_the_way)
+LOOP_TEST(times_are_read_on_the_way, 0, 6)
 {
     enum { LAUNCHES = 4000 };
     const emulated_control *control = cuda_testing_control();
@@ -128,7 +125,6 @@ START_TEST(times_are_read_on_the_way)
     grove_device_release(device, at, 800);
     cuda_testing_close(device);
 }
-END_TEST
 
 static grove_device *shared;
 static grove_busy of_thread[2];
@@ -148,7 +144,7 @@ static void *work_on_device(void *which)
     return (void *)(intptr_t)code;
 }
 
-START_TEST(threads_are_told_apart)
+LOOP_TEST(threads_are_told_apart, 0, 6)
 {
     pthread_t thread[2];
 
@@ -170,7 +166,6 @@ START_TEST(threads_are_told_apart)
     ck_assert_double_eq_tol(of_thread[1].down, shared->timing.busy.down, 1e-12);
     cuda_testing_close(shared);
 }
-END_TEST
 
 /* ---- sessions ---- */
 
@@ -189,7 +184,7 @@ static grove_session *run(const char *device, bool profile, bool serial)
     return session;
 }
 
-START_TEST(nodes_add_up_to_the_device)
+LOOP_TEST(nodes_add_up_to_the_device, 0, 2)
 {
     const grove_session *session = run("cuda", true, _i);
     const grove_counters *c = grove_session_counters(session);
@@ -216,9 +211,8 @@ START_TEST(nodes_add_up_to_the_device)
         strstr(suite_keep(grove_session_profile(session)), "cuda:0 was busy with kernels "));
     grove_session_free((grove_session *)session);
 }
-END_TEST
 
-START_TEST(several_devices_add_up)
+TEST(several_devices_add_up)
 {
     emulated_control *control = cuda_testing_control();
 
@@ -234,9 +228,8 @@ START_TEST(several_devices_add_up)
     ck_assert_double_eq_tol(a->down + b->down, c->device_down_seconds, 1e-12);
     grove_session_free(session);
 }
-END_TEST
 
-START_TEST(sessions_without_profiles_measure_nothing)
+TEST(sessions_without_profiles_measure_nothing)
 {
     for (int i = 0; i < 2; i++) { /* nor does the cpu with one */
         grove_session *session = run(i ? "cpu" : "cuda", i, false);
@@ -249,10 +242,9 @@ START_TEST(sessions_without_profiles_measure_nothing)
         grove_session_free(session);
     }
 }
-END_TEST
 
 /* Each event that cannot be had fails a run or leaves its times out, but not its numbers. */
-START_TEST(events_that_fail)
+TEST(events_that_fail)
 {
     emulated_control *control = cuda_testing_control();
     int worked = 0;
@@ -278,28 +270,5 @@ START_TEST(events_that_fail)
     }
     ck_assert(!control || worked > 10);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda times");
-    TCase *tests = tcase_create("cuda times");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, nothing_is_measured_unasked);
-    tcase_add_loop_test(tests, each_pays_for_its_own, 0, 6);
-    tcase_add_loop_test(tests, times_are_read_on_the_way, 0, 6);
-    tcase_add_loop_test(tests, threads_are_told_apart, 0, 6);
-    tcase_add_loop_test(tests, nodes_add_up_to_the_device, 0, 2);
-    tcase_add_test(tests, several_devices_add_up);
-    tcase_add_test(tests, sessions_without_profiles_measure_nothing);
-    tcase_add_test(tests, events_that_fail);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, setup, teardown)

@@ -2,7 +2,6 @@
 #include "tests/common/cuda-testing.h"
 #include "value/value.h"
 
-#include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +31,7 @@ static void fill(unsigned char *at, size_t bytes, unsigned seed)
     }
 }
 
-START_TEST(test_bytes_come_back)
+LOOP_TEST(test_bytes_come_back, 0, 4)
 {
     static const size_t sizes[] = {1,           511,          4096,     4 * MIB - 1,  4 * MIB,
                                    4 * MIB + 1, 16 * MIB + 8, 16 * MIB, 20 * MIB + 77};
@@ -59,11 +58,10 @@ START_TEST(test_bytes_come_back)
     free(sent);
     free(got);
 }
-END_TEST
 
 /* Blocks are released while what was queued on them has not run, and used again at once. */
 /* Large blocks of the cpu are pinned when bytes are first copied, once, and copied as they lie. */
-START_TEST(test_blocks_of_the_cpu_are_pinned)
+LOOP_TEST(test_blocks_of_the_cpu_are_pinned, 0, SEEDS)
 {
     enum { BYTES = 17 * MIB, ROUNDS = 3 };
     const emulated_control *c = cuda_testing_control();
@@ -102,9 +100,8 @@ START_TEST(test_blocks_of_the_cpu_are_pinned)
     ck_assert_uint_eq(grove_error_count(errors), 0);
     grove_device_free(host);
 }
-END_TEST
 
-START_TEST(test_blocks_used_again_wait_for_what_was_queued)
+LOOP_TEST(test_blocks_used_again_wait_for_what_was_queued, 0, SEEDS)
 {
     enum { COUNT = 3000, ROUNDS = 12, KEPT = 4 };
     cuda_testing_reset((uint64_t)_i);
@@ -149,10 +146,9 @@ START_TEST(test_blocks_used_again_wait_for_what_was_queued)
         cuda_testing_close(device);
     }
 }
-END_TEST
 
 /* An upload may still be on its way when its block is released and written by somebody else. */
-START_TEST(test_blocks_released_with_an_upload_on_its_way)
+LOOP_TEST(test_blocks_released_with_an_upload_on_its_way, 0, SEEDS)
 {
     enum { COUNT = 5000 };
     static double numbers[COUNT], result[COUNT];
@@ -182,9 +178,8 @@ START_TEST(test_blocks_released_with_an_upload_on_its_way)
     grove_device_release(device, out, bytes);
     cuda_testing_close(device);
 }
-END_TEST
 
-START_TEST(test_cleared_memory_is_zero)
+LOOP_TEST(test_cleared_memory_is_zero, 0, SEEDS)
 {
     cuda_testing_reset((uint64_t)_i);
     grove_device *device = cuda_testing_open(0);
@@ -202,9 +197,8 @@ START_TEST(test_cleared_memory_is_zero)
     grove_device_release(device, at, sizeof(bytes));
     cuda_testing_close(device);
 }
-END_TEST
 
-START_TEST(test_buffers_have_sides)
+LOOP_TEST(test_buffers_have_sides, 0, SEEDS)
 {
     cuda_testing_reset((uint64_t)_i);
     grove_device *device = cuda_testing_open(0), *cpu = grove_device_cpu(1);
@@ -259,9 +253,8 @@ START_TEST(test_buffers_have_sides)
     cuda_testing_close(device);
     grove_device_free(cpu);
 }
-END_TEST
 
-START_TEST(test_values_with_flags)
+LOOP_TEST(test_values_with_flags, 0, SEEDS)
 {
     const grove_axis time = {"time", GROVE_AXIS_TIME, 100};
     const grove_range range = {&time, 0, 100};
@@ -285,10 +278,9 @@ START_TEST(test_values_with_flags)
     grove_value_unref(value);
     cuda_testing_close(device);
 }
-END_TEST
 
 /* Station values seen from baselines, of a part of the stations and of the baselines. */
-START_TEST(test_gathered_inputs)
+LOOP_TEST(test_gathered_inputs, 0, SEEDS)
 {
     enum { STATIONS = 9, PAIRS = STATIONS * (STATIONS - 1) / 2, TIMES = 5, FIRST = 3 };
     int32_t left[PAIRS], right[PAIRS];
@@ -339,9 +331,8 @@ START_TEST(test_gathered_inputs)
     grove_device_release(device, out, sizeof(result));
     cuda_testing_close(device);
 }
-END_TEST
 
-START_TEST(test_budget)
+TEST(test_budget)
 {
     grove_error *no = grove_error_new();
     void *at[64];
@@ -378,10 +369,9 @@ START_TEST(test_budget)
     cuda_testing_close(device);
     grove_error_free(no);
 }
-END_TEST
 
 /* Offsets beyond what 32 bits hold. */
-START_TEST(test_more_than_four_gigabytes)
+TEST(test_more_than_four_gigabytes)
 {
     const size_t far = ((size_t)5 << 30) + 4096;
     double numbers[2] = {1, 2}, result[2];
@@ -409,9 +399,8 @@ START_TEST(test_more_than_four_gigabytes)
     grove_device_release(device, out, far + 8);
     cuda_testing_close(device);
 }
-END_TEST
 
-START_TEST(test_missing_parts_are_reported)
+TEST(test_missing_parts_are_reported)
 {
     cuda_testing_reset(1);
     ck_assert_ptr_null(grove_device_open("cuda", 7, 0, errors));
@@ -442,7 +431,6 @@ START_TEST(test_missing_parts_are_reported)
     ck_assert_int_eq(
         strncmp(grove_error_message(errors, last), "cuda: there is no NVIDIA driver: ", 33), 0);
 }
-END_TEST
 
 /* ---- several threads and devices ---- */
 
@@ -476,7 +464,7 @@ static void *work(void *which)
     return (void *)(intptr_t)wrong;
 }
 
-START_TEST(test_threads)
+LOOP_TEST(test_threads, 0, 8)
 {
     int base[3] = {0, 1000, 2000000};
     pthread_t thread[3];
@@ -496,9 +484,8 @@ START_TEST(test_threads)
     ck_assert_uint_eq(shared->launches, 18);
     cuda_testing_close(shared);
 }
-END_TEST
 
-START_TEST(test_two_devices)
+LOOP_TEST(test_two_devices, 0, 8)
 {
     double numbers[100];
 
@@ -533,33 +520,5 @@ START_TEST(test_two_devices)
     cuda_testing_close(first);
     grove_device_free(cpu);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda");
-    TCase *tests = tcase_create("cuda");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, test_bytes_come_back, 0, 4);
-    tcase_add_loop_test(tests, test_blocks_of_the_cpu_are_pinned, 0, SEEDS);
-    tcase_add_loop_test(tests, test_blocks_used_again_wait_for_what_was_queued, 0, SEEDS);
-    tcase_add_loop_test(tests, test_blocks_released_with_an_upload_on_its_way, 0, SEEDS);
-    tcase_add_loop_test(tests, test_cleared_memory_is_zero, 0, SEEDS);
-    tcase_add_loop_test(tests, test_buffers_have_sides, 0, SEEDS);
-    tcase_add_loop_test(tests, test_values_with_flags, 0, SEEDS);
-    tcase_add_loop_test(tests, test_gathered_inputs, 0, SEEDS);
-    tcase_add_test(tests, test_budget);
-    tcase_add_test(tests, test_more_than_four_gigabytes);
-    tcase_add_test(tests, test_missing_parts_are_reported);
-    tcase_add_loop_test(tests, test_threads, 0, 8);
-    tcase_add_loop_test(tests, test_two_devices, 0, 8);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, setup, teardown)

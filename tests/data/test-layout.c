@@ -3,7 +3,6 @@
 
 #include "base/text.h"
 #include "tests/common/suite.h"
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +45,7 @@ static double longest_baseline(const grove_layout *layout)
     return longest;
 }
 
-START_TEST(text_is_read)
+TEST(text_is_read)
 {
     grove_layout *layout = grove_layout_parse("# a comment\n"
                                               "# name: TEST\r\n"
@@ -77,10 +76,9 @@ START_TEST(text_is_read)
     grove_layout_free(layout);
     grove_layout_free(NULL);
 }
-END_TEST
 
 /* Numbers of stations and longest baselines as the observatories state them. */
-START_TEST(shipped_arrays_are_known)
+TEST(shipped_arrays_are_known)
 {
     static const struct {
         const char *file, *name;
@@ -112,10 +110,9 @@ START_TEST(shipped_arrays_are_known)
         grove_layout_free(layout);
     }
 }
-END_TEST
 
 /* A pad of the VLA is at one place in whichever configuration it is used. */
-START_TEST(pads_agree_between_configurations)
+TEST(pads_agree_between_configurations)
 {
     grove_layout *a = shipped("vla-a", NULL), *d = shipped("vla-d", NULL);
     int met = 0;
@@ -130,10 +127,9 @@ START_TEST(pads_agree_between_configurations)
     grove_layout_free(a);
     grove_layout_free(d);
 }
-END_TEST
 
 /* The fields of the file scanned by the C library. */
-START_TEST(real_files_are_read)
+TEST(real_files_are_read)
 {
     static const struct {
         const char *file;
@@ -178,7 +174,6 @@ START_TEST(real_files_are_read)
         grove_layout_free(layout);
     }
 }
-END_TEST
 
 /* Reads a wrong text; its whole message must be `expected`, in which %F stands for the form. */
 static void refused(const char *text, const char *expected)
@@ -200,7 +195,7 @@ static void refused(const char *text, const char *expected)
     grove_error_free(error);
 }
 
-START_TEST(faults_have_their_place)
+TEST(faults_have_their_place)
 {
     refused("", "error: a.txt: no stations; a line is \"x y z [diameter [name [mount]]]\", ITRF in "
                 "metres\n");
@@ -234,9 +229,8 @@ START_TEST(faults_have_their_place)
             "    1 2 3 4 A EQUATORIAL-TOO-LONG\n"
             "              ^~~~~~~~~~~~~~~~~~~\n");
 }
-END_TEST
 
-START_TEST(all_faults_are_told_up_to_twenty)
+TEST(all_faults_are_told_up_to_twenty)
 {
     grove_text text = {0};
     for (int k = 0; k < 50; k++) {
@@ -249,9 +243,8 @@ START_TEST(all_faults_are_told_up_to_twenty)
     grove_error_free(error);
     free(text.at);
 }
-END_TEST
 
-START_TEST(the_number_of_stations_is_bounded)
+TEST(the_number_of_stations_is_bounded)
 {
     for (int count = 100000; count <= 100001; count++) {
         grove_text text = {0};
@@ -271,9 +264,8 @@ START_TEST(the_number_of_stations_is_bounded)
         free(text.at);
     }
 }
-END_TEST
 
-START_TEST(unknown_names_are_answered_with_the_known)
+TEST(unknown_names_are_answered_with_the_known)
 {
     static const char list[] = "the arrays are kat-7, meerkat, vla-a, vla-b, vla-c, vla-d, wsrt";
     grove_error *error = grove_error_new();
@@ -290,10 +282,9 @@ START_TEST(unknown_names_are_answered_with_the_known)
                      "layout: there is no file or array 'vla-a'; the arrays are not installed");
     grove_error_free(error);
 }
-END_TEST
 
 /* The text and the path are gone when the message is written. */
-START_TEST(faults_of_files_are_told_later)
+TEST(faults_of_files_are_told_later)
 {
     char path[] = "/tmp/grove-layout-XXXXXX";
     int descriptor = mkstemp(path);
@@ -310,25 +301,5 @@ START_TEST(faults_of_files_are_told_later)
     grove_error_free(error);
     unlink(path);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("layout");
-    TCase *tcase = tcase_create("all");
-    tcase_add_test(tcase, text_is_read);
-    tcase_add_test(tcase, shipped_arrays_are_known);
-    tcase_add_test(tcase, pads_agree_between_configurations);
-    tcase_add_test(tcase, real_files_are_read);
-    tcase_add_test(tcase, faults_have_their_place);
-    tcase_add_test(tcase, all_faults_are_told_up_to_twenty);
-    tcase_add_test(tcase, the_number_of_stations_is_bounded);
-    tcase_add_test(tcase, unknown_names_are_answered_with_the_known);
-    tcase_add_test(tcase, faults_of_files_are_told_later);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+SUITE(60, NULL, NULL)

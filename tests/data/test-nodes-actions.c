@@ -3,7 +3,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +73,7 @@ static truth data_against(double scale)
     return all;
 }
 
-START_TEST(equal_values)
+TEST(equal_values)
 {
     truth all = data_against(1);
     char *line = suite_text("same: largest difference 0 Jy, rms 0 Jy, relative 0 (%d numbers, "
@@ -88,10 +87,9 @@ START_TEST(equal_values)
     passes("compare(0 * obs.data + 1Jy * obs.weight, 1Jy * obs.weight, tolerance=0)", line);
     passes("compare(1Jy * obs.weight, 0 * obs.data + 1Jy * obs.weight, tolerance=0)", line);
 }
-END_TEST
 
 /* The numbers of the line are those of direct sums, and decide. */
-START_TEST(near_values)
+TEST(near_values)
 {
     truth all = data_against(1.5);
     char *line = suite_text("same: largest difference %.3g Jy, rms %.3g Jy, relative %.3g (%d "
@@ -109,10 +107,9 @@ START_TEST(near_values)
     fails("compare(obs.data, 0 * obs.data, tolerance=1e300)",
           "compare: the relative difference is inf, above the tolerance of 1e+300");
 }
-END_TEST
 
 /* A value without an axis is compared with every cell along it. */
-START_TEST(axes_of_one_side)
+TEST(axes_of_one_side)
 {
     double largest = 0, difference = 0, reference = 0;
 
@@ -133,10 +130,9 @@ START_TEST(axes_of_one_side)
     passes("compare(obs.weight, select(obs.weight, axis=freq))", line);
     free(line);
 }
-END_TEST
 
 /* Whatever the tiles are. */
-START_TEST(compared_tile_by_tile)
+TEST(compared_tile_by_tile)
 {
     char whole[1024];
     int code;
@@ -150,9 +146,8 @@ START_TEST(compared_tile_by_tile)
         ck_assert_msg(!strcmp(said, whole), "%s%s", said, whole);
     }
 }
-END_TEST
 
-START_TEST(numbers_that_are_none)
+TEST(numbers_that_are_none)
 {
     truth all = data_against(1);
     bool counts = !probe_flagged(0, 0, 0, 0);
@@ -165,9 +160,8 @@ START_TEST(numbers_that_are_none)
     fails("compare(bad.data, bad.data, tolerance=1)", message);
     passes("compare(bad.data, bad.data)", line);
 }
-END_TEST
 
-START_TEST(comparisons_that_are_refused)
+TEST(comparisons_that_are_refused)
 {
     refused("compare(obs.data, obs.weight)", "cannot compare a flux density and a plain number");
     refused("compare(obs.data, trace(obs.data))", "both must have the same cell shape; one has "
@@ -176,25 +170,5 @@ START_TEST(comparisons_that_are_refused)
     refused("compare(obs.data, obs.data, tolerance=1Jy)",
             "option 'tolerance' must be a plain number");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-actions");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_test(test, equal_values);
-    tcase_add_test(test, near_values);
-    tcase_add_test(test, axes_of_one_side);
-    tcase_add_test(test, compared_tile_by_tile);
-    tcase_add_test(test, numbers_that_are_none);
-    tcase_add_test(test, comparisons_that_are_refused);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

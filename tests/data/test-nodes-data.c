@@ -3,7 +3,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +24,7 @@ static testing_value value_of(const char *text, const char *member)
 
 /* ---- observe ---- */
 
-START_TEST(hour_angles_span_the_range)
+TEST(hour_angles_span_the_range)
 {
     testing_value x = value_of(OBSERVE("hour_angle=-2h..1h, integration=60s"), "hour_angle");
     double step = 60 / SIDEREAL_DAY * 2 * PI, slots = rint(SIDEREAL_DAY / 8 / 60);
@@ -37,9 +36,8 @@ START_TEST(hour_angles_span_the_range)
     }
     ck_assert(fabs(creal(x.at[0]) + PI / 6) < step);
 }
-END_TEST
 
-START_TEST(hour_angles_on_a_date)
+TEST(hour_angles_on_a_date)
 {
     testing_value x =
         value_of(OBSERVE("hour_angle=-10deg..10deg, date=\"2013-05-06\", integration=1h"), "time");
@@ -47,9 +45,8 @@ START_TEST(hour_angles_on_a_date)
     ck_assert_int_eq(x.cells, 1);
     ck_assert(fabs(creal(x.at[0]) / 86400 - (56418 + 0.5)) < 0.5);
 }
-END_TEST
 
-START_TEST(times_from_a_start)
+TEST(times_from_a_start)
 {
     testing_value x =
         value_of(OBSERVE("start=\"2000-01-01T12:00\", duration=35s, integration=10s"), "time");
@@ -58,11 +55,10 @@ START_TEST(times_from_a_start)
     for (int i = 0; i < 4; i++)
         ck_assert(fabs(creal(x.at[i]) - (51544.5 * 86400 + 10 * i + 5)) < 1e-5);
 }
-END_TEST
 
 #define SHORT "start=\"2000-01-01\", duration=30s, integration=10s"
 
-START_TEST(channels)
+TEST(channels)
 {
     testing_value x =
         value_of(OBSERVE(SHORT ", frequency=1GHz, channels=3, channel_width=2MHz"), "freq");
@@ -77,9 +73,8 @@ START_TEST(channels)
     x = value_of(OBSERVE(SHORT), "scan");
     ck_assert(x.cells == 3 && x.at[0] == 1 && x.at[2] == 1);
 }
-END_TEST
 
-START_TEST(baselines)
+TEST(baselines)
 {
     testing_value x = value_of(OBSERVE(SHORT), "baseline");
     ck_assert_int_eq(x.cells, 27 * 26 / 2);
@@ -88,10 +83,9 @@ START_TEST(baselines)
     ck_assert_int_eq(x.cells, 27 * 28 / 2);
     ck_assert(x.at[0] == 0 && x.at[1] == 0);
 }
-END_TEST
 
 /* u_p - u_q of the stations, as long as the baselines on the ground, turning at the given rates. */
-START_TEST(coordinates)
+TEST(coordinates)
 {
     testing_value uvw = value_of(OBSERVE(SHORT), "uvw");
     testing_value station = value_of(OBSERVE(SHORT), "station_uvw");
@@ -123,9 +117,8 @@ START_TEST(coordinates)
             ck_assert(fabs(sqrt(length / ground) - 1) < 1e-11);
         }
 }
-END_TEST
 
-START_TEST(dishes_and_feeds)
+TEST(dishes_and_feeds)
 {
     testing_value x = value_of(OBSERVE(SHORT), "diameter");
     ck_assert_int_eq(x.cells, 1);
@@ -144,9 +137,8 @@ START_TEST(dishes_and_feeds)
     x = value_of(OBSERVE(SHORT ", feed=circular"), "feed");
     ck_assert(x.at[0] == 1);
 }
-END_TEST
 
-START_TEST(an_array_from_a_file)
+TEST(an_array_from_a_file)
 {
     const char *path = testing_file(&t, "two.itrf.txt",
                                     "0 0 6378000 25 north\n"
@@ -161,9 +153,8 @@ START_TEST(an_array_from_a_file)
     ck_assert(x.at[0] == 25 && x.at[1] == 30);
     ck_assert_str_eq(x.axis[0]->labels[1], "east");
 }
-END_TEST
 
-START_TEST(wrong_observations_are_told)
+TEST(wrong_observations_are_told)
 {
     static const struct {
         const char *options, *message;
@@ -206,11 +197,10 @@ START_TEST(wrong_observations_are_told)
                                                       "a, POINT, 01:00:00, +31.00.00, 0.9\n")));
     ck_assert_msg(strstr(said, "'S' has no sources; give phase_centre") != NULL, "%s", said);
 }
-END_TEST
 
 /* The brightest source, the first of equal ones, is the phase centre; but not where one is given.
  */
-START_TEST(phase_centre_from_the_sky)
+TEST(phase_centre_from_the_sky)
 {
     const char *path = testing_file(&t, "four.skymodel",
                                     "format = Name, Type, Ra, Dec, I, Q\n"
@@ -233,7 +223,6 @@ START_TEST(phase_centre_from_the_sky)
     ck_assert(fabs(creal(x.at[0]) - (5 + 42 / 60. + 36.1 / 3600) * PI / 12) < 1e-14);
     ck_assert_ptr_null(testing_node(&t, "obs")->note);
 }
-END_TEST
 
 /* ---- sky_model ---- */
 
@@ -250,7 +239,7 @@ static const char three[] =
     "b, GAUSSIAN, 02:00:00, -10.00.00, 2, 0, 0, 0, , [0.5], false, 36, 18, 90, , true\n"
     "c, POINT, 03:00:00, +20.00.00, 3\n";
 
-START_TEST(sources_are_published)
+TEST(sources_are_published)
 {
     static const struct {
         const char *member;
@@ -291,7 +280,6 @@ START_TEST(sources_are_published)
         ck_assert_str_eq(x.axis[0]->labels[1], "b");
     }
 }
-END_TEST
 
 /* A source as Tigger saves it. */
 #define TAGGED(name, more)                                                                         \
@@ -302,7 +290,7 @@ END_TEST
 #define TAG(name, value) "<TD mdltype=str mdlattr=\"" name "\" mdlval=\"" value "\"></TD>"
 
 /* Patches by a tag: clusters of those that have it, or its values; and sources by their names. */
-START_TEST(tags_and_choices)
+TEST(tags_and_choices)
 {
     static const char sky[] = "<HTML><BODY mdltype=SkyModel><TABLE>\n" TAGGED(
         "a", TAG("dE", "True") TAG("cluster", "'C'"))
@@ -344,10 +332,9 @@ START_TEST(tags_and_choices)
     ck_assert_msg(strstr(said, "there is no patch or source 'h'; it has C, c, ") != NULL, "%s",
                   said);
 }
-END_TEST
 
 /* Numbers count patches as they occur; a source of none is one by itself, whatever its name. */
-START_TEST(patches)
+TEST(patches)
 {
     static const char sky[] = "format = Name, Type, Patch, Ra, Dec, I\n"
                               " , , west, 0, 0\n"
@@ -384,9 +371,8 @@ START_TEST(patches)
     sky_tree(three, "stokes");
     ck_assert_ptr_null(grove_node_axis(testing_node(&t, "S"), "patch"));
 }
-END_TEST
 
-START_TEST(wrong_skies_are_told)
+TEST(wrong_skies_are_told)
 {
     const char *path = testing_file(&t, "bad.skymodel",
                                     "format = Name, Type, Ra, Dec, I\n"
@@ -398,7 +384,6 @@ START_TEST(wrong_skies_are_told)
     said = testing_faults(&t, "S = sky_model(\"/nowhere/at.all\")\n");
     ck_assert_msg(strstr(said, "/nowhere/at.all") != NULL, "%s", said);
 }
-END_TEST
 
 /* ---- what is hardly ever meant ---- */
 
@@ -424,7 +409,7 @@ static void sees(const char *centre, const char *more, const char *message)
            message);
 }
 
-START_TEST(what_is_hardly_meant)
+TEST(what_is_hardly_meant)
 {
     const char *when = "hour_angle=-1h..1h";
 
@@ -452,34 +437,5 @@ START_TEST(what_is_hardly_meant)
                                    "a, POINT, 01:00:00, +31.00.00, 1.0\n")),
            "sky_model: the cutoff of 2 Jy leaves none of the 1 sources");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-data");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_test(test, hour_angles_span_the_range);
-    tcase_add_test(test, hour_angles_on_a_date);
-    tcase_add_test(test, times_from_a_start);
-    tcase_add_test(test, channels);
-    tcase_add_test(test, baselines);
-    tcase_add_test(test, coordinates);
-    tcase_add_test(test, dishes_and_feeds);
-    tcase_add_test(test, an_array_from_a_file);
-    tcase_add_test(test, wrong_observations_are_told);
-    tcase_add_test(test, phase_centre_from_the_sky);
-    tcase_add_test(test, sources_are_published);
-    tcase_add_test(test, patches);
-    tcase_add_test(test, tags_and_choices);
-    tcase_add_test(test, wrong_skies_are_told);
-    tcase_add_test(test, what_is_hardly_meant);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

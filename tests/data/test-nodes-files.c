@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/text.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +38,7 @@ static void prints(const char *lines, const grove_session_options *options, cons
 
 /* ---- print ---- */
 
-START_TEST(small_values)
+TEST(small_values)
 {
     prints("print(obs.freq, rows=4)", NULL,
            "obs.freq: real scalar, Hz; freq 7\n"
@@ -71,7 +70,6 @@ START_TEST(small_values)
            "2000-01-01T12:00:00.0  4.45344e+09\n"
            "... 4 more ...\n");
 }
-END_TEST
 
 /* A line of the data as print writes it: element YX with its mark. */
 static void add_line(grove_text *text, int i, int b, int k)
@@ -84,7 +82,7 @@ static void add_line(grove_text *text, int i, int b, int k)
                    probe_flagged(i, b, k, 2) ? "*" : "");
 }
 
-START_TEST(data_in_any_tiles)
+LOOP_TEST(data_in_any_tiles, 0, TILINGS)
 {
     grove_text wanted = {0};
 
@@ -100,7 +98,6 @@ START_TEST(data_in_any_tiles)
            wanted.at);
     free(wanted.at);
 }
-END_TEST
 
 /* ---- save ---- */
 
@@ -122,7 +119,7 @@ static void save(const char *expression, const char *name, const grove_session_o
     ck_assert_msg(code == 0, "%s: %s", line, grove_error_message(t.error, 0));
 }
 
-START_TEST(csv)
+LOOP_TEST(csv, 0, TILINGS)
 {
     size_t length;
     int n = 0;
@@ -157,10 +154,9 @@ START_TEST(csv)
     }
     ck_assert_int_eq(n, PROBE_TIMES * PROBE_BASELINES * PROBE_CHANNELS);
 }
-END_TEST
 
 /* Bytes as NumPy's documents describe them. */
-START_TEST(npy)
+LOOP_TEST(npy, 0, TILINGS)
 {
     bool wide = tilings[_i].double_precision;
     size_t length, from, n = 0;
@@ -201,10 +197,9 @@ START_TEST(npy)
                      "axis freq 7 Hz\n1400000000\n1402000000\n1404000000\n1406000000\n1408000000\n"
                      "1410000000\n1412000000\n");
 }
-END_TEST
 
 /* Real numbers, a single one, a vector; axes that have no coordinates. */
-START_TEST(other_shapes)
+TEST(other_shapes)
 {
     size_t length;
 
@@ -223,7 +218,6 @@ START_TEST(other_shapes)
         ck_assert(x == probe_weight(1, n / 7, n % 7, 1));
     }
 }
-END_TEST
 
 static int count_files(void)
 {
@@ -237,7 +231,7 @@ static int count_files(void)
 }
 
 /* What is there stays, unless it is to be replaced and the run ends well. */
-START_TEST(files_that_exist)
+LOOP_TEST(files_that_exist, 0, 2)
 {
     static const char *const names[] = {"a.csv", "a.npy"};
     int code, before = count_files();
@@ -265,7 +259,6 @@ START_TEST(files_that_exist)
     ck_assert(memcmp(first, second, length) != 0);
     ck_assert_int_eq(count_files(), before);
 }
-END_TEST
 
 static const struct {
     const char *line, *message;
@@ -278,32 +271,11 @@ static const struct {
     {"print(obs.freq, digits=0)", "from 1 to 17 digits"},
 };
 
-START_TEST(faults)
+LOOP_TEST(faults, 0, sizeof(bad) / sizeof(bad[0]))
 {
     const char *said = testing_faults(&t, suite_text("obs = probe()\n%s\n", bad[_i].line));
 
     ck_assert_msg(strstr(said, bad[_i].message) != NULL, "%s: %s", bad[_i].line, said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-files");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_test(test, small_values);
-    tcase_add_loop_test(test, data_in_any_tiles, 0, TILINGS);
-    tcase_add_loop_test(test, csv, 0, TILINGS);
-    tcase_add_loop_test(test, npy, 0, TILINGS);
-    tcase_add_test(test, other_shapes);
-    tcase_add_loop_test(test, files_that_exist, 0, 2);
-    tcase_add_loop_test(test, faults, 0, sizeof(bad) / sizeof(bad[0]));
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

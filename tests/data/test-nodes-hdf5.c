@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "nodes/common/grid.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +71,7 @@ static double complex gain(double time, double freq, int station, int element)
 }
 
 /* Complex diagonals with dimension scales: names by the scales' place or by their attribute. */
-START_TEST(dimension_scales)
+TEST(dimension_scales)
 {
     static const double times[] = {START - 100, START + 900, START + 4000};
     static const double megahertz[] = {1390, 1450};
@@ -116,7 +115,6 @@ START_TEST(dimension_scales)
                                   k, e);
                 }
 }
-END_TEST
 
 /* A solution table with its axes in any order, one direction for all, and weights. */
 static void put_solutions(const char *group, double offset)
@@ -170,7 +168,7 @@ static void check_solutions(const char *call, double offset)
                               "%d %d %d: %g", i, p, e, creal(x.at[n]));
 }
 
-START_TEST(solution_tables)
+TEST(solution_tables)
 {
     static const char *const found[] = {"", ", dataset=\"sol000\"",
                                         ", dataset=\"/sol000/phase000\"",
@@ -189,9 +187,8 @@ START_TEST(solution_tables)
     for (int n = 0; n < 2 * PROBE_TIMES * PROBE_STATIONS; n++)
         ck_assert(x.at[n] == (n == 2 * (PROBE_STATIONS + 3) + 1 ? 0 : 1));
 }
-END_TEST
 
-START_TEST(one_of_several)
+TEST(one_of_several)
 {
     put_solutions("sol000/phase000", 0);
     put_solutions("sol000/amplitude000", 0.5);
@@ -199,10 +196,9 @@ START_TEST(one_of_several)
     check_solutions(suite_text("table(\"%s\", obs=obs, dataset=\"sol000/amplitude000\")", path),
                     0.5);
 }
-END_TEST
 
 /* Without names in the file: those of the option; integers; a matrix. */
-START_TEST(names_from_the_tree)
+TEST(names_from_the_tree)
 {
     short numbers[PROBE_CHANNELS][2][2];
     hsize_t size[] = {PROBE_CHANNELS, 2, 2};
@@ -221,10 +217,9 @@ START_TEST(names_from_the_tree)
         ck_assert(x.at[n] == n * n);
     free(text);
 }
-END_TEST
 
 /* The first of January 2000 at noon is MJD 51544.5. */
-START_TEST(times_as_dates)
+TEST(times_as_dates)
 {
     static const char *const dates[] = {"2000-01-01T12:00:00", "2000-01-02T12:00:00Z"},
                              *const scales[] = {"/time"};
@@ -241,7 +236,6 @@ START_TEST(times_as_dates)
     for (int i = 0; i < PROBE_TIMES; i++)
         ck_assert(fabs(creal(x.at[i]) - 600 * i) < 1e-5);
 }
-END_TEST
 
 /* ---- what is refused ---- */
 
@@ -256,7 +250,7 @@ static void refused(const char *options, const char *message)
     free(text);
 }
 
-START_TEST(faults)
+TEST(faults)
 {
     static const char *const names[] = {"one", "two"}, *const twice[] = {"/freq", "/freq"};
     hsize_t size[] = {2, 2, 3}, long_ago = (hsize_t)1 << 40, none = 0, chunk = (hsize_t)1 << 31;
@@ -304,7 +298,6 @@ START_TEST(faults)
     refused(", dataset=\"plain\", axes=\"a freq station\"",
             "it has 2 cells along freq, 'obs' has 7");
 }
-END_TEST
 
 static void put_axes(const char *group, const char *axes, const hsize_t *size, int rank)
 {
@@ -314,7 +307,7 @@ static void put_axes(const char *group, const char *axes, const hsize_t *size, i
 }
 
 /* One polarisation: a scalar, but for those of one hand or of crossed hands. */
-START_TEST(single_polarisation)
+TEST(single_polarisation)
 {
     static const char *const one[] = {"YY"}, *const stokes[] = {"I"};
     hsize_t size[] = {5, 1}, twice[] = {2, 2};
@@ -336,7 +329,6 @@ START_TEST(single_polarisation)
     for (int k = 1; k < 5; k++)
         ck_assert(x.at[stations[k][1] - '0'] == k + 1);
 }
-END_TEST
 
 /* Puts the bytes of a file's place n of 16 bytes, from an offset on, at all of them. */
 static void repeat_place(haddr_t offset, size_t count)
@@ -354,7 +346,7 @@ static void repeat_place(haddr_t offset, size_t count)
 }
 
 /* A small file in which 20000 names are one text of 64 KiB. */
-START_TEST(long_names)
+TEST(long_names)
 {
     enum { NAMES = 20000, LENGTH = 1 << 16 };
     hsize_t size = NAMES;
@@ -375,9 +367,8 @@ START_TEST(long_names)
     free(names);
     free(name);
 }
-END_TEST
 
-START_TEST(names_twice)
+TEST(names_twice)
 {
     static const char *const two[] = {"P0", "P1", "P2", "P1", "P3"};
     hsize_t size = 5;
@@ -387,10 +378,9 @@ START_TEST(names_twice)
     hdf5_finish();
     refused("", "station 'P1' is in the file twice");
 }
-END_TEST
 
 /* Cut anywhere: one message. */
-START_TEST(damaged_files)
+TEST(damaged_files)
 {
     grove_error *error = grove_error_new();
     size_t length;
@@ -409,10 +399,9 @@ START_TEST(damaged_files)
     }
     grove_error_free(error);
 }
-END_TEST
 
 /* One byte changed: read, or an error; neither a crash nor an endless loop. */
-START_TEST(changed_bytes)
+TEST(changed_bytes)
 {
     enum { TRIALS = 64 };
     grove_error *error = grove_error_new();
@@ -444,30 +433,5 @@ START_TEST(changed_bytes)
     }
     grove_error_free(error);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-hdf5");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_test(test, dimension_scales);
-    tcase_add_test(test, solution_tables);
-    tcase_add_test(test, one_of_several);
-    tcase_add_test(test, names_from_the_tree);
-    tcase_add_test(test, times_as_dates);
-    tcase_add_test(test, faults);
-    tcase_add_test(test, single_polarisation);
-    tcase_add_test(test, long_names);
-    tcase_add_test(test, names_twice);
-    tcase_add_test(test, damaged_files);
-    tcase_add_test(test, changed_bytes);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

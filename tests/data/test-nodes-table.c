@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "nodes/common/npy.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +73,7 @@ static double freq_of(int k)
     return 1.4e9 + 2e6 * k;
 }
 
-START_TEST(linear)
+TEST(linear)
 {
     tree("g = table(\"%s\", obs=obs)\nx = 1 * g.value\n", write_table(NULL));
     testing_value x = testing_evaluate(&t, "x");
@@ -88,7 +87,6 @@ START_TEST(linear)
                               "%d %d %d: %g%+gi", i, p, k, creal(x.at[n]), cimag(x.at[n]));
     ck_assert_int_eq(x.cells, n);
 }
-END_TEST
 
 static double nearest(const double *knots, double x)
 {
@@ -99,7 +97,7 @@ static double nearest(const double *knots, double x)
     return found;
 }
 
-START_TEST(nearest_ones)
+TEST(nearest_ones)
 {
     unsigned char *flags;
 
@@ -115,11 +113,10 @@ START_TEST(nearest_ones)
                 ck_assert(cabs(z.at[n] - formula(nearest(times, time_of(i)),
                                                  nearest(freqs, freq_of(k)), p)) < 1e-12);
 }
-END_TEST
 
 /* A row that is missing flags what lies between its neighbours; beyond the file's range the edge
  * is taken, or all is flagged, or it is an error. */
-START_TEST(missing_rows_and_times)
+TEST(missing_rows_and_times)
 {
     static const char *const words[] = {"edge", "flag"};
     unsigned char *flags;
@@ -150,10 +147,9 @@ START_TEST(missing_rows_and_times)
             }
     }
 }
-END_TEST
 
 /* Each column is a member, in its own unit; without an object the table's axes are its own. */
-START_TEST(columns)
+TEST(columns)
 {
     const char *path = testing_file(&t, "c.csv",
                                     "station,delay (ns),phase (deg),J_re (Jy m^-1),J_im (Jy m^-1)\n"
@@ -168,7 +164,6 @@ START_TEST(columns)
     ck_assert(c.at[0] == CMPLX(1, 2) && c.at[1] == CMPLX(3, 4));
     ck_assert_str_eq(c.axis[0]->labels[1], "B");
 }
-END_TEST
 
 /* ---- what save writes ---- */
 
@@ -188,7 +183,7 @@ static const struct {
 enum { SAVED = sizeof(saved) / sizeof(saved[0]) };
 
 /* The same bits and flags come back, in files of both kinds. */
-START_TEST(round_trip)
+LOOP_TEST(round_trip, 0, 2 * SAVED)
 {
     static const char *const ends[] = {"csv", "npy"};
     grove_session_options options =
@@ -211,10 +206,9 @@ START_TEST(round_trip)
                       creal(y.at[n]), cimag(y.at[n]), creal(x.at[n]), cimag(x.at[n]));
     }
 }
-END_TEST
 
 /* A .npy file that others write, in both orders, without a file .axes. */
-START_TEST(foreign_npy)
+LOOP_TEST(foreign_npy, 0, 2)
 {
     static const char header[] = "{'descr': '<i4', 'fortran_order': %s, 'shape': (5, 4), }";
     char bytes[256] = "\x93NUMPY\1\0", *path = suite_text("%s/f.npy", t.folder);
@@ -234,10 +228,9 @@ START_TEST(foreign_npy)
     for (int n = 0; n < 20; n++)
         ck_assert(x.at[n] == 10 * (n / 4) + n % 4);
 }
-END_TEST
 
 /* MJD 51544.5 is the first of January 2000 at noon. */
-START_TEST(times_as_dates)
+LOOP_TEST(times_as_dates, 0, 2)
 {
     static const grove_npy npy = {.axes = 1, .size = {2}, .bytes = 8};
     static const double numbers[2] = {0, 2400};
@@ -262,7 +255,6 @@ START_TEST(times_as_dates)
     for (int i = 0; i < PROBE_TIMES; i++)
         ck_assert_msg(fabs(creal(x.at[i]) - 600 * i) < 1e-9, "%d: %g", i, creal(x.at[i]));
 }
-END_TEST
 
 static const struct {
     const char *name, *text, *message;
@@ -287,7 +279,7 @@ static const struct {
     {"x.csv", "station\nP0\n", "no column has numbers"},
 };
 
-START_TEST(faults)
+LOOP_TEST(faults, 0, sizeof(bad) / sizeof(bad[0]))
 {
     const char *path = testing_file(&t, bad[_i].name, bad[_i].text);
     const char *said = testing_faults(
@@ -295,9 +287,8 @@ START_TEST(faults)
 
     ck_assert_msg(strstr(said, bad[_i].message) != NULL, "%s: %s", bad[_i].text, said);
 }
-END_TEST
 
-START_TEST(hdf5)
+TEST(hdf5)
 {
     const char *path = testing_file(&t, "x.h5", "no");
     const char *said = testing_faults(
@@ -312,28 +303,5 @@ START_TEST(hdf5)
     said = testing_faults(&t, "x = 1 * table(\"x.csv\", dataset=\"gains\").value\n");
     ck_assert_msg(strstr(said, "dataset: only .h5 files have datasets") != NULL, "%s", said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-table");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_test(test, linear);
-    tcase_add_test(test, nearest_ones);
-    tcase_add_test(test, missing_rows_and_times);
-    tcase_add_test(test, columns);
-    tcase_add_loop_test(test, round_trip, 0, 2 * SAVED);
-    tcase_add_loop_test(test, foreign_npy, 0, 2);
-    tcase_add_loop_test(test, faults, 0, sizeof(bad) / sizeof(bad[0]));
-    tcase_add_loop_test(test, times_as_dates, 0, 2);
-    tcase_add_test(test, hdf5);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "tests/common/suite.h"
 
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +110,7 @@ static void put(const char *bytes, size_t length)
     ck_assert(file && fwrite(bytes, 1, length, file) == length && !fclose(file));
 }
 
-START_TEST(goes_on)
+TEST(goes_on)
 {
     grove_checkpoint *c;
 
@@ -132,10 +131,9 @@ START_TEST(goes_on)
     grove_checkpoint_close(c, false);
     ck_assert(!grove_path_exists(path));
 }
-END_TEST
 
 /* A run that replaces what is there begins anew, unless it could go on from there. */
-START_TEST(begins_anew)
+TEST(begins_anew)
 {
     make();
     refused(grove_checkpoint_open(path, key, GROVE_CHECKPOINT_REPLACE, error),
@@ -155,7 +153,6 @@ START_TEST(begins_anew)
     ck_assert_int_eq(check_records(c), RECORDS);
     grove_checkpoint_close(c, true);
 }
-END_TEST
 
 static char *output_of(void)
 {
@@ -178,7 +175,7 @@ static char *make_complete(bool in_place)
     return suite_keep(output);
 }
 
-START_TEST(ended)
+TEST(ended)
 {
     const char *same = "the tree: 1\n\nthe data: 3\n", *other = "the tree: 2\n\nthe data: 2\n";
     grove_checkpoint *c;
@@ -210,11 +207,10 @@ START_TEST(ended)
     ck_assert_int_eq(grove_checkpoint_count(c), RECORDS + 1);
     grove_checkpoint_close(c, false);
 }
-END_TEST
 
 /* A cycle before the last: its output is known, and why its run cannot go on where what it reads
  * has changed. */
-START_TEST(a_cycle_ended)
+TEST(a_cycle_ended)
 {
     char *output = output_of(),
          *again = suite_text("cp %s %s.x && mv %s.x %s", output, output, output, output);
@@ -241,9 +237,8 @@ START_TEST(a_cycle_ended)
     ck_assert(!grove_checkpoint_has_output(c));
     grove_checkpoint_close(c, true);
 }
-END_TEST
 
-START_TEST(other_runs)
+TEST(other_runs)
 {
     make();
     refused(
@@ -256,10 +251,9 @@ START_TEST(other_runs)
     ck_assert_int_eq(check_records(c), RECORDS);
     grove_checkpoint_close(c, false);
 }
-END_TEST
 
 /* Cut off anywhere: the whole records before, and what is appended then stands behind them. */
-START_TEST(cut_off)
+TEST(cut_off)
 {
     size_t length;
     int former = 0;
@@ -285,10 +279,9 @@ START_TEST(cut_off)
     }
     ck_assert_int_eq(former, RECORDS);
 }
-END_TEST
 
 /* What is said of a file that is cut off anywhere: the domains of the whole records. */
-START_TEST(described)
+TEST(described)
 {
     const grove_checkpoint_head heads[] = {{1, 3}, {1, 1}, {2, 4}, {2, -7}};
     int64_t sums[] = {0, 3, 4, 8, 8};
@@ -322,10 +315,9 @@ START_TEST(described)
                                     (long long)sums[records], sums[records] == 1 ? "" : "s"));
     }
 }
-END_TEST
 
 /* Any bit turned: an error, or the records before it. */
-START_TEST(turned_bits)
+TEST(turned_bits)
 {
     size_t length, header = 8 + 8 + strlen(key) + 16;
     int seen[RECORDS + 1] = {0}, refusals = 0;
@@ -352,10 +344,9 @@ START_TEST(turned_bits)
     for (int n = 0; n < RECORDS; n++)
         ck_assert_int_eq(seen[n], 8 * (8 + 7 * n + 16));
 }
-END_TEST
 
 /* What stands at its place is neither followed nor changed. */
-START_TEST(planted)
+TEST(planted)
 {
     char *other = suite_text("%s/other", folder);
     struct stat info;
@@ -373,9 +364,8 @@ START_TEST(planted)
     ck_assert(!unlink(path) && !mkdir(path, 0700));
     refused(open_it(true), "cannot create");
 }
-END_TEST
 
-START_TEST(no_right)
+TEST(no_right)
 {
     if (!geteuid())
         return; /* who may write everywhere */
@@ -383,10 +373,9 @@ START_TEST(no_right)
     refused(open_it(true), "cannot create: Permission denied");
     ck_assert(!chmod(folder, 0700));
 }
-END_TEST
 
 /* A disk that is full: what was there is whole, and one can go on later. */
-START_TEST(full_disk)
+TEST(full_disk)
 {
     struct rlimit limit, little;
     char record[64];
@@ -416,30 +405,5 @@ START_TEST(full_disk)
     ck_assert(!grove_path_exists(path));
     ck_assert(!setrlimit(RLIMIT_FSIZE, &limit));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("checkpoint");
-    TCase *tests = tcase_create("files");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, goes_on);
-    tcase_add_test(tests, begins_anew);
-    tcase_add_test(tests, ended);
-    tcase_add_test(tests, a_cycle_ended);
-    tcase_add_test(tests, other_runs);
-    tcase_add_test(tests, cut_off);
-    tcase_add_test(tests, described);
-    tcase_add_test(tests, turned_bits);
-    tcase_add_test(tests, planted);
-    tcase_add_test(tests, no_right);
-    tcase_add_test(tests, full_disk);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

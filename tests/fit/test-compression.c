@@ -2,6 +2,7 @@
  * weights, numbers that are not finite. Normal equations and chi-squared from them against the same
  * sums. */
 #include "compression-testing.h"
+#include "tests/common/suite.h"
 
 enum { TIMES = 3, PAIRS = 70, MAX_COLUMNS = 6 };
 
@@ -343,7 +344,7 @@ static void check_sums(world *w)
     free_world(w);
 }
 
-START_TEST(test_sums)
+LOOP_TEST(test_sums, 0, 120)
 {
     const int form = _i % 2 ? GROVE_COMPRESSION_FULL : GROVE_COMPRESSION_DIAGONAL;
 
@@ -351,9 +352,8 @@ START_TEST(test_sums)
     world w = draw_world(form, 1 + _i / 2 % 3, _i % 5 != 0);
     check_sums(&w);
 }
-END_TEST
 
-START_TEST(test_plain)
+LOOP_TEST(test_plain, 0, 24)
 {
     const int form = _i % 2 ? GROVE_COMPRESSION_FULL : GROVE_COMPRESSION_DIAGONAL;
     const int64_t channels[] = {300, 19, 16, 1};
@@ -362,9 +362,8 @@ START_TEST(test_plain)
     world w = draw_plain_world(form, channels[_i / 2 % 4], (const int[]){4, 1, 0}[_i / 8]);
     check_sums(&w);
 }
-END_TEST
 
-START_TEST(test_split)
+LOOP_TEST(test_split, 0, 12)
 {
     const int form = _i % 2 ? GROVE_COMPRESSION_FULL : GROVE_COMPRESSION_DIAGONAL;
 
@@ -398,10 +397,9 @@ START_TEST(test_split)
     free(other);
     free_world(&w);
 }
-END_TEST
 
 /* The data less the last group, as it is: the same normal equations of the others. */
-START_TEST(test_subtract)
+LOOP_TEST(test_subtract, 0, 12)
 {
     enum { LAST = 2, COLUMNS = 2 * LAST };
     const grove_compression_form form =
@@ -446,28 +444,5 @@ START_TEST(test_subtract)
     free(sums);
     free_world(&w);
 }
-END_TEST
 
-static Suite *make_suite(void)
-{
-    Suite *s = suite_create("compression");
-    TCase *sums = tcase_create("sums");
-
-    tcase_set_timeout(sums, 300);
-    tcase_add_loop_test(sums, test_sums, 0, 120);
-    tcase_add_loop_test(sums, test_plain, 0, 24);
-    tcase_add_loop_test(sums, test_split, 0, 12);
-    tcase_add_loop_test(sums, test_subtract, 0, 12);
-    suite_add_tcase(s, sums);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(300, NULL, NULL)

@@ -8,7 +8,6 @@
 #include "../kernels/fit/fit_solve.h"
 #include "../kernels/fit/fit_sums.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,7 +229,7 @@ static void sum_on_device(grove_device *device, const shape *s, double *sums, si
 
 /* ---- */
 
-START_TEST(sums_are_those_of_the_host)
+LOOP_TEST(sums_are_those_of_the_host, 0, SHAPES)
 {
     const shape *s = &shapes[_i];
     size_t count = 4 * BASELINES * (size_t)grove_compression_size(s->form, s->groups);
@@ -255,7 +254,6 @@ START_TEST(sums_are_those_of_the_host)
     free(truth);
     free(sums);
 }
-END_TEST
 
 /* ---- systems ---- */
 
@@ -399,7 +397,7 @@ static void check_solution(int k, const double *result)
 }
 
 /* Several in a launch: those that small blocks solve, and the others. */
-START_TEST(systems_are_solved)
+LOOP_TEST(systems_are_solved, 0, 2)
 {
     static double result[SYSTEMS * (MOST + GROVE_SOLVE_STEP)];
     int first = _i ? SYSTEMS - 2 : 0, count = _i ? 2 : SYSTEMS - 2;
@@ -416,21 +414,5 @@ START_TEST(systems_are_solved)
     ck_assert_int_eq(grove_error_count(errors), 0);
     grove_error_free(errors);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("sums of fits on devices");
-    TCase *tests = tcase_create("sums");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, sums_are_those_of_the_host, 0, SHAPES);
-    tcase_add_loop_test(tests, systems_are_solved, 0, 2);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, NULL, NULL)

@@ -6,7 +6,6 @@
 #include "device/array.h"
 #include "run/state.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,7 +221,7 @@ static double chi2(void)
 }
 
 /* After two steps, and at the end. Loop index: which; bit 0: compressed. */
-START_TEST(solutions_are_those_of_the_cpu)
+LOOP_TEST(solutions_are_those_of_the_cpu, 0, 2 * FITS)
 {
     for (int steps = 2; steps <= 200; steps += 198) {
         char *text =
@@ -240,12 +239,11 @@ START_TEST(solutions_are_those_of_the_cpu)
         free(text);
     }
 }
-END_TEST
 
 /* Tiles are smaller, or the host does what the device has no memory for. Loop index: bit 0:
  * compressed.
  */
-START_TEST(little_memory_changes_nothing)
+LOOP_TEST(little_memory_changes_nothing, 0, 2)
 {
     char *text = suite_text("%sfit = solve(V, D, tolerance=1e-11, max_iterations=200, "
                             "compress=%s)\n",
@@ -260,11 +258,10 @@ START_TEST(little_memory_changes_nothing)
         ck_assert_uint_le(c.device_peak_bytes, all / k);
     }
 }
-END_TEST
 
 /* The device's memory goes in the middle of a fit: the host goes on from there to the same minimum.
  */
-START_TEST(memory_that_goes)
+TEST(memory_that_goes)
 {
     static const char text[] =
         "G[p] = parm(\"G\", jones=diagonal, time=4min)\nH[p] = handed(G[p])\n"
@@ -288,10 +285,9 @@ START_TEST(memory_that_goes)
     /* from the start it would be 5 / 3 */
     ck_assert_int_lt(handed, usual * 4 / 3);
 }
-END_TEST
 
 /* Then it takes no more steps than it may in all. */
-START_TEST(memory_that_goes_at_the_limit)
+TEST(memory_that_goes_at_the_limit)
 {
     static const char text[] =
         "G[p] = parm(\"G\", jones=diagonal, time=4min)\nH[p] = handed(G[p])\n"
@@ -312,7 +308,6 @@ START_TEST(memory_that_goes_at_the_limit)
                       solve_world_said);
     }
 }
-END_TEST
 
 /* ---- traffic ---- */
 
@@ -334,7 +329,7 @@ static grove_counters iterate(int iterations, bool compress, const char *method)
  * iteration the parm's numbers go up, and Jones terms and their two derivatives come back. Models
  * stay where they are; data that the host has not come to it once, to see which stations have
  * any. */
-START_TEST(iterations_copy_jones_terms_alone)
+TEST(iterations_copy_jones_terms_alone)
 {
     grove_counters few = iterate(3, true, "lm"), many = iterate(8, true, "lm");
     const uint64_t jones = 3 * TIMES * STATIONS * 2 * 16, sums = 2 * BASELINES * 20 * 8;
@@ -343,13 +338,12 @@ START_TEST(iterations_copy_jones_terms_alone)
     ck_assert_uint_eq(many.bytes_down - few.bytes_down, 5 * jones);
     ck_assert_uint_eq(few.bytes_down, 4 * jones + sums + 2 * BYTES);
 }
-END_TEST
 
 /* Where data are not compressed, the parm's numbers go up, and for each domain which of its points
  * is the best one, with the damping; gradient, diagonal and step come back, with five sums, the
  * square of the step and the rank. At the end the matrix of one domain comes, for what is said of
  * it, and nothing at all where nothing is said. */
-START_TEST(iterations_copy_steps_alone)
+TEST(iterations_copy_steps_alone)
 {
     grove_counters few = iterate(3, false, "lm"), many = iterate(8, false, "lm");
     const uint64_t unknowns = STATIONS * 2, parms = 2 * unknowns * 8, orders = 2 * 96;
@@ -361,11 +355,10 @@ START_TEST(iterations_copy_steps_alone)
     ck_assert_uint_le(few.bytes_down,
                       4 * points + 4 * steps + 8 * unknowns * unknowns + 64 + 2 * BYTES);
 }
-END_TEST
 
 /* Blocks of stations are solved on the host: there normal equations come back, of four columns, for
  * each baseline and interval. */
-START_TEST(iterations_copy_normal_equations_alone)
+TEST(iterations_copy_normal_equations_alone)
 {
     grove_counters few = iterate(3, false, "block"), many = iterate(8, false, "block");
     const uint64_t normal = 2 * BASELINES * (5 + 2 * 4 * 5) * 8;
@@ -374,27 +367,5 @@ START_TEST(iterations_copy_normal_equations_alone)
     ck_assert_uint_eq(many.bytes_down - few.bytes_down, 5 * normal);
     ck_assert_uint_eq(few.bytes_down, 4 * normal + 2 * BYTES);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("fits on devices");
-    TCase *tests = tcase_create("fits");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 120);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, solutions_are_those_of_the_cpu, 0, 2 * FITS);
-    tcase_add_loop_test(tests, little_memory_changes_nothing, 0, 2);
-    tcase_add_test(tests, memory_that_goes);
-    tcase_add_test(tests, memory_that_goes_at_the_limit);
-    tcase_add_test(tests, iterations_copy_jones_terms_alone);
-    tcase_add_test(tests, iterations_copy_steps_alone);
-    tcase_add_test(tests, iterations_copy_normal_equations_alone);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, setup, teardown)

@@ -9,7 +9,6 @@
 #include "nodes/fit/checkpoint.h"
 #include "run/state.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +76,7 @@ static int64_t launches(void)
     return (int64_t)grove_session_counters(w.session)->launches;
 }
 
-START_TEST(the_same_table)
+LOOP_TEST(the_same_table, 0, FITS *DEVICES)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.device = devices[_i % DEVICES], .double_precision = true,
@@ -119,21 +118,5 @@ START_TEST(the_same_table)
     char *after = table(&now);
     ck_assert(now == length && !memcmp(after, before, now));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda: resuming");
-    TCase *tests = tcase_create("cuda: resuming");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 120);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, the_same_table, 0, FITS * DEVICES);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, setup, teardown)

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "run/state.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +53,7 @@ static const char *model_of(int fit)
                                           : "G[p] * M[p,q] * G[q]^H";
 }
 
-START_TEST(as_on_the_cpu)
+LOOP_TEST(as_on_the_cpu, 0, FITS *WAYS)
 {
     char *texts[2];
     bool single = ways[_i % WAYS].single;
@@ -82,10 +81,9 @@ START_TEST(as_on_the_cpu)
                   fits[_i / WAYS].parm, fits[_i / WAYS].options, ways[_i % WAYS].device,
                   solve_world_distance(0, 1));
 }
-END_TEST
 
 /* All data of a station are 0: it keeps what it starts from. */
-START_TEST(station_of_zeros)
+LOOP_TEST(station_of_zeros, 0, 3)
 {
     static const char *const each[] = {"", ", method=lm", ", compress=false"};
     const grove_session_options options =
@@ -109,11 +107,10 @@ START_TEST(station_of_zeros)
     solve_world_align(0, 1, 2);
     ck_assert(solve_world_distance_without(0, 1, 2) < 1e-6);
 }
-END_TEST
 
 /* In single precision, data that are much larger than the model at the start still say something
  * of it. */
-START_TEST(large_data)
+LOOP_TEST(large_data, 0, 2)
 {
     const grove_session_options options =
         GROVE_SESSION_OPTIONS(.device = _i ? "cuda" : "cpu", .threads = 1);
@@ -128,10 +125,9 @@ START_TEST(large_data)
     /* visibilities of some 1e8 Jy */
     ck_assert_double_lt(solve_world_distance(0, 1), 1e3);
 }
-END_TEST
 
 /* One device, two and three: the same bits. */
-START_TEST(any_number_of_devices)
+LOOP_TEST(any_number_of_devices, 0, FITS)
 {
     const grove_session_options options =
         GROVE_SESSION_OPTIONS(.device = "cuda:all", .double_precision = true, .threads = 1,
@@ -151,11 +147,10 @@ START_TEST(any_number_of_devices)
         ck_assert(devices == 1 || solve_world_distance(0, 1) == 0);
     }
 }
-END_TEST
 
 /* Domains of more times than a tile has: the same solutions as in memory. Tiles of 4 times end
  * where intervals do, those of 5 within them. */
-START_TEST(in_parts)
+LOOP_TEST(in_parts, 0, 4)
 {
     int fit = FITS - 2 + _i % 2;
     grove_session_options options =
@@ -181,25 +176,5 @@ START_TEST(in_parts)
     ck_assert_msg(solve_world_distance(0, 1) < 1e-6, "%g", solve_world_distance(0, 1));
     ck_assert_int_gt((int64_t)grove_session_counters(w.session)->launches, 10);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda: solve");
-    TCase *tests = tcase_create("cuda: solve");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 120);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, station_of_zeros, 0, 3);
-    tcase_add_loop_test(tests, as_on_the_cpu, 0, FITS * WAYS);
-    tcase_add_loop_test(tests, large_data, 0, 2);
-    tcase_add_loop_test(tests, any_number_of_devices, 0, FITS);
-    tcase_add_loop_test(tests, in_parts, 0, 4);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, setup, teardown)

@@ -3,8 +3,8 @@
 #include "nodes/fit/least_squares_algebra.h"
 
 #include "base/log.h"
+#include "tests/common/suite.h"
 
-#include <check.h>
 #include <float.h>
 #include <math.h>
 #include <signal.h>
@@ -73,7 +73,7 @@ static void check_solution(const grove_factor *factor, int64_t twins)
     free(b);
 }
 
-START_TEST(full)
+LOOP_TEST(full, 0, 2 * SIZES)
 {
     int64_t n = sizes[_i / 2];
     grove_factor factor = make(n, 0);
@@ -90,10 +90,9 @@ START_TEST(full)
     drop(&factor);
     free(inverse);
 }
-END_TEST
 
 /* What two unknowns share is divided between them, and not told by the data otherwise. */
-START_TEST(deficient)
+LOOP_TEST(deficient, 0, SIZES - 1)
 {
     int64_t n = sizes[1 + _i], whole = n - TWINS;
     grove_factor factor = make(n, TWINS);
@@ -115,7 +114,6 @@ START_TEST(deficient)
     }
     drop(&factor);
 }
-END_TEST
 
 static void stop(int number)
 {
@@ -124,7 +122,7 @@ static void stop(int number)
 }
 
 /* A factorisation of many milliseconds that the user stops at the first. */
-START_TEST(stopped)
+LOOP_TEST(stopped, 0, 2)
 {
     const struct itimerval soon = {.it_value = {.tv_usec = 1000}};
     int64_t n = 2500;
@@ -139,21 +137,5 @@ START_TEST(stopped)
     grove_interrupt_set(false);
     drop(&factor);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("factor");
-    TCase *tests = tcase_create("factor");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, full, 0, 2 * SIZES);
-    tcase_add_loop_test(tests, deficient, 0, SIZES - 1);
-    tcase_add_loop_test(tests, stopped, 0, 2);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(120, NULL, NULL)

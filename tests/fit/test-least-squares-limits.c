@@ -1,6 +1,7 @@
 /* The machine of nonlinear least squares where it is not free or has nothing to go by: bounds,
  * priors, no data, NaN; what must not matter, units; and what its errors are worth. */
 #include "least-squares-testing.h"
+#include "tests/common/suite.h"
 
 /* ---- bounds and priors ---- */
 
@@ -38,7 +39,7 @@ static void best_inside(const problem *p, const double *lower, const double *upp
     }
 }
 
-START_TEST(bounds)
+TEST(bounds)
 {
     int active = 0;
 
@@ -72,10 +73,9 @@ START_TEST(bounds)
     }
     ck_assert_int_gt(active, 60);
 }
-END_TEST
 
 /* The gradient points inward at the bound, the step of both outward: then the other goes alone. */
-START_TEST(step_outward)
+TEST(step_outward)
 {
     static const double matrix[4] = {1, 0.9, 0, 0.43588989435406736}, lower[2] = {0, -INFINITY};
     static const double start[2] = {0, 0};
@@ -90,10 +90,9 @@ START_TEST(step_outward)
     ck_assert_double_eq_tol(grove_least_squares_best(fit)[1], 1, 1e-12);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* With x0 <= 0.5 the minimum is at (0.5, 0.25). */
-START_TEST(bent_bound)
+LOOP_TEST(bent_bound, 0, 2)
 {
     static const double upper[2] = {0.5, INFINITY}, lower[2] = {-3, -INFINITY}, zeros[2] = {0};
     static const double starts[2][2] = {{-1.2, 1}, {2, -5}};
@@ -108,10 +107,9 @@ START_TEST(bent_bound)
     ck_assert_double_eq_tol(grove_least_squares_chi2(fit), 0.25, 1e-12);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* A prior is one more equation. */
-START_TEST(priors)
+LOOP_TEST(priors, 0, 2)
 {
     double mean[6], inverse_sigma[6], truth[6], inverse[6], start[6] = {0}, chi2;
     grove_least_squares_settings s = {.max_iterations = 20,
@@ -149,7 +147,6 @@ START_TEST(priors)
     }
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* ---- units ---- */
 
@@ -172,7 +169,7 @@ static grove_least_squares *fit_decay(double data, double weight, double unit, d
 }
 
 /* Units of data, weights and unknowns change nothing: with powers of four not one bit. */
-START_TEST(units)
+LOOP_TEST(units, 0, 16)
 {
     static const double factors[][3] = {
         {0x1p66, 1, 1},       {0x1p-66, 0x1p66, 1}, {1, 0x1p-66, 1},     {1, 1, 0x1p30},
@@ -197,7 +194,6 @@ START_TEST(units)
     grove_least_squares_free(plain);
     grove_least_squares_free(scaled);
 }
-END_TEST
 
 /* ---- what is not a number, and nothing ---- */
 
@@ -225,7 +221,7 @@ static void logarithm(const problem *p, const double *x, double *values, double 
 }
 
 /* The step from 10 goes to -6, where the model is NaN. */
-START_TEST(nan_at_trial)
+TEST(nan_at_trial)
 {
     static const double start = 10;
     double d = log(2);
@@ -237,9 +233,8 @@ START_TEST(nan_at_trial)
     ck_assert_double_eq_tol(grove_least_squares_best(fit)[0], 2, 1e-12);
     grove_least_squares_free(fit);
 }
-END_TEST
 
-START_TEST(spoilt_sums)
+LOOP_TEST(spoilt_sums, 0, 6)
 {
     static const double zeros[2] = {0}, start[2] = {-1.2, 1}, with[] = {NAN, INFINITY};
     problem p = {.n = 2, .data = 2, .model = rosenbrock, .d = zeros};
@@ -273,10 +268,9 @@ START_TEST(spoilt_sums)
     ck_assert_int_eq(grove_least_squares_rank(fit), 0);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* Zero derivatives are no success while data and model differ. */
-START_TEST(nothing)
+TEST(nothing)
 {
     static const double start[3] = {1, 2, 3};
     grove_least_squares_settings s = {.max_iterations = 10, .tolerance = 1e-6};
@@ -306,10 +300,9 @@ START_TEST(nothing)
     grove_least_squares_free(fit);
     grove_least_squares_free(NULL);
 }
-END_TEST
 
 /* An unknown on which nothing depends keeps its start to the bit, whatever its prior says. */
-START_TEST(unknown_without_data)
+LOOP_TEST(unknown_without_data, 0, 2)
 {
     double mean[4] = {0}, inverse_sigma[4] = {0, 0, 1, 0}, start[4] = {0, 0, 0.1, 0};
     double reduced[3 * 20], truth[3], inverse[3], chi2;
@@ -346,7 +339,6 @@ START_TEST(unknown_without_data)
     ck_assert_int_eq(grove_least_squares_rank(fit), 3);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 static void lie(const problem *p, const double *x, double *values, double *slopes)
 {
@@ -356,7 +348,7 @@ static void lie(const problem *p, const double *x, double *values, double *slope
 }
 
 /* Nothing lowers chi-squared, or there is no time. */
-START_TEST(other_ends)
+TEST(other_ends)
 {
     static const double one = 1, zeros[2] = {0}, start[2] = {-1.2, 1};
     problem p = {.n = 1, .data = 1, .model = lie, .d = &one};
@@ -378,7 +370,6 @@ START_TEST(other_ends)
     ck_assert_double_lt(grove_least_squares_chi2(fit), 24.2);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* Two decays that are hard to tell apart, x0 exp(-x1 t) + x2 exp(-x3 t), from numbers of single or
  * of double precision. */
@@ -404,7 +395,7 @@ static void two_decays(const problem *p, const double *x, double *values, double
 
 /* Whatever single precision hides: a fit that says that it has converged is within 3 % of the
  * errors of the minimum, and many do. */
-START_TEST(told_in_single)
+LOOP_TEST(told_in_single, 0, 4)
 {
     double at[MOST_DATA], distance = _i % 2 ? 0.1 : 0.3, noise = _i / 2 ? 1e-3 : 1e-2;
     double truth[4] = {1, 0.5, 1, 0.5 + distance}, start[4] = {1.1, 0.45, 0.9, 0.55 + distance};
@@ -439,7 +430,6 @@ START_TEST(told_in_single)
     }
     ck_assert_int_ge(converged, _i % 2 ? 0 : 8);
 }
-END_TEST
 
 static void linear_in_single(const problem *p, const double *x, double *values, double *slopes)
 {
@@ -450,7 +440,7 @@ static void linear_in_single(const problem *p, const double *x, double *values, 
 
 /* The same of steps that converge slowly: of unknowns that do much the same in other blocks or
  * turns. Chi-squared then falls by less than its rounding long before the end. */
-START_TEST(told_of_slow_steps)
+LOOP_TEST(told_of_slow_steps, 0, 2)
 {
     enum { N = 6, DATA = 600 };
     static const int32_t each[N] = {0, 1, 2, 3, 4, 5}, turns[N] = {0, 0, 0, 1, 1, 1};
@@ -483,9 +473,8 @@ START_TEST(told_of_slow_steps)
     }
     ck_assert_int_eq(converged, 5);
 }
-END_TEST
 
-START_TEST(words)
+TEST(words)
 {
     static const char *const expected[] = {"running",         "converged", "stalled",
                                            "not enough data", "singular",  "iteration limit",
@@ -494,12 +483,11 @@ START_TEST(words)
     for (int k = GROVE_LEAST_SQUARES_RUNNING; k <= GROVE_LEAST_SQUARES_NOT_FINITE; k++)
         ck_assert_str_eq(grove_least_squares_words((grove_least_squares_outcome)k), expected[k]);
 }
-END_TEST
 
 /* ---- errors ---- */
 
 /* Over 200 realisations, (x - truth) / error is standard normal. */
-START_TEST(pulls)
+LOOP_TEST(pulls, 0, 2)
 {
     enum { REALISATIONS = 200, DATA = 72 };
     static const double truths[2][4] = {{2, 0.4}, {-0.5, 1, 1, -0.5}};
@@ -537,32 +525,5 @@ START_TEST(pulls)
         ck_assert_double_le(fabs(squares[j] - 1), 3 * sqrt(2.0 / REALISATIONS));
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("least squares: limits");
-    TCase *tests = tcase_create("limits");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, bounds);
-    tcase_add_test(tests, step_outward);
-    tcase_add_loop_test(tests, bent_bound, 0, 2);
-    tcase_add_loop_test(tests, priors, 0, 2);
-    tcase_add_loop_test(tests, units, 0, 16);
-    tcase_add_test(tests, nan_at_trial);
-    tcase_add_loop_test(tests, spoilt_sums, 0, 6);
-    tcase_add_test(tests, nothing);
-    tcase_add_loop_test(tests, unknown_without_data, 0, 2);
-    tcase_add_test(tests, other_ends);
-    tcase_add_loop_test(tests, told_in_single, 0, 4);
-    tcase_add_loop_test(tests, told_of_slow_steps, 0, 2);
-    tcase_add_test(tests, words);
-    tcase_add_loop_test(tests, pulls, 0, 2);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, NULL, NULL)

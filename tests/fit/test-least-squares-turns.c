@@ -1,6 +1,7 @@
 /* Alternating steps of nonlinear least squares against solutions of all unknowns together: also
  * where two turns nearly do the same. */
 #include "least-squares-testing.h"
+#include "tests/common/suite.h"
 
 enum { N = 10, DATA = 60 };
 
@@ -20,7 +21,7 @@ static void make_alike(problem *p, double difference)
                 matrix_now[i * N + j - N / 2] + difference * matrix_now[i * N + j];
 }
 
-START_TEST(linear_problems)
+LOOP_TEST(linear_problems, 0, 2 * DIFFERENCES)
 {
     const int32_t *turns = turns_of[_i % 2];
     double start[N] = {0}, truth[N], inverse[N];
@@ -42,10 +43,9 @@ START_TEST(linear_problems)
     ck_assert_int_le(grove_least_squares_iterations(fit), 150);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* Bounds, of which some hold in the end: the joint fit's solution. */
-START_TEST(bounded)
+LOOP_TEST(bounded, 0, 8)
 {
     const int32_t *turns = turns_of[_i % 2];
     double start[N] = {0}, lower[N], upper[N];
@@ -70,10 +70,9 @@ START_TEST(bounded)
     grove_least_squares_free(all);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* A limit counts rounds; data that are no numbers end nothing well. */
-START_TEST(limits)
+TEST(limits)
 {
     double start[N] = {0};
     grove_least_squares_settings s = {
@@ -91,20 +90,5 @@ START_TEST(limits)
     ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_NOT_FINITE);
     grove_least_squares_free(fit);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("least squares: turns");
-    TCase *tests = tcase_create("turns");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_add_loop_test(tests, linear_problems, 0, 2 * DIFFERENCES);
-    tcase_add_loop_test(tests, bounded, 0, 8);
-    tcase_add_test(tests, limits);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, NULL, NULL)

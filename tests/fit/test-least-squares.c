@@ -1,11 +1,12 @@
 /* The machine of nonlinear least squares: against QR in long double, certified fits, closed forms,
  * and what must not happen. */
 #include "least-squares-testing.h"
+#include "tests/common/suite.h"
 
 /* ---- linear problems ---- */
 
 /* Undamped one step is enough; damped the end is the same. Both sides of where LAPACK begins. */
-START_TEST(linear_fit)
+LOOP_TEST(linear_fit, 0, 18)
 {
     static const int sizes[] = {1, 2, 3, 5, 8, 20, 63, 64, 150};
     int64_t n = sizes[_i / 2];
@@ -31,7 +32,6 @@ START_TEST(linear_fit)
     }
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* ---- NIST's certified fits ---- */
 
@@ -53,7 +53,7 @@ static const double misra_d[14] = {10.07, 14.73, 17.94, 23.93, 29.61, 35.18, 40.
 
 /* NIST StRD, nonlinear regression, Misra1a: parameters, their standard deviations, residual sum of
  * squares. */
-START_TEST(certified)
+LOOP_TEST(certified, 0, 2)
 {
     static const double starts[][2] = {{500, 1e-4}, {250, 5e-4}};
     problem p = {.n = 2, .data = 14, .model = misra1a, .at = misra_at, .d = misra_d};
@@ -70,7 +70,6 @@ START_TEST(certified)
     ck_assert_int_eq(grove_least_squares_rank(fit), 2);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* ---- noise-free data ---- */
 
@@ -102,7 +101,7 @@ static problem exponential_problem(void)
 }
 
 /* Chi-squared goes to rounding, which is no reason to stall. */
-START_TEST(noise_free)
+LOOP_TEST(noise_free, 0, 6)
 {
     static const double start[4] = {1, 0.2, -1, 2.5}, tolerances[3] = {1e-12, 1e-6, 0};
     problem p = exponential_problem();
@@ -115,7 +114,6 @@ START_TEST(noise_free)
         ck_assert_double_eq_tol(grove_least_squares_best(fit)[j] / exponential_truth[j], 1, 2e-12);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* Values that are never exact, of unknowns that are zero. */
 static void ripple(const problem *p, const double *x, double *values, double *slopes)
@@ -137,7 +135,7 @@ static void decay_single(const problem *p, const double *x, double *values, doub
 }
 
 /* Where the unknowns are zero only the power of the data tells what rounding is. */
-START_TEST(zero_solution)
+LOOP_TEST(zero_solution, 0, 2)
 {
     double d[12], w[12], start[2] = {0.3, -0.2};
     problem p = {.n = 2, .data = 12, .model = ripple, .at = decay_at, .d = d, .w = w};
@@ -157,11 +155,10 @@ START_TEST(zero_solution)
     ck_assert_int_le(grove_least_squares_iterations(fit), 4);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* A model in single precision: the last steps are lost in its rounding. That is no stall where it
  * is known or the tolerance above it; elsewhere it is, and soon. */
-START_TEST(single_precision)
+LOOP_TEST(single_precision, 0, 3)
 {
     static const double truth[2] = {2, 0.4}, start[2] = {1, 1};
     double d[12];
@@ -185,10 +182,9 @@ START_TEST(single_precision)
         grove_least_squares_free(fit);
     }
 }
-END_TEST
 
 /* A short step because of damping is not the end. */
-START_TEST(much_damping)
+TEST(much_damping)
 {
     double truth[3], inverse[3], start[3] = {0};
     grove_least_squares_settings s = {.max_iterations = 50, .tolerance = 1e-4, .damping = 1e10};
@@ -204,7 +200,6 @@ START_TEST(much_damping)
         ck_assert_double_eq_tol(grove_least_squares_best(fit)[j], truth[j], 1e-12);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* The matrix is singular at the solution, 0, where convergence is linear. */
 static void powell(const problem *p, const double *x, double *values, double *slopes)
@@ -227,7 +222,7 @@ static void powell(const problem *p, const double *x, double *values, double *sl
     slopes[15] = -2 * sqrt(10) * b;
 }
 
-START_TEST(classic)
+LOOP_TEST(classic, 0, 2)
 {
     static const double start[2][4] = {{-1.2, 1}, {3, -1, 0, 1}}, zeros[4] = {0};
     problem p = {
@@ -241,13 +236,12 @@ START_TEST(classic)
     ck_assert_int_lt(grove_least_squares_iterations(fit), _i ? 60 : 40);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* ---- gauges ---- */
 
 /* The common phase of all stations is free: no slower for it, it does not wander, and it is named.
  */
-START_TEST(common_phase)
+LOOP_TEST(common_phase, 0, 6)
 {
     static const int counts[] = {4, 8, 40};
     int count = counts[_i / 2];
@@ -293,10 +287,9 @@ START_TEST(common_phase)
     ck_assert_double_le(fabs(atan2(imag, real)), 0.01);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* x0 + 1e3 x1 = 10 alone: in units in which both count alike, the step is the shortest one. */
-START_TEST(sum_of_two)
+LOOP_TEST(sum_of_two, 0, 2)
 {
     static const double matrix[2] = {1, 1e3}, ten = 10, start[2] = {1, 0.002};
     problem p = {.n = 2, .data = 1, .model = linear, .matrix = matrix, .d = &ten};
@@ -311,11 +304,10 @@ START_TEST(sum_of_two)
     ck_assert(isnan(grove_least_squares_errors(fit, NULL)[0])); /* one datum, one unknown */
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* Unknowns 2 i and 2 i + 1 only as their sum, i < pairs, each sum and all others determined: the
  * pseudo-inverse of a sum of two is a quarter of that of the sum, and the same for both. */
-START_TEST(defects)
+LOOP_TEST(defects, 0, 2)
 {
     int64_t n = _i ? 90 : 7, pairs = _i ? 30 : 2, m = n - pairs, data = 2 * n;
     double *full = matrix_now, *reduced = malloc((size_t)(data * m) * sizeof(double));
@@ -364,12 +356,11 @@ START_TEST(defects)
     grove_least_squares_free(fit);
     free(reduced);
 }
-END_TEST
 
 /* ---- blocks ---- */
 
 /* By station: the same minimum as all at once. Pairs of other blocks have no place. */
-START_TEST(station_blocks)
+LOOP_TEST(station_blocks, 0, 2)
 {
     int32_t block_of[2 * STATIONS_MAX];
     double start[2 * STATIONS_MAX], truth[2 * STATIONS_MAX];
@@ -406,10 +397,9 @@ START_TEST(station_blocks)
     check_products(grove_least_squares_best(fit), truth, 1e-8);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* Five unknowns that all do nearly the same, each a block: together they go five times too far. */
-START_TEST(coupled_blocks)
+TEST(coupled_blocks)
 {
     static const int32_t block_of[5] = {0, 1, 2, 3, 4};
     double truth[5], inverse[5], start[5] = {0}, chi2;
@@ -434,13 +424,12 @@ START_TEST(coupled_blocks)
         ck_assert_double_eq_tol(grove_least_squares_best(fit)[j], truth[j], 1e-5);
     grove_least_squares_free(fit);
 }
-END_TEST
 
 /* ---- cancellation ---- */
 
 /* Chi-squared with errors of 1e-6, as a difference of large sums has: its change decides. A prior
  * that the data contradict changes with it. */
-START_TEST(change)
+LOOP_TEST(change, 0, 4)
 {
     static const double truth[2] = {2, 0.4}, start[2] = {1, 1};
     static const double mean[2] = {0, 0.5}, inverse_sigma[2] = {0, 30};
@@ -480,7 +469,6 @@ START_TEST(change)
     grove_least_squares_free(fit);
     grove_least_squares_free(plain);
 }
-END_TEST
 
 /* |z|^2, which is well known, and z itself, which is hardly so. */
 static void valley(const problem *p, const double *x, double *values, double *slopes)
@@ -498,7 +486,7 @@ static void valley(const problem *p, const double *x, double *values, double *sl
 }
 
 /* Along a bent valley a factor turns at once, where plain steps have to creep. */
-START_TEST(turns)
+LOOP_TEST(turns, 0, 2)
 {
     static const double truth[2] = {0.8, 0.6}, start[2] = {0.6, 0.8};
     static const bool pairs[2] = {true, false};
@@ -519,32 +507,5 @@ START_TEST(turns)
     }
     grove_least_squares_free(fit);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("least squares");
-    TCase *tests = tcase_create("fits");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_loop_test(tests, linear_fit, 0, 18);
-    tcase_add_loop_test(tests, certified, 0, 2);
-    tcase_add_loop_test(tests, noise_free, 0, 6);
-    tcase_add_loop_test(tests, classic, 0, 2);
-    tcase_add_loop_test(tests, common_phase, 0, 6);
-    tcase_add_loop_test(tests, sum_of_two, 0, 2);
-    tcase_add_loop_test(tests, defects, 0, 2);
-    tcase_add_loop_test(tests, zero_solution, 0, 2);
-    tcase_add_loop_test(tests, single_precision, 0, 3);
-    tcase_add_test(tests, much_damping);
-    tcase_add_loop_test(tests, station_blocks, 0, 2);
-    tcase_add_test(tests, coupled_blocks);
-    tcase_add_loop_test(tests, turns, 0, 2);
-    tcase_add_loop_test(tests, change, 0, 4);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, NULL, NULL)

@@ -2,8 +2,8 @@
 #include "nodes/fit/median.h"
 
 #include "base/memory.h"
+#include "tests/common/suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static double number(int kind, int i)
     }
 }
 
-START_TEST(exact)
+LOOP_TEST(exact, 0, 7)
 {
     static const int counts[] = {1, 2, 3, 2047, 2048, 2049, 4097, MOST};
 
@@ -78,10 +78,9 @@ START_TEST(exact)
         }
     }
 }
-END_TEST
 
 /* One that is hardly different from the last costs no more than two turns. */
-START_TEST(by_guess)
+TEST(by_guess)
 {
     double median;
 
@@ -92,19 +91,5 @@ START_TEST(by_guess)
     find(0, 0, &median);
     ck_assert(isnan(median));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("median");
-    TCase *tests = tcase_create("median");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_add_loop_test(tests, exact, 0, 7);
-    tcase_add_test(tests, by_guess);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, NULL, NULL)

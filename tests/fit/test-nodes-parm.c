@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +118,7 @@ static const struct {
 enum { TERMS = sizeof(terms) / sizeof(terms[0]) };
 
 /* At every station, time and channel. */
-START_TEST(jones_terms)
+LOOP_TEST(jones_terms, 0, TERMS)
 {
     testing_tree(&t, suite_text("obs = probe()\nJ[p] = parm(\"J\", %s)\n"
                                 "x[p,q] = J[p] * (0 * select(obs.data, element=XX) / 1Jy + 1)\n",
@@ -136,7 +135,6 @@ START_TEST(jones_terms)
                           creal(found), cimag(found), creal(wanted), cimag(wanted));
         }
 }
-END_TEST
 
 /* ---- coefficients ---- */
 
@@ -151,7 +149,7 @@ static double place(const grove_axis *axis, int64_t i, double low, double length
 
 /* Intervals of two times and three channels, the last ones shorter: the one coefficient that is 1
  * shows the polynomial of its term in its intervals, for its station. */
-START_TEST(coefficients)
+LOOP_TEST(coefficients, 0, 54)
 {
     enum { STATION = 2, INTERVALS = 3, BANDS = 3, TIME_TERMS = 3, FREQ_TERMS = 2 };
     const int interval = _i % INTERVALS, band = _i / INTERVALS % BANDS,
@@ -192,12 +190,11 @@ START_TEST(coefficients)
                       creal(x.at[cell]), creal(wanted), (int)k, (int)c);
     }
 }
-END_TEST
 
 /* ---- groups ---- */
 
 /* Sources of two patches and of none; the group of the one station's coefficient that changes. */
-START_TEST(groups)
+LOOP_TEST(groups, 0, 3)
 {
     enum { SOURCES = 4, GROUPS = 3, STATION = 2 };
     static const int group[SOURCES] = {0, 1, 0, 2};
@@ -227,9 +224,8 @@ START_TEST(groups)
         ck_assert(x.at[cell] == (there ? 3 - I : 2 + I));
     }
 }
-END_TEST
 
-START_TEST(no_groups)
+TEST(no_groups)
 {
     static const struct {
         const char *parm, *said;
@@ -246,7 +242,6 @@ START_TEST(no_groups)
         ck_assert_msg(strstr(said, wrong[i].said) != NULL, "%s", said);
     }
 }
-END_TEST
 
 static int open_odd_sky(grove_node *node)
 {
@@ -260,7 +255,7 @@ static int open_odd_sky(grove_node *node)
 }
 
 /* A plugin's sky with a patch that is none. */
-START_TEST(odd_groups)
+TEST(odd_groups)
 {
     const grove_class sky = {GROVE_CLASS_HEAD(odd_sky), .doc = "For tests.",
                              .kind = GROVE_CLASS_DATA, .object = "sky",
@@ -272,7 +267,6 @@ START_TEST(odd_groups)
     ck_assert_msg(strstr(said, "source 1 of 'S' belongs to patch 2; there are 2 patches") != NULL,
                   "%s", said);
 }
-END_TEST
 
 /* ---- intervals ---- */
 
@@ -310,7 +304,7 @@ static const struct {
 };
 enum { CUTS = sizeof(cuts) / sizeof(cuts[0]) };
 
-START_TEST(intervals)
+LOOP_TEST(intervals, 0, CUTS)
 {
     const grove_parm *p = parm_of(suite_text("obs = probe(%s)\nJ = parm(\"J\", init=1, %s)\n",
                                              cuts[_i].observation, cuts[_i].options));
@@ -332,10 +326,9 @@ START_TEST(intervals)
         ck_assert(fabs(x - wanted) < 1e-9);
     }
 }
-END_TEST
 
 /* Coefficients as the header says: what is read of the leaf is in that order. */
-START_TEST(order)
+TEST(order)
 {
     const grove_parm *p = parm_of("obs = probe()\nJ = parm(\"J\", init=1, axes=station, "
                                   "time=20min, freq=4MHz, degree=[1, 2])\nx = J[p]\n");
@@ -343,7 +336,6 @@ START_TEST(order)
     ck_assert_int_eq(grove_parm_count(p), 4 * 3 * 4 * 6);
     ck_assert_int_eq(grove_parm_index(p, 7, 3, 2, 1, 5), ((3 * 3 + 2) * 4 + 1) * 6 + 5);
 }
-END_TEST
 
 static const struct {
     const char *init;
@@ -355,17 +347,16 @@ static const struct {
 };
 enum { INITS = sizeof(inits) / sizeof(inits[0]) };
 
-START_TEST(complex_by_init)
+LOOP_TEST(complex_by_init, 0, INITS)
 {
     ck_assert_msg(parm_of(suite_text("obs = probe()\nJ = parm(\"J\", init=%s)\n", inits[_i].init))
                           ->complex_ == inits[_i].complex_,
                   "init=%s", inits[_i].init);
 }
-END_TEST
 
 /* ---- bounds and priors ---- */
 
-START_TEST(knowledge)
+TEST(knowledge)
 {
     const grove_parm *p = parm_of("obs = probe()\nJ = parm(\"J\", init=2Jy)\n");
     ck_assert(p->bounds[0] == -INFINITY && p->bounds[1] == INFINITY && p->prior_sigma == INFINITY);
@@ -378,7 +369,6 @@ START_TEST(knowledge)
     p = parm_of("obs = probe()\nJ = parm(\"J\", init=2+1i, prior=3)\n");
     ck_assert(p->prior_mean[0][0] == 2 && p->prior_mean[0][1] == 1 && p->prior_sigma == 3);
 }
-END_TEST
 
 /* ---- what is implied, and faults ---- */
 
@@ -394,7 +384,7 @@ static void has_axes(const char *text, const char *axes)
     free(found.at);
 }
 
-START_TEST(implied)
+TEST(implied)
 {
     has_axes("obs = probe()\nJ[p] = parm(\"J\", init=1)\n", "station");
     has_axes("obs = probe()\nJ[p] = 2 * parm(\"J\", init=1)\n", "station");
@@ -407,10 +397,9 @@ START_TEST(implied)
     has_axes("obs = probe()\nJ[p] = parm(\"J\", jones=phase, time=1min, freq=1MHz)\n",
              "time station freq");
 }
-END_TEST
 
 /* A template has the indices of the definition that calls it; in a block they are those there. */
-START_TEST(templates)
+TEST(templates)
 {
 #define CALLED "\nJ[p] = T(\"J\")\n"
     has_axes("obs = probe()\ntemplate T(n) = parm(n, jones=diagonal)" CALLED, "station");
@@ -425,7 +414,6 @@ START_TEST(templates)
              "station");
 #undef CALLED
 }
-END_TEST
 
 static const struct {
     const char *text, *said;
@@ -479,23 +467,21 @@ static const struct {
     {"J = parm(\"J\", init=1)\nK = parm(\"J\", init=2)\n", "has another one with the name \"J\""},
 };
 
-START_TEST(faults)
+LOOP_TEST(faults, 0, sizeof(bad) / sizeof(bad[0]))
 {
     const char *said = testing_faults(&t, bad[_i].text);
 
     ck_assert_msg(strstr(said, bad[_i].said) != NULL, "%s: %s", bad[_i].text, said);
 }
-END_TEST
 
 /* An observation that cannot be made is all that is wrong, however many parms are of it. */
-START_TEST(one_fault)
+TEST(one_fault)
 {
     const char *said = testing_faults(&t, "obs = probe(scale=many)\nJ[p] = parm(\"J\", init=1)\n"
                                           "K[p] = parm(\"K\", init=1)\nx = J[p] * K[p]\n");
 
     ck_assert_msg(strstr(said, "scale") && !strstr(said, "is not given"), "%s", said);
 }
-END_TEST
 
 static const char *express_other(const grove_node *leaf)
 {
@@ -504,7 +490,7 @@ static const char *express_other(const grove_node *leaf)
 }
 
 /* A plugin's parm, at another time than those of the observation. */
-START_TEST(other_times)
+TEST(other_times)
 {
     grove_class other = *grove_classes_find(t.classes, "parm", t.error);
 
@@ -516,33 +502,5 @@ START_TEST(other_times)
     ck_assert_msg(strstr(said, "must be the time of the parm's own observation") != NULL, "%s",
                   said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-parm");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_loop_test(test, jones_terms, 0, TERMS);
-    tcase_add_loop_test(test, coefficients, 0, 54);
-    tcase_add_loop_test(test, groups, 0, 3);
-    tcase_add_test(test, no_groups);
-    tcase_add_test(test, odd_groups);
-    tcase_add_loop_test(test, intervals, 0, CUTS);
-    tcase_add_test(test, order);
-    tcase_add_loop_test(test, complex_by_init, 0, INITS);
-    tcase_add_test(test, knowledge);
-    tcase_add_test(test, implied);
-    tcase_add_test(test, templates);
-    tcase_add_test(test, other_times);
-    tcase_add_test(test, one_fault);
-    tcase_add_loop_test(test, faults, 0, sizeof(bad) / sizeof(bad[0]));
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

@@ -3,7 +3,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +50,7 @@ static double growing(const double at[4], int e)
 static const double centres[] = {START - 300, START + 300, START + 900, START + 1500, START + 2700};
 static const double bands[] = {1.398e9, 1.402e9, 1.406e9, 1.410e9, 1.414e9};
 
-START_TEST(phases_that_wrap)
+TEST(phases_that_wrap)
 {
     hdf5_put_table(&(hdf5_soltab){"sol000/phase000", "phase", "time,freq,ant,pol", 4, 5, 0, centres,
                                   bands, NULL, "XX YY", wrapped_slope, NULL});
@@ -73,7 +72,6 @@ START_TEST(phases_that_wrap)
                                   "gain", i, p, k);
                 }
 }
-END_TEST
 
 /* The data are G[p] M G[q]^H; members are the parts. */
 static double four(const double at[4], int e)
@@ -86,7 +84,7 @@ static double four_phases(const double at[4], int e)
     return 0.7 * e - 0.2 * at[2] * (at[1] - 1.4e9) / 1e6;
 }
 
-START_TEST(full_jones)
+TEST(full_jones)
 {
     double at_times[PROBE_TIMES], at_channels[PROBE_CHANNELS];
 
@@ -128,7 +126,6 @@ START_TEST(full_jones)
     x = testing_evaluate(&solution_t, "a");
     solution_near(x.at[(2 * PROBE_STATIONS + 3) * 4 + 1], 3.6 + 1200 / 6e4, "amplitude", 2, 3, 0);
 }
-END_TEST
 
 /* ---- clock, TEC, rotation ---- */
 
@@ -147,7 +144,7 @@ static double angle_of(const double at[4], int e)
     return 0.3 + 0.2 * at[2] + 0 * e;
 }
 
-START_TEST(clock_tec_rotation)
+TEST(clock_tec_rotation)
 {
     static const double zero_hour[] = {START - 1e7};
 
@@ -173,7 +170,6 @@ START_TEST(clock_tec_rotation)
                 }
     ck_assert_int_eq(n, x.cells * 4);
 }
-END_TEST
 
 /* ---- intervals ---- */
 
@@ -188,7 +184,7 @@ static double place_of(const double at[4], int e)
 }
 
 /* Of 2400 s, the last of a scan with one slot: its time is the middle of a whole one. */
-START_TEST(short_last_interval)
+TEST(short_last_interval)
 {
     static const double times[] = {START - 1500, START + 900, START + 3300};
 
@@ -203,11 +199,10 @@ START_TEST(short_last_interval)
     for (int i = 0; i < PROBE_TIMES; i++)
         ck_assert_msg(x.at[i] == wanted[i], "%d: %g", i, creal(x.at[i]));
 }
-END_TEST
 
 /* The nearest centre of those whose intervals have the cell in them; 1200 s and 1800 s are in none.
  * The file's own centres take the place of its times. */
-START_TEST(overlapping_intervals)
+TEST(overlapping_intervals)
 {
     static const double times[] = {START + 3300, START + 900, START - 1500, START + 2400},
                         centre[] = {START + 2400, START + 100, START + 500, START + 1400},
@@ -233,7 +228,6 @@ START_TEST(overlapping_intervals)
         ck_assert_msg(x.at[i] == wanted[i], "%d: %g", i, creal(x.at[i]));
     solution_refused(", solset=\"b\"", "the centres of time are not 4 numbers");
 }
-END_TEST
 
 static double hours_of(const double at[4], int e)
 {
@@ -241,7 +235,7 @@ static double hours_of(const double at[4], int e)
 }
 
 /* Only two intervals, of 2400 and 600 s: the file says so. */
-START_TEST(widths)
+TEST(widths)
 {
     static const double times[] = {START + 900, START + 2400}, width[] = {2400, 600},
                         wrong[] = {2400, -600};
@@ -263,10 +257,9 @@ START_TEST(widths)
         ck_assert_msg(x.at[i] == wanted[i], "%d: %g", i, creal(x.at[i]));
     solution_refused(", solset=\"b\"", "the widths of time are not 2 numbers above 0");
 }
-END_TEST
 
 /* Those of a calibrator: other times, other channels. */
-START_TEST(transfer)
+TEST(transfer)
 {
     static const double before[] = {START - 7200, START - 6600};
     unsigned char *flags;
@@ -293,7 +286,6 @@ START_TEST(transfer)
         ck_assert(flags[n]);
     free(flags);
 }
-END_TEST
 
 /* ---- flags ---- */
 
@@ -316,7 +308,7 @@ static double some(const double at[4], int e)
     return at[0] == time_of(4) && at[2] == 0 && e ? 0 : 1;
 }
 
-START_TEST(outliers_and_weights)
+TEST(outliers_and_weights)
 {
     double times[PROBE_TIMES];
     unsigned char *flags;
@@ -347,7 +339,6 @@ START_TEST(outliers_and_weights)
     }
     solution_refused(", outliers=0", "0 is not a number above 0");
 }
-END_TEST
 
 /* A bandpass: 7 channels, of which one is off. */
 static double ripple(const double at[4], int e)
@@ -357,7 +348,7 @@ static double ripple(const double at[4], int e)
     return 1 + 0.01 * (k % 2 ? k : -k) + (k == 4 && at[2] == 1 && e == 1 ? 0.5 : 0);
 }
 
-START_TEST(outliers_along_frequency)
+TEST(outliers_along_frequency)
 {
     static const double times[] = {START, START + 1800};
     double channels[PROBE_CHANNELS];
@@ -396,7 +387,6 @@ START_TEST(outliers_along_frequency)
                 : "outliers: 1 of 70 solutions");
     }
 }
-END_TEST
 
 static double missing_once(const double at[4], int e)
 {
@@ -404,7 +394,7 @@ static double missing_once(const double at[4], int e)
 }
 
 /* What a scalar lacks, no polarisation has. */
-START_TEST(flags_of_a_scalar)
+TEST(flags_of_a_scalar)
 {
     double times[PROBE_TIMES];
     unsigned char *flags;
@@ -423,7 +413,6 @@ START_TEST(flags_of_a_scalar)
     }
     free(flags);
 }
-END_TEST
 
 /* ---- directions ---- */
 
@@ -443,7 +432,7 @@ static char *sky(void)
                                    "d, POINT, , 01:20:00, +32.00.00, 1.0\n"));
 }
 
-START_TEST(directions)
+TEST(directions)
 {
     static const char *const dir[] = {"[east]", "[north,west]", "d"};
     static const int wanted[] = {1, 0, 1, 2};
@@ -468,10 +457,9 @@ START_TEST(directions)
             solution_near(x.at[n], 1 + wanted[s] + 10 * p, "direction", s, p, 0);
     free(text);
 }
-END_TEST
 
 /* A single one holds for all where there is no sky. */
-START_TEST(one_direction)
+TEST(one_direction)
 {
     static const char *const dir[] = {"[3C147]"};
     static const char *const without[] = {"", ", sky=none"};
@@ -490,10 +478,9 @@ START_TEST(one_direction)
             solution_near(x.at[p], 1 + 10 * p, "direction", k, p, 0);
     }
 }
-END_TEST
 
 /* One that is chosen, by its name or that of a patch in it. */
-START_TEST(chosen_direction)
+TEST(chosen_direction)
 {
     static const char *const dir[] = {"[east]", "[north,west]", "d"};
     static const struct {
@@ -525,9 +512,8 @@ START_TEST(chosen_direction)
     solution_refused(", tables=\"phase000\", direction=\"d\"",
                      "its tables have no directions; leave out direction=\"d\"");
 }
-END_TEST
 
-START_TEST(other_directions)
+TEST(other_directions)
 {
     static const char *const dir[] = {"[east]", "[north]"};
     char *S = sky();
@@ -540,33 +526,5 @@ START_TEST(other_directions)
     ck_assert_msg(strstr(said, "it has no source 'a' of 'S'; outside=flag flags missing ones"),
                   "%s", said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-solutions");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, solution_teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_test(test, phases_that_wrap);
-    tcase_add_test(test, full_jones);
-    tcase_add_test(test, clock_tec_rotation);
-    tcase_add_test(test, short_last_interval);
-    tcase_add_test(test, widths);
-    tcase_add_test(test, overlapping_intervals);
-    tcase_add_test(test, transfer);
-    tcase_add_test(test, outliers_and_weights);
-    tcase_add_test(test, outliers_along_frequency);
-    tcase_add_test(test, flags_of_a_scalar);
-    tcase_add_test(test, directions);
-    tcase_add_test(test, one_direction);
-    tcase_add_test(test, chosen_direction);
-    tcase_add_test(test, other_directions);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, solution_teardown)

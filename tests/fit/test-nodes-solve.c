@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +61,7 @@ enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 /* Compressed or not, with all data or some, what was found makes the same visibilities as the
  * truth, and where the phase that is common to all stations is not known, differs by that alone. */
-START_TEST(found_again)
+LOOP_TEST(found_again, 0, 4 * KINDS)
 {
     bool compress = _i % 2;
     const char *spoilt = _i / 2 / KINDS ? ", share=0.3, channel=3, weights=unequal" : "";
@@ -81,10 +80,9 @@ START_TEST(found_again)
     solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
 }
-END_TEST
 
 /* 5 % of outliers: the robust fit finds the truth, the plain one does not. */
-START_TEST(outliers)
+LOOP_TEST(outliers, 0, 4)
 {
     for (int robust = 0; robust < 2; robust++) {
         solve_world_pass(
@@ -104,7 +102,6 @@ START_TEST(outliers)
         ck_assert_msg(robust ? far < 1e-5 : far > 1, "robust %d: %g", robust, far);
     }
 }
-END_TEST
 
 /* ---- the equations of a robust fit ---- */
 
@@ -174,7 +171,7 @@ static double gradient_of(int64_t first, const double *squares, double scale, bo
 /* At the solution the weighted residuals have no part along any gain, with weights that are
  * those of Student's t distribution of these very residuals: however the weights change and the
  * gains are found, and whether of some cells, or of matrices, at once. */
-START_TEST(robust_equations)
+LOOP_TEST(robust_equations, 0, 16)
 {
     static const char *const options[] = {"", ", method=lm", ", compress=false", ", batch=1"};
     const bool full = _i & 8;
@@ -208,10 +205,9 @@ START_TEST(robust_equations)
     }
     free(squares);
 }
-END_TEST
 
 /* Of a linear model a fit is one step; the weights go on changing. */
-START_TEST(outliers_of_a_factor)
+LOOP_TEST(outliers_of_a_factor, 0, 2)
 {
     static const char text[] =
         "a = parm(\"a\", init=1)\nV[p,q] = a * M[p,q]\n"
@@ -227,11 +223,10 @@ START_TEST(outliers_of_a_factor)
     double far = solve_world_distance(0, 1);
     ck_assert_msg(far < 1e-3, "%g: %s", far, solve_world_said);
 }
-END_TEST
 
 /* The standard deviation of a factor: chi^2 per degree of freedom over the sum of squares of what
  * it multiplies. */
-START_TEST(errors)
+TEST(errors)
 {
     solve_world_pass(&w, "a = parm(\"a\", init=1)\nV[p,q] = a * M[p,q]\n"
                          "D[p,q] = 2 * M[p,q] + noise(obs, sigma=1Jy, seed=3)\n"
@@ -250,10 +245,9 @@ START_TEST(errors)
     ck_assert_int_eq(solve_world_kept[0].cells, 1);
     ck_assert_double_eq_tol(creal(solve_world_kept[0].at[0]), wanted, 1e-9 * wanted);
 }
-END_TEST
 
 /* Amplitudes are as far from the truth as their standard deviations say. */
-START_TEST(errors_of_amplitudes)
+TEST(errors_of_amplitudes)
 {
     solve_world_pass(&w, "G[p] = parm(\"G\", jones=amplitude, time=2min)\n"
                          "D[p,q] = M[p,q] + noise(obs, sigma=1Jy, seed=3)\n"
@@ -269,7 +263,6 @@ START_TEST(errors_of_amplitudes)
         ck_assert_double_eq_tol(sqrt(sum / (double)x->cells), 1, 0.25);
     }
 }
-END_TEST
 
 /* Models that a step makes NaN, terms of one station, robust fits of some baselines. */
 static const char *const others[] = {
@@ -288,13 +281,12 @@ static const char *const others[] = {
 };
 enum { OTHERS = sizeof(others) / sizeof(others[0]) };
 
-START_TEST(other_models)
+LOOP_TEST(other_models, 0, 2 * OTHERS)
 {
     solve_world_pass(&w, suite_text("%sk2 = keep(V, number=2)\nk3 = keep(D, number=3)\n",
                                     suite_text(others[_i / 2], _i % 2 ? "true" : "false")));
     ck_assert_double_lt(solve_world_distance(2, 3), 1e-7);
 }
-END_TEST
 
 /* Delays and TEC of several turns. */
 static const struct {
@@ -328,7 +320,7 @@ static const struct {
 };
 enum { FAR = sizeof(far) / sizeof(far[0]) };
 
-START_TEST(far_away)
+LOOP_TEST(far_away, 0, FAR)
 {
     char *text =
         grove_format("%s\n%s\nV[p,q] = G[p] * M[p,q] * G[q]^H\nD[p,q] = T[p] * M[p,q] * T[q]^H\n"
@@ -342,11 +334,10 @@ START_TEST(far_away)
     solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
 }
-END_TEST
 
 /* The last domain is shorter, so that it does not start from the one before: its delays are
  * searched for as those of the first are. */
-START_TEST(far_in_a_short_domain)
+TEST(far_in_a_short_domain)
 {
     solve_world_pass(
         &w, "G[p] = parm(\"D\", jones=delay, time=10min) * parm(\"P\", jones=phase, time=2min)\n"
@@ -358,7 +349,6 @@ START_TEST(far_in_a_short_domain)
             "k2 = keep(V, number=2)\nk3 = keep(D, number=3)\n");
     ck_assert_double_lt(solve_world_distance(2, 3), 1e-8);
 }
-END_TEST
 
 /* So they are where each cell has a sum of its own, and sums take longer than the cells. */
 static const struct {
@@ -369,7 +359,7 @@ static const struct {
 };
 enum { ALONE = sizeof(alone) / sizeof(alone[0]) };
 
-START_TEST(far_in_a_cell)
+LOOP_TEST(far_in_a_cell, 0, ALONE)
 {
     solve_world_pass(
         &w, suite_text("G[p] = parm(\"G\", jones=delay, time=2min)\n"
@@ -381,10 +371,9 @@ START_TEST(far_in_a_cell)
                        alone[_i].model, alone[_i].data, alone[_i].kept));
     ck_assert_double_lt(solve_world_distance(2, 3), 1e-8);
 }
-END_TEST
 
 /* Each cycle of a run tells of its own domains. */
-START_TEST(cycles)
+TEST(cycles)
 {
     solve_world_pass(&w, "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
                          "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
@@ -392,34 +381,5 @@ START_TEST(cycles)
                          "run fit [cycles=2]\n");
     ck_assert_msg(strstr(solve_world_said, " 6 solution domains") != NULL, "%s", solve_world_said);
 }
-END_TEST
 
-static Suite *make_suite(void)
-{
-    Suite *suite = suite_create("solve");
-    TCase *fits = tcase_create("noise-free");
-
-    tcase_add_checked_fixture(fits, setup, teardown);
-    tcase_add_loop_test(fits, found_again, 0, 4 * KINDS);
-    tcase_add_loop_test(fits, outliers, 0, 4);
-    tcase_add_loop_test(fits, robust_equations, 0, 16);
-    tcase_add_loop_test(fits, outliers_of_a_factor, 0, 2);
-    tcase_add_test(fits, far_in_a_short_domain);
-    tcase_add_loop_test(fits, far_in_a_cell, 0, ALONE);
-    tcase_add_test(fits, cycles);
-    tcase_add_test(fits, errors);
-    tcase_add_test(fits, errors_of_amplitudes);
-    tcase_add_loop_test(fits, other_models, 0, 2 * OTHERS);
-    tcase_add_loop_test(fits, far_away, 0, FAR);
-    suite_add_tcase(suite, fits);
-    return suite;
-}
-
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

@@ -5,6 +5,7 @@
 
 #include "../kernels/fit/normal_simd.h"
 #include "../kernels/simd/isa.h"
+#include "tests/common/suite.h"
 
 enum { CELLS = 24, DERIVATIVES = 9, PLANE = 2 * (CELLS + GROVE_NORMAL_SPARE) };
 
@@ -161,7 +162,7 @@ static void add_cells(const grove_normal_kernels *kernels, normal_world *n)
 
 /* Every instruction set, number of elements and precision; elements that are 0; cells that do not
  * fill a vector. */
-START_TEST(test_normal)
+LOOP_TEST(test_normal, 0, 160)
 {
     static const grove_normal_kernels *const kernels[GROVE_ISAS] = {
         &grove_normal_portable, &grove_normal_avx2, &grove_normal_avx512};
@@ -198,24 +199,5 @@ START_TEST(test_normal)
     }
     free(n);
 }
-END_TEST
 
-static Suite *make_suite(void)
-{
-    Suite *s = suite_create("normal equations");
-    TCase *sums = tcase_create("sums");
-
-    tcase_add_loop_test(sums, test_normal, 0, 160);
-    suite_add_tcase(s, sums);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, NULL, NULL)

@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +75,7 @@ static void put(const char *table, const char *title, const char *pol, hdf5_form
                                   NULL, NULL, pol, value, NULL});
 }
 
-START_TEST(complex_gains)
+TEST(complex_gains)
 {
     static const char *const options[] = {", jones=diagonal, interpolate=linear, time=20min",
                                           ", jones=full, interpolate=linear, time=20min"};
@@ -102,10 +101,9 @@ START_TEST(complex_gains)
                 }
     }
 }
-END_TEST
 
 /* Without a solution it is init; nearest takes the interval that contains the centre. */
-START_TEST(what_the_table_lacks)
+TEST(what_the_table_lacks)
 {
     hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "time,ant,pol", 4, 0, 0,
                                   centres, NULL, NULL, "XX YY", amplitude_of, some});
@@ -129,7 +127,6 @@ START_TEST(what_the_table_lacks)
         near(x.at[2 * p + 1], p == 2 ? 1 : amplitude_of(at, 1), "middle", p);
     }
 }
-END_TEST
 
 static double delay_of(const double at[4], int e)
 {
@@ -142,7 +139,7 @@ static double small(const double at[4], int e)
 }
 
 /* Of each kind the Jones term of these numbers. */
-START_TEST(terms)
+TEST(terms)
 {
     static const struct {
         const char *options;
@@ -182,11 +179,10 @@ START_TEST(terms)
         }
     }
 }
-END_TEST
 
 /* ---- which tables ---- */
 
-START_TEST(tables_of_parms)
+TEST(tables_of_parms)
 {
     put("sol000/phase000", "phase", NULL, phase_of);
     put("sol000/phase001", "phase", NULL, small);
@@ -206,9 +202,8 @@ START_TEST(tables_of_parms)
     refused(", jones=scalar, table=\"sol001/phase000\"", "there is no set 'sol001'; there are "
                                                          "sol000/phase000 (parm B)");
 }
-END_TEST
 
-START_TEST(faults)
+TEST(faults)
 {
     static const char *const few[] = {"P3", "P1", "P0"};
     static const double numbers[] = {3, 1, 0.5};
@@ -246,7 +241,6 @@ START_TEST(faults)
     near(x.at[2], 1, "P2", 2);
     near(x.at[3], cexp(3 * I), "P3", 3);
 }
-END_TEST
 
 /* ---- fits ---- */
 
@@ -263,7 +257,7 @@ static double start(const double at[4], int e)
 
 /* Far from the minimum at 0, and from the solution of the interval before; a fit finds the truth
  * if it starts beside it in each domain. */
-START_TEST(fits_start_at_the_table)
+TEST(fits_start_at_the_table)
 {
     static const double times[] = {START + 600, START + 2100};
     char said[400];
@@ -294,25 +288,5 @@ START_TEST(fits_start_at_the_table)
     ck_assert_msg(largest[0] > 0.5, "without a start it is found, too: %g", largest[0]);
     ck_assert_msg(largest[1] < 1e-5, "%g", largest[1]);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("parm-start");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_test(test, complex_gains);
-    tcase_add_test(test, what_the_table_lacks);
-    tcase_add_test(test, terms);
-    tcase_add_test(test, tables_of_parms);
-    tcase_add_test(test, faults);
-    tcase_add_test(test, fits_start_at_the_table);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/text.h"
 
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,7 +189,7 @@ static int make_all(int sink, const char *text)
     return calls;
 }
 
-START_TEST(a_fault_at_every_call)
+LOOP_TEST(a_fault_at_every_call, 0, SINKS *MODES)
 {
     int sink = _i / MODES, late = 0;
     faults_mode mode = (faults_mode)(1 + _i % MODES);
@@ -220,7 +219,6 @@ START_TEST(a_fault_at_every_call)
     ck_assert(mode != FAULTS_KILL || late > 0);
     faults_simple_system(false);
 }
-END_TEST
 
 /* Kills a run in its last calls, when the table has its name. Runs differ by a few calls. */
 static void kill_at_the_end(const char *text, int calls)
@@ -237,7 +235,7 @@ static void kill_at_the_end(const char *text, int calls)
 }
 
 /* The checkpoint of a run that has ended is in nobody's way. */
-START_TEST(a_run_that_ended)
+TEST(a_run_that_ended)
 {
     char *text = make_tree(0), *other = suite_text("# another tree\n%s", text);
     int calls = make_all(0, text);
@@ -251,10 +249,9 @@ START_TEST(a_run_that_ended)
         expect_all(0, FAULTS_KILL, calls);
     }
 }
-END_TEST
 
 /* After a cycle that has written what it reads, a run cannot go on, and says so. */
-START_TEST(cycles)
+TEST(cycles)
 {
     char *once = make_tree(0), *text = suite_text("%srun fit, write [cycles=3]\n", once);
     int calls = make_all(0, text), refused = 0;
@@ -274,22 +271,5 @@ START_TEST(cycles)
     }
     ck_assert_int_gt(refused, 2);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: resuming, with a set");
-    TCase *tests = tcase_create("resuming");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, getenv("GROVE_ALL_FAULTS") ? 7200 : 600);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, a_fault_at_every_call, 0, SINKS * MODES);
-    tcase_add_test(tests, a_run_that_ended);
-    tcase_add_test(tests, cycles);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(getenv("GROVE_ALL_FAULTS") ? 7200 : 600, setup, teardown)

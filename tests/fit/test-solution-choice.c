@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@ static void put_plain(const char *table, const char *title, const char *axes, co
     hdf5_put_table(&(hdf5_soltab){table, title, axes, 0, 0, 0, NULL, NULL, NULL, pol, one, NULL});
 }
 
-START_TEST(which_tables)
+TEST(which_tables)
 {
     put_plain("a/phase000", "phase", "ant", NULL);
     put_plain("a/phase001", "phase", "ant", NULL);
@@ -64,7 +63,6 @@ START_TEST(which_tables)
             solution_near(x.at[0], cexp(I), good[k], 0, 0, 0);
     }
 }
-END_TEST
 
 static double tiny(const double at[4], int e)
 {
@@ -72,7 +70,7 @@ static double tiny(const double at[4], int e)
 }
 
 /* Every kind of place that may be wrong, each with its message. */
-START_TEST(faults)
+TEST(faults)
 {
     hsize_t none = 0, size[] = {5, 3}, six[] = {6, 5};
     static const double numbers[30] = {0};
@@ -138,10 +136,9 @@ START_TEST(faults)
     solution_refused("", "the name ends in .h5 or .hdf5");
     solution_path[0] = 0;
 }
-END_TEST
 
 /* A station that the table lacks is named, or flagged. */
-START_TEST(missing_stations)
+TEST(missing_stations)
 {
     static const char *const few[] = {"P3", "P1", "P0"};
     static const double numbers[] = {3, 1, 0.5};
@@ -158,7 +155,6 @@ START_TEST(missing_stations)
     ck_assert(!flags[0] && !flags[1] && flags[2] && !flags[3]);
     free(flags);
 }
-END_TEST
 
 /* ---- missing solutions ---- */
 
@@ -186,7 +182,7 @@ static double gaps(const double at[4], int e)
              (p == 0 && band) || (p == 2 && (row == 0 || row == 5)));
 }
 
-START_TEST(missing_solutions)
+TEST(missing_solutions)
 {
     double times[6];
     static const double bands[] = {1.4e9, 1.404e9, 1.408e9, 1.412e9};
@@ -216,7 +212,6 @@ START_TEST(missing_solutions)
                 }
     free(flags);
 }
-END_TEST
 
 /* ---- outside ---- */
 
@@ -237,7 +232,7 @@ static void noted(const char *class, const char *options, const char *note, bool
     free(text);
 }
 
-START_TEST(far_outside)
+TEST(far_outside)
 {
     static const struct {
         const char *set;
@@ -284,24 +279,5 @@ START_TEST(far_outside)
         free(calls[1]);
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solution-choice");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, solution_setup, solution_teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_test(test, which_tables);
-    tcase_add_test(test, faults);
-    tcase_add_test(test, missing_stations);
-    tcase_add_test(test, missing_solutions);
-    tcase_add_test(test, far_outside);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, solution_setup, solution_teardown)

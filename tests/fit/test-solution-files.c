@@ -7,7 +7,6 @@
 #include "nodes/common/solution_list.h"
 #include "unstable/module.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,7 +236,7 @@ static void write_table(place where, damage what)
 
 /* ---- descriptions ---- */
 
-START_TEST(described)
+TEST(described)
 {
     static const int64_t freedom[TIMES] = {2, 2, 2};
     hsize_t size = TIMES;
@@ -272,7 +271,6 @@ START_TEST(described)
     free(text);
     grove_error_free(error);
 }
-END_TEST
 
 /* ---- damage ---- */
 
@@ -382,36 +380,18 @@ static void check_damage(place where, damage what)
     grove_error_free(error);
 }
 
-START_TEST(damaged_objects)
+LOOP_TEST(damaged_objects, 0, OBJECTS)
 {
     make_objects();
     for (damage what = GROUP; what <= MISSING; what++)
         check_damage((place)_i, what);
 }
-END_TEST
 
-START_TEST(damaged_attributes)
+LOOP_TEST(damaged_attributes, 0, PLACES - AXES)
 {
     make_objects();
     for (damage what = MISSING; what < DAMAGES; what++)
         check_damage((place)(AXES + _i), what);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solution-files");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_test(test, described);
-    tcase_add_loop_test(test, damaged_objects, 0, OBJECTS);
-    tcase_add_loop_test(test, damaged_attributes, 0, PLACES - AXES);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -67,7 +66,7 @@ static const struct {
 };
 enum { SPOILS = sizeof(spoils) / sizeof(spoils[0]) };
 
-START_TEST(spoilt_data)
+LOOP_TEST(spoilt_data, 0, TERMS *SPOILS *WAYS)
 {
     int term = _i / SPOILS / WAYS, without = spoils[_i % SPOILS].station;
     const char *way = ways[_i / SPOILS % WAYS];
@@ -87,10 +86,9 @@ START_TEST(spoilt_data)
     ck_assert_msg(distance < 1e-9, "%g of %s%s%s: %s", distance, terms[term].parm,
                   spoils[_i % SPOILS].options, way, solve_world_said);
 }
-END_TEST
 
 /* Some cells of the model are NaN or infinite: they do not count. */
-START_TEST(spoilt_model)
+LOOP_TEST(spoilt_model, 0, WAYS)
 {
     solve_world_pass(&w, suite_text("%s\n%s\nb = spoil(obs, nan=0.2)\n"
                                     "V[p,q] = G[p] * (M[p,q] * b.value) * G[q]^H\n"
@@ -103,10 +101,9 @@ START_TEST(spoilt_model)
     solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
 }
-END_TEST
 
 /* Data of one number for each baseline count for XX and for YY of a model of matrices. */
-START_TEST(data_of_one_number)
+LOOP_TEST(data_of_one_number, 0, WAYS)
 {
     solve_world_pass(&w, suite_text("%s\n%s\nm[p,q] = trace(M[p,q])\n"
                                     "D[p,q] = T[p] * m[p,q] * conj(T[q])\n"
@@ -117,7 +114,6 @@ START_TEST(data_of_one_number)
     ck_assert_msg(strstr(solve_world_said, "6 converged") != NULL, "%s", solve_world_said);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
 }
-END_TEST
 
 /* ---- what counts, on a model that the data do not have ---- */
 
@@ -163,7 +159,7 @@ static const struct {
 };
 enum { SAMES = sizeof(same) / sizeof(same[0]) };
 
-START_TEST(the_same)
+LOOP_TEST(the_same, 0, 2 * SAMES)
 {
     const char *way = _i / SAMES ? ", compress=false" : "";
     char *options = suite_text("%s%s", same[_i % SAMES].options, way);
@@ -180,10 +176,9 @@ START_TEST(the_same)
     else
         ck_assert_double_lt(solve_world_distance(0, 2), 1e-7);
 }
-END_TEST
 
 /* Compressed or not, with any method: the same minimum. */
-START_TEST(ways_agree)
+LOOP_TEST(ways_agree, 0, 8)
 {
     const char *jones = _i % 4 > 1 ? "scalar" : "diagonal";
     const char *spoil = _i / 4 ? ", weights=odd, share=0.2, nan=0.05" : "";
@@ -202,10 +197,9 @@ START_TEST(ways_agree)
     ck_assert_msg(at && of && fabs(atof(at + 8) / atof(of + 8) - 1) < 1e-3, "%s %s\n%s",
                   others[_i % 4], first, solve_world_said);
 }
-END_TEST
 
 /* Each step, too. */
-START_TEST(steps_agree)
+LOOP_TEST(steps_agree, 0, 16)
 {
     static const char *const jones[] = {"diagonal", "full", "phase", "amplitude"};
     char *least[2];
@@ -222,12 +216,11 @@ START_TEST(steps_agree)
     free(least[0]);
     free(least[1]);
 }
-END_TEST
 
 /* ---- autocorrelations ---- */
 
 /* Those of the data are a hundred times too bright: they count only if asked for. */
-START_TEST(autocorrelations)
+LOOP_TEST(autocorrelations, 0, 2 * TERMS)
 {
     const char *way = _i % 2 ? ", compress=false" : "";
     char *asked = suite_text(", autocorrelations=true%s", way);
@@ -243,12 +236,11 @@ START_TEST(autocorrelations)
     solve_world_align(0, 1, -1);
     ck_assert(_i / 2 == PHASE || solve_world_distance(0, 1) > 1e-3); /* those have no phase */
 }
-END_TEST
 
 /* ---- quota ---- */
 
 /* Of 6 solution domains the last 4 are flagged; they keep the start value. */
-START_TEST(too_few_data)
+LOOP_TEST(too_few_data, 0, 2)
 {
     const char *way = _i ? ", compress=false" : "";
     char *options = suite_text(", quota=0.5%s", way);
@@ -264,9 +256,8 @@ START_TEST(too_few_data)
     for (int64_t i = 0; i < count; i++)
         ck_assert((found->at[i] == 0.9) == (i >= count / 3));
 }
-END_TEST
 
-START_TEST(below_quota)
+LOOP_TEST(below_quota, 0, 2)
 {
     const char *way = _i ? ", compress=false" : "";
     solve_world_refuse(&w,
@@ -275,28 +266,5 @@ START_TEST(below_quota)
                                   diagonal, way),
                        "there is nothing to fit to: of 6 solution domains 6 not enough data");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: data");
-    TCase *tests = tcase_create("data");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, spoilt_data, 0, TERMS * SPOILS * WAYS);
-    tcase_add_loop_test(tests, spoilt_model, 0, WAYS);
-    tcase_add_loop_test(tests, data_of_one_number, 0, WAYS);
-    tcase_add_loop_test(tests, the_same, 0, 2 * SAMES);
-    tcase_add_loop_test(tests, ways_agree, 0, 8);
-    tcase_add_loop_test(tests, steps_agree, 0, 16);
-    tcase_add_loop_test(tests, too_few_data, 0, 2);
-    tcase_add_loop_test(tests, below_quota, 0, 2);
-    tcase_add_loop_test(tests, autocorrelations, 0, 2 * TERMS);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

@@ -38,7 +38,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -99,7 +98,7 @@ static const char *const tolerances[] = {"1e-3", "1e-8", "1e-14"};
 enum { TOLERANCES = sizeof(tolerances) / sizeof(tolerances[0]) };
 
 /* They end by themselves, whatever the tolerance. */
-START_TEST(by_hand)
+LOOP_TEST(by_hand, 0, EXAMPLES *TOLERANCES)
 {
     int which = _i / TOLERANCES;
     char *text = suite_text(examples[which].tree, tolerances[_i % TOLERANCES]);
@@ -116,10 +115,9 @@ START_TEST(by_hand)
                       text, off);
     }
 }
-END_TEST
 
 /* Of two fits, each note says of which it is. */
-START_TEST(notes_of_two)
+TEST(notes_of_two)
 {
     solve_world_pass(&w, "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
                          "H[p] = parm(\"H\", jones=diagonal, time=4min)\n"
@@ -134,11 +132,10 @@ START_TEST(notes_of_two)
                   "%s", notes);
     free(notes);
 }
-END_TEST
 
 /* 20 fluxes of smeared sources without Jones terms, one of them at the phase centre. Model and data
  * in other units: the same steps. */
-START_TEST(fluxes)
+LOOP_TEST(fluxes, 0, 6)
 {
     static const char *const units[] = {"1", "1e-12", "1e12"};
     enum { SOURCES = 20 };
@@ -166,7 +163,6 @@ START_TEST(fluxes)
                       creal(solve_world_kept[0].at[k]));
     free(lines.at);
 }
-END_TEST
 
 /* ---- the smallest observations ---- */
 
@@ -185,7 +181,7 @@ static const char *const ways[] = {"", ", compress=false", ", method=lm", ", met
 enum { WAYS = sizeof(ways) / sizeof(ways[0]), BLOCK = WAYS - 1 };
 
 /* One time and channel of one or three baselines; the source is at the phase centre. */
-START_TEST(smallest)
+LOOP_TEST(smallest, 0, ARRAYS *KINDS *WAYS)
 {
     int array = _i % ARRAYS, kind = _i / ARRAYS % KINDS, way = _i / ARRAYS / KINDS;
     const char *stations = testing_file(&w.t, "few.txt", arrays[array]);
@@ -218,12 +214,11 @@ START_TEST(smallest)
     if (array == 0 && kind == 2) /* 16 numbers from 8 */
         says(": there are no more data than unknowns");
 }
-END_TEST
 
 /* ---- nothing is left over ---- */
 
 /* Solved again in one session: the same bits, of each method. */
-START_TEST(run_twice)
+LOOP_TEST(run_twice, 0, 3)
 {
     static const char *const options[] = {"", ", compress=false", ", method=lm, robust=student_t"};
     solve_world_pass(&w, suite_text("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
@@ -243,10 +238,9 @@ START_TEST(run_twice)
     ck_assert_str_eq(said, solve_world_said);
     free(first);
 }
-END_TEST
 
 /* Gains of one group of sources alone, which is then subtracted: what is left is the others. */
-START_TEST(subtracted)
+LOOP_TEST(subtracted, 0, 2)
 {
     solve_world_pass(&w,
                      suite_text("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
@@ -259,13 +253,12 @@ START_TEST(subtracted)
     ck_assert_msg(solve_world_distance(0, 1) < 1e-8, "%g: %s", solve_world_distance(0, 1),
                   solve_world_said);
 }
-END_TEST
 
 /* ---- real data ---- */
 
 /* Model and data of the baselines are real: each counts once, and chi-squared and errors are those
  * of real numbers. */
-START_TEST(real_data)
+LOOP_TEST(real_data, 0, 4)
 {
     bool robust = _i / 2;
     solve_world_pass(
@@ -290,12 +283,11 @@ START_TEST(real_data)
         ck_assert_double_eq_tol(creal(solve_world_kept[2].at[0]), sqrt(square / (double)d->cells),
                                 1e-9);
 }
-END_TEST
 
 /* ---- many unknowns, and domains that take longer ---- */
 
 /* 640 numbers of one parm, and more, in one domain. */
-START_TEST(many_intervals)
+TEST(many_intervals)
 {
     w.times = 40;
     solve_world_pass(&w, "G[p] = parm(\"G\", jones=amplitude, time=2min)\n"
@@ -309,11 +301,10 @@ START_TEST(many_intervals)
     says("1 solution domain: 1 converged; ");
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-8);
 }
-END_TEST
 
 /* Of eight domains that are fitted together one needs many more steps than the others: none is left
  * when most have converged. */
-START_TEST(one_is_slow)
+TEST(one_is_slow)
 {
     w.times = 8;
     solve_world_pass(&w, "q = parm(\"q\", obs=obs, axes=none, init=1, time=2min)\n"
@@ -323,10 +314,9 @@ START_TEST(one_is_slow)
     says("8 solution domains: 8 converged; ");
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
 }
-END_TEST
 
 /* Bounds of a polynomial are those of its constant term; its slope is free. */
-START_TEST(bounded_polynomial)
+TEST(bounded_polynomial)
 {
     solve_world_pass(&w, "p = parm(\"p\", obs=obs, axes=none, init=0.1, degree=[1, 0], "
                          "bounds=[0, 0.2])\n"
@@ -336,7 +326,6 @@ START_TEST(bounded_polynomial)
     says("1 solution domain: 1 converged; ");
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-7);
 }
-END_TEST
 
 /* A tree that fits polynomials whose common phase is nearly free, since such a polynomial turned by
  * another one is nearly a polynomial again. */
@@ -356,7 +345,7 @@ static char *fit_polynomials(const char *options, int number)
 /* Steps are damped all the way. Few of them lead to the minimum that compressed sums have in
  * double precision, in single precision too: visibilities to 1 % of the noise. With other noise
  * single precision may say that it has stalled, or take more steps. */
-START_TEST(polynomials)
+LOOP_TEST(polynomials, 0, 2)
 {
     char *truth = fit_polynomials(", tolerance=1e-9, max_iterations=400", 0),
          *own = fit_polynomials(", compress=false, max_iterations=60", 1);
@@ -371,11 +360,10 @@ START_TEST(polynomials)
     says("1 solution domain: 1 converged; ");
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-3);
 }
-END_TEST
 
 /* Blocks of stations, in both precisions, compressed and not: the minimum that the whole matrix
  * leads to, visibilities to a hundredth of what noise makes of them. */
-START_TEST(blocks)
+LOOP_TEST(blocks, 0, 4)
 {
     static const char *const options[] = {"method=lm, tolerance=1e-10, max_iterations=300",
                                           "method=block, tolerance=1e-8, max_iterations=1000",
@@ -399,31 +387,5 @@ START_TEST(blocks)
     ck_assert_double_lt(solve_world_distance(0, 1), 6e-4);
     ck_assert_double_lt(solve_world_distance(0, 2), 6e-4);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: examples");
-    TCase *tests = tcase_create("examples");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, notes_of_two);
-    tcase_add_loop_test(tests, run_twice, 0, 3);
-    tcase_add_loop_test(tests, subtracted, 0, 2);
-    tcase_add_loop_test(tests, by_hand, 0, EXAMPLES * TOLERANCES);
-    tcase_add_loop_test(tests, fluxes, 0, 6);
-    tcase_add_loop_test(tests, smallest, 0, ARRAYS * KINDS * WAYS);
-    tcase_add_loop_test(tests, real_data, 0, 4);
-    tcase_add_test(tests, many_intervals);
-    tcase_add_test(tests, one_is_slow);
-    tcase_add_test(tests, bounded_polynomial);
-    tcase_add_loop_test(tests, polynomials, 0, 2);
-    tcase_add_loop_test(tests, blocks, 0, 4);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "run/state.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,7 +112,7 @@ static const struct {
 };
 enum { REFUSED = sizeof(refused) / sizeof(refused[0]) };
 
-START_TEST(refusals)
+LOOP_TEST(refusals, 0, REFUSED)
 {
     solve_world_refuse(&w, refused[_i].tree, refused[_i].says);
     ck_assert_ptr_null(w.session);
@@ -121,9 +120,8 @@ START_TEST(refusals)
         fprintf(stderr, "---- %d\n%s", _i, suite_messages(w.t.error));
     }
 }
-END_TEST
 
-START_TEST(other_observations)
+LOOP_TEST(other_observations, 0, 2)
 {
     char *layout =
         strdup(testing_file(&w.t, "other.txt", "0 0 6378000\n100 0 6378000\n0 90 6378000\n"));
@@ -140,7 +138,6 @@ START_TEST(other_observations)
         "has the time axis of");
     free(layout);
 }
-END_TEST
 
 /* ---- during the run ---- */
 
@@ -165,7 +162,7 @@ static const struct {
 enum { FAILING = sizeof(failing) / sizeof(failing[0]) };
 
 /* The run fails, and what was fitted or kept before is not of it: no commit. */
-START_TEST(failures)
+LOOP_TEST(failures, 0, 2 * FAILING)
 {
     const char *way = _i / FAILING ? ", compress=false)\n" : ")\n";
     const char *tree = failing[_i % FAILING].tree;
@@ -173,19 +170,17 @@ START_TEST(failures)
                        failing[_i % FAILING].says);
     ck_assert_ptr_nonnull(w.session);
 }
-END_TEST
 
 /* No station has observed anything. */
-START_TEST(zero_data)
+LOOP_TEST(zero_data, 0, 2)
 {
     solve_world_refuse(&w,
                        suite_text(TREE "fit = solve(V, 0 * D%s)\n", _i ? ", compress=false" : ""),
                        "there is nothing to fit to: of 6 solution domains 6 not enough data");
 }
-END_TEST
 
 /* A model whose derivatives are zero where it starts is no success. */
-START_TEST(zero_derivatives)
+LOOP_TEST(zero_derivatives, 0, 2)
 {
     solve_world_refuse(&w,
                        suite_text("G[p] = parm(\"G\", jones=diagonal, init=0)\n"
@@ -196,7 +191,6 @@ START_TEST(zero_derivatives)
     for (int64_t i = 0; i < solve_world_kept[0].cells * 2; i++)
         ck_assert(solve_world_kept[0].at[i] == 0);
 }
-END_TEST
 
 /* The share of baselines of stations that the model has, of those that are not flagged. */
 static double share_of_model(const solve_kept *c)
@@ -218,7 +212,7 @@ static double share_of_model(const solve_kept *c)
 /* A model that some stations have not, other ones in each domain: the run fails where less than
  * half of the data would keep a solution, or as much as is asked for. What has no data to lose does
  * not count. */
-START_TEST(few_keep_a_solution)
+LOOP_TEST(few_keep_a_solution, 0, 128)
 {
     static const char *const ways[] = {"", "method=lm, ", "compress=false, ", "unsolved=nan, "};
     static const double keeps[] = {0.5, 0, 1, 0.3};
@@ -248,10 +242,9 @@ START_TEST(few_keep_a_solution)
     ck_assert_msg(!code || strstr(messages, share > 0 ? said : "there is no solution"),
                   "%s, not %s", messages, said);
 }
-END_TEST
 
 /* Few steps: said so, and the best point so far is kept. */
-START_TEST(step_limit)
+TEST(step_limit)
 {
     solve_world_pass(&w, TREE "k0 = keep(V - D)\nfit = solve(V, D, max_iterations=1, method=lm)\n"
                               "k1 = keep(V - D, number=1)\n");
@@ -263,12 +256,11 @@ START_TEST(step_limit)
     }
     ck_assert_double_lt(after, before);
 }
-END_TEST
 
 /* ---- Ctrl-C ---- */
 
 /* In one tile: no further step is taken. */
-START_TEST(interrupted_between_steps)
+LOOP_TEST(interrupted_between_steps, 0, 2)
 {
     char *text = suite_text(TREE "b = spoil(obs)\n"
                                  "fit = solve(V, D * b.value, compress=false%s)\n",
@@ -283,11 +275,10 @@ START_TEST(interrupted_between_steps)
     ck_assert_int_eq(grove_session_run(w.session), 0);
     ck_assert_int_gt((int)w.session->nodes[testing_node(&w.t, "V")->id].calls, 3);
 }
-END_TEST
 
 /* In the middle of a solution: the weights of the second tile are read while the first is fitted,
  * or in it. */
-START_TEST(interrupted)
+LOOP_TEST(interrupted, 0, 6)
 {
     static const char *const ways[] = {"", ", compress=false", ", method=block, compress=false"};
     grove_session_options options =
@@ -307,10 +298,9 @@ START_TEST(interrupted)
     ck_assert_int_eq(grove_session_run(w.session), 0);
     ck_assert_msg(strstr(solve_world_said, "6 solution domains") != NULL, "%s", solve_world_said);
 }
-END_TEST
 
 /* Coefficients without a solution: start values, or no numbers; all others are the same. */
-START_TEST(unsolved)
+LOOP_TEST(unsolved, 0, 8)
 {
     static const char *const ways[] = {"", ", method=lm", ", compress=false", ", batch=1"};
     static const char *const runs[] = {"", "run fit, k [cycles=2]\n"};
@@ -343,29 +333,5 @@ START_TEST(unsolved)
     }
     ck_assert_int_gt(missing, 0);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: faults");
-    TCase *tests = tcase_create("faults");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, refusals, 0, REFUSED);
-    tcase_add_loop_test(tests, other_observations, 0, 2);
-    tcase_add_loop_test(tests, failures, 0, 2 * FAILING);
-    tcase_add_loop_test(tests, zero_data, 0, 2);
-    tcase_add_loop_test(tests, zero_derivatives, 0, 2);
-    tcase_add_loop_test(tests, few_keep_a_solution, 0, 128);
-    tcase_add_test(tests, step_limit);
-    tcase_add_loop_test(tests, interrupted_between_steps, 0, 2);
-    tcase_add_loop_test(tests, interrupted, 0, 6);
-    tcase_add_loop_test(tests, unsolved, 0, 8);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

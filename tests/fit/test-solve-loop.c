@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "run/state.h"
 
-#include <check.h>
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -75,7 +74,7 @@ static solve_kept copy_kept(const solve_kept *kept)
 }
 
 /* Compressed and not, in both precisions. */
-START_TEST(same_bits)
+LOOP_TEST(same_bits, 0, 4 * FITS)
 {
     bool compress = _i & 1, double_ = _i & 2;
     char *text = tree_of(_i / 4, compress ? "" : ", compress=false");
@@ -107,7 +106,6 @@ START_TEST(same_bits)
                       (size_t)(first.cells * first.elements) * sizeof(*first.at)));
     free(first.at);
 }
-END_TEST
 
 /* ---- what is computed ---- */
 
@@ -130,7 +128,7 @@ static bool has_times(const grove_node *node)
 }
 
 /* 3 tiles; nodes that depend on no parm run once in each, data are read once in each. */
-START_TEST(nothing_twice)
+LOOP_TEST(nothing_twice, 0, 4)
 {
     static const char *const options[] = {"", ", compress=false", ", method=lm",
                                           ", method=block, max_iterations=5"};
@@ -167,13 +165,12 @@ START_TEST(nothing_twice)
     /* StEFCal needs the tree at the start of a tile and at the end of one alone */
     ck_assert(stefcal || often > 0);
 }
-END_TEST
 
 /* ---- starts ---- */
 
 /* Domains start from the last solution of the batch before: far from init only the first of the 6
  * batches takes many steps, and where `once` they are one batch all do. */
-START_TEST(starts_from_the_last)
+TEST(starts_from_the_last)
 {
     double iterations[2];
 
@@ -191,7 +188,6 @@ START_TEST(starts_from_the_last)
     ck_assert_double_gt(iterations[1], 6);
     ck_assert_double_le(6 * iterations[0], iterations[1] + 6);
 }
-END_TEST
 
 /* ---- what follows a fit ---- */
 
@@ -204,7 +200,7 @@ static int passes_of(void)
 
 /* What wants the solution of a tile alone is made as soon as it is known: tiles are read once. What
  * wants all times of something else is made later, and is the same. */
-START_TEST(follows_in_the_tile)
+TEST(follows_in_the_tile)
 {
     static const char text[] = "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
                                "b = spoil(obs, share=0.2, weights=unequal)\n"
@@ -230,11 +226,10 @@ START_TEST(follows_in_the_tile)
                           (size_t)(first.cells * first.elements) * sizeof(*first.at)));
     free(first.at);
 }
-END_TEST
 
 /* What has no solution is no number in what follows, too, and other solutions do not know of it:
  * neither those of the tile nor those of later tiles. */
-START_TEST(unsolved_in_the_tile)
+LOOP_TEST(unsolved_in_the_tile, 0, 3)
 {
     static const char *const methods[] = {"", ", compress=false", ", method=lm"};
     grove_session_options how = GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 2,
@@ -270,11 +265,10 @@ START_TEST(unsolved_in_the_tile)
     ck_assert_int_gt(found, missing);
     free(keep.at);
 }
-END_TEST
 
 /* Where a tile of both does not fit the memory, it is made later; the fit's own may then be a part
  * of the domain. */
-START_TEST(follows_if_it_fits)
+TEST(follows_if_it_fits)
 {
     static const char text[] = "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
                                "D[p,q] = T[p] * M[p,q] * T[q]^H\n"
@@ -302,7 +296,6 @@ START_TEST(follows_if_it_fits)
     ck_assert_int_gt(found[1], 0);
     free(first.at);
 }
-END_TEST
 
 /* ---- several fits ---- */
 
@@ -324,7 +317,7 @@ END_TEST
 static const char after[] = ", tolerance=1e-13, max_iterations=200";
 
 /* The second fit sees the first one's solution, whether it is asked for or by its parms alone. */
-START_TEST(one_after_the_other)
+LOOP_TEST(one_after_the_other, 0, 4)
 {
     const char *way = _i % 2 ? ", compress=false" : "";
     char *text = suite_text(
@@ -346,10 +339,9 @@ START_TEST(one_after_the_other)
     solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
 }
-END_TEST
 
 /* The same parms twice: what counts is the last; residuals between fits have the solution there. */
-START_TEST(peeling)
+TEST(peeling)
 {
     solve_world_pass(
         &w,
@@ -366,12 +358,11 @@ START_TEST(peeling)
     }
     ck_assert_double_lt(solve_world_distance(2, 3), 1e-8);
 }
-END_TEST
 
 /* ---- which parms ---- */
 
 /* D = (G H) M (G H)^H with H known to be U: found where H is fixed, or not named. */
-START_TEST(chosen_parms)
+LOOP_TEST(chosen_parms, 0, 4)
 {
     static const struct {
         const char *h, *parms;
@@ -389,7 +380,6 @@ START_TEST(chosen_parms)
     solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
 }
-END_TEST
 
 #define UNITY  "D[p,q] = 9 * T[p] * M[p,q] * T[q]^H\n"
 #define BOTH   "V[p,q] = H[p] * G[p] * M[p,q] * G[q]^H * H[q]^H\n"
@@ -425,7 +415,7 @@ static const char *const named[] = {
 };
 enum { NAMED = sizeof(named) / sizeof(named[0]) };
 
-START_TEST(named_parms)
+LOOP_TEST(named_parms, 0, NAMED)
 {
     solve_world_pass(&w,
                      suite_text("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n" UNITY
@@ -436,29 +426,5 @@ START_TEST(named_parms)
     solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: loop");
-    TCase *tests = tcase_create("loop");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, same_bits, 0, 4 * FITS);
-    tcase_add_loop_test(tests, nothing_twice, 0, 4);
-    tcase_add_test(tests, starts_from_the_last);
-    tcase_add_test(tests, follows_in_the_tile);
-    tcase_add_loop_test(tests, unsolved_in_the_tile, 0, 3);
-    tcase_add_test(tests, follows_if_it_fits);
-    tcase_add_loop_test(tests, one_after_the_other, 0, 4);
-    tcase_add_test(tests, peeling);
-    tcase_add_loop_test(tests, chosen_parms, 0, 4);
-    tcase_add_loop_test(tests, named_parms, 0, NAMED);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

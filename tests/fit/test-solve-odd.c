@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/text.h"
 
-#include <check.h>
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -143,7 +142,7 @@ static const struct {
 } lonely[] = {{", station=5", 5, false, "S005"}, {"", 3, true, "alone"}, {"", 8, true, "alone"}};
 enum { LONELY = sizeof(lonely) / sizeof(lonely[0]) };
 
-START_TEST(station_without_baselines)
+LOOP_TEST(station_without_baselines, 0, LONELY *WAYS)
 {
     int station = lonely[_i / WAYS].station;
     pass(suite_text("T[p] = draw(obs, shape=diagonal, times=4, around=1).value\n"
@@ -167,7 +166,6 @@ START_TEST(station_without_baselines)
             strstr(said.at, "3 solution domains: 3 converged"),
         "%s", said.at);
 }
-END_TEST
 
 /* ---- channels in falling order ---- */
 
@@ -196,7 +194,7 @@ static const struct {
 };
 enum { FALLING = sizeof(falling) / sizeof(falling[0]) };
 
-START_TEST(falling_channels)
+LOOP_TEST(falling_channels, 0, 2 * FALLING)
 {
     char *text =
         grove_format("%s\nk1 = keep(T[p] + 0 * obs.time / 1s, number=1)\n"
@@ -219,7 +217,6 @@ START_TEST(falling_channels)
                       said.at);
     }
 }
-END_TEST
 
 /* ---- flags of factors ---- */
 
@@ -233,7 +230,7 @@ static const char *const flagged[][2] = {
 };
 enum { FLAGGED = sizeof(flagged) / sizeof(flagged[0]) };
 
-START_TEST(flagged_factors)
+LOOP_TEST(flagged_factors, 0, FLAGGED *WAYS)
 {
     char *text =
         grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
@@ -252,7 +249,6 @@ START_TEST(flagged_factors)
                   distance(0, 1, 6, false, false), said.at);
     free(text);
 }
-END_TEST
 
 /* ---- averaged data ---- */
 
@@ -273,7 +269,7 @@ static void fit_average(const char *over, const char *data, const char *options,
     free(text);
 }
 
-START_TEST(averaged_data)
+LOOP_TEST(averaged_data, 0, 6)
 {
     static const char *const overs[] = {"freq", "time", "[time, freq]"};
     const char *over = overs[_i % 3], *way = _i / 3 ? ", compress=false" : "";
@@ -305,7 +301,6 @@ START_TEST(averaged_data)
     fit_average(over, data, means, 1);
     ck_assert_double_gt(solve_world_distance(0, 1), 1e-4);
 }
-END_TEST
 
 /* ---- few data ---- */
 
@@ -334,7 +329,7 @@ static const struct {
            {"phase", "5Jy", "", 4}};
 enum { FEW = sizeof(few) / sizeof(few[0]), FEW_TIMES = 24 };
 
-START_TEST(few_data)
+LOOP_TEST(few_data, 0, FEW)
 {
     int above = 0;
 
@@ -360,7 +355,6 @@ START_TEST(few_data)
     ck_assert_msg(above <= few[_i].most, "%s, %s%s: %d", few[_i].jones, few[_i].sigma,
                   few[_i].options, above);
 }
-END_TEST
 
 /* ---- groups of sources ---- */
 
@@ -370,7 +364,7 @@ END_TEST
 
 /* Sources a, b, c are of the patches A, B, A. Only A is polarised, and tells the phase between X
  * and Y. */
-START_TEST(reference_of_groups)
+LOOP_TEST(reference_of_groups, 0, WAYS)
 {
     enum { REFERENCE = 2 };
     char *text =
@@ -423,10 +417,9 @@ START_TEST(reference_of_groups)
         }
     }
 }
-END_TEST
 
 /* The reference station has no data: it is said, and the phase of the next one is 0. */
-START_TEST(reference_without_data)
+LOOP_TEST(reference_without_data, 0, WAYS)
 {
     enum { REFERENCE = 2 };
     pass(suite_text("T[p] = draw(obs, shape=diagonal, around=1).value\n"
@@ -444,7 +437,6 @@ START_TEST(reference_without_data)
     ck_assert(solve_world_kept[0].at[2 * CHANNELS * REFERENCE] == 0.9);
     ck_assert_msg(distance(0, 1, REFERENCE, false, false) < 1e-8, "%s", said.at);
 }
-END_TEST
 
 /* ---- data that are 0 ---- */
 
@@ -462,7 +454,7 @@ static const struct {
 enum { SILENT = sizeof(silent) / sizeof(silent[0]) };
 
 /* A station all of whose data are 0, and not flagged, has no solution, and is no reference. */
-START_TEST(station_of_zeros)
+LOOP_TEST(station_of_zeros, 0, SILENT)
 {
     enum { STATION = 2 };
     char *text = suite_text("T[p] = draw(obs, shape=diagonal, around=1).value\n"
@@ -491,10 +483,9 @@ START_TEST(station_of_zeros)
     if (silent[_i].numbers)
         ck_assert_msg(distance(0, 1, STATION, false, false) < 1e-6, "%s", said.at);
 }
-END_TEST
 
 /* Where all are 0 there is nothing; a factor that is not a station's is 0. */
-START_TEST(all_zeros)
+TEST(all_zeros)
 {
     solve_world_refuse(&w,
                        "G[p] = parm(\"G\", jones=diagonal)\n"
@@ -505,12 +496,11 @@ START_TEST(all_zeros)
     ck_assert_msg(cabs(solve_world_kept[0].at[0]) < 1e-9 && !strstr(said.at, "exactly 0"), "%s",
                   said.at);
 }
-END_TEST
 
 /* ---- the same parm in two fits ---- */
 
 /* Station 3 has no data in the second fit: it keeps what the first has found. */
-START_TEST(fitted_twice)
+LOOP_TEST(fitted_twice, 0, 4 * WAYS)
 {
     static const char *const names[] = {"G", "[G]", "K", "[G, G]"};
     char *text = suite_text(
@@ -536,29 +526,5 @@ START_TEST(fitted_twice)
     ck_assert_msg(distance(1, 3, 3, false, false) < 1e-9, "%s%g\n%s", text,
                   distance(1, 3, 3, false, false), said.at);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: odd");
-    TCase *tests = tcase_create("odd");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, station_without_baselines, 0, LONELY * WAYS);
-    tcase_add_loop_test(tests, falling_channels, 0, 2 * FALLING);
-    tcase_add_loop_test(tests, flagged_factors, 0, FLAGGED * WAYS);
-    tcase_add_loop_test(tests, averaged_data, 0, 6);
-    tcase_add_loop_test(tests, few_data, 0, FEW);
-    tcase_add_loop_test(tests, reference_of_groups, 0, WAYS);
-    tcase_add_loop_test(tests, reference_without_data, 0, WAYS);
-    tcase_add_loop_test(tests, station_of_zeros, 0, SILENT);
-    tcase_add_test(tests, all_zeros);
-    tcase_add_loop_test(tests, fitted_twice, 0, 4 * WAYS);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

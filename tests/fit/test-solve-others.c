@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +41,7 @@ static void teardown(void)
 static const char *const ways[] = {"", ", compress=false", ", method=lm"};
 
 /* Gains of stations that saturate, of either side of the model. */
-START_TEST(undeclared)
+LOOP_TEST(undeclared, 0, 3)
 {
     solve_world_pass(&w,
                      suite_text("x[p] = parm(\"x\", init=0.8, complex=true, time=4min)\n"
@@ -59,10 +58,9 @@ START_TEST(undeclared)
     solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-8);
 }
-END_TEST
 
 /* The plugin of the examples in the model of a fit, and what it depends on. */
-START_TEST(example_plugin)
+LOOP_TEST(example_plugin, 0, 3)
 {
     solve_world_pass(
         &w, suite_text("k = parm(\"k\", init=1, step=0.1)\n"
@@ -82,7 +80,6 @@ START_TEST(example_plugin)
     solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-8);
 }
-END_TEST
 
 /* ---- positions and fluxes ---- */
 
@@ -208,7 +205,7 @@ static void fit_sources(const double truth[UNKNOWNS], const char *intervals, con
     free(lines);
 }
 
-START_TEST(sources)
+LOOP_TEST(sources, 0, 6)
 {
     int each = observations[_i % 3].each;
     bool noise = _i / 3;
@@ -237,22 +234,5 @@ START_TEST(sources)
     double scatter = sqrt(2.0 * each / (UNKNOWNS * TIMES));
     ck_assert_msg(!noise || fabs(square - 1) < 4 * scatter, "%g, %g", square, scatter);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: others");
-    TCase *tests = tcase_create("others");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, undeclared, 0, 3);
-    tcase_add_loop_test(tests, example_plugin, 0, 3);
-    tcase_add_loop_test(tests, sources, 0, 6);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

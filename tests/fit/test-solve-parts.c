@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,7 +151,7 @@ static const grove_session_options in_tiles =
 
 /* Tiles of 5 times of 12, of which one fits at most: the same solutions as in memory, from data
  * that are read in each iteration. Where sums of all data fit, from these. */
-START_TEST(as_in_memory)
+LOOP_TEST(as_in_memory, 0, FORMS)
 {
     char before[400], after[400], *text = text_of(_i, 0);
     grove_session_options how =
@@ -181,10 +180,9 @@ START_TEST(as_in_memory)
     run_within(1 << 10);
     ck_assert(solve_world_distance(0, 1) == 0);
 }
-END_TEST
 
 /* Sums of all data fit, data do not: they are read once. */
-START_TEST(summed_once)
+LOOP_TEST(summed_once, 0, 3)
 {
 #define GAINS "G[p] * B[p] * M[p,q] * B[q]^H * G[q]^H, D"
     static const char *const fits[] = {GAINS, GAINS ", method=alternating",
@@ -215,10 +213,9 @@ START_TEST(summed_once)
     ck_assert_str_eq(before, after);
     ck_assert_msg(solve_world_distance(0, 1) < 1e-6, "%g", solve_world_distance(0, 1));
 }
-END_TEST
 
 /* What does not fit in parts either: what tiles do not divide is said. */
-START_TEST(not_even_one_time)
+TEST(not_even_one_time)
 {
     static const char text[] =
         "f = parm(\"f\", init=1)\nfit = solve(f * f * M[p,q], M, compress=false)\n";
@@ -229,26 +226,5 @@ START_TEST(not_even_one_time)
     char *messages = suite_messages(w.t.error);
     ck_assert_msg(strstr(messages, "'fit' are divided along time only") != NULL, "%s", messages);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: parts");
-    TCase *tests = tcase_create("parts");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, as_in_memory, 0, FORMS);
-    suite_add_tcase(suite, tests);
-    tests = tcase_create("once");
-    tcase_set_timeout(tests, 120);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, summed_once, 0, 3);
-    tcase_add_test(tests, not_even_one_time);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(120, setup, teardown)

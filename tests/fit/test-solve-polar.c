@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +66,7 @@ static void run(int k, const char *more, const char *method, int to)
                    cases[k].parms, cases[k].model, cases[k].sky, more, method, m, to, x, to + 1));
 }
 
-START_TEST(as_lm)
+LOOP_TEST(as_lm, 0, CASES *OPTIONS)
 {
     int k = _i / OPTIONS;
 
@@ -90,10 +89,9 @@ START_TEST(as_lm)
                           solve_world_said);
     }
 }
-END_TEST
 
 /* The same is said of what the data leave free. */
-START_TEST(free_words)
+LOOP_TEST(free_words, 0, CASES)
 {
     char *said[2];
 
@@ -110,10 +108,9 @@ START_TEST(free_words)
     free(said[0]);
     free(said[1]);
 }
-END_TEST
 
 /* Without noise the truth is found, to what the reference leaves. */
-START_TEST(truth)
+TEST(truth)
 {
     solve_world_pass(&w,
                      "a = draw(obs, times=3, complex=false, spread=0.6).value\n"
@@ -138,22 +135,5 @@ START_TEST(truth)
             ck_assert_double_eq_tol(creal(kept[2].at[i]), phase, 1e-7);
         }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: polar");
-    TCase *tests = tcase_create("polar");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, as_lm, 0, CASES * OPTIONS);
-    tcase_add_loop_test(tests, free_words, 0, CASES);
-    tcase_add_test(tests, truth);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

@@ -3,7 +3,6 @@
 
 #include "run/state.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -66,7 +65,7 @@ static void end_terminal(void)
 
 /* Cells that are seen again and again are done after the last look: until then nothing of the one
  * tile is, or of tiles of one domain, and there is no rate. */
-START_TEST(nothing_before_the_end)
+LOOP_TEST(nothing_before_the_end, 0, 2)
 {
     static const char text[] = "G[p] = parm(\"G\", jones=full, freq=2MHz, init=3)\n"
                                "V[p,q] = G[p] * M[p,q] * G[q]^H + 0 * N[p,q]\n"
@@ -91,20 +90,5 @@ START_TEST(nothing_before_the_end)
                       "%s", at);
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: progress");
-    TCase *tests = tcase_create("progress");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, nothing_before_the_end, 0, 2);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

@@ -10,7 +10,6 @@
 #include "nodes/fit/checkpoint.h"
 #include "unstable/record.h"
 
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,7 +129,7 @@ static void expect_table(const char *bytes, size_t length)
     ck_assert(found && now == length && !memcmp(found, bytes, length));
 }
 
-START_TEST(a_fault_at_every_call)
+LOOP_TEST(a_fault_at_every_call, 0, FITS *MODES)
 {
     int fit = _i / MODES, calls, most = 0;
     faults_mode mode = (faults_mode)(1 + _i % MODES);
@@ -160,10 +159,9 @@ START_TEST(a_fault_at_every_call)
     if (mode == FAULTS_KILL && !fits[fit].in_cycles)
         ck_assert_int_eq(most, fits[fit].domains); /* when the table was about to be written */
 }
-END_TEST
 
 /* Killed again and again; resumed with other tiles. */
-START_TEST(many_deaths)
+LOOP_TEST(many_deaths, 0, FITS)
 {
     size_t length;
     char *bytes = run_once(_i, &length);
@@ -186,10 +184,9 @@ START_TEST(many_deaths)
     ck_assert(fits[_i].in_cycles ? domains >= restored : domains == restored);
     expect_table(bytes, length);
 }
-END_TEST
 
 /* Those that must not go on. */
-START_TEST(refusals)
+TEST(refusals)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.device = "cpu", .resume = true);
     size_t length;
@@ -211,7 +208,6 @@ START_TEST(refusals)
     ck_assert_int_eq(run(true, 0), 0);
     expect_table(bytes, length);
 }
-END_TEST
 
 static void expect_refusal(const char *words)
 {
@@ -223,7 +219,7 @@ static void expect_refusal(const char *words)
 
 /* A file that somebody else has put at the table's name meanwhile is not replaced; a table of an
  * earlier cycle of the run is. */
-START_TEST(a_file_of_others)
+LOOP_TEST(a_file_of_others, FITS - 2, FITS)
 {
     size_t length, other;
     int calls, own = 0;
@@ -261,23 +257,5 @@ START_TEST(a_file_of_others)
     }
     ck_assert_int_eq(own > 0, fits[_i].in_cycles);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: resuming");
-    TCase *tests = tcase_create("resuming");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, a_fault_at_every_call, 0, FITS * MODES);
-    tcase_add_loop_test(tests, many_deaths, 0, FITS);
-    tcase_add_test(tests, refusals);
-    tcase_add_loop_test(tests, a_file_of_others, FITS - 2, FITS);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(120, setup, teardown)

@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +78,7 @@ static char *calibration(const char *options)
         set, options);
 }
 
-START_TEST(calibrated)
+LOOP_TEST(calibrated, 0, 12)
 {
     static const char *const options[] = {"", ", compress=false", ", min_baseline=60m",
                                           ", min_baseline=20, compress=false"};
@@ -103,10 +102,9 @@ START_TEST(calibrated)
     read_column("DATA", "P");
     ck_assert_double_gt(difference(&count), 1);
 }
-END_TEST
 
 /* Weights of a set, which differ from sample to sample, count in a fit to its data. */
-START_TEST(weights_of_the_set)
+LOOP_TEST(weights_of_the_set, 0, 2)
 {
     static const char *const weights[] = {"", ", weights=o.weight", ", weights=1"};
     solve_world_pass(&w, suite_text("b = spoil(obs, weights=unequal)\n"
@@ -124,11 +122,10 @@ START_TEST(weights_of_the_set)
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
     ck_assert_double_gt(solve_world_distance(0, 2), 1e-4);
 }
-END_TEST
 
 /* Weights of corrected data are written into the set, with or without a spectrum of its own, where
  * another sink writes its flags; and read back. */
-START_TEST(corrected_weights)
+LOOP_TEST(corrected_weights, 0, 6)
 {
     const grove_session_options read =
         GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true);
@@ -162,10 +159,9 @@ START_TEST(corrected_weights)
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-5);
     ck_assert_double_lt(solve_world_distance(2, 3), 1e-5);
 }
-END_TEST
 
 /* One sink writes the weights of rows. */
-START_TEST(weights_twice)
+TEST(weights_twice)
 {
     solve_world_refuse(&w,
                        suite_text("o = ms(\"%s\")\n"
@@ -174,10 +170,9 @@ START_TEST(weights_twice)
                                   set),
                        "weights of its rows are being written already; use only one sink for them");
 }
-END_TEST
 
 /* A fit that fails, or is stopped, writes no column. */
-START_TEST(nothing_written)
+LOOP_TEST(nothing_written, 0, 2)
 {
     grove_session_options options = ways[1];
     char *text, *all;
@@ -200,24 +195,5 @@ START_TEST(nothing_written)
                            k ? "RESIDUAL_DATA" : "CORRECTED_DATA");
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: sets");
-    TCase *tests = tcase_create("sets");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, calibrated, 0, 12);
-    tcase_add_loop_test(tests, weights_of_the_set, 0, 2);
-    tcase_add_loop_test(tests, corrected_weights, 0, 6);
-    tcase_add_test(tests, weights_twice);
-    tcase_add_loop_test(tests, nothing_written, 0, 2);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

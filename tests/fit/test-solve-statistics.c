@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -228,7 +227,7 @@ static void find_unknowns(problem_kind kind, int number_kept, int time, number *
 
 /* ---- the same minimum ---- */
 
-START_TEST(same_minimum)
+LOOP_TEST(same_minimum, 0, 3 * KINDS)
 {
     static const char *const ways[] = {", tolerance=1e-9", ", tolerance=1e-9, compress=false",
                                        ", tolerance=1e-9, method=lm, damping=0.1"};
@@ -250,12 +249,11 @@ START_TEST(same_minimum)
         ck_assert_msg(off < 1e-7L, "time %d: %Lg", t, off);
     }
 }
-END_TEST
 
 /* ---- pulls ---- */
 
 /* Each time is an observation of its own; pulls of all unknowns that data tell. */
-START_TEST(pulls)
+LOOP_TEST(pulls, 0, KINDS)
 {
     problem_kind kind = (problem_kind)_i;
     double mean[MAX_UNKNOWNS] = {0}, square[MAX_UNKNOWNS] = {0}, all = 0;
@@ -300,7 +298,6 @@ START_TEST(pulls)
     double chi2 = atof(strstr(solve_world_said, "freedom ") + 8);
     ck_assert_msg(fabs(chi2 - 1) < 4 * sqrt(2.0 / (TIMES * CELLS * 2)), "%s", solve_world_said);
 }
-END_TEST
 
 /* ---- what the data do not tell ---- */
 
@@ -334,7 +331,7 @@ static const struct {
 };
 enum { LEFT = sizeof(unknowns_left) / sizeof(unknowns_left[0]) };
 
-START_TEST(free_unknowns)
+LOOP_TEST(free_unknowns, 0, LEFT)
 {
     const char *words = unknowns_left[_i].words;
     char *text =
@@ -351,22 +348,5 @@ START_TEST(free_unknowns)
     ck_assert_msg(words[0] || !solve_world_free[0], "%s%s", text, solve_world_free);
     free(text);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: statistics");
-    TCase *tests = tcase_create("statistics");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, same_minimum, 0, 3 * KINDS);
-    tcase_add_loop_test(tests, pulls, 0, KINDS);
-    tcase_add_loop_test(tests, free_unknowns, 0, LEFT);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

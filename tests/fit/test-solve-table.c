@@ -6,7 +6,6 @@
 #include "base/text.h"
 
 #define H5_USE_110_API
-#include <check.h>
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -172,7 +171,7 @@ static void check_kept(const table *first, const table *second, int kind, int el
     ck_assert_msg(worst < 1e-9 && moved > 1e-3, "%s: %g %g", kinds[kind].jones, worst, moved);
 }
 
-START_TEST(every_kind)
+LOOP_TEST(every_kind, 0, KINDS)
 {
     char *text =
         suite_text("G[p] = parm(\"G\", jones=%s, time=4min, freq=6MHz%s)\n"
@@ -233,7 +232,6 @@ START_TEST(every_kind)
     close_table(&second);
     close_table(&first);
 }
-END_TEST
 
 /* ---- what is not found, and how well ---- */
 
@@ -241,7 +239,7 @@ END_TEST
  * of 7 stations and 2 feeds. */
 enum { FREEDOM = 21 * 4 * 2 * CHANNELS * 2 - 7 * 2 * 2 };
 
-START_TEST(domains)
+TEST(domains)
 {
     char *text =
         grove_format("G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
@@ -297,7 +295,6 @@ START_TEST(domains)
     ck_assert_msg(strstr(solve_world_said, text) != NULL, "%s, not %s", solve_world_said, text);
     close_table(&t);
 }
-END_TEST
 
 /* ---- standard deviations ---- */
 
@@ -386,7 +383,7 @@ static void check_scatter(const char *name, bool has_reference)
 
 /* What stands in the table scatters over realisations of the noise by its error, whatever the data
  * leave free: the phase of all stations, that between X and Y. */
-START_TEST(errors_of_all_kinds)
+LOOP_TEST(errors_of_all_kinds, 0, SCATTERED)
 {
     const char *given = scattered[_i].options, *tables = scattered[_i].tables;
     bool is_number = !strncmp(scattered[_i].parm, "init", 4),
@@ -408,10 +405,9 @@ START_TEST(errors_of_all_kinds)
         check_scatter(soltab, !strstr(given, "reference") && strncmp(soltab, "amplitude", 9) != 0);
     }
 }
-END_TEST
 
 /* Several parms, of other intervals; directions; a number with a unit. */
-START_TEST(several)
+TEST(several)
 {
     static const char *const names[] = {"[a]", "[b]", "[c]"};
     char *text = suite_text(
@@ -459,11 +455,10 @@ START_TEST(several)
     close_table(&phase);
     close_table(&t);
 }
-END_TEST
 
 /* What holds for all times, for all channels, or both: DP3 and LoSoTo want both axes of amplitudes,
  * phases and rotations, but not of clock and tec. The one interval is the whole observation. */
-START_TEST(one_interval)
+LOOP_TEST(one_interval, 0, 6)
 {
     static const struct {
         const char *parm, *soltab, *axes;
@@ -500,7 +495,6 @@ START_TEST(one_interval)
     }
     close_table(&t);
 }
-END_TEST
 
 /* ---- files ---- */
 
@@ -521,7 +515,7 @@ static char *read_file(size_t *length)
 }
 
 /* The same run makes the same bytes; one that fails leaves those that were there. */
-START_TEST(files)
+TEST(files)
 {
     size_t length, again;
     char *once = grove_format(", to=\"%s\"", path),
@@ -549,10 +543,9 @@ START_TEST(files)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         free(texts[i]);
 }
-END_TEST
 
 /* A fit is one, whether it writes or not. */
-START_TEST(no_file)
+TEST(no_file)
 {
     char *text = fit_of(", to=none");
 
@@ -560,26 +553,5 @@ START_TEST(no_file)
     ck_assert_ptr_nonnull(strstr(solve_world_said, "6 converged"));
     free(text);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: tables");
-    TCase *tests = tcase_create("tables");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, every_kind, 0, KINDS);
-    tcase_add_test(tests, domains);
-    tcase_add_loop_test(tests, errors_of_all_kinds, 0, SCATTERED);
-    tcase_add_test(tests, several);
-    tcase_add_loop_test(tests, one_interval, 0, 6);
-    tcase_add_test(tests, files);
-    tcase_add_test(tests, no_file);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -351,7 +350,7 @@ static double distance(bool diagonal)
 }
 
 /* What was found has the data's visibilities. */
-START_TEST(without_noise)
+LOOP_TEST(without_noise, 0, 2 * FORMS)
 {
     bool compress = _i % 2;
 
@@ -362,7 +361,6 @@ START_TEST(without_noise)
     ck_assert_msg(solve_world_distance(0, 2) < 1e-7, "%s: %g, %s", forms[_i / 2].model,
                   solve_world_distance(0, 2), solve_world_said);
 }
-END_TEST
 
 /* What a user can do about it. */
 static const struct {
@@ -395,7 +393,7 @@ static const struct {
     {G S, "s[p] * G[p] * M[p,q] * G[q]^H * s[q]^H", "jones=diagonal or a[p] * exp(1i * b[p])"},
 };
 
-START_TEST(what_stefcal_wants)
+LOOP_TEST(what_stefcal_wants, 0, sizeof(indirect) / sizeof(indirect[0]))
 {
     solve_world_pass(&w, suite_text("%sV[p,q] = %s\nfit = solve(V, M[p,q])\n",
                                     indirect[_i].definitions, indirect[_i].model));
@@ -406,10 +404,9 @@ START_TEST(what_stefcal_wants)
     ck_assert(!strstr(notes, "hundreds") == !strstr(indirect[_i].wants, "hundreds"));
     free(notes);
 }
-END_TEST
 
 /* Weighted, flagged and noisy, compressed or not: the same minimum. */
-START_TEST(with_noise)
+LOOP_TEST(with_noise, 0, FORMS)
 {
     char *data = suite_text("(%s + %snoise(obs, sigma=0.5Jy)%s) * b.value", forms[_i].data,
                             strstr(forms[_i].data, "trace(T") ? "trace(" : "",
@@ -440,10 +437,9 @@ START_TEST(with_noise)
            b = atof(strstr(solve_world_said, "freedom ") + 8);
     ck_assert_msg(fabs(a / b - 1) < 2e-3, "%s\n%s\n%s", forms[_i].model, first, solve_world_said);
 }
-END_TEST
 
 /* A group of sources without flux keeps its start; the other is found. */
-START_TEST(dark_group)
+LOOP_TEST(dark_group, 0, 2)
 {
     char *text =
         grove_format(E T "V[p,q] = sum[s](E[s,p] * (S.patch(\"A\") * point(S, obs)) * E[s,q]^H)\n"
@@ -462,23 +458,5 @@ START_TEST(dark_group)
         ck_assert(solve_world_kept[1].at[i] == 1);
     free(text);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: terms");
-    TCase *tests = tcase_create("terms");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, without_noise, 0, 2 * FORMS);
-    tcase_add_loop_test(tests, with_noise, 0, FORMS);
-    tcase_add_loop_test(tests, dark_group, 0, 2);
-    tcase_add_loop_test(tests, what_stefcal_wants, 0, sizeof(indirect) / sizeof(indirect[0]));
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, setup, teardown)

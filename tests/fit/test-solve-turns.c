@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -104,7 +103,7 @@ static void check_note(const char *words)
 }
 
 /* Compressed or not: the chi-squared of the joint fit, and its visibilities, in not many steps. */
-START_TEST(as_all_at_once)
+LOOP_TEST(as_all_at_once, 0, 4 * FORMS)
 {
     static const char *const ways[] = {"", ", compress=false"};
     int form = _i / 4;
@@ -121,10 +120,9 @@ START_TEST(as_all_at_once)
     ck_assert_msg(solve_world_distance(0, 1) < 1e-3, "%d: %g", form, solve_world_distance(0, 1));
     ck_assert_msg(iterations() <= forms[form].most, "%d: %g steps", form, iterations());
 }
-END_TEST
 
 /* Phases of the reference station are 0, and outliers count less, as in a joint fit. */
-START_TEST(reference_and_outliers)
+LOOP_TEST(reference_and_outliers, 0, 2)
 {
     const char *options = _i ? "reference=\"3\", robust=student_t" : "reference=\"3\"";
 
@@ -153,7 +151,6 @@ START_TEST(reference_and_outliers)
     }
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-3);
 }
-END_TEST
 
 static const char large[] = "G[p] = parm(\"G\", jones=diagonal, time=2min)\n"
                             "B[p] = parm(\"B\", jones=diagonal, freq=2MHz)\n"
@@ -162,7 +159,7 @@ static const char large[] = "G[p] = parm(\"G\", jones=diagonal, time=2min)\n"
                             "D[p,q] = T[p] * U[p] * M[p,q] * U[q]^H * T[q]^H\n";
 
 /* More unknowns than are solved for together. */
-START_TEST(too_many_for_all_at_once)
+TEST(too_many_for_all_at_once)
 {
     char *text =
         suite_text("%sfit = solve(V, D)\nk0 = keep(V, number=0)\nk1 = keep(D, number=1)\n", large);
@@ -178,10 +175,9 @@ START_TEST(too_many_for_all_at_once)
                        "but at most 20000 are possible; make the intervals of all parms end "
                        "together more often, or try method=alternating");
 }
-END_TEST
 
 /* Matrices that do not fit the memory are refused before anything runs, and told what would. */
-START_TEST(too_large_for_the_memory)
+LOOP_TEST(too_large_for_the_memory, 0, 3)
 {
     static const struct {
         const char *options, *words;
@@ -205,7 +201,6 @@ START_TEST(too_large_for_the_memory)
         ck_assert_double_lt(solve_world_distance(0, 1), 1e-4);
     }
 }
-END_TEST
 
 static void stop(int number)
 {
@@ -214,7 +209,7 @@ static void stop(int number)
 }
 
 /* Ctrl-C while thousands of unknowns are solved for. */
-START_TEST(stopped)
+TEST(stopped)
 {
     const struct itimerval soon = {.it_value = {.tv_usec = 500000}};
     char *text = suite_text("%sfit = solve(V, D, method=lm)\nk0 = keep(V, number=0)\n", large);
@@ -228,11 +223,10 @@ START_TEST(stopped)
     check_note("method: lm; 1 solution domain, ");
     check_note("unknown numbers (at most 4672 in a domain)\n");
 }
-END_TEST
 
 /* Errors are those of the joint fit: a bandpass and a gain of all channels for each time. What they
  * share is said. */
-START_TEST(errors_and_rank)
+TEST(errors_and_rank)
 {
     double most = 0;
 
@@ -257,9 +251,8 @@ START_TEST(errors_and_rank)
     }
     ck_assert_msg(most < 1e-5, "%g", most);
 }
-END_TEST
 
-START_TEST(shared_factors)
+LOOP_TEST(shared_factors, 0, 4)
 {
     static const char *const methods[] = {"lm", "alternating"};
     solve_world_pass(
@@ -278,9 +271,8 @@ START_TEST(shared_factors)
     ck_assert_msg(!strstr(solve_world_free, "further"), "%s", solve_world_free);
     ck_assert_msg(!strstr(solve_world_free, "B.yx, "), "%s", solve_world_free);
 }
-END_TEST
 
-START_TEST(bad_input)
+TEST(bad_input)
 {
     solve_world_refuse(&w,
                        "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
@@ -290,27 +282,5 @@ START_TEST(bad_input)
     w.times = 700;
     solve_world_refuse(&w, text, "errors require the matrix of all of them, at most 20000");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solve: turns");
-    TCase *tests = tcase_create("turns");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, as_all_at_once, 0, 4 * FORMS);
-    tcase_add_loop_test(tests, reference_and_outliers, 0, 2);
-    tcase_add_test(tests, too_many_for_all_at_once);
-    tcase_add_loop_test(tests, too_large_for_the_memory, 0, 3);
-    tcase_add_test(tests, stopped);
-    tcase_add_test(tests, errors_and_rank);
-    tcase_add_loop_test(tests, shared_factors, 0, 4);
-    tcase_add_test(tests, bad_input);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(120, setup, teardown)

@@ -186,7 +186,7 @@ static double *sum_of(const array_ *a)
     return suite_keep(sums);
 }
 
-START_TEST(test_stefcal)
+LOOP_TEST(test_stefcal, 0, CASES)
 {
     grove_stefcal_problem p = problem_of(_i);
     grove_stefcal_result result;
@@ -219,7 +219,6 @@ START_TEST(test_stefcal)
     ck_assert_int_eq(result.outcome, GROVE_STEFCAL_CONVERGED);
     ck_assert_int_eq(result.iterations, 1);
 }
-END_TEST
 
 /* A problem of one kind, solved from gains of 1 with the sums of a station (-1: of all) scaled; 0
  * takes the numbers of data as well. */
@@ -250,7 +249,7 @@ static void is_start(const number *jones)
         ck_assert(jones[k] == (k % 4 % 3 ? 0 : 1));
 }
 
-START_TEST(test_outcomes)
+LOOP_TEST(test_outcomes, 0, 8)
 {
     grove_stefcal_problem p = problem_of(_i);
     number jones[STATIONS * 4 * MAX_GROUPS] = {0};
@@ -274,11 +273,10 @@ START_TEST(test_outcomes)
     ck_assert_int_lt(r.iterations, 100);
     ck_assert_double_le(r.increment, 1e-5);
 }
-END_TEST
 
 /* Where nothing tells two polarisations or, with a full matrix, bases apart, iterations end all the
  * same; two stations alone, too. */
-START_TEST(test_degenerate)
+LOOP_TEST(test_degenerate, 0, 2)
 {
     grove_stefcal_problem p = problem_of(_i ? 6 : 2);
     grove_stefcal_result result;
@@ -308,27 +306,5 @@ START_TEST(test_degenerate)
     for (int k = 4 * 2; k < 4 * STATIONS; k++)
         ck_assert(jones[k] == (k % 4 % 3 ? 0 : 1));
 }
-END_TEST
 
-static Suite *make_suite(void)
-{
-    Suite *s = suite_create("stefcal");
-    TCase *gains = tcase_create("gains");
-
-    tcase_set_timeout(gains, 300);
-    tcase_add_loop_test(gains, test_stefcal, 0, CASES);
-    tcase_add_loop_test(gains, test_outcomes, 0, 8);
-    tcase_add_loop_test(gains, test_degenerate, 0, 2);
-    suite_add_tcase(s, gains);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *runner = srunner_create(make_suite());
-
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(300, NULL, NULL)

@@ -7,8 +7,8 @@
 #include "../kernels/imaging/convolution/convolution_fit.h"
 #include "gridder-testing.h"
 #include "random-numbers.h"
+#include "tests/common/suite.h"
 
-#include <check.h>
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
@@ -361,18 +361,17 @@ static void check_configuration(const configuration *c)
     end(&w);
 }
 
-START_TEST(blocks_of_cells)
+LOOP_TEST(blocks_of_cells, 0, sizeof(cases) / sizeof(cases[0]))
 {
     check_configuration(&cases[_i]);
 }
-END_TEST
 
 static int pick(int low, int high)
 {
     return (int)floor(uniform(low, high + 1 - 1e-9));
 }
 
-START_TEST(random_blocks)
+TEST(random_blocks)
 {
     const char *count = getenv("GROVE_TEST_CONFIGURATIONS"), *seed = getenv("GROVE_TEST_SEED");
     const uint64_t first = seed ? strtoull(seed, NULL, 10) : 1,
@@ -397,12 +396,11 @@ START_TEST(random_blocks)
         check_configuration(&c);
     }
 }
-END_TEST
 
 /* Functions of a sky that one support can hold are found: those of the kernel itself, whose numbers
  * are its values; and of a shift by a cell. */
 /* Very many samples in a few cells: rounding does not grow with their number. */
-START_TEST(sums_of_very_many)
+TEST(sums_of_very_many)
 {
     enum { MANY = 1 << 18, SUPPORT = 5, OVERSAMPLING = 4, FINE = SUPPORT * OVERSAMPLING };
     const grove_convolution_plan plan = {.grid = {32, 32},
@@ -441,9 +439,8 @@ START_TEST(sums_of_very_many)
     free(data);
     free(uvw);
 }
-END_TEST
 
-START_TEST(fits)
+LOOP_TEST(fits, 0, 3)
 {
     enum { SUPPORT = 12, OVERSAMPLING = 4, PLACES = 81 };
     const int shift = _i - 1;
@@ -484,22 +481,5 @@ START_TEST(fits)
     }
     free(fit);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("convolution");
-    TCase *test = tcase_create("all");
-
-    tcase_set_timeout(test, 120);
-    tcase_add_loop_test(test, blocks_of_cells, 0, sizeof(cases) / sizeof(cases[0]));
-    tcase_add_test(test, random_blocks);
-    tcase_add_test(test, sums_of_very_many);
-    tcase_add_loop_test(test, fits, 0, 3);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(120, NULL, NULL)

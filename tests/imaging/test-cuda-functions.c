@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +137,7 @@ static void convolved_tree(const char *line, int channels)
 }
 
 /* Sums are in no fixed order there: they differ by rounding. */
-START_TEST(numbers_are_those_of_the_host)
+LOOP_TEST(numbers_are_those_of_the_host, 0, CONVOLVED)
 {
     const one_case *c = &convolved[_i];
     const bool cube = strstr(c->line, "bands") || strstr(c->line, "cube");
@@ -154,10 +153,9 @@ START_TEST(numbers_are_those_of_the_host)
     ck_assert(!heap_test_helped());
     ck_assert_uint_gt(counters.launches, 0);
 }
-END_TEST
 
 /* What goes up for a tile beside visibilities is their frequencies, and which set a row has. */
-START_TEST(functions_stay_there)
+TEST(functions_stay_there)
 {
     enum { CHANNELS = 4, MORE = TIMES - 1 };
     static const char *const lines[] = {"two", "sum(degrid(two" FIELD
@@ -179,10 +177,9 @@ START_TEST(functions_stay_there)
         ck_assert_uint_le(often.launches, once.launches + (k ? 9 : 4) * MORE);
     }
 }
-END_TEST
 
 /* Of visibilities that are left out. */
-START_TEST(warnings_are_those_of_the_host)
+TEST(warnings_are_those_of_the_host)
 {
     static const char *const lines[] = {"grid(V" FAR ", functions=coarse, weights=half)",
                                         "degrid(grid(V" FAR ", functions=coarse)" FAR
@@ -203,7 +200,6 @@ START_TEST(warnings_are_those_of_the_host)
         free(said[1]);
     }
 }
-END_TEST
 
 /* ---- what can go wrong ---- */
 
@@ -212,7 +208,7 @@ static const char *const lines[] = {"grid(V" FIELD ", functions=pairs)",
 enum { LINES = sizeof(lines) / sizeof(*lines) };
 
 /* Bad numbers are the same errors, and nothing is left there. */
-START_TEST(errors_are_those_of_the_host)
+LOOP_TEST(errors_are_those_of_the_host, 0, 7)
 {
     static const struct {
         const char *line, *message;
@@ -246,10 +242,9 @@ START_TEST(errors_are_those_of_the_host)
     }
     remove("flagged.csv");
 }
-END_TEST
 
 /* Without memory for grids and functions the host does it. */
-START_TEST(the_host_helps)
+LOOP_TEST(the_host_helps, 0, LINES)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4);
 
@@ -260,9 +255,8 @@ START_TEST(the_host_helps)
     heap got = heap_test_run("cuda", options, NULL);
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
 }
-END_TEST
 
-START_TEST(each_fault)
+LOOP_TEST(each_fault, 0, 3)
 {
     static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH};
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4);
@@ -276,10 +270,9 @@ START_TEST(each_fault)
     ck_assert_int_gt(failed + worked, 10);
     ck_assert(kinds[_i] != EMULATED_ALLOCATION || worked > 5);
 }
-END_TEST
 
 /* Each device has grids of its own, which are added. */
-START_TEST(several_devices)
+LOOP_TEST(several_devices, 0, LINES)
 {
     emulated_control *control = cuda_testing_control();
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
@@ -293,30 +286,5 @@ START_TEST(several_devices)
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
     ck_assert(!heap_test_helped());
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda-functions");
-    TCase *tests = tcase_create("all"), *faults = tcase_create("faults");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 600);
-    tcase_add_checked_fixture(tests, setup, session_test_end);
-    tcase_add_loop_test(tests, numbers_are_those_of_the_host, 0, CONVOLVED);
-    tcase_add_test(tests, functions_stay_there);
-    tcase_add_test(tests, warnings_are_those_of_the_host);
-    tcase_add_loop_test(tests, errors_are_those_of_the_host, 0, 7);
-    tcase_add_loop_test(tests, the_host_helps, 0, LINES);
-    tcase_add_loop_test(tests, several_devices, 0, LINES);
-    tcase_set_timeout(faults, 600);
-    tcase_add_checked_fixture(faults, setup, session_test_end);
-    tcase_add_loop_test(faults, each_fault, 0, 3);
-    suite_add_tcase(suite, tests);
-    suite_add_tcase(suite, faults);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(600, setup, session_test_end)

@@ -275,32 +275,35 @@ static void close_device(void)
     grove_error_free(errors);
 }
 
-START_TEST(as_defined)
+LOOP_TEST(as_defined, 0, CASES)
 {
+    open_device();
     check_configuration(&cases[_i]);
+    close_device();
 }
-END_TEST
 
-START_TEST(random_configurations)
+TEST(random_configurations)
 {
+    open_device();
     each_random_configuration(1, 40, check_configuration);
+    close_device();
 }
-END_TEST
 
 /* Of no entries, and of none that are used. */
-START_TEST(nothing_gives_zero)
+LOOP_TEST(nothing_gives_zero, 0, 2)
 {
     static const grove_diagonal_entry none[2] = {{-1, 0}, {-1, 0}};
     world w;
 
+    open_device();
     begin(&w, &cases[_i]);
     void *in = random_numbers(2 * w.cells, -1, w.real), *out = on_device(&w, none, 2, in, 0);
     for (int64_t k = 0; k < 2 * w.cells; k++)
         ck_assert_double_eq(get(out, k, w.real), 0);
     free(in);
     end(&w);
+    close_device();
 }
-END_TEST
 
 /* ---- runs ---- */
 
@@ -347,7 +350,7 @@ static const struct {
 };
 enum { RUNS = sizeof(runs) / sizeof(runs[0]) };
 
-START_TEST(runs_are_those_of_the_host)
+LOOP_TEST(runs_are_those_of_the_host, 0, RUNS)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2,
@@ -363,7 +366,6 @@ START_TEST(runs_are_those_of_the_host)
     ck_assert(!heap_test_helped());
     ck_assert_uint_gt(counters.launches, 0);
 }
-END_TEST
 
 #define APPLIED "g2g(P" FIELD ", functions=C, method=g2g)"
 
@@ -390,7 +392,7 @@ static grove_counters descend(const char *planes, int steps)
 
 /* Functions, entries and pieces are there from the first step on, and grids stay there: a further
  * step copies what it would copy without g2g. */
-START_TEST(a_step_copies_nothing_for_g2g)
+TEST(a_step_copies_nothing_for_g2g)
 {
     const grove_counters one = descend(APPLIED, 1), more = descend(APPLIED, 3),
                          one_without = descend("P", 1), more_without = descend("P", 3);
@@ -401,10 +403,9 @@ START_TEST(a_step_copies_nothing_for_g2g)
                       more_without.bytes_down - one_without.bytes_down);
     ck_assert_uint_gt(one.bytes_up, one_without.bytes_up);
 }
-END_TEST
 
 /* What grid accumulates is known too late for a descent; g2g, which is not, is named instead. */
-START_TEST(gridding_does_not_follow_a_descent)
+TEST(gridding_does_not_follow_a_descent)
 {
     simulate("1" FIELD ", oversampling=6",
              "x = sought_image(sky_grid(obs, size=24, cell=6arcsec))\n"
@@ -420,11 +421,10 @@ START_TEST(gridding_does_not_follow_a_descent)
                   "%s", said);
     heap_test_close(session);
 }
-END_TEST
 
 /* Few visibilities for the cells of a large grid, which a core passes over faster than it degrids
  * and grids them; a GPU does not. */
-START_TEST(gpus_choose_by_their_own_costs)
+TEST(gpus_choose_by_their_own_costs)
 {
     const char *note = NULL;
 
@@ -438,30 +438,5 @@ START_TEST(gpus_choose_by_their_own_costs)
     ck_assert_msg(strstr(note, "on a GPU such as an H100 about"), "%s", note);
     ck_assert_msg(strstr(note, " on a core"), "%s", note);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("from grid to grid on devices");
-    TCase *kernels = tcase_create("kernels"), *sessions = tcase_create("runs");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(kernels, 600);
-    tcase_add_checked_fixture(kernels, open_device, close_device);
-    tcase_add_loop_test(kernels, as_defined, 0, CASES);
-    tcase_add_test(kernels, random_configurations);
-    tcase_add_loop_test(kernels, nothing_gives_zero, 0, 2);
-    suite_add_tcase(suite, kernels);
-    tcase_set_timeout(sessions, 600);
-    tcase_add_checked_fixture(sessions, setup, session_test_end);
-    tcase_add_loop_test(sessions, runs_are_those_of_the_host, 0, RUNS);
-    tcase_add_test(sessions, a_step_copies_nothing_for_g2g);
-    tcase_add_test(sessions, gridding_does_not_follow_a_descent);
-    tcase_add_test(sessions, gpus_choose_by_their_own_costs);
-    suite_add_tcase(suite, sessions);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(600, setup, session_test_end)

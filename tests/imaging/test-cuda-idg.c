@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,7 +151,7 @@ static const struct {
 };
 enum { CASES = sizeof(cases) / sizeof(*cases) };
 
-START_TEST(numbers_are_those_of_the_host)
+LOOP_TEST(numbers_are_those_of_the_host, 0, CASES)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = cases[_i].tile_times,
@@ -172,7 +171,6 @@ START_TEST(numbers_are_those_of_the_host)
         ck_assert(heap_equal(&got, &again));
     }
 }
-END_TEST
 
 /* ---- direct sums ---- */
 
@@ -180,7 +178,7 @@ END_TEST
 static const char *const seen[][2] = {
     {"J", "J"}, {"J[p]", "J[q]"}, {"J[p]", "J[q]"}, {"J[p]", "J[q]"}};
 
-START_TEST(pixels_are_points)
+LOOP_TEST(pixels_are_points, 0, 4)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = _i % 2);
     char *sums =
@@ -199,10 +197,9 @@ START_TEST(pixels_are_points)
     ck_assert_msg(off < 4e-5, "off by %g", off);
     ck_assert(!heap_test_helped());
 }
-END_TEST
 
 /* Visibilities that are one point's make an image that is the sum over all of them. */
-START_TEST(images_are_sums)
+LOOP_TEST(images_are_sums, 0, 2)
 {
     grove_session_options options =
         GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1, .double_precision = _i);
@@ -222,10 +219,9 @@ START_TEST(images_are_sums)
     const double off = heap_distance(&got, &truth);
     ck_assert_msg(off < 2e-5, "off by %g", off);
 }
-END_TEST
 
 /* Bands are gridded, and cubes predicted, without the host. */
-START_TEST(visibilities_stay_on_the_device)
+LOOP_TEST(visibilities_stay_on_the_device, 0, 2)
 {
     enum { CHANNELS = 64, BYTES = 21 * 2 * CHANNELS * 4 * 8 };
     static const char *const lines[] = {
@@ -240,12 +236,11 @@ START_TEST(visibilities_stay_on_the_device)
     heap_test_run("cuda", options, &counters);
     ck_assert_uint_lt(counters.bytes_down, BYTES / 4);
 }
-END_TEST
 
 /* Terms that were made on the device stay there, and their pixels are made there: beside subgrids
  * what goes up for them are taps and lists, what comes back a word for each call. Numbers,
  * diagonals and matrices, of 8 blocks and 7 stations: pixels and rasters take more than 200 kB. */
-START_TEST(terms_stay_on_the_device)
+LOOP_TEST(terms_stay_on_the_device, 1, 4)
 {
     enum { CHANNELS = 4, LITTLE = 1 << 16 };
     static const char *const given[] = {"", ", jones=E"};
@@ -264,11 +259,10 @@ START_TEST(terms_stay_on_the_device)
     ck_assert_uint_lt(counters[1].bytes_up, counters[0].bytes_up + LITTLE);
     ck_assert_uint_lt(counters[1].bytes_down, counters[0].bytes_down + 100);
 }
-END_TEST
 
 /* Numbers that are not finite are told as the host tells them, also where no pixel has some of
  * them. */
-START_TEST(terms_have_to_be_finite)
+LOOP_TEST(terms_have_to_be_finite, 0, 2)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .double_precision = _i);
 
@@ -283,7 +277,6 @@ START_TEST(terms_have_to_be_finite)
         grove_error_clear(now.error);
     }
 }
-END_TEST
 
 /* Of grids the last launches are those of the weights, whose planes have their visibilities then.
  */
@@ -294,7 +287,7 @@ static const char *const faulty[] = {
     "keep = heap(predict_image(X, obs, method=idg, subgrid=16, epsilon=1e-2, jones=E))\n"};
 enum { FAULTY = sizeof(faulty) / sizeof(*faulty) };
 
-START_TEST(each_fault)
+LOOP_TEST(each_fault, 0, 3 * FAULTY)
 {
     static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH};
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
@@ -309,10 +302,9 @@ START_TEST(each_fault)
     ck_assert_int_gt(worked, 0);
     ck_assert(_i > 0 || heap_test_failed_late()); /* no memory for the sums of weights */
 }
-END_TEST
 
 /* Slots are filled again and again, and take memory once. */
-START_TEST(slots_are_used_again)
+TEST(slots_are_used_again)
 {
     enum { LITTLE = 1 << 16 }; /* less than a w-tile */
     static const char *const uvw[] = {"obs.uvw", "6 * obs.uvw"};
@@ -332,11 +324,10 @@ START_TEST(slots_are_used_again)
     }
     ck_assert_uint_lt(counters[1].device_peak_bytes, counters[0].device_peak_bytes + LITTLE);
 }
-END_TEST
 
 /* A core takes longer to grid so many visibilities by functions than on subgrids, to make the
  * functions not; a GPU only has to wait for these. */
-START_TEST(gpus_choose_by_their_own_costs)
+TEST(gpus_choose_by_their_own_costs)
 {
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".", *note = NULL;
     session_test_tree(suite_text(
@@ -352,32 +343,5 @@ START_TEST(gpus_choose_by_their_own_costs)
     ck_assert_msg(strstr(note, "method: aw, "), "%s", note);
     ck_assert_msg(strstr(note, " s on a GPU such as an H100 (w_stack "), "%s", note);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("image-domain gridding on devices");
-    TCase *tests = tcase_create("runs"), *of_terms = tcase_create("terms");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 600);
-    tcase_add_checked_fixture(tests, setup, session_test_end);
-    tcase_add_loop_test(tests, numbers_are_those_of_the_host, 0, CASES);
-    tcase_add_loop_test(tests, pixels_are_points, 0, 4);
-    tcase_add_loop_test(tests, images_are_sums, 0, 2);
-    tcase_add_loop_test(tests, visibilities_stay_on_the_device, 0, 2);
-    tcase_add_test(tests, slots_are_used_again);
-    tcase_add_test(tests, gpus_choose_by_their_own_costs);
-    tcase_add_loop_test(tests, each_fault, 0, 3 * FAULTY);
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(of_terms, 600);
-    tcase_add_checked_fixture(of_terms, setup, session_test_end);
-    tcase_add_loop_test(of_terms, terms_stay_on_the_device, 1, 4);
-    tcase_add_loop_test(of_terms, terms_have_to_be_finite, 0, 2);
-    suite_add_tcase(suite, of_terms);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(600, setup, session_test_end)

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "device/array.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,7 +154,7 @@ static void tree_of(const char *line, int channels)
     free(text.at);
 }
 
-START_TEST(numbers_are_those_of_the_host)
+LOOP_TEST(numbers_are_those_of_the_host, 0, CASES)
 {
     const one_case *c = &cases[_i];
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = c->tile_times,
@@ -174,10 +173,9 @@ START_TEST(numbers_are_those_of_the_host)
         ck_assert(heap_equal(&got, &again));
     }
 }
-END_TEST
 
 /* Integers are added on the host, also in a run with a device: the same bits. */
-START_TEST(exact_images_are_those_of_the_host)
+LOOP_TEST(exact_images_are_those_of_the_host, 0, 2)
 {
     static const char *const lines[] = {
         "psf_image(obs, size=48, cell=10arcsec, weights=half^2, exact=true)",
@@ -191,14 +189,13 @@ START_TEST(exact_images_are_those_of_the_host)
     heap got = heap_test_run("cuda", options, NULL);
     ck_assert(heap_equal(&got, &truth));
 }
-END_TEST
 
 /* ---- what is copied ---- */
 
 /* Visibilities that were made on the device stay there, and so do grid and planes: what goes up is
  * the order of the samples, what comes back the image, sums of weights, and how far baselines
  * reach. */
-START_TEST(visibilities_stay_there)
+TEST(visibilities_stay_there)
 {
     enum { CHANNELS = 8, SIZE = 40, TILES = TIMES / 2 };
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
@@ -217,10 +214,9 @@ START_TEST(visibilities_stay_there)
     ck_assert_uint_le(more, runs * 16 + 200000);
     ck_assert_uint_lt(more, visibilities / 4);
 }
-END_TEST
 
 /* Those that the host has go up once, for an image and its point-spread function together. */
-START_TEST(visibilities_go_up_once)
+TEST(visibilities_go_up_once)
 {
     enum { CHANNELS = 8 };
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
@@ -235,10 +231,9 @@ START_TEST(visibilities_go_up_once)
     ck_assert_uint_gt(c.bytes_up, visibilities);
     ck_assert_uint_lt(c.bytes_up, visibilities * 3 / 2);
 }
-END_TEST
 
 /* Of those of a point-spread function nothing but flags. */
-START_TEST(of_a_psf_no_visibilities_go_up)
+TEST(of_a_psf_no_visibilities_go_up)
 {
     enum { CHANNELS = 8 };
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
@@ -252,11 +247,10 @@ START_TEST(of_a_psf_no_visibilities_go_up)
     ck_assert(!heap_test_helped());
     ck_assert_uint_lt(c.bytes_up, visibilities / 2);
 }
-END_TEST
 
 /* Predicted visibilities stay on the device: of their sum only that comes back. The image, made
  * there before, goes up; its planes are made once. */
-START_TEST(predictions_stay_there)
+TEST(predictions_stay_there)
 {
     enum { CHANNELS = 8 };
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
@@ -269,11 +263,10 @@ START_TEST(predictions_stay_there)
     ck_assert_uint_le(c.bytes_down, image + 100 + 24 + 16 + 32);
     ck_assert_uint_lt(c.bytes_up, (uint64_t)ROWS * CHANNELS * 32);
 }
-END_TEST
 
 /* Of a grid the planes come back at the end, once; of its visibilities, which the host has, nothing
  * goes up twice. */
-START_TEST(the_grid_stays_on_device)
+TEST(the_grid_stays_on_device)
 {
     enum { CHANNELS = 8 };
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
@@ -295,10 +288,9 @@ START_TEST(the_grid_stays_on_device)
     ck_assert_uint_le(fewer.bytes_down, c.bytes_down);
     ck_assert_uint_ge(fewer.bytes_down + 1000, c.bytes_down);
 }
-END_TEST
 
 /* To visibilities, which stay there, the planes go up once for all tiles. */
-START_TEST(planes_go_up_once)
+TEST(planes_go_up_once)
 {
     enum { CHANNELS = 8, TILES = TIMES };
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
@@ -318,12 +310,11 @@ START_TEST(planes_go_up_once)
     ck_assert_uint_lt(c.bytes_up, planes.bytes_up + bytes + order + 200000);
     ck_assert_uint_lt(c.bytes_down, planes.bytes_down + 200);
 }
-END_TEST
 
 /* From stage to stage nothing is copied: beyond what the grid alone takes nothing goes up, and what
  * comes back is the image. The other way the image goes up, and the visibilities' sum comes back.
  */
-START_TEST(stages_stay_on_device)
+TEST(stages_stay_on_device)
 {
     enum { CHANNELS = 4, SIZE = 32 };
     static const char chain[] = "keep = heap(grid_correction(crop(fft(P), size=32), obs, size=32, "
@@ -360,10 +351,9 @@ START_TEST(stages_stay_on_device)
     ck_assert_uint_le(all.bytes_up, alone.bytes_up + 2 * image + ROWS * CHANNELS * 16 / 2 + 200000);
     ck_assert_uint_le(all.bytes_down, alone.bytes_down + few);
 }
-END_TEST
 
 /* Of visibilities beyond a limit those without weight do not count, here or there. */
-START_TEST(warnings_are_those_of_the_host)
+TEST(warnings_are_those_of_the_host)
 {
     static const char *const lines[] = {
         "dirty_image(V, obs, size=24, cell=10arcsec, weights=half, max_uvw=limit)",
@@ -385,7 +375,6 @@ START_TEST(warnings_are_those_of_the_host)
         free(said[1]);
     }
 }
-END_TEST
 
 /* ---- what can go wrong ---- */
 
@@ -398,7 +387,7 @@ static const char *const lines[] = {
 enum { LINES = sizeof(lines) / sizeof(*lines) };
 
 /* Without the library, or the memory for the grid, the host does it. */
-START_TEST(the_host_helps)
+LOOP_TEST(the_host_helps, 0, 2 * LINES)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4);
 
@@ -412,9 +401,8 @@ START_TEST(the_host_helps)
     heap got = heap_test_run("cuda", options, NULL);
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
 }
-END_TEST
 
-START_TEST(each_fault)
+LOOP_TEST(each_fault, 0, 3 * LINES)
 {
     static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH};
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4);
@@ -428,10 +416,9 @@ START_TEST(each_fault)
     ck_assert_int_gt(failed + worked, 10);
     ck_assert(kinds[_i / LINES] != EMULATED_ALLOCATION || worked > 5);
 }
-END_TEST
 
 /* Each device has planes of its own; their images are added. */
-START_TEST(several_devices)
+LOOP_TEST(several_devices, 0, LINES)
 {
     emulated_control *control = cuda_testing_control();
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 1);
@@ -446,36 +433,5 @@ START_TEST(several_devices)
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
     ck_assert(!heap_test_helped());
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("images on devices");
-    TCase *tests = tcase_create("images"), *faults = tcase_create("faults");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 600);
-    tcase_add_checked_fixture(tests, setup, session_test_end);
-    tcase_add_loop_test(tests, numbers_are_those_of_the_host, 0, CASES);
-    tcase_add_loop_test(tests, exact_images_are_those_of_the_host, 0, 2);
-    tcase_add_test(tests, visibilities_stay_there);
-    tcase_add_test(tests, visibilities_go_up_once);
-    tcase_add_test(tests, of_a_psf_no_visibilities_go_up);
-    tcase_add_test(tests, predictions_stay_there);
-    tcase_add_test(tests, the_grid_stays_on_device);
-    tcase_add_test(tests, planes_go_up_once);
-    tcase_add_test(tests, stages_stay_on_device);
-    tcase_add_test(tests, warnings_are_those_of_the_host);
-    tcase_add_loop_test(tests, the_host_helps, 0, 2 * LINES);
-    tcase_set_timeout(faults, 600);
-    tcase_add_checked_fixture(faults, setup, session_test_end);
-    tcase_add_loop_test(faults, each_fault, 0, 3 * LINES);
-    tcase_add_loop_test(tests, several_devices, 0, LINES);
-    suite_add_tcase(suite, tests);
-    suite_add_tcase(suite, faults);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(600, setup, session_test_end)

@@ -9,7 +9,6 @@
 #include "tests/common/suite.h"
 #include "unstable/module.h"
 
-#include <check.h>
 #include <fitsio.h>
 #include <math.h>
 #include <unistd.h>
@@ -95,7 +94,7 @@ static void info_has(const char *name, const char *text)
 
 /* ---- kinds of numbers ---- */
 
-START_TEST(numbers)
+LOOP_TEST(numbers, 0, 6)
 {
     static const int bits[] = {8, 16, 32, 64, -32, -64};
     write_image("x.fits",
@@ -109,9 +108,8 @@ START_TEST(numbers)
         ck_assert(grove_image_at(image, i) == -2 + 0.5 * i);
     grove_image_free(image);
 }
-END_TEST
 
-START_TEST(blank)
+TEST(blank)
 {
     write_image("x.fits", PRIMARY("16") SIZES "BLANK   = 5\n", 16, 12);
     grove_image *image = read_image("x.fits");
@@ -122,11 +120,10 @@ START_TEST(blank)
     info_has("x.fits", "unusual: it has no coordinates on the sky");
     info_has("x.fits", "from 0 to 11 (no unit), maximum at pixel 4, 3");
 }
-END_TEST
 
 /* ---- places ---- */
 
-START_TEST(projections)
+LOOP_TEST(projections, 0, 4)
 {
     static const char *const names[] = {"TAN", "ZEA", "CAR", "SIN"};
     char *cards =
@@ -144,9 +141,8 @@ START_TEST(projections)
     grove_image_free(image);
     free(cards);
 }
-END_TEST
 
-START_TEST(odd_coordinates)
+LOOP_TEST(odd_coordinates, 0, 11)
 {
     static const struct {
         const char *cards, *said;
@@ -171,10 +167,9 @@ START_TEST(odd_coordinates)
     write_image("x.fits", suite_text(PRIMARY("-32") SIZES "%s", odd[_i].cards), -32, 12);
     info_has("x.fits", odd[_i].said);
 }
-END_TEST
 
 /* Axes of one cell; cubes; more axes than are known. */
-START_TEST(more_axes)
+TEST(more_axes)
 {
     write_image(
         "x.fits",
@@ -206,11 +201,10 @@ START_TEST(more_axes)
                 -32, 24);
     refused("x.fits", "axis 3, EPOCH has 2 cells; besides the sky, only frequency and Stokes");
 }
-END_TEST
 
 /* ---- other units than the first ---- */
 
-START_TEST(extension)
+TEST(extension)
 {
     size_t length = 0;
     float data[12] = {0};
@@ -224,9 +218,8 @@ START_TEST(extension)
     info_has("x.fits", "in extension 1");
     free(all);
 }
-END_TEST
 
-START_TEST(compressed)
+LOOP_TEST(compressed, 0, 4)
 {
     fitsfile *file = NULL;
     int status = 0;
@@ -247,9 +240,8 @@ START_TEST(compressed)
         ck_assert(grove_image_at(image, i) == pixels[i]);
     grove_image_free(image);
 }
-END_TEST
 
-START_TEST(no_image)
+TEST(no_image)
 {
     size_t length = 0;
     char *all = fits_append(NULL, &length, PRIMARY("8") "NAXIS   = 0\n", NULL, 0);
@@ -272,10 +264,9 @@ START_TEST(no_image)
     refused(folder, "this is not a regular file");
     free(all);
 }
-END_TEST
 
 /* Cut off anywhere, or with any byte changed: an image or a message. */
-START_TEST(damaged)
+TEST(damaged)
 {
     size_t length = 0;
     float data[12] = {0};
@@ -303,11 +294,10 @@ START_TEST(damaged)
         }
     free(all);
 }
-END_TEST
 
 /* ---- pictures ---- */
 
-START_TEST(pictures)
+LOOP_TEST(pictures, 0, 4)
 {
     static const struct {
         const char *cards, *shown;
@@ -341,10 +331,9 @@ START_TEST(pictures)
     ck_assert(strstr(grove_error_message(error, 0),
                      "--column is for Measurement Sets, but this is a FITS image"));
 }
-END_TEST
 
 /* A header at a pole, which has WCSLIB's other default for its longitude. */
-START_TEST(header_at_the_pole)
+TEST(header_at_the_pole)
 {
     double freq = 1e9, width = 1e6;
     grove_image image = {.columns = 4,
@@ -376,30 +365,5 @@ START_TEST(header_at_the_pole)
     grove_image_free(back);
     free(header);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("fits");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_loop_test(test, numbers, 0, 6);
-    tcase_add_test(test, blank);
-    tcase_add_loop_test(test, projections, 0, 4);
-    tcase_add_loop_test(test, odd_coordinates, 0, 11);
-    tcase_add_test(test, more_axes);
-    tcase_add_test(test, extension);
-    tcase_add_loop_test(test, compressed, 0, 4);
-    tcase_add_test(test, no_image);
-    tcase_add_test(test, damaged);
-    tcase_add_loop_test(test, pictures, 0, 4);
-    tcase_add_test(test, header_at_the_pole);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

@@ -4,6 +4,7 @@
  * GROVE_TEST_CONFIGURATIONS is 20 times how many random configurations there are, GROVE_TEST_SEED
  * where they begin. */
 #include "g2g-world.h"
+#include "tests/common/suite.h"
 
 static const configuration cases[] = {
     {{64, 64}, 7, 8, 1, 1, true, false},   {{96, 64}, 8, 5, 1, 3, false, true},
@@ -91,17 +92,15 @@ static void check_configuration(const configuration *c)
     end(&w);
 }
 
-START_TEST(as_defined)
+LOOP_TEST(as_defined, 0, sizeof(cases) / sizeof(*cases))
 {
     check_configuration(&cases[_i]);
 }
-END_TEST
 
-START_TEST(random_configurations)
+TEST(random_configurations)
 {
     each_random_configuration(8, 20, check_configuration);
 }
-END_TEST
 
 /* A part of the samples. */
 static grove_gridder_samples rows_of(const world *w, int64_t first, int64_t last)
@@ -116,7 +115,7 @@ static grove_gridder_samples rows_of(const world *w, int64_t first, int64_t last
 
 /* What leaves the grid; sums of weights; the sum of two parts; twice the same is twice the weight;
  * the order of calls only rounds. */
-START_TEST(sums_of_weights)
+TEST(sums_of_weights)
 {
     const configuration c = {{64, 64}, 7, 4, 1, 2, false, true};
     grove_gridder_outside outside = {0}, none = {0};
@@ -164,10 +163,9 @@ START_TEST(sums_of_weights)
         free(out[k]);
     end(&w);
 }
-END_TEST
 
 /* One cell, one sample, the number 1: counts times the grid. */
-START_TEST(counts_times_cells)
+TEST(counts_times_cells)
 {
     const configuration c = {{40, 40}, 1, 1, 1, 1, true, true};
     grove_gridder_outside outside = {0};
@@ -203,10 +201,9 @@ START_TEST(counts_times_cells)
     free(in);
     end(&w);
 }
-END_TEST
 
 /* More points than whole numbers in double precision. */
-START_TEST(too_many_points)
+TEST(too_many_points)
 {
     grove_convolution_plan plan = {.grid = {1 << 15, 1 << 15},
                                    .support = 64,
@@ -219,7 +216,6 @@ START_TEST(too_many_points)
     plan.oversampling = 64;
     ck_assert(grove_lattice_make(&plan, &lattice));
 }
-END_TEST
 
 /* ---- the paper's observation ---- */
 
@@ -296,7 +292,7 @@ static double compression_of(int oversampling, int step, int64_t most)
 }
 
 /* Table 2 of the paper: entries per visibility, measured. */
-START_TEST(compression)
+TEST(compression)
 {
     static const struct {
         int oversampling;
@@ -309,35 +305,14 @@ START_TEST(compression)
         ck_assert_double_eq_tol(ratio, table[k].measured, 0.1 * table[k].measured);
     }
 }
-END_TEST
 
 /* The number of entries, of a share of them. */
-START_TEST(counts_of_shares)
+TEST(counts_of_shares)
 {
     const double ratio = compression_of(64, 32, 0), of_share = compression_of(64, 32, 5000);
 
     ck_assert(of_share != ratio);
     ck_assert_double_eq_tol(of_share, ratio, 0.05 * ratio);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("g2g");
-    TCase *tests = tcase_create("g2g");
-
-    tcase_set_timeout(tests, 600);
-    tcase_add_loop_test(tests, as_defined, 0, sizeof(cases) / sizeof(*cases));
-    tcase_add_test(tests, random_configurations);
-    tcase_add_test(tests, sums_of_weights);
-    tcase_add_test(tests, counts_times_cells);
-    tcase_add_test(tests, too_many_points);
-    tcase_add_test(tests, compression);
-    tcase_add_test(tests, counts_of_shares);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
-}
+SUITE(600, NULL, NULL)

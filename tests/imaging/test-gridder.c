@@ -6,7 +6,6 @@
 #include "gridder-truth.h"
 #include "tests/common/suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,7 +218,7 @@ static void check_world(world *w, uint64_t seed)
     free_world(w);
 }
 
-START_TEST(random_images)
+TEST(random_images)
 {
     const char *count = getenv("GROVE_TEST_CONFIGURATIONS"), *seed = getenv("GROVE_TEST_SEED");
     const uint64_t first = seed ? strtoull(seed, NULL, 10) : 1,
@@ -233,12 +232,11 @@ START_TEST(random_images)
         check_world(&w, k);
     }
 }
-END_TEST
 
 /* What lies outside is folded in with at most epsilon of its flux over the image, and over its
  * outer twentieth, and at most 3 epsilon in each pixel, wherever it is. Among many samples and
  * pixels nothing is left to chance. */
-START_TEST(sources_outside)
+TEST(sources_outside)
 {
     const char *count = getenv("GROVE_TEST_CONFIGURATIONS");
 
@@ -270,10 +268,9 @@ START_TEST(sources_outside)
         free_world(&w);
     }
 }
-END_TEST
 
 /* Where rows are few, planes become an image several at a time, but not those of integers. */
-START_TEST(large_image_in_any_order)
+TEST(large_image_in_any_order)
 {
     world w = {.image = {{256, 200}, {1e-3, 1e-3}, {0, 0}},
                .bounds = {.polarisations = 2, .double_precision = true},
@@ -290,10 +287,9 @@ START_TEST(large_image_in_any_order)
     check_order(&w);
     free_world(&w);
 }
-END_TEST
 
 /* Coarse images, of which pixels are interpolated. */
-START_TEST(coarse_images)
+TEST(coarse_images)
 {
     int coarse = 0;
 
@@ -305,11 +301,10 @@ START_TEST(coarse_images)
     }
     ck_assert_int_gt(coarse, 8);
 }
-END_TEST
 
 /* Fields near the horizon, and w far above u and v: planes are turned in the coarse pixels beside
  * the image, too. */
-START_TEST(coarse_images_of_large_w)
+TEST(coarse_images_of_large_w)
 {
     static const struct {
         int64_t size[2];
@@ -343,10 +338,9 @@ START_TEST(coarse_images_of_large_w)
     }
     ck_assert_int_gt(coarse, 0);
 }
-END_TEST
 
 /* A source of 3 Jy at a pixel, predicted from an image and imaged again. */
-START_TEST(one_source)
+TEST(one_source)
 {
     for (int isa = 0; isa < GROVE_ISAS; isa++) {
         world w;
@@ -379,11 +373,10 @@ START_TEST(one_source)
         free_world(&w);
     }
 }
-END_TEST
 
 /* Planes are made where samples that are expected need them: less memory for the same numbers, and
  * no wrong ones for other samples. */
-START_TEST(expected_samples)
+TEST(expected_samples)
 {
     enum { SIDE = 256, EXPECTED = 4, ROWS = 8 };
     world w = {.image = {{SIDE, SIDE}, {1e-3, 1e-3}, {0, 0}},
@@ -422,10 +415,9 @@ START_TEST(expected_samples)
     ck_assert_uint_lt(4 * bytes[1], bytes[0]);
     free_world(&w);
 }
-END_TEST
 
 /* What lies beyond the bounds, or is no number, is counted and left out. */
-START_TEST(beyond_bounds)
+TEST(beyond_bounds)
 {
     world w;
     make_random(&w, 11);
@@ -444,10 +436,9 @@ START_TEST(beyond_bounds)
     grove_gridder_free(g);
     free_world(&w);
 }
-END_TEST
 
 /* A source at the phase centre, where n - 1 is extreme, with w from one value to many turns. */
-START_TEST(bright_centre)
+TEST(bright_centre)
 {
     for (int k = 0; k < 40; k++) {
         world w;
@@ -475,10 +466,9 @@ START_TEST(bright_centre)
         free_world(&w);
     }
 }
-END_TEST
 
 /* Many samples in few cells: sums in single precision keep the accuracy. */
-START_TEST(many_samples)
+TEST(many_samples)
 {
     enum { ROWS = 20000, CHANNELS = 50 };
     world w = {.image = {{16, 16}, {1e-5, 1e-5}, {0, 0}},
@@ -503,10 +493,9 @@ START_TEST(many_samples)
                                 (double)true_pixel(&w, 0, x, 3) / (ROWS * CHANNELS), 1e-5);
     free_world(&w);
 }
-END_TEST
 
 /* Accuracies that a precision does not reach. */
-START_TEST(impossible)
+TEST(impossible)
 {
     grove_gridder_image image = {{100, 100}, {1e-4, 1e-4}, {0, 0}};
     grove_gridder_bounds bounds = {1000, 1000, 0, 1000, 1e6, 1, false, false};
@@ -518,29 +507,5 @@ START_TEST(impossible)
     ck_assert_int_eq(grove_gridder_plan_choose(&image, &bounds, 1e-12, &plan), 0);
     ck_assert_int_eq(grove_gridder_plan_choose(&image, &bounds, 1e-18, &plan), -1);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("gridder");
-    TCase *tests = tcase_create("gridder");
-    SRunner *runner = srunner_create(suite);
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 600);
-    tcase_add_test(tests, random_images);
-    tcase_add_test(tests, sources_outside);
-    tcase_add_test(tests, large_image_in_any_order);
-    tcase_add_test(tests, coarse_images);
-    tcase_add_test(tests, coarse_images_of_large_w);
-    tcase_add_test(tests, one_source);
-    tcase_add_test(tests, expected_samples);
-    tcase_add_test(tests, beyond_bounds);
-    tcase_add_test(tests, bright_centre);
-    tcase_add_test(tests, many_samples);
-    tcase_add_test(tests, impossible);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
-}
+SUITE(600, NULL, NULL)

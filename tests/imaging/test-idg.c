@@ -6,8 +6,8 @@
 #include "../kernels/imaging/idg/idg.h"
 #include "gridder-testing.h"
 #include "random-numbers.h"
+#include "tests/common/suite.h"
 
-#include <check.h>
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -390,7 +390,7 @@ static bool check_image(const configuration *c, int isa)
     return true;
 }
 
-START_TEST(test_images)
+LOOP_TEST(test_images, 0, sizeof(cases) / sizeof(*cases))
 {
     for (int isa = 0; isa < GROVE_ISAS; isa++) {
         state = 1;
@@ -398,11 +398,10 @@ START_TEST(test_images)
             check_image(&cases[_i], isa);
     }
 }
-END_TEST
 
 /* Any field, size, precision, subgrids, number of layers, with w-tiles and without. Half of the
  * sizes have their edges at pixels of some transforms. */
-START_TEST(test_random_images)
+TEST(test_random_images)
 {
     const char *many = getenv("GROVE_TEST_CONFIGURATIONS"), *seed = getenv("GROVE_TEST_SEED");
     const int count = many ? (atoi(many) + 19) / 20 : 24;
@@ -435,7 +434,6 @@ START_TEST(test_random_images)
     }
     ck_assert_int_gt(4 * made, count);
 }
-END_TEST
 
 /* ---- the adjoint, and the same bits ---- */
 
@@ -484,17 +482,16 @@ static void check_adjoint(const configuration *c, int isa)
     end(&w);
 }
 
-START_TEST(test_adjoints)
+LOOP_TEST(test_adjoints, 0, sizeof(cases) / sizeof(*cases))
 {
     for (int isa = 0; isa < GROVE_ISAS; isa++)
         if (grove_isa_works((grove_isa)isa))
             check_adjoint(&cases[_i], isa);
 }
-END_TEST
 
 /* Where tracks and bands fill squares of the uv plane, subgrids are larger than where each
  * visibility has one of its own, and hold about as many as counted. */
-START_TEST(test_shares)
+TEST(test_shares)
 {
     const grove_gridder_image image = {{4096, 4096}, {4.26e-6, 4.26e-6}, {0, 0}};
     const grove_gridder_bounds bounds = {
@@ -517,10 +514,9 @@ START_TEST(test_shares)
     ck_assert_int_eq(side[0], 16);
     ck_assert_int_gt(side[1], side[0]);
 }
-END_TEST
 
 /* Of each visibility, as bench/RESULTS-gpu-counted.md has them: the mean of both directions. */
-START_TEST(test_costs_of_a_gpu)
+TEST(test_costs_of_a_gpu)
 {
     static const struct {
         int side, channels;
@@ -542,24 +538,5 @@ START_TEST(test_costs_of_a_gpu)
         .kernel.width = 6, .kernel_w.width = 5, .bounds = {.polarisations = 1, .samples = 1e12}};
     ck_assert_double_eq_tol(grove_gridder_device_seconds(&stack), (168 + 144) / 2.0, 3);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("idg");
-    TCase *tests = tcase_create("idg");
-    const int count = (int)(sizeof(cases) / sizeof(*cases));
-
-    tcase_set_timeout(tests, 300);
-    tcase_add_loop_test(tests, test_images, 0, count);
-    tcase_add_test(tests, test_random_images);
-    tcase_add_loop_test(tests, test_adjoints, 0, count);
-    tcase_add_test(tests, test_shares);
-    tcase_add_test(tests, test_costs_of_a_gpu);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
-}
+SUITE(300, NULL, NULL)

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/text.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,7 @@ static void tree(const char *lines, const char *image)
     testing_tree(&t, suite_text("%sx = %s\n", lines, image));
 }
 
-START_TEST(wrong_calls_are_told)
+TEST(wrong_calls_are_told)
 {
     static const struct {
         const char *call, *message;
@@ -77,7 +76,6 @@ START_TEST(wrong_calls_are_told)
         ck_assert_msg(strstr(said, "t.tree:4:") != NULL, "%s: %s", cases[i].call, said);
     }
 }
-END_TEST
 
 /* What a run in single precision says: a failure, or a warning. */
 static char *run_says(const char *lines, const char *call, int code)
@@ -95,7 +93,7 @@ static char *run_says(const char *lines, const char *call, int code)
     return suite_messages(t.error);
 }
 
-START_TEST(runs_tell_what_is_wrong)
+LOOP_TEST(runs_tell_what_is_wrong, 0, 4)
 {
     static const struct {
         const char *call, *message;
@@ -113,10 +111,9 @@ START_TEST(runs_tell_what_is_wrong)
     ck_assert_msg(strstr(said, cases[_i].message) != NULL, "%s: %s", cases[_i].call, said);
     ck_assert_msg(strstr(said, "t.tree:6:") != NULL, "%s: %s", cases[_i].call, said);
 }
-END_TEST
 
 /* All stations' gains are missing. */
-START_TEST(all_is_flagged)
+TEST(all_is_flagged)
 {
     const char *path =
         testing_file(&t, "gains.csv", "station,value_re,value_im\nP0,,\nP1,,\nP2,,\nP3,,\n");
@@ -128,10 +125,9 @@ START_TEST(all_is_flagged)
     ck_assert_msg(strstr(said, "there is nothing to image: all visibilities are flagged"), "%s",
                   said);
 }
-END_TEST
 
 /* The cell that the warning names gives none, and is not much smaller than it has to be. */
-START_TEST(the_cell_named_would_do)
+LOOP_TEST(the_cell_named_would_do, 0, 3)
 {
     static const char *const calls[] = {"dirty_image(V, obs, size=8, cell=90arcsec)",
                                         "dirty_image(V, obs, size=8, cell=[1arcsec, 90arcsec])",
@@ -146,23 +142,5 @@ START_TEST(the_cell_named_would_do)
              cell + 2);
     ck_assert_str_eq(run_says(PROBE, call, 0), "");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("image-faults");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 240);
-    tcase_add_test(test, wrong_calls_are_told);
-    tcase_add_loop_test(test, runs_tell_what_is_wrong, 0, 4);
-    tcase_add_test(test, all_is_flagged);
-    tcase_add_loop_test(test, the_cell_named_would_do, 0, 3);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(240, setup, teardown)

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "run/session.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +43,7 @@ static void check_same(const char *text, int tile_channels)
     ck_assert_msg(off < 2e-9, "off by %g:\n%s", off, text);
 }
 
-START_TEST(bands_are_images)
+LOOP_TEST(bands_are_images, 0, 9)
 {
     static const int bands[] = {1, 3, PROBE_CHANNELS};
     const int count = bands[_i % 3];
@@ -55,10 +54,9 @@ START_TEST(bands_are_images)
                           count, _i / 6 ? "true" : "false", count, count),
                _i / 3 % 2 ? 2 : 0);
 }
-END_TEST
 
 /* Of two bands, the nearest or both; of one for each channel; of the channels themselves. */
-START_TEST(cubes_are_predicted)
+LOOP_TEST(cubes_are_predicted, 0, 8)
 {
     static const struct {
         int bands;
@@ -75,10 +73,9 @@ START_TEST(cubes_are_predicted)
                           cases[_i % 4].bands, cases[_i % 4].cube, interpolate, interpolate),
                _i / 4 ? 2 : 0);
 }
-END_TEST
 
 /* <grid(V), P> = <V, degrid(P)> for the planes of all bands. */
-START_TEST(adjoint)
+TEST(adjoint)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     double complex left = 0, right = 0;
@@ -100,22 +97,5 @@ START_TEST(adjoint)
     ck_assert_double_gt(fabs(creal(left)), 1e-6 * size);
     ck_assert_double_lt(fabs(creal(left) - creal(right)), 1e-12 * size);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-bands");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 120);
-    tcase_add_loop_test(test, bands_are_images, 0, 9);
-    tcase_add_loop_test(test, cubes_are_predicted, 0, 8);
-    tcase_add_test(test, adjoint);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(120, setup, teardown)

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "run/session.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,7 +166,7 @@ static int put_points(int i, point *to)
 
 /* Errors of each point: half an offset along u and v, half a plane; and a small one of the
  * support. */
-START_TEST(points_are_seen_through_beams)
+LOOP_TEST(points_are_seen_through_beams, 0, sizeof(points) / sizeof(points[0]))
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     point all[5];
@@ -226,14 +225,13 @@ START_TEST(points_are_seen_through_beams)
     }
     free(text);
 }
-END_TEST
 
 /* ---- images ---- */
 
 #define IMAGE ", obs, size=[24, 27], cell=3e-5rad, epsilon=1e-5"
 
 /* Against the Fourier sum over visibilities; w within half a plane, a tenth of a degree here. */
-START_TEST(images_are_sums)
+TEST(images_are_sums)
 {
     testing_tree(&t, "obs = probe()\nV = 1 * obs.data\nu = 1 * obs.uvw\nf = 1 * obs.freq\n"
                      "C = convolution_functions(1" IMAGE ", oversampling=128)\n"
@@ -245,10 +243,9 @@ START_TEST(images_are_sums)
     ck_assert_double_lt(off, PI * hypot(24. / 64, 27. / 64) / (6 * 128) + 1e-3);
     ck_assert_double_gt(off, 1e-5);
 }
-END_TEST
 
 /* <grid(V), X> = <V, degrid(X)>, real parts, for planes X of an image and of anything. */
-START_TEST(adjoints)
+TEST(adjoints)
 {
     double size = 0;
 
@@ -274,10 +271,9 @@ START_TEST(adjoints)
     left = testing_inner(&g, &g, &size);
     ck_assert_double_eq_tol(left, testing_inner(&v, &e, &size), 1e-12 * size);
 }
-END_TEST
 
 /* The same bits for any number of threads; other tiles differ by rounding. */
-START_TEST(tiles_and_threads)
+TEST(tiles_and_threads)
 {
     testing_tree(&t, "obs = probe()\nC = convolution_functions(1" IMAGE ", oversampling=8)\n"
                      "g = grid(obs.data" IMAGE ", functions=C)\n"
@@ -285,12 +281,11 @@ START_TEST(tiles_and_threads)
     testing_tiles_and_threads(&t, "g", false, 1e-5);
     testing_tiles_and_threads(&t, "d", false, 1e-5);
 }
-END_TEST
 
 /* ---- methods ---- */
 
 /* Calls with method=aw are the chain of stages, which `by hand` writes. */
-START_TEST(calls_are_chains)
+LOOP_TEST(calls_are_chains, 0, 8)
 {
     static const struct {
         const char *call, *hand;
@@ -341,12 +336,11 @@ START_TEST(calls_are_chains)
     else
         ck_assert_double_eq(testing_distance(&x, &y), 0);
 }
-END_TEST
 
 /* ---- what is wrong ---- */
 
 /* The time that is told of functions counts those of all blocks and pairs. */
-START_TEST(times_that_are_told)
+TEST(times_that_are_told)
 {
     const char *const jones[] = {"E, channels=99", "E", "gains(obs, jones=scalar) * E"};
     double seconds[3];
@@ -369,9 +363,8 @@ START_TEST(times_that_are_told)
     ck_assert_msg(seconds[1] > 3 * seconds[0] && seconds[2] > 5 * seconds[1], "%g %g %g",
                   seconds[0], seconds[1], seconds[2]);
 }
-END_TEST
 
-START_TEST(wrong_calls)
+TEST(wrong_calls)
 {
     static const struct {
         const char *call, *message;
@@ -437,10 +430,9 @@ START_TEST(wrong_calls)
         ck_assert_msg(strstr(said, "t.tree:8:") != NULL, "%s: %s", cases[i].call, said);
     }
 }
-END_TEST
 
 /* What a run says of a tree that is right. */
-START_TEST(runs_tell)
+LOOP_TEST(runs_tell, 0, 4)
 {
     static const struct {
         const char *lines, *message;
@@ -471,27 +463,5 @@ START_TEST(runs_tell)
     char *said = suite_messages(t.error);
     ck_assert_msg(strstr(said, cases[_i].message) != NULL, "%s", said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-convolution");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 120);
-    tcase_add_loop_test(test, points_are_seen_through_beams, 0, sizeof(points) / sizeof(points[0]));
-    tcase_add_test(test, images_are_sums);
-    tcase_add_test(test, adjoints);
-    tcase_add_test(test, tiles_and_threads);
-    tcase_add_loop_test(test, calls_are_chains, 0, 8);
-    tcase_add_test(test, times_that_are_told);
-    tcase_add_test(test, wrong_calls);
-    tcase_add_loop_test(test, runs_tell, 0, 4);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(120, setup, teardown)

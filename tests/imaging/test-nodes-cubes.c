@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +60,7 @@ static void check_axis(const grove_axis *axis, const image_data *d, int bands)
 }
 
 /* Whatever the tiles. */
-START_TEST(bands_are_sums_over_their_channels)
+LOOP_TEST(bands_are_sums_over_their_channels, 0, 16)
 {
     static const int bands[] = {1, 2, 3, PROBE_CHANNELS};
     static const int tile_channels[] = {0, 1, 2, 5};
@@ -93,10 +92,9 @@ START_TEST(bands_are_sums_over_their_channels)
         }
     }
 }
-END_TEST
 
 /* A band of which nothing is left is flagged, with a warning; others are as they were. */
-START_TEST(a_band_without_visibilities)
+TEST(a_band_without_visibilities)
 {
     unsigned char *flags = NULL;
 
@@ -119,10 +117,9 @@ START_TEST(a_band_without_visibilities)
     ck_assert_msg(strstr(said, "the band of channels 0 to 0 has no visibilities") != NULL, "%s",
                   said);
 }
-END_TEST
 
 /* The point-spread functions of bands, and their beams, which shrink with the frequency. */
-START_TEST(beams_of_bands)
+TEST(beams_of_bands)
 {
     grid_now.channels = 2;
     testing_tree(&t, "obs = grid()\n"
@@ -137,10 +134,9 @@ START_TEST(beams_of_bands)
     for (int k = 0; k < 2; k++)
         ck_assert_double_eq_tol(creal(x.at[k]) * freq[0] / (creal(x.at[3 + k]) * freq[1]), 1, 1e-2);
 }
-END_TEST
 
 /* Images and point-spread functions meet, whatever the bands and whatever the set has. */
-START_TEST(bands_meet)
+LOOP_TEST(bands_meet, 0, 6)
 {
     static const char *const sets[] = {"probe()", "grid()"};
     static const int bands[] = {1, 2, PROBE_CHANNELS};
@@ -161,11 +157,10 @@ START_TEST(bands_meet)
     for (int64_t i = 0; i < x.cells; i++)
         ck_assert_double_eq_tol(creal(x.at[i]), 0, 1e-3);
 }
-END_TEST
 
 /* Bands of one channel each are not the channels. */
 /* A cube predicts each channel from its plane, from the nearest, or from both beside it. */
-START_TEST(cubes_are_models)
+LOOP_TEST(cubes_are_models, 0, 3)
 {
     static const struct {
         int bands;
@@ -208,9 +203,8 @@ START_TEST(cubes_are_models)
     free(planes);
     free(text.at);
 }
-END_TEST
 
-START_TEST(bands_are_not_channels)
+TEST(bands_are_not_channels)
 {
     const char *said = testing_faults(
         &t, suite_text("obs = probe()\nd = dirty_image(obs.data, obs, size=8, bands=%d)\n"
@@ -221,10 +215,9 @@ START_TEST(bands_are_not_channels)
                                "value that was made from all cells of the other") != NULL,
                   "%s", said);
 }
-END_TEST
 
 /* What is said of bands that a FITS image cannot have holds: the first one by itself is written. */
-START_TEST(bands_unevenly_spaced)
+LOOP_TEST(bands_unevenly_spaced, 0, 2)
 {
     static const char *const advice[] = {
         "its axis freq is not evenly spaced, as a FITS image requires; bands with equal numbers of "
@@ -242,9 +235,8 @@ START_TEST(bands_unevenly_spaced)
     ck_assert_msg(strstr(said, advice[_i]) != NULL, "%s", said);
     testing_tree(&t, one);
 }
-END_TEST
 
-START_TEST(wrong_bands)
+LOOP_TEST(wrong_bands, 0, 3)
 {
     static const char *const bands[] = {"0", "-1", "8"};
     const char *said = testing_faults(
@@ -252,27 +244,5 @@ START_TEST(wrong_bands)
         suite_text("obs = probe()\nx = dirty_image(obs.data, obs, size=8, bands=%s)\n", bands[_i]));
     ck_assert_msg(strstr(said, "is not from 1 to 7, the number of channels") != NULL, "%s", said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-cubes");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 240);
-    tcase_add_loop_test(test, bands_are_sums_over_their_channels, 0, 16);
-    tcase_add_test(test, a_band_without_visibilities);
-    tcase_add_test(test, beams_of_bands);
-    tcase_add_loop_test(test, bands_meet, 0, 6);
-    tcase_add_loop_test(test, cubes_are_models, 0, 3);
-    tcase_add_test(test, bands_are_not_channels);
-    tcase_add_loop_test(test, bands_unevenly_spaced, 0, 2);
-    tcase_add_loop_test(test, wrong_bands, 0, 3);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(240, setup, teardown)

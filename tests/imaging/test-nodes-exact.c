@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +40,7 @@ static const struct {
      "exact=true", "", 1e-5, true},
 };
 
-START_TEST(same_bits)
+LOOP_TEST(same_bits, 0, sizeof(values) / sizeof(*values))
 {
     static const int tiles[][3] = {{0, 0, 0}, {1, 0, 0}, {2, 3, 0}, {3, 0, 4}, {1, 2, 5}};
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1);
@@ -67,10 +66,9 @@ START_TEST(same_bits)
             "%s: other bits with tiles %d", call, i);
     }
 }
-END_TEST
 
 /* Numbers of any size. */
-START_TEST(very_small_and_very_large)
+LOOP_TEST(very_small_and_very_large, 0, 4)
 {
     static const char *const sizes[] = {"1e-290", "1e-200", "1e160", "1e290"};
     const grove_session_options options =
@@ -87,9 +85,8 @@ START_TEST(very_small_and_very_large)
     ck_assert_double_lt(testing_distance(&found, &truth), 1e-9);
     free(text);
 }
-END_TEST
 
-START_TEST(functions_are_not_exact)
+TEST(functions_are_not_exact)
 {
     const char *said = testing_faults(
         &t, "obs = probe()\nV = 1 * obs.data\nR = sky_grid(obs, size=49, cell=3e-5rad)\n"
@@ -100,22 +97,5 @@ START_TEST(functions_are_not_exact)
     ck_assert_msg(strstr(said, "exact") && strstr(said, "is not possible with functions"), "%s",
                   said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-exact");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 240);
-    tcase_add_loop_test(test, same_bits, 0, sizeof(values) / sizeof(*values));
-    tcase_add_loop_test(test, very_small_and_very_large, 0, 4);
-    tcase_add_test(test, functions_are_not_exact);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(240, setup, teardown)

@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "run/session.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -453,7 +452,14 @@ static uint64_t first_seed(int i)
     return (uint64_t)(i < FIXED ? i + 1 : i) + (i < FIXED ? 0 : (uint64_t)time(NULL) * 100);
 }
 
-START_TEST(random_configurations)
+static int configurations(void)
+{
+    const char *count = getenv("GROVE_TEST_CONFIGURATIONS");
+
+    return count ? atoi(count) / 10 : 30;
+}
+
+LOOP_TEST(random_configurations, 0, configurations())
 {
     world w = {0};
 
@@ -477,7 +483,6 @@ START_TEST(random_configurations)
     free(w.flags);
     free(w.c.text);
 }
-END_TEST
 
 /* ---- cubes ---- */
 
@@ -499,7 +504,7 @@ static double distance(const testing_value *a, const testing_value *b, const uns
 
 /* By both methods: images of bands, one of them empty, of the bands together with beams, of each
  * by itself; visibilities of cubes. */
-START_TEST(cubes)
+LOOP_TEST(cubes, 0, 5)
 {
 #define IMAGE ", obs, size=[24, 20], cell=8arcsec, epsilon=1e-4"
     static const struct {
@@ -542,22 +547,5 @@ START_TEST(cubes)
     for (int k = 0; k < 2; k++)
         free(flags[k]);
 }
-END_TEST
 
-int main(void)
-{
-    const char *count = getenv("GROVE_TEST_CONFIGURATIONS");
-    Suite *suite = suite_create("nodes-functions");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 120);
-    tcase_add_loop_test(test, random_configurations, 0, count ? atoi(count) / 10 : 30);
-    tcase_add_loop_test(test, cubes, 0, 5);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(120, setup, teardown)

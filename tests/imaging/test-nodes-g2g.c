@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "run/session.h"
 
-#include <check.h>
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -55,7 +54,7 @@ static const char *begin_tree(void)
            "E = convolution_functions(B" STAGE ", oversampling=4, samples=nearest, times=2)\n";
 }
 
-START_TEST(as_degrid_and_grid)
+LOOP_TEST(as_degrid_and_grid, 0, sizeof(calls) / sizeof(*calls))
 {
     for (int k = 0; k < 2; k++) {
         const char *max = strstr(calls[_i], "max_uvw");
@@ -71,7 +70,6 @@ START_TEST(as_degrid_and_grid)
         ck_assert_double_lt(testing_distance(&x, &y), k ? 1e-13 : 2e-6);
     }
 }
-END_TEST
 
 /* ---- against Fourier sums ---- */
 
@@ -133,7 +131,7 @@ static double number_after(const char *text, const char *words)
 }
 
 /* With w, within what convolution_functions tells, for both ways. */
-START_TEST(as_fourier_sums)
+LOOP_TEST(as_fourier_sums, 0, 2)
 {
     const int oversampling = _i ? 128 : 16;
     const grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
@@ -152,24 +150,22 @@ START_TEST(as_fourier_sums)
     const double off = distance_to_sums(&x, &u);
     ck_assert_msg(off < 2 * told && off > 0.01 * told, "%g, told %g", off, told);
 }
-END_TEST
 
 /* ---- what is kept ---- */
 
 /* The same bits for any number of threads; other tiles differ by rounding. */
-START_TEST(tiles_and_threads)
+TEST(tiles_and_threads)
 {
     testing_tree(&t, suite_text("%sP = grid(obs.data" STAGE ", functions=W)\n"
                                 "x = g2g(P" STAGE ", functions=W, method=g2g)\n",
                                 begin_tree()));
     testing_tiles_and_threads(&t, "x", false, 1e-5);
 }
-END_TEST
 
 /* ---- what is foretold ---- */
 
 /* Of real tracks; what auto takes. */
-START_TEST(foretold)
+LOOP_TEST(foretold, 0, 2)
 {
     static const struct {
         const char *obs, *options, *method;
@@ -200,7 +196,6 @@ START_TEST(foretold)
     ck_assert_double_eq_tol(told, entries, 0.02 * entries);
     ck_assert_double_lt(entries, (double)d.cells + 1);
 }
-END_TEST
 
 /* ---- what is told, and kept ---- */
 
@@ -220,7 +215,7 @@ static void hear(const char *message)
 }
 
 /* What a run tells is what the diagonal has. A second run of the same content makes it no more. */
-START_TEST(told_once)
+TEST(told_once)
 {
     char *text =
         grove_format("obs = observe(array=\"kat-7\", phase_centre=\"2h -31d\", hour_angle=-1h..1h, "
@@ -256,10 +251,9 @@ START_TEST(told_once)
     ck_assert_double_eq_tol(told_foretold, entries, 0.1 * entries);
     free(text);
 }
-END_TEST
 
 /* Few visibilities of a large image: a pass over all cells would take longer than they do. */
-START_TEST(degrids_where_cheaper)
+TEST(degrids_where_cheaper)
 {
     char *text = suite_text(
         "obs = probe()\nC = convolution_functions(1, obs, size=400, cell=3e-5rad, oversampling=8, "
@@ -279,7 +273,6 @@ START_TEST(degrids_where_cheaper)
     ck_assert_int_eq(told, 1);
     ck_assert_double_lt(testing_distance(&x, &y), 1e-13);
 }
-END_TEST
 
 /* ---- reconstruct ---- */
 
@@ -400,7 +393,7 @@ static double reconstruct(int steps, double chi[], testing_value *dirty)
 }
 
 /* The same chi-squared as the slow way, step by step. */
-START_TEST(descends_as_slowly)
+TEST(descends_as_slowly)
 {
     double chi[STEPS], slow[STEPS], dirty[FIELD_PIXELS];
     testing_value image;
@@ -413,10 +406,9 @@ START_TEST(descends_as_slowly)
         ck_assert_msg(fabs(chi[k] - slow[k]) < 1e-7 * chi[0], "step %d: %.10g %.10g", k, chi[k],
                       slow[k]);
 }
-END_TEST
 
 /* A better image than the dirty one, at its best scale. */
-START_TEST(finds_the_sky)
+TEST(finds_the_sky)
 {
     enum { MANY = 100 };
     double chi[MANY], product = 0, sky = 0;
@@ -431,11 +423,10 @@ START_TEST(finds_the_sky)
     ck_assert_msg(off < 0.5 * of_dirty, "%g, dirty %g", off, of_dirty);
     ck_assert_double_lt(chi[MANY - 1], 1e-3 * chi[0]);
 }
-END_TEST
 
 /* ---- what is wrong ---- */
 
-START_TEST(wrong_calls)
+TEST(wrong_calls)
 {
     static const struct {
         const char *call, *message;
@@ -479,10 +470,9 @@ START_TEST(wrong_calls)
         free(text);
     }
 }
-END_TEST
 
 /* Faults that only a run finds. */
-START_TEST(faults_of_runs)
+LOOP_TEST(faults_of_runs, 0, 4)
 {
     static const struct {
         const char *options, *message;
@@ -508,29 +498,5 @@ START_TEST(faults_of_runs)
     char *said = suite_messages(t.error);
     ck_assert_msg(strstr(said, cases[_i].message) != NULL, "%s", said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-g2g");
-    TCase *test = tcase_create("g2g");
-
-    tcase_set_timeout(test, 300);
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_loop_test(test, as_degrid_and_grid, 0, sizeof(calls) / sizeof(*calls));
-    tcase_add_loop_test(test, as_fourier_sums, 0, 2);
-    tcase_add_test(test, tiles_and_threads);
-    tcase_add_loop_test(test, foretold, 0, 2);
-    tcase_add_test(test, told_once);
-    tcase_add_test(test, degrids_where_cheaper);
-    tcase_add_test(test, descends_as_slowly);
-    tcase_add_test(test, finds_the_sky);
-    tcase_add_test(test, wrong_calls);
-    tcase_add_loop_test(test, faults_of_runs, 0, 4);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(300, setup, teardown)

@@ -9,7 +9,6 @@
 #include "run/session.h"
 #include "unstable/tuning.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +54,7 @@ static testing_value take_band(image_data *d, const testing_value *x, int band, 
     return image;
 }
 
-START_TEST(images_are_sums)
+LOOP_TEST(images_are_sums, 0, sizeof(images) / sizeof(images[0]))
 {
     const int parameter = (int)(strchr("IQUV", images[_i].stokes[0]) - "IQUV");
     grove_session_options options =
@@ -79,7 +78,6 @@ START_TEST(images_are_sums)
         ck_assert_msg(off <= images[_i].epsilon, "band %d is off by %g", band, off);
     }
 }
-END_TEST
 
 /* ---- points ---- */
 
@@ -151,7 +149,7 @@ static char *tree_of(int i, const char *more)
     return suite_keep(text);
 }
 
-START_TEST(pixels_are_points)
+LOOP_TEST(pixels_are_points, 0, BEAMS)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     testing_tree(
@@ -169,10 +167,9 @@ START_TEST(pixels_are_points)
     const double off = testing_distance(&d, &x);
     ck_assert_msg(off < beams[_i].bound, "off by %g, not %g", off, beams[_i].bound);
 }
-END_TEST
 
 /* The same as by w-stacking, without terms, of several layers and of one. */
-START_TEST(as_by_w_stacking)
+LOOP_TEST(as_by_w_stacking, 0, 4)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     const char *const layers[] = {"", ", layers=1, subgrid=48", ", layers=5",
@@ -192,7 +189,6 @@ START_TEST(as_by_w_stacking)
     const double off = testing_distance(&d, &x);
     ck_assert_msg(off < 1e-5, "off by %g", off);
 }
-END_TEST
 
 /* Images in all Stokes parameters, of several layers and of one, against w-stacking, which has no
  * terms, and against functions, which have them, interpolated. */
@@ -220,7 +216,7 @@ static char *method_of(const char *options, const char *otherwise)
     return suite_text("%s%s", options, strstr(options, "method") ? "" : otherwise);
 }
 
-START_TEST(as_others)
+LOOP_TEST(as_others, 0, sizeof(others) / sizeof(others[0]))
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *idg = method_of(others[_i].idg, ", epsilon=1e-4, method=idg"),
@@ -239,13 +235,12 @@ START_TEST(as_others)
         printf("%s: off by %.2e of %.0e\n", others[_i].other, off, others[_i].bound);
     ck_assert_msg(off < others[_i].bound, "off by %g", off);
 }
-END_TEST
 
 /* ---- adjoints ---- */
 
 /* <grid(V), P> = <V, degrid(P)>, with terms of each station, for planes of anything; of
  * correlations twice that, as I = (XX + YY) / 2. */
-START_TEST(adjoints)
+LOOP_TEST(adjoints, 0, BEAMS)
 {
     const bool one = beams[_i].scalar && !strcmp(beams[_i].stokes, "I");
     const char *bands = beams[_i].bands ? beams[_i].bands : "";
@@ -266,23 +261,22 @@ START_TEST(adjoints)
     ck_assert_double_gt(fabs(left), 1e-8 * size);
     ck_assert_double_eq_tol(left, right, 1e-12 * size);
 }
-END_TEST
 
 /* The same bits for any number of threads; other tiles differ by rounding, and by subgrids that end
  * elsewhere. */
-START_TEST(tiles_and_threads)
+LOOP_TEST(tiles_and_threads, 0, 2)
 {
-    testing_tree(&t, tree_of(_i, "g = grid(V" IMAGE ", method=idg, jones=E)\n"
-                                 "d = degrid(g" IMAGE ", method=idg, jones=E)\n"
-                                 "b = dirty_image(V" IMAGE ", method=idg, jones=E)\n"));
+    testing_tree(&t,
+                 tree_of(_i ? MATRICES : 2, "g = grid(V" IMAGE ", method=idg, jones=E)\n"
+                                            "d = degrid(g" IMAGE ", method=idg, jones=E)\n"
+                                            "b = dirty_image(V" IMAGE ", method=idg, jones=E)\n"));
     testing_tiles_and_threads(&t, "b", true, 3e-5);
     testing_tiles_and_threads(&t, "d", true, 3e-5);
 }
-END_TEST
 
 /* ---- what is wrong ---- */
 
-START_TEST(wrong_calls)
+TEST(wrong_calls)
 {
     static const struct {
         const char *call, *message;
@@ -326,12 +320,11 @@ START_TEST(wrong_calls)
         free(text);
     }
 }
-END_TEST
 
 /* By estimated cost of a core; test-cuda-idg.c has a GPU's. Terms of each station take too many
  * functions, and one beam of many visibilities takes longer by them; options that others have
  * decide, and small ones are not worth it. */
-START_TEST(choices)
+LOOP_TEST(choices, 0, 7)
 {
     static const struct {
         const char *integration, *call, *method, *others;
@@ -368,7 +361,6 @@ START_TEST(choices)
     }
     ck_assert_msg(found, "%s", cases[_i].call);
 }
-END_TEST
 
 /* Of what only a run finds: w beyond the layers, in both directions. */
 static char heard[4096];
@@ -391,7 +383,7 @@ static const struct {
     {"degrid(grid(V" IMAGE ", method=idg)" IMAGE ", method=idg)", "x: "},
 };
 
-START_TEST(told_by_runs)
+LOOP_TEST(told_by_runs, 0, sizeof(runs) / sizeof(runs[0]))
 {
     const grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
@@ -408,10 +400,9 @@ START_TEST(told_by_runs)
     ck_assert_msg(strstr(said, runs[_i].message) || strstr(heard, runs[_i].message), "%s%s", said,
                   heard);
 }
-END_TEST
 
 /* What is foretold is what is told: tracks of an array, terms in blocks of times, bands. */
-START_TEST(foretold)
+LOOP_TEST(foretold, 0, 3)
 {
     const grove_session_options options = GROVE_SESSION_OPTIONS();
     grove_value *value = NULL;
@@ -445,30 +436,5 @@ START_TEST(foretold)
     const double each = strtod(at + strlen("subgrids, "), NULL);
     ck_assert_msg(each > 1 && fabs(said - each) < 0.05 * each, "%g, foretold %g", each, said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-idg");
-    TCase *test = tcase_create("all");
-
-    tcase_set_timeout(test, 120);
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_loop_test(test, images_are_sums, 0, sizeof(images) / sizeof(images[0]));
-    tcase_add_loop_test(test, pixels_are_points, 0, BEAMS);
-    tcase_add_loop_test(test, as_by_w_stacking, 0, 4);
-    tcase_add_loop_test(test, as_others, 0, sizeof(others) / sizeof(others[0]));
-    tcase_add_loop_test(test, adjoints, 0, BEAMS);
-    tcase_add_loop_test(test, tiles_and_threads, 2, 3);
-    tcase_add_loop_test(test, tiles_and_threads, MATRICES, MATRICES + 1);
-    tcase_add_test(test, wrong_calls);
-    tcase_add_loop_test(test, told_by_runs, 0, sizeof(runs) / sizeof(runs[0]));
-    tcase_add_loop_test(test, foretold, 0, 3);
-    tcase_add_loop_test(test, choices, 0, 7);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(120, setup, teardown)

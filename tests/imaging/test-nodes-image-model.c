@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "nodes/common/coordinates.h"
 
-#include <check.h>
 #include <math.h>
 #include <wcslib/wcs.h>
 #include <wcslib/wcshdr.h>
@@ -110,7 +109,7 @@ static const char *warnings_of(const char *text)
 /* ---- images about the phase centre ---- */
 
 /* Every number is where its pixel is. */
-START_TEST(as_it_is)
+LOOP_TEST(as_it_is, 0, 20)
 {
     file f = plain;
     double numbers[35];
@@ -147,7 +146,6 @@ START_TEST(as_it_is)
     }
     ck_assert_int_eq(found, 35);
 }
-END_TEST
 
 /* ---- others ---- */
 
@@ -175,7 +173,7 @@ static const struct {
 };
 
 /* The flux of one pixel stays, and its centre of gravity is where the pixel is. */
-START_TEST(other_pixels)
+LOOP_TEST(other_pixels, 0, sizeof(others) / sizeof(others[0]))
 {
     file f = plain;
     double numbers[35] = {0}, radec[2], lmn[3], flux = 0, at_l = 0, at_m = 0;
@@ -210,10 +208,9 @@ START_TEST(other_pixels)
     ck_assert_double_eq_tol(at_l, lmn[0], 1e-6 * degree);
     ck_assert_double_eq_tol(at_m, lmn[1], 1e-6 * degree);
 }
-END_TEST
 
 /* A surface of constant brightness stays one: rotated by 30 degrees, within a few per cent. */
-START_TEST(even_surface)
+TEST(even_surface)
 {
     enum { SIDE = 41 };
     file f = plain;
@@ -229,9 +226,8 @@ START_TEST(even_surface)
     for (int64_t i = 0; i < x.cells; i++)
         ck_assert_double_eq_tol(creal(x.at[i]), 27.0 * 27 / 36 / 36, 0.03);
 }
-END_TEST
 
-START_TEST(outside)
+TEST(outside)
 {
     file f = plain;
     double numbers[35] = {1};
@@ -242,7 +238,6 @@ START_TEST(outside)
     const char *said = warnings_of(text);
     ck_assert_msg(strstr(said, "1 of 4 Jy are outside the 3 x 3 pixels") != NULL, "%s", said);
 }
-END_TEST
 
 /* ---- units, cubes, pixels that are no numbers ---- */
 
@@ -258,7 +253,7 @@ static const struct {
     {"Jy/beam", "BMAJ    = 0.03\nBMIN    = 0.02\nBPA     = 10\n", 1 / 6.7985402399},
 };
 
-START_TEST(unit)
+LOOP_TEST(unit, 0, sizeof(units) / sizeof(units[0]))
 {
     file f = plain;
     double numbers[35] = {0};
@@ -273,10 +268,9 @@ START_TEST(unit)
         sum += creal(x.at[i]);
     ck_assert_double_eq_tol(sum, 2 * units[_i].scale, 1e-6 * units[_i].scale);
 }
-END_TEST
 
 /* A cube of the channels of obs has its axis; Stokes parameters are a vector. */
-START_TEST(cube)
+TEST(cube)
 {
     file f = plain;
     double numbers[35 * 14];
@@ -294,9 +288,8 @@ START_TEST(cube)
         ck_assert_double_eq_tol(creal(y.at[k]), 35.0 * 17 + 35.0 * 35 * (k / 2 + 7 * (k % 2)),
                                 1e-2);
 }
-END_TEST
 
-START_TEST(missing_pixels)
+TEST(missing_pixels)
 {
     file f = plain;
     double numbers[35] = {1, NAN, 2, INFINITY};
@@ -309,7 +302,6 @@ START_TEST(missing_pixels)
     testing_value y = testing_evaluate(&t, "y");
     ck_assert(creal(y.at[0]) == 3);
 }
-END_TEST
 
 /* ---- messages ---- */
 
@@ -326,7 +318,7 @@ static const struct {
     {"NAXIS2  =                    5", "NAXIS2  =                 5000", "is cut off"},
 };
 
-START_TEST(faults)
+LOOP_TEST(faults, 0, sizeof(bad) / sizeof(bad[0]))
 {
     file f = plain;
     char *cards = cards_of(&f), *at = strstr(cards, bad[_i].find), *all;
@@ -347,9 +339,8 @@ START_TEST(faults)
     ck_assert_msg(strstr(said, bad[_i].message) != NULL, "%s: %s", bad[_i].put, said);
     free(all);
 }
-END_TEST
 
-START_TEST(bad_options)
+LOOP_TEST(bad_options, 0, 3)
 {
     static const char *const options[][2] = {{", size=0", "size: 0 pixels a side; from 1 to 65536"},
                                              {", cell=-1arcsec", "a pixel has a side above 0"},
@@ -361,28 +352,5 @@ START_TEST(bad_options)
     const char *said = testing_faults(&t, text);
     ck_assert_msg(strstr(said, options[_i][1]) != NULL, "%s", said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-image-model");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_loop_test(test, as_it_is, 0, 20);
-    tcase_add_loop_test(test, other_pixels, 0, sizeof(others) / sizeof(others[0]));
-    tcase_add_test(test, even_surface);
-    tcase_add_test(test, outside);
-    tcase_add_loop_test(test, unit, 0, sizeof(units) / sizeof(units[0]));
-    tcase_add_test(test, cube);
-    tcase_add_test(test, missing_pixels);
-    tcase_add_loop_test(test, faults, 0, sizeof(bad) / sizeof(bad[0]));
-    tcase_add_loop_test(test, bad_options, 0, 3);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

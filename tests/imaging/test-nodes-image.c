@@ -11,7 +11,6 @@
 #include "nodes/plot/service.h"
 #include "unstable/module.h"
 
-#include <check.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -151,7 +150,7 @@ static const grove_session_options tilings[] = {
 };
 enum { TILINGS = sizeof(tilings) / sizeof(tilings[0]) };
 
-START_TEST(pixels)
+LOOP_TEST(pixels, 0, SAMPLES *TILINGS)
 {
     const sample *s = &samples[_i % SAMPLES];
     const grove_session_options *options = &tilings[_i / SAMPLES];
@@ -185,11 +184,10 @@ START_TEST(pixels)
     }
     wcsvfree(&count, &wcs);
 }
-END_TEST
 
 /* ---- cards ---- */
 
-START_TEST(cards_of_options)
+TEST(cards_of_options)
 {
     size_t length;
 
@@ -217,10 +215,9 @@ START_TEST(cards_of_options)
     bytes = read_file("c.fits", &length); /* the beam has an axis of one cell */
     ck_assert_double_eq_tol(card_number(bytes, "BMAJ"), 6 / 3600.0, 1e-13);
 }
-END_TEST
 
 /* A beam for each channel: a table, and none in the header; also where tiles cut the channels. */
-START_TEST(beams_of_channels)
+LOOP_TEST(beams_of_channels, 0, 4)
 {
     const grove_session_options options =
         GROVE_SESSION_OPTIONS(.double_precision = true, .tile_channels = _i);
@@ -252,10 +249,9 @@ START_TEST(beams_of_channels)
     }
     grove_image_free(image);
 }
-END_TEST
 
 /* The same table in other units: those that are known are minded, others are said. */
-START_TEST(units_of_beams)
+LOOP_TEST(units_of_beams, 0, 5)
 {
     static const struct {
         const char *unit;
@@ -283,10 +279,9 @@ START_TEST(units_of_beams)
         ck_assert(!image->beams && image->note[0] && strstr(image->note[0], "BEAMS"));
     grove_image_free(image);
 }
-END_TEST
 
 /* A model of a cube of which a channel has no beam, but pixels. */
-START_TEST(channel_without_beam)
+TEST(channel_without_beam)
 {
     write_table(&samples[3]);
     ck_assert_int_eq(run("f = 1 * obs.freq\ng = f - select(f, axis=freq, index=1)\n"
@@ -298,10 +293,9 @@ START_TEST(channel_without_beam)
         &t, suite_text("obs = probe()\nM = image_model(\"%s/a.fits\", obs)\n", t.folder));
     ck_assert_msg(strstr(said, "has no beam of channel 1 (of 0 to "), "%s", said);
 }
-END_TEST
 
 /* Flagged pixels are NaN. */
-START_TEST(flagged)
+TEST(flagged)
 {
     size_t length;
     int cards, missing = 0;
@@ -316,7 +310,6 @@ START_TEST(flagged)
     ck_assert_int_eq(missing, 1);
     ck_assert(isnan(fits_get((unsigned char *)bytes + header + abs(bits) / 8, bits)));
 }
-END_TEST
 
 /* ---- files ---- */
 
@@ -331,7 +324,7 @@ static int count_files(void)
     return count;
 }
 
-START_TEST(files_that_exist)
+TEST(files_that_exist)
 {
     size_t length, length_after;
 
@@ -353,7 +346,6 @@ START_TEST(files_that_exist)
     ck_assert(length != length_after || memcmp(first, second, length) != 0);
     ck_assert_int_eq(count_files(), before + 1);
 }
-END_TEST
 
 /* An action that makes files, as another program may: while the run writes, or when it has
  * prepared its outputs. */
@@ -388,7 +380,7 @@ static const grove_class rival_classes[] = {
      .action = &(const grove_action_functions){.write = write_nothing, .prepare = make_rivals}}};
 
 /* What another program has made in the meantime stays as it is. */
-START_TEST(two_programs)
+LOOP_TEST(two_programs, 0, 6)
 {
     static const struct {
         const char *action, *files[3];
@@ -416,10 +408,9 @@ START_TEST(two_programs)
     ck_assert_int_eq(count_files(), before + made);
     free(lines);
 }
-END_TEST
 
 /* Files may not grow beyond some bytes, as on a disk that is full. */
-START_TEST(full_disk)
+LOOP_TEST(full_disk, 0, 3)
 {
     struct rlimit limit;
 
@@ -439,9 +430,8 @@ START_TEST(full_disk)
               strstr(grove_error_message(t.error, 0), "File too large"));
     ck_assert_int_eq(count_files(), before);
 }
-END_TEST
 
-START_TEST(pictures)
+TEST(pictures)
 {
     size_t length;
 
@@ -470,7 +460,6 @@ START_TEST(pictures)
     bytes = read_file("b.svg", &length);
     ck_assert(strstr(bytes, "mean of 2 of 3 channels") != NULL);
 }
-END_TEST
 
 /* ---- messages ---- */
 
@@ -491,7 +480,7 @@ static const struct {
      "fit_beam(mean(psf, over=freq))"},
 };
 
-START_TEST(faults)
+LOOP_TEST(faults, 0, sizeof(bad) / sizeof(bad[0]))
 {
     char *text =
         grove_format("obs = probe()\nT = table(\"%s\", obs=obs, axes=\"l m\")\n"
@@ -507,30 +496,5 @@ START_TEST(faults)
     ck_assert_msg(strstr(said, bad[_i].message) != NULL, "%s: %s", bad[_i].line, said);
     free(text);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-image");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_loop_test(test, pixels, 0, SAMPLES * TILINGS);
-    tcase_add_test(test, cards_of_options);
-    tcase_add_loop_test(test, beams_of_channels, 0, 4);
-    tcase_add_loop_test(test, units_of_beams, 0, 5);
-    tcase_add_test(test, channel_without_beam);
-    tcase_add_test(test, flagged);
-    tcase_add_test(test, files_that_exist);
-    tcase_add_loop_test(test, two_programs, 0, 6);
-    tcase_add_loop_test(test, full_disk, 0, 3);
-    tcase_add_test(test, pictures);
-    tcase_add_loop_test(test, faults, 0, sizeof(bad) / sizeof(bad[0]));
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

@@ -10,7 +10,6 @@
 #include "run/session.h"
 #include "unstable/hash.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +92,7 @@ static const one_image images[] = {
     {"w_terms=false,", "I", 1e-9, {48, 48}, {5e-3, 5e-3}, 0.002, true, false, true},
 };
 
-START_TEST(pixels_are_fourier_sums)
+LOOP_TEST(pixels_are_fourier_sums, 0, sizeof(images) / sizeof(images[0]))
 {
     const one_image *c = &images[_i];
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = c->double_precision);
@@ -119,10 +118,9 @@ START_TEST(pixels_are_fourier_sums)
         ck_assert_msg(off <= c->epsilon, "%c is off by %g, not %g", c->stokes[e], off, c->epsilon);
     }
 }
-END_TEST
 
 /* Numbers and diagonals count as the matrices that they stand for. */
-START_TEST(shapes_of_data)
+LOOP_TEST(shapes_of_data, 0, 2)
 {
     static const char *const lines[] = {
         "obs = grid()\nD[p,q] = gains(obs, seed=1)[p] * gains(obs, seed=2)[q]^H\n",
@@ -138,11 +136,10 @@ START_TEST(shapes_of_data)
     for (int e = 0; e < x.elements; e++)
         ck_assert_double_gt(cabs(x.at[(10 * 20 + 10) * x.elements + e]), 1e-4);
 }
-END_TEST
 
 /* Where `centre` lies: the pixel (size - 1) / 2 along l, size / 2 along m looks at a source there.
  */
-START_TEST(the_centre_is_a_direction)
+TEST(the_centre_is_a_direction)
 {
     static const double stokes[4] = {3, 0, 0, 0};
 
@@ -155,10 +152,9 @@ START_TEST(the_centre_is_a_direction)
     testing_value x = probe_session(&t, "x", NULL, NULL);
     ck_assert_double_eq_tol(creal(x.at[7 * 12 + 5]), 3, 1e-8);
 }
-END_TEST
 
 /* l grows to the east with x, m to the north with y; a source shows its flux there. */
-START_TEST(a_source_on_its_pixel)
+LOOP_TEST(a_source_on_its_pixel, 0, 2)
 {
     static const double stokes[4] = {2.5, -0.5, 0.25, 0.125};
     const double cell = 1e-5;
@@ -177,11 +173,10 @@ START_TEST(a_source_on_its_pixel)
             ck_assert(i == at || cabs(x.at[4 * i + e]) < fabs(stokes[e]));
     }
 }
-END_TEST
 
 /* Without `cell` four pixels to the narrowest fringe, of the longest baseline in the layout and a
  * thousandth. */
-START_TEST(cells_by_default)
+TEST(cells_by_default)
 {
     double longest = 0;
 
@@ -196,7 +191,6 @@ START_TEST(cells_by_default)
     for (int a = 0; a < 2; a++)
         ck_assert_double_eq_tol(x.axis[a]->width[0] / cell, 1, 1e-6);
 }
-END_TEST
 
 /* ---- weights and flags ---- */
 
@@ -240,7 +234,7 @@ static const struct {
                   {", weights=obs.freq / 1MHz - 1403", 2},
                   {", weights=1", 3}};
 
-START_TEST(weights_and_flags_count)
+LOOP_TEST(weights_and_flags_count, 0, 10)
 {
     const bool all = _i % 2;
     char text[400];
@@ -255,10 +249,9 @@ START_TEST(weights_and_flags_count)
     for (int e = 0; e < x.elements; e++)
         ck_assert_double_lt(image_data_distance(&d, &x, e, e), 1e-9);
 }
-END_TEST
 
 /* Where weights are flagged, visibilities do not count. */
-START_TEST(flagged_weights)
+TEST(flagged_weights)
 {
     tree("obs = probe()\nV = noise(obs, sigma=1Jy)\nu = 1 * obs.uvw\nf = 1 * obs.freq\n",
          "dirty_image(V, obs, size=24, cell=3e-5rad, epsilon=1e-9, weights=real(obs.data))");
@@ -276,10 +269,9 @@ START_TEST(flagged_weights)
     }
     ck_assert_double_lt(image_data_distance(&d, &x, 0, 0), 1e-9);
 }
-END_TEST
 
 /* One visibility less, and a warning. */
-START_TEST(numbers_that_are_not)
+TEST(numbers_that_are_not)
 {
     tree("obs = probe(spoil=true, flags=false)\nV = 1 * obs.data\nu = 1 * obs.uvw\nf = 1 * "
          "obs.freq\n",
@@ -293,10 +285,9 @@ START_TEST(numbers_that_are_not)
     d.weight[0] = 0;
     ck_assert_double_lt(image_data_distance(&d, &x, 0, 0), 1e-9);
 }
-END_TEST
 
 /* A run in single precision reaches any epsilon, of numbers that are exact in it. */
-START_TEST(double_precision_where_epsilon_asks)
+TEST(double_precision_where_epsilon_asks)
 {
     grove_session_options single = GROVE_SESSION_OPTIONS(.double_precision = false);
 
@@ -306,11 +297,10 @@ START_TEST(double_precision_where_epsilon_asks)
     weigh(&d, 0, 9);
     ck_assert_double_lt(image_data_distance(&d, &x, 0, 0), 1e-10);
 }
-END_TEST
 
 /* ---- tiles and threads ---- */
 
-START_TEST(tiles_and_threads)
+LOOP_TEST(tiles_and_threads, 0, 2)
 {
     static const int tiles[][3] = {{0, 0, 0}, {1, 0, 0}, {2, 3, 0}, {3, 0, 4}, {0, 2, 5}};
     const double epsilon = _i ? 1e-8 : 1e-4;
@@ -340,7 +330,6 @@ START_TEST(tiles_and_threads)
         }
     }
 }
-END_TEST
 
 /* ---- predictions ---- */
 
@@ -381,7 +370,7 @@ static double predicted_distance(double epsilon, bool double_precision, const ch
     return off;
 }
 
-START_TEST(pixels_are_sources)
+LOOP_TEST(pixels_are_sources, 0, 7)
 {
     static const struct {
         double epsilon, cell, scale;
@@ -404,11 +393,10 @@ START_TEST(pixels_are_sources)
                                     cases[_i].polarised ? "im.stokes" : "im.pixels");
     ck_assert_msg(off <= cases[_i].epsilon, "off by %g", off);
 }
-END_TEST
 
 /* <dirty_image(V), X> = <V, predict_image(X)>, with weights of 1: half the sum over elements, since
  * B = I + Q and so on. */
-START_TEST(adjoint)
+LOOP_TEST(adjoint, 0, 2)
 {
     double left = 0, right = 0, size = 0;
 
@@ -437,10 +425,9 @@ START_TEST(adjoint)
     ck_assert_double_gt(fabs(left), 1e-4 * size);
     ck_assert_double_eq_tol(left, right, 1e-11 * size);
 }
-END_TEST
 
 /* Two images of the same pixels, and of others. */
-START_TEST(images_meet)
+TEST(images_meet)
 {
     tree("obs = grid()\nV = noise(obs, sigma=1Jy)\n"
          "a = dirty_image(V, obs, size=[24, 30], cell=1e-5rad, epsilon=1e-9)\n"
@@ -463,10 +450,9 @@ START_TEST(images_meet)
                                 "b = uv_density(obs, size=24, cell=2e-5rad)\nx = b - a\n");
     ck_assert_msg(strstr(faults, "they differ: they have no coordinates"), "%s", faults);
 }
-END_TEST
 
 /* An image that changes between two evaluations of a session, and comes back. */
-START_TEST(an_image_that_changes)
+TEST(an_image_that_changes)
 {
     static const double fluxes[] = {1, 3, 3, 1};
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
@@ -497,33 +483,5 @@ START_TEST(an_image_that_changes)
     grove_phase_stop(session);
     grove_session_free(session);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-images");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 240);
-    tcase_add_loop_test(test, pixels_are_fourier_sums, 0, sizeof(images) / sizeof(images[0]));
-    tcase_add_loop_test(test, shapes_of_data, 0, 2);
-    tcase_add_test(test, the_centre_is_a_direction);
-    tcase_add_loop_test(test, a_source_on_its_pixel, 0, 2);
-    tcase_add_test(test, cells_by_default);
-    tcase_add_loop_test(test, weights_and_flags_count, 0, 10);
-    tcase_add_test(test, flagged_weights);
-    tcase_add_test(test, numbers_that_are_not);
-    tcase_add_test(test, double_precision_where_epsilon_asks);
-    tcase_add_loop_test(test, tiles_and_threads, 0, 2);
-    tcase_add_loop_test(test, pixels_are_sources, 0, 7);
-    tcase_add_loop_test(test, adjoint, 0, 2);
-    tcase_add_test(test, images_meet);
-    tcase_add_test(test, an_image_that_changes);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(240, setup, teardown)

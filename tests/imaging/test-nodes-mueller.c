@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "run/session.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +100,7 @@ static double bound_of(int i)
 /* ---- points ---- */
 
 /* Every pixel is a point. */
-START_TEST(pixels_are_points)
+LOOP_TEST(pixels_are_points, 0, CASES)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *more =
@@ -118,12 +117,11 @@ START_TEST(pixels_are_points)
     ck_assert_double_gt(off, 0.1 * bound_of(_i));
     free(more);
 }
-END_TEST
 
 /* ---- adjoints ---- */
 
 /* <grid(V), S> is half of <V, degrid(S)>, real parts; of numbers it is all of it. */
-START_TEST(adjoints)
+LOOP_TEST(adjoints, 0, CASES)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *more = suite_text("T = %s\nd = degrid(S, obs, functions=C%s)\n"
@@ -144,13 +142,12 @@ START_TEST(adjoints)
     ck_assert_double_gt(fabs(left), 1e-6 * size);
     ck_assert_double_eq_tol(left, right, 1e-13 * size);
 }
-END_TEST
 
 /* ---- tiles ---- */
 
 /* Blocks of times and channels, and tiles that do not begin with them: the same but for rounding.
  * The block's middle has the terms of all. */
-START_TEST(tiles)
+TEST(tiles)
 {
     static const char tree[] =
         "obs = probe()\nQ = sky_grid(obs, size=33, cell=3e-5rad)\n"
@@ -175,10 +172,9 @@ START_TEST(tiles)
             ck_assert_double_lt(testing_distance(&x, &first[k]), 1e-12);
         }
 }
-END_TEST
 
 /* Stations that are said to be alike share functions, and have to be. */
-START_TEST(alike_stations)
+LOOP_TEST(alike_stations, 0, 2)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     grove_value *value = NULL;
@@ -208,12 +204,11 @@ START_TEST(alike_stations)
         ck_assert_double_lt(testing_distance(&a, &b), 1e-14);
     }
 }
-END_TEST
 
 /* ---- index sets ---- */
 
 /* The index sets of functions as they have made them give the same bits; half of an adjoint. */
-START_TEST(own_index_sets)
+TEST(own_index_sets)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *text = tree_of(1, "U = \"\"\n");
@@ -238,11 +233,10 @@ START_TEST(own_index_sets)
     ck_assert_double_gt(testing_distance(&e, &a), 1e-2);
     free(whole);
 }
-END_TEST
 
 /* A gradient shifts the sky of functions: by a pixel, as a beam that is a pixel off; what is left
  * is the kernel, which moves with it. */
-START_TEST(gradients)
+TEST(gradients)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *more = suite_text(
@@ -263,25 +257,5 @@ START_TEST(gradients)
     ck_assert_double_gt(testing_distance(&a, &b), 0.1);
     ck_assert_double_lt(testing_distance(&c, &b), 0.35 * testing_distance(&a, &b));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-mueller");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 120);
-    tcase_add_loop_test(test, pixels_are_points, 0, CASES);
-    tcase_add_loop_test(test, adjoints, 0, CASES);
-    tcase_add_test(test, tiles);
-    tcase_add_loop_test(test, alike_stations, 0, 2);
-    tcase_add_test(test, own_index_sets);
-    tcase_add_test(test, gradients);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(120, setup, teardown)

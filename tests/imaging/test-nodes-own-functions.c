@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "run/session.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@ TESTING_FIXTURE(probe_begin(&t))
 
 /* Of terms that are 1 in all directions those of sum_of_weights; a factor of the terms is one of
  * the image. */
-START_TEST(normalised)
+TEST(normalised)
 {
     static const char *const tree =
         "obs = probe(flags=false)\nV = 1 * obs.data\n"
@@ -44,7 +43,6 @@ START_TEST(normalised)
     ck_assert_double_lt(testing_distance(&b, &a), 2e-2);
     ck_assert_double_lt(testing_distance(&c, &b), 1e-12);
 }
-END_TEST
 
 /* Of a sample: twice the harmonic mean of correlations that count, 0 where one of them is flagged.
  */
@@ -71,7 +69,7 @@ enum { SAMPLES = PROBE_TIMES * PROBE_BASELINES * PROBE_CHANNELS };
 
 /* With terms that do nothing the image is that of the default method, divided by the weights of all
  * correlations that the terms join. */
-START_TEST(weights_of_terms)
+LOOP_TEST(weights_of_terms, 0, 6)
 {
     static const struct {
         const char *terms, *stokes, *all;
@@ -104,7 +102,6 @@ START_TEST(weights_of_terms)
     }
     ck_assert_double_lt(sqrt(off / size), 2e-5);
 }
-END_TEST
 
 /* Functions of 2 x 2 cells that add up to 2, -3 and 0. */
 static void put_sums(void)
@@ -122,7 +119,7 @@ static void put_sums(void)
 
 /* `normalise` divides each image by the sum over visibilities and correlations of weight times
  * |sum of the function's numbers|, times the same for all images and sets. */
-START_TEST(sums_of_functions)
+TEST(sums_of_functions)
 {
     static const int sets[][2][8] = {{{0, -1, 1, 0, -1, 2, 1, 1}, {1, 0, 2, -1, -1, 1, 0, 0}},
                                      {{2, 0, -1, -1, -1, 1, -1, 0}, {0, 2, -1, 1, -1, -1, 1, -1}}};
@@ -168,7 +165,6 @@ START_TEST(sums_of_functions)
         free(set[1]);
     }
 }
-END_TEST
 
 /* ---- functions of the user's ---- */
 
@@ -186,7 +182,7 @@ static void put_functions(int planes, int fine, const char *number)
 }
 
 /* Of functions that are 1 in 2 x 2 cells each visibility is found in four; -1 leaves out others. */
-START_TEST(own_functions)
+LOOP_TEST(own_functions, 0, 2)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     char *text = suite_text(LINES "g = grid(V" ODD
@@ -209,11 +205,10 @@ START_TEST(own_functions)
     if (_i)
         ck_assert_double_eq_tol(of_cells[1], 4 * sum[0], 1e-8);
 }
-END_TEST
 
 /* ---- what is wrong ---- */
 
-START_TEST(wrong_functions)
+TEST(wrong_functions)
 {
     static const struct {
         int planes, fine;
@@ -271,10 +266,9 @@ START_TEST(wrong_functions)
         ck_assert_msg(strstr(said, wrong[i].message) != NULL, "%s: %s", wrong[i].call, said);
     }
 }
-END_TEST
 
 /* What is found in a run. */
-START_TEST(wrong_numbers)
+LOOP_TEST(wrong_numbers, 0, 9)
 {
     static const struct {
         const char *options, *message, *number, *functions;
@@ -314,25 +308,5 @@ START_TEST(wrong_numbers)
     char *said = suite_messages(t.error);
     ck_assert_msg(strstr(said, wrong[_i].message) != NULL, "%s", said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-own-functions");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 120);
-    tcase_add_test(test, normalised);
-    tcase_add_loop_test(test, weights_of_terms, 0, 6);
-    tcase_add_test(test, sums_of_functions);
-    tcase_add_loop_test(test, own_functions, 0, 2);
-    tcase_add_test(test, wrong_functions);
-    tcase_add_loop_test(test, wrong_numbers, 0, 9);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(120, setup, teardown)

@@ -6,7 +6,6 @@
 #include "nodes/imaging/service.h"
 #include "unstable/module.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@ TESTING_FIXTURE(probe_begin(&t), plane_begin(&t))
 
 /* crop of an image is the image of that size; <pad x, y> = <x, crop y>; the chain through crop and
  * pad is that without. */
-START_TEST(crop_and_pad)
+LOOP_TEST(crop_and_pad, 0, 3)
 {
     static const struct {
         const char *large, *small;
@@ -43,9 +42,8 @@ START_TEST(crop_and_pad)
     ck_assert_double_eq_tol(creal(one.at[0]), creal(two.at[0]), 1e-9 * fabs(creal(two.at[0])));
     ck_assert_double_eq(creal(same.at[0]), 0);
 }
-END_TEST
 
-START_TEST(stages_with_crop_and_pad)
+TEST(stages_with_crop_and_pad)
 {
     plane_now = (plane){.size = {20, 25}, .cell = {3e-5, 3e-5}};
     plane_now.centre[0] = plane_now.cell[0]; /* of pixel 10; the middle is pixel 9 */
@@ -69,9 +67,8 @@ START_TEST(stages_with_crop_and_pad)
     }
     probe_session(&t, "Y", NULL, NULL);
 }
-END_TEST
 
-START_TEST(wrong_calls)
+TEST(wrong_calls)
 {
     static const struct {
         const char *call, *message;
@@ -90,7 +87,6 @@ START_TEST(wrong_calls)
         ck_assert_msg(strstr(said, cases[i].message) != NULL, "%s: %s", cases[i].call, said);
     }
 }
-END_TEST
 
 /* ---- FITS ---- */
 
@@ -104,7 +100,7 @@ static grove_image *read_image(const char *name)
 
 /* The file of a cut image has the coordinates of one of that size; that of a part of a cube has the
  * frequency of the part, that of their mean the frequencies of all. */
-START_TEST(headers)
+TEST(headers)
 {
     images = grove_service_open("images", GROVE_IMAGES_VERSION, t.error);
     if (images->absent)
@@ -139,23 +135,5 @@ START_TEST(headers)
     images->free(c);
     images->free(m);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-pad");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 240);
-    tcase_add_loop_test(test, crop_and_pad, 0, 3);
-    tcase_add_test(test, stages_with_crop_and_pad);
-    tcase_add_test(test, wrong_calls);
-    tcase_add_test(test, headers);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(240, setup, teardown)

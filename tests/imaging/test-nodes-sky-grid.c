@@ -2,7 +2,6 @@
 #include "tests/common/grid.h"
 #include "tests/common/probe.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +18,7 @@ static void tree(const char *definitions)
 }
 
 /* Pixels of a raster: vectors along the east, the north and the centre, and lmn the other way. */
-START_TEST(pixels_are_directions)
+LOOP_TEST(pixels_are_directions, 0, 3)
 {
     static const struct {
         const char *options;
@@ -61,10 +60,9 @@ START_TEST(pixels_are_directions)
         ck_assert_double_eq_tol(x.axis[0]->centre[i / nl], m, 1e-16);
     }
 }
-END_TEST
 
 /* A beam on the pixels of an image is that towards sources there, and meets the image. */
-START_TEST(beams_are_images)
+TEST(beams_are_images)
 {
     const double centre[] = {1.2, 0.5}, cell = 2e-3;
 
@@ -97,9 +95,8 @@ START_TEST(beams_are_images)
         ck_assert_double_eq_tol(creal(x.at[i]) * mean, creal(d.at[i]), 1e-6 * fabs(creal(d.at[i])));
     }
 }
-END_TEST
 
-START_TEST(pixels_beyond_the_horizon)
+TEST(pixels_beyond_the_horizon)
 {
     const char *said =
         testing_faults(&t, "obs = grid()\nR = sky_grid(obs, size=100, cell=0.02rad)\n"
@@ -108,22 +105,5 @@ START_TEST(pixels_beyond_the_horizon)
     said = testing_faults(&t, "obs = grid()\nR = sky_grid(obs, size=0, cell=0.02rad)\n");
     ck_assert_msg(strstr(said, "0 is not a whole number from 1") != NULL, "%s", said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-sky-grid");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_loop_test(test, pixels_are_directions, 0, 3);
-    tcase_add_test(test, beams_are_images);
-    tcase_add_test(test, pixels_beyond_the_horizon);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

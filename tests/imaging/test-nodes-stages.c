@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +46,7 @@ static double weight_of(const image_data *d, int64_t sample, unsigned elements)
 }
 
 /* Against the direct Fourier sum, and the sum of the weights against that of the samples'. */
-START_TEST(the_chain_makes_the_image)
+LOOP_TEST(the_chain_makes_the_image, 0, 6)
 {
     const int parameter = (int)(strchr("IQUV", images[_i].stokes[0]) - "IQUV");
     grove_session_options options =
@@ -73,7 +72,6 @@ START_TEST(the_chain_makes_the_image)
     ck_assert_msg(off <= images[_i].epsilon, "off by %g", off);
     ck_assert_double_eq_tol(creal(s.at[0]), sum, 1e-6 * sum);
 }
-END_TEST
 
 /* ---- visibilities ---- */
 
@@ -111,7 +109,7 @@ static double distance(const image_data *d, const testing_value *x, double times
     return sqrt(off / size);
 }
 
-START_TEST(the_chain_predicts)
+LOOP_TEST(the_chain_predicts, 0, 2)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = _i);
 
@@ -124,10 +122,9 @@ START_TEST(the_chain_predicts)
     ck_assert_int_eq(x.elements, 1);
     ck_assert_double_lt(distance(&d, &x, 1), 1e-5);
 }
-END_TEST
 
 /* Frequencies above those of the channels, whatever the tiles, of predict_image. */
-START_TEST(other_frequencies)
+LOOP_TEST(other_frequencies, 0, 3)
 {
     static const int channels[] = {0, 1, 2};
     grove_session_options options = GROVE_SESSION_OPTIONS(.tile_channels = channels[_i]);
@@ -139,10 +136,9 @@ START_TEST(other_frequencies)
     testing_value x = probe_session(&t, "x", &options, NULL);
     ck_assert_double_lt(distance(&d, &x, 2), 1e-6); /* the pixels are in single precision */
 }
-END_TEST
 
 /* <grid(V), P> = <V, degrid(P)>, and <correction(P), X> = <P, correction(X)>, real parts. */
-START_TEST(adjoints)
+TEST(adjoints)
 {
 #define OPTIONS ", obs, size=[20, 25], cell=3e-5rad, epsilon=1e-6)\n"
     double size = 0;
@@ -168,7 +164,6 @@ START_TEST(adjoints)
     ck_assert_double_gt(fabs(left), 1e-6 * size);
     ck_assert_double_eq_tol(left, right, 1e-12 * size);
 }
-END_TEST
 
 /* ---- transforms ---- */
 
@@ -185,7 +180,7 @@ static double complex transformed(const testing_value *p, int64_t at, double l, 
     return sum;
 }
 
-START_TEST(transforms_are_sums)
+TEST(transforms_are_sums)
 {
     double size = 0;
 
@@ -208,13 +203,12 @@ START_TEST(transforms_are_sums)
     for (int64_t i = 0; i < p.cells; i++)
         ck_assert_double_lt(cabs(c.at[i] / (double)(nl * nm) - p.at[i]), 1e-13 * size);
 }
-END_TEST
 
 /* ---- what does not count ---- */
 
 /* Pixels of 4 degrees: as dirty_image, and its adjoint as predict_image, the chain has nothing
  * beyond the horizon. */
-START_TEST(nothing_is_beyond_the_horizon)
+TEST(nothing_is_beyond_the_horizon)
 {
     double largest = 0;
 
@@ -245,7 +239,6 @@ START_TEST(nothing_is_beyond_the_horizon)
         filled += cabs(y.at[i]) > 0;
     ck_assert_int_eq(filled, 28 * 28 - beyond);
 }
-END_TEST
 
 /* The longest baseline that the antennas have at the highest frequency, wavelengths. */
 static double find_longest(const image_data *d)
@@ -265,7 +258,7 @@ static double find_longest(const image_data *d)
 
 /* Baselines that are no numbers, or beyond the antennas, or max_uvw: they count neither in grid nor
  * in the sum nor in dirty_image, and degrid and predict_image have 0 there. */
-START_TEST(stages_leave_out_the_same)
+LOOP_TEST(stages_leave_out_the_same, 0, 3)
 {
     static const char *const uvw[] = {"1.5 * obs.uvw", "obs.uvw * (s / s)", "1 * obs.uvw"};
     static const char *const options[] = {"uvw=u", "uvw=u", "uvw=u, max_uvw=[900m, 700m, 500m]"};
@@ -315,7 +308,6 @@ START_TEST(stages_leave_out_the_same)
     for (int64_t i = 0; i < d.samples; i++)
         ck_assert_int_eq(cabs(v.at[4 * i]) > 0, cabs(y.at[i]) > 0);
 }
-END_TEST
 
 /* ---- what is told ---- */
 
@@ -332,7 +324,7 @@ static char *run_says(const char *call, int code)
     return suite_messages(t.error);
 }
 
-START_TEST(runs_tell_what_is_wrong)
+LOOP_TEST(runs_tell_what_is_wrong, 0, 7)
 {
     static const struct {
         const char *call, *message;
@@ -356,7 +348,6 @@ START_TEST(runs_tell_what_is_wrong)
         ck_assert_msg(strstr(said, cases[_i].message) && strstr(said, "t.tree:3:"), "%s: %s",
                       cases[_i].call, said);
 }
-END_TEST
 
 static uint64_t peak_of(const char *call)
 {
@@ -376,7 +367,7 @@ static uint64_t peak_of(const char *call)
 }
 
 /* What a run is said to take: a transform has a plane of its own beside its result. */
-START_TEST(memory_is_told)
+TEST(memory_is_told)
 {
 #define PLANES "grid_correction(im.pixels, obs, size=64, cell=3e-5rad, w_terms=false)"
     plane_now = (plane){.size = {64, 64}, .cell = {3e-5, 3e-5}};
@@ -387,7 +378,6 @@ START_TEST(memory_is_told)
     ck_assert_int_eq(x.axis[0]->size, 1);
     ck_assert_uint_ge(peak_of("fft(" PLANES ")"), peak_of(PLANES) + 2 * plane_bytes);
 }
-END_TEST
 
 /* ---- tables ---- */
 
@@ -408,7 +398,7 @@ static const char *write_table(const testing_value *x)
 }
 
 /* A table over the same pixels, or cells of the grid, is a factor, whichever comes first. */
-START_TEST(tables_meet)
+LOOP_TEST(tables_meet, 0, 4)
 {
     static const char *const values[] = {"dirty_image(V, obs, size=[12, 10], cell=3e-5rad)",
                                          "grid(V, obs, size=[12, 10], cell=3e-5rad)"};
@@ -432,10 +422,9 @@ START_TEST(tables_meet)
     free(second);
     free(table);
 }
-END_TEST
 
 /* A table over evenly spaced pixels is an image. */
-START_TEST(tables_are_images)
+TEST(tables_are_images)
 {
     plane_now = (plane){.size = {8, 9}, .cell = {3e-5, 2e-5}};
     for (int k = 0; k < 8 * 9; k++)
@@ -458,11 +447,10 @@ START_TEST(tables_are_images)
     ck_assert_msg(strstr(said, "its pixels are not equally spaced, ascending, along l") != NULL,
                   "%s", said);
 }
-END_TEST
 
 /* ---- wrong calls ---- */
 
-START_TEST(wrong_calls)
+TEST(wrong_calls)
 {
     static const struct {
         const char *call, *message;
@@ -504,31 +492,5 @@ START_TEST(wrong_calls)
         ck_assert_msg(strstr(said, "t.tree:3:") != NULL, "%s: %s", cases[i].call, said);
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-stages");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 240);
-    tcase_add_loop_test(test, the_chain_makes_the_image, 0, 6);
-    tcase_add_loop_test(test, the_chain_predicts, 0, 2);
-    tcase_add_loop_test(test, other_frequencies, 0, 3);
-    tcase_add_test(test, adjoints);
-    tcase_add_test(test, transforms_are_sums);
-    tcase_add_loop_test(test, tables_meet, 0, 4);
-    tcase_add_test(test, tables_are_images);
-    tcase_add_test(test, nothing_is_beyond_the_horizon);
-    tcase_add_loop_test(test, stages_leave_out_the_same, 0, 3);
-    tcase_add_loop_test(test, runs_tell_what_is_wrong, 0, 7);
-    tcase_add_test(test, memory_is_told);
-    tcase_add_test(test, wrong_calls);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(240, setup, teardown)

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +89,7 @@ static double *densities(const image_data *d, const int size[2], const double ce
 static const int sides[][2] = {{64, 64}, {41, 41}, {60, 37}, {15, 200}};
 static const double angles[][2] = {{2e-5, 2e-5}, {2e-5, 2e-5}, {2e-5, 2e-5}, {2e-5, 2.5e-5}};
 
-START_TEST(density_of_samples)
+LOOP_TEST(density_of_samples, 0, 4)
 {
     const int *side = sides[_i];
     const double *cell = angles[_i], scale[2] = {side[0] * cell[0], side[1] * cell[1]};
@@ -117,10 +116,9 @@ START_TEST(density_of_samples)
     ck_assert_double_lt(off, 1e-12);
     free(truth);
 }
-END_TEST
 
 /* What does not vary with frequency counts once, however other values are cut. */
-START_TEST(density_beside_other_values)
+TEST(density_beside_other_values)
 {
     grove_session_options options = GROVE_SESSION_OPTIONS(.double_precision = true);
     double first = 0;
@@ -138,7 +136,6 @@ START_TEST(density_beside_other_values)
         }
     ck_assert_double_eq_tol(first, GRID_TIMES * GRID_BASELINES * 6, 1);
 }
-END_TEST
 
 typedef struct {
     const char *options;
@@ -184,7 +181,7 @@ static char *weighting_of(const scheme *s, int k)
                       angles[k][1]);
 }
 
-START_TEST(weights_by_formula)
+LOOP_TEST(weights_by_formula, 0, 4 * SCHEMES)
 {
     const scheme *s = &schemes[_i / 4];
     const int k = _i % 4;
@@ -209,10 +206,9 @@ START_TEST(weights_by_formula)
         }
     ck_assert_double_lt(testing_distance(&y, &x), 1e-14); /* sums of tiles are rounded */
 }
-END_TEST
 
 /* A set without weights has weights of 1, of the shape of numbers; and others can be given. */
-START_TEST(weights_to_start_from)
+LOOP_TEST(weights_to_start_from, 0, 2)
 {
     static const char *const given[] = {"", ", weights=obs.freq / 1GHz"};
     const int side[2] = {50, 50};
@@ -232,10 +228,9 @@ START_TEST(weights_to_start_from)
     for (int64_t i = 0; i < d.samples; i++)
         ck_assert_double_eq_tol(creal(x.at[i]), d.weight[i] / density[i], 1e-13);
 }
-END_TEST
 
 /* Visibilities of baselines that the cells do not reach have no density, and no weight. */
-START_TEST(weights_beyond_the_cells)
+LOOP_TEST(weights_beyond_the_cells, 0, 2)
 {
     static const char *const kinds[] = {"uniform", "briggs"};
     const int side[2] = {15, 15};
@@ -255,12 +250,11 @@ START_TEST(weights_beyond_the_cells)
     }
     ck_assert(beyond > 0 && beyond < d.samples);
 }
-END_TEST
 
 /* ---- point-spread functions ---- */
 
 /* 1 at its centre; all pixels are sums of the weights' fringes, of visibilities without flags. */
-START_TEST(spread_of_a_point)
+LOOP_TEST(spread_of_a_point, 0, SCHEMES)
 {
     const scheme *s = &schemes[_i];
     char *of = weighting_of(s, 0);
@@ -280,7 +274,6 @@ START_TEST(spread_of_a_point)
     ck_assert_double_eq_tol(creal(x.at[12 * 30 + 14]), 1, 1e-8);
     ck_assert_double_lt(image_data_distance(&d, &x, 0, 0), 1e-8);
 }
-END_TEST
 
 /* ---- beams ---- */
 
@@ -304,7 +297,7 @@ static const double beams[][3] = {{10, 6, 0},    {10, 6, 0.3},   {10, 6, 0.8}, {
                                   {10, 6, -1.2}, {10, 6, 1.57},  {9, 9, 0},    {6, 5.5, 0.7},
                                   {14, 3, 1.1},  {3.1, 2.4, 0.4}};
 
-START_TEST(beam_of_a_gaussian)
+LOOP_TEST(beam_of_a_gaussian, 0, 20)
 {
     const double *beam = beams[_i % 10], unit = 1e-5;
     const bool wide = _i / 10; /* cells are not square, and sides not even */
@@ -321,10 +314,9 @@ START_TEST(beam_of_a_gaussian)
     if (beam[0] > beam[1])
         ck_assert_double_eq_tol(sin(creal(x.at[2]) - beam[2]), 0, 1e-7);
 }
-END_TEST
 
 /* Sidelobes do not count: bright rings around a Gaussian leave its beam as it is. */
-START_TEST(sidelobes_do_not_count)
+TEST(sidelobes_do_not_count)
 {
     plane_now = (plane){.size = {64, 64}, .cell = {1e-5, 1e-5}};
     put_gaussian(8e-5, 5e-5, 0.6);
@@ -338,10 +330,9 @@ START_TEST(sidelobes_do_not_count)
     ck_assert_double_eq_tol(creal(x.at[1]) * 1e5, 5, 1e-7);
     ck_assert_double_eq_tol(creal(x.at[2]), 0.6, 1e-7);
 }
-END_TEST
 
 /* Noise, a lone bright pixel, nothing, all the same, a single pixel, what is no number. */
-START_TEST(no_beam)
+LOOP_TEST(no_beam, 0, 6)
 {
     plane_now = (plane){.size = {_i == 4 ? 1 : 32, _i == 4 ? 1 : 32}, .cell = {1e-5, 1e-5}};
     for (int i = 0; i < 32 * 32; i++) {
@@ -361,28 +352,5 @@ START_TEST(no_beam)
     ck_assert_msg(strstr(said, "no Gaussian fits to the middle of the point-spread function"), "%s",
                   said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-weighting");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 240);
-    tcase_add_loop_test(test, density_of_samples, 0, 4);
-    tcase_add_test(test, density_beside_other_values);
-    tcase_add_loop_test(test, weights_by_formula, 0, 4 * SCHEMES);
-    tcase_add_loop_test(test, weights_beyond_the_cells, 0, 2);
-    tcase_add_loop_test(test, weights_to_start_from, 0, 2);
-    tcase_add_loop_test(test, spread_of_a_point, 0, SCHEMES);
-    tcase_add_loop_test(test, beam_of_a_gaussian, 0, 20);
-    tcase_add_test(test, sidelobes_do_not_count);
-    tcase_add_loop_test(test, no_beam, 0, 6);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(240, setup, teardown)

@@ -2,7 +2,6 @@
  * and by what they may not depend on. */
 #include "tests/common/grid.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +38,7 @@ static void set_angles(const double *angle, int count)
 /* ---- beams ---- */
 
 /* J1 from Abramowitz & Stegun, table 9.1, and its first zero from table 9.5. */
-START_TEST(airy_pattern)
+TEST(airy_pattern)
 {
     static const double x[] = {0.5, 1, 2, 3.8317059702, 5, 10};
     static const double j1_of[] = {0.2422684577, 0.4400505857, 0.5767248078, 0,
@@ -53,10 +52,9 @@ START_TEST(airy_pattern)
     for (int s = 0; s < 6; s++)
         ck_assert(fabs(creal(v.at[s * grid_now.channels]) - 2 * j1_of[s] / x[s]) < 1.1e-10);
 }
-END_TEST
 
 /* The series near the axis meets the function. */
-START_TEST(airy_near_the_axis)
+TEST(airy_near_the_axis)
 {
     double scale = 299792458.0 / (PI * 25 * grid_now.freq[0]);
     double angle[] = {0, 1e-9 * scale, 0.009999 * scale, 0.010001 * scale, 2, 3};
@@ -69,9 +67,8 @@ START_TEST(airy_near_the_axis)
     ck_assert(fabs(creal(v.at[3 * n]) - (1 - 0.010001 * 0.010001 / 8 + 5.208e-11)) < 1e-13);
     ck_assert(v.at[4 * n] == 0 && v.at[5 * n] == 0);
 }
-END_TEST
 
-START_TEST(gaussian_beam)
+TEST(gaussian_beam)
 {
     double angle[] = {0, 0.005, 0.01, 0.02, 2};
 
@@ -84,10 +81,9 @@ START_TEST(gaussian_beam)
         ck_assert(fabs(power - pow(2, -pow(angle[s] / 0.01, 2))) < 1e-10);
     }
 }
-END_TEST
 
 /* Half of the power at half of 1.029 lambda / D; that is where the Airy pattern has it, too. */
-START_TEST(gaussian_beam_of_a_dish)
+TEST(gaussian_beam_of_a_dish)
 {
     double angle[1] = {1.029 / 2 * 299792458.0 / (25 * grid_now.freq[0])};
 
@@ -97,9 +93,8 @@ START_TEST(gaussian_beam_of_a_dish)
     v = value_of("x = beam_airy(S, obs, diameter=25m)\n");
     ck_assert(fabs(creal(v.at[0]) - sqrt(0.5)) < 2e-4);
 }
-END_TEST
 
-START_TEST(wrong_beams_are_told)
+TEST(wrong_beams_are_told)
 {
     static const struct {
         const char *definition, *message;
@@ -121,11 +116,10 @@ START_TEST(wrong_beams_are_told)
         ck_assert_msg(strstr(said, cases[i].message) != NULL, "%s", said);
     }
 }
-END_TEST
 
 /* ---- gains ---- */
 
-START_TEST(gains_by_kind)
+TEST(gains_by_kind)
 {
     testing_value a = value_of("x = gains(obs, kind=constant, seed=3)\n");
     ck_assert_int_eq(a.cells, GRID_STATIONS);
@@ -138,9 +132,8 @@ START_TEST(gains_by_kind)
             ck_assert(a.at[p] != a.at[q]);
     }
 }
-END_TEST
 
-START_TEST(gains_by_jones)
+TEST(gains_by_jones)
 {
     testing_value a = value_of("x = gains(obs, jones=diagonal, amplitude=0)\n");
     ck_assert_int_eq(a.elements, 2);
@@ -153,10 +146,9 @@ START_TEST(gains_by_jones)
         ck_assert(cabs(a.at[4 * p + 1]) > 0 && a.at[4 * p + 1] != a.at[4 * p + 2]);
     }
 }
-END_TEST
 
 /* A time has its gains whatever other times there are; only the first counts. */
-START_TEST(gains_depend_on_their_own_time)
+TEST(gains_depend_on_their_own_time)
 {
     static const char *const kinds[] = {"sine", "random_walk"};
 
@@ -172,9 +164,8 @@ START_TEST(gains_depend_on_their_own_time)
             ck_assert(a.at[3 * GRID_STATIONS + p] == b.at[GRID_STATIONS + p]);
     }
 }
-END_TEST
 
-START_TEST(sine_gains_have_their_period)
+TEST(sine_gains_have_their_period)
 {
     grid_now.time[1] = grid_now.time[0] + 50;
     grid_now.time[2] = grid_now.time[0] + 100;
@@ -185,11 +176,10 @@ START_TEST(sine_gains_have_their_period)
         ck_assert(fabs(log(creal(x.at[2 * GRID_STATIONS + p])) - first) < 1e-13);
     }
 }
-END_TEST
 
 /* Over many seeds: constant errors are standard normal; a walk starts at 0, its variance is the
  * time, and its increments do not depend on each other. */
-START_TEST(statistics_of_gains)
+TEST(statistics_of_gains)
 {
     enum { SEEDS = 1500 };
     double constant[3] = {0}, walk[4] = {0};
@@ -225,11 +215,10 @@ START_TEST(statistics_of_gains)
     ck_assert_msg(fabs(walk[1] - 0.1) < 0.1 * 6 / sqrt(n), "%g", walk[1]);
     ck_assert_msg(fabs(walk[2]) < sqrt(0.037 * 0.1) * 4 / sqrt(n), "%g", walk[2]);
 }
-END_TEST
 
 /* ---- noise ---- */
 
-START_TEST(statistics_of_noise)
+TEST(statistics_of_noise)
 {
     testing_value x = value_of("x = noise(obs, sigma=2Jy, seed=5)\n");
     double mean[2] = {0}, square[2] = {0}, cross = 0, fourth = 0, neighbours = 0;
@@ -254,10 +243,9 @@ START_TEST(statistics_of_noise)
     ck_assert(fabs(cross) < 4 / sqrt(n) && fabs(neighbours) < 4 / sqrt(n));
     ck_assert(fabs(fourth - 3) < 4 * sqrt(96 / n));
 }
-END_TEST
 
 /* sefd / sqrt(2 * 1 MHz * 60 s) = sefd / 10954.45: the same numbers with another size. */
-START_TEST(noise_of_a_receiver)
+TEST(noise_of_a_receiver)
 {
     tree("x = noise(obs, sefd=420Jy, seed=5)\ny = noise(obs, sigma=1Jy, seed=5)\n"
          "z = noise(obs, sigma=1Jy, seed=6)\n");
@@ -268,10 +256,9 @@ START_TEST(noise_of_a_receiver)
         ck_assert(y.at[i] != z.at[i]);
     }
 }
-END_TEST
 
 /* Known answers of Philox4x32-10 (Random123, kat_vectors). */
-START_TEST(random_numbers_are_philox)
+TEST(random_numbers_are_philox)
 {
     static const uint64_t key[] = {0, UINT64_MAX, 0x299f31d0a4093822u};
     static const uint64_t counters[][4] = {
@@ -293,10 +280,9 @@ START_TEST(random_numbers_are_philox)
         ck_assert_uint_eq(bits[1], answer[i][1]);
     }
 }
-END_TEST
 
 /* Every instruction set draws the numbers that the public function does. */
-START_TEST(noise_on_every_processor)
+TEST(noise_on_every_processor)
 {
     static const char *const sets[] = {"portable", "avx2", "avx512"};
     static const char noisy[] = "obs = grid()\nx = noise(obs, sigma=1Jy)\n";
@@ -320,10 +306,9 @@ START_TEST(noise_on_every_processor)
     ck_assert(strstr(testing_faults(&t, noisy), "it takes avx512, avx2 or portable") != NULL);
     unsetenv("GROVE_ISA");
 }
-END_TEST
 
 /* More channels or times do not change the numbers of those that were there. */
-START_TEST(noise_depends_on_its_own_place)
+TEST(noise_depends_on_its_own_place)
 {
     testing_value x = value_of("x = noise(obs, sigma=1Jy)\n");
     grid_now.channels = 20;
@@ -332,34 +317,5 @@ START_TEST(noise_depends_on_its_own_place)
     for (int row = 0; row < 2 * GRID_BASELINES; row++)
         ck_assert(!memcmp(&x.at[4 * 70 * row], &y.at[4 * 20 * row], 80 * sizeof(*x.at)));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-jones");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 120);
-    tcase_add_test(test, airy_pattern);
-    tcase_add_test(test, airy_near_the_axis);
-    tcase_add_test(test, gaussian_beam);
-    tcase_add_test(test, gaussian_beam_of_a_dish);
-    tcase_add_test(test, wrong_beams_are_told);
-    tcase_add_test(test, gains_by_kind);
-    tcase_add_test(test, gains_by_jones);
-    tcase_add_test(test, gains_depend_on_their_own_time);
-    tcase_add_test(test, sine_gains_have_their_period);
-    tcase_add_test(test, statistics_of_gains);
-    tcase_add_test(test, statistics_of_noise);
-    tcase_add_test(test, noise_of_a_receiver);
-    tcase_add_test(test, random_numbers_are_philox);
-    tcase_add_test(test, noise_on_every_processor);
-    tcase_add_test(test, noise_depends_on_its_own_place);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(120, setup, teardown)

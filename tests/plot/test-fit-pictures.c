@@ -4,7 +4,6 @@
 #include "tests/common/hdf5-testing.h"
 #include "tests/common/suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +84,7 @@ static void put_fit(const char *path)
     hdf5_put_text(made, "NAMES", "running,converged,stalled,not enough data");
 }
 
-START_TEST(chi2_of_each_band)
+TEST(chi2_of_each_band)
 {
     static const char *const colours[] = {"#0072b2", "#d55e00"};
     grove_picture picture = GROVE_PICTURE(.what = "chi2-time");
@@ -111,10 +110,9 @@ START_TEST(chi2_of_each_band)
     ck_assert_ptr_nonnull(strstr(svg, ">1400 MHz<"));
     ck_assert_ptr_nonnull(strstr(svg, ">1450 MHz<"));
 }
-END_TEST
 
 /* Per degree of freedom, where the table has those: the numbers of messages. */
-START_TEST(chi2_per_degree_of_freedom)
+TEST(chi2_per_degree_of_freedom)
 {
     grove_picture picture = GROVE_PICTURE(.what = "chi2-time");
     hsize_t size[] = {TIMES, BANDS};
@@ -138,10 +136,9 @@ START_TEST(chi2_per_degree_of_freedom)
         if (i != 4 && i != 5)
             ck_assert_double_eq_tol(y_of(&y, 0, dots[n++]), chi2_of(i, 0) / (50 + 10 * i), 0.01);
 }
-END_TEST
 
 /* Domains by their outcomes: success is green; bands of one time stand beside each other. */
-START_TEST(convergence_by_outcome)
+TEST(convergence_by_outcome)
 {
     static const struct {
         const char *colour, *word;
@@ -179,7 +176,6 @@ START_TEST(convergence_by_outcome)
     ck_assert_int_eq(all, BANDS * (TIMES - 1));
     ck_assert_ptr_nonnull(strstr(svg, ">other (2)<"));
 }
-END_TEST
 
 /* ---- which tables ---- */
 
@@ -192,7 +188,7 @@ static void check_pictures(const char *dataset, const char *wanted)
     free(list);
 }
 
-START_TEST(pictures_that_suit)
+TEST(pictures_that_suit)
 {
     put_table("sol000/phase000", "phase", "G");
     put_table("sol000/phase001", "phase", "B");
@@ -212,10 +208,9 @@ START_TEST(pictures_that_suit)
     draw("gains.h5", &GROVE_PICTURE(.what = "phase-time", .dataset = "phase001"));
     ck_assert_ptr_nonnull(strstr(svg, "sol000/phase001, parm B"));
 }
-END_TEST
 
 /* What varies with time and frequency is a waterfall, from three of each on. */
-START_TEST(waterfalls_of_few_channels)
+TEST(waterfalls_of_few_channels)
 {
     static const double six[] = {1.1e9, 1.2e9, 1.3e9, 1.4e9, 1.5e9, 1.6e9};
     static const struct {
@@ -241,7 +236,6 @@ START_TEST(waterfalls_of_few_channels)
         check_pictures(suite_text("%s000", tables[k].title), tables[k].wanted);
     }
 }
-END_TEST
 
 /* ---- many stations ---- */
 
@@ -269,7 +263,7 @@ static void put_many(const char *path, double low, double high)
     hdf5_put_numbers(name, FEW, times);
 }
 
-START_TEST(panels_of_many_stations)
+TEST(panels_of_many_stations)
 {
     grove_picture picture = GROVE_PICTURE(.what = "amplitude-time");
     dot dots[MAX_DOTS];
@@ -293,10 +287,9 @@ START_TEST(panels_of_many_stations)
     const char *size = strstr(svg, " height=\"");
     ck_assert_double_lt(last + 40, strtod(size + 9, NULL));
 }
-END_TEST
 
 /* Small panels of phases have at least two labels, which tell the scale. */
-START_TEST(labels_of_small_panels)
+TEST(labels_of_small_panels)
 {
     grove_picture picture = GROVE_PICTURE(.what = "phase-time");
     dot dots[MAX_DOTS];
@@ -311,7 +304,6 @@ START_TEST(labels_of_small_panels)
         ck_assert_double_eq_tol(y_of(&y, k, dots[0]), -20 + 170 * k / 196.5, 3);
     }
 }
-END_TEST
 
 /* ---- what is refused ---- */
 
@@ -340,7 +332,7 @@ static double without_one(const double at[4], int e)
     return at[2] != 1;
 }
 
-START_TEST(reference_without_solutions)
+TEST(reference_without_solutions)
 {
     hdf5_soltab table = {.path = "sol000/phase000",
                          .title = "phase",
@@ -365,9 +357,8 @@ START_TEST(reference_without_solutions)
         draw("gains.h5", &GROVE_PICTURE(.what = what, .reference = "P0"));
     }
 }
-END_TEST
 
-START_TEST(faults)
+TEST(faults)
 {
     hdf5_soltab flagged = {.path = "sol000/tec000",
                            .title = "tec",
@@ -424,28 +415,5 @@ START_TEST(faults)
     ck_assert_int_eq(remove("gains.h5"), 0);
     REFUSED("gains.h5: there is no such file", .what = "phase-time");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("fit pictures");
-    TCase *tests = tcase_create("fit pictures");
-
-    tcase_add_checked_fixture(tests, setup, picture_end);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, chi2_of_each_band);
-    tcase_add_test(tests, chi2_per_degree_of_freedom);
-    tcase_add_test(tests, convergence_by_outcome);
-    tcase_add_test(tests, pictures_that_suit);
-    tcase_add_test(tests, waterfalls_of_few_channels);
-    tcase_add_test(tests, panels_of_many_stations);
-    tcase_add_test(tests, labels_of_small_panels);
-    tcase_add_test(tests, reference_without_solutions);
-    tcase_add_test(tests, faults);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, picture_end)

@@ -5,7 +5,6 @@
 #include "tests/common/suite.h"
 
 #include <cairo.h>
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +118,7 @@ static void find_source(int ra, int dec, bool logarithmic, double *x, double *y)
     cairo_surface_destroy(surface);
 }
 
-START_TEST(images_have_east_left_and_north_up)
+TEST(images_have_east_left_and_north_up)
 {
     double x0, y0, x1, y1, x2, y2;
 
@@ -135,9 +134,8 @@ START_TEST(images_have_east_left_and_north_up)
     /* 16 of 64 pixels of a picture that is about 640 wide */
     ck_assert(fabs((x0 - x1) / 16 * 64 - 640) < 50);
 }
-END_TEST
 
-START_TEST(uv_coverage_is_symmetric)
+TEST(uv_coverage_is_symmetric)
 {
     grove_picture picture = GROVE_PICTURE(.what = "uv");
     double x, y;
@@ -149,9 +147,8 @@ START_TEST(uv_coverage_is_symmetric)
     ck_assert_msg(fabs(x - x_middle) < 6 && fabs(y - y_middle) < 6, "at %g %g", x, y);
     cairo_surface_destroy(surface);
 }
-END_TEST
 
-START_TEST(layouts_have_east_right_and_north_up)
+TEST(layouts_have_east_right_and_north_up)
 {
     grove_picture picture = GROVE_PICTURE(.what = "layout");
     double x1, y1, x2, y2, x3, y3;
@@ -176,9 +173,8 @@ START_TEST(layouts_have_east_right_and_north_up)
     ck_assert(y2 > 357 + 50);
     ck_assert(fabs(y1 - y3) < 2);
 }
-END_TEST
 
-START_TEST(charts_of_visibilities_are_drawn)
+TEST(charts_of_visibilities_are_drawn)
 {
     static const char *const names[] = {"amplitude-time", "phase-time",       "amplitude-freq",
                                         "phase-freq",     "amplitude-uvdist", "phase-uvdist"};
@@ -191,10 +187,9 @@ START_TEST(charts_of_visibilities_are_drawn)
         cairo_surface_destroy(surface);
     }
 }
-END_TEST
 
 /* Both columns on one scale: what is half is drawn half as high, in a panel of the same size. */
-START_TEST(columns_side_by_side)
+TEST(columns_side_by_side)
 {
     grove_picture picture = GROVE_PICTURE(.what = "amplitude-time", .column = "DATA,CORRECTED_DATA",
                                           .baselines = "W02-W04");
@@ -220,10 +215,9 @@ START_TEST(columns_side_by_side)
     ck_assert_ptr_nonnull(strstr(svg, ">two.ms: amplitude against time, DATA<"));
     ck_assert_ptr_nonnull(strstr(svg, ">two.ms: amplitude against time, CORRECTED_DATA<"));
 }
-END_TEST
 
 /* The colours of both images have one range: 3 Jy is hot, 1.5 Jy is not. */
-START_TEST(images_side_by_side)
+TEST(images_side_by_side)
 {
     grove_picture picture =
         GROVE_PICTURE(.what = "image", .pixels = 64, .column = "CORRECTED_DATA,DATA");
@@ -245,25 +239,5 @@ START_TEST(images_side_by_side)
     ck_assert_int_ne(grove_library_plot(library, "two.ms", &picture, "x.png", error), 0);
     ck_assert_ptr_nonnull(strstr(grove_error_message(error, 0), "or two side by side"));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("picture");
-    TCase *test = tcase_create("picture");
-
-    tcase_add_checked_fixture(test, picture_begin, picture_end);
-    tcase_set_timeout(test, 60);
-    tcase_add_test(test, images_have_east_left_and_north_up);
-    tcase_add_test(test, uv_coverage_is_symmetric);
-    tcase_add_test(test, layouts_have_east_right_and_north_up);
-    tcase_add_test(test, charts_of_visibilities_are_drawn);
-    tcase_add_test(test, columns_side_by_side);
-    tcase_add_test(test, images_side_by_side);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, picture_begin, picture_end)

@@ -6,7 +6,6 @@
 #include "tests/common/suite.h"
 #include "unstable/module.h"
 #include <cairo.h>
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +152,7 @@ static void find_box(cairo_surface_t *picture, int x, int y, int box[4])
 
 /* One hot pixel in row 2, column 5 of 8 x 8, with the axes either way round: it covers its 64th
  * part of the image, in the right place. */
-START_TEST(one_hot_pixel)
+LOOP_TEST(one_hot_pixel, 0, 8)
 {
     bool right_to_left = _i & 1, down = _i & 2, swapped = _i & 4;
     float data[64] = {[2 * 8 + 5] = 1};
@@ -187,7 +186,6 @@ START_TEST(one_hot_pixel)
     ck_assert_double_eq_tol(y / count / height, down ? 2.5 / 8 : 5.5 / 8, 0.005);
     cairo_surface_destroy(picture);
 }
-END_TEST
 
 static double luminance(unsigned colour)
 {
@@ -197,7 +195,7 @@ static double luminance(unsigned colour)
 }
 
 /* From low to high an ordered map only gets lighter, and from its dark end to its light one. */
-START_TEST(maps_are_ordered)
+LOOP_TEST(maps_are_ordered, 0, 3)
 {
     static const grove_map maps[] = {GROVE_MAP_LEAF, GROVE_MAP_EMBER, GROVE_MAP_GREY};
     float data[512];
@@ -221,11 +219,10 @@ START_TEST(maps_are_ordered)
     ck_assert_double_gt(last, 0.6);
     cairo_surface_destroy(picture);
 }
-END_TEST
 
 /* The map of angles has one colour at both ends, and is lightest in its middle, at 0 degrees; its
  * ticks are parts of a right angle. */
-START_TEST(angles_close_the_circle)
+TEST(angles_close_the_circle)
 {
     float data[512];
     grove_raster raster = {
@@ -256,9 +253,8 @@ START_TEST(angles_close_the_circle)
     ck_assert_ptr_null(strstr(svg, ">50</text>"));
     free(svg);
 }
-END_TEST
 
-START_TEST(missing_pixels_are_grey)
+TEST(missing_pixels_are_grey)
 {
     float data[4] = {NAN, 1, INFINITY, 2};
     grove_raster raster = {.data = data, .rows = 2, .columns = 2, .x1 = 2, .y1 = 2};
@@ -272,12 +268,11 @@ START_TEST(missing_pixels_are_grey)
     ck_assert_uint_ne(pixel(picture, 280, 300), pixel(picture, 280, 100));
     cairo_surface_destroy(picture);
 }
-END_TEST
 
 /* ---- points and lines ---- */
 
 /* Three points whose places are in known proportion; linear, logarithmic, and on a dense screen. */
-START_TEST(points_are_in_place)
+LOOP_TEST(points_are_in_place, 0, 4)
 {
     bool logarithmic = _i & 1;
     double x[3] = {1, 100, logarithmic ? 10 : 50.5}, y[3] = {0, 8, 2};
@@ -301,9 +296,8 @@ START_TEST(points_are_in_place)
     ck_assert_double_eq_tol(at[2][1], at[0][1] + 0.25 * (at[1][1] - at[0][1]), 1.5);
     cairo_surface_destroy(picture);
 }
-END_TEST
 
-START_TEST(nan_breaks_lines)
+TEST(nan_breaks_lines)
 {
     double x[5] = {0, 4, NAN, 6, 10}, y[5] = {5, 5, 5, 5, 5};
     grove_series series = {.kind = GROVE_SERIES_LINE, .x = x, .y = y, .count = 5, .size = 5};
@@ -325,10 +319,9 @@ START_TEST(nan_breaks_lines)
     ck_assert_uint_ne(pixel(picture, (first + last) / 2, (int)row), 0xff0000);
     cairo_surface_destroy(picture);
 }
-END_TEST
 
 /* A curve is its points on a thin line, in one colour. */
-START_TEST(curves)
+TEST(curves)
 {
     double x[3] = {0, 1, 2}, y[3] = {1, 5, 2};
     grove_series series = {
@@ -347,10 +340,9 @@ START_TEST(curves)
     assert_has(text, "stroke-width=\"0.8\"");
     free(text);
 }
-END_TEST
 
 /* Many points are pixels: the file stays small, and the points stay in place. */
-START_TEST(many_points)
+TEST(many_points)
 {
     size_t count = 500000;
     double *x = grove_alloc(count * sizeof *x), *y = grove_alloc(count * sizeof *y);
@@ -393,10 +385,9 @@ START_TEST(many_points)
     free(x);
     free(y);
 }
-END_TEST
 
 /* A line of a million points stays small and keeps its one spike. */
-START_TEST(long_line)
+TEST(long_line)
 {
     size_t count = 1000000;
     double *x = grove_alloc(count * sizeof *x), *y = grove_alloc(count * sizeof *y);
@@ -420,11 +411,10 @@ START_TEST(long_line)
     free(x);
     free(y);
 }
-END_TEST
 
 /* ---- text ---- */
 
-START_TEST(labels_in_svg)
+TEST(labels_in_svg)
 {
     double x[2] = {-1, 1}, y[2] = {0, 4e-6}, t[2] = {4871282400.0, 4871289600.0};
     grove_series series[2] = {{.x = x, .y = y, .count = 2, .label = "CS001 & CS002 <XX>"},
@@ -460,9 +450,8 @@ START_TEST(labels_in_svg)
     assert_has(svg, ">14:00:30</text>");
     free(svg);
 }
-END_TEST
 
-START_TEST(logarithmic_labels)
+TEST(logarithmic_labels)
 {
     double x[2] = {1, 1e6}, y[2] = {1, 20};
     grove_series series = {.x = x, .y = y, .count = 2};
@@ -482,12 +471,11 @@ START_TEST(logarithmic_labels)
     assert_has(svg, ">1.20</text>");
     free(svg);
 }
-END_TEST
 
 /* ---- the edges ---- */
 
 /* Nothing, one point, equal numbers, nothing finite, numbers at the ends of double. */
-START_TEST(poor_data)
+LOOP_TEST(poor_data, 0, 6)
 {
     static const double numbers[6][3] = {{5, 5, 5},      {NAN, NAN, NAN},
                                          {0, 0, 0},      {-1e308, 0, 1e308},
@@ -506,7 +494,6 @@ START_TEST(poor_data)
     figure.count = 0;
     free(draw_svg(&figure, 100000));
 }
-END_TEST
 
 static void check_fails(const grove_figure *figure, const char *name, int code, const char *message)
 {
@@ -518,7 +505,7 @@ static void check_fails(const grove_figure *figure, const char *name, int code, 
     ck_assert_msg(strstr(told, message) != NULL, "'%s' instead of '%s'", told, message);
 }
 
-START_TEST(errors)
+TEST(errors)
 {
     float data[1] = {1};
     grove_raster raster = {.data = data, .rows = 1, .columns = 1};
@@ -545,10 +532,9 @@ START_TEST(errors)
     ck_assert_ptr_null(left[0]);
     free(left);
 }
-END_TEST
 
 /* A picture that cannot be drawn leaves the one that was there. */
-START_TEST(failure_keeps_the_old_file)
+TEST(failure_keeps_the_old_file)
 {
     grove_chart chart = {.title = "first"};
     grove_figure figure = {.charts = &chart, .count = 1};
@@ -562,33 +548,5 @@ START_TEST(failure_keeps_the_old_file)
     ck_assert_ptr_nonnull(svg);
     assert_has(svg, ">first</text>");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("plot");
-    TCase *tests = tcase_create("plot");
-
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, one_hot_pixel, 0, 8);
-    tcase_add_loop_test(tests, maps_are_ordered, 0, 3);
-    tcase_add_test(tests, angles_close_the_circle);
-    tcase_add_test(tests, missing_pixels_are_grey);
-    tcase_add_loop_test(tests, points_are_in_place, 0, 4);
-    tcase_add_test(tests, nan_breaks_lines);
-    tcase_add_test(tests, curves);
-    tcase_add_test(tests, many_points);
-    tcase_add_test(tests, long_line);
-    tcase_add_test(tests, labels_in_svg);
-    tcase_add_test(tests, logarithmic_labels);
-    tcase_add_loop_test(tests, poor_data, 0, 6);
-    tcase_add_test(tests, errors);
-    tcase_add_test(tests, failure_keeps_the_old_file);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

@@ -5,7 +5,6 @@
 #include "tests/common/suite.h"
 
 #include <cairo.h>
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +89,7 @@ static void check_phases(int k, int e, int reference, const scale *x, const scal
     ck_assert_int_eq(n, count);
 }
 
-START_TEST(phases_against_time)
+TEST(phases_against_time)
 {
     hdf5_soltab table = table_of("sol000/phase000", "phase", "time,ant,pol");
     grove_picture picture = GROVE_PICTURE(.what = "phase-time");
@@ -116,10 +115,9 @@ START_TEST(phases_against_time)
             check_phases(k, e, 4, &x, &y);
     ck_assert_ptr_nonnull(strstr(svg, "relative to P2"));
 }
-END_TEST
 
 /* Bars reach from the number less its error to the number and its error. */
-START_TEST(amplitudes_have_errors)
+TEST(amplitudes_have_errors)
 {
     hdf5_soltab table = table_of("sol000/amplitude000", "amplitude", "time,ant,pol");
     hsize_t size[] = {TIMES, HDF5_STATIONS, 2};
@@ -151,7 +149,6 @@ START_TEST(amplitudes_have_errors)
             }
         }
 }
-END_TEST
 
 static double with_outlier(const double at[4], int e)
 {
@@ -159,7 +156,7 @@ static double with_outlier(const double at[4], int e)
 }
 
 /* One wild number does not flatten the others, and is told. */
-START_TEST(outliers)
+TEST(outliers)
 {
     hdf5_soltab table = table_of("sol000/amplitude000", "amplitude", "time,ant,pol");
     grove_picture picture = GROVE_PICTURE(.what = "amplitude-time");
@@ -185,9 +182,8 @@ START_TEST(outliers)
     find_dots(2, xx, false, dots);
     ck_assert_double_gt(dots[5].y, panels[2].y);
 }
-END_TEST
 
-START_TEST(amplitudes_against_frequency)
+TEST(amplitudes_against_frequency)
 {
     hdf5_soltab table = table_of("sol000/amplitude000", "amplitude", "freq,ant,pol");
     grove_picture picture = GROVE_PICTURE(.what = "amplitude-freq", .correlations = "YY");
@@ -207,10 +203,9 @@ START_TEST(amplitudes_against_frequency)
         }
     }
 }
-END_TEST
 
 /* Without time and frequency: one chart, in which the stations have their names. */
-START_TEST(delays_against_station)
+TEST(delays_against_station)
 {
     hdf5_soltab table = table_of("sol000/clock000", "clock", "ant,pol");
     grove_picture picture = GROVE_PICTURE(.what = "clock-station", .reference = "P0");
@@ -233,7 +228,6 @@ START_TEST(delays_against_station)
             ck_assert_double_eq_tol(y_of(&y, 0, dots[e][k]), 1e8 * station_of[k], 2e6);
     }
 }
-END_TEST
 
 /* ---- waterfalls ---- */
 
@@ -249,7 +243,7 @@ static double luminance(cairo_surface_t *picture, double x, double y, unsigned *
 }
 
 /* Greater numbers are lighter; a gap in time is as wide as it lasted, and grey. */
-START_TEST(waterfalls)
+TEST(waterfalls)
 {
     hdf5_soltab table = table_of("sol000/amplitude000", "amplitude", "time,freq,ant,pol");
     grove_picture picture = GROVE_PICTURE(.what = "amplitude-waterfall");
@@ -286,11 +280,10 @@ START_TEST(waterfalls)
     ck_assert_double_gt(light[0][TIMES / 2][3], light[1][TIMES / 2][3] + 0.02);
     cairo_surface_destroy(surface);
 }
-END_TEST
 
 /* ---- directions ---- */
 
-START_TEST(directions)
+TEST(directions)
 {
     static const char *const names[] = {"[near]", "[far]", "[pointing]"};
     hdf5_soltab table = table_of("sol000/phase000", "phase", "time,ant,dir,pol");
@@ -318,26 +311,5 @@ START_TEST(directions)
                                  "has 3 directions: near, far, pointing; the first is drawn; "
                                  "--direction names another"));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("solution pictures");
-    TCase *tests = tcase_create("solution pictures");
-
-    tcase_add_checked_fixture(tests, setup, picture_end);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, phases_against_time);
-    tcase_add_test(tests, amplitudes_have_errors);
-    tcase_add_test(tests, outliers);
-    tcase_add_test(tests, amplitudes_against_frequency);
-    tcase_add_test(tests, delays_against_station);
-    tcase_add_test(tests, waterfalls);
-    tcase_add_test(tests, directions);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, picture_end)

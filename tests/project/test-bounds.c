@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "tests/common/suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 /* 100 multiply-adds a second, a pair of sine and cosine costs 25 of them. */
 static const bench_limits core = {.peak = 100, .phases = 4, .cache = 200, .memory = 20};
 
-START_TEST(mixed)
+TEST(mixed)
 {
     ck_assert_double_eq_tol(bench_mixed_bound(&core, 25), 50, 1e-12);
     ck_assert_double_eq_tol(bench_mixed_bound(&core, 75), 75, 1e-12);
@@ -28,7 +27,6 @@ START_TEST(mixed)
     const bench_limits without = {.peak = 100};
     ck_assert(bench_mixed_bound(&without, 1) == 100);
 }
-END_TEST
 
 static const struct {
     bench_work work;
@@ -48,7 +46,7 @@ static const struct {
 };
 enum { WORKS = sizeof(works) / sizeof(works[0]) };
 
-START_TEST(least)
+LOOP_TEST(least, 0, WORKS)
 {
     const bench_limits unknown = {.peak = 100};
     bench_reason reason;
@@ -59,19 +57,17 @@ START_TEST(least)
     ck_assert(bench_bound(&unknown, &works[_i].work, &reason) == 100);
     ck_assert_int_eq(reason, BENCH_BY_PEAK);
 }
-END_TEST
 
-START_TEST(names)
+TEST(names)
 {
     ck_assert_str_eq(bench_reason_text(BENCH_BY_PEAK), "multiply-adds");
     ck_assert_str_eq(bench_reason_text(BENCH_BY_PHASES), "sines and cosines");
     ck_assert_str_eq(bench_reason_text(BENCH_BY_CACHE), "cache");
     ck_assert_str_eq(bench_reason_text(BENCH_BY_MEMORY), "memory");
 }
-END_TEST
 
 /* One chart, and two with mixtures; labels of all that is known. */
-START_TEST(drawn)
+LOOP_TEST(drawn, 0, 3)
 {
     static bench_roofline r = {.title = "T", .subtitle = "S"};
     char path[] = "/tmp/grove-bounds-XXXXXX.svg";
@@ -99,21 +95,5 @@ START_TEST(drawn)
     ck_assert((strstr(text, "17 multiply-adds for each sine and cosine") != NULL) == (_i != 2));
     ck_assert((strstr(text, "bound: peak / (1 + c / r)") != NULL) == (_i > 0));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("bounds");
-    TCase *tests = tcase_create("bounds");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_add_test(tests, mixed);
-    tcase_add_loop_test(tests, least, 0, WORKS);
-    tcase_add_test(tests, names);
-    tcase_add_loop_test(tests, drawn, 0, 3);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+SUITE(60, NULL, NULL)

@@ -9,7 +9,6 @@
 #include "graph/graph.h"
 #include "nodes/sets/measurement_set.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,7 +143,7 @@ static void check_columns(const char *a, const char *b)
 
 /* Each equation, whose cells are counted: what only the set gets is computed for its rows, and the
  * same numbers for all cells where something else reads it, too. */
-START_TEST(cells_that_nobody_reads)
+LOOP_TEST(cells_that_nobody_reads, 0, 14)
 {
     static const char *const equations[] = {
         "count(M[p,q])",
@@ -172,21 +171,25 @@ START_TEST(cells_that_nobody_reads)
     ck_assert(!skips());
     check_columns("ONE", "TWO");
 }
-END_TEST
 
 /* The null sink gets what the set would get. */
-START_TEST(nothing_is_written)
+TEST(nothing_is_written)
 {
     make_half();
     ck_assert_int_eq(run("w = sink(count(M[p,q] + obs.data), obs, to=\"null\")\n", 0, false),
                      ROWS * CHANNELS);
     ck_assert(skips());
 }
-END_TEST
+
+/* How many halves of what could be combined run. */
+static int share(void)
+{
+    return getenv("GROVE_ALL_ROWS") ? 2 : 1;
+}
 
 /* Fits to a set that lacks rows have the same bits as to one in which these are flagged, and their
  * models are computed for rows that are there only: once, or once for each step. */
-START_TEST(fits)
+LOOP_TEST(fits, 0, share() * 36)
 {
     static const char *const options[] = {
         "",
@@ -220,10 +223,9 @@ START_TEST(fits)
     for (int k = 0; k < 2; k++)
         free(text[k]);
 }
-END_TEST
 
 /* The same of models that lack axes, whose copies leave rows out. */
-START_TEST(fits_of_models_without_axes)
+LOOP_TEST(fits_of_models_without_axes, 0, 18)
 {
     static const char *const models[] = {"1Jy", "h[p] * h[q]^H * 1Jy", "H[p] * H[q]^H * 1Jy"};
     static const char *const options[] = {"", ", method=lm", ", compress=false, robust=student_t"};
@@ -246,7 +248,6 @@ START_TEST(fits_of_models_without_axes)
     }
     check_columns("ONE", "TWO");
 }
-END_TEST
 
 /* The value R, made of V, of a set: with poison where it lacks rows; `more`: further actions. Sets
  * *cells: how many were counted. */
@@ -329,7 +330,7 @@ static int kind_of(int i, int count)
     return (i % count + 3 * (i / count)) % 4;
 }
 
-START_TEST(reductions)
+LOOP_TEST(reductions, 0, share() * 20)
 {
     static const gathered list[] = {
         {"sum(norm(V), over=[time, baseline, freq])", 0, 1},
@@ -345,13 +346,12 @@ START_TEST(reductions)
     };
     check_both(&list[_i % 10], kind_of(_i, 10));
 }
-END_TEST
 
 #define FUNCTIONS                                                                                  \
     ", size=64, cell=60arcsec, functions=convolution_functions(1, obs, size=64, cell=60arcsec, "   \
     "oversampling=8, samples=nearest)"
 
-START_TEST(images)
+LOOP_TEST(images, 0, share() * 22)
 {
     static const gathered list[] = {
         {"dirty_image(V, obs, size=64, cell=60arcsec, exact=true)", 0, 2},
@@ -374,10 +374,9 @@ START_TEST(images)
     };
     check_both(&list[_i % 11], kind_of(_i, 11));
 }
-END_TEST
 
 /* What is foretold of a diagonal is by the rows that are there, and enough for them. */
-START_TEST(entries_foretold)
+TEST(entries_foretold)
 {
     make_half();
     run("d = g2g_diagonal(obs, data=M" FUNCTIONS ")\nw = print(sum(d))\n"
@@ -389,12 +388,11 @@ START_TEST(entries_foretold)
     ck_assert_msg(told != NULL, "%s", note);
     ck_assert_double_eq_tol(strtod(told + 13, NULL), ROWS * CHANNELS, 0.02 * ROWS * CHANNELS);
 }
-END_TEST
 
 /* Two of the stations observe for some minutes every second, the others for hours every 10 s, so
  * that no baseline has rows at most times: of all times together as many entries for each row would
  * be fewer. */
-START_TEST(entries_of_bursts)
+TEST(entries_of_bursts)
 {
     static const char *const hours[] = {"00:00\", duration=600s, integration=1s",
                                         "30:05\", duration=6000s, integration=10s"};
@@ -426,10 +424,9 @@ START_TEST(entries_of_bursts)
     for (int k = 0; k < 2; k++)
         free(part[k]);
 }
-END_TEST
 
 /* A value that is asked for by itself has zeros where the set has no row, flagged. */
-START_TEST(a_value_that_is_asked_for)
+TEST(a_value_that_is_asked_for)
 {
     const grove_session_options options = GROVE_SESSION_OPTIONS(.device = "cpu", .tile_times = 3);
     unsigned char *flags;
@@ -458,29 +455,5 @@ START_TEST(a_value_that_is_asked_for)
     }
     ck_assert_uint_eq(zeros, ROWS);
 }
-END_TEST
 
-int main(void)
-{
-    const int share = getenv("GROVE_ALL_ROWS") ? 2 : 1;
-    Suite *suite = suite_create("absent-rows");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_loop_test(test, cells_that_nobody_reads, 0, 14);
-    tcase_add_test(test, nothing_is_written);
-    tcase_add_loop_test(test, fits, 0, share * 36);
-    tcase_add_loop_test(test, fits_of_models_without_axes, 0, 18);
-    tcase_add_loop_test(test, reductions, 0, share * 20);
-    tcase_add_loop_test(test, images, 0, share * 22);
-    tcase_add_test(test, entries_foretold);
-    tcase_add_test(test, entries_of_bursts);
-    tcase_add_test(test, a_value_that_is_asked_for);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

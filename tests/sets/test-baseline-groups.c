@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "nodes/sets/measurement_set.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,7 +71,7 @@ static int64_t baseline_of(const grove_ms_layout *layout, int p, int q)
 
 /* Baselines of one offset stand together, where that makes few groups, and each row has its own
  * numbers. */
-START_TEST(neighbours)
+LOOP_TEST(neighbours, 0, 3)
 {
     static const struct {
         int offsets, runs;
@@ -115,11 +114,10 @@ START_TEST(neighbours)
     free(data);
     free(whole);
 }
-END_TEST
 
 /* Values of two sets with the same baselines meet, whatever the times of these, and whichever of
  * them is opened first. */
-START_TEST(two_sets)
+LOOP_TEST(two_sets, 0, 4)
 {
     static const char *const pairs[][2] = {
         {"by-1", "by-3"}, {"by-3", "by-1"}, {"by-3", "by-5"}, {"by-5", "by-3"}};
@@ -139,10 +137,9 @@ START_TEST(two_sets)
     value = probe_session(&t, "N", &options, &flags);
     ck_assert(cabs(value.at[0]) > 1e-3);
 }
-END_TEST
 
 /* A column that is written has each number in its own row, in a new set, too. */
-START_TEST(columns)
+TEST(columns)
 {
     const size_t row = 2 * 4 * CHANNELS;
     float *data = grove_alloc(3 * ROWS * row * sizeof(*data)),
@@ -169,10 +166,9 @@ START_TEST(columns)
     free(copy);
     free(data);
 }
-END_TEST
 
 /* A baseline has its own noise, wherever it stands: alone or beside a set with another order. */
-START_TEST(noise_is_of_stations)
+TEST(noise_is_of_stations)
 {
     const grove_session_options options =
         GROVE_SESSION_OPTIONS(.device = "cpu", .double_precision = true);
@@ -207,23 +203,5 @@ START_TEST(noise_is_of_stations)
     for (int k = 0; k < 2; k++) {
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("baseline-groups");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_loop_test(test, neighbours, 0, 3);
-    tcase_add_loop_test(test, two_sets, 0, 4);
-    tcase_add_test(test, columns);
-    tcase_add_test(test, noise_is_of_stations);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

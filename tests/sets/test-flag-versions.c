@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/text.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +55,7 @@ static void put_back(const char *version)
 }
 
 /* FLAG and FLAG_ROW, bit by bit, and to and fro; where no flag changes, none are kept. */
-START_TEST(flags_can_be_had_back)
+TEST(flags_can_be_had_back)
 {
     ck_assert_int_eq(safe_in_child(make_set, NULL), 0);
     ck_assert(grove_ms_restore_flags(safe_path("a.ms"), "last", safe_error) == GROVE_MISSING);
@@ -83,10 +82,9 @@ START_TEST(flags_can_be_had_back)
     ck_assert(grove_ms_restore_flags(safe_path("a.ms"), "last", safe_error) == GROVE_INVALID);
     safe_said("has flags of 9 rows, but");
 }
-END_TEST
 
 /* Versions are of the table that the rows lie in. */
-START_TEST(flags_of_a_part_are_of_all)
+TEST(flags_of_a_part_are_of_all)
 {
     ck_assert_int_eq(safe_in_child(make_set, NULL), 0);
     char *before = hash_now();
@@ -99,20 +97,5 @@ START_TEST(flags_of_a_part_are_of_all)
     put_back("grove_2");
     expect_hash(changed);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("flag-versions");
-    TCase *test = tcase_create("versions");
-
-    tcase_add_checked_fixture(test, safe_setup, safe_teardown);
-    tcase_add_test(test, flags_can_be_had_back);
-    tcase_add_test(test, flags_of_a_part_are_of_all);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+SUITE(60, safe_setup, safe_teardown)

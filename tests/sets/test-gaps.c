@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -34,7 +33,7 @@ TESTING_FIXTURE(begin(&t))
 
 /* Fits to a set that lacks most rows take a domain in parts that are read once, where it has values
  * of more than 64 MiB, and not in others. */
-START_TEST(domains_of_gaps)
+LOOP_TEST(domains_of_gaps, 0, 2)
 {
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
     const int channels = _i ? 256 : 1024;
@@ -72,7 +71,6 @@ START_TEST(domains_of_gaps)
     for (int k = 0; k < 4; k++)
         free(path[k]);
 }
-END_TEST
 
 /* The set offsets.ms: seven stations, 120 times, each moved by one of 16 offsets. */
 static void make_offsets(const char *visibilities)
@@ -137,7 +135,7 @@ static double run_robust(const char *form, uint64_t memory, bool runs, grove_pla
 
 /* Of 16 offsets of time, domains stay whole where their rows fit the memory, and take what is told.
  * As many numbers as one, two and four for each cell. */
-START_TEST(rows_fit_the_memory)
+LOOP_TEST(rows_fit_the_memory, 0, 3)
 {
     static const char *const form[] = {"scalar", "diagonal", "full"};
     static const char *const visibilities[] = {"n + 1Jy", "diagonal(n + 1Jy, n + 1Jy)",
@@ -158,10 +156,9 @@ START_TEST(rows_fit_the_memory)
     run_robust(form[_i], (uint64_t)(0.8 * (double)plan.peak_bytes), false, &least);
     ck_assert(least.in_parts);
 }
-END_TEST
 
 /* Where the system counts addresses, they are counted. */
-START_TEST(addresses_are_counted)
+TEST(addresses_are_counted)
 {
     grove_plan plan = GROVE_PLAN();
 
@@ -176,7 +173,6 @@ START_TEST(addresses_are_counted)
     ck_assert(plan.in_parts);
     addresses = 0;
 }
-END_TEST
 
 static grove_hash identity_of(const char *set)
 {
@@ -189,7 +185,7 @@ static grove_hash identity_of(const char *set)
 }
 
 /* A set that refers to another's rows is another set when those have changed. */
-START_TEST(sets_are_known_by_all_their_tables)
+TEST(sets_are_known_by_all_their_tables)
 {
     char *path = suite_text("%s/a.ms", t.folder), *some = suite_text("%s/some.ms", t.folder);
     testing_tree(
@@ -205,23 +201,5 @@ START_TEST(sets_are_known_by_all_their_tables)
     const grove_hash after = identity_of(some);
     ck_assert(grove_hash_equal(before, again) && !grove_hash_equal(before, after));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("gaps");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 120);
-    tcase_add_loop_test(test, domains_of_gaps, 0, 2);
-    tcase_add_loop_test(test, rows_fit_the_memory, 0, 3);
-    tcase_add_test(test, addresses_are_counted);
-    tcase_add_test(test, sets_are_known_by_all_their_tables);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(120, setup, teardown)

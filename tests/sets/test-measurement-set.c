@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "tests/common/suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -187,7 +186,7 @@ static void expect(const char *path, const char *column, float scale, bool flags
     grove_ms_close(ms);
 }
 
-START_TEST(a_new_set_comes_back)
+LOOP_TEST(a_new_set_comes_back, 0, LONG + 1)
 {
     const char *path = in_folder("new.ms");
     grove_ms_layout *want = make_layout(_i);
@@ -224,17 +223,15 @@ START_TEST(a_new_set_comes_back)
     grove_ms_close(ms);
     grove_ms_layout_free(want);
 }
-END_TEST
 
-START_TEST(another_column_of_a_new_set)
+TEST(another_column_of_a_new_set)
 {
     write_set(0, in_folder("new.ms"), "MODEL_DATA");
     expect(in_folder("new.ms"), "MODEL_DATA", 1, true);
     expect(in_folder("new.ms"), "DATA", 0, true);
 }
-END_TEST
 
-START_TEST(columns_of_visibilities_are_listed)
+TEST(columns_of_visibilities_are_listed)
 {
     write_set(0, in_folder("new.ms"), "GROVE_DATA");
     grove_ms *ms = grove_ms_open(in_folder("new.ms"), &(grove_ms_part){0}, error);
@@ -250,7 +247,6 @@ START_TEST(columns_of_visibilities_are_listed)
     free(names);
     grove_ms_close(ms);
 }
-END_TEST
 
 /* Writes make_data(scale) into a column of an existing set. `die`: without ending. */
 static void write_column(const char *path, const char *column, grove_ms_mode mode, float scale,
@@ -270,7 +266,7 @@ static void write_column(const char *path, const char *column, grove_ms_mode mod
 }
 
 /* Without autocorrelations: they are not there, and keep what they had. */
-START_TEST(cross_correlations_alone)
+TEST(cross_correlations_alone)
 {
     const char *path = in_folder("set.ms");
 
@@ -302,9 +298,8 @@ START_TEST(cross_correlations_alone)
     free(data);
     grove_ms_close(ms);
 }
-END_TEST
 
-START_TEST(columns_of_an_existing_set)
+LOOP_TEST(columns_of_an_existing_set, 0, LONG)
 {
     const char *path = in_folder("set.ms");
 
@@ -319,9 +314,8 @@ START_TEST(columns_of_an_existing_set)
     expect(path, "DATA", 7, true);
     expect(path, "MODEL_DATA", 4, true);
 }
-END_TEST
 
-START_TEST(a_run_that_dies_leaves_the_old_column)
+TEST(a_run_that_dies_leaves_the_old_column)
 {
     const char *path = in_folder("set.ms");
 
@@ -341,9 +335,8 @@ START_TEST(a_run_that_dies_leaves_the_old_column)
         expect(path, "DATA", 1, true);
     }
 }
-END_TEST
 
-START_TEST(abort_leaves_everything)
+TEST(abort_leaves_everything)
 {
     const char *path = in_folder("set.ms");
     grove_ms_layout *layout = make_layout(0);
@@ -364,10 +357,9 @@ START_TEST(abort_leaves_everything)
     free(names);
     grove_ms_layout_free(layout);
 }
-END_TEST
 
 /* Each place of counts that are no multiple of anything, from addresses that are not aligned. */
-START_TEST(numbers_that_are_not_finite)
+TEST(numbers_that_are_not_finite)
 {
     const float odd[] = {NAN, -NAN, INFINITY, -INFINITY};
     float numbers[24];
@@ -390,7 +382,6 @@ START_TEST(numbers_that_are_not_finite)
             ck_assert(is_odd);
         }
 }
-END_TEST
 
 typedef struct {
     void (*fn)(void *user, int64_t first, int64_t last);
@@ -418,7 +409,7 @@ static void in_two_threads(void *calls, int64_t count,
     *(int *)calls += count > 1;
 }
 
-START_TEST(threads_share_the_reading)
+TEST(threads_share_the_reading)
 {
     const char *path = in_folder("long.ms");
     write_set(LONG, path, "DATA");
@@ -453,9 +444,8 @@ START_TEST(threads_share_the_reading)
     free(data);
     free(flag);
 }
-END_TEST
 
-START_TEST(faults_are_told)
+TEST(faults_are_told)
 {
     grove_ms_layout *layout = make_layout(0);
     char *want;
@@ -492,30 +482,5 @@ START_TEST(faults_are_told)
     ck_assert_uint_eq(grove_error_count(error), 1);
     grove_ms_layout_free(layout);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("measurement-set");
-    TCase *tests = tcase_create("measurement-set");
-    int failed;
-
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, a_new_set_comes_back, 0, LONG + 1);
-    tcase_add_test(tests, another_column_of_a_new_set);
-    tcase_add_test(tests, columns_of_visibilities_are_listed);
-    tcase_add_test(tests, cross_correlations_alone);
-    tcase_add_loop_test(tests, columns_of_an_existing_set, 0, LONG);
-    tcase_add_test(tests, a_run_that_dies_leaves_the_old_column);
-    tcase_add_test(tests, abort_leaves_everything);
-    tcase_add_test(tests, numbers_that_are_not_finite);
-    tcase_add_test(tests, threads_share_the_reading);
-    tcase_add_test(tests, faults_are_told);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+SUITE(60, setup, teardown)

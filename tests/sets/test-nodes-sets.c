@@ -9,7 +9,6 @@
 #include "nodes/sets/measurement_set.h"
 #include "nodes/sets/station_fit.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +80,7 @@ static void check_column(grove_ms *ms, const char *name, double factor, const in
     free(flag);
 }
 
-START_TEST(a_new_set)
+LOOP_TEST(a_new_set, 0, 3)
 {
     static const char *const values[] = {
         "obs.data", "diagonal(select(obs.data, element=XX), select(obs.data, element=YY))",
@@ -94,10 +93,9 @@ START_TEST(a_new_set)
     check_column(ms, "DATA", 1, elements[_i], counts[_i]);
     grove_ms_close(ms);
 }
-END_TEST
 
 /* Times, channels, stations and baselines are those of the observation; UVW too. */
-START_TEST(a_new_set_has_its_observation)
+TEST(a_new_set_has_its_observation)
 {
     double uvw[PROBE_TIMES * PROBE_BASELINES][3];
 
@@ -127,10 +125,9 @@ START_TEST(a_new_set_has_its_observation)
         ck_assert(uvw[k / 3][k % 3] == creal(u.at[k]) && uvw[k / 3][0] != 0);
     grove_ms_close(ms);
 }
-END_TEST
 
 /* In a set that is there: replaced, added to, subtracted from. */
-START_TEST(columns_of_a_set)
+TEST(columns_of_a_set)
 {
     static const char *const modes[] = {"replace", "add", "subtract"};
     static const double factors[] = {4, 5, -3};
@@ -148,10 +145,9 @@ START_TEST(columns_of_a_set)
         grove_ms_close(ms);
     }
 }
-END_TEST
 
 /* The column that is read is replaced only if that is said, added to as it is. */
-START_TEST(the_column_that_is_read)
+TEST(the_column_that_is_read)
 {
     tree("obs = probe()\nw = sink(obs.data, obs, to=\"%s\")\n", path);
     grove_ms_close(run());
@@ -167,11 +163,10 @@ START_TEST(the_column_that_is_read)
     check_column(ms, "DATA", 8, (int[]){0, 1, 2, 3}, 4);
     grove_ms_close(ms);
 }
-END_TEST
 
 /* Nor is any other column that the tree reads, by whatever name of the set and wherever in the
  * tree; what nothing is computed from is not read. */
-START_TEST(other_columns_that_are_read)
+TEST(other_columns_that_are_read)
 {
     static const char *const reads[] = {
         "w = sink(obs.data, obs, column=\"MODEL_DATA\")\np = print(mean(norm(%s)))\n",
@@ -215,10 +210,9 @@ START_TEST(other_columns_that_are_read)
     grove_ms_close(ms);
     free(twice);
 }
-END_TEST
 
 /* A number per baseline and nothing else fills times and channels, a scalar the diagonal. */
-START_TEST(values_with_fewer_axes)
+TEST(values_with_fewer_axes)
 {
     float data[CELLS * 2], number[CELLS];
 
@@ -233,7 +227,6 @@ START_TEST(values_with_fewer_axes)
     }
     grove_ms_close(ms);
 }
-END_TEST
 
 /* ---- ms ---- */
 
@@ -315,7 +308,7 @@ static const struct {
              {{5, 8}, 2, GROVE_DIAGONAL, {0, 3}},
              {{1}, 1, GROVE_SCALAR, {0}}};
 
-START_TEST(data_of_a_set)
+LOOP_TEST(data_of_a_set, 0, 3)
 {
     unsigned char *flags;
     int n = 0;
@@ -338,10 +331,9 @@ START_TEST(data_of_a_set)
                 }
     ck_assert(f.at[0] == (_i == 1));
 }
-END_TEST
 
 /* The UVW column as it is, and what else stands in the set. */
-START_TEST(members_of_a_set)
+TEST(members_of_a_set)
 {
     write_set(kinds[0].codes, 4);
     tree("obs = ms(\"%s\")\nu = 1 * obs.uvw\nf = 1 * obs.freq\nc = 1 * obs.phase_centre\n"
@@ -364,7 +356,6 @@ START_TEST(members_of_a_set)
         ck_assert(w.at[k] == 1);
     ck_assert_str_eq(grove_node_axis(testing_node(&t, "obs"), "station")->labels[3], "T3");
 }
-END_TEST
 
 static int by_size(const void *a, const void *b)
 {
@@ -375,7 +366,7 @@ static int by_size(const void *a, const void *b)
 
 /* How far the coordinates at the middle time are from differences of those of stations, of which a
  * fit to all pairs is the mean over the others; a row without coordinates is left out. */
-START_TEST(misclosure_of_a_set)
+TEST(misclosure_of_a_set)
 {
     enum { PAIRS = PROBE_BASELINES, MIDDLE = PROBE_TIMES / 2 };
     double place[PROBE_STATIONS][3] = {{0}}, distance[PAIRS] = {0}, uvw[PAIRS + 1][3], found[4][3];
@@ -406,7 +397,6 @@ START_TEST(misclosure_of_a_set)
         for (int k = 0; k < 3; k++)
             ck_assert_double_eq_tol(found[p][k], place[p][k], 1e-9);
 }
-END_TEST
 
 /* That element e of x at each cell is `factor` times that of probe, flagged where it is. */
 static void check_multiple(const char *name, double factor)
@@ -423,7 +413,7 @@ static void check_multiple(const char *name, double factor)
     }
 }
 
-START_TEST(columns_are_members)
+TEST(columns_are_members)
 {
     write_set(kinds[0].codes, 4);
     tree("obs = ms(\"%s\")\nw = sink(3 * obs.data, obs, column=\"MODEL_DATA\")\n", path);
@@ -438,10 +428,9 @@ START_TEST(columns_are_members)
                "'obs' (ms) has no member 'column(MODEL_DTA)'; did you mean "
                "'column(MODEL_DATA)'?"));
 }
-END_TEST
 
 /* Bands of a parm: channels at 0, 1, 4, 9, ... times their width, in either order. */
-START_TEST(bands)
+LOOP_TEST(bands, 0, 2)
 {
     static const int wanted[PROBE_CHANNELS] = {0, 0, 1, 2, 3, 4, 5};
     static const double low[] = {0, 3, 9, 15, 24, 36}; /* edges, counted in widths */
@@ -462,10 +451,9 @@ START_TEST(bands)
         ck_assert(fabs(band->width[i] - (i < 5 ? 3e5 : 1e5)) < 1e-3);
     }
 }
-END_TEST
 
 /* Of two sets with the same axes, and of two whose times differ. */
-START_TEST(sets_meet)
+TEST(sets_meet)
 {
     char *first = suite_text("%s/first.ms", t.folder);
 
@@ -490,11 +478,10 @@ START_TEST(sets_meet)
                                  "4500000040 in one, at 4500000000 in the other") != NULL,
                   "%s", faults);
 }
-END_TEST
 
 /* What follows from stations, times and the phase centre is as in the observation that the set was
  * written from; stations' coordinates are known but for an offset. */
-START_TEST(members_that_follow)
+TEST(members_that_follow)
 {
     static const struct {
         const char *member;
@@ -525,32 +512,5 @@ START_TEST(members_that_follow)
         ck_assert(largest > 0.01);
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-sets");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_loop_test(test, a_new_set, 0, 3);
-    tcase_add_test(test, a_new_set_has_its_observation);
-    tcase_add_test(test, columns_of_a_set);
-    tcase_add_test(test, the_column_that_is_read);
-    tcase_add_test(test, other_columns_that_are_read);
-    tcase_add_test(test, values_with_fewer_axes);
-    tcase_add_loop_test(test, data_of_a_set, 0, 3);
-    tcase_add_test(test, members_of_a_set);
-    tcase_add_test(test, misclosure_of_a_set);
-    tcase_add_test(test, columns_are_members);
-    tcase_add_loop_test(test, bands, 0, 2);
-    tcase_add_test(test, sets_meet);
-    tcase_add_test(test, members_that_follow);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

@@ -7,7 +7,6 @@
 #include "nodes/sets/measurement_set.h"
 #include "run/session.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +38,7 @@ static void warned(const char *text, size_t count, const char *message)
                   said);
 }
 
-START_TEST(axes_that_are_missing)
+TEST(axes_that_are_missing)
 {
     refused("w = sink(mean(obs.data, over=freq), obs, to=\"null\")\n",
             "sink: the visibilities no longer vary with freq, because of mean; all 7 would get the "
@@ -56,15 +55,13 @@ START_TEST(axes_that_are_missing)
            "to=\"null\")\n",
            0, "");
 }
-END_TEST
 
-START_TEST(axes_of_others)
+TEST(axes_of_others)
 {
     refused("other = observe(array=\"vla-d\", phase_centre=\"0deg 30deg\", hour_angle=0h..1h)\n"
             "w = sink(G[p]*G[q]^H*other.freq*1Jy/1Hz, obs, to=\"null\")\n",
             "sink: the visibilities belong to another observation");
 }
-END_TEST
 
 /* ---- targets ---- */
 
@@ -105,7 +102,7 @@ static void make_old(void)
     ck_assert_int_eq(symlink(link, path), 0);
 }
 
-START_TEST(targets_that_conflict)
+TEST(targets_that_conflict)
 {
     static const char *const cases[][2] = {
         {"w = sink(obs.data, obs, to=\"@/b.ms\")\nv = sink(obs.data, obs, to=\"@/./b.ms/\")\n",
@@ -163,7 +160,6 @@ START_TEST(targets_that_conflict)
                             "z = sink(obs.data, obs, to=\"@/c.ms\", weight=2*obs.weight, "
                             "column=\"X\")\n"));
 }
-END_TEST
 
 /* What grove_session_outputs says of a tree that can be built, or why it says nothing. */
 static const char *outputs(const char *text)
@@ -180,7 +176,7 @@ static const char *outputs(const char *text)
     return kept;
 }
 
-START_TEST(targets_that_cannot_be_written)
+TEST(targets_that_cannot_be_written)
 {
     make_old();
     const char *said = testing_faults(&t, placed("obs = probe()\nw = sink(obs.data, obs, "
@@ -213,7 +209,6 @@ START_TEST(targets_that_cannot_be_written)
     ck_assert_msg(strstr(said, "a.ms: this run writes ") && strstr(said, " are free"), "%s", said);
     ck_assert_int_eq(probe_run(&t, NULL), GROVE_IO);
 }
-END_TEST
 
 /* ---- sets that several make, or that are copied ---- */
 
@@ -250,7 +245,7 @@ static void run(const char *actions, const grove_session_options *options)
 
 /* Columns of one new set are what each of them is in a set of its own, with the flags of all. One
  * of them needs a pass more than the others. */
-START_TEST(columns_that_make_one_set)
+LOOP_TEST(columns_that_make_one_set, 0, 2)
 {
     static const char *const columns[] = {"LESS", "DATA", "OTHER"};
     static const char *const sets[] = {"@/less.ms", "@/data.ms", "@/other.ms"};
@@ -289,10 +284,9 @@ START_TEST(columns_that_make_one_set)
     ck_assert(!grove_ms_has_column(ms, "GONE"));
     grove_ms_close(ms);
 }
-END_TEST
 
 /* DATA, which every set has, is zero where no sink writes it. */
-START_TEST(columns_beside_no_data)
+TEST(columns_beside_no_data)
 {
     run("v = sink(obs.data, obs, to=\"@/both.ms\", column=\"A\")\n"
         "w = sink(bad.data, obs, to=\"@/both.ms\", column=\"B\")\n",
@@ -305,11 +299,10 @@ START_TEST(columns_beside_no_data)
     }
     ck_assert(a.data[8] != 0);
 }
-END_TEST
 
 /* The copy of a set stores DATA as that does, where numbers stay as they are, and tiles have 64 KiB
  * or the whole. */
-START_TEST(storage_of_a_copy)
+LOOP_TEST(storage_of_a_copy, 0, 7)
 {
     static const struct {
         const char *kind;
@@ -342,11 +335,10 @@ START_TEST(storage_of_a_copy)
     for (int i = 0; i < 2 * NUMBERS; i++)
         ck_assert(twice.data[i] == 2 * before.data[i]);
 }
-END_TEST
 
 /* ---- numbers that are none ---- */
 
-START_TEST(what_is_not_finite_is_flagged)
+TEST(what_is_not_finite_is_flagged)
 {
     grove_ms_block first = {0, 1, 0, 1, 0, 1};
     unsigned char flag[4];
@@ -366,11 +358,10 @@ START_TEST(what_is_not_finite_is_flagged)
     ck_assert_int_eq(grove_ms_odd_samples(ms), 0); /* FLAG says it */
     grove_ms_close(ms);
 }
-END_TEST
 
 /* FLAG of a set that exists is kept, unless it is to be written. Of the other observation one
  * number is not finite, and nothing is flagged. */
-START_TEST(flags_of_a_set_that_exists)
+TEST(flags_of_a_set_that_exists)
 {
     static const grove_ms_block whole = {0, PROBE_TIMES, 0, PROBE_BASELINES, 0, PROBE_CHANNELS};
     static const char *const ways[] = {"keep", "write"};
@@ -400,7 +391,6 @@ START_TEST(flags_of_a_set_that_exists)
             ck_assert_int_eq(after[i], way ? i == 0 : before[i]);
     }
 }
-END_TEST
 
 /* The tiles of a run that writes into the set in the order of baselines, @/b.ms. */
 static grove_plan run_by_baselines(const char *value)
@@ -443,7 +433,7 @@ static void check_times(float factor)
 
 /* Tiles divide baselines where rows lie so, but not where gains of all times would be there for
  * each of them. */
-START_TEST(rows_in_the_order_of_baselines)
+TEST(rows_in_the_order_of_baselines)
 {
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
 
@@ -463,39 +453,13 @@ START_TEST(rows_in_the_order_of_baselines)
     ck_assert(plan.passes == 1 && plan.tile_times < 60 && plan.tile_baselines >= 21);
     check_times(2);
 }
-END_TEST
 
-START_TEST(nothing_but_zeros)
+TEST(nothing_but_zeros)
 {
     testing_tree(&t, placed("obs = probe()\nw = sink(0*obs.data, obs, to=\"@/z.ms\")\n"));
     ck_assert_int_eq(probe_run(&t, NULL), 0);
     char *said = suite_messages(t.error);
     ck_assert_msg(strstr(said, "sink: all numbers are zero or flagged"), "%s", said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-sinks");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_test(test, axes_that_are_missing);
-    tcase_add_test(test, axes_of_others);
-    tcase_add_test(test, targets_that_conflict);
-    tcase_add_test(test, targets_that_cannot_be_written);
-    tcase_add_loop_test(test, columns_that_make_one_set, 0, 2);
-    tcase_add_test(test, columns_beside_no_data);
-    tcase_add_loop_test(test, storage_of_a_copy, 0, 7);
-    tcase_add_test(test, what_is_not_finite_is_flagged);
-    tcase_add_test(test, flags_of_a_set_that_exists);
-    tcase_add_test(test, rows_in_the_order_of_baselines);
-    tcase_add_test(test, nothing_but_zeros);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

@@ -1,8 +1,8 @@
 /* Writing into sets, failed at every call that looks at a file or reads it (safe-attempts.h). */
 #include "safe-attempts.h"
 #include "safe-testing.h"
+#include "tests/common/suite.h"
 
-#include <check.h>
 #include <stdlib.h>
 
 /* What cannot be looked at, or read, is not absent, empty, or unlocked. */
@@ -16,23 +16,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("safe-reading");
-    TCase *test = tcase_create("faults");
     bool all = getenv("GROVE_ALL_FAULTS") != NULL;
+    TCase *test = suite_case("faults");
     int unlocked = 0;
 
-    tcase_add_checked_fixture(test, safe_attempts_setup, safe_teardown);
-    tcase_set_timeout(test, all ? 3600 : 120);
     tcase_add_loop_test(test, a_look_that_fails, all ? 0 : 4, all ? 4 * safe_scenario_count : 8);
     /* Whether a file system has locks is a look, too. */
     while (safe_scenarios[unlocked].locks)
         unlocked++;
     if (!all)
         tcase_add_loop_test(test, a_look_that_fails, 4 * unlocked, 4 * unlocked + 2);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(__FILE__, all ? 3600 : 120, safe_attempts_setup, safe_teardown);
 }

@@ -3,18 +3,17 @@
  */
 #include "safe-attempts.h"
 #include "safe-testing.h"
+#include "tests/common/suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-START_TEST(a_fault_at_every_call)
+LOOP_TEST(a_fault_at_every_call, 0, (FAULTS_MODES - 1) * safe_scenario_count)
 {
     faults_mode mode = (faults_mode)(1 + _i % (FAULTS_MODES - 1));
 
     safe_try_all(&safe_scenarios[_i / (FAULTS_MODES - 1)], FAULTS_CHANGES, mode, _i);
 }
-END_TEST
 
 /* A set whose columns are much more than what is lost beside them. */
 enum { MANY_TIMES = 128, MANY_CHANNELS = 8192 };
@@ -81,28 +80,12 @@ static int measure(const void *column)
 }
 
 /* No column that a run does not write is copied. */
-START_TEST(a_column_takes_its_own_bytes)
+LOOP_TEST(a_column_takes_its_own_bytes, 0, 2)
 {
     static const char *const columns[] = {"MODEL_DATA", "DATA"};
 
     ck_assert_int_eq(safe_in_child(make_many, NULL), 0);
     ck_assert_int_eq(safe_in_child(measure, columns[_i]), 0);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("safe-writing");
-    TCase *test = tcase_create("faults");
-
-    tcase_add_checked_fixture(test, safe_attempts_setup, safe_teardown);
-    tcase_set_timeout(test, getenv("GROVE_ALL_FAULTS") ? 3600 : 120);
-    tcase_add_loop_test(test, a_fault_at_every_call, 0, safe_scenario_count * (FAULTS_MODES - 1));
-    tcase_add_loop_test(test, a_column_takes_its_own_bytes, 0, 2);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+SUITE(getenv("GROVE_ALL_FAULTS") ? 3600 : 120, safe_attempts_setup, safe_teardown)

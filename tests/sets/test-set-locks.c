@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "nodes/sets/set_lock.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -65,7 +64,7 @@ static int result(pid_t child)
 }
 
 /* On NFS, too: there the lock is a file in the set. */
-START_TEST(two_writers_take_turns)
+LOOP_TEST(two_writers_take_turns, 0, 10)
 {
     pid_t children[3];
 
@@ -80,7 +79,6 @@ START_TEST(two_writers_take_turns)
     ck_assert_int_eq(grove_path_exists(safe_path("a.ms/.grove.lock")), _i % 2);
     faults_lock(FAULTS_LOCKS);
 }
-END_TEST
 
 enum { THREE_RUNS = 3 };
 
@@ -123,7 +121,7 @@ static int add_to_both(const void *context)
 
 /* Runs that want the same two sets in another order do not wait for each other: those that write
  * both, and those that read one and write the other. */
-START_TEST(two_sets_in_either_order)
+LOOP_TEST(two_sets_in_either_order, 0, 8)
 {
     const int written = 2 - _i % 2;
     const two_sets runs[THREE_RUNS] = {
@@ -146,7 +144,6 @@ START_TEST(two_sets_in_either_order)
     safe_expect(safe_path("b.ms"), "DATA", (float)b, 1, 0);
     safe_expect_names(safe_work, "a.ms b.ms ");
 }
-END_TEST
 
 static int hold(const void *context)
 {
@@ -173,7 +170,7 @@ static int hold_foreign(const void *context)
 
 /* Grove itself writing, another program that has the set open, and one that has locked it; and
  * Grove on NFS. */
-START_TEST(one_writer_does_not_wait)
+LOOP_TEST(one_writer_does_not_wait, 0, 4)
 {
     static const char *const says[] = {
         "another run of Grove has it open", "another program has it open",
@@ -203,10 +200,9 @@ START_TEST(one_writer_does_not_wait)
     safe_expect(safe_path("a.ms"), "DATA", 2, 1, 0);
     faults_lock(FAULTS_LOCKS);
 }
-END_TEST
 
 /* A lock that nobody has, and that cannot be had, is not waited for. */
-START_TEST(a_lock_that_cannot_be_had)
+TEST(a_lock_that_cannot_be_had)
 {
     safe_make("a.ms");
     faults_lock(FAULTS_READ_LOCKS);
@@ -216,7 +212,6 @@ START_TEST(a_lock_that_cannot_be_had)
     safe_good(!safe_write_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE, 2));
     safe_expect(safe_path("a.ms"), "DATA", 2, 1, 0);
 }
-END_TEST
 
 /* ---- two that wait for each other ---- */
 
@@ -275,7 +270,7 @@ static int write_meanwhile(const void *context)
 
 /* A program that has the set open, and writes a cell while Grove waits for it to end. What it has
  * changed once Grove has copied it is kept. */
-START_TEST(another_program_writes_while_a_run_waits)
+LOOP_TEST(another_program_writes_while_a_run_waits, 0, 6)
 {
     meeting of = {.locks = _i < 2 ? "auto" : "autonoread", .late = _i >= 4, .writes = _i % 2};
 
@@ -288,7 +283,6 @@ START_TEST(another_program_writes_while_a_run_waits)
     safe_expect(safe_path("a.ms"), "DATA", refused ? 1 : 2, 1, 0);
     safe_expect_names(safe_work, "a.ms ");
 }
-END_TEST
 
 static int said_record_locks;
 
@@ -298,7 +292,7 @@ static void count_record_locks(const char *message)
 }
 
 /* Where casacore cannot lock tables nobody is waited for, and a warning says so once. */
-START_TEST(no_record_locks)
+LOOP_TEST(no_record_locks, 0, 2)
 {
     safe_make("a.ms");
     faults_lock(_i ? FAULTS_NO_RECORD_LOCKS : FAULTS_NO_LOCKS);
@@ -314,7 +308,6 @@ START_TEST(no_record_locks)
     grove_record_wait(true);
     faults_lock(FAULTS_LOCKS);
 }
-END_TEST
 
 static int make_one(const void *context)
 {
@@ -330,7 +323,7 @@ static int add_model(const void *context)
 }
 
 /* Of a user who has told casacore not to lock tables: what is said to be written is there. */
-START_TEST(a_user_without_locks)
+TEST(a_user_without_locks)
 {
     FILE *to = fopen(suite_text("%s/.casarc", safe_top), "w");
 
@@ -341,7 +334,6 @@ START_TEST(a_user_without_locks)
     safe_expect(safe_path("a.ms"), "DATA", 1, 1, 0);
     safe_expect(safe_path("a.ms"), "MODEL_DATA", 3, 1, 0);
 }
-END_TEST
 
 /* `says`: what keeps it from opening the set; NULL: nothing. */
 static int read_without_rights(const void *says)
@@ -354,7 +346,7 @@ static int read_without_rights(const void *says)
 }
 
 /* The lock file of NFS is there for who may not write, too. */
-START_TEST(a_reader_waits_on_nfs)
+TEST(a_reader_waits_on_nfs)
 {
     int pipes[4];
     char ready;
@@ -372,7 +364,6 @@ START_TEST(a_reader_waits_on_nfs)
     ck_assert_int_eq(safe_in_child(read_without_rights, NULL), 0);
     faults_lock(FAULTS_LOCKS);
 }
-END_TEST
 
 static int write_without_rights(const void *says)
 {
@@ -384,7 +375,7 @@ static int write_without_rights(const void *says)
 }
 
 /* The lock file of NFS is for whoever may write the set; where it is not, there is no writing. */
-START_TEST(a_lock_file_that_may_not_be_written)
+TEST(a_lock_file_that_may_not_be_written)
 {
     static const mode_t modes[] = {0444, 0};
     struct stat info;
@@ -401,10 +392,9 @@ START_TEST(a_lock_file_that_may_not_be_written)
     }
     faults_lock(FAULTS_LOCKS);
 }
-END_TEST
 
 /* Where nothing can be locked, a run that lives is told from one that died nevertheless. */
-START_TEST(runs_without_locks)
+TEST(runs_without_locks)
 {
     int pipes[4];
     char ready;
@@ -428,7 +418,6 @@ START_TEST(runs_without_locks)
     ck_assert_msg(strstr(names, ".grove-") == NULL, "%s", names);
     faults_lock(FAULTS_LOCKS);
 }
-END_TEST
 
 /* Makes a set and kills a run that writes it; the working folder that it leaves. */
 static char *die_while_writing(void)
@@ -453,7 +442,7 @@ static char *die_while_writing(void)
 }
 
 /* Without locks, a run that has not yet said who it is lives, unless that was long ago. */
-START_TEST(an_empty_lock)
+TEST(an_empty_lock)
 {
     grove_record_state state;
 
@@ -468,7 +457,6 @@ START_TEST(an_empty_lock)
     ck_assert(state == GROVE_RECORD_CLEANED && !grove_path_exists(work));
     faults_lock(FAULTS_LOCKS);
 }
-END_TEST
 
 enum { TAKERS = 6 };
 
@@ -489,7 +477,7 @@ static int take_lock(const void *context)
 }
 
 /* Without locks, too, one alone takes what a run that died has left; and another when that dies. */
-START_TEST(one_takes_what_is_left)
+TEST(one_takes_what_is_left)
 {
     pid_t children[TAKERS];
     char answers[TAKERS];
@@ -522,31 +510,5 @@ START_TEST(one_takes_what_is_left)
     ck_assert(!grove_path_exists(work));
     faults_lock(FAULTS_LOCKS);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("set-locks");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, safe_setup, safe_teardown);
-    tcase_set_timeout(test, 120);
-    tcase_add_loop_test(test, two_writers_take_turns, 0, 10);
-    tcase_add_loop_test(test, two_sets_in_either_order, 0, 8);
-    tcase_add_loop_test(test, one_writer_does_not_wait, 0, 4);
-    tcase_add_loop_test(test, another_program_writes_while_a_run_waits, 0, 6);
-    tcase_add_loop_test(test, no_record_locks, 0, 2);
-    tcase_add_test(test, a_user_without_locks);
-    tcase_add_test(test, a_reader_waits_on_nfs);
-    tcase_add_test(test, a_lock_file_that_may_not_be_written);
-    tcase_add_test(test, a_lock_that_cannot_be_had);
-    tcase_add_test(test, runs_without_locks);
-    tcase_add_test(test, an_empty_lock);
-    tcase_add_test(test, one_takes_what_is_left);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+SUITE(120, safe_setup, safe_teardown)

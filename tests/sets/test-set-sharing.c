@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "unstable/record.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@ static int make_one(const void *context)
     return safe_new_set(safe_path("a.ms"), *(const float *)context, false);
 }
 
-START_TEST(two_runs_to_one_name)
+LOOP_TEST(two_runs_to_one_name, 0, 2)
 {
     static const float scales[] = {2, 3};
     grove_ms *ms = safe_create(safe_path("a.ms"), "DATA", false);
@@ -35,9 +34,8 @@ START_TEST(two_runs_to_one_name)
     safe_expect(safe_path("a.ms"), "DATA", 2, 1, 0);
     safe_expect_names(safe_work, "a.ms ");
 }
-END_TEST
 
-START_TEST(planted_names)
+TEST(planted_names)
 {
     char *target = suite_text("%s/target", safe_top);
     FILE *to = fopen(target, "w");
@@ -54,9 +52,8 @@ START_TEST(planted_names)
     ck_assert_str_eq(suite_keep(grove_file_read(target, 100, true, NULL, NULL)), "mine");
     safe_expect_names(safe_work, ".b.ms.grove-abcdef a.ms b.ms ");
 }
-END_TEST
 
-START_TEST(what_is_not_replaced)
+TEST(what_is_not_replaced)
 {
     ck_assert(symlink("nowhere", safe_path("link.ms")) == 0);
     ck_assert_int_ne(safe_new_set(safe_path("link.ms"), 1, true), 0);
@@ -73,7 +70,6 @@ START_TEST(what_is_not_replaced)
     safe_expect(safe_path("a.ms"), "DATA", 2, 1, 0);
     safe_expect_names(safe_work, "a.ms good.ms link.ms ");
 }
-END_TEST
 
 static int in_read_only_folder(const void *context)
 {
@@ -95,7 +91,7 @@ static int in_read_only_folder(const void *context)
     return !reads || !column || !set;
 }
 
-START_TEST(a_folder_that_may_not_be_written)
+TEST(a_folder_that_may_not_be_written)
 {
     safe_make("a.ms");
     ck_assert(chmod(safe_top, 0755) == 0);
@@ -105,7 +101,6 @@ START_TEST(a_folder_that_may_not_be_written)
     safe_expect(safe_path("a.ms"), "DATA", 1, 1, 0);
     safe_expect_names(safe_work, "a.ms ");
 }
-END_TEST
 
 /* ---- a run that died ---- */
 
@@ -129,7 +124,7 @@ static void make_unfinished(void)
     ck_assert_int_eq(state, GROVE_RECORD_UNDONE);
 }
 
-START_TEST(opening_recovers)
+LOOP_TEST(opening_recovers, 0, 2)
 {
     faults_lock(_i ? FAULTS_NFS : FAULTS_LOCKS);
     make_unfinished();
@@ -141,10 +136,9 @@ START_TEST(opening_recovers)
     ck_assert_int_eq(state, GROVE_RECORD_NONE);
     faults_lock(FAULTS_LOCKS);
 }
-END_TEST
 
 /* Another program has written the set since: nothing is touched. */
-START_TEST(what_another_program_changed_stays)
+TEST(what_another_program_changed_stays)
 {
     bool done;
 
@@ -158,11 +152,10 @@ START_TEST(what_another_program_changed_stays)
     safe_said("To keep all files in their present state, remove ");
     safe_expect_names(safe_path("a.ms"), before);
 }
-END_TEST
 
 /* ---- what a column keeps ---- */
 
-START_TEST(kinds_of_columns)
+TEST(kinds_of_columns)
 {
     static const char *const one[] = {"ONE"}, *const two[] = {"TWO", "THREE"},
                              *const four[] = {"E"};
@@ -188,9 +181,8 @@ START_TEST(kinds_of_columns)
     }
     ck_assert(foreign_opens(path));
 }
-END_TEST
 
-START_TEST(cells_without_numbers)
+TEST(cells_without_numbers)
 {
     static const char *const names[] = {"E"};
 
@@ -201,10 +193,9 @@ START_TEST(cells_without_numbers)
     safe_good(!safe_write_column(safe_path("a.ms"), "E", GROVE_MS_REPLACE, 1));
     safe_expect(safe_path("a.ms"), "E", 1, 1, 0);
 }
-END_TEST
 
 /* Every second row of a set, and two sets as one. */
-START_TEST(sets_of_sets)
+TEST(sets_of_sets)
 {
     static const char *const names[] = {"MODEL_DATA"};
 
@@ -222,10 +213,9 @@ START_TEST(sets_of_sets)
     safe_expect(safe_path("a.ms"), "MODEL_DATA", 0, 2, 1);
     safe_expect(safe_path("a.ms"), "DATA", 1, 1, 0);
 }
-END_TEST
 
 /* Two sets as one: a new column, then numbers added to it, of which each set gets its own. */
-START_TEST(sets_one_after_the_other)
+TEST(sets_one_after_the_other)
 {
     float data[4 * SAFE_NUMBERS];
 
@@ -245,7 +235,6 @@ START_TEST(sets_one_after_the_other)
     grove_ms_close(ms);
     safe_expect(safe_path("b.ms"), "DATA", 1, 1, 0);
 }
-END_TEST
 
 /* Rows of one baseline of safe_make's sets; a window of foreign_windows(path, 3) has them. */
 enum { WINDOW_TIMES = 3, ROW = 8 };
@@ -286,7 +275,7 @@ static void expect_window(const char *column, int window, float scale)
 
 /* One column of two windows of three, in files of its own, through casacore, and a new one: all of
  * it, or none. */
-START_TEST(windows_of_one_column)
+LOOP_TEST(windows_of_one_column, 0, 6)
 {
     const char *column = _i / 2 == 2 ? "MODEL_DATA" : "DATA";
     const grove_ms_mode mode = _i / 2 == 2 ? GROVE_MS_REPLACE : GROVE_MS_ADD;
@@ -317,7 +306,6 @@ START_TEST(windows_of_one_column)
     for (int k = 0; k < 3 && whole && _i / 2 == 2; k++)
         expect_window("MODEL_DATA", k, k == 0 ? 5 : k == 1 ? 0 : 2);
 }
-END_TEST
 
 enum { NUMBERS = WINDOW_TIMES * ROW / 2 };
 
@@ -361,7 +349,7 @@ static void expect_flags_and_weights(int window, bool written)
 }
 
 /* Flags and weights of two windows of three in one run; of the same rows only one writes them. */
-START_TEST(flags_and_weights_of_windows)
+LOOP_TEST(flags_and_weights_of_windows, 0, 2)
 {
     const bool whole = _i;
     grove_record *record = grove_record_new();
@@ -398,10 +386,9 @@ START_TEST(flags_and_weights_of_windows)
         expect_flags_and_weights(k, whole && k != 1);
     expect_window("DATA", 1, whole ? 3 : 1);
 }
-END_TEST
 
 /* A set that is written and replaced by one run. */
-START_TEST(outputs_in_each_others_way)
+TEST(outputs_in_each_others_way)
 {
     grove_record *record = grove_record_new();
 
@@ -420,11 +407,10 @@ START_TEST(outputs_in_each_others_way)
     safe_expect(safe_path("a.ms"), "DATA", 1, 1, 0);
     safe_expect_names(safe_work, "a.ms ");
 }
-END_TEST
 
 /* Two columns of one new set, of which one is not written: before or after the other is complete.
  */
-START_TEST(one_column_of_two)
+LOOP_TEST(one_column_of_two, 0, 2)
 {
     grove_record *record = grove_record_new();
 
@@ -457,33 +443,5 @@ START_TEST(one_column_of_two)
     grove_record_free(record);
     safe_expect_names(safe_work, "");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("set-sharing");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, safe_setup, safe_teardown);
-    tcase_set_timeout(test, 120);
-    tcase_add_loop_test(test, two_runs_to_one_name, 0, 2);
-    tcase_add_test(test, planted_names);
-    tcase_add_test(test, what_is_not_replaced);
-    tcase_add_test(test, a_folder_that_may_not_be_written);
-    tcase_add_loop_test(test, opening_recovers, 0, 2);
-    tcase_add_test(test, what_another_program_changed_stays);
-    tcase_add_test(test, kinds_of_columns);
-    tcase_add_test(test, cells_without_numbers);
-    tcase_add_test(test, sets_of_sets);
-    tcase_add_test(test, sets_one_after_the_other);
-    tcase_add_loop_test(test, windows_of_one_column, 0, 6);
-    tcase_add_loop_test(test, flags_and_weights_of_windows, 0, 2);
-    tcase_add_test(test, outputs_in_each_others_way);
-    tcase_add_loop_test(test, one_column_of_two, 0, 2);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+SUITE(120, safe_setup, safe_teardown)

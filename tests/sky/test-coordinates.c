@@ -1,7 +1,7 @@
 /* Coordinates against closed forms, a real observation's uvw and casacore's measures. */
 #include "nodes/common/coordinates.h"
+#include "tests/common/suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void closed_form(double time, const double radec[2], double uvw[4][3], do
     *declination = d;
 }
 
-START_TEST(uvw_equals_the_closed_form)
+TEST(uvw_equals_the_closed_form)
 {
     static const double directions[][2] = {{RA_3C147, DEC_3C147}, {4.0, -0.4}, {0.1, 0.02}};
     static const double years[] = {0, 13.3, 26.9};
@@ -90,9 +90,8 @@ START_TEST(uvw_equals_the_closed_form)
         }
     }
 }
-END_TEST
 
-START_TEST(uvw_keeps_lengths)
+TEST(uvw_keeps_lengths)
 {
     const double radec[2] = {RA_3C147, DEC_3C147};
     for (int k = 0; k < 50; k++) {
@@ -109,9 +108,8 @@ START_TEST(uvw_keeps_lengths)
         }
     }
 }
-END_TEST
 
-START_TEST(w_of_a_neighbour_follows_from_u_and_v)
+TEST(w_of_a_neighbour_follows_from_u_and_v)
 {
     const double centre[2] = {RA_3C147, DEC_3C147};
     const double neighbour[2] = {RA_3C147 + 2e-3, DEC_3C147 - 1e-3};
@@ -126,11 +124,10 @@ START_TEST(w_of_a_neighbour_follows_from_u_and_v)
                             1.01e-4 * hypot(lmn[0], lmn[1]) * length(uvw[p]));
     }
 }
-END_TEST
 
 /* Stations 0, 4, 5, 7 of a LOFAR observation (2013 March 29) and the UVW column of its set, whose
  * sign is the opposite one. Made with the day's UT1-UTC and polar motion. */
-START_TEST(uvw_agrees_with_a_real_observation)
+TEST(uvw_agrees_with_a_real_observation)
 {
     static const double lofar[4][3] = {{3826896.235, 460979.455, 5064658.203},
                                        {3829205.598, 469142.533, 5062181.002},
@@ -160,9 +157,8 @@ START_TEST(uvw_agrees_with_a_real_observation)
         ck_assert_double_lt(sqrt(error / size), k ? 3e-6 : 2e-5);
     }
 }
-END_TEST
 
-START_TEST(rates_are_the_derivatives)
+TEST(rates_are_the_derivatives)
 {
     const double radec[2] = {2.5, 0.6}, h = 30;
     for (int k = 0; k < 20; k++) {
@@ -181,9 +177,8 @@ START_TEST(rates_are_the_derivatives)
         }
     }
 }
-END_TEST
 
-START_TEST(a_time_alone_decides)
+TEST(a_time_alone_decides)
 {
     const double radec[2] = {2.5, 0.6};
     double time[40], uvw[40][4][3], rate[40][4][3], one[4][3], one_rate[4][3];
@@ -199,11 +194,10 @@ START_TEST(a_time_alone_decides)
         ck_assert_mem_eq(rate[k], one_rate, sizeof one_rate);
     }
 }
-END_TEST
 
 /* Apparent places by casacore 3.5: IAU 1976/1980, no tables of Earth's orientation, and no diurnal
  * aberration, which is up to 1.5e-6. */
-START_TEST(horizon_agrees_with_casacore)
+TEST(horizon_agrees_with_casacore)
 {
     static const struct {
         double site[3], radec[2], time, hour_angle, azimuth, elevation, sidereal, parallactic;
@@ -242,10 +236,9 @@ START_TEST(horizon_agrees_with_casacore)
         ck_assert_double_lt(fabs(angle_difference(q, cases[k].parallactic)), 1e-4);
     }
 }
-END_TEST
 
 /* The angle at the source from north to the zenith, from the places of its neighbours. */
-START_TEST(parallactic_angle_is_that_of_the_zenith)
+TEST(parallactic_angle_is_that_of_the_zenith)
 {
     const double step = 1e-4;
     for (int k = 0; k < 12; k++) {
@@ -260,9 +253,8 @@ START_TEST(parallactic_angle_is_that_of_the_zenith)
         ck_assert_double_lt(fabs(angle_difference(q, atan2(across, up))), 1e-5);
     }
 }
-END_TEST
 
-START_TEST(hour_angle_is_reached_at_the_nearest_time)
+TEST(hour_angle_is_reached_at_the_nearest_time)
 {
     const double radec[2] = {RA_3C147, DEC_3C147}, near = 59000.6 * DAY;
     static const double wanted[] = {0, -0.5, 1.5, 3.0, -3.1, M_PI};
@@ -277,9 +269,8 @@ START_TEST(hour_angle_is_reached_at_the_nearest_time)
                    grove_time_of_hour_angle(0, radec, vla, near, &earth);
     ck_assert_double_lt(fabs(shift - 0.8), 1e-5);
 }
-END_TEST
 
-START_TEST(direction_cosines_are_exact)
+TEST(direction_cosines_are_exact)
 {
     static const double centres[][2] = {{1, 0.9}, {6.2, -0.5}, {0, 0}, {3, M_PI / 2}};
     static const double steps[] = {1e-9, 1e-6, 1e-3, 0.1, 1};
@@ -301,9 +292,8 @@ START_TEST(direction_cosines_are_exact)
         ck_assert_double_lt(fabs(lmn[2] * (lmn[2] + 2) + flat), 1e-13 * flat + 1e-300);
     }
 }
-END_TEST
 
-START_TEST(direction_cosines_of_the_whole_sphere)
+TEST(direction_cosines_of_the_whole_sphere)
 {
     const double centre[2] = {1, 0.3};
     const double radec[4][2] = {{1, 0.3}, {1, 0.3 - M_PI / 2}, {1 + M_PI, -0.3}, {1 + M_PI, 0.2}};
@@ -316,9 +306,8 @@ START_TEST(direction_cosines_of_the_whole_sphere)
     ck_assert_double_lt(fabs(lmn[2][2] + 2), 1e-15);
     ck_assert_double_lt(lmn[3][2], -1);
 }
-END_TEST
 
-START_TEST(north_angle_is_the_lean_of_the_meridian)
+TEST(north_angle_is_the_lean_of_the_meridian)
 {
     const double centre[2] = {1, 0.9}, step = 1e-6;
     for (int k = 0; k < 12; k++) {
@@ -332,7 +321,6 @@ START_TEST(north_angle_is_the_lean_of_the_meridian)
     ck_assert_double_eq(grove_north_angle(centre, above), 0);
     ck_assert_double_lt(grove_north_angle(centre, east), 0);
 }
-END_TEST
 
 static void refused(double time, double station, double ra, const char *message)
 {
@@ -344,7 +332,7 @@ static void refused(double time, double station, double ra, const char *message)
     grove_error_free(error);
 }
 
-START_TEST(bad_input_is_refused)
+TEST(bad_input_is_refused)
 {
     double h, time = 60000 * DAY;
     const double radec[2] = {0, 0};
@@ -357,29 +345,5 @@ START_TEST(bad_input_is_refused)
     ck_assert(isnan(grove_time_of_hour_angle(0, radec, vla, NAN, NULL)));
     ck_assert(isnan(grove_time_of_hour_angle(NAN, radec, vla, time, NULL)));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("coordinates");
-    TCase *tcase = tcase_create("all");
-    tcase_add_test(tcase, uvw_equals_the_closed_form);
-    tcase_add_test(tcase, uvw_keeps_lengths);
-    tcase_add_test(tcase, w_of_a_neighbour_follows_from_u_and_v);
-    tcase_add_test(tcase, uvw_agrees_with_a_real_observation);
-    tcase_add_test(tcase, rates_are_the_derivatives);
-    tcase_add_test(tcase, a_time_alone_decides);
-    tcase_add_test(tcase, horizon_agrees_with_casacore);
-    tcase_add_test(tcase, parallactic_angle_is_that_of_the_zenith);
-    tcase_add_test(tcase, hour_angle_is_reached_at_the_nearest_time);
-    tcase_add_test(tcase, direction_cosines_are_exact);
-    tcase_add_test(tcase, direction_cosines_of_the_whole_sphere);
-    tcase_add_test(tcase, north_angle_is_the_lean_of_the_meridian);
-    tcase_add_test(tcase, bad_input_is_refused);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+SUITE(60, NULL, NULL)

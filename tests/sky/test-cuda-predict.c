@@ -4,7 +4,6 @@
 
 #include "../kernels/sky/predict_cuda.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -362,7 +361,7 @@ static void set_baselines(void)
         }
 }
 
-START_TEST(test_sums)
+LOOP_TEST(test_sums, 0, 2 * SETUPS)
 {
     set_baselines();
     cuda_testing_reset((uint64_t)_i);
@@ -372,7 +371,6 @@ START_TEST(test_sums)
     check(device, &setups[_i / 2], _i % 2);
     cuda_testing_close(device);
 }
-END_TEST
 
 /* Flags of rows: of every second one of the first time, of all of the others; for each channel, or
  * one for all. The other elements of a matrix are not flagged, or are of no row. */
@@ -391,7 +389,7 @@ static void add_flags(grove_args *args, bool channels)
 }
 
 /* Rows that are skipped are left as they are, the others have the bits that they have among all. */
-START_TEST(test_skipped_rows_are_left)
+LOOP_TEST(test_skipped_rows_are_left, 0, 2 * SETUPS)
 {
     const setup *s = &setups[_i / 2];
     const bool double_ = _i % 2;
@@ -419,10 +417,9 @@ START_TEST(test_skipped_rows_are_left)
     free(before);
     cuda_testing_close(device);
 }
-END_TEST
 
 /* Channels 3 to 17 by themselves have the bits that they have among all. */
-START_TEST(test_any_tile_gives_the_same_bits)
+TEST(test_any_tile_gives_the_same_bits)
 {
     enum { FIRST = 3, COUNT = 14 };
     const setup *s = &setups[ALL];
@@ -450,10 +447,9 @@ START_TEST(test_any_tile_gives_the_same_bits)
         free(args.in[k].data);
     cuda_testing_close(device);
 }
-END_TEST
 
 /* The sum of `channels` in the precision of `bytes` goes by groups of so many. */
-START_TEST(test_groups)
+TEST(test_groups)
 {
     static const struct {
         int channels, bytes, group;
@@ -468,23 +464,5 @@ START_TEST(test_groups)
         ck_assert_msg(group == rows[k].group, "%zu: %d", k, group);
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda predict");
-    TCase *tests = tcase_create("cuda predict");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, test_sums, 0, 2 * SETUPS);
-    tcase_add_loop_test(tests, test_skipped_rows_are_left, 0, 2 * SETUPS);
-    tcase_add_test(tests, test_any_tile_gives_the_same_bits);
-    tcase_add_test(tests, test_groups);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, NULL, NULL)

@@ -5,7 +5,6 @@
 
 #include "../kernels/sky/predict_cuda.h"
 
-#include <check.h>
 #include <complex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -330,7 +329,7 @@ static double error_of(const problem *p, const void *result)
     return size > 0 ? (double)sqrtl(error / size) : (double)error;
 }
 
-START_TEST(test_products)
+LOOP_TEST(test_products, 0, 2 * SETUPS)
 {
     const setup *s = &setups[_i / 2];
     const grove_kernel *kernels[] = {&grove_predict_station_kernel,
@@ -356,11 +355,10 @@ START_TEST(test_products)
     free_problem(&p);
     cuda_testing_close(device);
 }
-END_TEST
 
 /* Baselines that are skipped are left as they are, the others have the bits that they have among
  * all. Of the last time all are skipped. */
-START_TEST(test_skipped_rows_are_left)
+LOOP_TEST(test_skipped_rows_are_left, 0, 2 * SETUPS)
 {
     problem p;
 
@@ -394,10 +392,9 @@ START_TEST(test_skipped_rows_are_left)
     free_problem(&p);
     cuda_testing_close(device);
 }
-END_TEST
 
 /* What is no number makes none, whatever its bits: those are what GPUs make. */
-START_TEST(test_no_number_stays_none)
+TEST(test_no_number_stays_none)
 {
     static const uint32_t bits[] = {0x7fffffff, 0xffffffff, 0x7f800001};
     problem p;
@@ -417,11 +414,10 @@ START_TEST(test_no_number_stays_none)
     if (device)
         cuda_testing_close(device);
 }
-END_TEST
 
 /* One time, one channel and the second half of the baselines have the bits that they have among
  * all. */
-START_TEST(test_any_tile_gives_the_same_bits)
+TEST(test_any_tile_gives_the_same_bits)
 {
     const setup *s = &setups[5];
     problem all, part;
@@ -470,10 +466,9 @@ START_TEST(test_any_tile_gives_the_same_bits)
     free_problem(&all);
     cuda_testing_close(device);
 }
-END_TEST
 
 /* Smearing, other index arrays of Jones terms: by baselines. */
-START_TEST(test_others_go_by_baselines)
+TEST(test_others_go_by_baselines)
 {
     static const int32_t others[MOST] = {1};
     problem p;
@@ -494,24 +489,5 @@ START_TEST(test_others_go_by_baselines)
     ck_assert(!grove_predict_goes_by_stations(&args));
     free_problem(&p);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda station");
-    TCase *tests = tcase_create("cuda station");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, test_products, 0, 2 * SETUPS);
-    tcase_add_loop_test(tests, test_skipped_rows_are_left, 0, 2 * SETUPS);
-    tcase_add_test(tests, test_no_number_stays_none);
-    tcase_add_test(tests, test_any_tile_gives_the_same_bits);
-    tcase_add_test(tests, test_others_go_by_baselines);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(120, NULL, NULL)

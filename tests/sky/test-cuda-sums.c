@@ -3,7 +3,6 @@
 #include "tests/common/cuda-testing.h"
 #include "tests/common/session-testing.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +96,7 @@ static const char *const sums[] = {
 };
 enum { SUMS = sizeof(sums) / sizeof(*sums) };
 
-START_TEST(the_device_gives_what_the_cpu_gives)
+LOOP_TEST(the_device_gives_what_the_cpu_gives, 0, 3 * SUMS)
 {
     static const char *const methods[] = {"stations", "baselines", "auto"};
     const char *method = methods[_i % 3];
@@ -108,21 +107,5 @@ START_TEST(the_device_gives_what_the_cpu_gives)
     check_both(text, true, 0);
     check_both(text, false, 3);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cuda sums");
-    TCase *tests = tcase_create("cuda sums");
-    SRunner *runner = srunner_create(suite);
-
-    cuda_testing_begin();
-    tcase_set_timeout(tests, 300);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, the_device_gives_what_the_cpu_gives, 0, 3 * SUMS);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CUDA_SUITE(300, setup, teardown)

@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +109,7 @@ static void compare(const char *name, const char *definition, bool gaussian)
 /* MeqTrees takes the smearing in time at the middle of a narrow band. */
 #define MIDDLE "interval=60s * 1.405GHz / obs.freq"
 
-START_TEST(all_cases)
+TEST(all_cases)
 {
     compare("psv", "predict(S, obs)", false);
     compare("psvs", "sum[s](point(S, obs, smear=both, " MIDDLE "))", false);
@@ -119,7 +118,6 @@ START_TEST(all_cases)
     compare("psvj", "predict(S, obs, left=S.jones, right=S.jones^H)", false);
     compare("psvj", "sum[s](S.jones * point(S, obs) * S.jones^H)", false);
 }
-END_TEST
 
 int main(void)
 {
@@ -129,21 +127,10 @@ int main(void)
     grove_error *error = grove_error_new();
     size_t length;
 
-    json = grove_file_read(path, 1 << 20, true, &length, error);
+    json = suite_keep(grove_file_read(path, 1 << 20, true, &length, error));
     grove_error_free(error);
-    if (!json) {
-        printf("skipped: there is no %s\n", path);
-        return 77;
-    }
-    Suite *suite = suite_create("meqtrees");
-    TCase *test = tcase_create("all");
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_test(test, all_cases);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    free(json);
-    return failed != 0;
+    if (json)
+        return suite_run(__FILE__, 60, setup, teardown);
+    printf("skipped: there is no %s\n", path);
+    return 77;
 }

@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 
-#include <check.h>
 #include <erfa.h>
 #include <erfam.h>
 #include <math.h>
@@ -97,7 +96,7 @@ static double turned(long double angle)
     return (double)remainderl(angle, 2 * acosl(-1));
 }
 
-START_TEST(hour_angles)
+LOOP_TEST(hour_angles, 0, sizeof(cases) / sizeof(cases[0]))
 {
     const case_ *c = &cases[_i];
     testing_value x = value_of(c, "1 * obs.hour_angle");
@@ -112,9 +111,8 @@ START_TEST(hour_angles)
         ck_assert_msg(fabs(off) * cos(p.declination) < 2e-7, "slot %ld: %g", (long)i, off);
     }
 }
-END_TEST
 
-START_TEST(elevations)
+LOOP_TEST(elevations, 0, sizeof(cases) / sizeof(cases[0]))
 {
     const case_ *c = &cases[_i];
     testing_value x = value_of(c, "1 * obs.elevation");
@@ -135,9 +133,8 @@ START_TEST(elevations)
     }
     ck_assert(_i != 1 || lowest < -0.1);
 }
-END_TEST
 
-START_TEST(azimuths)
+LOOP_TEST(azimuths, 0, sizeof(cases) / sizeof(cases[0]))
 {
     const case_ *c = &cases[_i];
     testing_value x = value_of(c, "1 * obs.azimuth");
@@ -150,7 +147,6 @@ START_TEST(azimuths)
         ck_assert_msg(fabs(off) * sin(p.zenith) < 2e-7, "slot %ld: %g", (long)i, off);
     }
 }
-END_TEST
 
 /* ---- parallactic angles ---- */
 
@@ -216,7 +212,7 @@ static long double parallactic(const case_ *c, double time, const double at[3])
                   cosl(dec) * sinl(north) - sinl(dec) * cosl(north) * cosl(east));
 }
 
-START_TEST(parallactic_angles)
+LOOP_TEST(parallactic_angles, 0, sizeof(cases) / sizeof(cases[0]))
 {
     const case_ *c = &cases[_i];
     testing_value x = value_of(c, "1 * obs.parallactic");
@@ -232,11 +228,10 @@ START_TEST(parallactic_angles)
         ck_assert(i % STATIONS == 0 || cabs(x.at[i] - x.at[i - 1]) > 1e-4);
     }
 }
-END_TEST
 
 /* After the meridian the zenith is to the east of what sets: of the sign of the hour angle, and of
  * the textbook's size, up to precession. */
-START_TEST(parallactic_angles_by_the_textbook)
+TEST(parallactic_angles_by_the_textbook)
 {
     testing_value x = value_of(&cases[0], "1 * obs.parallactic");
 
@@ -249,25 +244,5 @@ START_TEST(parallactic_angles_by_the_textbook)
                       creal(x.at[i]), wanted);
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-coordinates");
-    TCase *test = tcase_create("all");
-    int count = sizeof(cases) / sizeof(cases[0]);
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 60);
-    tcase_add_loop_test(test, hour_angles, 0, count);
-    tcase_add_loop_test(test, elevations, 0, count);
-    tcase_add_loop_test(test, azimuths, 0, count);
-    tcase_add_loop_test(test, parallactic_angles, 0, count);
-    tcase_add_test(test, parallactic_angles_by_the_textbook);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

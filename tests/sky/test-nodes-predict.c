@@ -4,7 +4,6 @@
 
 #include "../kernels/sky/predict.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,14 +85,13 @@ static void check_smearing(void)
     }
 }
 
-START_TEST(sums_with_equal_channels)
+TEST(sums_with_equal_channels)
 {
     check_smearing();
     ck_assert_ptr_nonnull(strstr(testing_node(&t, "x")->note, "recurrence"));
 }
-END_TEST
 
-START_TEST(sums_with_unequal_channels)
+TEST(sums_with_unequal_channels)
 {
     for (int k = 0; k < grid_now.channels; k++) {
         grid_now.freq[k] += 1e5 * (k % 7);
@@ -102,18 +100,16 @@ START_TEST(sums_with_unequal_channels)
     check_smearing();
     ck_assert_ptr_nonnull(strstr(testing_node(&t, "x")->note, "every phase"));
 }
-END_TEST
 
-START_TEST(sums_with_descending_channels)
+TEST(sums_with_descending_channels)
 {
     for (int k = 0; k < grid_now.channels; k++)
         grid_now.freq[k] = 1.5e9 - 3e5 * k;
     check_smearing();
 }
-END_TEST
 
 /* Large smearing, several turns within a cell. */
-START_TEST(sums_with_much_smearing)
+TEST(sums_with_much_smearing)
 {
     field_now.radec[5][0] += 0.4;
     grid_now.interval[1] = 600;
@@ -121,10 +117,9 @@ START_TEST(sums_with_much_smearing)
         grid_now.width[k] = 2e7;
     check_smearing();
 }
-END_TEST
 
 /* The frequencies that are given need not be those of the axis. */
-START_TEST(sums_with_other_frequencies)
+TEST(sums_with_other_frequencies)
 {
     double old[GRID_MAX];
 
@@ -137,9 +132,8 @@ START_TEST(sums_with_other_frequencies)
     sum_truth(0, no_jones, &y);
     ck_assert(testing_distance(&x, &y) < 2e-12);
 }
-END_TEST
 
-START_TEST(one_of_everything)
+TEST(one_of_everything)
 {
     grid_now.channels = 1;
     grid_now.times = 1;
@@ -153,7 +147,6 @@ START_TEST(one_of_everything)
     for (int i = 0; i < 4 * GRID_BASELINES; i++)
         ck_assert(x.at[i] == 0);
 }
-END_TEST
 
 /* ---- Jones terms ---- */
 
@@ -191,7 +184,7 @@ static void number_sources(void)
     "0.05 * obs.station_index)\n"                                                                  \
     "H = shape(S, obs, absolute_angle=0)\n"
 
-START_TEST(jones_terms)
+TEST(jones_terms)
 {
     number_sources();
     check_tree(JONES_SCALAR "x = predict(S, obs, smear=both, shape=H, left=g[s,p], "
@@ -207,10 +200,9 @@ START_TEST(jones_terms)
                             "right=J[s,q]^H)\n",
                0, full_jones);
 }
-END_TEST
 
 /* A sum over sources of a product becomes predict, and means the same. */
-START_TEST(sums_are_fused)
+TEST(sums_are_fused)
 {
     number_sources();
     check_tree(JONES_SCALAR "J[s,p] = matrix(g[s,p], 0.1i * obs.station_index, 0.3, 2 * g[s,p])\n"
@@ -220,10 +212,9 @@ START_TEST(sums_are_fused)
     const grove_node *x = testing_node(&t, "x");
     ck_assert_str_eq(x->class_->name, "predict");
 }
-END_TEST
 
 /* Brightness that is a scalar or a diagonal, and that varies with time. */
-START_TEST(other_brightness)
+TEST(other_brightness)
 {
     testing_tree(&t, "obs = grid()\nS = field()\n"
                      "b = constant(2Jy) + constant(0Jy) * S.absolute_angle * obs.time / 1s\n"
@@ -247,9 +238,8 @@ START_TEST(other_brightness)
                 ck_assert(cabsl(z.at[4 * at + 1] + sinl(0.2L) * sum) < 1e-10L);
             }
 }
-END_TEST
 
-START_TEST(wrong_inputs_are_told)
+TEST(wrong_inputs_are_told)
 {
     const char *said = testing_faults(&t, "obs = grid()\nS = field()\nR = field(number=1)\n"
                                           "x = predict(S, obs, lmn=2 * lmn(R, obs))\n");
@@ -261,7 +251,6 @@ START_TEST(wrong_inputs_are_told)
                               "interval=obs.interval * obs.freq / 1Hz)\n");
     ck_assert_msg(strstr(said, "may not vary with frequency") != NULL, "%s", said);
 }
-END_TEST
 
 /* ---- the kernel by itself ---- */
 
@@ -350,7 +339,7 @@ static grove_args make_args(tile_data *d, int from, int count, int with_left, do
 }
 
 /* Tiles in frequency begin anywhere, rows are cut anyhow: the same bits. */
-START_TEST(tiles_change_no_bit)
+TEST(tiles_change_no_bit)
 {
     static const int tiles[][2] = {{0, 1}, {1, 30}, {31, 2}, {33, 40}, {64, 36}, {99, 1}};
 
@@ -374,30 +363,5 @@ START_TEST(tiles_change_no_bit)
         free(part);
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-predict");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 120);
-    tcase_add_test(test, sums_with_equal_channels);
-    tcase_add_test(test, sums_with_unequal_channels);
-    tcase_add_test(test, sums_with_descending_channels);
-    tcase_add_test(test, sums_with_much_smearing);
-    tcase_add_test(test, sums_with_other_frequencies);
-    tcase_add_test(test, one_of_everything);
-    tcase_add_test(test, jones_terms);
-    tcase_add_test(test, sums_are_fused);
-    tcase_add_test(test, other_brightness);
-    tcase_add_test(test, wrong_inputs_are_told);
-    tcase_add_test(test, tiles_change_no_bit);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(120, setup, teardown)

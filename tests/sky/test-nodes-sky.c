@@ -3,7 +3,6 @@
 
 #include "nodes/common/coordinates.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@ static void tree(const char *definitions)
 
 /* ---- coordinates ---- */
 
-START_TEST(direction_cosines)
+TEST(direction_cosines)
 {
     tree("x = lmn(S, obs)\n");
     testing_value x = testing_evaluate(&t, "x");
@@ -37,9 +36,8 @@ START_TEST(direction_cosines)
     for (int k = 0; k < 3; k++)
         ck_assert(x.at[k] == 0);
 }
-END_TEST
 
-START_TEST(directions_far_away)
+TEST(directions_far_away)
 {
     field_now.radec[1][0] = grid_now.phase_centre[0] + 3;
     field_now.radec[1][1] = -0.2;
@@ -47,10 +45,9 @@ START_TEST(directions_far_away)
     testing_value x = testing_evaluate(&t, "x");
     ck_assert(creal(x.at[5]) < -1);
 }
-END_TEST
 
 /* Closer to the centre than the root of 1 - l^2 - m^2 could tell. */
-START_TEST(directions_very_near)
+TEST(directions_very_near)
 {
     field_now.radec[1][0] = grid_now.phase_centre[0];
     field_now.radec[1][1] = grid_now.phase_centre[1] + 1e-9;
@@ -60,11 +57,10 @@ START_TEST(directions_very_near)
     ck_assert(fabsl(creal(x.at[4]) / offset - 1) < 1e-15L);
     ck_assert(fabsl(creal(x.at[5]) / (-offset * offset / 2) - 1) < 1e-15L);
 }
-END_TEST
 
 /* The great circle from the phase centre leaves it at an angle from the m axis, which it keeps from
  * what that becomes, and arrives at another from north. */
-START_TEST(absolute_angles)
+TEST(absolute_angles)
 {
     const double *centre = grid_now.phase_centre, *there = field_now.radec[2];
     double east = there[0] - centre[0];
@@ -88,7 +84,6 @@ START_TEST(absolute_angles)
     }
     ck_assert(creal(x.at[26]) == -1.1);
 }
-END_TEST
 
 /* A unit vector, and those to the east and to the north of it. */
 static void find_axes(const double radec[2], double axes[3][3])
@@ -131,7 +126,7 @@ static double complex sum_points(const double *uvw, double freq, const double *r
 
 /* Gaussians whose angle counts from north are on the sky, wherever that is: near the phase centre,
  * far from it, at the pole, beyond the horizon. */
-START_TEST(gaussians_on_the_sky)
+LOOP_TEST(gaussians_on_the_sky, 0, 5)
 {
     static const double centres[][2] = {{1, 0.5}, {1, 0.5}, {1, 0.5}, {1, -1.2}, {2, 1.5707963}};
     static const double away[][2] = {{0.01, 0.01}, {0.2, -0.5}, {1, 0.3}, {2, 1.5}, {1.5, -0.9}};
@@ -161,9 +156,8 @@ START_TEST(gaussians_on_the_sky)
     for (int64_t i = 0; i < z.cells * z.elements; i++)
         ck_assert(cabs(z.at[i]) < 1e-11);
 }
-END_TEST
 
-START_TEST(shapes_of_a_wrong_length)
+TEST(shapes_of_a_wrong_length)
 {
     const char *said = testing_faults(&t, "obs = grid()\nS = field()\nx = point(S, obs, "
                                           "shape=constant([0rad, 0rad], shape=vector))\n");
@@ -172,9 +166,8 @@ START_TEST(shapes_of_a_wrong_length)
                                "with l, m, n - 1"),
                   "%s", said);
 }
-END_TEST
 
-START_TEST(members_as_values)
+TEST(members_as_values)
 {
     tree("a = 1 * obs.time\nb = 1 * obs.freq\nc = 1 * obs.uvw\nd = wavelength(obs)\n");
     testing_value a = testing_evaluate(&t, "a"), b = testing_evaluate(&t, "b");
@@ -186,7 +179,6 @@ START_TEST(members_as_values)
         ck_assert(c.at[3 * (2 * GRID_BASELINES + 5) + k] == uvw[k]);
     ck_assert(fabs(creal(d.at[7]) * grid_now.freq[7] / 299792458.0 - 1) < 1e-15);
 }
-END_TEST
 
 /* ---- brightness ---- */
 
@@ -203,24 +195,22 @@ static void check_brightness(void)
         }
 }
 
-START_TEST(brightness_of_linear_and_circular_feeds)
+TEST(brightness_of_linear_and_circular_feeds)
 {
     check_brightness();
     grid_now.feed = 1;
     check_brightness();
 }
-END_TEST
 
-START_TEST(brightness_of_one_jansky)
+TEST(brightness_of_one_jansky)
 {
     tree("x = brightness(S, obs)\n");
     testing_value x = testing_evaluate(&t, "x");
     ck_assert(x.at[0] == 1 && x.at[1] == 0 && x.at[2] == 0 && x.at[3] == 1);
 }
-END_TEST
 
 /* An ordinary spectrum adds to an I of nothing; what is polarised stays. */
-START_TEST(spectrum_of_nothing)
+TEST(spectrum_of_nothing)
 {
     field_now.stokes[5][0] = 0;
     tree("x = brightness(S, obs)\n");
@@ -230,10 +220,9 @@ START_TEST(spectrum_of_nothing)
     ck_assert(fabsl(creal(at[0] + at[3]) - 2 * i) < 1e-15L);
     ck_assert(fabs(hypot(creal(at[0] - at[3]) / 2, creal(at[1])) - 0.1) < 1e-15);
 }
-END_TEST
 
 /* At one frequency sources follow each other, each with its own spectrum and rotation. */
-START_TEST(brightness_at_one_frequency)
+TEST(brightness_at_one_frequency)
 {
     tree("x = brightness(S, obs, freq=1409MHz)\n");
     testing_value x = testing_evaluate(&t, "x");
@@ -245,10 +234,9 @@ START_TEST(brightness_at_one_frequency)
             ck_assert(cabsl(x.at[4 * s + e] - wanted[e]) < 2e-15L);
     }
 }
-END_TEST
 
 /* Spectra beyond the range of numbers, and turns of which no digit is left. */
-START_TEST(brightness_of_extreme_numbers)
+TEST(brightness_of_extreme_numbers)
 {
     memset(field_now.measure, 0, sizeof(field_now.measure));
     tree("u = brightness(S, obs, logarithmic=1, spectrum=1e4, reference_frequency=1GHz)\n"
@@ -267,12 +255,11 @@ START_TEST(brightness_of_extreme_numbers)
                                     hypot(stokes[1], stokes[2]), 1e-14);
         }
 }
-END_TEST
 
 /* ---- phase and point ---- */
 
 /* Flat spectra need no frequency axis; one that turns with frequency brings it back. */
-START_TEST(brightness_that_is_flat)
+TEST(brightness_that_is_flat)
 {
     memset(field_now.spectrum, 0, sizeof(field_now.spectrum));
     memset(field_now.measure, 0, sizeof(field_now.measure));
@@ -290,9 +277,8 @@ START_TEST(brightness_that_is_flat)
     x = testing_evaluate(&t, "x");
     ck_assert_int_eq(x.axes, 2);
 }
-END_TEST
 
-START_TEST(phase_of_stations)
+TEST(phase_of_stations)
 {
     tree("K[s,p] = phase(S, obs)\nx = K[s,p] * K[s,q]^H\n");
     for (int s = 0; s < field_now.sources; s++)
@@ -306,7 +292,6 @@ START_TEST(phase_of_stations)
                     ck_assert(cabsl(x.at[i] - grid_factor(s, time, b, k, 0)) < 2e-11L);
     ck_assert_int_eq(i, x.cells);
 }
-END_TEST
 
 static void fill_truth(int smear, testing_value *x)
 {
@@ -326,7 +311,7 @@ static void fill_truth(int smear, testing_value *x)
 
 static const char *const smears[] = {"none", "time", "freq", "both"};
 
-START_TEST(point_against_long_double)
+TEST(point_against_long_double)
 {
     for (int smear = 0; smear < 4; smear++)
         for (int way = 0; way < 4; way++) {
@@ -342,10 +327,9 @@ START_TEST(point_against_long_double)
             ck_assert_msg(error < (single ? 1e-7 : 1e-12), "%s: %g", smears[smear], error);
         }
 }
-END_TEST
 
 /* What smearing does not need is neither read nor an axis of the result. */
-START_TEST(smearing_not_wanted)
+TEST(smearing_not_wanted)
 {
     tree("x = point(S, obs)\n");
     grove_node *x = testing_node(&t, "x");
@@ -353,10 +337,9 @@ START_TEST(smearing_not_wanted)
         ck_assert_ptr_null(x->inputs[k].node);
     ck_assert_int_eq(x->axis_count, 4);
 }
-END_TEST
 
 /* Exactly 1 at the phase centre and on baselines of nothing. */
-START_TEST(point_where_nothing_turns)
+TEST(point_where_nothing_turns)
 {
     tree("x = point(S, obs, smear=both)\n");
     testing_value x = testing_evaluate(&t, "x");
@@ -366,11 +349,10 @@ START_TEST(point_where_nothing_turns)
     double complex *zero = x.at + 4 * GRID_TIMES * GRID_BASELINES * row; /* source 4, Gaussian */
     ck_assert(fabs(creal(zero[0]) - 0.71) < 1e-15 && fabs(creal(zero[3]) - 0.69) < 1e-15);
 }
-END_TEST
 
 /* Test A: the mean over a cell of a phase that changes linearly, by sub-sampling it. Large
  * smearing: the phase turns several times. */
-START_TEST(smearing_is_the_mean_of_a_linear_phase)
+TEST(smearing_is_the_mean_of_a_linear_phase)
 {
     enum { STEPS = 300 };
     field_now.radec[5][0] = grid_now.phase_centre[0] + 0.3;
@@ -402,11 +384,10 @@ START_TEST(smearing_is_the_mean_of_a_linear_phase)
                           cabsl(got), cabsl(mean));
         }
 }
-END_TEST
 
 /* Test B: the mean over the cell of the phase itself, in which time and frequency multiply: apart
  * by less than the largest neglected term. */
-START_TEST(smearing_against_the_true_track)
+TEST(smearing_against_the_true_track)
 {
     enum { STEPS = 200 };
     tree("x = point(S, obs, smear=both, shape=[0rad, 0rad, 0rad])\n");
@@ -435,10 +416,9 @@ START_TEST(smearing_against_the_true_track)
         ck_assert(bound < 0.01L);
     }
 }
-END_TEST
 
 /* A source that is long from north to south is resolved by baselines along v. */
-START_TEST(shape_lies_along_its_angle)
+TEST(shape_lies_along_its_angle)
 {
     field_now.shape[0][0] = 4e-5;
     memset(grid_now.start, 0, sizeof(grid_now.start));
@@ -453,39 +433,5 @@ START_TEST(shape_lies_along_its_angle)
     ck_assert(fabsl(creal(x.at[4 * 70 * 5]) - resolved) < 1e-15L);
     ck_assert(resolved < 0.7L);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nodes-sky");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_set_timeout(test, 120);
-    tcase_add_test(test, direction_cosines);
-    tcase_add_test(test, directions_far_away);
-    tcase_add_test(test, directions_very_near);
-    tcase_add_test(test, absolute_angles);
-    tcase_add_loop_test(test, gaussians_on_the_sky, 0, 5);
-    tcase_add_test(test, shapes_of_a_wrong_length);
-    tcase_add_test(test, members_as_values);
-    tcase_add_test(test, brightness_of_linear_and_circular_feeds);
-    tcase_add_test(test, brightness_of_one_jansky);
-    tcase_add_test(test, spectrum_of_nothing);
-    tcase_add_test(test, brightness_that_is_flat);
-    tcase_add_test(test, brightness_at_one_frequency);
-    tcase_add_test(test, brightness_of_extreme_numbers);
-    tcase_add_test(test, phase_of_stations);
-    tcase_add_test(test, point_against_long_double);
-    tcase_add_test(test, smearing_not_wanted);
-    tcase_add_test(test, point_where_nothing_turns);
-    tcase_add_test(test, smearing_is_the_mean_of_a_linear_phase);
-    tcase_add_test(test, smearing_against_the_true_track);
-    tcase_add_test(test, shape_lies_along_its_angle);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(120, setup, teardown)

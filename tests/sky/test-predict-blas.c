@@ -4,9 +4,9 @@
 
 #include "../kernels/simd/isa.h"
 #include "../kernels/sky/predict.h"
+#include "tests/common/suite.h"
 
 #include <cblas.h>
-#include <check.h>
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
@@ -225,7 +225,7 @@ static double difference_of(const world *w, int i, int k, int single)
     return sqrt(difference / norm);
 }
 
-START_TEST(as_blas)
+LOOP_TEST(as_blas, 0, sizeof(cases) / sizeof(cases[0]))
 {
     world *w = calloc(1, sizeof(*w));
 
@@ -248,19 +248,5 @@ START_TEST(as_blas)
     }
     free(w);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("predict and BLAS");
-    TCase *test = tcase_create("all");
-
-    tcase_set_timeout(test, 300);
-    tcase_add_loop_test(test, as_blas, 0, sizeof(cases) / sizeof(cases[0]));
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(300, NULL, NULL)

@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "nodes/sky/predict_cost.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,15 +61,14 @@ static void put_file(const char *text)
 }
 
 /* Nothing is measured and nothing is written. */
-START_TEST(built_in)
+TEST(built_in)
 {
     ck_assert(are_usual());
     ck_assert(!grove_path_exists(file));
 }
-END_TEST
 
 /* What was measured, and what others have stored in the file. */
-START_TEST(stored)
+TEST(stored)
 {
     static const char other[] = "0.0.1 | Another GPU | predict, GPU | 1 2 3 4 5 6 7 8\n";
     grove_predict_cuda_costs gpu = grove_predict_cuda_measured(), found;
@@ -95,10 +93,9 @@ START_TEST(stored)
     ck_assert_ptr_nonnull(strstr(text, other));
     free(both);
 }
-END_TEST
 
 /* A file of something else is not used: one warning, and what is built in. */
-START_TEST(spoilt_files)
+LOOP_TEST(spoilt_files, 0, 6)
 {
     static const char *const texts[] = {
         "",
@@ -126,10 +123,9 @@ START_TEST(spoilt_files)
     store(&gpu);
     ck_assert_double_eq(predict_cuda_costs().varying, 4);
 }
-END_TEST
 
 /* No folder, or none that can be written. */
-START_TEST(no_folder)
+TEST(no_folder)
 {
     const grove_predict_cuda_costs costs = grove_predict_cuda_measured();
     const grove_tuning entry = predict_cuda_costs_entry(&costs);
@@ -151,11 +147,10 @@ START_TEST(no_folder)
             setenv("HOME", "", 1);
     }
 }
-END_TEST
 
 /* By stations (1) or baselines on a GPU, as measured: by stations where phases are evaluated, or
  * where more than the phase varies with the channel. */
-START_TEST(shapes_on_gpus)
+TEST(shapes_on_gpus)
 {
     static const struct {
         int stations, channels, regular, jones, varies, by_stations, spectra;
@@ -185,7 +180,6 @@ START_TEST(shapes_on_gpus)
                       grove_predict_cuda_by_baselines(&costs, &shape));
     }
 }
-END_TEST
 
 static grove_predict_plan plan_of(const char *text)
 {
@@ -201,7 +195,7 @@ static grove_predict_plan plan_of(const char *text)
 #define SIDES "left=E[s,p], right=E[s,q]^H"
 
 /* A GPU has costs and a method of its own. */
-START_TEST(ways_apart)
+TEST(ways_apart)
 {
     grove_predict_cuda_costs gpu = grove_predict_cuda_measured();
 
@@ -217,11 +211,10 @@ START_TEST(ways_apart)
         ck_assert_int_eq(strstr(note, "GPUs sum by") != NULL, cheap);
     }
 }
-END_TEST
 
 /* Coordinates that are no differences of stations' go by baselines, whatever the costs, where that
  * turns a phase; and the note says so. */
-START_TEST(rows_off_the_stations)
+TEST(rows_off_the_stations)
 {
     static const char off[] = "uvw are not differences of the stations'";
     static const char *const trees[] = {
@@ -246,11 +239,10 @@ START_TEST(rows_off_the_stations)
             ck_assert_msg((strstr(note, off) != NULL) == rows[k].strays, "%zu: %s", k, note);
         }
 }
-END_TEST
 
 /* Gaussians are summed by baselines, and few points among them, too; few sources without Jones
  * terms as well. */
-START_TEST(kinds_of_sources)
+TEST(kinds_of_sources)
 {
     static const char tree[] =
         "obs = grid()\nS = field()\n" TERMS "x[p,q] = predict(S, obs, " SIDES ")\n";
@@ -264,11 +256,10 @@ START_TEST(kinds_of_sources)
                      GROVE_PREDICT_BASELINE);
     ck_assert_ptr_nonnull(strstr(testing_node(&t, "x")->note, ": fewer than"));
 }
-END_TEST
 
 /* The faster way, as measured: kind of Jones terms (0: none, 1: of source and station, 2: of
  * channels, too), their elements, sums, and whether spectra are flat. */
-START_TEST(ways_of_workloads)
+TEST(ways_of_workloads)
 {
     static const struct {
         int isa, stations, channels, jones, elements, sums, flat, by_stations;
@@ -299,9 +290,8 @@ START_TEST(ways_of_workloads)
         ck_assert_msg((rows[k].stations >= least) == rows[k].by_stations, "%zu: %g", k, least);
     }
 }
-END_TEST
 
-START_TEST(methods)
+TEST(methods)
 {
     static const char *const words[] = {"baselines", "stations", "plain"};
     static const char *const notes[] = {"direct sum for baselines", "products of matrices",
@@ -329,28 +319,5 @@ START_TEST(methods)
     ck_assert_msg(strstr(said, "stations cannot be: smearing couples the stations") != NULL, "%s",
                   said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("predict-cost");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_test(test, built_in);
-    tcase_add_test(test, stored);
-    tcase_add_loop_test(test, spoilt_files, 0, 6);
-    tcase_add_test(test, no_folder);
-    tcase_add_test(test, shapes_on_gpus);
-    tcase_add_test(test, ways_apart);
-    tcase_add_test(test, ways_of_workloads);
-    tcase_add_test(test, rows_off_the_stations);
-    tcase_add_test(test, kinds_of_sources);
-    tcase_add_test(test, methods);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

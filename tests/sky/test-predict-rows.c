@@ -5,7 +5,6 @@
 #include "../kernels/sky/predict_grid.h"
 #include "tests/common/suite.h"
 
-#include <check.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +124,7 @@ static void compute(world *w, int elements, bool skips, int isa, int threads)
 }
 
 /* The first time has one row out of eight, the second none, the third all. */
-START_TEST(same_bits)
+LOOP_TEST(same_bits, 0, 2)
 {
     const int elements = _i ? 4 : 1;
     const size_t row = 8 * (size_t)elements, bytes = TIMES * PAIRS * row;
@@ -151,7 +150,6 @@ START_TEST(same_bits)
         }
     free(all);
 }
-END_TEST
 
 static int columns_of(const grove_predict_grid *g)
 {
@@ -164,7 +162,7 @@ static int columns_of(const grove_predict_grid *g)
 
 /* Each cell that is wanted has a place of its own, also in parts; tiles have no others than their
  * lines need. */
-START_TEST(few_tiles)
+LOOP_TEST(few_tiles, 0, 2)
 {
     enum { ROWS = 4, COLUMNS = 6 };
     const int sides = 1 + _i;
@@ -190,19 +188,5 @@ START_TEST(few_tiles)
     free(taken);
     grove_predict_grid_free(few);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("predict-rows");
-    TCase *tcase = tcase_create("predict-rows");
-
-    tcase_add_loop_test(tcase, same_bits, 0, 2);
-    tcase_add_loop_test(tcase, few_tiles, 0, 2);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, NULL, NULL)

@@ -1,8 +1,8 @@
 /* The vectorised sums over sources by themselves: every way, instruction set and precision against
  * long double sums over random geometry; any cut into tiles and pieces gives the same bits. */
 #include "predict-world.h"
+#include "tests/common/suite.h"
 
-#include <check.h>
 #include <stdio.h>
 
 /* ---- the kernel ---- */
@@ -327,17 +327,15 @@ static const setup within[] = {
     {"one of each", 1, 1, 1, 1, 4, .smear = 3, WITHIN(4)},
 };
 
-START_TEST(jones_within)
+LOOP_TEST(jones_within, 0, sizeof(within) / sizeof(within[0]))
 {
     check_setup(&within[_i]);
 }
-END_TEST
 
-START_TEST(baseline_form)
+LOOP_TEST(baseline_form, 0, sizeof(baselines) / sizeof(baselines[0]))
 {
     check_setup(&baselines[_i]);
 }
-END_TEST
 
 #define STATION .way = GROVE_PREDICT_STATION
 /* Jones terms that channels share. */
@@ -418,15 +416,14 @@ static const setup stations[] = {
      STATION},
 };
 
-START_TEST(station_form)
+LOOP_TEST(station_form, 0, sizeof(stations) / sizeof(stations[0]))
 {
     check_setup(&stations[_i]);
 }
-END_TEST
 
 /* Strays of a sum by stations take the form of sums by baselines, with all its bits; other rows do
  * not. */
-START_TEST(strays_by_baselines)
+LOOP_TEST(strays_by_baselines, 0, 3)
 {
     static const setup all[] = {{"points", 300, 1, 21, 1, 1, .strays = 3, STATION},
                                 {"one channel", 300, 1, 21, 1, 4, .strays = 3,
@@ -454,10 +451,9 @@ START_TEST(strays_by_baselines)
     free(by[1]);
     free_world(w);
 }
-END_TEST
 
 /* One time and channel, in parts of the cells. */
-START_TEST(threads_change_no_bit)
+LOOP_TEST(threads_change_no_bit, 0, 4)
 {
     static const setup all[] = {{"one channel", 300, 1, 49, 1, 4, STATION},
                                 {"one channel, Jones around", 90, 1, 49, 1, 4,
@@ -489,10 +485,9 @@ START_TEST(threads_change_no_bit)
             free_world(w);
         }
 }
-END_TEST
 
 /* A part of the channels may need fewer sums than the whole: unpolarised, or the same in both. */
-START_TEST(equal_elements_change_no_bit)
+LOOP_TEST(equal_elements_change_no_bit, 0, 2)
 {
     setup c = {"equal elements", 20, 1, 11, 100, 4, .spectra = 1, .smear = 3, BASELINE};
     c.jones = _i ? SOURCE_JONES : 0, c.jones_shape = GROVE_MATRIX;
@@ -519,11 +514,10 @@ START_TEST(equal_elements_change_no_bit)
             free_world(w);
         }
 }
-END_TEST
 
 /* Channels just within and beyond the distance from equal spacing that turns a row's phases by
  * 1e-7: within it the row has the bits of equally spaced channels, beyond not. */
-START_TEST(nearly_regular_by_row)
+TEST(nearly_regular_by_row)
 {
     setup c = {"nearly regular", 50, 1, 21, 64, 1, BASELINE};
     const int first[3] = {0, 0, 0}, count[3] = {1, 21, 64};
@@ -556,9 +550,8 @@ START_TEST(nearly_regular_by_row)
     free(equal);
     free(out);
 }
-END_TEST
 
-START_TEST(isa_by_environment)
+TEST(isa_by_environment)
 {
     grove_isa isa;
     char said[160];
@@ -573,26 +566,5 @@ START_TEST(isa_by_environment)
     ck_assert_int_eq(grove_isa_choose(&isa, said), 0);
     ck_assert_int_eq(isa, grove_isa_best());
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("predict");
-    TCase *test = tcase_create("all");
-
-    tcase_set_timeout(test, 300);
-    tcase_add_loop_test(test, baseline_form, 0, sizeof(baselines) / sizeof(baselines[0]));
-    tcase_add_loop_test(test, jones_within, 0, sizeof(within) / sizeof(within[0]));
-    tcase_add_loop_test(test, station_form, 0, sizeof(stations) / sizeof(stations[0]));
-    tcase_add_loop_test(test, strays_by_baselines, 0, 3);
-    tcase_add_loop_test(test, threads_change_no_bit, 0, 4);
-    tcase_add_loop_test(test, equal_elements_change_no_bit, 0, 2);
-    tcase_add_test(test, nearly_regular_by_row);
-    tcase_add_test(test, isa_by_environment);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(300, NULL, NULL)

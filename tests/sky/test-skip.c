@@ -2,7 +2,6 @@
 #include "tests/common/grid.h"
 #include "tests/common/probe.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +24,7 @@ static bool is_skipped(int cell)
 
 /* The same bits where something is wanted; elsewhere zero and flagged: by baselines, by stations
  * and source by source, with tiles of any size. */
-START_TEST(flagged_samples)
+LOOP_TEST(flagged_samples, 0, 6)
 {
     static const char *const ways[] = {"smear=both", "left=J[s,p], right=J[s,q]^H",
                                        "left=diagonal(1, 2 * S.absolute_angle * obs.time / 1s)"};
@@ -62,10 +61,9 @@ START_TEST(flagged_samples)
         }
     ck_assert(skipped >= 4 * PROBE_CHANNELS);
 }
-END_TEST
 
 /* Single channels of rows; the flags are those of what the option names. */
-START_TEST(flagged_channels)
+LOOP_TEST(flagged_channels, 0, 3)
 {
     const grove_session_options options =
         GROVE_SESSION_OPTIONS(.double_precision = true, .tile_channels = _i);
@@ -85,7 +83,6 @@ START_TEST(flagged_channels)
         }
     ck_assert_int_gt(skipped, CELLS / 4);
 }
-END_TEST
 
 static bool skips(const char *name)
 {
@@ -99,7 +96,7 @@ static bool skips(const char *name)
 
 /* What a sum over unflagged samples alone uses is not computed where the data are flagged; what
  * somebody else looks at is. */
-START_TEST(sums_of_residuals)
+TEST(sums_of_residuals)
 {
     testing_tree(&t, "obs = probe()\nS = field()\nm = predict(S, obs)\n"
                      "r = norm(obs.data - rotation(0.1rad) * m)\n"
@@ -123,9 +120,8 @@ START_TEST(sums_of_residuals)
     }
     ck_assert_int_ge(differ, PROBE_CHANNELS);
 }
-END_TEST
 
-START_TEST(weak_sources)
+TEST(weak_sources)
 {
     const char *sky = testing_file(&t, "weak.skymodel",
                                    "FORMAT = Name, Type, Ra, Dec, I\n"
@@ -142,11 +138,10 @@ START_TEST(weak_sources)
     ck_assert(x.at[0] == 2 && x.at[4] == -0.5 && x.at[8] == 0.01);
     ck_assert(strstr(testing_node(&t, "S")->note, "1 of 4 sources, together 0.009 Jy") != NULL);
 }
-END_TEST
 
 /* With a cutoff a visibility lacks at most that fraction of the flux; the same bits for any tiles;
  * zero baselines lack nothing. */
-START_TEST(small_remainders)
+LOOP_TEST(small_remainders, 0, 8)
 {
     static const grove_session_options tiles[] = {
         TESTING_OPTIONS(.double_precision = true),
@@ -186,33 +181,13 @@ START_TEST(small_remainders)
     }
     ck_assert_int_eq(less > 0, _i % 4 > 0);
 }
-END_TEST
 
-START_TEST(wrong_cutoff)
+TEST(wrong_cutoff)
 {
     const char *said = testing_faults(&t, "obs = grid()\nS = field()\n"
                                           "x = predict(S, obs, cutoff=1)\n");
 
     ck_assert_msg(strstr(said, "1 is not a fraction of a source") != NULL, "%s", said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("skip");
-    TCase *test = tcase_create("all");
-
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_loop_test(test, flagged_samples, 0, 6);
-    tcase_add_loop_test(test, flagged_channels, 0, 3);
-    tcase_add_test(test, sums_of_residuals);
-    tcase_add_test(test, weak_sources);
-    tcase_add_loop_test(test, small_remainders, 0, 8);
-    tcase_add_test(test, wrong_cutoff);
-    suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+SUITE(60, setup, teardown)

@@ -51,7 +51,7 @@ static const char two_sources[] =
                                                                                       "E"
                                                                                       ">" END_MODEL;
 
-START_TEST(tigger_models_have_all_parts)
+TEST(tigger_models_have_all_parts)
 {
     grove_sky *sky = parsed(two_sources);
     ck_assert_int_eq(sky->count, 2);
@@ -91,10 +91,9 @@ START_TEST(tigger_models_have_all_parts)
     ck_assert(b->rotation_measure == 0 && b->major == 0);
     grove_sky_free(sky);
 }
-END_TEST
 
 /* The sums over all sources were taken with a script that searches for "ra:", "I:" and so on. */
-START_TEST(a_real_tigger_model_is_read)
+TEST(a_real_tigger_model_is_read)
 {
     char *path = data_file("3C147-dE-apparent.lsm.html");
     if (!path) {
@@ -131,9 +130,8 @@ START_TEST(a_real_tigger_model_is_read)
     grove_sky_free(sky);
     free(path);
 }
-END_TEST
 
-START_TEST(faults_of_tigger_models_are_told)
+TEST(faults_of_tigger_models_are_told)
 {
     static const char *const cases[][2] = {
         {START, "1:7: error: sky model: the end tag of this is missing; the file is cut off"},
@@ -187,19 +185,5 @@ START_TEST(faults_of_tigger_models_are_told)
     free(message);
     free(text.at);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("sky-lsm");
-    TCase *tcase = tcase_create("all");
-    tcase_add_test(tcase, tigger_models_have_all_parts);
-    tcase_add_test(tcase, a_real_tigger_model_is_read);
-    tcase_add_test(tcase, faults_of_tigger_models_are_told);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+SUITE(60, NULL, NULL)

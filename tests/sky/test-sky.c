@@ -3,7 +3,7 @@
 
 #define HEADER "# (Name, Type, Ra, Dec, I) = format\n"
 
-START_TEST(text_has_all_columns)
+TEST(text_has_all_columns)
 {
     grove_sky *sky =
         parsed("# a comment\n"
@@ -50,9 +50,8 @@ START_TEST(text_has_all_columns)
     grove_sky_free(sky);
     grove_sky_free(NULL);
 }
-END_TEST
 
-START_TEST(headers_come_in_other_forms)
+TEST(headers_come_in_other_forms)
 {
     static const char *const texts[] = {
         "Format = Name, Type, Ra, Dec, I\nx,POINT,10,20,3\n",
@@ -72,9 +71,8 @@ START_TEST(headers_come_in_other_forms)
         grove_sky_free(sky);
     }
 }
-END_TEST
 
-START_TEST(angles_come_in_other_forms)
+TEST(angles_come_in_other_forms)
 {
     static const struct {
         const char *text;
@@ -100,7 +98,6 @@ START_TEST(angles_come_in_other_forms)
         grove_sky_free(sky);
     }
 }
-END_TEST
 
 #define RM_HEADER                                                                                  \
     "format = Name, Ra, Dec, I, Q, U, ReferenceFrequency, SpectralIndex, LogarithmicSI, "          \
@@ -108,7 +105,7 @@ END_TEST
 
 /* makesourcedb turns Q and U into a polarised fraction and an angle at wavelength 0; the predicted
  * Q and U are I(nu) fraction exp(2i (angle + RM lambda^2)). */
-START_TEST(rotation_measures_mean_what_makesourcedb_says)
+TEST(rotation_measures_mean_what_makesourcedb_says)
 {
     grove_sky *sky = parsed(RM_HEADER "a,0,0,4, .3, -.2, 150e6,[-0.7, 0.2],, 5\n"
                                       "b,0,0,4, .3, -.2, 150e6,[-0.7, 0.2],, 5,,, 1.5\n"
@@ -137,9 +134,8 @@ START_TEST(rotation_measures_mean_what_makesourcedb_says)
     near(s[5].rotation_reference, 4);
     grove_sky_free(sky);
 }
-END_TEST
 
-START_TEST(a_real_model_in_text_is_read)
+TEST(a_real_model_in_text_is_read)
 {
     char *path = data_file("lofar-8st.skymodel");
     if (!path) {
@@ -172,7 +168,6 @@ START_TEST(a_real_model_in_text_is_read)
     grove_sky_free(sky);
     free(path);
 }
-END_TEST
 
 static double apart(const double a[2], double ra, double dec)
 {
@@ -182,7 +177,7 @@ static double apart(const double a[2], double ra, double dec)
 /* Numbers of astropy 7 (FK4 with equinox and time of observation B1950, to FK5 J2000; Galactic to
  * ICRS), and published positions of 3C 286, in B1950 and J2000, of the VLA's list of calibrators.
  */
-START_TEST(frames)
+TEST(frames)
 {
     static const struct {
         const char *text;
@@ -235,9 +230,8 @@ START_TEST(frames)
     ck_assert_int_ne(grove_parse_direction("APP 1h0m0s 2deg", direction), 0);
     ck_assert_int_ne(grove_parse_direction("B1950", direction), 0);
 }
-END_TEST
 
-START_TEST(faults_of_headers_are_told)
+TEST(faults_of_headers_are_told)
 {
     refused_with("x, POINT, 1, 2, 3\n",
                  "1:1: error: sky model: the format is not known; a line \"# (Name, Type, Ra, Dec, "
@@ -263,7 +257,6 @@ START_TEST(faults_of_headers_are_told)
     }
     refused_with(text, "1:394: error: header: more than 128 columns");
 }
-END_TEST
 
 static const char value_header[] = "format = Name, Type, Ra, Dec, I, RefType, ReferenceFrequency, "
                                    "SpectralIndex, LogarithmicSI, MajorAxis, MinorAxis\n";
@@ -309,16 +302,15 @@ static const char *const value_cases[][2] = {
     {"x,,1,2,3,,,,,,,more", "16: error: source: more values than columns; the header names 11"},
 };
 
-START_TEST(faults_of_values_are_told)
+TEST(faults_of_values_are_told)
 {
     for (size_t k = 0; k < sizeof value_cases / sizeof *value_cases; k++) {
         refused_with(suite_text("%s%s\n", value_header, value_cases[k][0]),
                      suite_text("2:%s", value_cases[k][1]));
     }
 }
-END_TEST
 
-START_TEST(faults_of_polarization_are_told)
+TEST(faults_of_polarization_are_told)
 {
     static const char *const cases[][2] = {
         {"a,0,0,4,,,,,,,0.1", "15: error: RotationMeasure: missing; PolarizedFraction, "
@@ -342,9 +334,8 @@ START_TEST(faults_of_polarization_are_told)
         refused_with(suite_text(RM_HEADER "%s\n", cases[k][0]), suite_text("2:%s", cases[k][1]));
     }
 }
-END_TEST
 
-START_TEST(all_faults_are_told_up_to_twenty)
+TEST(all_faults_are_told_up_to_twenty)
 {
     refused(HEADER "x, POINT, one, 2, 3\n"
                    "y, POINT, 1, 2, 3\n"
@@ -370,9 +361,8 @@ START_TEST(all_faults_are_told_up_to_twenty)
     grove_error_free(error);
     free(text.at);
 }
-END_TEST
 
-START_TEST(files_that_are_missing_are_told)
+TEST(files_that_are_missing_are_told)
 {
     grove_error *error = grove_error_new();
     ck_assert_ptr_null(grove_sky_read("/nonexistent.skymodel", NULL, error));
@@ -380,27 +370,5 @@ START_TEST(files_that_are_missing_are_told)
     ck_assert_ptr_nonnull(strstr(grove_error_message(error, 0), "/nonexistent.skymodel"));
     grove_error_free(error);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("sky");
-    TCase *tcase = tcase_create("all");
-    tcase_add_test(tcase, text_has_all_columns);
-    tcase_add_test(tcase, headers_come_in_other_forms);
-    tcase_add_test(tcase, angles_come_in_other_forms);
-    tcase_add_test(tcase, rotation_measures_mean_what_makesourcedb_says);
-    tcase_add_test(tcase, a_real_model_in_text_is_read);
-    tcase_add_test(tcase, faults_of_headers_are_told);
-    tcase_add_test(tcase, faults_of_values_are_told);
-    tcase_add_test(tcase, faults_of_polarization_are_told);
-    tcase_add_test(tcase, frames);
-    tcase_add_test(tcase, all_faults_are_told_up_to_twenty);
-    tcase_add_test(tcase, files_that_are_missing_are_told);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+SUITE(60, NULL, NULL)
