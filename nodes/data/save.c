@@ -1,5 +1,6 @@
 /* A value into a file: CSV, or NumPy's .npy with its axes in a text file next to it. */
 #include "nodes/common/form.h"
+#include "nodes/common/grid.h"
 #include "nodes/common/npy.h"
 #include "nodes/common/report.h"
 #include "nodes/data/rows.h"
@@ -64,9 +65,8 @@ static int check(grove_node *node)
 
     if (!grove_ends_with(path, ".csv") && !grove_ends_with(path, ".npy"))
         return grove_node_fail_option(node, "to", "'%s': the name ends in .csv or .npy%s", path,
-                                      grove_ends_with(path, ".h5") || grove_ends_with(path, ".hdf5")
-                                          ? "; HDF5 files can only be read"
-                                          : "");
+                                      grove_grid_is_hdf5(path) ? "; HDF5 files can only be read"
+                                                               : "");
     grove_node_set_memory(node, (uint64_t)1 << 20);
     return set_target(node, path);
 }

@@ -1,6 +1,7 @@
 /* The solution table of a fit: all its parms, as amplitudes, phases and the like. */
 #include "nodes/fit/solve_table.h"
 
+#include "nodes/common/grid.h"
 #include "nodes/common/solution_table.h"
 #include "util.h"
 
@@ -561,7 +562,7 @@ int solve_table_check(grove_node *node, const solve *s)
         grove_error_free(error);
         return 0;
     }
-    if (!grove_ends_with(path, ".h5") && !grove_ends_with(path, ".hdf5"))
+    if (!grove_grid_is_hdf5(path))
         code = grove_node_fail_option(node, "to", "'%s': the name ends in .h5 or .hdf5", path);
     else if (grove_solution_table_ready(error))
         code = grove_node_fail_option(node, "to", "%s", grove_error_message(error, 0));
