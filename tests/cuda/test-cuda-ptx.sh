@@ -22,7 +22,7 @@ TMPDIR=$folder GROVE_PTX_ROUNDING=$1 "$2" $3 >"$folder.log" 2>&1 ||
 END
 {
     echo "cut $source/tests/cuda/test-cuda-sessions.sh"
-    for suite in $(cd "$source/tests" && grep -l 'cuda_testing_begin()' ./*/test-*.c | sed 's/[.]c$//'); do
+    for suite in $(cd "$source/tests" && grep -l 'CUDA_SUITE(\|cuda_testing_begin()' ./*/test-*.c | sed 's/[.]c$//'); do
         echo "cut $build/tests/$suite"
     done
     echo "nearest $build/tests/imaging/test-cuda-idg"
