@@ -45,7 +45,7 @@ static int elements_matter(const grove_predict_sum *p)
 static int find_kinds(const grove_predict_sum *p, unsigned char *kind)
 {
     int64_t plain = 0, points = 0;
-    int told = 0;
+    int separate = 0;
 
     for (int64_t s = 0; s < p->sources; s++) {
         kind[s] = (unsigned char)((is_polarised(p, s) ? POLARISED : 0) |
@@ -54,16 +54,16 @@ static int find_kinds(const grove_predict_sum *p, unsigned char *kind)
         points += !(kind[s] & GAUSSIAN);
     }
     if (plain >= WORTH && plain < p->sources && elements_matter(p))
-        told |= POLARISED;
+        separate |= POLARISED;
     if (points >= WORTH && points < p->sources &&
         (p->plan.way == GROVE_PREDICT_STATION ? grove_predict_station_fits(p)
                                               : grove_predict_shares_matrices(p)))
-        told |= GAUSSIAN;
-    return told;
+        separate |= GAUSSIAN;
+    return separate;
 }
 
 /* Gives `to` the sources of a kind, as many as `count`. */
-static int choose(grove_predict_sum *to, const unsigned char *kind, int64_t sources, int told,
+static int choose(grove_predict_sum *to, const unsigned char *kind, int64_t sources, int separate,
                   int of, int64_t count)
 {
     to->chosen = calloc((size_t)count + 1, sizeof(*to->chosen));
@@ -71,18 +71,18 @@ static int choose(grove_predict_sum *to, const unsigned char *kind, int64_t sour
         return 0;
     to->sources = 0;
     for (int64_t s = 0; s < sources; s++)
-        if ((kind[s] & told) == of)
+        if ((kind[s] & separate) == of)
             to->chosen[to->sources++] = s;
     return 1;
 }
 
-static int split_by(grove_predict_sum *p, const unsigned char *kind, int told)
+static int split_by(grove_predict_sum *p, const unsigned char *kind, int separate)
 {
     int64_t count[KINDS] = {0}, sources = p->sources;
     grove_predict_sum *last = NULL, whole = *p;
 
     for (int64_t s = 0; s < sources; s++)
-        count[kind[s] & told]++;
+        count[kind[s] & separate]++;
     for (int of = 0; of < KINDS; of++) {
         if (!count[of])
             continue;
@@ -97,7 +97,7 @@ static int split_by(grove_predict_sum *p, const unsigned char *kind, int told)
             last->next = to;
         }
         last = to;
-        if (!choose(to, kind, sources, told, of, count[of]))
+        if (!choose(to, kind, sources, separate, of, count[of]))
             return 0;
     }
     return 1;
@@ -109,8 +109,8 @@ int grove_predict_split(grove_predict_sum *p)
     int good = kind != NULL;
 
     if (good && p->sources > WORTH) {
-        int told = find_kinds(p, kind);
-        good = !told || split_by(p, kind, told);
+        int separate = find_kinds(p, kind);
+        good = !separate || split_by(p, kind, separate);
     }
     free(kind);
     return good;

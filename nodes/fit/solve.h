@@ -476,7 +476,7 @@ typedef struct {
 void solve_summary_end(solve_summary *summary);
 void solve_summary_add(solve_summary *summary, const solve *s, const solve_domain *d);
 /* Reports the result; an error where there is no solution, or where too few data keep one. */
-int solve_summary_tell(const solve_summary *summary, const grove_node *node);
+int solve_summary_report(const solve_summary *summary, const grove_node *node);
 
 /* ---- evaluation ---- */
 

@@ -165,7 +165,7 @@ static char *warn(const grove_node *node, const solve *s)
     return grove_strdup("");
 }
 
-static void tell(grove_node *node, const solve *s, const census *most)
+static void report(grove_node *node, const solve *s, const census *most)
 {
     int64_t domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
     char *turns = s->method == SOLVE_ALTERNATING
@@ -233,6 +233,6 @@ int solve_choose_method(grove_node *node, solve *s)
             s->turns > 1 && s->method == SOLVE_LM ? ", or try method=alternating" : "");
     set_memory(node, s, &most);
     advise(node, s);
-    tell(node, s, &most);
+    report(node, s, &most);
     return 0;
 }

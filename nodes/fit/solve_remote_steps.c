@@ -209,12 +209,12 @@ static int compute(const grove_call *call, evaluation *w, grove_computation *wha
 /* ---- solutions ---- */
 
 /* Whether the matrix at the end is needed for a requested result. */
-static bool is_wanted(const solve *s, const solve_domain *d)
+static bool needs_matrix(const solve *s, const solve_domain *d)
 {
-    bool told =
+    bool requested =
         s->reference >= 0 || s->errors || (d->describe && d->unknowns <= SOLVE_MAX_DESCRIBED);
 
-    return told && d->outcome != GROVE_LEAST_SQUARES_RUNNING &&
+    return requested && d->outcome != GROVE_LEAST_SQUARES_RUNNING &&
            d->outcome != GROVE_LEAST_SQUARES_NO_DATA &&
            d->outcome != GROVE_LEAST_SQUARES_NOT_FINITE;
 }
@@ -241,7 +241,7 @@ static int fetch_matrices(const grove_call *call, void *context)
     int code = grove_call_zero(call, call->args->out.data, sizeof(double));
 
     for (int64_t k = 0; k < w->count && !code && !is_elsewhere(call, w); k++)
-        if (is_wanted(w->e->solve, w->e->active[k]))
+        if (needs_matrix(w->e->solve, w->e->active[k]))
             code = fetch_matrix(call, w, w->e->active[k]);
     return code;
 }
@@ -302,7 +302,7 @@ static int find_results(const grove_call *call, evaluation *w)
     int code = 0;
 
     for (int64_t k = 0; k < w->count; k++)
-        any = any || is_wanted(w->e->solve, w->e->active[k]);
+        any = any || needs_matrix(w->e->solve, w->e->active[k]);
     if (any)
         code = compute(call, w, &what, 1);
     if (!code && !w->e->code)

@@ -565,7 +565,7 @@ int solve_drive(const grove_call *call, const grove_array *const *inputs, int co
 int solve_prepare(const grove_call *call)
 {
     solve_run *run = call->run;
-    int code = solve_summary_tell(&run->summary, call->node);
+    int code = solve_summary_report(&run->summary, call->node);
 
     solve_summary_end(&run->summary); /* a run may have several cycles */
     if (code)

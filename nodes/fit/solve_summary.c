@@ -84,7 +84,7 @@ static char *name_stations(const solve_summary *sum, const int64_t *domains, int
 }
 
 /* Stations that keep start values. */
-static void tell_missing(const solve_summary *sum, const grove_node *node, int64_t fitted)
+static void report_missing(const solve_summary *sum, const grove_node *node, int64_t fitted)
 {
     const char *what = grove_node_choice(node, "unsolved") ? "no solution" : "start values kept";
     char *missing = name_stations(sum, sum->missing, fitted),
@@ -100,7 +100,7 @@ static void tell_missing(const solve_summary *sum, const grove_node *node, int64
     free(silent);
 }
 
-static void tell_reference(const solve_summary *sum, const grove_node *node, int64_t fitted)
+static void report_reference(const solve_summary *sum, const grove_node *node, int64_t fitted)
 {
     const solve *s = grove_node_user(node);
 
@@ -142,7 +142,7 @@ static int judge_kept(const solve_summary *sum, const grove_node *node, int64_t 
     return 0;
 }
 
-int solve_summary_tell(const solve_summary *sum, const grove_node *node)
+int solve_summary_report(const solve_summary *sum, const grove_node *node)
 {
     int64_t all = 0, fitted = 0;
     char text[256];
@@ -166,8 +166,8 @@ int solve_summary_tell(const solve_summary *sum, const grove_node *node)
     int code = judge_kept(sum, node, all, text);
     if (code)
         return code;
-    tell_missing(sum, node, fitted);
-    tell_reference(sum, node, fitted);
+    report_missing(sum, node, fitted);
+    report_reference(sum, node, fitted);
     if (sum->free_words)
         grove_log(GROVE_LOG_NOTE, "%s: %s", grove_node_name(node), sum->free_words);
     bool free = sum->data > 0;

@@ -198,7 +198,7 @@ static uint64_t terms_bytes(const convolution_making *c)
     return (uint64_t)numbers * sizeof(double);
 }
 
-static void tell(grove_node *node, const convolution_making *c)
+static void report(grove_node *node, const convolution_making *c)
 {
     const image_mueller *m = &c->mueller;
     char many[200] = "";
@@ -248,7 +248,7 @@ static int check(grove_node *node)
         for (int d = 0; d < count; d++)
             grove_node_consume(node, axes[d]->kind);
     }
-    tell(node, c);
+    report(node, c);
     return image_functions_add_axes(node, &c->plan, grove_node_bool(node, "w_terms"), &c->functions,
                                     &c->mueller);
 }

@@ -124,8 +124,8 @@ static void express(const grove_node *node, options_read *o)
     free(functions);
 }
 
-static void tell_memory(grove_node *node, const options_read *o, const grove_axis *const axes[3],
-                        int parameters)
+static void report_memory(grove_node *node, const options_read *o, const grove_axis *const axes[3],
+                          int parameters)
 {
     options_read of = *o;
 
@@ -190,7 +190,7 @@ static int check(grove_node *node)
     if (code)
         return code;
     form.shape = degrid_numbers(o);
-    tell_memory(node, o, axes, parameters);
+    report_memory(node, o, axes, parameters);
     const int others = o->has_functions ? grove_node_input_axes(node, FUNCTIONS, axes) : 0;
     for (int d = 0; d < others; d++)
         grove_node_consume(node, axes[d]->kind);
@@ -243,7 +243,7 @@ static void stop(const grove_node *node, void *run)
                         "%lld visibilities have baselines that are not numbers, or longer than "
                         "%s; they are 0",
                         (long long)(d->outside - d->beyond), image_stage_limit(node));
-    degrid_tell_subgrids(node, d);
+    degrid_report_subgrids(node, d);
     image_functions_warn_outside(node, &d->left_out, "and are 0");
     grove_gridder_free(d->gridder);
     grove_convolution_free(d->convolution);

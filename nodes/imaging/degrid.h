@@ -84,7 +84,7 @@ int degrid_make_terms(const grove_call *call, const grove_gridder_samples *sampl
 int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,
                                       const image_device_inputs *in);
 /* Reports the number of subgrids, and samples beyond the layers. */
-void degrid_tell_subgrids(const grove_node *node, const degridding *d);
+void degrid_report_subgrids(const grove_node *node, const degridding *d);
 /* Numbers of a cell of the planes, and complex numbers of a visibility. */
 int degrid_parameters(const options_read *o);
 int degrid_numbers(const options_read *o);

@@ -42,8 +42,8 @@ void degrid_describe_subgrids(grove_node *node, const options_read *o)
 {
     const int planes = o->cube.planes;
 
-    image_subgrids_tell(node, grove_node_object(node, "obs"), &o->idg, &o->terms,
-                        o->cube.linear && !o->cube.same ? (planes + 1) / 2 : planes);
+    image_subgrids_report(node, grove_node_object(node, "obs"), &o->idg, &o->terms,
+                          o->cube.linear && !o->cube.same ? (planes + 1) / 2 : planes);
 }
 
 uint64_t degrid_subgrids_bytes(const options_read *o)
@@ -132,7 +132,7 @@ int degrid_predict_subgrids_on_device(const grove_call *call, degridding *d,
                                          &d->outside, &d->beyond);
 }
 
-void degrid_tell_subgrids(const grove_node *node, const degridding *d)
+void degrid_report_subgrids(const grove_node *node, const degridding *d)
 {
     const options_read *o = grove_node_user(node);
 

@@ -147,8 +147,8 @@ static void describe_double(const grove_gridder_plan *plan, const grove_gridder_
                  in_double->kernel_w.width);
 }
 
-static void tell_method(grove_node *node, const imager *m, const grove_gridder_plan *plan,
-                        const grove_gridder_plan *in_double)
+static void report_method(grove_node *node, const imager *m, const grove_gridder_plan *plan,
+                          const grove_gridder_plan *in_double)
 {
     char bands[60] = "", other[120];
 
@@ -237,8 +237,8 @@ static int add_bands(memory *all, const imager *m, bool double_precision, double
 }
 
 /* Of runs in one precision. */
-static int tell_memory(grove_node *node, imager *m, bool double_precision, double longest,
-                       const image_tracks *tracks, grove_gridder_plan *most)
+static int report_memory(grove_node *node, imager *m, bool double_precision, double longest,
+                         const image_tracks *tracks, grove_gridder_plan *most)
 {
     memory all = {0};
     int code = add_bands(&all, m, double_precision, longest, tracks);
@@ -264,16 +264,16 @@ static int estimate(grove_node *node, imager *m, double longest)
     if (!(m->epsilon >= 1e-12 * (1 - 1e-9) && m->epsilon <= 1))
         return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", m->epsilon);
     image_tracks tracks = image_tracks_of(grove_node_object(node, "obs"));
-    int code = both ? tell_memory(node, m, false, longest, &tracks, &most[0]) : 0;
+    int code = both ? report_memory(node, m, false, longest, &tracks, &most[0]) : 0;
     if (both)
         grove_node_tell_double(node);
-    code = code ? code : tell_memory(node, m, true, longest, &tracks, &most[1]);
+    code = code ? code : report_memory(node, m, true, longest, &tracks, &most[1]);
     image_tracks_free(&tracks);
     if (code)
         return code;
     if (m->exact)
         grove_node_set_first_walks(node, 1);
-    tell_method(node, m, &most[!both], &most[1]);
+    report_method(node, m, &most[!both], &most[1]);
     return 0;
 }
 

@@ -25,7 +25,7 @@ typedef struct {
     int data, weights, uvw, missing;
     int used; /* elements of the visibilities */
     int64_t room;
-    g2g_size foretold;
+    g2g_size estimate;
 } diagonal;
 
 /* ---- functions ---- */
@@ -129,7 +129,7 @@ static int find_room(const grove_node *node, const grove_node *obs, diagonal *d)
     const g2g_size size = g2g_predict(obs, &d->lattice, d->longest);
     double all = 1;
 
-    d->foretold = size;
+    d->estimate = size;
 
     for (int k = 0; k < 3; k++) {
         const grove_axis *axis = grove_node_axis(obs, k == 0   ? "time"
@@ -307,18 +307,18 @@ int g2g_diagonal_add(const grove_call *call, void *state, const grove_array *con
 }
 
 /* Reports the number of entries, and the estimate. */
-static void tell(const grove_call *call, const grove_diagonal *sums)
+static void report(const grove_call *call, const grove_diagonal *sums)
 {
     const diagonal *d = grove_node_user(call->node);
     const double entries = (double)grove_diagonal_count(sums),
                  samples = (double)grove_diagonal_samples(sums);
-    char foretold[60] = "";
+    char estimate[60] = "";
 
-    if (d->foretold.known)
-        snprintf(foretold, sizeof(foretold), "; the estimate was %.4g (%.3g %%)",
-                 d->foretold.entries, 100 * d->foretold.entries / d->foretold.samples);
+    if (d->estimate.known)
+        snprintf(estimate, sizeof(estimate), "; the estimate was %.4g (%.3g %%)",
+                 d->estimate.entries, 100 * d->estimate.entries / d->estimate.samples);
     grove_log(GROVE_LOG_NOTE, "%s: the diagonal has %.4g entries for %.4g visibilities (%.3g %%)%s",
-              grove_node_name(call->node), entries, samples, 100 * entries / samples, foretold);
+              grove_node_name(call->node), entries, samples, 100 * entries / samples, estimate);
 }
 
 int g2g_diagonal_finish(const grove_call *call, void *state, grove_array *out)
@@ -337,7 +337,7 @@ int g2g_diagonal_finish(const grove_call *call, void *state, grove_array *out)
     if (!entries)
         return image_samples_none(call->node, s->outside, image_stage_limit(call->node));
     image_functions_warn_outside(call->node, &s->left_out, "and do not count");
-    tell(call, s->sums);
+    report(call, s->sums);
     grove_diagonal_write(s->sums, &threads, to);
     for (int64_t k = entries; k < out->cells; k++)
         to[k] = (grove_diagonal_entry){-1, 0};

@@ -205,7 +205,7 @@ static uint64_t chunk_bytes(const grove_node *node, const gridding *g)
            (real * (2 * (uint64_t)g->stokes.count + 1) + 12 + sets + gradient);
 }
 
-static void tell_memory(grove_node *node, const gridding *g, const grove_node *obs)
+static void report_memory(grove_node *node, const gridding *g, const grove_node *obs)
 {
     const bool normalises = g->functions >= 0 && grove_node_bool(node, "normalise");
     gridding of = *g;
@@ -278,7 +278,7 @@ static int check(grove_node *node)
     grove_node_set_output(node, &form);
     if (g->exact)
         grove_node_set_first_walks(node, 1);
-    tell_memory(node, g, obs);
+    report_memory(node, g, obs);
     code = image_stage_add_axes(node, &g->plan, IMAGE_STAGE_GRID);
     return code ? code : image_bands_add_axis(node, &g->bands);
 }

@@ -72,7 +72,7 @@ int grid_add_subgrids_on_device(const grove_call *call, gridded *to, const image
 int grid_merge_subgrids(const grove_call *call, const gridded *from, gridded *to);
 int grid_give_subgrids_on_device(const grove_call *call, const gridded *from);
 /* Reports the number of subgrids, and samples beyond the layers. */
-void grid_tell_subgrids(const grove_call *call, const gridded *from);
+void grid_report_subgrids(const grove_call *call, const gridded *from);
 /* With the precision of the call. */
 grove_gridder_plan grid_plan_of(const grove_call *call);
 /* Adds the longest baselines of `rows`, [row][u, v, w], that are not left out. */

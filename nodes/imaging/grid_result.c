@@ -63,7 +63,7 @@ void grid_warn(const grove_call *call, const gridded *from)
                         "%s, and are left out",
                         (long long)(from->outside - from->beyond), image_stage_limit(call->node));
     if (g->is_idg)
-        grid_tell_subgrids(call, from);
+        grid_report_subgrids(call, from);
     image_samples_warn_not_finite(call->node, from->not_finite);
     image_plane_check_cells(call->node, from->max_u, from->max_v, &g->plan.image);
     image_functions_warn_outside(

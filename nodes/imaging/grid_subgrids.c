@@ -26,7 +26,7 @@ int grid_choose_plan(grove_node *node, const grove_node *obs, gridding *g)
 void grid_prepare_subgrids(grove_node *node, const grove_node *obs, gridding *g)
 {
     g->idg.bands = g->bands.count;
-    image_subgrids_tell(node, obs, &g->idg, &g->terms, g->bands.count);
+    image_subgrids_report(node, obs, &g->idg, &g->terms, g->bands.count);
 }
 
 static grove_idg_plan plan_of(const grove_call *call)
@@ -119,7 +119,7 @@ void grid_give_subgrids(const grove_call *call, const gridded *from, grove_array
     }
 }
 
-void grid_tell_subgrids(const grove_call *call, const gridded *from)
+void grid_report_subgrids(const grove_call *call, const gridded *from)
 {
     const gridding *g = grove_node_user(call->node);
 

@@ -276,7 +276,7 @@ static void describe(const estimates *e, image_method_kind kind, char said[100])
         snprintf(said + length, (size_t)(100 - length), ")");
 }
 
-static void tell(grove_node *node, const estimates *e, image_method_kind kind, const char *why)
+static void report(grove_node *node, const estimates *e, image_method_kind kind, const char *why)
 {
     const grove_convolution_plan *f = &e->functions.functions;
 
@@ -320,7 +320,7 @@ int image_method_choose(grove_node *node, const image_method *m, image_method_ki
              : *kind == IMAGE_IDG ? e.idg.error
                                   : e.stack.error,
              e.seconds[*kind], e.costs == IMAGE_BY_GPU ? "GPU such as an H100" : "core", others);
-    tell(node, &e, *kind, why);
+    report(node, &e, *kind, why);
     return 0;
 }
 

@@ -125,7 +125,7 @@ image_method_idg image_method_estimate_idg(const grove_node *node, const image_m
     if (e.seconds >= worth)
         return e;
     const double each =
-        image_share_foretell(grove_node_object(node, "obs"), &plan, &terms, m->bands);
+        image_share_estimate(grove_node_object(node, "obs"), &plan, &terms, m->bands);
     e.is_bound = !(each > 0);
     if (each > 0)
         e.seconds = seconds_of(node, m, &plan, costs, each, terms.elements) + more;

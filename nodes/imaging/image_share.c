@@ -106,7 +106,7 @@ static int count_run(const grove_node *obs, const grove_idg_plan *plan, const im
     return code;
 }
 
-double image_share_foretell(const grove_node *obs, const grove_idg_plan *plan,
+double image_share_estimate(const grove_node *obs, const grove_idg_plan *plan,
                             const image_terms *terms, int64_t groups)
 {
     const grove_axis *time = grove_node_axis(obs, "time"),
@@ -146,6 +146,6 @@ void image_share_survey(const grove_node *obs, const grove_gridder_image *image,
     bounds->samples = samples;
     for (int k = 0; k < 2; k++) {
         const grove_idg_plan square = grove_idg_square(image, k, &wanted->share_side[k]);
-        wanted->share[k] = image_share_foretell(obs, &square, &none, 1);
+        wanted->share[k] = image_share_estimate(obs, &square, &none, 1);
     }
 }

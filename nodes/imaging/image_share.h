@@ -8,7 +8,7 @@
 
 /* How many visibilities share a subgrid, by the antennas' positions at some of the times. Channels
  * are in `groups` groups, in order, that share none. 0: the observation has no positions. */
-double image_share_foretell(const grove_node *obs, const grove_idg_plan *plan,
+double image_share_estimate(const grove_node *obs, const grove_idg_plan *plan,
                             const image_terms *terms, int64_t groups);
 /* The numbers that determine a plan's cost, where the observation has more samples than
  * bounds->samples: how many, and how many of them share a square of the uv plane. */

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void image_subgrids_tell(grove_node *node, const grove_node *obs, const grove_idg_plan *p,
-                         const image_terms *terms, int64_t groups)
+void image_subgrids_report(grove_node *node, const grove_node *obs, const grove_idg_plan *p,
+                           const image_terms *terms, int64_t groups)
 {
-    const double each = image_share_foretell(obs, p, terms, groups);
+    const double each = image_share_estimate(obs, p, terms, groups);
     char many[60] = "", tiles[100] = "";
 
     if (each > 0)

@@ -9,8 +9,8 @@
 #include "plugin.h"
 
 /* Only in check: a note of that, of subgrids, layers and error. */
-void image_subgrids_tell(grove_node *node, const grove_node *obs, const grove_idg_plan *plan,
-                         const image_terms *terms, int64_t groups);
+void image_subgrids_report(grove_node *node, const grove_node *obs, const grove_idg_plan *plan,
+                           const image_terms *terms, int64_t groups);
 
 /* The numbers of a visibility, and the images made of them, by the option stokes. For grid they are
  * data of a form, `stokes` makes the images; 0, or a code with a message. */

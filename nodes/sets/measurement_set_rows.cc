@@ -355,7 +355,7 @@ void look_at_rows(row_finder &f)
     f.found->by_baseline = f.found->baselines > 1 && follow > f.found->count / 2;
 }
 
-void tell_slots(row_finder &f, const Table &table)
+void store_slots(row_finder &f, const Table &table)
 {
     std::vector<double> time, interval;
     std::vector<int> number(f.facts.size(), 1);
@@ -502,7 +502,7 @@ void find_rows(row_finder &f, const Table &table)
     f.found->times = int64_t(f.start.size());
     number_baselines(f);
     look_at_rows(f);
-    tell_slots(f, table);
+    store_slots(f, table);
     if (f.found->of_time)
         return;
     list_rows(f);

@@ -161,7 +161,7 @@ static bool same_table(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static void tell(const set *of, const grove_set_lock *but)
+static void notify(const set *of, const grove_set_lock *but)
 {
     for (const grove_set_lock *each = of->first; each; each = each->next)
         if (each != but && each->changed)
@@ -203,7 +203,7 @@ static bool attempt(set *of, int mode, const char *folder, grove_error *error)
     }
     struct stat now = stat_table(folder);
     if (of->first && !same_table(&now, &of->table))
-        tell(of, NULL);
+        notify(of, NULL);
     of->table = now;
     of->mode = mode;
     return true;
@@ -235,7 +235,7 @@ static void give_back(void)
             continue;
         flock(each->file, LOCK_UN);
         each->mode = LOCK_UN;
-        tell(each, NULL);
+        notify(each, NULL);
     }
 }
 
@@ -521,7 +521,7 @@ void grove_set_lock_release(grove_set_lock *lock)
 void grove_set_lock_changed(grove_set_lock *lock)
 {
     pthread_mutex_lock(&guard);
-    tell(lock->of, lock);
+    notify(lock->of, lock);
     pthread_mutex_unlock(&guard);
 }
 

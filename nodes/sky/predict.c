@@ -261,7 +261,7 @@ static const char *how_phases(const grove_node *node, const grove_predict_plan *
                                      : "every phase evaluated: channels are not equally spaced";
 }
 
-static void tell(grove_node *node, const grove_predict_plan *plan, const char *why)
+static void report(grove_node *node, const grove_predict_plan *plan, const char *why)
 {
     const char *isa = grove_isa_name((grove_isa)plan->isa);
     const char *how = how_phases(node, plan);
@@ -378,7 +378,7 @@ static int find_way(grove_node *node)
         grove_node_drop_input(node, GROVE_PREDICT_UVW_RIGHT);
     }
     grove_node_set_state(node, &plan, sizeof(plan));
-    tell(node, &plan, said);
+    report(node, &plan, said);
     return 0;
 }
 

@@ -71,11 +71,11 @@ int64_t grove_idg_device_tiles(const grove_idg_plan *p)
 static int32_t slots_of(const grove_idg_plan *p)
 {
     const int64_t all = grove_idg_device_tiles(p);
-    const uint64_t told = (uint64_t)(bands_of(p) *
-                                     (p->blocks > 0 && p->blocks < all ? p->blocks : all)),
+    const uint64_t estimated = (uint64_t)(bands_of(p) *
+                                          (p->blocks > 0 && p->blocks < all ? p->blocks : all)),
                    most = most_in_tiles / grove_idg_block_bytes(p);
 
-    return (int32_t)(told < most ? told : most > 0 ? most : 1);
+    return (int32_t)(estimated < most ? estimated : most > 0 ? most : 1);
 }
 
 grove_idg_device_sizes grove_idg_device_find_sizes(const grove_idg_plan *p)
