@@ -94,13 +94,13 @@ int grove_predict_channels_pack(grove_predict_sum *p)
             if (p->station_of[side][b] >= p->stations)
                 p->stations = p->station_of[side][b] + 1;
     }
-    p->unwanted = calloc((size_t)p->rows + 1, 1);
-    if (!p->unwanted)
+    p->skipped = calloc((size_t)p->rows + 1, 1);
+    if (!p->skipped)
         return 0;
     if (p->row_list) {
-        memset(p->unwanted, 1, (size_t)p->rows);
+        memset(p->skipped, 1, (size_t)p->rows);
         for (int64_t i = 0; i < p->row_count; i++)
-            p->unwanted[p->row_list[i]] = 0;
+            p->skipped[p->row_list[i]] = 0;
     }
     return 1;
 }
@@ -138,7 +138,7 @@ typedef struct {
     int at_once;                   /* rows */
     const char **at[2];            /* memory of the job */
     double *station_uvw[2], *uvw, *change, *rest;
-    unsigned char *wanted[2], *stray;
+    unsigned char *needed[2], *stray;
     int32_t *station[2];
     char **out;    /* [row] */
     double *total; /* [row][8][lane]: has_totals */
@@ -153,11 +153,11 @@ static size_t reserve(size_t *at, size_t count, size_t size)
     return start;
 }
 
-static int any_wanted(const grove_predict_sum *p, const piece *c)
+static int any_needed(const grove_predict_sum *p, const piece *c)
 {
-    const unsigned char *unwanted = p->unwanted + c->time * p->baselines + c->from;
+    const unsigned char *skipped = p->skipped + c->time * p->baselines + c->from;
 
-    return memchr(unwanted, 0, (size_t)(c->to - c->from)) != NULL;
+    return memchr(skipped, 0, (size_t)(c->to - c->from)) != NULL;
 }
 
 /* Rows whose sums there is memory for, with a channel in each lane. Where one batch has all
@@ -191,7 +191,7 @@ static int start_piece(grove_predict_sum *p, piece *c)
     size_t jones = reserve(&at, 2 * stations, sizeof(char *)),
            places = reserve(&at, 6 * stations, 8);
     size_t tables = reserve(&at, 2 * rows, 4), stray = reserve(&at, rows, 1);
-    size_t wanted = reserve(&at, 2 * stations, 1);
+    size_t needed = reserve(&at, 2 * stations, 1);
     char *memory = grove_predict_take_memory(p, at + 64);
 
     c->memory = memory;
@@ -211,7 +211,7 @@ static int start_piece(grove_predict_sum *p, piece *c)
         c->at[side] = (const char **)(void *)(memory + jones) + side * stations;
         c->station_uvw[side] = (double *)(void *)(memory + places) + 3 * side * stations;
         c->station[side] = (int32_t *)(void *)(memory + tables) + side * rows;
-        c->wanted[side] = (unsigned char *)memory + wanted + side * stations;
+        c->needed[side] = (unsigned char *)memory + needed + side * stations;
     }
     return 1;
 }
@@ -239,7 +239,7 @@ static void load_stations(const grove_predict_sum *p, piece *c)
 {
     for (int side = 0; side < 2; side++)
         for (int k = 0; k < p->stations; k++) {
-            if (!c->wanted[side][k])
+            if (!c->needed[side][k])
                 continue;
             if (input_of(p, jones_inputs[side])->data)
                 c->at[side][k] = of_station(p, c, jones_inputs[side], k);
@@ -256,7 +256,7 @@ static void load_rows(const grove_predict_sum *p, piece *c)
     row found[2];
 
     for (int64_t b = c->from; b < c->to; b++) {
-        if (p->unwanted[c->time * p->baselines + b])
+        if (p->skipped[c->time * p->baselines + b])
             continue;
         row *r = &found[count % 2];
         find_next_row(p->args, c->time * p->baselines + b, &place, &found[(count + 1) % 2], r);
@@ -268,7 +268,7 @@ static void load_rows(const grove_predict_sum *p, piece *c)
             c->change[3 * count + k] = rate[k] * *interval;
         for (int side = 0; side < 2; side++) {
             c->station[side][count] = station_at(p, c, side, b);
-            c->wanted[side][c->station[side][count]] = 1;
+            c->needed[side][c->station[side][count]] = 1;
         }
         count++;
     }
@@ -322,7 +322,7 @@ static void set_job(const grove_predict_sum *p, piece *c)
         to->channel = from->channel;
         to->at = c->at[side];
         to->uvw = c->station_uvw[side];
-        to->wanted = c->wanted[side];
+        to->needed = c->needed[side];
         to->station = c->station[side];
     }
     job->uvw = c->uvw;
@@ -465,7 +465,7 @@ void grove_predict_channels_run(grove_predict_sum *p, int64_t number)
     c.time = number / steps / blocks;
     c.from = block * ROWS;
     c.to = c.from + ROWS < p->baselines ? c.from + ROWS : p->baselines;
-    if (!any_wanted(p, &c))
+    if (!any_needed(p, &c))
         return;
     if (!start_piece(p, &c)) {
         atomic_store(&p->failed, 1);

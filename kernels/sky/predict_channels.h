@@ -135,7 +135,7 @@ INLINE void prefetch_station(const grove_predict_channels_job *job, int which, i
     int64_t from = side->source * job->order[source] + side->channel * job->offset;
     const int64_t bytes = (job->to - job->from) * side->channel;
 
-    if (!side->numbers || !side->wanted[station] || !bytes)
+    if (!side->numbers || !side->needed[station] || !bytes)
         return;
     const char *first = side->at[station] + from + job->from * side->channel;
     for (int64_t k = 0; k < bytes; k += 64)
@@ -521,7 +521,7 @@ static void fill_stations(channel_batch *g, jones *left, jones *right)
             for (int side = 0; side < 2; side++) {
                 const double *u = job->side[side].uvw + 3 * p;
                 prefetch_station(job, side, p + STATIONS_AHEAD, s);
-                if (!job->side[side].wanted[p])
+                if (!job->side[side].needed[p])
                     continue;
                 if (!known || memcmp(u, known, 3 * sizeof(*u)))
                     station_phase(g, u, s, &c, &n);

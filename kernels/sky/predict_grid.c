@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int find_places(grove_predict_grid *g, const unsigned char *wanted, int right)
+static int find_places(grove_predict_grid *g, const unsigned char *needed, int right)
 {
     int64_t n = g->stations, step = right ? n : 1, first = right ? 1 : n;
 
@@ -15,7 +15,7 @@ static int find_places(grove_predict_grid *g, const unsigned char *wanted, int r
     for (int64_t i = 0; i < n; i++) {
         int any = 0;
         for (int64_t k = 0; k < n && !any; k++)
-            any = wanted[i * first + k * step];
+            any = needed[i * first + k * step];
         g->place[right][i] = any ? g->rows[right]++ : -1;
     }
     return 1;
@@ -36,21 +36,21 @@ static void cut(grove_predict_grid *g, int row, const int32_t *column, int count
 }
 
 /* Whether a pair of a station in the line of tiles from row `first` on and a column is needed. */
-static int is_needed(const grove_predict_grid *g, const unsigned char *wanted, int first,
+static int is_needed(const grove_predict_grid *g, const unsigned char *needed, int first,
                      int column)
 {
     for (int r = first; r < first + g->tile_rows && r < g->sides * g->rows[0]; r += g->sides)
-        if (wanted[(int64_t)g->row[r / g->sides] * g->stations + g->column[column]])
+        if (needed[(int64_t)g->row[r / g->sides] * g->stations + g->column[column]])
             return 1;
     return 0;
 }
 
-static void make_tiles(grove_predict_grid *g, const unsigned char *wanted, int32_t *column)
+static void make_tiles(grove_predict_grid *g, const unsigned char *needed, int32_t *column)
 {
     for (int first = 0; first < g->sides * g->rows[0]; first += g->tile_rows) {
         int count = 0;
         for (int c = 0; c < g->rows[1]; c++)
-            for (int k = 0; k < g->sides && is_needed(g, wanted, first, c); k++)
+            for (int k = 0; k < g->sides && is_needed(g, needed, first, c); k++)
                 column[count++] = g->sides * c + k;
         cut(g, first, column, count);
     }
@@ -128,7 +128,7 @@ static void find_stations(grove_predict_grid *g)
 }
 
 /* Tiles of all needed cells. */
-static int fill(grove_predict_grid *g, const unsigned char *wanted)
+static int fill(grove_predict_grid *g, const unsigned char *needed)
 {
     const size_t rows = (size_t)(g->sides * g->rows[0]), columns = (size_t)(g->sides * g->rows[1]);
     const size_t lines = (rows + (size_t)g->tile_rows - 1) / (size_t)g->tile_rows;
@@ -140,7 +140,7 @@ static int fill(grove_predict_grid *g, const unsigned char *wanted)
     int good = column && g->cells && g->tiles;
     if (good) {
         memset(g->cells, -1, lines * columns * sizeof(*g->cells));
-        make_tiles(g, wanted, column);
+        make_tiles(g, needed, column);
         place_cells(g);
         good = grove_predict_grid_cut(g, 1);
     }
@@ -148,7 +148,7 @@ static int fill(grove_predict_grid *g, const unsigned char *wanted)
     return good;
 }
 
-grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsigned char *wanted,
+grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsigned char *needed,
                                            int tile_rows, int tile_columns)
 {
     grove_predict_grid *g = calloc(1, sizeof(*g));
@@ -161,10 +161,10 @@ grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsign
     g->tile_columns = tile_columns;
     g->row = calloc((size_t)stations + 1, sizeof(*g->row));
     g->column = calloc((size_t)stations + 1, sizeof(*g->column));
-    int good = g->row && g->column && find_places(g, wanted, 0) && find_places(g, wanted, 1);
+    int good = g->row && g->column && find_places(g, needed, 0) && find_places(g, needed, 1);
     if (good)
         find_stations(g);
-    if (good && fill(g, wanted))
+    if (good && fill(g, needed))
         return g;
     grove_predict_grid_free(g);
     return NULL;

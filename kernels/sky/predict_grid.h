@@ -21,8 +21,8 @@ typedef struct {
     int32_t *part_place[2];     /* [part][station] as `place`, of the stations that it needs */
 } grove_predict_grid;
 
-/* From `wanted`[left station][right station]. NULL: no memory. */
-grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsigned char *wanted,
+/* From `needed`[left station][right station]. NULL: no memory. */
+grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsigned char *needed,
                                            int tile_rows, int tile_columns);
 /* Cuts the tiles into `parts` parts of about as many each, at most as many as there are tiles; a
  * new grid has one part. 0: no memory, and nothing changes. */

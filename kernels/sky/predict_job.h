@@ -86,7 +86,7 @@ typedef struct {
     int64_t source, channel;     /* strides in bytes */
     const char **at;             /* [station] at source 0 and the tile's channel 0 */
     const double *uvw;           /* [station][3] m */
-    const unsigned char *wanted; /* [station] */
+    const unsigned char *needed; /* [station] */
     const int32_t *station;      /* [row] */
 } grove_predict_channels_side;
 

@@ -82,18 +82,18 @@ __device__ __forceinline__ const char *common_at(const group_place &p, int input
 
 // Whether a channel of the group has to be computed in the row: not all elements of it are flagged
 // in the input that says so.
-__device__ __forceinline__ bool is_wanted(const group_place &p, const int64_t index[])
+__device__ __forceinline__ bool is_needed(const group_place &p, const int64_t index[])
 {
     const grove_view *view = &p.args->in[GROVE_PREDICT_SKIP];
     const unsigned char *flags = (const unsigned char *)grove_view_at(view, index, p.args->axes);
     const int64_t step = stride_of(view, p.freq);
     const unsigned all = (1u << view->elements) - 1;
     const int last = step ? p.last : p.first + 1;
-    bool wanted = !flags;
+    bool needed = !flags;
 
-    for (int k = p.first; k < last && !wanted; k++)
-        wanted = (flags[step * (p.offset + k)] & all) != all;
-    return wanted;
+    for (int k = p.first; k < last && !needed; k++)
+        needed = (flags[step * (p.offset + k)] & all) != all;
+    return needed;
 }
 
 // Addresses of the row's cells, at source 0 and channel 0.
@@ -112,7 +112,7 @@ __device__ __forceinline__ void find_row(place *p, int64_t row)
     for (int k = 0; k < INPUTS; k++)
         p->in[k] = k < args->inputs ? grove_view_at(&args->in[k], index, args->axes) : nullptr;
     p->out = grove_view_at(&args->out, index, args->axes);
-    p->row = p->row && is_wanted(*p, index);
+    p->row = p->row && is_needed(*p, index);
 }
 
 // Tasks are numbered by block of rows, then by group of `group` channels.

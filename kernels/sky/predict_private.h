@@ -55,7 +55,7 @@ struct grove_predict_sum {
     /* BY_CHANNELS, BY_SOURCES (predict_channels.c): */
     const int32_t *station_of[2]; /* [baseline]; NULL: station 0 */
     int own_stations;             /* each baseline has its own, since terms vary with it */
-    unsigned char *unwanted;      /* [row] */
+    unsigned char *skipped;       /* [row] */
 
     /* BY_STATIONS (predict_station.c, predict_station_piece.c): */
     int stations;    /* BY_CHANNELS and BY_SOURCES, too */

@@ -22,7 +22,7 @@ static int64_t marks_of(const grove_args *args, int freq)
 }
 
 /* Whether any of the channels is needed. */
-static int any_wanted(const grove_args *args, const unsigned char *flags, int64_t marks, int freq)
+static int any_needed(const grove_args *args, const unsigned char *flags, int64_t marks, int freq)
 {
     int64_t k = 0;
 
@@ -31,7 +31,7 @@ static int any_wanted(const grove_args *args, const unsigned char *flags, int64_
     return k < marks;
 }
 
-int64_t grove_predict_wanted(const grove_args *args, int64_t *rows)
+int64_t grove_predict_needed_rows(const grove_args *args, int64_t *rows)
 {
     const grove_view *view = &args->in[GROVE_PREDICT_SKIP];
     int freq = grove_args_axis(args, GROVE_AXIS_FREQ);
@@ -42,7 +42,7 @@ int64_t grove_predict_wanted(const grove_args *args, int64_t *rows)
         const char *flags = grove_view_at(view, place.index, args->axes);
         const int64_t end = place.inner < 0 ? at + 1 : at + args->size[place.inner];
         for (;;) {
-            if (any_wanted(args, (const unsigned char *)flags, marks, freq))
+            if (any_needed(args, (const unsigned char *)flags, marks, freq))
                 rows[count++] = at;
             if (++at == end)
                 break;

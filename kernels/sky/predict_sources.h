@@ -83,7 +83,7 @@ static void load_station_sources(const grove_predict_channels_job *job, int whic
     for (int i = 0; i < LANES && from->numbers; i++) {
         int s = v * LANES + i < job->sources ? v * LANES + i : job->sources - 1;
         side.at[i] = from->at[station] + from->source * job->order[s];
-        if (station + PREFETCH_AHEAD < job->stations && from->wanted[station + PREFETCH_AHEAD])
+        if (station + PREFETCH_AHEAD < job->stations && from->needed[station + PREFETCH_AHEAD])
             __builtin_prefetch(from->at[station + PREFETCH_AHEAD] + from->source * job->order[s] +
                                offset);
     }
@@ -276,7 +276,7 @@ static void source_sums(const grove_predict_channels_job *job)
         load_source_brightness(&g, v);
         for (int p = 0; p < job->stations; p++)
             for (int side = 0; side < 2; side++)
-                if (job->side[side].wanted[p])
+                if (job->side[side].needed[p])
                     fill_station_sources(&g, side, p, v, (side ? right : left) + p * SPAN + v);
     }
     for (int row = 0; row < job->rows; row++)

@@ -38,7 +38,7 @@ static const double *baseline_uvw(const grove_predict_sum *p, int64_t time, int6
 }
 
 /* Rows whose coordinates differ from the stations' by a phase that matters. */
-static void find_strays(grove_predict_sum *p, unsigned char *wanted)
+static void find_strays(grove_predict_sum *p, unsigned char *needed)
 {
     const int32_t *left = input_of(p, GROVE_PREDICT_UVW_LEFT)->gather;
     const int32_t *right = input_of(p, GROVE_PREDICT_UVW_RIGHT)->gather;
@@ -55,7 +55,7 @@ static void find_strays(grove_predict_sum *p, unsigned char *wanted)
         if (p->is_stray[at])
             p->stray[p->stray_count++] = at;
         else
-            wanted[left[b] * p->stations + right[b]] = 1;
+            needed[left[b] * p->stations + right[b]] = 1;
     }
 }
 
@@ -107,18 +107,18 @@ int grove_predict_station_pack(grove_predict_sum *p)
     p->padded_direction = calloc((size_t)p->padded + 1, 3 * sizeof(double));
     p->is_stray = calloc(rows, 1);
     p->stray = calloc(rows, sizeof(*p->stray));
-    unsigned char *wanted = calloc((size_t)p->stations * (size_t)p->stations + 1, 1);
-    if (!p->padded_direction || !wanted || !p->is_stray || !p->stray) {
-        free(wanted);
+    unsigned char *needed = calloc((size_t)p->stations * (size_t)p->stations + 1, 1);
+    if (!p->padded_direction || !needed || !p->is_stray || !p->stray) {
+        free(needed);
         return 0;
     }
     for (int64_t i = 0; i < p->sources; i++)
         for (int k = 0; k < 3; k++)
             p->padded_direction[k * p->padded + i] = p->direction[3 * i + k];
-    find_strays(p, wanted);
-    p->grid = grove_predict_grid_new(p->stations, p->sides, wanted, p->kernels->tile_rows,
+    find_strays(p, needed);
+    p->grid = grove_predict_grid_new(p->stations, p->sides, needed, p->kernels->tile_rows,
                                      p->kernels->tile_columns);
-    free(wanted);
+    free(needed);
     return p->grid != NULL;
 }
 

@@ -123,8 +123,8 @@ __device__ double find_tolerance(const task_place &p, shared<real, TENSOR> *s)
            (far / GROVE_SPEED_OF_LIGHT * p.plan->reference * 2);
 }
 
-// Whether a baseline has to be computed: see grove_predict_wanted.
-__device__ bool is_wanted(const task_place &p, int64_t b)
+// Whether a baseline has to be computed: see grove_predict_needed_rows.
+__device__ bool is_needed(const task_place &p, int64_t b)
 {
     const grove_view *view = &p.args->in[GROVE_PREDICT_SKIP];
     const unsigned all = (1u << view->elements) - 1;
@@ -148,17 +148,17 @@ __device__ bool list_parts(const task_place &p, shared<real, TENSOR> *s, double 
 
     __syncthreads();
     for (int k = threadIdx.x; k < PARTS<real>; k += THREADS)
-        s->wanted[k] = 0;
+        s->needed[k] = 0;
     __syncthreads();
     for (int64_t b = threadIdx.x; b < p.baselines; b += THREADS)
-        if (is_in_tile(p, b, at) && is_wanted(p, b) && !(s->strays && is_stray(p, b, tolerance)))
-            s->wanted[at[0] * p.kind.rows / HEIGHT<real> * (EDGE / WIDTH) +
+        if (is_in_tile(p, b, at) && is_needed(p, b) && !(s->strays && is_stray(p, b, tolerance)))
+            s->needed[at[0] * p.kind.rows / HEIGHT<real> * (EDGE / WIDTH) +
                       at[1] * p.kind.columns / WIDTH] = 1;
     __syncthreads();
     if (threadIdx.x == 0) {
         s->count = 0;
         for (unsigned k = 0; k < PARTS<real>; k++)
-            if (s->wanted[k])
+            if (s->needed[k])
                 s->part[s->count++] = {k / (EDGE / WIDTH) * HEIGHT<real>,
                                        k % (EDGE / WIDTH) * WIDTH};
     }
@@ -199,7 +199,7 @@ __device__ void put_strip(const task_place &p, shared<real, TENSOR> *s, unsigned
 
     for (int64_t b = threadIdx.x; b < p.baselines; b += THREADS) {
         if (!is_in_tile(p, b, at) || (at[0] * p.kind.rows & -HEIGHT<real>) != (int)strip ||
-            !is_wanted(p, b) || (s->strays && is_stray(p, b, tolerance)))
+            !is_needed(p, b) || (s->strays && is_stray(p, b, tolerance)))
             continue;
         int row = at[0] * p.kind.rows % HEIGHT<real>, column = at[1] * p.kind.columns;
         matrix_number<double> m = {};
@@ -222,7 +222,7 @@ template <typename real> __device__ void sum_strays(const task_place &p, double 
     int at[2], lane = threadIdx.x % 32;
 
     for (int64_t b = threadIdx.x / 32; b < p.baselines; b += THREADS / 32) {
-        if (!is_in_tile(p, b, at) || !is_wanted(p, b) || !is_stray(p, b, tolerance))
+        if (!is_in_tile(p, b, at) || !is_needed(p, b) || !is_stray(p, b, tolerance))
             continue;
         int64_t index[GROVE_MAX_AXES] = {0};
         matrix_number<double> sum = {};

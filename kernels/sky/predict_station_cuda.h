@@ -126,7 +126,7 @@ template <typename real, bool TENSOR> struct shared {
     alignas(16) double direction[STAGED][4]; // l, m, n - 1 of a source
     matrix_number<real> brightness[STAGED];  // zero after the last source
     double far[THREADS];
-    int wanted[PARTS<real>], count;
+    int needed[PARTS<real>], count;
     corner part[PARTS<real>];
     int polarised, strays;
 };

@@ -171,7 +171,7 @@ static void set_side(const grove_predict_sum *p, piece *c, int side, int64_t cha
 }
 
 /* Whether this time has rows that are computed by stations. */
-static int any_wanted(const grove_predict_sum *p, int64_t time)
+static int any_needed(const grove_predict_sum *p, int64_t time)
 {
     return memchr(p->is_stray + time * p->baselines, 0, (size_t)p->baselines) != NULL;
 }
@@ -188,7 +188,7 @@ static int start_piece(grove_predict_sum *p, int64_t number, piece *c)
     c->time = number / parts / groups;
     c->channel = number / parts % groups * at_once;
     c->channels = (int)(p->channels - c->channel < at_once ? p->channels - c->channel : at_once);
-    if (!any_wanted(p, c->time))
+    if (!any_needed(p, c->time))
         return 1;
     const grove_predict_grid *g = p->grid;
     c->cell = (int64_t)g->part[c->part] * g->tile_rows * g->tile_columns;

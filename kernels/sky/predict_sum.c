@@ -37,7 +37,7 @@ static void find_shape(grove_predict_sum *p)
     p->blocks = (p->origin + p->channels + PREDICT_BLOCK - 1) / PREDICT_BLOCK - p->first_block;
 }
 
-static int find_wanted_rows(grove_predict_sum *p)
+static int find_needed_rows(grove_predict_sum *p)
 {
     if (p->row_list) /* the strays of another */
         return 1;
@@ -46,7 +46,7 @@ static int find_wanted_rows(grove_predict_sum *p)
         return 1;
     p->row_list = calloc((size_t)p->rows + 1, sizeof(*p->row_list));
     if (p->row_list)
-        p->row_count = grove_predict_wanted(p->args, p->row_list);
+        p->row_count = grove_predict_needed_rows(p->args, p->row_list);
     return p->row_list != NULL;
 }
 
@@ -85,7 +85,7 @@ static int pack_form(grove_predict_sum *p)
 
 static int prepare(grove_predict_sum *p)
 {
-    if (!grove_predict_pack(p) || !find_wanted_rows(p))
+    if (!grove_predict_pack(p) || !find_needed_rows(p))
         return 0;
     p->form = choose_form(p);
     return pack_form(p) && grove_predict_pack_weights(p);
@@ -163,7 +163,7 @@ static void free_one(grove_predict_sum *p)
     free(p->apparent);
     free(p->row_list);
     free(p->even);
-    free(p->unwanted);
+    free(p->skipped);
     grove_predict_station_free(p);
     for (int i = 0; i < PREDICT_SPARES; i++)
         free(atomic_load(&p->spares[i]));
