@@ -41,11 +41,11 @@ static void choose_plan(field *f, bool double_)
                                          .samples = 1e6,
                                          .polarisations = 1,
                                          .double_precision = double_};
-    const grove_idg_wanted wanted = {.side = f->of->side};
+    const grove_idg_request request = {.side = f->of->side};
     char said[200];
 
     gpu_must_have(
-        !grove_idg_plan_choose(&image, &bounds, &wanted, double_ ? 1e-6 : 1e-4, &f->plan, said));
+        !grove_idg_plan_choose(&image, &bounds, &request, double_ ? 1e-6 : 1e-4, &f->plan, said));
 }
 
 static void send_subgrids(field *f)

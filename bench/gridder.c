@@ -298,20 +298,20 @@ static void measure_g2g(const workload *w, const grove_convolution_plan *plan,
 static void measure_idg(const workload *w, const grove_gridder_plan *stack,
                         const grove_gridder_samples *samples, const grove_gridder_threads *threads)
 {
-    grove_idg_wanted wanted = {.side = w->subgrid};
+    grove_idg_request request = {.side = w->subgrid};
     grove_gridder_outside outside = {0};
     grove_idg_counts counts = {0};
     grove_idg_plan plan;
     char said[200];
 
     for (int k = 0; k < 2; k++) {
-        const grove_idg_plan square = grove_idg_square(&stack->image, k, &wanted.share_side[k]);
+        const grove_idg_plan square = grove_idg_square(&stack->image, k, &request.share_side[k]);
         counts = (grove_idg_counts){0};
         check(grove_idg_count(&square, samples, w->baselines, NULL, &counts));
-        wanted.share[k] = (double)counts.visibilities / (double)counts.subgrids;
+        request.share[k] = (double)counts.visibilities / (double)counts.subgrids;
     }
     counts = (grove_idg_counts){0};
-    if (grove_idg_plan_choose(&stack->image, &stack->bounds, &wanted, w->epsilon, &plan, said)) {
+    if (grove_idg_plan_choose(&stack->image, &stack->bounds, &request, w->epsilon, &plan, said)) {
         fprintf(stderr, "%s\n", said);
         exit(1);
     }

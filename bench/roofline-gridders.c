@@ -361,13 +361,13 @@ static bench_work work_of_idg(const state *s, const grove_idg_plan *p, const ben
 void *bench_begin_idg(const bench_kernel *kernel, const bench_setup *setup, bench_work *work)
 {
     state *s = make_state(kernel, setup);
-    const grove_idg_wanted wanted = {.side = 0};
+    const grove_idg_request request = {.side = 0};
     grove_gridder_outside outside = {0};
     grove_idg_plan plan;
     char said[200];
 
     choose_plan(s, setup, false);
-    must(grove_idg_plan_choose(&s->plan.image, &s->plan.bounds, &wanted, setup->epsilon, &plan,
+    must(grove_idg_plan_choose(&s->plan.image, &s->plan.bounds, &request, setup->epsilon, &plan,
                                said));
     s->idg = grove_idg_new(&plan, (grove_isa)setup->isa);
     must(!s->idg);

@@ -91,10 +91,10 @@ INLINE void four(const grove_noise_row *row, uint64_t channel, const double *siz
                      const double *size, number *out, int64_t step)                                \
     {                                                                                              \
         for (int64_t done = 0; done < count; done += LANES) {                                      \
-            int wanted = count - done < LANES ? (int)(count - done) : LANES;                       \
+            int used = count - done < LANES ? (int)(count - done) : LANES;                         \
             vec pair[4][2];                                                                        \
             four(row, channel + (uint64_t)done, size + done, pair);                                \
-            for (int i = 0; i < wanted; i++)                                                       \
+            for (int i = 0; i < used; i++)                                                         \
                 for (int e = 0; e < 8; e++)                                                        \
                     out[(done + i) * step + e] = (number)pair[e / 2][e % 2][i];                    \
         }                                                                                          \

@@ -95,36 +95,37 @@ static double error_left(const convolution_making *c, double epsilon)
     return sqrt(epsilon * epsilon - kernel * kernel);
 }
 
-static void choose_oversampling(convolution_making *c, const convolution_wanted *w, double share)
+static void choose_oversampling(convolution_making *c, const convolution_request *request,
+                                double share)
 {
     grove_convolution_plan *f = &c->functions;
 
-    f->linear = w->linear > 0;
-    f->oversampling = (int)w->oversampling;
-    if (w->oversampling)
+    f->linear = request->linear > 0;
+    f->oversampling = (int)request->oversampling;
+    if (request->oversampling)
         return;
     double nearest = oversampling_for(c, share / edge_of(false), false);
-    f->linear = w->linear < 0 ? nearest > MAX_NEAREST : w->linear > 0;
+    f->linear = request->linear < 0 ? nearest > MAX_NEAREST : request->linear > 0;
     f->oversampling =
         (int)fmin(f->linear ? oversampling_for(c, share / edge_of(true), true) : nearest,
                   MAX_OVERSAMPLING + 1);
 }
 
-static const char *choose_planes(convolution_making *c, const convolution_wanted *w, double share,
-                                 char said[SAID])
+static const char *choose_planes(convolution_making *c, const convolution_request *request,
+                                 double share, char said[SAID])
 {
     grove_convolution_plan *f = &c->functions;
     const double longest = c->plan.bounds.max_w, steps = steps_for(c, longest, share, f->linear);
 
-    f->planes = w->planes;
-    if (!f->planes && (!w->with_w || plane_error(c, 2 * longest, false) <= share)) {
+    f->planes = request->planes;
+    if (!f->planes && (!request->with_w || plane_error(c, 2 * longest, false) <= share)) {
         f->planes = 1;
     } else if (!f->planes && steps >= MAX_PLANES) {
         snprintf(said, SAID,
                  "this accuracy requires more than %d planes of w; smaller images, or a lower "
                  "oversampling, require fewer",
                  MAX_PLANES);
-        return w->oversampling ? "oversampling" : "epsilon";
+        return request->oversampling ? "oversampling" : "epsilon";
     } else if (!f->planes) {
         f->planes = (int64_t)steps + 1;
     }
@@ -132,7 +133,7 @@ static const char *choose_planes(convolution_making *c, const convolution_wanted
     return NULL;
 }
 
-static const char *check_bytes(const convolution_making *c, const convolution_wanted *w,
+static const char *check_bytes(const convolution_making *c, const convolution_request *request,
                                char said[SAID])
 {
     const grove_convolution_plan *f = &c->functions;
@@ -148,57 +149,59 @@ static const char *check_bytes(const convolution_making *c, const convolution_wa
              "or stations that are alike require less",
              (long long)f->functions, (long long)f->planes, f->support, f->support, f->oversampling,
              bytes / 1e9, MAX_BYTES / 1e9,
-             w->oversampling ? "lower oversampling" : "larger epsilon");
-    return w->oversampling ? "oversampling" : "epsilon";
+             request->oversampling ? "lower oversampling" : "larger epsilon");
+    return request->oversampling ? "oversampling" : "epsilon";
 }
 
-static const char *choose_support(convolution_making *c, const convolution_wanted *w,
+static const char *choose_support(convolution_making *c, const convolution_request *request,
                                   char said[SAID])
 {
     const double most =
         fmin(GROVE_CONVOLUTION_MAX_SUPPORT,
              (double)(c->plan.grid[0] < c->plan.grid[1] ? c->plan.grid[0] : c->plan.grid[1]));
     double support = c->plan.kernel.width + (c->raster[0] ? 2 : 0) +
-                     (w->with_w ? ceil(2 * shift_of(c, c->plan.bounds.max_w)) : 0);
+                     (request->with_w ? ceil(2 * shift_of(c, c->plan.bounds.max_w)) : 0);
 
     c->kernel_error = c->plan.error;
-    if (!w->oversampling) { /* a cell more leaves a fifth, or less, of the kernel's error */
+    if (!request->oversampling) { /* a cell more leaves a fifth, or less, of the kernel's error */
         support++;
         c->kernel_error /= 5;
     }
-    if (w->has_support)
-        support = (double)w->support;
+    if (request->has_support)
+        support = (double)request->support;
     if (!(support >= 1 && support <= most)) {
         snprintf(said, SAID,
                  "%g cells are not from 1 to %g, as the grid of %lld x %lld cells allows%s",
                  support, most, (long long)c->plan.grid[0], (long long)c->plan.grid[1],
-                 w->has_support ? "" : "; a smaller image needs fewer for w");
+                 request->has_support ? "" : "; a smaller image needs fewer for w");
         return "support";
     }
     c->functions.support = (int)support;
     return NULL;
 }
 
-const char *convolution_size(convolution_making *c, const convolution_wanted *w, char said[SAID])
+const char *convolution_size(convolution_making *c, const convolution_request *request,
+                             char said[SAID])
 {
     grove_convolution_plan *f = &c->functions;
     const double longest = c->plan.bounds.max_w;
-    const char *fault = choose_support(c, w, said);
+    const char *fault = choose_support(c, request, said);
 
     if (fault)
         return fault;
-    const double left = error_left(c, w->epsilon);
-    const bool one = !w->with_w || plane_error(c, 2 * longest, false) * edge_of(false) <= left / 2;
-    choose_oversampling(c, w, one ? 0.85 * left : left / sqrt(2));
+    const double left = error_left(c, request->epsilon);
+    const bool one =
+        !request->with_w || plane_error(c, 2 * longest, false) * edge_of(false) <= left / 2;
+    choose_oversampling(c, request, one ? 0.85 * left : left / sqrt(2));
     const double samples = sampling_error(c, f->oversampling, f->linear);
     const double share = (one ? left / 2 : left / sqrt(2)) / edge_of(f->linear && !one);
-    fault = choose_planes(c, w, w->oversampling ? samples : share, said);
+    fault = choose_planes(c, request, request->oversampling ? samples : share, said);
     if (fault)
         return fault;
     /* a single plane has w = 0, as far from the longest as half a step of twice its length */
-    const double planes = !w->with_w      ? 0
-                          : f->planes > 1 ? plane_error(c, f->step_w, f->linear)
-                                          : plane_error(c, 2 * longest, false);
+    const double planes = !request->with_w ? 0
+                          : f->planes > 1  ? plane_error(c, f->step_w, f->linear)
+                                           : plane_error(c, 2 * longest, false);
     c->error = hypot(hypot(samples, planes), c->kernel_error);
     if (f->oversampling > MAX_OVERSAMPLING) {
         snprintf(said, SAID,
@@ -206,33 +209,33 @@ const char *convolution_size(convolution_making *c, const convolution_wanted *w,
                  MAX_OVERSAMPLING);
         return "epsilon";
     }
-    return check_bytes(c, w, said);
+    return check_bytes(c, request, said);
 }
 
-int convolution_read_wanted(const grove_node *node, convolution_wanted *w)
+int convolution_read_request(const grove_node *node, convolution_request *request)
 {
-    *w = (convolution_wanted){.with_w = grove_node_bool(node, "w_terms"),
-                              .epsilon = grove_node_number(node, "epsilon"),
-                              .linear = -1};
+    *request = (convolution_request){.with_w = grove_node_bool(node, "w_terms"),
+                                     .epsilon = grove_node_number(node, "epsilon"),
+                                     .linear = -1};
 
-    w->has_support = grove_node_given(node, "support");
-    if (w->has_support)
-        w->support = grove_node_integer(node, "support");
+    request->has_support = grove_node_given(node, "support");
+    if (request->has_support)
+        request->support = grove_node_integer(node, "support");
     if (grove_node_given(node, "oversampling")) {
-        w->oversampling = grove_node_integer(node, "oversampling");
-        w->linear = 0;
-        if (w->oversampling < 1 || w->oversampling > MAX_OVERSAMPLING)
+        request->oversampling = grove_node_integer(node, "oversampling");
+        request->linear = 0;
+        if (request->oversampling < 1 || request->oversampling > MAX_OVERSAMPLING)
             return grove_node_fail_option(node, "oversampling", "%lld is not from 1 to %d",
-                                          (long long)w->oversampling, MAX_OVERSAMPLING);
+                                          (long long)request->oversampling, MAX_OVERSAMPLING);
     }
     if (grove_node_given(node, "samples"))
-        w->linear = grove_node_choice(node, "samples");
+        request->linear = grove_node_choice(node, "samples");
     if (grove_node_given(node, "w_planes")) {
-        w->planes = grove_node_integer(node, "w_planes");
-        if (w->planes < 1 || w->planes > MAX_PLANES)
+        request->planes = grove_node_integer(node, "w_planes");
+        if (request->planes < 1 || request->planes > MAX_PLANES)
             return grove_node_fail_option(node, "w_planes", "%lld is not from 1 to %d",
-                                          (long long)w->planes, MAX_PLANES);
-        if (!w->with_w && w->planes != 1)
+                                          (long long)request->planes, MAX_PLANES);
+        if (!request->with_w && request->planes != 1)
             return grove_node_fail_option(node, "w_planes", "without w_terms there is one");
     }
     return 0;
@@ -240,10 +243,10 @@ int convolution_read_wanted(const grove_node *node, convolution_wanted *w)
 
 int convolution_choose(const grove_node *node, convolution_making *c)
 {
-    convolution_wanted w;
+    convolution_request request;
     char said[SAID];
-    int code = convolution_read_wanted(node, &w);
-    const char *fault = code ? NULL : convolution_size(c, &w, said);
+    int code = convolution_read_request(node, &request);
+    const char *fault = code ? NULL : convolution_size(c, &request, said);
 
     return fault ? grove_node_fail_option(node, fault, "%s", said) : code;
 }

@@ -23,14 +23,14 @@ typedef struct {
     int linear; /* 0: the nearest sample and plane, 1: linear interpolation, -1: either */
     bool with_w;
     double epsilon;
-} convolution_wanted;
+} convolution_request;
 
 /* Chooses support, samples, planes and their error by epsilon, or as given, and by plan, raster,
  * half_n and functions.scale, .functions. NULL, or the option at fault, and why. */
-const char *convolution_size(convolution_making *c, const convolution_wanted *wanted,
+const char *convolution_size(convolution_making *c, const convolution_request *request,
                              char said[400]);
 /* Reads the options of a node. 0, or a code with a message. */
-int convolution_read_wanted(const grove_node *node, convolution_wanted *wanted);
+int convolution_read_request(const grove_node *node, convolution_request *request);
 /* The same by the options of a node. 0, or a code with a message. */
 int convolution_choose(const grove_node *node, convolution_making *c);
 

@@ -85,17 +85,17 @@ static int choose_functions(const grove_node *node, operator* o)
 {
     const grove_node *obs = grove_node_object(node, "obs");
     convolution_making c = {.plan = o->plan, .functions.functions = 1};
-    convolution_wanted wanted;
+    convolution_request request;
     char said[400];
 
     for (int d = 0; d < 2; d++)
         c.functions.scale[d] = (double)c.plan.grid[d] * c.plan.image.cell[d];
     int code = image_functions_n(node, &c.plan.image, &c.functions.turn[2], &c.half_n);
-    code = code ? code : convolution_read_wanted(node, &wanted);
+    code = code ? code : convolution_read_request(node, &request);
     if (code)
         return code;
-    wanted.linear = 0;
-    const char *fault = convolution_size(&c, &wanted, said);
+    request.linear = 0;
+    const char *fault = convolution_size(&c, &request, said);
     if (fault)
         return grove_node_fail_option(node, fault, "%s", said);
     for (int d = 0; d < 2; d++)

@@ -120,25 +120,25 @@ static int estimate_others(const grove_node *node, const image_method *m, estima
                                    .polarisations = (int64_t)strlen(m->stokes),
                                    .without_w = !grove_node_bool(node, "w_terms")};
     convolution_making *c = &to->functions;
-    convolution_wanted wanted;
+    convolution_request request;
     grove_gridder_plan flat;
     char said[400];
-    int code = convolution_read_wanted(node, &wanted);
+    int code = convolution_read_request(node, &request);
 
     if (code)
         return code;
-    bounds.double_precision = image_precision(wanted.epsilon) == GROVE_PRECISION_DOUBLE;
-    if (grove_gridder_plan_choose(&m->image, &bounds, wanted.epsilon, &to->stack))
+    bounds.double_precision = image_precision(request.epsilon) == GROVE_PRECISION_DOUBLE;
+    if (grove_gridder_plan_choose(&m->image, &bounds, request.epsilon, &to->stack))
         return 0; /* the class says so */
     to->seconds[IMAGE_W_STACK] = m->bands * seconds_of_plan(to, &to->stack);
     bounds.samples = 1;
     bounds.without_w = true;
-    if (grove_gridder_plan_choose(&m->image, &bounds, wanted.epsilon, &flat))
+    if (grove_gridder_plan_choose(&m->image, &bounds, request.epsilon, &flat))
         return 0;
     bounds.max_u = bounds.max_v = bounds.max_w = m->baseline; /* as stages choose them */
     bounds.samples = 1e6;
     bounds.polarisations = 1;
-    if (grove_gridder_plan_choose(&m->image, &bounds, wanted.epsilon, &c->plan))
+    if (grove_gridder_plan_choose(&m->image, &bounds, request.epsilon, &c->plan))
         return 0;
     const double each = elements_of(node, m->stokes);
     c->functions.functions = (int64_t)fmin(functions_of(node, each), INT32_MAX);
@@ -148,7 +148,7 @@ static int estimate_others(const grove_node *node, const image_method *m, estima
     if (jones_of(node))
         c->raster[0] =
             grove_node_input_axis(node, grove_node_input(node, "jones"), grove_axis_kind("l"));
-    if (!convolution_size(c, &wanted, said))
+    if (!convolution_size(c, &request, said))
         to->seconds[IMAGE_AW] =
             m->bands * seconds_of_plan(to, &flat) +
             (to->costs == IMAGE_BY_GPU ? convolution_device_seconds(c, m->samples, each)

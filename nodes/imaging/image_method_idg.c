@@ -101,11 +101,11 @@ image_method_idg image_method_estimate_idg(const grove_node *node, const image_m
                                    .without_w = !grove_node_bool(node, "w_terms"),
                                    .double_precision =
                                        image_precision(epsilon) == GROVE_PRECISION_DOUBLE};
-    grove_idg_wanted wanted = {.support = 2,
-                               .side = (int)number_of(node, "subgrid"),
-                               .layers = number_of(node, "layers"),
-                               .tiles = grove_node_choice(node, "w_tiles") == 1,
-                               .planes = grove_node_choice(node, "w_tiles") == 2};
+    grove_idg_request request = {.support = 2,
+                                 .side = (int)number_of(node, "subgrid"),
+                                 .layers = number_of(node, "layers"),
+                                 .tiles = grove_node_choice(node, "w_tiles") == 1,
+                                 .planes = grove_node_choice(node, "w_tiles") == 2};
     const image_terms terms = terms_of(node);
     const grove_idg_mix mix = mix_of(m, &terms);
     image_method_idg e = {.seconds = least_seconds(node, m, costs, &bounds, &mix),
@@ -115,8 +115,8 @@ image_method_idg image_method_estimate_idg(const grove_node *node, const image_m
 
     if (e.seconds >= worth)
         return e;
-    image_share_survey(grove_node_object(node, "obs"), &m->image, &bounds, &wanted);
-    if (grove_idg_plan_choose(&m->image, &bounds, &wanted, epsilon, &plan, said))
+    image_share_survey(grove_node_object(node, "obs"), &m->image, &bounds, &request);
+    if (grove_idg_plan_choose(&m->image, &bounds, &request, epsilon, &plan, said))
         return (image_method_idg){.seconds = INFINITY};
     plan.mix = mix;
     const double more = seconds_of_terms(node, m, &terms, &plan);

@@ -347,20 +347,20 @@ static void band_of(const double *centre, const double *width, int64_t count, do
 /* Notes if no channel of the observation is near to a channel of the image. */
 static void compare_bands(grove_node *node, const grove_image *image, const grove_axis *freq)
 {
-    double own[2], wanted[2];
+    double own[2], observed[2];
 
     if (!image->freq || !freq || !freq->centre)
         return;
     band_of(image->freq, image->width, image->channels, own);
-    band_of(freq->centre, freq->width, freq->size, wanted);
-    if (wanted[0] <= FAR * own[1] && own[0] <= FAR * wanted[1])
+    band_of(freq->centre, freq->width, freq->size, observed);
+    if (observed[0] <= FAR * own[1] && own[0] <= FAR * observed[1])
         return;
     const char *obs = grove_node_name(grove_node_object(node, "obs"));
     char *text = grove_format("%s is for %.6g to %.6g MHz, channels of '%s' are at %.6g to %.6g "
                               "MHz, and its fluxes are used unchanged; %s.value * (%s.freq / "
                               "%.6gMHz)^-0.7 scales them to each channel, by a spectrum",
                               grove_node_text(node, "file"), own[0] / 1e6, own[1] / 1e6, obs,
-                              wanted[0] / 1e6, wanted[1] / 1e6, grove_node_name(node), obs,
+                              observed[0] / 1e6, observed[1] / 1e6, grove_node_name(node), obs,
                               (own[0] + own[1]) / 2e6);
     grove_node_add_property(node, "far(value)", text);
     free(text);

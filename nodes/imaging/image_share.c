@@ -131,7 +131,7 @@ double image_share_estimate(const grove_node *obs, const grove_idg_plan *plan,
 }
 
 void image_share_survey(const grove_node *obs, const grove_gridder_image *image,
-                        grove_gridder_bounds *bounds, grove_idg_wanted *wanted)
+                        grove_gridder_bounds *bounds, grove_idg_request *request)
 {
     static const char *const axes[3] = {"time", "baseline", "freq"};
     const image_terms none = {0};
@@ -145,7 +145,7 @@ void image_share_survey(const grove_node *obs, const grove_gridder_image *image,
         return;
     bounds->samples = samples;
     for (int k = 0; k < 2; k++) {
-        const grove_idg_plan square = grove_idg_square(image, k, &wanted->share_side[k]);
-        wanted->share[k] = image_share_estimate(obs, &square, &none, 1);
+        const grove_idg_plan square = grove_idg_square(image, k, &request->share_side[k]);
+        request->share[k] = image_share_estimate(obs, &square, &none, 1);
     }
 }

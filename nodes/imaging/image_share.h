@@ -13,6 +13,6 @@ double image_share_estimate(const grove_node *obs, const grove_idg_plan *plan,
 /* The numbers that determine a plan's cost, where the observation has more samples than
  * bounds->samples: how many, and how many of them share a square of the uv plane. */
 void image_share_survey(const grove_node *obs, const grove_gridder_image *image,
-                        grove_gridder_bounds *bounds, grove_idg_wanted *wanted);
+                        grove_gridder_bounds *bounds, grove_idg_request *request);
 
 #endif

@@ -32,8 +32,8 @@ void image_subgrids_report(grove_node *node, const grove_node *obs, const grove_
 int image_subgrids_of_data(const grove_node *node, const grove_form *data, bool circular,
                            const image_terms *terms, grove_idg_mix *mix, image_stokes *stokes)
 {
-    image_stokes wanted;
-    int code = image_stokes_read(node, data, circular, &wanted);
+    image_stokes requested;
+    int code = image_stokes_read(node, data, circular, &requested);
 
     if (!code && terms->elements > 1 && data->shape == GROVE_SCALAR)
         code = grove_node_fail_option(node, "jones",
@@ -41,24 +41,24 @@ int image_subgrids_of_data(const grove_node *node, const grove_form *data, bool 
                                       "correlations, not numbers");
     if (code)
         return code;
-    *mix = (grove_idg_mix){.visibilities = wanted.count, .images = wanted.count};
-    *stokes = wanted;
+    *mix = (grove_idg_mix){.visibilities = requested.count, .images = requested.count};
+    *stokes = requested;
     if (terms->elements <= 1) {
-        for (int r = 0; r < wanted.count; r++)
+        for (int r = 0; r < requested.count; r++)
             mix->factor[r][r][0] = 1;
         return 0;
     }
     if (terms->elements == 4)
-        wanted.used = (1 << wanted.elements) - 1;
-    *stokes = (image_stokes){.elements = wanted.elements, .used = wanted.used};
-    for (int k = 0; k < wanted.elements; k++) {
-        if (!(wanted.used >> k & 1))
+        requested.used = (1 << requested.elements) - 1;
+    *stokes = (image_stokes){.elements = requested.elements, .used = requested.used};
+    for (int k = 0; k < requested.elements; k++) {
+        if (!(requested.used >> k & 1))
             continue;
         const int c = stokes->count++;
         stokes->factor[c][k][0] = 1;
         mix->element[c] = data->shape == GROVE_DIAGONAL ? 3 * k : k;
-        for (int r = 0; r < wanted.count; r++)
-            memcpy(mix->factor[r][c], wanted.factor[r][k], sizeof(mix->factor[r][c]));
+        for (int r = 0; r < requested.count; r++)
+            memcpy(mix->factor[r][c], requested.factor[r][k], sizeof(mix->factor[r][c]));
     }
     mix->visibilities = stokes->count;
     return 0;

@@ -183,11 +183,11 @@ static bool begin(world *w, const configuration *c)
                                    .polarisations = 1,
                                    .double_precision = c->double_precision,
                                    .without_w = c->without_w};
-    const grove_idg_wanted wanted = {.side = c->side,
-                                     .layers = c->layers,
-                                     .support = c->terms ? 2 : 0,
-                                     .tiles = c->tiles,
-                                     .planes = !c->tiles};
+    const grove_idg_request request = {.side = c->side,
+                                       .layers = c->layers,
+                                       .support = c->terms ? 2 : 0,
+                                       .tiles = c->tiles,
+                                       .planes = !c->tiles};
     char said[200] = "";
 
     *w = (world){.c = *c,
@@ -200,7 +200,7 @@ static bool begin(world *w, const configuration *c)
     make_tracks(w, longest * light / 1e9);
     for (int64_t r = 0; r < w->rows; r++)
         bounds.max_w = fmax(bounds.max_w, fabs(w->uvw[3 * r + 2]) * 1e9 / light);
-    if (grove_idg_plan_choose(&image, &bounds, &wanted, c->epsilon, &w->plan, said)) {
+    if (grove_idg_plan_choose(&image, &bounds, &request, c->epsilon, &w->plan, said)) {
         ck_assert_msg(c->may_fail, "%s", said);
         free(w->uvw);
         free(w->freq);
@@ -499,16 +499,16 @@ TEST(test_shares)
     int side[2];
 
     for (int many = 0; many < 2; many++) {
-        grove_idg_wanted wanted = {0};
+        grove_idg_request request = {0};
         grove_idg_plan plan;
         char said[200];
         for (int k = 0; k < 2; k++) {
-            const grove_idg_plan square = grove_idg_square(&image, k, &wanted.share_side[k]);
+            const grove_idg_plan square = grove_idg_square(&image, k, &request.share_side[k]);
             const double cells = 2 * square.reach - 1;
-            ck_assert_double_eq_tol(wanted.share_side[k] * 6144 * 4.26e-6, cells, 1e-9);
-            wanted.share[k] = many ? fmax(0.14 * cells * cells, 1) : 1;
+            ck_assert_double_eq_tol(request.share_side[k] * 6144 * 4.26e-6, cells, 1e-9);
+            request.share[k] = many ? fmax(0.14 * cells * cells, 1) : 1;
         }
-        ck_assert_int_eq(grove_idg_plan_choose(&image, &bounds, &wanted, 1e-4, &plan, said), 0);
+        ck_assert_int_eq(grove_idg_plan_choose(&image, &bounds, &request, 1e-4, &plan, said), 0);
         side[many] = plan.side;
     }
     ck_assert_int_eq(side[0], 16);

@@ -77,8 +77,8 @@ bool grove_gridder_find_coarse(grove_gridder_plan *p, double oversampling)
         double reach = reach_of(p, d, extent);
         if (!(reach * 2 * oversampling < (double)p->grid[d]) || g.columns[d] == g.tiles[d])
             return false;
-        double wanted = fmax(2 * oversampling * reach, (double)(g.columns[d] * TILE));
-        p->transform[d] = grove_gridder_transform_size(wanted, MULTIPLE);
+        double needed = fmax(2 * oversampling * reach, (double)(g.columns[d] * TILE));
+        p->transform[d] = grove_gridder_transform_size(needed, MULTIPLE);
         least = fmin(least, (double)p->transform[d] / (2 * reach));
     }
     return find_taps(p, least);

@@ -49,9 +49,9 @@ void grove_gridder_find_n(const grove_gridder_image *image, double *low, double 
         }
 }
 
-int64_t grove_gridder_transform_size(double wanted, int64_t multiple)
+int64_t grove_gridder_transform_size(double needed, int64_t multiple)
 {
-    int64_t least = (int64_t)ceil(wanted / (double)multiple), best = 1;
+    int64_t least = (int64_t)ceil(needed / (double)multiple), best = 1;
 
     while (best < least)
         best *= 2;

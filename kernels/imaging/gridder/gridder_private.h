@@ -109,8 +109,8 @@ int grove_gridder_make_blocks(grove_gridder *g, const grove_gridder_index *index
 /* 0, or -1 where one that the samples touch is missing. */
 int grove_gridder_find_blocks(grove_gridder *g, const grove_gridder_index *index);
 
-/* The least multiple that is at least `wanted` and, divided by it, has no prime factor above 5. */
-int64_t grove_gridder_transform_size(double wanted, int64_t multiple);
+/* The least multiple that is at least `needed` and, divided by it, has no prime factor above 5. */
+int64_t grove_gridder_transform_size(double needed, int64_t multiple);
 /* The range of n - 1 over the image. */
 void grove_gridder_find_n(const grove_gridder_image *image, double *low, double *high);
 /* A transform of `size` elements, products of 2, 3 and 5, in numbers of `real` bytes; its factors

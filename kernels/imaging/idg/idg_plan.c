@@ -210,7 +210,7 @@ static double error_of_rounding(const grove_idg_plan *p)
 /* ---- subgrids ---- */
 
 typedef struct {
-    const grove_idg_wanted *wanted;
+    const grove_idg_request *request;
     double epsilon;
     double off; /* of n as a sum */
 } search;
@@ -235,7 +235,7 @@ static double shift_of(const grove_idg_plan *p, double w)
 static bool set_width(const search *s, grove_idg_plan *p, int width)
 {
     p->grid.kernel = (grove_gridder_kernel){.width = width, .beta = pi / 2 * width};
-    p->reach = 0.5 * (p->side - width - s->wanted->support) - shift_of(p, p->far_w);
+    p->reach = 0.5 * (p->side - width - s->request->support) - shift_of(p, p->far_w);
     return p->reach >= 2;
 }
 
@@ -247,8 +247,8 @@ static bool choose_width(const search *s, grove_idg_plan *p, double epsilon)
     while (low < high) {
         const int middle = (low + high) / 2;
         const bool room = set_width(s, p, middle);
-        if (!room || hypot(error_along(p, s->wanted->support, 0),
-                           error_along(p, s->wanted->support, 1)) <= epsilon)
+        if (!room || hypot(error_along(p, s->request->support, 0),
+                           error_along(p, s->request->support, 1)) <= epsilon)
             high = middle;
         else
             low = middle + 1;
@@ -256,7 +256,7 @@ static bool choose_width(const search *s, grove_idg_plan *p, double epsilon)
     if (!set_width(s, p, low))
         return false;
     p->error =
-        hypot(hypot(error_along(p, s->wanted->support, 0), error_along(p, s->wanted->support, 1)),
+        hypot(hypot(error_along(p, s->request->support, 0), error_along(p, s->request->support, 1)),
               error_of_rounding(p));
     return p->error <= epsilon;
 }
@@ -281,7 +281,7 @@ grove_idg_plan grove_idg_square(const grove_gridder_image *image, int second, do
  * its side: the square, where both times and channels go on beyond it. */
 static double share_of(const search *s, const grove_idg_plan *p, double cells)
 {
-    const grove_idg_wanted *w = s->wanted;
+    const grove_idg_request *w = s->request;
 
     if (!(w->share[0] > 0))
         return fmax(0.14 * cells * cells, 1);
@@ -337,7 +337,7 @@ static bool fit_tile(const search *s, grove_idg_plan *p, int apart)
         q.padded = sizes[k];
         q.tile = (q.padded - 2 * moved - apart) / MULTIPLE_OF_BLOCKS * MULTIPLE_OF_BLOCKS - q.side;
         /* where it is not asked for, tiles are much smaller than the grid */
-        if (q.tile >= MIN_TILE && q.padded <= (s->wanted->tiles ? most : most / 4) &&
+        if (q.tile >= MIN_TILE && q.padded <= (s->request->tiles ? most : most / 4) &&
             (q.seconds = cost_of(s, &q)) < best.seconds)
             best = q;
     }
@@ -356,7 +356,7 @@ static double error_of_tile(const search *s, const grove_idg_plan *p)
     q.side = p->padded;
     q.reach = 0.5 * p->tile + p->reach;
     q.far_w = p->grid.bounds.max_w / 2;
-    return hypot(error_along(&q, s->wanted->support, 0), error_along(&q, s->wanted->support, 1));
+    return hypot(error_along(&q, s->request->support, 0), error_along(&q, s->request->support, 1));
 }
 
 static bool choose_tile(const search *s, grove_idg_plan *p)
@@ -394,7 +394,7 @@ static void try_one(const search *s, grove_idg_plan *p, bool tiles, grove_idg_pl
 static void try_layers(search *s, grove_idg_plan *p, bool tiles, grove_idg_plan *best)
 {
     double x[GROVE_IDG_MAX_SIDE], y[GROVE_IDG_MAX_SIDE];
-    int64_t layers = s->wanted->layers > 1 ? s->wanted->layers : 1;
+    int64_t layers = s->request->layers > 1 ? s->request->layers : 1;
 
     s->off = p->grid.bounds.without_w ? 0 : fmax(grove_idg_separate(p, x, y), 1e-18);
     for (; layers <= MAX_LAYERS; layers += layers < 4 ? 1 : layers / 3) {
@@ -403,7 +403,7 @@ static void try_layers(search *s, grove_idg_plan *p, bool tiles, grove_idg_plan 
         try_one(s, p, tiles, best);
         if (p->seconds > best->seconds && set_width(s, p, MIN_WIDTH) && p->reach > 0.4 * p->side)
             break; /* more of them only cost more */
-        if (p->grid.bounds.without_w || layers == s->wanted->layers)
+        if (p->grid.bounds.without_w || layers == s->request->layers)
             break;
     }
 }
@@ -423,34 +423,35 @@ static bool is_below_horizon(const grove_idg_plan *p)
 static int explain(const search *s, double epsilon, const grove_gridder_image *image,
                    const grove_gridder_bounds *bounds, char said[200])
 {
-    const grove_idg_wanted other = {.side = s->wanted->side,
-                                    .support = s->wanted->support,
-                                    .tiles = s->wanted->tiles,
-                                    .planes = s->wanted->planes};
-    grove_idg_wanted without = *s->wanted;
+    const grove_idg_request other = {.side = s->request->side,
+                                     .support = s->request->support,
+                                     .tiles = s->request->tiles,
+                                     .planes = s->request->planes};
+    grove_idg_request without = *s->request;
     grove_idg_plan plan;
 
     without.tiles = false;
-    if (s->wanted->tiles && !grove_idg_plan_choose(image, bounds, &without, epsilon, &plan, said)) {
+    if (s->request->tiles &&
+        !grove_idg_plan_choose(image, bounds, &without, epsilon, &plan, said)) {
         snprintf(said, 200,
                  "w moves the sky by more cells than w-tiles of this grid have room for; use "
                  "w_tiles=no");
         return GROVE_IDG_NO_TILES;
     }
-    if (s->wanted->layers && !grove_idg_plan_choose(image, bounds, &other, epsilon, &plan, said)) {
+    if (s->request->layers && !grove_idg_plan_choose(image, bounds, &other, epsilon, &plan, said)) {
         snprintf(said, 200,
                  "w reaches %.4g wavelengths, more than %lld w-layer%s allow%s with an error of "
                  "%g; use %lld, or a larger epsilon",
-                 bounds->max_w, (long long)s->wanted->layers, s->wanted->layers > 1 ? "s" : "",
-                 s->wanted->layers > 1 ? "" : "s", epsilon, (long long)plan.layers);
+                 bounds->max_w, (long long)s->request->layers, s->request->layers > 1 ? "s" : "",
+                 s->request->layers > 1 ? "" : "s", epsilon, (long long)plan.layers);
         return GROVE_IDG_LAYERS;
     }
-    if (s->wanted->side)
+    if (s->request->side)
         snprintf(
             said, 200,
             "subgrids of %d x %d pixels are too small for the support of taper, w and beams with "
             "an error of %g; use more pixels (up to %d), or w-layers, or a larger epsilon",
-            s->wanted->side, s->wanted->side, epsilon, (int)GROVE_IDG_MAX_SIDE);
+            s->request->side, s->request->side, epsilon, (int)GROVE_IDG_MAX_SIDE);
     else
         snprintf(said, 200,
                  "no subgrids of up to %d x %d pixels reach an error of %g for this field and w; "
@@ -460,7 +461,7 @@ static int explain(const search *s, double epsilon, const grove_gridder_image *i
 }
 
 int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
-                          const grove_idg_wanted *wanted, double epsilon, grove_idg_plan *plan,
+                          const grove_idg_request *request, double epsilon, grove_idg_plan *plan,
                           char said[200])
 {
     static const double padding[] = {1.2, 1.35, 1.5, 1.75, 2, 2.5};
@@ -468,7 +469,7 @@ int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_
     grove_idg_plan p = {.grid = {.image = *image, .bounds = *bounds},
                         .mix = {.visibilities = 1, .images = 1, .factor = {{{1, 0}}}}},
                    best = {.seconds = INFINITY};
-    search s = {.wanted = wanted, .epsilon = 0.8 * epsilon};
+    search s = {.request = request, .epsilon = 0.8 * epsilon};
     double low, high;
 
     if (!(epsilon >= (bounds->double_precision ? 1e-12 : 1e-5) * (1 - 1e-9))) {
@@ -481,14 +482,14 @@ int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_
     for (int k = 0; k < (int)(sizeof(padding) / sizeof(*padding)); k++) {
         for (int d = 0; d < 2; d++)
             p.grid.grid[d] = p.grid.transform[d] = grove_gridder_transform_size(
-                fmax(padding[k] * (double)image->size[d], wanted->side), MULTIPLE);
+                fmax(padding[k] * (double)image->size[d], request->side), MULTIPLE);
         for (int i = 0; i < (int)(sizeof(sides) / sizeof(*sides)); i++) {
             p.side = sides[i];
             /* a subgrid meets no cell twice */
             const bool fits = p.side <= p.grid.grid[0] && p.side <= p.grid.grid[1];
-            if ((!wanted->side || wanted->side == p.side) && fits && !is_below_horizon(&p))
+            if ((!request->side || request->side == p.side) && fits && !is_below_horizon(&p))
                 for (int tiles = 0; tiles < 2; tiles++)
-                    if (!(tiles ? wanted->planes : wanted->tiles))
+                    if (!(tiles ? request->planes : request->tiles))
                         try_layers(&s, &p, tiles, &best);
         }
     }

@@ -195,7 +195,7 @@ int grove_idg_tiles_add(grove_idg_tiles *t, int64_t tile, int image, const void 
 typedef struct {
     grove_idg_tiles *tiles;
     char *planes, *batch;               /* [place of the batch][image] padded tiles */
-    const char *wanted;                 /* [tile] whether it is split; NULL: all are folded */
+    const char *split;                  /* [tile] whether it is; NULL: all are folded */
     int64_t *place, count, first, each; /* of a batch */
     atomic_bool failed;
 } shifting;
@@ -263,7 +263,7 @@ static void split_image(const shifting *s, int64_t i, int image, char *room)
     if (!flat)
         t->loops->transform(&job, true);
     for (int64_t k = 0; k < t->plan->layers; k++) {
-        if (!s->wanted[first + k])
+        if (!s->split[first + k])
             continue;
         job.pixels = move.cells;
         if (!flat) {
@@ -289,7 +289,7 @@ static void do_place(void *context, int64_t i)
         s->failed = true;
     i += s->first;
     for (int image = 0; image < t->plan->mix.images && room; image++)
-        if (s->wanted)
+        if (s->split)
             split_image(s, i, image, room);
         else
             fold_image(t, s->place[i], image, move_of(s, i, image, 0, 0).cells, room);
@@ -323,7 +323,7 @@ static int find_places(shifting *s)
     for (int64_t place = 0; place < all && s->place; place++) {
         bool any = false;
         for (int64_t k = place * layers; k < (place + 1) * layers; k++)
-            any = any || (s->wanted ? s->wanted[k] : t->block[k] != NULL);
+            any = any || (s->split ? s->split[k] : t->block[k] != NULL);
         if (any)
             s->place[s->count++] = place;
     }
@@ -346,7 +346,7 @@ static int do_places(shifting *s, const grove_gridder_threads *threads)
         memset(s->batch, 0, bytes);
     for (s->first = 0; s->first < s->count && !code; s->first += s->each) {
         threads->run(threads->pool, batch_end(s) - s->first, do_place, s);
-        if (!s->wanted && !s->failed)
+        if (!s->split && !s->failed)
             threads->run(threads->pool, stripes, add_stripe, s);
         code = s->failed ? -1 : 0;
     }
@@ -367,16 +367,16 @@ int grove_idg_tiles_fold(grove_idg_tiles *t, void *planes, const grove_gridder_t
 int grove_idg_tiles_split(grove_idg_tiles *t, const int64_t *tile, int64_t count,
                           const void *planes, const grove_gridder_threads *threads)
 {
-    char *wanted = calloc(1, (size_t)grove_idg_tiles_count(t->plan, t->across));
-    shifting s = {.tiles = t, .planes = (void *)(uintptr_t)planes, .wanted = wanted};
-    int code = wanted ? 0 : -1;
+    char *split = calloc(1, (size_t)grove_idg_tiles_count(t->plan, t->across));
+    shifting s = {.tiles = t, .planes = (void *)(uintptr_t)planes, .split = split};
+    int code = split ? 0 : -1;
 
     for (int64_t k = 0; k < count && !code; k++)
         if (!t->block[tile[k]]) {
-            wanted[tile[k]] = 1;
+            split[tile[k]] = 1;
             code = open_block(t, tile[k]);
         }
     code = code ? code : do_places(&s, threads);
-    free(wanted);
+    free(split);
     return code;
 }

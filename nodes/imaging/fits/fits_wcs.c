@@ -157,7 +157,7 @@ static void take_frequencies(grove_image *image, struct wcsprm *wcs)
 static void take_spectrum(grove_image *image, struct wcsprm *wcs, int axes, const int64_t *size,
                           grove_fits_axes *found)
 {
-    char wanted[9] = "FREQ-???";
+    char target[9] = "FREQ-???";
     int axis = wcs->spec;
 
     if (axis >= 0 && axis < 2) /* a spectrum: columns or rows are its channels */
@@ -169,7 +169,7 @@ static void take_spectrum(grove_image *image, struct wcsprm *wcs, int axes, cons
         image->channels = size[axis];
     }
     snprintf(image->spectral_frame, sizeof(image->spectral_frame), "%.20s", wcs->specsys);
-    if (strncmp(wcs->ctype[axis], "FREQ", 4) != 0 && (wcssptr(wcs, &axis, wanted) || wcsset(wcs)))
+    if (strncmp(wcs->ctype[axis], "FREQ", 4) != 0 && (wcssptr(wcs, &axis, target) || wcsset(wcs)))
         grove_fits_note(image, "its spectral axis gives no frequencies");
     else
         take_frequencies(image, wcs);
