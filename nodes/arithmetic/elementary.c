@@ -83,7 +83,7 @@ static int number_to_number(grove_node *node)
 {
     form_keep(node);
     rule_by_element(node);
-    return form_want_number(node, 0, "x", false);
+    return form_require_number(node, 0, "x", false);
 }
 
 /* Angles or plain numbers to plain numbers. */
@@ -94,7 +94,7 @@ static int angle_to_number(grove_node *node)
     form.unit = GROVE_UNIT_NONE;
     grove_node_set_output(node, &form);
     rule_by_element(node);
-    return form_want_number(node, 0, "x", true);
+    return form_require_number(node, 0, "x", true);
 }
 
 /* Real plain numbers to angles. */
@@ -105,7 +105,7 @@ static int number_to_angle(grove_node *node)
     form.unit = GROVE_UNIT_ANGLE;
     grove_node_set_output(node, &form);
     rule_by_element(node);
-    return form_want_number(node, 0, "x", false);
+    return form_require_number(node, 0, "x", false);
 }
 
 static int to_phase(grove_node *node)

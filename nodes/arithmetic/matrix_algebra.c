@@ -50,10 +50,10 @@ static int to_inverse(grove_node *node)
     return 0;
 }
 
-/* An error for data of a set without some elements of `wanted`. */
-static int check_lacks(const grove_node *node, int wanted)
+/* An error for data of a set without some elements of `needed`. */
+static int check_missing(const grove_node *node, int needed)
 {
-    return grove_node_input_lacks(node, 0) & wanted
+    return grove_node_input_lacks(node, 0) & needed
                ? grove_node_fail(node, GROVE_SHAPE,
                                  "x comes from a set without all correlations, and this class "
                                  "needs more of them")
@@ -67,7 +67,7 @@ static int to_trace(grove_node *node)
 
     form.shape = GROVE_SCALAR;
     grove_node_set_output(node, &form);
-    return grove_node_input_lacks(node, 0) == 15 ? 0 : check_lacks(node, 9);
+    return grove_node_input_lacks(node, 0) == 15 ? 0 : check_missing(node, 9);
 }
 
 static int to_determinant(grove_node *node)
@@ -77,7 +77,7 @@ static int to_determinant(grove_node *node)
     form.shape = GROVE_SCALAR;
     form.unit = grove_unit_multiply(form.unit, form.unit);
     grove_node_set_output(node, &form);
-    return check_lacks(node, 15);
+    return check_missing(node, 15);
 }
 
 static int to_norm(grove_node *node)

@@ -27,7 +27,7 @@ static inline bool form_is_zero(const grove_node *node, int k)
 }
 
 /* Fails unless input k is a plain number or, where `angles` is true, an angle. */
-static inline int form_want_number(const grove_node *node, int k, const char *name, bool angles)
+static inline int form_require_number(const grove_node *node, int k, const char *name, bool angles)
 {
     grove_unit unit = grove_node_input_form(node, k)->unit;
     char text[48];

@@ -178,10 +178,10 @@ static void read_heading(csv_reader *in, grove_piece at, field_use *use)
         name[--length] = 0;
     if (grove_grid_has_word("time freq station source p q", name, length) ||
         grove_grid_has_word(in->axes, name, length)) {
-        grove_unit wanted = !strcmp(name, "time")   ? GROVE_UNIT_TIME
-                            : !strcmp(name, "freq") ? GROVE_UNIT_FREQUENCY
-                                                    : unit;
-        if (!grove_unit_is_none(unit) && !grove_unit_equal(unit, wanted))
+        grove_unit expected = !strcmp(name, "time")   ? GROVE_UNIT_TIME
+                              : !strcmp(name, "freq") ? GROVE_UNIT_FREQUENCY
+                                                      : unit;
+        if (!grove_unit_is_none(unit) && !grove_unit_equal(unit, expected))
             FAULT(in, at, "'%s' has another unit than that axis", name);
         use_as_axis(in, at, name, use);
     } else {

@@ -269,10 +269,10 @@ static int find_names(grove_node *node, grove_lookup *t, int d, const grove_axis
     int code = 0;
 
     for (int64_t i = 0; i < axis->size && !code; i++) {
-        name_place wanted = {own->other ? labels[axis->left[i]] : labels[i],
-                             own->other ? labels[axis->right[i]] : NULL, 0};
+        name_place key = {own->other ? labels[axis->left[i]] : labels[i],
+                          own->other ? labels[axis->right[i]] : NULL, 0};
         const char *patch = source ? patch_of(object, i) : NULL;
-        const name_place *found = bsearch(&wanted, names, count, sizeof(*names), by_name);
+        const name_place *found = bsearch(&key, names, count, sizeof(*names), by_name);
         if (!found && patch)
             found = bsearch(&(name_place){patch, NULL, 0}, names, count, sizeof(*names), by_name);
         t->from[d][i].low = found ? found->place : -1;
@@ -280,8 +280,8 @@ static int find_names(grove_node *node, grove_lookup *t, int d, const grove_axis
         if (!found && grove_node_choice(node, "outside") != GROVE_LOOKUP_FLAG)
             code = grove_node_fail_option(
                 node, t->option, "it has no %s '%s%s%s' of '%s'; outside=flag flags missing ones",
-                own->name, wanted.name, wanted.other ? "', '" : "",
-                wanted.other ? wanted.other : "", owner_name(axis));
+                own->name, key.name, key.other ? "', '" : "", key.other ? key.other : "",
+                owner_name(axis));
     }
     return code;
 }

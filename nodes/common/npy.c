@@ -93,19 +93,19 @@ static int parse_shape(grove_npy *npy, const char *at, const char *name, grove_e
 /* Whether the file has as many numbers as its shape says. */
 static int check_length(const grove_npy *npy, size_t length, const char *name, grove_error *error)
 {
-    size_t wanted = (size_t)npy->bytes * (npy->complex_ ? 2 : 1), have = length - npy->offset;
+    size_t needed = (size_t)npy->bytes * (npy->complex_ ? 2 : 1), have = length - npy->offset;
 
     for (int k = 0; k < npy->axes; k++)
-        if (__builtin_mul_overflow(wanted, (size_t)npy->size[k], &wanted))
-            wanted = SIZE_MAX;
+        if (__builtin_mul_overflow(needed, (size_t)npy->size[k], &needed))
+            needed = SIZE_MAX;
     for (int k = 0; k < npy->axes; k++)
-        wanted = npy->size[k] ? wanted : 0;
-    return wanted <= have
+        needed = npy->size[k] ? needed : 0;
+    return needed <= have
                ? 0
                : grove_fail(
                      error, GROVE_INVALID,
                      "%s: it ends within its numbers: it has %zu bytes of them, but needs %zu",
-                     name, have, wanted);
+                     name, have, needed);
 }
 
 int grove_npy_parse(grove_npy *npy, const char *bytes, size_t length, const char *name,

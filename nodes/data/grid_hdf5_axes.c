@@ -100,15 +100,16 @@ static int read_labels(grove_hdf5_reader *in, grove_hdf5_dimension *d, hid_t dat
 
 static int read_places(grove_hdf5_reader *in, grove_hdf5_dimension *d, hid_t data)
 {
-    grove_unit unit, wanted = !strcmp(d->name, "time")   ? GROVE_UNIT_TIME
-                              : !strcmp(d->name, "freq") ? GROVE_UNIT_FREQUENCY
-                                                         : GROVE_UNIT_NONE;
+    grove_unit unit, expected = !strcmp(d->name, "time")   ? GROVE_UNIT_TIME
+                                : !strcmp(d->name, "freq") ? GROVE_UNIT_FREQUENCY
+                                                           : GROVE_UNIT_NONE;
     double factor;
     int code = grove_hdf5_unit(in, data, &unit, &factor);
 
     if (code)
         return code;
-    if (!grove_unit_is_none(unit) && !grove_unit_is_none(wanted) && !grove_unit_equal(unit, wanted))
+    if (!grove_unit_is_none(unit) && !grove_unit_is_none(expected) &&
+        !grove_unit_equal(unit, expected))
         return grove_hdf5_fail(in, "the coordinates of %s have another unit than that axis",
                                d->name);
     d->number = grove_try_alloc((size_t)d->size + 1, sizeof(double));

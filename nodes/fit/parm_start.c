@@ -116,18 +116,18 @@ static int match(places *p, grove_solution_part *part, int d)
 static int check_parts(const grove_node *node, const grove_parm *parm,
                        const grove_solution_parts *parts)
 {
-    int wanted = sources[parm->kind].elements, first = sources[parm->kind].first;
+    int expected = sources[parm->kind].elements, first = sources[parm->kind].first;
 
     for (int k = 0; k < GROVE_SOLUTION_KINDS; k++) {
         const grove_grid *grid = parts->part[k].grid;
         const char *name = parts->part[k].name;
         if (!grid)
             continue;
-        if (grid->column->elements > wanted || (first && grid->column->elements != wanted))
+        if (grid->column->elements > expected || (first && grid->column->elements != expected))
             return grove_node_fail_option(
                 node, "from", "%s: it has %d polarisation%s; jones=%s takes %s%d", name,
                 grid->column->elements, grid->column->elements == 1 ? "" : "s",
-                grove_node_text(node, "jones"), first || wanted == 1 ? "" : "up to ", wanted);
+                grove_node_text(node, "jones"), first || expected == 1 ? "" : "up to ", expected);
     }
     return 0;
 }
@@ -219,28 +219,29 @@ static int fill(const places *p, grove_parm *parm, const grove_solution_parts *p
 
 int grove_parm_start(grove_node *node, grove_parm *parm, grove_unit unit)
 {
-    grove_solution_wish wish = {.option = "from",
-                                .set = "",
-                                .tables = grove_node_text(node, "table"),
-                                .tables_option = "table",
-                                .parm = grove_node_text(node, "name"),
-                                .unit = unit,
-                                .kinds = sources[parm->kind].tables};
+    grove_solution_request request = {.option = "from",
+                                      .set = "",
+                                      .tables = grove_node_text(node, "table"),
+                                      .tables_option = "table",
+                                      .parm = grove_node_text(node, "name"),
+                                      .unit = unit,
+                                      .kinds = sources[parm->kind].tables};
     grove_solution_parts parts = {0};
     places p = {0};
 
     if (!grove_node_given(node, "from"))
         return 0;
     if (parm->kind == NUMBER && parm->complex_)
-        wish.kinds = KIND(AMPLITUDE) | KIND(PHASE);
+        request.kinds = KIND(AMPLITUDE) | KIND(PHASE);
     if (grove_node_bool(node, "fixed") && parm->time.terms * parm->freq.terms > 1)
         return grove_node_fail_option(node, "degree",
                                       "a polynomial that is fixed cannot be taken from a table; "
                                       "solutions(...) interpolates one");
-    int code = grove_solution_parts_read(node, &wish, &parts);
+    int code = grove_solution_parts_read(node, &request, &parts);
     grove_node_add_identity(node, grove_node_text(node, "from"));
-    code = code ? code
-                : grove_solution_parts_check(node, &wish, &parts, grove_node_object(node, "obs"));
+    code = code
+               ? code
+               : grove_solution_parts_check(node, &request, &parts, grove_node_object(node, "obs"));
     code = code ? code : check_parts(node, parm, &parts);
     find_places(&p, node, parm);
     for (int k = 0; k < GROVE_SOLUTION_KINDS; k++)

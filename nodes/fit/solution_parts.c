@@ -19,7 +19,7 @@ double grove_solution_period(grove_solution_kind kind)
 
 typedef struct {
     const grove_node *node;
-    const grove_solution_wish *wish;
+    const grove_solution_request *request;
     const grove_solution_list *list;
     const grove_solution_entry *chosen[GROVE_SOLUTION_KINDS];
 } choice;
@@ -46,8 +46,8 @@ static char *listed(const choice *c, const char *set)
 static int complain(const choice *c, const char *set, const char *what)
 {
     char *names = listed(c, set);
-    int code = grove_node_fail_option(c->node, c->wish->tables_option, "%s; %s= chooses from %s",
-                                      what, c->wish->tables_option, names);
+    int code = grove_node_fail_option(c->node, c->request->tables_option, "%s; %s= chooses from %s",
+                                      what, c->request->tables_option, names);
 
     free(names);
     return code;
@@ -64,15 +64,15 @@ static int complain_of(const choice *c, const char *set, char *what)
 /* The set that is meant, or NULL after a message. */
 static const char *find_set(const choice *c)
 {
-    const char *found = NULL, *word = c->wish->tables + strspn(c->wish->tables, " ");
-    const char *slash = memchr(word, '/', strcspn(word, " ")), *wanted = c->wish->set;
-    size_t n = wanted[0] || !slash ? strlen(wanted) : (size_t)(slash - word);
+    const char *found = NULL, *word = c->request->tables + strspn(c->request->tables, " ");
+    const char *slash = memchr(word, '/', strcspn(word, " ")), *name = c->request->set;
+    size_t n = name[0] || !slash ? strlen(name) : (size_t)(slash - word);
     bool several = false;
 
-    wanted = wanted[0] ? wanted : word;
+    name = name[0] ? name : word;
     for (int i = 0; i < c->list->count; i++) {
         const char *set = c->list->table[i].set;
-        if (n && (strlen(set) != n || strncmp(wanted, set, n) != 0))
+        if (n && (strlen(set) != n || strncmp(name, set, n) != 0))
             continue;
         several = several || (found && strcmp(found, set) != 0);
         found = found ? found : set;
@@ -81,18 +81,18 @@ static const char *find_set(const choice *c)
         return found;
     char *names = listed(c, NULL);
     if (!c->list->count)
-        grove_node_fail_option(c->node, c->wish->option,
+        grove_node_fail_option(c->node, c->request->option,
                                "it has no solution table: a group with val, whose attribute AXES "
                                "names its axes");
     else if (!found)
-        grove_node_fail_option(c->node, c->wish->set[0] ? "solset" : c->wish->tables_option,
-                               "there is no set '%.*s'; there are %s", (int)n, wanted, names);
+        grove_node_fail_option(c->node, c->request->set[0] ? "solset" : c->request->tables_option,
+                               "there is no set '%.*s'; there are %s", (int)n, name, names);
     else
         grove_node_fail_option(
-            c->node, c->wish->option,
+            c->node, c->request->option,
             "it has several sets of solutions; %s=\"%s/%s\" names a table with its "
             "set; there are %s",
-            c->wish->tables_option, c->list->table[0].set, c->list->table[0].name, names);
+            c->request->tables_option, c->list->table[0].set, c->list->table[0].name, names);
     free(names);
     return NULL;
 }
@@ -113,8 +113,8 @@ static int take(choice *c, const grove_solution_entry *table)
 {
     const grove_solution_entry **at = &c->chosen[table->kind];
 
-    if (table->kind == GROVE_SOLUTION_OTHER || !(c->wish->kinds >> table->kind & 1)) {
-        char *kinds = kinds_of(c->wish->kinds);
+    if (table->kind == GROVE_SOLUTION_OTHER || !(c->request->kinds >> table->kind & 1)) {
+        char *kinds = kinds_of(c->request->kinds);
         char *what =
             grove_format("'%s' has %.60s, but needed is %s", table->name, table->title, kinds);
         free(kinds);
@@ -146,7 +146,7 @@ static int take_words(choice *c, const char *set)
 {
     int code = 0;
 
-    for (const char *at = c->wish->tables + strspn(c->wish->tables, " "); *at && !code;) {
+    for (const char *at = c->request->tables + strspn(c->request->tables, " "); *at && !code;) {
         size_t n = strcspn(at, " ");
         bool found = false;
         for (int i = 0; i < c->list->count && !code; i++)
@@ -180,15 +180,15 @@ static int refuse_kind(choice *c, const grove_solution_entry *table)
     for (int i = 0; i < c->list->count; i++) {
         const grove_solution_entry *other = &c->list->table[i];
         if (!strcmp(other->set, table->set) && other->kind != GROVE_SOLUTION_VALUE &&
-            c->wish->kinds >> other->kind & 1)
+            c->request->kinds >> other->kind & 1)
             grove_text_add(&others, "%s%s", others.at ? " " : "", other->name);
     }
     if (!others.at)
         return take(c, table); /* its message */
     int code = grove_node_fail_option(
-        c->node, c->wish->tables_option,
+        c->node, c->request->tables_option,
         "'%s' is of a kind that cannot be applied, %.60s; %s=\"%s\" leaves it out", table->name,
-        table->title, c->wish->tables_option, others.at);
+        table->title, c->request->tables_option, others.at);
     free(others.at);
     return code;
 }
@@ -201,14 +201,14 @@ static int take_all(choice *c, const char *set)
     int code = 0;
 
     for (int i = 0; i < c->list->count; i++)
-        of_parm = of_parm || (c->wish->parm && !strcmp(c->list->table[i].set, set) &&
-                              grove_equal(c->list->table[i].parm, c->wish->parm));
+        of_parm = of_parm || (c->request->parm && !strcmp(c->list->table[i].set, set) &&
+                              grove_equal(c->list->table[i].parm, c->request->parm));
     for (int i = 0; i < c->list->count && !code; i++) {
         const grove_solution_entry *table = &c->list->table[i];
-        bool wanted = of_parm ? grove_equal(table->parm, c->wish->parm)
-                              : table->kind != GROVE_SOLUTION_VALUE || c->wish->parm;
-        bool possible = of_parm || !c->wish->parm || c->wish->kinds >> table->kind & 1;
-        if (!strcmp(table->set, set) && wanted && possible)
+        bool meant = of_parm ? grove_equal(table->parm, c->request->parm)
+                             : table->kind != GROVE_SOLUTION_VALUE || c->request->parm;
+        bool possible = of_parm || !c->request->parm || c->request->kinds >> table->kind & 1;
+        if (!strcmp(table->set, set) && meant && possible)
             code = table->kind == GROVE_SOLUTION_OTHER ? refuse_kind(c, table) : take(c, table);
     }
     a = c->chosen[GROVE_SOLUTION_AMPLITUDE];
@@ -229,12 +229,12 @@ static int choose(choice *c)
 
     if (!set)
         return code;
-    code = c->wish->tables[0] ? take_words(c, set) : take_all(c, set);
+    code = c->request->tables[0] ? take_words(c, set) : take_all(c, set);
     for (int k = 0; k < GROVE_SOLUTION_KINDS; k++)
         any = any || c->chosen[k];
     if (code || any)
         return code;
-    char *kinds = kinds_of(c->wish->kinds);
+    char *kinds = kinds_of(c->request->kinds);
     code = complain_of(c, set, grove_format("it has no %s", kinds));
     free(kinds);
     return code;
@@ -242,41 +242,41 @@ static int choose(choice *c)
 
 /* ---- reading ---- */
 
-static int check_column(const grove_node *node, const grove_solution_wish *wish,
+static int check_column(const grove_node *node, const grove_solution_request *request,
                         const grove_solution_part *part)
 {
     const grove_grid_column *column = part->grid->column;
     grove_unit unit = part->kind == GROVE_SOLUTION_CLOCK      ? GROVE_UNIT_TIME
                       : grove_solution_period(part->kind) > 0 ? GROVE_UNIT_ANGLE
                       : part->kind == GROVE_SOLUTION_TEC      ? GROVE_UNIT_NONE
-                                                              : wish->unit;
+                                                              : request->unit;
     bool own = part->kind == GROVE_SOLUTION_AMPLITUDE || part->kind == GROVE_SOLUTION_VALUE;
     char a[48], b[48];
 
     if (column->complex_ || column->shape == GROVE_VECTOR)
         return grove_node_fail_option(
-            node, wish->option, "%s: %s", part->name,
+            node, request->option, "%s: %s", part->name,
             column->complex_ ? "its numbers are complex; a solution table has real numbers"
                              : "its polarisations are not XX XY YX YY, XX YY, or the "
                                "same with R and L");
     if (!grove_unit_equal(unit, column->unit) && (own || !grove_unit_is_none(column->unit)))
-        return grove_node_fail_option(node, wish->option, "%s: it is %s, but must be %s",
+        return grove_node_fail_option(node, request->option, "%s: it is %s, but must be %s",
                                       part->name, grove_unit_describe(a, column->unit),
                                       grove_unit_describe(b, unit));
     if (column->elements == 4 && part->kind > GROVE_SOLUTION_PHASE)
-        return grove_node_fail_option(node, wish->option,
+        return grove_node_fail_option(node, request->option,
                                       "%s: 4 polarisations have no meaning here", part->name);
     if (column->elements == 2 && part->kind >= GROVE_SOLUTION_ROTATION)
-        return grove_node_fail_option(node, wish->option,
+        return grove_node_fail_option(node, request->option,
                                       "%s: 2 polarisations have no meaning here", part->name);
     return 0;
 }
 
-static int read_parts(const grove_node *node, const grove_solution_wish *wish, const char *bytes,
-                      size_t length, const choice *c, grove_solution_parts *parts,
-                      grove_error *error)
+static int read_parts(const grove_node *node, const grove_solution_request *request,
+                      const char *bytes, size_t length, const choice *c,
+                      grove_solution_parts *parts, grove_error *error)
 {
-    const char *path = grove_node_text(node, wish->option);
+    const char *path = grove_node_text(node, request->option);
     int code = 0;
 
     for (int k = 0; k < GROVE_SOLUTION_KINDS && !code; k++) {
@@ -287,38 +287,38 @@ static int read_parts(const grove_node *node, const grove_solution_wish *wish, c
         part->name = grove_format("%s/%s", c->chosen[k]->set, c->chosen[k]->name);
         part->grid = grove_grid_parse_hdf5(bytes, length, path, part->name, "", error);
         if (!part->grid) {
-            code = report_errors(node, wish->option, error);
+            code = report_errors(node, request->option, error);
             break;
         }
-        grove_lookup_begin(&part->lookup, part->grid, wish->option);
+        grove_lookup_begin(&part->lookup, part->grid, request->option);
         part->lookup.intervals = true;
         part->lookup.any_freq = k == GROVE_SOLUTION_CLOCK || k == GROVE_SOLUTION_TEC;
         part->lookup.period = grove_solution_period(part->kind);
-        code = check_column(node, wish, part);
+        code = check_column(node, request, part);
     }
     return code;
 }
 
-int grove_solution_parts_read(const grove_node *node, const grove_solution_wish *wish,
+int grove_solution_parts_read(const grove_node *node, const grove_solution_request *request,
                               grove_solution_parts *parts)
 {
-    const char *path = grove_node_text(node, wish->option);
+    const char *path = grove_node_text(node, request->option);
     grove_error *error = grove_error_new();
-    choice c = {.node = node, .wish = wish};
+    choice c = {.node = node, .request = request};
     grove_solution_list *list = NULL;
     size_t length = 0;
     char *bytes = NULL;
     int code = 0;
 
     if (!grove_grid_is_hdf5(path))
-        code =
-            grove_node_fail_option(node, wish->option, "%s: the name ends in .h5 or .hdf5", path);
+        code = grove_node_fail_option(node, request->option, "%s: the name ends in .h5 or .hdf5",
+                                      path);
     else if (!(bytes = grove_file_read(path, MAX_BYTES, false, &length, error)) ||
              !(list = grove_solution_list_parse(bytes, length, path, error)))
-        code = report_errors(node, wish->option, error);
+        code = report_errors(node, request->option, error);
     c.list = list;
     code = code ? code : choose(&c);
-    code = code ? code : read_parts(node, wish, bytes, length, &c, parts, error);
+    code = code ? code : read_parts(node, request, bytes, length, &c, parts, error);
     grove_solution_list_free(list);
     grove_error_free(error);
     free(bytes);
@@ -358,7 +358,7 @@ void grove_solution_parts_complete(grove_node *node, grove_solution_parts *parts
 
 /* ---- polarisations ---- */
 
-int grove_solution_parts_check(const grove_node *node, const grove_solution_wish *wish,
+int grove_solution_parts_check(const grove_node *node, const grove_solution_request *request,
                                const grove_solution_parts *parts, const grove_node *obs)
 {
     const double *feed = obs ? grove_node_member_data(obs, "feed") : NULL;
@@ -369,14 +369,14 @@ int grove_solution_parts_check(const grove_node *node, const grove_solution_wish
         const grove_grid *grid = parts->part[k].grid;
         if (grid && grid->feeds && (grid->feeds == 'R') != (*feed != 0))
             return grove_node_fail_option(
-                node, wish->option, "%s: its polarisations are %s, but the feeds of '%s' are %s",
+                node, request->option, "%s: its polarisations are %s, but the feeds of '%s' are %s",
                 parts->part[k].name, grid->feeds == 'R' ? "RR, LL" : "XX, YY", grove_node_name(obs),
                 *feed != 0 ? "circular" : "linear");
     }
     if (a->grid && p->grid && a->grid->column->elements != p->grid->column->elements &&
         a->grid->column->elements != 1 && p->grid->column->elements != 1)
         return grove_node_fail_option(
-            node, wish->option, "%s has %d polarisations, %s %d: they do not match", a->name,
+            node, request->option, "%s has %d polarisations, %s %d: they do not match", a->name,
             a->grid->column->elements, p->name, p->grid->column->elements);
     return 0;
 }

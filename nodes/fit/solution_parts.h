@@ -29,16 +29,16 @@ typedef struct {
     const char *tables_option; /* of the node */
     grove_unit unit;           /* of amplitudes and values */
     unsigned kinds;            /* bits of grove_solution_kind: which a Jones term may be made of */
-} grove_solution_wish;
+} grove_solution_request;
 
-/* Reads the tables of the file that the wish's option names. 0, or a code after a message; free
+/* Reads the tables of the file that the request's option names. 0, or a code after a message; free
  * with grove_solution_parts_free in both cases. */
-int grove_solution_parts_read(const grove_node *node, const grove_solution_wish *wish,
+int grove_solution_parts_read(const grove_node *node, const grove_solution_request *request,
                               grove_solution_parts *parts);
 void grove_solution_parts_free(grove_solution_parts *parts);
 /* Checks polarisations against the feeds of an observation, if it has any: 0, or a code after a
  * message. */
-int grove_solution_parts_check(const grove_node *node, const grove_solution_wish *wish,
+int grove_solution_parts_check(const grove_node *node, const grove_solution_request *request,
                                const grove_solution_parts *parts, const grove_node *obs);
 /* After the axes of all are matched: grove_lookup_fill for each; and the notes of the lookups,
  * after `note` (NULL: none), become the note of the node. */

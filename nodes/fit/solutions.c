@@ -396,23 +396,23 @@ static int flag_outliers(grove_node *node, solutions *s, char **note)
 
 static int open_solutions(grove_node *node)
 {
-    const grove_solution_wish wish = {.option = "file",
-                                      .set = grove_node_text(node, "solset"),
-                                      .tables = grove_node_text(node, "tables"),
-                                      .tables_option = "tables",
-                                      .kinds =
-                                          1u << GROVE_SOLUTION_AMPLITUDE |
-                                          1u << GROVE_SOLUTION_PHASE | 1u << GROVE_SOLUTION_CLOCK |
-                                          1u << GROVE_SOLUTION_TEC | 1u << GROVE_SOLUTION_ROTATION};
+    const grove_solution_request request = {
+        .option = "file",
+        .set = grove_node_text(node, "solset"),
+        .tables = grove_node_text(node, "tables"),
+        .tables_option = "tables",
+        .kinds = 1u << GROVE_SOLUTION_AMPLITUDE | 1u << GROVE_SOLUTION_PHASE |
+                 1u << GROVE_SOLUTION_CLOCK | 1u << GROVE_SOLUTION_TEC |
+                 1u << GROVE_SOLUTION_ROTATION};
     solutions *s = grove_alloc(sizeof(*s));
     char *note = NULL;
 
     grove_node_set_user(node, s);
-    int code = grove_solution_parts_read(node, &wish, &s->parts);
+    int code = grove_solution_parts_read(node, &request, &s->parts);
     if (code)
         return code;
     grove_node_add_identity(node, grove_node_text(node, "file"));
-    code = grove_solution_parts_check(node, &wish, &s->parts, grove_node_object(node, "obs"));
+    code = grove_solution_parts_check(node, &request, &s->parts, grove_node_object(node, "obs"));
     if (!code)
         code = check_direction(node, s);
     if (!code)

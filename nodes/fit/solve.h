@@ -212,7 +212,7 @@ int64_t solve_count_blocks(const solve *s, const solve_domain *d, int64_t **unkn
 /* Most unknowns of a domain in which free directions are looked for only to report them. */
 enum { SOLVE_MAX_DESCRIBED = 2000 };
 /* Whether the matrix of all unknowns is needed at the end of alternating steps. */
-bool solve_wants_joint(const solve *s, bool describe, int64_t unknowns);
+bool solve_needs_joint(const solve *s, bool describe, int64_t unknowns);
 /* ---- the reference station ---- */
 
 /* The changes of a solution that do not change the model, which is asked of two points along a
@@ -346,7 +346,7 @@ void solve_find_basis(const grove_parm *p, const int64_t cell[SOLVE_CUTS], doubl
 void solve_find_row(const solve_tile *tile, int64_t row, int64_t index[GROVE_MAX_AXES]);
 /* ... and its baseline, of the whole axis; and whether that counts. */
 int64_t solve_baseline_of(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES]);
-bool solve_is_wanted(const solve_tile *tile, int64_t baseline);
+bool solve_baseline_counts(const solve_tile *tile, int64_t baseline);
 /* The first cell of the tile along time or frequency, of the whole axis. */
 static inline int64_t solve_origin(const solve_tile *tile, int cut)
 {

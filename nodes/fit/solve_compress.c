@@ -354,7 +354,7 @@ void solve_count_all(const solve_tile *tile, solve_domain *d)
     const bool any = solve_find_box(tile, d, box);
 
     for (int64_t b = 0; b < range->count && any; b++)
-        if (solve_is_wanted(tile, range->first + b))
+        if (solve_baseline_counts(tile, range->first + b))
             d->all += s->parts * count_cells(tile, b, box) * s->elements;
 }
 

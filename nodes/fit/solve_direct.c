@@ -109,22 +109,22 @@ static bool is_direct(const solve_tile *tile, const solve_domain *d, const int64
                       const double *x)
 {
     const solve *s = tile->solve;
-    double complex found[4], wanted;
+    double complex found[4], expected;
     bool same = true;
 
     for (int64_t a = 0; a < s->stations && same; a++)
         for (int g = 0; g < s->direct_groups && same; g++) {
             solve_load(tile, s->groups[g].left, cell, a, found);
             for (int e = 0; e < 4; e++) {
-                wanted = number_of(s, d, g, a, e, x);
-                same = same && cabs(found[e] - wanted) <= 1e-6 * cabs(wanted);
+                expected = number_of(s, d, g, a, e, x);
+                same = same && cabs(found[e] - expected) <= 1e-6 * cabs(expected);
             }
         }
     for (int k = 0; k < s->slot_count && same; k++) {
         solve_load(tile, s->slots[k].input, cell, 0, found);
         for (int e = 0; e < 4; e++) {
-            wanted = derivative_of(s, d, &s->slots[k], e, x);
-            same = same && cabs(found[e] - wanted) <= 1e-6 * fmax(1, cabs(wanted));
+            expected = derivative_of(s, d, &s->slots[k], e, x);
+            same = same && cabs(found[e] - expected) <= 1e-6 * fmax(1, cabs(expected));
         }
     }
     return same;
@@ -177,7 +177,7 @@ static void count_data(const solve_tile *tile, const solve_compressed *c, solve_
 
     d->sums = (grove_least_squares_sums){0};
     for (int64_t b = 0; b < c->baselines; b++) {
-        if (!solve_is_wanted(tile, first + b))
+        if (!solve_baseline_counts(tile, first + b))
             continue;
         d->sums.data += (int64_t)grove_compression_count(sums + b * c->size) * s->parts / 2;
         d->sums.power += grove_compression_power(sums + b * c->size);
@@ -195,7 +195,7 @@ static double chi2_of(const solve_tile *tile, const solve_compressed *c, const d
 
     for (int64_t b = 0; b < c->baselines; b++) {
         int64_t at = range->first + b;
-        if (solve_is_wanted(tile, at))
+        if (solve_baseline_counts(tile, at))
             chi2 += grove_compression_chi2(
                 kernels, s->form, s->direct_groups, sums + b * c->size,
                 (grove_compression_sides){jones + range->axis->left[at] * s->direct_groups * 4,
@@ -232,7 +232,7 @@ static bool is_same(void *context, const double *from, const double *to, const d
                                           jones + q * s->direct_groups * 4},
                                 after = {other + p * s->direct_groups * 4,
                                          other + q * s->direct_groups * 4};
-        if (solve_is_wanted(w->tile, at))
+        if (solve_baseline_counts(w->tile, at))
             change += fabs(grove_compression_change(kernels, s->form, s->direct_groups,
                                                     w->sums + b * w->c->size, before, after));
     }
@@ -281,7 +281,7 @@ static double change_turned(const solve_tile *tile, const solve_compressed *c, c
         int64_t at = range->first + b, p = range->axis->left[at], q = range->axis->right[at];
         grove_compression_sides from = {jones + p * each, jones + q * each},
                                 to = {turned + p * each, turned + q * each};
-        if (solve_is_wanted(tile, at))
+        if (solve_baseline_counts(tile, at))
             change += grove_compression_change(kernels, s->form, s->direct_groups,
                                                sums + b * c->size, from, to);
     }
@@ -355,7 +355,7 @@ static void start_from_station(const solve_tile *tile, const solve_compressed *c
 
     for (int64_t b = 0; b < c->baselines; b++) {
         int64_t at = range->first + b, p = range->axis->left[at], q = range->axis->right[at];
-        if (p == q || (p != station && q != station) || !solve_is_wanted(tile, at))
+        if (p == q || (p != station && q != station) || !solve_baseline_counts(tile, at))
             continue;
         for (int e = 0; e < 4; e += 3) {
             double complex product, *to = &jones[4 * (p == station ? q : p) + e];

@@ -208,7 +208,7 @@ static void judge(solve_evaluation *e, solve_domain *d)
         d->stage = SOLVE_REWEIGH;
         d->outcome = GROVE_LEAST_SQUARES_RUNNING;
         d->iterations += grove_least_squares_iterations(d->fit);
-    } else if (has_ended(d) && solve_wants_joint(s, d->describe, d->unknowns)) {
+    } else if (has_ended(d) && solve_needs_joint(s, d->describe, d->unknowns)) {
         begin_joint(e, d);
         return;
     }

@@ -48,7 +48,7 @@ static void count_data(const solve_tile *tile, solve_domain *d)
         solve_find_row(tile, row, index);
         int64_t b = range ? index[tile->baseline] : 0, *to = d->of_baseline;
         to += range ? range->first + b : 0;
-        if (range && !solve_is_wanted(tile, range->first + b))
+        if (range && !solve_baseline_counts(tile, range->first + b))
             continue;
         for (cell[0] = box[0][0]; cell[0] < box[0][1]; cell[0]++)
             for (cell[1] = box[1][0]; cell[1] < box[1][1] && !solve_is_missing(tile, cell[0], b);
@@ -90,7 +90,7 @@ static void hear_row(const solve_tile *tile, solve_domain *d, int64_t row, int64
     unsigned char *left = &d->heard[range->axis->left[at]],
                   *right = &d->heard[range->axis->right[at]],
                   known = *left < *right ? *left : *right;
-    if (!solve_is_wanted(tile, at))
+    if (!solve_baseline_counts(tile, at))
         return;
     for (cell[0] = box[0][0]; cell[0] < box[0][1] && known < SOLVE_SIGNAL; cell[0]++)
         for (cell[1] = box[1][0];

@@ -115,7 +115,7 @@ void solve_visit_lines(const solve_tile *tile, const solve_domain *d, bool model
             for (int a = 0; a < tile->axes; a++)
                 w.row[k] += tile->views[k].stride[a] * index[a];
         }
-        if (!solve_is_wanted(tile, baseline))
+        if (!solve_baseline_counts(tile, baseline))
             continue;
         if (d)
             visit_row(&w, d, baseline);

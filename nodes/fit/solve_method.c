@@ -71,7 +71,7 @@ static bill memory_of(const grove_node *node, const solve *s, const census *most
     }
     if (matrices)
         of.matrices = most->bytes * (double)domains * (double)s->cut[SOLVE_FREQ].count;
-    if (solve_wants_joint(s, true, most->unknowns))
+    if (solve_needs_joint(s, true, most->unknowns))
         of.matrices += grove_least_squares_bytes(&most->unknowns, 1) *
                        (s->errors ? (double)(domains * s->cut[SOLVE_FREQ].count) : 1);
     double value = 8 * rows * cells[1] * grove_node_input_form(node, SOLVE_DATA)->shape;

@@ -145,7 +145,7 @@ int64_t solve_baseline_of(const solve_tile *tile, const int64_t index[GROVE_MAX_
     return tile->baseline < 0 ? 0 : tile->range[tile->baseline].first + index[tile->baseline];
 }
 
-bool solve_is_wanted(const solve_tile *tile, int64_t baseline)
+bool solve_baseline_counts(const solve_tile *tile, int64_t baseline)
 {
     if (tile->baseline < 0 || tile->solve->autocorrelations)
         return true;
@@ -388,7 +388,7 @@ void solve_find_items(const solve_source *w, int64_t first, int64_t last, solve_
         const place at = find_place(w, item);
         locals->sums = (grove_least_squares_sums){0};
         locals->all = 0;
-        if (solve_is_wanted(tile, solve_baseline_of(tile, at.index)) &&
+        if (solve_baseline_counts(tile, solve_baseline_of(tile, at.index)) &&
             (w->from == SAMPLES  ? add_samples(w, &at, &own.samples, locals)
              : w->from == DEVICE ? take_box(w, &at, locals)
                                  : add_run(w, &at, &own, locals)))

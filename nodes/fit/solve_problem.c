@@ -62,7 +62,7 @@ int64_t solve_count_blocks(const solve *s, const solve_domain *d, int64_t **unkn
     return count;
 }
 
-bool solve_wants_joint(const solve *s, bool describe, int64_t unknowns)
+bool solve_needs_joint(const solve *s, bool describe, int64_t unknowns)
 {
     return s->method == SOLVE_ALTERNATING &&
            (s->errors || (describe && unknowns <= SOLVE_MAX_DESCRIBED));

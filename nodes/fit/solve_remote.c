@@ -194,7 +194,8 @@ static void add_items(finding *w)
     for (int64_t row = 0; row < tile->rows; row++) {
         solve_find_row(tile, row, index);
         int64_t b = tile->baseline < 0 ? 0 : index[tile->baseline];
-        if (tile->baseline >= 0 && !solve_is_wanted(tile, tile->range[tile->baseline].first + b))
+        if (tile->baseline >= 0 &&
+            !solve_baseline_counts(tile, tile->range[tile->baseline].first + b))
             continue;
         for (int64_t i = w->t[0]; i < w->t[1]; i++)
             for (int64_t j = w->f[0]; j < w->f[1]; j++)

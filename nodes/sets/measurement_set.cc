@@ -255,9 +255,9 @@ int choose_polarization(const grove_ms *ms, const std::vector<grove::description
     if (of_window.empty())
         throw AipsError("no data description has spectral window " +
                         std::to_string(ms->chosen.spectral_window));
-    const int64_t wanted = ms->chosen.polarization - 1;
+    const int64_t number = ms->chosen.polarization - 1;
     for (int each : of_window)
-        if (each == wanted || (!ms->chosen.polarization && of_window.size() == 1))
+        if (each == number || (!ms->chosen.polarization && of_window.size() == 1))
             return each;
     if (ms->chosen.polarization)
         throw AipsError("spectral window " + std::to_string(ms->chosen.spectral_window) +

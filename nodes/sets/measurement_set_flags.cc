@@ -181,13 +181,13 @@ struct version {
 };
 
 // A version of a view's flags, "last" or by its name.
-int open_version(const grove::view *to, const char *wanted, version *found, grove_error *error)
+int open_version(const grove::view *to, const char *requested, version *found, grove_error *error)
 {
     const std::string versions = versions_of(to->folder);
     const long last = last_number(versions);
-    const bool any = !strcmp(wanted, "last");
+    const bool any = !strcmp(requested, "last");
     std::string all;
-    found->name = any ? own + std::to_string(last) : wanted;
+    found->name = any ? own + std::to_string(last) : requested;
     if (Table::isReadable(table_of(versions, found->name))) {
         found->table = Table(table_of(versions, found->name), TableLock(TableLock::NoLocking));
         return found->table.nrow() == to->rows
@@ -203,7 +203,7 @@ int open_version(const grove::view *to, const char *wanted, version *found, grov
         all += (all.empty() ? "it has " : ", ") + name;
     return grove_fail(error, GROVE_MISSING, "%s: has no %s%s; %s", versions.c_str(),
                       any ? "flags that a run of Grove has changed" : "version of flags ",
-                      any ? "" : wanted, all.empty() ? "it has none at all" : all.c_str());
+                      any ? "" : requested, all.empty() ? "it has none at all" : all.c_str());
 }
 
 // Puts cells of a version into a view, where they differ.
@@ -234,7 +234,8 @@ void put_version(const Table &from, grove::view *to)
 }
 
 // Prepares FLAG and FLAG_ROW of a set's tables for writing, and finds the version of each.
-int open_parts(grove_ms *ms, const char *wanted, std::vector<version> &versions, grove_error *error)
+int open_parts(grove_ms *ms, const char *requested, std::vector<version> &versions,
+               grove_error *error)
 {
     int code = grove::open_table(ms, error);
     if (code)
@@ -246,7 +247,7 @@ int open_parts(grove_ms *ms, const char *wanted, std::vector<version> &versions,
             return grove_error_code(error);
         ms->data.parts.push_back({to, false, nullptr, nullptr});
         versions.emplace_back();
-        code = open_version(to.get(), wanted, &versions.back(), error);
+        code = open_version(to.get(), requested, &versions.back(), error);
         for (const char *column : {"FLAG", "FLAG_ROW"})
             if (!code && (!column[4] || to->original.tableDesc().isColumn(column)))
                 code = grove::open_copied(to.get(), column, {}, error);

@@ -29,11 +29,11 @@ void check_cells(const ArrayColumn<T> &data, const grove_ms *ms, const std::vect
 {
     const ColumnDesc &description = data.columnDesc();
     std::string column = "column " + std::string(description.name());
-    IPosition wanted(2, ms->layout->correlations, ms->layout->channels);
+    IPosition expected(2, ms->layout->correlations, ms->layout->channels);
     for (int64_t row : rows) {
         if (!data.isDefined(rownr_t(row)))
             throw AipsError(column + " has no data in row " + std::to_string(row));
-        if (!data.shape(rownr_t(row)).isEqual(wanted))
+        if (!data.shape(rownr_t(row)).isEqual(expected))
             throw AipsError(column + " has another shape than the spectral window in row " +
                             std::to_string(row));
         if (description.isFixedShape())
@@ -328,7 +328,7 @@ int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, flo
 {
     grove::refresh(ms);
     size_t cell = size_t(block->channels * ms->layout->correlations);
-    size_t rows_wanted = size_t(block->times * block->baselines);
+    size_t rows_needed = size_t(block->times * block->baselines);
     if (!ms->table.tableDesc().isColumn(column))
         return grove_fail(error, GROVE_MISSING, "%s: has no column %s", ms->path.c_str(), column);
     if (ms->table.tableDesc().columnDesc(column).dataType() != TpComplex)
@@ -337,8 +337,8 @@ int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, flo
     flag_store flags = {flag, packed, size_t(ms->layout->correlations)};
     size_t bytes = cell ? flags.bytes(cell) : 0;
     grove::row_list list = grove::rows_of(ms, block);
-    if (list.row.size() < rows_wanted && !block->rows_unread)
-        std::memset(data, 0, rows_wanted * cell * 2 * sizeof(float));
+    if (list.row.size() < rows_needed && !block->rows_unread)
+        std::memset(data, 0, rows_needed * cell * 2 * sizeof(float));
     if (!cell)
         return 0;
     if (flag)

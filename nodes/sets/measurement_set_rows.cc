@@ -102,16 +102,16 @@ class chosen_rows
     template <typename Work>
     void each_of(const row_piece &of, int64_t first, int64_t count, const Work &work)
     {
-        bool wanted = false;
+        bool chosen = false;
         for (size_t k = 0; k < size_t(count); k++) {
             const int id = of.description[k];
             if (!k || of.field[k] != of.field[k - 1] || id != of.description[k - 1]) {
                 const grove::description now = described(descriptions, id, first + int64_t(k));
-                wanted = now.window == part.spectral_window && now.polarization == polarization &&
+                chosen = now.window == part.spectral_window && now.polarization == polarization &&
                          of.field[k] == part.field;
                 selections.insert({of.field[k], now.window, now.polarization});
             }
-            if (wanted && !(part.cross_only && of.left[k] == of.right[k]))
+            if (chosen && !(part.cross_only && of.left[k] == of.right[k]))
                 work(row_facts{first + int64_t(k), of.left[k], of.right[k], of.time[k],
                                of.interval[k]});
         }
@@ -140,8 +140,8 @@ class chosen_rows
     std::set<std::array<int, 3>> selections;
 
     chosen_rows(const Table &table, const grove_ms_part &choice,
-                const std::vector<grove::description> &all, int wanted)
-        : descriptions(all), polarization(wanted), columns(table), part(choice),
+                const std::vector<grove::description> &all, int chosen)
+        : descriptions(all), polarization(chosen), columns(table), part(choice),
           of_table(columns.rows)
     {
     }

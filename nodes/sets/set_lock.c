@@ -24,7 +24,7 @@ typedef struct set {
     char *folder;
     int file;              /* holds the lock; -1: there can be none */
     bool denied;           /* the lock file is there, but may not be opened */
-    bool wanted;           /* exclusively, at this attempt */
+    bool needed;           /* exclusively, at this attempt */
     int mode;              /* LOCK_UN, LOCK_SH or LOCK_EX */
     struct stat table;     /* table.dat when the lock was last had */
     grove_set_lock *first; /* its users in this process */
@@ -241,9 +241,9 @@ static void give_back(void)
 
 static bool is_had(set *of, grove_error *error)
 {
-    const bool had = attempt(of, of->wanted ? LOCK_EX : LOCK_SH, of->folder, error);
+    const bool had = attempt(of, of->needed ? LOCK_EX : LOCK_SH, of->folder, error);
 
-    return had && (!of->wanted || is_current(of, of->folder, error) > 0);
+    return had && (!of->needed || is_current(of, of->folder, error) > 0);
 }
 
 /* Locks all needed sets, and sets whose locks were given back; or none, and *busy, to be freed, is
@@ -252,7 +252,7 @@ static bool attempt_all(char **busy, grove_error *error)
 {
     for (set *each = sets; each; each = each->next) {
         const bool again = each->first && each->mode == LOCK_UN;
-        if ((!each->wanted && !again) || is_had(each, error))
+        if ((!each->needed && !again) || is_had(each, error))
             continue;
         *busy = grove_strdup(each->folder);
         give_back();
@@ -270,15 +270,15 @@ static grove_set_lock *add_lock(set *of, const grove_record *writer, grove_set_l
     return lock;
 }
 
-/* Sets `wanted` of all sets that the run expects to write, and that exist. */
-static void want_expected(const grove_record *writer)
+/* Sets `needed` of all sets that the run expects to write, and that exist. */
+static void mark_expected(const grove_record *writer)
 {
     const char *const *each = writer ? grove_record_expected(writer) : NULL;
 
     for (; each && *each; each++) {
         set *of = stat_table(*each).st_ino ? find_set(*each) : NULL;
         if (of && !writer_of(of))
-            of->wanted = true;
+            of->needed = true;
     }
 }
 
@@ -288,16 +288,16 @@ static grove_set_lock *take_all(set *of, const grove_record *writer, char **busy
 {
     grove_set_lock *beside = NULL;
 
-    want_expected(writer);
-    of->wanted = true;
+    mark_expected(writer);
+    of->needed = true;
     const bool had = attempt_all(busy, error);
     for (set *each = sets, *next; each; each = next) {
-        const bool wanted = each->wanted && each != of;
+        const bool needed = each->needed && each != of;
         next = each->next;
-        each->wanted = false;
-        if (wanted && had)
+        each->needed = false;
+        if (needed && had)
             beside = add_lock(each, writer, beside);
-        else if (wanted && !each->first)
+        else if (needed && !each->first)
             drop_set(each);
     }
     return had ? add_lock(of, writer, beside) : NULL;

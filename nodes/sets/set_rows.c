@@ -106,7 +106,7 @@ static int64_t *sorted_pairs(int64_t count, const int *left, const int *right)
 bool grove_set_rows_order(int64_t count, int *left, int *right)
 {
     const size_t each = (size_t)count * sizeof(int64_t);
-    int64_t *wanted = sorted_pairs(count, left, right);
+    int64_t *own = sorted_pairs(count, left, right);
     bool found = false;
 
     pthread_mutex_lock(&guard);
@@ -114,7 +114,7 @@ bool grove_set_rows_order(int64_t count, int *left, int *right)
         if (all->rows.baselines != count)
             continue;
         int64_t *pairs = sorted_pairs(count, all->rows.left, all->rows.right);
-        found = !memcmp(pairs, wanted, each);
+        found = !memcmp(pairs, own, each);
         free(pairs);
         if (found) {
             memcpy(left, all->rows.left, (size_t)count * sizeof(*left));
@@ -122,7 +122,7 @@ bool grove_set_rows_order(int64_t count, int *left, int *right)
         }
     }
     pthread_mutex_unlock(&guard);
-    free(wanted);
+    free(own);
     return found;
 }
 
