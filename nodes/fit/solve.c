@@ -126,12 +126,12 @@ static void find_elements(const grove_node *node, solve *s)
  * the diagonal, which the data are made; else 0. */
 static int take_correlations(grove_node *node, int *alone)
 {
-    const int lacks = grove_node_input_lacks(node, SOLVE_DATA);
+    const int missing = grove_node_input_lacks(node, SOLVE_DATA);
     bool numbers = grove_node_input_form(node, SOLVE_DATA)->shape == GROVE_SCALAR &&
                    grove_node_input_form(node, SOLVE_MODEL)->shape != GROVE_SCALAR;
 
-    *alone = !numbers || !(lacks & 9) || lacks == 15 ? 0 : lacks & 1 ? 2 : 1;
-    if (numbers && lacks == 15)
+    *alone = !numbers || !(missing & 9) || missing == 15 ? 0 : missing & 1 ? 2 : 1;
+    if (numbers && missing == 15)
         return grove_node_replace_input(node, SOLVE_MODEL, "trace(model) / 2");
     return *alone ? grove_node_replace_input(
                         node, SOLVE_DATA, *alone == 1 ? "diagonal(data, 0)" : "diagonal(0, data)")
@@ -152,17 +152,17 @@ static int weigh_correlations(grove_node *node, const solve *s, int alone)
 }
 
 /* An error for parms that data without these correlations do not determine. */
-static int check_kinds(const grove_node *node, const solve *s, int lacks)
+static int check_kinds(const grove_node *node, const solve *s, int missing)
 {
-    for (int i = 0; i < s->parm_count && lacks; i++) {
+    for (int i = 0; i < s->parm_count && missing; i++) {
         const char *jones = grove_node_text(s->parms[i].leaf, "jones");
         bool full = !strcmp(jones, "full") || !strcmp(jones, "leakage");
-        if (full || (lacks == 15 && s->parms[i].parm->members > 1))
+        if (full || (missing == 15 && s->parms[i].parm->members > 1))
             return grove_node_fail(
                 node, GROVE_INVALID, "the parm '%s' (jones=%s) cannot be fitted to data %s; %s",
                 grove_node_text(s->parms[i].leaf, "name"), jones,
-                lacks == 15 ? "of Stokes I alone" : "without all four correlations",
-                lacks == 15 ? "jones=scalar can" : "jones=diagonal or scalar can");
+                missing == 15 ? "of Stokes I alone" : "without all four correlations",
+                missing == 15 ? "jones=scalar can" : "jones=diagonal or scalar can");
     }
     return 0;
 }
@@ -325,7 +325,7 @@ static int check(grove_node *node)
     grove_unit unit;
 
     grove_node_set_user(node, s);
-    const int lacks = grove_node_input_lacks(node, SOLVE_DATA);
+    const int missing = grove_node_input_lacks(node, SOLVE_DATA);
     int alone, code = form_common_unit(node, 2, "compare", &unit);
     if (!code)
         code = take_correlations(node, &alone);
@@ -338,7 +338,7 @@ static int check(grove_node *node)
     if (!code)
         code = solve_find_domains(node, s);
     if (!code)
-        code = check_kinds(node, s, lacks);
+        code = check_kinds(node, s, missing);
     if (!code)
         code = find_reference(node, s);
     if (!code)

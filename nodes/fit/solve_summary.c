@@ -106,11 +106,11 @@ static void report_reference(const solve_summary *sum, const grove_node *node, i
 
     if (s->reference < 0 || !sum->stations || s->reference >= sum->stations->size)
         return;
-    int64_t lacks = sum->missing[s->reference] + sum->silent[s->reference];
-    if (!lacks)
+    int64_t missing = sum->missing[s->reference] + sum->silent[s->reference];
+    if (!missing)
         return;
     char *in =
-        lacks < fitted ? grove_format(" in %lld domains", (long long)lacks) : grove_strdup("");
+        missing < fitted ? grove_format(" in %lld domains", (long long)missing) : grove_strdup("");
     grove_log(
         GROVE_LOG_NOTE,
         "%s: the reference station has no data%s; the next station that has data takes its place",

@@ -209,22 +209,22 @@ static int sort(sampling *s, bool collects, int64_t *outside)
     host.on_device = false;
     const grove_gridder_threads threads = gridder_threads(&host);
 
-    bool *lacks = code || !s->share ? NULL : malloc((size_t)s->channels * sizeof(*lacks));
-    if (!code && s->share && !lacks)
+    bool *empty = code || !s->share ? NULL : malloc((size_t)s->channels * sizeof(*empty));
+    if (!code && s->share && !empty)
         code = GROVE_MISSING;
-    for (int64_t k = 0; k < s->channels && lacks; k++)
-        lacks[k] = s->share[k] == 0;
+    for (int64_t k = 0; k < s->channels && empty; k++)
+        empty[k] = s->share[k] == 0;
     const grove_gridder_samples samples = {.rows = s->times * s->baselines,
                                            .channels = s->channels,
                                            .uvw = uvw,
                                            .freq = centres_of(s),
                                            .longest = s->in->longest,
-                                           .lacks = lacks};
+                                           .empty = empty};
     if (!code && grove_gridder_device_sort(s->d->gridder, &samples, &threads, collects, &s->work))
         code = GROVE_MISSING;
     if (!code && outside) /* parts may share channels */
-        *outside += lacks ? image_leave_out(&samples, s->in->longest, 0) : s->work.outside;
-    free(lacks);
+        *outside += empty ? image_leave_out(&samples, s->in->longest, 0) : s->work.outside;
+    free(empty);
     free(uvw);
     return code;
 }

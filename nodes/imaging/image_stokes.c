@@ -59,20 +59,20 @@ int image_stokes_check_letters(const grove_node *node, const char *text)
 }
 
 /* Of data of a set that has not all correlations. */
-static int check_lacks(const grove_node *node, const grove_form *form, bool circular,
-                       const image_stokes *stokes)
+static int check_missing(const grove_node *node, const grove_form *form, bool circular,
+                         const image_stokes *stokes)
 {
     static const char *const names[2][4] = {{"XX", "XY", "YX", "YY"}, {"RR", "RL", "LR", "LL"}};
     const int data = grove_node_input(node, "data");
-    const int lacks = data < 0 ? 0 : grove_node_input_lacks(node, data);
+    const int missing = data < 0 ? 0 : grove_node_input_lacks(node, data);
 
-    if (form->shape == GROVE_SCALAR && lacks & 9 && (lacks & 9) != 9)
+    if (form->shape == GROVE_SCALAR && missing & 9 && (missing & 9) != 9)
         grove_node_warn(node,
                         "the image of Stokes I is made of %s only, since the data have no other "
                         "correlations: polarized sources have another flux in it",
-                        names[circular][lacks & 1 ? 3 : 0]);
+                        names[circular][missing & 1 ? 3 : 0]);
     for (int k = 0; k < 4 && form->shape == GROVE_MATRIX; k++)
-        if (lacks & stokes->used & 1 << k)
+        if (missing & stokes->used & 1 << k)
             return grove_node_fail_option(node, "stokes",
                                           "'%s' needs %s, which the data do not have",
                                           grove_node_text(node, "stokes"), names[circular][k]);
@@ -90,7 +90,7 @@ int image_stokes_read(const grove_node *node, const grove_form *form, bool circu
                                                                          : 4};
     for (size_t i = 0; text[i] && !code; i++)
         code = add_stokes(node, form, circular, (int)(strchr(letters, text[i]) - letters), stokes);
-    return code ? code : check_lacks(node, form, circular, stokes);
+    return code ? code : check_missing(node, form, circular, stokes);
 }
 
 void image_stokes_join(image_stokes *stokes)

@@ -50,23 +50,23 @@ bool grove_correlations_circular(const int *codes, int count)
     return count > 0 && codes[0] >= RR && codes[0] <= LL;
 }
 
-int grove_correlations_lacks(const int *codes, int count)
+int grove_correlations_missing(const int *codes, int count)
 {
-    int lacks = 15;
+    int missing = 15;
 
     for (int i = 0; i < count; i++)
         if (element_of(codes[i]) >= 0)
-            lacks &= ~(1 << element_of(codes[i]));
-    return lacks;
+            missing &= ~(1 << element_of(codes[i]));
+    return missing;
 }
 
-void grove_correlations_for_shape(int shape, int lacks, bool circular, const int *own, int have,
+void grove_correlations_for_shape(int shape, int missing, bool circular, const int *own, int have,
                                   int *count, int codes[4])
 {
     const int first = circular ? RR : XX;
-    const int known = ~lacks & (shape == GROVE_MATRIX              ? 15
-                                : shape == GROVE_DIAGONAL || lacks ? 9
-                                                                   : 1);
+    const int known = ~missing & (shape == GROVE_MATRIX                ? 15
+                                  : shape == GROVE_DIAGONAL || missing ? 9
+                                                                       : 1);
 
     *count = 0;
     for (int e = 0; e < 4; e++)
@@ -74,8 +74,8 @@ void grove_correlations_for_shape(int shape, int lacks, bool circular, const int
             codes[(*count)++] = first + e;
     if (!known)
         codes[(*count)++] = STOKES_I;
-    bool same = have && grove_correlations_lacks(own, have) == (known ? 15 & ~known : 15);
-    if (same || (have == 1 && shape == GROVE_SCALAR && !lacks)) {
+    bool same = have && grove_correlations_missing(own, have) == (known ? 15 & ~known : 15);
+    if (same || (have == 1 && shape == GROVE_SCALAR && !missing)) {
         *count = have;
         memcpy(codes, own, (size_t)have * sizeof(*own));
     }

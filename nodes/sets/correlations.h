@@ -19,12 +19,12 @@ int grove_correlations_shape(const int *codes, int count);
 /* Whether the set's numbers are the cell's own, in order. */
 bool grove_correlations_are_cells(const grove_correlations *map);
 bool grove_correlations_circular(const int *codes, int count);
-/* The elements that a set has not, as grove_node_input_lacks says it. */
-int grove_correlations_lacks(const int *codes, int count);
-/* Correlation codes for a new set of cells of this shape, without the elements in `lacks`. `own`:
+/* The elements that are missing in a set: bits, as of grove_node_input_lacks. */
+int grove_correlations_missing(const int *codes, int count);
+/* Correlation codes for a new set of cells of this shape, without the elements in `missing`. `own`:
  * the `have` codes of the set from which the observation was read, or none; if it has the same
  * correlations, their order is kept, and if one, its code. */
-void grove_correlations_for_shape(int shape, int lacks, bool circular, const int *own, int have,
+void grove_correlations_for_shape(int shape, int missing, bool circular, const int *own, int have,
                                   int *count, int codes[4]);
 /* From one cell to the set's numbers and flags (bytes), and back. */
 void grove_correlations_store(const grove_correlations *map, const grove_cplx32 *cell,

@@ -208,14 +208,14 @@ void add_column(grove::view *to, const std::string &column, bool exists,
 void add_cells(grove::view *to, const grove::view::column &known, const std::vector<bool> &rows,
                const grove_ms *ms)
 {
-    bool exists = to->original.tableDesc().isColumn(known.name), lacks = false;
+    bool exists = to->original.tableDesc().isColumn(known.name), missing = false;
     std::string like = exists ? known.name : any_complex_column(to->original);
     TiledStMan *manager =
         known.is_new && !known.filled ? grove::tiled_manager(to->table, known.name) : nullptr;
     if (!manager || to->table.tableDesc().columnDesc(known.name).isFixedShape())
         return;
-    each_new_cell(to, manager, like, rows, ms, [&](rownr_t, const IPosition &) { lacks = true; });
-    if (lacks)
+    each_new_cell(to, manager, like, rows, ms, [&](rownr_t, const IPosition &) { missing = true; });
+    if (missing)
         extend(to, known.name, [&] { make_cells(to, like, known.name, rows, ms); });
 }
 

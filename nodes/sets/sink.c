@@ -23,7 +23,7 @@ typedef struct {
     float *data;  /* [room] complex numbers that are being written, and their flags */
     unsigned char *flag;
     size_t room;
-    bool lacks;             /* rows; of a block: */
+    bool incomplete;        /* rows are missing; of a block: */
     unsigned char *missing; /* [time][baseline] 1 where there is none; NULL: none is missing */
 } sink_run;
 
@@ -241,7 +241,7 @@ static int begin(const grove_call *call)
     int code = sink->existing ? begin_existing(call, run, error) : begin_new(call, run, error);
     if (!code) {
         const grove_ms_layout *layout = grove_ms_layout_of(run->ms);
-        run->lacks = layout->rows < layout->times * layout->baselines;
+        run->incomplete = layout->rows < layout->times * layout->baselines;
         grove_ms_set_history(run->ms, grove_node_history(node));
         code = grove_correlations_map(&run->map, layout->correlation, layout->correlations, shape);
         if (code)
@@ -479,7 +479,7 @@ static int write_weights(const sink_state *sink, sink_run *run, const grove_arra
 /* Sets run->missing for a block, if rows of the set are missing. */
 static int find_missing(sink_run *run, const grove_ms_block *block, grove_error *error)
 {
-    if (!run->lacks)
+    if (!run->incomplete)
         return 0;
     run->missing = grove_try_alloc((size_t)block->times, (size_t)block->baselines);
     return run->missing ? grove_ms_find_missing(run->ms, block, run->missing, error)

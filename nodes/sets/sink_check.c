@@ -138,11 +138,11 @@ static uint64_t memory_of(const grove_node *node, const sink_state *sink)
     uint64_t memory = (uint64_t)9 << 20;
     const grove_node *obs = grove_node_object(node, "obs");
     const int64_t rows = rows_of(node, sink);
-    const bool lacks = rows < sink->time->size * sink->baseline->size;
+    const bool incomplete = rows < sink->time->size * sink->baseline->size;
 
-    if (lacks && !sink->existing)
+    if (incomplete && !sink->existing)
         memory += 12 * (uint64_t)rows; /* the list of a new set's rows */
-    if (sink->existing && (lacks || grove_node_property(obs, "order")))
+    if (sink->existing && (incomplete || grove_node_property(obs, "order")))
         memory += GROVE_MS_KEPT;
     if (form->flags || form->shape != GROVE_MATRIX)
         memory += SINK_ROOM + (uint64_t)(sink->baseline->size * sink->freq->size) * 40;
@@ -166,17 +166,18 @@ static int check_correlations(grove_node *node)
 {
     static const char *const names[] = {"XX (RR)", "XY (RL)", "YX (LR)", "YY (LL)"};
     const grove_observation_facts *facts = grove_node_observation(grove_node_object(node, "obs"));
-    const int lacks = grove_node_input_lacks(node, SINK_VISIBILITIES);
+    const int missing = grove_node_input_lacks(node, SINK_VISIBILITIES);
 
     for (int i = 0; i < facts->correlation_count; i++) {
-        const int of = 15 & ~grove_correlations_lacks(&facts->correlations[i], 1); /* 0: Stokes I */
-        if (of ? lacks & of : lacks != 15 && lacks & 9)
+        const int element =
+            15 & ~grove_correlations_missing(&facts->correlations[i], 1); /* 0: Stokes I */
+        if (element ? missing & element : missing != 15 && missing & 9)
             return grove_node_fail(
                 node, GROVE_SHAPE,
                 "the visibilities come from a set without %s, which this set has",
-                !of || lacks == 15 ? "correlations of this kind"
-                : of == 8          ? names[3]
-                                   : names[of / 2]);
+                !element || missing == 15 ? "correlations of this kind"
+                : element == 8            ? names[3]
+                                          : names[element / 2]);
     }
     return 0;
 }

@@ -95,7 +95,7 @@ typedef struct {
      * plan's bounds, which count by tiles. */
     const double *longest;
     /* [channel] true: there are no samples of it; NULL: of all there are. */
-    const bool *lacks;
+    const bool *empty;
 } grove_gridder_samples;
 
 typedef struct grove_gridder grove_gridder;

@@ -150,7 +150,7 @@ static void divide(scan *s, int32_t first, int32_t last, const place *at_first,
 
 static bool has_channel(const scan *s, int64_t channel)
 {
-    return !s->samples->lacks || !s->samples->lacks[channel];
+    return !s->samples->empty || !s->samples->empty[channel];
 }
 
 /* The end of a range of channels with ascending, or descending, frequencies. */
