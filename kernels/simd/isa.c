@@ -31,7 +31,7 @@ grove_isa grove_isa_best(void)
                                              : GROVE_ISA_PORTABLE;
 }
 
-int grove_isa_choose(grove_isa *isa, char *said)
+int grove_isa_choose(grove_isa *isa, char *message)
 {
     const char *word = getenv("GROVE_ISA");
 
@@ -43,19 +43,19 @@ int grove_isa_choose(grove_isa *isa, char *said)
             *isa = (grove_isa)k;
             if (grove_isa_works(*isa))
                 return 0;
-            snprintf(said, 160,
+            snprintf(message, 160,
                      "GROVE_ISA asks for %s, which this processor does not have; it has %s", word,
                      grove_isa_name(grove_isa_best()));
             return -1;
         }
-    snprintf(said, 160, "GROVE_ISA is '%.40s'; it takes avx512, avx2 or portable", word);
+    snprintf(message, 160, "GROVE_ISA is '%.40s'; it takes avx512, avx2 or portable", word);
     return -1;
 }
 
 grove_isa grove_isa_usable(void)
 {
-    char said[160];
+    char message[160];
     grove_isa isa;
 
-    return grove_isa_choose(&isa, said) ? grove_isa_best() : isa;
+    return grove_isa_choose(&isa, message) ? grove_isa_best() : isa;
 }

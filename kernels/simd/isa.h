@@ -12,8 +12,8 @@ int grove_isa_works(grove_isa isa);
 grove_isa grove_isa_best(void);
 /* The instruction set that the environment variable GROVE_ISA names; without it the best. Returns
  * 0, or -1 for an unknown word and for a set that this processor does not have, with a message in
- * `said` (at least 160 bytes). */
-int grove_isa_choose(grove_isa *isa, char *said);
+ * `message` (at least 160 bytes). */
+int grove_isa_choose(grove_isa *isa, char *message);
 /* The same; the best where it fails. */
 grove_isa grove_isa_usable(void);
 

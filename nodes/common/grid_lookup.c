@@ -155,7 +155,7 @@ static void note_beyond(grove_lookup *t, const grove_node *node, const char *nam
     }
 }
 
-void grove_lookup_say(grove_node *node, const char *note, bool apart)
+void grove_lookup_report(grove_node *node, const char *note, bool apart)
 {
     if (apart)
         grove_node_warn(node, "%s", note);

@@ -50,8 +50,8 @@ void grove_lookup_take(grove_lookup *lookup, int d, const grove_axis *axis);
  * before and after it, along time; if still flagged, along frequency. Before the first and after
  * the last number flags stay. */
 void grove_lookup_fill(const grove_node *node, grove_lookup *lookup);
-/* Says a note of lookups; as a warning where one of them says that it is apart. */
-void grove_lookup_say(grove_node *node, const char *note, bool apart);
+/* Reports a note of lookups: a warning if `apart` is true of one of them. */
+void grove_lookup_report(grove_node *node, const char *note, bool apart);
 /* The numbers of a column at a cell, index[d] of the axis that was matched with the file's axis d;
  * to: [elements], or with 2 parts. Between a number and a flagged one: of intervals the one whose
  * interval it is, otherwise flagged. Returns the cell's flags. */

@@ -149,7 +149,7 @@ static int open_table(grove_node *node)
     for (int d = 0; d < t->grid->axes && !code; d++)
         code = take_axis(node, t, d);
     if (t->lookup.note)
-        grove_lookup_say(node, t->lookup.note, t->lookup.apart);
+        grove_lookup_report(node, t->lookup.note, t->lookup.apart);
     return code ? code : add_members(node, t);
 }
 

@@ -352,7 +352,7 @@ void grove_solution_parts_complete(grove_node *node, grove_solution_parts *parts
         apart = apart || lookup->apart;
     }
     if (text.at)
-        grove_lookup_say(node, text.at, apart);
+        grove_lookup_report(node, text.at, apart);
     free(text.at);
 }
 

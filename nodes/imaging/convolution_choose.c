@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { MAX_OVERSAMPLING = 4096, MAX_PLANES = 1 << 16, MAX_NEAREST = 64, SAID = 400 };
+enum { MAX_OVERSAMPLING = 4096, MAX_PLANES = 1 << 16, MAX_NEAREST = 64, REASON_SIZE = 400 };
 #define MAX_BYTES 4e9 /* of all functions */
 
 /* ---- errors ---- */
@@ -112,7 +112,7 @@ static void choose_oversampling(convolution_making *c, const convolution_request
 }
 
 static const char *choose_planes(convolution_making *c, const convolution_request *request,
-                                 double share, char said[SAID])
+                                 double share, char reason[REASON_SIZE])
 {
     grove_convolution_plan *f = &c->functions;
     const double longest = c->plan.bounds.max_w, steps = steps_for(c, longest, share, f->linear);
@@ -121,7 +121,7 @@ static const char *choose_planes(convolution_making *c, const convolution_reques
     if (!f->planes && (!request->with_w || plane_error(c, 2 * longest, false) <= share)) {
         f->planes = 1;
     } else if (!f->planes && steps >= MAX_PLANES) {
-        snprintf(said, SAID,
+        snprintf(reason, REASON_SIZE,
                  "this accuracy requires more than %d planes of w; smaller images, or a lower "
                  "oversampling, require fewer",
                  MAX_PLANES);
@@ -134,7 +134,7 @@ static const char *choose_planes(convolution_making *c, const convolution_reques
 }
 
 static const char *check_bytes(const convolution_making *c, const convolution_request *request,
-                               char said[SAID])
+                               char reason[REASON_SIZE])
 {
     const grove_convolution_plan *f = &c->functions;
     const double fine = (double)grove_convolution_side(f),
@@ -143,7 +143,7 @@ static const char *check_bytes(const convolution_making *c, const convolution_re
 
     if (bytes <= MAX_BYTES)
         return NULL;
-    snprintf(said, SAID,
+    snprintf(reason, REASON_SIZE,
              "%lld functions on %lld planes of %d x %d cells with %d samples for each make %.3g "
              "GB, more than %.3g; a %s, fewer w_planes, more times and channels that share them, "
              "or stations that are alike require less",
@@ -154,7 +154,7 @@ static const char *check_bytes(const convolution_making *c, const convolution_re
 }
 
 static const char *choose_support(convolution_making *c, const convolution_request *request,
-                                  char said[SAID])
+                                  char reason[REASON_SIZE])
 {
     const double most =
         fmin(GROVE_CONVOLUTION_MAX_SUPPORT,
@@ -170,7 +170,7 @@ static const char *choose_support(convolution_making *c, const convolution_reque
     if (request->has_support)
         support = (double)request->support;
     if (!(support >= 1 && support <= most)) {
-        snprintf(said, SAID,
+        snprintf(reason, REASON_SIZE,
                  "%g cells are not from 1 to %g, as the grid of %lld x %lld cells allows%s",
                  support, most, (long long)c->plan.grid[0], (long long)c->plan.grid[1],
                  request->has_support ? "" : "; a smaller image needs fewer for w");
@@ -181,11 +181,11 @@ static const char *choose_support(convolution_making *c, const convolution_reque
 }
 
 const char *convolution_size(convolution_making *c, const convolution_request *request,
-                             char said[SAID])
+                             char reason[REASON_SIZE])
 {
     grove_convolution_plan *f = &c->functions;
     const double longest = c->plan.bounds.max_w;
-    const char *fault = choose_support(c, request, said);
+    const char *fault = choose_support(c, request, reason);
 
     if (fault)
         return fault;
@@ -195,7 +195,7 @@ const char *convolution_size(convolution_making *c, const convolution_request *r
     choose_oversampling(c, request, one ? 0.85 * left : left / sqrt(2));
     const double samples = sampling_error(c, f->oversampling, f->linear);
     const double share = (one ? left / 2 : left / sqrt(2)) / edge_of(f->linear && !one);
-    fault = choose_planes(c, request, request->oversampling ? samples : share, said);
+    fault = choose_planes(c, request, request->oversampling ? samples : share, reason);
     if (fault)
         return fault;
     /* a single plane has w = 0, as far from the longest as half a step of twice its length */
@@ -204,12 +204,12 @@ const char *convolution_size(convolution_making *c, const convolution_request *r
                                            : plane_error(c, 2 * longest, false);
     c->error = hypot(hypot(samples, planes), c->kernel_error);
     if (f->oversampling > MAX_OVERSAMPLING) {
-        snprintf(said, SAID,
+        snprintf(reason, REASON_SIZE,
                  "requires more than %d fine samples for each cell; samples=linear requires fewer",
                  MAX_OVERSAMPLING);
         return "epsilon";
     }
-    return check_bytes(c, request, said);
+    return check_bytes(c, request, reason);
 }
 
 int convolution_read_request(const grove_node *node, convolution_request *request)
@@ -244,11 +244,11 @@ int convolution_read_request(const grove_node *node, convolution_request *reques
 int convolution_choose(const grove_node *node, convolution_making *c)
 {
     convolution_request request;
-    char said[SAID];
+    char reason[REASON_SIZE];
     int code = convolution_read_request(node, &request);
-    const char *fault = code ? NULL : convolution_size(c, &request, said);
+    const char *fault = code ? NULL : convolution_size(c, &request, reason);
 
-    return fault ? grove_node_fail_option(node, fault, "%s", said) : code;
+    return fault ? grove_node_fail_option(node, fault, "%s", reason) : code;
 }
 
 /* ---- cost ---- */

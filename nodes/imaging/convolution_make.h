@@ -28,7 +28,7 @@ typedef struct {
 /* Chooses support, samples, planes and their error by epsilon, or as given, and by plan, raster,
  * half_n and functions.scale, .functions. NULL, or the option at fault, and why. */
 const char *convolution_size(convolution_making *c, const convolution_request *request,
-                             char said[400]);
+                             char reason[400]);
 /* Reads the options of a node. 0, or a code with a message. */
 int convolution_read_request(const grove_node *node, convolution_request *request);
 /* The same by the options of a node. 0, or a code with a message. */

@@ -355,10 +355,10 @@ int degrid_find_planes(const grove_call *call, degridding *d, int plane)
     const degrid_given g = degrid_planes(call, plane);
     const grove_hash of = degrid_hash_planes(&g);
     grove_isa isa;
-    char said[200];
+    char message[200];
 
-    if (grove_isa_choose(&isa, said))
-        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
+    if (grove_isa_choose(&isa, message))
+        return grove_node_fail(call->node, GROVE_INVALID, "%s", message);
     int code = o->has_functions ? find_functions(call, d, isa) : 0;
     if (code || (d->has_planes && grove_hash_equal(of, d->of)))
         return code;

@@ -136,12 +136,12 @@ static int check_freq(const grove_node *node, imager *m)
 
 /* Describes the differences of the plan in double precision. */
 static void describe_double(const grove_gridder_plan *plan, const grove_gridder_plan *in_double,
-                            char said[120])
+                            char text[120])
 {
-    said[0] = 0;
+    text[0] = 0;
     if (plan->planes != in_double->planes || plan->grid[0] != in_double->grid[0] ||
         plan->grid[1] != in_double->grid[1] || plan->kernel.width != in_double->kernel.width)
-        snprintf(said, 120, ", in double precision %lld planes of %lld x %lld and %d x %d x %d",
+        snprintf(text, 120, ", in double precision %lld planes of %lld x %lld and %d x %d x %d",
                  (long long)in_double->planes, (long long)in_double->grid[0],
                  (long long)in_double->grid[1], in_double->kernel.width, in_double->kernel.width,
                  in_double->kernel_w.width);

@@ -156,10 +156,10 @@ static int open_all(const grove_call *call, const imager *m, const double *max_u
 static int open_gridder(const grove_call *call, bool exact, image_state *state)
 {
     grove_isa isa;
-    char said[200];
+    char message[200];
 
-    if (grove_isa_choose(&isa, said))
-        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
+    if (grove_isa_choose(&isa, message))
+        return grove_node_fail(call->node, GROVE_INVALID, "%s", message);
     state->gridder = grove_gridder_new(&state->plan, isa);
     if (!state->gridder)
         return imager_no_memory(call);

@@ -86,7 +86,7 @@ static int choose_functions(const grove_node *node, operator* o)
     const grove_node *obs = grove_node_object(node, "obs");
     convolution_making c = {.plan = o->plan, .functions.functions = 1};
     convolution_request request;
-    char said[400];
+    char reason[400];
 
     for (int d = 0; d < 2; d++)
         c.functions.scale[d] = (double)c.plan.grid[d] * c.plan.image.cell[d];
@@ -95,9 +95,9 @@ static int choose_functions(const grove_node *node, operator* o)
     if (code)
         return code;
     request.linear = 0;
-    const char *fault = convolution_size(&c, &request, said);
+    const char *fault = convolution_size(&c, &request, reason);
     if (fault)
-        return grove_node_fail_option(node, fault, "%s", said);
+        return grove_node_fail_option(node, fault, "%s", reason);
     for (int d = 0; d < 2; d++)
         c.functions.grid[d] = c.plan.grid[d];
     c.functions.double_precision = c.plan.bounds.double_precision;
@@ -367,7 +367,7 @@ static int find_g2g(const grove_call *call, applying *a)
     const void *numbers = call->args->in[o->functions].data;
     grove_lattice lattice = o->lattice;
     grove_isa isa;
-    char said[200];
+    char message[200];
 
     lattice.plan.double_precision = call->double_precision;
     const int64_t fine = grove_convolution_side(&lattice.plan);
@@ -381,8 +381,8 @@ static int find_g2g(const grove_call *call, applying *a)
         return 0;
     grove_g2g_free(a->g2g);
     a->g2g = NULL;
-    if (grove_isa_choose(&isa, said))
-        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
+    if (grove_isa_choose(&isa, message))
+        return grove_node_fail(call->node, GROVE_INVALID, "%s", message);
     int code = image_functions_check_finite(call->node, &lattice.plan, numbers, NULL);
     if (code)
         return code;

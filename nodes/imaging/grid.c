@@ -342,10 +342,10 @@ static int open_gridder(const grove_call *call, const gridding *g, const grove_a
 {
     grove_convolution_plan convolution = g->convolution;
     grove_isa isa;
-    char said[200];
+    char message[200];
 
-    if (grove_isa_choose(&isa, said))
-        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
+    if (grove_isa_choose(&isa, message))
+        return grove_node_fail(call->node, GROVE_INVALID, "%s", message);
     if (!functions)
         return g->is_idg ? grid_open_subgrids(call, isa, to) : grid_open_bands(call, isa, to);
     convolution.double_precision = call->double_precision;

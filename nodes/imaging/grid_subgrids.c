@@ -145,11 +145,11 @@ int grid_merge_subgrids(const grove_call *call, const gridded *from, gridded *to
 {
     const grove_idg_plan plan = plan_of(call);
     grove_isa isa;
-    char said[200];
+    char message[200];
     int code = 0;
 
-    if (!to->idg && grove_isa_choose(&isa, said))
-        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
+    if (!to->idg && grove_isa_choose(&isa, message))
+        return grove_node_fail(call->node, GROVE_INVALID, "%s", message);
     if (!to->idg)
         code = grid_open_subgrids(call, isa, to);
     if (!code)

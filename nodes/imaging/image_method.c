@@ -122,7 +122,7 @@ static int estimate_others(const grove_node *node, const image_method *m, estima
     convolution_making *c = &to->functions;
     convolution_request request;
     grove_gridder_plan flat;
-    char said[400];
+    char reason[400];
     int code = convolution_read_request(node, &request);
 
     if (code)
@@ -148,7 +148,7 @@ static int estimate_others(const grove_node *node, const image_method *m, estima
     if (jones_of(node))
         c->raster[0] =
             grove_node_input_axis(node, grove_node_input(node, "jones"), grove_axis_kind("l"));
-    if (!convolution_size(c, &request, said))
+    if (!convolution_size(c, &request, reason))
         to->seconds[IMAGE_AW] =
             m->bands * seconds_of_plan(to, &flat) +
             (to->costs == IMAGE_BY_GPU ? convolution_device_seconds(c, m->samples, each)
@@ -261,19 +261,19 @@ static image_method_kind choose(const grove_node *node, const image_method *m, c
 }
 
 /* A word for each method and its seconds. */
-static void describe(const estimates *e, image_method_kind kind, char said[100])
+static void describe(const estimates *e, image_method_kind kind, char text[100])
 {
     static const char *const names[] = {"w_stack", "aw", "idg"};
     int length = 0;
 
-    said[0] = 0;
+    text[0] = 0;
     for (int k = 0; k < 3; k++)
         if (k != (int)kind && isfinite(e->seconds[k]))
             length += snprintf(
-                said + length, (size_t)(100 - length), "%s%s %s%.2g s", length ? ", " : " (",
+                text + length, (size_t)(100 - length), "%s%s %s%.2g s", length ? ", " : " (",
                 names[k], k == IMAGE_IDG && e->idg.is_bound ? "more than " : "", e->seconds[k]);
     if (length)
-        snprintf(said + length, (size_t)(100 - length), ")");
+        snprintf(text + length, (size_t)(100 - length), ")");
 }
 
 static void report(grove_node *node, const estimates *e, image_method_kind kind, const char *why)

@@ -111,12 +111,12 @@ image_method_idg image_method_estimate_idg(const grove_node *node, const image_m
     image_method_idg e = {.seconds = least_seconds(node, m, costs, &bounds, &mix),
                           .is_bound = true};
     grove_idg_plan plan;
-    char said[200];
+    char reason[200];
 
     if (e.seconds >= worth)
         return e;
     image_share_survey(grove_node_object(node, "obs"), &m->image, &bounds, &request);
-    if (grove_idg_plan_choose(&m->image, &bounds, &request, epsilon, &plan, said))
+    if (grove_idg_plan_choose(&m->image, &bounds, &request, epsilon, &plan, reason))
         return (image_method_idg){.seconds = INFINITY};
     plan.mix = mix;
     const double more = seconds_of_terms(node, m, &terms, &plan);

@@ -35,7 +35,7 @@ int image_stage_plan_idg(const grove_node *node, const grove_node *obs, grove_id
     grove_gridder_bounds bounds;
     grove_gridder_image image;
     grove_idg_request request;
-    char said[200];
+    char reason[200];
     int code = image_stage_read(node, obs, false, &image, &bounds);
 
     code = code ? code : read_request(node, &request);
@@ -45,12 +45,12 @@ int image_stage_plan_idg(const grove_node *node, const grove_node *obs, grove_id
     if (!code && !grove_node_given(node, "max_uvw"))
         image_share_survey(obs, &image, &bounds, &request);
     const int chosen =
-        code ? 0 : grove_idg_plan_choose(&image, &bounds, &request, epsilon, plan, said);
+        code ? 0 : grove_idg_plan_choose(&image, &bounds, &request, epsilon, plan, reason);
     return chosen ? grove_node_fail_option(node,
                                            chosen == GROVE_IDG_LAYERS     ? "layers"
                                            : chosen == GROVE_IDG_NO_TILES ? "w_tiles"
                                            : request.side                 ? "subgrid"
                                                                           : "epsilon",
-                                           "%s", said)
+                                           "%s", reason)
                   : code;
 }

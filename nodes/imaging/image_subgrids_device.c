@@ -331,11 +331,11 @@ static int free_slots(const sampling *s, int32_t k)
 {
     image_subgrids_device *d = s->d;
     grove_isa isa;
-    char said[200];
+    char message[200];
 
     if (!s->work.flush || !s->work.flush[k].tile)
         return 0;
-    if (!d->host && !grove_isa_choose(&isa, said))
+    if (!d->host && !grove_isa_choose(&isa, message))
         d->host = grove_idg_new(s->plan, isa);
     int code = d->host ? image_subgrids_device_fetch_slots(s->call, s->plan, d->planes,
                                                            &s->work.flush[k], d->host)

@@ -298,13 +298,13 @@ static int make_gridder(const grove_call *call, const predictor *p, const predic
                         transformed *to)
 {
     grove_isa isa;
-    char said[200];
+    char message[200];
     int code = predictor_plan(call, p, run->highest, call->args->in[p->max_uvw].data, &to->plan);
 
     if (code)
         return code;
-    if (grove_isa_choose(&isa, said))
-        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
+    if (grove_isa_choose(&isa, message))
+        return grove_node_fail(call->node, GROVE_INVALID, "%s", message);
     grove_gridder_free(to->gridder);
     to->gridder = grove_gridder_new(&to->plan, isa);
     to->first = to->end = 0;

@@ -32,7 +32,7 @@ static int check(grove_node *node)
     static const char *const names[] = {"sigma", "sefd"};
     grove_noise_state state = {.seed = (uint64_t)grove_node_integer(node, "seed")};
     grove_isa isa;
-    char said[160];
+    char message[160];
     double number;
 
     if (grove_node_given(node, "sigma") == grove_node_given(node, "sefd"))
@@ -42,8 +42,8 @@ static int check(grove_node *node)
         if (grove_node_input_constant(node, grove_node_input(node, names[i]), &number) &&
             !(number >= 0))
             return grove_node_fail_option(node, names[i], "%g Jy is negative", number);
-    if (grove_isa_choose(&isa, said))
-        return grove_node_fail(node, GROVE_INVALID, "%s", said);
+    if (grove_isa_choose(&isa, message))
+        return grove_node_fail(node, GROVE_INVALID, "%s", message);
     state.isa = (int32_t)isa;
     grove_node_set_state(node, &state, sizeof(state));
     return 0;

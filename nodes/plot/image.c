@@ -164,11 +164,11 @@ static int plan_gridder(image *i, const grove_set *set, const double largest[3],
 static int choose_grid(image *i, grove_set *set, const grove_picture *picture)
 {
     double largest[4] = {0}, highest = 0;
-    char said[160];
+    char message[160];
     int code = 0;
 
-    if (grove_isa_choose(&i->isa, said))
-        return grove_fail(set->error, GROVE_INVALID, "%s", said);
+    if (grove_isa_choose(&i->isa, message))
+        return grove_fail(set->error, GROVE_INVALID, "%s", message);
     i->size = picture->pixels ? picture->pixels : SIZE;
     i->cell = picture->cell;
     if (i->size < 2 || i->size > LARGEST)

@@ -78,14 +78,14 @@ int guard(const std::string &path, grove_error *error, const std::function<int()
     } catch (const std::bad_alloc &) {
         return grove_fail(error, GROVE_NO_MEMORY, "%s: out of memory", path.c_str());
     } catch (const std::exception &fault) {
-        const std::string said = one_line(fault.what());
+        const std::string message = one_line(fault.what());
         char column[64];
-        if (sscanf(said.c_str(), "Table column %63s is unknown", column) == 1)
+        if (sscanf(message.c_str(), "Table column %63s is unknown", column) == 1)
             return grove_fail(error, GROVE_MISSING,
                               "%s: the set, or a table of it, has no column %s, which all "
                               "Measurement Sets have",
                               path.c_str(), column);
-        return grove_fail(error, GROVE_IO, "%s: %s", path.c_str(), said.c_str());
+        return grove_fail(error, GROVE_IO, "%s: %s", path.c_str(), message.c_str());
     }
 }
 

@@ -359,9 +359,9 @@ static grove_set_lock *wait_for(const char *folder, const grove_record *writer, 
     return lock;
 }
 
-int grove_set_has_record_locks(const char *table, bool says)
+int grove_set_has_record_locks(const char *table, bool warn)
 {
-    static dev_t said; /* the file system */
+    static dev_t warned; /* the file system */
     char *path =
         grove_path_join(table, "table.dat"); /* closing table.lock would give up its locks */
     struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
@@ -379,11 +379,11 @@ int grove_set_has_record_locks(const char *table, bool says)
         return -1;
     }
     pthread_mutex_lock(&guard);
-    says = says && !has && said != info.st_dev;
-    if (says)
-        said = info.st_dev;
+    warn = warn && !has && warned != info.st_dev;
+    if (warn)
+        warned = info.st_dev;
     pthread_mutex_unlock(&guard);
-    if (says)
+    if (warn)
         grove_log(GROVE_LOG_WARNING,
                   "%s: this file system has no record locks (fcntl), with which casacore locks "
                   "tables; make sure that no other program has the set open",

@@ -31,13 +31,13 @@ void grove_set_lock_release(grove_set_lock *lock); /* NULL is fine */
 void grove_set_lock_changed(grove_set_lock *lock);
 
 /* Whether to go on waiting for something, some tenths of a second later: the first time
- * (*times == 0) says "PATH: WHY; waiting, Ctrl-C gives up". 0, or a code with a message. */
+ * (*times == 0) reports "PATH: WHY; waiting, Ctrl-C gives up". 0, or a code with a message. */
 int grove_set_wait(const char *path, const char *why, int *times, grove_error *error);
 
 /* 1 if the file system of a table has the locks with which casacore locks tables, 0 if it has none,
- * -1 with errno if the table cannot be examined. `says`: a warning once for each file system
+ * -1 with errno if the table cannot be examined. `warn`: a warning once for each file system
  * without: another program that has the table open goes unnoticed. */
-int grove_set_has_record_locks(const char *table, bool says);
+int grove_set_has_record_locks(const char *table, bool warn);
 
 /* Where the versions of a set's flags are, SET.flagversions, and in it the list of them: the folder
  * that CASA's flagmanager has. Caller frees; NULL: there is no such set. */

@@ -204,7 +204,13 @@ static void find_channels(const grove_node *node, grove_predict_plan *plan)
         plan->equal_width = plan->equal_width && axis->width[k] == plan->width;
 }
 
-enum { SAID = 160, AUTO = 0, BASELINES, STATIONS, PLAIN }; /* the words of the option method */
+enum {
+    REASON_SIZE = 160,
+    AUTO = 0,
+    BASELINES,
+    STATIONS,
+    PLAIN
+}; /* the words of the option method */
 
 /* Whether a CUDA device sums faster by stations. By its own costs, regardless of the CPU's
  * method. */
@@ -305,25 +311,25 @@ static int place_jones(const grove_node *node)
 
 /* The way that the option `method` asks for, else the cheapest; and why. Fails when the requested
  * way is not possible. */
-static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID])
+static int choose_way(grove_node *node, grove_predict_plan *plan, char why[REASON_SIZE])
 {
     const char *unfit_why = unfit(node), *no_stations = unfit_for_stations(node);
     int method = grove_node_choice(node, "method");
 
-    snprintf(why, SAID, "method=%s", grove_node_text(node, "method"));
+    snprintf(why, REASON_SIZE, "method=%s", grove_node_text(node, "method"));
     plan->way = GROVE_PREDICT_PLAIN;
     if (method == PLAIN)
         return 0;
     if (unfit_why) {
-        snprintf(why, SAID, "%s", unfit_why);
+        snprintf(why, REASON_SIZE, "%s", unfit_why);
     } else if (method != AUTO) {
         plan->way = method == STATIONS ? GROVE_PREDICT_STATION : GROVE_PREDICT_BASELINE;
     } else if (no_stations || predict_rows_stray(node, plan->reference)) {
         plan->way = GROVE_PREDICT_BASELINE;
-        snprintf(why, SAID, "%s",
+        snprintf(why, REASON_SIZE, "%s",
                  no_stations ? no_stations : "uvw are not differences of the stations'");
     } else {
-        bool win = predict_stations_win(node, plan, jones_vary(node), why, SAID);
+        bool win = predict_stations_win(node, plan, jones_vary(node), why, REASON_SIZE);
         plan->way = win ? GROVE_PREDICT_STATION : GROVE_PREDICT_BASELINE;
     }
     if (method != AUTO && (unfit_why || (method == STATIONS && no_stations)))
@@ -358,17 +364,17 @@ static int find_way(grove_node *node)
 {
     grove_predict_plan plan = {0};
     grove_isa isa;
-    char said[SAID];
+    char reason[REASON_SIZE];
 
-    if (grove_isa_choose(&isa, said))
-        return grove_node_fail(node, GROVE_INVALID, "%s", said);
+    if (grove_isa_choose(&isa, reason))
+        return grove_node_fail(node, GROVE_INVALID, "%s", reason);
     find_channels(node, &plan);
     plan.isa = (int32_t)isa;
     plan.cutoff = grove_node_number(node, "cutoff");
     plan.jones = place_jones(node);
     if (plan.jones == GROVE_PREDICT_FOLDED)
         plan.flat = plan.flat && !jones_vary(node);
-    int code = choose_way(node, &plan, said);
+    int code = choose_way(node, &plan, reason);
     if (code)
         return code;
     find_products(node, &plan);
@@ -378,7 +384,7 @@ static int find_way(grove_node *node)
         grove_node_drop_input(node, GROVE_PREDICT_UVW_RIGHT);
     }
     grove_node_set_state(node, &plan, sizeof(plan));
-    report(node, &plan, said);
+    report(node, &plan, reason);
     return 0;
 }
 

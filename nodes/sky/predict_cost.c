@@ -122,7 +122,7 @@ double predict_least_stations(const grove_predict_plan *plan, bool vary, int ele
 }
 
 bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan, bool vary,
-                          char *said, size_t size)
+                          char *reason, size_t size)
 {
     const predict_sources sources = predict_count_sources(node);
     const bool within = plan->jones == GROVE_PREDICT_WITHIN;
@@ -133,13 +133,14 @@ bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan
         predict_least_stations(plan, vary, elements, count_sums(&sources, elements));
 
     if (sources.gaussians && sources.all - sources.gaussians < GROVE_PREDICT_SPLIT) {
-        snprintf(said, size, "Gaussian sources");
+        snprintf(reason, size, "Gaussian sources");
         return false;
     }
     if (!within && sources.all < lanes) { /* which by stations would be sources */
-        snprintf(said, size, "fewer than %d sources", lanes);
+        snprintf(reason, size, "fewer than %d sources", lanes);
         return false;
     }
-    snprintf(said, size, "sums by stations are faster from %.0f of them on", fmax(2, ceil(least)));
+    snprintf(reason, size, "sums by stations are faster from %.0f of them on",
+             fmax(2, ceil(least)));
     return stations && predict_rows_share(node) * (double)stations->size >= least;
 }

@@ -30,10 +30,10 @@ bool predict_shares_matrices(const grove_predict_plan *plan, bool vary);
  * for most sources. */
 double predict_least_stations(const grove_predict_plan *plan, bool vary, int elements, int sums);
 
-/* Whether the sum by stations takes less time than by baselines; `said` gets the reason in words.
+/* Whether the sum by stations takes less time than by baselines; `reason` gets the reason in words.
  */
 bool predict_stations_win(const grove_node *node, const grove_predict_plan *plan, bool vary,
-                          char *said, size_t size);
+                          char *reason, size_t size);
 
 /* Whether most rows' coordinates differ from the stations' by a phase that matters at a frequency
  * (Hz), in single precision and for sources as far from the phase centre as in the sky model, by a

@@ -64,11 +64,11 @@ typedef struct {
 
 /* Chooses subgrids, taper, grid and layers of the least estimated cost whose error is at most
  * epsilon, for one number and image. 0, or -1 where none reaches it; GROVE_IDG_LAYERS: only other
- * layers would; GROVE_IDG_NO_TILES: planes would; `said`: why, with a remedy. */
+ * layers would; GROVE_IDG_NO_TILES: planes would; `reason`: why, with a remedy. */
 enum { GROVE_IDG_LAYERS = -2, GROVE_IDG_NO_TILES = -3 };
 int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
                           const grove_idg_request *request, double epsilon, grove_idg_plan *plan,
-                          char said[200]);
+                          char reason[200]);
 /* A square of the uv plane alone, the first or the second by which `share` is counted: samples are
  * divided by it, grove_idg_count. Its side, wavelengths. */
 grove_idg_plan grove_idg_square(const grove_gridder_image *image, int second, double *side);

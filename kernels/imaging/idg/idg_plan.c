@@ -421,7 +421,7 @@ static bool is_below_horizon(const grove_idg_plan *p)
 
 /* Why there is none: with other layers there may be one. */
 static int explain(const search *s, double epsilon, const grove_gridder_image *image,
-                   const grove_gridder_bounds *bounds, char said[200])
+                   const grove_gridder_bounds *bounds, char reason[200])
 {
     const grove_idg_request other = {.side = s->request->side,
                                      .support = s->request->support,
@@ -432,14 +432,15 @@ static int explain(const search *s, double epsilon, const grove_gridder_image *i
 
     without.tiles = false;
     if (s->request->tiles &&
-        !grove_idg_plan_choose(image, bounds, &without, epsilon, &plan, said)) {
-        snprintf(said, 200,
+        !grove_idg_plan_choose(image, bounds, &without, epsilon, &plan, reason)) {
+        snprintf(reason, 200,
                  "w moves the sky by more cells than w-tiles of this grid have room for; use "
                  "w_tiles=no");
         return GROVE_IDG_NO_TILES;
     }
-    if (s->request->layers && !grove_idg_plan_choose(image, bounds, &other, epsilon, &plan, said)) {
-        snprintf(said, 200,
+    if (s->request->layers &&
+        !grove_idg_plan_choose(image, bounds, &other, epsilon, &plan, reason)) {
+        snprintf(reason, 200,
                  "w reaches %.4g wavelengths, more than %lld w-layer%s allow%s with an error of "
                  "%g; use %lld, or a larger epsilon",
                  bounds->max_w, (long long)s->request->layers, s->request->layers > 1 ? "s" : "",
@@ -448,12 +449,12 @@ static int explain(const search *s, double epsilon, const grove_gridder_image *i
     }
     if (s->request->side)
         snprintf(
-            said, 200,
+            reason, 200,
             "subgrids of %d x %d pixels are too small for the support of taper, w and beams with "
             "an error of %g; use more pixels (up to %d), or w-layers, or a larger epsilon",
             s->request->side, s->request->side, epsilon, (int)GROVE_IDG_MAX_SIDE);
     else
-        snprintf(said, 200,
+        snprintf(reason, 200,
                  "no subgrids of up to %d x %d pixels reach an error of %g for this field and w; "
                  "use a larger epsilon, or method=w_stack",
                  (int)GROVE_IDG_MAX_SIDE, (int)GROVE_IDG_MAX_SIDE, epsilon);
@@ -462,7 +463,7 @@ static int explain(const search *s, double epsilon, const grove_gridder_image *i
 
 int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
                           const grove_idg_request *request, double epsilon, grove_idg_plan *plan,
-                          char said[200])
+                          char reason[200])
 {
     static const double padding[] = {1.2, 1.35, 1.5, 1.75, 2, 2.5};
     static const int sides[] = {16, 24, 32, 40, 48, 64};
@@ -473,7 +474,7 @@ int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_
     double low, high;
 
     if (!(epsilon >= (bounds->double_precision ? 1e-12 : 1e-5) * (1 - 1e-9))) {
-        snprintf(said, 200, "%g is less than single precision allows", epsilon);
+        snprintf(reason, 200, "%g is less than single precision allows", epsilon);
         return -1;
     }
     grove_gridder_find_n(image, &low, &high);
@@ -494,7 +495,7 @@ int grove_idg_plan_choose(const grove_gridder_image *image, const grove_gridder_
         }
     }
     if (!(best.seconds < INFINITY))
-        return explain(&s, epsilon, image, bounds, said);
+        return explain(&s, epsilon, image, bounds, reason);
     best.grid.error = best.error;
     best.grid.seconds = best.seconds;
     *plan = best;

@@ -44,14 +44,14 @@ void grove_fits_note(grove_image *image, const char *format, ...)
 /* Reports cfitsio's message; GROVE_INVALID, or GROVE_NO_MEMORY. */
 static int fail(const char *path, int status, grove_error *error)
 {
-    char said[FLEN_STATUS] = "", detail[FLEN_ERRMSG] = "";
+    char text[FLEN_STATUS] = "", detail[FLEN_ERRMSG] = "";
 
     if (status == MEMORY_ALLOCATION)
         return grove_fail(error, GROVE_NO_MEMORY, "%s: no memory to read it", path);
-    fits_get_errstatus(status, said);
+    fits_get_errstatus(status, text);
     fits_read_errmsg(detail);
     char *shown = grove_shown(detail, "");
-    grove_fail(error, GROVE_INVALID, "%s: cannot be read as FITS: %s%s%s%s", path, said,
+    grove_fail(error, GROVE_INVALID, "%s: cannot be read as FITS: %s%s%s%s", path, text,
                shown[0] ? " (" : "", shown, shown[0] ? ")" : "");
     free(shown);
     return GROVE_INVALID;
