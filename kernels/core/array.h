@@ -22,15 +22,16 @@ GROVE_FN void array_put_number(char *at, int bytes, int n, double x)
 /* The bytes of a cell, as many together as both addresses allow. */
 GROVE_FN void array_copy(char *to, const char *from, int bytes)
 {
-    const unsigned odd = ((unsigned)(uintptr_t)to | (unsigned)(uintptr_t)from | (unsigned)bytes);
+    const unsigned alignment =
+        ((unsigned)(uintptr_t)to | (unsigned)(uintptr_t)from | (unsigned)bytes);
 
-    if (odd % 16 == 0)
+    if (alignment % 16 == 0)
         for (int k = 0; k < bytes; k += 16)
             memcpy(GROVE_ALIGNED(to + k, 16), GROVE_ALIGNED(from + k, 16), 16);
-    else if (odd % 8 == 0)
+    else if (alignment % 8 == 0)
         for (int k = 0; k < bytes; k += 8)
             memcpy(GROVE_ALIGNED(to + k, 8), GROVE_ALIGNED(from + k, 8), 8);
-    else if (odd % 4 == 0)
+    else if (alignment % 4 == 0)
         for (int k = 0; k < bytes; k += 4)
             memcpy(GROVE_ALIGNED(to + k, 4), GROVE_ALIGNED(from + k, 4), 4);
     else

@@ -81,14 +81,14 @@ INLINE int find_numbers(const findings *found)
     return (~_mm256_movemask_pd((__m256d)zero) & 15) |
            (_mm256_movemask_ps(_mm256_cmp_ps(wrong, wrong, _CMP_UNORD_Q)) ? 16 : 0);
 #else
-    int64_t number[4], odd[4];
+    int64_t number[4], wrong[4];
     int which = 0;
 
     memcpy(number, &found->any, sizeof(number));
-    memcpy(odd, &found->wrong, sizeof(odd));
+    memcpy(wrong, &found->wrong, sizeof(wrong));
     for (int k = 0; k < 4; k++)
         which |= (number[k] & 0x7fffffff7fffffff ? 1 : 0) << k;
-    return which | (odd[0] | odd[1] | odd[2] | odd[3] ? 16 : 0);
+    return which | (wrong[0] | wrong[1] | wrong[2] | wrong[3] ? 16 : 0);
 #endif
 }
 

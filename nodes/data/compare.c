@@ -24,7 +24,7 @@ static const grove_port options[] = {
 
 typedef struct {
     double largest, difference, reference; /* of |a - b|; sums of |a - b|^2 and |b|^2 */
-    int64_t numbers, flagged, odd;         /* numbers that are not finite on either side */
+    int64_t numbers, flagged, nonfinite;   /* numbers that are not finite on either side */
 } comparison;
 
 /* One of both arrays in the walk over the union of their axes. */
@@ -96,7 +96,7 @@ static void compare_cells(comparison *to, const grove_array *a, int64_t at_a, co
         double size = hypot(x[0] - y[0], x[1] - y[1]);
         to->numbers++;
         if (!isfinite(size)) {
-            to->odd++;
+            to->nonfinite++;
             continue;
         }
         to->largest = size > to->largest ? size : to->largest;
@@ -153,7 +153,7 @@ static int prepare(const grove_call *call)
 {
     const grove_node *node = call->node;
     const comparison *c = call->run;
-    double numbers = c->numbers > c->odd ? (double)(c->numbers - c->odd) : 1;
+    double numbers = c->numbers > c->nonfinite ? (double)(c->numbers - c->nonfinite) : 1;
     double relative = c->reference > 0    ? sqrt(c->difference / c->reference)
                       : c->difference > 0 ? HUGE_VAL
                                           : 0;
@@ -166,12 +166,12 @@ static int prepare(const grove_call *call)
                "flagged, %lld not finite)\n",
                grove_node_name(node), c->largest, unit[0] ? " " : "", unit,
                sqrt(c->difference / numbers), unit[0] ? " " : "", unit, relative,
-               (long long)c->numbers, (long long)c->flagged, (long long)c->odd);
+               (long long)c->numbers, (long long)c->flagged, (long long)c->nonfinite);
     if (grove_node_given(node, "tolerance")) {
         double tolerance = grove_node_number(node, "tolerance");
-        if (c->odd)
+        if (c->nonfinite)
             code = grove_node_fail(node, GROVE_INVALID, "%lld of %lld differences are not finite",
-                                   (long long)c->odd, (long long)c->numbers);
+                                   (long long)c->nonfinite, (long long)c->numbers);
         else if (!(relative <= tolerance))
             code = grove_node_fail(node, GROVE_INVALID,
                                    "the relative difference is %.3g, above the tolerance of %.3g",

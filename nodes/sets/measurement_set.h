@@ -101,9 +101,9 @@ typedef void grove_ms_parallel(void *context, int64_t count,
 void grove_ms_set_parallel(grove_ms *ms, grove_ms_parallel *parallel, void *context);
 
 /* Whether any of the numbers is not finite; whether any is not 0. */
-void grove_ms_look_at(const float *numbers, size_t count, bool *odd, bool *nonzero);
+void grove_ms_examine(const float *numbers, size_t count, bool *nonfinite, bool *nonzero);
 /* How many samples that were read so far are not finite, but not flagged either. */
-int64_t grove_ms_odd_samples(const grove_ms *ms);
+int64_t grove_ms_nonfinite_samples(const grove_ms *ms);
 /* Reads a complex data column of a block: data [time][baseline][channel][correlation], complex
  * float; missing rows are 0. flag (may be NULL): bytes of the same shape, 1 where FLAG or FLAG_ROW
  * is set, the row is missing, or the value is not finite (it is then returned as 0). Flags always

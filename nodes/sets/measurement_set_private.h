@@ -228,7 +228,7 @@ struct grove_ms {
     std::string column;
     grove_ms_mode mode = GROVE_MS_REPLACE;
     grove::written_column data, written_flags, written_weights; // of a set that exists
-    int64_t odd_samples = 0;                                    // read; not finite, and not flagged
+    int64_t nonfinite_samples = 0;                              // read; not finite, and not flagged
     bool settled = false;                                       // all is written and closed
     std::string history;        // lines for HISTORY, written at the end
     std::string history_folder; // HISTORY of a set that exists, or of its first table

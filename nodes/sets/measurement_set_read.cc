@@ -237,9 +237,9 @@ int64_t store_row(const Complex *from, size_t cell, float *data, const flag_stor
 {
     if (reinterpret_cast<const float *>(from) != data)
         std::memcpy(data, from, 2 * cell * sizeof(float));
-    bool odd, nonzero;
-    grove_ms_look_at(data, 2 * cell, &odd, &nonzero);
-    if (!odd)
+    bool nonfinite, nonzero;
+    grove_ms_examine(data, 2 * cell, &nonfinite, &nonzero);
+    if (!nonfinite)
         return 0;
     int64_t count = 0;
     for (size_t k = 0; k < cell; k++)
@@ -343,16 +343,16 @@ int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, flo
         return 0;
     if (flag)
         find_flags(ms, column, block, list, flags, bytes);
-    std::atomic<int64_t> odd(0);
+    std::atomic<int64_t> nonfinite(0);
     bool whole = read_list(ms, column, block, list, data, [&](int64_t first, int64_t count) {
         for (size_t i = size_t(first); i < size_t(first + count); i++) {
             float *row = data + 2 * i * cell;
-            odd += store_row(reinterpret_cast<Complex *>(row), cell, row, flags,
-                             flag ? flag + i * bytes : nullptr);
+            nonfinite += store_row(reinterpret_cast<Complex *>(row), cell, row, flags,
+                                   flag ? flag + i * bytes : nullptr);
         }
     });
     if (whole) {
-        ms->odd_samples += odd;
+        ms->nonfinite_samples += nonfinite;
         return 0;
     }
     Array<Complex> values;
@@ -360,8 +360,9 @@ int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, flo
         const Complex *from =
             read_piece(ms, column, block, rows, place, reinterpret_cast<Complex *>(data), values);
         for (size_t i = 0; i < rows.size(); i++)
-            ms->odd_samples += store_row(from + i * cell, cell, data + 2 * size_t(place[i]) * cell,
-                                         flags, flag ? flag + size_t(place[i]) * bytes : nullptr);
+            ms->nonfinite_samples +=
+                store_row(from + i * cell, cell, data + 2 * size_t(place[i]) * cell, flags,
+                          flag ? flag + size_t(place[i]) * bytes : nullptr);
     });
     return 0;
 }
@@ -400,29 +401,29 @@ void read_weights(grove_ms *ms, const grove_ms_block *block, const grove::row_li
 }
 } // namespace
 
-extern "C" void grove_ms_look_at(const float *numbers, size_t count, bool *odd, bool *nonzero)
+extern "C" void grove_ms_examine(const float *numbers, size_t count, bool *nonfinite, bool *nonzero)
 {
     typedef uint32_t four __attribute__((vector_size(16)));
     constexpr uint32_t EXPONENT = 0x7f800000; // all of it is set in a number that is not finite
     const four exponent = {EXPONENT, EXPONENT, EXPONENT, EXPONENT};
-    four is_odd[2] = {}, bits[2] = {};
+    four is_nonfinite[2] = {}, bits[2] = {};
     size_t k = 0;
     for (; k + 8 <= count; k += 8) {
         four a, b;
         std::memcpy(&a, numbers + k, sizeof(a));
         std::memcpy(&b, numbers + k + 4, sizeof(b));
-        is_odd[0] |= four((a & exponent) == exponent);
-        is_odd[1] |= four((b & exponent) == exponent);
+        is_nonfinite[0] |= four((a & exponent) == exponent);
+        is_nonfinite[1] |= four((b & exponent) == exponent);
         bits[0] |= a;
         bits[1] |= b;
     }
-    *odd = *nonzero = false;
+    *nonfinite = *nonzero = false;
     for (int i = 0; i < 8; i++) {
-        *odd = *odd || is_odd[i / 4][i % 4];
+        *nonfinite = *nonfinite || is_nonfinite[i / 4][i % 4];
         *nonzero = *nonzero || bits[i / 4][i % 4] << 1; // without the sign
     }
     for (; k < count; k++) {
-        *odd = *odd || !std::isfinite(numbers[k]);
+        *nonfinite = *nonfinite || !std::isfinite(numbers[k]);
         *nonzero = *nonzero || numbers[k] != 0;
     }
 }
@@ -433,9 +434,9 @@ extern "C" void grove_ms_set_parallel(grove_ms *ms, grove_ms_parallel *parallel,
     ms->parallel_context = context;
 }
 
-extern "C" int64_t grove_ms_odd_samples(const grove_ms *ms)
+extern "C" int64_t grove_ms_nonfinite_samples(const grove_ms *ms)
 {
-    return ms->odd_samples;
+    return ms->nonfinite_samples;
 }
 
 extern "C" int grove_ms_read_data(grove_ms *ms, const char *column, const grove_ms_block *block,

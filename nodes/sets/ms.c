@@ -322,9 +322,9 @@ static grove_ms_block block_of(const grove_array *out)
     return (grove_ms_block){t.first, t.count, b.first, b.count, f.first, f.count, out->rows_unread};
 }
 
-static void warn_of_odd_samples(const grove_node *node, ms_state *state, const char *column)
+static void warn_of_nonfinite_samples(const grove_node *node, ms_state *state, const char *column)
 {
-    if (state->warned || !grove_ms_odd_samples(state->ms))
+    if (state->warned || !grove_ms_nonfinite_samples(state->ms))
         return;
     state->warned = true;
     grove_node_warn(node,
@@ -332,7 +332,7 @@ static void warn_of_odd_samples(const grove_node *node, ms_state *state, const c
                     "the first part that has some; they count as flagged, and are 0 where they "
                     "are written",
                     grove_node_text(node, "path"), column,
-                    (long long)grove_ms_odd_samples(state->ms));
+                    (long long)grove_ms_nonfinite_samples(state->ms));
 }
 
 /* For each row of the block whether it is missing in the set; or NULL: all are to be converted. */
@@ -384,7 +384,7 @@ static int read_data(const grove_node *node, ms_state *state, const char *column
                    : convert_data(state, column, out, error);
 
     if (!code)
-        warn_of_odd_samples(node, state, column);
+        warn_of_nonfinite_samples(node, state, column);
     return code;
 }
 

@@ -17,7 +17,7 @@ typedef struct {
     grove_ms *from;         /* a new set has the weights of this one; NULL: there is none */
     bool leads;             /* writes weights and coordinates: one of the sinks that make a set */
     grove_correlations map; /* of the set's correlations to the cell's elements */
-    long long odd;          /* numbers that are not finite and not flagged */
+    long long nonfinite;    /* numbers that are not finite and not flagged */
     long long numbers;
     bool nonzero; /* one that is not flagged is */
     float *data;  /* [room] complex numbers that are being written, and their flags */
@@ -307,13 +307,13 @@ static void fill_slots(const sink_state *sink, const sink_run *run, const grove_
 }
 
 /* Flags numbers that are not finite, and counts them. True: there is a flag. */
-static bool flag_odd(sink_run *run, const float *data, unsigned char *flag, size_t numbers)
+static bool flag_nonfinite(sink_run *run, const float *data, unsigned char *flag, size_t numbers)
 {
     bool any = false;
 
     for (size_t i = 0; i < numbers; i++) {
         bool finite = isfinite(data[2 * i]) && isfinite(data[2 * i + 1]);
-        run->odd += !finite && !flag[i];
+        run->nonfinite += !finite && !flag[i];
         run->nonzero = run->nonzero || (!flag[i] && (data[2 * i] != 0 || data[2 * i + 1] != 0));
         flag[i] |= !finite;
         any = any || flag[i];
@@ -330,7 +330,8 @@ static bool flag_slots(sink_run *run, const grove_ms_block *block, int64_t first
 
     for (int64_t i = 0; i < block->times * block->baselines; i++)
         if (!is_missing(run, block, first, i))
-            any |= flag_odd(run, run->data + 2 * row * (size_t)i, run->flag + row * (size_t)i, row);
+            any |= flag_nonfinite(run, run->data + 2 * row * (size_t)i, run->flag + row * (size_t)i,
+                                  row);
     return any;
 }
 
@@ -338,14 +339,14 @@ static bool flag_slots(sink_run *run, const grove_ms_block *block, int64_t first
 static bool is_plain(sink_run *run, const grove_array *array, int64_t cell, int64_t count)
 {
     const size_t numbers = (size_t)(count * run->map.count);
-    bool odd, nonzero;
+    bool nonfinite, nonzero;
 
     for (int64_t i = cell; array->flags && i < cell + count; i++)
         if (array->flags[i])
             return false;
-    grove_ms_look_at((const float *)array->data + 2 * cell * run->map.count, 2 * numbers, &odd,
-                     &nonzero);
-    if (odd)
+    grove_ms_examine((const float *)array->data + 2 * cell * run->map.count, 2 * numbers,
+                     &nonfinite, &nonzero);
+    if (nonfinite)
         return false;
     run->nonzero = run->nonzero || nonzero;
     return true;
@@ -518,9 +519,9 @@ static void warn(const grove_node *node, const sink_run *run)
 {
     const sink_state *sink = grove_node_user(node);
 
-    if (run->odd)
+    if (run->nonfinite)
         grove_node_warn(
-            node, "%lld of %lld numbers are not finite; %s", run->odd, run->numbers,
+            node, "%lld of %lld numbers are not finite; %s", run->nonfinite, run->numbers,
             !sink->existing || grove_node_choice(node, "flags") ? "they are written, and flagged"
             : grove_ms_has_flags_written(run->ms)
                 ? "they are written; another sink of this run writes their flags"

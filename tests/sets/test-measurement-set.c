@@ -370,15 +370,15 @@ TEST(numbers_that_are_not_finite)
             for (size_t k = 0; k < 24; k++)
                 numbers[k] = k > count ? NAN : k % 2 ? -0.0F : 0;
             numbers[0] = 1;
-            grove_ms_look_at(numbers + 1, count, &is_odd, &nonzero);
+            grove_ms_examine(numbers + 1, count, &is_odd, &nonzero);
             ck_assert(!is_odd && !nonzero);
             if (at == count)
                 continue;
             numbers[1 + at] = at % 2 ? -1e-45F : 3e38F;
-            grove_ms_look_at(numbers + 1, count, &is_odd, &nonzero);
+            grove_ms_examine(numbers + 1, count, &is_odd, &nonzero);
             ck_assert(!is_odd && nonzero);
             numbers[1 + at] = odd[at % 4];
-            grove_ms_look_at(numbers + 1, count, &is_odd, &nonzero);
+            grove_ms_examine(numbers + 1, count, &is_odd, &nonzero);
             ck_assert(is_odd);
         }
 }
@@ -439,7 +439,7 @@ TEST(threads_share_the_reading)
         ck_assert(data[2 * i] == (bad ? 0 : want[2 * i]));
         ck_assert(data[2 * i + 1] == (bad ? 0 : want[2 * i + 1]));
     }
-    ck_assert_int_eq(grove_ms_odd_samples(ms), odd);
+    ck_assert_int_eq(grove_ms_nonfinite_samples(ms), odd);
     grove_ms_close(ms);
     free(data);
     free(flag);
