@@ -161,7 +161,7 @@ typedef struct {
     /* [stations] the kind of data (SOLVE_NOTHING, ...), and [unknowns] where they start; NULL:
      * unused. Where all data of a station are 0, it has not observed: its terms have no
      * solution. */
-    unsigned char *heard;
+    unsigned char *data_kind;
     double *start;
     bool describe;    /* free_words are needed */
     char *free_words; /* directions that the data leave free; NULL: none, or not known */
@@ -445,8 +445,8 @@ int solve_directly_from(const solve_tile *tile, solve_domain *d, double *x, bool
 /* ---- the end ---- */
 
 /* At the first look at the tiles of domains: counts their data, if they have several tiles, and
- * sets d->heard, where the model is made of products with terms of stations. 0, or a code with a
- * message. */
+ * sets d->data_kind, where the model is made of products with terms of stations. 0, or a code with
+ * a message. */
 int solve_look_first(const grove_call *call, solve_tile *tile, solve_domain *domains,
                      int64_t count);
 /* Counts data of ended domains in which some data may have no solution, in a tile that has all of

@@ -354,7 +354,7 @@ void solve_domain_end(solve_domain *d)
     free(d->weighing);
     free(d->before);
     free(d->of_baseline);
-    free(d->heard);
+    free(d->data_kind);
     free(d->start);
 }
 

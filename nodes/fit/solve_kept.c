@@ -60,8 +60,8 @@ static void count_data(const solve_tile *tile, solve_domain *d)
 /* ---- stations with data of 0 only ---- */
 
 /* The kind of the numbers in a cell that counts, if it is higher than the known one. */
-static unsigned char hear_cell(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES],
-                               const int64_t cell[SOLVE_CUTS], unsigned char known)
+static unsigned char find_cell_kind(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES],
+                                    const int64_t cell[SOLVE_CUTS], unsigned char known)
 {
     const solve *s = tile->solve;
     const solve_view *data = &tile->views[SOLVE_DATA];
@@ -80,15 +80,15 @@ static unsigned char most(unsigned char a, unsigned char b)
 }
 
 /* Once both stations of a baseline have a signal, its data are not looked at. */
-static void hear_row(const solve_tile *tile, solve_domain *d, int64_t row, int64_t (*box)[2])
+static void find_row_kinds(const solve_tile *tile, solve_domain *d, int64_t row, int64_t (*box)[2])
 {
     const grove_range *range = &tile->range[tile->baseline];
     int64_t index[GROVE_MAX_AXES], cell[SOLVE_CUTS];
 
     solve_find_row(tile, row, index);
     int64_t b = index[tile->baseline], at = range->first + b;
-    unsigned char *left = &d->heard[range->axis->left[at]],
-                  *right = &d->heard[range->axis->right[at]],
+    unsigned char *left = &d->data_kind[range->axis->left[at]],
+                  *right = &d->data_kind[range->axis->right[at]],
                   known = *left < *right ? *left : *right;
     if (!solve_baseline_counts(tile, at))
         return;
@@ -96,35 +96,35 @@ static void hear_row(const solve_tile *tile, solve_domain *d, int64_t row, int64
         for (cell[1] = box[1][0];
              cell[1] < box[1][1] && known < SOLVE_SIGNAL && !solve_is_missing(tile, cell[0], b);
              cell[1]++)
-            known = hear_cell(tile, index, cell, known);
+            known = find_cell_kind(tile, index, cell, known);
     *left = most(*left, known);
     *right = most(*right, known);
 }
 
-static void hear(const solve_tile *tile, solve_domain *d)
+static void find_data_kinds(const solve_tile *tile, solve_domain *d)
 {
     const solve *s = tile->solve;
     int64_t box[SOLVE_CUTS][2];
 
-    if (!d->heard)
-        d->heard = grove_alloc((size_t)s->stations);
+    if (!d->data_kind)
+        d->data_kind = grove_alloc((size_t)s->stations);
     if (!solve_find_box(tile, d, box))
         return;
     for (int64_t row = 0; row < tile->rows; row++)
-        hear_row(tile, d, row, box);
+        find_row_kinds(tile, d, row, box);
 }
 
 bool solve_is_silent(const solve *s, const solve_domain *d, int64_t station)
 {
     /* those beyond are of no baseline */
-    return d->heard && station < s->stations && d->heard[station] == SOLVE_ZEROS;
+    return d->data_kind && station < s->stations && d->data_kind[station] == SOLVE_ZEROS;
 }
 
 bool solve_leave_silent(const solve *s, const solve_domain *d, bool *known, double *x)
 {
     bool any = false;
 
-    for (int i = 0; i < s->parm_count && d->heard; i++)
+    for (int i = 0; i < s->parm_count && d->data_kind; i++)
         for (int64_t u = d->base[i]; u < d->base[i + 1]; u++) {
             if (!s->parms[i].parm->station ||
                 !solve_is_silent(s, d, solve_find_place(s, d, i, u).station))
@@ -255,6 +255,6 @@ int solve_look_first(const grove_call *call, solve_tile *tile, solve_domain *dom
     int code = whole ? 0 : look_at(call, tile, domains, number, true, count_data);
 
     if (!code && tile->solve->products && tile->baseline >= 0)
-        code = look_at(call, tile, domains, number, true, hear);
+        code = look_at(call, tile, domains, number, true, find_data_kinds);
     return code;
 }

@@ -252,10 +252,10 @@ static void look_at_start(void *context, int64_t first, int64_t last)
     }
 }
 
-/* Keeps the start values of stations that are not heard. */
+/* Keeps the start values of stations without a signal. */
 static void keep_start(const solve_run *run, solve_domain *d)
 {
-    if (!d->heard)
+    if (!d->data_kind)
         return;
     d->start = grove_realloc(d->start, ((size_t)d->unknowns + 1) * sizeof(*d->start));
     solve_get(run->solve, d, run->parms, d->start);
