@@ -164,8 +164,8 @@ static int read_coordinates(grove_hdf5_reader *in, grove_hdf5_dimension *d, hid_
 
 /* Of a solution table's axis: the numbers of the dataset NAME_suffix next to it, in the base unit;
  * NULL where there is none. */
-static int read_beside(grove_hdf5_reader *in, const grove_hdf5_dimension *d, const char *path,
-                       const char *suffix, double **numbers)
+static int read_companion(grove_hdf5_reader *in, const grove_hdf5_dimension *d, const char *path,
+                          const char *suffix, double **numbers)
 {
     char *whole = grove_format("%s_%s", path, suffix);
     hid_t data = d->number ? grove_hdf5_object(in->file, whole) : -1;
@@ -190,13 +190,13 @@ static int read_beside(grove_hdf5_reader *in, const grove_hdf5_dimension *d, con
 static int read_intervals(grove_hdf5_reader *in, grove_hdf5_dimension *d, const char *path)
 {
     double *centre = NULL;
-    int code = read_beside(in, d, path, "width", &d->width);
+    int code = read_companion(in, d, path, "width", &d->width);
 
     for (int64_t i = 0; d->width && i < d->size && !code; i++)
         if (!(d->width[i] > 0))
             code = grove_hdf5_fail(in, "the widths of %s are not %lld numbers above 0", d->name,
                                    (long long)d->size);
-    code = code ? code : read_beside(in, d, path, "centre", &centre);
+    code = code ? code : read_companion(in, d, path, "centre", &centre);
     if (!code && centre) {
         free(d->number);
         d->number = centre;

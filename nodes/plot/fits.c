@@ -165,7 +165,7 @@ static int outcome_of(const grove_cube *outcome, int words, const int64_t *index
 }
 
 /* The offset of a domain along the axis: domains of one time are next to each other. */
-static double beside(const grove_cube *cube, int64_t time, int64_t freq)
+static double offset(const grove_cube *cube, int64_t time, int64_t freq)
 {
     int axis = long_axis(cube);
     int64_t bands = axis == GROVE_CUBE_TIME ? grove_cube_size(cube, GROVE_CUBE_FREQ) : 1;
@@ -188,7 +188,7 @@ static size_t take_outcome(const grove_cube *iterations, const grove_cube *outco
             if (outcome_of(outcome, words, index) != which)
                 continue;
             x[n] =
-                place(iterations, axis, axis == GROVE_CUBE_TIME ? t : f) + beside(iterations, t, f);
+                place(iterations, axis, axis == GROVE_CUBE_TIME ? t : f) + offset(iterations, t, f);
             y[n++] = grove_cube_at(iterations, index, 0);
         }
     return n;

@@ -174,7 +174,7 @@ static double place(const visibilities *v, const grove_set *set, const grove_set
 }
 
 /* The offset along x of a point of many channels or times: baselines are next to each other. */
-static double beside(const visibilities *v, const grove_set *set, int64_t time, int64_t channel,
+static double offset(const visibilities *v, const grove_set *set, int64_t time, int64_t channel,
                      int colour)
 {
     double width = v->against == TIME ? set->layout->interval[time]
@@ -204,7 +204,7 @@ static int add_visibility(visibilities *v, const grove_set *set, const grove_set
     for (int k = 0; k < v->colours; k++)
         if (v->by_baseline && v->baselines[k] == baseline)
             one.colour = k;
-    one.x += beside(v, set, s->first_time + row / s->baselines, channel, one.colour);
+    one.x += offset(v, set, s->first_time + row / s->baselines, channel, one.colour);
     if (v->count == v->room) {
         size_t room = 2 * v->count + 1024;
         visibility *grown = realloc(v->list, room * sizeof(*grown));

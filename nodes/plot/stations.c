@@ -84,11 +84,11 @@ static int allocate(drawing *d)
 {
     const grove_solutions *s = d->s;
     size_t stations = (size_t)s->stations, all = stations * (size_t)s->elements;
-    bool beside = d->against == GROVE_CUBE_STATION, short_;
+    bool by_station = d->against == GROVE_CUBE_STATION, short_;
 
     d->points = (size_t)(grove_cube_size(&s->values, GROVE_CUBE_TIME) *
                          grove_cube_size(&s->values, GROVE_CUBE_FREQ));
-    d->x = grove_try_alloc(beside ? all : 1, d->points * sizeof(double));
+    d->x = grove_try_alloc(by_station ? all : 1, d->points * sizeof(double));
     d->y = grove_try_alloc(all, d->points * sizeof(double));
     d->names = grove_try_alloc(stations, sizeof(char *));
     d->series = grove_try_alloc(2 * all, sizeof(grove_series));
@@ -142,14 +142,14 @@ static void put_points(drawing *d, int station, int element)
     int64_t times = grove_cube_size(&s->values, GROVE_CUBE_TIME);
     int64_t freqs = grove_cube_size(&s->values, GROVE_CUBE_FREQ);
     size_t from = (size_t)(element * s->stations + station) * d->points, n = 0;
-    bool beside = d->against == GROVE_CUBE_STATION;
+    bool by_station = d->against == GROVE_CUBE_STATION;
     int p = s->station[station], e = s->element[element];
 
     for (int64_t t = 0; t < times; t++)
         for (int64_t f = 0; f < freqs; f++, n++) {
             double x = place(d, station, element, t, f);
             double y = grove_solutions_value(s, p, t, f, e);
-            d->x[beside ? from + n : n] = x;
+            d->x[by_station ? from + n : n] = x;
             d->y[from + n] = y;
             d->flagged += isnan(y);
             d->low = fmin(d->low, y);

@@ -135,9 +135,8 @@ int open_kept_flags(view *to, grove_error *error)
 {
     const std::string versions = versions_of(to->folder);
     const bool exists = grove_path_exists(versions.c_str());
-    const std::string list = versions + "/" GROVE_SET_FLAG_LIST,
-                      beside = exists ? list : to->folder;
-    std::string prefix = taken(grove_record_prefix(beside.c_str()));
+    const std::string list = versions + "/" GROVE_SET_FLAG_LIST, place = exists ? list : to->folder;
+    std::string prefix = taken(grove_record_prefix(place.c_str()));
     std::string folder = taken(grove_path_folder(exists ? list.c_str() : versions.c_str()));
     std::unique_ptr<grove_error, decltype(&grove_error_free)> fault(grove_error_new(),
                                                                     grove_error_free);

@@ -36,7 +36,7 @@ struct grove_set_lock {
     const grove_record *writer;
     void (*changed)(void *user);
     void *user;
-    grove_set_lock *beside; /* of other sets that its run will write; released with it */
+    grove_set_lock *others; /* of other sets that its run will write; released with it */
 };
 
 /* Held in short steps only, never while waiting. */
@@ -261,11 +261,11 @@ static bool attempt_all(char **busy, grove_error *error)
     return true;
 }
 
-static grove_set_lock *add_lock(set *of, const grove_record *writer, grove_set_lock *beside)
+static grove_set_lock *add_lock(set *of, const grove_record *writer, grove_set_lock *others)
 {
     grove_set_lock *lock = grove_alloc(sizeof(*lock));
 
-    *lock = (grove_set_lock){.next = of->first, .of = of, .writer = writer, .beside = beside};
+    *lock = (grove_set_lock){.next = of->first, .of = of, .writer = writer, .others = others};
     of->first = lock;
     return lock;
 }
@@ -286,7 +286,7 @@ static void mark_expected(const grove_record *writer)
 static grove_set_lock *take_all(set *of, const grove_record *writer, char **busy,
                                 grove_error *error)
 {
-    grove_set_lock *beside = NULL;
+    grove_set_lock *others = NULL;
 
     mark_expected(writer);
     of->needed = true;
@@ -296,11 +296,11 @@ static grove_set_lock *take_all(set *of, const grove_record *writer, char **busy
         next = each->next;
         each->needed = false;
         if (needed && had)
-            beside = add_lock(each, writer, beside);
+            others = add_lock(each, writer, others);
         else if (needed && !each->first)
             drop_set(each);
     }
-    return had ? add_lock(of, writer, beside) : NULL;
+    return had ? add_lock(of, writer, others) : NULL;
 }
 
 /* With the lock, or without one where there is none; NULL: another has *busy, or a message. */
@@ -511,9 +511,9 @@ void grove_set_lock_release(grove_set_lock *lock)
 {
     pthread_mutex_lock(&guard);
     while (lock) {
-        grove_set_lock *beside = lock->beside;
+        grove_set_lock *others = lock->others;
         release(lock);
-        lock = beside;
+        lock = others;
     }
     pthread_mutex_unlock(&guard);
 }
