@@ -127,17 +127,17 @@ static void express(const grove_node *node, options_read *o)
 static void report_memory(grove_node *node, const options_read *o, const grove_axis *const axes[3],
                           int parameters)
 {
-    options_read of = *o;
+    options_read copy = *o;
 
     for (int k = image_precision(grove_node_number(node, "epsilon")) == GROVE_PRECISION_DOUBLE;
          k < 2; k++) {
-        of.plan.bounds.double_precision = of.convolution.double_precision = k;
-        of.idg.grid.bounds.double_precision = k;
-        grove_node_set_memory(node, memory_of(&of, axes, parameters));
-        grove_node_set_device_memory(node, o->is_idg ? degrid_subgrids_device_bytes(&of)
-                                           : of.has_functions
-                                               ? image_convolve_memory(&of.convolution, false)
-                                               : image_device_memory(&of.plan, false));
+        copy.plan.bounds.double_precision = copy.convolution.double_precision = k;
+        copy.idg.grid.bounds.double_precision = k;
+        grove_node_set_memory(node, memory_of(&copy, axes, parameters));
+        grove_node_set_device_memory(node, o->is_idg ? degrid_subgrids_device_bytes(&copy)
+                                           : copy.has_functions
+                                               ? image_convolve_memory(&copy.convolution, false)
+                                               : image_device_memory(&copy.plan, false));
         if (k == 0)
             grove_node_tell_double(node);
     }
@@ -315,9 +315,9 @@ static int find_functions(const grove_call *call, degridding *d, grove_isa isa)
         return 0;
     if (!are_functions_dense(call->args, &plan, call->double_precision ? 16 : 8))
         return grove_node_fail_option(call->node, "functions", "are not whole");
-    const grove_hash of = hash_functions(call, &plan);
+    const grove_hash hash = hash_functions(call, &plan);
     d->functions_serial = serial;
-    if (d->convolution && grove_hash_equal(of, d->functions_of))
+    if (d->convolution && grove_hash_equal(hash, d->functions_hash))
         return 0;
     grove_convolution_free(d->convolution);
     d->convolution = NULL;
@@ -328,7 +328,7 @@ static int find_functions(const grove_call *call, degridding *d, grove_isa isa)
     if (code)
         return code;
     d->convolution = grove_convolution_new(&plan, call->args->in[FUNCTIONS].data, isa);
-    d->functions_of = of;
+    d->functions_hash = hash;
     return d->convolution ? 0 : GROVE_NO_MEMORY;
 }
 
@@ -353,21 +353,21 @@ int degrid_find_planes(const grove_call *call, degridding *d, int plane)
 {
     const options_read *o = grove_node_user(call->node);
     const degrid_given g = degrid_planes(call, plane);
-    const grove_hash of = degrid_hash_planes(&g);
+    const grove_hash hash = degrid_hash_planes(&g);
     grove_isa isa;
     char message[200];
 
     if (grove_isa_choose(&isa, message))
         return grove_node_fail(call->node, GROVE_INVALID, "%s", message);
     int code = o->has_functions ? find_functions(call, d, isa) : 0;
-    if (code || (d->has_planes && grove_hash_equal(of, d->of)))
+    if (code || (d->has_planes && grove_hash_equal(hash, d->planes_hash)))
         return code;
     d->has_planes = false;
     if (!o->has_functions)
         code = find_gridder(call, d, isa);
     if (!code)
         code = set_planes(d, &g, &o->mueller, call->double_precision);
-    d->of = of;
+    d->planes_hash = hash;
     d->has_planes = !code;
     return code;
 }

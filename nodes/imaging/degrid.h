@@ -37,10 +37,10 @@ typedef struct {
     grove_idg *idg;
     grove_idg_counts counts; /* of its subgrids */
     int64_t beyond;          /* its layers, by w alone; of those outside */
-    grove_hash of;           /* the planes */
-    bool has_planes;         /* there are some */
-    grove_hash functions_of; /* the functions, and grove_call_serial of them */
-    uint64_t functions_serial;
+    grove_hash planes_hash;
+    bool has_planes; /* there are some */
+    grove_hash functions_hash;
+    uint64_t functions_serial;      /* grove_call_serial */
     int64_t outside;                /* visibilities */
     grove_gridder_outside left_out; /* by the functions */
     image_device *devices;          /* the state of each */

@@ -108,7 +108,7 @@ static int add_plane(const grove_call *call, degridding *d, int plane,
     const int numbers = 2 * degrid_numbers(o);
     grove_convolution_mueller mueller = use->use.mueller;
     grove_idg_terms terms = use->made.terms;
-    const part_use of = {use->use.needed ? &mueller : NULL, terms.numbers ? &terms : NULL};
+    const part_use chosen = {use->use.needed ? &mueller : NULL, terms.numbers ? &terms : NULL};
     grove_gridder_outside outside = {0}; /* channels may have two planes */
     image_cube_part part;
     int32_t *channel = NULL;
@@ -118,10 +118,10 @@ static int add_plane(const grove_call *call, degridding *d, int plane,
                    ? GROVE_NO_MEMORY
                    : 0;
 
-    if (!code && part.samples.channels && (of.mueller || of.terms))
+    if (!code && part.samples.channels && (chosen.mueller || chosen.terms))
         code = select_channels(&part, all->channels, &mueller, &terms, &channel, &gradient);
     if (!code && part.samples.channels)
-        code = predict_plane(call, d, plane, &part.samples, &of, &outside);
+        code = predict_plane(call, d, plane, &part.samples, &chosen, &outside);
     if (!code && part.samples.channels)
         image_cube_part_add(&part, all, numbers, call->double_precision);
     image_cube_part_free(&part);
@@ -134,13 +134,14 @@ static int predict_planes(const grove_call *call, degridding *d,
                           const grove_gridder_samples *samples, const samples_use *use)
 {
     const options_read *o = grove_node_user(call->node);
-    const part_use of = {use->use.needed ? &use->use.mueller : NULL,
-                         use->made.terms.numbers ? &use->made.terms : NULL};
+    const part_use chosen = {use->use.needed ? &use->use.mueller : NULL,
+                             use->made.terms.numbers ? &use->made.terms : NULL};
     grove_gridder_outside beyond = {0}; /* of the planes: counted by image_leave_out */
     int code = 0;
 
     if (!o->cube.axis)
-        return predict_plane(call, d, 0, samples, &of, o->has_functions ? &d->left_out : &beyond);
+        return predict_plane(call, d, 0, samples, &chosen,
+                             o->has_functions ? &d->left_out : &beyond);
     for (int plane = 0; plane < o->cube.planes && !code; plane++)
         code = add_plane(call, d, plane, samples, use);
     if (!code && o->has_functions)

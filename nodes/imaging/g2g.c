@@ -269,13 +269,13 @@ static int check_applied(grove_node *node, operator* o)
     grove_node_set_output(node, &form);
     const grove_axis *entries =
         grove_node_input_axis(node, o->diagonal, grove_axis_kind(g2g_axes[1]));
-    grove_lattice of = o->lattice;
+    grove_lattice copy = o->lattice;
     for (int k = form.precision == GROVE_PRECISION_DOUBLE; k < 2; k++) {
-        of.plan.double_precision = k;
-        grove_node_set_memory(node, grove_g2g_bytes(&of));
-        grove_node_set_device_memory(node, g2g_device_memory(&of, entries->size));
+        copy.plan.double_precision = k;
+        grove_node_set_memory(node, grove_g2g_bytes(&copy));
+        grove_node_set_device_memory(node, g2g_device_memory(&copy, entries->size));
         grove_node_set_scratch(
-            node, (uint64_t)(of.plan.grid[0] * of.plan.grid[1]) * (k ? 32 : 16) + 128, 0);
+            node, (uint64_t)(copy.plan.grid[0] * copy.plan.grid[1]) * (k ? 32 : 16) + 128, 0);
         if (k == 0)
             grove_node_tell_double(node);
     }
@@ -375,9 +375,9 @@ static int find_g2g(const grove_call *call, applying *a)
         (planes > 1 &&
          image_stage_in_step(call->args, o->functions, "w_function") != fine * fine * cell))
         return grove_node_fail_option(call->node, "functions", "are not whole");
-    const grove_hash of =
+    const grove_hash hash =
         grove_hash_add(grove_hash_start(), numbers, (size_t)(planes * fine * fine * cell));
-    if (a->g2g && grove_hash_equal(of, a->functions))
+    if (a->g2g && grove_hash_equal(hash, a->functions))
         return 0;
     grove_g2g_free(a->g2g);
     a->g2g = NULL;
@@ -386,7 +386,7 @@ static int find_g2g(const grove_call *call, applying *a)
     int code = image_functions_check_finite(call->node, &lattice.plan, numbers, NULL);
     if (code)
         return code;
-    a->functions = of;
+    a->functions = hash;
     a->g2g = grove_g2g_new(&lattice, numbers, isa);
     return a->g2g ? 0 : GROVE_NO_MEMORY;
 }

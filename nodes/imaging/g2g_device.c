@@ -13,7 +13,7 @@
  * others. */
 struct g2g_on_device {
     void *functions, *entries, *slots, *lists;
-    uint64_t functions_of, entries_of;
+    uint64_t functions_serial, entries_serial;
     bool are_real;
     int32_t pieces;
 };
@@ -61,9 +61,9 @@ static int find_functions(const grove_call *call, const grove_lattice *l, int fu
     const void *numbers = NULL;
     int code;
 
-    if (serial && serial == d->functions_of)
+    if (serial && serial == d->functions_serial)
         return 0;
-    d->functions_of = 0;
+    d->functions_serial = 0;
     if (!are_whole(call, l, functions))
         return GROVE_MISSING;
     code = grove_call_host(call, functions, &numbers);
@@ -72,7 +72,7 @@ static int find_functions(const grove_call *call, const grove_lattice *l, int fu
         return code;
     const bool are_real = grove_g2g_are_real(l, numbers);
     if (are_real != d->are_real)
-        d->entries_of = 0; /* they say where functions begin */
+        d->entries_serial = 0; /* entries depend on where functions begin */
     d->are_real = are_real;
     const grove_g2g_arrange_state state = {
         .step = {image_stage_in_step(call->args, functions, "w_function"),
@@ -83,7 +83,7 @@ static int find_functions(const grove_call *call, const grove_lattice *l, int fu
     code = image_launch_items(
         call, &grove_g2g_arrange, l->blocks * grove_g2g_numbers(l->plan.support, are_real),
         call->args->in[functions].data, NULL, d->functions, &state, sizeof(state));
-    d->functions_of = code ? 0 : serial;
+    d->functions_serial = code ? 0 : serial;
     return code;
 }
 
@@ -128,9 +128,9 @@ static int find_entries(const grove_call *call, const grove_lattice *l,
                                         .count = (int32_t)count};
     const void *entries = NULL;
 
-    if (serial && serial == d->entries_of)
+    if (serial && serial == d->entries_serial)
         return 0;
-    d->entries_of = 0;
+    d->entries_serial = 0;
     if (count > 1 && image_stage_in_step(call->args, diagonal, g2g_axes[1]) !=
                          (int64_t)sizeof(grove_diagonal_entry))
         return GROVE_MISSING;
@@ -139,7 +139,7 @@ static int find_entries(const grove_call *call, const grove_lattice *l,
     if (!code)
         code = image_launch_items(call, &grove_g2g_pack, count, call->args->in[diagonal].data, NULL,
                                   d->entries, &state, sizeof(state));
-    d->entries_of = code ? 0 : serial;
+    d->entries_serial = code ? 0 : serial;
     return code;
 }
 

@@ -140,7 +140,7 @@ static void count_all(const grove_lattice *l, const double longest[3], const row
 g2g_size g2g_predict(const grove_node *obs, const grove_lattice *lattice, const double longest[3])
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static grove_hash last_of; /* a check asks for the same more than once */
+    static grove_hash last_hash; /* a check asks for the same more than once */
     static g2g_size last;
     const grove_axis *station = grove_node_axis(obs, "station");
     const double there = grove_node_observation(obs)->rows_share;
@@ -166,12 +166,12 @@ g2g_size g2g_predict(const grove_node *obs, const grove_lattice *lattice, const 
     one.plan.double_precision = true;
     if (!grove_lattice_make(&one.plan, &one))
         return size;
-    const grove_hash of = hash_of(&one, longest, &r);
+    const grove_hash hash = hash_of(&one, longest, &r);
     pthread_mutex_lock(&lock);
-    if (!last.known || !grove_hash_equal(of, last_of)) {
+    if (!last.known || !grove_hash_equal(hash, last_hash)) {
         last.known = false;
         count_all(&one, longest, &r, &last);
-        last_of = of;
+        last_hash = hash;
     }
     size = last.known ? last : size;
     pthread_mutex_unlock(&lock);

@@ -208,21 +208,22 @@ static uint64_t chunk_bytes(const grove_node *node, const gridding *g)
 static void report_memory(grove_node *node, const gridding *g, const grove_node *obs)
 {
     const bool normalises = g->functions >= 0 && grove_node_bool(node, "normalise");
-    gridding of = *g;
+    gridding copy = *g;
 
     for (int k = grove_node_output(node)->precision == GROVE_PRECISION_DOUBLE; k < 2; k++) {
-        of.plan.bounds.double_precision = of.convolution.double_precision = k;
-        of.idg.grid.bounds.double_precision = k;
-        const uint64_t own = g->is_idg          ? grid_subgrids_bytes(node, &of)
-                             : g->functions < 0 ? grid_bands_bytes(&of, obs)
-                                                : grove_convolution_bytes(&of.convolution);
-        grove_node_set_memory(node, own + chunk_bytes(node, &of));
+        copy.plan.bounds.double_precision = copy.convolution.double_precision = k;
+        copy.idg.grid.bounds.double_precision = k;
+        const uint64_t own = g->is_idg          ? grid_subgrids_bytes(node, &copy)
+                             : g->functions < 0 ? grid_bands_bytes(&copy, obs)
+                                                : grove_convolution_bytes(&copy.convolution);
+        grove_node_set_memory(node, own + chunk_bytes(node, &copy));
         if (!g->exact && !g->is_idg && g->functions < 0 && g->bands.count == 1)
-            grove_node_set_device_memory(node, image_device_memory(&of.plan, false));
+            grove_node_set_device_memory(node, image_device_memory(&copy.plan, false));
         else if (g->is_idg)
-            grove_node_set_device_memory(node, grid_subgrids_device_bytes(node, &of));
+            grove_node_set_device_memory(node, grid_subgrids_device_bytes(node, &copy));
         else if (g->functions >= 0)
-            grove_node_set_device_memory(node, image_convolve_memory(&of.convolution, normalises));
+            grove_node_set_device_memory(node,
+                                         image_convolve_memory(&copy.convolution, normalises));
         if (k == 0)
             grove_node_tell_double(node);
     }

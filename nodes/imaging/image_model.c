@@ -411,17 +411,17 @@ static double number_at(const model *m, int64_t plane, int64_t column, int64_t r
 static int read_member(const grove_call *call, const char *member, grove_array *out)
 {
     const model *m = grove_node_user(call->node);
-    int of[GROVE_MAX_AXES];
+    int order[GROVE_MAX_AXES];
 
     (void)member;
     for (int d = 0; d < out->axes; d++)
-        of[d] = !strcmp(out->range[d].axis->name, "l")   ? 0
-                : !strcmp(out->range[d].axis->name, "m") ? 1
-                                                         : 2;
+        order[d] = !strcmp(out->range[d].axis->name, "l")   ? 0
+                   : !strcmp(out->range[d].axis->name, "m") ? 1
+                                                            : 2;
     for (int64_t i = 0; i < out->cells; i++) {
         int64_t index[3] = {0}, rest = i;
         for (int d = out->axes - 1; d >= 0; d--) {
-            index[of[d]] = out->range[d].first + rest % out->range[d].count;
+            index[order[d]] = out->range[d].first + rest % out->range[d].count;
             rest /= out->range[d].count;
         }
         for (int e = 0; e < out->elements; e++) {

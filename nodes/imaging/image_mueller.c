@@ -112,16 +112,16 @@ void image_mueller_element(const image_mueller *m, int j, int r, const double (*
                            const double (*q)[2], int64_t count, double (*element)[2])
 {
     const bool one = m->shape == 1 || m->of_correlations;
-    const int of = m->shape == 1 ? 0 : m->correlation[r];
+    const int correlation = m->shape == 1 ? 0 : m->correlation[r];
     image_stokes s = {.factor = {{{0}}}};
 
     if (one)
-        s.factor[r][of][0] = 1;
+        s.factor[r][correlation][0] = 1;
     else
         image_stokes_elements(m->stokes, m->circular, &s);
     for (int64_t k = 0; k < count; k++, p += m->shape, q += m->shape) {
         element[k][0] = element[k][1] = 0;
-        for (int c = one ? of : 0; c < (one ? of + 1 : 4); c++)
+        for (int c = one ? correlation : 0; c < (one ? correlation + 1 : 4); c++)
             if (joins(m, j, c))
                 add_product(m, j, c, p, q, s.factor[r][c], element[k]);
     }

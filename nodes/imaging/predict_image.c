@@ -226,14 +226,14 @@ static int start(const grove_node *node, void **run)
 static void stop(const grove_node *node, void *run)
 {
     prediction *p = run;
-    const predictor *of = grove_node_user(node);
+    const predictor *setup = grove_node_user(node);
 
     if (p->outside.samples)
         grove_node_warn(node,
                         "%lld visibilities have baselines that are not numbers, or longer than "
                         "%s; they are 0",
                         (long long)p->outside.samples,
-                        of->longest > 0 ? "the largest distance between antennas" : "max_uvw");
+                        setup->longest > 0 ? "the largest distance between antennas" : "max_uvw");
     prediction_free_devices(p);
     for (int k = 0; k < p->plane_count; k++)
         grove_gridder_free(p->planes[k].gridder);
@@ -317,14 +317,14 @@ static int make_gridder(const grove_call *call, const predictor *p, const predic
 static int find_gridder(const grove_call *call, const predictor *p, const prediction *run,
                         const char *pixels, transformed *to)
 {
-    grove_hash of =
+    grove_hash hash =
         grove_hash_add(image_plane_hash(call, PREDICTION_IMAGE, pixels, &p->image, p->stokes.count),
                        call->args->in[p->max_uvw].data, 3 * sizeof(double));
 
-    of = grove_hash_number(of, run->highest);
-    if (to->gridder && grove_hash_equal(of, to->of))
+    hash = grove_hash_number(hash, run->highest);
+    if (to->gridder && grove_hash_equal(hash, to->hash))
         return 0;
-    to->of = of;
+    to->hash = hash;
     return make_gridder(call, p, run, to);
 }
 

@@ -30,16 +30,16 @@ typedef struct {
 typedef struct {
     grove_gridder *gridder;
     grove_gridder_plan plan;
-    grove_hash of;
+    grove_hash hash;    /* of the image */
     int64_t first, end; /* planes of w that are there; 0, 0: none */
 } transformed;
 
-/* The state of a device: planes of w of one image after the other, and hashes of their images. */
+/* The state of a device: planes of w of one image after the other. */
 typedef struct {
     image_device device;
-    grove_hash plan_of;
-    void **planes; /* of each image; NULL: none yet */
-    grove_hash *of;
+    grove_hash plan_hash;
+    void **planes;          /* of each image; NULL: none yet */
+    grove_hash *image_hash; /* of each */
 } prediction_device;
 
 /* The transforms of the image, or of a cube's planes, that was last asked for, on the host and on

@@ -16,9 +16,9 @@ static prediction_device *find_device(const predictor *p, prediction *run, int k
     run->devices = devices;
     if (!d->planes) {
         d->planes = grove_alloc(planes * sizeof(*d->planes));
-        d->of = grove_alloc(planes * sizeof(*d->of));
+        d->image_hash = grove_alloc(planes * sizeof(*d->image_hash));
         memset(d->planes, 0, planes * sizeof(*d->planes));
-        memset(d->of, 0, planes * sizeof(*d->of));
+        memset(d->image_hash, 0, planes * sizeof(*d->image_hash));
     }
     return d;
 }
@@ -28,7 +28,7 @@ void prediction_free_devices(prediction *run)
     for (int k = 0; k < run->device_count; k++) {
         image_device_free(&run->devices[k].device);
         free(run->devices[k].planes);
-        free(run->devices[k].of);
+        free(run->devices[k].image_hash);
     }
     free(run->devices);
 }
@@ -37,12 +37,12 @@ void prediction_free_devices(prediction *run)
 static int open_device(const grove_call *call, const predictor *p, const prediction *run,
                        const void *max_uvw, prediction_device *d)
 {
-    const grove_hash of = grove_hash_number(
+    const grove_hash hash = grove_hash_number(
         grove_hash_add(grove_hash_start(), max_uvw, 3 * sizeof(double)), run->highest);
     const size_t planes = (size_t)p->cube.planes;
     grove_gridder_plan plan;
 
-    if (d->device.open && grove_hash_equal(of, d->plan_of))
+    if (d->device.open && grove_hash_equal(hash, d->plan_hash))
         return 0;
     int code = predictor_plan(call, p, run->highest, max_uvw, &plan);
     if (code)
@@ -50,11 +50,11 @@ static int open_device(const grove_call *call, const predictor *p, const predict
     image_device_renew(&d->device, &plan);
     if (!d->device.gridder) {
         memset(d->planes, 0, planes * sizeof(*d->planes));
-        memset(d->of, 0, planes * sizeof(*d->of));
+        memset(d->image_hash, 0, planes * sizeof(*d->image_hash));
     }
     code = image_device_open(call, &plan, true, &d->device);
     d->planes[0] = d->device.planes;
-    d->plan_of = code ? (grove_hash){0} : of;
+    d->plan_hash = code ? (grove_hash){0} : hash;
     return code;
 }
 
@@ -68,10 +68,10 @@ static int find_planes(const grove_call *call, const predictor *p, const char *p
     const int64_t step[2] = {image_axis_step(call->args, view, p->kind[0]),
                              image_axis_step(call->args, view, p->kind[1])};
     const int64_t offset = predictor_plane_offset(call, p, plane);
-    const grove_hash of =
+    const grove_hash hash =
         image_plane_hash(call, PREDICTION_IMAGE, pixels + offset, &p->image, p->stokes.count);
 
-    if (d->planes[plane] && grove_hash_equal(of, d->of[plane]))
+    if (d->planes[plane] && grove_hash_equal(hash, d->image_hash[plane]))
         return 0;
     int code = image_device_take_planes(call, &d->device, &d->planes[plane]);
     image_device one = d->device;
@@ -79,7 +79,7 @@ static int find_planes(const grove_call *call, const predictor *p, const char *p
     for (int k = 0; k < p->stokes.count && !code; k++)
         code = image_device_from_pixels(call, &one, k,
                                         (const char *)view->data + offset + (size_t)k * real, step);
-    d->of[plane] = code ? (grove_hash){0} : of;
+    d->image_hash[plane] = code ? (grove_hash){0} : hash;
     return code;
 }
 

@@ -32,7 +32,7 @@ typedef struct set {
 
 struct grove_set_lock {
     grove_set_lock *next;
-    set *of;
+    set *set;
     const grove_record *writer;
     void (*changed)(void *user);
     void *user;
@@ -96,9 +96,9 @@ static int open_lock(const char *folder, struct stat *info)
     return file;
 }
 
-static bool is_before(const set *of, const struct stat *info)
+static bool is_before(const set *s, const struct stat *info)
 {
-    return of->device < info->st_dev || (of->device == info->st_dev && of->inode < info->st_ino);
+    return s->device < info->st_dev || (s->device == info->st_dev && s->inode < info->st_ino);
 }
 
 /* The set of a folder, made if it is new; NULL when there is no such folder. Under the mutex. */
@@ -161,9 +161,9 @@ static bool same_table(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static void notify(const set *of, const grove_set_lock *but)
+static void notify(const set *s, const grove_set_lock *but)
 {
-    for (const grove_set_lock *each = of->first; each; each = each->next)
+    for (const grove_set_lock *each = s->first; each; each = each->next)
         if (each != but && each->changed)
             each->changed(each->user);
 }
@@ -181,13 +181,13 @@ static bool fail_denied(const char *folder, grove_error *error)
 
 /* One attempt. False: another process has it, or a message. Changing a shared lock into an
  * exclusive one gives it up for a moment, so the set may have changed in between. */
-static bool attempt(set *of, int mode, const char *folder, grove_error *error)
+static bool attempt(set *s, int mode, const char *folder, grove_error *error)
 {
-    if (of->denied && mode == LOCK_EX)
+    if (s->denied && mode == LOCK_EX)
         return fail_denied(folder, error);
-    if (of->mode == LOCK_EX || of->mode == mode || of->file < 0)
+    if (s->mode == LOCK_EX || s->mode == mode || s->file < 0)
         return true;
-    int failed = flock(of->file, mode | LOCK_NB);
+    int failed = flock(s->file, mode | LOCK_NB);
     if (failed && (errno == EWOULDBLOCK || errno == EINTR))
         return false;
     if (failed && errno == EBADF && mode == LOCK_EX) /* NFS: the file is open for reading only */
@@ -197,33 +197,33 @@ static bool attempt(set *of, int mode, const char *folder, grove_error *error)
         return false;
     }
     if (failed) { /* the file system has no locks */
-        close(of->file);
-        of->file = -1;
+        close(s->file);
+        s->file = -1;
         return true;
     }
     struct stat now = stat_table(folder);
-    if (of->first && !same_table(&now, &of->table))
-        notify(of, NULL);
-    of->table = now;
-    of->mode = mode;
+    if (s->first && !same_table(&now, &s->table))
+        notify(s, NULL);
+    s->table = now;
+    s->mode = mode;
     return true;
 }
 
-static const grove_record *writer_of(const set *of)
+static const grove_record *writer_of(const set *s)
 {
-    for (const grove_set_lock *each = of->first; each; each = each->next)
+    for (const grove_set_lock *each = s->first; each; each = each->next)
         if (each->writer)
             return each->writer;
     return NULL;
 }
 
 /* Whether the folder's name still belongs to the set; -1 with a message. */
-static int is_current(const set *of, const char *folder, grove_error *error)
+static int is_current(const set *s, const char *folder, grove_error *error)
 {
     struct stat now;
 
     if (stat(folder, &now) == 0)
-        return now.st_ino == of->inode && now.st_dev == of->device;
+        return now.st_ino == s->inode && now.st_dev == s->device;
     return errno == ENOENT ? 0 : grove_fail(error, GROVE_IO, "%s: %s", folder, strerror(errno));
 }
 
@@ -239,11 +239,11 @@ static void give_back(void)
     }
 }
 
-static bool is_had(set *of, grove_error *error)
+static bool is_had(set *s, grove_error *error)
 {
-    const bool had = attempt(of, of->needed ? LOCK_EX : LOCK_SH, of->folder, error);
+    const bool had = attempt(s, s->needed ? LOCK_EX : LOCK_SH, s->folder, error);
 
-    return had && (!of->needed || is_current(of, of->folder, error) > 0);
+    return had && (!s->needed || is_current(s, s->folder, error) > 0);
 }
 
 /* Locks all needed sets, and sets whose locks were given back; or none, and *busy, to be freed, is
@@ -261,12 +261,12 @@ static bool attempt_all(char **busy, grove_error *error)
     return true;
 }
 
-static grove_set_lock *add_lock(set *of, const grove_record *writer, grove_set_lock *others)
+static grove_set_lock *add_lock(set *s, const grove_record *writer, grove_set_lock *others)
 {
     grove_set_lock *lock = grove_alloc(sizeof(*lock));
 
-    *lock = (grove_set_lock){.next = of->first, .of = of, .writer = writer, .others = others};
-    of->first = lock;
+    *lock = (grove_set_lock){.next = s->first, .set = s, .writer = writer, .others = others};
+    s->first = lock;
     return lock;
 }
 
@@ -276,23 +276,22 @@ static void mark_expected(const grove_record *writer)
     const char *const *each = writer ? grove_record_expected(writer) : NULL;
 
     for (; each && *each; each++) {
-        set *of = stat_table(*each).st_ino ? find_set(*each) : NULL;
-        if (of && !writer_of(of))
-            of->needed = true;
+        set *s = stat_table(*each).st_ino ? find_set(*each) : NULL;
+        if (s && !writer_of(s))
+            s->needed = true;
     }
 }
 
 /* Takes the lock of a set, and with it the locks of all sets that the run expects to write. */
-static grove_set_lock *take_all(set *of, const grove_record *writer, char **busy,
-                                grove_error *error)
+static grove_set_lock *take_all(set *s, const grove_record *writer, char **busy, grove_error *error)
 {
     grove_set_lock *others = NULL;
 
     mark_expected(writer);
-    of->needed = true;
+    s->needed = true;
     const bool had = attempt_all(busy, error);
     for (set *each = sets, *next; each; each = next) {
-        const bool needed = each->needed && each != of;
+        const bool needed = each->needed && each != s;
         next = each->next;
         each->needed = false;
         if (needed && had)
@@ -300,32 +299,32 @@ static grove_set_lock *take_all(set *of, const grove_record *writer, char **busy
         else if (needed && !each->first)
             drop_set(each);
     }
-    return had ? add_lock(of, writer, others) : NULL;
+    return had ? add_lock(s, writer, others) : NULL;
 }
 
 /* With the lock, or without one where there is none; NULL: another has *busy, or a message. */
 static grove_set_lock *try_take(const char *folder, const grove_record *writer, char **busy,
                                 grove_error *error)
 {
-    set *of = find_set(folder);
+    set *s = find_set(folder);
     grove_set_lock *lock = NULL;
-    const grove_record *other = of ? writer_of(of) : NULL;
+    const grove_record *other = s ? writer_of(s) : NULL;
 
-    if (!of)
+    if (!s)
         grove_fail(error, GROVE_MISSING, "%s: %s", folder, strerror(errno));
     else if (writer && other && other != writer)
         grove_fail(error, GROVE_INVALID, "%s: is being written by another run of this program",
                    folder);
     else if (writer && !other)
-        lock = take_all(of, writer, busy, error);
-    else if (attempt(of, LOCK_SH, folder, error) && is_current(of, folder, error) > 0)
-        lock = add_lock(of, writer, NULL); /* else replaced by another set meanwhile */
-    if (!lock && (!*busy || (of && !strcmp(*busy, of->folder)))) {
+        lock = take_all(s, writer, busy, error);
+    else if (attempt(s, LOCK_SH, folder, error) && is_current(s, folder, error) > 0)
+        lock = add_lock(s, writer, NULL); /* else replaced by another set meanwhile */
+    if (!lock && (!*busy || (s && !strcmp(*busy, s->folder)))) {
         free(*busy);
         *busy = grove_strdup(folder);
     }
-    if (of && !of->first)
-        drop_set(of);
+    if (s && !s->first)
+        drop_set(s);
     return lock;
 }
 
@@ -463,7 +462,7 @@ static int put_right(const char *folder, const grove_record *writer, grove_set_l
 static bool cannot_lock(const grove_set_lock *lock)
 {
     pthread_mutex_lock(&guard);
-    bool cannot = lock->of->file < 0;
+    bool cannot = lock->set->file < 0;
     pthread_mutex_unlock(&guard);
     return cannot;
 }
@@ -492,17 +491,17 @@ grove_set_lock *grove_set_lock_take(const char *folder, const grove_record *writ
 
 static void release(grove_set_lock *lock)
 {
-    set *of = lock->of;
-    grove_set_lock **at = &of->first;
+    set *s = lock->set;
+    grove_set_lock **at = &s->first;
     while (*at != lock)
         at = &(*at)->next;
     *at = lock->next;
-    if (!of->first) {
-        drop_set(of);
-    } else if (of->mode == LOCK_EX && !writer_of(of) && of->file >= 0) {
-        of->mode = LOCK_SH;
-        if (flock(of->file, LOCK_SH | LOCK_NB))
-            of->mode = LOCK_UN;
+    if (!s->first) {
+        drop_set(s);
+    } else if (s->mode == LOCK_EX && !writer_of(s) && s->file >= 0) {
+        s->mode = LOCK_SH;
+        if (flock(s->file, LOCK_SH | LOCK_NB))
+            s->mode = LOCK_UN;
     }
     free(lock);
 }
@@ -521,7 +520,7 @@ void grove_set_lock_release(grove_set_lock *lock)
 void grove_set_lock_changed(grove_set_lock *lock)
 {
     pthread_mutex_lock(&guard);
-    notify(lock->of, lock);
+    notify(lock->set, lock);
     pthread_mutex_unlock(&guard);
 }
 
