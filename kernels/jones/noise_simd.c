@@ -59,7 +59,7 @@ static void find_sizes(const run *r, int64_t from, int64_t count, double *size)
 static void fill(const run *r, bool double_)
 {
     const grove_noise_state *state = GROVE_STATE(&r->cell, grove_noise_state);
-    const grove_noise_kernels *of = kernels[state->isa];
+    const grove_noise_kernels *functions = kernels[state->isa];
     const int64_t step = r->axis < 0 ? 0 : r->cell.args->out.stride[r->axis];
     const double *stations = GROVE_DOUBLES(&r->cell, BASELINE);
     const grove_noise_row row = {.seed = state->seed,
@@ -73,9 +73,9 @@ static void fill(const run *r, bool double_)
         void *out = r->cell.out + step * done;
         find_sizes(r, done, count, size);
         if (double_)
-            of->double_(&row, channel + (uint64_t)done, count, size, out, step / 8);
+            functions->double_(&row, channel + (uint64_t)done, count, size, out, step / 8);
         else
-            of->single(&row, channel + (uint64_t)done, count, size, out, step / 4);
+            functions->single(&row, channel + (uint64_t)done, count, size, out, step / 4);
     }
 }
 

@@ -64,14 +64,14 @@ static int find_kinds(const grove_predict_sum *p, unsigned char *kind)
 
 /* Gives `to` the sources of a kind, as many as `count`. */
 static int choose(grove_predict_sum *to, const unsigned char *kind, int64_t sources, int separate,
-                  int of, int64_t count)
+                  int which, int64_t count)
 {
     to->chosen = calloc((size_t)count + 1, sizeof(*to->chosen));
     if (!to->chosen)
         return 0;
     to->sources = 0;
     for (int64_t s = 0; s < sources; s++)
-        if ((kind[s] & separate) == of)
+        if ((kind[s] & separate) == which)
             to->chosen[to->sources++] = s;
     return 1;
 }
@@ -83,8 +83,8 @@ static int split_by(grove_predict_sum *p, const unsigned char *kind, int separat
 
     for (int64_t s = 0; s < sources; s++)
         count[kind[s] & separate]++;
-    for (int of = 0; of < KINDS; of++) {
-        if (!count[of])
+    for (int which = 0; which < KINDS; which++) {
+        if (!count[which])
             continue;
         grove_predict_sum *to = last ? calloc(1, sizeof(*to)) : p;
         if (!to)
@@ -97,7 +97,7 @@ static int split_by(grove_predict_sum *p, const unsigned char *kind, int separat
             last->next = to;
         }
         last = to;
-        if (!choose(to, kind, sources, separate, of, count[of]))
+        if (!choose(to, kind, sources, separate, which, count[which]))
             return 0;
     }
     return 1;

@@ -53,11 +53,11 @@ static int find_products(const grove_predict_sum *p, int *element)
     if (p->sides == 2)
         return 1;
     for (int e = 0; e < elements; e++) {
-        int of = summed_element(p, e), known = of < 0;
+        int summed = summed_element(p, e), known = summed < 0;
         for (int k = 0; k < count && !known; k++)
-            known = element[k] == of;
+            known = element[k] == summed;
         if (!known)
-            element[count++] = of;
+            element[count++] = summed;
     }
     return count;
 }
@@ -305,8 +305,8 @@ static void sum_sources(const grove_predict_sum *p, piece *c, int k, int count)
 /* The elements of a cell that are stored, or that Jones terms around the sum take. */
 typedef struct {
     int count;
-    int of[4];   /* element of the brightness, numbered as in a matrix; -1: zero */
-    int line[4]; /* of its cell of a product, from the first element's */
+    int element[4]; /* of the brightness, numbered as in a matrix; -1: zero */
+    int line[4];    /* of its cell of a product, from the first element's */
     int column[4];
     const char *start[4]; /* the results of its product in the piece's first channel */
     ptrdiff_t next;       /* from there to the next channel's */
@@ -319,13 +319,13 @@ static elements find_elements(const grove_predict_sum *p, const piece *c)
                    .next = results_at(c, 1, 0, bytes) - c->results};
 
     for (int e = 0; e < to.count; e++) {
-        const int of = e < summed ? summed_element(p, e) : -1;
+        const int element = e < summed ? summed_element(p, e) : -1;
         int product = 0;
-        while (p->sides == 1 && of >= 0 && c->panel.element[product] != of)
+        while (p->sides == 1 && element >= 0 && c->panel.element[product] != element)
             product++;
-        to.of[e] = of;
-        to.line[e] = p->sides == 2 && of >= 0 ? of / 2 : 0;
-        to.column[e] = p->sides == 2 && of >= 0 ? of % 2 : 0;
+        to.element[e] = element;
+        to.line[e] = p->sides == 2 && element >= 0 ? element / 2 : 0;
+        to.column[e] = p->sides == 2 && element >= 0 ? element % 2 : 0;
         to.start[e] = results_at(c, 0, product, bytes);
     }
     return to;
@@ -348,7 +348,8 @@ static int find_cells(const grove_predict_sum *p, const piece *c, const elements
         int64_t cell = cells[which->column[e]] - c->cell;
         int there = cell >= 0 && cell < (int64_t)c->sums_each;
         cell += first + which->line[e];
-        at[e] = there && which->of[e] >= 0 ? which->start[e] + 2 * p->args->out.bytes * cell : NULL;
+        at[e] = there && which->element[e] >= 0 ? which->start[e] + 2 * p->args->out.bytes * cell
+                                                : NULL;
         any |= there;
     }
     return any;
@@ -364,7 +365,7 @@ static inline __attribute__((always_inline)) void store_bare(const piece *c, con
     for (int e = 0; e < which->count; e++) {
         char *cell = to + 2 * bytes * e;
         const char *from = at[e];
-        if (!from && (which->of[e] >= 0 || adds))
+        if (!from && (which->element[e] >= 0 || adds))
             continue;
         for (int k = 0; k < c->channels; k++, cell += step)
             if (!from)

@@ -160,19 +160,19 @@ static int read_member(const grove_call *call, const char *member, grove_array *
     const table *t = grove_node_user(call->node);
     const grove_grid_column *column = t->grid->column;
     int64_t index[GROVE_MAX_AXES];
-    int of[GROVE_MAX_AXES] = {0}; /* the file's axis of each of the block */
+    int file_axis[GROVE_MAX_AXES] = {0}; /* the file's axis of each of the block */
     int numbers = 0;
 
     while (strcmp(column->name, member) != 0)
         column++;
     numbers = column->elements * (column->complex_ ? 2 : 1);
     for (int k = 0; k < out->axes; k++)
-        while (t->lookup.axis[of[k]] != out->range[k].axis)
-            of[k]++;
+        while (t->lookup.axis[file_axis[k]] != out->range[k].axis)
+            file_axis[k]++;
     for (int64_t i = 0; i < out->cells; i++) {
         int64_t rest = i;
         for (int k = out->axes - 1; k >= 0; k--) {
-            index[of[k]] = out->range[k].first + rest % out->range[k].count;
+            index[file_axis[k]] = out->range[k].first + rest % out->range[k].count;
             rest /= out->range[k].count;
         }
         unsigned char flags =

@@ -108,7 +108,7 @@ typedef struct {
 /* chi^2 alone, with the same errors. */
 double grove_compression_chi2(const struct grove_stefcal_kernels *kernels,
                               grove_compression_form form, int groups, const double *sums,
-                              grove_compression_sides of);
+                              grove_compression_sides sides);
 
 /* chi^2 of `to` less chi^2 of `from`, -2 Re(e (S1 - S2 k^H)) + e S2 e^H with e the difference of
  * the two k, which does not cancel. */

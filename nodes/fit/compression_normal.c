@@ -149,10 +149,10 @@ double grove_compression_normal(grove_compression_form form, int groups, const d
             rest[j] = data - rest[j];
         }
         for (int a = 0; a < columns; a++) {
-            const grove_compression_column *of = &column[a];
-            bool p = of->side == 'p';
-            row_of(form, p ? of->matrix : left + 4 * of->group,
-                   p ? right + 4 * of->group : of->matrix, c, e[a]);
+            const grove_compression_column *from = &column[a];
+            bool p = from->side == 'p';
+            row_of(form, p ? from->matrix : left + 4 * from->group,
+                   p ? right + 4 * from->group : from->matrix, c, e[a]);
         }
         add_columns(form, groups, square, (const complex_(*)[4])e, column, columns, rest, normal,
                     gradient);
@@ -174,9 +174,9 @@ const grove_stefcal_kernels *grove_compression_kernels_now(void)
 }
 
 double grove_compression_chi2(const grove_stefcal_kernels *kernels, grove_compression_form form,
-                              int groups, const double *sums, grove_compression_sides of)
+                              int groups, const double *sums, grove_compression_sides sides)
 {
-    const double *const to[2] = {(const double *)of.left, (const double *)of.right};
+    const double *const to[2] = {(const double *)sides.left, (const double *)sides.right};
 
     return grove_compression_power(sums) +
            kernels->change(sums, NULL, to, groups, form == GROVE_COMPRESSION_FULL);

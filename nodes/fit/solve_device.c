@@ -111,7 +111,7 @@ static grove_fit_tile tile_of(const solve_tile *tile, const solve_compressed *c,
 {
     const solve *s = tile->solve;
     const grove_axis *freq = s->cut[SOLVE_FREQ].axis;
-    grove_fit_tile of = {.axis = {tile->cut[SOLVE_TIME], tile->baseline, tile->cut[SOLVE_FREQ]},
+    grove_fit_tile to = {.axis = {tile->cut[SOLVE_TIME], tile->baseline, tile->cut[SOLVE_FREQ]},
                          .uvw = uvw,
                          .centred = freq && freq->centre,
                          .in_wavelengths = {s->min_in_wavelengths, s->max_in_wavelengths},
@@ -119,11 +119,11 @@ static grove_fit_tile tile_of(const solve_tile *tile, const solve_compressed *c,
                          .baselines = c->baselines};
 
     for (int cut = 0; cut < SOLVE_CUTS; cut++)
-        of.stretches[cut] = c->count[cut];
-    of.edges[0] = c->first[SOLVE_TIME];
-    of.edges[1] = stretches_of(s, SOLVE_TIME) + 1 + c->first[SOLVE_FREQ];
-    of.centres = stretches_of(s, SOLVE_TIME) + stretches_of(s, SOLVE_FREQ) + 2;
-    return of;
+        to.stretches[cut] = c->count[cut];
+    to.edges[0] = c->first[SOLVE_TIME];
+    to.edges[1] = stretches_of(s, SOLVE_TIME) + 1 + c->first[SOLVE_FREQ];
+    to.centres = stretches_of(s, SOLVE_TIME) + stretches_of(s, SOLVE_FREQ) + 2;
+    return to;
 }
 
 static grove_fit_state state_of(const solve_tile *tile, const solve_compressed *c)

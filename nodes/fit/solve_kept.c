@@ -27,9 +27,9 @@ static int count_cell(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES
         if (solve_is_flagged(data, at, s->of_data[e]) || !isfinite(creal(number)) ||
             !isfinite(cimag(number)))
             continue;
-        int64_t of = weights->data ? solve_cell_of(tile, weights, index, cell) : 0;
-        double weight = weights->data ? creal(solve_number(weights, of, s->of_data[e])) : 1;
-        count += weight > 0 && isfinite(weight) && !solve_is_flagged(weights, of, s->of_data[e]);
+        int64_t place = weights->data ? solve_cell_of(tile, weights, index, cell) : 0;
+        double weight = weights->data ? creal(solve_number(weights, place, s->of_data[e])) : 1;
+        count += weight > 0 && isfinite(weight) && !solve_is_flagged(weights, place, s->of_data[e]);
     }
     return count;
 }

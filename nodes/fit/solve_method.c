@@ -60,7 +60,7 @@ static bill memory_of(const grove_node *node, const solve *s, const census *most
     int64_t domains = s->batch < s->cut[SOLVE_TIME].count ? s->batch : s->cut[SOLVE_TIME].count;
     double rows = baseline ? (double)baseline->size : 1, cells[SOLVE_CUTS], stretches[SOLVE_CUTS];
     bool matrices = !(s->direct && s->method == SOLVE_STEFCAL);
-    bill of = {.locals = solve_locals_bytes(s)};
+    bill bytes = {.locals = solve_locals_bytes(s)};
 
     for (int cut = 0; cut < SOLVE_CUTS; cut++) {
         const solve_cut *own = &s->cut[cut];
@@ -70,27 +70,27 @@ static bill memory_of(const grove_node *node, const solve *s, const census *most
         stretches[cut] = (s->each[cut] ? all : part) * share;
     }
     if (matrices)
-        of.matrices = most->bytes * (double)domains * (double)s->cut[SOLVE_FREQ].count;
+        bytes.matrices = most->bytes * (double)domains * (double)s->cut[SOLVE_FREQ].count;
     if (solve_needs_joint(s, true, most->unknowns))
-        of.matrices += grove_least_squares_bytes(&most->unknowns, 1) *
-                       (s->errors ? (double)(domains * s->cut[SOLVE_FREQ].count) : 1);
+        bytes.matrices += grove_least_squares_bytes(&most->unknowns, 1) *
+                          (s->errors ? (double)(domains * s->cut[SOLVE_FREQ].count) : 1);
     double value = 8 * rows * cells[1] * grove_node_input_form(node, SOLVE_DATA)->shape;
     double times = 1 + fmax(1, TILE_BYTES / value); /* of a tile */
     if (s->robust) {
         const int data = grove_node_input_form(node, SOLVE_DATA)->shape;
         const double row = cells[1] * sizeof(float) * solve_robust_elements(s, data);
-        of.weights = (double)grove_node_rows_bytes(node, rows * cells[0], row);
-        of.tile_weights = (double)grove_node_rows_bytes(node, rows * fmin(cells[0], times), row);
-        of.medians = sizeof(grove_median) * (double)domains * (double)s->cut[SOLVE_FREQ].count;
+        bytes.weights = (double)grove_node_rows_bytes(node, rows * cells[0], row);
+        bytes.tile_weights = (double)grove_node_rows_bytes(node, rows * fmin(cells[0], times), row);
+        bytes.medians = sizeof(grove_median) * (double)domains * (double)s->cut[SOLVE_FREQ].count;
     }
     if (!s->group_count)
-        return of;
+        return bytes;
     double row = 8 * rows * stretches[1] * (double)grove_compression_size(s->form, s->group_count);
-    of.sums = row * stretches[0];
-    of.tile = row * fmin(stretches[0], times);
-    of.jones = (s->robust ? 3 : 2) * stretches[0] * stretches[1] * (double)s->stations * 2 *
-               s->group_count * 4 * sizeof(double complex);
-    return of;
+    bytes.sums = row * stretches[0];
+    bytes.tile = row * fmin(stretches[0], times);
+    bytes.jones = (s->robust ? 3 : 2) * stretches[0] * stretches[1] * (double)s->stations * 2 *
+                  s->group_count * 4 * sizeof(double complex);
+    return bytes;
 }
 
 bool solve_uses_stefcal(const solve *s)
@@ -107,15 +107,16 @@ bool solve_keeps_sums(const solve *s)
  * again, with weights that each look at a tile finds. */
 static void set_memory(grove_node *node, const solve *s, const census *most)
 {
-    bill of = memory_of(node, s, most);
-    double sums = 2 * of.sums + of.jones,
-           fixed = of.matrices + of.locals + of.tile_weights + of.medians;
+    bill bytes = memory_of(node, s, most);
+    double sums = 2 * bytes.sums + bytes.jones,
+           fixed = bytes.matrices + bytes.locals + bytes.tile_weights + bytes.medians;
     bool once = s->group_count && !s->robust;
 
-    grove_node_set_memory(node, (uint64_t)(of.matrices + of.locals + of.sums + of.weights));
-    grove_node_set_parts(node,
-                         (uint64_t)(fixed + (solve_keeps_sums(s) ? sums : of.tile + of.jones)),
-                         once ? (uint64_t)(fixed + sums) : 0);
+    grove_node_set_memory(node,
+                          (uint64_t)(bytes.matrices + bytes.locals + bytes.sums + bytes.weights));
+    grove_node_set_parts(
+        node, (uint64_t)(fixed + (solve_keeps_sums(s) ? sums : bytes.tile + bytes.jones)),
+        once ? (uint64_t)(fixed + sums) : 0);
     if (s->robust && !s->group_count)
         grove_node_set_repeats(node);
 }

@@ -25,9 +25,9 @@ solve_remote *solve_remote_new(void)
 
 void solve_remote_drop(solve_remote *r)
 {
-    free(r->of);
+    free(r->domain);
     free(r->lists.at);
-    r->of = NULL;
+    r->domain = NULL;
     r->lists = (solve_lists){0};
     r->now = -1;
 }
@@ -330,7 +330,7 @@ static bool find_lists(const starting *w)
         if (k && r->lists.count - at == before_count &&
             !memcmp(r->lists.at + at, r->lists.at + before,
                     (size_t)before_count * sizeof(int32_t)) &&
-            items == r->of[k - 1].items && d->unknowns == r->of[k - 1].unknowns) {
+            items == r->domain[k - 1].items && d->unknowns == r->domain[k - 1].unknowns) {
             r->lists.count = end;
             at = before;
         }
@@ -338,7 +338,7 @@ static bool find_lists(const starting *w)
         before_count = r->lists.count - at;
         if (before_count > INT32_MAX / 2)
             return false;
-        r->of[k] = (grove_gather_domain){
+        r->domain[k] = (grove_gather_domain){
             .lists = at, .row = row, .unknowns = (int32_t)d->unknowns, .items = items};
     }
     r->lists.at = grove_realloc(r->lists.at, (size_t)(r->lists.count + 2) * sizeof(int32_t));
@@ -393,7 +393,7 @@ int solve_remote_begin(const grove_call *call, solve_remote *r, solve_tile *tile
         solve_divides_stretches(tile))
         return 0;
     solve_find_normal(tile, &unused);
-    r->of = grove_alloc((size_t)count * sizeof(*r->of));
+    r->domain = grove_alloc((size_t)count * sizeof(*r->domain));
     r->domains = count;
     r->unknowns = 0;
     for (int64_t k = 0; k < count; k++) {

@@ -25,7 +25,7 @@ struct solve_remote {
     solve_remote_memory device[SOLVE_REMOTE_DEVICES];
     int now; /* the device that has the batch; -1: none */
     int64_t unknowns, domains;
-    grove_gather_domain *of; /* [domains], but for the points */
+    grove_gather_domain *domain; /* [domains], but for the points */
     solve_lists lists;
 };
 

@@ -59,7 +59,7 @@ static int gather(const grove_call *call, evaluation *w, const void *sums)
 
     for (int64_t k = 0; k < w->count; k++) {
         const solve_domain *d = w->e->active[k];
-        domains[k] = w->r->of[d->slot];
+        domains[k] = w->r->domain[d->slot];
         domains[k].point = solve_remote_point(w->r, d, !d->best_point);
         domains[k].result = k * grove_point_head(w->r->unknowns);
     }
@@ -132,11 +132,11 @@ static int make_steps(const grove_call *call, void *context)
         const solve_domain *d = w->e->active[k];
         if (!is_solving(d))
             continue;
-        w->r->of[d->slot].result = count * step_size(w);
+        w->r->domain[d->slot].result = count * step_size(w);
         systems[count] = (grove_solve_system){.point = solve_remote_point(w->r, d, d->best_point),
                                               .sizes = solve_remote_sizes(w->r, d),
                                               .work = solve_remote_work(w->r, d),
-                                              .result = w->r->of[d->slot].result,
+                                              .result = w->r->domain[d->slot].result,
                                               .damping = grove_least_squares_solving(d->fit),
                                               .negligible = epsilon * epsilon,
                                               .unknowns = d->unknowns};
@@ -181,7 +181,7 @@ static void take_steps(void *context, int64_t first, int64_t last)
         solve_domain *d = w->e->active[k];
         if (!is_solving(d))
             continue;
-        const double *step = w->result + w->r->of[d->slot].result;
+        const double *step = w->result + w->r->domain[d->slot].result;
         d->outcome =
             grove_least_squares_solved(d->fit, step + GROVE_SOLVE_STEP, step[GROVE_SOLVE_SQUARE]);
         solve_check_interrupt(w->e, d);

@@ -93,39 +93,39 @@ static void make_real(const complex_ *unit, int n, system_ *to)
 }
 
 /* x += (r - x N) / N, by Cholesky factors of N; false: it is singular. NaN spreads to x. */
-static bool improve(system_ *of, int n, complex_ *x)
+static bool improve(system_ *equations, int n, complex_ *x)
 {
     complex_ step[MAX_UNKNOWNS];
 
     for (int a = 0; a < n; a++) {
-        step[a] = of->right[a];
+        step[a] = equations->right[a];
         for (int b = 0; b < n; b++)
-            step[a] -= times(x[b], of->matrix[b][a]);
+            step[a] -= times(x[b], equations->matrix[b][a]);
     }
     for (int a = 0; a < n; a++)
-        of->matrix[a][a] += of->extra;
+        equations->matrix[a][a] += equations->extra;
     for (int j = 0; j < n; j++) {
         for (int i = 0; i <= j; i++) {
-            complex_ sum = of->matrix[i][j];
+            complex_ sum = equations->matrix[i][j];
             for (int k = 0; k < i; k++)
-                sum -= times(conj(of->matrix[k][i]), of->matrix[k][j]);
+                sum -= times(conj(equations->matrix[k][i]), equations->matrix[k][j]);
             if (i < j)
-                of->matrix[i][j] = sum / creal(of->matrix[i][i]);
+                equations->matrix[i][j] = sum / creal(equations->matrix[i][i]);
             else if (creal(sum) > 0 || isnan(creal(sum)))
-                of->matrix[j][j] = sqrt(creal(sum));
+                equations->matrix[j][j] = sqrt(creal(sum));
             else
                 return false;
         }
     }
     for (int j = 0; j < n; j++) {
         for (int k = 0; k < j; k++)
-            step[j] -= times(step[k], of->matrix[k][j]);
-        step[j] /= creal(of->matrix[j][j]);
+            step[j] -= times(step[k], equations->matrix[k][j]);
+        step[j] /= creal(equations->matrix[j][j]);
     }
     for (int j = n - 1; j >= 0; j--) {
         for (int k = j + 1; k < n; k++)
-            step[j] -= times(step[k], conj(of->matrix[j][k]));
-        step[j] /= creal(of->matrix[j][j]);
+            step[j] -= times(step[k], conj(equations->matrix[j][k]));
+        step[j] /= creal(equations->matrix[j][j]);
         x[j] += step[j];
     }
     return true;
@@ -150,13 +150,13 @@ static void solve_row(const work *w, int64_t s, int i)
     const int n = w->unknowns;
     complex_ x[MAX_UNKNOWNS], unit[MAX_UNKNOWNS];
     const int64_t base = s * 4 * w->problem->groups;
-    system_ of;
+    system_ equations;
 
-    if (!read_system(w, s, i, &of))
+    if (!read_system(w, s, i, &equations))
         return;
     for (int a = 0; a < n; a++) {
         bool *solved = &w->solved[base + place_of(w, i, a)];
-        *solved = !(creal(of.matrix[a][a]) <= 0); /* NaN, too */
+        *solved = !(creal(equations.matrix[a][a]) <= 0); /* NaN, too */
         if (w->problem->jones == GROVE_STEFCAL_SCALAR)
             solved[3] = *solved;
         complex_ begin = w->start[base + place_of(w, i, a)];
@@ -167,8 +167,8 @@ static void solve_row(const work *w, int64_t s, int i)
     for (int a = 0; a < n && real; a++)
         x[a] = creal(times(x[a], conj(unit[a])));
     if (real)
-        make_real(unit, n, &of);
-    if (!improve(&of, n, x))
+        make_real(unit, n, &equations);
+    if (!improve(&equations, n, x))
         return;
     for (int a = 0; a < n; a++) {
         int at = place_of(w, i, a);

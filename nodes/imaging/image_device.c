@@ -478,9 +478,9 @@ int image_device_predict(const grove_call *call, const image_device *d,
     int code = 0;
 
     for (int k = 0; k < count && !code; k++) {
-        image_device of = *d;
-        of.planes = parts[k].planes;
-        sampling s = {.call = call, .d = &of, .in = in, .share = parts[k].share};
+        image_device device = *d;
+        device.planes = parts[k].planes;
+        sampling s = {.call = call, .d = &device, .in = in, .share = parts[k].share};
         code = predict(&s, &samples, k == count - 1, k == 0 ? outside : NULL);
         grove_gridder_work_free(&s.work);
     }

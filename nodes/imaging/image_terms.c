@@ -248,12 +248,12 @@ void image_terms_taps(const image_terms *t, const grove_idg_plan *plan, grove_id
 {
     for (int d = 0; d < 2; d++)
         for (int j = 0; j < plan->side; j++) {
-            grove_idg_taps *of = &taps[d * plan->side + j];
-            *of = (grove_idg_taps){0};
+            grove_idg_taps *at = &taps[d * plan->side + j];
+            *at = (grove_idg_taps){0};
             if (t->raster[d])
-                find_taps(t->raster[d], grove_idg_direction(plan, d, j), of);
+                find_taps(t->raster[d], grove_idg_direction(plan, d, j), at);
             else
-                add_tap(of, 0, 1);
+                add_tap(at, 0, 1);
         }
 }
 

@@ -50,16 +50,16 @@ image_tracks image_tracks_of(const grove_node *obs)
         !position || !centre)
         return tracks;
     double *some = some_times(time, baseline->size, &times);
-    double *of = grove_alloc((size_t)(times * station->size * 3 + 1) * sizeof(*of));
+    double *uvw = grove_alloc((size_t)(times * station->size * 3 + 1) * sizeof(*uvw));
     grove_error *error = grove_error_new();
-    if (!grove_station_uvw(some, times, position, station->size, position, centre, &earth, of, NULL,
-                           error))
-        find_rows(baseline, station->size, of, times, &tracks);
+    if (!grove_station_uvw(some, times, position, station->size, position, centre, &earth, uvw,
+                           NULL, error))
+        find_rows(baseline, station->size, uvw, times, &tracks);
     if (!isfinite(tracks.largest[0] + tracks.largest[1] + tracks.largest[2]))
         image_tracks_free(&tracks);
     grove_error_free(error);
     free(some);
-    free(of);
+    free(uvw);
     return tracks;
 }
 

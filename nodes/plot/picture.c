@@ -183,7 +183,7 @@ static int check_options(const char *path, const grove_picture *p, data_kind kin
     const struct {
         const char *name;
         bool given;
-        int of;
+        int kinds;
     } options[] = {{"column", p->column, OF_SETS},
                    {"field", p->field, OF_SETS},
                    {"spectral-window", p->spectral_window, OF_SETS},
@@ -199,14 +199,14 @@ static int check_options(const char *path, const grove_picture *p, data_kind kin
                    {"direction", p->direction, OF_TABLES}};
 
     for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
-        int of = options[k].of;
-        if (!options[k].given || of & 1 << kind)
+        int kinds = options[k].kinds;
+        if (!options[k].given || kinds & 1 << kind)
             continue;
         return grove_fail(error, GROVE_INVALID, "%s: --%s is for %s%s%s%s, but this is %s", path,
-                          options[k].name, of & OF_SETS ? "Measurement Sets" : "",
-                          of & OF_SETS && of & OF_TABLES ? " and " : "",
-                          of & OF_TABLES ? "solution tables" : "",
-                          of & OF_IMAGES ? " and FITS images" : "", what[kind]);
+                          options[k].name, kinds & OF_SETS ? "Measurement Sets" : "",
+                          kinds & OF_SETS && kinds & OF_TABLES ? " and " : "",
+                          kinds & OF_TABLES ? "solution tables" : "",
+                          kinds & OF_IMAGES ? " and FITS images" : "", what[kind]);
     }
     return 0;
 }

@@ -189,26 +189,27 @@ static int choose_table(grove_solutions *s, const char *quantity, const char *wi
 static int choose_direction(grove_solutions *s, const char *name)
 {
     int axis = s->values.axis[GROVE_CUBE_DIRECTION];
-    const grove_grid_axis *of = axis < 0 ? NULL : &s->values.grid->axis[axis];
+    const grove_grid_axis *directions = axis < 0 ? NULL : &s->values.grid->axis[axis];
 
-    if (!of)
+    if (!directions)
         return name ? grove_fail(s->error, GROVE_INVALID,
                                  "%s: %s does not vary with direction; leave out --direction",
                                  s->path, s->where)
                     : 0;
     if (name) {
-        s->direction =
-            find_name(s, name, "direction", (const char *const *)of->label, (int)of->size);
+        s->direction = find_name(s, name, "direction", (const char *const *)directions->label,
+                                 (int)directions->size);
         return s->direction < 0 ? GROVE_INVALID : 0;
     }
     grove_text list = {0};
-    for (int64_t k = 0; k < of->size && k < 16; k++)
-        grove_text_add(&list, "%s%s", k ? ", " : "", of->label[k]);
-    if (of->size > 1)
+    for (int64_t k = 0; k < directions->size && k < 16; k++)
+        grove_text_add(&list, "%s%s", k ? ", " : "", directions->label[k]);
+    if (directions->size > 1)
         grove_warn_at(
             s->error, NULL,
             "%s: %s has %lld directions: %s%s; the first is drawn; --direction names another",
-            s->path, s->where, (long long)of->size, list.at, of->size > 16 ? " ..." : "");
+            s->path, s->where, (long long)directions->size, list.at,
+            directions->size > 16 ? " ..." : "");
     free(list.at);
     return 0;
 }
@@ -217,11 +218,11 @@ static int choose_stations(grove_solutions *s, const grove_picture *picture)
 {
     static const char *const all[] = {"all stations"};
     int axis = s->values.axis[GROVE_CUBE_STATION];
-    const grove_grid_axis *of = axis < 0 ? NULL : &s->values.grid->axis[axis];
-    const char *const *names = of ? (const char *const *)of->label : all;
-    int count = of ? (int)of->size : 1;
+    const grove_grid_axis *stations = axis < 0 ? NULL : &s->values.grid->axis[axis];
+    const char *const *names = stations ? (const char *const *)stations->label : all;
+    int count = stations ? (int)stations->size : 1;
 
-    if (!of && (picture->stations || picture->reference))
+    if (!stations && (picture->stations || picture->reference))
         return grove_fail(s->error, GROVE_INVALID,
                           "%s: %s does not vary with the station; leave out --%s", s->path,
                           s->where, picture->stations ? "stations" : "reference");

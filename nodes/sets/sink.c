@@ -204,9 +204,9 @@ static int start(const grove_node *node, void **run)
     return 0;
 }
 
-static void stop(const grove_node *node, void *of)
+static void stop(const grove_node *node, void *user)
 {
-    sink_run *run = of;
+    sink_run *run = user;
 
     (void)node;
     free(run->data);

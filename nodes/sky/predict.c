@@ -439,10 +439,10 @@ static int eval_sum(const grove_call *call, const grove_args *args)
 
     if (!sum)
         return grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the sources");
-    for (grove_predict_sum *of = sum; of && !code; of = grove_predict_sum_next(of)) {
-        grove_predict_sum_cut(of, grove_call_threads(call));
-        grove_call_parallel(call, grove_predict_sum_pieces(of), run_pieces, of);
-        if (grove_predict_sum_failed(of))
+    for (grove_predict_sum *each = sum; each && !code; each = grove_predict_sum_next(each)) {
+        grove_predict_sum_cut(each, grove_call_threads(call));
+        grove_call_parallel(call, grove_predict_sum_pieces(each), run_pieces, each);
+        if (grove_predict_sum_failed(each))
             code = grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the stations");
     }
     grove_predict_sum_free(sum);

@@ -411,10 +411,10 @@ static void move(const grove_idg_tables *t, const grove_idg_move *m)
 
 /* ---- w-tiles ---- */
 
-static void block(const grove_idg_tables *t, void *cells, void *of, int64_t size, bool to_block)
+static void block(const grove_idg_tables *t, void *cells, void *stored, int64_t size, bool to_block)
 {
     const int64_t skip = (t->plan->side - size) / 2; /* even */
-    real *re = (real *)cells + 2 * skip * t->line + skip, *at = of;
+    real *re = (real *)cells + 2 * skip * t->line + skip, *at = stored;
 
     for (int64_t y = 0; y < size; y++, re += 2 * t->line, at += 2 * size)
         move_run(re, re + t->line, at, (const real *)t->sign + y % 2, size, to_block);

@@ -109,22 +109,22 @@ typedef struct {
     double re[MAX_PADDED], im[MAX_PADDED];
 } line;
 
-static void fill_pixels(const grove_idg_plan *p, int d, pixels *of)
+static void fill_pixels(const grove_idg_plan *p, int d, pixels *pixel)
 {
     for (int j = 0; j < p->side; j++) {
-        of->at[j] = (j - p->side / 2) / (double)p->side;
-        of->taper[j] = taper_at(p, of->at[j]);
-        of->n[j] = n_along(p, d, of->at[j]);
+        pixel->at[j] = (j - p->side / 2) / (double)p->side;
+        pixel->taper[j] = taper_at(p, pixel->at[j]);
+        pixel->n[j] = n_along(p, d, pixel->at[j]);
     }
 }
 
 /* Taper times the phases of a visibility at `cells` from the middle and `w` from the layer. */
-static void fill_visibility(const pixels *of, int side, double cells, double w, line *v)
+static void fill_visibility(const pixels *pixel, int side, double cells, double w, line *v)
 {
     for (int j = 0; j < side; j++) {
-        const double angle = 2 * pi * (cells * of->at[j] + w * of->n[j]);
-        v->re[j] = of->taper[j] * cos(angle);
-        v->im[j] = of->taper[j] * sin(angle);
+        const double angle = 2 * pi * (cells * pixel->at[j] + w * pixel->n[j]);
+        v->re[j] = pixel->taper[j] * cos(angle);
+        v->im[j] = pixel->taper[j] * sin(angle);
     }
 }
 
@@ -174,15 +174,15 @@ static double error_along(const grove_idg_plan *p, int support, int d)
     const double reach = p->reach + 0.5 * support; /* as far as terms move a visibility */
     double sum = 0;
     line polynomial[PLACES], visibility;
-    pixels of;
+    pixels pixel;
 
-    fill_pixels(p, d, &of);
+    fill_pixels(p, d, &pixel);
     for (int k = 0; k < PLACES; k++)
         fill_polynomial(p, place_at(p, d, k), &polynomial[k]);
     for (int end = 0; end < 8; end++) {
         const double cells = (end & 1 ? 1 : -1) * (reach - (end & 4 ? 0.5 : 0)),
                      w = end & 2 ? p->far_w : -p->far_w;
-        fill_visibility(&of, p->side, cells, w, &visibility);
+        fill_visibility(&pixel, p->side, cells, w, &visibility);
         for (int k = 0; k < PLACES; k++)
             sum += pow(error_at(p, d, cells, w, &visibility, place_at(p, d, k), &polynomial[k]), 2);
     }
