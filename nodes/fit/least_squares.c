@@ -57,15 +57,15 @@ static bool make_groups(grove_least_squares *f)
     return f->groups == 1 || f->block;
 }
 
-static bool make_turns(grove_least_squares *f)
+static bool make_subsets(grove_least_squares *f)
 {
-    f->turns = 1;
-    if (!f->turn_of)
+    f->subsets = 1;
+    if (!f->subset_of)
         return true;
     for (int64_t j = 0; j < f->n; j++)
-        f->turns = f->turn_of[j] >= f->turns ? f->turn_of[j] + 1 : f->turns;
-    f->others = grove_try_alloc((size_t)f->turns, sizeof(*f->others));
-    for (int32_t i = 0; f->others && i < f->turns; i++)
+        f->subsets = f->subset_of[j] >= f->subsets ? f->subset_of[j] + 1 : f->subsets;
+    f->others = grove_try_alloc((size_t)f->subsets, sizeof(*f->others));
+    for (int32_t i = 0; f->others && i < f->subsets; i++)
         f->others[i] = f->now;
     f->rounds = grove_least_squares_rounds_new(f->n);
     return f->others && f->rounds;
@@ -80,7 +80,7 @@ static bool make_vectors(grove_least_squares *f, const grove_least_squares_setti
     const double **const settings[] = {&f->set.lower, &f->set.upper, &f->set.mean,
                                        &f->set.inverse_sigma, &f->set.size};
     int32_t **const integers[] = {&f->factor.order, &f->member,   &f->list,
-                                  &f->column,       &f->block_of, &f->turn_of};
+                                  &f->column,       &f->block_of, &f->subset_of};
     enum { NUMBERS = 9, SETTINGS = 5, INTEGERS = 6 };
     size_t n = (size_t)f->n + 1, all = (n - 1) * sizeof(double);
     double *next = grove_try_alloc(n, (NUMBERS + SETTINGS + 2) * sizeof(double) +
@@ -101,7 +101,7 @@ static bool make_vectors(grove_least_squares *f, const grove_least_squares_setti
         *integers[k] = after;
     if (given->block_of)
         memcpy(f->block_of, given->block_of, all / 2);
-    f->turn_of = given->turn_of ? memcpy(f->turn_of, given->turn_of, all / 2) : NULL;
+    f->subset_of = given->subset_of ? memcpy(f->subset_of, given->subset_of, all / 2) : NULL;
     f->held = (bool *)(void *)after;
     if (given->pairs)
         f->set.pairs = memcpy(f->held + n, given->pairs, (n - 1) * sizeof(bool));
@@ -116,14 +116,14 @@ grove_least_squares *grove_least_squares_new(int64_t unknowns,
 
     f->n = unknowns;
     f->set = *settings;
-    f->set.block_of = f->set.turn_of = NULL;
-    f->now = (grove_least_squares_turn){
+    f->set.block_of = f->set.subset_of = NULL;
+    f->now = (grove_least_squares_subset){
         .damping = settings->damping < DAMPING_ZERO ? 0 : settings->damping,
         .growth = DAMPING_GROWTH,
         .level = DAMPING_FIRST,
         .last_increment = INFINITY};
     f->chi2 = NAN;
-    if (make_vectors(f, settings) && make_groups(f) && make_turns(f)) {
+    if (make_vectors(f, settings) && make_groups(f) && make_subsets(f)) {
         f->best.matrix = grove_try_alloc((size_t)f->size + 1, sizeof(double));
         f->trial.matrix = grove_try_alloc((size_t)f->size + 1, sizeof(double));
     }

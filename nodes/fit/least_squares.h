@@ -43,13 +43,13 @@ typedef struct {
     /* The block of each unknown, from 0; NULL: all are in one. Only pairs within a block have a
      * place in the matrix. */
     const int32_t *block_of;
-    /* Alternating steps: the turn of each unknown, from 0; NULL: all step together. The unknowns of
-     * one turn step while the others stay, by Levenberg-Marquardt on their blocks, which must not
-     * depend on each other within a turn. Not with `blocks`. A round of all turns is extrapolated
-     * from the rounds before (Anderson 1965, J. ACM 12, 547). Convergence is then judged for a
-     * whole round, whose turns all have no more to gain, and counts the rest of a series of steps
-     * that shrink as the last ones did. */
-    const int32_t *turn_of;
+    /* Alternating steps: the subset of each unknown, from 0; NULL: all step together. The unknowns
+     * of one subset step while the others stay, by Levenberg-Marquardt on their blocks, which must
+     * not depend on each other within a subset. Not with `blocks`. A round of all subsets is
+     * extrapolated from the rounds before (Anderson 1965, J. ACM 12, 547). Convergence is then
+     * judged for a whole round, whose subsets all have no more to gain, and counts the rest of a
+     * series of steps that shrink as the last ones did. */
+    const int32_t *subset_of;
     const double *lower, *upper; /* bounds; -INFINITY, INFINITY: none */
     /* Priors add ((x - mean) / sigma)^2 to chi-squared; inverse_sigma 0: none. Both or neither. */
     const double *mean, *inverse_sigma;
@@ -63,7 +63,7 @@ typedef struct {
      * it. */
     const bool *pairs;
     /* The caller has the matrices and solves. It adds to the diagonal, [unknowns], only; priors,
-     * bounds, blocks and turns are not given. */
+     * bounds, blocks and subsets are not given. */
     bool remote;
 } grove_least_squares_settings;
 

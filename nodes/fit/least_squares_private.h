@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     double damping, growth, level, last_increment, last_predicted;
     bool undamped_tried;
-} grove_least_squares_turn;
+} grove_least_squares_subset;
 
 struct grove_least_squares {
     int64_t n;
@@ -49,11 +49,11 @@ struct grove_least_squares {
     uint64_t size; /* of a matrix */
 
     /* Alternating steps. */
-    int32_t turns, turn, idle; /* idle: number of turns in a row that had nothing to gain */
-    int32_t *turn_of;          /* [n]; NULL: all step together */
+    int32_t subsets, subset, idle; /* idle: number of subsets in a row that had nothing to gain */
+    int32_t *subset_of;            /* [n]; NULL: all step together */
     bool any_stalled, extrapolated;
-    double rate; /* the part of the turn's last gain that its next step gains */
-    grove_least_squares_turn now, *others; /* others: [turns] */
+    double rate; /* the part of the subset's last gain that its next step gains */
+    grove_least_squares_subset now, *others; /* others: [subsets] */
     grove_least_squares_rounds *rounds;
 
     /* The step to the trial point. */
@@ -87,8 +87,8 @@ static inline double *grove_least_squares_diagonal(const grove_least_squares *fi
     return matrix + fit->row[unknown] + fit->column[unknown];
 }
 
-/* The next turn; true: it begins a round. */
-bool grove_least_squares_next_turn(grove_least_squares *fit);
+/* The next subset; true: it begins a round. */
+bool grove_least_squares_next_subset(grove_least_squares *fit);
 /* NULL when memory is short. */
 grove_least_squares_rounds *grove_least_squares_rounds_new(int64_t unknowns);
 void grove_least_squares_rounds_free(grove_least_squares_rounds *rounds);

@@ -63,20 +63,20 @@ static double near_enough(const grove_least_squares *f)
 /* The ratio of the gain of all steps from now on to the gain of this one. */
 static double series_of(const grove_least_squares *f)
 {
-    return f->turns > 1 ? 1 / (1 - fmin(f->rate, RATE_MAX)) : 1;
+    return f->subsets > 1 ? 1 / (1 - fmin(f->rate, RATE_MAX)) : 1;
 }
 
-/* How the gains of a turn's steps shrink from one round to the next. */
+/* How the gains of a subset's steps shrink from one round to the next. */
 static void find_rate(grove_least_squares *f)
 {
-    if (f->turns > 1 && f->now.last_predicted > 0 && f->now.damping == 0) {
+    if (f->subsets > 1 && f->now.last_predicted > 0 && f->now.damping == 0) {
         const double ratio = f->predicted > f->floor ? f->predicted / f->now.last_predicted : 0;
         f->rate = fmax(ratio, f->rate / 2);
     }
     f->now.last_predicted = 0;
 }
 
-/* The next trial point from the best one, or the end: of a turn. */
+/* The next trial point from the best one, or the end: of a subset. */
 static grove_least_squares_outcome propose_step(grove_least_squares *f)
 {
     double tolerance = f->set.tolerance;
@@ -124,32 +124,32 @@ static bool extrapolate(grove_least_squares *f)
     return true;
 }
 
-/* The same of all turns. */
+/* The same of all subsets. */
 static grove_least_squares_outcome propose(grove_least_squares *f)
 {
-    if (f->turns == 1)
+    if (f->subsets == 1)
         return propose_step(f);
-    while (f->idle < f->turns) {
+    while (f->idle < f->subsets) {
         grove_least_squares_outcome outcome = propose_step(f);
         if (outcome == GROVE_LEAST_SQUARES_RUNNING)
             return outcome;
         f->any_stalled |= outcome == GROVE_LEAST_SQUARES_STALLED;
         f->idle++;
-        if (grove_least_squares_next_turn(f) && extrapolate(f))
+        if (grove_least_squares_next_subset(f) && extrapolate(f))
             return GROVE_LEAST_SQUARES_RUNNING;
     }
     return f->any_stalled ? GROVE_LEAST_SQUARES_STALLED : GROVE_LEAST_SQUARES_CONVERGED;
 }
 
-/* A step is done. `end`: its turn has nothing more to gain. */
+/* A step is done. `end`: its subset has nothing more to gain. */
 static grove_least_squares_outcome go_on(grove_least_squares *f, bool end)
 {
-    if (f->turns == 1)
+    if (f->subsets == 1)
         return end ? GROVE_LEAST_SQUARES_CONVERGED : propose(f);
     f->idle = end ? f->idle + 1 : 0;
     f->any_stalled &= end;
-    return grove_least_squares_next_turn(f) && extrapolate(f) ? GROVE_LEAST_SQUARES_RUNNING
-                                                              : propose(f);
+    return grove_least_squares_next_subset(f) && extrapolate(f) ? GROVE_LEAST_SQUARES_RUNNING
+                                                                : propose(f);
 }
 
 /* ---- judging ---- */
@@ -296,7 +296,7 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
         f->quiet = 0;
     else
         f->quiet += undamped && !f->cut && change <= 0;
-    if (finite && f->quiet >= QUIET * f->turns) {
+    if (finite && f->quiet >= QUIET * f->subsets) {
         if (change < 0 || rounding)
             accept(f, sums);
         return GROVE_LEAST_SQUARES_CONVERGED;
@@ -313,7 +313,7 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
         if (!lost || small)
             return go_on(f, undamped && small);
         f->any_stalled = true;
-        return f->turns > 1 ? go_on(f, true) : GROVE_LEAST_SQUARES_STALLED;
+        return f->subsets > 1 ? go_on(f, true) : GROVE_LEAST_SQUARES_STALLED;
     }
     if (finite && undamped && small)
         return go_on(f, true);
@@ -328,7 +328,7 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
     if (damp(f) == GROVE_LEAST_SQUARES_RUNNING)
         return propose(f);
     f->any_stalled = true;
-    return f->turns > 1 ? go_on(f, true) : GROVE_LEAST_SQUARES_STALLED;
+    return f->subsets > 1 ? go_on(f, true) : GROVE_LEAST_SQUARES_STALLED;
 }
 
 /* A point to which rounds would lead is taken if it is better, and else they teach nothing. */
@@ -339,7 +339,7 @@ static grove_least_squares_outcome judge_extrapolated(grove_least_squares *f,
 
     f->extrapolated = false;
     f->now.last_predicted = 0;
-    for (int32_t k = 0; k < f->turns; k++)
+    for (int32_t k = 0; k < f->subsets; k++)
         f->others[k].last_predicted = 0;
     if (is_finite(f, sums) && sums->data >= f->data && change < 0) {
         accept(f, sums);
@@ -358,7 +358,7 @@ static grove_least_squares_outcome judge_stalled(grove_least_squares *f)
 
     f->stalling = true;
     f->now.damping = 0;
-    for (f->turn = 0; f->turn < f->turns; f->turn++) {
+    for (f->subset = 0; f->subset < f->subsets; f->subset++) {
         bool tried = near && grove_least_squares_try(f, &f->best);
         if (near && f->set.remote && !f->solved)
             return GROVE_LEAST_SQUARES_SOLVING;
@@ -381,7 +381,7 @@ static grove_least_squares_outcome end_step(grove_least_squares *f,
     }
     if (f->outcome == GROVE_LEAST_SQUARES_SOLVING)
         return f->outcome;
-    int64_t limit = f->set.max_iterations * (int64_t)(f->turns > 1 ? f->turns + 1 : 1);
+    int64_t limit = f->set.max_iterations * (int64_t)(f->subsets > 1 ? f->subsets + 1 : 1);
     if (f->outcome == GROVE_LEAST_SQUARES_RUNNING && f->iterations >= limit)
         f->outcome = GROVE_LEAST_SQUARES_LIMIT;
     if (f->outcome == GROVE_LEAST_SQUARES_RUNNING)

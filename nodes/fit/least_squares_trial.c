@@ -170,7 +170,7 @@ static void scale(grove_least_squares *f, const grove_least_squares_at *from)
     for (int64_t j = 0; j < f->n; j++) {
         double diagonal = *grove_least_squares_diagonal(f, from->matrix, j);
 
-        f->held[j] = f->turn_of && f->turn_of[j] != f->turn;
+        f->held[j] = f->subset_of && f->subset_of[j] != f->subset;
         f->scale[j] = diagonal >= DBL_MIN ? sqrt(diagonal) : 0;
         count += f->scale[j] > 0;
         norm += f->scale[j] * f->scale[j] * from->x[j] * from->x[j];

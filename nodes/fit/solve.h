@@ -31,7 +31,7 @@ typedef struct {
     int parts, terms;          /* terms: of its polynomials */
     int64_t sources, stations; /* of its coefficients; 1: the same for all */
     double size;               /* of a usual change */
-    int turn;                  /* of alternating steps: parms of equal intervals have the same */
+    int subset;                /* of alternating steps: parms of equal intervals have the same */
 } solve_parm;
 
 /* A derivative of the model, or of a group's Jones term at its left ('p') or right ('q'). Each term
@@ -69,7 +69,7 @@ typedef struct {
 /* grove_node_user of the action. */
 typedef struct {
     solve_parm *parms;
-    int parm_count, turns;
+    int parm_count, subsets;
     solve_slot *slots;
     int slot_count, columns, inputs; /* inputs: that are read */
     solve_cut cut[SOLVE_CUTS];

@@ -161,14 +161,14 @@ static bool are_alike(const grove_parm *a, const grove_parm *b)
     return true;
 }
 
-/* Parms of equal intervals take their steps in the same turn. */
-static void find_turns(solve *s)
+/* Parms of equal intervals take their steps together. */
+static void find_subsets(solve *s)
 {
     for (int i = 0; i < s->parm_count; i++) {
         int other = 0;
         while (!are_alike(s->parms[other].parm, s->parms[i].parm))
             other++;
-        s->parms[i].turn = other < i ? s->parms[other].turn : s->turns++;
+        s->parms[i].subset = other < i ? s->parms[other].subset : s->subsets++;
     }
 }
 
@@ -192,7 +192,7 @@ int solve_find_domains(grove_node *node, solve *s)
                                    .stations = p->station ? p->station->size : 1,
                                    .size = fmax(p->step, usual_size(leaves[i]))};
     }
-    find_turns(s);
+    find_subsets(s);
     for (int cut = 0; cut < SOLVE_CUTS && !code; cut++) {
         code = find_axis(node, s, cut);
         if (code)

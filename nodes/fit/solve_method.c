@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* Above MANY_UNKNOWNS lm takes seconds and more: 4 s with 1568 unknowns, beyond 10 minutes with
- * 5632, where turns took 2 s. */
+ * 5632, where alternating steps took 2 s. */
 enum {
     MAX_UNKNOWNS = 20000,
     MANY_UNKNOWNS = 1000,
@@ -169,30 +169,30 @@ static char *warn(const grove_node *node, const solve *s)
 static void report(grove_node *node, const solve *s, const census *most)
 {
     int64_t domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
-    char *turns = s->method == SOLVE_ALTERNATING
-                      ? grove_format(" in %d turns of %lld blocks with at most %lld unknowns",
-                                     s->turns, (long long)most->blocks, (long long)most->block)
-                      : grove_strdup("");
+    char *subsets = s->method == SOLVE_ALTERNATING
+                        ? grove_format(" in %d turns of %lld blocks with at most %lld unknowns",
+                                       s->subsets, (long long)most->blocks, (long long)most->block)
+                        : grove_strdup("");
     char *warning = warn(node, s);
     bool slow = s->group_count && s->method == SOLVE_AUTO && !s->direct;
 
     grove_node_note(node,
                     "%s: method: %s%s; %lld solution domain%s, %lld unknown numbers (at most %lld "
                     "in a domain)\n    %s: %s%s%s%s%s",
-                    grove_node_name(node), name_of(s), turns, (long long)domains,
+                    grove_node_name(node), name_of(s), subsets, (long long)domains,
                     domains == 1 ? "" : "s", (long long)most->all, (long long)most->unknowns,
                     grove_node_name(node),
                     s->why ? "data are not compressed: " : "data are compressed once for a tile",
                     s->why ? s->why : "", slow ? "; stefcal, which is often faster, requires " : "",
                     slow ? s->indirect : "", warning);
     free(warning);
-    free(turns);
+    free(subsets);
 }
 
 /* Advice on how to take less memory for matrices. */
 static void advise(grove_node *node, const solve *s)
 {
-    bool alternates = s->turns > 1 && s->method != SOLVE_ALTERNATING;
+    bool alternates = s->subsets > 1 && s->method != SOLVE_ALTERNATING;
     const char *advice = "parms whose intervals end together more often take less";
 
     if (s->method == SOLVE_ALTERNATING && s->errors)
@@ -210,11 +210,11 @@ int solve_choose_method(grove_node *node, solve *s)
 {
     census most = count(s);
 
-    if (s->method == SOLVE_AUTO && !s->direct && s->turns > 1 && most.block > MANY_UNKNOWNS) {
+    if (s->method == SOLVE_AUTO && !s->direct && s->subsets > 1 && most.block > MANY_UNKNOWNS) {
         s->method = SOLVE_ALTERNATING;
         most = count(s);
     }
-    if (s->method == SOLVE_ALTERNATING && s->turns < 2)
+    if (s->method == SOLVE_ALTERNATING && s->subsets < 2)
         return grove_node_fail_option(
             node, "method",
             "alternating is for parms with different intervals, but these have the same");
@@ -231,7 +231,7 @@ int solve_choose_method(grove_node *node, solve *s)
             "%lld unknown numbers would be solved for together in one solution domain, but at most "
             "%d are possible; make the intervals of all parms end together more often%s",
             (long long)most.block, (int)MAX_UNKNOWNS,
-            s->turns > 1 && s->method == SOLVE_LM ? ", or try method=alternating" : "");
+            s->subsets > 1 && s->method == SOLVE_LM ? ", or try method=alternating" : "");
     set_memory(node, s, &most);
     advise(node, s);
     report(node, s, &most);

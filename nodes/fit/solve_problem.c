@@ -16,15 +16,15 @@ static void divide_by_station(const solve *s, const solve_domain *d, int32_t *bl
                 s->parms[i].parm->station ? (int32_t)(1 + solve_find_place(s, d, i, u).station) : 0;
 }
 
-/* A block for each interval of the parms of a turn: no datum depends on two of them. */
+/* A block for each interval of the parms of a subset: no datum depends on two of them. */
 static void divide_by_interval(const solve *s, const solve_domain *d, int32_t *block)
 {
     int64_t first = 0;
 
-    for (int turn = 0; turn < s->turns; turn++) {
+    for (int subset = 0; subset < s->subsets; subset++) {
         int64_t count = 0;
         for (int i = 0; i < s->parm_count; i++) {
-            if (s->parms[i].turn != turn)
+            if (s->parms[i].subset != subset)
                 continue;
             count = solve_intervals(s, d, i, SOLVE_TIME).count *
                     solve_intervals(s, d, i, SOLVE_FREQ).count;
@@ -69,16 +69,16 @@ bool solve_needs_joint(const solve *s, bool describe, int64_t unknowns)
 }
 
 /* NULL: all step together. */
-static int32_t *find_turns(const solve *s, const solve_domain *d)
+static int32_t *find_subsets(const solve *s, const solve_domain *d)
 {
-    int32_t *turn = NULL;
+    int32_t *subset = NULL;
 
     if (s->method == SOLVE_ALTERNATING && d->stage != SOLVE_JOINT)
-        turn = grove_alloc((size_t)d->unknowns * sizeof(*turn) + 1);
-    for (int i = 0; turn && i < s->parm_count; i++)
+        subset = grove_alloc((size_t)d->unknowns * sizeof(*subset) + 1);
+    for (int i = 0; subset && i < s->parm_count; i++)
         for (int64_t u = d->base[i]; u < d->base[i + 1]; u++)
-            turn[u] = s->parms[i].turn;
-    return turn;
+            subset[u] = s->parms[i].subset;
+    return subset;
 }
 
 /* Bounds, means and widths of priors of all unknowns. */
@@ -123,7 +123,7 @@ int solve_start_fit(const solve_evaluation *e, solve_domain *d)
     size_t n = (size_t)d->unknowns;
     double *numbers = grove_alloc((6 * n + 1) * sizeof(*numbers));
     limits l = {numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, numbers + 4 * n};
-    int32_t *blocks = find_blocks(s, d), *turns = find_turns(s, d);
+    int32_t *blocks = find_blocks(s, d), *subsets = find_subsets(s, d);
     bool *pairs = find_pairs(s, d);
 
     fill_limits(s, d, &l);
@@ -133,7 +133,7 @@ int solve_start_fit(const solve_evaluation *e, solve_domain *d)
                                              .damping = s->damping,
                                              .blocks = s->method == SOLVE_BLOCK,
                                              .block_of = blocks,
-                                             .turn_of = turns,
+                                             .subset_of = subsets,
                                              .lower = remote ? NULL : l.lower,
                                              .upper = remote ? NULL : l.upper,
                                              .mean = remote ? NULL : l.mean,
@@ -148,7 +148,7 @@ int solve_start_fit(const solve_evaluation *e, solve_domain *d)
     d->fit = grove_least_squares_new(d->unknowns, &settings, numbers + 5 * n);
     free(pairs);
     free(blocks);
-    free(turns);
+    free(subsets);
     free(numbers);
     return d->fit ? 0 : GROVE_NO_MEMORY;
 }

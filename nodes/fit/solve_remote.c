@@ -40,7 +40,7 @@ void solve_remote_free(solve_remote *r)
 
 /* ---- whether ---- */
 
-/* Bounds and priors the host has; turns and robust fits have other matrices. */
+/* Bounds and priors are with the host; alternating and robust fits have other matrices. */
 static bool is_suitable(const solve *s)
 {
     bool plain = !s->robust && s->columns <= GROVE_SOLVE_COLUMNS &&

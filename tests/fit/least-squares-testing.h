@@ -207,7 +207,7 @@ fit_problem(const problem *p, const grove_least_squares_settings *settings, cons
     } while (outcome == GROVE_LEAST_SQUARES_RUNNING);
     ck_assert(!memcmp(grove_least_squares_point(fit), grove_least_squares_best(fit),
                       (size_t)p->n * sizeof(double)));
-    if (!settings->blocks && !settings->block_of && !settings->turn_of && !settings->lower &&
+    if (!settings->blocks && !settings->block_of && !settings->subset_of && !settings->lower &&
         !settings->upper && !settings->mean)
         check_remote(p, settings, start, fit);
     return fit;

@@ -453,7 +453,7 @@ LOOP_TEST(told_of_slow_steps, 0, 2)
                                           .rounding = FLT_EPSILON,
                                           .blocks = !_i,
                                           .block_of = _i ? turns : each,
-                                          .turn_of = _i ? turns : NULL};
+                                          .subset_of = _i ? turns : NULL};
         problem p;
 
         state = (uint64_t)trial;

@@ -26,7 +26,7 @@ LOOP_TEST(linear_problems, 0, 2 * DIFFERENCES)
     const int32_t *turns = turns_of[_i % 2];
     double start[N] = {0}, truth[N], inverse[N];
     grove_least_squares_settings s = {
-        .max_iterations = 500, .tolerance = 1e-6, .block_of = turns, .turn_of = turns};
+        .max_iterations = 500, .tolerance = 1e-6, .block_of = turns, .subset_of = turns};
     problem p;
 
     state = 41 + (uint64_t)_i;
@@ -60,7 +60,7 @@ LOOP_TEST(bounded, 0, 8)
         upper[j] = j % 2 ? 0.4 : 1.1;
     }
     grove_least_squares *all = fit_problem(&p, &s, start);
-    s.block_of = s.turn_of = turns;
+    s.block_of = s.subset_of = turns;
     grove_least_squares *fit = fit_problem(&p, &s, start);
     ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_CONVERGED);
     ck_assert_double_eq_tol(grove_least_squares_chi2(fit) / grove_least_squares_chi2(all), 1, 1e-9);
@@ -76,7 +76,7 @@ TEST(limits)
 {
     double start[N] = {0};
     grove_least_squares_settings s = {
-        .max_iterations = 2, .tolerance = 1e-9, .block_of = turns_of[0], .turn_of = turns_of[0]};
+        .max_iterations = 2, .tolerance = 1e-9, .block_of = turns_of[0], .subset_of = turns_of[0]};
     problem p;
 
     state = 5;

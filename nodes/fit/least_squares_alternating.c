@@ -1,4 +1,4 @@
-/* Alternating steps of nonlinear least squares: turns, and rounds of them that are extrapolated
+/* Alternating steps of nonlinear least squares: subsets, and rounds of them that are extrapolated
  * from the rounds before (Anderson acceleration; Walker & Ni 2011, SIAM J. Numer. Anal. 49, 1715).
  */
 #include "nodes/fit/least_squares_private.h"
@@ -19,12 +19,12 @@ struct grove_least_squares_rounds {
     double *ends, *rests; /* [DEPTH][n] by how much these two differed from the round before */
 };
 
-bool grove_least_squares_next_turn(grove_least_squares *f)
+bool grove_least_squares_next_subset(grove_least_squares *f)
 {
-    f->others[f->turn] = f->now;
-    f->turn = (f->turn + 1) % f->turns;
-    f->now = f->others[f->turn];
-    return f->turn == 0;
+    f->others[f->subset] = f->now;
+    f->subset = (f->subset + 1) % f->subsets;
+    f->now = f->others[f->subset];
+    return f->subset == 0;
 }
 
 grove_least_squares_rounds *grove_least_squares_rounds_new(int64_t unknowns)
