@@ -43,7 +43,8 @@ static char *listed(const choice *c, const char *set)
     return text.at ? text.at : grove_strdup("no solution table");
 }
 
-static int complain(const choice *c, const char *set, const char *what)
+/* An error, with the tables of the set to choose from. */
+static int fail_choice(const choice *c, const char *set, const char *what)
 {
     char *names = listed(c, set);
     int code = grove_node_fail_option(c->node, c->request->tables_option, "%s; %s= chooses from %s",
@@ -53,9 +54,10 @@ static int complain(const choice *c, const char *set, const char *what)
     return code;
 }
 
-static int complain_of(const choice *c, const char *set, char *what)
+/* The same; frees the text. */
+static int fail_choice_text(const choice *c, const char *set, char *what)
 {
-    int code = complain(c, set, what);
+    int code = fail_choice(c, set, what);
 
     free(what);
     return code;
@@ -118,12 +120,12 @@ static int take(choice *c, const grove_solution_entry *table)
         char *what =
             grove_format("'%s' has %.60s, but needed is %s", table->name, table->title, kinds);
         free(kinds);
-        return complain_of(c, table->set, what);
+        return fail_choice_text(c, table->set, what);
     }
     if (*at && *at != table)
-        return complain_of(c, table->set,
-                           grove_format("'%s' and '%s' are both %s", (*at)->name, table->name,
-                                        grove_solution_word(table->kind)));
+        return fail_choice_text(c, table->set,
+                                grove_format("'%s' and '%s' are both %s", (*at)->name, table->name,
+                                             grove_solution_word(table->kind)));
     *at = table;
     return 0;
 }
@@ -155,7 +157,7 @@ static int take_words(choice *c, const char *set)
                 found = true;
             }
         if (!found)
-            code = complain_of(c, set, grove_format("there is no '%.*s'", (int)n, at));
+            code = fail_choice_text(c, set, grove_format("there is no '%.*s'", (int)n, at));
         at += n;
         at += strspn(at, " ");
     }
@@ -214,7 +216,7 @@ static int take_all(choice *c, const char *set)
     a = c->chosen[GROVE_SOLUTION_AMPLITUDE];
     p = c->chosen[GROVE_SOLUTION_PHASE];
     if (!code && a && p && strcmp(number_of(a->name), number_of(p->name)) != 0)
-        code = complain_of(
+        code = fail_choice_text(
             c, set,
             grove_format("'%s' and '%s' have different numbers: they may not belong together",
                          a->name, p->name));
@@ -235,7 +237,7 @@ static int choose(choice *c)
     if (code || any)
         return code;
     char *kinds = kinds_of(c->request->kinds);
-    code = complain_of(c, set, grove_format("it has no %s", kinds));
+    code = fail_choice_text(c, set, grove_format("it has no %s", kinds));
     free(kinds);
     return code;
 }

@@ -19,11 +19,11 @@ enum {
 typedef struct {
     int64_t unknowns, blocks, block, all; /* block: unknowns of the largest */
     double bytes;
-} census;
+} domain_sizes;
 
-static census count(const solve *s)
+static domain_sizes count(const solve *s)
 {
-    census most = {0};
+    domain_sizes most = {0};
 
     for (int64_t t = 0; t < s->cut[SOLVE_TIME].count; t++)
         for (int64_t f = 0; f < s->cut[SOLVE_FREQ].count; f++) {
@@ -52,15 +52,15 @@ typedef struct {
     double tile, tile_weights;      /* sums and weights of a part of it */
     double medians;                 /* of the residuals of domains in parts */
     double locals;                  /* normal equations of baselines on their way into matrices */
-} bill;
+} batch_bytes;
 
-static bill memory_of(const grove_node *node, const solve *s, const census *most)
+static batch_bytes memory_of(const grove_node *node, const solve *s, const domain_sizes *most)
 {
     const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
     int64_t domains = s->batch < s->cut[SOLVE_TIME].count ? s->batch : s->cut[SOLVE_TIME].count;
     double rows = baseline ? (double)baseline->size : 1, cells[SOLVE_CUTS], stretches[SOLVE_CUTS];
     bool matrices = !(s->direct && s->method == SOLVE_STEFCAL);
-    bill bytes = {.locals = solve_locals_bytes(s)};
+    batch_bytes bytes = {.locals = solve_locals_bytes(s)};
 
     for (int cut = 0; cut < SOLVE_CUTS; cut++) {
         const solve_cut *own = &s->cut[cut];
@@ -105,9 +105,9 @@ bool solve_keeps_sums(const solve *s)
 
 /* Domains come in parts where they do not fit the memory. Robust fits sum their data again and
  * again, with weights that each look at a tile finds. */
-static void set_memory(grove_node *node, const solve *s, const census *most)
+static void set_memory(grove_node *node, const solve *s, const domain_sizes *most)
 {
-    bill bytes = memory_of(node, s, most);
+    batch_bytes bytes = memory_of(node, s, most);
     double sums = 2 * bytes.sums + bytes.jones,
            fixed = bytes.matrices + bytes.locals + bytes.tile_weights + bytes.medians;
     bool once = s->group_count && !s->robust;
@@ -166,7 +166,7 @@ static char *warn(const grove_node *node, const solve *s)
     return grove_strdup("");
 }
 
-static void report(grove_node *node, const solve *s, const census *most)
+static void report(grove_node *node, const solve *s, const domain_sizes *most)
 {
     int64_t domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
     char *subsets = s->method == SOLVE_ALTERNATING
@@ -208,7 +208,7 @@ static void advise(grove_node *node, const solve *s)
 
 int solve_choose_method(grove_node *node, solve *s)
 {
-    census most = count(s);
+    domain_sizes most = count(s);
 
     if (s->method == SOLVE_AUTO && !s->direct && s->subsets > 1 && most.block > MANY_UNKNOWNS) {
         s->method = SOLVE_ALTERNATING;

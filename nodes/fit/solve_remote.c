@@ -58,32 +58,33 @@ typedef struct {
     int64_t last[2];     /* unknowns and items of the domain before */
     double batch, most;  /* numbers of the batch at hand, of any */
     int64_t each, first; /* numbers of an item; the batch's first domain along time */
-} lists_bill;
+} list_numbers;
 
-static lists_bill begin_bill(const solve *s)
+static list_numbers begin_list_numbers(const solve *s)
 {
-    lists_bill bill = {.each = 1 + s->columns};
+    list_numbers numbers = {.each = 1 + s->columns};
 
     for (int k = 0; k < s->slot_count; k++)
-        bill.each += (int64_t)s->slots[k].terms * s->slots[k].parts;
-    return bill;
+        numbers.each += (int64_t)s->slots[k].terms * s->slots[k].parts;
+    return numbers;
 }
 
 /* Domains that are alike share their lists, if they follow each other. */
-static void add_to_bill(lists_bill *bill, const solve *s, const solve_domain *d, int64_t items)
+static void add_list_numbers(list_numbers *numbers, const solve *s, const solve_domain *d,
+                             int64_t items)
 {
     int64_t batch = d->number[SOLVE_TIME] / s->batch;
 
-    if (batch != bill->first) {
-        bill->first = batch;
-        bill->last[0] = bill->last[1] = 0;
-        bill->batch = 0;
+    if (batch != numbers->first) {
+        numbers->first = batch;
+        numbers->last[0] = numbers->last[1] = 0;
+        numbers->batch = 0;
     }
-    if (d->unknowns != bill->last[0] || items != bill->last[1])
-        bill->batch += (double)(d->unknowns + 1 + items * bill->each);
-    bill->last[0] = d->unknowns;
-    bill->last[1] = items;
-    bill->most = fmax(bill->most, bill->batch);
+    if (d->unknowns != numbers->last[0] || items != numbers->last[1])
+        numbers->batch += (double)(d->unknowns + 1 + items * numbers->each);
+    numbers->last[0] = d->unknowns;
+    numbers->last[1] = items;
+    numbers->most = fmax(numbers->most, numbers->batch);
 }
 
 /* Compares the bytes that an iteration copies for each domain, either way. */
@@ -92,7 +93,7 @@ bool solve_may_be_remote(grove_node *node, solve *s, uint64_t *bytes)
     const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
     int64_t rows = baseline ? baseline->size : 1, most = 0, domains = 0;
     double sums = 0, remote = 0;
-    lists_bill lists = begin_bill(s);
+    list_numbers lists = begin_list_numbers(s);
 
     for (int64_t t = 0; t < s->cut[SOLVE_TIME].count; t++)
         for (int64_t f = 0; f < s->cut[SOLVE_FREQ].count; f++) {
@@ -107,7 +108,7 @@ bool solve_may_be_remote(grove_node *node, solve *s, uint64_t *bytes)
             remote += (double)(grove_point_head(d.unknowns) + GROVE_SOLVE_STEP + d.unknowns) *
                           sizeof(double) +
                       SENT;
-            add_to_bill(&lists, s, &d, items);
+            add_list_numbers(&lists, s, &d, items);
             solve_domain_end(&d);
         }
     domains = (s->batch < s->cut[SOLVE_TIME].count ? s->batch : s->cut[SOLVE_TIME].count) *

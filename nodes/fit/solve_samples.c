@@ -294,15 +294,15 @@ static void load_column(const solve_samples *x, int number, const int64_t cell[S
     const solve *s = x->tile->solve;
     const solve_slot *slot = &s->slots[number];
     double *column = x->column + (ptrdiff_t)slot->first * COLUMN, *to = column + 2 * x->count;
-    const int had = x->which[slot->first];
-    const int found =
-        split_column(x, number, cells, had | x->looked[number], slot->terms > 1 ? x->leading : to);
-    const int which = had | found;
+    const int before = x->which[slot->first];
+    const int found = split_column(x, number, cells, before | x->looked[number],
+                                   slot->terms > 1 ? x->leading : to);
+    const int which = before | found;
 
     x->looked[number] = (unsigned char)found;
-    for (int t = 0; t < slot->terms && which != had; t++) {
+    for (int t = 0; t < slot->terms && which != before; t++) {
         for (int e = 0; e < s->elements; e++) /* all was 0 up to here */
-            if ((which & ~had) >> e & 1)
+            if ((which & ~before) >> e & 1)
                 memset(column + (ptrdiff_t)t * COLUMN + x->plane * e, 0,
                        (size_t)(2 * x->count) * sizeof(*column));
         x->which[slot->first + t] = (unsigned char)which;

@@ -26,7 +26,7 @@ typedef struct set {
     bool denied;           /* the lock file is there, but may not be opened */
     bool needed;           /* exclusively, at this attempt */
     int mode;              /* LOCK_UN, LOCK_SH or LOCK_EX */
-    struct stat table;     /* table.dat when the lock was last had */
+    struct stat table;     /* table.dat when the lock was last held */
     grove_set_lock *first; /* its users in this process */
 } set;
 
@@ -161,10 +161,10 @@ static bool same_table(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static void notify(const set *s, const grove_set_lock *but)
+static void notify(const set *s, const grove_set_lock *except)
 {
     for (const grove_set_lock *each = s->first; each; each = each->next)
-        if (each != but && each->changed)
+        if (each != except && each->changed)
             each->changed(each->user);
 }
 
@@ -239,11 +239,11 @@ static void give_back(void)
     }
 }
 
-static bool is_had(set *s, grove_error *error)
+static bool try_lock(set *s, grove_error *error)
 {
-    const bool had = attempt(s, s->needed ? LOCK_EX : LOCK_SH, s->folder, error);
+    const bool locked = attempt(s, s->needed ? LOCK_EX : LOCK_SH, s->folder, error);
 
-    return had && (!s->needed || is_current(s, s->folder, error) > 0);
+    return locked && (!s->needed || is_current(s, s->folder, error) > 0);
 }
 
 /* Locks all needed sets, and sets whose locks were given back; or none, and *busy, to be freed, is
@@ -252,7 +252,7 @@ static bool attempt_all(char **busy, grove_error *error)
 {
     for (set *each = sets; each; each = each->next) {
         const bool again = each->first && each->mode == LOCK_UN;
-        if ((!each->needed && !again) || is_had(each, error))
+        if ((!each->needed && !again) || try_lock(each, error))
             continue;
         *busy = grove_strdup(each->folder);
         give_back();
@@ -289,17 +289,17 @@ static grove_set_lock *take_all(set *s, const grove_record *writer, char **busy,
 
     mark_expected(writer);
     s->needed = true;
-    const bool had = attempt_all(busy, error);
+    const bool locked = attempt_all(busy, error);
     for (set *each = sets, *next; each; each = next) {
         const bool needed = each->needed && each != s;
         next = each->next;
         each->needed = false;
-        if (needed && had)
+        if (needed && locked)
             others = add_lock(each, writer, others);
         else if (needed && !each->first)
             drop_set(each);
     }
-    return had ? add_lock(s, writer, others) : NULL;
+    return locked ? add_lock(s, writer, others) : NULL;
 }
 
 /* With the lock, or without one where there is none; NULL: another has *busy, or a message. */

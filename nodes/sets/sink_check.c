@@ -188,17 +188,17 @@ static int check_correlations(grove_node *node)
 static void add_bytes(const grove_node *node, const sink_state *sink, grove_target *target)
 {
     const int64_t rows = rows_of(node, sink);
-    const int had = grove_node_observation(grove_node_object(node, "obs"))->correlation_count;
+    const int own = grove_node_observation(grove_node_object(node, "obs"))->correlation_count;
     int correlations, codes[4];
 
     sink_correlations(node, &correlations, codes);
     if (sink->existing) {
         target->bytes =
-            (uint64_t)(rows * sink->freq->size * had) * (grove_node_given(node, "weight") ? 12 : 8);
+            (uint64_t)(rows * sink->freq->size * own) * (grove_node_given(node, "weight") ? 12 : 8);
         return;
     }
     uint64_t numbers = (uint64_t)(rows * sink->freq->size * correlations);
-    bool weights = grove_node_given(node, "weight") || had == correlations;
+    bool weights = grove_node_given(node, "weight") || own == correlations;
     bool data = !strcmp(grove_node_text(node, "column"), "DATA");
     target->bytes = numbers * 8;
     target->common_bytes =
