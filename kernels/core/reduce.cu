@@ -342,9 +342,9 @@ __device__ __forceinline__ void reduce_blocks(const grove_args *args,
     const int64_t n = first + threadIdx.x % each, start = args->origin[s.axis],
                   end = start + args->size[s.axis];
     const cells c = {start, end, start / GROVE_REDUCE_BLOCK, (end - 1) / GROVE_REDUCE_BLOCK};
-    const bool there = n < numbers;
+    const bool inside = n < numbers;
     double own[GROVE_REDUCE_LEVELS * 2]; // nodes that nobody keeps
-    const output o = find_output(args, there ? n : first, numbers, parts);
+    const output o = find_output(args, inside ? n : first, numbers, parts);
     double *nodes = o.nodes ? o.nodes : own;
     number to = begin_number(&s, &o, parts);
     int64_t good = 0;
@@ -357,23 +357,23 @@ __device__ __forceinline__ void reduce_blocks(const grove_args *args,
         if (mine != c.begin)
             to = nothing(s.how);
         to.count = 0;
-        if (there && mine >= c.begin && mine <= c.last) {
+        if (inside && mine >= c.begin && mine <= c.last) {
             const int64_t from = mine > c.begin ? mine * GROVE_REDUCE_BLOCK : c.first,
                           until = mine < c.last ? (mine + 1) * GROVE_REDUCE_BLOCK : c.end;
             add_cells(args, &s, l, step(args, o.at, s.axis, from - c.first), until - from, o.e,
                       &to);
         }
         good += to.count;
-        meet(&s, &c, team, block, there && !member ? nodes : nullptr, parts, all, &to);
+        meet(&s, &c, team, block, inside && !member ? nodes : nullptr, parts, all, &to);
     }
     all->count[threadIdx.x] = good;
     __syncthreads();
     to.count = 0;
     for (int m = 0; m < team && !member; m++)
         to.count += all->count[threadIdx.x + m * each];
-    if (there && !member && end == s.end && !s.begin)
+    if (inside && !member && end == s.end && !s.begin)
         grove_reduce_close(&s, nodes, to.part, parts, c.last);
-    if (there && !member)
+    if (inside && !member)
         end_number(&s, &o, parts, &to);
     __syncthreads();
 }

@@ -105,7 +105,7 @@ __device__ __forceinline__ matrix_number<real> brightness_of(const task_place &p
 struct station_frame {
     double turns[3];
     const char *jones; // at source 0, or NULL
-    bool there;
+    bool exists;
 };
 
 __device__ station_frame find_station(const task_place &p, int side, int at, int stations)
@@ -113,7 +113,7 @@ __device__ station_frame find_station(const task_place &p, int side, int at, int
     int station = p.first[side] + at;
     station_frame f = {{0, 0, 0}, nullptr, station < stations};
 
-    if (!f.there)
+    if (!f.exists)
         return f;
     const double *uvw = station_uvw(p, side, station);
     for (int d = 0; d < 3; d++)

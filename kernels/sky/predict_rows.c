@@ -70,10 +70,10 @@ static inline void advance(series *s)
 
 static inline void next_lane(series *s)
 {
-    const int there = s->step != 0;
+    const int steps = s->step != 0;
 
-    s->at += there;
-    s->imaginary += there;
+    s->at += steps;
+    s->imaginary += steps;
 }
 
 /* An element in `count` channels, `step` bytes apart, as numbers of `bytes` bytes; `adds`: added to

@@ -149,11 +149,11 @@ __device__ void load_weights(const group_place &p, shared *c, int64_t source, in
                      own = stored_as<stored>(view->shape);
     const char *at = common_at(p, GROVE_PREDICT_BRIGHTNESS, source + r.source, k);
     const int64_t step = stride_of(view, p.source) * r.next;
-    const bool there = k >= p.first && k < p.last;
+    const bool inside = k >= p.first && k < p.last;
 
     for (int i = r.source; i < count; i += r.next, at += step) {
         real *weight = &c->weight[i][r.channel * PARTS];
-        if (there)
+        if (inside)
             put_weights<real, PARTS, stored>(&own, at, what, weight);
         else
             for (int part = 0; part < PARTS; part++)

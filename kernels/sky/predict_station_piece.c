@@ -346,11 +346,11 @@ static int find_cells(const grove_predict_sum *p, const piece *c, const elements
 
     for (int e = 0; e < which->count; e++) {
         int64_t cell = cells[which->column[e]] - c->cell;
-        int there = cell >= 0 && cell < (int64_t)c->sums_each;
+        int inside = cell >= 0 && cell < (int64_t)c->sums_each;
         cell += first + which->line[e];
-        at[e] = there && which->element[e] >= 0 ? which->start[e] + 2 * p->args->out.bytes * cell
-                                                : NULL;
-        any |= there;
+        at[e] = inside && which->element[e] >= 0 ? which->start[e] + 2 * p->args->out.bytes * cell
+                                                 : NULL;
+        any |= inside;
     }
     return any;
 }

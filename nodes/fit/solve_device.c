@@ -249,8 +249,8 @@ static int make_normal(const grove_call *call, solve_tile *tile)
 int solve_fetch(const grove_call *call, solve_tile *tile)
 {
     const solve *s = tile->solve;
-    bool there = s->on_devices && !s->group_count && !solve_divides_stretches(tile);
-    int code = there ? make_normal(call, tile) : GROVE_MISSING;
+    bool possible = s->on_devices && !s->group_count && !solve_divides_stretches(tile);
+    int code = possible ? make_normal(call, tile) : GROVE_MISSING;
 
     if (code != GROVE_MISSING)
         return code;

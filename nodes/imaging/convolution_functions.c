@@ -340,7 +340,7 @@ static int copy_terms(const grove_call *call, const copying *w, int64_t at, cons
 static bool are_alike(const copying *w, int64_t at, const double *terms)
 {
     const int numbers = 2 * w->c->mueller.shape;
-    double off = 0, size = 0;
+    double difference = 0, size = 0;
     bool finite = true;
 
     for (int64_t y = 0; y < w->pixels[1]; y++)
@@ -349,11 +349,11 @@ static bool are_alike(const copying *w, int64_t at, const double *terms)
                 const int64_t cell =
                     at + (w->first[1] + y) * w->m.step + (w->first[0] + x) * w->l.step;
                 const double less = fabs(number_of(w->from, cell * numbers + k) - *terms);
-                off = fmax(off, less);
+                difference = fmax(difference, less);
                 finite = finite && isfinite(less);
                 size = fmax(size, fabs(*terms));
             }
-    return finite && off <= 1e-5 * size;
+    return finite && difference <= 1e-5 * size;
 }
 
 /* Terms of all stations, for block t of times and f of channels, which cell `at` is the middle of.

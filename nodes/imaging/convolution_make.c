@@ -103,8 +103,8 @@ typedef struct {
     double complex *sky, *half;
     double complex *plane, *wide; /* between nodes; between nodes along v alone */
     double complex *cells;        /* of the function at offset 0 */
-    double off, size; /* squares of the residual of a set's functions, and of the functions */
-    double left;      /* of the first by the second, square, at most */
+    double residual, size; /* squares of the residual of a set's functions, and of the functions */
+    double left;           /* of the first by the second, square, at most */
 } making_work;
 
 /* The nodes' offsets, and the weights: Lagrange's polynomials, by their barycentric form. */
@@ -205,7 +205,7 @@ static int find_residual(making_work *w)
     const int64_t columns = w->axis[0].count, rows = w->axis[1].count,
                   support = w->c->functions.support, nodes = w->nodes;
     const double *weight = w->weight + w->c->functions.linear * nodes; /* of offset 0 */
-    double off = 0, size = 0;
+    double residual = 0, size = 0;
 
     for (int64_t i = 0; i < support; i++)
         for (int64_t j = 0; j < support; j++) {
@@ -236,10 +236,10 @@ static int find_residual(making_work *w)
                                      true);
     for (int64_t k = 0; k < rows * columns && !code; k++) {
         const double complex sky = w->sky[k], less = w->element[k] - sky;
-        off += creal(less) * creal(less) + cimag(less) * cimag(less);
+        residual += creal(less) * creal(less) + cimag(less) * cimag(less);
         size += creal(sky) * creal(sky) + cimag(sky) * cimag(sky);
     }
-    w->off += off;
+    w->residual += residual;
     w->size += size;
     return code;
 }
@@ -366,12 +366,12 @@ static int make_elements(making_work *w, const double *p, const double *q, char 
     const image_mueller *m = &w->c->mueller;
     int code = 0;
 
-    w->off = w->size = 0;
+    w->residual = w->size = 0;
     for (int j = 0; j < m->visibilities; j++)
         for (int r = 0; r < m->images && !code; r++)
             if (m->element[j][r] >= 0)
                 code = make_function(w, j, r, p, q, to + m->element[j][r] * function_bytes);
-    w->left = fmax(w->left, w->size > 0 ? w->off / w->size : 0);
+    w->left = fmax(w->left, w->size > 0 ? w->residual / w->size : 0);
     return code;
 }
 
@@ -400,13 +400,13 @@ static int make_all(making_work *w, const double *jones, char *out)
 static void warn_support(const making_work *w)
 {
     const convolution_making *c = w->c;
-    const double off = sqrt(w->left), allowed = grove_node_number(w->call->node, "epsilon");
+    const double residual = sqrt(w->left), allowed = grove_node_number(w->call->node, "epsilon");
 
-    if (off > fmax(c->error, allowed))
+    if (residual > fmax(c->error, allowed))
         grove_node_warn(w->call->node,
                         "a support of %d cells leaves an error of %.2g, more than the error of the "
                         "samples and epsilon (%.2g); support=%d would leave less",
-                        c->functions.support, off, fmax(c->error, allowed),
+                        c->functions.support, residual, fmax(c->error, allowed),
                         c->functions.support + 4);
 }
 

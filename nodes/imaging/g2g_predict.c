@@ -143,7 +143,7 @@ g2g_size g2g_predict(const grove_node *obs, const grove_lattice *lattice, const 
     static grove_hash last_hash; /* a check asks for the same more than once */
     static g2g_size last;
     const grove_axis *station = grove_node_axis(obs, "station");
-    const double there = grove_node_observation(obs)->rows_share;
+    const double share = grove_node_observation(obs)->rows_share;
     const rows r = {.obs = obs,
                     .time = grove_node_axis(obs, "time"),
                     .baseline = grove_node_axis(obs, "baseline"),
@@ -151,10 +151,10 @@ g2g_size g2g_predict(const grove_node *obs, const grove_lattice *lattice, const 
                     .position = grove_node_member_data(obs, "position"),
                     .centre = grove_node_member_data(obs, "phase_centre"),
                     .stations = station ? station->size : 0,
-                    .full = there >= 1};
+                    .full = share >= 1};
     const grove_axis *axes[3] = {r.time, r.baseline, r.freq};
     grove_lattice one = *lattice;
-    g2g_size size = {.samples = there};
+    g2g_size size = {.samples = share};
 
     for (int k = 0; k < 3; k++)
         size.samples *= axes[k] ? (double)axes[k]->size : 1;

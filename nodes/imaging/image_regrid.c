@@ -31,16 +31,16 @@ void image_rotation(const double from[2], const double to[2], double matrix[3][3
 /* Where a point of the image's plane is among the pixels of the grid; false: below its horizon. */
 static bool place(const image_grid *grid, double (*r)[3], double l, double m, double at[2])
 {
-    double n = 1 - l * l - m * m, there[3];
+    double n = 1 - l * l - m * m, rotated[3];
 
     if (!(n > 0))
         return false;
     const double from[3] = {l, m, sqrt(n)};
     for (int i = 0; i < 3; i++)
-        there[i] = r[i][0] * from[0] + r[i][1] * from[1] + r[i][2] * from[2];
-    at[0] = there[0] / grid->cell_l + grid->column0;
-    at[1] = there[1] / grid->cell_m + grid->row0;
-    return there[2] > 0;
+        rotated[i] = r[i][0] * from[0] + r[i][1] * from[1] + r[i][2] * from[2];
+    at[0] = rotated[0] / grid->cell_l + grid->column0;
+    at[1] = rotated[1] / grid->cell_m + grid->row0;
+    return rotated[2] > 0;
 }
 
 /* Shares a flux out; returns the flux outside of the grid. */

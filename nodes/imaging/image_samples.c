@@ -83,12 +83,12 @@ int64_t image_part_times(const image_part *part, const image_extent *e, int64_t 
     int64_t rows = e->channels > 0 ? samples / e->channels : 0, times = 0;
 
     while (first + times < e->times) {
-        int64_t there = 0;
+        int64_t present = 0;
         for (int64_t b = 0; b < e->baselines; b++)
-            there += part->all_rows || !is_missing(part, &missing, first + times, b);
-        if (times && there > rows)
+            present += part->all_rows || !is_missing(part, &missing, first + times, b);
+        if (times && present > rows)
             break;
-        rows -= there;
+        rows -= present;
         times++;
     }
     return times;

@@ -14,12 +14,12 @@ static bool place(const grove_chart_layout *l, const grove_series *series, size_
     at[0] = fmin(3e4, fmax(-3e4, grove_scale_place(&l->x, series->x[i])));
     at[1] = fmin(3e4, fmax(-3e4, grove_scale_place(&l->y, series->y[i])));
     /* fmin and fmax ignore a NaN. */
-    bool there = isfinite(series->x[i]) && isfinite(series->y[i]);
-    there = there && (l->x.kind != GROVE_SCALE_LOGARITHMIC || series->x[i] > 0);
-    there = there && (l->y.kind != GROVE_SCALE_LOGARITHMIC || series->y[i] > 0);
-    if (!there)
+    bool drawn = isfinite(series->x[i]) && isfinite(series->y[i]);
+    drawn = drawn && (l->x.kind != GROVE_SCALE_LOGARITHMIC || series->x[i] > 0);
+    drawn = drawn && (l->y.kind != GROVE_SCALE_LOGARITHMIC || series->y[i] > 0);
+    if (!drawn)
         at[0] = at[1] = NAN;
-    return there;
+    return drawn;
 }
 
 static int draw_points(grove_chart_layout *l, const grove_series *series, grove_colour colour,
@@ -62,10 +62,10 @@ static void draw_line(grove_chart_layout *l, const grove_series *series, grove_c
     for (size_t i = 0; i < series->count;) {
         double first[2], lowest[2], highest[2], last[2], next[2];
         size_t run = 1;
-        bool there = place(l, series, i, first);
+        bool drawn = place(l, series, i, first);
         for (int k = 0; k < 2; k++)
             lowest[k] = highest[k] = last[k] = first[k];
-        while (there && i + run < series->count && place(l, series, i + run, next) &&
+        while (drawn && i + run < series->count && place(l, series, i + run, next) &&
                floor(next[0] * fine) == floor(first[0] * fine)) {
             for (int k = 0; k < 2; k++) {
                 lowest[k] = next[1] > lowest[1] ? next[k] : lowest[k];

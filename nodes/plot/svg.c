@@ -168,14 +168,14 @@ void grove_svg_line(grove_svg *svg, const double (*points)[2], size_t count, dou
 
     grove_text_add(to, "<path d=\"");
     for (size_t i = 0; i < count; i++) {
-        bool there = !isnan(points[i][0] + points[i][1]);
-        if (there) {
+        bool drawn = !isnan(points[i][0] + points[i][1]);
+        if (drawn) {
             grove_text_append(to, pen ? "L" : "M", 1);
             number(to, points[i][0]);
             grove_text_append(to, ",", 1);
             number(to, points[i][1]);
         }
-        pen = there;
+        pen = drawn;
     }
     stroke(to, width, colour, count > 2 ? "round" : "butt");
 }

@@ -60,7 +60,7 @@ static bool is_inside(const grove_idg_plan *p, int d, int j)
 
 double grove_idg_separate(const grove_idg_plan *p, double *along_x, double *along_y)
 {
-    double mean = 0, off = 0, count[2] = {0, 0};
+    double mean = 0, error = 0, count[2] = {0, 0};
 
     for (int j = 0; j < p->side; j++) {
         along_x[j] = along_y[j] = 0;
@@ -82,8 +82,8 @@ double grove_idg_separate(const grove_idg_plan *p, double *along_x, double *alon
     for (int x = 0; x < p->side; x++)
         for (int y = 0; y < p->side; y++)
             if (is_inside(p, 0, x) && is_inside(p, 1, y))
-                off = fmax(off, fabs(grove_idg_n(p, x, y) - along_x[x] - along_y[y]));
-    return off;
+                error = fmax(error, fabs(grove_idg_n(p, x, y) - along_x[x] - along_y[y]));
+    return error;
 }
 
 /* ---- errors ---- */
@@ -212,7 +212,7 @@ static double error_of_rounding(const grove_idg_plan *p)
 typedef struct {
     const grove_idg_request *request;
     double epsilon;
-    double off; /* of n as a sum */
+    double n_error; /* of n as a sum */
 } search;
 
 /* How far w moves the image's edge, cells. */
@@ -313,7 +313,7 @@ static void set_layers(const search *s, grove_idg_plan *p, int64_t layers, bool 
     p->tile = p->padded = 0;
     p->reach_w = INFINITY;
     if (!b->without_w) {
-        p->reach_w = fmin(0.3 * s->epsilon / (2 * pi * s->off), step / SHARE);
+        p->reach_w = fmin(0.3 * s->epsilon / (2 * pi * s->n_error), step / SHARE);
         p->far_w = step / 2 + p->reach_w;
         p->first_w = step / 2;
         p->step_w = layers > 1 ? step : 0;
@@ -396,7 +396,7 @@ static void try_layers(search *s, grove_idg_plan *p, bool tiles, grove_idg_plan 
     double x[GROVE_IDG_MAX_SIDE], y[GROVE_IDG_MAX_SIDE];
     int64_t layers = s->request->layers > 1 ? s->request->layers : 1;
 
-    s->off = p->grid.bounds.without_w ? 0 : fmax(grove_idg_separate(p, x, y), 1e-18);
+    s->n_error = p->grid.bounds.without_w ? 0 : fmax(grove_idg_separate(p, x, y), 1e-18);
     for (; layers <= MAX_LAYERS; layers += layers < 4 ? 1 : layers / 3) {
         set_layers(s, p, layers, tiles);
         p->seconds = 0;
