@@ -81,15 +81,15 @@ static void print(const grove_class_test *test, const char *word, const char *na
 /* The device to compare with the cpu; NULL: none. */
 static const char *device_of(const grove_class_test *test)
 {
-    const char *wanted = test->device ? test->device : "auto";
+    const char *device = test->device ? test->device : "auto";
     grove_error *error = grove_error_new();
 
-    if (!strcmp(wanted, "cpu"))
-        wanted = NULL;
-    else if (!strcmp(wanted, "auto"))
-        wanted = grove_device_count("cuda", error) > 0 ? "cuda" : NULL;
+    if (!strcmp(device, "cpu"))
+        device = NULL;
+    else if (!strcmp(device, "auto"))
+        device = grove_device_count("cuda", error) > 0 ? "cuda" : NULL;
     grove_error_free(error);
-    return wanted;
+    return device;
 }
 
 /* ---- each check in a process of its own ---- */

@@ -217,12 +217,12 @@ static void compare(grove_conformance *c, trial *t, int k, const double directio
 {
     grove_error *error = c->fixture->error;
     double agree, norm, size;
-    double *wanted = best_difference(t, direction, &agree, error);
-    double *found = wanted ? derivative(t, direction, error) : NULL;
-    bool known = wanted || grove_error_count(error);
+    double *expected = best_difference(t, direction, &agree, error);
+    double *found = expected ? derivative(t, direction, error) : NULL;
+    bool known = expected || grove_error_count(error);
 
     if (known && grove_conformance_done(c, found ? 0 : GROVE_INVALID, t->node->name)) {
-        double far = distance(t, found, wanted, &norm);
+        double far = distance(t, found, expected, &norm);
         c->made = true;
         distance(t, t->value, t->value, &size);
         bool good = far <= fmax(TOLERANCE, 3 * agree) * norm || far <= ROUNDING * size;
@@ -233,7 +233,7 @@ static void compare(grove_conformance *c, trial *t, int k, const double directio
                                    t->node->class_->name, t->node->input_names[k], far / norm,
                                    TOLERANCE);
     }
-    free(wanted);
+    free(expected);
     free(found);
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void want_text(grove_conformance *c, const char *text, const char *what, const char *name)
+static void require_text(grove_conformance *c, const char *text, const char *what, const char *name)
 {
     if (!text || strlen(text) < 3 || text[0] == ' ' || text[strlen(text) - 1] == '\n')
         grove_conformance_fail(c, "%s %s%shas no text; describe it in a sentence, with its unit",
@@ -18,15 +18,15 @@ void grove_conformance_texts(grove_conformance *c)
     const grove_class *class_ = c->class_;
 
     c->made = true;
-    want_text(c, class_->doc, ".doc", "");
-    want_text(c, class_->output_doc, ".output_doc", "");
-    want_text(c, class_->group, ".group", "");
-    want_text(c, class_->example, ".example", "");
+    require_text(c, class_->doc, ".doc", "");
+    require_text(c, class_->output_doc, ".output_doc", "");
+    require_text(c, class_->group, ".group", "");
+    require_text(c, class_->example, ".example", "");
     if (class_->doc && !strchr(class_->doc, '.'))
         grove_conformance_fail(c, ".doc '%s' is not a sentence that ends in a full stop",
                                class_->doc);
     for (const grove_port *port = NULL; (port = grove_port_next(class_, port));)
-        want_text(c, port->doc, "", port->name);
+        require_text(c, port->doc, "", port->name);
 }
 
 static bool is_word_of(const char *choices, const char *word)

@@ -114,8 +114,8 @@ static unsigned bits_at(const grove_invocation *call, int k, const unsigned char
 }
 
 /* Adds the flags that input k causes in the result, over the axes of both. */
-static void add_wanted(grove_conformance *c, const grove_invocation *call, int k,
-                       const unsigned char *of, unsigned *wanted)
+static void add_expected_flags(grove_conformance *c, const grove_invocation *call, int k,
+                               const unsigned char *of, unsigned *expected)
 {
     const grove_args *args = &call->args;
     const grove_view *in = &args->in[k];
@@ -137,28 +137,28 @@ static void add_wanted(grove_conformance *c, const grove_invocation *call, int k
         const unsigned bits = bits_at(call, k, of, index);
         for (int e = 0; e < 8; e++)
             if (bits >> e & 1)
-                wanted[offset / cell_bytes] |= rule(c, call, k, 1U << e);
+                expected[offset / cell_bytes] |= rule(c, call, k, 1U << e);
     }
 }
 
 /* The expected flag bits of each cell of the result, from the inputs' flags; free it. */
-static unsigned *wanted_flags(grove_conformance *c, const grove_invocation *call,
-                              unsigned char *const *of)
+static unsigned *expected_flags(grove_conformance *c, const grove_invocation *call,
+                                unsigned char *const *of)
 {
-    unsigned *wanted = grove_alloc(((size_t)call->out.cells + 1) * sizeof(*wanted));
+    unsigned *expected = grove_alloc(((size_t)call->out.cells + 1) * sizeof(*expected));
 
     for (int k = 0; k < call->args.inputs; k++)
         if (of[k])
-            add_wanted(c, call, k, of[k], wanted);
-    return wanted;
+            add_expected_flags(c, call, k, of[k], expected);
+    return expected;
 }
 
 static void compare_flags(grove_conformance *c, const grove_invocation *call,
-                          const unsigned char *flags, const unsigned *wanted)
+                          const unsigned char *flags, const unsigned *expected)
 {
     for (int64_t i = 0; i < call->out.cells * call->out.elements; i++) {
         int e = (int)(i % call->out.elements);
-        unsigned due = wanted[i / call->out.elements] >> (e < 7 ? e : 7) & 1;
+        unsigned due = expected[i / call->out.elements] >> (e < 7 ? e : 7) & 1;
         if (flags[i] == due)
             continue;
         int64_t index[GROVE_MAX_AXES];
@@ -186,9 +186,9 @@ static void check_flags(grove_conformance *c, grove_node *node)
         if (node->inputs[k].node)
             of[k] = flags_of(c, session, node->inputs[k].node);
     if (grove_conformance_done(c, flags ? 0 : grove_error_code(c->fixture->error), node->name)) {
-        unsigned *wanted = wanted_flags(c, &call, of);
-        compare_flags(c, &call, flags, wanted);
-        free(wanted);
+        unsigned *expected = expected_flags(c, &call, of);
+        compare_flags(c, &call, flags, expected);
+        free(expected);
     }
     for (int k = 0; k < GROVE_MAX_INPUTS; k++)
         free(of[k]);

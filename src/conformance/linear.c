@@ -106,9 +106,9 @@ static double distance(const grove_invocation_array *a, const void *data)
 }
 
 static void compare(grove_conformance *c, const grove_invocation *call, const group *g,
-                    const void *wanted, const char *what)
+                    const void *expected, const char *what)
 {
-    double error = distance(&call->out, wanted);
+    double error = distance(&call->out, expected);
 
     if (!(error <= GROVE_CONFORMANCE_DOUBLE))
         grove_conformance_fail(c,
@@ -128,16 +128,16 @@ static int check_scaling(grove_conformance *c, grove_invocation *call, const gro
     for (int n = 0; n < g->count; n++)
         scale(&call->in[g->inputs[n]], re, im);
     int code = grove_invocation_run(call);
-    grove_invocation_array wanted = call->out;
-    wanted.data = grove_copy(f, grove_invocation_bytes(call) + 1);
-    scale(&wanted, re, g->kind == GROVE_ANTILINEAR ? -im : im);
+    grove_invocation_array expected = call->out;
+    expected.data = grove_copy(f, grove_invocation_bytes(call) + 1);
+    scale(&expected, re, g->kind == GROVE_ANTILINEAR ? -im : im);
     if (!code)
-        compare(c, call, g, wanted.data, "f(c x)");
+        compare(c, call, g, expected.data, "f(c x)");
     for (int n = 0; n < g->count; n++) {
         const grove_invocation_array *in = &call->in[g->inputs[n]];
         memcpy(in->data, x[n], (size_t)numbers_of(in) * (size_t)in->bytes);
     }
-    free(wanted.data);
+    free(expected.data);
     return code;
 }
 

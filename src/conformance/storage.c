@@ -75,19 +75,19 @@ static bool call_in(grove_conformance *c, const grove_invocation *call, const gr
 
 /* Records the first number in which two whole results differ. */
 static bool is_same(grove_conformance *c, const grove_invocation *call, const void *got,
-                    const void *wanted, const char *what)
+                    const void *expected, const char *what)
 {
     size_t one = (size_t)call->out.bytes, bytes = grove_invocation_bytes(call), at = 0;
     int64_t index[GROVE_MAX_AXES];
     int per_cell = call->out.elements * call->out.parts;
 
-    if (!memcmp(got, wanted, bytes))
+    if (!memcmp(got, expected, bytes))
         return true;
-    while (!memcmp((const char *)got + at * one, (const char *)wanted + at * one, one))
+    while (!memcmp((const char *)got + at * one, (const char *)expected + at * one, one))
         at++;
     grove_invocation_array a = call->out, b = call->out;
     a.data = (void *)(uintptr_t)got;
-    b.data = (void *)(uintptr_t)wanted;
+    b.data = (void *)(uintptr_t)expected;
     grove_invocation_index(call, (int64_t)at / per_cell, index);
     char *place = grove_invocation_place(call, index);
     grove_conformance_fail(

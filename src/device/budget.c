@@ -14,9 +14,9 @@ size_t grove_block_bytes(const grove_block_rule *rule, size_t bytes)
     return taken;
 }
 
-bool grove_block_is_better(const grove_block_rule *rule, size_t wanted, size_t block, size_t best)
+bool grove_block_is_better(const grove_block_rule *rule, size_t needed, size_t block, size_t best)
 {
-    if (block < wanted || (wanted < rule->large ? block > wanted : block / 2 > wanted))
+    if (block < needed || (needed < rule->large ? block > needed : block / 2 > needed))
         return false;
     return !best || block < best;
 }
@@ -82,11 +82,11 @@ void grove_budget_drop(grove_budget *budget, size_t bytes)
 int grove_budget_fail(const grove_budget *budget, const char *device, size_t bytes,
                       grove_error *error)
 {
-    char want[32], have[32], limit[32];
+    char requested[32], in_use[32], limit_text[32];
 
     return grove_fail(error, GROVE_NO_MEMORY,
                       "%s: no memory for %s: %s in use%s%s; allow more, or less at a time", device,
-                      grove_show_bytes(want, (double)bytes),
-                      grove_show_bytes(have, (double)budget->in_use), budget->limit ? " of " : "",
-                      budget->limit ? grove_show_bytes(limit, (double)budget->limit) : "");
+                      grove_show_bytes(requested, (double)bytes),
+                      grove_show_bytes(in_use, (double)budget->in_use), budget->limit ? " of " : "",
+                      budget->limit ? grove_show_bytes(limit_text, (double)budget->limit) : "");
 }

@@ -53,9 +53,9 @@ bool grove_extent_is_better(const grove_block_rule *rule, const grove_extent *re
 
 /* The size of the block for a request; 0 if it overflows. */
 size_t grove_block_bytes(const grove_block_rule *rule, size_t bytes);
-/* Whether a free block of `block` bytes is a better fit for a request of `wanted` bytes than one of
+/* Whether a free block of `block` bytes is a better fit for a request of `needed` bytes than one of
  * `best` bytes (0: none yet). Large blocks may be up to twice as large as requested. */
-bool grove_block_is_better(const grove_block_rule *rule, size_t wanted, size_t block, size_t best);
+bool grove_block_is_better(const grove_block_rule *rule, size_t needed, size_t block, size_t best);
 
 /* Whether the limit allows a new block of `bytes` bytes. */
 bool grove_budget_allows(const grove_budget *budget, size_t bytes);

@@ -101,12 +101,13 @@ static void bind_object(binding *b, int i)
     const grove_port *input = b->ports[i];
     const grove_argument *argument = b->bound[i];
     grove_arena *arena = b->node->tree->arena;
-    const char *wanted = grove_port_describe(arena, input);
+    const char *required = grove_port_describe(arena, input);
 
     if (!argument && input->optional)
         return;
     if (!argument) {
-        fail(b, NULL, "its %s is missing: input '%s' must be %s", input->name, input->name, wanted);
+        fail(b, NULL, "its %s is missing: input '%s' must be %s", input->name, input->name,
+             required);
         return;
     }
     grove_node *given = argument->operand.node;
@@ -116,10 +117,10 @@ static void bind_object(binding *b, int i)
              argument->operand.literal->kind == GROVE_LITERAL_NONE)
         return; /* none: the values that would come from the object are given themselves */
     else if (argument->operand.kind == GROVE_OPERAND_LITERAL)
-        fail(b, &argument->place, "input '%s' must be %s, got %s", input->name, wanted,
+        fail(b, &argument->place, "input '%s' must be %s, got %s", input->name, required,
              grove_literal_show(arena, argument->operand.literal));
     else if (given->kind != GROVE_NODE_LEAF || !grove_equal(given->class_->object, input->object))
-        fail(b, &argument->place, "input '%s' must be %s, got '%s' (%s)", input->name, wanted,
+        fail(b, &argument->place, "input '%s' must be %s, got '%s' (%s)", input->name, required,
              given->name, given->class_ ? given->class_->name : "a value");
     else
         b->node->objects[i] = given;
@@ -130,7 +131,7 @@ static void bind_value(binding *b, int k, const char *what, const char *name, gr
 {
     grove_tree *tree = b->node->tree;
     grove_arena *arena = tree->arena;
-    const char *wanted = grove_kind_describe(arena, kind, NULL);
+    const char *required = grove_kind_describe(arena, kind, NULL);
 
     b->node->input_places[k] = *place;
     if (operand->kind == GROVE_OPERAND_NOTHING) {
@@ -139,7 +140,7 @@ static void bind_value(binding *b, int k, const char *what, const char *name, gr
         if (operand->node->kind == GROVE_NODE_LEAF ||
             (operand->node->class_ && operand->node->class_->kind == GROVE_CLASS_ACTION)) {
             fail(b, place, "%s '%s' must be %s, got '%s' (%s), which has no value of its own", what,
-                 name, wanted, operand->node->name, operand->node->class_->name);
+                 name, required, operand->node->name, operand->node->class_->name);
             return;
         }
         b->node->inputs[k].node = operand->node;
@@ -158,7 +159,7 @@ static void bind_value(binding *b, int k, const char *what, const char *name, gr
         bool zero = literal->kind == GROVE_LITERAL_NUMBER && literal->number == 0 &&
                     literal->imaginary == 0 && grove_unit_is_none(unit);
         if (!number || (!zero && !grove_kind_fits(kind, unit, true)))
-            fail_of(b, place, literal->setting, "%s '%s' must be %s, got %s", what, name, wanted,
+            fail_of(b, place, literal->setting, "%s '%s' must be %s, got %s", what, name, required,
                     grove_literal_show(arena, literal));
         else
             b->node->inputs[k].node =
@@ -255,14 +256,14 @@ static void bind_constant(binding *b, int i, const grove_operand *operand, const
 {
     const grove_port *option = &b->class_->options[i];
     grove_arena *arena = b->node->tree->arena;
-    const char *wanted = grove_kind_describe(arena, option->kind, option->choices);
+    const char *required = grove_kind_describe(arena, option->kind, option->choices);
 
     b->node->options[i].place = *place;
     if (operand->kind == GROVE_OPERAND_NOTHING) {
         b->failed = GROVE_INVALID;
     } else if (operand->kind == GROVE_OPERAND_NODE) {
-        fail(b, place, "option '%s' must be %s, a constant; got '%s', a node", option->name, wanted,
-             operand->node->name);
+        fail(b, place, "option '%s' must be %s, a constant; got '%s', a node", option->name,
+             required, operand->node->name);
     } else {
         const grove_literal *literal = operand->literal;
         bool none = literal->kind == GROVE_LITERAL_NONE &&
@@ -270,7 +271,7 @@ static void bind_constant(binding *b, int i, const grove_operand *operand, const
                      (option->kind == GROVE_CHOICE && word_in(option->choices, "none")));
         if (!none && !literal_fits(option, literal))
             fail_of(b, place, literal->setting, "option '%s' must be %s, got %s%s", option->name,
-                    wanted, grove_literal_show(arena, literal),
+                    required, grove_literal_show(arena, literal),
                     how_to_quote(arena, option, literal));
         b->node->options[i].value = literal;
     }

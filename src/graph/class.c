@@ -355,7 +355,7 @@ static int check_functions(const grove_class *class_, grove_error *error)
     static const int operands[GROVE_ROLE_IMAGINARY + 1] = {0, 2, 2, 1, 2, 2, 1, 1, 1, 1, 0,
                                                            0, 1, 1, 1, 1, 2, 1, 2, 4, 1, 1};
     char fault[GROVE_FAULT_BYTES];
-    int values = count_values(class_), wanted = operands[class_->role];
+    int values = count_values(class_), required = operands[class_->role];
 
     if (class_->kind == GROVE_CLASS_VALUE && !class_->kernel && !grove_class_takes_arrays(class_) &&
         !class_->check)
@@ -369,9 +369,9 @@ static int check_functions(const grove_class *class_, grove_error *error)
         values != 1)
         return misfit(class_->name, error, "it has %d inputs with values; a %s has one", values,
                       class_->kind == GROVE_CLASS_SELECTION ? "selection" : "reduction");
-    if (wanted && values != wanted)
+    if (required && values != required)
         return misfit(class_->name, error, "it has %d inputs with values; its role requires %d",
-                      values, wanted);
+                      values, required);
     if (class_->kernel && grove_kernel_fault(class_->kernel, fault))
         return misfit(class_->name, error, "its kernel %s", fault);
     if (class_->tangent && grove_tangent_fault(class_, class_->tangent, fault))

@@ -395,12 +395,12 @@ static change derive_input(derivation *d, const grove_node *node, int k)
                     node->input_names[k], grove_node_shown(node));
     if (edge->side && grove_node_varies(in.operand.node, GROVE_AXIS_STATION))
         in.operand.role = edge->side;
-    bool wanting = false;
+    bool missing_axis = false;
     for (int i = 0; i < node->consumed_count; i++)
-        wanting = wanting || (grove_node_has_axis(edge->node, node->consumed[i]) &&
-                              !grove_node_has_axis(in.operand.node, node->consumed[i]));
+        missing_axis = missing_axis || (grove_node_has_axis(edge->node, node->consumed[i]) &&
+                                        !grove_node_has_axis(in.operand.node, node->consumed[i]));
     bool reduces = node->class_->kind == GROVE_CLASS_REDUCTION;
-    if (wanting || (reduces && grove_node_may_be_flagged(edge->node)))
+    if (missing_axis || (reduces && grove_node_may_be_flagged(edge->node)))
         in.operand = spread(d, in.operand, operand_of(*edge), &node->place);
     return in;
 }
@@ -408,11 +408,11 @@ static change derive_input(derivation *d, const grove_node *node, int k)
 /* Angles are plain numbers for rules. */
 static grove_operand in_unit_of(derivation *d, const grove_node *node, grove_operand x)
 {
-    grove_unit have = x.node->form.unit, want = node->form.unit, angle = {0};
+    grove_unit have = x.node->form.unit, required = node->form.unit, angle = {0};
 
-    angle.rad = (int8_t)(want.rad - have.rad);
-    have.rad = want.rad;
-    if (!angle.rad || !grove_unit_equal(have, want))
+    angle.rad = (int8_t)(required.rad - have.rad);
+    have.rad = required.rad;
+    if (!angle.rad || !grove_unit_equal(have, required))
         return x;
     return combine(d, GROVE_ROLE_PRODUCT, number(d, 1, 0, angle), x, &node->place);
 }

@@ -126,14 +126,14 @@ const grove_node *grove_node_fitted_parm(const grove_node *node)
     return fitted ? of->leaf : NULL;
 }
 
-static bool is_wanted(const grove_node *node, const grove_node *const *parms, int count)
+static bool is_requested(const grove_node *node, const grove_node *const *parms, int count)
 {
     const grove_node *leaf = grove_node_fitted_parm(node);
-    bool wanted = leaf && !parms;
+    bool requested = leaf && !parms;
 
     for (int i = 0; leaf && i < count && parms; i++)
-        wanted = wanted || parms[i] == leaf;
-    return wanted;
+        requested = requested || parms[i] == leaf;
+    return requested;
 }
 
 static int report(const derivation *d, const grove_derivatives *all, grove_error *error)
@@ -168,7 +168,7 @@ int grove_tree_derive(grove_tree *tree, grove_node *root, const grove_node *cons
     find_parms(root, seen);
     for (size_t i = 0; i < count && !d.fault; i++) {
         grove_node *node = tree->nodes[i];
-        if (!seen[i] || !is_wanted(node, parms, parm_count))
+        if (!seen[i] || !is_requested(node, parms, parm_count))
             continue;
         d.parm = node;
         derive_parm(&d, derivatives);

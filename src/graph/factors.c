@@ -204,7 +204,7 @@ static void sort(grove_chain *product)
 }
 
 /* The best place of a factor: 0 left of the middle, 1 in it, 2 right of it. */
-static int wanted_place(factoring *f, const grove_factor *at)
+static int best_place(factoring *f, const grove_factor *at)
 {
     return !is_fitted(f, at->node) ? 1 : at->side == 'q' ? 2 : 0;
 }
@@ -216,7 +216,7 @@ static void order_diagonals(factoring *f, grove_chain *term)
         for (int k = i; k > 0; k--) {
             const grove_factor before = term->at[k - 1], at = term->at[k];
             if (before.node->form.shape == GROVE_MATRIX || at.node->form.shape == GROVE_MATRIX ||
-                wanted_place(f, &before) <= wanted_place(f, &at))
+                best_place(f, &before) <= best_place(f, &at))
                 break;
             term->at[k - 1] = at;
             term->at[k] = before;

@@ -469,10 +469,10 @@ static int attach(grove_node *node)
     int inputs = node->input_count, code = 0;
 
     for (int k = 0; k < inputs && !code; k++) {
-        bool wanted = !fit->group_count && k == fit->model;
+        bool included = !fit->group_count && k == fit->model;
         for (int g = 0; g < fit->group_count; g++)
-            wanted = wanted || k == fit->groups[g].left || k == fit->groups[g].right;
-        if (!wanted)
+            included = included || k == fit->groups[g].left || k == fit->groups[g].right;
+        if (!included)
             continue;
         grove_derivatives all;
         code = grove_tree_derive(tree, node->inputs[k].node, fit->parms, fit->parm_count, &all,

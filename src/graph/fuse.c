@@ -368,11 +368,11 @@ static grove_operand operand_of(grove_edge edge)
 }
 
 /* A value in the requested unit; the factor between the units leaves the sum. */
-static grove_operand in_unit(parts *p, grove_operand x, grove_unit wanted)
+static grove_operand in_unit(parts *p, grove_operand x, grove_unit unit)
 {
-    if (x.kind != GROVE_OPERAND_NODE || grove_unit_equal(x.node->form.unit, wanted))
+    if (x.kind != GROVE_OPERAND_NODE || grove_unit_equal(x.node->form.unit, unit))
         return x;
-    grove_unit change = grove_unit_divide(wanted, x.node->form.unit);
+    grove_unit change = grove_unit_divide(unit, x.node->form.unit);
     p->unit = grove_unit_divide(p->unit, change);
     return multiply(p, number(p, 1, 0, change), x);
 }

@@ -49,9 +49,9 @@ static bool kind_unit(grove_kind kind, grove_unit *unit)
 
 bool grove_kind_fits(grove_kind kind, grove_unit unit, bool written)
 {
-    grove_unit wanted;
+    grove_unit expected;
 
-    if (!kind_unit(kind, &wanted) || grove_unit_equal(wanted, unit))
+    if (!kind_unit(kind, &expected) || grove_unit_equal(expected, unit))
         return true;
     return !written && kind == GROVE_VALUE_ANGLE && grove_unit_is_none(unit);
 }

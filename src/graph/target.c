@@ -427,7 +427,7 @@ static int check_room(const grove_tree *tree, const grove_node *action, grove_er
 {
     room here = room_at(action);
     double needed = 0;
-    char want[32], have[32];
+    char needed_text[32], available_text[32];
 
     for (size_t i = 0; i < tree->action_count; i++) {
         const grove_node *each = tree->actions[i];
@@ -438,8 +438,8 @@ static int check_room(const grove_tree *tree, const grove_node *action, grove_er
         return 0;
     return grove_fail_at(error, &action->place, GROVE_IO,
                          "%s: %s: this run writes %s there, but %s are free", action->class_->name,
-                         action->target->path, grove_show_bytes(want, needed),
-                         grove_show_bytes(have, here.bytes));
+                         action->target->path, grove_show_bytes(needed_text, needed),
+                         grove_show_bytes(available_text, here.bytes));
 }
 
 int grove_tree_check_room(const grove_tree *tree, grove_error *error)

@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <sys/resource.h>
 
-const grove_want grove_want_value = {.kind = GROVE_WANT_VALUE};
+const grove_expected grove_expected_value = {.kind = GROVE_EXPECTED_VALUE};
 
 /* ---- errors ---- */
 
@@ -190,9 +190,9 @@ static bool input_named(grove_builder *builder, const char *name, grove_meaning 
 }
 
 static grove_meaning parameter(grove_builder *builder, const grove_ast *ast,
-                               const grove_entry *entry, grove_want want)
+                               const grove_entry *entry, grove_expected expected)
 {
-    bool value = want.kind == GROVE_WANT_VALUE || want.kind == GROVE_WANT_UNIT;
+    bool value = expected.kind == GROVE_EXPECTED_VALUE || expected.kind == GROVE_EXPECTED_UNIT;
 
     if (entry->unresolved && value) {
         const char *near =
@@ -207,7 +207,8 @@ static grove_meaning parameter(grove_builder *builder, const grove_ast *ast,
     return (grove_meaning){.operand = entry->value, .from = entry->from};
 }
 
-static grove_meaning build_name(grove_builder *builder, const grove_ast *ast, grove_want want)
+static grove_meaning build_name(grove_builder *builder, const grove_ast *ast,
+                                grove_expected expected)
 {
     const char *name = ast->text;
     grove_entry *entry = grove_scope_find(builder->scope, name);
@@ -215,11 +216,11 @@ static grove_meaning build_name(grove_builder *builder, const grove_ast *ast, gr
     grove_meaning meaning = {0};
 
     if (entry && entry->kind == GROVE_ENTRY_PARAMETER)
-        return parameter(builder, ast, entry, want);
+        return parameter(builder, ast, entry, expected);
     if (constant(name, &literal))
         return copy_literal(builder, &literal);
-    if (want.kind == GROVE_WANT_AXES || want.kind == GROVE_WANT_PARMS ||
-        (want.kind == GROVE_WANT_CHOICE && grove_word_among(want.choices, name)))
+    if (expected.kind == GROVE_EXPECTED_AXES || expected.kind == GROVE_EXPECTED_PARMS ||
+        (expected.kind == GROVE_EXPECTED_CHOICE && grove_word_among(expected.choices, name)))
         return grove_build_word(builder, name);
     if (entry && entry->kind == GROVE_ENTRY_TEMPLATE)
         return grove_build_fail(builder, ast, ast->span, "'%s' is a template; call it: %s(...)",
@@ -228,9 +229,9 @@ static grove_meaning build_name(grove_builder *builder, const grove_ast *ast, gr
         return grove_build_definition(builder, entry, ast);
     if (builder->scope->node && input_named(builder, name, &meaning))
         return meaning;
-    if (want.kind == GROVE_WANT_WORD || want.kind == GROVE_WANT_CHOICE)
+    if (expected.kind == GROVE_EXPECTED_WORD || expected.kind == GROVE_EXPECTED_CHOICE)
         return grove_build_word(builder, name);
-    if (want.kind == GROVE_WANT_UNIT && unit(name, &literal))
+    if (expected.kind == GROVE_EXPECTED_UNIT && unit(name, &literal))
         return copy_literal(builder, &literal);
     return grove_build_unknown(builder, ast, name);
 }
@@ -253,7 +254,7 @@ grove_meaning grove_build_definition(grove_builder *builder, grove_entry *entry,
     const grove_ast *body = entry->statement->value;
     grove_scope *scope = builder->scope;
     grove_letter *letters = builder->letters;
-    grove_want want = {.name = entry->name};
+    grove_expected expected = {.name = entry->name};
 
     if (entry->state == GROVE_ENTRY_BUSY)
         return grove_build_cycle(builder, entry, use);
@@ -264,12 +265,12 @@ grove_meaning grove_build_definition(grove_builder *builder, grove_entry *entry,
         builder->scope = entry->scope;
         builder->letters = NULL;
         if (entry->node_name)
-            want.name = entry->node_name;
+            expected.name = entry->node_name;
         else if (entry->scope->prefix)
-            want.name =
+            expected.name =
                 grove_arena_format(builder->arena, "%s.%s", entry->scope->prefix, entry->name);
         builder->definitions++;
-        entry->value = grove_build_expression(builder, body, want).operand;
+        entry->value = grove_build_expression(builder, body, expected).operand;
         builder->definitions--;
         grove_build_settle(builder, entry, body);
         builder->letters = letters;
@@ -357,7 +358,8 @@ static bool has_unit(const grove_operand *operand)
 }
 
 /* Long sums lean to the left: walked in a loop. */
-static grove_meaning build_binary(grove_builder *builder, const grove_ast *ast, grove_want want)
+static grove_meaning build_binary(grove_builder *builder, const grove_ast *ast,
+                                  grove_expected expected)
 {
     size_t count = 0;
 
@@ -366,22 +368,23 @@ static grove_meaning build_binary(grove_builder *builder, const grove_ast *ast, 
     const grove_ast **chain = grove_arena_alloc(builder->arena, count * sizeof(*chain));
     for (size_t i = count; i-- > 0; ast = ast->left)
         chain[i] = ast;
-    grove_meaning left = grove_build_expression(builder, chain[0]->left, grove_want_value);
+    grove_meaning left = grove_build_expression(builder, chain[0]->left, grove_expected_value);
     for (size_t i = 0; i < count; i++) {
         bool product = chain[i]->op == '*' || chain[i]->op == '/';
-        grove_want right_want = grove_want_value;
+        grove_expected right_expected = grove_expected_value;
         if (product && has_unit(&left.operand))
-            right_want.kind = GROVE_WANT_UNIT;
-        grove_meaning right = grove_build_expression(builder, chain[i]->right, right_want);
+            right_expected.kind = GROVE_EXPECTED_UNIT;
+        grove_meaning right = grove_build_expression(builder, chain[i]->right, right_expected);
         left = combine(builder, chain[i], left.operand, right.operand,
-                       i + 1 == count ? want.name : NULL);
+                       i + 1 == count ? expected.name : NULL);
     }
     return left;
 }
 
-static grove_meaning build_unary(grove_builder *builder, const grove_ast *ast, grove_want want)
+static grove_meaning build_unary(grove_builder *builder, const grove_ast *ast,
+                                 grove_expected expected)
 {
-    grove_operand x = grove_build_expression(builder, ast->left, grove_want_value).operand;
+    grove_operand x = grove_build_expression(builder, ast->left, grove_expected_value).operand;
     grove_fold fold = {.arena = builder->arena};
     grove_role role = ast->kind == GROVE_AST_NEGATE      ? GROVE_ROLE_NEGATIVE
                       : ast->kind == GROVE_AST_HERMITIAN ? GROVE_ROLE_HERMITIAN
@@ -398,14 +401,16 @@ static grove_meaning build_unary(grove_builder *builder, const grove_ast *ast, g
                       &fold);
     grove_argument argument = {.operand = x,
                                .place = grove_build_place(builder, ast, ast->left->span)};
-    return grove_build_operation(builder, ast, role, want.name, &argument, 1);
+    return grove_build_operation(builder, ast, role, expected.name, &argument, 1);
 }
 
-static grove_meaning build_power(grove_builder *builder, const grove_ast *ast, grove_want want)
+static grove_meaning build_power(grove_builder *builder, const grove_ast *ast,
+                                 grove_expected expected)
 {
-    grove_want left_want = {.kind = want.kind == GROVE_WANT_UNIT ? want.kind : GROVE_WANT_VALUE};
-    grove_operand x = grove_build_expression(builder, ast->left, left_want).operand;
-    grove_operand n = grove_build_expression(builder, ast->right, grove_want_value).operand;
+    grove_expected left_expected = {
+        .kind = expected.kind == GROVE_EXPECTED_UNIT ? expected.kind : GROVE_EXPECTED_VALUE};
+    grove_operand x = grove_build_expression(builder, ast->left, left_expected).operand;
+    grove_operand n = grove_build_expression(builder, ast->right, grove_expected_value).operand;
 
     if (x.kind == GROVE_OPERAND_NOTHING || n.kind == GROVE_OPERAND_NOTHING)
         return (grove_meaning){0};
@@ -419,13 +424,13 @@ static grove_meaning build_power(grove_builder *builder, const grove_ast *ast, g
         {.operand = n, .place = grove_build_place(builder, ast, ast->right->span)}};
     bool inverse = n.literal->number == -1;
     return grove_build_operation(builder, ast, inverse ? GROVE_ROLE_INVERSE : GROVE_ROLE_POWER,
-                                 want.name, arguments, inverse ? 1 : 2);
+                                 expected.name, arguments, inverse ? 1 : 2);
 }
 
 static grove_meaning build_range(grove_builder *builder, const grove_ast *ast)
 {
-    grove_operand from = grove_build_expression(builder, ast->left, grove_want_value).operand;
-    grove_operand to = grove_build_expression(builder, ast->right, grove_want_value).operand;
+    grove_operand from = grove_build_expression(builder, ast->left, grove_expected_value).operand;
+    grove_operand to = grove_build_expression(builder, ast->right, grove_expected_value).operand;
 
     if (from.kind == GROVE_OPERAND_NOTHING || to.kind == GROVE_OPERAND_NOTHING)
         return (grove_meaning){0};
@@ -438,17 +443,18 @@ static grove_meaning build_range(grove_builder *builder, const grove_ast *ast)
 
 /* ---- lists and members ---- */
 
-static grove_meaning build_list(grove_builder *builder, const grove_ast *ast, grove_want want)
+static grove_meaning build_list(grove_builder *builder, const grove_ast *ast,
+                                grove_expected expected)
 {
     grove_literal list = {.kind = GROVE_LITERAL_LIST};
     grove_literal *items =
         grove_arena_alloc(builder->arena, ((size_t)ast->items.count + 1) * sizeof(*items));
     bool failed = false;
 
-    want.name = NULL;
+    expected.name = NULL;
     for (const grove_ast_item *item = ast->items.first; item; item = item->next) {
-        grove_operand x = grove_build_expression(builder, item->value, want).operand;
-        if (x.kind == GROVE_OPERAND_NODE && want.kind == GROVE_WANT_PARMS) {
+        grove_operand x = grove_build_expression(builder, item->value, expected).operand;
+        if (x.kind == GROVE_OPERAND_NODE && expected.kind == GROVE_EXPECTED_PARMS) {
             grove_literal word = grove_build_parm_word(item->value, x.node);
             x = copy_literal(builder, &word).operand;
         }
@@ -471,7 +477,7 @@ static const char *member_name(grove_builder *builder, const grove_ast *ast)
     if (!ast->items.first)
         return ast->text;
     const grove_ast *argument = ast->items.first->value;
-    grove_operand x = grove_build_expression(builder, argument, grove_want_value).operand;
+    grove_operand x = grove_build_expression(builder, argument, grove_expected_value).operand;
     if (x.kind == GROVE_OPERAND_LITERAL && x.literal->kind == GROVE_LITERAL_TEXT)
         return grove_arena_format(builder->arena, "%s(%s)", ast->text, x.literal->text);
     if (x.kind != GROVE_OPERAND_NOTHING)
@@ -480,9 +486,10 @@ static const char *member_name(grove_builder *builder, const grove_ast *ast)
     return NULL;
 }
 
-static grove_meaning build_member(grove_builder *builder, const grove_ast *ast, grove_want want)
+static grove_meaning build_member(grove_builder *builder, const grove_ast *ast,
+                                  grove_expected expected)
 {
-    grove_operand object = grove_build_expression(builder, ast->left, grove_want_value).operand;
+    grove_operand object = grove_build_expression(builder, ast->left, grove_expected_value).operand;
     grove_place place = grove_build_place(builder, ast, ast->at);
     const char *name = member_name(builder, ast);
     grove_meaning meaning = {0};
@@ -492,7 +499,7 @@ static grove_meaning build_member(grove_builder *builder, const grove_ast *ast, 
     if (object.kind == GROVE_OPERAND_LITERAL)
         return grove_build_fail(builder, ast, ast->at, "%s has no members",
                                 describe(builder, &object));
-    if (want.kind == GROVE_WANT_AXES || want.kind == GROVE_WANT_PARMS) {
+    if (expected.kind == GROVE_EXPECTED_AXES || expected.kind == GROVE_EXPECTED_PARMS) {
         const grove_axis *axis = grove_node_axis(object.node, ast->text);
         return grove_build_word(builder, axis ? grove_tree_axis_name(builder->tree, axis)
                                               : grove_arena_format(builder->arena, "%s.%s",
@@ -504,7 +511,7 @@ static grove_meaning build_member(grove_builder *builder, const grove_ast *ast, 
 
 /* ---- expressions ---- */
 
-static grove_meaning build(grove_builder *builder, const grove_ast *ast, grove_want want)
+static grove_meaning build(grove_builder *builder, const grove_ast *ast, grove_expected expected)
 {
     switch (ast->kind) {
     case GROVE_AST_BROKEN:
@@ -512,27 +519,27 @@ static grove_meaning build(grove_builder *builder, const grove_ast *ast, grove_w
     case GROVE_AST_LITERAL:
         return grove_build_literal(ast->literal);
     case GROVE_AST_NAME:
-        return build_name(builder, ast, want);
+        return build_name(builder, ast, expected);
     case GROVE_AST_SETTING:
         return build_setting(builder, ast);
     case GROVE_AST_MEMBER:
-        return build_member(builder, ast, want);
+        return build_member(builder, ast, expected);
     case GROVE_AST_CALL:
-        return grove_build_call(builder, ast, want);
+        return grove_build_call(builder, ast, expected);
     case GROVE_AST_INDEX:
         return grove_build_index(builder, ast);
     case GROVE_AST_LIST:
-        return build_list(builder, ast, want);
+        return build_list(builder, ast, expected);
     case GROVE_AST_RANGE:
         return build_range(builder, ast);
     case GROVE_AST_BINARY:
-        return build_binary(builder, ast, want);
+        return build_binary(builder, ast, expected);
     case GROVE_AST_NEGATE:
     case GROVE_AST_HERMITIAN:
     case GROVE_AST_TRANSPOSE:
-        return build_unary(builder, ast, want);
+        return build_unary(builder, ast, expected);
     case GROVE_AST_POWER:
-        return build_power(builder, ast, want);
+        return build_power(builder, ast, expected);
     }
     return (grove_meaning){0};
 }
@@ -570,7 +577,8 @@ static bool may_go_on(grove_builder *builder, const grove_ast *ast)
     return false;
 }
 
-grove_meaning grove_build_expression(grove_builder *builder, const grove_ast *ast, grove_want want)
+grove_meaning grove_build_expression(grove_builder *builder, const grove_ast *ast,
+                                     grove_expected expected)
 {
     grove_meaning meaning = {0};
 
@@ -580,7 +588,7 @@ grove_meaning grove_build_expression(grove_builder *builder, const grove_ast *as
         return meaning;
     builder->depth++;
     builder->work++;
-    meaning = build(builder, ast, want);
+    meaning = build(builder, ast, expected);
     builder->depth--;
     return meaning;
 }

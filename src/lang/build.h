@@ -50,18 +50,18 @@ enum { GROVE_BUILD_DEPTH = 1000, GROVE_BUILD_LEVELS = 10000, GROVE_BUILD_WORK = 
 
 /* The possible meanings of a bare name in an expression. */
 typedef enum {
-    GROVE_WANT_VALUE,  /* something defined */
-    GROVE_WANT_UNIT,   /* the same, or a unit: 10 m/s */
-    GROVE_WANT_WORD,   /* something defined, else a word */
-    GROVE_WANT_CHOICE, /* one of `choices`, else something defined, else a word */
-    GROVE_WANT_AXES,   /* always a word */
-    GROVE_WANT_PARMS   /* always a word; values become words that name them */
-} grove_want_kind;
+    GROVE_EXPECTED_VALUE,  /* something defined */
+    GROVE_EXPECTED_UNIT,   /* the same, or a unit: 10 m/s */
+    GROVE_EXPECTED_WORD,   /* something defined, else a word */
+    GROVE_EXPECTED_CHOICE, /* one of `choices`, else something defined, else a word */
+    GROVE_EXPECTED_AXES,   /* always a word */
+    GROVE_EXPECTED_PARMS   /* always a word; values become words that name them */
+} grove_expected_kind;
 typedef struct {
-    grove_want_kind kind;
+    grove_expected_kind kind;
     const char *choices;
     const char *name; /* of the node of the outermost call, or NULL */
-} grove_want;
+} grove_expected;
 
 /* The meaning of an expression. */
 typedef struct {
@@ -69,9 +69,10 @@ typedef struct {
     const grove_entry *from; /* the definition that it names, or NULL */
 } grove_meaning;
 
-extern const grove_want grove_want_value;
+extern const grove_expected grove_expected_value;
 
-grove_meaning grove_build_expression(grove_builder *builder, const grove_ast *ast, grove_want want);
+grove_meaning grove_build_expression(grove_builder *builder, const grove_ast *ast,
+                                     grove_expected expected);
 /* The value of a definition; `use` is the place of its name. */
 grove_meaning grove_build_definition(grove_builder *builder, grove_entry *entry,
                                      const grove_ast *use);
@@ -101,7 +102,8 @@ grove_meaning grove_build_option(grove_builder *builder, grove_entry *entry, con
 void grove_build_check_settings(grove_builder *builder);
 
 /* calls: call.c */
-grove_meaning grove_build_call(grove_builder *builder, const grove_ast *ast, grove_want want);
+grove_meaning grove_build_call(grove_builder *builder, const grove_ast *ast,
+                               grove_expected expected);
 /* Appends arguments that the call of the class implies, for which there must be room: one for each
  * input and option. Returns how many arguments there are then. implied.c */
 size_t grove_build_implied(grove_builder *builder, const grove_ast *ast, const grove_class *class_,

@@ -38,30 +38,30 @@ static const grove_port *find_port(const grove_class *class_, const char *name, 
 }
 
 /* An argument of an unknown option may be any word: one message is enough. */
-static grove_want wanted(const grove_port *port)
+static grove_expected expected_of(const grove_port *port)
 {
-    grove_want want = {.choices = port ? port->choices : NULL};
+    grove_expected expected = {.choices = port ? port->choices : NULL};
 
     switch (port ? (int)port->kind : 0) {
     case GROVE_CHOICE:
-        want.kind = GROVE_WANT_CHOICE;
+        expected.kind = GROVE_EXPECTED_CHOICE;
         break;
     case GROVE_TEXT:
-        want.kind = want.choices ? GROVE_WANT_CHOICE : GROVE_WANT_WORD;
+        expected.kind = expected.choices ? GROVE_EXPECTED_CHOICE : GROVE_EXPECTED_WORD;
         break;
     case GROVE_AXIS_NAMES:
-        want.kind = GROVE_WANT_AXES;
+        expected.kind = GROVE_EXPECTED_AXES;
         break;
     case 0:
     case GROVE_BOOL:
     case GROVE_FILE:
     case GROVE_DIRECTION:
-        want.kind = GROVE_WANT_WORD;
+        expected.kind = GROVE_EXPECTED_WORD;
         break;
     default:
-        want.kind = GROVE_WANT_VALUE;
+        expected.kind = GROVE_EXPECTED_VALUE;
     }
-    return want;
+    return expected;
 }
 
 /* A whole number where a text may be one, element=0, is its digits. */
@@ -78,7 +78,7 @@ static grove_meaning build_argument(grove_builder *builder, const grove_port *po
     if (port && port->kind == GROVE_TEXT && port->choices && whole)
         return grove_build_word(builder,
                                 grove_arena_format(builder->arena, "%.0f", number->number));
-    return grove_build_expression(builder, value, wanted(port));
+    return grove_build_expression(builder, value, expected_of(port));
 }
 
 static grove_argument *build_arguments(grove_builder *builder, const grove_class *class_,
@@ -313,9 +313,9 @@ static grove_meaning no_branch(grove_builder *builder, const grove_ast *ast,
                             hint);
 }
 
-static grove_meaning choose(grove_builder *builder, const grove_ast *ast, grove_want want)
+static grove_meaning choose(grove_builder *builder, const grove_ast *ast, grove_expected expected)
 {
-    grove_want word = {.kind = GROVE_WANT_WORD};
+    grove_expected word = {.kind = GROVE_EXPECTED_WORD};
 
     if (check_branches(builder, ast))
         return (grove_meaning){0};
@@ -331,7 +331,7 @@ static grove_meaning choose(grove_builder *builder, const grove_ast *ast, grove_
         branch = find_branch(ast, "else");
     if (!branch)
         return no_branch(builder, ast, x.literal);
-    return grove_build_expression(builder, branch, want);
+    return grove_build_expression(builder, branch, expected);
 }
 
 /* ---- templates ---- */
@@ -372,10 +372,10 @@ static int misplaced(grove_builder *builder, const grove_ast *ast, const grove_s
 static void give_parameter(grove_builder *builder, grove_scope *scope, const char *name,
                            const grove_ast *value)
 {
-    grove_want want = {.kind = GROVE_WANT_WORD};
+    grove_expected expected = {.kind = GROVE_EXPECTED_WORD};
     bool is_name = value->kind == GROVE_AST_NAME;
     const grove_entry *named = is_name ? grove_scope_find(builder->scope, value->text) : NULL;
-    grove_meaning meaning = grove_build_expression(builder, value, want);
+    grove_meaning meaning = grove_build_expression(builder, value, expected);
     grove_entry *entry = grove_scope_add(builder->arena, scope, GROVE_ENTRY_PARAMETER, name, NULL);
 
     entry->state = GROVE_ENTRY_DONE;
@@ -427,7 +427,7 @@ static int bind_parameters(grove_builder *builder, const grove_ast *ast,
 
 /* The value of a block is its last definition; actions before it are evaluated too. */
 static grove_meaning expand_block(grove_builder *builder, const grove_ast *ast,
-                                  const grove_statement *template, grove_want want)
+                                  const grove_statement *template, grove_expected expected)
 {
     grove_scope *scope = builder->scope;
     grove_entry *last = NULL;
@@ -442,12 +442,12 @@ static grove_meaning expand_block(grove_builder *builder, const grove_ast *ast,
         if (entry->kind == GROVE_ENTRY_DEFINITION && entry->statement->value &&
             grove_build_is_action(builder, entry->statement->value))
             grove_build_definition(builder, entry, ast);
-    last->node_name = want.name;
+    last->node_name = expected.name;
     return grove_build_definition(builder, last, ast);
 }
 
 static grove_meaning expand(grove_builder *builder, const grove_ast *ast, grove_entry *entry,
-                            grove_want want)
+                            grove_expected expected)
 {
     const grove_statement *template = entry->statement;
     grove_scope *scope = grove_scope_new(builder->arena, entry->scope, 16);
@@ -464,7 +464,7 @@ static grove_meaning expand(grove_builder *builder, const grove_ast *ast, grove_
     if (ast->indices.count)
         return grove_build_fail(builder, ast, ast->indices.first->value->span,
                                 "template '%s' takes no index", entry->name);
-    scope->prefix = want.name ? want.name : entry->name;
+    scope->prefix = expected.name ? expected.name : entry->name;
     if (bind_parameters(builder, ast, template, scope))
         return meaning;
     entry->state = GROVE_ENTRY_BUSY;
@@ -473,9 +473,10 @@ static grove_meaning expand(grove_builder *builder, const grove_ast *ast, grove_
     builder->scope = scope;
     builder->letters = NULL;
     if (template->body)
-        meaning = expand_block(builder, ast, template, want);
+        meaning = expand_block(builder, ast, template, expected);
     else if (template->value)
-        meaning = grove_build_expression(builder, template->value, (grove_want){.name = want.name});
+        meaning = grove_build_expression(builder, template->value,
+                                         (grove_expected){.name = expected.name});
     builder->letters = letters;
     builder->scope = outer;
     builder->busy = entry->caller;
@@ -510,19 +511,20 @@ static grove_meaning unknown_callee(grove_builder *builder, const grove_ast *ast
                             grove_build_hint(builder, ast->text, near));
 }
 
-grove_meaning grove_build_call(grove_builder *builder, const grove_ast *ast, grove_want want)
+grove_meaning grove_build_call(grove_builder *builder, const grove_ast *ast,
+                               grove_expected expected)
 {
     grove_entry *entry = grove_scope_find(builder->scope, ast->text);
     size_t before = grove_error_count(builder->error);
     const grove_class *class_;
 
     if (!strcmp(ast->text, "choose"))
-        return choose(builder, ast, want);
+        return choose(builder, ast, expected);
     if (entry && entry->kind == GROVE_ENTRY_TEMPLATE)
-        return expand(builder, ast, entry, want);
+        return expand(builder, ast, entry, expected);
     class_ = find_class(builder, ast, ast->text);
     if (class_)
-        return call_class(builder, ast, class_, want.name);
+        return call_class(builder, ast, class_, expected.name);
     if (!reported(builder, before))
         unknown_callee(builder, ast, entry);
     build_arguments(builder, NULL, ast);

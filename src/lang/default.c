@@ -50,19 +50,19 @@ static const grove_ast *parsed(grove_builder *builder, const char *text)
 
 static grove_meaning expand(grove_builder *builder, const grove_port *option, const char *text)
 {
-    grove_want want = {.kind = GROVE_WANT_VALUE};
+    grove_expected expected = {.kind = GROVE_EXPECTED_VALUE};
     const grove_ast *ast;
     grove_ast nowhere = {0};
 
     if (is_plain(option, text))
         return grove_build_word(builder, text);
     if (option && (option->kind == GROVE_AXIS_NAMES || option->kind == GROVE_PARM_NAMES))
-        want.kind = GROVE_WANT_AXES;
+        expected.kind = GROVE_EXPECTED_AXES;
     ast = parsed(builder, text);
     if (!ast)
         return grove_build_fail(builder, &nowhere, (grove_source_span){0},
                                 "it is not an expression; this is an error in the plugin");
-    return grove_build_expression(builder, ast, want);
+    return grove_build_expression(builder, ast, expected);
 }
 
 int grove_build_default(void *context, grove_tree *tree, const char *text, const grove_node *node,

@@ -107,9 +107,9 @@ size_t grove_build_implied(grove_builder *builder, const grove_ast *ast, const g
     size_t given = count;
 
     for (const grove_port *in = class_->inputs; in && in->name; in++) {
-        bool wanted = in->implied && !is_given(arguments, given, in->name) &&
-                      !is_given_object(arguments, given, in->object);
-        grove_entry *entry = wanted ? find_object(builder, in->object) : NULL;
+        bool may_be_implied = in->implied && !is_given(arguments, given, in->name) &&
+                              !is_given_object(arguments, given, in->object);
+        grove_entry *entry = may_be_implied ? find_object(builder, in->object) : NULL;
         if (!entry)
             continue;
         entry->reached = true;

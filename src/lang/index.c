@@ -215,7 +215,7 @@ grove_meaning grove_build_index(grove_builder *builder, const grove_ast *ast)
                                 left->kind != GROVE_AST_CALL && left->kind != GROVE_AST_BROKEN))
         return grove_build_fail(builder, ast, left->span,
                                 "an index follows a name or a call; give this a name first");
-    meaning = grove_build_expression(builder, left, grove_want_value);
+    meaning = grove_build_expression(builder, left, grove_expected_value);
     if (read_indices(builder, ast, &given) || meaning.operand.kind == GROVE_OPERAND_NOTHING)
         return (grove_meaning){0};
     if (meaning.operand.kind == GROVE_OPERAND_LITERAL &&

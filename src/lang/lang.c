@@ -113,7 +113,7 @@ static const grove_statement *find_run(const program *all, grove_error *error)
 
 static void set_cycles(grove_builder *builder, const grove_ast *ast)
 {
-    grove_operand cycles = grove_build_expression(builder, ast, grove_want_value).operand;
+    grove_operand cycles = grove_build_expression(builder, ast, grove_expected_value).operand;
     const grove_literal *literal = cycles.kind == GROVE_OPERAND_LITERAL ? cycles.literal : NULL;
 
     if (cycles.kind == GROVE_OPERAND_NOTHING)
@@ -242,7 +242,7 @@ static void build_statement(grove_builder *builder, const grove_statement *state
             grove_build_is_action(builder, value))
             grove_build_definition(builder, entry, value);
     } else if (statement->kind == GROVE_STATEMENT_ACTION) {
-        x = grove_build_expression(builder, value, grove_want_value).operand;
+        x = grove_build_expression(builder, value, grove_expected_value).operand;
         bool none = x.kind == GROVE_OPERAND_LITERAL && x.literal->kind == GROVE_LITERAL_NONE;
         bool action = x.kind == GROVE_OPERAND_NODE && x.node->class_ &&
                       x.node->class_->kind == GROVE_CLASS_ACTION;
@@ -333,10 +333,10 @@ static const char *folder_of(grove_arena *arena, const char *path)
 /* Which expression to print in place of running the tree's actions; NULL: none. */
 typedef struct {
     const char *expression, *name;
-} wanted_value;
+} printed_value;
 
 /* `before`: errors that there were before the files were read. */
-static int finish(grove_builder *builder, const program *all, const wanted_value *value,
+static int finish(grove_builder *builder, const program *all, const printed_value *value,
                   size_t before)
 {
     if (value) {
@@ -354,7 +354,7 @@ static int finish(grove_builder *builder, const program *all, const wanted_value
     return grove_tree_finish(builder->tree);
 }
 
-static grove_tree *load(const char *text, const char *path, bool file, const wanted_value *value,
+static grove_tree *load(const char *text, const char *path, bool file, const printed_value *value,
                         grove_classes *classes, const grove_setting *settings, size_t setting_count,
                         const char *const *tree_folders, const char *const *data_folders,
                         grove_error *error)
@@ -435,7 +435,7 @@ grove_tree *grove_lang_value(const char *path, const char *expression, const cha
                              size_t setting_count, const char *const *tree_folders,
                              const char *const *data_folders, grove_error *error)
 {
-    wanted_value value = {expression, name};
+    printed_value value = {expression, name};
     grove_arena *arena = grove_arena_new();
     const char *found = name;
     char *text = path ? find_and_read(path, tree_folders, arena, &found, error) : grove_strdup("");

@@ -45,7 +45,8 @@ static const grove_literal *read_constant(grove_builder *builder, const char *te
     if (ast && ast->kind != GROVE_AST_CALL) {
         builder->error = builder->tree->error = quiet;
         builder->scope = grove_scope_new(builder->arena, NULL, 1);
-        meaning = grove_build_expression(builder, ast, (grove_want){.kind = GROVE_WANT_AXES});
+        meaning =
+            grove_build_expression(builder, ast, (grove_expected){.kind = GROVE_EXPECTED_AXES});
         builder->error = builder->tree->error = error;
         builder->scope = scope;
     }
@@ -90,7 +91,7 @@ static bool agrees(const grove_literal *initial, const grove_literal *value)
     return false;
 }
 
-static const char *wanted(grove_builder *builder, const grove_literal *initial)
+static const char *describe_type(grove_builder *builder, const grove_literal *initial)
 {
     const char *shown = grove_literal_show(builder->arena, initial);
     char unit[48];
@@ -131,7 +132,7 @@ static const grove_literal *apply(grove_builder *builder, const char *name, cons
     if (agrees(initial, value))
         return from_setting(builder, value, name, text);
     grove_fail(builder->error, GROVE_INVALID, "setting %s=%s: the option must be %s", name, text,
-               wanted(builder, initial));
+               describe_type(builder, initial));
     return NULL;
 }
 
@@ -162,7 +163,8 @@ grove_meaning grove_build_option(grove_builder *builder, grove_entry *entry, con
         entry->state = GROVE_ENTRY_BUSY;
         entry->caller = builder->busy;
         builder->busy = entry;
-        meaning = grove_build_expression(builder, initial, (grove_want){.kind = GROVE_WANT_AXES});
+        meaning =
+            grove_build_expression(builder, initial, (grove_expected){.kind = GROVE_EXPECTED_AXES});
         builder->busy = entry->caller;
         if (meaning.operand.kind == GROVE_OPERAND_NODE)
             grove_build_fail(builder, initial, initial->span,

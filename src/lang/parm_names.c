@@ -30,8 +30,8 @@ static bool find_value(grove_builder *builder, const grove_ast *ast, grove_liter
 
 grove_meaning grove_build_parm_names(grove_builder *builder, const grove_ast *ast)
 {
-    grove_want want = {.kind = GROVE_WANT_PARMS};
-    grove_operand given = grove_build_expression(builder, ast, want).operand;
+    grove_expected expected = {.kind = GROVE_EXPECTED_PARMS};
+    grove_operand given = grove_build_expression(builder, ast, expected).operand;
     grove_literal names, *items;
     bool found = given.kind != GROVE_OPERAND_NOTHING;
 

@@ -253,7 +253,7 @@ static const char *describe_expected(grove_arena *arena, const int *expected, in
     return text;
 }
 
-static void unexpected_token(grove_reader *reader, size_t at, const char *wanted)
+static void unexpected_token(grove_reader *reader, size_t at, const char *expected)
 {
     const grove_token *token = at < reader->count ? &reader->tokens[at] : NULL;
     const grove_token *before = at > 0 ? &reader->tokens[at - 1] : NULL;
@@ -264,7 +264,7 @@ static void unexpected_token(grove_reader *reader, size_t at, const char *wanted
         for (size_t i = at; i > 0 && (!before || before->kind == LINE); i--)
             before = &reader->tokens[i - 1];
         span.begin = span.end = before ? before->span.end : 0;
-        grove_ast_fail(&reader->maker, span, "unexpected end of the line; expected %s", wanted);
+        grove_ast_fail(&reader->maker, span, "unexpected end of the line; expected %s", expected);
     } else if (token->kind == NAME && before && before->kind == NUMBER && before->text) {
         const char *near = grove_reader_unit_like(token->text);
         grove_ast_fail(&reader->maker, span, "unknown unit '%s'%s%s%s", token->text,
@@ -272,7 +272,8 @@ static void unexpected_token(grove_reader *reader, size_t at, const char *wanted
     } else {
         bool quoted = token->kind == TEXT;
         grove_ast_fail(&reader->maker, span, "unexpected %s%.*s%s; expected %s", quoted ? "" : "'",
-                       (int)(span.end - span.begin), text + span.begin, quoted ? "" : "'", wanted);
+                       (int)(span.end - span.begin), text + span.begin, quoted ? "" : "'",
+                       expected);
     }
 }
 

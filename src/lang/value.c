@@ -44,9 +44,9 @@ void grove_build_value(grove_builder *builder, const char *expression, const cha
 
     if (!ast)
         return;
-    grove_operand x = grove_build_expression(builder, ast, grove_want_value).operand;
+    grove_operand x = grove_build_expression(builder, ast, grove_expected_value).operand;
     bool action = x.kind == GROVE_OPERAND_NODE && x.node->class_ &&
                   x.node->class_->kind == GROVE_CLASS_ACTION;
     if (x.kind != GROVE_OPERAND_NOTHING && !action && grove_error_count(builder->error) == before)
-        grove_build_expression(builder, printed(builder, source, ast), grove_want_value);
+        grove_build_expression(builder, printed(builder, source, ast), grove_expected_value);
 }

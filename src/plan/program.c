@@ -260,13 +260,13 @@ static int append_reduction(grove_program *p, grove_step *step)
     return number;
 }
 
-static int add_step(grove_program *p, grove_node *node, const grove_span *wanted, int *number)
+static int add_step(grove_program *p, grove_node *node, const grove_span *span, int *number)
 {
     const grove_facts *facts = &p->facts[node->id];
     grove_step step = {.kind = kind_of(p, node), .node = node, .axes = node->axis_count};
 
     memcpy(step.axis, node->axes, sizeof(step.axis));
-    memcpy(step.span, wanted, sizeof(step.span));
+    memcpy(step.span, span, sizeof(step.span));
     /* a part along the slowest axis is contiguous in a member's data */
     bool members_by_tile = p->members_by_tile && step.kind == GROVE_STEP_DATA;
     if (step.kind == GROVE_STEP_DATA || step.kind == GROVE_STEP_GIVEN)
@@ -401,7 +401,7 @@ void grove_program_finish(grove_program *p)
             int s = p->steps[u].input[k];
             if (s < 0)
                 continue;
-            p->steps[s].wanted_again = p->steps[s].wanted_again || crosses(p, s, u);
+            p->steps[s].needed_again = p->steps[s].needed_again || crosses(p, s, u);
             bool chunk = p->steps[u].body && p->steps[s].loop == p->steps[u].body;
             int at = chunk ? INT_MAX : lift(p, u, p->steps[s].loop);
             if (at > last[s])
@@ -449,7 +449,7 @@ static grove_keep keep_of(const grove_program *p, int s)
     if ((p->keep_all && !own) || (p->again && p->again[step->node->id]))
         return GROVE_KEEP_CACHE;
     if (own == p->divided || !useful(p, s))
-        return step->wanted_again && (!p->parts || p->repeats) ? GROVE_KEEP_SLOT : GROVE_KEEP_NOT;
+        return step->needed_again && (!p->parts || p->repeats) ? GROVE_KEEP_SLOT : GROVE_KEEP_NOT;
     return in_a_row(own, p->divided) ? GROVE_KEEP_SLOT : GROVE_KEEP_CACHE;
 }
 
@@ -459,7 +459,7 @@ static uint64_t kept_bytes(const grove_program *p, const grove_spot *spot, int *
 
     for (int s = 0; s < p->step_count; s++) {
         const grove_step *step = &p->steps[s];
-        uint64_t bytes = step->keep == GROVE_KEEP_SLOT && !step->wanted_again
+        uint64_t bytes = step->keep == GROVE_KEEP_SLOT && !step->needed_again
                              ? grove_step_bytes(p, spot, step)
                              : 0;
         sum += bytes;

@@ -78,7 +78,7 @@ typedef struct {
                       are final */
     bool early;    /* used by a root that does not follow */
 
-    bool wanted_again; /* by a step that may run again for the same tile: kept until the next */
+    bool needed_again; /* by a step that may run again for the same tile: kept until the next */
     grove_keep keep;
     bool ahead;                  /* READ: on the background thread, one tile ahead */
     int *release, release_count; /* steps whose values are released after this one */

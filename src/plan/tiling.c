@@ -14,7 +14,7 @@
 typedef struct {
     const grove_schedule *schedule;
     grove_pass *pass;
-    uint64_t budget, chunk, wanted; /* `wanted`: bytes of the largest value of a tile */
+    uint64_t budget, chunk, most_bytes; /* `most_bytes`: of a tile's largest value */
 } chooser;
 
 static bool fits(chooser *c, const int64_t tile[GROVE_CUTS])
@@ -41,22 +41,22 @@ static int64_t most_cells(const grove_program *p, int cut)
 }
 
 /* The largest number of cells along an axis that fits and, along the first that may be cut, keeps
- * values within `wanted`, or within the smallest tile's: values that are in all tiles, such as the
- * planes of a grid, are read and written in each of them. 0 if not even one cell fits. */
+ * values within `most_bytes`, or within the smallest tile's: values that are in all tiles, such as
+ * the planes of a grid, are read and written in each of them. 0 if not even one cell fits. */
 static int64_t max_cells(chooser *c, int64_t tile[GROVE_CUTS], int cut)
 {
     const bool first = c->pass->program->cuttable % (2u << cut) == 1u << cut;
     int64_t low = 0, high = most_cells(c->pass->program, cut);
-    uint64_t wanted = c->wanted;
+    uint64_t most_bytes = c->most_bytes;
 
     tile[cut] = 1;
-    if (first && high > 0 && fits(c, tile) && c->pass->largest > wanted)
-        wanted = c->pass->largest;
+    if (first && high > 0 && fits(c, tile) && c->pass->largest > most_bytes)
+        most_bytes = c->pass->largest;
     while (low < high) {
         int64_t middle = low + (high - low + 1) / 2;
         tile[cut] = middle;
         bool good = fits(c, tile);
-        if (good && (middle == 1 || !first || c->pass->largest <= wanted))
+        if (good && (middle == 1 || !first || c->pass->largest <= most_bytes))
             low = middle;
         else
             high = middle - 1;
@@ -187,7 +187,7 @@ static double share_of_rows(const grove_program *p)
  * 0.13 ms for a MiB and each of two tiles: beyond 256 MiB, five waves, more is lost than gained (of
  * 5.5 GiB in 9 tiles 1,000 sources took 0.31 to 0.37 s, in 24 tiles 0.20 to 0.23; 10,000 sources
  * 0.54 to 0.56 and 0.49 to 0.51). */
-static uint64_t wanted_bytes(const chooser *c)
+static uint64_t choose_most_bytes(const chooser *c)
 {
     uint64_t devices = (uint64_t)c->schedule->limits.devices, whole = c->pass->largest;
 
@@ -224,7 +224,7 @@ static bool choose(const grove_schedule *schedule, grove_pass *pass)
     begin(pass->program, tile);
     bool forced = force(&c, tile);
     found = fits(&c, tile);
-    c.wanted = wanted_bytes(&c);
+    c.most_bytes = choose_most_bytes(&c);
     while (!forced && pass->program->cuttable) {
         begin(pass->program, tile);
         found = search(&c, tile);

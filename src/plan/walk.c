@@ -95,7 +95,7 @@ static bool is_found(grove_walk *w, int s)
     return false;
 }
 
-static bool is_wanted(const grove_walk *w, const grove_step *step, int k)
+static bool needs_input(const grove_walk *w, const grove_step *step, int k)
 {
     return step->input[k] >= 0 &&
            !(w->program->parts && step->kind == GROVE_STEP_ROOT && w->left_out[k]);
@@ -120,7 +120,7 @@ static void mark(grove_walk *w)
             continue;
         }
         for (int k = 0; k < step->inputs; k++)
-            if (is_wanted(w, step, k))
+            if (needs_input(w, step, k))
                 w->slots[step->input[k]].needed = true;
     }
 }
@@ -137,7 +137,7 @@ static void ask(grove_walk *w)
         if (step->loop)
             w->slots[s].asked = w->slots[p->loops[step->loop].owner].asked;
         for (int k = 0; k < step->inputs && w->slots[s].asked; k++)
-            if (is_wanted(w, step, k))
+            if (needs_input(w, step, k))
                 w->slots[step->input[k]].asked = true;
     }
 }

@@ -410,11 +410,11 @@ int grove_accumulator_load(grove_accumulator *a, const void *from, size_t bytes)
 {
     const grove_node *in = a->node->inputs[0].node;
     grove_range space[GROVE_MAX_AXES];
-    size_t wanted = sizeof(header);
+    size_t offset = sizeof(header);
     header head;
 
     memcpy(&head, from, bytes < sizeof(head) ? bytes : sizeof(head));
-    if (bytes == wanted) /* nothing was added to it */
+    if (bytes == offset) /* nothing was added to it */
         return 0;
     for (int d = 0; d < in->axis_count; d++) {
         space[d] = (grove_range){in->axes[d], 0, in->axes[d]->size};
@@ -433,12 +433,12 @@ int grove_accumulator_load(grove_accumulator *a, const void *from, size_t bytes)
     grove_buffer *const parts[3] = {(*sums)->sum, (*sums)->count, (*sums)->nodes};
     for (int i = 0; i < 3; i++) {
         size_t own = parts[i] ? grove_buffer_bytes(parts[i]) : 0;
-        if (bytes < wanted + own || head.bytes[i] != (int64_t)own)
+        if (bytes < offset + own || head.bytes[i] != (int64_t)own)
             return grove_fail(a->session->error, GROVE_INVALID,
                               "'%s': these are not the bytes of its sums", a->node->name);
         if (parts[i])
-            memcpy(grove_buffer_host(parts[i], NULL), (const char *)from + wanted, own);
-        wanted += own;
+            memcpy(grove_buffer_host(parts[i], NULL), (const char *)from + offset, own);
+        offset += own;
     }
     return 0;
 }

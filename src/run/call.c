@@ -141,7 +141,7 @@ int grove_call_launch(const grove_call *call, const grove_kernel *kernel, const 
 int grove_call_scratch(const grove_call *call, uint64_t bytes, void **at)
 {
     grove_call_work *work = call->work;
-    char wanted[32], left[32];
+    char needed_text[32], available_text[32];
     int code;
 
     *at = NULL;
@@ -151,8 +151,8 @@ int grove_call_scratch(const grove_call *call, uint64_t bytes, void **at)
         return misuse(call,
                       "the plugin asks for %s of scratch memory, but %s are left; its check must "
                       "declare how much it needs, with grove_node_set_scratch",
-                      grove_show_bytes(wanted, (double)bytes),
-                      grove_show_bytes(left, (double)work->scratch_left));
+                      grove_show_bytes(needed_text, (double)bytes),
+                      grove_show_bytes(available_text, (double)work->scratch_left));
     if (work->pieces == GROVE_MAX_SCRATCH)
         return misuse(call, "the plugin asks for more than %d pieces of scratch memory in a call",
                       (int)GROVE_MAX_SCRATCH);

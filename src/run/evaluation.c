@@ -95,27 +95,27 @@ static int fail_memory(const grove_session *session, grove_node *const *nodes, s
 {
     const grove_node *drive = largest_drive(session, nodes, count, needed),
                      *parts = find_in_parts(nodes, count);
-    char want[32], have[32], part[32];
+    char needed_text[32], available_text[32], part[32];
 
-    grove_show_bytes(want, round_up((double)needed / 0.9)); /* see plan/tiling.c */
-    grove_show_bytes(have, (double)session->memory);
+    grove_show_bytes(needed_text, round_up((double)needed / 0.9)); /* see plan/tiling.c */
+    grove_show_bytes(available_text, (double)session->memory);
     if (!drive && parts)
         return grove_fail_at(session->error, &parts->place, GROVE_NO_MEMORY,
                              "memory: the smallest tile needs a limit of %s, but %s are allowed; "
                              "solution domains of %s are divided along time only, so that tiles "
                              "have all channels: allow more, or fit fewer channels at a time",
-                             want, have, grove_node_shown(parts));
+                             needed_text, available_text, grove_node_shown(parts));
     if (!drive)
         return grove_fail(
             session->error, GROVE_NO_MEMORY,
-            "memory: the smallest tile needs a limit of %s, but %s are allowed; allow more", want,
-            have);
-    return grove_fail_at(session->error, &drive->place, GROVE_NO_MEMORY,
-                         "memory: the smallest tile needs a limit of %s, but %s are allowed; it "
-                         "includes %s that %s needs in addition to values; allow more%s%s",
-                         want, have, grove_show_bytes(part, (double)least_memory(session, drive)),
-                         grove_node_shown(drive), drive->advice ? "; " : "",
-                         drive->advice ? drive->advice : "");
+            "memory: the smallest tile needs a limit of %s, but %s are allowed; allow more",
+            needed_text, available_text);
+    return grove_fail_at(
+        session->error, &drive->place, GROVE_NO_MEMORY,
+        "memory: the smallest tile needs a limit of %s, but %s are allowed; it "
+        "includes %s that %s needs in addition to values; allow more%s%s",
+        needed_text, available_text, grove_show_bytes(part, (double)least_memory(session, drive)),
+        grove_node_shown(drive), drive->advice ? "; " : "", drive->advice ? drive->advice : "");
 }
 
 /* A limit that is enough, as bytes of a tile: with a larger limit classes may get more memory, so
@@ -142,7 +142,7 @@ int grove_session_schedule(grove_session *session, grove_node *const *nodes, siz
                            const grove_range *range, int ranges, grove_schedule **schedule)
 {
     grove_plan_limits limits = limits_of(session);
-    char want[32], have[32];
+    char needed_text[32], available_text[32];
     uint64_t needed;
     int code = grove_schedule_new(&limits, nodes, count, range, ranges, schedule, &needed);
 
@@ -153,8 +153,8 @@ int grove_session_schedule(grove_session *session, grove_node *const *nodes, siz
                            find_enough(session, nodes, count, range, ranges, needed));
     grove_log(GROVE_LOG_WARNING,
               "%s: the smallest tile needs %s, but %s are free; the cpu computes the rest",
-              session->device->name, grove_show_bytes(want, (double)needed),
-              grove_show_bytes(have, 0.9 * (double)session->budget));
+              session->device->name, grove_show_bytes(needed_text, (double)needed),
+              grove_show_bytes(available_text, 0.9 * (double)session->budget));
     session->fallen_back = session->host_only = true;
     session->budget = session->memory;
     return grove_session_schedule(session, nodes, count, range, ranges, schedule);

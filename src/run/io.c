@@ -31,7 +31,7 @@ bool grove_call_resumes(const grove_call *call)
 {
     const grove_class_call *scope = grove_class_call_of(call, "grove_call_resumes");
 
-    return scope && grove_resume_wanted(scope->session);
+    return scope && grove_resume_requested(scope->session);
 }
 
 char *grove_call_run_key(const grove_call *call)

@@ -337,8 +337,8 @@ static int64_t run_of_rows(const host_rows *r, int64_t row, int64_t last, bool *
     most = most < last - row ? most : last - row;
     *left = *flags != 0;
     if (*left && step == 1) { /* gaps are long where few rows are there */
-        const char *wanted = memchr(flags, 0, (size_t)most);
-        return wanted ? wanted - flags : most;
+        const char *first_present = memchr(flags, 0, (size_t)most);
+        return first_present ? first_present - flags : most;
     }
     while (count < most && (flags[count * step] != 0) == *left)
         count++;

@@ -12,7 +12,7 @@ static void add_hash(grove_text *text, const char *name, grove_hash hash)
                    (unsigned long long)hash.b);
 }
 
-bool grove_resume_wanted(const grove_session *session)
+bool grove_resume_requested(const grove_session *session)
 {
     return session && session->options.resume;
 }

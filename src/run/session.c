@@ -16,9 +16,10 @@
 
 /* ---- settings as text ---- */
 
-static int bad_setting(grove_error *error, const char *name, const char *text, const char *want)
+static int bad_setting(grove_error *error, const char *name, const char *text,
+                       const char *requirement)
 {
-    return grove_fail(error, GROVE_INVALID, "--%s %s: must be %s", name, text, want);
+    return grove_fail(error, GROVE_INVALID, "--%s %s: must be %s", name, text, requirement);
 }
 
 static int set_option(grove_session_options *options, const char *name, const char *text,

@@ -135,7 +135,7 @@ static inline void grove_session_event(const grove_session *session, const char 
 
 /* Whether the run continues one that did not end; and lines "NAME: VALUE" of all that its numbers
  * depend on, to be freed (resume.c). */
-bool grove_resume_wanted(const grove_session *session);
+bool grove_resume_requested(const grove_session *session);
 /* 0, or a message: it is to go on, and no fit of the tree has a checkpoint. */
 int grove_resume_check(const grove_session *session, grove_error *error);
 char *grove_resume_key(const grove_session *session);
