@@ -53,7 +53,7 @@ static int to_inverse(grove_node *node)
 /* An error for data of a set without some elements of `needed`. */
 static int check_missing(const grove_node *node, int needed)
 {
-    return grove_node_input_lacks(node, 0) & needed
+    return grove_node_missing_elements(node, 0) & needed
                ? grove_node_fail(node, GROVE_SHAPE,
                                  "x comes from a set without all correlations, and this class "
                                  "needs more of them")
@@ -67,7 +67,7 @@ static int to_trace(grove_node *node)
 
     form.shape = GROVE_SCALAR;
     grove_node_set_output(node, &form);
-    return grove_node_input_lacks(node, 0) == 15 ? 0 : check_missing(node, 9);
+    return grove_node_missing_elements(node, 0) == 15 ? 0 : check_missing(node, 9);
 }
 
 static int to_determinant(grove_node *node)

@@ -126,7 +126,7 @@ static void find_elements(const grove_node *node, solve *s)
  * the diagonal, which the data are made; else 0. */
 static int take_correlations(grove_node *node, int *alone)
 {
-    const int missing = grove_node_input_lacks(node, SOLVE_DATA);
+    const int missing = grove_node_missing_elements(node, SOLVE_DATA);
     bool numbers = grove_node_input_form(node, SOLVE_DATA)->shape == GROVE_SCALAR &&
                    grove_node_input_form(node, SOLVE_MODEL)->shape != GROVE_SCALAR;
 
@@ -325,7 +325,7 @@ static int check(grove_node *node)
     grove_unit unit;
 
     grove_node_set_user(node, s);
-    const int missing = grove_node_input_lacks(node, SOLVE_DATA);
+    const int missing = grove_node_missing_elements(node, SOLVE_DATA);
     int alone, code = form_common_unit(node, 2, "compare", &unit);
     if (!code)
         code = take_correlations(node, &alone);

@@ -64,7 +64,7 @@ static int check_missing(const grove_node *node, const grove_form *form, bool ci
 {
     static const char *const names[2][4] = {{"XX", "XY", "YX", "YY"}, {"RR", "RL", "LR", "LL"}};
     const int data = grove_node_input(node, "data");
-    const int missing = data < 0 ? 0 : grove_node_input_lacks(node, data);
+    const int missing = data < 0 ? 0 : grove_node_missing_elements(node, data);
 
     if (form->shape == GROVE_SCALAR && missing & 9 && (missing & 9) != 9)
         grove_node_warn(node,

@@ -19,7 +19,7 @@ int grove_correlations_shape(const int *codes, int count);
 /* Whether the set's numbers are the cell's own, in order. */
 bool grove_correlations_are_cells(const grove_correlations *map);
 bool grove_correlations_circular(const int *codes, int count);
-/* The elements that are missing in a set: bits, as of grove_node_input_lacks. */
+/* The elements that are missing in a set: bits, as of grove_node_missing_elements. */
 int grove_correlations_missing(const int *codes, int count);
 /* Correlation codes for a new set of cells of this shape, without the elements in `missing`. `own`:
  * the `have` codes of the set from which the observation was read, or none; if it has the same

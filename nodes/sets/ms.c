@@ -273,8 +273,8 @@ static int describe(grove_node *node, ms_state *state)
                         "%s: its frequencies are in the frame %s, and are used unchanged; they "
                         "differ by about 1e-4 from the frequencies at the telescope",
                         path, layout->frequency_frame);
-    grove_node_set_lacks(node,
-                         grove_correlations_missing(layout->correlation, layout->correlations));
+    grove_node_set_missing_elements(
+        node, grove_correlations_missing(layout->correlation, layout->correlations));
     if (layout->by_baseline)
         grove_node_add_property(node, "order", "baseline");
     grove_node_add_identity(node, path);

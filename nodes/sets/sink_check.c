@@ -156,7 +156,7 @@ void sink_correlations(const grove_node *node, int *count, int codes[4])
     const grove_observation_facts *facts = grove_node_observation(obs);
 
     grove_correlations_for_shape(grove_node_input_form(node, SINK_VISIBILITIES)->shape,
-                                 grove_node_input_lacks(node, SINK_VISIBILITIES),
+                                 grove_node_missing_elements(node, SINK_VISIBILITIES),
                                  feed && *feed != 0, facts->correlations, facts->correlation_count,
                                  count, codes);
 }
@@ -166,7 +166,7 @@ static int check_correlations(grove_node *node)
 {
     static const char *const names[] = {"XX (RR)", "XY (RL)", "YX (LR)", "YY (LL)"};
     const grove_observation_facts *facts = grove_node_observation(grove_node_object(node, "obs"));
-    const int missing = grove_node_input_lacks(node, SINK_VISIBILITIES);
+    const int missing = grove_node_missing_elements(node, SINK_VISIBILITIES);
 
     for (int i = 0; i < facts->correlation_count; i++) {
         const int element =

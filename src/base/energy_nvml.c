@@ -34,7 +34,7 @@ static bool take(void *library, void *to, const char *symbol)
 /* False with a line that says why. The library stays open. */
 static bool open_library(functions *nvml, const char *path, grove_text *missing)
 {
-    const char *lacks = NULL;
+    const char *function = NULL;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
     if (!library) {
@@ -44,12 +44,12 @@ static bool open_library(functions *nvml, const char *path, grove_text *missing)
                        dlerror());
         return false;
     }
-    if (!take(library, &nvml->init, lacks = "nvmlInit_v2") ||
-        !take(library, &nvml->find, lacks = "nvmlDeviceGetHandleByPciBusId_v2") ||
-        !take(library, &nvml->energy, lacks = "nvmlDeviceGetTotalEnergyConsumption") ||
-        !take(library, &nvml->text, lacks = "nvmlErrorString")) {
+    if (!take(library, &nvml->init, function = "nvmlInit_v2") ||
+        !take(library, &nvml->find, function = "nvmlDeviceGetHandleByPciBusId_v2") ||
+        !take(library, &nvml->energy, function = "nvmlDeviceGetTotalEnergyConsumption") ||
+        !take(library, &nvml->text, function = "nvmlErrorString")) {
         grove_text_add(missing, "GPUs: %s has no %s; a driver of 2018 or newer has it\n", path,
-                       lacks);
+                       function);
         return false;
     }
     int code = nvml->init();

@@ -311,18 +311,18 @@ void grove_conformance_precision(grove_conformance *c)
 
 /* Why the device has no code for the node; NULL: it has. Caller frees. Sets the kernel without it.
  */
-static char *lacks_code(grove_session *session, grove_node *node, bool single,
-                        const grove_kernel **kernel)
+static char *why_unsupported(grove_session *session, grove_node *node, bool single,
+                             const grove_kernel **kernel)
 {
-    grove_lack *lack = &session->lacks[node->id];
+    grove_unsupported *unsupported = &session->unsupported[node->id];
     grove_error *error = grove_error_new();
     char *reason = NULL;
 
     *kernel = node->kernel;
     if (node->class_->device) { /* only a run shows it */
         grove_value_unref(grove_fixture_value(session, node));
-        *kernel = lack->kernel;
-        reason = lack->reason ? grove_strdup(lack->reason) : NULL;
+        *kernel = unsupported->kernel;
+        reason = unsupported->reason ? grove_strdup(unsupported->reason) : NULL;
     } else if (!node->kernel) {
         reason = grove_format("%s has no kernel for devices", node->name);
     } else if (grove_device_prepare(session->device, node->kernel, !single, error)) {
@@ -366,7 +366,7 @@ static bool has_code(grove_conformance *c, grove_node *node, bool single)
     bool has = false;
 
     if (grove_conformance_done(c, session ? 0 : grove_error_code(c->fixture->error), c->device)) {
-        reason = lacks_code(session, node, single, &kernel);
+        reason = why_unsupported(session, node, single, &kernel);
         grove_error_clear(
             c->fixture->error); /* failures are reported by the runs that are compared */
         has = !reason;

@@ -87,7 +87,7 @@ grove_node *grove_tree_cast(grove_node *from, grove_precision precision, bool co
     node->form.complex_ = complex_;
     node->form.flags = false;
     node->axis_count = from->axis_count;
-    node->lacks = from->lacks;
+    node->missing_elements = from->missing_elements;
     memcpy(node->axes, from->axes, sizeof(node->axes));
     return node;
 }
@@ -176,7 +176,7 @@ static int call_class(grove_node *node)
     if (!code)
         code = check_choice(node);
     if (!code && node->kind == GROVE_NODE_CLASS)
-        code = grove_infer_lacks(node);
+        code = grove_infer_missing_elements(node);
     if (!code)
         code = grove_leaf_check(node);
     if (!code && node->kind == GROVE_NODE_LEAF)

@@ -22,7 +22,7 @@ int grove_infer_forms(grove_node *node);
 int grove_check_sides(const grove_node *node);
 grove_sides grove_infer_sides(const grove_node *node);
 /* Sets which elements of a Jones term are not measured; an error if none is left. */
-int grove_infer_lacks(grove_node *node);
+int grove_infer_missing_elements(grove_node *node);
 /* Reports at input k; returns `code`. */
 int grove_infer_fail(const grove_node *node, int k, int code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

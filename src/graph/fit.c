@@ -297,7 +297,7 @@ int grove_node_add_member_input(grove_node *node, int k, const char *member)
 
 int grove_node_add_rows_input(grove_node *node, int k)
 {
-    grove_node *rows = grove_node_lacked_rows(node->inputs[k].node);
+    grove_node *rows = grove_node_missing_rows(node->inputs[k].node);
 
     if (!rows)
         return -1;

@@ -121,7 +121,7 @@ struct grove_node {
     grove_form form;                        /* of the value */
     const grove_axis *axes[GROVE_MAX_AXES]; /* of the value, in order of storage */
     int axis_count;
-    unsigned char lacks;                        /* elements not measured: grove_node_input_lacks */
+    unsigned char missing_elements; /* elements not measured: grove_node_missing_elements */
     const grove_axis *consumed[GROVE_MAX_AXES]; /* axes of the inputs, not of the value */
     int consumed_count;
     char role;         /* station axis: 'p', 'q', or 0 when no index determines it */

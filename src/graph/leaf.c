@@ -338,7 +338,7 @@ static grove_node *make_member(grove_node *object, size_t index, const grove_pla
     node->leaf = object;
     node->member = index;
     node->form = member->form;
-    node->lacks = member->form.complex_ ? object->lacks : 0;
+    node->missing_elements = member->form.complex_ ? object->missing_elements : 0;
     node->axis_count = member->axis_count;
     memcpy(node->axes, member->axes, sizeof(node->axes));
     node->key = grove_hash_text(grove_hash_join(grove_hash_start(), object->key), member->name);

@@ -192,7 +192,7 @@ static grove_node *leaf_of_flags(const grove_node *value, bool *seen)
     return found;
 }
 
-grove_node *grove_node_lacked_rows(const grove_node *value)
+grove_node *grove_node_missing_rows(const grove_node *value)
 {
     bool *seen = grove_alloc((value->tree->node_count + 1) * sizeof(*seen));
     grove_node *leaf = leaf_of_flags(value, seen);
@@ -203,7 +203,7 @@ grove_node *grove_node_lacked_rows(const grove_node *value)
 }
 
 /* Whether a value may leave out rows that its users do not read. */
-static bool may_lack_rows(const grove_node *node)
+static bool may_leave_out_rows(const grove_node *node)
 {
     if (node->kind == GROVE_NODE_MEMBER)
         return node->leaf == node->rows->leaf && node != node->rows;
@@ -226,10 +226,11 @@ static grove_node *rows_left_by(grove_node *user)
     if (is_action(user) && !user->fit)
         return missing_of(user->rows_of ? user->rows_of : grove_target_rows(user), &user->place);
     if (gathers(user) && user->class_->kind == GROVE_CLASS_REDUCTION)
-        return in ? grove_node_lacked_rows(in) : NULL;
+        return in ? grove_node_missing_rows(in) : NULL;
     if (is_action(user) || gathers(user))
         return user->rows; /* set by check */
-    return user->rows && has_all_axes(user, user->rows) && may_lack_rows(user) ? user->rows : NULL;
+    return user->rows && has_all_axes(user, user->rows) && may_leave_out_rows(user) ? user->rows
+                                                                                    : NULL;
 }
 
 /* Whether a node reads no absent rows of its input k. */

@@ -13,7 +13,7 @@
 void grove_tree_skip_flagged(grove_tree *tree);
 /* The member `missing` of the leaf whose data flag every element of the value where the leaf has no
  * row; NULL: there are no such data. */
-grove_node *grove_node_lacked_rows(const grove_node *value);
+grove_node *grove_node_missing_rows(const grove_node *value);
 /* The share of rows that the leaf has, by its member `missing`; 1 where it is unknown. Below
  * GROVE_FEW_ROWS most rows are missing. */
 #define GROVE_FEW_ROWS 0.25

@@ -127,8 +127,8 @@ int grove_call_launch(const grove_call *call, const grove_kernel *kernel, const 
         return code;
     code = grove_device_prepare(work->device, kernel, double_precision, work->error);
     if (code && code != GROVE_NO_MEMORY) {
-        work->lacking = kernel;
-        work->lack = code;
+        work->unsupported_kernel = kernel;
+        work->unsupported_code = code;
         return end(call, GROVE_MISSING);
     }
     if (!code)

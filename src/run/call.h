@@ -23,8 +23,8 @@ typedef struct grove_call_work {
     const char *astray; /* a function that was called by another thread */
     /* Where the device has no code for a kernel: which one, and the code of grove_device_prepare.
      */
-    const grove_kernel *lacking;
-    int lack;
+    const grove_kernel *unsupported_kernel;
+    int unsupported_code;
     grove_kept *sent; /* blocks of grove_call_send */
 } grove_call_work;
 

@@ -165,7 +165,7 @@ int grove_class_device_add(grove_class_device *d, grove_run *run, const grove_st
 
     if (session->grants[d->node->id] < grove_facts_amounts(session->facts, d->node)->memory ||
         !d->node->class_->accumulator->device_add || !grove_devices_in_use(session) ||
-        session->lacks[d->node->id].reason || !grove_devices_can_keep(session, d->node) ||
+        session->unsupported[d->node->id].reason || !grove_devices_can_keep(session, d->node) ||
         2 * step->inputs > GROVE_MAX_INPUTS)
         return GROVE_MISSING;
     int axes = make_space(run, step, space), code = 0;
@@ -226,7 +226,7 @@ int grove_class_device_finish(grove_class_device *d, const grove_range *range, g
     const bool may_yield = session->may_yield;
 
     if (k < 0 || !node->class_->accumulator->device_finish || facts->flagged ||
-        session->lacks[node->id].reason)
+        session->unsupported[node->id].reason)
         return GROVE_MISSING;
     session->device = session->devices[k];
     session->may_yield = false;
@@ -235,8 +235,8 @@ int grove_class_device_finish(grove_class_device *d, const grove_range *range, g
                          grove_form_elements(&node->form), node->form.complex_, facts->double_);
     int code = finish_on_device(d, d->own[k], *value);
     if (code == GROVE_MISSING) { /* nothing was missing before: additions continue on the device */
-        free(session->lacks[node->id].reason);
-        session->lacks[node->id] = (grove_lack){0};
+        free(session->unsupported[node->id].reason);
+        session->unsupported[node->id] = (grove_unsupported){0};
     }
     session->device = now;
     session->may_yield = may_yield;

@@ -168,17 +168,18 @@ static int make_space(const grove_run *run, const grove_step *step, grove_range 
 }
 
 /* The class is not tried on a device again. */
-static void note_lack(grove_session *session, const grove_node *node, const grove_call_work *work)
+static void note_unsupported(grove_session *session, const grove_node *node,
+                             const grove_call_work *work)
 {
-    grove_lack *lack = &session->lacks[node->id];
-    bool told = grove_error_count(session->attempt) > 0;
-    const char *reason = told ? grove_error_message(session->attempt, 0) : "";
+    grove_unsupported *unsupported = &session->unsupported[node->id];
+    bool explained = grove_error_count(session->attempt) > 0;
+    const char *reason = explained ? grove_error_message(session->attempt, 0) : "";
 
-    if (told)
-        grove_log(work->lack == GROVE_MISSING ? GROVE_LOG_NOTE : GROVE_LOG_WARNING,
+    if (explained)
+        grove_log(work->unsupported_code == GROVE_MISSING ? GROVE_LOG_NOTE : GROVE_LOG_WARNING,
                   "%s; the cpu computes it", reason);
-    if (!lack->reason)
-        *lack = (grove_lack){work->lacking, grove_strdup(reason)};
+    if (!unsupported->reason)
+        *unsupported = (grove_unsupported){work->unsupported_kernel, grove_strdup(reason)};
 }
 
 int grove_compute_call(grove_session *session, grove_launch *launch, grove_device *device,
@@ -206,7 +207,7 @@ int grove_compute_call(grove_session *session, grove_launch *launch, grove_devic
     if (on_device && !scope.scope.code && (code == GROVE_MISSING || (code && code == work.code))) {
         grove_class_call_end(&scope, 0, "");
         if (code == GROVE_MISSING)
-            note_lack(session, node, &work);
+            note_unsupported(session, node, &work);
         return code;
     }
     code = grove_class_call_end(&scope, code, "evaluation failed");
@@ -265,7 +266,7 @@ static int set_up(grove_run *run, const grove_step *step, const grove_range *spa
     launch->context = step;
     launch->rows_unread = step->rows_only && !grove_session_shows_all(session);
     launch->scratch_bytes = grove_node_scratch_bytes(node, value->range, value->axes);
-    if (!node->class_->device || session->lacks[node->id].reason ||
+    if (!node->class_->device || session->unsupported[node->id].reason ||
         !grove_devices_can_keep(session, node))
         launch->placement = GROVE_LAUNCH_ON_HOST;
     return code;

@@ -173,7 +173,7 @@ int grove_call_compute(const grove_call *call, const grove_computation *what)
     if (!what->bytes)
         return 0;
     const grove_session *session = call->scope->session;
-    if (!grove_devices_in_use(session) || session->lacks[node->id].reason)
+    if (!grove_devices_in_use(session) || session->unsupported[node->id].reason)
         return GROVE_MISSING;
     int code = launch_it(call, what);
     return code && code != GROVE_MISSING ? grove_node_fail(node, code, "it cannot be computed")

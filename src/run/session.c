@@ -127,7 +127,7 @@ static int start(grove_session *session, grove_error *error)
     session->started = grove_alloc((session->tree->node_count + 1) * sizeof(bool));
     session->begun = grove_alloc((session->tree->node_count + 1) * sizeof(bool));
     session->node_count = session->tree->node_count;
-    session->lacks = grove_alloc((session->node_count + 1) * sizeof(grove_lack));
+    session->unsupported = grove_alloc((session->node_count + 1) * sizeof(grove_unsupported));
     session->began = grove_now();
     session->checks = checks();
     session->poison = getenv("GROVE_POISON_ROWS"); /* for tests */
@@ -170,9 +170,9 @@ void grove_session_free(grove_session *session)
     free(session->grants);
     free(session->started);
     free(session->begun);
-    for (size_t i = 0; session->lacks && i < session->node_count; i++)
-        free(session->lacks[i].reason);
-    free(session->lacks);
+    for (size_t i = 0; session->unsupported && i < session->node_count; i++)
+        free(session->unsupported[i].reason);
+    free(session->unsupported);
     grove_devices_close(session);
     free(session);
 }

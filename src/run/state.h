@@ -47,7 +47,7 @@ typedef struct {
 typedef struct {
     const grove_kernel *kernel; /* the kernel without code for them, if it is one */
     char *reason;               /* NULL: nothing */
-} grove_lack;
+} grove_unsupported;
 
 /* A block of memory that a class keeps from call to call. */
 typedef struct grove_kept {
@@ -85,16 +85,16 @@ struct grove_session {
     const char *poison;   /* where nobody reads: "nan", flagged, or "number", not flagged; NULL: as
                              it comes (GROVE_POISON_ROWS) */
     int64_t generation;   /* incremented whenever a leaf's content changes in an unknown way */
-    grove_node_counters *nodes; /* by id */
-    void **runs;                /* by id: the state that start returned */
-    uint64_t *grants;           /* by id: bytes for classes that can do with less */
-    grove_kept **kept;          /* by id: memory on devices, see grove_call_keep */
-    grove_record *record;       /* of the changes that this run will make */
-    bool *started;              /* by id */
-    bool *begun;                /* by id: actions that are to be aborted or committed */
-    bool has_ended;             /* an action has found that nothing is left to do */
-    grove_lack *lacks;          /* by id */
-    size_t node_count;          /* of the tree, which may go before the session */
+    grove_node_counters *nodes;     /* by id */
+    void **runs;                    /* by id: the state that start returned */
+    uint64_t *grants;               /* by id: bytes for classes that can do with less */
+    grove_kept **kept;              /* by id: memory on devices, see grove_call_keep */
+    grove_record *record;           /* of the changes that this run will make */
+    bool *started;                  /* by id */
+    bool *begun;                    /* by id: actions that are to be aborted or committed */
+    bool has_ended;                 /* an action has found that nothing is left to do */
+    grove_unsupported *unsupported; /* by id */
+    size_t node_count;              /* of the tree, which may go before the session */
     grove_counters counters;
     grove_observer observer; /* its functions are NULL if there is none */
     double began;

@@ -87,8 +87,8 @@ int grove_node_replace_input(grove_node *node, int k, const char *expression);
 /* Elements of the 2x2 matrix, bits 0 to 3 of XX XY YX YY or RR RL LR LL, that were not measured:
  * input k, of any shape, is made of data of a set without these correlations. 15: the set has
  * Stokes I alone, half the trace. A leaf sets them for its complex members, only in open. */
-int grove_node_input_lacks(const grove_node *node, int k);
-void grove_node_set_lacks(grove_node *node, int lacks);
+int grove_node_missing_elements(const grove_node *node, int k);
+void grove_node_set_missing_elements(grove_node *node, int elements);
 /* The parms that it fits, data leaves of kind "parm"; returns how many. */
 int grove_node_parms(const grove_node *node, const grove_node *const **parms);
 /* The derivatives, from .fitted on; returns how many. */
