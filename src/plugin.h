@@ -538,10 +538,10 @@ void grove_node_set_advice(grove_node *node, const char *advice);
  * built; grove check says how much is written and how much room there is. */
 typedef struct {
     const char *path;
-    const char *part;   /* the part to write, such as a column; NULL: all, by this action alone */
-    bool overwrite;     /* may replace an existing one; of a part, an input of the tree */
-    uint64_t bytes;     /* additional room that the run needs on the disk */
-    const char *beside; /* a second file that goes with the first; NULL: none */
+    const char *part; /* the part to write, such as a column; NULL: all, by this action alone */
+    bool overwrite;   /* may replace an existing one; of a part, an input of the tree */
+    uint64_t bytes;   /* additional room that the run needs on the disk */
+    const char *second_path; /* a second file that goes with the first; NULL: none */
     /* With a part: NULL, the existing file stays and gets the part; else all is made anew, by all
      * actions that name a part of it. They must be of one class and have the same format, a text
      * like "4 correlations", the same objects and options of values, and the same overwrite. */

@@ -51,7 +51,7 @@ static int set_target(grove_node *node, const char *path)
     double bytes = csv ? numbers * 28 + (double)rows.cells * rows.axes * 16 : numbers * 8;
     int code = grove_node_set_target(
         node, &(grove_target){.path = path,
-                              .beside = csv ? NULL : axes,
+                              .second_path = csv ? NULL : axes,
                               .overwrite = grove_node_bool(node, "overwrite"),
                               .bytes = GROVE_NPY_HEADER + (uint64_t)fmin(bytes, 9e18)});
 

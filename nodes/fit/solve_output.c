@@ -378,7 +378,7 @@ static bool is_replaced(const solve_output *out, const grove_node *node)
 static int check_path(const solve_output *out, const grove_node *node, grove_error *error)
 {
     const char *path = grove_node_text(node, "to");
-    grove_output_kind kind = grove_output_look(path, NULL, error);
+    grove_output_kind kind = grove_output_examine(path, NULL, error);
 
     if (kind == GROVE_OUTPUT_UNKNOWN)
         return GROVE_IO;
@@ -400,7 +400,7 @@ int solve_output_begin(solve_output *out, const grove_call *call)
         return 0;
     grove_error *error = grove_error_new();
     if (!out->place)
-        grove_output_look(grove_node_text(call->node, "to"), &out->place, NULL);
+        grove_output_examine(grove_node_text(call->node, "to"), &out->place, NULL);
     int code = out->cycle ? 0 : open_checkpoint(out, call, error);
     bool ended = !code && grove_checkpoint_has_ended(out->checkpoint);
     if (!code && !ended)
@@ -458,7 +458,7 @@ static int write_table(solve_output *out, const grove_call *call, const char *by
     grove_record *record = grove_call_record(call);
     grove_error *error = grove_error_new();
 
-    if (grove_output_look(path, NULL, NULL) == GROVE_OUTPUT_STREAM) {
+    if (grove_output_examine(path, NULL, NULL) == GROVE_OUTPUT_STREAM) {
         if (send_table(path, bytes, length, error))
             return report_output(call->node, error);
         grove_error_free(error);

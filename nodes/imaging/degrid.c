@@ -139,7 +139,7 @@ static void report_memory(grove_node *node, const options_read *o, const grove_a
                                                ? image_convolve_memory(&copy.convolution, false)
                                                : image_device_memory(&copy.plan, false));
         if (k == 0)
-            grove_node_tell_double(node);
+            grove_node_begin_double_sizes(node);
     }
 }
 

@@ -266,7 +266,7 @@ static int estimate(grove_node *node, imager *m, double longest)
     image_tracks tracks = image_tracks_of(grove_node_object(node, "obs"));
     int code = both ? report_memory(node, m, false, longest, &tracks, &most[0]) : 0;
     if (both)
-        grove_node_tell_double(node);
+        grove_node_begin_double_sizes(node);
     code = code ? code : report_memory(node, m, true, longest, &tracks, &most[1]);
     image_tracks_free(&tracks);
     if (code)

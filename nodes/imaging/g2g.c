@@ -277,7 +277,7 @@ static int check_applied(grove_node *node, operator* o)
         grove_node_set_scratch(
             node, (uint64_t)(copy.plan.grid[0] * copy.plan.grid[1]) * (k ? 32 : 16) + 128, 0);
         if (k == 0)
-            grove_node_tell_double(node);
+            grove_node_begin_double_sizes(node);
     }
     return image_stage_add_axes(node, &o->plan, IMAGE_STAGE_GRID);
 }

@@ -225,7 +225,7 @@ static void report_memory(grove_node *node, const gridding *g, const grove_node 
             grove_node_set_device_memory(node,
                                          image_convolve_memory(&copy.convolution, normalises));
         if (k == 0)
-            grove_node_tell_double(node);
+            grove_node_begin_double_sizes(node);
     }
 }
 

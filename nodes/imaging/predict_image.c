@@ -138,7 +138,7 @@ static void estimate(grove_node *node, predictor *p)
     int code = both ? set_memory(node, p, false, &tracks, &single) : 0;
 
     if (both)
-        grove_node_tell_double(node);
+        grove_node_begin_double_sizes(node);
     code = set_memory(node, p, true, &tracks, &in_double) || code;
     image_tracks_free(&tracks);
     if (code)

@@ -40,7 +40,7 @@ void open_history(grove_ms *ms)
         ms->history_folder = (grove::is_plain(ms->table) ? std::string(ms->table.tableName())
                                                          : ms->data.parts.at(0).to->folder) +
                              "/HISTORY";
-        if (grove_path_look(folder.c_str(), error) == GROVE_PATH_NONE)
+        if (grove_path_examine(folder.c_str(), error) == GROVE_PATH_NONE)
             return 0;
         if (!Table::isReadable(folder) || !Table::isWritable(folder))
             return grove_fail(error, GROVE_IO, "%s: not a table that can be written",

@@ -441,7 +441,7 @@ static int put_right(const char *folder, const grove_record *writer, grove_set_l
                      grove_error *error)
 {
     grove_record_state state, done;
-    int code = everywhere(folder, &state, error, grove_record_look);
+    int code = everywhere(folder, &state, error, grove_record_examine);
 
     if (code || state == GROVE_RECORD_NONE || (!writer && state != GROVE_RECORD_UNDONE))
         return code;
@@ -529,7 +529,7 @@ int grove_set_recover(const char *path, bool *done, grove_error *error)
     grove_record *writer = grove_record_new();
     grove_record_state state = GROVE_RECORD_NONE;
     grove_set_lock *lock = NULL;
-    grove_path_kind kind = grove_path_look(path, error);
+    grove_path_kind kind = grove_path_examine(path, error);
     int code;
 
     if (kind == GROVE_PATH_UNKNOWN ||

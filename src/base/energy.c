@@ -42,17 +42,17 @@ bool grove_energy_step(uint64_t before, uint64_t after, uint64_t range, double s
 
 void grove_energy_add(struct grove_energy_list *list, grove_energy_counter counter)
 {
-    char said[GROVE_ENERGY_SAID];
+    char message[GROVE_ENERGY_MESSAGE_BYTES];
 
     if (list->count == GROVE_ENERGY_COUNTERS)
-        snprintf(said, sizeof(said), "%s: only %d counters of energy are read", counter.name,
+        snprintf(message, sizeof(message), "%s: only %d counters of energy are read", counter.name,
                  GROVE_ENERGY_COUNTERS);
-    else if (counter.read(&counter, &counter.last, said)) {
+    else if (counter.read(&counter, &counter.last, message)) {
         counter.when = grove_energy_clock();
         list->counter[list->count++] = counter;
         return;
     }
-    grove_text_add(&list->missing, "%s\n", said);
+    grove_text_add(&list->missing, "%s\n", message);
     free(counter.path);
     free(counter.name);
 }
@@ -86,14 +86,14 @@ void grove_energy_free(grove_energy *energy)
 /* A reading that fails loses nothing if a later one succeeds in time. */
 static void read_counter(grove_energy_counter *c)
 {
-    char said[GROVE_ENERGY_SAID];
+    char message[GROVE_ENERGY_MESSAGE_BYTES];
     uint64_t value;
     double joules;
 
     free(c->fault);
     c->fault = NULL;
-    if (!c->read(c, &value, said)) {
-        c->fault = grove_strdup(said);
+    if (!c->read(c, &value, message)) {
+        c->fault = grove_strdup(message);
         return;
     }
     double now = grove_energy_clock();

@@ -58,14 +58,14 @@ static bool open_library(functions *nvml, const char *path, grove_text *missing)
     return !code;
 }
 
-static bool read_gpu(const grove_energy_counter *counter, uint64_t *value, char *said)
+static bool read_gpu(const grove_energy_counter *counter, uint64_t *value, char *message)
 {
     const functions *nvml = counter->library;
     unsigned long long millijoules = 0;
     int code = nvml->energy(counter->handle, &millijoules);
 
     if (code)
-        snprintf(said, GROVE_ENERGY_SAID, "%s: NVML cannot read its energy: %.200s%s",
+        snprintf(message, GROVE_ENERGY_MESSAGE_BYTES, "%s: NVML cannot read its energy: %.200s%s",
                  counter->name, nvml->text(code),
                  code == NOT_SUPPORTED
                      ? "; GPUs since Volta have a counter, unless a virtual machine hides it"

@@ -49,20 +49,21 @@ static bool parse(const char *text, uint64_t *value)
     return !*end && !errno;
 }
 
-static bool read_file(const grove_energy_counter *counter, uint64_t *value, char *said)
+static bool read_file(const grove_energy_counter *counter, uint64_t *value, char *message)
 {
     char line[64];
 
     if (!read_line(counter->path, "", line, sizeof(line)))
-        snprintf(said, GROVE_ENERGY_SAID, "%s: %s", counter->path, strerror(errno));
+        snprintf(message, GROVE_ENERGY_MESSAGE_BYTES, "%s: %s", counter->path, strerror(errno));
     else if (!parse(line, value)) {
         char *shown = grove_shown(line, "");
-        snprintf(said, GROVE_ENERGY_SAID, "%s: '%.80s' is not a number of microjoules",
+        snprintf(message, GROVE_ENERGY_MESSAGE_BYTES, "%s: '%.80s' is not a number of microjoules",
                  counter->path, shown);
         free(shown);
     } else if (counter->range && *value > counter->range)
-        snprintf(said, GROVE_ENERGY_SAID, "%s: %llu is more than max_energy_range_uj, %llu",
-                 counter->path, (unsigned long long)*value, (unsigned long long)counter->range);
+        snprintf(message, GROVE_ENERGY_MESSAGE_BYTES,
+                 "%s: %llu is more than max_energy_range_uj, %llu", counter->path,
+                 (unsigned long long)*value, (unsigned long long)counter->range);
     else
         return true;
     return false;

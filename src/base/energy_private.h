@@ -7,8 +7,9 @@
 
 typedef struct grove_energy_counter {
     grove_energy_kind kind;
-    /* The number of microjoules; false with `said` (at least GROVE_ENERGY_SAID bytes). */
-    bool (*read)(const struct grove_energy_counter *counter, uint64_t *value, char *said);
+    /* The number of microjoules; false with `message` (at least GROVE_ENERGY_MESSAGE_BYTES bytes).
+     */
+    bool (*read)(const struct grove_energy_counter *counter, uint64_t *value, char *message);
     char *path;          /* of powercap: the file */
     const void *library; /* of NVML: its functions */
     void *handle;        /* of NVML: the GPU */
@@ -20,7 +21,7 @@ typedef struct grove_energy_counter {
     bool is_less; /* some energy was not seen */
 } grove_energy_counter;
 
-enum { GROVE_ENERGY_SAID = 512, GROVE_ENERGY_COUNTERS = 256 };
+enum { GROVE_ENERGY_MESSAGE_BYTES = 512, GROVE_ENERGY_COUNTERS = 256 };
 
 struct grove_energy_list {
     grove_energy_counter counter[GROVE_ENERGY_COUNTERS];

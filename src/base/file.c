@@ -103,7 +103,7 @@ bool grove_path_is_absent(int reason)
     return reason == ENOENT || reason == ENOTDIR || reason == ENAMETOOLONG;
 }
 
-static int fail_to_look(const char *path, grove_error *error)
+static int fail_to_examine(const char *path, grove_error *error)
 {
     return grove_fail(error, GROVE_IO, "%s: cannot be examined: %s", path, strerror(errno));
 }
@@ -114,7 +114,7 @@ int grove_file_mark_of(const char *path, grove_file_mark *mark, grove_error *err
 
     memset(mark, 0, sizeof(*mark));
     if (lstat(path, &info))
-        return grove_path_is_absent(errno) ? 0 : fail_to_look(path, error);
+        return grove_path_is_absent(errno) ? 0 : fail_to_examine(path, error);
     mark->inode = (uint64_t)info.st_ino;
     if (!S_ISDIR(info.st_mode)) { /* a folder's other fields change with its files */
         mark->size = (int64_t)info.st_size;
@@ -161,7 +161,7 @@ int grove_path_fail(const char *path, grove_error *error)
     return code;
 }
 
-grove_path_kind grove_path_look(const char *path, grove_error *error)
+grove_path_kind grove_path_examine(const char *path, grove_error *error)
 {
     struct stat info;
 
@@ -169,7 +169,7 @@ grove_path_kind grove_path_look(const char *path, grove_error *error)
         return S_ISDIR(info.st_mode) ? GROVE_PATH_FOLDER : GROVE_PATH_FILE;
     if (grove_path_is_absent(errno))
         return GROVE_PATH_NONE;
-    fail_to_look(path, error);
+    fail_to_examine(path, error);
     return GROVE_PATH_UNKNOWN;
 }
 
@@ -192,7 +192,7 @@ bool grove_path_is_link(const char *path)
     return lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
 }
 
-char *grove_path_beside(const char *base_file, const char *path)
+char *grove_path_next_to(const char *base_file, const char *path)
 {
     const char *name = strrchr(base_file, '/');
 
@@ -256,7 +256,7 @@ static char *whole_of(const char *path, int links)
     char *parent = length > 0 ? NULL : realpath(folder, NULL);
     if (length > 0) { /* of something that does not exist */
         to[length] = 0;
-        char *next = grove_path_beside(bare, to);
+        char *next = grove_path_next_to(bare, to);
         whole = whole_of(next, links + 1);
         free(next);
     } else if (parent) {
@@ -420,7 +420,7 @@ int grove_path_remove(const char *path, grove_error *error)
     struct stat info;
 
     if (lstat(path, &info))
-        return grove_path_is_absent(errno) ? 0 : fail_to_look(path, error);
+        return grove_path_is_absent(errno) ? 0 : fail_to_examine(path, error);
     if (nftw(path, remove_one, 32, FTW_DEPTH | FTW_PHYS))
         return grove_fail(error, GROVE_IO, "%s: cannot remove: %s", path, strerror(errno));
     return 0;

@@ -55,7 +55,7 @@ typedef enum {
     GROVE_PATH_FILE,
     GROVE_PATH_FOLDER
 } grove_path_kind;
-grove_path_kind grove_path_look(const char *path, grove_error *error);
+grove_path_kind grove_path_examine(const char *path, grove_error *error);
 /* Whether this errno says that nothing can be at a path; all others say nothing of that. */
 bool grove_path_is_absent(int reason);
 bool grove_path_exists(const char *path); /* also if the system reports an error */
@@ -67,7 +67,7 @@ bool grove_path_is_same(const char *a, const char *b);
  * does not exist. Caller frees. */
 char *grove_path_whole(const char *path);
 /* `path` relative to the folder of `base_file`; a copy of an absolute path. Caller frees. */
-char *grove_path_beside(const char *base_file, const char *path);
+char *grove_path_next_to(const char *base_file, const char *path);
 char *grove_path_join(const char *folder, const char *name); /* caller frees */
 /* Creates a folder and its parents; removes a file or folder tree (a missing one is no error;
  * symbolic links are removed, not followed). */

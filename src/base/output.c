@@ -46,7 +46,7 @@ static int follow(char **at, int *links, struct stat *info)
         if ((length = readlink(*at, to, sizeof(to) - 1)) < 0)
             return -1;
         to[length] = 0;
-        char *next = grove_path_beside(*at, to);
+        char *next = grove_path_next_to(*at, to);
         free(*at);
         *at = next;
     }
@@ -62,7 +62,7 @@ static grove_output_kind kind_of(mode_t mode)
                            : GROVE_OUTPUT_STREAM; /* a link that is left is a descriptor */
 }
 
-grove_output_kind grove_output_look(const char *path, char **place, grove_error *error)
+grove_output_kind grove_output_examine(const char *path, char **place, grove_error *error)
 {
     char *at = grove_strdup(path);
     grove_output_kind kind = GROVE_OUTPUT_UNKNOWN;
@@ -141,7 +141,7 @@ static bool is_file_before_slash(const char *path)
 {
     char *folder = grove_path_folder(path), *name = grove_path_name(path),
          *bare = grove_path_join(folder, name);
-    bool is = grove_output_look(bare, NULL, NULL) == GROVE_OUTPUT_FILE;
+    bool is = grove_output_examine(bare, NULL, NULL) == GROVE_OUTPUT_FILE;
 
     free(bare);
     free(name);
@@ -152,7 +152,7 @@ static bool is_file_before_slash(const char *path)
 int grove_output_check_place(const char *path, bool folder, grove_error *error)
 {
     char *place = NULL;
-    grove_output_kind kind = grove_output_look(path, &place, error);
+    grove_output_kind kind = grove_output_examine(path, &place, error);
     int code = 0;
 
     if (kind == GROVE_OUTPUT_UNKNOWN)
@@ -176,7 +176,7 @@ int grove_output_check(const char *path, bool overwrite, grove_error *error)
 
     if (code || overwrite)
         return code;
-    switch (grove_output_look(path, NULL, error)) {
+    switch (grove_output_examine(path, NULL, error)) {
     case GROVE_OUTPUT_UNKNOWN:
         return GROVE_IO;
     case GROVE_OUTPUT_FILE:
@@ -324,7 +324,7 @@ grove_file *grove_file_create(const char *path, grove_error *error)
 {
     char *place = NULL;
     grove_file *file = NULL;
-    grove_output_kind kind = grove_output_look(path, &place, error);
+    grove_output_kind kind = grove_output_examine(path, &place, error);
 
     if (kind == GROVE_OUTPUT_FOLDER) {
         grove_fail(error, GROVE_INVALID, "%s: is a folder, not a file", path);

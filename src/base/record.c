@@ -168,7 +168,7 @@ grove_file *grove_record_create(grove_record *record, const char *path, bool ove
 
     if (grove_record_recover_file(path, error))
         return NULL;
-    grove_output_kind kind = grove_output_look(path, &place, error);
+    grove_output_kind kind = grove_output_examine(path, &place, error);
     if (kind == GROVE_OUTPUT_FOLDER || kind == GROVE_OUTPUT_STREAM) {
         file = grove_file_create(path, error);
     } else if (kind == GROVE_OUTPUT_FILE && !overwrite) {

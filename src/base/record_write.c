@@ -95,7 +95,7 @@ static int list_lock(grove_record_entry *each, const char *folder, grove_error *
 
 static int sync_all(const char *path, grove_error *error)
 {
-    grove_path_kind kind = grove_path_look(path, error);
+    grove_path_kind kind = grove_path_examine(path, error);
     char **names = kind == GROVE_PATH_FOLDER ? grove_folder_read(path, error) : NULL;
     int code = kind == GROVE_PATH_UNKNOWN || (kind == GROVE_PATH_FOLDER && !names) ? GROVE_IO : 0;
 

@@ -40,7 +40,7 @@ static bool is_nothing(void)
            errno == EROFS;
 }
 
-static int fail_to_look(const char *path, grove_error *error)
+static int fail_to_examine(const char *path, grove_error *error)
 {
     return grove_fail(error, GROVE_IO,
                       "%s: cannot be searched for the files that a run that died may have left: %s",
@@ -55,7 +55,7 @@ static int take(const char *path, remnant *found, grove_error *error)
 
     *found = (remnant){.lock = -1};
     if (lstat(path, &info))
-        return is_nothing() ? 0 : fail_to_look(path, error);
+        return is_nothing() ? 0 : fail_to_examine(path, error);
     if (!S_ISDIR(info.st_mode))
         return 0;
     found->lock = grove_record_lock(path, false);
@@ -64,7 +64,7 @@ static int take(const char *path, remnant *found, grove_error *error)
     if (found->lock < 0)
         return is_nothing() || errno == EWOULDBLOCK || errno == EBADF /* NFS: only a reader */
                    ? 0
-                   : fail_to_look(path, error);
+                   : fail_to_examine(path, error);
     found->path = grove_strdup(path);
     return 1;
 }
@@ -118,7 +118,7 @@ static int is_trusted(const char *path, grove_error *error)
     int is;
 
     if (lstat(path, &file) || stat(folder, &around))
-        is = is_nothing() ? 0 : fail_to_look(path, error);
+        is = is_nothing() ? 0 : fail_to_examine(path, error);
     else
         is = file.st_uid == geteuid() || file.st_uid == around.st_uid;
     free(folder);
@@ -131,7 +131,7 @@ static int find_in(const char *folder, const char *prefix, bool inside, remnants
 {
     char **names = grove_folder_read(folder, NULL);
     size_t length = strlen(prefix);
-    int code = names || is_nothing() ? 0 : fail_to_look(folder, error);
+    int code = names || is_nothing() ? 0 : fail_to_examine(folder, error);
 
     for (char **name = names; name && *name && !code; name++)
         if (!strncmp(*name, prefix, length) && strlen(*name) == length + 6) {
@@ -149,7 +149,7 @@ static int find_in(const char *folder, const char *prefix, bool inside, remnants
 static int find(const char *path, remnants *found, grove_error *error)
 {
     char *real = realpath(path, NULL);
-    int code = real || is_nothing() ? 0 : fail_to_look(path, error);
+    int code = real || is_nothing() ? 0 : fail_to_examine(path, error);
     char *folder = grove_path_folder(real ? real : path);
     char *around = code ? NULL : realpath(folder, NULL);
     char *prefix = grove_record_prefix(real ? real : path);
@@ -157,10 +157,10 @@ static int find(const char *path, remnants *found, grove_error *error)
 
     *found = (remnants){0};
     if (!code && !around && !is_nothing())
-        code = fail_to_look(folder, error);
+        code = fail_to_examine(folder, error);
     if (around)
         code = find_in(around, prefix, false, found, error);
-    if (!code && real && (kind = grove_path_look(real, error)) == GROVE_PATH_UNKNOWN)
+    if (!code && real && (kind = grove_path_examine(real, error)) == GROVE_PATH_UNKNOWN)
         code = GROVE_IO;
     if (kind == GROVE_PATH_FOLDER)
         code = find_in(real, GROVE_RECORD_INSIDE, true, found, error);
@@ -181,7 +181,7 @@ static char *record_of(const grove_change_list *list)
     return NULL;
 }
 
-int grove_record_look(const char *path, grove_record_state *state, grove_error *error)
+int grove_record_examine(const char *path, grove_record_state *state, grove_error *error)
 {
     remnants found;
     int code = find(path, &found, error);

@@ -117,13 +117,14 @@ typedef struct {
 /* "ok ", or "FAIL " with the messages, or with `otherwise` where there are none. */
 static char *result_of_errors(bool good, const grove_error *error, const char *otherwise)
 {
-    char *said = grove_error_count(error) ? grove_error_text(error) : NULL;
-    size_t length = said ? strlen(said) : 0;
+    char *message = grove_error_count(error) ? grove_error_text(error) : NULL;
+    size_t length = message ? strlen(message) : 0;
 
-    if (length && said[length - 1] == '\n')
-        said[length - 1] = 0;
-    char *result = good ? grove_strdup("ok ") : grove_format("FAIL %s", said ? said : otherwise);
-    free(said);
+    if (length && message[length - 1] == '\n')
+        message[length - 1] = 0;
+    char *result =
+        good ? grove_strdup("ok ") : grove_format("FAIL %s", message ? message : otherwise);
+    free(message);
     return result;
 }
 
@@ -133,9 +134,9 @@ static char *check_loading(void *context)
     const job *j = context;
     grove_error *error = grove_error_new();
     bool good = grove_library_check(j->library, j->name, error) == 0;
-    const char *said =
+    const char *message =
         grove_error_count(error) ? grove_error_message(error, 0) : "it does not load";
-    char *result = good ? grove_strdup("ok ") : grove_format("FAIL %s", said);
+    char *result = good ? grove_strdup("ok ") : grove_format("FAIL %s", message);
 
     grove_error_free(error);
     return result;

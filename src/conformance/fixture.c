@@ -177,7 +177,7 @@ static int make_folder(grove_fixture *fixture, grove_error *error)
 static int enter(grove_fixture *fixture, grove_error *error)
 {
     const char *tree = fixture->test ? fixture->test->tree : NULL;
-    char *path = tree ? grove_path_beside(tree, ".") : grove_strdup(fixture->folder);
+    char *path = tree ? grove_path_next_to(tree, ".") : grove_strdup(fixture->folder);
     int code = 0;
 
     fixture->came_from = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

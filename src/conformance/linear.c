@@ -122,8 +122,8 @@ static void compare(grove_conformance *c, const grove_invocation *call, const gr
 static int check_scaling(grove_conformance *c, grove_invocation *call, const group *g,
                          void *const *x, const void *f)
 {
-    bool turns = g->complex_ && (g->kind == GROVE_LINEAR || g->kind == GROVE_ANTILINEAR);
-    double re = -1.5, im = turns ? 0.75 : 0;
+    bool complex_factor = g->complex_ && (g->kind == GROVE_LINEAR || g->kind == GROVE_ANTILINEAR);
+    double re = -1.5, im = complex_factor ? 0.75 : 0;
 
     for (int n = 0; n < g->count; n++)
         scale(&call->in[g->inputs[n]], re, im);

@@ -348,7 +348,7 @@ static bool has_file(grove_conformance *c, const grove_kernel *kernel)
     if (!kernel || !module)
         return false;
     char *file = grove_format("%.*s.fatbin", (int)strcspn(name, "."), name);
-    char *path = grove_path_beside(module, file);
+    char *path = grove_path_next_to(module, file);
     bool exists = grove_path_exists(path);
     free(file);
     free(path);

@@ -23,48 +23,49 @@ static double width_of(const grove_axis *axis, int64_t i)
     return axis->width ? axis->width[i] : 0;
 }
 
-static bool pair_differs(const grove_axis *a, const grove_axis *b, int64_t i, char said[200])
+static bool pair_differs(const grove_axis *a, const grove_axis *b, int64_t i, char difference[200])
 {
     if (a->left[i] == b->left[i] && a->right[i] == b->right[i])
         return false;
-    snprintf(said, 200, "baseline %lld has the stations %d and %d in one, %d and %d in the other",
+    snprintf(difference, 200,
+             "baseline %lld has the stations %d and %d in one, %d and %d in the other",
              (long long)i, (int)a->left[i], (int)a->right[i], (int)b->left[i], (int)b->right[i]);
     return true;
 }
 
-static bool cell_differs(const grove_axis *a, const grove_axis *b, int64_t i, char said[200])
+static bool cell_differs(const grove_axis *a, const grove_axis *b, int64_t i, char difference[200])
 {
     long long n = (long long)i;
 
-    said[0] = 0;
+    difference[0] = 0;
     if (a->labels && b->labels && strcmp(a->labels[i], b->labels[i]) != 0)
-        snprintf(said, 200, "%s %lld is '%.60s' in one, '%.60s' in the other", a->name, n,
+        snprintf(difference, 200, "%s %lld is '%.60s' in one, '%.60s' in the other", a->name, n,
                  a->labels[i], b->labels[i]);
     else if (a->centre && b->centre && differs(a->centre[i], b->centre[i], width_of(a, i)))
-        snprintf(said, 200, "%s %lld is at %.15g in one, at %.15g in the other", a->name, n,
+        snprintf(difference, 200, "%s %lld is at %.15g in one, at %.15g in the other", a->name, n,
                  a->centre[i], b->centre[i]);
     else if (a->width && b->width && differs(a->width[i], b->width[i], a->width[i]))
-        snprintf(said, 200, "%s %lld is %.15g wide in one, %.15g in the other", a->name, n,
+        snprintf(difference, 200, "%s %lld is %.15g wide in one, %.15g in the other", a->name, n,
                  a->width[i], b->width[i]);
     else if (a->left && b->left && a->right && b->right)
-        return pair_differs(a, b, i, said);
-    return said[0] != 0;
+        return pair_differs(a, b, i, difference);
+    return difference[0] != 0;
 }
 
-bool grove_axis_differs(const grove_axis *a, const grove_axis *b, char said[200])
+bool grove_axis_differs(const grove_axis *a, const grove_axis *b, char difference[200])
 {
     if (a->size != b->size) {
-        snprintf(said, 200, "one has %lld cells, the other %lld", (long long)a->size,
+        snprintf(difference, 200, "one has %lld cells, the other %lld", (long long)a->size,
                  (long long)b->size);
         return true;
     }
     if (!a->centre != !b->centre || !a->width != !b->width || !a->labels != !b->labels ||
         !a->left != !b->left) {
-        snprintf(said, 200, "one has coordinates, the other has none");
+        snprintf(difference, 200, "one has coordinates, the other has none");
         return true;
     }
     for (int64_t i = 0; i < a->size; i++)
-        if (cell_differs(a, b, i, said))
+        if (cell_differs(a, b, i, difference))
             return true;
     return false;
 }
@@ -93,9 +94,9 @@ static void share(grove_node *node, const grove_axis *own, const grove_axis *sha
 static bool same(const grove_node *node, const grove_node *leaf, int kind)
 {
     const grove_axis *a = own_axis(node, kind), *b = own_axis(leaf, kind);
-    char said[200];
+    char difference[200];
 
-    return a && b && a->owner == node && b->owner == leaf && !grove_axis_differs(a, b, said);
+    return a && b && a->owner == node && b->owner == leaf && !grove_axis_differs(a, b, difference);
 }
 
 void grove_leaf_share_axes(grove_node *node)
@@ -133,11 +134,11 @@ static bool made_from(const grove_node *node, const grove_axis *axis)
 static const grove_axis *equal_axis(const grove_axis *const *axes, int count,
                                     const grove_node *node, const grove_axis *axis)
 {
-    char said[200];
+    char difference[200];
 
     for (int i = 0; i < count; i++)
         if (axes[i]->kind == axis->kind && axes[i]->centre && !made_from(node, axes[i]) &&
-            !grove_axis_differs(axis, axes[i], said))
+            !grove_axis_differs(axis, axes[i], difference))
             return axes[i];
     return NULL;
 }

@@ -60,7 +60,7 @@ void grove_leaf_share_axes(grove_node *node);
  * the node consumes, or that an object of the node has. */
 const grove_axis *grove_axis_shared(const grove_node *node, const grove_axis *axis);
 /* Whether two axes of one name differ, with the difference: "60 against 59 cells". */
-bool grove_axis_differs(const grove_axis *a, const grove_axis *b, char said[200]);
+bool grove_axis_differs(const grove_axis *a, const grove_axis *b, char difference[200]);
 
 /* Whether a number with unit `unit` fits the kind. Plain numbers fit angles when computed, not when
  * written. */

@@ -123,12 +123,12 @@ static void keep_given(grove_node *made, const grove_node *node, const grove_ope
 /* Axes that the class adds are the first node's, so that values of both can be combined. */
 static void share_axes(grove_node *made, const grove_node *node)
 {
-    char said[200];
+    char difference[200];
 
     for (int i = 0; i < made->axis_count; i++)
         for (int k = 0; k < node->axis_count && made->axes[i]->owner == made; k++)
             if (made->axes[i]->kind == node->axes[k]->kind &&
-                !grove_axis_differs(made->axes[i], node->axes[k], said))
+                !grove_axis_differs(made->axes[i], node->axes[k], difference))
                 made->axes[i] = node->axes[k];
 }
 

@@ -15,7 +15,7 @@ typedef struct {
     bool unity;                     /* ... a point in place of no phase: 1 everywhere */
     grove_chain inner[2], outer[2]; /* matrices at both sides, in and out */
     grove_chain inner_scalars[2], outer_scalars[2]; /* of stations */
-    grove_chain beside;       /* scalars without source and station, outside the sum */
+    grove_chain common;       /* scalars without source and station, outside the sum */
     grove_chain folded;       /* scalars of the source alone: part of the brightness */
     grove_chain matrices;     /* in their order, before they are sorted into parts */
     int middle;               /* number of them left of the brightness */
@@ -24,7 +24,7 @@ typedef struct {
     bool failed;
 } parts;
 
-static void tell(grove_fusion *f, const grove_node *node, const char *text)
+static void set_reason(grove_fusion *f, const grove_node *node, const char *text)
 {
     if (!f->why)
         f->why =
@@ -139,11 +139,12 @@ static int take_kernel(parts *p, grove_chain *product)
         const grove_factor *f = &product->at[i];
         if (grove_node_has_role(f->node, GROVE_ROLE_SOURCE) && has_source(p, f)) {
             if (found >= 0)
-                tell(p->to, NULL,
-                     "the product has more than one point(...), or phase of a baseline; a sum can "
-                     "have only one of them");
+                set_reason(
+                    p->to, NULL,
+                    "the product has more than one point(...), or phase of a baseline; a sum can "
+                    "have only one of them");
             if (f->adjoint || f->inverse)
-                tell(p->to, f->node, "is conjugated or inverted; do it to the whole sum");
+                set_reason(p->to, f->node, "is conjugated or inverted; do it to the whole sum");
             found = i;
             middle = f->scalar ? -1 : matrices;
         }
@@ -154,9 +155,9 @@ static int take_kernel(parts *p, grove_chain *product)
         p->unity = product->at[found].unity;
         take_out(product, found);
     } else if (!take_pair(p, product) && !make_unity(p, product)) {
-        tell(p->to, NULL,
-             "there is no point(...) in the product, nor the phase(...) of both stations, "
-             "K[s,p] and K[s,q]^H");
+        set_reason(p->to, NULL,
+                   "there is no point(...) in the product, nor the phase(...) of both stations, "
+                   "K[s,p] and K[s,q]^H");
     }
     return middle;
 }
@@ -169,12 +170,13 @@ static void place_scalar(parts *p, const grove_factor *f)
     int side = f->side == 'q';
 
     if (!source)
-        grove_chain_add(station ? &p->outer_scalars[side] : &p->beside, f);
+        grove_chain_add(station ? &p->outer_scalars[side] : &p->common, f);
     else if (is_of_baselines(f))
-        tell(p->to, f->node,
-             "varies with source and baseline; inside the sum write factors of stations, as "
-             "c[s,p] * c[s,q] or exp(1i * (a[s,p] - a[s,q])), phases as K[s,p] = phase(S, obs), "
-             "Gaussians and smearing as options of point(S, obs)");
+        set_reason(
+            p->to, f->node,
+            "varies with source and baseline; inside the sum write factors of stations, as "
+            "c[s,p] * c[s,q] or exp(1i * (a[s,p] - a[s,q])), phases as K[s,p] = phase(S, obs), "
+            "Gaussians and smearing as options of point(S, obs)");
     else if (station || grove_node_has_parm(f->node))
         grove_chain_add(&p->inner_scalars[side], f);
     else
@@ -185,16 +187,18 @@ static void place_scalar(parts *p, const grove_factor *f)
 static void check_inner(parts *p, const grove_factor *f, char side)
 {
     if (is_of_baselines(f))
-        tell(p->to, f->node,
-             "varies with baseline and is between terms of sources; write it outside the sum, or "
-             "as terms of stations");
+        set_reason(
+            p->to, f->node,
+            "varies with baseline and is between terms of sources; write it outside the sum, or "
+            "as terms of stations");
     else if (grove_node_may_be_flagged(f->node))
-        tell(p->to, f->node,
-             "may have flags, and a sum leaves out flagged samples; write it outside the sum");
+        set_reason(
+            p->to, f->node,
+            "may have flags, and a sum leaves out flagged samples; write it outside the sum");
     else if (!f->scalar && f->side && f->side != side)
-        tell(p->to, f->node,
-             side == 'p' ? "has index q but is left of the brightness; write [p] there"
-                         : "has index p but is right of the brightness; write [q] there");
+        set_reason(p->to, f->node,
+                   side == 'p' ? "has index q but is left of the brightness; write [p] there"
+                               : "has index p but is right of the brightness; write [q] there");
 }
 
 /* Whether a matrix next to the brightness is a part of it. */
@@ -449,8 +453,8 @@ static grove_operand apply_outer(parts *p, const grove_chain *product, grove_ope
 
     if (c[0] != 1 || c[1] != 0 || !grove_unit_is_none(p->unit))
         result = multiply(p, number(p, c[0], c[1], p->unit), result);
-    grove_chain_sort(&p->beside);
-    result = multiply(p, make(p, &p->beside, true), result);
+    grove_chain_sort(&p->common);
+    result = multiply(p, make(p, &p->common, true), result);
     result = multiply(p, make(p, &p->outer[0], true), result);
     return multiply(p, result, grove_chain_make_right(&p->outer[1], true, p->place, &p->failed));
 }
@@ -473,7 +477,7 @@ grove_node *grove_fuse(grove_fusion *f, const grove_chain *product)
     grove_operand result = {0};
 
     if (product->too_many)
-        tell(f, NULL, "the product has too many factors");
+        set_reason(f, NULL, "the product has too many factors");
     if (!f->why)
         split(&p, product);
     if (!f->why)

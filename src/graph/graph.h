@@ -136,7 +136,7 @@ struct grove_node {
     grove_hash key; /* of class, options, state, inputs and leaf content, but not of the tile */
     void *user;
     grove_amounts amounts[2];          /* of runs in single and in double precision */
-    bool tells_double;                 /* see grove_node_tell_double */
+    bool double_sizes;                 /* see grove_node_begin_double_sizes */
     int first_walks;                   /* see grove_node_set_first_walks */
     uint64_t flags_only;               /* inputs whose flags alone devices need */
     const char *advice;                /* how to take less memory; NULL: unknown */
@@ -290,9 +290,10 @@ int grove_node_taken_axes(const grove_node *node, int k, const grove_axis *axes[
 int grove_node_all_taken_axes(const grove_node *node, const grove_axis *axes[GROVE_MAX_AXES]);
 
 /* The outcome of a call of a class that returned `code` when there were `before` errors: 0, or a
- * negative code. Any grove_node_fail is a failure; a failure without a message gets `unsaid`. */
+ * negative code. Any grove_node_fail is a failure; a failure without a message gets
+ * `default_message`. */
 int grove_node_verdict(const grove_node *node, const grove_error *error, size_t before, int code,
-                       const char *unsaid);
+                       const char *default_message);
 
 /* Finishes a tree: fuses sums over sources into predict (graph/rewrite.c), marks the nodes that the
  * actions depend on, and numbers the nodes so that inputs come before users. */

@@ -64,14 +64,14 @@ static int add_axis(grove_node *node, int k, const grove_axis *axis)
                         axis->kind != GROVE_AXIS_SOURCE && node->axes[i]->kind == axis->kind &&
                         !strcmp(axis->name, node->axes[i]->name);
         if (one_only) {
-            char said[200];
-            bool differs = grove_axis_differs(axis, node->axes[i], said);
+            char difference[200];
+            bool differs = grove_axis_differs(axis, node->axes[i], difference);
             return grove_infer_fail(
                 node, k, GROVE_SHAPE,
                 "'%s' has the %s axis of '%s', the inputs before it have the axis of '%s'; both "
                 "must be the same, but they differ: %s",
                 node->input_names[k], axis->name, axis->owner->name, node->axes[i]->owner->name,
-                differs         ? said
+                differs         ? difference
                 : axis->left    ? "their baselines have different stations"
                 : !axis->centre ? "they have no coordinates"
                                 : "their coordinates are the same, but one belongs to a value that "

@@ -125,14 +125,14 @@ const char *grove_node_name(const grove_node *node)
 }
 
 int grove_node_verdict(const grove_node *node, const grove_error *error, size_t before, int code,
-                       const char *unsaid)
+                       const char *default_message)
 {
-    bool said = grove_error_count(error) > before;
+    bool reported = grove_error_count(error) > before;
 
-    if (!code && !said)
+    if (!code && !reported)
         return 0;
     code = code < 0 ? code : GROVE_INVALID;
-    return said ? code : grove_node_fail(node, code, "%s", unsaid);
+    return reported ? code : grove_node_fail(node, code, "%s", default_message);
 }
 
 /* ---- options ---- */
@@ -196,10 +196,10 @@ static const char *resolve(const grove_node *node, const grove_literal *literal)
 
     if (literal->setting || text[0] == '/' || !node->tree->folder)
         return text;
-    char *beside = grove_path_join(node->tree->folder, text);
-    if (grove_path_exists(beside))
-        found = grove_arena_text(arena, beside);
-    free(beside);
+    char *in_folder = grove_path_join(node->tree->folder, text);
+    if (grove_path_exists(in_folder))
+        found = grove_arena_text(arena, in_folder);
+    free(in_folder);
     return found;
 }
 
@@ -506,20 +506,20 @@ void grove_node_consume_axis(grove_node *node, const grove_axis *axis)
     node->axis_count = kept;
 }
 
-void grove_node_tell_double(grove_node *node)
+void grove_node_begin_double_sizes(grove_node *node)
 {
-    node->tells_double = true;
+    node->double_sizes = true;
 }
 
 void grove_node_set_memory(grove_node *node, uint64_t bytes)
 {
-    for (int k = node->tells_double; k < 2; k++)
+    for (int k = node->double_sizes; k < 2; k++)
         node->amounts[k].memory = bytes;
 }
 
 void grove_node_set_device_memory(grove_node *node, uint64_t bytes)
 {
-    for (int k = node->tells_double; k < 2; k++)
+    for (int k = node->double_sizes; k < 2; k++)
         node->amounts[k].device_memory = bytes;
 }
 
@@ -528,7 +528,7 @@ void grove_node_set_pieces(grove_node *node, const uint64_t *bytes, int count)
     uint64_t *copy = grove_arena_alloc(node->tree->arena, (size_t)count * sizeof(*copy));
 
     memcpy(copy, bytes, (size_t)count * sizeof(*copy));
-    for (int k = node->tells_double; k < 2; k++) {
+    for (int k = node->double_sizes; k < 2; k++) {
         node->amounts[k].pieces = copy;
         node->amounts[k].piece_count = count;
     }
@@ -556,7 +556,7 @@ void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per
         grove_node_fail(node, GROVE_ABI,
                         "the plugin sets scratch memory, which a cell function cannot have; it "
                         "needs .eval, .device or .drive");
-    for (int k = node->tells_double; k < 2; k++)
+    for (int k = node->double_sizes; k < 2; k++)
         node->amounts[k].scratch = bytes;
     node->scratch_per_cell = bytes_per_cell;
 }

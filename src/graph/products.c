@@ -56,7 +56,7 @@ enum { LEFT, MIDDLE, RIGHT, PARTS };
 
 typedef struct {
     grove_chain matrices[PARTS], scalars[PARTS];
-    grove_chain beside;    /* scalars that vary with neither station nor baseline */
+    grove_chain common;    /* scalars that vary with neither station nor baseline */
     bool fitted[PARTS][2]; /* whether terms have parms: some do not, some do */
 } parts;
 
@@ -82,10 +82,10 @@ static void divide(const grove_chain *product, parts *p)
         int part = is_of_station(f, 'p') && (f->scalar || i < first)   ? LEFT
                    : is_of_station(f, 'q') && (f->scalar || i >= last) ? RIGHT
                                                                        : MIDDLE;
-        bool beside = f->scalar && part == MIDDLE && !fitted &&
+        bool common = f->scalar && part == MIDDLE && !fitted &&
                       !grove_node_varies(f->node, GROVE_AXIS_STATION) &&
                       !grove_node_varies(f->node, GROVE_AXIS_BASELINE);
-        grove_chain_add(beside      ? &p->beside
+        grove_chain_add(common      ? &p->common
                         : f->scalar ? &p->scalars[part]
                                     : &p->matrices[part],
                         f);
@@ -124,7 +124,7 @@ static int count_needed(const parts *p, bool scaled)
         count += p->matrices[MIDDLE].at[i].adjoint;
     for (int i = 0; i < p->scalars[MIDDLE].count; i++)
         count += p->scalars[MIDDLE].at[i].adjoint;
-    return count + (!sides && (scaled || p->beside.count));
+    return count + (!sides && (scaled || p->common.count));
 }
 
 /* ---- putting together ---- */
@@ -135,7 +135,7 @@ static grove_node *make(grove_tree *tree, const grove_chain *product, parts *p,
 {
     const double *c = product->constant;
     bool failed = false;
-    grove_operand number = {0}, at[PARTS] = {{0}}, beside;
+    grove_operand number = {0}, at[PARTS] = {{0}}, common;
     int scaled = size_of(p, LEFT) ? LEFT : size_of(p, RIGHT) ? RIGHT : MIDDLE;
 
     for (int part = 0; part < PARTS; part++) {
@@ -143,12 +143,12 @@ static grove_node *make(grove_tree *tree, const grove_chain *product, parts *p,
         at[part] = part == RIGHT ? grove_chain_make_right(&all, true, place, &failed)
                                  : grove_chain_make(&all, true, place, &failed);
     }
-    grove_chain_sort(&p->beside);
-    beside = grove_chain_make(&p->beside, true, place, &failed);
+    grove_chain_sort(&p->common);
+    common = grove_chain_make(&p->common, true, place, &failed);
     if (c[0] != 1 || c[1] != 0)
         number = grove_chain_number(tree, c[0], c[1], GROVE_UNIT_NONE, GROVE_PRECISION_RUN, place);
-    beside = grove_chain_multiply(number, beside, place, &failed);
-    at[scaled] = grove_chain_multiply(beside, at[scaled], place, &failed);
+    common = grove_chain_multiply(number, common, place, &failed);
+    at[scaled] = grove_chain_multiply(common, at[scaled], place, &failed);
     grove_operand made = grove_chain_multiply(at[LEFT], at[MIDDLE], place, &failed);
     return grove_chain_multiply(made, at[RIGHT], place, &failed).node;
 }
@@ -158,7 +158,7 @@ static grove_node *gather(gathering *g, grove_node *node)
 {
     grove_chain product = {.constant = {1, 0}};
     const grove_axis *baseline = NULL;
-    parts p = {.beside.constant = {1, 0}};
+    parts p = {.common.constant = {1, 0}};
 
     g->top = node;
     int operations = count_operations(g, node);
@@ -169,7 +169,7 @@ static grove_node *gather(gathering *g, grove_node *node)
     bool mixed = (p.fitted[LEFT][0] && p.fitted[LEFT][1]) ||
                  (p.fitted[RIGHT][0] && p.fitted[RIGHT][1]); /* fits keep values without parms */
     bool sides = size_of(&p, LEFT) || size_of(&p, RIGHT);
-    if (product.too_many || mixed || !size_of(&p, MIDDLE) || (!sides && p.beside.count) ||
+    if (product.too_many || mixed || !size_of(&p, MIDDLE) || (!sides && p.common.count) ||
         count_needed(&p, scaled) >= operations)
         return NULL;
     grove_node *made = make(g->tree, &product, &p, &node->place);

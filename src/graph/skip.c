@@ -57,7 +57,7 @@ static grove_node *flagged_data(const grove_node *user, const grove_node *model)
 }
 
 /* The data whose flags mark samples of the model that are not needed, or NULL. */
-static grove_node *data_beside(const grove_node *model, const use *uses)
+static grove_node *data_with_flags(const grove_node *model, const use *uses)
 {
     const grove_node *at = model;
     grove_node *found = NULL;
@@ -301,7 +301,7 @@ void grove_tree_skip_flagged(grove_tree *tree)
         grove_node *node = tree->nodes[i];
         if (!node->used || !may_skip(node))
             continue;
-        grove_node *data = data_beside(node, uses);
+        grove_node *data = data_with_flags(node, uses);
         /* then it is worth more that values have no flags of their own */
         bool few = node->rows && grove_node_rows_share(node->rows) < GROVE_FEW_ROWS;
         if (data && !few)

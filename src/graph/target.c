@@ -13,7 +13,7 @@
 
 static bool is_stream(const grove_target *target)
 {
-    return grove_output_look(target->path, NULL, NULL) == GROVE_OUTPUT_STREAM;
+    return grove_output_examine(target->path, NULL, NULL) == GROVE_OUTPUT_STREAM;
 }
 
 /* Whether all of it is made anew. */
@@ -27,8 +27,8 @@ static int check_path(const grove_node *node, const char *path, bool anew, bool 
 {
     grove_error *error = grove_error_new();
     int code = anew ? grove_output_check_place(path, folder, error)
-               : grove_output_look(path, NULL, error) == GROVE_OUTPUT_UNKNOWN ? GROVE_IO
-                                                                              : 0;
+               : grove_output_examine(path, NULL, error) == GROVE_OUTPUT_UNKNOWN ? GROVE_IO
+                                                                                 : 0;
 
     if (code)
         code = grove_node_fail_option(node, "to", "%s", grove_error_message(error, 0));
@@ -44,8 +44,8 @@ int grove_node_set_target(grove_node *node, const grove_target *target)
     char *resolved = grove_path_whole(target->path);
     int code = check_path(node, target->path, is_anew(target), target->part != NULL);
 
-    if (!code && target->beside)
-        code = check_path(node, target->beside, true, false);
+    if (!code && target->second_path)
+        code = check_path(node, target->second_path, true, false);
     if (!code && resolved && strchr(resolved, '\n'))
         code = grove_node_fail_option(
             node, "to", "%s: the name of an output's folder must not have a line break",
@@ -60,7 +60,7 @@ int grove_node_set_target(grove_node *node, const grove_target *target)
     to->path = grove_arena_text(arena, target->path);
     to->part = target->part ? grove_arena_text(arena, target->part) : NULL;
     to->format = target->format ? grove_arena_text(arena, target->format) : NULL;
-    to->beside = target->beside ? grove_arena_text(arena, target->beside) : NULL;
+    to->second_path = target->second_path ? grove_arena_text(arena, target->second_path) : NULL;
     node->target = to;
     node->target_path = grove_arena_text(arena, resolved ? resolved : target->path);
     free(resolved);
@@ -293,7 +293,7 @@ static int check_inputs(const grove_node *action)
     if (!target || !is_anew(target) || is_stream(target))
         return 0;
     code = check_input(action, target->path);
-    return code || !target->beside ? code : check_input(action, target->beside);
+    return code || !target->second_path ? code : check_input(action, target->second_path);
 }
 
 /* A part of an existing file that the tree reads is replaced only if the action asks for it. */
@@ -357,7 +357,7 @@ int grove_tree_check_output(const grove_tree *tree, const char *path, bool overw
     const grove_node *action = NULL;
     int code = 0;
 
-    if (resolved && grove_output_look(path, NULL, NULL) != GROVE_OUTPUT_STREAM) {
+    if (resolved && grove_output_examine(path, NULL, NULL) != GROVE_OUTPUT_STREAM) {
         read = find_read(tree, resolved, false);
         action = writes(tree, resolved);
     }
@@ -465,9 +465,10 @@ static int check_access(const grove_node *action, grove_error *error)
         return 0;
     }
     if (is_anew(target) && !target->overwrite)
-        there = grove_path_exists(path)                               ? path
-                : target->beside && grove_path_exists(target->beside) ? target->beside
-                                                                      : NULL;
+        there = grove_path_exists(path) ? path
+                : target->second_path && grove_path_exists(target->second_path)
+                    ? target->second_path
+                    : NULL;
     if (is_anew(target) ? access(folder, W_OK | X_OK) : access(action->target_path, W_OK))
         code = grove_fail_at(error, &action->place, GROVE_IO, "%s: %s: %s", name, path,
                              !is_anew(target)                ? "may not be written"

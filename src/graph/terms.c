@@ -18,7 +18,7 @@ typedef struct {
     unsigned char *reached;    /* as p's, as q's, or without a station */
     const grove_edge **edge;   /* where it was first gathered to baselines, ... */
     const grove_place **place; /* ... and the place of that */
-    bool *seen, *told;
+    bool *seen, *reported;
 } checking;
 
 /* ---- terms of one station ---- */
@@ -76,9 +76,9 @@ static void check_one_sided(checking *c, const grove_node *action, int input)
             station_input(c->tree->nodes[i]))
             continue;
         const grove_node *term = term_of(c->edge[i]);
-        if (c->told[term->id])
+        if (c->reported[term->id])
             continue;
-        c->told[term->id] = true;
+        c->reported[term->id] = true;
         grove_warn_at(c->tree->error, c->place[i],
                       "%s: '%s' is used for station %s only; visibilities have terms of both "
                       "stations, as in J[p] * M[p,q] * J[q]^H",
@@ -111,9 +111,9 @@ static void warn(checking *c, const grove_node *of, const grove_node *user, cons
     grove_text text = {0};
     va_list args;
 
-    if (c->told[of->id])
+    if (c->reported[of->id])
         return;
-    c->told[of->id] = true;
+    c->reported[of->id] = true;
     va_start(args, format);
     grove_text_add_v(&text, format, args);
     va_end(args);
@@ -133,14 +133,14 @@ static const char *shown(const checking *c, const grove_factor *factor, bool oth
 static const char *property_of(const grove_node *node, const char *what)
 {
     char *name;
-    const char *said;
+    const char *text;
 
     if (node->kind != GROVE_NODE_MEMBER)
         return NULL;
     name = grove_format("%s(%s)", what, node->leaf->members[node->member].name);
-    said = grove_node_property(node->leaf, name);
+    text = grove_node_property(node->leaf, name);
     free(name);
-    return said;
+    return text;
 }
 
 static bool is_complex(const grove_edge *edge)
@@ -174,7 +174,7 @@ static void check_adjoints(checking *c, const grove_chain *product, const grove_
         visibilities = visibilities || grove_node_varies(product->at[i].node, GROVE_AXIS_BASELINE);
     for (int i = 0; i < product->count; i++) {
         const grove_factor *first = &product->at[i], *last = NULL;
-        int turns[2] = {0, 0}, powers[2] = {0, 0};
+        int signs[2] = {0, 0}, powers[2] = {0, 0};
         bool phase = grove_factor_adjoint(&(grove_factor){.node = first->node});
         if (!first->side)
             continue;
@@ -182,11 +182,11 @@ static void check_adjoints(checking *c, const grove_chain *product, const grove_
             const grove_factor *at = &product->at[k];
             if (at->node != first->node || !at->side)
                 continue;
-            turns[at->side == 'q'] += at->adjoint != at->inverse ? -1 : 1;
+            signs[at->side == 'q'] += at->adjoint != at->inverse ? -1 : 1;
             powers[at->side == 'q'] += at->inverse ? -1 : 1;
             last = at->side != first->side ? at : last;
         }
-        if (last && ((phase && turns[0] * turns[1] > 0) ||
+        if (last && ((phase && signs[0] * signs[1] > 0) ||
                      (visibilities && powers[0] * powers[1] < 0 && has_amplitude(first->node))))
             warn(c, first->node, user,
                  "%s is on one side and %s on the other; the term of the other station is written "
@@ -392,8 +392,8 @@ static void check_images(checking *c, const grove_node *action)
         const char *far = c->reached[i] & AS_VISIBILITIES ? property_of(node, "far") : NULL;
         if (c->reached[i] && grove_node_varies(node, GROVE_AXIS_BASELINE))
             c->reached[i] |= AS_VISIBILITIES;
-        if (far && !c->told[node->id]) {
-            c->told[node->id] = true;
+        if (far && !c->reported[node->id]) {
+            c->reported[node->id] = true;
             grove_warn_at(c->tree->error, &node->leaf->place, "%s: %s", node->leaf->class_->name,
                           far);
         }
@@ -411,7 +411,7 @@ void grove_tree_check_terms(grove_tree *tree)
                   .edge = grove_alloc(count * sizeof(grove_edge *)),
                   .place = grove_alloc(count * sizeof(grove_place *)),
                   .seen = grove_alloc(count * sizeof(bool)),
-                  .told = grove_alloc(count * sizeof(bool))};
+                  .reported = grove_alloc(count * sizeof(bool))};
 
     for (size_t i = 0; i < tree->node_count; i++)
         check_angle(&c, tree->nodes[i]);
@@ -431,5 +431,5 @@ void grove_tree_check_terms(grove_tree *tree)
     free(c.edge);
     free(c.place);
     free(c.seen);
-    free(c.told);
+    free(c.reported);
 }

@@ -58,12 +58,12 @@ static void include(program *all, const grove_statement *statement)
                                          all->folders, &searched);
 
     if (!path) {
-        char *beside = grove_path_beside(statement->source->path, statement->text);
-        char *hint = grove_path_hint(beside);
+        char *expected = grove_path_next_to(statement->source->path, statement->text);
+        char *hint = grove_path_hint(expected);
         grove_fail_at(all->error, &place, GROVE_MISSING, "there is no file '%s'%s%s%s",
                       statement->text, hint, searched[0] ? "; searched: " : "", searched);
         free(hint);
-        free(beside);
+        free(expected);
     } else if (all->depth == MAX_INCLUDES || all->file_count == MAX_FILES) {
         grove_fail_at(all->error, &place, GROVE_INVALID, "too many files include each other");
     } else if (!seen(all, path)) {

@@ -72,7 +72,7 @@ typedef struct {
     const char *name, *found, *searched;
 } search;
 
-static void look_in(search *s, const char *folder)
+static void search_folder(search *s, const char *folder)
 {
     if (s->found)
         return;
@@ -88,21 +88,21 @@ const char *grove_source_find(grove_arena *arena, const char *name, const char *
                               const char *const *folders, const char **searched)
 {
     search s = {.arena = arena, .name = name, .searched = ""};
-    char *beside = from ? grove_path_beside(from, name) : NULL;
-    const char *first = beside ? beside : name;
+    char *next_to_file = from ? grove_path_next_to(from, name) : NULL;
+    const char *first = next_to_file ? next_to_file : name;
 
     if (is_file(first))
         s.found = grove_arena_text(arena, first);
     s.searched = from ? "the folder of the file" : "the current folder";
-    free(beside);
+    free(next_to_file);
     for (const char *at = getenv("GROVE_TREE_PATH"); at && *at && name[0] != '/';) {
         size_t length = strcspn(at, ":");
         if (length)
-            look_in(&s, grove_arena_format(arena, "%.*s", (int)length, at));
+            search_folder(&s, grove_arena_format(arena, "%.*s", (int)length, at));
         at += length + (at[length] == ':');
     }
     for (const char *const *at = folders; at && *at && name[0] != '/'; at++)
-        look_in(&s, *at);
+        search_folder(&s, *at);
     *searched = name[0] == '/' ? "" : s.searched;
     return s.found;
 }

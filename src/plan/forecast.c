@@ -143,7 +143,7 @@ void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
 
     *plan = GROVE_PLAN(.passes = schedule->count,
                        .undivided_bytes = (uint64_t)((double)schedule->undivided / 0.9));
-    uint64_t beside = 0; /* of states that lie on the host, while values lie on devices */
+    uint64_t on_host = 0; /* of states that lie on the host, while values lie on devices */
     uint64_t actions = 0, most = 0;
     for (int i = 0; i < schedule->count; i++) {
         const grove_pass *pass = &schedule->passes[i];
@@ -151,9 +151,9 @@ void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
         add_pass(plan, schedule, pass, seen);
         actions += memory_of_pass(schedule->limits.facts, pass);
         most = pass->peak + actions > most ? pass->peak + actions : most;
-        beside = schedule->limits.host && states > beside ? states : beside;
+        on_host = schedule->limits.host && states > on_host ? states : on_host;
     }
-    plan->process_bytes = grove_memory_resident() + UNUSED_HEAP + most + beside;
+    plan->process_bytes = grove_memory_resident() + UNUSED_HEAP + most + on_host;
     for (size_t i = 0; i < tree->node_count; i++)
         plan->process_bytes += memory_of(schedule->limits.facts, tree->nodes[i], false);
     free(seen);

@@ -41,7 +41,7 @@ static bool reads_rows_only(const grove_program *p, const grove_step *user, int 
 }
 
 /* Whether the input is the flags of cells that a class need not compute. */
-static bool looks_at_flags(const grove_step *user, int k)
+static bool reads_flags(const grove_step *user, int k)
 {
     return user->kind == GROVE_STEP_EVAL && k < user->node->input_count &&
            user->node->handing[k] == GROVE_AS_FLAGS;
@@ -66,7 +66,7 @@ void grove_program_find_rows(grove_program *p)
             if (!in || !in->rows_only)
                 continue;
             in->rows_only = reads_rows_only(p, &p->steps[u], k, in);
-            in->rows_flagged = in->rows_flagged || looks_at_flags(&p->steps[u], k);
+            in->rows_flagged = in->rows_flagged || reads_flags(&p->steps[u], k);
         }
     for (int s = 0; s < p->step_count; s++) {
         grove_step *step = &p->steps[s];

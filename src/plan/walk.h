@@ -65,7 +65,7 @@ grove_walk *grove_walk_new(const grove_program *program, const grove_walk_work *
                            int flights, bool serial);
 void grove_walk_free(grove_walk *walk);
 
-/* Whether a root is given the tiles: all are, until it is said otherwise. */
+/* Whether a root is given the tiles: all are, until grove_walk_give changes that. */
 void grove_walk_give(grove_walk *walk, int root_step, bool given);
 bool grove_walk_gives(const grove_walk *walk, int root_step);
 /* Prepares and starts reading ahead for the tile. */

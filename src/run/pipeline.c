@@ -294,7 +294,7 @@ void grove_pipeline_free(grove_pipeline *line)
     free(line);
 }
 
-/* Devices take turns by the tiles' numbers, or each has its share of the times. */
+/* Tiles go to devices alternately, by number, or each device has its share of the times. */
 static int64_t choose_device(const grove_pipeline *line)
 {
     const grove_program *p = line->run.program;

@@ -267,7 +267,7 @@ static int make_root(grove_run *run, const grove_step *step)
     return code;
 }
 
-static void tell_failed(const grove_run *run, const grove_step *step)
+static void report_failed(const grove_run *run, const grove_step *step)
 {
     const grove_observer *observer = &run->session->observer;
     grove_value *inputs[GROVE_MAX_INPUTS] = {0};
@@ -293,7 +293,7 @@ static int make_step(grove_run *run, const grove_step *step, grove_value **value
         if (code == GROVE_INTERRUPTED || code == GROVE_AGAIN)
             return code;
         grove_error_context(session->error, errors, &step->node->place, NULL);
-        tell_failed(run, step);
+        report_failed(run, step);
         return code;
     }
     /* the time of inner loops is counted there */

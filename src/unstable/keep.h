@@ -63,7 +63,7 @@ void grove_node_set_pieces(grove_node *node, const uint64_t *bytes, int count);
 /* Only in check, of a class whose output has the run's precision: the bytes of earlier calls of
  * grove_node_set_memory, _pieces, _device_memory and _scratch are for runs in single precision, the
  * bytes of later calls for double precision. Without it they are for both. */
-void grove_node_tell_double(grove_node *node);
+void grove_node_begin_double_sizes(grove_node *node);
 /* Only in check: an accumulator with `walk` asks for `count` walks before those for its pieces. */
 void grove_node_set_first_walks(grove_node *node, int count);
 

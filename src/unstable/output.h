@@ -17,7 +17,7 @@ typedef enum {
 
 /* The kind of file at `path`, links followed. *place: the name of a file or folder behind all
  * links, of anything else `path`; caller frees. `place` may be NULL. */
-grove_output_kind grove_output_look(const char *path, char **place, grove_error *error);
+grove_output_kind grove_output_examine(const char *path, char **place, grove_error *error);
 
 /* Whether a file, or with `folder` a folder such as a Measurement Set, may be made at `path`: no
  * file in place of a folder, and nothing inside of a casacore table. 0 or a code with a message.

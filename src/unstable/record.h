@@ -68,7 +68,7 @@ typedef enum { GROVE_RECORD_NONE, GROVE_RECORD_CLEANED, GROVE_RECORD_UNDONE } gr
 
 /* Whether a working folder inside or next to `path` is left from a run that died; NONE also where
  * all belong to runs that live. */
-int grove_record_look(const char *path, grove_record_state *state, grove_error *error);
+int grove_record_examine(const char *path, grove_record_state *state, grove_error *error);
 /* Restores `path`, and all other outputs of the same run, to the state before that run, or finishes
  * tidying up for a run that had committed. The caller has the exclusive lock of `path`. Fails, and
  * changes nothing, when files have changed since that run. */

@@ -103,7 +103,7 @@ static void leave(void)
 
 static void write_file(const char *path, const char *text)
 {
-    char *parent = suite_keep(grove_path_beside(path, ""));
+    char *parent = suite_keep(grove_path_next_to(path, ""));
 
     grove_folder_make(parent, NULL);
     FILE *file = fopen(path, "w");

@@ -119,7 +119,7 @@ static void make_unfinished(void)
         grove_path_remove(safe_path("a.ms"), NULL);
         safe_make("a.ms");
         safe_in_child(replace_and_die, &at);
-        safe_good(!grove_record_look(safe_path("a.ms"), &state, safe_error));
+        safe_good(!grove_record_examine(safe_path("a.ms"), &state, safe_error));
     }
     ck_assert_int_eq(state, GROVE_RECORD_UNDONE);
 }
@@ -132,7 +132,7 @@ LOOP_TEST(opening_recovers, 0, 2)
     safe_expect(safe_path("b.ms"), "DATA", 1, 1, 0);
     safe_expect_names(safe_work, "b.ms ");
     grove_record_state state;
-    safe_good(!grove_record_look(safe_path("b.ms"), &state, safe_error));
+    safe_good(!grove_record_examine(safe_path("b.ms"), &state, safe_error));
     ck_assert_int_eq(state, GROVE_RECORD_NONE);
     faults_lock(FAULTS_LOCKS);
 }
