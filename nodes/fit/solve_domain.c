@@ -247,9 +247,9 @@ void solve_find_slots(const grove_node *node, solve *s)
         add_slot(s, &slots[k], 0, slots[k].side);
     for (int g = 0; g < groups; g++)
         for (int k = 0; k < count; k++) {
-            if (slots[k].of == s->groups[g].left)
+            if (slots[k].differentiated == s->groups[g].left)
                 add_slot(s, &slots[k], g, 'p');
-            if (slots[k].of == s->groups[g].right)
+            if (slots[k].differentiated == s->groups[g].right)
                 add_slot(s, &slots[k], g, 'q');
         }
 }

@@ -25,10 +25,10 @@ static bool is_descriptor(const char *link)
 {
     char *folder = grove_path_folder(link);
     struct statfs disk;
-    bool is = statfs(folder, &disk) == 0 && disk.f_type == PROC_SUPER_MAGIC;
+    bool matches = statfs(folder, &disk) == 0 && disk.f_type == PROC_SUPER_MAGIC;
 
     free(folder);
-    return is;
+    return matches;
 }
 
 /* Replaces *at by its target through `links` links, at most 40, and looks at that; 0, or -1 with
@@ -94,42 +94,42 @@ static int is_table(const char *folder)
     static const char mark[] = {'\xbe', '\xbe', '\xbe', '\xbe'}, name[] = "\0\0\0\5Table";
     char *path = grove_path_join(folder, "table.dat"), bytes[17] = {0};
     struct stat info;
-    int is = 0, file = -1;
+    int table = 0, file = -1;
 
     if (stat(path, &info))
-        is = grove_path_is_absent(errno) ? 0 : -1;
+        table = grove_path_is_absent(errno) ? 0 : -1;
     else if (S_ISREG(info.st_mode) &&
              ((file = open(path, O_RDONLY | O_CLOEXEC)) < 0 || pread(file, bytes, 17, 0) < 0))
-        is = -1;
+        table = -1;
     else
-        is = !memcmp(bytes, mark, 4) && !memcmp(bytes + 8, name, 9);
+        table = !memcmp(bytes, mark, 4) && !memcmp(bytes + 8, name, 9);
     int reason = errno;
     if (file >= 0)
         close(file);
     free(path);
     errno = reason;
-    return is;
+    return table;
 }
 
 /* casacore keeps all files of a table: nothing is written among them. */
 static int check_around(const char *path, const char *place, grove_error *error)
 {
     char *folder = grove_path_folder(place), *around = realpath(folder, NULL);
-    int is = 0, code = 0;
+    int table = 0, code = 0;
 
     free(folder);
-    while (around && around[1] && !(is = is_table(around))) {
+    while (around && around[1] && !(table = is_table(around))) {
         char *next = grove_path_folder(around);
         if (strlen(next) > 1) /* without the slash at its end */
             next[strlen(next) - 1] = 0;
         free(around);
         around = next;
     }
-    if (is < 0)
+    if (table < 0)
         code = grove_fail(error, GROVE_IO,
                           "%s: %s/table.dat cannot be examined: %s; so nothing is written there",
                           path, around, strerror(errno));
-    else if (is)
+    else if (table)
         code = grove_fail(error, GROVE_INVALID,
                           "%s: is inside %s, which is a casacore table; choose another path", path,
                           around);
@@ -141,12 +141,12 @@ static bool is_file_before_slash(const char *path)
 {
     char *folder = grove_path_folder(path), *name = grove_path_name(path),
          *bare = grove_path_join(folder, name);
-    bool is = grove_output_examine(bare, NULL, NULL) == GROVE_OUTPUT_FILE;
+    bool matches = grove_output_examine(bare, NULL, NULL) == GROVE_OUTPUT_FILE;
 
     free(bare);
     free(name);
     free(folder);
-    return is;
+    return matches;
 }
 
 int grove_output_check_place(const char *path, bool folder, grove_error *error)

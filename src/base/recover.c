@@ -115,14 +115,14 @@ static int is_trusted(const char *path, grove_error *error)
 {
     char *folder = grove_path_folder(path);
     struct stat file, around;
-    int is;
+    int trusted;
 
     if (lstat(path, &file) || stat(folder, &around))
-        is = is_nothing() ? 0 : fail_to_examine(path, error);
+        trusted = is_nothing() ? 0 : fail_to_examine(path, error);
     else
-        is = file.st_uid == geteuid() || file.st_uid == around.st_uid;
+        trusted = file.st_uid == geteuid() || file.st_uid == around.st_uid;
     free(folder);
-    return is;
+    return trusted;
 }
 
 /* Those in `folder` whose names are the prefix and six characters of mkdtemp. */
@@ -203,11 +203,11 @@ static bool is_work(const char *path)
 {
     char *name = grove_path_name(path);
     size_t length = strlen(name);
-    bool is = path[0] == '/' && length >= 13 && name[0] == '.' &&
-              !strncmp(name + length - 13, ".grove-", 7);
+    bool matches = path[0] == '/' && length >= 13 && name[0] == '.' &&
+                   !strncmp(name + length - 13, ".grove-", 7);
 
     free(name);
-    return is;
+    return matches;
 }
 
 /* Adds another working folder that the record of `first` names: of those found, or any other. */

@@ -115,7 +115,7 @@ static unsigned bits_at(const grove_invocation *call, int k, const unsigned char
 
 /* Adds the flags that input k causes in the result, over the axes of both. */
 static void add_expected_flags(grove_conformance *c, const grove_invocation *call, int k,
-                               const unsigned char *of, unsigned *expected)
+                               const unsigned char *input_flags, unsigned *expected)
 {
     const grove_args *args = &call->args;
     const grove_view *in = &args->in[k];
@@ -134,7 +134,7 @@ static void add_expected_flags(grove_conformance *c, const grove_invocation *cal
             rest /= size[d];
             offset += index[d] * args->out.stride[d];
         }
-        const unsigned bits = bits_at(call, k, of, index);
+        const unsigned bits = bits_at(call, k, input_flags, index);
         for (int e = 0; e < 8; e++)
             if (bits >> e & 1)
                 expected[offset / cell_bytes] |= rule(c, call, k, 1U << e);
@@ -143,13 +143,13 @@ static void add_expected_flags(grove_conformance *c, const grove_invocation *cal
 
 /* The expected flag bits of each cell of the result, from the inputs' flags; free it. */
 static unsigned *expected_flags(grove_conformance *c, const grove_invocation *call,
-                                unsigned char *const *of)
+                                unsigned char *const *input_flags)
 {
     unsigned *expected = grove_alloc(((size_t)call->out.cells + 1) * sizeof(*expected));
 
     for (int k = 0; k < call->args.inputs; k++)
-        if (of[k])
-            add_expected_flags(c, call, k, of[k], expected);
+        if (input_flags[k])
+            add_expected_flags(c, call, k, input_flags[k], expected);
     return expected;
 }
 
@@ -176,7 +176,7 @@ static void check_flags(grove_conformance *c, grove_node *node)
 {
     const grove_session_options options =
         GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 3, .double_precision = true);
-    unsigned char *of[GROVE_MAX_INPUTS] = {0};
+    unsigned char *input_flags[GROVE_MAX_INPUTS] = {0};
     grove_invocation call;
     int code = grove_invocation_begin(c->fixture, node, true, 1, &call);
     grove_session *session = code ? NULL : grove_fixture_session(c->fixture, &options);
@@ -184,14 +184,14 @@ static void check_flags(grove_conformance *c, grove_node *node)
 
     for (int k = 0; k < node->input_count && flags; k++)
         if (node->inputs[k].node)
-            of[k] = flags_of(c, session, node->inputs[k].node);
+            input_flags[k] = flags_of(c, session, node->inputs[k].node);
     if (grove_conformance_done(c, flags ? 0 : grove_error_code(c->fixture->error), node->name)) {
-        unsigned *expected = expected_flags(c, &call, of);
+        unsigned *expected = expected_flags(c, &call, input_flags);
         compare_flags(c, &call, flags, expected);
         free(expected);
     }
     for (int k = 0; k < GROVE_MAX_INPUTS; k++)
-        free(of[k]);
+        free(input_flags[k]);
     free(flags);
     grove_session_free(session);
     grove_invocation_end(&call);

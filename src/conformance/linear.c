@@ -252,7 +252,7 @@ static void check_by_name(grove_conformance *c)
         grove_format("X = predict(S, obs) / 1Jy\nfx = %s(X)\nfcx = %s(complex(0.75, -0.5) * X)\n"
                      "fsum = %s(X + X * X)\nfy = %s(X * X)\n",
                      name, name, name, name);
-    double *of[4] = {NULL};
+    double *results[4] = {NULL};
     int64_t count = 0;
     int code = grove_fixture_try(c->fixture, text, c->class_);
     grove_session *session = code ? NULL : grove_fixture_session(c->fixture, NULL);
@@ -261,23 +261,24 @@ static void check_by_name(grove_conformance *c)
     for (int n = 0; n < 4 && session && !code; n++) {
         grove_value *value = NULL;
         code = grove_session_value(session, names[n], &value);
-        of[n] = code ? NULL : grove_value_numbers(value, &count, c->fixture->error);
+        results[n] = code ? NULL : grove_value_numbers(value, &count, c->fixture->error);
         grove_value_unref(value);
     }
-    bool good = grove_conformance_done(c, of[3] ? 0 : grove_error_code(c->fixture->error), name);
+    bool good =
+        grove_conformance_done(c, results[3] ? 0 : grove_error_code(c->fixture->error), name);
     double far = 0, size = 0;
     for (int64_t i = 0; i < count && good; i++) {
-        double re = of[0][2 * i], im = of[0][2 * i + 1];
-        far += fabs(of[1][2 * i] - (0.75 * re + 0.5 * im)) +
-               fabs(of[1][2 * i + 1] - (0.75 * im - 0.5 * re)) +
-               fabs(of[2][2 * i] - re - of[3][2 * i]) +
-               fabs(of[2][2 * i + 1] - im - of[3][2 * i + 1]);
+        double re = results[0][2 * i], im = results[0][2 * i + 1];
+        far += fabs(results[1][2 * i] - (0.75 * re + 0.5 * im)) +
+               fabs(results[1][2 * i + 1] - (0.75 * im - 0.5 * re)) +
+               fabs(results[2][2 * i] - re - results[3][2 * i]) +
+               fabs(results[2][2 * i + 1] - im - results[3][2 * i + 1]);
         size += fabs(re) + fabs(im);
     }
     if (good && !(far <= GROVE_CONFORMANCE_DOUBLE * size))
         grove_conformance_fail(c, "scaling and adding deviate by %.2g of the norm", far / size);
     for (int n = 0; n < 4; n++)
-        free(of[n]);
+        free(results[n]);
     grove_session_free(session);
 }
 

@@ -230,14 +230,14 @@ static const char *generated_name(const grove_node *node)
 {
     grove_arena *arena = node->tree->arena;
     const char *name = grove_node_property(node, "name");
-    const grove_node *of = node->class_->role == GROVE_ROLE_PARM ? node->inputs[0].node : NULL;
+    const grove_node *value = node->class_->role == GROVE_ROLE_PARM ? node->inputs[0].node : NULL;
 
     if (name)
         return grove_arena_format(arena, "%s(%s)", node->class_->name, name);
-    if (!of || of->kind != GROVE_NODE_MEMBER || !grove_node_property(of->leaf, "name"))
+    if (!value || value->kind != GROVE_NODE_MEMBER || !grove_node_property(value->leaf, "name"))
         return grove_arena_format(arena, "%s#%d", node->class_->name, node->id);
-    const char *member = of->leaf->members[of->member].name;
-    name = grove_node_property(of->leaf, "name");
+    const char *member = value->leaf->members[value->member].name;
+    name = grove_node_property(value->leaf, "name");
     return strcmp(member, "value") ? grove_arena_format(arena, "%s.%s", name, member) : name;
 }
 

@@ -191,34 +191,34 @@ void grove_chain_open(grove_chain *product, grove_edge edge, const grove_axis *a
     open(product, edge, (around){0}, axis);
 }
 
-void grove_chain_open_but(grove_chain *product, const grove_factor *of, grove_edge edge,
+void grove_chain_open_but(grove_chain *product, const grove_factor *outer, grove_edge edge,
                           const grove_axis *axis, grove_node_test *whole, void *context)
 {
     around o = {.whole = whole, .context = context};
 
-    if (of) {
-        o.side = of->side;
-        o.adjoint = of->adjoint;
-        o.inverse = of->inverse;
+    if (outer) {
+        o.side = outer->side;
+        o.adjoint = outer->adjoint;
+        o.inverse = outer->inverse;
     }
     open(product, edge, o, axis);
 }
 
-void grove_chain_open_inside(grove_chain *product, const grove_factor *of, grove_edge edge,
+void grove_chain_open_inside(grove_chain *product, const grove_factor *outer, grove_edge edge,
                              const grove_axis *axis)
 {
-    open(product, edge, (around){.side = of->side, .adjoint = of->adjoint, .inverse = of->inverse},
-         axis);
+    open(product, edge,
+         (around){.side = outer->side, .adjoint = outer->adjoint, .inverse = outer->inverse}, axis);
 }
 
-void grove_chain_open_term(grove_chain *product, const grove_factor *of, int k,
+void grove_chain_open_term(grove_chain *product, const grove_factor *sum, int k,
                            const grove_axis *axis)
 {
-    grove_chain_open_inside(product, of, of->node->inputs[k], axis);
-    if (k && grove_node_has_role(of->node, GROVE_ROLE_DIFFERENCE))
+    grove_chain_open_inside(product, sum, sum->node->inputs[k], axis);
+    if (k && grove_node_has_role(sum->node, GROVE_ROLE_DIFFERENCE))
         grove_chain_scale(product, -1, 0);
-    if (k && grove_node_has_role(of->node, GROVE_ROLE_COMPLEX))
-        grove_chain_scale(product, 0, of->adjoint != of->inverse ? -1 : 1);
+    if (k && grove_node_has_role(sum->node, GROVE_ROLE_COMPLEX))
+        grove_chain_scale(product, 0, sum->adjoint != sum->inverse ? -1 : 1);
 }
 
 /* ---- diagonals ---- */

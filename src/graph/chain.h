@@ -29,13 +29,14 @@ typedef struct {
  * anywhere. */
 void grove_chain_open(grove_chain *product, grove_edge edge, const grove_axis *axis);
 /* The same for a value inside of a factor, such as a term of a sum. */
-void grove_chain_open_inside(grove_chain *product, const grove_factor *of, grove_edge edge,
+void grove_chain_open_inside(grove_chain *product, const grove_factor *outer, grove_edge edge,
                              const grove_axis *axis);
-/* The same for term k of the sum `of`, with its sign. */
-void grove_chain_open_term(grove_chain *product, const grove_factor *of, int k,
+/* The same for term k of `sum`, with its sign. */
+void grove_chain_open_term(grove_chain *product, const grove_factor *sum, int k,
                            const grove_axis *axis);
-/* The same, inside of `of` unless that is NULL; values for which `whole` is true are not opened. */
-void grove_chain_open_but(grove_chain *product, const grove_factor *of, grove_edge edge,
+/* The same, inside of `outer` unless that is NULL; values for which `whole` is true are not opened.
+ */
+void grove_chain_open_but(grove_chain *product, const grove_factor *outer, grove_edge edge,
                           const grove_axis *axis, grove_node_test *whole, void *context);
 void grove_chain_scale(grove_chain *product, double re, double im);
 void grove_chain_add(grove_chain *product, const grove_factor *factor);

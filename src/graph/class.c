@@ -303,7 +303,7 @@ static int check_tables(const grove_class *class_, grove_error *error)
 {
     const struct {
         const char *name, *kind;
-        grove_class_kind of;
+        grove_class_kind number;
         bool given;
     } tables[] = {
         {"data", "DATA", GROVE_CLASS_DATA, class_->data != NULL},
@@ -312,7 +312,7 @@ static int check_tables(const grove_class *class_, grove_error *error)
     };
 
     for (int i = 0; i < 3; i++)
-        if (tables[i].given != (class_->kind == tables[i].of))
+        if (tables[i].given != (class_->kind == tables[i].number))
             return misfit(class_->name, error,
                           ".%s is for classes of the kind GROVE_CLASS_%s, which must have it",
                           tables[i].name, tables[i].kind);

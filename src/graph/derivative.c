@@ -120,10 +120,11 @@ static void mark_used(grove_node *node)
 const grove_node *grove_node_fitted_parm(const grove_node *node)
 {
     bool parm = node->class_ && node->class_->role == GROVE_ROLE_PARM;
-    const grove_node *of = parm ? grove_node_behind_casts(node->inputs[0].node) : NULL;
-    bool fitted = of && of->kind == GROVE_NODE_MEMBER && !grove_node_property(of->leaf, "fixed");
+    const grove_node *member = parm ? grove_node_behind_casts(node->inputs[0].node) : NULL;
+    bool fitted =
+        member && member->kind == GROVE_NODE_MEMBER && !grove_node_property(member->leaf, "fixed");
 
-    return fitted ? of->leaf : NULL;
+    return fitted ? member->leaf : NULL;
 }
 
 static bool is_requested(const grove_node *node, const grove_node *const *parms, int count)

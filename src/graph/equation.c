@@ -362,7 +362,7 @@ char *grove_tree_notes(const grove_tree *tree)
 
 /* ---- derivatives ---- */
 
-static void add_slot(writer *w, const grove_derivatives *of, const grove_slot *slot)
+static void add_slot(writer *w, const grove_derivatives *derivatives, const grove_slot *slot)
 {
     static const char *const by[] = {
         [GROVE_PART_REAL] = "real(",
@@ -375,7 +375,7 @@ static void add_slot(writer *w, const grove_derivatives *of, const grove_slot *s
     size_t start = w->text.length;
 
     grove_text_add(&w->text, "d ");
-    add_name(w, of->root, 0);
+    add_name(w, derivatives->root, 0);
     grove_text_add(&w->text, " / d %s", part);
     add_name(w, slot->parm, slot->side);
     if (slot->axis)
@@ -392,16 +392,16 @@ static void add_slot(writer *w, const grove_derivatives *of, const grove_slot *s
 }
 
 /* Lines of the nodes that were made for the slots, then one for each slot. */
-static void add_derivatives(writer *w, const grove_tree *tree, const grove_derivatives *of,
+static void add_derivatives(writer *w, const grove_tree *tree, const grove_derivatives *derivatives,
                             size_t before)
 {
     size_t count = tree->node_count;
     bool *shown = grove_alloc((count + 1) * sizeof(bool));
 
     w->uses = grove_alloc((count + 1) * sizeof(int));
-    for (size_t i = 0; i < of->count; i++)
-        if (grove_node_behind_casts(of->slots[i].node)->class_)
-            count_inputs(grove_node_behind_casts(of->slots[i].node), w->uses);
+    for (size_t i = 0; i < derivatives->count; i++)
+        if (grove_node_behind_casts(derivatives->slots[i].node)->class_)
+            count_inputs(grove_node_behind_casts(derivatives->slots[i].node), w->uses);
     for (size_t i = count; i-- > before;) {
         shown[i] = tree->nodes[i]->class_ && w->uses[i];
         if (shown[i])
@@ -410,8 +410,8 @@ static void add_derivatives(writer *w, const grove_tree *tree, const grove_deriv
     for (size_t i = before; i < count; i++)
         if (shown[i] && !is_inline(w, tree->nodes[i]))
             add_line(w, tree->nodes[i]);
-    for (size_t i = 0; i < of->count; i++)
-        add_slot(w, of, &of->slots[i]);
+    for (size_t i = 0; i < derivatives->count; i++)
+        add_slot(w, derivatives, &derivatives->slots[i]);
     free(shown);
     free(w->uses);
 }

@@ -13,7 +13,7 @@ enum { MAX_TERMS = 16 };
 typedef enum { OF_NONE, OF_P, OF_Q, OF_BOTH, PARTS } part;
 
 typedef struct {
-    const grove_factor *of;
+    const grove_factor *factor;
     const grove_axis *axis;
     grove_chain at[MAX_TERMS];
     part part[MAX_TERMS];
@@ -61,16 +61,16 @@ static int find_sum(const grove_chain *term, bool all)
 
 static void add_term(exponent *e, const grove_chain *term)
 {
-    part of = part_of(term);
+    part stations = part_of(term);
 
     e->failed = e->failed || term->too_many || e->count == MAX_TERMS ||
-                (of == OF_BOTH && !e->all && varies_along(term, e->axis));
+                (stations == OF_BOTH && !e->all && varies_along(term, e->axis));
     if (e->failed)
         return;
     if (term->count) {
         e->at[e->count] = *term;
         grove_chain_sort(&e->at[e->count]);
-        e->part[e->count++] = of;
+        e->part[e->count++] = stations;
         return;
     }
     e->constant[0] += term->constant[0];
@@ -114,19 +114,19 @@ static void take_conjugates(exponent *e)
             take_conjugate(&e->at[i]);
 }
 
-static char side_of(part of)
+static char side_of(part stations)
 {
-    return of == OF_P ? 'p' : of == OF_Q ? 'q' : 0;
+    return stations == OF_P ? 'p' : stations == OF_Q ? 'q' : 0;
 }
 
 /* The terms of the part, sorted regardless of their order in the text. */
-static int take_sorted(const exponent *e, part of, const grove_chain *terms[MAX_TERMS])
+static int take_sorted(const exponent *e, part stations, const grove_chain *terms[MAX_TERMS])
 {
     int count = 0;
 
     for (int i = 0; i < e->count; i++) {
         int k = count;
-        if (e->part[i] != of)
+        if (e->part[i] != stations)
             continue;
         for (; k > 0 && grove_chain_compare(&e->at[i], terms[k - 1]) < 0; k--)
             terms[k] = terms[k - 1];
@@ -136,25 +136,26 @@ static int take_sorted(const exponent *e, part of, const grove_chain *terms[MAX_
     return count;
 }
 
-static void add_part(exponent *e, part of, grove_chain *product)
+static void add_part(exponent *e, part stations, grove_chain *product)
 {
-    const grove_place *place = &e->of->node->place;
+    const grove_place *place = &e->factor->node->place;
     const grove_chain *terms[MAX_TERMS];
     grove_operand all = {0}, none = {0};
-    int count = take_sorted(e, of, terms);
+    int count = take_sorted(e, stations, terms);
 
     for (int i = 0; i < count; i++) {
-        grove_operand next = grove_chain_make_all(e->of->node->tree, terms[i], GROVE_PRECISION_RUN,
-                                                  place, &e->failed);
+        grove_operand next = grove_chain_make_all(e->factor->node->tree, terms[i],
+                                                  GROVE_PRECISION_RUN, place, &e->failed);
         all = i ? grove_chain_call(GROVE_ROLE_SUM, all, next, place, &e->failed) : next;
     }
     if (count)
         all = grove_chain_call(GROVE_ROLE_EXPONENTIAL, all, none, place, &e->failed);
     if (count && !e->failed)
-        grove_chain_add(product, &(grove_factor){.node = all.node,
-                                                 .side = side_of(of),
-                                                 .adjoint = of == OF_Q && all.node->form.complex_,
-                                                 .scalar = true});
+        grove_chain_add(product,
+                        &(grove_factor){.node = all.node,
+                                        .side = side_of(stations),
+                                        .adjoint = stations == OF_Q && all.node->form.complex_,
+                                        .scalar = true});
 }
 
 /* ---- phases that are written out ---- */
@@ -166,7 +167,7 @@ static void add_part(exponent *e, part of, grove_chain *product)
 
 /* The phase of a station; of a baseline a source of 1 Jy without shape. `x`: its directions; NULL:
  * the sky's. */
-static grove_node *make_kernel(const exponent *e, part of, grove_node *x)
+static grove_node *make_kernel(const exponent *e, part stations, grove_node *x)
 {
     static const grove_literal flux = {
         .kind = GROVE_LITERAL_NUMBER, .number = 1, .unit = {.Jy = 1}};
@@ -176,28 +177,29 @@ static grove_node *make_kernel(const exponent *e, part of, grove_node *x)
         {.name = "lmn", .operand = {.kind = GROVE_OPERAND_NODE, .node = x}},
         {.name = "brightness", .operand = {.kind = GROVE_OPERAND_LITERAL, .literal = &flux}},
         {.name = "shape", .operand = {.kind = GROVE_OPERAND_LITERAL, .literal = &point}}};
-    const grove_node *node = e->of->node;
+    const grove_node *node = e->factor->node;
     const grove_axis *axes[2] = {e->axis, NULL};
-    grove_role role = of == OF_BOTH ? GROVE_ROLE_SOURCE : GROVE_ROLE_NONE;
+    grove_role role = stations == OF_BOTH ? GROVE_ROLE_SOURCE : GROVE_ROLE_NONE;
 
     if (!grove_node_axes_of_kind(node, GROVE_AXIS_BASELINE, &axes[1], 1))
         grove_node_axes_of_kind(node, GROVE_AXIS_STATION, &axes[1], 1);
     return grove_phases_call(node->tree, grove_tree_operator(node->tree, role), axes,
-                             x ? more : more + 1, (size_t)(of == OF_BOTH ? 2 : 0) + (x != NULL),
-                             &node->place);
+                             x ? more : more + 1,
+                             (size_t)(stations == OF_BOTH ? 2 : 0) + (x != NULL), &node->place);
 }
 
 /* Takes the terms of a phase out of a part, and adds it to the product. */
-static bool take_phase(exponent *e, part of, grove_chain *product)
+static bool take_phase(exponent *e, part stations, grove_chain *product)
 {
     const grove_chain *terms[MAX_TERMS];
-    int found[3], count = take_sorted(e, of, terms);
-    grove_node *kernel = count < 3 || of == OF_NONE ? NULL : make_kernel(e, of, NULL);
+    int found[3], count = take_sorted(e, stations, terms);
+    grove_node *kernel = count < 3 || stations == OF_NONE ? NULL : make_kernel(e, stations, NULL);
 
     if (!kernel)
         return false;
-    const grove_node *uvw = grove_node_input_named(kernel, of == OF_BOTH ? "uvw" : "station_uvw");
-    const grove_place *place = &e->of->node->place;
+    const grove_node *uvw =
+        grove_node_input_named(kernel, stations == OF_BOTH ? "uvw" : "station_uvw");
+    const grove_place *place = &e->factor->node->place;
     double scale = 1;
     grove_node *x =
         grove_phases_find(terms, count, uvw, grove_node_input_named(kernel, "freq"), found, &scale);
@@ -207,16 +209,16 @@ static bool take_phase(exponent *e, part of, grove_chain *product)
                 (grove_operand){.kind = GROVE_OPERAND_NODE, .node = x}, place, &e->failed)
                 .node;
     if (x && x != grove_node_input_named(kernel, "lmn"))
-        kernel = make_kernel(e, of, x);
+        kernel = make_kernel(e, stations, x);
     if (!x || !kernel)
         return false;
     for (int k = 0; k < 3; k++)
         e->part[terms[found[k]] - e->at] = PARTS;
     grove_chain_add(product, &(grove_factor){.node = kernel,
-                                             .side = side_of(of),
-                                             .adjoint = of == OF_Q,
+                                             .side = side_of(stations),
+                                             .adjoint = stations == OF_Q,
                                              .scalar = true,
-                                             .unity = of == OF_BOTH});
+                                             .unity = stations == OF_BOTH});
     return true;
 }
 
@@ -226,8 +228,8 @@ static bool take_phases(exponent *e, grove_chain *product)
     bool found = false;
 
     take_conjugates(e);
-    for (int of = OF_P; of < PARTS && !e->failed; of++)
-        found = take_phase(e, (part)of, product) || found;
+    for (int stations = OF_P; stations < PARTS && !e->failed; stations++)
+        found = take_phase(e, (part)stations, product) || found;
     for (int i = 0; i < e->count; i++)
         if (e->part[i] == OF_BOTH && varies_along(&e->at[i], e->axis))
             found = false;
@@ -237,8 +239,8 @@ static bool take_phases(exponent *e, grove_chain *product)
 /* Adds an exponential of the terms of each part. */
 static bool add_parts(exponent *e, grove_chain *product)
 {
-    for (int of = 0; of < PARTS && !e->failed; of++)
-        add_part(e, (part)of, product);
+    for (int stations = 0; stations < PARTS && !e->failed; stations++)
+        add_part(e, (part)stations, product);
     if (e->failed)
         return false;
     double complex c = cexp(e->constant[0] + I * e->constant[1]);
@@ -258,7 +260,7 @@ static grove_chain open_exponent(const grove_factor *factor)
 bool grove_chain_open_exponential(grove_chain *product, const grove_factor *factor,
                                   const grove_axis *axis)
 {
-    exponent e = {.of = factor, .axis = axis}, phases = e;
+    exponent e = {.factor = factor, .axis = axis}, phases = e;
     const grove_chain whole = open_exponent(factor);
     grove_chain opened = *product;
 
@@ -303,23 +305,24 @@ static const grove_node *take_number(grove_edge edge, char *side, double complex
 bool grove_chain_open_cosine(grove_chain *product, const grove_factor *factor,
                              const grove_axis *axis)
 {
-    const grove_node *sum = factor->node, *of[2];
+    const grove_node *sum = factor->node, *terms[2];
     double complex by[2] = {1, 1};
     char side[2] = {factor->side, factor->side};
     bool failed = false;
 
     for (int k = 0; k < 2; k++)
-        of[k] = take_number(sum->inputs[k], &side[k], &by[k]);
+        terms[k] = take_number(sum->inputs[k], &side[k], &by[k]);
     if (grove_node_has_role(sum, GROVE_ROLE_COMPLEX))
         by[1] *= I;
     if (grove_node_has_role(sum, GROVE_ROLE_DIFFERENCE))
         by[1] = -by[1];
-    const int sine = grove_node_has_role(of[0], GROVE_ROLE_SINE);
-    const grove_edge *x = of[!sine]->inputs, *y = of[sine]->inputs;
-    if (!grove_node_has_role(of[sine], GROVE_ROLE_COSINE) ||
-        !grove_node_has_role(of[!sine], GROVE_ROLE_SINE) || x->node != y->node ||
-        x->side != y->side || side[0] != side[1] || of[0]->form.complex_ ||
-        of[0]->form.shape != GROVE_SCALAR || by[sine] != 1 || (by[!sine] != I && by[!sine] != -I))
+    const int sine = grove_node_has_role(terms[0], GROVE_ROLE_SINE);
+    const grove_edge *x = terms[!sine]->inputs, *y = terms[sine]->inputs;
+    if (!grove_node_has_role(terms[sine], GROVE_ROLE_COSINE) ||
+        !grove_node_has_role(terms[!sine], GROVE_ROLE_SINE) || x->node != y->node ||
+        x->side != y->side || side[0] != side[1] || terms[0]->form.complex_ ||
+        terms[0]->form.shape != GROVE_SCALAR || by[sine] != 1 ||
+        (by[!sine] != I && by[!sine] != -I))
         return false;
     grove_unit unit = grove_unit_divide(GROVE_UNIT_NONE, x->node->form.unit);
     grove_operand i =

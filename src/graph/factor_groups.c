@@ -23,11 +23,11 @@ static grove_node *call(grove_role role, grove_node *a, grove_node *b)
  * product. */
 static grove_node *take_outermost(grove_node **rest, bool at_left)
 {
-    grove_node *of = *rest;
-    bool product = grove_node_has_role(of, GROVE_ROLE_PRODUCT);
+    grove_node *node = *rest;
+    bool product = grove_node_has_role(node, GROVE_ROLE_PRODUCT);
 
-    *rest = product ? grove_node_behind_casts(of->inputs[at_left].node) : NULL;
-    return product ? grove_node_behind_casts(of->inputs[!at_left].node) : of;
+    *rest = product ? grove_node_behind_casts(node->inputs[at_left].node) : NULL;
+    return product ? grove_node_behind_casts(node->inputs[!at_left].node) : node;
 }
 
 /* F rest, or rest F: of F with groups all factors that something is fitted of. */
@@ -49,13 +49,13 @@ static void open_side(grove_node *side, bool at_left, grove_node_test *is_fitted
 static void open_right(grove_node *right, grove_node_test *is_fitted, void *context,
                        grove_grouped_sum *to)
 {
-    const grove_edge *of = grove_node_adjoint_of(right);
-    bool hermitian = of != NULL;
+    const grove_edge *adjoint = grove_node_adjoint_of(right);
+    bool hermitian = adjoint != NULL;
 
-    open_side(hermitian ? grove_node_behind_casts(of->node) : right, hermitian, is_fitted, context,
-              &to->outer[1], &to->rest[1]);
+    open_side(hermitian ? grove_node_behind_casts(adjoint->node) : right, hermitian, is_fitted,
+              context, &to->outer[1], &to->rest[1]);
     if (hermitian && to->outer[1])
-        to->outer[1] = to->outer[1] == grove_node_behind_casts(of->node)
+        to->outer[1] = to->outer[1] == grove_node_behind_casts(adjoint->node)
                            ? right
                            : call(GROVE_ROLE_HERMITIAN, to->outer[1], NULL);
     if (hermitian && to->rest[1])

@@ -89,10 +89,10 @@ static bool stays_whole(void *context, const grove_node *node)
     return !is_fitted(context, node);
 }
 
-/* Adds the factors of `edge` inside of the factor `of`, or of a term if that is NULL. */
-static void open(factoring *f, grove_chain *product, const grove_factor *of, grove_edge edge)
+/* Adds the factors of `edge` inside of `factor`, or of a term if that is NULL. */
+static void open(factoring *f, grove_chain *product, const grove_factor *factor, grove_edge edge)
 {
-    grove_chain_open_but(product, of, edge, f->baseline, stays_whole, f);
+    grove_chain_open_but(product, factor, edge, f->baseline, stays_whole, f);
     if (product->too_many)
         give_up(f, "%s has too many factors", edge.node);
 }

@@ -423,7 +423,7 @@ static bool depends_on_parms(const grove_node *node, const grove_fit *fit, signe
     return depends;
 }
 
-static int add_slots(grove_node *node, int of, const grove_derivatives *all)
+static int add_slots(grove_node *node, int differentiated, const grove_derivatives *all)
 {
     grove_tree *tree = node->tree;
     grove_fit *fit = node->fit;
@@ -453,7 +453,7 @@ static int add_slots(grove_node *node, int of, const grove_derivatives *all)
             .axis = slot->axis,
             .index = slot->index,
             .part = slot->part,
-            .of = of,
+            .differentiated = differentiated,
             .constant = !depends_on_parms(slot->node, fit, known),
             .input = add_input(node, slot->node, gathered ? slot->role : 0, "derivative")};
     }

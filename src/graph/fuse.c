@@ -337,9 +337,9 @@ static void sort_diagonals(parts *p)
             swap(&p->matrices, k, k + 1);
 }
 
-static void split(parts *p, const grove_chain *of)
+static void split(parts *p, const grove_chain *chain)
 {
-    grove_chain product = *of;
+    grove_chain product = *chain;
     int middle = take_kernel(p, &product);
 
     for (int i = 0; i < product.count && !p->to->why; i++)

@@ -62,15 +62,15 @@ grove_node *grove_phases_find(const grove_chain *const *terms, int count, const 
     int elements = 0;
 
     for (int i = 0; i < count; i++) {
-        const grove_node *of = NULL;
+        const grove_node *value = NULL;
         double by = 0;
-        int element = match(terms[i], uvw, freq, &of, &by);
+        int element = match(terms[i], uvw, freq, &value, &by);
         if (element < 0 || elements >> element & 1 ||
-            (x && (of != x || fabs(by - *scale) > CLOSE * fabs(*scale))))
+            (x && (value != x || fabs(by - *scale) > CLOSE * fabs(*scale))))
             continue;
         if (!x)
             *scale = by;
-        x = of;
+        x = value;
         elements |= 1 << element;
         found[element] = i;
     }

@@ -33,10 +33,10 @@ static bool selects_in_rows(const grove_node *node)
            (!node->select_axis || node->select_axis->kind == GROVE_AXIS_FREQ);
 }
 
-static bool has_all_axes(const grove_node *node, const grove_node *of)
+static bool has_all_axes(const grove_node *node, const grove_node *other)
 {
-    for (int d = 0; d < of->axis_count; d++)
-        if (!grove_node_has_axis(node, of->axes[d]))
+    for (int d = 0; d < other->axis_count; d++)
+        if (!grove_node_has_axis(node, other->axes[d]))
             return false;
     return true;
 }

@@ -262,10 +262,10 @@ static const char *find_read(const grove_tree *tree, const char *resolved, bool 
     for (size_t i = 0; i < tree->read_count; i++) {
         const char *each = tree->reads[i];
         char *input = grove_path_exists(each) ? grove_path_whole(each) : NULL;
-        bool is = input && (lies_in(resolved, input) || (inside && lies_in(input, resolved)) ||
-                            grove_path_is_same(resolved, input));
+        bool matches = input && (lies_in(resolved, input) || (inside && lies_in(input, resolved)) ||
+                                 grove_path_is_same(resolved, input));
         free(input);
-        if (is)
+        if (matches)
             return each;
     }
     return NULL;

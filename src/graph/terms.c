@@ -102,18 +102,19 @@ static bool is_whole(void *context, const grove_node *node)
     return true;
 }
 
-static void warn(checking *c, const grove_node *of, const grove_node *user, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+static void warn(checking *c, const grove_node *term, const grove_node *user, const char *format,
+                 ...) __attribute__((format(printf, 4, 5)));
 
 /* Once of each term. */
-static void warn(checking *c, const grove_node *of, const grove_node *user, const char *format, ...)
+static void warn(checking *c, const grove_node *term, const grove_node *user, const char *format,
+                 ...)
 {
     grove_text text = {0};
     va_list args;
 
-    if (c->reported[of->id])
+    if (c->reported[term->id])
         return;
-    c->reported[of->id] = true;
+    c->reported[term->id] = true;
     va_start(args, format);
     grove_text_add_v(&text, format, args);
     va_end(args);

@@ -307,9 +307,9 @@ static void sort_nodes(grove_tree *tree)
 
 static bool reads_same(const grove_node *a, const grove_node *b, const char *property)
 {
-    const char *of = grove_node_property(a, property);
+    const char *value = grove_node_property(a, property);
 
-    return of && grove_equal(of, grove_node_property(b, property));
+    return value && grove_equal(value, grove_node_property(b, property));
 }
 
 /* Whether an earlier leaf that is used reads the same. */

@@ -36,8 +36,9 @@ static int add_index(grove_builder *builder, const grove_ast *ast, const grove_a
     if (!strcmp(name, "p")) {
         twice = found->p;
         if (found->q && !twice) {
-            const char *of = ast->left ? ast->left->text : "V";
-            grove_build_fail(builder, ast, ast->span, "%s[q,p] is %s[p,q]^H; write that", of, of);
+            const char *shown = ast->left ? ast->left->text : "V";
+            grove_build_fail(builder, ast, ast->span, "%s[q,p] is %s[p,q]^H; write that", shown,
+                             shown);
             return GROVE_INVALID;
         }
         found->p = true;
@@ -92,7 +93,7 @@ static void add_letter(grove_builder *builder, const char *name, const grove_axi
 }
 
 static void bind_letter(grove_builder *builder, const grove_ast *at, const char *name,
-                        const grove_axis *axis, const char *of)
+                        const grove_axis *axis, const char *owner)
 {
     grove_letter *letter = find_letter(builder, name);
 
@@ -106,7 +107,7 @@ static void bind_letter(grove_builder *builder, const grove_ast *at, const char 
         grove_build_fail(builder, at, at->span,
                          "'%s' already means the sources of '%s', but '%s' varies with the sources "
                          "of '%s'; use another letter",
-                         name, letter->axis->owner->name, of, axis->owner->name);
+                         name, letter->axis->owner->name, owner, axis->owner->name);
 }
 
 /* ---- references ---- */

@@ -33,10 +33,10 @@ typedef struct {
     const grove_axis *axis;
     int64_t index;
     grove_part part;
-    int of;        /* the input that it is the derivative of */
-    bool constant; /* it depends on no parm that is fitted */
-    int input;     /* number of the input that has it: real or complex; axes along which it is
-                      constant may be missing */
+    int differentiated; /* the input that it is the derivative of */
+    bool constant;      /* it depends on no parm that is fitted */
+    int input;          /* number of the input that has it: real or complex; axes along which it is
+                           constant may be missing */
 } grove_fit_slot;
 /* Only in .fit, where the model has its final form: whether it is a sum of Jones products, sum_g
  * L_g M_g R_g^H, in which only L and R, per station, depend on the fitted parms. */

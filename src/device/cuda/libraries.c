@@ -33,8 +33,8 @@ static bool find_functions(cuda_libraries *libraries, int which, void *library)
     bool all = true;
     void *symbol;
 
-#define FIND(of, name, text, arguments)                                                            \
-    if (which == (of)) {                                                                           \
+#define FIND(library_number, name, text, arguments)                                                \
+    if (which == (library_number)) {                                                               \
         symbol = dlsym(library, text);                                                             \
         memcpy(&libraries->name, &symbol, sizeof(symbol));                                         \
         all = all && symbol;                                                                       \
