@@ -345,24 +345,24 @@ static char *tree_info(grove_library *library, const char *path, grove_error *er
 /* Describes a text file whose name does not show its kind: by the first module that accepts it. */
 static char *text_info(grove_library *library, const char *path, grove_error *error)
 {
-    char *text = NULL, *whats = grove_strdup(""), *endings = grove_strdup("");
+    char *text = NULL, *kinds = grove_strdup(""), *endings = grove_strdup("");
     const grove_files *files;
 
     for (size_t k = 0; !text && grove_classes_files_at(library->classes, k, &files); k++) {
         if (!files || !files->what)
             continue;
         text = files->describe(path, (const char *const *)library->array_folders, NULL);
-        char *more = grove_format("%s%s%s", files->what, *whats ? " nor " : "", whats);
-        free(whats);
-        whats = more;
+        char *more = grove_format("%s%s%s", files->what, *kinds ? " nor " : "", kinds);
+        free(kinds);
+        kinds = more;
         more = grove_format("%s%s%s", files->ending, *endings ? " or " : "", endings);
         free(endings);
         endings = more;
     }
     if (!text)
         grove_fail(error, GROVE_INVALID, "%s: neither %s; to see errors, end its name in %s", path,
-                   whats, endings);
-    free(whats);
+                   kinds, endings);
+    free(kinds);
     free(endings);
     return text;
 }

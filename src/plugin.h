@@ -247,10 +247,11 @@ typedef struct {
     int64_t size, count;
 } grove_cholesky;
 
-int grove_call_product(const grove_call *call, const grove_product *what, bool double_precision);
-int grove_call_transform(const grove_call *call, const grove_transform *what,
+int grove_call_product(const grove_call *call, const grove_product *operation,
+                       bool double_precision);
+int grove_call_transform(const grove_call *call, const grove_transform *operation,
                          bool double_precision);
-int grove_call_cholesky(const grove_call *call, const grove_cholesky *what);
+int grove_call_cholesky(const grove_call *call, const grove_cholesky *operation);
 
 /* ---- the descriptor ---- */
 

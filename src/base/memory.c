@@ -230,18 +230,18 @@ static bool has_limit(int resource)
     return !getrlimit(resource, &limit) && limit.rlim_cur != RLIM_INFINITY;
 }
 
-bool grove_memory_lends_gaps(void)
+bool grove_memory_supports_gaps(void)
 {
     enum { NEVER = 2 };
     static int known; /* 1: no, 2: yes */
-    int lends = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    int supported = __atomic_load_n(&known, __ATOMIC_RELAXED);
 
-    if (!lends) {
-        lends = 2 - (has_limit(RLIMIT_AS) || has_limit(RLIMIT_DATA) ||
-                     read_number("/proc/sys/vm/overcommit_memory", NULL) == NEVER);
-        __atomic_store_n(&known, lends, __ATOMIC_RELAXED);
+    if (!supported) {
+        supported = 2 - (has_limit(RLIMIT_AS) || has_limit(RLIMIT_DATA) ||
+                         read_number("/proc/sys/vm/overcommit_memory", NULL) == NEVER);
+        __atomic_store_n(&known, supported, __ATOMIC_RELAXED);
     }
-    return lends == 2;
+    return supported == 2;
 }
 
 void grove_memory_trim(void)

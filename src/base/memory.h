@@ -43,7 +43,7 @@ int grove_compare_numbers(const void *a, const void *b);
 uint64_t grove_memory_available(void);
 /* Whether memory that is not written to counts for nothing: not where the system, or a resource
  * limit, counts addresses. */
-bool grove_memory_lends_gaps(void);
+bool grove_memory_supports_gaps(void);
 /* Gives memory that was freed back to the system: larger blocks could not use it. */
 void grove_memory_trim(void);
 /* Resident bytes of this process, without memory that was freed, which is used again. */

@@ -23,16 +23,16 @@ struct grove_record {
     size_t expected_count, expected_capacity;
 };
 
-static atomic_bool impatient;
+static atomic_bool no_wait;
 
 void grove_record_wait(bool wait)
 {
-    impatient = !wait;
+    no_wait = !wait;
 }
 
 bool grove_record_waits(void)
 {
-    return !impatient;
+    return !no_wait;
 }
 
 grove_record *grove_record_new(void)

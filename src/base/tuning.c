@@ -168,14 +168,14 @@ static char *read_file(const char *path)
     return NULL;
 }
 
-bool grove_tuning_find(const char *what, double *numbers, int count)
+bool grove_tuning_find(const char *quantity, double *numbers, int count)
 {
     char *folder = cache_folder(), *path = folder ? grove_path_join(folder, "tuning") : NULL;
     char *text = read_file(path);
     bool found = false;
 
     if (text) {
-        char *machine = machine_key(), *key = grove_format("%s%s |", machine, what);
+        char *machine = machine_key(), *key = grove_format("%s%s |", machine, quantity);
         found = grove_tuning_parse(text, key, numbers, count);
         free(machine);
         free(key);

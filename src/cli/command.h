@@ -52,6 +52,6 @@ int grove_complain_errors(int code, const grove_error *error);
 void grove_put(FILE *to, char *text);
 /* The single argument that a command expects, or NULL after a message. */
 const char *grove_command_word(const grove_command *command, const grove_command_line *line,
-                               const char *what);
+                               const char *expected);
 
 #endif

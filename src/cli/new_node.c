@@ -82,10 +82,10 @@ static char *upper(const char *name)
 }
 
 /* A text of the kind with the class's name replaced, also in capitals. The caller frees. */
-static char *rename_in(const char *text, const kind *what, const char *name)
+static char *rename_in(const char *text, const kind *chosen_kind, const char *name)
 {
-    char *capitals = upper(name), *from = upper(what->class_);
-    char *own = replace(text, what->class_, name);
+    char *capitals = upper(name), *from = upper(chosen_kind->class_);
+    char *own = replace(text, chosen_kind->class_, name);
     char *shared = replace(own, SHARED, name);
     char *result = replace(shared, from, capitals);
 
@@ -97,9 +97,9 @@ static char *rename_in(const char *text, const kind *what, const char *name)
 }
 
 /* The last part of a path below examples/, with the class's name replaced. The caller frees. */
-static char *file_of(const char *path, const kind *what, const char *name)
+static char *file_of(const char *path, const kind *chosen_kind, const char *name)
 {
-    return rename_in(strrchr(path, '/') + 1, what, name);
+    return rename_in(strrchr(path, '/') + 1, chosen_kind, name);
 }
 
 static char *join(const char *folder, char *file)
@@ -120,7 +120,7 @@ static const char *const *lines_of(const char *path)
 }
 
 /* Never overwrites a file. */
-static int write_file(const char *path, const char *const *lines, const kind *what,
+static int write_file(const char *path, const char *const *lines, const kind *chosen_kind,
                       const char *name)
 {
     size_t length = strlen(path);
@@ -130,7 +130,7 @@ static int write_file(const char *path, const char *const *lines, const kind *wh
     bool bad = !file;
 
     for (; file && *lines; lines++) {
-        char *line = rename_in(*lines, what, name);
+        char *line = rename_in(*lines, chosen_kind, name);
         bad = fputs(line, file) < 0 || bad;
         free(line);
     }
@@ -140,12 +140,12 @@ static int write_file(const char *path, const char *const *lines, const kind *wh
                : GROVE_DONE;
 }
 
-static int write_files(const char *folder, const char *name, const kind *what)
+static int write_files(const char *folder, const char *name, const kind *chosen_kind)
 {
     int code = GROVE_DONE;
 
-    for (const char *const *at = what->paths; *at && !code; at++) {
-        char *path = join(folder, file_of(*at, what, name));
+    for (const char *const *at = chosen_kind->paths; *at && !code; at++) {
+        char *path = join(folder, file_of(*at, chosen_kind, name));
         if (access(path, F_OK) == 0)
             code = grove_complain(GROVE_FAILED, "%s: exists already; nothing was written", path);
         free(path);
@@ -153,9 +153,9 @@ static int write_files(const char *folder, const char *name, const kind *what)
     if (!code && mkdir(folder, 0777) && errno != EEXIST)
         code = grove_complain(GROVE_FAILED, "%s: cannot make this folder: %s", folder,
                               strerror(errno));
-    for (const char *const *at = what->paths; *at && !code; at++) {
-        char *path = join(folder, file_of(*at, what, name));
-        code = write_file(path, lines_of(*at), what, name);
+    for (const char *const *at = chosen_kind->paths; *at && !code; at++) {
+        char *path = join(folder, file_of(*at, chosen_kind, name));
+        code = write_file(path, lines_of(*at), chosen_kind, name);
         free(path);
     }
     return code;
@@ -218,17 +218,17 @@ static int new_node(grove_command_line *line)
     const char *name = grove_command_word(&grove_command_new_node, line, "name for a class");
     if (!name || check_name(name))
         return GROVE_USAGE;
-    const kind *what = kind_of(line);
-    if (!what)
+    const kind *chosen_kind = kind_of(line);
+    if (!chosen_kind)
         return GROVE_USAGE;
     const char *folder = line->folder ? line->folder : name;
-    int code = write_files(folder, name, what);
+    int code = write_files(folder, name, chosen_kind);
     if (code)
         return code;
     warn_about_others(line, name);
     printf("%s/\n", folder);
-    for (const char *const *at = what->paths; *at; at++) {
-        char *file = file_of(*at, what, name);
+    for (const char *const *at = chosen_kind->paths; *at; at++) {
+        char *file = file_of(*at, chosen_kind, name);
         printf("    %s\n", file);
         free(file);
     }

@@ -298,7 +298,7 @@ void grove_command_release(grove_command_line *line)
 }
 
 const char *grove_command_word(const grove_command *command, const grove_command_line *line,
-                               const char *what)
+                               const char *expected)
 {
     for (int i = 0; i < (int)line->word_count && takes(command, "set"); i++)
         if (strchr(line->words[i], '=') && access(line->words[i], F_OK)) {
@@ -310,9 +310,9 @@ const char *grove_command_word(const grove_command *command, const grove_command
         return line->words[0];
     if (line->word_count)
         grove_complain(GROVE_USAGE, "grove %s takes one %s; '%s' is one too many", command->name,
-                       what, line->words[1]);
+                       expected, line->words[1]);
     else
         grove_complain(GROVE_USAGE, "grove %s requires a %s; see grove %s --help", command->name,
-                       what, command->name);
+                       expected, command->name);
     return NULL;
 }

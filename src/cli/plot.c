@@ -52,26 +52,26 @@ static int base_name(const char *data, const char **start)
 }
 
 /* The path of a picture: the file given, or a file named after the data in the folder given. */
-static char *picture_path(const grove_command_line *line, const char *what)
+static char *picture_path(const grove_command_line *line, const char *picture)
 {
     const char *data = line->words[0], *name, *folder = line->output ? line->output : "";
     int length = base_name(data, &name);
-    char *path = malloc(strlen(folder) + strlen(data) + strlen(what) + 16);
+    char *path = malloc(strlen(folder) + strlen(data) + strlen(picture) + 16);
 
     if (line->output && is_picture(line->output))
         strcpy(path, line->output);
     else
         sprintf(path, "%s%s%.*s-%s.png", folder,
-                *folder && folder[strlen(folder) - 1] != '/' ? "/" : "", length, name, what);
+                *folder && folder[strlen(folder) - 1] != '/' ? "/" : "", length, name, picture);
     return path;
 }
 
-static int draw(grove_library *library, const grove_command_line *line, const char *what)
+static int draw(grove_library *library, const grove_command_line *line, const char *name)
 {
     static const double arcsec = 3.14159265358979323846 / 180 / 3600;
     grove_error *error = grove_error_new();
     grove_picture picture =
-        GROVE_PICTURE(.what = what, .column = line->column, .field = line->field,
+        GROVE_PICTURE(.what = name, .column = line->column, .field = line->field,
                       .baselines = line->baselines, .correlations = line->correlations,
                       .spectral_window = line->window, .polarization = line->polarization + 1,
                       .pixels = line->size, .cell = line->cell * arcsec,
@@ -79,7 +79,7 @@ static int draw(grove_library *library, const grove_command_line *line, const ch
                       .stations = line->stations, .reference = line->reference,
                       .direction = line->direction, .overwrite = line->session.overwrite,
                       .threads = line->session.threads);
-    char *path = picture_path(line, what);
+    char *path = picture_path(line, name);
     int code = grove_library_plot(library, line->words[0], &picture, path, error)
                    ? grove_complain_errors(GROVE_FAILED, error)
                    : GROVE_DONE;

@@ -57,12 +57,12 @@ void grove_conformance_skip(grove_conformance *c, const char *format, ...)
     }
 }
 
-bool grove_conformance_done(grove_conformance *c, int code, const char *what)
+bool grove_conformance_done(grove_conformance *c, int code, const char *subject)
 {
     const grove_error *error = c->fixture->error;
 
     if (code)
-        grove_conformance_fail(c, "%s: %s", what,
+        grove_conformance_fail(c, "%s: %s", subject,
                                grove_error_count(error) ? grove_error_message(error, 0)
                                                         : "failed without a message");
     return !code;

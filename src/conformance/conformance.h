@@ -36,7 +36,7 @@ int grove_conformance_test(grove_library *library, const char *const *plugin_fol
 void grove_conformance_fail(grove_conformance *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Whether the code is 0; otherwise records the fixture's error as a fault. */
-bool grove_conformance_done(grove_conformance *c, int code, const char *what);
+bool grove_conformance_done(grove_conformance *c, int code, const char *subject);
 /* Skips this check for a reason that is printed. */
 void grove_conformance_skip(grove_conformance *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

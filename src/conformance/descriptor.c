@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void require_text(grove_conformance *c, const char *text, const char *what, const char *name)
+static void require_text(grove_conformance *c, const char *text, const char *subject,
+                         const char *name)
 {
     if (!text || strlen(text) < 3 || text[0] == ' ' || text[strlen(text) - 1] == '\n')
         grove_conformance_fail(c, "%s %s%shas no text; describe it in a sentence, with its unit",
-                               what, name, *name ? " " : "");
+                               subject, name, *name ? " " : "");
 }
 
 void grove_conformance_texts(grove_conformance *c)

@@ -106,7 +106,7 @@ static double distance(const grove_invocation_array *a, const void *data)
 }
 
 static void compare(grove_conformance *c, const grove_invocation *call, const group *g,
-                    const void *expected, const char *what)
+                    const void *expected, const char *subject)
 {
     double error = distance(&call->out, expected);
 
@@ -114,7 +114,8 @@ static void compare(grove_conformance *c, const grove_invocation *call, const gr
         grove_conformance_fail(c,
                                "%s: %s deviates by %.2g of the norm from its declaration for "
                                "'%s'%s; at most %g is allowed",
-                               call->node->name, what, error, call->node->input_names[g->inputs[0]],
+                               call->node->name, subject, error,
+                               call->node->input_names[g->inputs[0]],
                                g->count > 1 ? " and its group" : "", GROVE_CONFORMANCE_DOUBLE);
 }
 

@@ -75,9 +75,9 @@ static bool evaluate(grove_conformance *c, grove_node *node, const grove_session
     grove_value_unref(value);
     grove_session_free(session);
     bool good = r->numbers && r->flags;
-    char *what = describe(options);
-    grove_conformance_done(c, good ? 0 : grove_error_code(fixture->error), what);
-    free(what);
+    char *description = describe(options);
+    grove_conformance_done(c, good ? 0 : grove_error_code(fixture->error), description);
+    free(description);
     if (!good)
         release(r);
     return good;
@@ -102,13 +102,13 @@ static char *place_of(const grove_node *node, int64_t i)
 
 /* Whether the bits are the same; otherwise records the first that differs. */
 static bool are_equal(grove_conformance *c, const grove_node *node, const result *a,
-                      const result *b, const char *what)
+                      const result *b, const char *description)
 {
     int64_t i = 0;
 
     if (a->count != b->count) {
-        grove_conformance_fail(c, "%s, with %s: %lld numbers, %lld otherwise", node->name, what,
-                               (long long)b->count, (long long)a->count);
+        grove_conformance_fail(c, "%s, with %s: %lld numbers, %lld otherwise", node->name,
+                               description, (long long)b->count, (long long)a->count);
         return false;
     }
     while (i < a->count && !memcmp(a->numbers + 2 * i, b->numbers + 2 * i, 2 * sizeof(double)) &&
@@ -119,13 +119,13 @@ static bool are_equal(grove_conformance *c, const grove_node *node, const result
     char *place = place_of(node, i);
     if (a->flags[i] != b->flags[i])
         grove_conformance_fail(c, "%s, %s: with %s it is %sflagged, otherwise %s", node->name,
-                               place, what, b->flags[i] ? "" : "not ",
+                               place, description, b->flags[i] ? "" : "not ",
                                a->flags[i] ? "flagged" : "not");
     else
         grove_conformance_fail(
             c, "%s, %s: with %s it is %.17g%+.17gi, with 1 thread and no tiles %.17g%+.17gi",
-            node->name, place, what, b->numbers[2 * i], b->numbers[2 * i + 1], a->numbers[2 * i],
-            a->numbers[2 * i + 1]);
+            node->name, place, description, b->numbers[2 * i], b->numbers[2 * i + 1],
+            a->numbers[2 * i], a->numbers[2 * i + 1]);
     free(place);
     return false;
 }
@@ -156,7 +156,7 @@ static bool accumulates(const grove_node *node)
 /* Accumulated values may be rounded differently with other tiles, and where states of several
  * threads are merged. */
 static bool are_near(grove_conformance *c, const grove_node *node, const result *a, const result *b,
-                     bool single, bool merges, const char *what)
+                     bool single, bool merges, const char *description)
 {
     double limit = single ? GROVE_CONFORMANCE_SINGLE : GROVE_CONFORMANCE_DOUBLE;
     double error = a->count == b->count ? distance(b, a) : INFINITY;
@@ -167,8 +167,8 @@ static bool are_near(grove_conformance *c, const grove_node *node, const result 
     grove_conformance_fail(c,
                            "%s: with %s%s it deviates by %.2g of the norm from the result with 1 "
                            "thread and no tiles%s; at most %g is allowed",
-                           node->name, what, merges ? ", which merges its states," : "", error,
-                           same_flags ? "" : ", and flagged elsewhere", limit);
+                           node->name, description, merges ? ", which merges its states," : "",
+                           error, same_flags ? "" : ", and flagged elsewhere", limit);
     return false;
 }
 
@@ -229,16 +229,17 @@ static void check_variants(grove_conformance *c, grove_node *node, bool single, 
         options = variants[i];
         options.device = device;
         options.double_precision = !single;
-        char *what = describe(&options);
+        char *description = describe(&options);
         good = evaluate(c, node, &options, &other);
         if (good) {
             bool merges = grove_node_accumulates(node) && options.threads > 1 &&
                           node->class_->accumulator->merge;
-            good = accumulates(node) ? are_near(c, node, &first, &other, single, merges, what)
-                                     : are_equal(c, node, &first, &other, what);
+            good = accumulates(node)
+                       ? are_near(c, node, &first, &other, single, merges, description)
+                       : are_equal(c, node, &first, &other, description);
             release(&other);
         }
-        free(what);
+        free(description);
     }
     release(&first);
 }

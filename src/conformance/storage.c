@@ -75,7 +75,7 @@ static bool call_in(grove_conformance *c, const grove_invocation *call, const gr
 
 /* Records the first number in which two whole results differ. */
 static bool is_same(grove_conformance *c, const grove_invocation *call, const void *got,
-                    const void *expected, const char *what)
+                    const void *expected, const char *subject)
 {
     size_t one = (size_t)call->out.bytes, bytes = grove_invocation_bytes(call), at = 0;
     int64_t index[GROVE_MAX_AXES];
@@ -90,10 +90,11 @@ static bool is_same(grove_conformance *c, const grove_invocation *call, const vo
     b.data = (void *)(uintptr_t)expected;
     grove_invocation_index(call, (int64_t)at / per_cell, index);
     char *place = grove_invocation_place(call, index);
-    grove_conformance_fail(
-        c, "%s (%s precision), %s, element %d: %.17g %s, %.17g otherwise", call->node->name,
-        call->double_ ? "double" : "single", place, (int)((int64_t)at % per_cell) / call->out.parts,
-        grove_invocation_number(&a, (int64_t)at), what, grove_invocation_number(&b, (int64_t)at));
+    grove_conformance_fail(c, "%s (%s precision), %s, element %d: %.17g %s, %.17g otherwise",
+                           call->node->name, call->double_ ? "double" : "single", place,
+                           (int)((int64_t)at % per_cell) / call->out.parts,
+                           grove_invocation_number(&a, (int64_t)at), subject,
+                           grove_invocation_number(&b, (int64_t)at));
     free(place);
     return false;
 }

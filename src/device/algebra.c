@@ -11,10 +11,11 @@ static bool fits(int64_t n)
     return n >= 1 && n <= INT_MAX;
 }
 
-int grove_product_check(const char *device, const grove_product *what, grove_error *error)
+int grove_product_check(const char *device, const grove_product *operation, grove_error *error)
 {
-    if (fits(what->rows) && fits(what->columns) && fits(what->inner) && fits(what->count) &&
-        what->stride_a >= 0 && what->stride_b >= 0 && what->stride_c >= 0)
+    if (fits(operation->rows) && fits(operation->columns) && fits(operation->inner) &&
+        fits(operation->count) && operation->stride_a >= 0 && operation->stride_b >= 0 &&
+        operation->stride_c >= 0)
         return 0;
     return grove_fail(error, GROVE_INVALID,
                       "%s: a product of matrices has sizes from 1 to %d, and strides that are not "
@@ -22,13 +23,14 @@ int grove_product_check(const char *device, const grove_product *what, grove_err
                       device, INT_MAX);
 }
 
-int grove_transform_check(const char *device, const grove_transform *what, grove_error *error)
+int grove_transform_check(const char *device, const grove_transform *operation, grove_error *error)
 {
-    bool two = what->rank == 2;
+    bool two = operation->rank == 2;
 
-    if ((two || what->rank == 1) && fits(what->size[0]) && (!two || fits(what->size[1])) &&
-        fits(what->count) && (what->sign == 1 || what->sign == -1) &&
-        (!two || what->size[0] <= INT_MAX / what->size[1]))
+    if ((two || operation->rank == 1) && fits(operation->size[0]) &&
+        (!two || fits(operation->size[1])) && fits(operation->count) &&
+        (operation->sign == 1 || operation->sign == -1) &&
+        (!two || operation->size[0] <= INT_MAX / operation->size[1]))
         return 0;
     return grove_fail(error, GROVE_INVALID,
                       "%s: a transform has one or two sizes, of at most %d numbers together, and "
@@ -36,9 +38,10 @@ int grove_transform_check(const char *device, const grove_transform *what, grove
                       device, INT_MAX);
 }
 
-int grove_cholesky_check(const char *device, const grove_cholesky *what, grove_error *error)
+int grove_cholesky_check(const char *device, const grove_cholesky *operation, grove_error *error)
 {
-    if (fits(what->size) && (what->right ? fits(what->count) : what->count == 0))
+    if (fits(operation->size) &&
+        (operation->right ? fits(operation->count) : operation->count == 0))
         return 0;
     return grove_fail(error, GROVE_INVALID,
                       "%s: a Cholesky factor has a size from 1 to %d, and right sides or none",
@@ -62,27 +65,27 @@ static const grove_algebra_module *open_module(grove_error *error)
     return NULL;
 }
 
-static int product(grove_device *device, const grove_product *what, bool double_,
+static int product(grove_device *device, const grove_product *operation, bool double_,
                    grove_error *error)
 {
     const grove_algebra_module *module = open_module(error);
 
-    return module ? module->algebra.product(device, what, double_, error) : GROVE_MISSING;
+    return module ? module->algebra.product(device, operation, double_, error) : GROVE_MISSING;
 }
 
-static int transform(grove_device *device, const grove_transform *what, bool double_,
+static int transform(grove_device *device, const grove_transform *operation, bool double_,
                      grove_error *error)
 {
     const grove_algebra_module *module = open_module(error);
 
-    return module ? module->algebra.transform(device, what, double_, error) : GROVE_MISSING;
+    return module ? module->algebra.transform(device, operation, double_, error) : GROVE_MISSING;
 }
 
-static int cholesky(grove_device *device, const grove_cholesky *what, grove_error *error)
+static int cholesky(grove_device *device, const grove_cholesky *operation, grove_error *error)
 {
     const grove_algebra_module *module = open_module(error);
 
-    return module ? module->algebra.cholesky(device, what, error) : GROVE_MISSING;
+    return module ? module->algebra.cholesky(device, operation, error) : GROVE_MISSING;
 }
 
 static void describe(grove_device *device, char *text, size_t size)

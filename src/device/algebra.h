@@ -15,19 +15,19 @@
 typedef struct grove_device grove_device;
 
 typedef struct {
-    int (*product)(grove_device *device, const grove_product *what, bool double_,
+    int (*product)(grove_device *device, const grove_product *operation, bool double_,
                    grove_error *error);
-    int (*transform)(grove_device *device, const grove_transform *what, bool double_,
+    int (*transform)(grove_device *device, const grove_transform *operation, bool double_,
                      grove_error *error);
-    int (*cholesky)(grove_device *device, const grove_cholesky *what, grove_error *error);
+    int (*cholesky)(grove_device *device, const grove_cholesky *operation, grove_error *error);
     /* The libraries that the device has: "cuBLAS, cuFFT", or "none". Opens them. */
     void (*describe)(grove_device *device, char *text, size_t size);
 } grove_algebra;
 
 /* Checks that the sizes are in range: 0 or GROVE_INVALID. */
-int grove_product_check(const char *device, const grove_product *what, grove_error *error);
-int grove_transform_check(const char *device, const grove_transform *what, grove_error *error);
-int grove_cholesky_check(const char *device, const grove_cholesky *what, grove_error *error);
+int grove_product_check(const char *device, const grove_product *operation, grove_error *error);
+int grove_transform_check(const char *device, const grove_transform *operation, grove_error *error);
+int grove_cholesky_check(const char *device, const grove_cholesky *operation, grove_error *error);
 
 /* The host's implementation, from a module that is opened when first used. */
 extern const grove_algebra grove_algebra_host;

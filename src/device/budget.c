@@ -31,10 +31,10 @@ bool grove_extent_is_better(const grove_block_rule *rule, const grove_extent *re
                             const grove_extent *block, const grove_extent *best)
 {
     const bool fills = grove_extent_fills(request, block);
-    const bool rivals = best && grove_extent_fills(request, best) == fills;
+    const bool equal_fit = best && grove_extent_fills(request, best) == fills;
 
-    return !request->gaps.written == !block->gaps.written && (!best || rivals || fills) &&
-           grove_block_is_better(rule, request->bytes, block->bytes, rivals ? best->bytes : 0);
+    return !request->gaps.written == !block->gaps.written && (!best || equal_fit || fills) &&
+           grove_block_is_better(rule, request->bytes, block->bytes, equal_fit ? best->bytes : 0);
 }
 
 bool grove_budget_allows(const grove_budget *budget, size_t bytes)

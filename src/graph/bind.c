@@ -126,7 +126,7 @@ static void bind_object(binding *b, int i)
         b->node->objects[i] = given;
 }
 
-static void bind_value(binding *b, int k, const char *what, const char *name, grove_kind kind,
+static void bind_value(binding *b, int k, const char *port_kind, const char *name, grove_kind kind,
                        const grove_operand *operand, const grove_place *place)
 {
     grove_tree *tree = b->node->tree;
@@ -139,8 +139,8 @@ static void bind_value(binding *b, int k, const char *what, const char *name, gr
     } else if (operand->kind == GROVE_OPERAND_NODE) {
         if (operand->node->kind == GROVE_NODE_LEAF ||
             (operand->node->class_ && operand->node->class_->kind == GROVE_CLASS_ACTION)) {
-            fail(b, place, "%s '%s' must be %s, got '%s' (%s), which has no value of its own", what,
-                 name, required, operand->node->name, operand->node->class_->name);
+            fail(b, place, "%s '%s' must be %s, got '%s' (%s), which has no value of its own",
+                 port_kind, name, required, operand->node->name, operand->node->class_->name);
             return;
         }
         b->node->inputs[k].node = operand->node;
@@ -159,8 +159,8 @@ static void bind_value(binding *b, int k, const char *what, const char *name, gr
         bool zero = literal->kind == GROVE_LITERAL_NUMBER && literal->number == 0 &&
                     literal->imaginary == 0 && grove_unit_is_none(unit);
         if (!number || (!zero && !grove_kind_fits(kind, unit, true)))
-            fail_of(b, place, literal->setting, "%s '%s' must be %s, got %s", what, name, required,
-                    grove_literal_show(arena, literal));
+            fail_of(b, place, literal->setting, "%s '%s' must be %s, got %s", port_kind, name,
+                    required, grove_literal_show(arena, literal));
         else
             b->node->inputs[k].node =
                 grove_tree_constant(tree, literal, GROVE_PRECISION_DOUBLE, place);

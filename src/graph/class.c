@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int misfit(const char *name, grove_error *error, const char *format, ...)
+static int fail_class(const char *name, grove_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static int misfit(const char *name, grove_error *error, const char *format, ...)
+static int fail_class(const char *name, grove_error *error, const char *format, ...)
 {
     grove_text text = {0};
     va_list args;
@@ -39,18 +39,18 @@ static int check_version(const grove_class *class_, const char *name, grove_erro
 
     if (class_->abi_major == GROVE_ABI_MAJOR && minor_fits)
         return 0;
-    return misfit(name, error,
-                  "built for plugin ABI %d.%d, this Grove has %d.%d; build it again with the "
-                  "headers of this Grove (docs/plugins.md, \"Versions\", says what changed)",
-                  class_->abi_major, class_->abi_minor, GROVE_ABI_MAJOR, GROVE_ABI_MINOR);
+    return fail_class(name, error,
+                      "built for plugin ABI %d.%d, this Grove has %d.%d; build it again with the "
+                      "headers of this Grove (docs/plugins.md, \"Versions\", says what changed)",
+                      class_->abi_major, class_->abi_minor, GROVE_ABI_MAJOR, GROVE_ABI_MINOR);
 }
 
 /* While the major number is 0, headers may differ between two Groves of one number. */
 static int check_sizes(const grove_class *class_, const char *name, grove_error *error)
 {
     const struct {
-        const char *what;
-        size_t size, ours;
+        const char *structure;
+        size_t size, expected;
     } sizes[] = {
         {"class", class_->struct_size, sizeof(grove_class)},
         {"port", class_->port_size, sizeof(grove_port)},
@@ -63,93 +63,97 @@ static int check_sizes(const grove_class *class_, const char *name, grove_error 
     };
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-        if (sizes[i].size != sizes[i].ours)
-            return misfit(
+        if (sizes[i].size != sizes[i].expected)
+            return fail_class(
                 name, error,
                 "its grove_%s has %zu bytes, but %zu in this Grove; build it again with the "
                 "headers of this Grove, and begin its descriptor with GROVE_CLASS_HEAD(%s)",
-                sizes[i].what, sizes[i].size, sizes[i].ours, name);
+                sizes[i].structure, sizes[i].size, sizes[i].expected, name);
     return 0;
 }
 
 /* ---- inputs and options ---- */
 
-static int check_values(const char *class_name, const char *what, const grove_port *in,
+static int check_values(const char *class_name, const char *port_kind, const grove_port *in,
                         grove_error *error)
 {
     if ((int)in->handing < GROVE_AS_GIVEN || in->handing > GROVE_AS_FLAGS)
-        return misfit(class_name, error, "%s '%s' has the unknown handing %d", what, in->name,
-                      (int)in->handing);
+        return fail_class(class_name, error, "%s '%s' has the unknown handing %d", port_kind,
+                          in->name, (int)in->handing);
     if (in->shapes & ~GROVE_ANY_SHAPE)
-        return misfit(class_name, error,
-                      "%s '%s' accepts the unknown shapes %d; they are GROVE_SCALAR, "
-                      "GROVE_DIAGONAL, GROVE_MATRIX, GROVE_VECTOR or several of them",
-                      what, in->name, in->shapes);
+        return fail_class(class_name, error,
+                          "%s '%s' accepts the unknown shapes %d; they are GROVE_SCALAR, "
+                          "GROVE_DIAGONAL, GROVE_MATRIX, GROVE_VECTOR or several of them",
+                          port_kind, in->name, in->shapes);
     if (in->vector < 0 || in->vector > GROVE_MAX_VECTOR)
-        return misfit(class_name, error,
-                      "%s '%s' must be a vector of %d; a vector has 1 to %d elements", what,
-                      in->name, in->vector, (int)GROVE_MAX_VECTOR);
+        return fail_class(class_name, error,
+                          "%s '%s' must be a vector of %d; a vector has 1 to %d elements",
+                          port_kind, in->name, in->vector, (int)GROVE_MAX_VECTOR);
     if ((int)in->linear < GROVE_NOT_LINEAR || in->linear > GROVE_SELECTOR)
-        return misfit(class_name, error, "%s '%s' has the unknown kind of linearity %d", what,
-                      in->name, (int)in->linear);
+        return fail_class(class_name, error, "%s '%s' has the unknown kind of linearity %d",
+                          port_kind, in->name, (int)in->linear);
     if (in->group < 0 || in->group > GROVE_MAX_INPUTS || (in->group && !in->linear))
-        return misfit(class_name, error, "%s '%s' is in group %d, %s", what, in->name, in->group,
-                      in->linear ? "which does not exist" : "but is not linear");
+        return fail_class(class_name, error, "%s '%s' is in group %d, %s", port_kind, in->name,
+                          in->group, in->linear ? "which does not exist" : "but is not linear");
     return 0;
 }
 
 static int check_input(const char *class_name, const grove_port *in, grove_error *error)
 {
     if (in->kind < GROVE_VALUE)
-        return misfit(class_name, error, "input '%s' is a constant; make it an option", in->name);
+        return fail_class(class_name, error, "input '%s' is a constant; make it an option",
+                          in->name);
     if (in->initial)
-        return misfit(class_name, error, "input '%s' has a default; make it an option", in->name);
+        return fail_class(class_name, error, "input '%s' has a default; make it an option",
+                          in->name);
     if (in->kind == GROVE_OBJECT && !name_is_good(in->object))
-        return misfit(
+        return fail_class(
             class_name, error,
             "input '%s' does not name its kind of object, such as .object = \"observation\"",
             in->name);
     if (in->kind != GROVE_OBJECT && in->optional)
-        return misfit(class_name, error,
-                      "input '%s' is not an object; only objects may be optional", in->name);
+        return fail_class(class_name, error,
+                          "input '%s' is not an object; only objects may be optional", in->name);
     if (in->implied && !in->optional)
-        return misfit(class_name, error, "input '%s' is implied, but not optional", in->name);
+        return fail_class(class_name, error, "input '%s' is implied, but not optional", in->name);
     return 0;
 }
 
 static int check_option(const char *class_name, const grove_port *op, grove_error *error)
 {
     if (op->kind == GROVE_CHOICE && !op->choices)
-        return misfit(class_name, error, "option '%s' has no choices", op->name);
+        return fail_class(class_name, error, "option '%s' has no choices", op->name);
     if (op->kind == GROVE_OBJECT)
-        return misfit(class_name, error, "option '%s' is an object; make it an input", op->name);
+        return fail_class(class_name, error, "option '%s' is an object; make it an input",
+                          op->name);
     if (op->optional || op->implied)
-        return misfit(class_name, error,
-                      "option '%s' is .optional or .implied, which objects may be; an option is "
-                      "optional with .initial = \"none\"",
-                      op->name);
+        return fail_class(
+            class_name, error,
+            "option '%s' is .optional or .implied, which objects may be; an option is "
+            "optional with .initial = \"none\"",
+            op->name);
     return 0;
 }
 
 static int check_port(const grove_class *class_, const grove_port *port, bool option,
                       grove_error *error)
 {
-    const char *name = class_->name, *what = option ? "option" : "input";
+    const char *name = class_->name, *port_kind = option ? "option" : "input";
     int code = 0;
 
     if (!name_is_good(port->name))
-        return misfit(name, error, "%s '%s' is not a lower-case name", what, port->name);
+        return fail_class(name, error, "%s '%s' is not a lower-case name", port_kind, port->name);
     if (!port->doc || !port->doc[0])
-        return misfit(name, error, "%s '%s' has no text", what, port->name);
+        return fail_class(name, error, "%s '%s' has no text", port_kind, port->name);
     if (!((port->kind >= GROVE_BOOL && port->kind <= GROVE_PARM_NAMES) ||
           (port->kind >= GROVE_VALUE && port->kind <= GROVE_VALUE_SPEED) ||
           port->kind == GROVE_OBJECT))
-        return misfit(name, error, "%s '%s' has the unknown kind %d", what, port->name,
-                      (int)port->kind);
+        return fail_class(name, error, "%s '%s' has the unknown kind %d", port_kind, port->name,
+                          (int)port->kind);
     if (grove_port_named(class_, port->name) != port)
-        return misfit(name, error, "two of its inputs and options are named '%s'", port->name);
+        return fail_class(name, error, "two of its inputs and options are named '%s'", port->name);
     if (grove_kind_is_value(port->kind))
-        code = check_values(name, what, port, error);
+        code = check_values(name, port_kind, port, error);
     if (code)
         return code;
     return option ? check_option(name, port, error) : check_input(name, port, error);
@@ -166,10 +170,11 @@ static int check_ports(const grove_class *class_, grove_error *error)
         values += grove_kind_is_value(port->kind);
     }
     if (!code && count >= GROVE_MAX_PORTS)
-        code = misfit(class_->name, error, "more than %d inputs and options", GROVE_MAX_PORTS - 1);
+        code =
+            fail_class(class_->name, error, "more than %d inputs and options", GROVE_MAX_PORTS - 1);
     if (!code && values > GROVE_MAX_INPUTS)
-        code = misfit(class_->name, error, "%d value inputs, at most %d", values,
-                      (int)GROVE_MAX_INPUTS);
+        code = fail_class(class_->name, error, "%d value inputs, at most %d", values,
+                          (int)GROVE_MAX_INPUTS);
     return code;
 }
 
@@ -256,36 +261,37 @@ static int check_kind(const grove_class *class_, grove_error *error)
     const char *name = class_->name;
 
     if ((int)class_->kind < GROVE_CLASS_VALUE || class_->kind > GROVE_CLASS_ACCUMULATOR)
-        return misfit(name, error, "has the unknown kind %d", (int)class_->kind);
+        return fail_class(name, error, "has the unknown kind %d", (int)class_->kind);
     if ((int)class_->flag_rule < GROVE_FLAGS_ELEMENT || class_->flag_rule > GROVE_FLAGS_TRANSPOSE)
-        return misfit(name, error, "has the unknown flag rule %d", (int)class_->flag_rule);
+        return fail_class(name, error, "has the unknown flag rule %d", (int)class_->flag_rule);
     if ((int)class_->role < GROVE_ROLE_NONE || class_->role > GROVE_ROLE_IMAGINARY)
-        return misfit(name, error, "has the unknown role %d", (int)class_->role);
+        return fail_class(name, error, "has the unknown role %d", (int)class_->role);
     if ((int)class_->reduce < GROVE_REDUCE_NONE || class_->reduce > GROVE_REDUCE_MAX)
-        return misfit(name, error, "has the unknown reduction %d", (int)class_->reduce);
+        return fail_class(name, error, "has the unknown reduction %d", (int)class_->reduce);
     if ((class_->kind == GROVE_CLASS_REDUCTION) != (class_->reduce != GROVE_REDUCE_NONE))
-        return misfit(name, error,
-                      ".reduce is for classes of the kind GROVE_CLASS_REDUCTION, "
-                      "which must have it");
+        return fail_class(name, error,
+                          ".reduce is for classes of the kind GROVE_CLASS_REDUCTION, "
+                          "which must have it");
     if ((class_->kind == GROVE_CLASS_DATA) != (class_->object != NULL))
-        return misfit(name, error,
-                      ".object is for classes of the kind GROVE_CLASS_DATA, which "
-                      "must have it");
+        return fail_class(name, error,
+                          ".object is for classes of the kind GROVE_CLASS_DATA, which "
+                          "must have it");
     if (class_->object && !name_is_good(class_->object))
-        return misfit(name, error, "its kind of object '%s' is not a lower-case name",
-                      class_->object);
+        return fail_class(name, error, "its kind of object '%s' is not a lower-case name",
+                          class_->object);
     if (class_->role == GROVE_ROLE_SOURCE && !class_->fused)
-        return misfit(name, error,
-                      ".fused is missing; a class with the role of a source must have it");
+        return fail_class(name, error,
+                          ".fused is missing; a class with the role of a source must have it");
     if (class_->fused && class_->role != GROVE_ROLE_SOURCE && class_->role != GROVE_ROLE_NONE)
-        return misfit(name, error,
-                      ".fused is for classes with the role of a source, and for phases, which have "
-                      "no role");
+        return fail_class(
+            name, error,
+            ".fused is for classes with the role of a source, and for phases, which have "
+            "no role");
     if (class_->expression && class_->kind != GROVE_CLASS_DATA &&
         class_->kind != GROVE_CLASS_VALUE && class_->kind != GROVE_CLASS_ACCUMULATOR)
-        return misfit(name, error,
-                      ".expression is for classes of the kinds GROVE_CLASS_DATA, "
-                      "GROVE_CLASS_VALUE and GROVE_CLASS_ACCUMULATOR");
+        return fail_class(name, error,
+                          ".expression is for classes of the kinds GROVE_CLASS_DATA, "
+                          "GROVE_CLASS_VALUE and GROVE_CLASS_ACCUMULATOR");
     return 0;
 }
 
@@ -313,13 +319,13 @@ static int check_tables(const grove_class *class_, grove_error *error)
 
     for (int i = 0; i < 3; i++)
         if (tables[i].given != (class_->kind == tables[i].number))
-            return misfit(class_->name, error,
-                          ".%s is for classes of the kind GROVE_CLASS_%s, which must have it",
-                          tables[i].name, tables[i].kind);
+            return fail_class(class_->name, error,
+                              ".%s is for classes of the kind GROVE_CLASS_%s, which must have it",
+                              tables[i].name, tables[i].kind);
     if (class_->data && !class_->data->open)
-        return misfit(class_->name, error, ".data has no open");
+        return fail_class(class_->name, error, ".data has no open");
     if (class_->action && !class_->action->write == !class_->action->drive)
-        return misfit(class_->name, error, ".action must have a write or a drive, not both");
+        return fail_class(class_->name, error, ".action must have a write or a drive, not both");
     return 0;
 }
 
@@ -338,15 +344,15 @@ static int check_accumulator(const grove_class *class_, grove_error *error)
                           : f->device_finish && !f->device_add ? "device_add"
                                                                : NULL;
     if (missing)
-        return misfit(class_->name, error, ".accumulator has no %s", missing);
+        return fail_class(class_->name, error, ".accumulator has no %s", missing);
     if (!class_->check) /* it sets the bytes of the state */
-        return misfit(class_->name, error, "its check is missing");
+        return fail_class(class_->name, error, "its check is missing");
     if (f->walk && f->merge)
-        return misfit(class_->name, error,
-                      ".accumulator has a walk, which is for those without merge");
+        return fail_class(class_->name, error,
+                          ".accumulator has a walk, which is for those without merge");
     if (class_->kernel || class_->eval || class_->device)
-        return misfit(class_->name, error,
-                      "it has a kernel, eval or device, which an accumulator must not have");
+        return fail_class(class_->name, error,
+                          "it has a kernel, eval or device, which an accumulator must not have");
     return 0;
 }
 
@@ -359,25 +365,25 @@ static int check_functions(const grove_class *class_, grove_error *error)
 
     if (class_->kind == GROVE_CLASS_VALUE && !class_->kernel && !grove_class_takes_arrays(class_) &&
         !class_->check)
-        return misfit(class_->name, error, "its kernel, eval or device is missing");
+        return fail_class(class_->name, error, "its kernel, eval or device is missing");
     if (class_->kernel && class_->device)
-        return misfit(class_->name, error,
-                      "it has a kernel and a device; a device launches its kernels itself");
+        return fail_class(class_->name, error,
+                          "it has a kernel and a device; a device launches its kernels itself");
     if (class_->stop && !class_->start)
-        return misfit(class_->name, error, "it has a stop, but no start");
+        return fail_class(class_->name, error, "it has a stop, but no start");
     if ((class_->kind == GROVE_CLASS_REDUCTION || class_->kind == GROVE_CLASS_SELECTION) &&
         values != 1)
-        return misfit(class_->name, error, "it has %d inputs with values; a %s has one", values,
-                      class_->kind == GROVE_CLASS_SELECTION ? "selection" : "reduction");
+        return fail_class(class_->name, error, "it has %d inputs with values; a %s has one", values,
+                          class_->kind == GROVE_CLASS_SELECTION ? "selection" : "reduction");
     if (required && values != required)
-        return misfit(class_->name, error, "it has %d inputs with values; its role requires %d",
-                      values, required);
+        return fail_class(class_->name, error, "it has %d inputs with values; its role requires %d",
+                          values, required);
     if (class_->kernel && grove_kernel_fault(class_->kernel, fault))
-        return misfit(class_->name, error, "its kernel %s", fault);
+        return fail_class(class_->name, error, "its kernel %s", fault);
     if (class_->tangent && grove_tangent_fault(class_, class_->tangent, fault))
-        return misfit(class_->name, error, "its %s", fault);
+        return fail_class(class_->name, error, "its %s", fault);
     if (class_->output && class_->output->shape && grove_form_fault(class_->output, fault))
-        return misfit(class_->name, error, "its output %s", fault);
+        return fail_class(class_->name, error, "its output %s", fault);
     return 0;
 }
 
@@ -414,12 +420,12 @@ static int check_class(const grove_class *class_, const char *name, grove_error 
     int code;
 
     if (!grove_equal(class_->name, name))
-        return misfit(name, error, "its descriptor is named '%s'",
-                      class_->name ? class_->name : "");
+        return fail_class(name, error, "its descriptor is named '%s'",
+                          class_->name ? class_->name : "");
     if (!name_is_good(name))
-        return misfit(name, error, "not a lower-case name");
+        return fail_class(name, error, "not a lower-case name");
     if (!class_->doc || !class_->doc[0])
-        return misfit(name, error, "has no text");
+        return fail_class(name, error, "has no text");
     if ((code = check_ports(class_, error)) || (code = check_kind(class_, error)) ||
         (code = check_tables(class_, error)) || (code = check_accumulator(class_, error)) ||
         (code = check_functions(class_, error)))

@@ -122,15 +122,15 @@ static int find_in_selection(grove_node *node)
 int grove_infer_missing_elements(grove_node *node)
 {
     const grove_class *class_ = node->class_;
-    const bool put_together = grove_node_has_role(node, GROVE_ROLE_MATRIX) ||
-                              grove_node_has_role(node, GROVE_ROLE_DIAGONAL) ||
-                              grove_node_has_role(node, GROVE_ROLE_SCALAR);
+    const bool is_composed = grove_node_has_role(node, GROVE_ROLE_MATRIX) ||
+                             grove_node_has_role(node, GROVE_ROLE_DIAGONAL) ||
+                             grove_node_has_role(node, GROVE_ROLE_SCALAR);
 
     node->missing_elements = 0;
     if (class_->kind == GROVE_CLASS_SELECTION)
         return find_in_selection(node);
     if ((class_->kind != GROVE_CLASS_VALUE && class_->kind != GROVE_CLASS_REDUCTION) ||
-        put_together || !is_jones(node))
+        is_composed || !is_jones(node))
         return 0;
     const bool product = class_->flag_rule == GROVE_FLAGS_PRODUCT && node->input_count >= 2 &&
                          is_jones(node->inputs[0].node) && is_jones(node->inputs[1].node);

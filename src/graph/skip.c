@@ -119,7 +119,7 @@ uint64_t grove_missing_written_bytes(const grove_node *missing, double rows, dou
     double all = 1;
 
     if (share >= GROVE_FEW_ROWS || bytes <= (double)GROVE_MUCH_OF_GAPS ||
-        !grove_memory_lends_gaps())
+        !grove_memory_supports_gaps())
         return (uint64_t)bytes;
     for (int d = 0; d < missing->axis_count; d++)
         all *= (double)missing->axes[d]->size;

@@ -17,7 +17,7 @@ static bool is_stream(const grove_target *target)
 }
 
 /* Whether all of it is made anew. */
-static bool is_anew(const grove_target *target)
+static bool is_new_output(const grove_target *target)
 {
     return !target->part || target->format;
 }
@@ -42,7 +42,7 @@ static int check_path(const grove_node *node, const char *path, bool anew, bool 
 int grove_node_set_target(grove_node *node, const grove_target *target)
 {
     char *resolved = grove_path_whole(target->path);
-    int code = check_path(node, target->path, is_anew(target), target->part != NULL);
+    int code = check_path(node, target->path, is_new_output(target), target->part != NULL);
 
     if (!code && target->second_path)
         code = check_path(node, target->second_path, true, false);
@@ -112,14 +112,14 @@ static const char *difference(const grove_node *first, const grove_node *second)
 static int check_together(const grove_node *first, const grove_node *second, const char *at)
 {
     const grove_target *a = first->target, *b = second->target;
-    const char *name = second->class_->name, *what = difference(first, second);
+    const char *name = second->class_->name, *differing_option = difference(first, second);
     grove_error *error = second->tree->error;
 
-    if (what)
+    if (differing_option)
         return grove_fail_at(error, &second->place, GROVE_INVALID,
                              "%s: %s and %s, written at %s, go to one new %s, but differ in '%s'; "
                              "give both the same value, or write to another path",
-                             name, b->part, a->part, at, b->path, what);
+                             name, b->part, a->part, at, b->path, differing_option);
     if (strcmp(a->format, b->format) != 0)
         return grove_fail_at(error, &second->place, GROVE_INVALID,
                              "%s: %s and %s, written at %s, go to one new %s, but one has %s, the "
@@ -133,7 +133,7 @@ static bool has_rows_apart(const grove_node *first, const grove_node *second)
 {
     const grove_node *a = grove_target_rows(first), *b = grove_target_rows(second);
 
-    return a && b && !is_anew(first->target) && !is_anew(second->target) &&
+    return a && b && !is_new_output(first->target) && !is_new_output(second->target) &&
            !grove_equal(grove_node_property(a, "selection"), grove_node_property(b, "selection"));
 }
 
@@ -141,16 +141,16 @@ static int check_same(const grove_node *first, const grove_node *second, const c
 {
     const grove_target *a = first->target, *b = second->target;
     grove_error *error = second->tree->error;
-    bool here = is_anew(b);
+    bool here = is_new_output(b);
 
-    if (a->part && b->part && !strcmp(a->part, b->part) && is_anew(a) == is_anew(b) &&
+    if (a->part && b->part && !strcmp(a->part, b->part) && is_new_output(a) == is_new_output(b) &&
         !has_rows_apart(first, second))
         return grove_fail_at(error, &second->place, GROVE_INVALID,
                              "%s: %s of %s is also written at %s; give one of them another name",
                              second->class_->name, b->part, b->path, at);
     if (is_one_writing(first, second))
         return check_together(first, second, at);
-    if (!is_anew(a) && !is_anew(b))
+    if (!is_new_output(a) && !is_new_output(b))
         return 0;
     return grove_fail_at(error, &second->place, GROVE_INVALID,
                          "%s: %s is created %s%s, and %s %s%s; write to another path, or create it "
@@ -226,7 +226,7 @@ grove_node *grove_target_rows(const grove_node *action)
     for (int i = 0; inputs && inputs[i].name; i++) {
         grove_node *object = action->objects[i];
         const char *path = object ? grove_node_property(object, "path") : NULL;
-        if (path && is_anew(action->target))
+        if (path && is_new_output(action->target))
             return object;
         char *resolved = path ? grove_path_whole(path) : NULL;
         bool same = resolved && !strcmp(resolved, action->target_path);
@@ -290,7 +290,7 @@ static int check_inputs(const grove_node *action)
     const grove_target *target = action->target;
     int code = 0;
 
-    if (!target || !is_anew(target) || is_stream(target))
+    if (!target || !is_new_output(target) || is_stream(target))
         return 0;
     code = check_input(action, target->path);
     return code || !target->second_path ? code : check_input(action, target->second_path);
@@ -386,7 +386,7 @@ typedef struct {
 static room room_at(const grove_node *action)
 {
     char *folder = grove_path_folder(action->target_path);
-    const char *at = is_anew(action->target) ? folder : action->target_path;
+    const char *at = is_new_output(action->target) ? folder : action->target_path;
     room found = {0, -1};
     struct statvfs disk;
     struct stat info;
@@ -464,14 +464,14 @@ static int check_access(const grove_node *action, grove_error *error)
         free(folder);
         return 0;
     }
-    if (is_anew(target) && !target->overwrite)
+    if (is_new_output(target) && !target->overwrite)
         there = grove_path_exists(path) ? path
                 : target->second_path && grove_path_exists(target->second_path)
                     ? target->second_path
                     : NULL;
-    if (is_anew(target) ? access(folder, W_OK | X_OK) : access(action->target_path, W_OK))
+    if (is_new_output(target) ? access(folder, W_OK | X_OK) : access(action->target_path, W_OK))
         code = grove_fail_at(error, &action->place, GROVE_IO, "%s: %s: %s", name, path,
-                             !is_anew(target)                ? "may not be written"
+                             !is_new_output(target)          ? "may not be written"
                              : !grove_path_is_folder(folder) ? "its folder does not exist"
                                                              : "its folder may not be written");
     else if (there)

@@ -131,14 +131,14 @@ static const char *shown(const checking *c, const grove_factor *factor, bool oth
 }
 
 /* The property "NAME(MEMBER)" of its leaf, or NULL. */
-static const char *property_of(const grove_node *node, const char *what)
+static const char *property_of(const grove_node *node, const char *property)
 {
     char *name;
     const char *text;
 
     if (node->kind != GROVE_NODE_MEMBER)
         return NULL;
-    name = grove_format("%s(%s)", what, node->leaf->members[node->member].name);
+    name = grove_format("%s(%s)", property, node->leaf->members[node->member].name);
     text = grove_node_property(node->leaf, name);
     free(name);
     return text;

@@ -262,7 +262,7 @@ static bool varies(const grove_node *node)
 /* Reports an index of the definition with which its value does not vary. A constant may have any
  * index, and so may a value of stations: equal dishes are one. */
 static void check_missing(grove_builder *builder, const grove_entry *entry, const grove_ast *body,
-                          const char *letter, int kind, const char *what)
+                          const char *letter, int kind, const char *varying)
 {
     const grove_node *node = entry->value.node;
     const grove_node *reducer = node ? grove_node_reducer(node, kind, NULL) : NULL;
@@ -270,13 +270,13 @@ static void check_missing(grove_builder *builder, const grove_entry *entry, cons
 
     if (reducer)
         grove_build_fail(builder, body, body->span,
-                         "%s says that it varies with %s, but %s removes that axis", shown, what,
+                         "%s says that it varies with %s, but %s removes that axis", shown, varying,
                          reducer == node ? reducer->class_->name : grove_node_shown(reducer));
     else if (kind == GROVE_AXIS_SOURCE && varies(node))
         grove_build_fail(builder, body, body->span,
                          "%s says that it varies with %s, but this is the same for all of them; "
                          "leave the index '%s' out",
-                         shown, what, letter);
+                         shown, varying, letter);
 }
 
 static void check_axes(grove_builder *builder, const grove_entry *entry, const grove_ast *body)

@@ -18,7 +18,7 @@ static void advance(const grove_value *value, int64_t *index)
 /* The first numbers; the maximum modulus; the count of numbers that are not finite. */
 static void dump_numbers(grove_value *value)
 {
-    int64_t index[GROVE_MAX_AXES] = {0}, cells = grove_value_cells(value), strange = 0, shown = 0;
+    int64_t index[GROVE_MAX_AXES] = {0}, cells = grove_value_cells(value), nonfinite = 0, shown = 0;
     double max = 0;
 
     for (int d = 0; d < value->axes; d++)
@@ -31,13 +31,13 @@ static void dump_numbers(grove_value *value)
                 fprintf(stderr, " %g%+gi", re, im);
             else if (shown <= SHOWN)
                 fprintf(stderr, " %g", re);
-            strange += !isfinite(re) || !isfinite(im);
+            nonfinite += !isfinite(re) || !isfinite(im);
             max = fmax(max, hypot(re, im));
         }
         advance(value, index);
     }
     fprintf(stderr, "%s\n      %lld numbers, greatest modulus %g, %lld not finite\n",
-            shown > SHOWN ? " ..." : "", (long long)shown, max, (long long)strange);
+            shown > SHOWN ? " ..." : "", (long long)shown, max, (long long)nonfinite);
 }
 
 void grove_dump_inputs(const grove_node *node, grove_value *const *inputs)

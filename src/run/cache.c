@@ -104,27 +104,27 @@ static void take_out(grove_cache *cache, size_t hole)
  * the host. */
 typedef enum { ANYWHERE, HOST_NUMBERS, HOST_FLAGS } hold;
 
-static uint64_t held(const entry *e, hold what)
+static uint64_t held(const entry *e, hold place)
 {
-    if (what == HOST_NUMBERS)
+    if (place == HOST_NUMBERS)
         return grove_buffer_is_on(e->value->data, NULL) ? e->bytes : 0;
-    if (what == HOST_FLAGS)
+    if (place == HOST_FLAGS)
         return e->value->flags ? grove_buffer_bytes(e->value->flags) : 0;
     return e->bytes;
 }
 
 /* Drops the value of lowest worth that frees such memory; returns the freed bytes. */
-static uint64_t evict(grove_cache *cache, hold what)
+static uint64_t evict(grove_cache *cache, hold place)
 {
     size_t lowest = cache->capacity;
 
     for (size_t i = 0; i < cache->capacity; i++)
-        if (cache->slots[i].value && held(&cache->slots[i], what) &&
+        if (cache->slots[i].value && held(&cache->slots[i], place) &&
             (lowest == cache->capacity || cache->slots[i].worth < cache->slots[lowest].worth))
             lowest = i;
     if (lowest == cache->capacity)
         return 0;
-    uint64_t bytes = held(&cache->slots[lowest], what);
+    uint64_t bytes = held(&cache->slots[lowest], place);
     cache->age = cache->slots[lowest].worth;
     cache->counters.evictions++;
     take_out(cache, lowest);
@@ -188,8 +188,8 @@ bool grove_cache_shrink(grove_cache *cache, grove_device *device, uint64_t bytes
     if (device)
         return shrink_on(cache, device, bytes);
     uint64_t gone = drop_host_copies(cache, bytes), more = 1;
-    for (hold what = HOST_NUMBERS; what <= HOST_FLAGS; what++, more = 1)
-        while (gone < bytes && (more = evict(cache, what)))
+    for (hold place = HOST_NUMBERS; place <= HOST_FLAGS; place++, more = 1)
+        while (gone < bytes && (more = evict(cache, place)))
             gone += more;
     return gone > 0;
 }

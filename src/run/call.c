@@ -309,36 +309,40 @@ static bool begin_algebra(const grove_call *call, const char *name, bool given, 
     return given;
 }
 
-int grove_call_product(const grove_call *call, const grove_product *what, bool double_precision)
+int grove_call_product(const grove_call *call, const grove_product *operation,
+                       bool double_precision)
 {
     grove_call_work *work = call->work;
     int code;
 
-    if (!begin_algebra(call, "grove_call_product", what && what->a && what->b && what->c, &code))
+    if (!begin_algebra(call, "grove_call_product",
+                       operation && operation->a && operation->b && operation->c, &code))
         return code;
-    return end(call,
-               work->device->algebra->product(work->device, what, double_precision, work->error));
+    return end(call, work->device->algebra->product(work->device, operation, double_precision,
+                                                    work->error));
 }
 
-int grove_call_transform(const grove_call *call, const grove_transform *what, bool double_precision)
+int grove_call_transform(const grove_call *call, const grove_transform *operation,
+                         bool double_precision)
 {
     grove_call_work *work = call->work;
     int code;
 
-    if (!begin_algebra(call, "grove_call_transform", what && what->at, &code))
+    if (!begin_algebra(call, "grove_call_transform", operation && operation->at, &code))
         return code;
-    return end(call,
-               work->device->algebra->transform(work->device, what, double_precision, work->error));
+    return end(call, work->device->algebra->transform(work->device, operation, double_precision,
+                                                      work->error));
 }
 
-int grove_call_cholesky(const grove_call *call, const grove_cholesky *what)
+int grove_call_cholesky(const grove_call *call, const grove_cholesky *operation)
 {
     grove_call_work *work = call->work;
     int code;
 
-    if (!begin_algebra(call, "grove_call_cholesky", what && what->matrix && what->info, &code))
+    if (!begin_algebra(call, "grove_call_cholesky",
+                       operation && operation->matrix && operation->info, &code))
         return code;
-    return end(call, work->device->algebra->cholesky(work->device, what, work->error));
+    return end(call, work->device->algebra->cholesky(work->device, operation, work->error));
 }
 
 /* ---- threads ---- */

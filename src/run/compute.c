@@ -183,9 +183,9 @@ static void note_unsupported(grove_session *session, const grove_node *node,
 }
 
 int grove_compute_call(grove_session *session, grove_launch *launch, grove_device *device,
-                       const grove_compute_function *what)
+                       const grove_compute_function *function)
 {
-    const grove_node *node = what->node;
+    const grove_node *node = function->node;
     bool on_device = device != session->host;
     grove_class_call scope;
     grove_call_work work;
@@ -198,12 +198,12 @@ int grove_compute_call(grove_session *session, grove_launch *launch, grove_devic
     grove_class_call_begin(&scope, session, node, false);
     grove_call call = scope.call;
     call.args = &launch->args;
-    call.double_precision = what->double_precision;
+    call.double_precision = function->double_precision;
     call.work = &work;
     call.on_device = on_device;
     call.device = grove_devices_index(session, device);
-    call.flagged_unread = what->flagged_unread;
-    int code = grove_call_end(&call, what->compute(&call, what->context));
+    call.flagged_unread = function->flagged_unread;
+    int code = grove_call_end(&call, function->compute(&call, function->context));
     if (on_device && !scope.scope.code && (code == GROVE_MISSING || (code && code == work.code))) {
         grove_class_call_end(&scope, 0, "");
         if (code == GROVE_MISSING)

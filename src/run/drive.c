@@ -95,13 +95,14 @@ static int compute(grove_session *session, grove_launch *launch, grove_device *d
     return grove_compute_call(session, launch, device, launch->context);
 }
 
-static int set_inputs(grove_launch *launch, const grove_call *call, const grove_computation *what)
+static int set_inputs(grove_launch *launch, const grove_call *call,
+                      const grove_computation *computation)
 {
     grove_error *error = call->scope->session->error;
     int code = 0;
 
-    for (int i = 0; i < what->count && !code; i++) {
-        int input = what->inputs[i], k = input < 0 ? ~input : input;
+    for (int i = 0; i < computation->count && !code; i++) {
+        int input = computation->inputs[i], k = input < 0 ? ~input : input;
         const grove_write_call *drive = find_drive(call, "grove_call_compute", k);
         if (!drive)
             code = GROVE_INVALID;
@@ -113,7 +114,8 @@ static int set_inputs(grove_launch *launch, const grove_call *call, const grove_
 }
 
 /* The result's bytes. */
-static int take_result(grove_session *session, grove_buffer *buffer, const grove_computation *what)
+static int take_result(grove_session *session, grove_buffer *buffer,
+                       const grove_computation *computation)
 {
     void *at;
     int code = grove_launch_to_host(session, buffer);
@@ -121,61 +123,61 @@ static int take_result(grove_session *session, grove_buffer *buffer, const grove
     if (!code)
         code = grove_launch_host_address(session, buffer, &at);
     if (!code)
-        memcpy(what->result, at, what->bytes);
+        memcpy(computation->result, at, computation->bytes);
     return code;
 }
 
-static int launch_it(const grove_call *call, const grove_computation *what)
+static int launch_it(const grove_call *call, const grove_computation *computation)
 {
     const grove_node *node = call->node;
     grove_session *session = call->scope->session;
     const grove_array *space = &call->scope->drive->arrays[0];
-    const grove_compute_function function = {node, session->facts[node->id].double_, what->compute,
-                                             what->context};
+    const grove_compute_function function = {node, session->facts[node->id].double_,
+                                             computation->compute, computation->context};
     const grove_view out = {.elements = 1, .shape = GROVE_SCALAR, .bytes = 8};
     uint64_t scratch = grove_node_scratch_bytes(node, space->range, space->axes);
     grove_buffer *buffer = NULL;
     grove_launch launch;
 
-    if (what->count < 0 || what->count > GROVE_MAX_INPUTS)
+    if (computation->count < 0 || computation->count > GROVE_MAX_INPUTS)
         return grove_node_fail(
             node, GROVE_INVALID,
-            "the plugin computes a value of %d inputs, but at most %d are possible", what->count,
-            (int)GROVE_MAX_INPUTS);
-    if (what->bytes > scratch)
+            "the plugin computes a value of %d inputs, but at most %d are possible",
+            computation->count, (int)GROVE_MAX_INPUTS);
+    if (computation->bytes > scratch)
         return grove_node_fail(node, GROVE_INVALID,
                                "the plugin computes %llu bytes, more scratch memory than it has "
                                "declared (grove_node_set_scratch)",
-                               (unsigned long long)what->bytes);
+                               (unsigned long long)computation->bytes);
     grove_launch_begin(&launch, session, NULL, GROVE_LAUNCH_ON_DEVICE, space->range, space->axes,
-                       what->count);
+                       computation->count);
     launch.args.table = node->table;
     launch.table = grove_table_of(session, node);
     launch.compute = compute;
     launch.context = &function;
-    launch.scratch_bytes = scratch - what->bytes;
-    grove_launch_output_buffer(&launch, &buffer, what->bytes, &out, 0);
-    int code = set_inputs(&launch, call, what);
+    launch.scratch_bytes = scratch - computation->bytes;
+    grove_launch_output_buffer(&launch, &buffer, computation->bytes, &out, 0);
+    int code = set_inputs(&launch, call, computation);
     if (!code)
         code = grove_launch_run(session, &launch);
     if (!code)
-        code = take_result(session, buffer, what);
+        code = take_result(session, buffer, computation);
     grove_buffer_unref(buffer);
     return code;
 }
 
-int grove_call_compute(const grove_call *call, const grove_computation *what)
+int grove_call_compute(const grove_call *call, const grove_computation *computation)
 {
     const grove_node *node = call->node;
 
     if (!find_drive(call, "grove_call_compute", 0))
         return GROVE_INVALID;
-    if (!what->bytes)
+    if (!computation->bytes)
         return 0;
     const grove_session *session = call->scope->session;
     if (!grove_devices_in_use(session) || session->unsupported[node->id].reason)
         return GROVE_MISSING;
-    int code = launch_it(call, what);
+    int code = launch_it(call, computation);
     return code && code != GROVE_MISSING ? grove_node_fail(node, code, "it cannot be computed")
                                          : code;
 }

@@ -79,7 +79,7 @@ typedef struct {
 } grove_compute_function;
 /* For a launch's `compute`: calls it there. */
 int grove_compute_call(grove_session *session, grove_launch *launch, grove_device *device,
-                       const grove_compute_function *what);
+                       const grove_compute_function *function);
 /* reduce.c: a reduction within a tile; and adding the input to an accumulator. */
 int grove_compute_reduction(grove_run *run, const grove_step *step, grove_value **value);
 int grove_reduce_input(grove_run *run, const grove_step *step, grove_accumulator *accumulator);

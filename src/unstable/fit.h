@@ -162,7 +162,7 @@ typedef struct {
  * scratch memory (grove_node_set_scratch, for the cells of the tile). GROVE_MISSING (base/error.h),
  * without a message: the drive has to compute on the host, as there is no device, or no code or
  * memory on it. Else 0, or a code, with a message, that drive is to return. */
-int grove_call_compute(const grove_call *call, const grove_computation *what);
+int grove_call_compute(const grove_call *call, const grove_computation *computation);
 
 #ifdef __cplusplus
 }

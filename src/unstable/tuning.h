@@ -16,7 +16,7 @@ enum { GROVE_TUNING_MAX = 16 };
 
 /* The numbers measured with this GPU, driver and version of Grove. False, with nothing written, if
  * there are none. A file that is not one of `grove tune` gets one warning in the process. */
-bool grove_tuning_find(const char *what, double *numbers, int count);
+bool grove_tuning_find(const char *quantity, double *numbers, int count);
 /* Replaces all numbers of this GPU, driver and version; keeps the others. `path` gets the file's
  * name, which the caller frees, also after a failure; NULL where there is no folder for it. */
 int grove_tuning_store(const grove_tuning *entries, int count, char **path, grove_error *error);
