@@ -33,9 +33,9 @@ mutate()
 
 mutate nothing '' passed
 mutate 'an access that is not aligned' 's/\(ld.global.f64.*\)\]/\1+4]/' 'line [1-9].*: address is not aligned'
-mutate 'a missing barrier' '/bar.sync/d' ':F:cuda emulation:test_barriers_and_shuffles'
+mutate 'a missing barrier' '/bar.sync/d' ':F:test_barriers_and_shuffles:'
 mutate 'a mask without some lanes' 's/, -1;/, 65535;/' 'the mask lacks the own lane'
-mutate 'a shuffle the other way' 's/shfl.sync.down/shfl.sync.up/' ':F:cuda emulation:test_barriers_and_shuffles'
+mutate 'a shuffle the other way' 's/shfl.sync.down/shfl.sync.up/' ':F:test_barriers_and_shuffles:'
 mutate 'an offset that overflows' 's/\(st.shared.f64.*\)\]/\1+65536]/' 'address is not in shared memory'
 mutate 'an unknown instruction' 's/bar.sync/bar.arrive/' 'line [1-9].*: instruction bar.arrive 0 is not known'
 mutate 'an unknown type' 's/ld.global.f64/ld.global.f16x2/' 'line [1-9].*: instruction ld.global.f16x2 is not known'
