@@ -89,7 +89,7 @@ expect 2 "grove bench roofline: no kernel has 'idq' in its name" bench roofline 
 expect 2 "grove bench roofline: --precision half: must be single or double" bench roofline --precision half
 expect 2 "grove bench roofline: GROVE_ISA is 'mmx'; it takes avx512, avx2 or portable" bench roofline --isa mmx
 expect 2 'grove bench: 0: must be a number above 0' bench roofline --epsilon 0
-expect 0 '' bench roofline --rounds 1 --seconds 0.0001 --kernel w_stack --isa portable --times 1 --channels 2 --size 128
+expect 0 '' bench roofline --rounds 1 --seconds 0.01 --kernel w_stack --isa portable --times 1 --channels 2 --size 128
 prints '^portable, single, one core; medians of 1 interleaved rounds\.$'
 prints '^| 17 | [0-9.]* | [0-9.]* | [0-9]* % | [0-9]* % |$'
 prints '^| w_stack, degrid | [0-9.e+]* |'
