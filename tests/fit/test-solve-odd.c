@@ -197,10 +197,10 @@ enum { FALLING = sizeof(falling) / sizeof(falling[0]) };
 LOOP_TEST(falling_channels, 0, 2 * FALLING)
 {
     char *text =
-        grove_format("%s\nk1 = keep(T[p] + 0 * obs.time / 1s, number=1)\n"
-                     "write = sink(T[p] * M[p,q] * T[q]^H * spoil(obs, share=0.1).value, obs, "
-                     "to=\"%s\")\n",
-                     falling[_i % FALLING].truth, set);
+        suite_text("%s\nk1 = keep(T[p] + 0 * obs.time / 1s, number=1)\n"
+                   "write = sink(T[p] * M[p,q] * T[q]^H * spoil(obs, share=0.1).value, obs, "
+                   "to=\"%s\")\n",
+                   falling[_i % FALLING].truth, set);
     pass(text);
     for (int reverse = 0; reverse < 2; reverse++) {
         if (reverse)

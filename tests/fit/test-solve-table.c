@@ -242,13 +242,13 @@ enum { FREEDOM = 21 * 4 * 2 * CHANNELS * 2 - 7 * 2 * 2 };
 TEST(domains)
 {
     char *text =
-        grove_format("G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
-                     "T[p] = draw(obs, shape=diagonal, around=1, times=2).value\n"
-                     "b = spoil(obs, station=3, first_time=8)\n"
-                     "D[p,q] = (T[p] * M[p,q] * T[q]^H + noise(obs, sigma=0.1Jy)) * b.value\n"
-                     "fit = solve(G[p] * M[p,q] * G[q]^H, D, errors=true, to=\"%s\")\n"
-                     "k0 = keep(G.x_error)\n",
-                     path);
+        suite_text("G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+                   "T[p] = draw(obs, shape=diagonal, around=1, times=2).value\n"
+                   "b = spoil(obs, station=3, first_time=8)\n"
+                   "D[p,q] = (T[p] * M[p,q] * T[q]^H + noise(obs, sigma=0.1Jy)) * b.value\n"
+                   "fit = solve(G[p] * M[p,q] * G[q]^H, D, errors=true, to=\"%s\")\n"
+                   "k0 = keep(G.x_error)\n",
+                   path);
     const solve_kept *errors = &solve_world_kept[0]; /* [station, interval, band, term] */
     char names[200];
     table t;

@@ -326,7 +326,7 @@ LOOP_TEST(faults, 0, sizeof(bad) / sizeof(bad[0]))
 
     ck_assert(at != NULL);
     char *text =
-        grove_format("%.*s%s%s", (int)(at - cards), cards, bad[_i].put, at + strlen(bad[_i].find));
+        suite_text("%.*s%s%s", (int)(at - cards), cards, bad[_i].put, at + strlen(bad[_i].find));
     if (!strcmp(bad[_i].put, "RA---TAN"))
         memcpy(strstr(text, "DEC--SIN"), "DEC--TAN", 8);
     if (!strcmp(bad[_i].put, "NOTYPE1"))

@@ -465,8 +465,7 @@ TEST(faults_are_told)
     grove_error_clear(error);
     ck_assert_ptr_null(
         grove_ms_create(in_folder("set.ms"), layout, NULL, "DATA", false, NULL, error));
-    want =
-        grove_format("%s: exists already; give overwrite=true to replace it", in_folder("set.ms"));
+    want = suite_text("%s: exists already; give overwrite=true to replace it", in_folder("set.ms"));
     ck_assert_str_eq(grove_error_message(error, 0), want);
     grove_error_clear(error);
     grove_ms *ms = grove_ms_open_writable(in_folder("set.ms"), &(grove_ms_part){0}, NULL, error);
