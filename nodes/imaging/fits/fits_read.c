@@ -161,8 +161,9 @@ static int find_image(reader *in, grove_image *image)
 static int check_sizes(reader *in, const grove_image *image)
 {
     double bytes = abs(image->bits) / 8;
-    LONGLONG data = 0, parameters = 0;
-    int status = 0, absent = 0;
+    LONGLONG data = 0, sizes[GROVE_FITS_AXES];
+    long parameters = 0, groups;
+    int status = 0, simple, bits, axes, extend;
 
     for (int d = 0; d < in->axes; d++) {
         if (in->size[d] < 1)
@@ -175,10 +176,12 @@ static int check_sizes(reader *in, const grove_image *image)
                           "%s: an image of %lld x %lld pixels; at most %d a side are read",
                           in->path, (long long)in->size[0], (long long)in->size[1], 1 << 20);
     /* cfitsio skips as many numbers before the pixels. */
-    fits_read_key(in->file, TLONGLONG, "PCOUNT", &parameters, NULL, &absent);
-    if (!image->compressed && parameters)
-        return grove_fail(in->error, GROVE_INVALID, "%s: PCOUNT is %lld; of an image it is 0",
-                          in->path, (long long)parameters);
+    if (!image->compressed)
+        fits_read_imghdrll(in->file, GROVE_FITS_AXES, &simple, &bits, &axes, sizes, &parameters,
+                           &groups, &extend, &status);
+    if (parameters)
+        return grove_fail(in->error, GROVE_INVALID, "%s: PCOUNT is %ld; of an image it is 0",
+                          in->path, parameters);
     fits_get_hduaddrll(in->file, NULL, &data, NULL, &status);
     double rest = in->bytes - (double)data;
     if (!status && !image->compressed && bytes > rest)
