@@ -306,9 +306,7 @@ typedef enum {
     GROVE_ROLE_COMPLEX, /* input 0 + i input 1, of real numbers */
     GROVE_ROLE_SCALAR,  /* input 0; the diagonal and the matrix are of their elements, by rows */
     GROVE_ROLE_DIAGONAL,
-    GROVE_ROLE_MATRIX,
-    GROVE_ROLE_REAL, /* part of each number of input 0; the imaginary one, too */
-    GROVE_ROLE_IMAGINARY
+    GROVE_ROLE_MATRIX
 } grove_role;
 
 /* Functions of classes of one kind. They may be NULL where nothing else is said; if they return an

@@ -249,7 +249,6 @@ GROVE_CLASS(real) = {
     FUNCTION(real, elementary_real_part, any_real_linear, to_real),
     .doc = "Real part of every number.",
     .output_doc = "real numbers, with the unit of x",
-    .role = GROVE_ROLE_REAL,
     .example = "r = real(obs.data)",
 };
 
@@ -257,7 +256,6 @@ GROVE_CLASS(imag) = {
     FUNCTION(imag, elementary_imag, any_real_linear, to_real),
     .doc = "Imaginary part of every number; 0 of a real one.",
     .output_doc = "real numbers, with the unit of x",
-    .role = GROVE_ROLE_IMAGINARY,
     .example = "i = imag(obs.data)",
 };
 

@@ -27,7 +27,7 @@ void grove_conformance_texts(grove_conformance *c)
         grove_conformance_fail(c, ".doc '%s' is not a sentence that ends in a full stop",
                                class_->doc);
     for (const grove_port *port = NULL; (port = grove_port_next(class_, port));)
-        require_text(c, port->doc, "", port->name);
+        require_text(c, port->doc, "input or option", port->name);
 }
 
 static bool is_word_of(const char *choices, const char *word)

@@ -264,7 +264,7 @@ static int check_kind(const grove_class *class_, grove_error *error)
         return fail_class(name, error, "has the unknown kind %d", (int)class_->kind);
     if ((int)class_->flag_rule < GROVE_FLAGS_ELEMENT || class_->flag_rule > GROVE_FLAGS_TRANSPOSE)
         return fail_class(name, error, "has the unknown flag rule %d", (int)class_->flag_rule);
-    if ((int)class_->role < GROVE_ROLE_NONE || class_->role > GROVE_ROLE_IMAGINARY)
+    if ((int)class_->role < GROVE_ROLE_NONE || class_->role > GROVE_ROLE_MATRIX)
         return fail_class(name, error, "has the unknown role %d", (int)class_->role);
     if ((int)class_->reduce < GROVE_REDUCE_NONE || class_->reduce > GROVE_REDUCE_MAX)
         return fail_class(name, error, "has the unknown reduction %d", (int)class_->reduce);
@@ -358,8 +358,8 @@ static int check_accumulator(const grove_class *class_, grove_error *error)
 
 static int check_functions(const grove_class *class_, grove_error *error)
 {
-    static const int operands[GROVE_ROLE_IMAGINARY + 1] = {0, 2, 2, 1, 2, 2, 1, 1, 1, 1, 0,
-                                                           0, 1, 1, 1, 1, 2, 1, 2, 4, 1, 1};
+    static const int operands[GROVE_ROLE_MATRIX + 1] = {0, 2, 2, 1, 2, 2, 1, 1, 1, 1,
+                                                        0, 0, 1, 1, 1, 1, 2, 1, 2, 4};
     char fault[GROVE_FAULT_BYTES];
     int values = count_values(class_), required = operands[class_->role];
 

@@ -155,7 +155,7 @@ LOOP_TEST(numbers_are_those_of_the_host, 0, CONVOLVED)
 }
 
 /* What goes up for a tile beside visibilities is their frequencies, and which set a row has. */
-TEST(functions_stay_there)
+TEST(functions_stay_on_device)
 {
     enum { CHANNELS = 4, MORE = TIMES - 1 };
     static const char *const lines[] = {"two", "sum(degrid(two" FIELD

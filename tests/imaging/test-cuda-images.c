@@ -195,7 +195,7 @@ LOOP_TEST(exact_images_are_those_of_the_host, 0, 2)
 /* Visibilities that were made on the device stay there, and so do grid and planes: what goes up is
  * the order of the samples, what comes back the image, sums of weights, and how far baselines
  * reach. */
-TEST(visibilities_stay_there)
+TEST(visibilities_stay_on_device)
 {
     enum { CHANNELS = 8, SIZE = 40, TILES = TIMES / 2 };
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);
@@ -250,7 +250,7 @@ TEST(of_a_psf_no_visibilities_go_up)
 
 /* Predicted visibilities stay on the device: of their sum only that comes back. The image, made
  * there before, goes up; its planes are made once. */
-TEST(predictions_stay_there)
+TEST(predictions_stay_on_device)
 {
     enum { CHANNELS = 8 };
     grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2);

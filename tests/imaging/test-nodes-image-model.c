@@ -316,6 +316,7 @@ static const struct {
     {"BUNIT ", "PV2_1   = 0.1\nBUNIT ", "is in a slanted SIN projection"},
     {"SIMPLE  =                    T", "SIMPLE  =                    X", "cannot be read as FITS"},
     {"NAXIS2  =                    5", "NAXIS2  =                 5000", "is cut off"},
+    {"BUNIT ", "PCOUNT  = 700\nBUNIT ", "PCOUNT is 700; of an image it is 0"},
 };
 
 LOOP_TEST(faults, 0, sizeof(bad) / sizeof(bad[0]))
