@@ -203,13 +203,6 @@ int image_stage_check(const grove_node *node, int input, const grove_gridder_pla
 
 /* ---- arrays ---- */
 
-int64_t image_stage_out_step(const grove_args *args, const char *name)
-{
-    int d = grove_args_axis(args, grove_axis_kind(name));
-
-    return d < 0 ? 0 : args->out.stride[d];
-}
-
 /* A consumed axis follows a remaining one of the same kind. */
 int64_t image_stage_in_step(const grove_args *args, int input, const char *name)
 {

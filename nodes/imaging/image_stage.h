@@ -70,9 +70,8 @@ int image_stage_add_axes(grove_node *node, const grove_gridder_plan *plan, image
 int image_stage_check(const grove_node *node, int input, const grove_gridder_plan *plan,
                       image_stage stage);
 
-/* Bytes from one cell to the next of an axis of a class's result, or of its input where the class
- * consumes the axis; 0: there is none. */
-int64_t image_stage_out_step(const grove_args *args, const char *name);
+/* Bytes from one cell to the next of an axis of a class's input where the class consumes the axis;
+ * 0: there is none. */
 int64_t image_stage_in_step(const grove_args *args, int input, const char *name);
 
 /* Walks through all cells of the axes that a transform of u and v, or l and m, does not change;

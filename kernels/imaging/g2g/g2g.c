@@ -39,13 +39,6 @@ uint64_t grove_g2g_bytes(const grove_lattice *l)
            (uint64_t)(l->blocks * l->plan.support * 2 * width_of(l)) * real_of(l);
 }
 
-uint64_t grove_g2g_apply_bytes(const grove_lattice *l, int threads)
-{
-    return (uint64_t)threads * 4 * (uint64_t)(row_of(l) * (l->tile + l->plan.support)) *
-               real_of(l) +
-           (uint64_t)(l->tiles[0] * l->tiles[1]) * 3 * sizeof(int64_t);
-}
-
 static grove_g2g_loop *choose_loop(bool double_precision, grove_isa isa)
 {
     static grove_g2g_loop *const loops[2][GROVE_ISAS] = {

@@ -10,9 +10,8 @@
 
 typedef struct grove_g2g grove_g2g;
 
-/* Bytes of one, and of applying it with `threads` threads. */
+/* Bytes of one. */
 uint64_t grove_g2g_bytes(const grove_lattice *lattice);
-uint64_t grove_g2g_apply_bytes(const grove_lattice *lattice, int threads);
 /* `functions`: [function][plane][v][u] complex numbers of the plan's precision; they are copied.
  * `isa`: an instruction set that this processor has. NULL: no memory. */
 grove_g2g *grove_g2g_new(const grove_lattice *lattice, const void *functions, grove_isa isa);
