@@ -300,7 +300,7 @@ int grove_block_sums_merge(grove_session *session, grove_block_sums *to, grove_b
     } else {
         push_nodes(&state, nodes, numbers_of(from->nodes), from->begin / GROVE_REDUCE_BLOCK, high,
                    count * to->parts);
-        if (count)
+        if (count * to->parts > 0)
             memcpy(sum, more, (size_t)(count * to->parts) * sizeof(double));
         if (end == size && !to->begin)
             grove_reduce_close(&state, nodes, sum, count * to->parts, last);

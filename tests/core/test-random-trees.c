@@ -282,6 +282,7 @@ int main(void)
     uint64_t base = random_mix((uint64_t)time(NULL) ^ (uint64_t)getpid() << 32) >> 20;
     int failures = 0, fresh = many ? atoi(many) : FRESH_TREES;
 
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a sanitizer's end leaves the seeds in the log */
     random_setting_begin(&setting);
     signal(SIGSEGV, crashed);
     signal(SIGABRT, crashed);

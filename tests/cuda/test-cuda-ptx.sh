@@ -17,8 +17,9 @@ cat >"$work/run" <<'END'
 folder=$work/$(basename "$2")-$1
 mkdir "$folder" && cd "$folder" || exit 1
 case $2 in *.sh) set -- "$1" sh "$2" ;; esac
-TMPDIR=$folder GROVE_PTX_ROUNDING=$1 "$2" $3 >"$folder.log" 2>&1 ||
-    echo "FAIL: $2 $3 with GROVE_PTX_ROUNDING=$1 ends with $?" >>"$folder.log"
+TMPDIR=$folder GROVE_PTX_ROUNDING=$1 "$2" $3 >"$folder.log" 2>&1 && exit
+echo "FAIL: $2 $3 with GROVE_PTX_ROUNDING=$1 ends with $?" >>"$folder.log"
+mv "$folder.log" "$folder.failed"
 END
 {
     echo "cut $source/tests/cuda/test-cuda-sessions.sh"
@@ -29,6 +30,10 @@ END
     echo "nearest $build/tests/sky/test-cuda-station"
     echo "nearest $build/tests/sky/test-cuda-sums"
 } >"$work/list"
+code=0
 xargs -n 2 -P 2 sh "$work/run" <"$work/list"
 cat "$work"/*.log
-! grep -q '^FAIL' "$work"/*.log
+for log in "$work"/*.failed; do
+    [ ! -e "$log" ] || { cat "$log"; code=1; }
+done
+exit $code
