@@ -286,6 +286,8 @@ int grove_block_sums_merge(grove_session *session, grove_block_sums *to, grove_b
                                 .levels = to->levels,
                                 .begin = to->begin / GROVE_REDUCE_BLOCK,
                                 .distance = count * to->parts};
+    if (!from->sum) /* nothing was added to either: an axis has size zero */
+        return 0;
     int code = grove_block_sums_fetch(session, to);
 
     if (!code)
@@ -300,8 +302,7 @@ int grove_block_sums_merge(grove_session *session, grove_block_sums *to, grove_b
     } else {
         push_nodes(&state, nodes, numbers_of(from->nodes), from->begin / GROVE_REDUCE_BLOCK, high,
                    count * to->parts);
-        if (count * to->parts > 0)
-            memcpy(sum, more, (size_t)(count * to->parts) * sizeof(double));
+        memcpy(sum, more, (size_t)(count * to->parts) * sizeof(double));
         if (end == size && !to->begin)
             grove_reduce_close(&state, nodes, sum, count * to->parts, last);
     }
