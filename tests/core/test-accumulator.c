@@ -286,6 +286,44 @@ LOOP_TEST(two_processes_give_the_bits_of_one, 0, 2 * 5)
     grove_session_free(session);
 }
 
+/* Two parts over times of a mean over no sources: neither has numbers. */
+TEST(parts_to_which_nothing_was_added)
+{
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.device = "cpu", .threads = 1, .double_precision = true);
+    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
+    char text[2048];
+    int64_t count;
+    grove_value *value = NULL;
+
+    snprintf(text, sizeof(text),
+             "obs = observe(array=\"%s/data/arrays/kat-7.array\", hour_angle=-0.1h..0.1h,\n"
+             "  phase_centre=\"05h42m36.1s -49d51m07s\", integration=4s, frequency=1.4GHz,\n"
+             "  channels=3, channel_width=1MHz)\n"
+             "A = sky_model(\"%s/examples/new-node/accumulator/two.skymodel\", cutoff=1000000Jy)\n"
+             "R = sum(A.stokes * obs.freq * obs.elevation, over=[source, time])\n",
+             source, source);
+    session_test_tree(text);
+    grove_session *session = grove_session_new(now.tree, &options, now.error);
+    grove_node *node = session_test_node("R"), *in = node->inputs[0].node;
+    grove_accumulator *a = accumulator_for(session, node), *b = accumulator_for(session, node);
+    ck_assert_int_eq(add_times(session, a, in, 0, 128), 0);
+    ck_assert_int_eq(add_times(session, b, in, 128, TIMES), 0);
+    ck_assert_int_eq(grove_accumulator_merge(a, b), 0);
+    grove_range range[GROVE_MAX_AXES];
+    for (int d = 0; d < node->axis_count; d++)
+        range[d] = (grove_range){node->axes[d], 0, node->axes[d]->size};
+    ck_assert_int_eq(grove_accumulator_finish(a, range, true, false, &value), 0);
+    double *sum = suite_keep(grove_value_numbers(value, &count, now.error));
+    ck_assert_int_gt(count, 0);
+    for (int64_t i = 0; i < count; i++)
+        ck_assert(sum[i] == 0);
+    grove_value_unref(value);
+    grove_accumulator_free(a);
+    grove_accumulator_free(b);
+    grove_session_free(session);
+}
+
 TEST(parts_that_do_not_fit)
 {
     grove_session_options options =
