@@ -18,13 +18,28 @@
  *     ... .kernel = GROVE_KERNEL(phase) ...
  *
  * For CUDA devices nvcc makes phase.fatbin from kernel.h (installed as grove/kernel.h), with -x cu
- * -fatbin -DGROVE_KERNEL_SOURCE='"phase.h"'; it lies next to the plugin.
+ * -fatbin -DGROVE_KERNEL_SOURCE='"phase.h"'; it lies next to the plugin. So does phase.cl, which
+ * the C preprocessor makes with -E -P -DGROVE_OPENCL -DGROVE_KERNEL_SOURCE='"phase.h"' and OpenCL
+ * devices compile when they first need it: there pointers have no address space.
  */
 #ifndef GROVE_CELL_H
 #define GROVE_CELL_H
 
+#ifdef GROVE_OPENCL /* defined when compiling for an OpenCL device */
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+typedef char int8_t;
+typedef uchar uint8_t;
+typedef short int16_t;
+typedef ushort uint16_t;
+typedef int int32_t;
+typedef uint uint32_t;
+typedef long int64_t;
+typedef ulong uint64_t;
+#define memcpy(to, from, bytes) __builtin_memcpy(to, from, bytes)
+#else
 #include <math.h>
 #include <stdint.h>
+#endif
 
 #if defined(__CUDACC__) || defined(GROVE_CUDA_EMULATED)
 #define GROVE_CUDA 1 /* defined when compiling for a CUDA device */
@@ -218,6 +233,7 @@ typedef struct {
 #define GROVE_STATE(c, type)  ((const type *)(const void *)(c)->args->state.bytes)
 #define GROVE_TABLE(c, type)  ((const type *)(c)->args->table)
 
+#ifndef GROVE_OPENCL /* of the host's names */
 GROVE_FN int grove_same_word(const char *a, const char *b)
 {
     while (*a && *a == *b) {
@@ -246,6 +262,8 @@ GROVE_FN int grove_axis_kind(const char *name)
         hash = (hash ^ (unsigned char)*name) * 16777619u;
     return GROVE_AXIS_OTHER + 1 + (int)(hash % 0x7ffffff0u);
 }
+
+#endif
 
 /* Position of an axis kind in the iteration space, or -1. GROVE_AXIS_OTHER: of the first axis with
  * a name unknown to the framework. */
@@ -333,27 +351,31 @@ GROVE_FN int64_t grove_cell_start(grove_cell *cell, const grove_args *args, int6
     return run;
 }
 
+#ifndef GROVE_OPENCL
 typedef void (*grove_cells_fn)(const grove_args *args, int64_t first, int64_t last);
 
-/* A cell function in both precisions; its CUDA kernels are called NAME_single and NAME_double. */
+/* A cell function in both precisions; its kernels on devices are called NAME_single and
+ * NAME_double. */
 typedef struct {
     const char *name;
-    grove_cells_fn single_precision, double_precision; /* NULL: it runs on CUDA devices only */
-    /* The source file: with PATH/FILE.h, CUDA devices load FILE.fatbin next to the plugin. NULL:
-     * the fatbin with the plugin's name. */
+    grove_cells_fn single_precision, double_precision; /* NULL: it runs on other devices only */
+    /* The source file: with PATH/FILE.h, devices load FILE.fatbin or FILE.cl next to the plugin.
+     * NULL: the file with the plugin's name. */
     const char *source;
-    /* CUDA: the number of threads of an evaluation (NULL: one per cell), and of a block (0: 128). A
-     * kernel may get more or fewer threads than it asked for, a quarter where there are many: it
-     * must loop with the size of the whole grid as its step. */
+    /* Devices: the number of threads of an evaluation (NULL: one per cell), and of a block (0:
+     * 128). A kernel may get more or fewer threads than it asked for, a quarter where there are
+     * many: it must loop with the size of the whole grid as its step. */
     int64_t (*threads)(const grove_args *args);
     int32_t block;
-    int32_t writes; /* CUDA: bit k set: it also writes input k; 0 for cell functions */
+    int32_t writes; /* devices: bit k set: it also writes input k; 0 for cell functions */
 } grove_kernel;
 
 #define GROVE_KERNEL(name)                                                                         \
     {                                                                                              \
 #name, name##_cells_single, name##_cells_double, name##_source, 0, 0, 0                    \
     }
+
+#endif
 
 /* |x + i y|. hypot takes ten times as long and is used only when squares would overflow or
  * underflow. */
@@ -416,6 +438,9 @@ GROVE_FN void grove_random_normal(uint64_t seed, uint64_t a, uint64_t b, uint64_
              &cosine); /* without the range reduction by pi, which is expensive on GPUs */
     normal[0] = r * cosine;
     normal[1] = r * sine;
+#elif defined(GROVE_OPENCL)
+    normal[0] = r * cospi(2 * v);
+    normal[1] = r * sinpi(2 * v);
 #else
     normal[0] = r * cos(2 * GROVE_PI * v);
     normal[1] = r * sin(2 * GROVE_PI * v);

@@ -488,6 +488,7 @@ char *grove_library_about(grove_library *library)
     if (pictures)
         add_part(&text, &title, pictures->about, !pictures->absent);
     add_part(&text, &title, "CUDA devices", grove_module_exists("cuda"));
+    add_part(&text, &title, "OpenCL devices", grove_module_exists("opencl"));
     grove_text_add(&text, "%-15s %zu\n", "node classes", count);
     add_folders(&text, "looked for in", library->node_folders);
     char **trees = folders_of(NULL, "GROVE_TREE_PATH", GROVE_TREE_FOLDER, "");
@@ -512,18 +513,18 @@ static const char *instruction_sets(void)
 #endif
 }
 
-static void add_cuda(grove_text *text)
+static void add_devices(grove_text *text, const char *kind)
 {
     grove_error *error = grove_error_new();
-    int count = grove_device_count("cuda", error);
+    int count = grove_device_count(kind, error);
     char libraries[64];
 
     if (!count)
-        grove_text_add(text, "cuda    none%s%s\n", grove_error_count(error) ? ": " : "",
+        grove_text_add(text, "%-7s none%s%s\n", kind, grove_error_count(error) ? ": " : "",
                        grove_error_count(error) ? grove_error_message(error, 0) : "");
     for (int k = 0; k < count; k++) {
-        grove_device *device = grove_device_open("cuda", k, 0, error);
-        grove_text_add(text, "cuda:%d  %s\n", k,
+        grove_device *device = grove_device_open(kind, k, 0, error);
+        grove_text_add(text, "%s:%d  %s\n", kind, k,
                        device ? device->description : grove_error_message(error, 0));
         if (device && grove_device_prepare(device, &grove_array_cast, false, error))
             grove_text_add(text, "        not used: %s\n", grove_error_message(error, 0));
@@ -549,6 +550,7 @@ char *grove_library_devices(grove_library *library)
                    instruction_sets(),
                    grove_show_bytes(free_bytes, (double)grove_memory_available()));
     grove_threads_free(threads);
-    add_cuda(&text);
+    for (int k = 0; grove_device_kinds[k]; k++)
+        add_devices(&text, grove_device_kinds[k]);
     return text.at;
 }

@@ -116,8 +116,9 @@ typedef struct {
     bool double_precision;
     uint64_t memory; /* bytes for values; 0: half of the free memory */
     int threads;     /* 0: all */
-    /* "cpu"; "cuda" or "cuda:1" (from 0): an NVIDIA GPU; "cuda:all"; "auto" or NULL: the first GPU,
-     * if there is one. Borrowed for the session's lifetime. */
+    /* "cpu"; "cuda" or "cuda:1" (from 0): an NVIDIA GPU; "opencl" or "opencl:1": a device of an
+     * OpenCL driver; "cuda:all", "opencl:all"; "auto" or NULL: the first GPU, if there is one.
+     * Borrowed for the session's lifetime. */
     const char *device;
     uint64_t device_memory; /* bytes on each GPU; 0: nine tenths of the free memory */
     int64_t tile_times, tile_channels, tile_baselines; /* size of tiles, 0: chosen. For tests. */

@@ -1,16 +1,34 @@
 /* Compiles the cell functions of GROVE_KERNEL_SOURCE in single and in double precision, each with a
- * loop over a range of cells for the CPU or a kernel for CUDA. Deliberately without include guard:
- * a file may instantiate several kernel headers. */
+ * loop over a range of cells for the CPU or a kernel for CUDA or OpenCL. Deliberately without
+ * include guard: a file may instantiate several kernel headers. */
 #include "cell.h"
 
 #ifndef GROVE_CELL
-#ifdef GROVE_CUDA
+#if defined(GROVE_CUDA) || defined(GROVE_OPENCL)
 /* A kernel for a cell function: each thread takes cells in steps of the whole grid. */
 #define GROVE_CELL(name)                                                                           \
     GROVE_FN void GROVE_NAME(name##_cell)(const grove_cell *c);                                    \
     GROVE_CELL_KERNEL(GROVE_NAME(name), GROVE_NAME(name##_cell))                                   \
     GROVE_FN void GROVE_NAME(name##_cell)(const grove_cell *c)
 
+#ifdef GROVE_OPENCL
+#define GROVE_UNROLL
+#define GROVE_UNROLL_NOT
+/* Defined by the device: the argument as a pointer without address space. */
+#define GROVE_CELL_KERNEL(kernel_, function)                                                       \
+    __kernel void kernel_(__global const grove_args *given)                                        \
+    {                                                                                              \
+        const grove_args *args = GROVE_GENERIC(const grove_args, given);                           \
+        const int64_t cells = args->walk.cells, step = get_global_size(0);                         \
+        for (int64_t at = get_global_id(0); at < cells; at += step) {                              \
+            grove_cell cell;                                                                       \
+            grove_cell_find(&cell, args, at);                                                      \
+            function(&cell);                                                                       \
+        }                                                                                          \
+    }
+#else
+#define GROVE_UNROLL     _Pragma("unroll")
+#define GROVE_UNROLL_NOT _Pragma("unroll 1")
 #define GROVE_CELL_KERNEL(kernel_, function)                                                       \
     extern "C" __global__ void kernel_(const __grid_constant__ grove_args args)                    \
     {                                                                                              \
@@ -23,76 +41,74 @@
         }                                                                                          \
     }                                                                                              \
     GROVE_CUDA_EXPORT(kernel_)
+#endif
 
-/* Bytes of `steps` steps; in 32 bits both are below 2^31. */
-template <typename number>
-GROVE_FN int64_t grove_cell_bytes(const grove_view *view, int axis, number steps)
-{
-    return (int64_t)((uint64_t)(number)view->stride[axis] * steps);
-}
-
-/* Adds `index` steps along an axis to the addresses of a cell. Loops have constant lengths, so that
- * the compiler keeps these in registers, and leaves out the addresses that a cell function ignores.
- */
-template <typename number> GROVE_FN void grove_cell_add(grove_cell *cell, int axis, number index)
-{
-    const grove_args *args = cell->args;
-
-#pragma unroll
-    for (int k = 0; k < GROVE_MAX_INPUTS; k++)
-        if (k < GROVE_FEW_INPUTS || args->inputs > GROVE_FEW_INPUTS)
-            cell->in[k] += grove_cell_bytes(&args->in[k], axis, index);
-    cell->out += grove_cell_bytes(&args->out, axis, index);
-}
-
-/* ... along a run. */
-template <typename number>
-GROVE_FN void grove_cell_add_run(grove_cell *cell, const grove_cell_run *run, number index)
-{
-    const grove_args *args = cell->args;
-    const int axis = run->axis;
-
-    if (!run->gathers) {
-        grove_cell_add(cell, axis, index);
-        return;
+/* grove_cell_add_NAME adds `index` steps along an axis to the addresses of a cell,
+ * grove_cell_add_run_NAME along a run; with 32 bits, both a step's bytes and `index` are below
+ * 2^31. Loops have constant lengths, so that the compiler keeps addresses in registers, and leaves
+ * out addresses that a cell function ignores. */
+#define GROVE_CELL_ADD(NAME, number)                                                               \
+    GROVE_FN int64_t grove_cell_bytes_##NAME(const grove_view *view, int axis, number steps)       \
+    {                                                                                              \
+        return (int64_t)((uint64_t)(number)view->stride[axis] * steps);                            \
+    }                                                                                              \
+    GROVE_FN void grove_cell_add_##NAME(grove_cell *cell, int axis, number index)                  \
+    {                                                                                              \
+        const grove_args *args = cell->args;                                                       \
+        GROVE_UNROLL                                                                               \
+        for (int k = 0; k < GROVE_MAX_INPUTS; k++)                                                 \
+            if (k < GROVE_FEW_INPUTS || args->inputs > GROVE_FEW_INPUTS)                           \
+                cell->in[k] += grove_cell_bytes_##NAME(&args->in[k], axis, index);                 \
+        cell->out += grove_cell_bytes_##NAME(&args->out, axis, index);                             \
+    }                                                                                              \
+    GROVE_FN void grove_cell_add_run_##NAME(grove_cell *cell, const grove_cell_run *run,           \
+                                            number index)                                          \
+    {                                                                                              \
+        const grove_args *args = cell->args;                                                       \
+        const int axis = run->axis;                                                                \
+        if (!run->gathers) {                                                                       \
+            grove_cell_add_##NAME(cell, axis, index);                                              \
+            return;                                                                                \
+        }                                                                                          \
+        GROVE_UNROLL                                                                               \
+        for (int k = 0; k < GROVE_MAX_INPUTS; k++)                                                 \
+            if (k < GROVE_FEW_INPUTS || args->inputs > GROVE_FEW_INPUTS) {                         \
+                const grove_view *view = &args->in[k];                                             \
+                const bool gathered = view->gather && view->gather_axis == axis;                   \
+                cell->in[k] += grove_cell_bytes_##NAME(                                            \
+                    view, axis, gathered ? (number)view->gather[index] : index);                   \
+            }                                                                                      \
+        cell->out += grove_cell_bytes_##NAME(&args->out, axis, index);                             \
     }
-#pragma unroll
-    for (int k = 0; k < GROVE_MAX_INPUTS; k++)
-        if (k < GROVE_FEW_INPUTS || args->inputs > GROVE_FEW_INPUTS) {
-            const grove_view *view = &args->in[k];
-            const bool gathered = view->gather && view->gather_axis == axis;
-            cell->in[k] +=
-                grove_cell_bytes(view, axis, gathered ? (number)view->gather[index] : index);
-        }
-    cell->out += grove_cell_bytes(&args->out, axis, index);
-}
+GROVE_CELL_ADD(few, uint32_t)
+GROVE_CELL_ADD(many, uint64_t)
 
 /* Sets the addresses of `cell` to output cell number `at`. */
 GROVE_FN void grove_cell_addresses(grove_cell *cell, const grove_args *args, int64_t at)
 {
     const grove_cell_walk *walk = &args->walk;
 
-#pragma unroll
+    GROVE_UNROLL
     for (int k = 0; k < GROVE_MAX_INPUTS; k++)
         cell->in[k] = (const char *)args->in[k].data;
     cell->out = (char *)args->out.data;
     if (walk->plain) {
-        grove_cell_add(cell, walk->run[0].axis, (uint32_t)at);
+        grove_cell_add_few(cell, walk->run[0].axis, (uint32_t)at);
     } else if (walk->few) {
         uint32_t rest = (uint32_t)at;
-#pragma unroll 1
+        GROVE_UNROLL_NOT
         for (int r = 0; r < walk->runs; r++) {
             const grove_cell_run *run = &walk->run[r];
             uint32_t next = grove_quotient(&run->by, rest);
-            grove_cell_add_run(cell, run, rest - next * (uint32_t)run->by.size);
+            grove_cell_add_run_few(cell, run, rest - next * (uint32_t)run->by.size);
             rest = next;
         }
     } else {
-#pragma unroll 1
+        GROVE_UNROLL_NOT
         for (int r = 0; r < walk->runs; r++) {
             const grove_cell_run *run = &walk->run[r];
             int64_t next = grove_wide_quotient(&run->by, at);
-            grove_cell_add_run(cell, run, (uint64_t)(at - next * run->by.size));
+            grove_cell_add_run_many(cell, run, (uint64_t)(at - next * run->by.size));
             at = next;
         }
     }
@@ -106,7 +122,7 @@ GROVE_FN void grove_cell_find(grove_cell *cell, const grove_args *args, int64_t 
 
     cell->args = args;
     grove_cell_addresses(cell, args, at);
-#pragma unroll
+    GROVE_UNROLL
     for (int d = GROVE_VALUE_AXES - 1; d >= 0; d--) {
         cell->index[d] = 0;
         if (d < args->axes && args->walk.few) {

@@ -13,7 +13,7 @@ compile = $(CXX) -std=c++17 -O2 -fPIC -shared -Wl,-Bsymbolic -Wno-unknown-pragma
     -include '$(EMULATED)/tests/cuda/emulated.h' -o $@
 endif
 check: export GROVE_CUDA_DRIVER = $(BUILD)/tests/cuda/.libs/libcuda-emulated.so
-check: export GROVE_CUDA_KERNELS = $(BUILD)/tests/cuda/$(if $(PTX),ptx,kernels)
+check: export GROVE_DEVICE_KERNELS = $(BUILD)/tests/cuda/$(if $(PTX),ptx,kernels)
 check: export ASAN_OPTIONS = detect_leaks=0
 beam_cos3.fatbin: beam_cos3.cu beam_cos3.h
 	$(compile) $(INCLUDES) beam_cos3.cu

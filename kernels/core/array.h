@@ -1,6 +1,8 @@
 /* Kernels for arrays of any meaning: copies, casts, flags. */
 #include "flag_rule.h"
+#ifndef GROVE_OPENCL
 #include <string.h>
+#endif
 #define array_copy       GROVE_NAME(grove_array_copy)
 #define array_number     GROVE_NAME(grove_array_number)
 #define array_put_number GROVE_NAME(grove_array_put_number)

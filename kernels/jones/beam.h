@@ -7,6 +7,24 @@ GROVE_FN int is_behind(const double lmn[3])
     return lmn[2] <= -1;
 }
 
+#ifdef GROVE_OPENCL /* has no j1 */
+#define j1 GROVE_NAME(grove_j1)
+
+/* The mean of cos(t - x sin t) over a full turn (DLMF 10.9.2), which equidistant points give to the
+ * last digits once they are more than x. */
+GROVE_FN double j1(double x)
+{
+    const int points = 40 + (int)x;
+    double sum = 0, sine, cosine;
+
+    for (int k = 0; k < points; k++) {
+        sine = sincos(2 * GROVE_PI * k / points, &cosine);
+        sum += cosine * cos(x * sine) + sine * sin(x * sine);
+    }
+    return sum / points;
+}
+#endif
+
 /* 2 J1(x) / x with x = pi D nu sin(theta) / c: a uniformly illuminated circular aperture (Born &
  * Wolf, section 8.5.2; for voltages Thompson, Moran & Swenson, section 15.1). Inputs: lmn, freq,
  * diameter. */

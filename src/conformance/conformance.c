@@ -83,11 +83,15 @@ static const char *device_of(const grove_class_test *test)
 {
     const char *device = test->device ? test->device : "auto";
     grove_error *error = grove_error_new();
+    int k = 0;
 
     if (!strcmp(device, "cpu"))
         device = NULL;
-    else if (!strcmp(device, "auto"))
-        device = grove_device_count("cuda", error) > 0 ? "cuda" : NULL;
+    else if (!strcmp(device, "auto")) {
+        while (grove_device_kinds[k] && grove_device_first_gpu(grove_device_kinds[k], error) < 0)
+            k++;
+        device = grove_device_kinds[k];
+    }
     grove_error_free(error);
     return device;
 }

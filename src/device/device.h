@@ -158,21 +158,27 @@ static inline size_t grove_device_block_bytes(const grove_device *device, size_t
     return grove_block_bytes(&device->budget.rule, bytes);
 }
 
-/* Opens a device by kind: "cpu" (index: threads, 0 for all) or "cuda" (index from 0), with a budget
- * in bytes (0: none for cpu, nine tenths of the free memory for cuda). NULL with the reason:
- * GROVE_MISSING when there is no such kind, module, driver or device; GROVE_NO_MEMORY or
- * GROVE_DEVICE when opening fails. */
+/* Opens a device by kind: "cpu" (index: threads, 0 for all), "cuda" or "opencl" (index from 0),
+ * with a budget in bytes (0: none for cpu, nine tenths of its free memory for others). NULL with
+ * the reason: GROVE_MISSING when there is no such kind, module, driver or device; GROVE_NO_MEMORY
+ * or GROVE_DEVICE when opening fails. */
 grove_device *grove_device_open(const char *kind, int index, uint64_t limit, grove_error *error);
 /* The number of devices of a kind; 0 with the reason. */
 int grove_device_count(const char *kind, grove_error *error);
+/* The first GPU of a kind, which `auto` takes: its index, or -1 with the reason. */
+int grove_device_first_gpu(const char *kind, grove_error *error);
+/* Kinds of devices with memory of their own, in the order in which `auto` tries them; NULL at the
+ * end. */
+extern const char *const grove_device_kinds[];
 
-/* The table that the module cuda.so exports as grove_cuda_api. */
+/* The table that the module KIND.so exports as grove_KIND_api. */
 typedef struct {
-    int version; /* GROVE_CUDA_VERSION */
+    int version; /* GROVE_DEVICE_KIND_VERSION */
     int (*count)(grove_error *error);
+    int (*first_gpu)(grove_error *error);
     grove_device *(*open)(int index, uint64_t limit, grove_error *error);
-} grove_cuda;
-enum { GROVE_CUDA_VERSION = 10 };
+} grove_device_kind;
+enum { GROVE_DEVICE_KIND_VERSION = 11 };
 
 /* A cpu with `threads` threads (0: all). Never NULL. */
 grove_device *grove_device_cpu(int threads);

@@ -1,25 +1,39 @@
 /* Opens devices by kind. */
 #include "device/device.h"
 
+#include "base/text.h"
 #include "unstable/module.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static const grove_cuda *open_module(grove_error *error)
-{
-    const grove_cuda *cuda =
-        grove_module_open("cuda", "grove_cuda_api",
-                          "this build has no module for CUDA devices; build Grove without "
-                          "--with-cuda=no",
-                          error);
+const char *const grove_device_kinds[] = {"cuda", "opencl", NULL};
 
-    if (cuda && cuda->version != GROVE_CUDA_VERSION) {
-        grove_fail(error, GROVE_ABI,
-                   "the CUDA module is of version %d; this Grove needs version %d", cuda->version,
-                   GROVE_CUDA_VERSION);
+/* NULL with the reason. */
+static const grove_device_kind *open_kind(const char *name, grove_error *error)
+{
+    static const char *const symbols[] = {"grove_cuda_api", "grove_opencl_api"};
+    int k = 0;
+
+    while (grove_device_kinds[k] && strcmp(name, grove_device_kinds[k]) != 0)
+        k++;
+    if (!grove_device_kinds[k]) {
+        grove_fail(error, GROVE_MISSING,
+                   "there is no kind of device '%s'; it can be cpu, cuda or opencl", name);
         return NULL;
     }
-    return cuda;
+    char *missing = grove_format("this build has no module for %s devices; build Grove without "
+                                 "--with-%s=no",
+                                 k ? "OpenCL" : "CUDA", name);
+    const grove_device_kind *kind = grove_module_open(name, symbols[k], missing, error);
+    free(missing);
+    if (kind && kind->version != GROVE_DEVICE_KIND_VERSION) {
+        grove_fail(error, GROVE_ABI,
+                   "the module %s.so is of version %d; this Grove needs version %d", name,
+                   kind->version, GROVE_DEVICE_KIND_VERSION);
+        return NULL;
+    }
+    return kind;
 }
 
 grove_device *grove_device_open(const char *kind, int index, uint64_t limit, grove_error *error)
@@ -29,26 +43,23 @@ grove_device *grove_device_open(const char *kind, int index, uint64_t limit, gro
         device->budget.limit = limit;
         return device;
     }
-    if (!strcmp(kind, "cuda")) {
-        const grove_cuda *cuda = open_module(error);
-        return cuda ? cuda->open(index, limit, error) : NULL;
-    }
-    grove_fail(error, GROVE_MISSING, "there is no kind of device '%s'; it can be cpu or cuda",
-               kind);
-    return NULL;
+    const grove_device_kind *opened = open_kind(kind, error);
+    return opened ? opened->open(index, limit, error) : NULL;
 }
 
 int grove_device_count(const char *kind, grove_error *error)
 {
     if (!strcmp(kind, "cpu"))
         return 1;
-    if (!strcmp(kind, "cuda")) {
-        const grove_cuda *cuda = open_module(error);
-        return cuda ? cuda->count(error) : 0;
-    }
-    grove_fail(error, GROVE_MISSING, "there is no kind of device '%s'; it can be cpu or cuda",
-               kind);
-    return 0;
+    const grove_device_kind *opened = open_kind(kind, error);
+    return opened ? opened->count(error) : 0;
+}
+
+int grove_device_first_gpu(const char *kind, grove_error *error)
+{
+    const grove_device_kind *opened = open_kind(kind, error);
+
+    return opened ? opened->first_gpu(error) : -1;
 }
 
 void grove_device_free(grove_device *device)

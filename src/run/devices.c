@@ -16,9 +16,9 @@
 
 /* ---- opening ---- */
 
-static int add_device(grove_session *session, int index, grove_error *error)
+static int add_device(grove_session *session, const char *kind, int index, grove_error *error)
 {
-    grove_device *device = grove_device_open("cuda", index, session->options.device_memory, error);
+    grove_device *device = grove_device_open(kind, index, session->options.device_memory, error);
 
     if (!device)
         return grove_error_code(error) ? grove_error_code(error) : GROVE_DEVICE;
@@ -39,65 +39,79 @@ static int add_device(grove_session *session, int index, grove_error *error)
     return 0;
 }
 
-/* Warns when a device fails or its driver is too old. That there is none, or no code for it in this
- * build, is normal. */
+/* The first GPU of the first kind that has one. Warns when it fails or its driver is too old. That
+ * there is none, or no code for it in this build, is normal. */
 static void open_any(grove_session *session)
 {
-    grove_error *reason = grove_error_new();
-    int code = grove_device_count("cuda", reason) > 0 ? add_device(session, 0, reason)
-                                                      : grove_error_code(reason);
-
-    if (code && code != GROVE_MISSING)
-        grove_log(GROVE_LOG_WARNING, "%s; the cpu does everything", grove_error_message(reason, 0));
-    grove_error_free(reason);
+    for (int k = 0; grove_device_kinds[k] && !session->device_count; k++) {
+        grove_error *reason = grove_error_new();
+        int index = grove_device_first_gpu(grove_device_kinds[k], reason);
+        int code = index >= 0 ? add_device(session, grove_device_kinds[k], index, reason)
+                              : grove_error_code(reason);
+        if (code && code != GROVE_MISSING)
+            grove_log(GROVE_LOG_WARNING, "%s; it is not used", grove_error_message(reason, 0));
+        grove_error_free(reason);
+    }
 }
 
-static int open_all(grove_session *session, grove_error *error)
+static int open_all(grove_session *session, const char *kind, grove_error *error)
 {
-    int count = grove_device_count("cuda", error), code = 0;
+    int count = grove_device_count(kind, error), code = 0;
 
     if (!count)
         return grove_error_code(error) ? grove_error_code(error) : GROVE_MISSING;
     for (int k = 0; k < count && !code; k++)
-        code = add_device(session, k, error);
+        code = add_device(session, kind, k, error);
     return code;
 }
 
-/* N of "cuda:N"; -1 for anything else. */
-static int index_of(const char *name)
+enum { ALL = -1 };
+
+/* The kind and index of "KIND", "KIND:N" or "KIND:all"; NULL for anything else. */
+static const char *parse_name(const char *name, int *index)
 {
     int64_t number = 0;
-    const char *end = !strncmp(name, "cuda:", 5) ? grove_parse_integer(name + 5, &number) : NULL;
 
-    return end && !*end && number >= 0 && number < 1024 ? (int)number : -1;
+    for (int k = 0; grove_device_kinds[k]; k++) {
+        const char *kind = grove_device_kinds[k], *rest = name + strlen(kind);
+        if (strncmp(name, kind, strlen(kind)) != 0)
+            continue;
+        *index = !strcmp(rest, ":all") ? ALL : 0;
+        if (!*rest || *index == ALL)
+            return kind;
+        const char *end = *rest == ':' ? grove_parse_integer(rest + 1, &number) : NULL;
+        *index = (int)number;
+        return end && !*end && number >= 0 && number < 1024 ? kind : NULL;
+    }
+    return NULL;
 }
 
 bool grove_session_device_is_known(const char *name)
 {
-    return !strcmp(name, "cpu") || !strcmp(name, "auto") || !strcmp(name, "cuda") ||
-           !strcmp(name, "cuda:all") || index_of(name) >= 0;
+    int index;
+
+    return !strcmp(name, "cpu") || !strcmp(name, "auto") || parse_name(name, &index);
 }
 
 int grove_devices_open(grove_session *session, grove_error *error)
 {
     const char *name = session->options.device ? session->options.device : "auto";
-    int code = 0;
+    int code = 0, index = 0;
 
     session->host = session->device = grove_device_cpu(session->options.threads);
     session->attempt = grove_error_new();
     if (!grove_session_device_is_known(name))
         return grove_fail(error, GROVE_INVALID,
                           "there is no device '%s'; it can be cpu, auto, cuda, cuda:1 and so on, "
-                          "or cuda:all",
+                          "cuda:all, or opencl in the same ways",
                           name);
-    if (!strcmp(name, "cpu"))
-        return 0;
+    const char *kind = parse_name(name, &index);
     if (!strcmp(name, "auto"))
         open_any(session);
-    else if (!strcmp(name, "cuda:all"))
-        code = open_all(session, error);
-    else
-        code = add_device(session, strcmp(name, "cuda") != 0 ? index_of(name) : 0, error);
+    else if (kind && index == ALL)
+        code = open_all(session, kind, error);
+    else if (kind)
+        code = add_device(session, kind, index, error);
     if (session->device_count)
         session->device = session->devices[0];
     return code;

@@ -46,7 +46,8 @@ static int set_option(grove_session_options *options, const char *name, const ch
         options->device = text;
         return grove_session_device_is_known(text)
                    ? 0
-                   : bad_setting(error, name, text, "auto, cpu, cuda, cuda:1 or cuda:all");
+                   : bad_setting(error, name, text,
+                                 "auto, cpu, cuda, cuda:1, cuda:all, or opencl in the same ways");
     }
     if (!strcmp(name, "device-memory"))
         return grove_parse_bytes(text, &options->device_memory)

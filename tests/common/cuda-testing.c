@@ -53,12 +53,29 @@ void cuda_testing_may_fall_back(void)
     may_fall_back = true;
 }
 
+const char *cuda_testing_kind(void)
+{
+    const char *wanted = getenv("GROVE_TEST_CUDA");
+
+    return wanted && !strcmp(wanted, "opencl") ? "opencl" : "cuda";
+}
+
+const char *cuda_testing_device(const char *name)
+{
+    static char own[32];
+
+    if (strncmp(name, "cuda", 4) != 0)
+        return name;
+    snprintf(own, sizeof(own), "%s%s", cuda_testing_kind(), name + 4);
+    return own;
+}
+
 /* Devices are counted in this process; afterwards the driver cannot be used in child processes. */
 static void skip_without_device(void)
 {
     grove_error *error = grove_error_new();
 
-    if (grove_device_count("cuda", error) > 0) {
+    if (grove_device_count(cuda_testing_kind(), error) > 0) {
         grove_error_free(error);
         return;
     }
@@ -73,9 +90,9 @@ bool cuda_testing_begin(void)
     char folder[256];
 
     grove_log_watch(see_message);
-    real = real_cuda_wanted();
+    real = real_cuda_wanted() || !strcmp(cuda_testing_kind(), "opencl");
     if (real) {
-        set_path("GROVE_CUDA_KERNELS", "nodes");
+        set_path("GROVE_DEVICE_KERNELS", "nodes");
         setenv("CK_FORK", "no", 1);
         skip_without_device();
         real_cuda_keep();
@@ -83,7 +100,7 @@ bool cuda_testing_begin(void)
     }
     set_path("GROVE_CUDA_DRIVER", "tests/cuda/.libs/libcuda-emulated.so");
     snprintf(folder, sizeof(folder), "tests/cuda/%s", wanted ? wanted : "kernels");
-    set_path("GROVE_CUDA_KERNELS", folder);
+    set_path("GROVE_DEVICE_KERNELS", folder);
     return true;
 }
 
@@ -157,7 +174,7 @@ uint64_t cuda_testing_room(uint64_t bytes)
 grove_device *cuda_testing_open(uint64_t limit)
 {
     grove_error *error = grove_error_new();
-    grove_device *device = grove_device_open("cuda", 0, limit, error);
+    grove_device *device = grove_device_open(cuda_testing_kind(), 0, limit, error);
 
     if (!device)
         ck_abort_msg("%s", grove_error_message(error, 0));

@@ -1,6 +1,7 @@
 /* The emulated CUDA driver for tests. GROVE_TEST_CUDA chooses the kernels, by the folder below
  * tests/cuda: `kernels` are compiled as C++ (default), `ptx` are those of nvcc, `counted` also
- * count what they run (make cuda-counted); or `real`, the machine's own driver. */
+ * count what they run (make cuda-counted); `real`, the machine's own driver; or `opencl`, the first
+ * device of the OpenCL drivers in place of CUDA. */
 #ifndef GROVE_TESTS_CUDA_TESTING_H
 #define GROVE_TESTS_CUDA_TESTING_H
 
@@ -21,6 +22,10 @@ bool cuda_testing_begin(void);
         return suite_run(__FILE__, timeout, setup, teardown);                                      \
     }
 
+/* The kind of devices: "cuda", or "opencl". */
+const char *cuda_testing_kind(void);
+/* A name of "cuda..." with that kind in its place; valid until the next call. */
+const char *cuda_testing_device(const char *name);
 /* Controls of the emulation; NULL with a real driver. */
 emulated_control *cuda_testing_control(void);
 /* Whether devices opened from now on find a driver: false, then true again. */

@@ -60,7 +60,7 @@ void heap_test_add(void)
 
 grove_session *heap_test_session(const char *device, grove_session_options options)
 {
-    options.device = device;
+    options.device = cuda_testing_device(device);
     grove_session *session = grove_session_new(now.tree, &options, now.error);
     if (!session)
         ck_abort_msg("%s", grove_error_message(now.error, 0));

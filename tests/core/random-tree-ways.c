@@ -49,7 +49,7 @@ static void find_devices(random_setting *setting, const char *build)
 
     setting->real = real_cuda_wanted();
     snprintf(path, sizeof(path), "%s/%s", build, setting->real ? "nodes" : "tests/cuda/kernels");
-    setenv("GROVE_CUDA_KERNELS", path, 1);
+    setenv("GROVE_DEVICE_KERNELS", path, 1);
     if (setting->real) {
         real_cuda_keep();
         return;

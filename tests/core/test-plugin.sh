@@ -182,7 +182,7 @@ if [ $emulated = yes ]; then
     # gpu FOLDER: with the kernels there and spectrum.fatbin, the emulated GPU gives what the CPU gives.
     gpu()
     {
-        GROVE_CUDA_DRIVER=$driver GROVE_CUDA_LIBRARIES=$driver GROVE_CUDA_KERNELS=$build/tests/cuda/$1 \
+        GROVE_CUDA_DRIVER=$driver GROVE_CUDA_LIBRARIES=$driver GROVE_DEVICE_KERNELS=$build/tests/cuda/$1 \
             ASAN_OPTIONS=detect_leaks=0 "$grove" test-node -p . spectrum >log 2>&1 || { cat log; fail "test-node of spectrum on an emulated GPU, $1"; }
         grep -q '^ok   a GPU gives the same as the CPU$' log || { cat log; fail "spectrum was not tested on the emulated GPU, $1"; }
     }

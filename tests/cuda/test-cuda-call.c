@@ -268,7 +268,7 @@ LOOP_TEST(each_fault, 0, 6)
     static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY,  EMULATED_LAUNCH,
                                 EMULATED_RUNNING,    EMULATED_OTHER, EMULATED_HANDLE};
     grove_session_options options =
-        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4, .device = "cuda");
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4, .device = cuda_testing_kind());
     int failed, worked, kind = kinds[_i];
 
     if (!cuda_testing_control())

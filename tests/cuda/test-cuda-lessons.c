@@ -62,7 +62,7 @@ static void build(const char *integration, int channels, const char *width, cons
 
 static grove_session *open_session(const char *device, grove_session_options options)
 {
-    options.device = device;
+    options.device = cuda_testing_device(device);
     options.threads = 1;
     grove_session *session = grove_session_new(now.tree, &options, now.error);
     if (!session)

@@ -240,7 +240,7 @@ LOOP_TEST(gathering_goes_on, 0, 3)
         cuda_testing_reset((uint64_t)_i);
         shrink_to = 8000 + 1000 * (uint64_t)_i;
         now.reads = 0;
-        options.device = "cuda";
+        options.device = cuda_testing_kind();
         session_now = heap_test_session("cuda", options);
         now.read = shrink_at_read;
         ck_assert_int_eq(grove_session_run(session_now), 0);
@@ -344,7 +344,8 @@ TEST(host_and_device_apart)
 /* A kernel that fails while it runs gives one message, from whoever waits for it. */
 LOOP_TEST(late_faults_are_said_once, 0, 8)
 {
-    grove_session_options options = GROVE_SESSION_OPTIONS(.threads = 1, .device = "cuda");
+    grove_session_options options =
+        GROVE_SESSION_OPTIONS(.threads = 1, .device = cuda_testing_kind());
     emulated_control *control = cuda_testing_control();
     int failed = 0;
 

@@ -135,7 +135,7 @@ LOOP_TEST(simulation_in_tiles, 0, 2)
 /* A folder of kernels like that of the other tests, but what is arithmetic is of other headers. */
 static void make_stale_folder(char *folder, size_t size)
 {
-    const char *usual = getenv("GROVE_CUDA_KERNELS");
+    const char *usual = getenv("GROVE_DEVICE_KERNELS");
     char command[20000];
 
     snprintf(folder, size, "%s-stale", usual);
@@ -155,15 +155,15 @@ TEST(stale_code_is_left_to_the_host)
 
     if (!cuda_testing_control())
         return;
-    snprintf(usual, sizeof(usual), "%s", getenv("GROVE_CUDA_KERNELS"));
+    snprintf(usual, sizeof(usual), "%s", getenv("GROVE_DEVICE_KERNELS"));
     simulate("60s", 3, "");
     heap truth = heap_test_run("cpu", options, NULL);
     heap got = heap_test_run("cuda", options, &fresh);
     make_stale_folder(folder, sizeof(folder));
-    setenv("GROVE_CUDA_KERNELS", folder, 1);
+    setenv("GROVE_DEVICE_KERNELS", folder, 1);
     cuda_testing_may_fall_back();
     got = heap_test_run("cuda", options, &stale);
-    setenv("GROVE_CUDA_KERNELS", usual, 1);
+    setenv("GROVE_DEVICE_KERNELS", usual, 1);
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-11);
     ck_assert_uint_gt(stale.launches, 0);
     ck_assert_uint_lt(stale.launches, fresh.launches);

@@ -10,10 +10,10 @@ GROVE_CUDA_DRIVER=$build/tests/cuda/.libs/libcuda-emulated.so
 GROVE_CUDA_LIBRARIES=$GROVE_CUDA_DRIVER
 # Kernels compiled as C++, or another folder below tests/cuda: ptx
 case $GROVE_TEST_CUDA in '' | real) kernels=kernels ;; *) kernels=$GROVE_TEST_CUDA ;; esac
-GROVE_CUDA_KERNELS=$build/tests/cuda/$kernels
+GROVE_DEVICE_KERNELS=$build/tests/cuda/$kernels
 # LeakSanitizer fails on threads in blocks of the emulated device
 ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
-export GROVE_CUDA_DRIVER GROVE_CUDA_LIBRARIES GROVE_CUDA_KERNELS ASAN_OPTIONS
+export GROVE_CUDA_DRIVER GROVE_CUDA_LIBRARIES GROVE_DEVICE_KERNELS ASAN_OPTIONS
 
 # a driver that is too old: auto warns and goes on, cuda fails, info says it, each with both versions
 work=$(mktemp -d)
@@ -23,7 +23,7 @@ GROVE_EMULATED_VERSION=10020
 export GROVE_EMULATED_VERSION
 echo 'a = 1 + 1' >"$work/a.tree"
 [ "$("$build/grove" run "$work/a.tree" --value a 2>"$work/err")" = 2 ]
-grep -q "$old.*; the cpu does everything" "$work/err"
+grep -q "$old.*; it is not used" "$work/err"
 code=0
 "$build/grove" run --device cuda "$work/a.tree" --value a >"$work/out" 2>"$work/err" || code=$?
 [ $code -eq 1 ]

@@ -251,7 +251,8 @@ TEST(events_that_fail)
 
     for (int n = 1; control && n < 300; n++) {
         grove_session_options options =
-            GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4, .profile = true, .device = "cuda");
+            GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 4, .profile = true,
+                                  .device = cuda_testing_kind());
         cuda_testing_reset((uint64_t)(n % 5));
         control->fault = EMULATED_OTHER;
         control->fault_at = n;

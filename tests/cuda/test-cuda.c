@@ -408,7 +408,7 @@ TEST(test_missing_parts_are_reported)
         ck_assert_str_eq(grove_error_message(errors, 0), "cuda:7: there is no such device");
     ck_assert_ptr_null(grove_device_open("abacus", 0, 0, errors));
     ck_assert_str_eq(grove_error_message(errors, 1),
-                     "there is no kind of device 'abacus'; it can be cpu or cuda");
+                     "there is no kind of device 'abacus'; it can be cpu, cuda or opencl");
     ck_assert_int_eq(grove_device_count("cpu", errors), 1);
     if (!cuda_testing_control())
         return;

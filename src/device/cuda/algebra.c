@@ -121,7 +121,7 @@ static int blas_product(cuda_device *cuda, const grove_product *p, bool double_)
                            p->stride_b, p->a, k, p->stride_a, &zero, p->c, m, p->stride_c, count);
     }
     if (timed)
-        cuda_timing_end(cuda, cuda->compute, &span, CUDA_KERNELS);
+        cuda_timing_end(cuda, cuda->compute, &span, GROVE_BUSY_KERNELS);
     return status;
 }
 
@@ -156,7 +156,7 @@ static int fft(cuda_device *cuda, const grove_transform *t, bool double_)
     if (!status)
         status = (double_ ? l->fft_double : l->fft_single)(plan, t->at, t->at, t->sign);
     if (timed)
-        cuda_timing_end(cuda, cuda->compute, &span, CUDA_KERNELS);
+        cuda_timing_end(cuda, cuda->compute, &span, GROVE_BUSY_KERNELS);
     /* Destroying a plan frees its workspace, and waits for its users. */
     int destroyed = l->fft_destroy(plan);
     return status ? status : destroyed;
@@ -193,7 +193,7 @@ static int solver_run(cuda_device *cuda, const grove_cholesky *c, double *work, 
         status = l->solver_solve(l->solver, CUSOLVER_UPPER, n, (int)c->count, c->matrix, n,
                                  c->right, n, (int *)(void *)(work + length));
     if (timed)
-        cuda_timing_end(cuda, cuda->compute, &span, CUDA_KERNELS);
+        cuda_timing_end(cuda, cuda->compute, &span, GROVE_BUSY_KERNELS);
     return status;
 }
 

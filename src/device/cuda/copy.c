@@ -88,7 +88,7 @@ static int upload_staged(cuda_device *cuda, char *to, const char *from, size_t b
         code = cuda_check(cuda, driver->copy_up((uintptr_t)to, staging->at, part, cuda->up.stream),
                           "copying to it", error);
         if (timed)
-            cuda_timing_end(cuda, cuda->up.stream, &span, CUDA_UP);
+            cuda_timing_end(cuda, cuda->up.stream, &span, GROVE_BUSY_UP);
         if (!code)
             code = cuda_check(cuda, driver->event_record(staging->event, cuda->up.stream),
                               "recording an event", error);
@@ -118,7 +118,7 @@ static int upload_direct(cuda_device *cuda, void *to, const void *from, size_t b
                           "copying to it", error);
 
     if (timed)
-        cuda_timing_end(cuda, cuda->up.stream, &span, CUDA_UP);
+        cuda_timing_end(cuda, cuda->up.stream, &span, GROVE_BUSY_UP);
     if (!code)
         code =
             cuda_check(cuda, driver->stream_synchronize(cuda->up.stream), "copying to it", error);
@@ -224,7 +224,7 @@ static int download_staged(cuda_device *cuda, char *to, const char *from, size_t
                 driver->copy_down(staging->at, (uintptr_t)(from + sent), part, cuda->down.stream),
                 "copying from it", error);
             if (timed)
-                cuda_timing_end(cuda, cuda->down.stream, &span, CUDA_DOWN);
+                cuda_timing_end(cuda, cuda->down.stream, &span, GROVE_BUSY_DOWN);
             if (!code)
                 code = cuda_check(cuda, driver->event_record(staging->event, cuda->down.stream),
                                   "recording an event", error);
@@ -257,7 +257,7 @@ static int download_direct(cuda_device *cuda, void *to, const void *from, size_t
                           "copying from it", error);
 
     if (timed)
-        cuda_timing_end(cuda, cuda->down.stream, &span, CUDA_DOWN);
+        cuda_timing_end(cuda, cuda->down.stream, &span, GROVE_BUSY_DOWN);
     int ended = cuda_check(cuda, driver->stream_synchronize(cuda->down.stream), "copying from it",
                            code ? NULL : error);
     return code ? code : ended;
@@ -351,7 +351,7 @@ int cuda_clear(grove_device *device, void *at, size_t bytes, grove_error *error)
         code = cuda_check(cuda, cuda->driver.clear((uintptr_t)at, 0, bytes, cuda->compute),
                           "clearing memory", error);
     if (timed)
-        cuda_timing_end(cuda, cuda->compute, &span, CUDA_KERNELS);
+        cuda_timing_end(cuda, cuda->compute, &span, GROVE_BUSY_KERNELS);
     if (!code)
         code = cuda_record(cuda, block, cuda->compute, error);
     pthread_mutex_unlock(&cuda->lock);

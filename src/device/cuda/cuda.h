@@ -6,45 +6,26 @@
 #include "device/cuda/driver.h"
 #include "device/cuda/libraries.h"
 #include "device/device.h"
+#include "device/launch.h"
+#include "device/pool.h"
 
 #include <pthread.h>
 
 /* Two events around work on a stream, and the counters to which its time is added. */
 typedef struct {
     cuda_event began, ended;
-    int kind;
+    grove_busy_kind kind;
     grove_busy *to; /* or NULL */
 } cuda_span;
-
-enum { CUDA_KERNELS, CUDA_UP, CUDA_DOWN }; /* kinds of work */
-enum { CUDA_THREADS = 8 };                 /* of the thread attributed at the time */
-
-typedef struct {
-    pthread_t thread;
-    grove_busy *to;
-} cuda_attribution;
 
 typedef struct {
     pthread_mutex_t lock;    /* the innermost lock */
     cuda_span *spans, *free; /* spans not read yet; events to be reused */
     size_t count, capacity, free_count, free_capacity;
     size_t collect_at; /* at this number of spans, complete ones are read */
-    cuda_attribution attributions[CUDA_THREADS];
-    int attribution_count;
 } cuda_timing;
 
-/* A block of the pool. `event` was recorded after the last write to it by a kernel, after its last
- * upload, or when it was released (after everything queued before). */
-typedef struct {
-    cuda_address at;
-    size_t bytes;
-    bool busy;      /* in use */
-    bool recorded;  /* the event was recorded */
-    bool arriving;  /* the event is in the stream `up`, and kernels have not waited for it yet */
-    bool fresh;     /* nothing was launched on it since its allocation */
-    uint64_t epoch; /* the epoch of its release */
-    cuda_event event;
-} cuda_block;
+typedef grove_pool_block cuda_block; /* its event is a cuda_event */
 
 /* A pinned staging buffer for copies. */
 typedef struct {
@@ -76,16 +57,6 @@ typedef struct {
     cuda_module module;
 } cuda_file;
 
-/* An index array of the host (axes' `left`, `right`) on the device. */
-typedef struct {
-    int32_t *copy; /* the content that was uploaded */
-    int64_t count;
-    void *at;
-    uint64_t last_used;
-} cuda_gather;
-
-enum { CUDA_GATHERS = 64 };
-
 typedef struct {
     grove_device device;
     cuda_driver driver;
@@ -97,19 +68,16 @@ typedef struct {
     cuda_stream compute;
     cuda_copier up, down;
 
-    pthread_mutex_t launching; /* for kernels and gathers; the outermost lock */
+    pthread_mutex_t launching; /* for kernels and index arrays; the outermost lock */
     pthread_mutex_t lock;      /* for the pool and the counters; innermost */
-    cuda_block *blocks;        /* by address */
-    size_t block_count, block_capacity;
+    grove_pool pool;
     int arriving; /* number of blocks in use; read without the lock */
 
     cuda_loaded *loaded;
     size_t loaded_count, loaded_capacity;
     cuda_file *files;
     size_t file_count, file_capacity;
-    cuda_gather gathers[CUDA_GATHERS];
-    int gather_count;
-    uint64_t gather_clock;
+    grove_index_arrays index_arrays;
 
     cuda_libraries libraries; /* with the lock `launching` held */
     cuda_timing timing;
@@ -128,7 +96,7 @@ int cuda_check(cuda_device *cuda, int result, const char *doing, grove_error *er
 
 /* The pool (pool.c). The block that holds an address, or NULL: with the lock held. */
 cuda_block *cuda_find(cuda_device *cuda, const void *at);
-extern const grove_block_rule cuda_block_rule;
+void cuda_pool_open(cuda_device *cuda);
 int cuda_allocate(grove_device *device, size_t bytes, bool staging, void **at, grove_error *error);
 void cuda_release(grove_device *device, void *at, size_t bytes);
 void cuda_trim(grove_device *device);
@@ -154,7 +122,7 @@ int cuda_launch(grove_device *device, const grove_kernel *kernel, const grove_ar
                 bool double_precision, grove_error *error);
 int cuda_prepare(grove_device *device, const grove_kernel *kernel, bool double_precision,
                  grove_error *error);
-void cuda_drop_gathers(cuda_device *cuda);
+void cuda_drop_index_arrays(cuda_device *cuda);
 void cuda_unload(cuda_device *cuda);
 /* The kernel's function; loads its module if needed. Requires the context. */
 int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_precision,
@@ -163,7 +131,7 @@ int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_
 /* Times (timing.c): begin and end of work on a stream, in the context. False when times are not
  * measured; end is then not called. */
 bool cuda_timing_begin(cuda_device *cuda, cuda_stream stream, cuda_span *span);
-void cuda_timing_end(cuda_device *cuda, cuda_stream stream, cuda_span *span, int kind);
+void cuda_timing_end(cuda_device *cuda, cuda_stream stream, cuda_span *span, grove_busy_kind kind);
 void cuda_timing_attribute(grove_device *device, grove_busy *to);
 int cuda_timing_collect(grove_device *device, grove_error *error);
 void cuda_timing_close(cuda_device *cuda);

@@ -73,7 +73,7 @@ static void cuda_free(grove_device *device)
     pthread_mutex_destroy(&cuda->launching);
     pthread_mutex_destroy(&cuda->lock);
     pthread_mutex_destroy(&cuda->timing.lock);
-    free(cuda->blocks);
+    free(cuda->pool.blocks);
     free(cuda);
 }
 
@@ -154,7 +154,7 @@ static grove_device *open_device(int index, uint64_t limit, grove_error *error)
     snprintf(device->name, sizeof(device->name), "cuda:%d", index);
     device->operations = &operations;
     device->algebra = &cuda_algebra;
-    device->budget.rule = cuda_block_rule;
+    cuda_pool_open(cuda);
     device->budget.limit = limit;
     device->timing.attribute = cuda_timing_attribute;
     device->timing.collect = cuda_timing_collect;
@@ -180,5 +180,11 @@ static int count_devices(grove_error *error)
     return count;
 }
 
-extern const grove_cuda grove_cuda_api;
-const grove_cuda grove_cuda_api = {GROVE_CUDA_VERSION, count_devices, open_device};
+static int first_gpu(grove_error *error)
+{
+    return count_devices(error) > 0 ? 0 : -1;
+}
+
+extern const grove_device_kind grove_cuda_api;
+const grove_device_kind grove_cuda_api = {GROVE_DEVICE_KIND_VERSION, count_devices, first_gpu,
+                                          open_device};

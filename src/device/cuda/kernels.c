@@ -1,62 +1,13 @@
 /* Kernels are loaded from fatbins next to the plugins, when first launched. */
-#define _GNU_SOURCE 1
 #include "device/cuda/cuda.h"
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "device/code.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
-/* FILE of PATH/FILE.EXTENSION; the caller frees. */
-static char *stem(const char *path)
-{
-    const char *name = last_part(path), *dot = strrchr(name, '.');
-
-    return grove_format("%.*s", dot ? (int)(dot - name) : (int)strlen(name), name);
-}
-
-/* The path of the fatbin of a kernel. It is in the folder named by GROVE_CUDA_KERNELS; else next to
- * the plugin (one folder up from libtool's .libs in a build tree); for kernels of the library
- * itself, next to the node classes. The caller frees. */
-static char *find_file(const grove_kernel *kernel)
-{
-    const char *given = getenv("GROVE_CUDA_KERNELS");
-    Dl_info plugin;
-
-    if (!dladdr(kernel, &plugin) || !plugin.dli_fname)
-        return NULL;
-    char *name = stem(kernel->source ? kernel->source : plugin.dli_fname);
-    int folder = (int)(last_part(plugin.dli_fname) - plugin.dli_fname);
-    char *paths[] = {grove_format("%s/%s.fatbin", given ? given : "", name),
-                     grove_format("%.*s%s.fatbin", folder, plugin.dli_fname, name),
-                     grove_format("%.*s../%s.fatbin", folder, plugin.dli_fname, name),
-                     grove_format("%.*s../../nodes/%s.fatbin", folder, plugin.dli_fname, name),
-                     grove_format("%s/%s.fatbin", GROVE_NODE_FOLDER, name)};
-    enum { PATHS = sizeof(paths) / sizeof(*paths) };
-    bool libtool = folder >= 6 && !strncmp(plugin.dli_fname + folder - 6, ".libs/", 6);
-    char *found = NULL;
-    for (int k = 0; k < PATHS; k++)
-        if (!found && (k != 0 || (given && *given)) && (libtool || (k != 2 && k != 3)) &&
-            grove_path_exists(paths[k]))
-            found = paths[k];
-    if (!found)
-        found = paths[1];
-    for (int k = 0; k < PATHS; k++)
-        if (paths[k] != found)
-            free(paths[k]);
-    free(name);
-    return found;
-}
 
 /* The stamp of a module just loaded. */
 static int read_stamp(cuda_device *cuda, cuda_module module, grove_stamp *stamp, grove_error *error)
@@ -129,7 +80,7 @@ static int load_file(cuda_device *cuda, const grove_kernel *kernel, char *path, 
 static int load(cuda_device *cuda, const grove_kernel *kernel, bool double_precision,
                 cuda_function *function, grove_error *error)
 {
-    char *path = find_file(kernel);
+    char *path = grove_code_file(kernel, "fatbin");
     cuda_module module = NULL;
 
     if (!path)

@@ -2,50 +2,23 @@
  * next user waits, on the device, for work queued before. */
 #include "device/cuda/cuda.h"
 
-#include "base/memory.h"
-
-#include <string.h>
-
-#define LARGE ((size_t)1 << 20) /* requests below it are rounded to powers of two */
-
-const grove_block_rule cuda_block_rule = {.smallest = 512, .large = LARGE, .page = 1 << 16};
-
-/* Index of the first block after address `at`. */
-static size_t find_after(const cuda_device *cuda, cuda_address at)
-{
-    size_t low = 0, high = cuda->block_count;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (cuda->blocks[middle].at <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 cuda_block *cuda_find(cuda_device *cuda, const void *at)
 {
-    cuda_address address = (uintptr_t)at;
-    size_t after = find_after(cuda, address);
-
-    if (after == 0 || address - cuda->blocks[after - 1].at >= cuda->blocks[after - 1].bytes)
-        return NULL;
-    return &cuda->blocks[after - 1];
+    return grove_pool_find(&cuda->pool, at);
 }
 
 int cuda_record(cuda_device *cuda, cuda_block *block, cuda_stream stream, grove_error *error)
 {
     const cuda_driver *driver = &cuda->driver;
+    cuda_event event = block->event;
     int code = 0;
 
-    if (!block->event)
-        code = cuda_check(cuda, driver->event_create(&block->event, CUDA_NO_TIMING),
-                          "creating an event", error);
-    if (!code)
-        code = cuda_check(cuda, driver->event_record(block->event, stream), "recording an event",
+    if (!event)
+        code = cuda_check(cuda, driver->event_create(&event, CUDA_NO_TIMING), "creating an event",
                           error);
+    block->event = event;
+    if (!code)
+        code = cuda_check(cuda, driver->event_record(event, stream), "recording an event", error);
     if (code)
         return code;
     cuda->arriving += (stream == cuda->up.stream) - block->arriving;
@@ -55,10 +28,21 @@ int cuda_record(cuda_device *cuda, cuda_block *block, cuda_stream stream, grove_
     return 0;
 }
 
-/* Returns the block's memory to the driver. */
-static void drop(cuda_device *cuda, size_t k)
+/* 0, GROVE_NO_MEMORY without a message, or the driver's error. */
+static int allocate(grove_device *device, size_t bytes, uintptr_t *at, grove_error *error)
 {
-    cuda_block *block = &cuda->blocks[k];
+    cuda_device *cuda = cuda_of(device);
+    cuda_address found = 0;
+    int result = cuda->driver.memory_allocate(&found, bytes);
+
+    *at = (uintptr_t)found;
+    return result == CUDA_OUT_OF_MEMORY ? GROVE_NO_MEMORY
+                                        : cuda_check(cuda, result, "allocating memory", error);
+}
+
+static void free_block(grove_device *device, cuda_block *block)
+{
+    cuda_device *cuda = cuda_of(device);
 
     if (block->recorded)
         cuda->driver.event_synchronize(block->event);
@@ -67,72 +51,13 @@ static void drop(cuda_device *cuda, size_t k)
     cuda->driver.memory_free(block->at);
     if (block->arriving)
         cuda->arriving--;
-    if (!block->busy)
-        grove_budget_drop(&cuda->device.budget, block->bytes);
-    memmove(block, block + 1, (cuda->block_count - k - 1) * sizeof(*block));
-    cuda->block_count--;
 }
 
-static bool drop_smallest(cuda_device *cuda)
+void cuda_pool_open(cuda_device *cuda)
 {
-    size_t found = cuda->block_count;
-
-    for (size_t k = 0; k < cuda->block_count; k++)
-        if (!cuda->blocks[k].busy &&
-            (found == cuda->block_count || cuda->blocks[k].bytes < cuda->blocks[found].bytes))
-            found = k;
-    if (found == cuda->block_count)
-        return false;
-    drop(cuda, found);
-    return true;
-}
-
-/* The best-fitting free block; among equal ones that released first. `staging`: kernels of this
- * epoch and the previous one must not use it. */
-static cuda_block *reuse(cuda_device *cuda, size_t bytes, bool staging)
-{
-    const grove_device *device = &cuda->device;
-    cuda_block *best = NULL;
-
-    for (size_t k = 0; k < cuda->block_count; k++) {
-        cuda_block *block = &cuda->blocks[k];
-        if (block->busy || (staging && block->epoch + 2 > device->epoch))
-            continue;
-        if (grove_block_is_better(&device->budget.rule, bytes, block->bytes,
-                                  best ? best->bytes : 0) ||
-            (best && block->bytes == best->bytes && block->epoch < best->epoch))
-            best = block;
-    }
-    if (best) {
-        best->busy = best->fresh = true;
-        grove_budget_reuse(&cuda->device.budget, best->bytes);
-    }
-    return best;
-}
-
-/* A new block from the driver; 0, CUDA_OUT_OF_MEMORY or the driver's error. */
-static int new_block(cuda_device *cuda, size_t bytes, cuda_block **block)
-{
-    cuda_address at = 0;
-    int result;
-
-    while (!grove_budget_allows(&cuda->device.budget, bytes))
-        if (!drop_smallest(cuda))
-            return CUDA_OUT_OF_MEMORY;
-    while ((result = cuda->driver.memory_allocate(&at, bytes)) == CUDA_OUT_OF_MEMORY)
-        if (!drop_smallest(cuda))
-            break;
-    if (result)
-        return result;
-    size_t k = find_after(cuda, at);
-    grove_grow((void **)&cuda->blocks, &cuda->block_capacity, cuda->block_count,
-               sizeof(cuda_block));
-    memmove(&cuda->blocks[k + 1], &cuda->blocks[k], (cuda->block_count - k) * sizeof(cuda_block));
-    cuda->block_count++;
-    cuda->blocks[k] = (cuda_block){.at = at, .bytes = bytes, .busy = true, .fresh = true};
-    grove_budget_take(&cuda->device.budget, bytes);
-    *block = &cuda->blocks[k];
-    return 0;
+    cuda->device.budget.rule =
+        (grove_block_rule){.smallest = 512, .large = 1 << 20, .page = 1 << 16};
+    cuda->pool = (grove_pool){.device = &cuda->device, .allocate = allocate, .free = free_block};
 }
 
 /* The driver keeps local memory for as many threads as can be resident, however few a launch has,
@@ -149,7 +74,7 @@ int cuda_count_local(cuda_device *cuda, int each, grove_error *error)
     if (bytes > device->local_bytes) {
         uint64_t more = bytes - device->local_bytes;
         while (!code && !grove_budget_allows(&device->budget, more))
-            if (!drop_smallest(cuda))
+            if (!grove_pool_drop_smallest(&cuda->pool))
                 code = grove_budget_fail(&device->budget, device->name, more, error);
         if (!code) {
             grove_budget_reserve(&device->budget, more);
@@ -163,24 +88,16 @@ int cuda_count_local(cuda_device *cuda, int each, grove_error *error)
 int cuda_allocate(grove_device *device, size_t bytes, bool staging, void **at, grove_error *error)
 {
     cuda_device *cuda = cuda_of(device);
-    size_t taken = grove_device_block_bytes(device, bytes);
-    int code = cuda_enter(cuda, error), result = 0;
+    int code = cuda_enter(cuda, error);
 
     *at = NULL;
     if (code)
         return code;
     pthread_mutex_lock(&cuda->lock);
-    staging =
-        staging && device->epoch && taken >= LARGE && grove_budget_allows(&device->budget, taken);
-    cuda_block *block = taken ? reuse(cuda, taken, staging) : NULL;
-    if (taken && !block)
-        result = new_block(cuda, taken, &block);
+    cuda_block *block = NULL;
+    code = grove_pool_take(&cuda->pool, bytes, staging, &block, error);
     if (block)
-        *at = (void *)(uintptr_t)block->at;
-    else if (result && result != CUDA_OUT_OF_MEMORY)
-        code = cuda_check(cuda, result, "allocating memory", error);
-    else
-        code = grove_budget_fail(&device->budget, device->name, bytes, error);
+        *at = (void *)block->at;
     pthread_mutex_unlock(&cuda->lock);
     cuda_leave(cuda);
     return code;
@@ -201,11 +118,9 @@ void cuda_release(grove_device *device, void *at, size_t bytes)
             block->arriving && cuda->driver.stream_wait(cuda->compute, block->event, 0) != 0;
         if (cuda_record(cuda, block, cuda->compute, NULL))
             lost = true;
-        block->busy = false;
-        block->epoch = device->epoch;
-        grove_budget_release(&device->budget, block->bytes);
+        grove_pool_release(&cuda->pool, block);
         if (lost) /* without an event its end of use is unknown: it is not reused */
-            drop(cuda, (size_t)(block - cuda->blocks));
+            grove_pool_drop(&cuda->pool, block);
     }
     pthread_mutex_unlock(&cuda->lock);
     cuda_leave(cuda);
@@ -217,9 +132,9 @@ void cuda_trim(grove_device *device)
 
     if (cuda_enter(cuda, NULL))
         return;
-    cuda_drop_gathers(cuda);
+    cuda_drop_index_arrays(cuda);
     pthread_mutex_lock(&cuda->lock);
-    while (drop_smallest(cuda))
+    while (grove_pool_drop_smallest(&cuda->pool))
         ;
     pthread_mutex_unlock(&cuda->lock);
     cuda_leave(cuda);

@@ -36,16 +36,6 @@ static void free_events(cuda_timing *times, const cuda_span *span)
     times->free[times->free_count++] = *span;
 }
 
-static void add(grove_busy *to, int kind, double seconds)
-{
-    if (kind == CUDA_KERNELS)
-        to->kernels += seconds;
-    else if (kind == CUDA_UP)
-        to->up += seconds;
-    else
-        to->down += seconds;
-}
-
 /* Reads the events that the device has passed. Requires the lock and the context. */
 static void collect(cuda_device *cuda)
 {
@@ -60,24 +50,13 @@ static void collect(cuda_device *cuda)
             times->spans[left++] = *span;
             continue;
         }
-        if (!result) {
-            add(&cuda->device.timing.busy, span->kind, 1e-3 * (double)milliseconds);
-            if (span->to)
-                add(span->to, span->kind, 1e-3 * (double)milliseconds);
-        }
+        if (!result)
+            grove_timing_add(&cuda->device.timing, span->to, span->kind,
+                             1e-3 * (double)milliseconds);
         free_events(times, span);
     }
     times->count = left;
     times->collect_at = 2 * left > COLLECT_MIN ? 2 * left : COLLECT_MIN;
-}
-
-/* The counters to which this thread's work is attributed. Requires the lock. */
-static cuda_attribution *find_attribution(cuda_timing *times)
-{
-    for (int k = 0; k < times->attribution_count; k++)
-        if (pthread_equal(times->attributions[k].thread, pthread_self()))
-            return &times->attributions[k];
-    return NULL;
 }
 
 bool cuda_timing_begin(cuda_device *cuda, cuda_stream stream, cuda_span *span)
@@ -92,15 +71,14 @@ bool cuda_timing_begin(cuda_device *cuda, cuda_stream stream, cuda_span *span)
     return false;
 }
 
-void cuda_timing_end(cuda_device *cuda, cuda_stream stream, cuda_span *span, int kind)
+void cuda_timing_end(cuda_device *cuda, cuda_stream stream, cuda_span *span, grove_busy_kind kind)
 {
     cuda_timing *times = &cuda->timing;
     bool recorded = !cuda->driver.event_record(span->ended, stream);
 
     pthread_mutex_lock(&times->lock);
-    const cuda_attribution *attribution = find_attribution(times);
     span->kind = kind;
-    span->to = attribution ? attribution->to : NULL;
+    span->to = grove_timing_attributed(&cuda->device.timing);
     if (recorded) {
         grove_grow((void **)&times->spans, &times->capacity, times->count, sizeof(*span));
         times->spans[times->count++] = *span;
@@ -117,13 +95,7 @@ void cuda_timing_attribute(grove_device *device, grove_busy *to)
     cuda_timing *times = &cuda_of(device)->timing;
 
     pthread_mutex_lock(&times->lock);
-    cuda_attribution *attribution = find_attribution(times);
-    if (!attribution && times->attribution_count < CUDA_THREADS) {
-        attribution = &times->attributions[times->attribution_count++];
-        attribution->thread = pthread_self();
-    }
-    if (attribution)
-        attribution->to = to;
+    grove_timing_set(&device->timing, to);
     pthread_mutex_unlock(&times->lock);
 }
 
