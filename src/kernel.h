@@ -12,6 +12,12 @@
     GROVE_FN void GROVE_NAME(name##_cell)(const grove_cell *c)
 
 #ifdef GROVE_OPENCL
+/* A kernel that calls a function of the arguments, in the current precision. */
+#define GROVE_OPENCL_KERNEL(name, function)                                                        \
+    __kernel void GROVE_NAME(name)(__global const grove_args *given)                               \
+    {                                                                                              \
+        function(GROVE_GENERIC(const grove_args, given));                                          \
+    }
 #define GROVE_UNROLL
 #define GROVE_UNROLL_NOT
 /* Defined by the device: the argument as a pointer without address space. */

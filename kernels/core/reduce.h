@@ -147,7 +147,7 @@ GROVE_FN int64_t grove_reduce_within(int64_t index, int64_t count)
     return rest < count ? rest : count;
 }
 
-#ifndef GROVE_CUDA
+#if !defined(GROVE_CUDA) && !defined(GROVE_OPENCL)
 /* Items [first, last) of grove_reduce_threads; the precision of numbers is in their views. */
 void grove_reduce_cells(const grove_args *args, int64_t first, int64_t last);
 /* Cells [first, last) of the value. */

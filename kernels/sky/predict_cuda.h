@@ -5,7 +5,7 @@
 
 #include "predict.h"
 
-#ifndef GROVE_CUDA
+#if !defined(GROVE_CUDA) && !defined(GROVE_OPENCL)
 #include <string.h>
 #endif
 
@@ -143,7 +143,7 @@ GROVE_FN int64_t grove_predict_station_tiles(const grove_args *args)
     return two * two > four * one ? two * two : four * one;
 }
 
-#ifndef GROVE_CUDA
+#if !defined(GROVE_CUDA) && !defined(GROVE_OPENCL)
 /* How many threads to launch. */
 static int64_t grove_predict_device_threads(const grove_args *args)
 {
