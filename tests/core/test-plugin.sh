@@ -142,6 +142,12 @@ breaks beam_mine.h 's/GROVE_OUT_REAL(c)\[0\] =/if (c->index[0]) GROVE_OUT_REAL(c
 breaks beam_mine.h 's/GROVE_OUT_REAL(c)\[0\] =/GROVE_OUT_REAL(c)[0] +=/' 'FAIL .*: .* is not finite where memory was NaN before'
 breaks beam_mine.c 's/.object = "observation"},/.object = "observation"}, {"unknown", GROVE_VALUE, ""},/' "FAIL the class loads: class beam_mine: input 'unknown' has no text"
 
+if "$grove" info --devices | grep -q '^opencl:0'; then
+    check NVCC=none
+    GROVE_DEVICE_KERNELS=$GROVE_PLUGIN_PATH "$grove" test-node -p . beam_mine --device opencl >log 2>&1 && grep -q '^ok   a GPU gives the same as the CPU$' log ||
+        { cat log; fail 'the new node on an OpenCL device'; }
+    grep 'the cpu computes' log && fail 'the new node has no code for OpenCL devices'
+fi
 begin --cuda beam_fast beam_fast.c beam_fast.h beam_fast.cu Makefile cuda.mk test.sh README.md
 check NVCC=none
 $make -s NVCC=none clean

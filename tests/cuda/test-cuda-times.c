@@ -175,8 +175,8 @@ static const char tree[] = "J[p] = o.jones\nm = mean(J[p] * o.data * J[q]^H, ove
 static grove_session *run(const char *device, bool profile, bool serial)
 {
     grove_session_options options =
-        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2, .profile = profile, .device = device,
-                              .serial = serial);
+        GROVE_SESSION_OPTIONS(.threads = 1, .tile_times = 2, .profile = profile,
+                              .device = cuda_testing_device(device), .serial = serial);
 
     session_test_tree(tree);
     grove_session *session = grove_session_new(now.tree, &options, now.error);
@@ -207,8 +207,8 @@ LOOP_TEST(nodes_add_up_to_the_device, 0, 2)
     ck_assert_double_gt(session->nodes[session_test_node("keep")->id].busy.down, 0);
     ck_assert_double_gt(session->nodes[session_test_node("m")->id].busy.kernels, 0);
     ck_assert_double_le(c->write_seconds, c->io_seconds);
-    ck_assert_ptr_nonnull(
-        strstr(suite_keep(grove_session_profile(session)), "cuda:0 was busy with kernels "));
+    ck_assert_ptr_nonnull(strstr(suite_keep(grove_session_profile(session)),
+                                 suite_text("%s:0 was busy with kernels ", cuda_testing_kind())));
     grove_session_free((grove_session *)session);
 }
 
