@@ -3,6 +3,8 @@
 #ifndef GROVE_KERNELS_COMPRESSION_SIMD_H
 #define GROVE_KERNELS_COMPRESSION_SIMD_H
 
+#include "compression_sums.h"
+
 #include <stdint.h>
 
 /* A cell is eight doubles: four complex numbers, XX XY YX YY. */
@@ -87,14 +89,5 @@ typedef struct grove_stefcal_kernels {
 } grove_stefcal_kernels;
 
 extern const grove_stefcal_kernels grove_stefcal_portable, grove_stefcal_avx2, grove_stefcal_avx512;
-
-/* Where the parts of finished sums begin, for m of n numbers: each item has four doubles, one for
- * each correlation. Products m_j conj(m_k) have the upper half only. */
-#define GROVE_SUMS_NUMBERS       0
-#define GROVE_SUMS_POWER         4
-#define GROVE_SUMS_DATA(j)       (8 + 8 * (j)) /* real, imaginary */
-#define GROVE_SUMS_SQUARE(n, j)  (8 + 8 * (n) + 4 * (j))
-#define GROVE_SUMS_PAIR(n, j, k) (8 + 12 * (n) + 8 * ((j) * (2 * (n) - (j)-1) / 2 + (k) - (j)-1))
-#define GROVE_SUMS_SIZE(n)       (8 + 8 * (n) + 4 * (n) * (n))
 
 #endif

@@ -3,7 +3,7 @@
 #include "fit_cuda.h"
 #include "fit_sums.h"
 
-#include "compression_simd.h"
+#include "compression_sums.h"
 
 namespace
 {

@@ -71,7 +71,7 @@ LOOP_TEST(as_on_the_cpu, 0, FITS *WAYS)
                          "k0 = keep(V, number=%d)\n",
                          fits[_i / WAYS].parm, model_of(_i / WAYS), fits[_i / WAYS].options, k);
         ck_assert_int_eq(solve_world_run(&w, texts[k], &options), 0);
-        options.device = ways[_i % WAYS].device;
+        options.device = cuda_testing_device(ways[_i % WAYS].device);
         options.tile_times = ways[_i % WAYS].times;
         free(texts[k]);
     }
@@ -87,7 +87,7 @@ LOOP_TEST(station_of_zeros, 0, 3)
 {
     static const char *const each[] = {"", ", method=lm", ", compress=false"};
     const grove_session_options options =
-        GROVE_SESSION_OPTIONS(.device = "cuda", .double_precision = true);
+        GROVE_SESSION_OPTIONS(.device = cuda_testing_device("cuda"), .double_precision = true);
     ck_assert_int_eq(
         solve_world_run(
             &w,
@@ -113,7 +113,7 @@ LOOP_TEST(station_of_zeros, 0, 3)
 LOOP_TEST(large_data, 0, 2)
 {
     const grove_session_options options =
-        GROVE_SESSION_OPTIONS(.device = _i ? "cuda" : "cpu", .threads = 1);
+        GROVE_SESSION_OPTIONS(.device = cuda_testing_device(_i ? "cuda" : "cpu"), .threads = 1);
 
     ck_assert_int_eq(
         solve_world_run(&w,
@@ -130,8 +130,8 @@ LOOP_TEST(large_data, 0, 2)
 LOOP_TEST(any_number_of_devices, 0, FITS)
 {
     const grove_session_options options =
-        GROVE_SESSION_OPTIONS(.device = "cuda:all", .double_precision = true, .threads = 1,
-                              .tile_times = 2);
+        GROVE_SESSION_OPTIONS(.device = cuda_testing_device("cuda:all"), .double_precision = true,
+                              .threads = 1, .tile_times = 2);
 
     for (int devices = 1; devices < 4 && cuda_testing_control(); devices++) {
         cuda_testing_control()->devices = devices;
@@ -154,8 +154,8 @@ LOOP_TEST(in_parts, 0, 4)
 {
     int fit = FITS - 2 + _i % 2;
     grove_session_options options =
-        GROVE_SESSION_OPTIONS(.device = "cuda", .double_precision = true, .threads = 1,
-                              .tile_times = 4 + _i / 2);
+        GROVE_SESSION_OPTIONS(.device = cuda_testing_device("cuda"), .double_precision = true,
+                              .threads = 1, .tile_times = 4 + _i / 2);
 
     for (int k = 0; k < 2; k++) {
         char *text =

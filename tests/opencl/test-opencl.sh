@@ -1,16 +1,18 @@
 #!/bin/sh
 # The device suites on an OpenCL device, as PoCL has one: cells, memory, residency, faults, sums,
-# reductions; and sessions, where the cpu may compute only what OpenCL has no code for.
+# reductions, fits; and sessions, where the cpu may compute only what OpenCL has no code for.
 build=${GROVE_BUILD:-.}
-POCL_CACHE_DIR=${POCL_CACHE_DIR:-$PWD/$build/tests/opencl/cache}
+POCL_CACHE_DIR=${POCL_CACHE_DIR:-$build/tests/opencl/cache}
 GROVE_TEST_CUDA=opencl
 export POCL_CACHE_DIR GROVE_TEST_CUDA
 mkdir -p "$POCL_CACHE_DIR"
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 
-for suite in cells kernels memory misuse reduce residency times table faults lessons; do
-    "$build/tests/cuda/test-cuda-$suite" >"$log" 2>&1
+for suite in cuda/test-cuda-cells cuda/test-cuda-kernels cuda/test-cuda-memory cuda/test-cuda-misuse \
+    cuda/test-cuda-reduce cuda/test-cuda-residency cuda/test-cuda-times cuda/test-cuda-table cuda/test-cuda-faults \
+    cuda/test-cuda-lessons fit/test-cuda-fit fit/test-cuda-fit-sums fit/test-cuda-solve; do
+    "$build/tests/$suite" >"$log" 2>&1
     status=$?
     cat "$log"
     [ $status = 0 ] || exit $status
