@@ -138,8 +138,8 @@ static void teardown(void)
 static grove_counters run(const char *text, const char *device, int number, uint64_t memory)
 {
     const grove_session_options options =
-        GROVE_SESSION_OPTIONS(.device = cuda_testing_device(device), .double_precision = true, .threads = 1,
-                              .device_memory = memory);
+        GROVE_SESSION_OPTIONS(.device = cuda_testing_device(device), .double_precision = true,
+                              .threads = 1, .device_memory = memory);
     char *all = suite_text("%sk = keep(x, number=%d)\n", text, number);
 
     if (solve_world_run(&w, all, &options))
