@@ -59,6 +59,7 @@ GROVE_FN const double *predict_doubles(const predict_row *row, int input, int64_
 #define predict_matrix  GROVE_NAME(predict_matrix)
 #define predict_product GROVE_NAME(predict_product)
 #define predict_phases  GROVE_NAME(predict_phases)
+#define predict_nearest GROVE_NAME(predict_nearest)
 #define predict_factor  GROVE_NAME(predict_factor)
 #define predict_add     GROVE_NAME(predict_add)
 #define predict_put     GROVE_NAME(predict_put)
@@ -70,11 +71,17 @@ typedef struct {
     const grove_args *args;
     predict_row row;
     int64_t channel, absolute; /* the group's first, in the tile and in the axis */
-    int first, last;           /* of GROUP, that the tile has */
+    int first, last;           /* of GROUP, that the tile has; others repeat one of these */
     int within;                /* Jones terms vary with the source */
+    int flat;                  /* the brightness does not vary with frequency */
     int regular;
     double freq[GROUP];
 } predict_group;
+
+GROVE_FN int predict_nearest(const predict_group *g, int k)
+{
+    return k < g->first ? g->first : k < g->last ? k : g->last - 1;
+}
 
 /* exp(2 pi i turns) */
 GROVE_FN cplx predict_turn(double turns)
@@ -84,12 +91,19 @@ GROVE_FN cplx predict_turn(double turns)
     return cx(cospi(2 * rest), sinpi(2 * rest));
 }
 
-/* sin(pi turns) / (pi turns) */
+/* sin(pi turns) / (pi turns); near 0 by the series of grove_sinc_near. */
 GROVE_FN real predict_sinc(double turns)
 {
-    const real x = (real)(GROVE_PI * turns), rest = (real)(turns - 2 * rint(turns / 2));
+    const real x = (real)(GROVE_PI * turns), y = x * x;
+    real series = (real)(-1.0 / 39916800.0) + y * (real)(1.0 / 6227020800.0);
 
-    return grove_sinc_is_near(x) ? (real)grove_sinc_near(x) : sinpi(rest) / x;
+    if (!grove_sinc_is_near(x))
+        return sinpi((real)(turns - 2 * rint(turns / 2))) / x;
+    series = (real)(1.0 / 362880.0) + y * series;
+    series = (real)(-1.0 / 5040.0) + y * series;
+    series = (real)(1.0 / 120.0) + y * series;
+    series = (real)(-1.0 / 6.0) + y * series;
+    return 1 + y * series;
 }
 
 /* A cell as a full matrix; the unit matrix where the input is absent. */
@@ -162,17 +176,21 @@ GROVE_FN void predict_add(const predict_group *g, int64_t source, cplx sum[GROUP
                      shape && grove_is_gaussian(shape)
                          ? grove_gaussian(uvw, shape, g->args->in[GROVE_PREDICT_SHAPE].elements)
                          : 0;
-    cplx z[GROUP];
+    cplx z[GROUP], m[4];
 
     predict_phases(g, delay, z);
-    for (int k = g->first; k < g->last; k++) {
-        const real factor = predict_factor(g, source, k, extent, delay);
-        cplx m[4];
-        predict_matrix(g, GROVE_PREDICT_BRIGHTNESS, source, k, m);
+    predict_matrix(g, GROVE_PREDICT_BRIGHTNESS, source, g->first, m);
+    /* of a constant length, so that sums stay in registers */
+    for (int k = 0; k < GROUP; k++) {
+        const int channel = predict_nearest(g, k);
+        const real factor = predict_factor(g, source, channel, extent, delay);
+        const cplx w = cx(factor * z[k].re, factor * z[k].im);
+        if (!g->flat)
+            predict_matrix(g, GROVE_PREDICT_BRIGHTNESS, source, channel, m);
         if (g->within)
-            predict_product(g, source, k, m);
+            predict_product(g, source, channel, m);
         for (int e = 0; e < 4; e++)
-            sum[k][e] = cx_mul_add(sum[k][e], cx(factor * z[k].re, factor * z[k].im), m[e]);
+            sum[k][e] = cx_mul_add(sum[k][e], w, m[e]);
     }
 }
 
@@ -212,8 +230,9 @@ GROVE_FN void predict_sum(const predict_group *g)
                 total[k][e].im += sum[k][e].im;
             }
     }
-    for (int k = g->first; k < g->last; k++)
-        predict_put(g, k, total[k]);
+    for (int k = 0; k < GROUP; k++)
+        if (k >= g->first && k < g->last)
+            predict_put(g, k, total[k]);
 }
 
 /* All rows and groups; neighbouring threads take neighbouring rows. */
@@ -235,10 +254,10 @@ GROVE_FN void predict_rows(const grove_args *args)
         g.first = g.channel < 0 ? (int)-g.channel : 0;
         g.last = size - g.channel < GROUP ? (int)(size - g.channel) : GROUP;
         predict_find_row(args, item % rows, &g.row);
+        g.flat = !g.within && !g.row.by_channel[GROVE_PREDICT_BRIGHTNESS];
         for (int k = 0; k < GROUP; k++)
-            g.freq[k] = k >= g.first && k < g.last
-                            ? *predict_doubles(&g.row, GROVE_PREDICT_FREQ, 0, g.channel + k)
-                            : 0;
+            g.freq[k] =
+                *predict_doubles(&g.row, GROVE_PREDICT_FREQ, 0, g.channel + predict_nearest(&g, k));
         predict_sum(&g);
     }
 }

@@ -2,12 +2,19 @@
 # The device suites on an OpenCL device, as PoCL has one: cells, memory, residency, faults, sums,
 # reductions, fits; and sessions, where the cpu may compute only what OpenCL has no code for.
 build=${GROVE_BUILD:-.}
+if [ ! -x "$build/tests/cuda/test-cuda-cells" ]; then
+    echo 'skipped: this build has no device suites'
+    exit 77
+fi
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 # of the driver
+export ASAN_OPTIONS
 POCL_CACHE_DIR=${POCL_CACHE_DIR:-$build/tests/opencl/cache}
 GROVE_TEST_CUDA=opencl
 export POCL_CACHE_DIR GROVE_TEST_CUDA
 mkdir -p "$POCL_CACHE_DIR"
-log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
+work=$(mktemp -d) || exit 1
+log=$work/log
+trap 'rm -rf "$work"' EXIT
 
 for suite in cuda/test-cuda-cells cuda/test-cuda-kernels cuda/test-cuda-memory cuda/test-cuda-misuse \
     cuda/test-cuda-reduce cuda/test-cuda-residency cuda/test-cuda-times cuda/test-cuda-table cuda/test-cuda-faults \
@@ -32,3 +39,14 @@ for program in $programs; do
         exit 1
     fi
 done
+
+# Kernels of another version, and damaged ones, are refused with a message.
+refused()
+{
+    GROVE_DEVICE_KERNELS=$work "$build/grove" info --devices >"$log" || exit 1
+    grep -q "not used: opencl:0: $work/array.cl$1" "$log" || { cat "$log"; echo "FAIL: no message '$1'"; exit 1; }
+}
+sed 's/GROVE_ABI_MINOR = [0-9]*/GROVE_ABI_MINOR = 99/' "$build/nodes/array.cl" >"$work/array.cl"
+refused ' was made from headers of another version'
+sed 's/const grove_args \*args/const grove_args **/' "$build/nodes/array.cl" >"$work/array.cl"
+refused ": the device's compiler fails: "
