@@ -31,14 +31,24 @@ export GROVE_TEST_DEVICE GROVE_DEVICE_KERNELS
 programs='core/test-evaluation core/test-conformance-sessions core/test-derivative-formulas
     imaging/test-nodes-images'
 [ -z "$GROVE_ALL_FAULTS" ] || programs="$programs core/test-session core/test-derivatives core/test-conformance"
-for program in $programs; do
-    "$build/tests/$program" >"$log" 2>&1 || { cat "$log"; exit 1; }
+# run PROGRAM
+run()
+{
+    "$build/tests/$1" >"$log" 2>&1 || { cat "$log"; exit 1; }
     cat "$log"
     if grep 'the cpu computes' "$log" | grep -Ev 'no code for it|no library for linear algebra'; then
-        echo "FAIL: $program: the cpu has to help, see above"
+        echo "FAIL: $1: the cpu has to help, see above"
         exit 1
     fi
+}
+for program in $programs; do
+    run $program
 done
+POCL_DEVICES='pthread pthread' # two
+GROVE_TEST_DEVICE=opencl:all
+export POCL_DEVICES
+run core/test-evaluation
+run core/test-derivative-formulas
 
 # Kernels of another version, and damaged ones, are refused with a message.
 refused()
