@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "unstable/module.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,11 @@ static const grove_device_kind *open_kind(const char *name, grove_error *error)
     if (!grove_device_kinds[k]) {
         grove_fail(error, GROVE_MISSING,
                    "there is no kind of device '%s'; it can be cpu, cuda or opencl", name);
+        return NULL;
+    }
+    /* Without the loader of OpenCL drivers, which the module links, there is none. */
+    if (!strcmp(name, "opencl") && !dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL)) {
+        grove_fail(error, GROVE_MISSING, "opencl: there is no OpenCL driver: %s", dlerror());
         return NULL;
     }
     char *missing = grove_format("this build has no module for %s devices; build Grove without "
