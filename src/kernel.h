@@ -12,7 +12,8 @@
     GROVE_FN void GROVE_NAME(name##_cell)(const grove_cell *c)
 
 #ifdef GROVE_OPENCL
-/* A kernel that calls a function of the arguments, in the current precision. */
+/* A kernel that calls a function of the arguments, in the current precision. The device defines
+ * GROVE_GENERIC, which makes a pointer without address space. */
 #define GROVE_OPENCL_KERNEL(name, function)                                                        \
     __kernel void GROVE_NAME(name)(__global const grove_args *given)                               \
     {                                                                                              \
@@ -20,7 +21,6 @@
     }
 #define GROVE_UNROLL
 #define GROVE_UNROLL_NOT
-/* Defined by the device: the argument as a pointer without address space. */
 #define GROVE_CELL_KERNEL(kernel_, function)                                                       \
     __kernel void kernel_(__global const grove_args *given)                                        \
     {                                                                                              \

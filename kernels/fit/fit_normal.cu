@@ -60,10 +60,7 @@ __device__ double weight_of(const grove_args *args, const grove_normal_state *s,
     return weight;
 }
 
-struct sums {
-    double power, values, used, all;
-    complex pair[GROVE_FIT_PIECE];
-};
+typedef grove_normal_sums sums;
 
 // The products that a thread adds: of column a with the piece of others from `first` on that bits
 // of `partners` select.
@@ -231,27 +228,6 @@ __device__ __forceinline__ void add_cell(const grove_normal_state *s, const numb
     }
 }
 
-__device__ void write_sums(double *out, int64_t columns, int64_t a, int64_t first, const sums *from)
-{
-#pragma unroll
-    for (int k = 0; k < GROVE_FIT_PIECE; k++) {
-        int64_t b = first + k;
-        if (b < a || b > columns)
-            continue;
-        if (a == columns) {
-            out[GROVE_NORMAL_CHI2] = from->pair[k].re;
-            out[GROVE_NORMAL_POWER] = from->power;
-            out[GROVE_NORMAL_VALUES] = from->values;
-            out[GROVE_NORMAL_USED] = from->used;
-            out[GROVE_NORMAL_ALL] = from->all;
-        } else {
-            double *to = out + GROVE_NORMAL_SUMS + 2 * (a * (columns + 1) + b);
-            to[0] = from->pair[k].re;
-            to[1] = from->pair[k].im;
-        }
-    }
-}
-
 // Nothing, where the other half has it, or threads fill a group.
 __device__ share share_of(const grove_normal_state *s, int64_t item)
 {
@@ -299,8 +275,8 @@ __device__ void add_stretch(const grove_args *args, int64_t at)
         }
     }
     if (own.partners)
-        write_sums((double *)args->out.data + row * grove_normal_size(s->columns), s->columns,
-                   own.a, own.first, &sum);
+        grove_normal_put((double *)args->out.data + row * grove_normal_size(s->columns), s->columns,
+                         own.a, own.first, &sum);
 }
 } // namespace
 

@@ -57,4 +57,35 @@ GROVE_FN int64_t grove_fit_normal_threads(const grove_args *args)
     return grove_fit_rows(&s->tile) * grove_fit_share_of(grove_normal_items(s)).threads;
 }
 
+#if defined(GROVE_CUDA) || defined(GROVE_OPENCL)
+/* Sums of a thread: products of a column, or the residual, with GROVE_FIT_PIECE others. */
+typedef struct {
+    double power, values, used, all;
+    grove_cplx64 pair[GROVE_FIT_PIECE];
+} grove_normal_sums;
+
+/* Writes sums of column a and columns from `first` on to the output of a baseline. */
+GROVE_FN void grove_normal_put(double *out, int64_t columns, int64_t a, int64_t first,
+                               const grove_normal_sums *from)
+{
+#pragma unroll
+    for (int k = 0; k < GROVE_FIT_PIECE; k++) {
+        const int64_t b = first + k;
+        if (b < a || b > columns)
+            continue;
+        if (a == columns) {
+            out[GROVE_NORMAL_CHI2] = from->pair[k].re;
+            out[GROVE_NORMAL_POWER] = from->power;
+            out[GROVE_NORMAL_VALUES] = from->values;
+            out[GROVE_NORMAL_USED] = from->used;
+            out[GROVE_NORMAL_ALL] = from->all;
+        } else {
+            double *to = out + GROVE_NORMAL_SUMS + 2 * (a * (columns + 1) + b);
+            to[0] = from->pair[k].re;
+            to[1] = from->pair[k].im;
+        }
+    }
+}
+#endif
+
 #endif

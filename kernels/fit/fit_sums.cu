@@ -3,8 +3,6 @@
 #include "fit_cuda.h"
 #include "fit_sums.h"
 
-#include "compression_sums.h"
-
 namespace
 {
 // Element e of a matrix: one means that number times the identity, two a diagonal.
@@ -60,10 +58,7 @@ __device__ double weight_of(const grove_args *args, const grove_fit_state *s, co
     return weight;
 }
 
-struct sums {
-    double count, power;
-    complex data, pair[GROVE_FIT_PIECE];
-};
+typedef grove_fit_sums sums;
 
 __device__ complex data_of(const grove_args *args, const grove_fit_state *s, const place *p, int c)
 {
@@ -190,27 +185,6 @@ __device__ __forceinline__ void add_cell(const grove_args *args, const numbers *
     }
 }
 
-__device__ void write_sums(double *out, int64_t n, int c, int64_t j, int64_t first,
-                           const sums *from)
-{
-    if (j == 0 && first == 0) {
-        out[GROVE_SUMS_NUMBERS + c] = from->count;
-        out[GROVE_SUMS_POWER + c] = from->power;
-    }
-#pragma unroll
-    for (int k = 0; k < GROVE_FIT_PIECE; k++) {
-        int64_t other = first + k;
-        if (other == j) {
-            out[GROVE_SUMS_DATA(j) + c] = from->data.re;
-            out[GROVE_SUMS_DATA(j) + 4 + c] = from->data.im;
-            out[GROVE_SUMS_SQUARE(n, j) + c] = from->pair[k].re;
-        } else if (other > j && other < n) {
-            out[GROVE_SUMS_PAIR(n, j, other) + c] = from->pair[k].re;
-            out[GROVE_SUMS_PAIR(n, j, other) + 4 + c] = from->pair[k].im;
-        }
-    }
-}
-
 __device__ void add_stretch(const grove_args *args, int64_t at)
 {
     const grove_fit_state *s = (const grove_fit_state *)(const void *)args->state.bytes;
@@ -248,7 +222,8 @@ __device__ void add_stretch(const grove_args *args, int64_t at)
         }
     }
     if (own)
-        write_sums((double *)args->out.data + row * GROVE_SUMS_SIZE(n), n, c, j, first, &sum);
+        grove_fit_sums_put((double *)args->out.data + row * GROVE_SUMS_SIZE(n), n, c, j, first,
+                           &sum);
 }
 } // namespace
 

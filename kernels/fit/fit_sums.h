@@ -3,6 +3,7 @@
 #ifndef GROVE_KERNELS_FIT_SUMS_H
 #define GROVE_KERNELS_FIT_SUMS_H
 
+#include "compression_sums.h"
 #include "fit_tile.h"
 
 /* Inputs. The iteration space has times, baselines and channels. Of each group there are two, the
@@ -44,5 +45,35 @@ GROVE_FN int64_t grove_fit_sums_threads(const grove_args *args)
 
     return grove_fit_rows(&s->tile) * grove_fit_share_of(grove_fit_items(s)).threads;
 }
+
+#if defined(GROVE_CUDA) || defined(GROVE_OPENCL)
+/* Sums of a thread for one correlation: products of a number with GROVE_FIT_PIECE others. */
+typedef struct {
+    double count, power;
+    grove_cplx64 data, pair[GROVE_FIT_PIECE];
+} grove_fit_sums;
+
+/* Writes sums of number j, of n, and numbers from `first` on to the sums of a baseline. */
+GROVE_FN void grove_fit_sums_put(double *out, int64_t n, int c, int64_t j, int64_t first,
+                                 const grove_fit_sums *from)
+{
+    if (j == 0 && first == 0) {
+        out[GROVE_SUMS_NUMBERS + c] = from->count;
+        out[GROVE_SUMS_POWER + c] = from->power;
+    }
+#pragma unroll
+    for (int k = 0; k < GROVE_FIT_PIECE; k++) {
+        const int64_t other = first + k;
+        if (other == j) {
+            out[GROVE_SUMS_DATA(j) + c] = from->data.re;
+            out[GROVE_SUMS_DATA(j) + 4 + c] = from->data.im;
+            out[GROVE_SUMS_SQUARE(n, j) + c] = from->pair[k].re;
+        } else if (other > j && other < n) {
+            out[GROVE_SUMS_PAIR(n, j, other) + c] = from->pair[k].re;
+            out[GROVE_SUMS_PAIR(n, j, other) + 4 + c] = from->pair[k].im;
+        }
+    }
+}
+#endif
 
 #endif

@@ -31,9 +31,7 @@ static const option options[] = {
      "bytes for values, such as 512MiB or 4GiB (default: a part of the free memory)", SESSION, 0},
     {"threads", NULL, "N", "how many threads (default: all)", SESSION, 0},
     {"device", NULL, "NAME",
-     "auto (the default: a GPU if there is one), cpu, cuda, cuda:1, ..., cuda:all, or opencl in "
-     "the "
-     "same ways",
+     "auto (the default: a GPU if there is one), cpu, cuda, cuda:1, ..., cuda:all, opencl, ...",
      SESSION, 0},
     {"device-memory", NULL, "SIZE", "bytes on each GPU (default: nine tenths of the free memory)",
      SESSION, 0},
