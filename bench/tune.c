@@ -43,7 +43,7 @@ int main(int count, char **words)
         b.min = 1e-3;
     const int found = measure_gpu(&b, &costs);
     const grove_tuning entry = predict_cuda_costs_entry(&costs);
-    gpu_must(&b, grove_tuning_store(&entry, found, &path, b.error));
+    gpu_must(&b, grove_tuning_store(NULL, &entry, found, &path, b.error));
     printf("kept in %s\n", path);
     free(path);
     grove_error_free(b.error);

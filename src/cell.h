@@ -55,7 +55,7 @@ typedef ulong uint64_t;
 
 /* A plugin loads if its major number is this one and its minor is not newer; while the major number
  * is 0, both must be equal. */
-enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 10 };
+enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 11 };
 
 enum {
     GROVE_VALUE_AXES = 8, /* maximum number of axes of a value */
@@ -131,6 +131,7 @@ typedef struct {
 
 /* One evaluation. The iteration space has the node's output axes and, for classes that consume
  * axes, the consumed ones (with out.stride 0), in order of storage. */
+enum { GROVE_TUNABLES = 6 };
 typedef struct {
     int32_t axes, inputs;
     int64_t size[GROVE_MAX_AXES];
@@ -147,6 +148,7 @@ typedef struct {
                           or NULL */
     grove_cell_walk
         walk; /* for devices: a launch sets it, and clears the strides of absent views */
+    int32_t tuned[GROVE_TUNABLES]; /* values of the kernel's tunables; a launch sets them */
 } grove_args;
 
 /* How device code was compiled. Each fatbin carries a stamp, `grove_kernel_stamp`. It is refused
@@ -352,7 +354,30 @@ GROVE_FN int64_t grove_cell_start(grove_cell *cell, const grove_args *args, int6
 }
 
 #ifndef GROVE_OPENCL
+#include <stdbool.h>
 typedef void (*grove_cells_fn)(const grove_args *args, int64_t first, int64_t last);
+
+/* A number that changes the speed of a kernel, and its results by rounding at most. It is in
+ * args->tuned. Where a device compiles kernels when they run (OpenCL), the compiler defines the
+ * name, too: all kernels of a file have the same ones. */
+enum { GROVE_TUNABLE_VALUES = 12 };
+typedef struct {
+    const char *name; /* BLOCK: threads of a block; CELLS, of cell functions: cells of a thread */
+    const char *kind; /* of the devices that have it, "opencl"; NULL: all */
+    int32_t count, values[GROVE_TUNABLE_VALUES]; /* the first one is used without tuning */
+} grove_tunable;
+
+/* For `grove tune`, which finds the fastest configuration: one value of each tunable. */
+typedef struct {
+    grove_tunable tunable[GROVE_TUNABLES]; /* up to the first without a name */
+    /* Whether args->tuned may be used; NULL: always. */
+    bool (*allows)(const grove_args *args);
+    /* Operations and bytes for these sizes and, where it matters, args->tuned; NULL: unknown. */
+    void (*work)(const grove_args *args, double *operations, double *bytes);
+    /* Largest difference between outputs of two configurations, relative to the largest absolute
+     * value, in single and in double precision; 0: all have the same bytes. */
+    double tolerance[2];
+} grove_tunables;
 
 /* A cell function in both precisions; its kernels on devices are called NAME_single and
  * NAME_double. */
@@ -368,11 +393,13 @@ typedef struct {
     int64_t (*threads)(const grove_args *args);
     int32_t block;
     int32_t writes; /* devices: bit k set: it also writes input k; 0 for cell functions */
+    /* NULL: on devices, BLOCK and CELLS of cell functions can be tuned, of others nothing. */
+    const grove_tunables *tunables;
 } grove_kernel;
 
 #define GROVE_KERNEL(name)                                                                         \
     {                                                                                              \
-#name, name##_cells_single, name##_cells_double, name##_source, 0, 0, 0                    \
+#name, name##_cells_single, name##_cells_double, name##_source, 0, 0, 0, 0                 \
     }
 
 #endif

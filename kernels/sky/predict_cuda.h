@@ -14,6 +14,7 @@
  * predict_jones_ sums its group in smaller ones where channels are no pairs. */
 enum {
     PREDICT_CUDA_ROWS = 128,
+    PREDICT_OPENCL_GROUP = 8,
     PREDICT_CUDA_GROUP = 4,        /* predict_irregular_, predict_plain_ */
     PREDICT_CUDA_WIDE_SINGLE = 32, /* predict_wide_ */
     PREDICT_CUDA_WIDE_DOUBLE = 16,
@@ -154,9 +155,41 @@ static int64_t grove_predict_device_threads(const grove_args *args)
     return blocks * groups * PREDICT_CUDA_ROWS;
 }
 
+enum { GROVE_PREDICT_BLOCK, GROVE_PREDICT_GROUP };
+
+/* On OpenCL devices GROUP is the number of channels of a thread. */
+static bool grove_predict_allows(const grove_args *args)
+{
+    const int freq = grove_args_axis(args, GROVE_AXIS_FREQ);
+    const int64_t channels = freq < 0 ? 1 : args->size[freq];
+
+    return args->tuned[GROVE_PREDICT_GROUP] < 2 * channels ||
+           args->tuned[GROVE_PREDICT_GROUP] == PREDICT_OPENCL_GROUP;
+}
+
+/* Of a source, channel and row: a phase by recurrence and, for 4 elements, the sum of products. Of
+ * a source, a row and each group of channels: a delay, and two sines and cosines. */
+static void grove_predict_work(const grove_args *args, double *operations, double *bytes)
+{
+    enum { EACH = 40, OF_A_GROUP = 90 };
+
+    *operations = (double)grove_args_cells(args) *
+                  (EACH + (double)OF_A_GROUP / args->tuned[GROVE_PREDICT_GROUP]);
+    *bytes = (double)grove_predict_row_count(args) * args->out.elements * 2 * args->out.bytes;
+}
+
+static const grove_tunables grove_predict_tunables = {
+    .tunable =
+        {[GROVE_PREDICT_BLOCK] = {"BLOCK", "opencl", 5, {PREDICT_CUDA_ROWS, 16, 32, 64, 256}},
+         [GROVE_PREDICT_GROUP] = {"GROUP", "opencl", 5, {PREDICT_OPENCL_GROUP, 1, 2, 4, 16}}},
+    .allows = grove_predict_allows,
+    .work = grove_predict_work,
+    .tolerance = {2e-6, 1e-13}};
+
 #define GROVE_PREDICT_KERNEL(name, file)                                                           \
     {                                                                                              \
-        name, 0, 0, file, grove_predict_device_threads, PREDICT_CUDA_ROWS, 0                       \
+        name, 0, 0, file, grove_predict_device_threads, PREDICT_CUDA_ROWS, 0,                      \
+            &grove_predict_tunables                                                                \
     }
 
 static int64_t grove_predict_station_threads(const grove_args *args)
@@ -204,12 +237,22 @@ static inline int grove_predict_goes_by_stations(const grove_args *args)
 }
 
 /* Products of stations by sources, with tensor cores where the device has them, and without. */
-static const grove_kernel grove_predict_station_kernel = {
-    "predict_station", 0, 0, "predict_station.cu", grove_predict_station_threads,
-    PREDICT_CUDA_ROWS, 0};
-static const grove_kernel grove_predict_station_vector_kernel = {
-    "predict_station_vector", 0, 0, "predict_station.cu", grove_predict_station_threads,
-    PREDICT_CUDA_ROWS,        0};
+static const grove_kernel grove_predict_station_kernel = {"predict_station",
+                                                          0,
+                                                          0,
+                                                          "predict_station.cu",
+                                                          grove_predict_station_threads,
+                                                          PREDICT_CUDA_ROWS,
+                                                          0,
+                                                          &grove_predict_tunables};
+static const grove_kernel grove_predict_station_vector_kernel = {"predict_station_vector",
+                                                                 0,
+                                                                 0,
+                                                                 "predict_station.cu",
+                                                                 grove_predict_station_threads,
+                                                                 PREDICT_CUDA_ROWS,
+                                                                 0,
+                                                                 &grove_predict_tunables};
 
 /* The kernel for an evaluation. */
 static inline const grove_kernel *grove_predict_device(const grove_args *args)

@@ -6,16 +6,19 @@
 #include "base/text.h"
 #include "grove.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 /* Lines are "VERSION | MACHINE | NAME | NUMBER ...": numbers are integers, so that no locale
  * matters, in millionths. */
-#define HEAD "# Costs on this machine, measured by grove tune; may be removed.\n"
+#define HEAD "# Measured by grove tune on this machine; may be removed.\n"
 enum { MAX_BYTES = 1 << 20 };
 #define MAX_NUMBER 1000000000000
 
-static char *cache_folder(void)
+char *grove_cache_folder(void)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
@@ -78,10 +81,10 @@ bool grove_tuning_has_gpu(void)
            grove_path_exists("/proc/driver/nvidia/version") || grove_path_exists("/dev/dxg");
 }
 
-/* "VERSION | MACHINE | ". Caller frees. */
-static char *machine_key(void)
+/* "VERSION | MACHINE | "; NULL: of the GPU. Caller frees. */
+static char *machine_key(const char *given)
 {
-    char *machine = gpu_name();
+    char *machine = given ? without_separators(grove_format("%s", given)) : gpu_name();
     char *key = grove_format("%s | %s | ", GROVE_VERSION, machine);
 
     free(machine);
@@ -168,31 +171,71 @@ static char *read_file(const char *path)
     return NULL;
 }
 
+/* The path of the file, NULL if there is no folder for it. Caller frees. */
+static char *file_path(void)
+{
+    char *folder = grove_cache_folder(), *path = folder ? grove_path_join(folder, "tuning") : NULL;
+
+    free(folder);
+    return path;
+}
+
 bool grove_tuning_find(const char *quantity, double *numbers, int count)
 {
-    char *folder = cache_folder(), *path = folder ? grove_path_join(folder, "tuning") : NULL;
-    char *text = read_file(path);
+    char *path = file_path(), *text = read_file(path);
     bool found = false;
 
     if (text) {
-        char *machine = machine_key(), *key = grove_format("%s%s |", machine, quantity);
+        char *machine = machine_key(NULL), *key = grove_format("%s%s |", machine, quantity);
         found = grove_tuning_parse(text, key, numbers, count);
         free(machine);
         free(key);
     }
     free(text);
     free(path);
-    free(folder);
     return found;
 }
 
-static void write_lines(FILE *stream, const char *text, const grove_tuning *entries, int count)
+void grove_tuning_each(const char *machine, grove_tuning_take *take, void *context)
 {
-    char *key = machine_key();
+    char *path = file_path(), *text = read_file(path), *key = text ? machine_key(machine) : NULL;
+    double numbers[GROVE_TUNING_MAX];
 
+    for (char *line = text, *next; line && *line; line = next) {
+        next = line + (next_line(line) - line);
+        char *name = line + strlen(key), *bar = NULL;
+        if (strncmp(line, key, strlen(key)) != 0 || !(bar = strchr(name, '|')))
+            continue;
+        const int count = read_numbers(bar + 1, numbers);
+        bar[bar[-1] == ' ' ? -1 : 0] = 0;
+        take(context, name, numbers, count);
+    }
+    free(key);
+    free(text);
+    free(path);
+}
+
+/* Whether the line, of this key, is of one of these entries. */
+static bool is_replaced(const char *line, const char *key, const grove_tuning *entries, int count)
+{
+    const char *name = line + strlen(key);
+
+    if (strncmp(line, key, strlen(key)) != 0)
+        return false;
+    for (int i = 0; i < count; i++) {
+        const size_t length = strlen(entries[i].what);
+        if (!strncmp(name, entries[i].what, length) && !strncmp(name + length, " |", 2))
+            return true;
+    }
+    return false;
+}
+
+static void write_lines(FILE *stream, const char *text, const char *key,
+                        const grove_tuning *entries, int count)
+{
     fputs(HEAD, stream);
     for (const char *line = text ? next_line(text) : ""; *line; line = next_line(line))
-        if (strncmp(line, key, strlen(key)) != 0)
+        if (!is_replaced(line, key, entries, count))
             fwrite(line, 1, (size_t)(next_line(line) - line), stream);
     for (int i = 0; i < count; i++) {
         fprintf(stream, "%s%s |", key, entries[i].what);
@@ -202,27 +245,42 @@ static void write_lines(FILE *stream, const char *text, const grove_tuning *entr
         }
         fputs("\n", stream);
     }
-    free(key);
 }
 
-int grove_tuning_store(const grove_tuning *entries, int count, char **path, grove_error *error)
+/* Locks the folder, so that programs at the same time keep each other's lines; -1: it has no
+ * locks. */
+static int lock_folder(const char *folder)
 {
-    char *folder = cache_folder();
+    int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    *path = folder ? grove_path_join(folder, "tuning") : NULL;
+    if (lock >= 0)
+        flock(lock, LOCK_EX);
+    return lock;
+}
+
+int grove_tuning_store(const char *machine, const grove_tuning *entries, int count, char **path,
+                       grove_error *error)
+{
+    char *folder = grove_cache_folder();
+
+    *path = file_path();
     if (!folder)
         return grove_fail(
             error, GROVE_IO,
             "there is no folder for the measurements: neither XDG_CACHE_HOME nor HOME names one");
-    int code = grove_folder_make(folder, error);
+    int code = grove_folder_make(folder, error), lock = code ? -1 : lock_folder(folder);
     char *text = code ? NULL : read_file(*path);
     grove_file *file = code ? NULL : grove_file_create(*path, error);
     if (file) {
-        write_lines(grove_file_stream(file), text, entries, count);
+        char *key = machine_key(machine);
+        write_lines(grove_file_stream(file), text, key, entries, count);
         code = grove_file_commit(file, error);
+        free(key);
     } else if (!code) {
         code = grove_error_code(error);
     }
+    if (lock >= 0)
+        close(lock);
     free(text);
     free(folder);
     return code;

@@ -96,17 +96,7 @@ static int bench(grove_command_line *line)
 const grove_command grove_command_bench = {
     "bench", "[NAME [OPTIONS]]", "measures how fast Grove is on this machine", "*", bench};
 
-static int tune(grove_command_line *line)
+int grove_tune_costs(const grove_command_line *line)
 {
-    const char *first = line->word_count ? line->words[0] : "";
-
-    if (*first == '-' && strcmp(first, "--help") != 0 && strcmp(first, "-h") != 0 &&
-        strcmp(first, "--size") != 0)
-        return grove_complain(GROVE_USAGE,
-                              "grove tune has no option %s; grove tune --help lists them", first);
     return run_program("tune", line->words, line->word_count);
 }
-
-const grove_command grove_command_tune = {
-    "tune", "[OPTIONS]", "measures this machine's GPU once, for the choice among ways to sum", "*",
-    tune};

@@ -19,10 +19,12 @@ typedef struct {
     bool help, quiet, no_wait, check, markdown, devices, logarithmic, cuda, eval, device_call, leaf,
         action, accumulator, derivatives;
     const char *svg, *png, *dot, *output, *what, *column, *baselines, *correlations, *folder,
-        *trace, *tree, *value, *dataset, *stations, *reference, *direction, *flags;
+        *trace, *tree, *value, *dataset, *stations, *reference, *direction, *flags, *kernel,
+        *strategy, *objective;
     int field, window, size;
-    int polarization; /* -1: not given */
-    double cell;      /* arcsec */
+    int polarization;        /* -1: not given */
+    double cell;             /* arcsec */
+    double budget, patience; /* s; 0: not given */
 } grove_command_line;
 
 typedef struct {
@@ -50,6 +52,8 @@ int grove_complain_errors(int code, const grove_error *error);
 /* Prints text that may hold names from files, control characters as \xNN. Frees `text`, which may
  * be NULL. */
 void grove_put(FILE *to, char *text);
+/* grove tune without a tree: costs of sums on this machine's GPU. */
+int grove_tune_costs(const grove_command_line *line);
 /* The single argument that a command expects, or NULL after a message. */
 const char *grove_command_word(const grove_command *command, const grove_command_line *line,
                                const char *expected);

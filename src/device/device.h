@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef struct grove_tuned grove_tuned;
+typedef struct grove_tuner grove_tuner;
+
 /* The operations of a device: the same table for the host and for devices with memory of their own.
  * Functions that return int give 0 or a code with a message. Calls are safe from the evaluating,
  * the reading and the writing thread. */
@@ -42,6 +45,7 @@ typedef struct {
 struct grove_device {
     char name[16];           /* "cpu", "cuda:0" */
     char description[96];    /* "NVIDIA H200, compute 9.0, 139 GiB"; empty for the cpu */
+    char driver[48];         /* its version; empty for the cpu */
     char place[20];          /* on the PCI bus, "0000:3b:00.0"; empty where it has none */
     bool shares_host_memory; /* it uses the host's addresses: nothing need be copied */
     const grove_device_operations *operations;
@@ -58,6 +62,8 @@ struct grove_device {
     uint64_t launches, bytes_up, bytes_down; /* counters, so far */
     /* Incremented from tile to tile by the run; see grove_device_allocate_staging. */
     uint64_t epoch;
+    grove_tuned *tuned; /* configurations of kernels, see device/tuned.h; NULL: not read yet */
+    const grove_tuner *tuner; /* takes the place of launches; NULL: none */
 };
 
 static inline int grove_device_allocate(grove_device *device, size_t bytes, void **at,
@@ -125,13 +131,10 @@ static inline int grove_device_prepare(grove_device *device, const grove_kernel 
     return device->operations->prepare(device, kernel, double_precision, error);
 }
 
-/* Queues a kernel over all cells of args, whose views have addresses of this device. */
-static inline int grove_device_launch(grove_device *device, const grove_kernel *kernel,
-                                      const grove_args *args, bool double_precision,
-                                      grove_error *error)
-{
-    return device->operations->launch(device, kernel, args, double_precision, error);
-}
+/* Queues a kernel over all cells of args, whose views have addresses of this device, with the
+ * configuration that `grove tune` has found, or the default one. */
+int grove_device_launch(grove_device *device, const grove_kernel *kernel, const grove_args *args,
+                        bool double_precision, grove_error *error);
 
 /* Waits until all that was queued is done. */
 static inline int grove_device_wait(grove_device *device, grove_error *error)
@@ -178,7 +181,7 @@ typedef struct {
     int (*first_gpu)(grove_error *error);
     grove_device *(*open)(int index, uint64_t limit, grove_error *error);
 } grove_device_kind;
-enum { GROVE_DEVICE_KIND_VERSION = 11 };
+enum { GROVE_DEVICE_KIND_VERSION = 12 };
 
 /* A cpu with `threads` threads (0: all). Never NULL. */
 grove_device *grove_device_cpu(int threads);

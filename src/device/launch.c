@@ -1,7 +1,7 @@
 #include "device/launch.h"
 
 #include "base/memory.h"
-#include "device/device.h"
+#include "device/tuned.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -186,15 +186,19 @@ int grove_launch_prepare(grove_device *device, grove_index_arrays *arrays,
     return code;
 }
 
-unsigned grove_launch_blocks(const grove_kernel *kernel, const grove_args *args, unsigned *threads)
+unsigned grove_launch_blocks(const grove_device *device, const grove_kernel *kernel,
+                             const grove_args *args, unsigned *threads)
 {
-    /* Of cells, threads take CELLS where all of a GPU have work several times over. */
-    enum { THREADS = 128, MAX_BLOCKS = 1 << 22, CELLS = 4, FULL = 1 << 13 };
-    int64_t all = kernel->threads ? kernel->threads(args) : args->walk.cells;
-    int64_t each = kernel->block > 0 ? kernel->block : THREADS, blocks = (all + each - 1) / each;
+    enum { MAX_BLOCKS = 1 << 22, FULL = GROVE_LAUNCH_FULL };
+    const grove_tunables *tunables = grove_tunables_of(device, kernel);
+    const int64_t cells = grove_tuned_value(tunables, args, "CELLS", GROVE_LAUNCH_CELLS),
+                  each = grove_tuned_value(tunables, args, "BLOCK",
+                                           kernel->block > 0 ? kernel->block : GROVE_LAUNCH_BLOCK),
+                  all = kernel->threads ? kernel->threads(args) : args->walk.cells;
+    int64_t blocks = (all + each - 1) / each;
 
     *threads = (unsigned)each;
     if (!kernel->threads && blocks > FULL)
-        blocks = blocks > CELLS * FULL ? (blocks + CELLS - 1) / CELLS : FULL;
+        blocks = blocks > cells * FULL ? (blocks + cells - 1) / cells : FULL;
     return all <= 0 ? 0 : (unsigned)(blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS);
 }

@@ -30,7 +30,8 @@ typedef struct {
 int grove_launch_prepare(grove_device *device, grove_index_arrays *arrays,
                          const grove_kernel *kernel, grove_args *args, grove_error *error);
 /* The number of blocks of a launch with prepared args, and of threads of each; 0: nothing to do. */
-unsigned grove_launch_blocks(const grove_kernel *kernel, const grove_args *args, unsigned *threads);
+unsigned grove_launch_blocks(const grove_device *device, const grove_kernel *kernel,
+                             const grove_args *args, unsigned *threads);
 /* Releases all index arrays. */
 void grove_index_arrays_free(grove_device *device, grove_index_arrays *arrays);
 

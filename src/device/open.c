@@ -1,5 +1,5 @@
 /* Opens devices by kind. */
-#include "device/device.h"
+#include "device/tuned.h"
 
 #include "base/text.h"
 #include "unstable/module.h"
@@ -70,8 +70,10 @@ int grove_device_first_gpu(const char *kind, grove_error *error)
 
 void grove_device_free(grove_device *device)
 {
-    if (device)
-        device->operations->free(device);
+    if (!device)
+        return;
+    grove_tuned_free(device);
+    device->operations->free(device);
 }
 
 void grove_timing_attribute(grove_device *device, grove_busy *to)

@@ -111,7 +111,7 @@ int grove_io_write(grove_session *session, grove_node *action, const grove_array
     const grove_array *arrays[GROVE_MAX_ACTION_INPUTS];
     grove_class_call call;
 
-    if (!action->class_->action->write)
+    if (!action->class_->action->write || session->tuner)
         return 0;
     for (int k = 0; k < count; k++)
         arrays[k] = &inputs[k];

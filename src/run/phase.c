@@ -107,7 +107,8 @@ int grove_phase_begin(grove_session *session)
     for (int first = 1; first >= 0 && !code; first--)
         for (size_t i = 0; i < tree->action_count && !code && !session->has_ended; i++) {
             const grove_node *action = tree->actions[i];
-            if (goes_first(session, action) != (first == 1))
+            if (goes_first(session, action) != (first == 1) ||
+                (session->tuner && action->class_->action->write))
                 continue;
             code = call_action(session, action, action->class_->action->begin, "cannot begin");
             session->begun[action->id] = !code;

@@ -3,6 +3,7 @@
 #include "run/devices.h"
 #include "run/phase.h"
 #include "run/pipeline.h"
+#include "unstable/tuning.h"
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -220,7 +221,7 @@ static int run_once(grove_session *session)
     }
     if (!code)
         code = evaluate(session, tree->actions, tree->action_count, NULL, 0, NULL);
-    if (code) {
+    if (code || session->tuner) {
         grove_phase_abort(session);
         grove_session_renew_all(session, true);
         if (code == GROVE_INTERRUPTED)
@@ -250,6 +251,14 @@ int grove_session_run(grove_session *session)
     grove_phase_stop(session);
     int end_code = observer->end ? observer->end(observer->context, session->error) : 0;
     return code ? code : end_code;
+}
+
+int grove_session_tune(grove_session *session, const grove_tuner *tuner)
+{
+    session->host->tuner = session->tuner = tuner;
+    for (int k = 0; k < session->device_count; k++)
+        session->devices[k]->tuner = tuner;
+    return grove_session_run(session);
 }
 
 int grove_session_evaluate(grove_session *session, grove_node *node, const grove_range *range,

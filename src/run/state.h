@@ -96,7 +96,8 @@ struct grove_session {
     grove_unsupported *unsupported; /* by id */
     size_t node_count;              /* of the tree, which may go before the session */
     grove_counters counters;
-    grove_observer observer; /* its functions are NULL if there is none */
+    const grove_tuner *tuner; /* this run only tunes kernels: it writes nothing; NULL: a run */
+    grove_observer observer;  /* its functions are NULL if there is none */
     double began;
 };
 

@@ -423,7 +423,7 @@ if [ -x "$GROVE_BUILD/bench/tune" ]; then
     XDG_CACHE_HOME=$work/cache
     expect 0 '' tune
     prints "^kept in $work/cache/grove/tuning\$"
-    grep -q '^# Costs on this machine' cache/grove/tuning ||
+    grep -q '^# Measured by grove tune' cache/grove/tuning ||
         fail "tune keeps: $(cat cache/grove/tuning)"
     cp cache/grove/tuning before
     expect 0 '' run value.tree --value 'norm(a)' -s f=2 # a run measures nothing

@@ -36,7 +36,7 @@ function allowed(from, to)
     if (from ~ /^kernels/) return to ~ /^kernels\/(common|simd|cuda|limits)$/
     if (from == "cell") return 0
     if (from == "plugin") return to ~ /^(plugin|grove|base)$/ # base: installed, too
-    if (from == "grove" || from == "cli") return to ~ /^(plugin|grove)$/
+    if (from == "grove" || from == "cli") return to ~ /^(plugin|grove)$/ || (from == "cli" && to == "tune")
     if (from == "grove.c") return to ~ /^(plugin|grove)$/ || (to in level && to != "cli")
     if (from ~ /^(device|run)$/ && to == "kernels/core") return 1
     if (from == "service") return to ~ /^(nodes|base|plugin)/
@@ -57,7 +57,7 @@ function foreign(name, pattern, home)
 
 BEGIN {
     installed = "^base/(error|file|log|memory|text|unit)[.]h$"
-    n = split("base device value graph lang plan run report conformance cli", order, " ")
+    n = split("base device value graph lang plan run report conformance tune cli", order, " ")
     for (k = 1; k <= n; k++)
         level[order[k]] = k
 }
@@ -99,6 +99,7 @@ FNR == 1 {
     foreign(name, "^cairo", "^nodes/plot/")
     foreign(name, "^(cblas|lapacke)", "^(src/device/algebra_module|nodes/fit/least_squares_algebra)")
     foreign(name, "^fftw3", "^(src/device/algebra_module|nodes/imaging/fourier)")
+    foreign(name, "^jansson", "^src/tune/record")
     foreign(name, "^hdf5", "^nodes/data/hdf5_file")
     foreign(name, "^(fitsio|wcslib/)", "^nodes/imaging/fits/")
 }

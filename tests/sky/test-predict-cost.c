@@ -44,7 +44,7 @@ static void store(const grove_predict_cuda_costs *costs)
     const grove_tuning entry = predict_cuda_costs_entry(costs);
     char *path;
 
-    ck_assert_int_eq(grove_tuning_store(&entry, 1, &path, t.error), 0);
+    ck_assert_int_eq(grove_tuning_store(NULL, &entry, 1, &path, t.error), 0);
     ck_assert_str_eq(path, file);
     free(path);
 }
@@ -100,10 +100,10 @@ LOOP_TEST(spoilt_files, 0, 6)
     static const char *const texts[] = {
         "",
         "nonsense\n",
-        "# Costs on this machine, measured by grove tune; may be removed.",
-        "# Costs on this machine, measured by grove tune; may be removed.\n0.1.0 | x | y | 1 2 z\n",
-        "# Costs on this machine, measured by grove tune; may be removed.\n0.1.0 | x | y |\n",
-        "# Costs on this machine, measured by grove tune; may be removed.\n0.1.0 | x | y | 1"};
+        "# Measured by grove tune on this machine; may be removed.",
+        "# Measured by grove tune on this machine; may be removed.\n0.1.0 | x | y | 1 2 z\n",
+        "# Measured by grove tune on this machine; may be removed.\n0.1.0 | x | y |\n",
+        "# Measured by grove tune on this machine; may be removed.\n0.1.0 | x | y | 1"};
     char said[200];
 
     snprintf(said, sizeof(said), "%s/said", t.folder);
@@ -136,7 +136,7 @@ TEST(no_folder)
     setenv("XDG_CACHE_HOME", path, 1);
     for (int k = 0; k < 3; k++) {
         ck_assert(are_usual());
-        ck_assert_int_ne(grove_tuning_store(&entry, 1, &kept, t.error), 0);
+        ck_assert_int_ne(grove_tuning_store(NULL, &entry, 1, &kept, t.error), 0);
         ck_assert_int_eq(grove_error_count(t.error), 1);
         grove_error_clear(t.error);
         free(kept);

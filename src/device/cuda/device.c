@@ -81,7 +81,7 @@ static void describe(cuda_device *cuda)
 {
     const cuda_driver *driver = &cuda->driver;
     char name[64] = "", size[32];
-    int major = 0, minor = 0, multiprocessors = 0, threads = 0;
+    int major = 0, minor = 0, multiprocessors = 0, threads = 0, version = 0;
     size_t available = 0, total = 0, stack = 0;
 
     driver->device_name(name, sizeof(name) - 1, cuda->handle);
@@ -96,6 +96,9 @@ static void describe(cuda_device *cuda)
         cuda->stack = stack;
     if (!driver->memory_info(&available, &total) && !cuda->device.budget.limit)
         cuda->device.budget.limit = available / 10 * 9;
+    if (!driver->version(&version))
+        snprintf(cuda->device.driver, sizeof(cuda->device.driver), "%d.%d", version / 1000,
+                 version % 1000 / 10);
     snprintf(cuda->device.description, sizeof(cuda->device.description), "%.48s, compute %d.%d, %s",
              name, major, minor, grove_show_bytes(size, (double)total));
 }

@@ -19,7 +19,7 @@ static int record_write(cuda_device *cuda, const void *at, grove_error *error)
 static int run(cuda_device *cuda, const grove_kernel *kernel, cuda_function function,
                grove_args *args, grove_error *error)
 {
-    unsigned each, blocks = grove_launch_blocks(kernel, args, &each);
+    unsigned each, blocks = grove_launch_blocks(&cuda->device, kernel, args, &each);
     void *arguments[] = {args};
     cuda_span span;
 

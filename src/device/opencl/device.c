@@ -319,6 +319,8 @@ static void describe(opencl_device *opencl)
     clGetDeviceInfo(opencl->id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(memory), &memory, NULL);
     if (!opencl->device.budget.limit)
         opencl->device.budget.limit = memory / 10 * 9;
+    clGetDeviceInfo(opencl->id, CL_DRIVER_VERSION, sizeof(opencl->device.driver) - 1,
+                    opencl->device.driver, NULL);
     snprintf(opencl->device.description, sizeof(opencl->device.description), "%.64s, %s", name,
              grove_show_bytes(size, (double)memory));
 }

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "device/code.h"
+#include "device/tuned.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,8 @@ static int check_stamp(opencl_device *opencl, const char *source, const char *pa
                              opencl->device.name, path, GROVE_ABI_MAJOR, GROVE_ABI_MINOR);
 }
 
-static int build(opencl_device *opencl, const char *path, cl_program *program, grove_error *error)
+static int build(opencl_device *opencl, const char *path, const char *options, cl_program *program,
+                 grove_error *error)
 {
     cl_int result = 0;
     size_t length = 0;
@@ -61,7 +63,7 @@ static int build(opencl_device *opencl, const char *path, cl_program *program, g
         *program = clCreateProgramWithSource(opencl->context, 2, parts, NULL, &result);
         code = opencl_check(opencl, result, path, error);
     }
-    if (!code && clBuildProgram(*program, 1, &opencl->id, opencl->options, NULL, NULL)) {
+    if (!code && clBuildProgram(*program, 1, &opencl->id, options, NULL, NULL)) {
         code = fail_build(opencl, *program, path, error);
         clReleaseProgram(*program);
     }
@@ -69,35 +71,51 @@ static int build(opencl_device *opencl, const char *path, cl_program *program, g
     return code;
 }
 
-/* Takes ownership of `path`. */
-static int load_file(opencl_device *opencl, const grove_kernel *kernel, char *path,
+/* Options of the compiler: tunables are constants. Caller frees. */
+static char *options_for(const opencl_device *opencl, const grove_kernel *kernel,
+                         const int32_t tuned[GROVE_TUNABLES])
+{
+    grove_text text = {0};
+
+    grove_text_add(&text, "%s", opencl->options);
+    for (int k = 0; kernel->tunables && k < grove_tunables_count(kernel->tunables); k++)
+        if (grove_tunables_has(kernel->tunables, k, &opencl->device))
+            grove_text_add(&text, " -D%s=%d", kernel->tunables->tunable[k].name, tuned[k]);
+    return text.at;
+}
+
+/* Takes ownership of `path` and `options`. */
+static int load_file(opencl_device *opencl, const grove_kernel *kernel, char *path, char *options,
                      cl_program *program, grove_error *error)
 {
     int code;
 
     for (size_t k = 0; k < opencl->file_count; k++)
-        if (!strcmp(opencl->files[k].path, path)) {
+        if (!strcmp(opencl->files[k].path, path) && !strcmp(opencl->files[k].options, options)) {
             *program = opencl->files[k].program;
             free(path);
+            free(options);
             return 0;
         }
     if (!grove_path_exists(path))
         code = grove_fail(error, GROVE_MISSING, "%s: %s has no code for it: there is no %s",
                           opencl->device.name, kernel->name, path);
     else
-        code = build(opencl, path, program, error);
+        code = build(opencl, path, options, program, error);
     if (code) {
         free(path);
+        free(options);
         return code;
     }
     grove_grow((void **)&opencl->files, &opencl->file_capacity, opencl->file_count,
                sizeof(opencl_file));
-    opencl->files[opencl->file_count++] = (opencl_file){path, *program};
+    opencl->files[opencl->file_count++] = (opencl_file){path, options, *program};
     return 0;
 }
 
-static int load(opencl_device *opencl, const grove_kernel *kernel, bool double_precision,
-                cl_kernel *function, grove_error *error)
+static int load(opencl_device *opencl, const grove_kernel *kernel,
+                const int32_t tuned[GROVE_TUNABLES], bool double_precision, cl_kernel *function,
+                grove_error *error)
 {
     char *path = grove_code_file(kernel, "cl");
     cl_program program = NULL;
@@ -106,7 +124,7 @@ static int load(opencl_device *opencl, const grove_kernel *kernel, bool double_p
     if (!path)
         return grove_fail(error, GROVE_MISSING, "%s: %s belongs to no plugin", opencl->device.name,
                           kernel->name);
-    int code = load_file(opencl, kernel, path, &program, error);
+    int code = load_file(opencl, kernel, path, options_for(opencl, kernel, tuned), &program, error);
     if (code)
         return code;
     char *name = grove_format("%s_%s", kernel->name, double_precision ? "double" : "single");
@@ -119,26 +137,30 @@ static int load(opencl_device *opencl, const grove_kernel *kernel, bool double_p
 }
 
 /* The kernel's function; builds its program if needed. With the lock `launching`. */
-static int find(opencl_device *opencl, const grove_kernel *kernel, bool double_precision,
-                cl_kernel *function, grove_error *error)
+static int find(opencl_device *opencl, const grove_kernel *kernel,
+                const int32_t tuned[GROVE_TUNABLES], bool double_precision, cl_kernel *function,
+                grove_error *error)
 {
+    const size_t bytes = kernel->tunables ? GROVE_TUNABLES * sizeof(*tuned) : 0;
     opencl_loaded *entry = NULL;
     int code = 0;
 
     for (size_t k = 0; !entry && k < opencl->loaded_count; k++)
-        if (opencl->loaded[k].kernel == kernel)
+        if (opencl->loaded[k].kernel == kernel && !memcmp(opencl->loaded[k].tuned, tuned, bytes))
             entry = &opencl->loaded[k];
     if (!entry) {
         grove_grow((void **)&opencl->loaded, &opencl->loaded_capacity, opencl->loaded_count,
                    sizeof(*entry));
         entry = &opencl->loaded[opencl->loaded_count++];
         *entry = (opencl_loaded){.kernel = kernel};
+        memcpy(entry->tuned, tuned, bytes);
     }
     if (entry->missing[double_precision]) /* reported before */
         return GROVE_MISSING;
     if (!entry->function[double_precision]) {
         double began = grove_now();
-        code = load(opencl, kernel, double_precision, &entry->function[double_precision], error);
+        code = load(opencl, kernel, tuned, double_precision, &entry->function[double_precision],
+                    error);
         opencl->device.timing.load_seconds += grove_now() - began;
     }
     entry->missing[double_precision] = code != 0;
@@ -150,10 +172,13 @@ int opencl_prepare(grove_device *device, const grove_kernel *kernel, bool double
                    grove_error *error)
 {
     opencl_device *opencl = opencl_of(device);
+    grove_args args = {0};
     cl_kernel function;
 
+    if (kernel->tunables)
+        grove_tuned_default(kernel->tunables, &args);
     pthread_mutex_lock(&opencl->launching);
-    int code = find(opencl, kernel, double_precision, &function, error);
+    int code = find(opencl, kernel, args.tuned, double_precision, &function, error);
     pthread_mutex_unlock(&opencl->launching);
     return code;
 }
@@ -182,7 +207,7 @@ static int name_blocks(opencl_device *opencl, cl_kernel function, grove_error *e
 static int run(opencl_device *opencl, const grove_kernel *kernel, cl_kernel function,
                grove_args *args, grove_error *error)
 {
-    unsigned each, blocks = grove_launch_blocks(kernel, args, &each);
+    unsigned each, blocks = grove_launch_blocks(&opencl->device, kernel, args, &each);
     const size_t global = (size_t)blocks * each, local = each;
     cl_event event = NULL;
     cl_int result = 0;
@@ -214,7 +239,7 @@ int opencl_launch(grove_device *device, const grove_kernel *kernel, const grove_
     cl_kernel function = NULL;
 
     pthread_mutex_lock(&opencl->launching);
-    int code = find(opencl, kernel, double_precision, &function, error);
+    int code = find(opencl, kernel, args->tuned, double_precision, &function, error);
     if (!code)
         code = grove_launch_prepare(device, &opencl->index_arrays, kernel, &own, error);
     if (!code)
@@ -239,6 +264,7 @@ void opencl_unload(opencl_device *opencl)
     for (size_t k = 0; k < opencl->file_count; k++) {
         clReleaseProgram(opencl->files[k].program);
         free(opencl->files[k].path);
+        free(opencl->files[k].options);
     }
     free(opencl->loaded);
     free(opencl->files);

@@ -14,12 +14,13 @@
 
 typedef struct {
     const grove_kernel *kernel;
-    cl_kernel function[2]; /* of each precision; NULL: not looked for yet */
-    bool missing[2];       /* looked for and not found */
+    int32_t tuned[GROVE_TUNABLES]; /* values of the tunables that it declares */
+    cl_kernel function[2];         /* of each precision; NULL: not looked for yet */
+    bool missing[2];               /* looked for and not found */
 } opencl_loaded;
 
 typedef struct {
-    char *path;
+    char *path, *options;
     cl_program program;
 } opencl_file;
 

@@ -1,0 +1,258 @@
+/* grove tune: finds the fastest configurations of the kernels that a tree runs. A child process
+ * tries them, so that one that crashes, or does not end, is only a failure in its record. */
+#include "cli/command.h"
+
+#include "tune/record.h"
+#include "tune/tune.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* ---- in the child process ---- */
+
+static void print_report(const tune_report *report)
+{
+    size_t others = 0;
+    double other_share = 0, gain = 0;
+
+    puts("| kernel, precision, sizes | share of time | configurations | failed | default | best |"
+         " its time |\n|---|--:|--:|--:|--:|---|--:|");
+    for (size_t k = 0; k < report->count; k++) {
+        const tune_result *r = &report->results[k];
+        if (!r->best) {
+            others++;
+            other_share += r->share;
+            continue;
+        }
+        printf("| %s | %.1f %% | %d of %d | %d | %.4g ms | %s | %.2f of the default's |\n",
+               r->kernel, 100 * r->share, r->tried, r->count, r->failed, r->time, r->best,
+               r->ratio);
+        gain += r->share * (1 - r->ratio);
+    }
+    if (others)
+        printf("| %zu others, not tuned | %.1f %% | | | | | |\n", others, 100 * other_share);
+    printf("\nKernels that can be tuned take %.3g s; with the best configurations %.3g s.\n",
+           report->seconds, report->seconds * (1 - gain));
+    if (report->path)
+        printf("Runs take them from %s.\n", report->path);
+}
+
+static int run_sessions(const grove_command_line *line, const tune_options *options,
+                        grove_tree *tree, grove_error *error)
+{
+    tune_report report = {0};
+    tuning *t = tune_new(options, &report, error);
+    int code = 0;
+
+    for (int k = 0; k < 2 && !code; k++) {
+        grove_session *session = grove_session_new(tree, &line->session, error);
+        code = session ? tune_session(t, session) : GROVE_INVALID;
+        grove_session_free(session);
+    }
+    if (!code && report.count)
+        print_report(&report);
+    else if (!code)
+        puts("No kernel that can be tuned was run on this device.");
+    tune_free(t);
+    tune_report_free(&report);
+    return code;
+}
+
+static int tune_tree(grove_command_line *line, const char *file, const tune_options *options)
+{
+    grove_library *library = grove_library_new(line->plugin_folders);
+    grove_error *error = grove_error_new();
+    grove_tree *tree =
+        grove_library_load(library, file, line->settings, line->setting_count, error);
+    int code = GROVE_DONE;
+
+    line->session.serial = true; /* nothing else takes time meanwhile */
+    if (!tree || run_sessions(line, options, tree, error))
+        code = grove_complain_errors(GROVE_FAILED, error);
+    grove_tree_free(tree);
+    grove_error_free(error);
+    grove_library_free(library);
+    return code;
+}
+
+/* ---- in the process that watches it ---- */
+
+/* The configuration that is tried; path empty: none. */
+typedef struct {
+    double until; /* when it counts as failed */
+    char path[4096], key[512];
+} trial;
+
+/* Takes whole lines from the child's text; the rest stays. */
+static void take_lines(char *text, size_t *length, trial *at)
+{
+    char *line = text, *end;
+
+    text[*length] = 0;
+    for (; (end = strchr(line, '\n')); line = end + 1) {
+        double seconds = 0;
+        *end = 0;
+        at->path[0] = 0;
+        if (sscanf(line, "%lf\t%4095[^\t]\t%511[^\n]", &seconds, at->path, at->key) < 3)
+            at->path[0] = 0;
+        at->until = now() + seconds;
+    }
+    *length -= (size_t)(line - text);
+    memmove(text, line, *length);
+}
+
+/* Until the child has ended; true: it was ended, since a configuration takes too long. */
+static bool watch(int from, pid_t child, trial *at)
+{
+    char text[8192];
+    size_t length = 0;
+
+    for (at->path[0] = 0;;) {
+        struct pollfd ready = {.fd = from, .events = POLLIN};
+        const double left = at->until - now();
+        const int timeout = !at->path[0] ? -1 : left > 0 ? (int)(1e3 * fmin(left, 1e6)) + 1 : 0;
+        const int count = poll(&ready, 1, timeout);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (!count && at->path[0]) {
+            kill(child, SIGKILL);
+            return true;
+        }
+        const ssize_t got = read(from, text + length, sizeof(text) - 1 - length);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        length += (size_t)got;
+        take_lines(text, &length, at);
+    }
+}
+
+/* Adds the failure of a configuration, by which the child ended, to its record. */
+static int add_failure(const trial *at, int status, bool too_long)
+{
+    grove_error *error = grove_error_new();
+    tune_record *there = tune_record_read(at->path, error),
+                *record = there ? tune_record_open(there, "", error) : NULL;
+    char reason[128];
+    int code = GROVE_DONE;
+
+    if (too_long)
+        snprintf(reason, sizeof(reason), "it took too long and was ended");
+    else if (WIFSIGNALED(status))
+        snprintf(reason, sizeof(reason), "it ended the program: %s", strsignal(WTERMSIG(status)));
+    else
+        snprintf(reason, sizeof(reason), "it ended the program");
+    const tune_point point = {.key = (char *)at->key, .failure = reason};
+    if (!record || tune_record_add(record, &point, error))
+        code = grove_complain_errors(GROVE_FAILED, error);
+    tune_record_free(record);
+    tune_record_free(there);
+    grove_error_free(error);
+    return code;
+}
+
+/* Tries configurations in a child process; `again`: it was ended by one. */
+static int run_child(grove_command_line *line, const char *file, tune_options *options, bool *again)
+{
+    int ends[2], status = 0;
+    trial at = {0};
+
+    *again = false;
+    fflush(NULL);
+    if (pipe(ends))
+        return grove_complain(GROVE_FAILED, "grove tune: %s", strerror(errno));
+    const pid_t child = fork();
+    if (child < 0)
+        return grove_complain(GROVE_FAILED, "grove tune: %s", strerror(errno));
+    if (!child) {
+        close(ends[0]);
+        options->guard = ends[1];
+        signal(SIGPIPE, SIG_IGN);
+        exit(tune_tree(line, file, options));
+    }
+    close(ends[1]);
+    const bool too_long = watch(ends[0], child, &at);
+    close(ends[0]);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM))
+        return grove_complain(GROVE_FAILED, "grove tune was interrupted; what it tried is kept");
+    if (at.path[0]) {
+        *again = true;
+        return add_failure(&at, status, too_long);
+    }
+    if (WIFSIGNALED(status))
+        return grove_complain(GROVE_FAILED, "grove tune was ended: %s",
+                              strsignal(WTERMSIG(status)));
+    return WEXITSTATUS(status);
+}
+
+static int read_strategy(const char *name, tune_strategy *strategy)
+{
+    for (int k = 0; k < TUNE_STRATEGIES; k++)
+        if (!strcmp(name, tune_strategy_names[k])) {
+            *strategy = (tune_strategy)k;
+            return 0;
+        }
+    return grove_complain(GROVE_USAGE,
+                          "--strategy %s: must be exhaustive, random, local or counted", name);
+}
+
+static int tune(grove_command_line *line)
+{
+    tune_options options = {.kernel = line->kernel,
+                            .budget = line->budget > 0 ? line->budget : 60,
+                            .patience = line->patience > 0 ? line->patience : 30,
+                            .quiet = line->quiet,
+                            .energy = line->objective && !strcmp(line->objective, "energy")};
+    const char *file;
+    bool again = true;
+    int code = 0;
+
+    if (line->help) {
+        grove_command_help(&grove_command_tune);
+        return GROVE_DONE;
+    }
+    if (!line->word_count)
+        return grove_tune_costs(line);
+    if (!(file = grove_command_word(&grove_command_tune, line, "tree file")))
+        return GROVE_USAGE;
+    if (line->objective && !options.energy && strcmp(line->objective, "time") != 0)
+        return grove_complain(GROVE_USAGE, "--objective %s: must be time or energy",
+                              line->objective);
+    options.strategy = TUNE_LOCAL;
+    if (line->strategy && (code = read_strategy(line->strategy, &options.strategy)))
+        return code;
+    if (options.energy && !tune_measures_energy())
+        return grove_complain(GROVE_FAILED, "--objective energy: this machine has no counter of "
+                                            "energy that may be read");
+    const double end = now() + options.budget;
+    while (again && !code) {
+        code = run_child(line, file, &options, &again);
+        options.budget = fmax(0.1, end - now());
+    }
+    return code;
+}
+
+const grove_command grove_command_tune = {
+    "tune", "[FILE [OPTIONS]]",
+    "finds the fastest configurations of the kernels that a tree runs on this device",
+    "set plugins precision memory threads device device-memory kernel strategy objective budget "
+    "patience quiet no-wait",
+    tune};

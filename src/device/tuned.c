@@ -1,0 +1,315 @@
+#define _GNU_SOURCE 1
+#include "device/tuned.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "device/code.h"
+#include "unstable/hash.h"
+#include "unstable/tuning.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A configuration that was the fastest for these sizes of the iteration space. */
+typedef struct {
+    int axes, count;
+    int64_t size[GROVE_MAX_AXES];
+    int32_t value[GROVE_TUNABLES];
+} configuration;
+
+/* The configurations of a kernel in one precision. */
+typedef struct {
+    const grove_kernel *kernel;
+    bool double_precision;
+    size_t count, capacity;
+    configuration *configurations;
+} tuned_kernel;
+
+typedef struct {
+    char *what;
+    int count;
+    int32_t value[GROVE_TUNABLES];
+} line;
+
+struct grove_tuned {
+    line *lines; /* of this device, for all kernels */
+    size_t line_count, line_capacity;
+    tuned_kernel *kernels;
+    size_t count, capacity;
+};
+
+/* of all devices' lists: launches come from several threads */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+enum { BLOCK, CELLS };
+
+/* Fewer cells have a thread each. */
+static bool allows(const grove_args *args)
+{
+    return args->tuned[CELLS] == GROVE_LAUNCH_CELLS ||
+           grove_args_cells(args) > (int64_t)GROVE_LAUNCH_FULL * args->tuned[BLOCK];
+}
+
+static const grove_tunables of_cells = {
+    .tunable = {[BLOCK] = {"BLOCK", NULL, 6, {GROVE_LAUNCH_BLOCK, 32, 64, 256, 512, 1024}},
+                [CELLS] = {"CELLS", NULL, 5, {GROVE_LAUNCH_CELLS, 1, 2, 8, 16}}},
+    .allows = allows};
+
+static bool is_kind(const grove_device *device, const char *kind)
+{
+    const size_t length = strlen(kind);
+
+    return !strncmp(device->name, kind, length) &&
+           (device->name[length] == ':' || !device->name[length]);
+}
+
+const grove_tunables *grove_tunables_of(const grove_device *device, const grove_kernel *kernel)
+{
+    if (kernel->tunables)
+        return kernel->tunables;
+    return kernel->threads || kernel->block || is_kind(device, "cpu") ? NULL : &of_cells;
+}
+
+int grove_tunables_count(const grove_tunables *tunables)
+{
+    int count = 0;
+
+    while (count < GROVE_TUNABLES && tunables->tunable[count].name)
+        count++;
+    return count;
+}
+
+bool grove_tunables_has(const grove_tunables *tunables, int k, const grove_device *device)
+{
+    const char *kind = tunables->tunable[k].kind;
+
+    return !kind || is_kind(device, kind);
+}
+
+void grove_tuned_default(const grove_tunables *tunables, grove_args *args)
+{
+    for (int k = 0; k < GROVE_TUNABLES; k++)
+        args->tuned[k] = tunables->tunable[k].values[0];
+}
+
+int32_t grove_tuned_value(const grove_tunables *tunables, const grove_args *args, const char *name,
+                          int32_t otherwise)
+{
+    const int count = tunables ? grove_tunables_count(tunables) : 0;
+
+    for (int k = 0; k < count; k++)
+        if (!strcmp(tunables->tunable[k].name, name))
+            return args->tuned[k];
+    return otherwise;
+}
+
+/* ---- names of devices and kernels ---- */
+
+/* The model of the processor, as Linux names it. Caller frees. */
+static char *processor(void)
+{
+    char *text = grove_file_read("/proc/cpuinfo", 1 << 22, true, NULL, NULL);
+    const char *at = text ? strstr(text, "model name") : NULL;
+
+    at = at ? strchr(at, ':') : NULL;
+    at = at ? at + 1 + strspn(at + 1, " ") : "cpu";
+    char *model = grove_format("%.*s", (int)strcspn(at, "\n"), at);
+    free(text);
+    return model;
+}
+
+char *grove_tuned_machine(const grove_device *device)
+{
+    if (device->shares_host_memory) {
+        char *model = processor();
+        char *machine =
+            grove_format("cpu, %s, %d threads", model, grove_threads_count(device->threads));
+        free(model);
+        return machine;
+    }
+    return grove_format("%.*s, %s, driver %s", (int)strcspn(device->name, ":"), device->name,
+                        device->description, device->driver);
+}
+
+/* The file with a kernel's code: on the host the plugin itself. NULL if unknown. Caller frees. */
+static char *code_file(const grove_device *device, const grove_kernel *kernel)
+{
+    Dl_info plugin;
+
+    if (!device->shares_host_memory)
+        return grove_code_file(kernel, is_kind(device, "cuda") ? "fatbin" : "cl");
+    return dladdr(kernel, &plugin) && plugin.dli_fname ? grove_format("%s", plugin.dli_fname)
+                                                       : NULL;
+}
+
+char *grove_tuned_kernel(const grove_device *device, const grove_kernel *kernel,
+                         bool double_precision)
+{
+    char *path = code_file(device, kernel);
+    size_t length = 0;
+    char *code = path ? grove_file_read(path, (size_t)1 << 30, false, &length, NULL) : NULL;
+    grove_hash hash = grove_hash_add(grove_hash_start(), code ? code : "", length);
+
+    free(code);
+    free(path);
+    return grove_format("%s %s %016llx", kernel->name, double_precision ? "double" : "single",
+                        (unsigned long long)hash.a);
+}
+
+/* ---- configurations from the file ---- */
+
+static void take_line(void *context, const char *what, const double *numbers, int count)
+{
+    grove_tuned *tuned = context;
+
+    if (count > GROVE_TUNABLES)
+        return;
+    grove_grow((void **)&tuned->lines, &tuned->line_capacity, tuned->line_count, sizeof(line));
+    line *to = &tuned->lines[tuned->line_count++];
+    *to = (line){.what = grove_format("%s", what), .count = count};
+    for (int k = 0; k < count; k++)
+        to->value[k] = (int32_t)lrint(numbers[k]);
+}
+
+static bool has_value(const grove_tunable *tunable, int32_t value)
+{
+    for (int k = 0; k < tunable->count; k++)
+        if (tunable->values[k] == value)
+            return true;
+    return false;
+}
+
+/* The sizes "16x300" after a kernel's key; -1: something else is there. */
+static int read_sizes(const char *at, int64_t size[GROVE_MAX_AXES])
+{
+    int axes = 0;
+
+    for (; *at; at += *at == 'x') {
+        const char *end = grove_parse_integer(at, &size[axes]);
+        if (!end || (*end && *end != 'x') || size[axes++] < 1 || axes == GROVE_MAX_AXES)
+            return -1;
+        at = end;
+    }
+    return axes;
+}
+
+static void add_configuration(tuned_kernel *to, const grove_tunables *tunables, const line *from,
+                              const char *sizes)
+{
+    configuration c = {.count = from->count};
+
+    if (from->count != grove_tunables_count(tunables) || (c.axes = read_sizes(sizes, c.size)) < 0)
+        return;
+    for (int k = 0; k < c.count; k++)
+        if (!has_value(&tunables->tunable[k], c.value[k] = from->value[k]))
+            return;
+    grove_grow((void **)&to->configurations, &to->capacity, to->count, sizeof(c));
+    to->configurations[to->count++] = c;
+}
+
+static tuned_kernel *find_kernel(grove_tuned *tuned, const grove_device *device,
+                                 const grove_kernel *kernel, bool double_precision)
+{
+    for (size_t k = 0; k < tuned->count; k++)
+        if (tuned->kernels[k].kernel == kernel &&
+            tuned->kernels[k].double_precision == double_precision)
+            return &tuned->kernels[k];
+    grove_grow((void **)&tuned->kernels, &tuned->capacity, tuned->count, sizeof(tuned_kernel));
+    tuned_kernel *found = &tuned->kernels[tuned->count++];
+    *found = (tuned_kernel){.kernel = kernel, .double_precision = double_precision};
+    char *key = grove_tuned_kernel(device, kernel, double_precision);
+    const size_t length = strlen(key);
+    for (size_t k = 0; k < tuned->line_count; k++) {
+        const line *l = &tuned->lines[k];
+        if (!strncmp(l->what, key, length) && l->what[length] == ' ')
+            add_configuration(found, grove_tunables_of(device, kernel), l, l->what + length + 1);
+    }
+    free(key);
+    return found;
+}
+
+/* How far sizes lie apart: the sum of the logarithms of their ratios. */
+static double distance(const configuration *c, const grove_args *args)
+{
+    double sum = 0;
+
+    if (c->axes != args->axes)
+        return INFINITY;
+    for (int d = 0; d < c->axes; d++)
+        sum += fabs(log((double)c->size[d] / (double)(args->size[d] > 0 ? args->size[d] : 1)));
+    return sum;
+}
+
+/* The configuration of the nearest sizes that these arguments allow, else the default one. */
+static void choose(const tuned_kernel *from, const grove_tunables *tunables, grove_args *args)
+{
+    double nearest = INFINITY;
+    grove_args trial = *args;
+
+    for (size_t k = 0; k < from->count; k++) {
+        const configuration *c = &from->configurations[k];
+        const double far = distance(c, args);
+        if (far >= nearest)
+            continue;
+        memcpy(trial.tuned, c->value, sizeof(trial.tuned));
+        if (tunables->allows && !tunables->allows(&trial))
+            continue;
+        nearest = far;
+        memcpy(args->tuned, c->value, sizeof(args->tuned));
+    }
+}
+
+static void set_configuration(grove_device *device, const grove_kernel *kernel,
+                              const grove_tunables *tunables, bool double_precision,
+                              grove_args *args)
+{
+    grove_tuned_default(tunables, args);
+    pthread_mutex_lock(&lock);
+    if (!device->tuned) {
+        char *machine = grove_tuned_machine(device);
+        device->tuned = grove_alloc(sizeof(*device->tuned));
+        grove_tuning_each(machine, take_line, device->tuned);
+        free(machine);
+    }
+    if (device->tuned->line_count)
+        choose(find_kernel(device->tuned, device, kernel, double_precision), tunables, args);
+    pthread_mutex_unlock(&lock);
+}
+
+int grove_device_launch(grove_device *device, const grove_kernel *kernel, const grove_args *args,
+                        bool double_precision, grove_error *error)
+{
+    const grove_tunables *tunables = grove_tunables_of(device, kernel);
+    grove_args own;
+
+    if (tunables) {
+        own = *args;
+        args = &own;
+        set_configuration(device, kernel, tunables, double_precision, &own);
+        if (device->tuner)
+            return device->tuner->launch(device->tuner, device, kernel, args, double_precision,
+                                         error);
+    }
+    return device->operations->launch(device, kernel, args, double_precision, error);
+}
+
+void grove_tuned_free(grove_device *device)
+{
+    grove_tuned *tuned = device->tuned;
+
+    if (!tuned)
+        return;
+    for (size_t k = 0; k < tuned->line_count; k++)
+        free(tuned->lines[k].what);
+    for (size_t k = 0; k < tuned->count; k++)
+        free(tuned->kernels[k].configurations);
+    free(tuned->lines);
+    free(tuned->kernels);
+    free(tuned);
+    device->tuned = NULL;
+}

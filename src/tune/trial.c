@@ -1,0 +1,270 @@
+#include "tune/trial.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Memory that the kernel writes, and its content on the host. */
+typedef struct {
+    char *at;
+    size_t bytes;
+    int number; /* bytes of a floating-point number; else its bytes are compared */
+    char *before, *reference, *after;
+} region;
+
+struct tune_trial {
+    grove_device *device;
+    const grove_kernel *kernel;
+    const grove_tunables *tunables;
+    grove_args args;
+    bool double_precision;
+    region regions[GROVE_MAX_INPUTS + 1];
+    int count;
+    grove_energy *energy;
+    grove_error *error;
+};
+
+/* From the first byte of a view to its last one. */
+static size_t view_bytes(const grove_args *args, const grove_view *view)
+{
+    int64_t last = (int64_t)view->elements * view->bytes * (view->complex_ ? 2 : 1);
+
+    for (int d = 0; d < args->axes; d++)
+        last += (args->size[d] - 1) * view->stride[d];
+    return (size_t)last;
+}
+
+static void add_region(tune_trial *trial, const grove_view *view)
+{
+    if (!view->data || !grove_args_cells(&trial->args))
+        return;
+    const size_t bytes = view_bytes(&trial->args, view);
+    trial->regions[trial->count++] = (region){.at = (char *)view->data,
+                                              .bytes = bytes,
+                                              .number = view->bytes,
+                                              .before = grove_alloc(bytes),
+                                              .reference = grove_alloc(bytes),
+                                              .after = grove_alloc(bytes)};
+}
+
+static int restore(tune_trial *trial)
+{
+    int code = 0;
+
+    for (int k = 0; k < trial->count && !code; k++) {
+        region *r = &trial->regions[k];
+        code = grove_device_upload(trial->device, r->at, r->before, r->bytes, trial->error);
+        if (!code)
+            code = grove_device_ready(trial->device, r->at, trial->error);
+    }
+    return code;
+}
+
+/* Seconds of a launch; negative: it failed, with a message. */
+static double run(tune_trial *trial, const int32_t value[GROVE_TUNABLES])
+{
+    grove_device *device = trial->device;
+
+    memcpy(trial->args.tuned, value, sizeof(trial->args.tuned));
+    const double began = grove_now();
+    int code = device->operations->launch(device, trial->kernel, &trial->args,
+                                          trial->double_precision, trial->error);
+    if (!code)
+        code = grove_device_wait(device, trial->error);
+    return code ? -1 : grove_now() - began;
+}
+
+static int read_regions(tune_trial *trial, bool reference)
+{
+    int code = 0;
+
+    for (int k = 0; k < trial->count && !code; k++) {
+        region *r = &trial->regions[k];
+        code = grove_device_download(trial->device, reference ? r->reference : r->after, r->at,
+                                     r->bytes, trial->error);
+    }
+    return code;
+}
+
+tune_trial *tune_trial_new(grove_device *device, const grove_kernel *kernel, const grove_args *args,
+                           bool double_precision, grove_energy *energy, grove_error *error)
+{
+    tune_trial *trial = grove_alloc(sizeof(*trial));
+    int code = 0;
+
+    *trial = (tune_trial){.device = device,
+                          .kernel = kernel,
+                          .tunables = grove_tunables_of(device, kernel),
+                          .args = *args,
+                          .double_precision = double_precision,
+                          .energy = energy,
+                          .error = grove_error_new()};
+    add_region(trial, &args->out);
+    for (int k = 0; k < args->inputs; k++)
+        if (kernel->writes >> k & 1)
+            add_region(trial, &args->in[k]);
+    for (int k = 0; k < trial->count && !code; k++)
+        code = grove_device_download(device, trial->regions[k].before, trial->regions[k].at,
+                                     trial->regions[k].bytes, trial->error);
+    if (!code && run(trial, args->tuned) >= 0 && !read_regions(trial, true))
+        return trial;
+    grove_fail(error, GROVE_DEVICE, "%s", grove_error_message(trial->error, 0));
+    tune_trial_free(trial);
+    return NULL;
+}
+
+void tune_trial_free(tune_trial *trial)
+{
+    restore(trial);
+    for (int k = 0; k < trial->count; k++) {
+        free(trial->regions[k].before);
+        free(trial->regions[k].reference);
+        free(trial->regions[k].after);
+    }
+    grove_error_free(trial->error);
+    free(trial);
+}
+
+static double number_at(const region *r, const char *bytes, size_t k)
+{
+    if (r->number == sizeof(float)) {
+        float number;
+        memcpy(&number, bytes + k * sizeof(number), sizeof(number));
+        return (double)number;
+    }
+    double number;
+    memcpy(&number, bytes + k * sizeof(number), sizeof(number));
+    return number;
+}
+
+/* The largest difference of numbers, relative to the largest one; INFINITY where one of two is not
+ * a number or infinite. */
+static double difference(const region *r)
+{
+    double largest = 0, most = 0;
+
+    for (size_t k = 0; k < r->bytes / (size_t)r->number; k++) {
+        const double a = number_at(r, r->reference, k), b = number_at(r, r->after, k);
+        if ((isnan(a) && isnan(b)) || a == b) {
+            largest = isfinite(a) ? fmax(largest, fabs(a)) : largest;
+            continue;
+        }
+        if (!isfinite(a) || !isfinite(b))
+            return INFINITY;
+        largest = fmax(largest, fabs(a));
+        most = fmax(most, fabs(a - b));
+    }
+    return most > 0 ? most / largest : 0;
+}
+
+/* Why the output is wrong; NULL: it is right. Caller frees. */
+static char *compare(const tune_trial *trial)
+{
+    const double tolerance = trial->tunables->tolerance[trial->double_precision];
+
+    for (int k = 0; k < trial->count; k++) {
+        const region *r = &trial->regions[k];
+        if (!memcmp(r->reference, r->after, r->bytes))
+            continue;
+        if (r->number != sizeof(float) && r->number != sizeof(double))
+            return grove_format("wrong output: other bytes than with the default configuration");
+        const double most = difference(r);
+        if (!(most <= tolerance))
+            return grove_format("wrong output: it differs by %.2g of the largest value, where %.2g "
+                                "is allowed",
+                                most, tolerance);
+    }
+    return NULL;
+}
+
+/* The message of a failure, which is cleared. Caller frees. */
+static char *take_message(tune_trial *trial)
+{
+    char *message =
+        grove_format("%s", grove_error_count(trial->error) ? grove_error_message(trial->error, 0)
+                                                           : "no code for the device");
+
+    grove_error_clear(trial->error);
+    return message;
+}
+
+static double joules(const tune_trial *trial)
+{
+    double each[GROVE_ENERGY_KINDS];
+
+    grove_energy_read(trial->energy, each);
+    return grove_energy_total(trial->energy, each);
+}
+
+/* Times in ms. */
+static void measure(tune_trial *trial, const int32_t value[GROVE_TUNABLES], bool once,
+                    tune_point *point)
+{
+    enum { LEAST = 7 };
+    const double began = grove_now(), longest = trial->energy ? 0.5 : 0.2,
+                 before = trial->energy ? joules(trial) : 0;
+
+    point->times = grove_alloc(TUNE_RUNS * sizeof(double));
+    do {
+        const double seconds = run(trial, value);
+        if (seconds < 0) {
+            point->failure = take_message(trial);
+            return;
+        }
+        if (point->runs < TUNE_RUNS)
+            point->times[point->runs++] = 1e3 * seconds;
+        point->time = tune_median(point->times, point->runs);
+        point->error = tune_standard_error(point->times, point->runs);
+    } while (!once &&
+             (point->runs < LEAST ||
+              (grove_now() - began < longest &&
+               (trial->energy || (point->runs < TUNE_RUNS && point->error > 0.02 * point->time)))));
+    if (trial->energy)
+        point->energy = (joules(trial) - before) / point->runs;
+    point->measure = 1e3 * (grove_now() - began);
+}
+
+void tune_trial_run(tune_trial *trial, const int32_t value[GROVE_TUNABLES], double slow,
+                    tune_point *point)
+{
+    double began = grove_now();
+
+    *point = (tune_point){.time = INFINITY};
+    if (restore(trial) || run(trial, value) < 0) {
+        point->failure = take_message(trial);
+        return;
+    }
+    point->compile = 1e3 * (grove_now() - began);
+    began = grove_now();
+    point->failure = read_regions(trial, false) ? take_message(trial) : compare(trial);
+    point->verify = 1e3 * (grove_now() - began);
+    if (point->failure)
+        return;
+    began = grove_now();
+    const double second = 1e3 * run(trial, value);
+    measure(trial, value, second > 10 * slow, point);
+}
+
+double tune_trial_compare(tune_trial *trial, const int32_t first[GROVE_TUNABLES],
+                          const int32_t second[GROVE_TUNABLES])
+{
+    enum { PAIRS = 15 };
+    double times[2][PAIRS], median[2], error[2];
+
+    for (int k = 0; k < PAIRS; k++) {
+        times[0][k] = run(trial, first);
+        times[1][k] = run(trial, second);
+        if (times[0][k] < 0 || times[1][k] < 0) {
+            grove_error_clear(trial->error);
+            return 1;
+        }
+    }
+    for (int k = 0; k < 2; k++) {
+        median[k] = tune_median(times[k], PAIRS);
+        error[k] = tune_standard_error(times[k], PAIRS);
+    }
+    return fabs(median[0] - median[1]) < 3 * hypot(error[0], error[1]) ? 1 : median[0] / median[1];
+}

@@ -1,0 +1,39 @@
+/* x + 1, for tests of the tuner, by configurations of which few are good: the value of KIND. On
+ * OpenCL devices the compiler has it, elsewhere the arguments. */
+#ifdef GROVE_OPENCL
+#define TUNABLE_KIND(c) KIND
+#else
+#define TUNABLE_KIND(c) (c)->args->tuned[0]
+#endif
+
+#ifndef TUNABLE_KINDS
+#define TUNABLE_KINDS
+enum {
+    TUNABLE_USUAL,
+    TUNABLE_BAD_BOUND,
+    TUNABLE_CRASHES,
+    TUNABLE_ENDLESS,
+    TUNABLE_SLOW,
+    TUNABLE_FAST
+};
+#endif
+
+GROVE_CELL(tunable)
+{
+    const int kind = TUNABLE_KIND(c);
+    volatile real work = 1;
+
+#ifdef GROVE_OPENCL
+    char fails_to_compile[KIND == TUNABLE_CRASHES ? -1 : 1];
+    (void)fails_to_compile;
+#else
+    if (kind == TUNABLE_CRASHES)
+        __builtin_trap();
+#endif
+    if (kind == TUNABLE_BAD_BOUND && c->index[0] == c->args->size[0] - 1)
+        return;
+    const int repeats = kind == TUNABLE_SLOW ? 300000 : kind == TUNABLE_FAST ? 0 : 3000;
+    for (int k = 0; kind == TUNABLE_ENDLESS || k < repeats; k++)
+        work = work * (real)1.5 - work;
+    *(real *)c->out = *(const real *)c->in[0] + 1;
+}
