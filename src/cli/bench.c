@@ -20,6 +20,7 @@ static const struct {
     {"gpu-runs", "runs on a GPU, compared with its kernels and copies"},
     {"gridder", "visibilities to an image and back, in memory"},
     {"predict", "sums over sources, compared with this processor's limits"},
+    {"tuning", "kernels of TuneBench, from bound by memory to bound by arithmetic, tuned"},
     {"roofline", "kernels, compared with the multiply-adds, sines, cache and memory of a core"},
 };
 enum { BENCHMARKS = sizeof(benchmarks) / sizeof(benchmarks[0]) };
@@ -98,5 +99,5 @@ const grove_command grove_command_bench = {
 
 int grove_tune_costs(const grove_command_line *line)
 {
-    return run_program("tune", line->words, line->word_count);
+    return run_program("costs", line->words, line->word_count);
 }

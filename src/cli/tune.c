@@ -25,50 +25,30 @@ static double now(void)
 
 /* ---- in the child process ---- */
 
-static void print_report(const tune_report *report)
-{
-    size_t others = 0;
-    double other_share = 0, gain = 0;
+typedef struct {
+    const grove_command_line *line;
+    grove_tree *tree;
+} work;
 
-    puts("| kernel, precision, sizes | share of time | configurations | failed | default | best |"
-         " its time |\n|---|--:|--:|--:|--:|---|--:|");
-    for (size_t k = 0; k < report->count; k++) {
-        const tune_result *r = &report->results[k];
-        if (!r->best) {
-            others++;
-            other_share += r->share;
-            continue;
-        }
-        printf("| %s | %.1f %% | %d of %d | %d | %.4g ms | %s | %.2f of the default's |\n",
-               r->kernel, 100 * r->share, r->tried, r->count, r->failed, r->time, r->best,
-               r->ratio);
-        gain += r->share * (1 - r->ratio);
-    }
-    if (others)
-        printf("| %zu others, not tuned | %.1f %% | | | | | |\n", others, 100 * other_share);
-    printf("\nKernels that can be tuned take %.3g s; with the best configurations %.3g s.\n",
-           report->seconds, report->seconds * (1 - gain));
-    if (report->path)
-        printf("Runs take them from %s.\n", report->path);
+static int run_session(void *context, const grove_tuner *tuner, grove_error *error)
+{
+    const work *w = context;
+    grove_session *session = grove_session_new(w->tree, &w->line->session, error);
+    const int code = session ? grove_session_tune(session, tuner) : GROVE_INVALID;
+
+    grove_session_free(session);
+    return code;
 }
 
-static int run_sessions(const grove_command_line *line, const tune_options *options,
-                        grove_tree *tree, grove_error *error)
+static int tune_kernels_of(work *w, const tune_options *options, grove_error *error)
 {
     tune_report report = {0};
-    tuning *t = tune_new(options, &report, error);
-    int code = 0;
+    const int code = tune_kernels(run_session, w, options, &report, error);
 
-    for (int k = 0; k < 2 && !code; k++) {
-        grove_session *session = grove_session_new(tree, &line->session, error);
-        code = session ? tune_session(t, session) : GROVE_INVALID;
-        grove_session_free(session);
-    }
     if (!code && report.count)
-        print_report(&report);
+        tune_report_print(&report);
     else if (!code)
         puts("No kernel that can be tuned was run on this device.");
-    tune_free(t);
     tune_report_free(&report);
     return code;
 }
@@ -82,7 +62,7 @@ static int tune_tree(grove_command_line *line, const char *file, const tune_opti
     int code = GROVE_DONE;
 
     line->session.serial = true; /* nothing else takes time meanwhile */
-    if (!tree || run_sessions(line, options, tree, error))
+    if (!tree || tune_kernels_of(&(work){line, tree}, options, error))
         code = grove_complain_errors(GROVE_FAILED, error);
     grove_tree_free(tree);
     grove_error_free(error);
@@ -217,6 +197,7 @@ static int read_strategy(const char *name, tune_strategy *strategy)
 static int tune(grove_command_line *line)
 {
     tune_options options = {.kernel = line->kernel,
+                            .least_share = 0.01,
                             .budget = line->budget > 0 ? line->budget : 60,
                             .patience = line->patience > 0 ? line->patience : 30,
                             .quiet = line->quiet,

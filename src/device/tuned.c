@@ -88,6 +88,8 @@ bool grove_tunables_has(const grove_tunables *tunables, int k, const grove_devic
 {
     const char *kind = tunables->tunable[k].kind;
 
+    if (kind && !strcmp(kind, "device"))
+        return !device->shares_host_memory;
     return !kind || is_kind(device, kind);
 }
 

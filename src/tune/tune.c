@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ typedef struct {
     int64_t launches;
 } problem;
 
-struct tuning {
+typedef struct {
     grove_tuner tuner;
     const tune_options *options;
     bool tunes; /* the second session; in the first one launches are timed only */
@@ -35,7 +36,7 @@ struct tuning {
     tune_report *report;
     grove_error *error;
     int code;
-};
+} tuning;
 
 /* ---- names ---- */
 
@@ -296,7 +297,7 @@ static int tune(tuning *t, grove_device *device, problem *p, const grove_args *a
     double left = 0;
 
     p->is_done = true;
-    if (only ? strcmp(only, p->kernel->name) != 0 : result->share < 0.01)
+    if (only ? strcmp(only, p->kernel->name) != 0 : result->share < t->options->least_share)
         return 0;
     for (size_t k = 0; k < t->count; k++)
         left += t->problems[k].is_done ? 0 : t->problems[k].first + t->problems[k].others;
@@ -366,11 +367,12 @@ static int launch(const grove_tuner *tuner, grove_device *device, const grove_ke
     if (t->tunes && !p->is_done && !t->code && grove_args_cells(args) > 0)
         code = tune(t, device, p, args);
     if (!code) {
-        const double began = grove_now();
+        const double began = grove_now() - device->timing.load_seconds;
         code = device->operations->launch(device, kernel, args, double_precision, error);
         if (!code && !t->tunes) {
             code = grove_device_wait(device, error);
-            *(p->launches++ ? &p->others : &p->first) += grove_now() - began;
+            *(p->launches++ ? &p->others : &p->first) +=
+                grove_now() - device->timing.load_seconds - began;
         }
     } else {
         grove_fail(error, code, "%s", grove_error_message(t->error, 0));
@@ -390,34 +392,51 @@ static void correct_first(tuning *t)
     }
 }
 
-tuning *tune_new(const tune_options *options, tune_report *report, grove_error *error)
+int tune_kernels(tune_run *run, void *context, const tune_options *options, tune_report *report,
+                 grove_error *error)
 {
-    tuning *t = grove_alloc(sizeof(*t));
+    tuning t = {.tuner = {launch},
+                .options = options,
+                .seconds_left = options->budget,
+                .lock = PTHREAD_MUTEX_INITIALIZER,
+                .report = report,
+                .error = error};
+    int code = run(context, &t.tuner, error);
 
-    *t = (tuning){.tuner = {launch},
-                  .options = options,
-                  .seconds_left = options->budget,
-                  .report = report,
-                  .error = error};
-    pthread_mutex_init(&t->lock, NULL);
-    return t;
+    if (!code) {
+        correct_first(&t);
+        t.tunes = true;
+        code = run(context, &t.tuner, error);
+    }
+    free(t.problems);
+    return code ? code : t.code;
 }
 
-void tune_free(tuning *t)
+void tune_report_print(const tune_report *report)
 {
-    pthread_mutex_destroy(&t->lock);
-    free(t->problems);
-    free(t);
-}
+    size_t others = 0;
+    double other_share = 0, gain = 0;
 
-int tune_session(tuning *t, grove_session *session)
-{
-    const int code = grove_session_tune(session, &t->tuner);
-
-    if (!code && !t->tunes)
-        correct_first(t);
-    t->tunes = true;
-    return code ? code : t->code;
+    puts("| kernel, precision, sizes | share of time | configurations | failed | default | best |"
+         " its time |\n|---|--:|--:|--:|--:|---|--:|");
+    for (size_t k = 0; k < report->count; k++) {
+        const tune_result *r = &report->results[k];
+        if (!r->best) {
+            others++;
+            other_share += r->share;
+            continue;
+        }
+        printf("| %s | %.1f %% | %d of %d | %d | %.4g ms | %s | %.2f of the default's |\n",
+               r->kernel, 100 * r->share, r->tried, r->count, r->failed, r->time, r->best,
+               r->ratio);
+        gain += r->share * (1 - r->ratio);
+    }
+    if (others)
+        printf("| %zu others, not tuned | %.1f %% | | | | | |\n", others, 100 * other_share);
+    printf("\nKernels that can be tuned take %.3g s; with the best configurations %.3g s.\n",
+           report->seconds, report->seconds * (1 - gain));
+    if (report->path)
+        printf("Runs take them from %s.\n", report->path);
 }
 
 void tune_report_free(tune_report *report)

@@ -7,7 +7,8 @@
 #include "unstable/tuning.h"
 
 typedef struct {
-    const char *kernel; /* tunes this one only; NULL: all that take 1 % of the time of kernels */
+    const char *kernel; /* tunes this one only, however little time it takes; NULL: all */
+    double least_share; /* of the time of kernels: tunes no kernel that takes less */
     tune_strategy strategy;
     double budget;   /* seconds for all kernels, shared by their time; 0: none */
     double patience; /* seconds after which a configuration counts as failed, besides 100 times as
@@ -37,13 +38,16 @@ typedef struct {
     char *path;     /* of the file that runs read */
 } tune_report;
 
-typedef struct tuning tuning;
-/* `report` is zeroed by the caller; both must outlive the tuning. Never NULL. */
-tuning *tune_new(const tune_options *options, tune_report *report, grove_error *error);
-void tune_free(tuning *t);
-/* Runs the tree of a session: the first one to find the time of each kernel, then another one, of
- * the same tree and options, to tune them. 0 or a code with a message. */
-int tune_session(tuning *t, grove_session *session);
+/* Launches all kernels with the tuner in the place of launches: of a session by grove_session_tune,
+ * of a device by its member `tuner`. 0 or a code with a message. */
+typedef int tune_run(void *context, const grove_tuner *tuner, grove_error *error);
+
+/* Runs twice: first to find the time of each kernel, then to tune them. 0 or a code with a message.
+ * `report` is zeroed by the caller. */
+int tune_kernels(tune_run *run, void *context, const tune_options *options, tune_report *report,
+                 grove_error *error);
+/* A table on standard output. */
+void tune_report_print(const tune_report *report);
 void tune_report_free(tune_report *report);
 
 /* Whether this machine has a counter of energy that may be read. */

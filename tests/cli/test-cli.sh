@@ -418,7 +418,7 @@ expect 2 "--value:1:5: error: unknown name 'c'..." run value.tree --value '1 + c
 expect 2 '--value:1:4: error: unexpected end of the line...' run value.tree --value '1 +'
 
 # ---- tune ----
-if [ -x "$GROVE_BUILD/bench/tune" ]; then
+if [ -x "$GROVE_BUILD/bench/costs" ]; then
     kept=$XDG_CACHE_HOME
     XDG_CACHE_HOME=$work/cache
     expect 0 '' tune

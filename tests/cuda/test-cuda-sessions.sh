@@ -32,8 +32,8 @@ grep -q "$old" "$work/err"
 unset GROVE_EMULATED_VERSION
 
 # what is measured on a device is kept
-if [ -x "$build/bench/tune" ]; then
-    XDG_CACHE_HOME=$work "$build/grove" tune --size tiny >"$work/out"
+if [ -x "$build/bench/costs" ]; then
+    XDG_CACHE_HOME=$work "$build/bench/costs" --size tiny >"$work/out"
     grep -q '^cuda:0  Emulated device' "$work/out"
     grep -q "^[0-9.]* | driver $GROVE_CUDA_DRIVER | predict, GPU | [0-9 ]*\$" "$work/grove/tuning"
 fi
