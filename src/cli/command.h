@@ -17,7 +17,7 @@ typedef struct {
     int plugin_count;
     grove_session_options session;
     bool help, quiet, no_wait, check, markdown, devices, logarithmic, cuda, eval, device_call, leaf,
-        action, accumulator, derivatives;
+        action, accumulator, derivatives, report;
     const char *svg, *png, *dot, *output, *what, *column, *baselines, *correlations, *folder,
         *trace, *tree, *value, *dataset, *stations, *reference, *direction, *flags, *kernel,
         *strategy, *objective;

@@ -70,6 +70,9 @@ static const option options[] = {
      "a configuration that takes longer, and 100 times longer than the default one, has failed "
      "(default 30)",
      REAL, LINE(patience)},
+    {"report", NULL, NULL,
+     "prints statistics of records of tuning, those named or all; with -o FILE.svg a picture, too",
+     FLAG, LINE(report)},
     {"quiet", "-q", NULL, "no progress, no summary", FLAG, LINE(quiet)},
     {"no-wait", NULL, NULL, "fails at once when another run has a Measurement Set open", FLAG,
      LINE(no_wait)},
@@ -89,7 +92,8 @@ static const option options[] = {
      LINE(markdown)},
     {"devices", NULL, NULL, "lists the devices that runs can use", FLAG, LINE(devices)},
     {"output", "-o", "FILE",
-     "the picture, .png or .svg; or a folder for all of them (default: here)", TEXT, LINE(output)},
+     "the picture, .png or .svg (tune: .svg); or a folder for all of them (default: here)", TEXT,
+     LINE(output)},
     {"what", NULL, "LIST",
      "for a set: uv, image, layout, amplitude-time, -freq or -uvdist, phase-...; for solutions: "
      "amplitude, phase, clock, tec, rotation or value with -time, -freq, -station or -waterfall, "

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 
 #include "tune/record.h"
+#include "tune/statistics.h"
 #include "tune/tune.h"
 
 #include <errno.h>
@@ -194,6 +195,24 @@ static int read_strategy(const char *name, tune_strategy *strategy)
                           "--strategy %s: must be exhaustive, random, local or counted", name);
 }
 
+static int report(const grove_command_line *line)
+{
+    const char *picture = line->output, *end = picture ? strrchr(picture, '.') : NULL;
+    int code = GROVE_DONE;
+
+    if (picture && (!end || strcmp(end, ".svg") != 0))
+        return grove_complain(GROVE_USAGE, "-o %s: must end in .svg", picture);
+    grove_error *error = grove_error_new();
+    tune_statistics *s = tune_statistics_read(line->words, (size_t)line->word_count, error);
+    if (!s || (picture && tune_statistics_draw(s, picture, line->session.overwrite, error)))
+        code = grove_complain_errors(GROVE_FAILED, error);
+    else
+        grove_put(stdout, tune_statistics_text(s));
+    tune_statistics_free(s);
+    grove_error_free(error);
+    return code;
+}
+
 static int tune(grove_command_line *line)
 {
     tune_options options = {.kernel = line->kernel,
@@ -210,6 +229,10 @@ static int tune(grove_command_line *line)
         grove_command_help(&grove_command_tune);
         return GROVE_DONE;
     }
+    if (line->report)
+        return report(line);
+    if (line->output)
+        return grove_complain(GROVE_USAGE, "-o %s: only with --report", line->output);
     if (!line->word_count)
         return grove_tune_costs(line);
     if (!(file = grove_command_word(&grove_command_tune, line, "tree file")))
@@ -232,8 +255,8 @@ static int tune(grove_command_line *line)
 }
 
 const grove_command grove_command_tune = {
-    "tune", "[FILE [OPTIONS]]",
+    "tune", "[FILE [OPTIONS] | --report [RECORD|FOLDER ...]]",
     "finds the fastest configurations of the kernels that a tree runs on this device",
     "set plugins precision memory threads device device-memory kernel strategy objective budget "
-    "patience quiet no-wait",
+    "patience quiet no-wait report output overwrite",
     tune};

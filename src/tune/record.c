@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "grove.h"
+#include "unstable/tuning.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -14,6 +15,17 @@
 #include <unistd.h>
 
 enum { MAX_BYTES = 1 << 28 };
+
+char *tune_record_folder(grove_error *error)
+{
+    char *cache = grove_cache_folder(), *folder = cache ? grove_path_join(cache, "tuned") : NULL;
+
+    if (!folder)
+        grove_fail(error, GROVE_IO,
+                   "there is no folder for records: neither XDG_CACHE_HOME nor HOME names one");
+    free(cache);
+    return folder;
+}
 
 /* ---- reading ---- */
 
@@ -145,6 +157,7 @@ static void read_root(tune_record *record, const json_t *root)
 
     record->machine = grove_format("%s", text_of(root, "device_name"));
     record->kernel = grove_format("%s", text_of(root, "kernel_name"));
+    record->code = grove_format("%s", text_of(json_object_get(root, "grove"), "code"));
     record->sizes = list_of(json_object_get(root, "problem_size"));
     json_array_foreach(keys, k, name)
     {
@@ -405,6 +418,7 @@ void tune_record_free(tune_record *record)
     free(record->machine);
     free(record->kernel);
     free(record->sizes);
+    free(record->code);
     free(record->path);
     free(record);
 }

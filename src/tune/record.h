@@ -25,6 +25,7 @@ typedef struct {
 typedef struct {
     char *path;
     char *machine, *kernel, *sizes; /* "16,300" */
+    char *code;                     /* of a record that was read; of kernel_tuner's "" */
     int tunables;
     char *name[TUNE_KEYS];   /* of tunables */
     char *values[TUNE_KEYS]; /* all values of each, "128,64" */
@@ -33,6 +34,9 @@ typedef struct {
     FILE *stream; /* of an open record */
 } tune_record;
 
+/* The folder of the user's records, DEVICE/KERNEL-PRECISION-CODE-SIZES.json, which need not exist;
+ * NULL with a message: there is none. Caller frees. */
+char *tune_record_folder(grove_error *error);
 /* NULL with a message. A record whose program was ended while it wrote is complete up to its last
  * whole configuration. */
 tune_record *tune_record_read(const char *path, grove_error *error);

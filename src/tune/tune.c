@@ -60,14 +60,6 @@ static char *file_name(const char *text)
     return name;
 }
 
-static char *tune_folder(void)
-{
-    char *cache = grove_cache_folder(), *folder = cache ? grove_path_join(cache, "tuned") : NULL;
-
-    free(cache);
-    return folder;
-}
-
 /* "BLOCK=64 CELLS=1" */
 static char *show_configuration(const grove_tunables *tunables, const grove_device *device,
                                 const int32_t value[GROVE_TUNABLES])
@@ -129,16 +121,13 @@ static tune_record *open_record(tuning *t, grove_device *device, const problem *
                         .kernel = grove_format("%s", p->kernel->name),
                         .sizes = sizes_of(args, ",")};
     char *code = grove_tuned_kernel(device, p->kernel, p->double_precision),
-         *sizes = sizes_of(args, "x"), *folder = tune_folder(), *machine = file_name(head.machine),
-         *title = grove_format("%s-%s.json", code, sizes), *name = file_name(title),
-         *place = folder ? grove_path_join(folder, machine) : NULL;
+         *sizes = sizes_of(args, "x"), *folder = tune_record_folder(t->error),
+         *machine = file_name(head.machine), *title = grove_format("%s-%s.json", code, sizes),
+         *name = file_name(title), *place = folder ? grove_path_join(folder, machine) : NULL;
     tune_record *record = NULL;
 
     describe(&head, grove_tunables_of(device, p->kernel), device);
-    if (!place) {
-        grove_fail(t->error, GROVE_IO,
-                   "there is no folder for records: neither XDG_CACHE_HOME nor HOME names one");
-    } else if (!grove_folder_make(place, t->error)) {
+    if (place && !grove_folder_make(place, t->error)) {
         head.path = grove_path_join(place, name);
         record = tune_record_open(&head, code, t->error);
     }
@@ -156,7 +145,7 @@ static tune_record *open_record(tuning *t, grove_device *device, const problem *
 /* Optima of this kernel in other records: with other sizes, on other devices. */
 static void prefer_known(tune_space *space, const tune_record *own)
 {
-    char *folder = tune_folder(), **machines = folder ? grove_folder_list(folder) : NULL;
+    char *folder = tune_record_folder(NULL), **machines = folder ? grove_folder_list(folder) : NULL;
 
     for (char **machine = machines; machine && *machine; machine++) {
         char *place = grove_path_join(folder, *machine), **names = grove_folder_list(place);

@@ -105,7 +105,21 @@ wait $!
 tune short --device cpu --kernel tunable --strategy exhaustive --budget 1e-6 || fail "budget: $(cat out err)"
 [ "$(keys short)" = '0 1 ' ] || fail "budget: the record has $(keys short)"
 
+# ---- statistics ----
+XDG_CACHE_HOME=$work/cpu "$grove" tune --report -o report.svg >out 2>err || fail "--report: $(cat err)"
+grep -q '^| tunable double | .* | 12x4 | 3 | 3 | ' out || fail "--report: $(cat out)"
+grep -q '>tunable double 12x4</text>' report.svg || fail "--report -o: $(cat report.svg)"
+"$grove" tune --report cpu/grove/tuned/*/*.json >named 2>err || fail "--report FILE: $(cat err)"
+cmp -s named out || fail '--report prints another text for the record that it found'
+"$grove" tune --report tree >out 2>err && fail '--report of a file that is no record'
+grep -q '^grove: tree: this is not a record of tuning' err || fail "--report of a tree: $(cat err)"
+XDG_CACHE_HOME=$work/none "$grove" tune --report >out 2>err && fail '--report without records'
+grep -q "^grove: there are no records in $work/none/grove/tuned; grove tune TREE makes them$" err ||
+    fail "--report without records: $(cat err)"
+
 # ---- wrong use ----
+"$grove" tune --report -o report.png >out 2>err && fail '--report -o report.png'
+grep -q 'must end in .svg' err || fail "--report -o report.png: $(cat err)"
 tune wrong --strategy best && fail '--strategy best'
 grep -q 'must be exhaustive, random, local or counted' err || fail "--strategy: $(cat err)"
 tune wrong --objective speed && fail '--objective speed'
