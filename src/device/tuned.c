@@ -28,6 +28,7 @@ typedef struct {
     bool double_precision;
     size_t count, capacity;
     configuration *configurations;
+    size_t last; /* 1 + the number of the one that the last launch took; 0: the default one */
 } tuned_kernel;
 
 typedef struct {
@@ -248,11 +249,12 @@ static double distance(const configuration *c, const grove_args *args)
 }
 
 /* The configuration of the nearest sizes that these arguments allow, else the default one. */
-static void choose(const tuned_kernel *from, const grove_tunables *tunables, grove_args *args)
+static void choose(tuned_kernel *from, const grove_tunables *tunables, grove_args *args)
 {
     double nearest = INFINITY;
     grove_args trial = *args;
 
+    from->last = 0;
     for (size_t k = 0; k < from->count; k++) {
         const configuration *c = &from->configurations[k];
         const double far = distance(c, args);
@@ -262,6 +264,7 @@ static void choose(const tuned_kernel *from, const grove_tunables *tunables, gro
         if (tunables->allows && !tunables->allows(&trial))
             continue;
         nearest = far;
+        from->last = k + 1;
         memcpy(args->tuned, c->value, sizeof(args->tuned));
     }
 }
@@ -298,6 +301,38 @@ int grove_device_launch(grove_device *device, const grove_kernel *kernel, const 
                                          error);
     }
     return device->operations->launch(device, kernel, args, double_precision, error);
+}
+
+char *grove_tuned_show(const grove_tunables *tunables, const grove_device *device,
+                       const int32_t value[GROVE_TUNABLES])
+{
+    grove_text text = {0};
+
+    for (int k = 0; k < grove_tunables_count(tunables); k++)
+        if (grove_tunables_has(tunables, k, device))
+            grove_text_add(&text, "%s%s=%d", text.length ? " " : "", tunables->tunable[k].name,
+                           value[k]);
+    return text.at ? text.at : grove_format("%s", "");
+}
+
+char *grove_tuned_used(const grove_device *device)
+{
+    grove_text text = {0};
+
+    for (size_t k = 0; device->tuned && k < device->tuned->count; k++) {
+        const tuned_kernel *t = &device->tuned->kernels[k];
+        if (!t->last)
+            continue;
+        const configuration *c = &t->configurations[t->last - 1];
+        char *shown = grove_tuned_show(grove_tunables_of(device, t->kernel), device, c->value);
+        grove_text_add(&text, "%s: %s %s with %s, tuned for ", device->name, t->kernel->name,
+                       t->double_precision ? "double" : "single", shown);
+        for (int d = 0; d < c->axes; d++)
+            grove_text_add(&text, "%s%lld", d ? "x" : "", (long long)c->size[d]);
+        grove_text_add(&text, "\n");
+        free(shown);
+    }
+    return text.at ? text.at : grove_format("%s", "");
 }
 
 void grove_tuned_free(grove_device *device)

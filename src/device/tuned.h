@@ -25,6 +25,13 @@ void grove_tuned_default(const grove_tunables *tunables, grove_args *args);
 int32_t grove_tuned_value(const grove_tunables *tunables, const grove_args *args, const char *name,
                           int32_t otherwise);
 
+/* "BLOCK=64 GROUP=8", of the tunables that the device has. Caller frees. */
+char *grove_tuned_show(const grove_tunables *tunables, const grove_device *device,
+                       const int32_t value[GROVE_TUNABLES]);
+/* Kernels whose last launch took a configuration that was kept, a line each: with which values, and
+ * for which sizes they were tuned; "" where there are none. Caller frees. */
+char *grove_tuned_used(const grove_device *device);
+
 /* The kind of a device, its model and its driver, as configurations are kept for them; a kernel,
  * its precision and a hash of its code: "predict_plain single 0123456789abcdef". Callers free. */
 char *grove_tuned_machine(const grove_device *device);

@@ -4,6 +4,7 @@
 #include "base/energy.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "device/tuned.h"
 #include "run/state.h"
 
 #include <stdlib.h>
@@ -141,6 +142,16 @@ static void print_device_sums(grove_text *text, const grove_session *session)
                    grove_show_bytes(e, (double)c->device_local_bytes));
 }
 
+/* Kernels that run with configurations of grove tune. */
+static void print_tuned(grove_text *text, const grove_session *session)
+{
+    for (int k = -1; k < session->device_count; k++) {
+        char *used = grove_tuned_used(k < 0 ? session->host : session->devices[k]);
+        grove_text_add(text, "%s", used);
+        free(used);
+    }
+}
+
 static void print_sums(grove_text *text, const grove_counters *c)
 {
     char a[32], b[32], d[32], e[32];
@@ -194,6 +205,7 @@ char *grove_session_profile(const grove_session *session)
     print_sums(&text, grove_session_counters(session));
     if (session->device_count)
         print_device_sums(&text, session);
+    print_tuned(&text, session);
     free(nodes);
     free(classes);
     return text.at;

@@ -44,10 +44,8 @@ static uint64_t random_bits(uint64_t *state)
     return z ^ z >> 31;
 }
 
-static void shuffle(int *order, int count)
+static void shuffle(int *order, int count, uint64_t state)
 {
-    uint64_t state = 1;
-
     for (int k = count - 1; k > 0; k--) {
         const int other = (int)(random_bits(&state) % (uint64_t)(k + 1)), kept = order[k];
         order[k] = order[other];
@@ -89,7 +87,7 @@ static void sort_by_work(tune_space *space, const grove_tunables *tunables, cons
 }
 
 tune_space *tune_space_new(const grove_tunables *tunables, const grove_device *device,
-                           const grove_args *given, tune_strategy strategy)
+                           const grove_args *given, tune_strategy strategy, uint64_t seed)
 {
     tune_space *space = grove_alloc(sizeof(*space));
     grove_args args = *given;
@@ -108,7 +106,7 @@ tune_space *tune_space_new(const grove_tunables *tunables, const grove_device *d
     if (strategy == TUNE_COUNTED)
         sort_by_work(space, tunables, given);
     else if (strategy != TUNE_EXHAUSTIVE)
-        shuffle(space->order, space->count);
+        shuffle(space->order, space->count, seed);
     tune_space_prefer(space, 0);
     return space;
 }

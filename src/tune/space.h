@@ -27,9 +27,9 @@ typedef struct {
 } tune_space;
 
 /* The configurations of these arguments on a device; number 0 is the default one, and comes first.
- * Never NULL. */
+ * `seed` is of the order of the strategies random and local. Never NULL. */
 tune_space *tune_space_new(const grove_tunables *tunables, const grove_device *device,
-                           const grove_args *args, tune_strategy strategy);
+                           const grove_args *args, tune_strategy strategy, uint64_t seed);
 void tune_space_free(tune_space *space);
 /* The number of a configuration; -1: it is none. */
 int tune_space_find(const tune_space *space, const int32_t value[GROVE_TUNABLES]);

@@ -60,19 +60,6 @@ static char *file_name(const char *text)
     return name;
 }
 
-/* "BLOCK=64 CELLS=1" */
-static char *show_configuration(const grove_tunables *tunables, const grove_device *device,
-                                const int32_t value[GROVE_TUNABLES])
-{
-    grove_text text = {0};
-
-    for (int k = 0; k < grove_tunables_count(tunables); k++)
-        if (grove_tunables_has(tunables, k, device))
-            grove_text_add(&text, "%s%s=%d", text.length ? " " : "", tunables->tunable[k].name,
-                           value[k]);
-    return text.at ? text.at : grove_format("%s", "");
-}
-
 static char *key_of(const tune_space *space, int number)
 {
     grove_text text = {0};
@@ -256,7 +243,7 @@ static void keep_best(tuning *t, grove_device *device, const problem *p, const g
     if (grove_tuning_store(machine, &entry, 1, &t->report->path, t->error))
         t->code = GROVE_IO;
     result->best =
-        show_configuration(grove_tunables_of(device, p->kernel), device, space->value[best]);
+        grove_tuned_show(grove_tunables_of(device, p->kernel), device, space->value[best]);
     free(machine);
     free(sizes);
     free(code);
@@ -304,7 +291,7 @@ static int tune(tuning *t, grove_device *device, problem *p, const grove_args *a
     tune_trial *trial =
         tune_trial_new(device, p->kernel, &start, p->double_precision, energy, t->error);
     if (trial) {
-        tune_space *space = tune_space_new(tunables, device, args, t->options->strategy);
+        tune_space *space = tune_space_new(tunables, device, args, t->options->strategy, 1);
         prefer_known(space, record);
         tune_space_prefer(space, 0);
         result->count = space->count;

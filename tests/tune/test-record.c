@@ -185,7 +185,7 @@ LOOP_TEST(strategies, 0, TUNE_STRATEGIES)
 {
     const grove_args args = {0};
     grove_device *device = grove_device_cpu(1);
-    tune_space *space = tune_space_new(&tunables, device, &args, (tune_strategy)_i);
+    tune_space *space = tune_space_new(&tunables, device, &args, (tune_strategy)_i, 1);
     int tried[64] = {0}, number, count = 0, found = -1;
 
     ck_assert_int_eq(space->count, 64);
