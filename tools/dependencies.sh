@@ -6,7 +6,8 @@
 # tests use.
 
 grove_needed='gcc g++ make autoconf automake libtool pkg-config flex bison libc6-dev liberfa-dev libxxhash-dev libjansson-dev libblas-dev liblapack-dev libfftw3-dev check'
-grove_wanted='libcairo2-dev fonts-dejavu-core casacore-dev libhdf5-dev libcfitsio-dev wcslib-dev ocl-icd-opencl-dev'
+grove_wanted='libcairo2-dev fonts-dejavu-core casacore-dev libhdf5-dev libcfitsio-dev wcslib-dev ocl-icd-opencl-dev
+    libclfft-dev libclblast-dev'
 grove_full='clang clang-format python3-casacore casacore-data-observatories casacore-data-tai-utc casacore-tools
     libxml2-utils python3-numpy python3-astropy python3-h5py python3-venv wsclean pocl-opencl-icd'
 

@@ -39,7 +39,12 @@ static void end(int index, grove_device *device)
     grove_error_free(errors);
 }
 
-/* Whether a library is not there, which the message must say. */
+static bool is_opencl(void)
+{
+    return !strcmp(cuda_testing_kind(), "opencl");
+}
+
+/* Whether a library is not there, or has nothing for these sizes, which the message must say. */
 static bool is_missing(int code)
 {
     if (code != GROVE_MISSING) {
@@ -47,7 +52,8 @@ static bool is_missing(int code)
         return false;
     }
     ck_assert_int_eq(grove_error_count(errors), 1);
-    ck_assert_ptr_ne(strstr(grove_error_message(errors, 0), "install"), NULL);
+    ck_assert(strstr(grove_error_message(errors, 0), "install") ||
+              (is_opencl() && strstr(grove_error_message(errors, 0), "clFFT has no transform")));
     printf("left out: %s\n", grove_error_message(errors, 0));
     grove_error_clear(errors);
     return true;
@@ -192,7 +198,7 @@ LOOP_TEST(test_transforms, 0, 4)
     grove_device *device = start(_i);
 
     for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++)
-        if (!check_transform(device, sizes[k], k % 2 ? 1 : -1, _i & 1))
+        if (!check_transform(device, sizes[k], k % 2 ? 1 : -1, _i & 1) && !is_opencl())
             break;
     grove_transform bad = {NULL, {8, 8}, 1, 3, 1};
     ck_assert_int_eq(device->algebra->transform(device, &bad, true, NULL), GROVE_INVALID);
@@ -291,6 +297,10 @@ TEST(test_missing_libraries)
     grove_device *device = start(0);
     char libraries[64];
 
+    if (is_opencl()) { /* they are there, or not, when Grove is built */
+        end(0, device);
+        return;
+    }
     device->algebra->describe(device, libraries, sizeof(libraries));
     if (cuda_testing_control())
         ck_assert_str_eq(libraries, "cuBLAS, cuFFT, cuSOLVER");

@@ -105,47 +105,6 @@ static int collect_all(grove_device *device, grove_error *error)
     return code;
 }
 
-/* ---- algebra: the host computes it ---- */
-
-static int no_library(grove_device *device, grove_error *error)
-{
-    return grove_fail(error, GROVE_MISSING, "%s: it has no library for linear algebra",
-                      device->name);
-}
-
-static int product(grove_device *device, const grove_product *operation, bool double_,
-                   grove_error *error)
-{
-    int code = grove_product_check(device->name, operation, error);
-
-    (void)double_;
-    return code ? code : no_library(device, error);
-}
-
-static int transform(grove_device *device, const grove_transform *operation, bool double_,
-                     grove_error *error)
-{
-    int code = grove_transform_check(device->name, operation, error);
-
-    (void)double_;
-    return code ? code : no_library(device, error);
-}
-
-static int cholesky(grove_device *device, const grove_cholesky *operation, grove_error *error)
-{
-    int code = grove_cholesky_check(device->name, operation, error);
-
-    return code ? code : no_library(device, error);
-}
-
-static void describe_algebra(grove_device *device, char *text, size_t size)
-{
-    (void)device;
-    snprintf(text, size, "none");
-}
-
-static const grove_algebra algebra = {product, transform, cholesky, describe_algebra};
-
 /* ---- the devices ---- */
 
 typedef struct {
@@ -299,6 +258,7 @@ static void opencl_free(grove_device *device)
         collect(opencl);
         opencl_trim(device);
         opencl_unload(opencl);
+        opencl_algebra_close(opencl);
         clReleaseCommandQueue(opencl->queue);
     }
     if (opencl->context)
@@ -373,7 +333,7 @@ static grove_device *open_device(int index, uint64_t limit, grove_error *error)
     pthread_mutex_init(&opencl->lock, NULL);
     snprintf(device->name, sizeof(device->name), "opencl:%d", index);
     device->operations = &operations;
-    device->algebra = &algebra;
+    device->algebra = &opencl_algebra;
     device->budget.limit = limit;
     device->timing.attribute = attribute;
     device->timing.collect = collect_all;

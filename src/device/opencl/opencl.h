@@ -47,6 +47,8 @@ typedef struct {
     opencl_file *files;
     size_t file_count, file_capacity;
     grove_index_arrays index_arrays;
+    struct opencl_plan *plans; /* of Fourier transforms */
+    int plan_count;
     opencl_span *spans;
     size_t span_count, span_capacity;
 } opencl_device;
@@ -80,6 +82,10 @@ int opencl_launch(grove_device *device, const grove_kernel *kernel, const grove_
                   bool double_precision, grove_error *error);
 void opencl_drop_index_arrays(opencl_device *opencl);
 void opencl_unload(opencl_device *opencl);
+
+/* Fourier transforms and matrix products (algebra.c). */
+extern const grove_algebra opencl_algebra;
+void opencl_algebra_close(opencl_device *opencl);
 
 /* Times (device.c): takes ownership of the event of work just queued, or NULL. */
 void opencl_timed(opencl_device *opencl, cl_event event, grove_busy_kind kind);
