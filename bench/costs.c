@@ -41,10 +41,11 @@ int main(int count, char **words)
     b.tiny = !strcmp(size, "tiny");
     if (b.tiny)
         b.min = 1e-3;
-    const int found = measure_gpu(&b, &costs);
-    const grove_tuning entry = predict_cuda_costs_entry(&costs);
-    gpu_must(&b, grove_tuning_store(NULL, &entry, found, &path, b.error));
-    printf("kept in %s\n", path);
+    if (measure_gpu(&b, &costs)) {
+        const grove_tuning entry = predict_cuda_costs_entry(&costs);
+        gpu_must(&b, grove_tuning_store(NULL, &entry, 1, &path, b.error));
+        printf("kept in %s\n", path);
+    }
     free(path);
     grove_error_free(b.error);
     return 0;

@@ -88,7 +88,7 @@ const char *grove_kind_describe(grove_arena *arena, grove_kind kind, const char 
     case GROVE_DIRECTION:
         return "a direction such as \"05h42m36.1s 49d51m07s\"";
     case GROVE_ANGLE_RANGE:
-        return "a range of angles such as -2h..2h";
+        return "a range of angles such as -2h..2h or -10min..10min";
     case GROVE_NUMBER_LIST:
         return "a number, or a list such as [1, 2]";
     case GROVE_AXIS_NAMES:

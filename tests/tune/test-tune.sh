@@ -129,6 +129,11 @@ tune wrong --objective speed && fail '--objective speed'
 grep -q 'must be time or energy' err || fail "--objective: $(cat err)"
 GROVE_POWERCAP=$work/none tune wrong --objective energy --device cpu && fail '--objective energy without counters'
 grep -q 'no counter of energy' err || fail "--objective energy: $(cat err)"
+(
+    unset XDG_CACHE_HOME
+    HOME= "$grove" tune tree -p "$plugins" --device cpu --kernel tunable >out 2>err
+) && fail 'without a folder for records'
+grep -q 'there is no folder for records: neither XDG_CACHE_HOME nor HOME names one' err || fail "without a folder: $(cat err)"
 tune none --device cpu --kernel unknown || fail "an unknown kernel: $(cat out err)"
 
 # ---- kernel_tuner ----
