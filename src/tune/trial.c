@@ -23,6 +23,7 @@ struct tune_trial {
     bool double_precision;
     region regions[GROVE_MAX_INPUTS + 1];
     int count;
+    bool is_kept; /* the content before */
     grove_energy *energy;
     grove_error *error;
 };
@@ -37,17 +38,40 @@ static size_t view_bytes(const grove_args *args, const grove_view *view)
     return (size_t)last;
 }
 
-static void add_region(tune_trial *trial, const grove_view *view)
+/* GROVE_NO_MEMORY without memory for copies of it. */
+static int add_region(tune_trial *trial, const grove_view *view)
 {
     if (!view->data || !grove_args_cells(&trial->args))
-        return;
+        return 0;
     const size_t bytes = view_bytes(&trial->args, view);
-    trial->regions[trial->count++] = (region){.at = (char *)view->data,
-                                              .bytes = bytes,
-                                              .number = view->bytes,
-                                              .before = grove_alloc(bytes),
-                                              .reference = grove_alloc(bytes),
-                                              .after = grove_alloc(bytes)};
+    region *r = &trial->regions[trial->count++];
+    *r = (region){.at = (char *)view->data,
+                  .bytes = bytes,
+                  .number = view->bytes,
+                  .before = grove_try_alloc(bytes, 1),
+                  .reference = grove_try_alloc(bytes, 1),
+                  .after = grove_try_alloc(bytes, 1)};
+    if (r->before && r->reference && r->after)
+        return 0;
+    return grove_fail(trial->error, GROVE_NO_MEMORY,
+                      "no memory for three copies of the output of %s, of %zu bytes",
+                      trial->kernel->name, bytes);
+}
+
+/* Of all that the kernel writes, as it is now. */
+static int keep_regions(tune_trial *trial)
+{
+    const grove_args *args = &trial->args;
+    int code = add_region(trial, &args->out);
+
+    for (int k = 0; k < args->inputs && !code; k++)
+        if (trial->kernel->writes >> k & 1)
+            code = add_region(trial, &args->in[k]);
+    for (int k = 0; k < trial->count && !code; k++)
+        code = grove_device_download(trial->device, trial->regions[k].before, trial->regions[k].at,
+                                     trial->regions[k].bytes, trial->error);
+    trial->is_kept = !code;
+    return code;
 }
 
 static int restore(tune_trial *trial)
@@ -93,7 +117,6 @@ tune_trial *tune_trial_new(grove_device *device, const grove_kernel *kernel, con
                            bool double_precision, grove_energy *energy, grove_error *error)
 {
     tune_trial *trial = grove_alloc(sizeof(*trial));
-    int code = 0;
 
     *trial = (tune_trial){.device = device,
                           .kernel = kernel,
@@ -102,14 +125,7 @@ tune_trial *tune_trial_new(grove_device *device, const grove_kernel *kernel, con
                           .double_precision = double_precision,
                           .energy = energy,
                           .error = grove_error_new()};
-    add_region(trial, &args->out);
-    for (int k = 0; k < args->inputs; k++)
-        if (kernel->writes >> k & 1)
-            add_region(trial, &args->in[k]);
-    for (int k = 0; k < trial->count && !code; k++)
-        code = grove_device_download(device, trial->regions[k].before, trial->regions[k].at,
-                                     trial->regions[k].bytes, trial->error);
-    if (!code && run(trial, args->tuned) >= 0 && !read_regions(trial, true))
+    if (!keep_regions(trial) && run(trial, args->tuned) >= 0 && !read_regions(trial, true))
         return trial;
     grove_fail(error, GROVE_DEVICE, "%s", grove_error_message(trial->error, 0));
     tune_trial_free(trial);
@@ -118,7 +134,8 @@ tune_trial *tune_trial_new(grove_device *device, const grove_kernel *kernel, con
 
 void tune_trial_free(tune_trial *trial)
 {
-    restore(trial);
+    if (trial->is_kept)
+        restore(trial);
     for (int k = 0; k < trial->count; k++) {
         free(trial->regions[k].before);
         free(trial->regions[k].reference);
