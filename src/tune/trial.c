@@ -58,7 +58,7 @@ static int add_region(tune_trial *trial, const grove_view *view)
                       trial->kernel->name, bytes);
 }
 
-/* Of all that the kernel writes, as it is now. */
+/* The present content of all memory that the kernel writes. */
 static int keep_regions(tune_trial *trial)
 {
     const grove_args *args = &trial->args;
