@@ -180,9 +180,15 @@ static char *file_path(void)
     return path;
 }
 
+/* The file's text for a run; NULL with GROVE_TUNING=off. */
+static char *read_for_run(const char *path)
+{
+    return grove_equal(getenv("GROVE_TUNING"), "off") ? NULL : read_file(path);
+}
+
 bool grove_tuning_find(const char *quantity, double *numbers, int count)
 {
-    char *path = file_path(), *text = read_file(path);
+    char *path = file_path(), *text = read_for_run(path);
     bool found = false;
 
     if (text) {
@@ -198,7 +204,7 @@ bool grove_tuning_find(const char *quantity, double *numbers, int count)
 
 void grove_tuning_each(const char *machine, grove_tuning_take *take, void *context)
 {
-    char *path = file_path(), *text = read_file(path), *key = text ? machine_key(machine) : NULL;
+    char *path = file_path(), *text = read_for_run(path), *key = text ? machine_key(machine) : NULL;
     double numbers[GROVE_TUNING_MAX];
 
     for (char *line = text, *next; line && *line; line = next) {

@@ -16,8 +16,8 @@ typedef struct {
     const char *plugin_folders[33]; /* -p, NULL-terminated */
     int plugin_count;
     grove_session_options session;
-    bool help, quiet, no_wait, check, markdown, devices, logarithmic, cuda, eval, device_call, leaf,
-        action, accumulator, derivatives, report;
+    bool help, quiet, no_wait, check, markdown, devices, logarithmic, device_kernel, eval,
+        device_call, leaf, action, accumulator, derivatives, report;
     const char *svg, *png, *dot, *output, *what, *column, *baselines, *correlations, *folder,
         *trace, *tree, *value, *dataset, *stations, *reference, *direction, *flags, *kernel,
         *strategy, *objective;

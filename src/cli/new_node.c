@@ -27,7 +27,7 @@ static const kind kinds[] = {
      SHARED,
      {"plugin/beam_cos3.c", "plugin/beam_cos3.h", "plugin/Makefile", "plugin/test.sh",
       "new-node/README.md"}},
-    {"--cuda",
+    {"--device",
      SHARED,
      {"plugin/beam_cos3.c", "plugin/beam_cos3.h", "plugin/beam_cos3.cu", "plugin/Makefile",
       "plugin/cuda.mk", "plugin/test.sh", "new-node/README.md"}},
@@ -194,8 +194,8 @@ static void warn_about_others(const grove_command_line *line, const char *name)
 /* The kind named on the command line, or NULL after a message. */
 static const kind *kind_of(const grove_command_line *line)
 {
-    const bool given[] = {false,      line->cuda,   line->eval,       line->device_call,
-                          line->leaf, line->action, line->accumulator};
+    const bool given[] = {false,      line->device_kernel, line->eval,       line->device_call,
+                          line->leaf, line->action,        line->accumulator};
     int chosen = 0;
 
     for (int k = 1; k < (int)(sizeof(kinds) / sizeof(kinds[0])); k++) {
@@ -238,6 +238,6 @@ static int new_node(grove_command_line *line)
 
 const grove_command grove_command_new_node = {
     "new-node",
-    "NAME [--eval | --device-call | --leaf | --action | --accumulator | --cuda] [--folder DIR]",
+    "NAME [--eval | --device-call | --leaf | --action | --accumulator | --device] [--folder DIR]",
     "writes a complete plugin with a node class to build on",
-    "eval device-call leaf action accumulator cuda folder plugins", new_node};
+    "eval device-call leaf action accumulator device folder plugins", new_node};

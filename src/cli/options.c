@@ -17,7 +17,8 @@ typedef enum { FLAG, TEXT, NUMBER, COUNT, REAL, SESSION_FLAG, SESSION, SETTING, 
 typedef struct {
     const char *name, *letter, *argument, *help;
     kind kind;
-    size_t at; /* as written on the command line */
+    size_t at;        /* as written on the command line */
+    const char *only; /* the command in which the name means this; NULL: in all others */
 } option;
 
 #define LINE(field) offsetof(grove_command_line, field)
@@ -133,7 +134,8 @@ static const option options[] = {
     {"action", NULL, NULL, "a class that acts, such as writing a file", FLAG, LINE(action)},
     {"accumulator", NULL, NULL, "a class that combines a whole observation into one value", FLAG,
      LINE(accumulator)},
-    {"cuda", NULL, NULL, "a class of cells with a kernel of its own for GPUs", FLAG, LINE(cuda)},
+    {"device", NULL, NULL, "a class of cells with a kernel of its own for NVIDIA GPUs", FLAG,
+     LINE(device_kernel), "new-node"},
     {"tree", NULL, "FILE",
      "a tree file: the one that uses the class to be tested (default: the class's example), or the "
      "one whose names the arguments of call may use",
@@ -156,12 +158,24 @@ static bool takes(const grove_command *command, const char *name)
     return false;
 }
 
+/* Whether an option is one of the command's: of two with the same name only one is. */
+static bool is_of(const option *o, const grove_command *command)
+{
+    if (!takes(command, o->name))
+        return false;
+    for (int i = 0; i < OPTIONS; i++)
+        if (options[i].only && !strcmp(options[i].only, command->name) &&
+            !strcmp(options[i].name, o->name))
+            return o == &options[i];
+    return !o->only;
+}
+
 void grove_command_help(const grove_command *command)
 {
     printf("usage: grove %s %s\n\n%s\n\n", command->name, command->arguments, command->summary);
     for (int i = 0; i < OPTIONS; i++) {
         char left[64];
-        if (!takes(command, options[i].name))
+        if (!is_of(&options[i], command))
             continue;
         snprintf(left, sizeof(left), "%s%s--%s%s%s", options[i].letter ? options[i].letter : "",
                  options[i].letter ? ", " : "", options[i].name, options[i].argument ? " " : "",
@@ -178,7 +192,7 @@ static const option *find(const grove_command *command, const char *word, size_t
         bool name = length > 2 && !strncmp(word, "--", 2) &&
                     strlen(options[i].name) == length - 2 &&
                     !strncmp(options[i].name, word + 2, length - 2);
-        if ((letter || name) && takes(command, options[i].name))
+        if ((letter || name) && is_of(&options[i], command))
             return &options[i];
     }
     return NULL;
@@ -257,7 +271,7 @@ static int unknown(const grove_command *command, const char *word, size_t length
     size_t count = 0;
 
     for (int i = 0; i < OPTIONS; i++)
-        if (takes(command, options[i].name))
+        if (is_of(&options[i], command))
             names[count++] = options[i].name;
     snprintf(name, sizeof(name), "%.*s", (int)length, word + strspn(word, "-"));
     name[length > strspn(word, "-") ? length - strspn(word, "-") : 0] = 0;

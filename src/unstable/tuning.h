@@ -1,6 +1,7 @@
 /* Measurements of `grove tune`, in the file `tuning` of the user's cache folder
  * ($XDG_CACHE_HOME/grove, or ~/.cache/grove): costs on this machine's NVIDIA GPU, and the fastest
- * configurations of kernels. Runs read it and never measure.
+ * configurations of kernels. Runs read it and never measure; with the environment variable
+ * GROVE_TUNING=off they take nothing of it.
  */
 #ifndef GROVE_UNSTABLE_TUNING_H
 #define GROVE_UNSTABLE_TUNING_H

@@ -135,7 +135,7 @@ expect 2 'grove: --cell nan: must be a number above 0' plot x --cell nan
 expect 2 'grove: grove new-node requires a name for a class; see grove new-node --help' new-node
 expect 2 "grove: Beam: a class's name begins with a lower-case letter and has lower-case letters, digits and _" new-node Beam
 expect 2 'grove: --leaf and --action: give only one of them' new-node mine --action --leaf
-expect 2 'grove: --cuda and --eval: give only one of them' new-node mine --cuda --eval
+expect 2 'grove: --device and --eval: give only one of them' new-node mine --device --eval
 expect 2 'grove: --eval and --device-call: give only one of them' new-node mine --device-call --eval
 [ -e mine ] && fail 'grove new-node writes in spite of a wrong usage'
 expect 2 'grove: grove test-node requires a node class; see grove test-node --help' test-node

@@ -148,7 +148,7 @@ if "$grove" info --devices | grep -q '^opencl:0'; then
         { cat log; fail 'the new node on an OpenCL device'; }
     grep 'the cpu computes' log && fail 'the new node has no code for OpenCL devices'
 fi
-begin --cuda beam_fast beam_fast.c beam_fast.h beam_fast.cu Makefile cuda.mk test.sh README.md
+begin --device beam_fast beam_fast.c beam_fast.h beam_fast.cu Makefile cuda.mk test.sh README.md
 check NVCC=none
 $make -s NVCC=none clean
 if [ $emulated = yes ]; then

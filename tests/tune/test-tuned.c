@@ -89,6 +89,10 @@ TEST(of_sizes)
     launch(device, 1500, 10, 3, 8);
     launch(device, 900, 10, 3, 6); /* nearer to 2000, whose configuration is not allowed here */
     launch(other, 100, 10, 2, 7);
+    grove_tuned_free(other);
+    setenv("GROVE_TUNING", "off", 1);
+    launch(other, 100, 10, 1, 5);
+    unsetenv("GROVE_TUNING");
     grove_device_free(device);
     grove_device_free(other);
 }
