@@ -23,8 +23,9 @@ struct tune_trial {
     bool double_precision;
     region regions[GROVE_MAX_INPUTS + 1];
     int count;
-    bool is_kept;  /* the content before */
-    bool is_blind; /* the kernel reads none of the memory that it writes */
+    double seconds; /* of a run with the default configuration */
+    bool is_kept;   /* the content before */
+    bool is_blind;  /* the kernel reads none of the memory that it writes */
     grove_energy *energy;
     grove_error *error;
 };
@@ -126,8 +127,11 @@ static int read_regions(tune_trial *trial, bool reference)
 /* Whether the output is the same, wherever the kernel starts from. */
 static bool is_blind(tune_trial *trial)
 {
-    bool same = !poison(trial) && run(trial, trial->args.tuned) >= 0 && !read_regions(trial, false);
+    const double seconds = poison(trial) ? -1 : run(trial, trial->args.tuned);
+    bool same = seconds >= 0 && !read_regions(trial, false);
 
+    if (seconds >= 0)
+        trial->seconds = fmin(trial->seconds, seconds); /* nothing was compiled */
     for (int k = 0; k < trial->count && same; k++)
         same =
             !memcmp(trial->regions[k].reference, trial->regions[k].after, trial->regions[k].bytes);
@@ -147,13 +151,19 @@ tune_trial *tune_trial_new(grove_device *device, const grove_kernel *kernel, con
                           .double_precision = double_precision,
                           .energy = energy,
                           .error = grove_error_new()};
-    if (!keep_regions(trial) && run(trial, args->tuned) >= 0 && !read_regions(trial, true)) {
+    if (!keep_regions(trial) && (trial->seconds = run(trial, args->tuned)) >= 0 &&
+        !read_regions(trial, true)) {
         trial->is_blind = is_blind(trial);
         return trial;
     }
     grove_fail(error, GROVE_DEVICE, "%s", grove_error_message(trial->error, 0));
     tune_trial_free(trial);
     return NULL;
+}
+
+double tune_trial_seconds(const tune_trial *trial)
+{
+    return trial->seconds;
 }
 
 void tune_trial_free(tune_trial *trial)

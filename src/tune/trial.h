@@ -14,6 +14,8 @@ typedef struct tune_trial tune_trial;
  * message where the kernel fails. */
 tune_trial *tune_trial_new(grove_device *device, const grove_kernel *kernel, const grove_args *args,
                            bool double_precision, grove_energy *energy, grove_error *error);
+/* The time of a run with that configuration. */
+double tune_trial_seconds(const tune_trial *trial);
 /* The memory is again as before. */
 void tune_trial_free(tune_trial *trial);
 /* Runs a configuration: once to compile and to compare, then at least 7 times until the standard

@@ -193,7 +193,7 @@ static void search(tuning *t, tune_trial *trial, tune_space *space, tune_record 
         }
         if (!known) {
             const double slow = number ? result->time : INFINITY;
-            guard(t, t->options->patience + (number ? 0.1 * result->time : 0), record->path, key);
+            guard(t, t->options->patience + 100 * tune_trial_seconds(trial), record->path, key);
             tune_trial_run(trial, space->value[number], slow, &point);
             guard(t, 0, NULL, NULL);
             point.key = key;
