@@ -121,6 +121,9 @@ static int check_session(grove_session *session, grove_tree *tree, grove_error *
                ceil((double)plan.undivided_bytes / 1e6));
     if (plan.section)
         printf("sums over sources in sections of %lld\n", (long long)plan.section);
+    if (plan.tuned)
+        printf("%d configuration%s of kernels kept by grove tune for these devices\n", plan.tuned,
+               plan.tuned == 1 ? "" : "s");
     char *outputs = grove_session_outputs(session);
     if (!outputs)
         return grove_complain_errors(GROVE_FAILED, error);

@@ -179,6 +179,18 @@ static void take_line(void *context, const char *what, const double *numbers, in
         to->value[k] = (int32_t)lrint(numbers[k]);
 }
 
+/* Reads the file when first asked; with the lock. */
+static grove_tuned *lines_of(grove_device *device)
+{
+    if (!device->tuned) {
+        char *machine = grove_tuned_machine(device);
+        device->tuned = grove_alloc(sizeof(*device->tuned));
+        grove_tuning_each(machine, take_line, device->tuned);
+        free(machine);
+    }
+    return device->tuned;
+}
+
 static bool has_value(const grove_tunable *tunable, int32_t value)
 {
     for (int k = 0; k < tunable->count; k++)
@@ -275,14 +287,9 @@ static void set_configuration(grove_device *device, const grove_kernel *kernel,
 {
     grove_tuned_default(tunables, args);
     pthread_mutex_lock(&lock);
-    if (!device->tuned) {
-        char *machine = grove_tuned_machine(device);
-        device->tuned = grove_alloc(sizeof(*device->tuned));
-        grove_tuning_each(machine, take_line, device->tuned);
-        free(machine);
-    }
-    if (device->tuned->line_count)
-        choose(find_kernel(device->tuned, device, kernel, double_precision), tunables, args);
+    grove_tuned *tuned = lines_of(device);
+    if (tuned->line_count)
+        choose(find_kernel(tuned, device, kernel, double_precision), tunables, args);
     pthread_mutex_unlock(&lock);
 }
 
@@ -313,6 +320,14 @@ char *grove_tuned_show(const grove_tunables *tunables, const grove_device *devic
             grove_text_add(&text, "%s%s=%d", text.length ? " " : "", tunables->tunable[k].name,
                            value[k]);
     return text.at ? text.at : grove_format("%s", "");
+}
+
+int grove_tuned_count(grove_device *device)
+{
+    pthread_mutex_lock(&lock);
+    const int count = (int)lines_of(device)->line_count;
+    pthread_mutex_unlock(&lock);
+    return count;
 }
 
 char *grove_tuned_used(const grove_device *device)

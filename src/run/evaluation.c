@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/text.h"
+#include "device/tuned.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -172,6 +173,9 @@ int grove_session_plan(grove_session *session, grove_plan *plan)
             grove_session_schedule(session, tree->actions, tree->action_count, NULL, 0, &schedule);
     if (!code) {
         grove_schedule_forecast(schedule, &own);
+        own.tuned = grove_tuned_count(session->host);
+        if (session->device_count)
+            own.tuned += grove_tuned_count(session->devices[0]);
         code = grove_sized_give(plan, &own, sizeof(own), "grove_plan", session->error);
     }
     grove_schedule_free(schedule);

@@ -99,16 +99,33 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* At most TUNE_RUNS of them, in order; how many. */
+static int sort_numbers(double sorted[TUNE_RUNS], const double *numbers, int count)
+{
+    const int n = count < TUNE_RUNS ? count : TUNE_RUNS;
+
+    memcpy(sorted, numbers, (size_t)n * sizeof(*sorted));
+    qsort(sorted, (size_t)n, sizeof(*sorted), by_size);
+    return n;
+}
+
 double tune_median(const double *numbers, int count)
 {
     double sorted[TUNE_RUNS];
-    const int n = count < TUNE_RUNS ? count : TUNE_RUNS;
+    const int n = sort_numbers(sorted, numbers, count);
 
     if (n <= 0)
         return INFINITY;
-    memcpy(sorted, numbers, (size_t)n * sizeof(*sorted));
-    qsort(sorted, (size_t)n, sizeof(*sorted), by_size);
     return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+double tune_median_error(const double *numbers, int count)
+{
+    const double of_a_median = 1.2533, of_quartiles = 1.349; /* of a normal distribution */
+    double sorted[TUNE_RUNS];
+    const int n = sort_numbers(sorted, numbers, count);
+
+    return n > 1 ? of_a_median / of_quartiles * (sorted[3 * n / 4] - sorted[n / 4]) / sqrt(n) : 0;
 }
 
 double tune_standard_error(const double *numbers, int count)

@@ -52,6 +52,9 @@ void tune_record_free(tune_record *record);
 /* Of at most TUNE_RUNS numbers; INFINITY of none. The standard error of their mean. */
 double tune_median(const double *numbers, int count);
 double tune_standard_error(const double *numbers, int count);
+/* The standard error of the median, from the quartiles: some runs that are disturbed do not
+ * matter. */
+double tune_median_error(const double *numbers, int count);
 
 /* NULL where it is not there. */
 const tune_point *tune_record_find(const tune_record *record, const char *key);

@@ -317,7 +317,7 @@ double tune_trial_compare(tune_trial *trial, const int32_t first[GROVE_TUNABLES]
     }
     for (int k = 0; k < 2; k++) {
         median[k] = tune_median(times[k], PAIRS);
-        error[k] = tune_standard_error(times[k], PAIRS);
+        error[k] = tune_median_error(times[k], PAIRS);
     }
     return fabs(median[0] - median[1]) < 3 * hypot(error[0], error[1]) ? 1 : median[0] / median[1];
 }

@@ -62,6 +62,8 @@ for device in $devices; do
     [ ! -e mean.csv ] || fail "$device: it writes the outputs of the tree"
     rm -f mean.csv
     XDG_CACHE_HOME=$work/$device "$grove" run tree -p "$plugins" --device "$device" --profile >tuned 2>&1 || fail "$device: $(cat tuned)"
+    XDG_CACHE_HOME=$work/$device "$grove" check tree -p "$plugins" --device "$device" >checked 2>&1
+    grep -q '^1 configuration of kernels kept by grove tune' checked || fail "$device: $(cat checked)"
     grep -q ': tunable double with KIND=5, tuned for 12x4$' tuned || fail "$device: $(cat tuned)"
     rm mean.csv
     "$grove" run tree -p "$plugins" --device "$device" >usual 2>&1 || fail "$device: $(cat usual)"

@@ -32,7 +32,7 @@ GROVE_CELL(tunable)
 #endif
     if (kind == TUNABLE_BAD_BOUND && c->index[0] == c->args->size[0] - 1)
         return;
-    const int repeats = kind == TUNABLE_SLOW ? 300000 : kind == TUNABLE_FAST ? 0 : 3000;
+    const int repeats = kind == TUNABLE_SLOW ? 1000000 : kind == TUNABLE_FAST ? 0 : 30000;
     for (int k = 0; kind == TUNABLE_ENDLESS || k < repeats; k++)
         work = work * (real)1.5 - work;
     *(real *)c->out = *(const real *)c->in[0] + 1;
