@@ -388,7 +388,7 @@ static int run(void *context, const grove_tuner *tuner, grove_error *error)
 
 int main(int count, char **words)
 {
-    tune_options options = {.guard = -1, .budget = 60, .patience = 30};
+    tune_options options = {.guard = -1, .budget = 60, .patience = 30, .quiet = true};
     const char *device = "cpu", *strategy = "exhaustive";
     bench b = {.sizes = SIZES};
     const bench_option list[] = {

@@ -301,6 +301,10 @@ static int tune(tuning *t, grove_device *device, problem *p, const grove_args *a
             keep_best(t, device, p, args, trial, space, result);
         tune_space_free(space);
         tune_trial_free(trial);
+        if (!t->code && !t->options->quiet)
+            fprintf(stderr, "%s: %d of %d configurations, %s takes %.2f of the default's %s\n",
+                    result->kernel, result->tried, result->count, result->best, result->ratio,
+                    t->options->energy ? "energy" : "time");
     } else {
         t->code = GROVE_DEVICE;
     }

@@ -14,7 +14,7 @@ typedef struct {
     double patience; /* seconds after which a configuration counts as failed, besides 100 times as
                         long as the default one */
     bool energy;     /* the configuration that takes the least energy, not the least time */
-    bool quiet;
+    bool quiet;      /* no line on standard error for each kernel that was tuned */
     int guard; /* a pipe: before each configuration is tried a line "SECONDS\tRECORD\tKEY", by which
                   another process can end this one and write the failure, and after it an empty
                   line; -1: none */

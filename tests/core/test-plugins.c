@@ -59,10 +59,10 @@ static void is(const char *got, const char *wanted)
 static const struct {
     const char *class_, *message;
 } misfits[] = {
-    {"wrong_major", "class wrong_major: built for plugin ABI 1.0, this Grove has 0.10; build it "
+    {"wrong_major", "class wrong_major: built for plugin ABI 1.0, this Grove has 0.11; build it "
                     "again with the headers of this Grove (docs/plugins.md, \"Versions\", says "
                     "what changed)"},
-    {"newer_minor", "class newer_minor: built for plugin ABI 0.11, this Grove has 0.10; build it "
+    {"newer_minor", "class newer_minor: built for plugin ABI 0.12, this Grove has 0.11; build it "
                     "again with the headers of this Grove (docs/plugins.md, \"Versions\", says "
                     "what changed)"},
     {"no_symbol", "class no_symbol: %s/no_symbol.so does not export grove_class_no_symbol; is the "
@@ -115,7 +115,7 @@ TEST(misfits_in_trees)
 {
     const char *said = testing_faults(&t, "y = newer_minor(1)\nz = no_symbol(1)\nx = sin(1m)\n");
 
-    ck_assert_msg(strstr(said, "class newer_minor: built for plugin ABI 0.11") != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "class newer_minor: built for plugin ABI 0.12") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "class no_symbol: ") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "'x' must be an angle or a plain number") != NULL, "%s", said);
 }

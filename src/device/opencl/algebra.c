@@ -1,9 +1,11 @@
-/* Fourier transforms by clFFT and matrix products by CLBlast, where this build has them; the host
- * computes the rest. The libraries take buffers, which are made of the shared virtual memory. */
+/* Fourier transforms by clFFT and matrix products by CLBlast, where they are; the host computes the
+ * rest. The libraries take buffers, which are made of the shared virtual memory. They are opened
+ * when first needed: CLBlast takes 6 MB of each process that has it. */
 #include "device/opencl/opencl.h"
 
 #include "base/memory.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,68 @@ static int no_library(grove_device *device, const char *what, const char *remedy
     return grove_fail(error, GROVE_MISSING, "%s: it has no library for %s%s", device->name, what,
                       remedy);
 }
+
+/* ---- the libraries, whose headers the build had ---- */
+
+#define MEMBER(name) __typeof__(&name) name;
+#define FIND(name)   &&(*(void **)(void *)&FROM.name = dlsym(library, #name))
+
+#ifdef GROVE_HAVE_CLFFT
+#define FFT_FUNCTIONS(f)                                                                           \
+    f(clfftSetup) f(clfftTeardown) f(clfftCreateDefaultPlan) f(clfftSetPlanPrecision)              \
+        f(clfftSetLayout) f(clfftSetResultLocation) f(clfftSetPlanScale) f(clfftSetPlanBatchSize)  \
+            f(clfftSetPlanDistance) f(clfftBakePlan) f(clfftDestroyPlan) f(clfftEnqueueTransform)
+
+static struct {
+    FFT_FUNCTIONS(MEMBER)
+} fft;
+
+static bool has_fft;
+
+static void open_fft(void)
+{
+    void *library = dlopen("libclFFT.so.2", RTLD_NOW);
+
+#define FROM fft
+    has_fft = library FFT_FUNCTIONS(FIND);
+#undef FROM
+}
+
+static bool load_fft(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, open_fft);
+    return has_fft;
+}
+#endif
+
+#ifdef GROVE_HAVE_CLBLAST
+#define BLAS_FUNCTIONS(f) f(CLBlastCgemmStridedBatched) f(CLBlastZgemmStridedBatched)
+
+static struct {
+    BLAS_FUNCTIONS(MEMBER)
+} blas;
+
+static bool has_blas;
+
+static void open_blas(void)
+{
+    void *library = dlopen("libclblast.so.1", RTLD_NOW);
+
+#define FROM blas
+    has_blas = library BLAS_FUNCTIONS(FIND);
+#undef FROM
+}
+
+static bool load_blas(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, open_blas);
+    return has_blas;
+}
+#endif
 
 #if defined(GROVE_HAVE_CLFFT) || defined(GROVE_HAVE_CLBLAST)
 /* Of memory of the device; NULL after a message. */
@@ -56,7 +120,7 @@ static int open_library(void)
 
     pthread_mutex_lock(&opening);
     if (!opened)
-        status = clfftInitSetupData(&setup) || clfftSetup(&setup);
+        status = clfftInitSetupData(&setup) || fft.clfftSetup(&setup);
     opened += !status;
     pthread_mutex_unlock(&opening);
     return status;
@@ -66,7 +130,7 @@ static void close_library(void)
 {
     pthread_mutex_lock(&opening);
     if (!--opened)
-        clfftTeardown();
+        fft.clfftTeardown();
     pthread_mutex_unlock(&opening);
 }
 
@@ -84,24 +148,25 @@ static int make_plan(opencl_device *opencl, const grove_transform *t, bool doubl
                  *const size = t->rank == 2 ? two : one,
                  each = one[0] * (t->rank == 2 ? two[0] : 1);
     int status =
-        clfftCreateDefaultPlan(plan, opencl->context, t->rank == 2 ? CLFFT_2D : CLFFT_1D, size);
+        fft.clfftCreateDefaultPlan(plan, opencl->context, t->rank == 2 ? CLFFT_2D : CLFFT_1D, size);
 
     if (status)
         return status;
-    if ((status = clfftSetPlanPrecision(*plan, double_ ? CLFFT_DOUBLE : CLFFT_SINGLE)) ||
-        (status = clfftSetLayout(*plan, CLFFT_COMPLEX_INTERLEAVED, CLFFT_COMPLEX_INTERLEAVED)) ||
-        (status = clfftSetResultLocation(*plan, CLFFT_INPLACE)) ||
-        (status = clfftSetPlanScale(*plan, CLFFT_BACKWARD, 1)) ||
-        (status = clfftSetPlanBatchSize(*plan, (size_t)t->count)) ||
-        (status = clfftSetPlanDistance(*plan, each, each)) ||
-        (status = clfftBakePlan(*plan, 1, &opencl->queue, NULL, NULL)))
-        clfftDestroyPlan(plan);
+    if ((status = fft.clfftSetPlanPrecision(*plan, double_ ? CLFFT_DOUBLE : CLFFT_SINGLE)) ||
+        (status =
+             fft.clfftSetLayout(*plan, CLFFT_COMPLEX_INTERLEAVED, CLFFT_COMPLEX_INTERLEAVED)) ||
+        (status = fft.clfftSetResultLocation(*plan, CLFFT_INPLACE)) ||
+        (status = fft.clfftSetPlanScale(*plan, CLFFT_BACKWARD, 1)) ||
+        (status = fft.clfftSetPlanBatchSize(*plan, (size_t)t->count)) ||
+        (status = fft.clfftSetPlanDistance(*plan, each, each)) ||
+        (status = fft.clfftBakePlan(*plan, 1, &opencl->queue, NULL, NULL)))
+        fft.clfftDestroyPlan(plan);
     return status;
 }
 
 static void free_plan(struct opencl_plan *p)
 {
-    clfftDestroyPlan(&p->plan);
+    fft.clfftDestroyPlan(&p->plan);
     close_library();
 }
 
@@ -147,6 +212,8 @@ static int transform(grove_device *device, const grove_transform *t, bool double
                          (size_t)t->count * (double_ ? 2 * sizeof(double) : 2 * sizeof(float));
     clfftPlanHandle plan;
     cl_event event = NULL;
+    if (!load_fft())
+        return no_library(device, "Fourier transforms", "; install clFFT", error);
     pthread_mutex_lock(&opencl->launching);
     code = find_plan(opencl, t, double_, &plan, error);
     cl_mem buffer = code ? NULL : wrap(opencl, t->at, bytes, error);
@@ -155,8 +222,8 @@ static int transform(grove_device *device, const grove_transform *t, bool double
     if (!code)
         code = opencl_check(
             opencl,
-            clfftEnqueueTransform(plan, t->sign < 0 ? CLFFT_FORWARD : CLFFT_BACKWARD, 1,
-                                  &opencl->queue, 0, NULL, &event, &buffer, NULL, NULL),
+            fft.clfftEnqueueTransform(plan, t->sign < 0 ? CLFFT_FORWARD : CLFFT_BACKWARD, 1,
+                                      &opencl->queue, 0, NULL, &event, &buffer, NULL, NULL),
             "clFFT", error);
     if (buffer)
         clReleaseMemObject(buffer);
@@ -194,14 +261,15 @@ static int multiply(opencl_device *opencl, const grove_product *p, bool double_,
     const cl_double2 one = {{1, 0}}, zero = {{0, 0}};
     const cl_float2 one_single = {{1, 0}}, zero_single = {{0, 0}};
 
-    return double_ ? CLBlastZgemmStridedBatched(CLBlastLayoutRowMajor, CLBlastTransposeNo,
-                                                CLBlastTransposeConjugate, m, n, k, one, a, 0, k,
-                                                by_a, b, 0, k, by_b, zero, c, 0, n, by_c,
-                                                (size_t)p->count, &opencl->queue, event)
-                   : CLBlastCgemmStridedBatched(CLBlastLayoutRowMajor, CLBlastTransposeNo,
-                                                CLBlastTransposeConjugate, m, n, k, one_single, a,
-                                                0, k, by_a, b, 0, k, by_b, zero_single, c, 0, n,
-                                                by_c, (size_t)p->count, &opencl->queue, event);
+    return double_
+               ? blas.CLBlastZgemmStridedBatched(CLBlastLayoutRowMajor, CLBlastTransposeNo,
+                                                 CLBlastTransposeConjugate, m, n, k, one, a, 0, k,
+                                                 by_a, b, 0, k, by_b, zero, c, 0, n, by_c,
+                                                 (size_t)p->count, &opencl->queue, event)
+               : blas.CLBlastCgemmStridedBatched(CLBlastLayoutRowMajor, CLBlastTransposeNo,
+                                                 CLBlastTransposeConjugate, m, n, k, one_single, a,
+                                                 0, k, by_a, b, 0, k, by_b, zero_single, c, 0, n,
+                                                 by_c, (size_t)p->count, &opencl->queue, event);
 }
 
 static int product(grove_device *device, const grove_product *p, bool double_, grove_error *error)
@@ -212,6 +280,8 @@ static int product(grove_device *device, const grove_product *p, bool double_, g
 
     if (code)
         return code;
+    if (!load_blas())
+        return no_library(device, "matrix products", "; install CLBlast", error);
     pthread_mutex_lock(&opencl->launching);
     cl_mem a = wrap(opencl, p->a, bytes_of(p->rows, p->inner, p->stride_a, p->count, double_),
                     error),
@@ -254,16 +324,20 @@ static int cholesky(grove_device *device, const grove_cholesky *c, grove_error *
 
 static void describe(grove_device *device, char *text, size_t size)
 {
+    bool transforms = false, products = false;
+
     (void)device;
-#if defined(GROVE_HAVE_CLFFT) && defined(GROVE_HAVE_CLBLAST)
-    snprintf(text, size, "clFFT, CLBlast");
-#elif defined(GROVE_HAVE_CLFFT)
-    snprintf(text, size, "clFFT");
-#elif defined(GROVE_HAVE_CLBLAST)
-    snprintf(text, size, "CLBlast");
-#else
-    snprintf(text, size, "none");
+#ifdef GROVE_HAVE_CLFFT
+    transforms = load_fft();
 #endif
+#ifdef GROVE_HAVE_CLBLAST
+    products = load_blas();
+#endif
+    snprintf(text, size, "%s%s%s",
+             transforms ? "clFFT"
+             : products ? ""
+                        : "none",
+             transforms && products ? ", " : "", products ? "CLBlast" : "");
 }
 
 void opencl_algebra_close(opencl_device *opencl)
