@@ -104,6 +104,8 @@ static int sort_numbers(double sorted[TUNE_RUNS], const double *numbers, int cou
 {
     const int n = count < TUNE_RUNS ? count : TUNE_RUNS;
 
+    if (n <= 0)
+        return 0;
     memcpy(sorted, numbers, (size_t)n * sizeof(*sorted));
     qsort(sorted, (size_t)n, sizeof(*sorted), by_size);
     return n;

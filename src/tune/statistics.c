@@ -38,7 +38,8 @@ static void add(tune_statistics *s, tune_record *record)
 
     grove_grow((void **)&s->items, &s->capacity, s->count, sizeof(tune_item));
     tune_item *to = &s->items[s->count++];
-    qsort(record->points, record->count, sizeof(tune_point), by_key);
+    if (record->count)
+        qsort(record->points, record->count, sizeof(tune_point), by_key);
     *to =
         (tune_item){.record = record,
                     .best = tune_record_best(record, false),

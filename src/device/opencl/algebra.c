@@ -115,12 +115,12 @@ static int opened;
 
 static int open_library(void)
 {
-    clfftSetupData setup;
+    const clfftSetupData setup = {clfftVersionMajor, clfftVersionMinor, clfftVersionPatch, 0};
     int status = 0;
 
     pthread_mutex_lock(&opening);
     if (!opened)
-        status = clfftInitSetupData(&setup) || fft.clfftSetup(&setup);
+        status = fft.clfftSetup(&setup);
     opened += !status;
     pthread_mutex_unlock(&opening);
     return status;
