@@ -405,9 +405,11 @@ int main(int count, char **words)
     tune_report report = {0};
 
     bench_read(list, "grove bench tuning [OPTIONS]", count - 1, words + 1);
-    for (int k = 0; k < TUNE_STRATEGIES; k++)
-        if (!strcmp(strategy, tune_strategy_names[k]))
-            options.strategy = (tune_strategy)k;
+    if (!tune_strategy_named(strategy, &options.strategy)) {
+        fprintf(stderr, "grove bench tuning: --strategy %s: must be %s\n", strategy,
+                tune_strategy_list);
+        return 2;
+    }
     b.device = grove_device_open(device, 0, 0, error);
     int code = b.device ? tune_kernels(run, &b, &options, &report, error) : GROVE_MISSING;
     if (code)

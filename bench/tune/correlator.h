@@ -1,10 +1,10 @@
 /* Correlations of all pairs of receivers, autocorrelations included: sums over samples of station y
  * times the conjugate of station x <= y, for 2 x 2 polarisations. An item computes a tile of WIDE x
  * HIGH receivers of a channel, below the diagonal or on it, where it leaves out pairs with x > y.
- * Tunables: BLOCK; WIDE; HIGH; UNROLL, samples at once. size: channels, pairs, samples; inputs:
- * [channel] [sample][receiver][polarisation] complex; the number of receivers is the size of the
- * input's axis
- * 1. Output: [channel][y (y + 1) / 2 + x][4] complex. */
+ * Tunables: BLOCK; WIDE; HIGH; UNROLL, samples at once. size: channels, pairs, samples. Input:
+ * [channel][sample][receiver][polarisation] complex. Output: [channel][y (y + 1) / 2 + x][4]
+ * complex.
+ */
 #include "items.h"
 
 #ifndef GROVE_BENCH_TUNE_CORRELATOR

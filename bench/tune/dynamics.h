@@ -1,5 +1,5 @@
 /* Forces between all atoms, without a cut-off; an atom has none on itself. An item computes those
- * on ITEMS atoms. Tunables: BLOCK; ITEMS; UNROLL, atoms of the inner loop at once. size: atoms,
+ * of ATOMS atoms. Tunables: BLOCK; ATOMS; UNROLL, atoms of the inner loop at once. size: atoms,
  * atoms; input: x, y, z, 0 of each; output: the same of forces. */
 #include "items.h"
 

@@ -49,6 +49,11 @@ static char *line_of(const char *path, const char *title)
     return line;
 }
 
+char *grove_tuning_processor(void)
+{
+    return line_of("/proc/cpuinfo", "model name");
+}
+
 /* The GPU and its driver as the driver's files say. They are read without starting the driver. */
 static char *gpu_name(void)
 {

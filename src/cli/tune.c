@@ -5,6 +5,7 @@
 #include "tune/record.h"
 #include "tune/statistics.h"
 #include "tune/tune.h"
+#include "unstable/threads.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,16 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* ---- in the child process ---- */
 
@@ -91,7 +83,7 @@ static void take_lines(char *text, size_t *length, trial *at)
         at->path[0] = 0;
         if (sscanf(line, "%lf\t%4095[^\t]\t%511[^\n]", &seconds, at->path, at->key) < 3)
             at->path[0] = 0;
-        at->until = now() + seconds;
+        at->until = grove_now() + seconds;
     }
     *length -= (size_t)(line - text);
     memmove(text, line, *length);
@@ -105,7 +97,7 @@ static bool watch(int from, pid_t child, trial *at)
 
     for (at->path[0] = 0;;) {
         struct pollfd ready = {.fd = from, .events = POLLIN};
-        const double left = at->until - now();
+        const double left = at->until - grove_now();
         const int timeout = !at->path[0] ? -1 : left > 0 ? (int)(1e3 * fmin(left, 1e6)) + 1 : 0;
         const int count = poll(&ready, 1, timeout);
         if (count < 0 && errno == EINTR)
@@ -184,17 +176,6 @@ static int run_child(grove_command_line *line, const char *file, tune_options *o
     return WEXITSTATUS(status);
 }
 
-static int read_strategy(const char *name, tune_strategy *strategy)
-{
-    for (int k = 0; k < TUNE_STRATEGIES; k++)
-        if (!strcmp(name, tune_strategy_names[k])) {
-            *strategy = (tune_strategy)k;
-            return 0;
-        }
-    return grove_complain(GROVE_USAGE,
-                          "--strategy %s: must be exhaustive, random, local or counted", name);
-}
-
 static int report(const grove_command_line *line)
 {
     const char *picture = line->output, *end = picture ? strrchr(picture, '.') : NULL;
@@ -241,15 +222,16 @@ static int tune(grove_command_line *line)
         return grove_complain(GROVE_USAGE, "--objective %s: must be time or energy",
                               line->objective);
     options.strategy = TUNE_LOCAL;
-    if (line->strategy && (code = read_strategy(line->strategy, &options.strategy)))
-        return code;
+    if (line->strategy && !tune_strategy_named(line->strategy, &options.strategy))
+        return grove_complain(GROVE_USAGE, "--strategy %s: must be %s", line->strategy,
+                              tune_strategy_list);
     if (options.energy && !tune_measures_energy())
         return grove_complain(GROVE_FAILED, "--objective energy: this machine has no counter of "
                                             "energy that may be read");
-    const double end = now() + options.budget;
+    const double end = grove_now() + options.budget;
     while (again && !code) {
         code = run_child(line, file, &options, &again);
-        options.budget = fmax(0.1, end - now());
+        options.budget = fmax(0.1, end - grove_now());
     }
     return code;
 }

@@ -113,23 +113,10 @@ int32_t grove_tuned_value(const grove_tunables *tunables, const grove_args *args
 
 /* ---- names of devices and kernels ---- */
 
-/* The model of the processor, as Linux names it. Caller frees. */
-static char *processor(void)
-{
-    char *text = grove_file_read("/proc/cpuinfo", 1 << 22, true, NULL, NULL);
-    const char *at = text ? strstr(text, "model name") : NULL;
-
-    at = at ? strchr(at, ':') : NULL;
-    at = at ? at + 1 + strspn(at + 1, " ") : "cpu";
-    char *model = grove_format("%.*s", (int)strcspn(at, "\n"), at);
-    free(text);
-    return model;
-}
-
 char *grove_tuned_machine(const grove_device *device)
 {
     if (device->shares_host_memory) {
-        char *model = processor();
+        char *model = grove_tuning_processor();
         char *machine =
             grove_format("cpu, %s, %d threads", model, grove_threads_count(device->threads));
         free(model);

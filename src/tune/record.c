@@ -92,13 +92,6 @@ static tune_point *new_point(tune_record *record)
     return point;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* At most TUNE_RUNS of them, in order; how many. */
 static int sort_numbers(double sorted[TUNE_RUNS], const double *numbers, int count)
 {
@@ -107,7 +100,7 @@ static int sort_numbers(double sorted[TUNE_RUNS], const double *numbers, int cou
     if (n <= 0)
         return 0;
     memcpy(sorted, numbers, (size_t)n * sizeof(*sorted));
-    qsort(sorted, (size_t)n, sizeof(*sorted), by_size);
+    qsort(sorted, (size_t)n, sizeof(*sorted), grove_compare_numbers);
     return n;
 }
 

@@ -6,8 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const tune_strategy_names[TUNE_STRATEGIES] = {"exhaustive", "random", "local",
-                                                          "counted"};
+const char tune_strategy_list[] = "exhaustive, random, local or counted";
+
+bool tune_strategy_named(const char *name, tune_strategy *strategy)
+{
+    static const char *const names[TUNE_STRATEGIES] = {"exhaustive", "random", "local", "counted"};
+
+    for (int k = 0; k < TUNE_STRATEGIES; k++)
+        if (!strcmp(name, names[k])) {
+            *strategy = (tune_strategy)k;
+            return true;
+        }
+    return false;
+}
 
 /* ---- configurations ---- */
 
@@ -34,20 +45,11 @@ static void add_all(tune_space *space, const grove_tunables *tunables, const gro
     }
 }
 
-/* Numbers with little structure: splitmix64. */
-static uint64_t random_bits(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-static void shuffle(int *order, int count, uint64_t state)
+static void shuffle(int *order, int count, uint64_t seed)
 {
     for (int k = count - 1; k > 0; k--) {
-        const int other = (int)(random_bits(&state) % (uint64_t)(k + 1)), kept = order[k];
+        const int other = (int)(grove_random_bits(seed, (uint64_t)k, 0, 0, 0) % (uint64_t)(k + 1)),
+                  kept = order[k];
         order[k] = order[other];
         order[other] = kept;
     }

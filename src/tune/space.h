@@ -13,7 +13,9 @@ typedef enum {
     TUNE_COUNTED, /* all, those first that do the fewest operations and move the fewest bytes */
     TUNE_STRATEGIES
 } tune_strategy;
-extern const char *const tune_strategy_names[TUNE_STRATEGIES];
+/* Whether it is the name of a strategy. */
+bool tune_strategy_named(const char *name, tune_strategy *strategy);
+extern const char tune_strategy_list[]; /* all names, for messages */
 
 typedef struct {
     int tunables;

@@ -295,7 +295,6 @@ static int tune(tuning *t, grove_device *device, problem *p, const grove_args *a
         prefer_known(space, record);
         tune_space_prefer(space, 0);
         result->count = space->count;
-        result->record = grove_format("%s", record->path);
         search(t, trial, space, record, seconds, result);
         if (!t->code)
             keep_best(t, device, p, args, trial, space, result);
@@ -424,7 +423,6 @@ void tune_report_free(tune_report *report)
     for (size_t k = 0; k < report->count; k++) {
         free(report->results[k].kernel);
         free(report->results[k].best);
-        free(report->results[k].record);
     }
     free(report->results);
     free(report->path);

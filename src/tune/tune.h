@@ -28,7 +28,6 @@ typedef struct {
     char *best;               /* "BLOCK=64 GROUP=8" */
     double time;              /* of the default configuration, ms */
     double ratio;             /* the best one's time, or energy, to the default one's */
-    char *record;             /* path; NULL: it was not tuned */
 } tune_result;
 
 typedef struct {

@@ -31,6 +31,8 @@ int grove_tuning_store(const char *machine, const grove_tuning *entries, int cou
 /* The user's cache folder; NULL: there is none. Caller frees. */
 char *grove_cache_folder(void);
 
+/* The model of the processor, as Linux names it; "" if it does not. Caller frees. */
+char *grove_tuning_processor(void);
 /* Whether this machine may have an NVIDIA GPU. Its driver is not started. */
 bool grove_tuning_has_gpu(void);
 

@@ -49,8 +49,8 @@ for function in clCreateContext clCreateCommandQueueWithProperties clCreateProgr
         count=$((count + 1))
         if [ $code -eq 0 ]; then
             same=$((same + 1))
-            cmp -s mean.csv right.csv || awk -F, 'NR == FNR { line[FNR] = $0; next }
-                { n = split(line[FNR], a, ","); for (k = 1; k <= n; k++) if ((d = a[k] - $k) * d > 1e-18) bad = 1 } END { exit bad }' \
+            cmp -s mean.csv right.csv || awk -F, 'NR == FNR { line[FNR] = $0; lines = FNR; next }
+                { n = split(line[FNR], a, ","); bad = bad || n != NF; for (k = 1; k <= n; k++) if ((d = a[k] - $k) * d > 1e-18) bad = 1 } END { exit bad || FNR != lines }' \
                 right.csv mean.csv || fail "$function $number: another result"
         elif [ $code -eq 1 ]; then
             grep -q 'error: \|^grove: ' out || fail "$function $number: no message: $(cat out)"

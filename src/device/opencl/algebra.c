@@ -26,64 +26,37 @@ static int no_library(grove_device *device, const char *what, const char *remedy
 
 /* ---- the libraries, whose headers the build had ---- */
 
-#define MEMBER(name) __typeof__(&name) name;
-#define FIND(name)   &&(*(void **)(void *)&FROM.name = dlsym(library, #name))
+#define MEMBER(library, name) __typeof__(&name) name;
+#define FIND(library, name)   &&(*(void **)(void *)&library.name = dlsym(handle, #name))
+/* The table `library` of functions, and load_LIBRARY, which is false where it cannot be opened. */
+#define LIBRARY(library, file, functions)                                                          \
+    static struct {                                                                                \
+        functions(MEMBER, library)                                                                 \
+    } library;                                                                                     \
+    static bool has_##library;                                                                     \
+    static void open_##library(void)                                                               \
+    {                                                                                              \
+        void *handle = dlopen(file, RTLD_NOW);                                                     \
+        has_##library = handle functions(FIND, library);                                           \
+    }                                                                                              \
+    static bool load_##library(void)                                                               \
+    {                                                                                              \
+        static pthread_once_t once = PTHREAD_ONCE_INIT;                                            \
+        pthread_once(&once, open_##library);                                                       \
+        return has_##library;                                                                      \
+    }
 
 #ifdef GROVE_HAVE_CLFFT
-#define FFT_FUNCTIONS(f)                                                                           \
-    f(clfftSetup) f(clfftTeardown) f(clfftCreateDefaultPlan) f(clfftSetPlanPrecision)              \
-        f(clfftSetLayout) f(clfftSetResultLocation) f(clfftSetPlanScale) f(clfftSetPlanBatchSize)  \
-            f(clfftSetPlanDistance) f(clfftBakePlan) f(clfftDestroyPlan) f(clfftEnqueueTransform)
-
-static struct {
-    FFT_FUNCTIONS(MEMBER)
-} fft;
-
-static bool has_fft;
-
-static void open_fft(void)
-{
-    void *library = dlopen("libclFFT.so.2", RTLD_NOW);
-
-#define FROM fft
-    has_fft = library FFT_FUNCTIONS(FIND);
-#undef FROM
-}
-
-static bool load_fft(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, open_fft);
-    return has_fft;
-}
+#define FFT_FUNCTIONS(f, of)                                                                       \
+    f(of, clfftSetup) f(of, clfftTeardown) f(of, clfftCreateDefaultPlan)                           \
+        f(of, clfftSetPlanPrecision) f(of, clfftSetLayout) f(of, clfftSetResultLocation)           \
+            f(of, clfftSetPlanScale) f(of, clfftSetPlanBatchSize) f(of, clfftSetPlanDistance)      \
+                f(of, clfftBakePlan) f(of, clfftDestroyPlan) f(of, clfftEnqueueTransform)
+LIBRARY(fft, "libclFFT.so.2", FFT_FUNCTIONS)
 #endif
-
 #ifdef GROVE_HAVE_CLBLAST
-#define BLAS_FUNCTIONS(f) f(CLBlastCgemmStridedBatched) f(CLBlastZgemmStridedBatched)
-
-static struct {
-    BLAS_FUNCTIONS(MEMBER)
-} blas;
-
-static bool has_blas;
-
-static void open_blas(void)
-{
-    void *library = dlopen("libclblast.so.1", RTLD_NOW);
-
-#define FROM blas
-    has_blas = library BLAS_FUNCTIONS(FIND);
-#undef FROM
-}
-
-static bool load_blas(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, open_blas);
-    return has_blas;
-}
+#define BLAS_FUNCTIONS(f, of) f(of, CLBlastCgemmStridedBatched) f(of, CLBlastZgemmStridedBatched)
+LIBRARY(blas, "libclblast.so.1", BLAS_FUNCTIONS)
 #endif
 
 #if defined(GROVE_HAVE_CLFFT) || defined(GROVE_HAVE_CLBLAST)
