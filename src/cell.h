@@ -36,6 +36,16 @@ typedef uint uint32_t;
 typedef long int64_t;
 typedef ulong uint64_t;
 #define memcpy(to, from, bytes) __builtin_memcpy(to, from, bytes)
+#elif defined(__CUDACC_RTC__) /* compiled when it runs: there are no headers of the system */
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned uint32_t;
+typedef long int64_t;
+typedef unsigned long uint64_t, uintptr_t;
+#define HUGE_VAL __longlong_as_double(0x7ff0000000000000)
 #else
 #include <math.h>
 #include <stdint.h>
@@ -353,18 +363,27 @@ GROVE_FN int64_t grove_cell_start(grove_cell *cell, const grove_args *args, int6
     return run;
 }
 
+/* The value of a kernel's tunable number k, which is called `name`. */
+#if defined(GROVE_OPENCL) || defined(__CUDACC_RTC__)
+#define GROVE_TUNED(args, k, name) name
+#else
+#define GROVE_TUNED(args, k, name) ((args)->tuned[k])
+#endif
+
 #ifndef GROVE_OPENCL
+#ifndef __CUDACC_RTC__
 #include <stdbool.h>
+#endif
 typedef void (*grove_cells_fn)(const grove_args *args, int64_t first, int64_t last);
 
 /* A number that changes the speed of a kernel, and its results by rounding at most. It is in
- * args->tuned. Where a device compiles kernels when they run (OpenCL), the compiler defines the
- * name, too: all kernels of a file have the same ones. */
+ * args->tuned. Where a device compiles kernels when they run, the compiler defines the name,
+ * too: GROVE_TUNED; all kernels of a file have the same ones. */
 enum { GROVE_TUNABLE_VALUES = 12 };
 typedef struct {
     const char *name; /* BLOCK: threads of a block; CELLS, of cell functions: cells of a thread */
-    const char
-        *kind; /* of the devices that have it, "opencl"; "device": all but the cpu; NULL: all */
+    const char *kind; /* of the devices that have it, "opencl"; "device": all but the cpu;
+                         "compiled": all that compile kernels when they run; NULL: all */
     int32_t count, values[GROVE_TUNABLE_VALUES]; /* the first one is used without tuning */
 } grove_tunable;
 

@@ -30,7 +30,8 @@ GROVE_FN int64_t correlator_tiles(int64_t row, int wide, int high)
 
 GROVE_FN int64_t correlator_count(const grove_args *args)
 {
-    const int wide = TUNED(args, CORRELATOR_WIDE, WIDE), high = TUNED(args, CORRELATOR_HIGH, HIGH);
+    const int wide = GROVE_TUNED(args, CORRELATOR_WIDE, WIDE),
+              high = GROVE_TUNED(args, CORRELATOR_HIGH, HIGH);
 
     return args->size[0] *
            correlator_tiles((correlator_receivers(args) + high - 1) / high, wide, high);
@@ -62,7 +63,7 @@ GROVE_FN void GROVE_NAME(correlator_tile)(const grove_args *args, int64_t channe
                                           const int wide, const int high)
 {
     const int receivers = correlator_receivers(args),
-              unroll = TUNED(args, CORRELATOR_UNROLL, UNROLL);
+              unroll = GROVE_TUNED(args, CORRELATOR_UNROLL, UNROLL);
     const int64_t samples = args->size[2];
     real sum[4][4][8];
 
@@ -85,7 +86,8 @@ GROVE_FN void GROVE_NAME(correlator_tile)(const grove_args *args, int64_t channe
 
 GROVE_FN void GROVE_NAME(correlator_item)(const grove_args *args, int64_t item)
 {
-    const int wide = TUNED(args, CORRELATOR_WIDE, WIDE), high = TUNED(args, CORRELATOR_HIGH, HIGH);
+    const int wide = GROVE_TUNED(args, CORRELATOR_WIDE, WIDE),
+              high = GROVE_TUNED(args, CORRELATOR_HIGH, HIGH);
     const int64_t tiles = correlator_count(args) / args->size[0], channel = item / tiles;
     int64_t row = 0, left = item % tiles, in_row = (high + wide - 1) / wide;
 

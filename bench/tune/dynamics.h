@@ -9,7 +9,7 @@ enum { DYNAMICS_BLOCK, DYNAMICS_ITEMS, DYNAMICS_UNROLL };
 
 GROVE_FN int64_t dynamics_count(const grove_args *args)
 {
-    return args->size[0] / TUNED(args, DYNAMICS_ITEMS, ATOMS);
+    return args->size[0] / GROVE_TUNED(args, DYNAMICS_ITEMS, ATOMS);
 }
 #endif
 
@@ -28,7 +28,7 @@ GROVE_FN void GROVE_NAME(dynamics_add)(const real *on, const real *by, real sum[
 
 GROVE_FN void GROVE_NAME(dynamics_wide)(const grove_args *args, int64_t item, const int atoms)
 {
-    const int unroll = TUNED(args, DYNAMICS_UNROLL, UNROLL);
+    const int unroll = GROVE_TUNED(args, DYNAMICS_UNROLL, UNROLL);
     const int64_t all = args->size[1];
     real sum[16][3];
 

@@ -4,12 +4,10 @@
 #ifndef GROVE_BENCH_TUNE_ITEMS
 #define GROVE_BENCH_TUNE_ITEMS
 
-#ifdef GROVE_OPENCL
-#define TUNED(args, k, name) name
+#if defined(GROVE_OPENCL) || defined(__CUDACC_RTC__)
 /* Calls f(args, item, LENGTH) with a length that the compiler knows. */
 #define WITH_LENGTH(f, args, item, k, name) f(args, item, name)
 #else
-#define TUNED(args, k, name) ((args)->tuned[k])
 #define WITH_LENGTH(f, args, item, k, name)                                                        \
     switch ((args)->tuned[k]) {                                                                    \
     case 1:                                                                                        \

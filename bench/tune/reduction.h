@@ -13,7 +13,7 @@ GROVE_FN real GROVE_NAME(reduction_wide)(const grove_args *args, int64_t number,
                                          int threads, const int sums)
 {
     const int64_t length = args->size[1];
-    const int step = TUNED(args, REDUCTION_STEP, STEP);
+    const int step = GROVE_TUNED(args, REDUCTION_STEP, STEP);
     const real *in = INPUT(args, 0) + number * length;
     real sum[16], total = 0;
 

@@ -10,8 +10,8 @@ enum { STENCIL_BLOCK, STENCIL_WIDE, STENCIL_X, STENCIL_Y };
 
 GROVE_FN int64_t stencil_count(const grove_args *args)
 {
-    return args->size[0] / TUNED(args, STENCIL_Y, ITEMS_Y) *
-           (args->size[1] / TUNED(args, STENCIL_X, ITEMS_X));
+    return args->size[0] / GROVE_TUNED(args, STENCIL_Y, ITEMS_Y) *
+           (args->size[1] / GROVE_TUNED(args, STENCIL_X, ITEMS_X));
 }
 #endif
 
@@ -25,8 +25,9 @@ GROVE_FN real GROVE_NAME(stencil_sum)(const real *at, int64_t row)
 
 GROVE_FN void GROVE_NAME(stencil_wide)(const grove_args *args, int64_t item, const int across)
 {
-    const int block = TUNED(args, STENCIL_BLOCK, BLOCK), wide = TUNED(args, STENCIL_WIDE, WIDE),
-              down = TUNED(args, STENCIL_Y, ITEMS_Y), high = block / wide;
+    const int block = GROVE_TUNED(args, STENCIL_BLOCK, BLOCK),
+              wide = GROVE_TUNED(args, STENCIL_WIDE, WIDE),
+              down = GROVE_TUNED(args, STENCIL_Y, ITEMS_Y), high = block / wide;
     const int64_t columns = args->size[1], row = columns + 2,
                   blocks = columns / ((int64_t)across * wide), number = item / block;
     const int at = (int)(item % block);

@@ -8,13 +8,15 @@ enum { TRIAD_BLOCK, TRIAD_WIDTH, TRIAD_LENGTH, TRIAD_FACTOR = 42 };
 
 GROVE_FN int64_t triad_count(const grove_args *args)
 {
-    return args->size[0] / (TUNED(args, TRIAD_WIDTH, WIDTH) * TUNED(args, TRIAD_LENGTH, LENGTH));
+    return args->size[0] /
+           (GROVE_TUNED(args, TRIAD_WIDTH, WIDTH) * GROVE_TUNED(args, TRIAD_LENGTH, LENGTH));
 }
 #endif
 
 GROVE_FN void GROVE_NAME(triad_wide)(const grove_args *args, int64_t item, const int width)
 {
-    const int length = TUNED(args, TRIAD_LENGTH, LENGTH), block = TUNED(args, TRIAD_BLOCK, BLOCK);
+    const int length = GROVE_TUNED(args, TRIAD_LENGTH, LENGTH),
+              block = GROVE_TUNED(args, TRIAD_BLOCK, BLOCK);
     const int64_t group = item / block * block;
     int64_t at = (group * length + item % block) * width;
 

@@ -1,6 +1,6 @@
 /* Kernels for arrays of any meaning: copies, casts, flags. */
 #include "flag_rule.h"
-#ifndef GROVE_OPENCL
+#if !defined(GROVE_OPENCL) && !defined(__CUDACC_RTC__)
 #include <string.h>
 #endif
 #define array_copy       GROVE_NAME(grove_array_copy)

@@ -48,6 +48,7 @@ struct grove_device {
     char driver[48];         /* its version; empty for the cpu */
     char place[20];          /* on the PCI bus, "0000:3b:00.0"; empty where it has none */
     bool shares_host_memory; /* it uses the host's addresses: nothing need be copied */
+    bool compiles;           /* kernels when they run, so that tunables can be constants */
     const grove_device_operations *operations;
     const grove_algebra *algebra;
     grove_threads *threads; /* cpu: its thread pool, owned */
@@ -181,11 +182,13 @@ typedef struct {
     int (*first_gpu)(grove_error *error);
     grove_device *(*open)(int index, uint64_t limit, grove_error *error);
 } grove_device_kind;
-enum { GROVE_DEVICE_KIND_VERSION = 12 };
+enum { GROVE_DEVICE_KIND_VERSION = 13 };
 
 /* A cpu with `threads` threads (0: all). Never NULL. */
 grove_device *grove_device_cpu(int threads);
 void grove_device_free(grove_device *device); /* NULL is fine */
+/* Whether a device is of a kind, "cpu", "cuda". */
+bool grove_device_is(const grove_device *device, const char *kind);
 /* As grove_device_allocate, and released as such: memory with gaps, in small pages. */
 int grove_device_allocate_gaps(grove_device *cpu, const grove_extent *request, void **at,
                                grove_error *error);

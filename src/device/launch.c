@@ -1,7 +1,7 @@
 #include "device/launch.h"
 
 #include "base/memory.h"
-#include "device/tuned.h"
+#include "device/tunables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -191,8 +191,9 @@ unsigned grove_launch_blocks(const grove_device *device, const grove_kernel *ker
 {
     enum { MAX_BLOCKS = 1 << 22, FULL = GROVE_LAUNCH_FULL };
     const grove_tunables *tunables = grove_tunables_of(device, kernel);
-    const int64_t cells = grove_tuned_value(tunables, args, "CELLS", GROVE_LAUNCH_CELLS),
-                  each = grove_tuned_value(tunables, args, "BLOCK",
+    const int64_t cells = grove_tunables_value(tunables, args, "CELLS", GROVE_LAUNCH_CELLS),
+                  each =
+                      grove_tunables_value(tunables, args, "BLOCK",
                                            kernel->block > 0 ? kernel->block : GROVE_LAUNCH_BLOCK),
                   all = kernel->threads ? kernel->threads(args) : args->walk.cells;
     int64_t blocks = (all + each - 1) / each;

@@ -86,3 +86,11 @@ int grove_timing_collect(grove_device *device, grove_error *error)
 {
     return device->timing.collect ? device->timing.collect(device, error) : 0;
 }
+
+bool grove_device_is(const grove_device *device, const char *kind)
+{
+    const size_t length = strlen(kind);
+
+    return !strncmp(device->name, kind, length) &&
+           (device->name[length] == ':' || !device->name[length]);
+}

@@ -47,70 +47,6 @@ struct grove_tuned {
 /* of all devices' lists: launches come from several threads */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-enum { BLOCK, CELLS };
-
-/* Fewer cells have a thread each. */
-static bool allows(const grove_args *args)
-{
-    return args->tuned[CELLS] == GROVE_LAUNCH_CELLS ||
-           grove_args_cells(args) > (int64_t)GROVE_LAUNCH_FULL * args->tuned[BLOCK];
-}
-
-static const grove_tunables of_cells = {
-    .tunable = {[BLOCK] = {"BLOCK", NULL, 6, {GROVE_LAUNCH_BLOCK, 32, 64, 256, 512, 1024}},
-                [CELLS] = {"CELLS", NULL, 5, {GROVE_LAUNCH_CELLS, 1, 2, 8, 16}}},
-    .allows = allows};
-
-static bool is_kind(const grove_device *device, const char *kind)
-{
-    const size_t length = strlen(kind);
-
-    return !strncmp(device->name, kind, length) &&
-           (device->name[length] == ':' || !device->name[length]);
-}
-
-const grove_tunables *grove_tunables_of(const grove_device *device, const grove_kernel *kernel)
-{
-    if (kernel->tunables)
-        return kernel->tunables;
-    return kernel->threads || kernel->block || is_kind(device, "cpu") ? NULL : &of_cells;
-}
-
-int grove_tunables_count(const grove_tunables *tunables)
-{
-    int count = 0;
-
-    while (count < GROVE_TUNABLES && tunables->tunable[count].name)
-        count++;
-    return count;
-}
-
-bool grove_tunables_has(const grove_tunables *tunables, int k, const grove_device *device)
-{
-    const char *kind = tunables->tunable[k].kind;
-
-    if (kind && !strcmp(kind, "device"))
-        return !device->shares_host_memory;
-    return !kind || is_kind(device, kind);
-}
-
-void grove_tuned_default(const grove_tunables *tunables, grove_args *args)
-{
-    for (int k = 0; k < GROVE_TUNABLES; k++)
-        args->tuned[k] = tunables->tunable[k].values[0];
-}
-
-int32_t grove_tuned_value(const grove_tunables *tunables, const grove_args *args, const char *name,
-                          int32_t otherwise)
-{
-    const int count = tunables ? grove_tunables_count(tunables) : 0;
-
-    for (int k = 0; k < count; k++)
-        if (!strcmp(tunables->tunable[k].name, name))
-            return args->tuned[k];
-    return otherwise;
-}
-
 /* ---- names of devices and kernels ---- */
 
 char *grove_tuned_machine(const grove_device *device)
@@ -131,8 +67,15 @@ static char *code_file(const grove_device *device, const grove_kernel *kernel)
 {
     Dl_info plugin;
 
+    if (grove_device_is(device, "cuda")) {
+        char *path = grove_code_file(kernel, "fatbin");
+        if (path && grove_path_exists(path))
+            return path;
+        free(path);
+        return grove_code_file(kernel, "cuda");
+    }
     if (!device->shares_host_memory)
-        return grove_code_file(kernel, is_kind(device, "cuda") ? "fatbin" : "cl");
+        return grove_code_file(kernel, "cl");
     return dladdr(kernel, &plugin) && plugin.dli_fname ? grove_format("%s", plugin.dli_fname)
                                                        : NULL;
 }
@@ -200,15 +143,17 @@ static int read_sizes(const char *at, int64_t size[GROVE_MAX_AXES])
     return axes;
 }
 
-static void add_configuration(tuned_kernel *to, const grove_tunables *tunables, const line *from,
-                              const char *sizes)
+static void add_configuration(tuned_kernel *to, const grove_device *device,
+                              const grove_tunables *tunables, const line *from, const char *sizes)
 {
     configuration c = {.count = from->count};
 
     if (from->count != grove_tunables_count(tunables) || (c.axes = read_sizes(sizes, c.size)) < 0)
         return;
     for (int k = 0; k < c.count; k++)
-        if (!has_value(&tunables->tunable[k], c.value[k] = from->value[k]))
+        if (!has_value(&tunables->tunable[k], c.value[k] = from->value[k]) ||
+            (c.value[k] != tunables->tunable[k].values[0] &&
+             !grove_tunables_has(tunables, k, device)))
             return;
     grove_grow((void **)&to->configurations, &to->capacity, to->count, sizeof(c));
     to->configurations[to->count++] = c;
@@ -229,7 +174,8 @@ static tuned_kernel *find_kernel(grove_tuned *tuned, const grove_device *device,
     for (size_t k = 0; k < tuned->line_count; k++) {
         const line *l = &tuned->lines[k];
         if (!strncmp(l->what, key, length) && l->what[length] == ' ')
-            add_configuration(found, grove_tunables_of(device, kernel), l, l->what + length + 1);
+            add_configuration(found, device, grove_tunables_of(device, kernel), l,
+                              l->what + length + 1);
     }
     free(key);
     return found;
@@ -272,7 +218,7 @@ static void set_configuration(grove_device *device, const grove_kernel *kernel,
                               const grove_tunables *tunables, bool double_precision,
                               grove_args *args)
 {
-    grove_tuned_default(tunables, args);
+    grove_tunables_default(tunables, args);
     pthread_mutex_lock(&lock);
     grove_tuned *tuned = lines_of(device);
     if (tuned->line_count)

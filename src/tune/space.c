@@ -98,7 +98,7 @@ tune_space *tune_space_new(const grove_tunables *tunables, const grove_device *d
     space->tunables = grove_tunables_count(tunables);
     space->strategy = strategy;
     space->best = -1;
-    grove_tuned_default(tunables, &args);
+    grove_tunables_default(tunables, &args);
     add_all(space, tunables, device, &args, 0, &capacity);
     space->order = grove_alloc(((size_t)space->count + 1) * sizeof(*space->order));
     space->tried = grove_alloc(((size_t)space->count + 1) * sizeof(*space->tried));

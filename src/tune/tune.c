@@ -284,7 +284,7 @@ static int tune(tuning *t, grove_device *device, problem *p, const grove_args *a
     if (!record)
         return GROVE_IO;
     grove_args start = *args;
-    grove_tuned_default(tunables, &start);
+    grove_tunables_default(tunables, &start);
     const grove_energy_device place = {device->name, device->place};
     grove_energy *energy =
         t->options->energy ? grove_energy_open(&place, device->shares_host_memory ? 0 : 1) : NULL;

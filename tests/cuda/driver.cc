@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <elf.h>
 #include <link.h>
 #include <map>
 #include <mutex>
@@ -458,6 +459,23 @@ int cuModuleLoad(void **handle, const char *path)
     control.modules++;
     *handle = m;
     return success;
+}
+
+int cuModuleLoadData(void **handle, const void *binary)
+{
+    const auto *elf = (const Elf64_Ehdr *)binary;
+    char path[] = "/tmp/grove-module-XXXXXX";
+
+    if (memcmp(elf->e_ident, ELFMAG, SELFMAG) != 0)
+        return invalid_value;
+    const size_t bytes = elf->e_shoff + (size_t)elf->e_shnum * elf->e_shentsize;
+    int file = mkstemp(path);
+    bool written = file >= 0 && write(file, binary, bytes) == (ssize_t)bytes;
+    if (file >= 0)
+        close(file);
+    int code = written ? cuModuleLoad(handle, path) : invalid_value;
+    unlink(path);
+    return code;
 }
 
 int cuModuleUnload(void *handle)

@@ -46,6 +46,12 @@ devices=cpu
 if [ -e "$GROVE_BUILD/tests/tune/plugins/tunable.cl" ] && "$grove" info --devices | grep -q '^ *opencl:0'; then
     devices='cpu opencl'
 fi
+GROVE_CUDA_DRIVER=$GROVE_BUILD/tests/cuda/.libs/libcuda-emulated.so
+GROVE_CUDA_LIBRARIES=$GROVE_CUDA_DRIVER
+export GROVE_CUDA_DRIVER GROVE_CUDA_LIBRARIES
+if [ -e "$GROVE_BUILD/tests/tune/plugins/tunable.cuda" ] && "$grove" info --devices | grep -q NVRTC; then
+    devices="$devices cuda"
+fi
 for device in $devices; do
     patience=4
     [ "$device" = cpu ] || patience=10 # its driver compiles each configuration
@@ -56,7 +62,7 @@ for device in $devices; do
     grep -q '^"1": .*"reason": "wrong output: numbers are missing' "$record" || fail "$device: the wrong output is not in $record"
     grep -q '^"3": .*"reason": "it took too long and was ended"' "$record" || fail "$device: the endless one is not in $record"
     reason='it ended the program'
-    [ "$device" = cpu ] || reason='.*compiler fails'
+    [ "$device" = cpu ] || reason='.*\(compiler\|NVRTC\) fails'
     grep -q "^\"2\": .*\"reason\": \"$reason" "$record" || fail "$device: the one that fails is not in $record"
     grep -q '| tunable double [0-9a-f]* 12x4 | 5000000$' "$device/grove/tuning" || fail "$device: $(cat "$device/grove/tuning")"
     [ ! -e mean.csv ] || fail "$device: it writes the outputs of the tree"

@@ -3,6 +3,7 @@
 #ifndef GROVE_DEVICE_CUDA_CUDA_H
 #define GROVE_DEVICE_CUDA_CUDA_H
 
+#include "device/code.h"
 #include "device/cuda/driver.h"
 #include "device/cuda/libraries.h"
 #include "device/device.h"
@@ -47,20 +48,10 @@ typedef struct {
 } cuda_copier;
 
 typedef struct {
-    const grove_kernel *kernel;
-    cuda_function function[2]; /* the module of each precision; NULL: not looked for yet */
-    bool missing[2];           /* looked for and not found */
-} cuda_loaded;
-
-typedef struct {
-    char *path;
-    cuda_module module;
-} cuda_file;
-
-typedef struct {
     grove_device device;
     cuda_driver driver;
     int handle;
+    int capability;   /* 90: compute 9.0 */
     uint64_t peers;   /* bits of the handles of devices to which access was asked for */
     uint64_t threads; /* that can be resident on all multiprocessors together */
     uint64_t stack;   /* bytes of local memory of a thread that the context has from the start */
@@ -73,10 +64,7 @@ typedef struct {
     grove_pool pool;
     int arriving; /* number of blocks in use; read without the lock */
 
-    cuda_loaded *loaded;
-    size_t loaded_count, loaded_capacity;
-    cuda_file *files;
-    size_t file_count, file_capacity;
+    grove_code code;
     grove_index_arrays index_arrays;
 
     cuda_libraries libraries; /* with the lock `launching` held */
@@ -125,8 +113,16 @@ int cuda_prepare(grove_device *device, const grove_kernel *kernel, bool double_p
 void cuda_drop_index_arrays(cuda_device *cuda);
 void cuda_unload(cuda_device *cuda);
 /* The kernel's function; loads its module if needed. Requires the context. */
-int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_precision,
+int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel,
+                     const int32_t tuned[GROVE_TUNABLES], bool double_precision,
                      cuda_function *function, grove_error *error);
+
+/* NVIDIA's compiler (compiler.c), with the lock `launching` held. Whether it is there, for the
+ * driver's version. */
+bool cuda_compiler_exists(cuda_device *cuda);
+/* Machine code for the device of the text in a file, after constants ("#define BLOCK 64" a line).
+ * It is kept in the user's cache folder. Caller frees. NULL with a message. */
+char *cuda_compile(cuda_device *cuda, const char *path, const char *constants, grove_error *error);
 
 /* Times (timing.c): begin and end of work on a stream, in the context. False when times are not
  * measured; end is then not called. */

@@ -91,6 +91,7 @@ static void describe(cuda_device *cuda)
     driver->device_attribute(&minor, CUDA_COMPUTE_MINOR, cuda->handle);
     driver->device_attribute(&multiprocessors, CUDA_MULTIPROCESSORS, cuda->handle);
     driver->device_attribute(&threads, CUDA_MAX_THREADS, cuda->handle);
+    cuda->capability = 10 * major + minor;
     cuda->threads = (uint64_t)multiprocessors * (uint64_t)threads;
     if (!driver->context_limit(&stack, CUDA_STACK))
         cuda->stack = stack;
@@ -117,6 +118,7 @@ static int start(cuda_device *cuda, grove_error *error)
     if ((code = cuda_enter(cuda, error)))
         return code;
     describe(cuda);
+    cuda->device.compiles = cuda_compiler_exists(cuda);
     code = cuda_check(cuda, driver->stream_create(&cuda->compute, CUDA_NON_BLOCKING),
                       "creating a stream", error);
     if (!code)

@@ -72,6 +72,7 @@ enum {
       cuda_event to)) \
     f(event_synchronize, "cuEventSynchronize", (cuda_event event)) \
     f(module_load, "cuModuleLoad", (cuda_module *module, const char *path)) \
+    f(module_load_data, "cuModuleLoadData", (cuda_module *module, const void *binary)) \
     f(module_unload, "cuModuleUnload", (cuda_module module)) \
     f(module_function, "cuModuleGetFunction", (cuda_function *function, cuda_module module, \
       const char *name)) \

@@ -1,10 +1,9 @@
-/* Kernels are loaded from fatbins next to the plugins, when first launched. */
+/* Kernels are loaded when first launched: from fatbins next to the plugins, or compiled from texts
+ * there, where tunables have other values than in the fatbin or where there is no fatbin. */
 #include "device/cuda/cuda.h"
 
 #include "base/file.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "device/code.h"
+#include "device/tunables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,94 +48,78 @@ static int check_stamp(cuda_device *cuda, cuda_module module, const char *path, 
         own.abi_minor, own.args_bytes);
 }
 
-/* Takes ownership of `path`. */
-static int load_file(cuda_device *cuda, const grove_kernel *kernel, char *path, cuda_module *module,
-                     grove_error *error)
+static int load_module(grove_device *device, const char *path, const char *constants, void **loaded,
+                       grove_error *error)
 {
-    for (size_t k = 0; k < cuda->file_count; k++)
-        if (!strcmp(cuda->files[k].path, path)) {
-            *module = cuda->files[k].module;
-            free(path);
-            return 0;
-        }
-    int code;
-    if (!grove_path_exists(path))
-        code = grove_fail(error, GROVE_MISSING, "%s: %s has no code for it: there is no %s",
-                          cuda->device.name, kernel->name, path);
-    else
-        code = cuda_check(cuda, cuda->driver.module_load(module, path), path, error);
-    if (!code && (code = check_stamp(cuda, *module, path, error)))
-        cuda->driver.module_unload(*module);
-    if (!code) {
-        grove_grow((void **)&cuda->files, &cuda->file_capacity, cuda->file_count,
-                   sizeof(cuda_file));
-        cuda->files[cuda->file_count++] = (cuda_file){path, *module};
-        return 0;
-    }
-    free(path);
-    return code;
-}
-
-static int load(cuda_device *cuda, const grove_kernel *kernel, bool double_precision,
-                cuda_function *function, grove_error *error)
-{
-    char *path = grove_code_file(kernel, "fatbin");
+    cuda_device *cuda = cuda_of(device);
     cuda_module module = NULL;
+    int code;
 
-    if (!path)
-        return grove_fail(error, GROVE_MISSING, "%s: %s belongs to no plugin", cuda->device.name,
-                          kernel->name);
-    int code = load_file(cuda, kernel, path, &module, error);
-    if (code)
-        return code;
-    char *name = grove_format("%s_%s", kernel->name, double_precision ? "double" : "single");
-    int local = 0, result = cuda->driver.module_function(function, module, name);
-    if (!result)
-        result = cuda->driver.function_attribute(&local, CUDA_LOCAL_BYTES, *function);
-    if (!result)
-        code = cuda_count_local(cuda, local, error);
-    if (result)
-        code = grove_fail(error, GROVE_MISSING, "%s: kernel %s: %s", cuda->device.name, name,
-                          cuda_driver_text(&cuda->driver, result));
-    if (code)
-        *function = NULL;
-    free(name);
+    if (!strcmp(strrchr(path, '.'), ".fatbin")) {
+        code = cuda_check(cuda, cuda->driver.module_load(&module, path), path, error);
+    } else {
+        char *binary = cuda_compile(cuda, path, constants, error);
+        code = binary
+                   ? cuda_check(cuda, cuda->driver.module_load_data(&module, binary), path, error)
+                   : GROVE_DEVICE;
+        free(binary);
+    }
+    if (!code && (code = check_stamp(cuda, module, path, error)))
+        cuda->driver.module_unload(module);
+    *loaded = module;
     return code;
 }
 
-int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_precision,
+static int find_function(grove_device *device, void *module, const char *name, void **found,
+                         grove_error *error)
+{
+    cuda_device *cuda = cuda_of(device);
+    cuda_function function = NULL;
+    int local = 0, result = cuda->driver.module_function(&function, module, name);
+
+    if (!result)
+        result = cuda->driver.function_attribute(&local, CUDA_LOCAL_BYTES, function);
+    *found = function;
+    return result ? grove_fail(error, GROVE_MISSING, "%s: kernel %s: %s", device->name, name,
+                               cuda_driver_text(&cuda->driver, result))
+                  : cuda_count_local(cuda, local, error);
+}
+
+/* Fatbins have the default values. Where a kernel reads others from its arguments, a compiler that
+ * is missing is no obstacle. */
+static const char *ending(grove_device *device, const grove_kernel *kernel,
+                          const int32_t tuned[GROVE_TUNABLES], bool *constants)
+{
+    bool usual = true;
+
+    for (int k = 0; kernel->tunables && k < grove_tunables_count(kernel->tunables); k++)
+        usual = usual && tuned[k] == kernel->tunables->tunable[k].values[0];
+    *constants = false;
+    if (!device->compiles)
+        return "fatbin";
+    char *path = usual ? grove_code_file(kernel, "fatbin") : NULL;
+    *constants = !path || !grove_path_exists(path);
+    free(path);
+    return *constants ? "cuda" : "fatbin";
+}
+
+static const grove_code_loader loader = {ending, load_module, find_function};
+
+int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel,
+                     const int32_t tuned[GROVE_TUNABLES], bool double_precision,
                      cuda_function *function, grove_error *error)
 {
-    cuda_loaded *entry = NULL;
-    int code = 0;
+    void *found = NULL;
+    int code = grove_code_find(&cuda->code, &loader, &cuda->device, kernel, tuned, double_precision,
+                               &found, error);
 
-    for (size_t k = 0; !entry && k < cuda->loaded_count; k++)
-        if (cuda->loaded[k].kernel == kernel)
-            entry = &cuda->loaded[k];
-    if (!entry) {
-        grove_grow((void **)&cuda->loaded, &cuda->loaded_capacity, cuda->loaded_count,
-                   sizeof(*entry));
-        entry = &cuda->loaded[cuda->loaded_count++];
-        *entry = (cuda_loaded){.kernel = kernel};
-    }
-    if (entry->missing[double_precision]) /* reported before */
-        return GROVE_MISSING;
-    if (!entry->function[double_precision]) {
-        double began = grove_now();
-        code = load(cuda, kernel, double_precision, &entry->function[double_precision], error);
-        cuda->device.timing.load_seconds += grove_now() - began;
-    }
-    entry->missing[double_precision] = code && code != GROVE_NO_MEMORY;
-    *function = entry->function[double_precision];
+    *function = found;
     return code;
 }
 
 void cuda_unload(cuda_device *cuda)
 {
-    for (size_t k = 0; k < cuda->file_count; k++) {
-        cuda->driver.module_unload(cuda->files[k].module);
-        free(cuda->files[k].path);
-    }
-    free(cuda->files);
-    free(cuda->loaded);
+    for (size_t k = 0; k < cuda->code.module_count; k++)
+        cuda->driver.module_unload(cuda->code.modules[k].module);
+    grove_code_free(&cuda->code);
 }

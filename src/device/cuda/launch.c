@@ -1,6 +1,8 @@
 /* Launches. */
 #include "device/cuda/cuda.h"
 
+#include "device/tunables.h"
+
 void cuda_drop_index_arrays(cuda_device *cuda)
 {
     pthread_mutex_lock(&cuda->launching);
@@ -45,13 +47,16 @@ int cuda_prepare(grove_device *device, const grove_kernel *kernel, bool double_p
                  grove_error *error)
 {
     cuda_device *cuda = cuda_of(device);
+    grove_args args = {0};
     cuda_function function = NULL;
     int code = cuda_enter(cuda, error);
 
     if (code)
         return code;
+    if (kernel->tunables)
+        grove_tunables_default(kernel->tunables, &args);
     pthread_mutex_lock(&cuda->launching);
-    code = cuda_kernel_find(cuda, kernel, double_precision, &function, error);
+    code = cuda_kernel_find(cuda, kernel, args.tuned, double_precision, &function, error);
     pthread_mutex_unlock(&cuda->launching);
     cuda_leave(cuda);
     return code;
@@ -68,7 +73,7 @@ int cuda_launch(grove_device *device, const grove_kernel *kernel, const grove_ar
     if (code)
         return code;
     pthread_mutex_lock(&cuda->launching);
-    code = cuda_kernel_find(cuda, kernel, double_precision, &function, error);
+    code = cuda_kernel_find(cuda, kernel, args->tuned, double_precision, &function, error);
     if (!code)
         code = grove_launch_prepare(device, &cuda->index_arrays, kernel, &own, error);
     pthread_mutex_lock(&cuda->lock);

@@ -12,6 +12,7 @@ static const struct {
     [CUDA_BLAS] = {"cuBLAS", {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"}},
     [CUDA_FFT] = {"cuFFT", {"libcufft.so.12", "libcufft.so.11", "libcufft.so.10"}},
     [CUDA_SOLVER] = {"cuSOLVER", {"libcusolver.so.12", "libcusolver.so.11", "libcusolver.so.10"}},
+    [CUDA_COMPILER] = {"NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}},
 };
 
 static void *open_library(int which)
@@ -46,10 +47,14 @@ static bool find_functions(cuda_libraries *libraries, int which, void *library)
 
 bool cuda_libraries_have(cuda_libraries *libraries, int which)
 {
+    int major, minor;
+
     if (!libraries->tried[which]) {
         void *library = open_library(which);
         libraries->tried[which] = true;
-        libraries->found[which] = library && find_functions(libraries, which, library);
+        libraries->found[which] =
+            library && find_functions(libraries, which, library) &&
+            (which != CUDA_COMPILER || !libraries->compiler_version(&major, &minor));
     }
     return libraries->found[which];
 }

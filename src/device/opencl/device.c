@@ -333,6 +333,7 @@ static grove_device *open_device(int index, uint64_t limit, grove_error *error)
     pthread_mutex_init(&opencl->lock, NULL);
     snprintf(device->name, sizeof(device->name), "opencl:%d", index);
     device->operations = &operations;
+    device->compiles = true;
     device->algebra = &opencl_algebra;
     device->budget.limit = limit;
     device->timing.attribute = attribute;

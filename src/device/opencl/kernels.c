@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "device/code.h"
-#include "device/tuned.h"
+#include "device/tunables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,137 +34,62 @@ static int fail_build(opencl_device *opencl, cl_program program, const char *pat
     return code;
 }
 
-/* GROVE_ABI when the file was made from the headers of another Grove. */
-static int check_stamp(opencl_device *opencl, const char *source, const char *path,
-                       grove_error *error)
-{
-    char *own = grove_format("GROVE_ABI_MAJOR = %d, GROVE_ABI_MINOR = %d", GROVE_ABI_MAJOR,
-                             GROVE_ABI_MINOR);
-    bool same = strstr(source, own) != NULL;
-
-    free(own);
-    return same ? 0
-                : grove_fail(error, GROVE_ABI,
-                             "%s: %s was made from headers of another version than %d.%d of this "
-                             "Grove; build it again",
-                             opencl->device.name, path, GROVE_ABI_MAJOR, GROVE_ABI_MINOR);
-}
-
-static int build(opencl_device *opencl, const char *path, const char *options, cl_program *program,
+static int build(grove_device *device, const char *path, const char *constants, void **module,
                  grove_error *error)
 {
+    opencl_device *opencl = opencl_of(device);
+    cl_program program = NULL;
     cl_int result = 0;
     size_t length = 0;
     char *source = grove_file_read(path, MAX_SOURCE, true, &length, error);
-    int code = source ? check_stamp(opencl, source, path, error) : GROVE_DEVICE;
+    int code = source ? grove_code_check_text(device, path, source, error) : GROVE_DEVICE;
 
     if (!code) {
-        const char *parts[] = {opencl->generic ? generic_pointers : flat_pointers, source};
-        *program = clCreateProgramWithSource(opencl->context, 2, parts, NULL, &result);
+        const char *parts[] = {opencl->generic ? generic_pointers : flat_pointers, constants,
+                               source};
+        program = clCreateProgramWithSource(opencl->context, 3, parts, NULL, &result);
         code = opencl_check(opencl, result, path, error);
     }
-    if (!code && clBuildProgram(*program, 1, &opencl->id, options, NULL, NULL)) {
-        code = fail_build(opencl, *program, path, error);
-        clReleaseProgram(*program);
+    if (!code && clBuildProgram(program, 1, &opencl->id, opencl->options, NULL, NULL)) {
+        code = fail_build(opencl, program, path, error);
+        clReleaseProgram(program);
     }
     free(source);
+    *module = program;
     return code;
 }
 
-/* Options of the compiler: tunables are constants. Caller frees. */
-static char *options_for(const opencl_device *opencl, const grove_kernel *kernel,
-                         const int32_t tuned[GROVE_TUNABLES])
+static int find_function(grove_device *device, void *module, const char *name, void **function,
+                         grove_error *error)
 {
-    grove_text text = {0};
-
-    grove_text_add(&text, "%s", opencl->options);
-    for (int k = 0; kernel->tunables && k < grove_tunables_count(kernel->tunables); k++)
-        if (grove_tunables_has(kernel->tunables, k, &opencl->device))
-            grove_text_add(&text, " -D%s=%d", kernel->tunables->tunable[k].name, tuned[k]);
-    return text.at;
-}
-
-/* Takes ownership of `path` and `options`. */
-static int load_file(opencl_device *opencl, const grove_kernel *kernel, char *path, char *options,
-                     cl_program *program, grove_error *error)
-{
-    int code;
-
-    for (size_t k = 0; k < opencl->file_count; k++)
-        if (!strcmp(opencl->files[k].path, path) && !strcmp(opencl->files[k].options, options)) {
-            *program = opencl->files[k].program;
-            free(path);
-            free(options);
-            return 0;
-        }
-    if (!grove_path_exists(path))
-        code = grove_fail(error, GROVE_MISSING, "%s: %s has no code for it: there is no %s",
-                          opencl->device.name, kernel->name, path);
-    else
-        code = build(opencl, path, options, program, error);
-    if (code) {
-        free(path);
-        free(options);
-        return code;
-    }
-    grove_grow((void **)&opencl->files, &opencl->file_capacity, opencl->file_count,
-               sizeof(opencl_file));
-    opencl->files[opencl->file_count++] = (opencl_file){path, options, *program};
-    return 0;
-}
-
-static int load(opencl_device *opencl, const grove_kernel *kernel,
-                const int32_t tuned[GROVE_TUNABLES], bool double_precision, cl_kernel *function,
-                grove_error *error)
-{
-    char *path = grove_code_file(kernel, "cl");
-    cl_program program = NULL;
     cl_int result = 0;
 
-    if (!path)
-        return grove_fail(error, GROVE_MISSING, "%s: %s belongs to no plugin", opencl->device.name,
-                          kernel->name);
-    int code = load_file(opencl, kernel, path, options_for(opencl, kernel, tuned), &program, error);
-    if (code)
-        return code;
-    char *name = grove_format("%s_%s", kernel->name, double_precision ? "double" : "single");
-    *function = clCreateKernel(program, name, &result);
-    if (result)
-        code = grove_fail(error, GROVE_MISSING, "%s: there is no kernel %s", opencl->device.name,
-                          name);
-    free(name);
-    return code;
+    *function = clCreateKernel(module, name, &result);
+    return result
+               ? grove_fail(error, GROVE_MISSING, "%s: there is no kernel %s", device->name, name)
+               : 0;
 }
+
+static const char *ending(grove_device *device, const grove_kernel *kernel,
+                          const int32_t tuned[GROVE_TUNABLES], bool *constants)
+{
+    (void)device, (void)kernel, (void)tuned;
+    *constants = true;
+    return "cl";
+}
+
+static const grove_code_loader loader = {ending, build, find_function};
 
 /* The kernel's function; builds its program if needed. With the lock `launching`. */
 static int find(opencl_device *opencl, const grove_kernel *kernel,
                 const int32_t tuned[GROVE_TUNABLES], bool double_precision, cl_kernel *function,
                 grove_error *error)
 {
-    const size_t bytes = kernel->tunables ? GROVE_TUNABLES * sizeof(*tuned) : 0;
-    opencl_loaded *entry = NULL;
-    int code = 0;
+    void *found = NULL;
+    int code = grove_code_find(&opencl->code, &loader, &opencl->device, kernel, tuned,
+                               double_precision, &found, error);
 
-    for (size_t k = 0; !entry && k < opencl->loaded_count; k++)
-        if (opencl->loaded[k].kernel == kernel && !memcmp(opencl->loaded[k].tuned, tuned, bytes))
-            entry = &opencl->loaded[k];
-    if (!entry) {
-        grove_grow((void **)&opencl->loaded, &opencl->loaded_capacity, opencl->loaded_count,
-                   sizeof(*entry));
-        entry = &opencl->loaded[opencl->loaded_count++];
-        *entry = (opencl_loaded){.kernel = kernel};
-        memcpy(entry->tuned, tuned, bytes);
-    }
-    if (entry->missing[double_precision]) /* reported before */
-        return GROVE_MISSING;
-    if (!entry->function[double_precision]) {
-        double began = grove_now();
-        code = load(opencl, kernel, tuned, double_precision, &entry->function[double_precision],
-                    error);
-        opencl->device.timing.load_seconds += grove_now() - began;
-    }
-    entry->missing[double_precision] = code != 0;
-    *function = entry->function[double_precision];
+    *function = found;
     return code;
 }
 
@@ -176,7 +101,7 @@ int opencl_prepare(grove_device *device, const grove_kernel *kernel, bool double
     cl_kernel function;
 
     if (kernel->tunables)
-        grove_tuned_default(kernel->tunables, &args);
+        grove_tunables_default(kernel->tunables, &args);
     pthread_mutex_lock(&opencl->launching);
     int code = find(opencl, kernel, args.tuned, double_precision, &function, error);
     pthread_mutex_unlock(&opencl->launching);
@@ -257,15 +182,13 @@ void opencl_drop_index_arrays(opencl_device *opencl)
 
 void opencl_unload(opencl_device *opencl)
 {
-    for (size_t k = 0; k < opencl->loaded_count; k++)
+    const grove_code *code = &opencl->code;
+
+    for (size_t k = 0; k < code->function_count; k++)
         for (int p = 0; p < 2; p++)
-            if (opencl->loaded[k].function[p])
-                clReleaseKernel(opencl->loaded[k].function[p]);
-    for (size_t k = 0; k < opencl->file_count; k++) {
-        clReleaseProgram(opencl->files[k].program);
-        free(opencl->files[k].path);
-        free(opencl->files[k].options);
-    }
-    free(opencl->loaded);
-    free(opencl->files);
+            if (code->functions[k].function[p])
+                clReleaseKernel(code->functions[k].function[p]);
+    for (size_t k = 0; k < code->module_count; k++)
+        clReleaseProgram(code->modules[k].module);
+    grove_code_free(&opencl->code);
 }

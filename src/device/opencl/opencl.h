@@ -4,6 +4,7 @@
 #ifndef GROVE_DEVICE_OPENCL_OPENCL_H
 #define GROVE_DEVICE_OPENCL_OPENCL_H
 
+#include "device/code.h"
 #include "device/device.h"
 #include "device/launch.h"
 #include "device/pool.h"
@@ -11,18 +12,6 @@
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <pthread.h>
-
-typedef struct {
-    const grove_kernel *kernel;
-    int32_t tuned[GROVE_TUNABLES]; /* values of the tunables that it declares */
-    cl_kernel function[2];         /* of each precision; NULL: not looked for yet */
-    bool missing[2];               /* looked for and not found */
-} opencl_loaded;
-
-typedef struct {
-    char *path, *options;
-    cl_program program;
-} opencl_file;
 
 /* Work whose time has not been read yet. */
 typedef struct {
@@ -42,10 +31,7 @@ typedef struct {
     pthread_mutex_t launching; /* for kernels and index arrays; the outer lock */
     pthread_mutex_t lock;      /* for the pool, counters and times; inner */
     grove_pool pool;
-    opencl_loaded *loaded;
-    size_t loaded_count, loaded_capacity;
-    opencl_file *files;
-    size_t file_count, file_capacity;
+    grove_code code;
     grove_index_arrays index_arrays;
     struct opencl_plan *plans; /* of Fourier transforms */
     int plan_count;

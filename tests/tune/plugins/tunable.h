@@ -1,11 +1,4 @@
-/* x + 1, for tests of the tuner, by configurations of which few are good: the value of KIND. On
- * OpenCL devices the compiler has it, elsewhere the arguments. */
-#ifdef GROVE_OPENCL
-#define TUNABLE_KIND(c) KIND
-#else
-#define TUNABLE_KIND(c) (c)->args->tuned[0]
-#endif
-
+/* x + 1, for tests of the tuner, by configurations of which few are good: the value of KIND. */
 #ifndef TUNABLE_KINDS
 #define TUNABLE_KINDS
 enum {
@@ -20,10 +13,10 @@ enum {
 
 GROVE_CELL(tunable)
 {
-    const int kind = TUNABLE_KIND(c);
+    const int kind = GROVE_TUNED(c->args, 0, KIND);
     volatile real work = 1;
 
-#ifdef GROVE_OPENCL
+#if defined(GROVE_OPENCL) || defined(__CUDACC_RTC__)
     char fails_to_compile[KIND == TUNABLE_CRASHES ? -1 : 1];
     (void)fails_to_compile;
 #else
