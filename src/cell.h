@@ -20,7 +20,9 @@
  * For CUDA devices nvcc makes phase.fatbin from kernel.h (installed as grove/kernel.h), with -x cu
  * -fatbin -DGROVE_KERNEL_SOURCE='"phase.h"'; it lies next to the plugin. So does phase.cl, which
  * the C preprocessor makes with -E -P -DGROVE_OPENCL -DGROVE_KERNEL_SOURCE='"phase.h"' and OpenCL
- * devices compile when they first need it: there pointers have no address space.
+ * devices compile when they first need it: there pointers have no address space. With -D__CUDACC__
+ * -D__CUDACC_RTC__ in place of -DGROVE_OPENCL it makes phase.cuda, which CUDA devices compile where
+ * there is no fatbin, or where tunables have other values.
  */
 #ifndef GROVE_CELL_H
 #define GROVE_CELL_H
@@ -382,8 +384,9 @@ typedef void (*grove_cells_fn)(const grove_args *args, int64_t first, int64_t la
 enum { GROVE_TUNABLE_VALUES = 12 };
 typedef struct {
     const char *name; /* BLOCK: threads of a block; CELLS, of cell functions: cells of a thread */
-    const char *kind; /* of the devices that have it, "opencl"; "device": all but the cpu;
-                         "compiled": all that compile kernels when they run; NULL: all */
+    const char *kind; /* of the devices that have it. "compiled": those that compile kernels when
+                  they run, with a constant of this name; "cuda", "opencl": of a kind among them;
+                  "device": all but the cpu; NULL: all */
     int32_t count, values[GROVE_TUNABLE_VALUES]; /* the first one is used without tuning */
 } grove_tunable;
 

@@ -393,7 +393,7 @@ __device__ __forceinline__ void predict_plainly(const grove_args *args)
 
 // Six kernels, so that none needs the registers of another.
 #define KERNEL(name)                                                                               \
-    extern "C" __global__ void __launch_bounds__(PREDICT_CUDA_ROWS, 2)                             \
+    extern "C" __global__ void __launch_bounds__(ROWS, resident_blocks(2))                         \
         name(const __grid_constant__ grove_args args)
 #define IRREGULAR_KERNEL(name, real)                                                               \
     KERNEL(name)                                                                                   \

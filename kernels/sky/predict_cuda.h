@@ -121,9 +121,14 @@ GROVE_FN int grove_predict_cuda_jones_group(const grove_args *args)
     return PREDICT_CUDA_PAIRS_SINGLE;
 }
 
+enum { GROVE_PREDICT_BLOCK, GROVE_PREDICT_CHANNELS, GROVE_PREDICT_RESIDENT };
+
 /* Channels of a group. */
 GROVE_FN int grove_predict_cuda_group(const grove_args *args, int way)
 {
+    if (args->tuned[GROVE_PREDICT_CHANNELS] > 0 &&
+        (way == GROVE_PREDICT_CUDA_WIDE || way == GROVE_PREDICT_CUDA_NARROW))
+        return args->tuned[GROVE_PREDICT_CHANNELS];
     return way == GROVE_PREDICT_CUDA_WIDE
                ? args->out.bytes == 8 ? PREDICT_CUDA_WIDE_DOUBLE : PREDICT_CUDA_WIDE_SINGLE
            : way == GROVE_PREDICT_CUDA_JONES   ? grove_predict_cuda_jones_group(args)
@@ -155,16 +160,12 @@ static int64_t grove_predict_device_threads(const grove_args *args)
     return blocks * groups * PREDICT_CUDA_ROWS;
 }
 
-enum { GROVE_PREDICT_BLOCK, GROVE_PREDICT_GROUP };
-
-/* On OpenCL devices GROUP is the number of channels of a thread. */
 static bool grove_predict_allows(const grove_args *args)
 {
     const int freq = grove_args_axis(args, GROVE_AXIS_FREQ);
     const int64_t channels = freq < 0 ? 1 : args->size[freq];
 
-    return args->tuned[GROVE_PREDICT_GROUP] < 2 * channels ||
-           args->tuned[GROVE_PREDICT_GROUP] == PREDICT_OPENCL_GROUP;
+    return args->tuned[GROVE_PREDICT_CHANNELS] < 2 * channels;
 }
 
 /* Of a source, channel and row: a phase by recurrence and, for 4 elements, the sum of products. Of
@@ -172,24 +173,36 @@ static bool grove_predict_allows(const grove_args *args)
 static void grove_predict_work(const grove_args *args, double *operations, double *bytes)
 {
     enum { EACH = 40, OF_A_GROUP = 90 };
+    const int channels = args->tuned[GROVE_PREDICT_CHANNELS];
 
     *operations = (double)grove_args_cells(args) *
-                  (EACH + (double)OF_A_GROUP / args->tuned[GROVE_PREDICT_GROUP]);
+                  (EACH + (double)OF_A_GROUP / (channels ? channels : PREDICT_OPENCL_GROUP));
     *bytes = (double)grove_predict_row_count(args) * args->out.elements * 2 * args->out.bytes;
 }
 
-static const grove_tunables grove_predict_tunables = {
-    .tunable =
-        {[GROVE_PREDICT_BLOCK] = {"BLOCK", "opencl", 5, {PREDICT_CUDA_ROWS, 16, 32, 64, 256}},
-         [GROVE_PREDICT_GROUP] = {"GROUP", "opencl", 5, {PREDICT_OPENCL_GROUP, 1, 2, 4, 16}}},
-    .allows = grove_predict_allows,
-    .work = grove_predict_work,
-    .tolerance = {2e-6, 1e-13}};
-
-#define GROVE_PREDICT_KERNEL(name, file)                                                           \
+/* BLOCK: rows of a block. CHANNELS: channels of a thread; 0: the kernel's own number. RESIDENT:
+ * threads of a multiprocessor for which registers must be enough; 0: the kernel's own number. */
+#define GROVE_PREDICT_TUNABLES(block, channels, resident)                                          \
     {                                                                                              \
-        name, 0, 0, file, grove_predict_device_threads, PREDICT_CUDA_ROWS, 0,                      \
-            &grove_predict_tunables                                                                \
+        .tunable =                                                                                 \
+            {[GROVE_PREDICT_BLOCK] = {"BLOCK", block, 4, {PREDICT_CUDA_ROWS, 32, 64, 256}},        \
+             [GROVE_PREDICT_CHANNELS] = {"CHANNELS", channels, 7, {0, 1, 2, 4, 8, 16, 32}},        \
+             [GROVE_PREDICT_RESIDENT] = {"RESIDENT", resident, 5, {0, 256, 512, 768, 1024}}},      \
+        .allows = grove_predict_allows, .work = grove_predict_work, .tolerance = {                 \
+            2e-6,                                                                                  \
+            1e-13                                                                                  \
+        }                                                                                          \
+    }
+static const grove_tunables grove_predict_direct_tunables =
+                                GROVE_PREDICT_TUNABLES("compiled", "compiled", "cuda"),
+                            grove_predict_other_tunables =
+                                GROVE_PREDICT_TUNABLES("compiled", "opencl", "cuda"),
+                            grove_predict_station_tunables =
+                                GROVE_PREDICT_TUNABLES("opencl", "opencl", "cuda");
+
+#define GROVE_PREDICT_KERNEL(name, file, tunables)                                                 \
+    {                                                                                              \
+        name, 0, 0, file, grove_predict_device_threads, PREDICT_CUDA_ROWS, 0, &(tunables)          \
     }
 
 static int64_t grove_predict_station_threads(const grove_args *args)
@@ -244,7 +257,7 @@ static const grove_kernel grove_predict_station_kernel = {"predict_station",
                                                           grove_predict_station_threads,
                                                           PREDICT_CUDA_ROWS,
                                                           0,
-                                                          &grove_predict_tunables};
+                                                          &grove_predict_station_tunables};
 static const grove_kernel grove_predict_station_vector_kernel = {"predict_station_vector",
                                                                  0,
                                                                  0,
@@ -252,18 +265,24 @@ static const grove_kernel grove_predict_station_vector_kernel = {"predict_statio
                                                                  grove_predict_station_threads,
                                                                  PREDICT_CUDA_ROWS,
                                                                  0,
-                                                                 &grove_predict_tunables};
+                                                                 &grove_predict_station_tunables};
 
 /* The kernel for an evaluation. */
 static inline const grove_kernel *grove_predict_device(const grove_args *args)
 {
     static const grove_kernel kernels[] = {
-        [GROVE_PREDICT_CUDA_WIDE] = GROVE_PREDICT_KERNEL("predict_wide", "predict_direct.cu"),
-        [GROVE_PREDICT_CUDA_NARROW] = GROVE_PREDICT_KERNEL("predict_narrow", "predict_direct.cu"),
-        [GROVE_PREDICT_CUDA_CHANNEL] = GROVE_PREDICT_KERNEL("predict_channel", "predict_direct.cu"),
-        [GROVE_PREDICT_CUDA_IRREGULAR] = GROVE_PREDICT_KERNEL("predict_irregular", "predict.cu"),
-        [GROVE_PREDICT_CUDA_JONES] = GROVE_PREDICT_KERNEL("predict_jones", "predict.cu"),
-        [GROVE_PREDICT_CUDA_PLAIN] = GROVE_PREDICT_KERNEL("predict_plain", "predict.cu"),
+        [GROVE_PREDICT_CUDA_WIDE] = GROVE_PREDICT_KERNEL("predict_wide", "predict_direct.cu",
+                                                         grove_predict_direct_tunables),
+        [GROVE_PREDICT_CUDA_NARROW] = GROVE_PREDICT_KERNEL("predict_narrow", "predict_direct.cu",
+                                                           grove_predict_direct_tunables),
+        [GROVE_PREDICT_CUDA_CHANNEL] = GROVE_PREDICT_KERNEL("predict_channel", "predict_direct.cu",
+                                                            grove_predict_direct_tunables),
+        [GROVE_PREDICT_CUDA_IRREGULAR] =
+            GROVE_PREDICT_KERNEL("predict_irregular", "predict.cu", grove_predict_other_tunables),
+        [GROVE_PREDICT_CUDA_JONES] =
+            GROVE_PREDICT_KERNEL("predict_jones", "predict.cu", grove_predict_other_tunables),
+        [GROVE_PREDICT_CUDA_PLAIN] =
+            GROVE_PREDICT_KERNEL("predict_plain", "predict.cu", grove_predict_other_tunables),
     };
 
     return grove_predict_goes_by_stations(args) ? &grove_predict_station_kernel

@@ -410,18 +410,30 @@ __device__ __forceinline__ void predict(const grove_args *args, shared *c)
 }
 } // namespace
 
-#define KERNEL(name, real, group, few)                                                             \
-    extern "C" __global__ void __launch_bounds__(PREDICT_CUDA_ROWS, sizeof(real) == 4 ? 3 : 2)     \
+// Channels of a thread, with those whose four sums stay in registers.
+#ifdef __CUDACC_RTC__
+#define TUNED_GROUP(usual) (CHANNELS ? CHANNELS : (usual))
+#else
+#define TUNED_GROUP(usual) (usual)
+#endif
+template <typename real, int GROUP, int MOST> struct shape {
+    enum { FEW = MOST < GROUP ? MOST : GROUP };
+    using shared = chunk<real, (GROUP > 4 * FEW ? GROUP : 4 * FEW)>;
+};
+
+#define KERNEL(name, real, group, most)                                                            \
+    extern "C" __global__ void __launch_bounds__(ROWS, resident_blocks(sizeof(real) == 4 ? 3 : 2)) \
         name(const __grid_constant__ grove_args args)                                              \
     {                                                                                              \
-        __shared__ chunk<real, (group > 4 * few ? group : 4 * few)> shared_##name;                 \
-        predict<real, group, few>(&args, &shared_##name);                                          \
+        using own = shape<real, group, most>;                                                      \
+        __shared__ own::shared shared_##name;                                                      \
+        predict<real, group, own::FEW>(&args, &shared_##name);                                     \
     }                                                                                              \
     GROVE_CUDA_EXPORT(name)
 
-KERNEL(predict_wide_single, float, PREDICT_CUDA_WIDE_SINGLE, 8)
-KERNEL(predict_wide_double, double, PREDICT_CUDA_WIDE_DOUBLE, 4)
-KERNEL(predict_narrow_single, float, PREDICT_CUDA_NARROW, 8)
-KERNEL(predict_narrow_double, double, PREDICT_CUDA_NARROW, 4)
+KERNEL(predict_wide_single, float, TUNED_GROUP(PREDICT_CUDA_WIDE_SINGLE), 8)
+KERNEL(predict_wide_double, double, TUNED_GROUP(PREDICT_CUDA_WIDE_DOUBLE), 4)
+KERNEL(predict_narrow_single, float, TUNED_GROUP(PREDICT_CUDA_NARROW), 8)
+KERNEL(predict_narrow_double, double, TUNED_GROUP(PREDICT_CUDA_NARROW), 4)
 KERNEL(predict_channel_single, float, 1, 1)
 KERNEL(predict_channel_double, double, 1, 1)

@@ -6,7 +6,7 @@
 #include "../common/visibility.h"
 #include "predict_cuda.h"
 
-enum { FLUSH = 256 };
+enum { FLUSH = 256, GROUP = CHANNELS ? CHANNELS : PREDICT_OPENCL_GROUP };
 
 /* The data of a row at its source 0 and channel 0, and steps in bytes. */
 typedef struct {

@@ -11,7 +11,18 @@
 
 namespace
 {
-enum { ROWS = PREDICT_CUDA_ROWS, INPUTS = 10 };
+enum { INPUTS = 10 };
+
+#ifdef __CUDACC_RTC__
+constexpr int ROWS = BLOCK; // a tunable
+#else
+constexpr int ROWS = PREDICT_CUDA_ROWS;
+#endif
+// Blocks of a multiprocessor for which registers must be enough; `usual`: of 128 rows.
+constexpr int resident_blocks(int usual)
+{
+    return ROWS > PREDICT_CUDA_ROWS ? 1 : usual * PREDICT_CUDA_ROWS / ROWS;
+}
 
 // Common to all threads of a block.
 struct group_place {

@@ -231,7 +231,7 @@ static int tune(grove_command_line *line)
     const double end = grove_now() + options.budget;
     while (again && !code) {
         code = run_child(line, file, &options, &again);
-        options.budget = fmax(0.1, end - grove_now());
+        options.budget = fmax(1e-9, end - grove_now());
     }
     return code;
 }

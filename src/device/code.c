@@ -61,11 +61,13 @@ char *grove_code_file(const grove_kernel *kernel, const char *ending)
 static char *constants_for(grove_device *device, const grove_kernel *kernel,
                            const int32_t tuned[GROVE_TUNABLES])
 {
+    const grove_tunables *tunables = grove_tunables_of(device, kernel);
     grove_text text = {0};
 
-    for (int k = 0; kernel->tunables && k < grove_tunables_count(kernel->tunables); k++)
-        if (grove_tunables_has(kernel->tunables, k, device))
-            grove_text_add(&text, "#define %s %d\n", kernel->tunables->tunable[k].name, tuned[k]);
+    for (int k = 0; grove_tunables_are_constants(tunables) && k < grove_tunables_count(tunables);
+         k++)
+        if (grove_tunables_has(tunables, k, device))
+            grove_text_add(&text, "#define %s %d\n", tunables->tunable[k].name, tuned[k]);
     return text.at ? text.at : grove_format("%s", "");
 }
 
@@ -124,10 +126,13 @@ static int load(grove_code *code, const grove_code_loader *loader, grove_device 
     return result;
 }
 
-static grove_code_function *find_entry(grove_code *code, const grove_kernel *kernel,
+static grove_code_function *find_entry(grove_code *code, const grove_device *device,
+                                       const grove_kernel *kernel,
                                        const int32_t tuned[GROVE_TUNABLES])
 {
-    const size_t bytes = kernel->tunables ? GROVE_TUNABLES * sizeof(*tuned) : 0;
+    const size_t bytes = grove_tunables_are_constants(grove_tunables_of(device, kernel))
+                             ? GROVE_TUNABLES * sizeof(*tuned)
+                             : 0;
 
     for (size_t k = 0; k < code->function_count; k++)
         if (code->functions[k].kernel == kernel && !memcmp(code->functions[k].tuned, tuned, bytes))
@@ -144,7 +149,7 @@ int grove_code_find(grove_code *code, const grove_code_loader *loader, grove_dev
                     const grove_kernel *kernel, const int32_t tuned[GROVE_TUNABLES],
                     bool double_precision, void **function, grove_error *error)
 {
-    grove_code_function *entry = find_entry(code, kernel, tuned);
+    grove_code_function *entry = find_entry(code, device, kernel, tuned);
     int result = 0;
 
     if (entry->missing[double_precision]) /* reported before */

@@ -39,6 +39,8 @@ typedef struct {
     int (*wait)(grove_device *device, grove_error *error);
     void (*trim)(grove_device *device);
     int (*pin)(grove_device *device, void *at, size_t bytes, bool pinned);
+    /* Bytes from an address to the end of its block; NULL on the cpu. */
+    size_t (*extent)(grove_device *device, const void *at);
     void (*free)(grove_device *device);
 } grove_device_operations;
 

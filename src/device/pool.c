@@ -30,6 +30,13 @@ grove_pool_block *grove_pool_find(grove_pool *pool, const void *at)
     return &pool->blocks[after - 1];
 }
 
+size_t grove_pool_extent(grove_pool *pool, const void *at)
+{
+    const grove_pool_block *block = grove_pool_find(pool, at);
+
+    return block ? block->at + block->bytes - (uintptr_t)at : 0;
+}
+
 void grove_pool_drop(grove_pool *pool, grove_pool_block *block)
 {
     size_t k = (size_t)(block - pool->blocks);

@@ -36,6 +36,8 @@ typedef struct {
  *
  * The block that holds an address, or NULL. */
 grove_pool_block *grove_pool_find(grove_pool *pool, const void *at);
+/* Bytes from an address to the end of its block; 0: there is none. */
+size_t grove_pool_extent(grove_pool *pool, const void *at);
 /* A block for a request, in use: the best-fitting free block (of equal ones the one released
  * first), else a new one. `staging`: not a block that kernels of this epoch or the previous one may
  * use. GROVE_NO_MEMORY when the budget or the driver refuses, or the driver's error. */

@@ -16,11 +16,24 @@ static const grove_tunables of_cells = {
                 [CELLS] = {"CELLS", NULL, 5, {GROVE_LAUNCH_CELLS, 1, 2, 8, 16}}},
     .allows = allows};
 
+/* Of kernels written by hand on CUDA devices: threads of a multiprocessor for which registers must
+ * be enough, in place of the number in their launch bounds. 0: that one. */
+static const grove_tunables of_others = {
+    .tunable = {{"RESIDENT", "cuda", 6, {0, 256, 512, 768, 1024, 1536}}},
+    .tolerance = {1e-5, 1e-12}};
+
 const grove_tunables *grove_tunables_of(const grove_device *device, const grove_kernel *kernel)
 {
     if (kernel->tunables)
         return kernel->tunables;
-    return kernel->threads || kernel->block || grove_device_is(device, "cpu") ? NULL : &of_cells;
+    return device->shares_host_memory         ? NULL
+           : kernel->threads || kernel->block ? &of_others
+                                              : &of_cells;
+}
+
+bool grove_tunables_are_constants(const grove_tunables *tunables)
+{
+    return tunables && tunables != &of_cells;
 }
 
 int grove_tunables_count(const grove_tunables *tunables)
@@ -38,14 +51,21 @@ bool grove_tunables_has(const grove_tunables *tunables, int k, const grove_devic
 
     if (kind && !strcmp(kind, "device"))
         return !device->shares_host_memory;
-    if (kind && !strcmp(kind, "compiled"))
-        return device->compiles;
-    return !kind || grove_device_is(device, kind);
+    return !kind ||
+           (device->compiles && (!strcmp(kind, "compiled") || grove_device_is(device, kind)));
+}
+
+bool grove_tunables_has_any(const grove_tunables *tunables, const grove_device *device)
+{
+    for (int k = 0; k < grove_tunables_count(tunables); k++)
+        if (grove_tunables_has(tunables, k, device))
+            return true;
+    return false;
 }
 
 void grove_tunables_default(const grove_tunables *tunables, grove_args *args)
 {
-    for (int k = 0; k < GROVE_TUNABLES; k++)
+    for (int k = 0; tunables && k < GROVE_TUNABLES; k++)
         args->tuned[k] = tunables->tunable[k].values[0];
 }
 

@@ -236,7 +236,7 @@ int grove_device_launch(grove_device *device, const grove_kernel *kernel, const 
         own = *args;
         args = &own;
         set_configuration(device, kernel, tunables, double_precision, &own);
-        if (device->tuner)
+        if (device->tuner && grove_tunables_has_any(tunables, device))
             return device->tuner->launch(device->tuner, device, kernel, args, double_precision,
                                          error);
     }

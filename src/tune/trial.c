@@ -11,7 +11,8 @@
 typedef struct {
     char *at;
     size_t bytes;
-    int number; /* bytes of a floating-point number; else its bytes are compared */
+    int number;    /* bytes of a floating-point number; else its bytes are compared */
+    bool is_block; /* a block of memory; the kernel writes a part of it */
     char *before, *reference, *after;
 } region;
 
@@ -45,11 +46,20 @@ static int add_region(tune_trial *trial, const grove_view *view)
 {
     if (!view->data || !grove_args_cells(&trial->args))
         return 0;
-    const size_t bytes = view_bytes(&trial->args, view);
+    const bool cells = view->bytes > 0 && view->elements > 0;
+    const grove_device_operations *operations = trial->device->operations;
+    const size_t bytes = cells                ? view_bytes(&trial->args, view)
+                         : operations->extent ? operations->extent(trial->device, view->data)
+                                              : 0;
+    if (!bytes)
+        return 0;
     region *r = &trial->regions[trial->count++];
     *r = (region){.at = (char *)view->data,
                   .bytes = bytes,
-                  .number = view->bytes,
+                  .number = cells                     ? view->bytes
+                            : trial->double_precision ? 8
+                                                      : 4,
+                  .is_block = !cells,
                   .before = grove_try_alloc(bytes, 1),
                   .reference = grove_try_alloc(bytes, 1),
                   .after = grove_try_alloc(bytes, 1)};
@@ -140,7 +150,8 @@ static bool is_blind(tune_trial *trial)
 }
 
 tune_trial *tune_trial_new(grove_device *device, const grove_kernel *kernel, const grove_args *args,
-                           bool double_precision, grove_energy *energy, grove_error *error)
+                           bool double_precision, grove_energy *energy, bool *no_memory,
+                           grove_error *error)
 {
     tune_trial *trial = grove_alloc(sizeof(*trial));
 
@@ -151,8 +162,9 @@ tune_trial *tune_trial_new(grove_device *device, const grove_kernel *kernel, con
                           .double_precision = double_precision,
                           .energy = energy,
                           .error = grove_error_new()};
-    if (!keep_regions(trial) && (trial->seconds = run(trial, args->tuned)) >= 0 &&
-        !read_regions(trial, true)) {
+    const int code = keep_regions(trial);
+    *no_memory = code == GROVE_NO_MEMORY;
+    if (!code && (trial->seconds = run(trial, args->tuned)) >= 0 && !read_regions(trial, true)) {
         trial->is_blind = is_blind(trial);
         return trial;
     }
@@ -191,8 +203,16 @@ static double number_at(const region *r, const char *bytes, size_t k)
     return number;
 }
 
-/* The largest difference of numbers, relative to the largest one; INFINITY where one of two is not
- * a number or infinite. */
+/* Whether the default configuration has written number k. Of cells all are written. */
+static bool is_written(const region *r, size_t k)
+{
+    const size_t at = k * (size_t)r->number;
+
+    return !r->is_block || memcmp(r->before + at, r->reference + at, (size_t)r->number) != 0;
+}
+
+/* The largest difference of numbers, relative to the largest one that is written; INFINITY where
+ * one of two is not a number or infinite. */
 static double difference(const region *r)
 {
     double largest = 0, most = 0;
@@ -200,7 +220,7 @@ static double difference(const region *r)
     for (size_t k = 0; k < r->bytes / (size_t)r->number; k++) {
         const double a = number_at(r, r->reference, k), b = number_at(r, r->after, k);
         if ((isnan(a) && isnan(b)) || a == b) {
-            largest = isfinite(a) ? fmax(largest, fabs(a)) : largest;
+            largest = isfinite(a) && is_written(r, k) ? fmax(largest, fabs(a)) : largest;
             continue;
         }
         if (!isfinite(a) || !isfinite(b))
@@ -208,7 +228,7 @@ static double difference(const region *r)
         largest = fmax(largest, fabs(a));
         most = fmax(most, fabs(a - b));
     }
-    return most > 0 ? most / largest : 0;
+    return most > 0 ? most / largest : 0; /* INFINITY where none is written */
 }
 
 /* Why the output is wrong; NULL: it is right. Caller frees. */

@@ -11,9 +11,10 @@ typedef struct tune_trial tune_trial;
 
 /* Keeps the content of the memory that the kernel writes: the present one, and the one after a run
  * with args->tuned, which is the reference. `energy`, or NULL, is read around runs. NULL with a
- * message where the kernel fails. */
+ * message where the kernel fails or, with *no_memory, where there is no memory for copies. */
 tune_trial *tune_trial_new(grove_device *device, const grove_kernel *kernel, const grove_args *args,
-                           bool double_precision, grove_energy *energy, grove_error *error);
+                           bool double_precision, grove_energy *energy, bool *no_memory,
+                           grove_error *error);
 /* The time of a run with that configuration. */
 double tune_trial_seconds(const tune_trial *trial);
 /* The memory is again as before. */

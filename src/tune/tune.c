@@ -288,8 +288,9 @@ static int tune(tuning *t, grove_device *device, problem *p, const grove_args *a
     const grove_energy_device place = {device->name, device->place};
     grove_energy *energy =
         t->options->energy ? grove_energy_open(&place, device->shares_host_memory ? 0 : 1) : NULL;
-    tune_trial *trial =
-        tune_trial_new(device, p->kernel, &start, p->double_precision, energy, t->error);
+    bool no_memory = false;
+    tune_trial *trial = tune_trial_new(device, p->kernel, &start, p->double_precision, energy,
+                                       &no_memory, t->error);
     if (trial) {
         tune_space *space = tune_space_new(tunables, device, args, t->options->strategy, 1);
         prefer_known(space, record);
@@ -304,6 +305,9 @@ static int tune(tuning *t, grove_device *device, problem *p, const grove_args *a
             fprintf(stderr, "%s: %d of %d configurations, %s takes %.2f of the default's %s\n",
                     result->kernel, result->tried, result->count, result->best, result->ratio,
                     t->options->energy ? "energy" : "time");
+    } else if (no_memory) { /* it is left out */
+        fprintf(stderr, "grove tune: %s\n", grove_error_message(t->error, 0));
+        grove_error_clear(t->error);
     } else {
         t->code = GROVE_DEVICE;
     }

@@ -12,6 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The tunable RESIDENT takes the place of the number of blocks in launch bounds. */
+static const char *const resident =
+    "#if RESIDENT\n#undef __launch_bounds__\n#define __launch_bounds__(threads, ...) \\\n"
+    "    __attribute__((launch_bounds(threads, (RESIDENT + (threads) - 1) / (threads))))\n#endif\n";
+
 enum { MAX_TEXT = 64 << 20, MAX_BINARY = 1 << 30 };
 
 bool cuda_compiler_exists(cuda_device *cuda)
@@ -146,7 +151,7 @@ char *cuda_compile(cuda_device *cuda, const char *path, const char *constants, g
     char *source = grove_file_read(path, MAX_TEXT, true, NULL, error), *binary = NULL;
 
     if (source && !grove_code_check_text(&cuda->device, path, source, error)) {
-        char *text = grove_format("%s%s", constants, source);
+        char *text = grove_format("%s%s%s", constants, resident, source);
         binary = compile_or_find(cuda, path, text, error);
         free(text);
     }

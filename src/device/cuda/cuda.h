@@ -88,6 +88,7 @@ void cuda_pool_open(cuda_device *cuda);
 int cuda_allocate(grove_device *device, size_t bytes, bool staging, void **at, grove_error *error);
 void cuda_release(grove_device *device, void *at, size_t bytes);
 void cuda_trim(grove_device *device);
+size_t cuda_extent(grove_device *device, const void *at);
 /* Counts local memory of `each` bytes for each thread; GROVE_NO_MEMORY if the budget forbids it. */
 int cuda_count_local(cuda_device *cuda, int each, grove_error *error);
 /* Records the block's event in a stream. Requires the lock and the context. */

@@ -142,6 +142,7 @@ static const grove_device_operations operations = {
     .wait = cuda_wait,
     .trim = cuda_trim,
     .pin = cuda_pin,
+    .extent = cuda_extent,
     .free = cuda_free,
 };
 

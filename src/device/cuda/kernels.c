@@ -90,10 +90,12 @@ static int find_function(grove_device *device, void *module, const char *name, v
 static const char *ending(grove_device *device, const grove_kernel *kernel,
                           const int32_t tuned[GROVE_TUNABLES], bool *constants)
 {
+    const grove_tunables *tunables = grove_tunables_of(device, kernel);
     bool usual = true;
 
-    for (int k = 0; kernel->tunables && k < grove_tunables_count(kernel->tunables); k++)
-        usual = usual && tuned[k] == kernel->tunables->tunable[k].values[0];
+    if (grove_tunables_are_constants(tunables))
+        for (int k = 0; k < grove_tunables_count(tunables); k++)
+            usual = usual && tuned[k] == tunables->tunable[k].values[0];
     *constants = false;
     if (!device->compiles)
         return "fatbin";

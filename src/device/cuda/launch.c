@@ -53,8 +53,7 @@ int cuda_prepare(grove_device *device, const grove_kernel *kernel, bool double_p
 
     if (code)
         return code;
-    if (kernel->tunables)
-        grove_tunables_default(kernel->tunables, &args);
+    grove_tunables_default(grove_tunables_of(device, kernel), &args);
     pthread_mutex_lock(&cuda->launching);
     code = cuda_kernel_find(cuda, kernel, args.tuned, double_precision, &function, error);
     pthread_mutex_unlock(&cuda->launching);

@@ -139,3 +139,13 @@ void cuda_trim(grove_device *device)
     pthread_mutex_unlock(&cuda->lock);
     cuda_leave(cuda);
 }
+
+size_t cuda_extent(grove_device *device, const void *at)
+{
+    cuda_device *cuda = cuda_of(device);
+
+    pthread_mutex_lock(&cuda->lock);
+    const size_t bytes = grove_pool_extent(&cuda->pool, at);
+    pthread_mutex_unlock(&cuda->lock);
+    return bytes;
+}

@@ -314,6 +314,7 @@ static const grove_device_operations operations = {
     .launch = opencl_launch,
     .wait = opencl_wait,
     .trim = opencl_trim,
+    .extent = opencl_extent,
     .pin = opencl_pin,
     .free = opencl_free,
 };

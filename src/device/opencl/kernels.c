@@ -100,8 +100,7 @@ int opencl_prepare(grove_device *device, const grove_kernel *kernel, bool double
     grove_args args = {0};
     cl_kernel function;
 
-    if (kernel->tunables)
-        grove_tunables_default(kernel->tunables, &args);
+    grove_tunables_default(grove_tunables_of(device, kernel), &args);
     pthread_mutex_lock(&opencl->launching);
     int code = find(opencl, kernel, args.tuned, double_precision, &function, error);
     pthread_mutex_unlock(&opencl->launching);

@@ -150,3 +150,13 @@ int opencl_clear(grove_device *device, void *at, size_t bytes, grove_error *erro
     opencl_timed(opencl, event, GROVE_BUSY_KERNELS);
     return code;
 }
+
+size_t opencl_extent(grove_device *device, const void *at)
+{
+    opencl_device *opencl = opencl_of(device);
+
+    pthread_mutex_lock(&opencl->lock);
+    const size_t bytes = grove_pool_extent(&opencl->pool, at);
+    pthread_mutex_unlock(&opencl->lock);
+    return bytes;
+}

@@ -53,6 +53,7 @@ int opencl_allocate(grove_device *device, size_t bytes, bool staging, void **at,
                     grove_error *error);
 void opencl_release(grove_device *device, void *at, size_t bytes);
 void opencl_trim(grove_device *device);
+size_t opencl_extent(grove_device *device, const void *at);
 int opencl_upload(grove_device *device, void *to, const void *from, size_t bytes,
                   grove_error *error);
 int opencl_download(grove_device *device, void *to, const void *from, size_t bytes,
