@@ -384,7 +384,7 @@ typedef void (*grove_cells_fn)(const grove_args *args, int64_t first, int64_t la
 enum { GROVE_TUNABLE_VALUES = 12 };
 typedef struct {
     const char *name; /* BLOCK: threads of a block; CELLS, of cell functions: cells of a thread */
-    const char *kind; /* of the devices that have it. "compiled": those that compile kernels when
+    const char *kind; /* of the devices that have it. "compiled": all that compile kernels when
                   they run, with a constant of this name; "cuda", "opencl": of a kind among them;
                   "device": all but the cpu; NULL: all */
     int32_t count, values[GROVE_TUNABLE_VALUES]; /* the first one is used without tuning */
